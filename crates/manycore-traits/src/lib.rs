@@ -1,0 +1,25 @@
+//! The interfaces of manycore's algorithms.
+//!
+//! A benchmark, a test or the preload library is written once, against these traits, and then run on the native
+//! build and on the simulated build of the same algorithms. That is why nothing here names an atomic, a clock or
+//! a thread: those belong to the build, not to the interface.
+//!
+//! ```
+//! use manycore_traits::RawLock;
+//!
+//! /// Works for every lock, wherever it was compiled.
+//! fn critical<L: RawLock>(lock: &L, section: impl FnOnce()) {
+//!     let mut node = L::Node::default();
+//!     // SAFETY: the node outlives the acquisition and is not moved before `unlock`.
+//!     unsafe {
+//!         lock.lock(&mut node);
+//!         section();
+//!         lock.unlock(&mut node);
+//!     }
+//! }
+//! ```
+#![no_std]
+
+mod lock;
+
+pub use lock::{LockInfo, Order, RawLock};

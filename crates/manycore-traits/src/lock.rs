@@ -1,0 +1,67 @@
+//! Mutual exclusion: what a lock does, and what it says about itself.
+
+/// A mutual-exclusion lock without the data it protects.
+///
+/// Queue locks keep one record a waiter, its *node*, in which a thread spins and through which it is handed the
+/// lock. The caller provides the node, so that a lock never allocates. Locks without a queue use `()`.
+///
+/// # Safety
+///
+/// An implementation guarantees that between a `lock` (or successful `try_lock`) and its `unlock` no other
+/// acquisition of the same lock returns, and that what happened before an `unlock` happens before the return of
+/// the next acquisition.
+pub unsafe trait RawLock: Send + Sync {
+    /// One thread's record while it waits for or holds the lock.
+    type Node: Default;
+
+    /// A lock that nobody holds.
+    fn new() -> Self
+    where
+        Self: Sized;
+
+    /// Acquires the lock, waiting for as long as that takes.
+    ///
+    /// # Safety
+    ///
+    /// `node` stays where it is and is used for nothing else until the `unlock` that it is passed to has returned.
+    unsafe fn lock(&self, node: &mut Self::Node);
+
+    /// Acquires the lock if that takes no waiting; says whether it did.
+    ///
+    /// # Safety
+    ///
+    /// As for [`lock`](Self::lock), if it returns true.
+    unsafe fn try_lock(&self, node: &mut Self::Node) -> bool;
+
+    /// Releases the lock.
+    ///
+    /// # Safety
+    ///
+    /// The lock is held, and was acquired with this `node`.
+    unsafe fn unlock(&self, node: &mut Self::Node);
+}
+
+/// In which order waiting threads are served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Strictly in order of arrival. With more runnable threads than CPUs each hand-off may have to wait until the
+    /// scheduler runs the one thread whose turn it is.
+    Fifo,
+    /// Whoever comes at the right moment; a running thread may overtake a sleeping one.
+    Barging,
+}
+
+/// What a lock says about itself: a row of `manycore locks`.
+#[derive(Clone, Copy, Debug)]
+pub struct LockInfo {
+    /// The name by which the command line and reports call it.
+    pub name: &'static str,
+    /// What it is, in one line.
+    pub summary: &'static str,
+    /// Where it was published.
+    pub source: &'static str,
+    /// Who is served next.
+    pub order: Order,
+    /// Whether a waiter ever gives up its CPU. Where it does not, one preempted thread stops all for a time slice.
+    pub blocks: bool,
+}

@@ -1,0 +1,39 @@
+//! Locks and deferred update for machines with many cores.
+//!
+//! | module | what is in it |
+//! |---|---|
+//! | [`lock`] | mutual exclusion: a file per algorithm, from test-and-set to one that learns |
+//! | [`sync`] | the one place that names atomics, parking, clocks and CPUs, with a back end a platform |
+//!
+//! # A first program
+//!
+//! With the feature `lock_api` every lock is a drop-in for `lock_api::Mutex`; without it, the raw interface of
+//! [`RawLock`] is all there is:
+//!
+//! ```
+//! use manycore::{RawLock, lock::Futex};
+//!
+//! let lock = Futex::new();
+//! // SAFETY: the node lives until `unlock`, and this thread holds the lock when it unlocks.
+//! unsafe {
+//!     lock.lock(&mut ());
+//!     assert!(!lock.try_lock(&mut ()));
+//!     lock.unlock(&mut ());
+//! }
+//! ```
+//!
+//! # One source per algorithm
+//!
+//! The same lines are compiled for a Rust program, for the library that `manycore run` preloads into a program
+//! written by somebody else, for the loom model checker (`--cfg loom`) and for a machine without an operating
+//! system. They differ only in the back end of [`sync`].
+#![no_std]
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+#[cfg(any(test, loom, manycore_bare))]
+extern crate std;
+
+pub mod lock;
+pub mod sync;
+
+pub use manycore_traits::{LockInfo, Order, RawLock};

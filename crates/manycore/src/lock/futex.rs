@@ -1,0 +1,114 @@
+//! `futex`: a word of three states, and a sleep in the kernel.
+//!
+//! # Idea
+//!
+//! The word says *free*, *held*, or *held and somebody may sleep*. An acquisition without contention is one
+//! compare-and-swap, a release one swap; the kernel is called only to sleep, and to wake when the word says that
+//! somebody may sleep. A waiter does not spin: it marks the word and sleeps until it finds it free.
+//!
+//! # Source
+//!
+//! U. Drepper, "Futexes Are Tricky", 2005, third mutex. It is also what glibc's default mutex does.
+//!
+//! # Memory order
+//!
+//! The swap that releases (Release) and the compare-and-swap or swap that acquires (Acquire) are read-modify-writes
+//! of one word, so each acquisition reads from the release before it and sees all that the section before it wrote.
+//! No wake-up is lost: a sleeper has set *may sleep* by a swap, which only a release replaces by *free*, and that
+//! release then wakes. Between the swap and the sleep the kernel compares the word again.
+//!
+//! # Cost
+//!
+//! Uncontended: two atomic read-modify-writes. Contended: two system calls and two context switches a hand-off,
+//! some microseconds each. A thread that comes by may overtake a sleeping one, so throughput holds with any number
+//! of threads, and one sleeper may wait for long.
+//!
+//! # When not to use it
+//!
+//! Sections below a microsecond on CPUs that have nothing else to do: a sleep costs more than the wait.
+
+use super::inline::{InlineLock, without_node};
+use crate::sync::atomic::{AtomicU32, Ordering};
+use crate::sync::{Deadline, Woken, const_new, futex, order};
+use crate::{LockInfo, Order};
+
+pub(super) const FREE: u32 = 0;
+pub(super) const HELD: u32 = 1;
+/// Held, and somebody may sleep: a waiter sets it before it sleeps, and keeps it when it acquires after a sleep
+/// because it cannot know whether others sleep on. One wake-up too many is the price.
+pub(super) const CONTENDED: u32 = 2;
+
+/// The three-state futex mutex.
+#[derive(Debug, Default)]
+#[repr(transparent)]
+pub struct Futex {
+    state: AtomicU32,
+}
+
+impl Futex {
+    const_new! {
+        /// A lock that nobody holds.
+        pub fn new() -> Self {
+            Self { state: AtomicU32::new(FREE) }
+        }
+    }
+
+    /// Whether nobody holds the lock now: what a spinning waiter polls.
+    #[inline]
+    pub(super) fn looks_free(&self) -> bool {
+        // Relaxed: a hint; the compare-and-swap that follows decides and orders.
+        self.state.load(Ordering::Relaxed) == FREE
+    }
+
+    /// Sleeps until the lock is acquired or the deadline passes; says whether it was acquired.
+    #[cold]
+    pub(super) fn block(&self, deadline: Option<Deadline>) -> bool {
+        // Acquire: partner of the Release in `release`.
+        while self.state.swap(CONTENDED, order!(Acquire, "futex-swap-acquire")) != FREE {
+            if futex::wait(&self.state, CONTENDED, deadline) == Woken::TimedOut {
+                // The mark stays: one wake-up for nobody, at the next release.
+                return false;
+            }
+        }
+        true
+    }
+}
+
+// SAFETY: the state leaves `FREE` by one thread's compare-and-swap or swap only, and returns to it in `release`;
+// four bytes, and zero is `FREE`.
+unsafe impl InlineLock for Futex {
+    const INFO: LockInfo = LockInfo {
+        name: "futex",
+        summary: "three-state mutex that sleeps at once; what glibc does by default",
+        source: "Drepper, Futexes Are Tricky, 2005",
+        order: Order::Barging,
+        blocks: true,
+    };
+
+    #[inline]
+    fn try_acquire(&self) -> bool {
+        // Acquire: partner of the Release in `release`. Relaxed on failure: nothing was acquired.
+        let acquire = order!(Acquire, "futex-cas-acquire");
+        self.state.compare_exchange(FREE, HELD, acquire, Ordering::Relaxed).is_ok()
+    }
+
+    #[cold]
+    fn acquire_contended(&self) {
+        self.block(None);
+    }
+
+    #[cold]
+    fn acquire_until(&self, deadline: Deadline) -> bool {
+        self.try_acquire() || self.block(Some(deadline))
+    }
+
+    #[inline]
+    unsafe fn release(&self) {
+        // Release: partner of the Acquire in `try_acquire` and `block`.
+        if self.state.swap(FREE, order!(Release, "futex-release")) == CONTENDED {
+            futex::wake(&raw const self.state, 1);
+        }
+    }
+}
+
+without_node!(Futex);

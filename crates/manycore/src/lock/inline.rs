@@ -1,0 +1,81 @@
+//! Locks that can live in place of somebody else's: in the bytes of a `pthread_mutex_t`.
+
+use crate::sync::{Deadline, hint};
+use crate::{LockInfo, RawLock};
+
+/// A lock of at most 16 bytes whose unlocked state is all zero, used without a node.
+///
+/// A queue lock takes its nodes from a per-thread pool here.
+///
+/// # Safety
+///
+/// As for [`RawLock`]; and a value of all zero bytes is an unlocked lock, of at most 16 bytes, with an alignment of
+/// at most 8.
+pub unsafe trait InlineLock: RawLock + Sized {
+    /// The lock's row in `manycore locks`.
+    const INFO: LockInfo;
+
+    /// Acquires the lock if nobody holds it; says whether it did.
+    fn try_acquire(&self) -> bool;
+
+    /// Acquires the lock after [`try_acquire`](Self::try_acquire) has failed.
+    fn acquire_contended(&self);
+
+    /// Acquires the lock unless the deadline passes first; says whether it did.
+    ///
+    /// The default polls with sleeps that grow to a millisecond: for locks whose waiters cannot leave the queue.
+    fn acquire_until(&self, deadline: Deadline) -> bool {
+        let mut pause_ns = 1_000;
+        while !self.try_acquire() {
+            if deadline.has_passed() {
+                return false;
+            }
+            hint::sleep(pause_ns);
+            pause_ns = (pause_ns * 2).min(1_000_000);
+        }
+        true
+    }
+
+    /// Releases the lock.
+    ///
+    /// # Safety
+    ///
+    /// The lock is held by an acquisition through this trait.
+    unsafe fn release(&self);
+
+    /// Acquires the lock.
+    #[inline]
+    fn acquire(&self) {
+        if !self.try_acquire() {
+            self.acquire_contended();
+        }
+    }
+}
+
+/// Gives a lock without a queue its [`RawLock`] form.
+macro_rules! without_node {
+    ($lock:ty) => {
+        // SAFETY: the inline form is a lock by its own contract, and there is no node to mind.
+        unsafe impl $crate::RawLock for $lock {
+            type Node = ();
+
+            fn new() -> Self {
+                <$lock>::new()
+            }
+
+            unsafe fn lock(&self, _node: &mut ()) {
+                $crate::lock::InlineLock::acquire(self);
+            }
+
+            unsafe fn try_lock(&self, _node: &mut ()) -> bool {
+                $crate::lock::InlineLock::try_acquire(self)
+            }
+
+            unsafe fn unlock(&self, _node: &mut ()) {
+                // SAFETY: the caller holds the lock.
+                unsafe { $crate::lock::InlineLock::release(self) }
+            }
+        }
+    };
+}
+pub(super) use without_node;

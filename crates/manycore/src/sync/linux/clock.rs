@@ -1,0 +1,19 @@
+//! Time in ticks of a counter that is read without a system call.
+
+/// Now, in ticks: the time-stamp counter, constant-rate and synchronised between CPUs on any machine of the last
+/// fifteen years. Not serialising: good for intervals of a hundred ticks and more.
+#[inline]
+pub fn now() -> u64 {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: every x86-64 CPU has the instruction, and Linux lets user space execute it.
+    unsafe {
+        core::arch::x86_64::_rdtsc()
+    }
+    #[cfg(target_arch = "aarch64")]
+    {
+        let ticks: u64;
+        // SAFETY: reads the virtual counter, which Linux opens to user space.
+        unsafe { core::arch::asm!("mrs {}, cntvct_el0", out(reg) ticks, options(nomem, nostack)) };
+        ticks
+    }
+}

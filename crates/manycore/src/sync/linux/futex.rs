@@ -1,0 +1,51 @@
+//! Waiting on a word until somebody changes it, by the futex system call.
+
+use syscalls::{Errno, Sysno, raw_syscall};
+
+use super::super::{Deadline, Woken};
+use super::atomic::AtomicU32;
+
+/// Sleeps while `word` holds `expected`, until a [`wake`] or the deadline.
+///
+/// The kernel compares and goes to sleep as one step with regard to a `wake` of the same word. Wake-ups without
+/// cause happen: the caller looks at the word again.
+pub fn wait(word: &AtomicU32, expected: u32, deadline: Option<Deadline>) -> Woken {
+    let mut operation = libc::FUTEX_WAIT_BITSET | libc::FUTEX_PRIVATE_FLAG;
+    let until = deadline
+        .map(|d| libc::timespec { tv_sec: d.seconds, tv_nsec: i64::from(d.nanoseconds) });
+    if deadline.is_some_and(|d| d.wall) {
+        operation |= libc::FUTEX_CLOCK_REALTIME;
+    }
+    let timeout = until.as_ref().map_or(core::ptr::null(), core::ptr::from_ref);
+    // SAFETY: the kernel reads `word` and the timespec, which both outlive the call, and writes nothing.
+    let result = unsafe {
+        raw_syscall!(
+            Sysno::futex,
+            core::ptr::from_ref(word),
+            operation,
+            expected,
+            timeout,
+            0,
+            libc::FUTEX_BITSET_MATCH_ANY
+        )
+    };
+    // A deadline before 1970 is refused as invalid, but it has passed all the same.
+    let passed = result == failed(Errno::ETIMEDOUT) || (deadline.is_some() && result == failed(Errno::EINVAL));
+    if passed { Woken::TimedOut } else { Woken::Perhaps }
+}
+
+/// Wakes at most `count` threads that sleep on `word`.
+///
+/// Takes a pointer because the word may be gone: whoever waits on it may have seen it change, returned and freed it
+/// before this call. The kernel then finds no sleeper, or an unrelated one that has to expect wake-ups without cause.
+#[cold]
+pub fn wake(word: *const AtomicU32, count: u32) {
+    // SAFETY: FUTEX_WAKE uses the address as a key and does not read the memory behind it.
+    unsafe {
+        raw_syscall!(Sysno::futex, word, libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG, count);
+    }
+}
+
+fn failed(errno: Errno) -> usize {
+    (errno.into_raw() as isize).wrapping_neg() as usize
+}

@@ -1,0 +1,45 @@
+//! Ways of passing time.
+
+use syscalls::{Sysno, raw_syscall};
+
+use super::clock;
+
+/// One turn of a polling loop.
+#[inline]
+pub fn spin_loop() {
+    core::hint::spin_loop();
+}
+
+/// Passes about `ticks` of [`clock::now`] without giving up the CPU.
+#[inline]
+pub fn delay(ticks: u64) {
+    let start = clock::now();
+    while clock::now().wrapping_sub(start) < ticks {
+        core::hint::spin_loop();
+    }
+}
+
+/// Lets another runnable thread have the CPU; returns at once if there is none (`sched_yield`).
+#[cold]
+pub fn yield_now() {
+    // SAFETY: takes no arguments and touches no memory.
+    unsafe {
+        raw_syscall!(Sysno::sched_yield);
+    }
+}
+
+/// Sleeps for no time, which gives up the CPU for as long as the kernel's timer slack (50 us unless changed).
+#[cold]
+pub fn sleep_zero() {
+    sleep(0);
+}
+
+/// Sleeps for at least `nanoseconds` (below 10^9), or until a signal.
+#[cold]
+pub fn sleep(nanoseconds: u32) {
+    let request = libc::timespec { tv_sec: 0, tv_nsec: i64::from(nanoseconds) };
+    // SAFETY: the kernel reads the request and, given no place for it, reports no remainder.
+    unsafe {
+        raw_syscall!(Sysno::nanosleep, &raw const request, 0);
+    }
+}

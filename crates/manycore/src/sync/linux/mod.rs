@@ -1,0 +1,31 @@
+//! Linux: raw system calls and the time-stamp counter.
+//!
+//! Everything here works inside a library that is preloaded into somebody else's program, before its constructors
+//! and after its destructors: no allocation, no libc call on a lock path, `errno` untouched, and thread-local state
+//! by initial-exec TLS, which needs no call and no set-up.
+
+pub mod clock;
+pub mod cpu;
+pub mod futex;
+pub mod hint;
+pub mod thread;
+
+/// Atomics, as `core` has them.
+pub mod atomic {
+    pub use core::sync::atomic::{
+        AtomicBool, AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
+    };
+}
+
+#[path = "../cell.rs"]
+pub mod cell;
+
+pub(super) fn has_passed(deadline: &super::Deadline) -> bool {
+    let clock = if deadline.wall { libc::CLOCK_REALTIME } else { libc::CLOCK_MONOTONIC };
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the kernel writes one timespec, here.
+    unsafe {
+        syscalls::raw_syscall!(syscalls::Sysno::clock_gettime, clock, &raw mut now);
+    }
+    (now.tv_sec, now.tv_nsec) >= (deadline.seconds, i64::from(deadline.nanoseconds))
+}

@@ -1,0 +1,89 @@
+//! Per-thread state that needs no libc, no allocation and no exit hook.
+//!
+//! A thread finds its [`Local`] by initial-exec TLS: one load of an offset and one addition. Rust's `thread_local!`
+//! would call `__tls_get_addr` from a shared library, and that can allocate.
+
+use core::arch::{asm, global_asm};
+use core::cell::Cell;
+
+use syscalls::{Sysno, raw_syscall};
+
+/// What each thread has for itself. All zero in a new thread.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub struct Local {
+    /// The kernel's thread id, or 0 before the first [`id`].
+    tid: Cell<u32>,
+    /// For whoever embeds this library: its own per-thread state, null in a new thread.
+    pub extension: Cell<*mut ()>,
+    /// For a thread's own bookkeeping by whoever embeds this library, 0 in a new thread.
+    pub words: Cell<[u64; 2]>,
+}
+
+global_asm!(
+    ".pushsection .tbss,\"awT\",@nobits",
+    ".hidden manycore_thread_local",
+    ".globl manycore_thread_local",
+    ".type manycore_thread_local,@object",
+    ".size manycore_thread_local,64",
+    ".p2align 6",
+    "manycore_thread_local:",
+    ".zero 64",
+    ".popsection",
+);
+
+const _: () = assert!(size_of::<Local>() == 64, "the TLS block above has this size");
+
+/// The calling thread's own block.
+#[inline]
+pub fn local() -> &'static Local {
+    let block: *const Local;
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: the initial-exec sequence of the x86-64 ABI; yields the address of this thread's own, zeroed block.
+    unsafe {
+        asm!(
+            "mov {0}, qword ptr [rip + manycore_thread_local@GOTTPOFF]",
+            "add {0}, qword ptr fs:[0]",
+            out(reg) block,
+            options(pure, readonly, nostack),
+        );
+    }
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: the initial-exec sequence of the AArch64 ABI; yields the address of this thread's own, zeroed block.
+    unsafe {
+        asm!(
+            "adrp {0}, :gottprel:manycore_thread_local",
+            "ldr {0}, [{0}, :gottprel_lo12:manycore_thread_local]",
+            "mrs {1}, tpidr_el0",
+            "add {0}, {0}, {1}",
+            out(reg) block,
+            out(reg) _,
+            options(pure, readonly, nostack),
+        );
+    }
+    // SAFETY: the block belongs to the calling thread and lives as long as the thread does; `Local` is not `Sync`,
+    // so the reference cannot leave the thread.
+    unsafe { &*block }
+}
+
+/// The kernel's id of the calling thread.
+#[inline]
+pub fn id() -> u32 {
+    match local().tid.get() {
+        0 => ask_id(),
+        tid => tid,
+    }
+}
+
+#[cold]
+fn ask_id() -> u32 {
+    // SAFETY: takes no arguments and touches no memory.
+    let tid = unsafe { raw_syscall!(Sysno::gettid) } as u32;
+    local().tid.set(tid);
+    tid
+}
+
+/// To be called in the child of a fork: the one thread that is left there has another id.
+pub fn forked() {
+    local().tid.set(0);
+}

@@ -1,0 +1,148 @@
+//! The loom model checker: loom's atomics, and a model of futexes and clocks on top of them.
+//!
+//! Constants shrink (one spin round, a clock that jumps) so that the checker reaches the interesting interleavings
+//! within its bounds.
+
+/// Loom's atomics.
+pub mod atomic {
+    pub use loom::sync::atomic::{
+        AtomicBool, AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
+    };
+}
+
+/// Loom's cell, which reports racing accesses.
+pub mod cell {
+    pub use loom::cell::UnsafeCell;
+}
+
+/// A model of the futex system call: compare and sleep are one step with regard to a wake-up.
+pub mod futex {
+    use std::{sync::Arc, vec::Vec};
+
+    use loom::sync::{Mutex, Notify};
+
+    use super::atomic::{AtomicU32, Ordering};
+    use crate::sync::{Deadline, Woken};
+
+    loom::lazy_static! {
+        static ref SLEEPERS: Mutex<Vec<(usize, Arc<Notify>)>> = Mutex::new(Vec::new());
+    }
+
+    /// Sleeps while `word` holds `expected`. A deadline passes at once: every time-out is as early as can be.
+    pub fn wait(word: &AtomicU32, expected: u32, deadline: Option<Deadline>) -> Woken {
+        if deadline.is_some() {
+            loom::thread::yield_now();
+            return Woken::TimedOut;
+        }
+        let notify = Arc::new(Notify::new());
+        {
+            let mut sleepers = SLEEPERS.lock().unwrap();
+            // Relaxed: the table's lock orders this load with the wake-ups, as the kernel's bucket lock does.
+            if word.load(Ordering::Relaxed) != expected {
+                return Woken::Perhaps;
+            }
+            sleepers.push((core::ptr::from_ref(word) as usize, notify.clone()));
+        }
+        notify.wait();
+        // Loom wakes without cause, too: then nobody has taken this sleeper off the list.
+        SLEEPERS.lock().unwrap().retain(|(_, sleeper)| !Arc::ptr_eq(sleeper, &notify));
+        Woken::Perhaps
+    }
+
+    /// Wakes the threads that have slept on `word` for longest, at most `count`.
+    pub fn wake(word: *const AtomicU32, count: u32) {
+        let mut sleepers = SLEEPERS.lock().unwrap();
+        for _ in 0..count {
+            match sleepers.iter().position(|(address, _)| *address == word as usize) {
+                Some(first) => sleepers.remove(first).1.notify(),
+                None => break,
+            }
+        }
+    }
+}
+
+/// A clock that jumps: every look at it is a thousand ticks later.
+pub mod clock {
+    use core::sync::atomic::{AtomicU64, Ordering};
+
+    /// Now, in ticks.
+    pub fn now() -> u64 {
+        static NOW: AtomicU64 = AtomicU64::new(0);
+        NOW.fetch_add(1000, Ordering::Relaxed) // Relaxed: a counter of the checker, not of the program it checks
+    }
+}
+
+/// Ways of passing time: under the checker, all of them let another thread run.
+pub mod hint {
+    /// One turn of a polling loop.
+    pub fn spin_loop() {
+        loom::thread::yield_now();
+    }
+
+    /// Passes time.
+    pub fn delay(_ticks: u64) {
+        loom::thread::yield_now();
+    }
+
+    /// Lets another thread run.
+    pub fn yield_now() {
+        loom::thread::yield_now();
+    }
+
+    /// Lets another thread run.
+    pub fn sleep_zero() {
+        loom::thread::yield_now();
+    }
+
+    /// Lets another thread run.
+    pub fn sleep(_nanoseconds: u32) {
+        loom::thread::yield_now();
+    }
+}
+
+/// CPUs.
+pub mod cpu {
+    /// Two, so that no algorithm skips its spinning.
+    pub fn count() -> u32 {
+        2
+    }
+}
+
+/// The parameters of spinning locks, as small as they can be without skipping a branch.
+pub mod tuning {
+    /// Tests before blocking.
+    pub fn rounds() -> u32 {
+        1
+    }
+
+    /// The longest delay, in units.
+    pub fn delay() -> u32 {
+        1
+    }
+
+    /// The unit, in ticks.
+    pub fn delay_unit() -> u32 {
+        1
+    }
+
+    /// Gives up the CPU.
+    pub fn give_up_cpu() {
+        loom::thread::yield_now();
+    }
+
+    /// What that costs, in ticks: one look at the clock.
+    pub fn give_up_cost() -> u32 {
+        1000
+    }
+}
+
+pub(super) fn has_passed(_deadline: &super::Deadline) -> bool {
+    true
+}
+
+/// The ordering, or `Relaxed` if the environment asks for this mutation.
+pub(crate) fn weaken(mutation: &str, order: atomic::Ordering) -> atomic::Ordering {
+    static CHOSEN: std::sync::OnceLock<Option<std::string::String>> = std::sync::OnceLock::new();
+    let chosen = CHOSEN.get_or_init(|| std::env::var("MANYCORE_MUTATION").ok());
+    if chosen.as_deref() == Some(mutation) { atomic::Ordering::Relaxed } else { order }
+}

@@ -1,0 +1,99 @@
+//! The facade: everything an algorithm may know about the machine below it.
+//!
+//! An algorithm in this crate names atomics, waiting, clocks and CPUs only through this module, and keeps no state
+//! in a `static` or a `thread_local!`. Then the same source runs on each back end:
+//!
+//! | back end | chosen by | atomics | waiting |
+//! |---|---|---|---|
+//! | Linux | default | `core` | raw futex calls: no libc, no `errno`, no allocation |
+//! | bare | no operating system, or `--cfg manycore_bare` | `core` | link-time symbols supplied by a kernel, see [`bare`](self#bare) |
+//! | loom | `--cfg loom` | loom's | a model of futexes on loom's `park` |
+//!
+//! # Rules for loops that wait
+//!
+//! - A loop that polls calls [`hint::spin_loop`] each turn. The model checker yields there, and a simulator can park
+//!   the core until a line that the loop read changes.
+//! - A timed back-off is [`hint::delay`], never a counted loop over `spin_loop`.
+//!
+//! # Bare
+//!
+//! A kernel that links this crate defines the symbols listed in `sync/bare.rs`: futex wait and wake, yield, a cycle
+//! counter, a CPU number and a thread number.
+
+mod pad;
+#[cfg(not(loom))]
+pub mod tuning;
+
+#[cfg(all(target_os = "linux", not(loom), not(manycore_bare)))]
+#[path = "linux/mod.rs"]
+mod backend;
+#[cfg(loom)]
+#[path = "loom.rs"]
+mod backend;
+#[cfg(all(any(manycore_bare, not(target_os = "linux")), not(loom)))]
+#[path = "bare.rs"]
+mod backend;
+
+#[cfg(all(target_os = "linux", not(loom), not(manycore_bare)))]
+pub use backend::thread::{self, Local};
+#[cfg(loom)]
+pub use backend::tuning;
+pub use backend::{atomic, cell, clock, cpu, futex, hint};
+pub use pad::CachePadded;
+
+/// A moment until which somebody is willing to wait, as the futex system call understands it.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Deadline {
+    /// Whether `seconds` and `nanoseconds` count on the wall clock (which can be set) or the monotonic one.
+    pub wall: bool,
+    /// Whole seconds since the clock's epoch.
+    pub seconds: i64,
+    /// Nanoseconds within the second, below 10^9.
+    pub nanoseconds: u32,
+}
+
+impl Deadline {
+    /// Whether the moment has come.
+    pub fn has_passed(&self) -> bool {
+        backend::has_passed(self)
+    }
+}
+
+/// Why a wait ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Woken {
+    /// By a wake-up, a signal, or because the word had changed already: look again.
+    Perhaps,
+    /// The deadline has passed.
+    TimedOut,
+}
+
+/// `const fn new` where atomics have const constructors, a plain one under loom, whose atomics have none.
+macro_rules! const_new {
+    ($(#[$meta:meta])* $vis:vis fn $name:ident($($arg:ident: $ty:ty),*) -> $out:ty $body:block) => {
+        #[cfg(not(loom))]
+        $(#[$meta])* $vis const fn $name($($arg: $ty),*) -> $out $body
+        #[cfg(loom)]
+        $(#[$meta])* $vis fn $name($($arg: $ty),*) -> $out $body
+    };
+}
+pub(crate) use const_new;
+
+/// A memory ordering that a test can weaken to `Relaxed` by name.
+///
+/// `order!(Release, "futex-release")` is `Ordering::Release`. Under loom, `MANYCORE_MUTATION=futex-release` makes it
+/// `Relaxed`, and then the lock's model has to fail: that shows that the model checks what the ordering is there for.
+macro_rules! order {
+    ($order:ident, $mutation:literal) => {{
+        #[cfg(not(loom))]
+        let order = $crate::sync::atomic::Ordering::$order;
+        #[cfg(loom)]
+        let order = $crate::sync::weaken($mutation, $crate::sync::atomic::Ordering::$order);
+        order
+    }};
+}
+pub(crate) use order;
+
+#[cfg(loom)]
+pub(crate) use backend::weaken;
