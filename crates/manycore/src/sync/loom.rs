@@ -17,35 +17,33 @@ pub mod cell {
 
 /// A model of the futex system call: compare and sleep are one step with regard to a wake-up.
 pub mod futex {
-    use std::{sync::Arc, vec::Vec};
+    use std::vec::Vec;
 
-    use loom::sync::{Mutex, Notify};
+    use loom::sync::Mutex;
+    use loom::thread::{self, Thread};
 
     use super::atomic::{AtomicU32, Ordering};
     use crate::sync::{Deadline, Woken};
 
     loom::lazy_static! {
-        static ref SLEEPERS: Mutex<Vec<(usize, Arc<Notify>)>> = Mutex::new(Vec::new());
+        static ref SLEEPERS: Mutex<Vec<(usize, Thread)>> = Mutex::new(Vec::new());
     }
 
     /// Sleeps while `word` holds `expected`. A deadline passes at once: every time-out is as early as can be.
     pub fn wait(word: &AtomicU32, expected: u32, deadline: Option<Deadline>) -> Woken {
         if deadline.is_some() {
-            loom::thread::yield_now();
+            thread::yield_now();
             return Woken::TimedOut;
         }
-        let notify = Arc::new(Notify::new());
         {
             let mut sleepers = SLEEPERS.lock().unwrap();
             // Relaxed: the table's lock orders this load with the wake-ups, as the kernel's bucket lock does.
             if word.load(Ordering::Relaxed) != expected {
                 return Woken::Perhaps;
             }
-            sleepers.push((core::ptr::from_ref(word) as usize, notify.clone()));
+            sleepers.push((core::ptr::from_ref(word) as usize, thread::current()));
         }
-        notify.wait();
-        // Loom wakes without cause, too: then nobody has taken this sleeper off the list.
-        SLEEPERS.lock().unwrap().retain(|(_, sleeper)| !Arc::ptr_eq(sleeper, &notify));
+        thread::park();
         Woken::Perhaps
     }
 
@@ -54,7 +52,7 @@ pub mod futex {
         let mut sleepers = SLEEPERS.lock().unwrap();
         for _ in 0..count {
             match sleepers.iter().position(|(address, _)| *address == word as usize) {
-                Some(first) => sleepers.remove(first).1.notify(),
+                Some(first) => sleepers.remove(first).1.unpark(),
                 None => break,
             }
         }
