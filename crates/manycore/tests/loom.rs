@@ -64,11 +64,8 @@ macro_rules! models {
 manycore::for_each_lock!(models);
 
 /// Mutation and the test that has to fail with it.
-const MUTATIONS: &[(&str, &str)] = &[
-    ("futex-cas-acquire", "Futex"),
-    ("futex-swap-acquire", "Futex"),
-    ("futex-release", "Futex"),
-];
+const MUTATIONS: &[(&str, &str)] =
+    &[("futex-cas-acquire", "Futex"), ("futex-swap-acquire", "Futex"), ("futex-release", "Futex")];
 
 #[test]
 fn every_mutation_is_caught() {

@@ -11,7 +11,11 @@ mod symbols {
     unsafe extern "C" {
         /// Sleeps while `*word == expected`, atomically with regard to `manycore_futex_wake`. `deadline` may be null.
         /// Returns whether the deadline passed; may return early without cause.
-        pub fn manycore_futex_wait(word: *const AtomicU32, expected: u32, deadline: *const Deadline) -> bool;
+        pub fn manycore_futex_wait(
+            word: *const AtomicU32,
+            expected: u32,
+            deadline: *const Deadline,
+        ) -> bool;
         /// Wakes at most `count` threads that sleep on `word`, whose memory may be gone.
         pub fn manycore_futex_wake(word: *const AtomicU32, count: u32);
         /// Whether the moment has come.
@@ -28,7 +32,8 @@ mod symbols {
 /// Atomics, as `core` has them.
 pub mod atomic {
     pub use core::sync::atomic::{
-        AtomicBool, AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
+        AtomicBool, AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering,
+        fence,
     };
 }
 

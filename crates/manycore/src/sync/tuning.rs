@@ -50,7 +50,11 @@ pub fn delay_unit() -> u32 {
 
 /// How a waiter gives up its CPU.
 pub fn give_up() -> GiveUp {
-    if GIVE_UP.load(Ordering::Relaxed) == GiveUp::Yield as u32 { GiveUp::Yield } else { GiveUp::Sleep }
+    if GIVE_UP.load(Ordering::Relaxed) == GiveUp::Yield as u32 {
+        GiveUp::Yield
+    } else {
+        GiveUp::Sleep
+    }
 }
 
 /// Chooses how a waiter gives up its CPU; what that costs is measured anew.

@@ -21,9 +21,8 @@ pub fn count() -> u32 {
 fn allowed() -> u32 {
     let mut mask = [0u64; 128];
     // SAFETY: the kernel writes at most the given number of bytes into the mask.
-    let written = unsafe {
-        raw_syscall!(Sysno::sched_getaffinity, 0, size_of_val(&mask), mask.as_mut_ptr())
-    };
+    let written =
+        unsafe { raw_syscall!(Sysno::sched_getaffinity, 0, size_of_val(&mask), mask.as_mut_ptr()) };
     if written > size_of_val(&mask) {
         return 1; // an error number
     }

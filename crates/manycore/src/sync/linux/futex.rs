@@ -11,8 +11,8 @@ use super::atomic::AtomicU32;
 /// cause happen: the caller looks at the word again.
 pub fn wait(word: &AtomicU32, expected: u32, deadline: Option<Deadline>) -> Woken {
     let mut operation = libc::FUTEX_WAIT_BITSET | libc::FUTEX_PRIVATE_FLAG;
-    let until = deadline
-        .map(|d| libc::timespec { tv_sec: d.seconds, tv_nsec: i64::from(d.nanoseconds) });
+    let until =
+        deadline.map(|d| libc::timespec { tv_sec: d.seconds, tv_nsec: i64::from(d.nanoseconds) });
     if deadline.is_some_and(|d| d.wall) {
         operation |= libc::FUTEX_CLOCK_REALTIME;
     }
@@ -30,7 +30,8 @@ pub fn wait(word: &AtomicU32, expected: u32, deadline: Option<Deadline>) -> Woke
         )
     };
     // A deadline before 1970 is refused as invalid, but it has passed all the same.
-    let passed = result == failed(Errno::ETIMEDOUT) || (deadline.is_some() && result == failed(Errno::EINVAL));
+    let passed = result == failed(Errno::ETIMEDOUT)
+        || (deadline.is_some() && result == failed(Errno::EINVAL));
     if passed { Woken::TimedOut } else { Woken::Perhaps }
 }
 
