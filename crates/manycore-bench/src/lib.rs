@@ -1,0 +1,25 @@
+//! Workloads, and a way of measuring that a noisy machine cannot mislead.
+//!
+//! | module | what is in it |
+//! |---|---|
+//! | [`paired`] | the measuring protocol: interleaved rounds, ratios with an interval, a verdict |
+//!
+//! # A first comparison
+//!
+//! ```
+//! use manycore_bench::paired::{Better, Protocol, Schedule, Verdict};
+//!
+//! // Two candidates and a base line (number 0) run once a round, in an order that changes from round to round.
+//! let mut times = vec![Vec::new(); 3];
+//! for round in Schedule::new(3, 42).take(31) {
+//!     for candidate in round {
+//!         times[candidate].push([1.0, 0.8, 1.0][candidate] * (1.0 + 0.01 * times[candidate].len() as f64));
+//!     }
+//! }
+//! let results = Protocol::new(Better::Lower).compare_all(&times[0], &[&times[1], &times[2]])?;
+//! assert_eq!(results[0].verdict, Verdict::Faster);
+//! assert_eq!(results[1].verdict, Verdict::NoDifference);
+//! # Ok::<(), manycore_bench::paired::Unusable>(())
+//! ```
+
+pub mod paired;

@@ -1,0 +1,40 @@
+//! What manycore measures, in one vocabulary.
+//!
+//! A native benchmark, a simulated one and a figure of a paper all yield [`Measurement`]s: what ran, on what, with
+//! how many threads, the value and how far it can be trusted. [`Results`] is the envelope in which they are written
+//! as JSON and read back; [`Table`] and [`quantity`] draw them for a person.
+//!
+//! ```
+//! use manycore_report::{Measurement, Mechanism, Results, Table, Column, quantity};
+//!
+//! let mut measurement = Measurement::new("lock", Mechanism::Lock("futex".into()), "op/s", 1_834_211.0);
+//! measurement.threads = 8;
+//! let results = Results::new(vec![measurement]);
+//!
+//! let again = Results::from_json(&results.to_json()?)?;
+//! assert_eq!(again.measurements[0].threads, 8);
+//!
+//! let mut table = Table::new([Column::words("lock"), Column::number("threads"), Column::number("sections")]);
+//! for m in &again.measurements {
+//!     table.row([m.mechanism.name().into(), m.threads.to_string().into(), quantity(m.value, &m.unit).into()]);
+//! }
+//! assert!(table.to_string().contains("1.83 Mop/s"));
+//! # Ok::<(), manycore_report::BadResults>(())
+//! ```
+//!
+//! The JSON is a contract, which [`schema`] describes field by field.
+
+mod host;
+mod measurement;
+mod number;
+mod results;
+mod table;
+
+pub use host::Host;
+pub use measurement::{Measurement, Mechanism, Metric, Parameter, Provenance};
+pub use number::{duration, interval, quantity, ratio, significant};
+pub use results::{BadResults, Results, SCHEMA};
+pub use table::{Cell, Column, Table, Tone};
+
+#[doc = include_str!("../schema.md")]
+pub mod schema {}
