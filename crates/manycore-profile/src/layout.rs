@@ -1,0 +1,294 @@
+//! The shared mapping: what is where, and who writes it.
+//!
+//! ```text
+//! Header | Record x RECORDS | Histograms x HISTOGRAMS | Slab x SLABS | Module x MODULES
+//! ```
+//!
+//! All of it is zero at first, and sparse: only what is used takes memory. Every number is an atomic, written by the
+//! process and read by the command at any time. There is one *record* a lock, and one *slab* a thread with a small
+//! cache of counters, so that counting an acquisition touches no memory of another thread. A thread's counter for a
+//! lock moves to the lock's record when the thread needs the place for another lock; the sum of the record and of
+//! all slabs is exact at any time but for an increment that is just under way.
+//!
+//! Accesses are Relaxed unless noted: counters are independent of each other.
+
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+/// `manycore` and the version of this layout.
+pub const MAGIC: u64 = u64::from_le_bytes(*b"manyco\0\x01");
+/// Locks and condition variables that can be told apart. Record 0 takes all others.
+pub const RECORDS: usize = 16_384;
+/// Locks that can have distributions. Distribution 0 takes all others.
+pub const HISTOGRAMS: usize = 4_096;
+/// Threads alive at a time that have a slab; the others count in the records directly.
+pub const SLABS: usize = 8_192;
+/// Mapped files.
+pub const MODULES: usize = 1_024;
+/// Locks for which a thread has counters of its own.
+pub const SLOTS: usize = 64;
+/// Return addresses kept of the first use of a lock.
+pub const FRAMES: usize = 6;
+
+/// The whole mapping.
+#[repr(C)]
+pub struct Mapping {
+    /// About the process.
+    pub header: Header,
+    /// A lock each.
+    pub records: [Record; RECORDS],
+    /// Distributions of the locks that were waited for or whose holds were sampled.
+    pub distributions: [Distributions; HISTOGRAMS],
+    /// A thread each.
+    pub slabs: [Slab; SLABS],
+    /// A mapped range of a file each.
+    pub modules: [Module; MODULES],
+}
+
+/// About the process.
+#[repr(C, align(64))]
+pub struct Header {
+    /// [`MAGIC`], stored last (Release) when the mapping is ready.
+    pub magic: AtomicU64,
+    /// The process.
+    pub pid: AtomicU32,
+    /// Its parent.
+    pub parent: AtomicU32,
+    /// When the mapping was made, in ticks.
+    pub started: AtomicU64,
+    /// When the process ended in an orderly way, in ticks; 0 while it runs and if it died otherwise.
+    pub ended: AtomicU64,
+    /// One in how many acquisitions has its hold measured.
+    pub hold_period: AtomicU32,
+    /// One in how many waits has its CPU time measured.
+    pub spin_period: AtomicU32,
+    /// Records given out, the catch-all record 0 included.
+    pub records: AtomicU32,
+    /// Distributions given out, the catch-all 0 included.
+    pub distributions: AtomicU32,
+    /// Slabs that were ever used.
+    pub slabs: AtomicU32,
+    /// Modules noted.
+    pub modules: AtomicU32,
+    /// Objects that found no record and are counted in record 0.
+    pub unrecorded: AtomicU64,
+    /// The lock algorithm's name, padded with zeros.
+    pub lock: [AtomicU64; 4],
+}
+
+/// What a record is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Kind {
+    /// No record yet.
+    None = 0,
+    /// A mutex, normal.
+    Mutex = 1,
+    /// A mutex, recursive.
+    Recursive = 2,
+    /// A mutex, error-checking.
+    ErrorCheck = 3,
+    /// A mutex, adaptive.
+    Adaptive = 4,
+    /// A reader-writer lock.
+    RwLock = 5,
+    /// A spinlock.
+    Spin = 6,
+    /// A condition variable.
+    Cond = 7,
+}
+
+impl Kind {
+    /// The kind of this number.
+    pub fn from_number(number: u32) -> Self {
+        const KINDS: [Kind; 8] = [
+            Kind::None,
+            Kind::Mutex,
+            Kind::Recursive,
+            Kind::ErrorCheck,
+            Kind::Adaptive,
+            Kind::RwLock,
+            Kind::Spin,
+            Kind::Cond,
+        ];
+        KINDS.get(number as usize).copied().unwrap_or(Kind::None)
+    }
+}
+
+/// A lock, or several that lived one after the other and were first used at the same place.
+#[repr(C, align(64))]
+pub struct Record {
+    /// A [`Kind`]; stored last (Release) when the record is ready.
+    pub kind: AtomicU32,
+    /// How many objects have had this record.
+    pub objects: AtomicU32,
+    /// 1 while an object has it, 0 after that object was destroyed.
+    pub live: AtomicU32,
+    /// The lock's distributions, by number; 0 before it has any.
+    pub distributions: AtomicU32,
+    /// The latest object's address.
+    pub address: AtomicU64,
+    /// Return addresses of the first use, innermost first, 0 behind the last.
+    pub frames: [AtomicU64; FRAMES],
+    /// Acquisitions that are not in a slab: exclusive ones.
+    pub acquired: AtomicU64,
+    /// Likewise, by readers.
+    pub shared: AtomicU64,
+    /// Acquisitions on another CPU than the one before, likewise.
+    pub handoffs: AtomicU64,
+    /// Acquisitions that had to wait; of a condition variable, waits.
+    pub contended: AtomicU64,
+    /// Those of them by readers.
+    pub contended_shared: AtomicU64,
+    /// Waits that ended by their deadline.
+    pub timeouts: AtomicU64,
+    /// Time waited, in ticks.
+    pub wait: AtomicU64,
+    /// The longest wait, in ticks.
+    pub wait_max: AtomicU64,
+    /// CPU time spent in waits, in nanoseconds: the sampled ones only.
+    pub spin_ns: AtomicU64,
+    /// Holds that were measured.
+    pub holds: AtomicU64,
+    /// Their time, in ticks.
+    pub hold: AtomicU64,
+    /// The longest of them, in ticks.
+    pub hold_max: AtomicU64,
+}
+
+/// A thread's counters.
+#[repr(C, align(64))]
+pub struct Slab {
+    /// The thread that uses or last used it.
+    pub thread: AtomicU32,
+    /// Acquisitions until the next hold is measured.
+    pub until_hold: AtomicU32,
+    /// Waits until the next one has its CPU time measured.
+    pub until_spin: AtomicU32,
+    _spare: [AtomicU32; 13],
+    /// Counters, found by a record's number modulo [`SLOTS`].
+    pub slots: [Slot; SLOTS],
+}
+
+/// A thread's counters for one lock.
+#[repr(C)]
+pub struct Slot {
+    /// The record that this slot counts for, 0 for none.
+    pub record: AtomicU32,
+    _spare: AtomicU32,
+    /// Exclusive acquisitions.
+    pub acquired: AtomicU64,
+    /// Acquisitions by readers.
+    pub shared: AtomicU64,
+    /// Acquisitions on another CPU than the one before.
+    pub handoffs: AtomicU64,
+}
+
+/// A range of memory that a file is mapped to, or that follows one (its zero-initialised data).
+#[repr(C, align(64))]
+pub struct Module {
+    /// First address.
+    pub start: AtomicU64,
+    /// One behind the last address.
+    pub end: AtomicU64,
+    /// The file's offset at `start`.
+    pub offset: AtomicU64,
+    /// The path, padded with zeros; cut if it is longer.
+    pub path: [AtomicU64; 29],
+}
+
+/// How long a lock was waited for, and how long it was held.
+#[repr(C, align(64))]
+pub struct Distributions {
+    /// Waits, in ticks.
+    pub wait: Histogram,
+    /// Sampled holds, in ticks.
+    pub hold: Histogram,
+}
+
+const SUB_BUCKETS: u32 = 4;
+const BUCKETS: usize = 48 * SUB_BUCKETS as usize;
+
+/// Counts by size: four buckets an octave, so that a quantile is right to about 20 %.
+#[repr(C)]
+pub struct Histogram {
+    buckets: [AtomicU32; BUCKETS],
+}
+
+impl Default for Histogram {
+    fn default() -> Self {
+        Self { buckets: [const { AtomicU32::new(0) }; BUCKETS] }
+    }
+}
+
+impl Histogram {
+    /// Counts one value.
+    #[inline]
+    pub fn count(&self, value: u64) {
+        self.buckets[bucket(value)].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Adds another histogram's counts to this one's.
+    pub fn add(&self, other: &Self) {
+        for (mine, theirs) in self.buckets.iter().zip(&other.buckets) {
+            mine.fetch_add(theirs.load(Ordering::Relaxed), Ordering::Relaxed);
+        }
+    }
+
+    /// The value below which the share `q` (0 to 1) of all counted values lies, to about 20 %; `None` without values.
+    pub fn quantile(&self, q: f64) -> Option<u64> {
+        let counts = || self.buckets.iter().map(|bucket| u64::from(bucket.load(Ordering::Relaxed)));
+        let total: u64 = counts().sum();
+        let wanted = ((q * total as f64) as u64).min(total.checked_sub(1)?);
+        let mut below = 0;
+        let found = counts().position(|count| {
+            below += count;
+            below > wanted
+        })?;
+        // The middle of the bucket.
+        Some((lowest(found) + lowest(found + 1)) / 2)
+    }
+}
+
+/// The bucket of a value: exact below [`SUB_BUCKETS`], then by octave and quarter.
+fn bucket(value: u64) -> usize {
+    if value < u64::from(SUB_BUCKETS) {
+        return value as usize;
+    }
+    let octave = value.ilog2();
+    let quarter = (value >> (octave - 2)) as u32 & (SUB_BUCKETS - 1);
+    (((octave - 1) * SUB_BUCKETS + quarter) as usize).min(BUCKETS - 1)
+}
+
+/// The smallest value of a bucket.
+fn lowest(bucket: usize) -> u64 {
+    let bucket = bucket as u64;
+    let sub = u64::from(SUB_BUCKETS);
+    if bucket < sub {
+        return bucket;
+    }
+    (sub + bucket % sub) << (bucket / sub - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buckets_tile_the_numbers() {
+        for index in 0..BUCKETS - 1 {
+            assert_eq!(bucket(lowest(index)), index);
+            assert_eq!(bucket(lowest(index + 1) - 1), index);
+        }
+    }
+
+    #[test]
+    fn quantiles_are_near() {
+        let histogram = Histogram::default();
+        (1..=1000).for_each(|value| histogram.count(value * 1000));
+        for (q, exact) in [(0.5, 500_000.0), (0.99, 990_000.0)] {
+            let found = histogram.quantile(q).unwrap() as f64;
+            assert!((found / exact - 1.0).abs() < 0.2, "{found} for {exact}");
+        }
+        assert_eq!(Histogram::default().quantile(0.5), None);
+    }
+}
