@@ -10,11 +10,11 @@
 //! use manycore_bench::paired::{Better, Protocol, Schedule, Verdict};
 //!
 //! // Two candidates and a base line (number 0) run once a round, in an order that changes from round to round.
+//! let mut random = fastrand::Rng::with_seed(42);
+//! let mut run = |candidate: usize| [1.0, 0.8, 1.0][candidate] * (1.0 + 0.01 * random.f64());
 //! let mut times = vec![Vec::new(); 3];
 //! for round in Schedule::new(3, 42).take(31) {
-//!     for candidate in round {
-//!         times[candidate].push([1.0, 0.8, 1.0][candidate] * (1.0 + 0.01 * times[candidate].len() as f64));
-//!     }
+//!     round.into_iter().for_each(|candidate| times[candidate].push(run(candidate)));
 //! }
 //! let results = Protocol::new(Better::Lower).compare_all(&times[0], &[&times[1], &times[2]])?;
 //! assert_eq!(results[0].verdict, Verdict::Faster);
