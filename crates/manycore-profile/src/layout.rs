@@ -10,7 +10,7 @@
 //! lock moves to the lock's record when the thread needs the place for another lock; the sum of the record and of
 //! all slabs is exact at any time but for an increment that is just under way.
 //!
-//! Accesses are Relaxed unless noted: counters are independent of each other.
+//! Relaxed throughout, unless noted: counters are independent of each other.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 

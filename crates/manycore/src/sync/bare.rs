@@ -70,6 +70,10 @@ pub mod clock {
 }
 
 /// Ways of passing time.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the facade is what algorithms use in place of these"
+)]
 pub mod hint {
     use super::{clock, symbols};
 

@@ -22,7 +22,7 @@ static GIVE_UP: AtomicU32 = AtomicU32::new(GiveUp::Sleep as u32);
 static GIVE_UP_COST: AtomicU32 = AtomicU32::new(0);
 static PAUSE_COST: AtomicU32 = AtomicU32::new(0);
 
-// Every access below is Relaxed: the values are independent of each other and of any other memory, and a thread that
+// Relaxed throughout: the values are independent of each other and of any other memory, and a thread that
 // sees an older value of one spins a little longer or shorter.
 
 /// How often a lock of the InnoDB family tests the lock before it blocks (`innodb_sync_spin_loops`).

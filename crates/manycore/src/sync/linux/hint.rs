@@ -1,4 +1,8 @@
 //! Ways of passing time.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the facade is what algorithms use in place of these"
+)]
 
 use syscalls::{Sysno, raw_syscall};
 

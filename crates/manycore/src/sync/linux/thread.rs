@@ -20,6 +20,7 @@ pub struct Local {
     pub words: Cell<[u64; 2]>,
 }
 
+// SAFETY: no code, only 64 zeroed bytes of thread-local storage, under a hidden name that nobody but `local` uses.
 global_asm!(
     ".pushsection .tbss,\"awT\",@nobits",
     ".hidden manycore_thread_local",

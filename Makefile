@@ -1,0 +1,55 @@
+# What cargo alone does not do: set-up, the demonstration, all checks, installation. `make` lists the targets.
+
+PREFIX  ?= /usr/local
+DESTDIR ?=
+CARGO   ?= cargo
+# SETUP=no: install no Debian packages, run with what is there.
+SETUP   ?= yes
+
+target  := $(or $(CARGO_TARGET_DIR),target)
+release := $(target)/release
+root    := $(DESTDIR)$(PREFIX)
+bash    := $(root)/share/bash-completion/completions
+zsh     := $(root)/share/zsh/site-functions
+fish    := $(root)/share/fish/vendor_completions.d
+build   := $(CARGO) build --locked --release -p manycore-cli -p manycore-preload
+setup    = $(if $(filter yes,$(SETUP)),@scripts/setup $(1))
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test bench docs install clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: ## build, then profile and improve a contended server; under a minute
+	@$(build)
+	@$(release)/manycore demo
+
+test: ## all checks; installs the Debian packages it needs when root; ends with the count
+	$(call setup,test)
+	@scripts/test
+
+bench: ## measure what the project promises, on this machine
+	$(call setup,bench)
+	@$(build)
+	@scripts/bench
+
+docs: $(target)/tools/bin/mdbook ## the book, into docs/book
+	@$< build docs
+
+$(target)/tools/bin/mdbook:
+	$(CARGO) install mdbook --version 0.5.4 --locked --root $(target)/tools
+
+install: ## the command, the preload library, man pages and completions; PREFIX=, DESTDIR=
+	@$(build)
+	install -D -m 755 $(release)/manycore $(root)/bin/manycore
+	install -D -m 755 $(release)/libmanycore_preload.so $(root)/lib/manycore/libmanycore_preload.so
+	$(release)/manycore man --out $(root)/share/man/man1
+	install -d $(bash) $(zsh) $(fish)
+	$(release)/manycore completions bash >$(bash)/manycore
+	$(release)/manycore completions zsh >$(zsh)/_manycore
+	$(release)/manycore completions fish >$(fish)/manycore.fish
+
+clean: ## remove what was built
+	$(CARGO) clean
+	rm -rf docs/book

@@ -1,0 +1,74 @@
+//! Crates depend on each other in one direction only: nothing below knows what is above.
+
+use cargo_metadata::{Metadata, MetadataCommand};
+
+use crate::Finding;
+use crate::source::root;
+
+/// Each crate, and the crates of this workspace that it may use (in tests, too).
+const ARROWS: &[(&str, &[&str])] = &[
+    ("manycore-traits", &[]),
+    ("manycore", &["manycore-traits"]),
+    ("manycore-profile", &[]),
+    ("manycore-preload", &["manycore", "manycore-profile"]),
+    ("manycore-report", &[]),
+    ("manycore-bench", &["manycore-traits", "manycore", "manycore-report"]),
+    (
+        "manycore-cli",
+        &["manycore-traits", "manycore", "manycore-report", "manycore-bench", "manycore-profile"],
+    ),
+    ("manycore-tidy", &[]),
+];
+
+fn check(krate: &str, uses: &[&str]) -> Vec<Finding> {
+    let manifest = format!("crates/{krate}/Cargo.toml");
+    let Some((_, allowed)) = ARROWS.iter().find(|(name, _)| *name == krate) else {
+        let advice = "a new crate: say in manycore-tidy's list of arrows which crates it may use";
+        return vec![Finding::new(manifest, 1, advice)];
+    };
+    uses.iter()
+        .filter(|used| !allowed.contains(used))
+        .map(|used| {
+            Finding::new(&manifest, 1, format!("{krate} may not use {used}: arrows point one way"))
+        })
+        .collect()
+}
+
+fn workspace() -> Metadata {
+    let manifest = root().join("Cargo.toml");
+    MetadataCommand::new()
+        .manifest_path(manifest)
+        .no_deps()
+        .exec()
+        .expect("cargo knows this workspace")
+}
+
+#[test]
+fn arrows_point_one_way() {
+    let metadata = workspace();
+    let packages = metadata.workspace_packages();
+    let is_ours = |name: &str| packages.iter().any(|p| *p.name == name);
+    crate::report(packages.iter().flat_map(|package| {
+        let uses: Vec<_> =
+            package.dependencies.iter().map(|d| d.name.as_str()).filter(|d| is_ours(d)).collect();
+        check(&package.name, &uses)
+    }));
+}
+
+#[test]
+fn the_list_has_no_circle() {
+    // A crate may use only crates that stand above it in the list, except that siblings may come in any order.
+    for (index, (krate, allowed)) in ARROWS.iter().enumerate() {
+        for used in *allowed {
+            let at = ARROWS.iter().position(|(name, _)| name == used);
+            assert!(at.is_some_and(|at| at < index), "{krate} -> {used}: list {used} first");
+        }
+    }
+}
+
+#[test]
+fn notices_an_arrow_upwards() {
+    assert_eq!(check("manycore", &["manycore-traits"]).len(), 0);
+    assert_eq!(check("manycore", &["manycore-bench"]).len(), 1);
+    assert_eq!(check("manycore-new", &[]).len(), 1);
+}

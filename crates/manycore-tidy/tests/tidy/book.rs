@@ -1,0 +1,72 @@
+//! The book's chapters are listed, what is listed exists, and links between files lead somewhere.
+
+use std::path::{Component, Path, PathBuf};
+
+use crate::Finding;
+use crate::source::{Source, TREE, root};
+
+const CHAPTERS: &str = "docs/src/";
+const SUMMARY: &str = "docs/src/SUMMARY.md";
+
+/// The targets of a Markdown file's links to files, with their lines.
+fn links(file: &Source) -> impl Iterator<Item = (usize, &str)> {
+    file.lines.iter().enumerate().flat_map(|(index, line)| {
+        let targets = line.split("](").skip(1).filter_map(|rest| rest.split([')', '#']).next());
+        targets
+            .filter(|t| !t.is_empty() && !t.contains("://"))
+            .map(move |target| (index + 1, target))
+    })
+}
+
+/// The path that a link in `file` leads to.
+fn resolve(file: &str, link: &str) -> PathBuf {
+    let mut path = PathBuf::new();
+    for part in Path::new(file).with_file_name(link).components() {
+        match part {
+            Component::ParentDir => _ = path.pop(),
+            part => path.push(part),
+        }
+    }
+    path
+}
+
+fn dead_links(file: &Source, exists: impl Fn(&Path) -> bool) -> Vec<Finding> {
+    let dead = links(file).filter(|(_, link)| !exists(&resolve(&file.path, link)));
+    dead.map(|(line, link)| Finding::new(&file.path, line, format!("nothing is at {link}")))
+        .collect()
+}
+
+fn unlisted<'a>(summary: &Source, chapters: impl Iterator<Item = &'a str>) -> Vec<Finding> {
+    let listed: Vec<_> = links(summary).map(|(_, link)| resolve(&summary.path, link)).collect();
+    let missing = chapters
+        .filter(|path| *path != summary.path && !listed.iter().any(|l| l == Path::new(path)));
+    missing
+        .map(|path| Finding::new(path, 1, format!("no reader finds it: list it in {SUMMARY}")))
+        .collect()
+}
+
+#[test]
+fn links_lead_somewhere() {
+    let pages = TREE.iter().filter(|file| file.has_extension(&["md"]));
+    crate::report(pages.flat_map(|file| dead_links(file, |path| root().join(path).exists())));
+}
+
+#[test]
+fn chapters_are_listed() {
+    let summary = TREE.iter().find(|file| file.path == SUMMARY).expect("the book has a summary");
+    let chapters =
+        TREE.iter().map(|file| file.path.as_str()).filter(|path| path.starts_with(CHAPTERS));
+    crate::report(unlisted(summary, chapters.filter(|path| path.ends_with(".md"))));
+}
+
+#[test]
+fn notices_dead_links_and_lost_chapters() {
+    let page = Source::new(
+        "docs/src/a.md",
+        "[x](b.md#c)\n[y](../gone.md) [z](https://a.example/b) [w](#here)",
+    );
+    let findings = dead_links(&page, |path| path == Path::new("docs/src/b.md"));
+    assert_eq!(crate::lines(findings), [2]);
+    let summary = Source::new(SUMMARY, "- [a](a.md)");
+    assert_eq!(unlisted(&summary, ["docs/src/a.md", "docs/src/lost.md"].into_iter()).len(), 1);
+}

@@ -1,0 +1,113 @@
+//! Algorithms and crates open with their page.
+//!
+//! An algorithm's page has five headings, in this order; a crate's page is for newcomers and has an example that
+//! runs as a test.
+
+use crate::Finding;
+use crate::source::{Source, TREE, file_name};
+
+const ALGORITHMS: &str = "crates/manycore/src/lock/";
+const HEADINGS: &[&str] =
+    &["# Idea", "# Source", "# Memory order", "# Cost", "# When not to use it"];
+
+/// Files beside the algorithms that are none: name and reason.
+const NO_ALGORITHM: &[(&str, &str)] = &[
+    ("mod.rs", "a module's contents"),
+    ("inline.rs", "the interface of locks that live in place of others"),
+    ("registry.rs", "the list of all locks"),
+];
+
+/// Crates without an example: name and reason.
+const NO_EXAMPLE: &[(&str, &str)] = &[(
+    "manycore-preload",
+    "a C library that shadows the locks which the test harness itself runs on",
+)];
+
+/// The `//!` lines with which the file opens, without their marks.
+fn page(file: &Source) -> Vec<&str> {
+    file.lines.iter().map_while(|line| line.strip_prefix("//!")).map(str::trim).collect()
+}
+
+fn check_algorithm(file: &Source) -> Vec<Finding> {
+    let page = page(file);
+    let mut from = 0;
+    let mut findings = Vec::new();
+    for heading in HEADINGS {
+        let text_of = |at: usize| page[at + 1..].iter().take_while(|line| !line.starts_with("# "));
+        match page[from..].iter().position(|line| line == heading).map(|at| from + at) {
+            Some(at) if text_of(at).any(|line| !line.is_empty()) => from = at + 1,
+            Some(at) => findings.push(Finding::new(
+                &file.path,
+                at + 1,
+                format!("nothing under `{heading}`"),
+            )),
+            None => findings.push(Finding::new(
+                &file.path,
+                from + 1,
+                format!("the page at the top lacks `{heading}`, or has it out of order"),
+            )),
+        }
+    }
+    findings
+}
+
+fn check_crate(file: &Source) -> Option<Finding> {
+    let page = page(file);
+    let library = file_name(&file.path) == "lib.rs";
+    let exempt = NO_EXAMPLE.iter().any(|(name, _)| file.is_source_of(name));
+    let advice = if page.is_empty() {
+        "open with a page for newcomers, in `//!` lines"
+    } else if library && !exempt && !has_example(&page) {
+        "show a first example on the page at the top, and let it run (a code block that is plain Rust)"
+    } else {
+        return None;
+    };
+    Some(Finding::new(&file.path, 1, advice))
+}
+
+/// Whether the page has a code block that rustdoc compiles and runs.
+fn has_example(page: &[&str]) -> bool {
+    let fences = page.iter().filter_map(|line| line.strip_prefix("```"));
+    fences.step_by(2).any(|language| matches!(language, "" | "rust"))
+}
+
+fn is_algorithm(file: &&Source) -> bool {
+    let exempt = NO_ALGORITHM.iter().any(|(name, _)| file_name(&file.path) == *name);
+    file.path.starts_with(ALGORITHMS) && !exempt
+}
+
+fn is_root(file: &&Source) -> bool {
+    let mut parts = file.path.split('/');
+    parts.next() == Some("crates")
+        && matches!(parts.skip(1).collect::<Vec<_>>()[..], ["src", "lib.rs" | "main.rs"])
+}
+
+#[test]
+fn algorithms_open_with_their_page() {
+    crate::report(TREE.iter().filter(is_algorithm).flat_map(check_algorithm));
+}
+
+#[test]
+fn crates_open_with_a_page_for_newcomers() {
+    crate::report(TREE.iter().filter(is_root).filter_map(check_crate));
+}
+
+#[test]
+fn notices_a_poor_page() {
+    let good = "//! a\n//! # Idea\n//! x\n//! # Source\n//! x\n//! # Memory order\n//! x\n//! # Cost\n//! x\n//! # When not to use it\n//! x\n";
+    let findings = |text: &str| check_algorithm(&Source::new("a.rs", text)).len();
+    assert_eq!(findings(good), 0);
+    assert_eq!(findings("use a;"), HEADINGS.len());
+    assert_eq!(findings(&good.replace("Cost", "Costs")), 1);
+    assert_eq!(findings(&good.replace("# Cost\n//! x", "# Cost\n//!")), 1);
+}
+
+#[test]
+fn notices_a_crate_without_example() {
+    let check = |text| check_crate(&Source::new("crates/a/src/lib.rs", text)).is_some();
+    assert!(check("mod a;"));
+    assert!(check("//! A crate."));
+    assert!(check("//! A crate.\n//! ```text\n//! x\n//! ```"));
+    assert!(check("//! A crate.\n//! ```ignore\n//! x\n//! ```"));
+    assert!(!check("//! A crate.\n//! ```\n//! x\n//! ```"));
+}
