@@ -38,7 +38,7 @@ docs: $(target)/tools/bin/mdbook ## the book, into docs/book
 	@$< build docs
 
 $(target)/tools/bin/mdbook:
-	$(CARGO) install mdbook --version 0.5.4 --locked --root $(target)/tools
+	$(CARGO) install mdbook --version 0.5.4 --locked --no-default-features --features search --root $(target)/tools
 
 install: ## the command, the preload library, man pages and completions; PREFIX=, DESTDIR=
 	@$(build)

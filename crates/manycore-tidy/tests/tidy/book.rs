@@ -8,11 +8,14 @@ use crate::source::{Source, TREE, root};
 const CHAPTERS: &str = "docs/src/";
 const SUMMARY: &str = "docs/src/SUMMARY.md";
 
-/// The targets of a Markdown file's links to files, with their lines.
+/// The targets of a Markdown file's links to files and of what it includes, with their lines.
 fn links(file: &Source) -> impl Iterator<Item = (usize, &str)> {
     file.lines.iter().enumerate().flat_map(|(index, line)| {
-        let targets = line.split("](").skip(1).filter_map(|rest| rest.split([')', '#']).next());
-        targets
+        let linked = line.split("](").skip(1).filter_map(|rest| rest.split([')', '#']).next());
+        let included = line.split("{{#include ").skip(1);
+        let included = included.filter_map(|rest| rest.split(['}', ':']).next());
+        linked
+            .chain(included)
             .filter(|t| !t.is_empty() && !t.contains("://"))
             .map(move |target| (index + 1, target))
     })
@@ -66,7 +69,7 @@ fn notices_dead_links_and_lost_chapters() {
         "[x](b.md#c)\n[y](../gone.md) [z](https://a.example/b) [w](#here)",
     );
     let findings = dead_links(&page, |path| path == Path::new("docs/src/b.md"));
-    assert_eq!(crate::lines(findings), [2]);
+    assert_eq!(crate::lines(findings), [2, 3]);
     let summary = Source::new(SUMMARY, "- [a](a.md)");
     assert_eq!(unlisted(&summary, ["docs/src/a.md", "docs/src/lost.md"].into_iter()).len(), 1);
 }

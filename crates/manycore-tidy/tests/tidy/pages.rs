@@ -71,9 +71,11 @@ fn has_example(page: &[&str]) -> bool {
     fences.step_by(2).any(|language| matches!(language, "" | "rust"))
 }
 
+/// A file beside `mod.rs`, or the top of a folder with the parts of one algorithm.
 fn is_algorithm(file: &&Source) -> bool {
-    let exempt = NO_ALGORITHM.iter().any(|(name, _)| file_name(&file.path) == *name);
-    file.path.starts_with(ALGORITHMS) && !exempt
+    let Some(name) = file.path.strip_prefix(ALGORITHMS) else { return false };
+    let exempt = NO_ALGORITHM.iter().any(|(listed, _)| *listed == name);
+    !exempt && (!name.contains('/') || name.ends_with("/mod.rs"))
 }
 
 fn is_root(file: &&Source) -> bool {
