@@ -66,7 +66,7 @@ fn chapters_are_listed() {
 fn notices_dead_links_and_lost_chapters() {
     let page = Source::new(
         "docs/src/a.md",
-        "[x](b.md#c)\n[y](../gone.md) [z](https://a.example/b) [w](#here)",
+        "[x](b.md#c)\n[y](../gone.md) [z](https://a.example/b) [w](#here)\n{{#include no.md}}",
     );
     let findings = dead_links(&page, |path| path == Path::new("docs/src/b.md"));
     assert_eq!(crate::lines(findings), [2, 3]);
