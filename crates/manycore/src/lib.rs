@@ -2,7 +2,7 @@
 //!
 //! | module | what is in it |
 //! |---|---|
-//! | [`lock`] | mutual exclusion: a file per algorithm, from test-and-set to one that learns |
+//! | [`lock`] | mutual exclusion: a file per algorithm, from test-and-set to one that learns; condition variables |
 //! | [`sync`] | the one place that names atomics, parking, clocks and CPUs, with a back end a platform |
 //!
 //! # A first program

@@ -116,6 +116,14 @@ pub mod cpu {
     }
 }
 
+/// Processes.
+pub mod process {
+    /// A kernel does not fork itself.
+    pub fn generation() -> u32 {
+        0
+    }
+}
+
 pub(super) fn has_passed(deadline: &super::Deadline) -> bool {
     // SAFETY: the deadline outlives the call.
     unsafe { symbols::manycore_deadline_passed(deadline) }

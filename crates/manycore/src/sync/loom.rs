@@ -30,10 +30,11 @@ pub mod futex {
         static ref SLEEPERS: Mutex<Vec<(usize, Thread)>> = Mutex::new(Vec::new());
     }
 
-    /// Sleeps while `word` holds `expected`. A deadline passes at once: every time-out is as early as can be.
+    /// Sleeps while `word` holds `expected`. A deadline passes at once: other threads may do anything before the
+    /// caller's next step, so that covers later time-outs as well. No yield: the checker does not try to go on with
+    /// a thread that has just yielded, and would miss executions.
     pub fn wait(word: &AtomicU32, expected: u32, deadline: Option<Deadline>) -> Woken {
         if deadline.is_some() {
-            thread::yield_now();
             return Woken::TimedOut;
         }
         {
@@ -135,6 +136,14 @@ pub mod tuning {
     }
 }
 
+/// Processes.
+pub mod process {
+    /// The checker does not fork.
+    pub fn generation() -> u32 {
+        0
+    }
+}
+
 pub(super) fn has_passed(_deadline: &super::Deadline) -> bool {
     true
 }
@@ -144,4 +153,9 @@ pub(crate) fn weaken(mutation: &str, order: atomic::Ordering) -> atomic::Orderin
     static CHOSEN: std::sync::OnceLock<Option<std::string::String>> = std::sync::OnceLock::new();
     let chosen = CHOSEN.get_or_init(|| std::env::var("MANYCORE_MUTATION").ok());
     if chosen.as_deref() == Some(mutation) { atomic::Ordering::Relaxed } else { order }
+}
+
+/// Whether the model has failed already: a second panic would hide the first.
+pub(crate) fn is_panicking() -> bool {
+    std::thread::panicking()
 }

@@ -20,6 +20,9 @@
 //! A kernel that links this crate defines the symbols listed in `sync/bare.rs`: futex wait and wake, yield, a cycle
 //! counter, a CPU number and a thread number.
 
+// Here the methods are wrapped that algorithms must not name.
+#![allow(clippy::disallowed_methods)]
+
 mod pad;
 #[cfg(not(loom))]
 pub mod tuning;
@@ -38,7 +41,7 @@ mod backend;
 pub use backend::thread::{self, Local};
 #[cfg(loom)]
 pub use backend::tuning;
-pub use backend::{atomic, cell, clock, cpu, futex, hint};
+pub use backend::{atomic, cell, clock, cpu, futex, hint, process};
 pub use pad::CachePadded;
 
 /// A moment until which somebody is willing to wait, as the futex system call understands it.
@@ -95,5 +98,21 @@ macro_rules! order {
 }
 pub(crate) use order;
 
+/// Has the model checker see the end of a value's life as a write to its fields, which fails the model if a thread
+/// touches them at the same time or later. Without the checker there is nothing to do.
+macro_rules! mortal {
+    ($value:ident { $($field:ident),* }) => {
+        #[cfg(loom)]
+        impl Drop for $value {
+            fn drop(&mut self) {
+                if !$crate::sync::is_panicking() {
+                    $(self.$field.with_mut(|_| ());)*
+                }
+            }
+        }
+    };
+}
+pub(crate) use mortal;
+
 #[cfg(loom)]
-pub(crate) use backend::weaken;
+pub(crate) use backend::{is_panicking, weaken};

@@ -84,7 +84,10 @@ fn ask_id() -> u32 {
     tid
 }
 
-/// To be called in the child of a fork: the one thread that is left there has another id.
+/// To be called in the child of a fork, by the one thread that is left there, before it uses a lock or a wait queue.
+///
+/// The thread has another id. Other threads were not copied, so those that wait in a queue do not exist any more.
 pub fn forked() {
     local().tid.set(0);
+    super::process::next_generation();
 }

@@ -1,14 +1,11 @@
-//! Every lock under the loom model checker: `RUSTFLAGS="--cfg loom" cargo test -p manycore --test loom --release`.
-//!
-//! Each weakened ordering of an algorithm is named in its source (`order!`), and listed here: with that ordering
-//! relaxed, the lock's model must fail.
-#![cfg(loom)]
+//! Mutual exclusion, for every lock of the registry.
 
-use std::process::Command;
 use std::sync::Arc;
 
 use loom::cell::UnsafeCell;
 use manycore::lock::{self, InlineLock};
+
+use crate::check;
 
 /// A number that only a lock protects.
 struct Counter<L> {
@@ -31,9 +28,7 @@ impl<L: InlineLock> Counter<L> {
 
 /// Some threads increment under the lock: exclusion, visibility, and no lost wake-up (a deadlock fails the model).
 fn excludes<L: InlineLock + 'static>(threads: usize, rounds: usize) {
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(3);
-    model.check(move || {
+    check(3, move || {
         let counter = Arc::new(Counter { lock: L::new(), value: UnsafeCell::new(0) });
         let workers: Vec<_> = (1..threads)
             .map(|_| {
@@ -62,24 +57,3 @@ macro_rules! models {
     };
 }
 manycore::for_each_lock!(models);
-
-/// Mutation and the test that has to fail with it.
-const MUTATIONS: &[(&str, &str)] =
-    &[("futex-cas-acquire", "Futex"), ("futex-swap-acquire", "Futex"), ("futex-release", "Futex")];
-
-#[test]
-fn every_mutation_is_caught() {
-    let this = std::env::current_exe().unwrap();
-    let missed: Vec<_> = MUTATIONS
-        .iter()
-        .filter(|(mutation, test)| {
-            let run = Command::new(&this)
-                .args(["--exact", test])
-                .env("MANYCORE_MUTATION", mutation)
-                .output()
-                .unwrap();
-            run.status.success()
-        })
-        .collect();
-    assert!(missed.is_empty(), "the models do not notice {missed:?}");
-}

@@ -1,0 +1,33 @@
+//! The models notice every ordering that is weaker than it has to be.
+
+use std::process::Command;
+
+/// Mutation and the test that has to fail with it.
+const MUTATIONS: &[(&str, &str)] = &[
+    ("futex-cas-acquire", "mutex::Futex"),
+    ("futex-swap-acquire", "mutex::Futex"),
+    ("futex-release", "mutex::Futex"),
+    ("wait-park-acquire", "wait_queue::a_signal_after_the_mutex_is_not_lost"),
+    ("wait-signal-release", "wait_queue::a_signal_after_the_mutex_is_not_lost"),
+    ("wait-lock-acquire", "wait_queue::two_signals_wake_two"),
+    ("wait-unlock-release", "wait_queue::two_signals_wake_two"),
+];
+
+#[test]
+fn every_mutation_is_caught() {
+    let this = std::env::current_exe().unwrap();
+    let missed: Vec<_> = MUTATIONS
+        .iter()
+        .filter(|(mutation, test)| {
+            let run = Command::new(&this)
+                .args(["--exact", test])
+                .env("MANYCORE_MUTATION", mutation)
+                .output()
+                .unwrap();
+            let ran = String::from_utf8_lossy(&run.stdout).contains("running 1 test");
+            assert!(ran, "there is no test {test}");
+            run.status.success()
+        })
+        .collect();
+    assert!(missed.is_empty(), "the models do not notice {missed:?}");
+}

@@ -1,0 +1,206 @@
+//! The wait queue: no signal is lost, none wakes two, and nobody touches memory that has been given up.
+//!
+//! The model's clock makes every deadline pass at once, so that `park` with one always ends by a time-out unless the
+//! signal was there before.
+
+use std::mem::ManuallyDrop;
+use std::sync::Arc;
+
+use loom::cell::UnsafeCell;
+use loom::thread;
+use manycore::lock::{Futex, InlineLock, WaitQueue, Waiter};
+use manycore::sync::Deadline;
+
+use crate::check;
+
+const SOON: Option<Deadline> = Some(Deadline { wall: false, seconds: 0, nanoseconds: 0 });
+
+/// Puts a waiter on the queue, for another thread to park on.
+fn enqueue(queue: &WaitQueue) -> Arc<Waiter> {
+    let waiter = Arc::new(Waiter::new());
+    // SAFETY: every test below keeps the waiter until it was signalled or withdrawn.
+    unsafe { queue.enqueue(&waiter) };
+    waiter
+}
+
+/// Takes a waiter of the test's back.
+fn withdraw(queue: &WaitQueue, waiter: &Waiter) -> bool {
+    // SAFETY: on the queue, and nobody has withdrawn it.
+    unsafe { queue.withdraw(waiter) }
+}
+
+/// A flag with a mutex and a condition variable, as programs use them.
+struct Gate {
+    mutex: Futex,
+    opened: WaitQueue,
+    open: UnsafeCell<bool>,
+}
+
+// SAFETY: the flag is only touched with the mutex held.
+unsafe impl Sync for Gate {}
+
+impl Gate {
+    fn new() -> Arc<Self> {
+        let gate =
+            Self { mutex: Futex::new(), opened: WaitQueue::new(), open: UnsafeCell::new(false) };
+        Arc::new(gate)
+    }
+
+    fn pass(&self) {
+        self.mutex.acquire();
+        // SAFETY: the mutex is held.
+        while !self.open.with(|o| unsafe { *o }) {
+            let waiter = Waiter::new();
+            // SAFETY: the waiter is here until it was signalled; the mutex is held.
+            unsafe {
+                self.opened.enqueue(&waiter);
+                self.mutex.release();
+            }
+            assert!(waiter.park(None));
+            self.mutex.acquire();
+        }
+        // SAFETY: acquired above.
+        unsafe { self.mutex.release() };
+    }
+
+    fn open(&self) {
+        self.mutex.acquire();
+        // SAFETY: the mutex is held.
+        self.open.with_mut(|o| unsafe { *o = true });
+        // SAFETY: acquired above.
+        unsafe { self.mutex.release() };
+    }
+}
+
+#[test]
+fn a_signal_after_the_mutex_is_not_lost() {
+    check(3, || {
+        let gate = Gate::new();
+        let other = gate.clone();
+        let waiting = thread::spawn(move || other.pass());
+        gate.open();
+        gate.opened.signal();
+        waiting.join().unwrap();
+    });
+}
+
+#[test]
+fn a_broadcast_wakes_all() {
+    check(2, || {
+        let gate = Gate::new();
+        let waiting = [(); 2].map(|()| {
+            let gate = gate.clone();
+            thread::spawn(move || gate.pass())
+        });
+        gate.open();
+        gate.opened.broadcast();
+        waiting.into_iter().for_each(|w| w.join().unwrap());
+    });
+}
+
+#[test]
+fn a_signal_wakes_the_oldest_and_only_it() {
+    check(3, || {
+        let queue = WaitQueue::new();
+        let waiters = [(); 2].map(|()| enqueue(&queue));
+        let first = waiters[0].clone();
+        let waiting = thread::spawn(move || assert!(first.park(None)));
+        queue.signal();
+        waiting.join().unwrap();
+        assert!(withdraw(&queue, &waiters[1]));
+    });
+}
+
+#[test]
+fn a_waiter_that_leaves_does_not_take_the_signal_with_it() {
+    check(3, || {
+        let queue = Arc::new(WaitQueue::new());
+        let [first, second] = [(); 2].map(|()| enqueue(&queue));
+        let leaving = thread::spawn({
+            let queue = queue.clone();
+            move || !first.park(SOON) && withdraw(&queue, &first)
+        });
+        queue.signal();
+        let left = leaving.join().unwrap();
+        // Whoever left in time was not signalled, so the other was; and the other way round.
+        assert_eq!(left, !withdraw(&queue, &second));
+    });
+}
+
+#[test]
+fn two_signals_wake_two() {
+    check(3, || {
+        let queue = Arc::new(WaitQueue::new());
+        let waiters = [(); 2].map(|()| enqueue(&queue));
+        let signalling = thread::spawn({
+            let queue = queue.clone();
+            move || queue.signal()
+        });
+        queue.signal();
+        signalling.join().unwrap();
+        assert!(waiters.iter().all(|w| w.park(None)));
+    });
+}
+
+/// A queue whose memory outlives it, so that an access after the end is an error of the model and not of the test.
+struct Mortal(std::cell::UnsafeCell<ManuallyDrop<WaitQueue>>);
+
+// SAFETY: a queue is there to be shared, and `end` has the model check that nobody uses it meanwhile.
+unsafe impl Sync for Mortal {}
+
+impl Mortal {
+    fn new() -> Arc<Self> {
+        Arc::new(Self(ManuallyDrop::new(WaitQueue::new()).into()))
+    }
+
+    /// Destroys the queue. The model fails if any thread uses it at the same time or later.
+    fn end(&self) {
+        // SAFETY: called once, and nobody has the queue now: that is what the model checks.
+        unsafe { ManuallyDrop::drop(&mut *self.0.get()) };
+    }
+}
+
+impl std::ops::Deref for Mortal {
+    type Target = WaitQueue;
+
+    fn deref(&self) -> &WaitQueue {
+        // SAFETY: nobody has it mutably before `end`.
+        unsafe { &*self.0.get() }
+    }
+}
+
+#[test]
+fn a_signalled_waiter_may_destroy_the_queue() {
+    check(3, || {
+        let queue = Mortal::new();
+        let waiter = enqueue(&queue);
+        let waiting = thread::spawn({
+            let queue = queue.clone();
+            move || {
+                assert!(waiter.park(None));
+                queue.end();
+            }
+        });
+        queue.signal();
+        waiting.join().unwrap();
+    });
+}
+
+/// One of the waiters has not noticed that it was woken, and wants to leave.
+#[test]
+fn a_broadcaster_may_destroy_the_queue() {
+    check(3, || {
+        let queue = Mortal::new();
+        let [first, second] = [(); 2].map(|()| enqueue(&queue));
+        let leaving = thread::spawn({
+            let queue = queue.clone();
+            move || first.park(SOON) || withdraw(&queue, &first)
+        });
+        let waiting = thread::spawn(move || assert!(second.park(None)));
+        queue.broadcast();
+        queue.drain();
+        queue.end();
+        leaving.join().unwrap();
+        waiting.join().unwrap();
+    });
+}
