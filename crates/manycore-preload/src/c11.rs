@@ -1,0 +1,182 @@
+//! C11's `mtx_t` and `cnd_t`: the pthread objects under other names, with other result codes.
+//!
+//! glibc's own C11 functions call its pthread functions directly, past any interposed library; hence these.
+
+use core::ffi::{c_int, c_void};
+
+use libc::{EBUSY, ENOMEM, ETIMEDOUT, timespec};
+use manycore::lock::InlineLock;
+
+use crate::cond::{self, Cond};
+use crate::mutex::{self, Mutex};
+
+const SUCCESS: c_int = 0;
+const BUSY: c_int = 1;
+const ERROR: c_int = 2;
+const NO_MEMORY: c_int = 3;
+const TIMED_OUT: c_int = 4;
+
+const RECURSIVE: c_int = 1;
+const TIMED: c_int = 2;
+
+fn code(error: c_int) -> c_int {
+    match error {
+        0 => SUCCESS,
+        EBUSY => BUSY,
+        ENOMEM => NO_MEMORY,
+        ETIMEDOUT => TIMED_OUT,
+        _ => ERROR,
+    }
+}
+
+/// `mtx_init`.
+///
+/// # Safety
+///
+/// As C11 says; so for all functions of this module.
+pub unsafe extern "C-unwind" fn mtx_init(m: *mut Mutex, kind: c_int) -> c_int {
+    if kind & !(RECURSIVE | TIMED) != 0 {
+        return ERROR;
+    }
+    let recursive = kind & RECURSIVE != 0;
+    // SAFETY: the attribute object lives on this stack and is initialised first.
+    unsafe {
+        let mut attr: libc::pthread_mutexattr_t = core::mem::zeroed();
+        libc::pthread_mutexattr_init(&mut attr);
+        let kind =
+            if recursive { libc::PTHREAD_MUTEX_RECURSIVE } else { libc::PTHREAD_MUTEX_NORMAL };
+        libc::pthread_mutexattr_settype(&mut attr, kind);
+        code(mutex::init(m, &attr))
+    }
+}
+
+/// `mtx_destroy`.
+///
+/// # Safety
+///
+/// See [`mtx_init`].
+pub unsafe extern "C-unwind" fn mtx_destroy<const STATS: bool>(m: *mut Mutex) {
+    // SAFETY: passed on.
+    unsafe { mutex::destroy::<STATS>(m) };
+}
+
+/// `mtx_lock`.
+///
+/// # Safety
+///
+/// See [`mtx_init`].
+pub unsafe extern "C-unwind" fn mtx_lock<L: InlineLock, const STATS: bool>(
+    m: *mut Mutex,
+    caller: usize,
+) -> c_int {
+    // SAFETY: passed on.
+    code(unsafe { mutex::lock::<L, STATS>(m, caller) })
+}
+
+/// `mtx_trylock`.
+///
+/// # Safety
+///
+/// See [`mtx_init`].
+pub unsafe extern "C-unwind" fn mtx_trylock<L: InlineLock, const STATS: bool>(
+    m: *mut Mutex,
+    caller: usize,
+) -> c_int {
+    // SAFETY: passed on.
+    code(unsafe { mutex::trylock::<L, STATS>(m, caller) })
+}
+
+/// `mtx_timedlock`.
+///
+/// # Safety
+///
+/// See [`mtx_init`].
+pub unsafe extern "C-unwind" fn mtx_timedlock<L: InlineLock, const STATS: bool>(
+    m: *mut Mutex,
+    until: *const timespec,
+    caller: usize,
+) -> c_int {
+    // SAFETY: passed on.
+    code(unsafe { mutex::timedlock::<L, STATS>(m, until, caller) })
+}
+
+/// `mtx_unlock`.
+///
+/// # Safety
+///
+/// See [`mtx_init`].
+pub unsafe extern "C-unwind" fn mtx_unlock<L: InlineLock, const STATS: bool>(
+    m: *mut Mutex,
+) -> c_int {
+    // SAFETY: passed on.
+    code(unsafe { mutex::unlock::<L, STATS>(m) })
+}
+
+/// `cnd_init`.
+///
+/// # Safety
+///
+/// See [`mtx_init`].
+pub unsafe extern "C-unwind" fn cnd_init(c: *mut Cond) -> c_int {
+    // SAFETY: passed on.
+    code(unsafe { cond::init(c, core::ptr::null()) })
+}
+
+/// `cnd_destroy`.
+///
+/// # Safety
+///
+/// See [`mtx_init`].
+pub unsafe extern "C-unwind" fn cnd_destroy<const STATS: bool>(c: *mut Cond) {
+    // SAFETY: passed on.
+    unsafe { cond::destroy::<STATS>(c) };
+}
+
+/// `cnd_wait`.
+///
+/// # Safety
+///
+/// See [`mtx_init`].
+pub unsafe extern "C-unwind" fn cnd_wait<L: InlineLock, const STATS: bool>(
+    c: *mut Cond,
+    m: *mut c_void,
+    caller: usize,
+) -> c_int {
+    // SAFETY: passed on.
+    code(unsafe { cond::wait::<L, STATS>(c, m.cast(), caller) })
+}
+
+/// `cnd_timedwait`.
+///
+/// # Safety
+///
+/// See [`mtx_init`].
+pub unsafe extern "C-unwind" fn cnd_timedwait<L: InlineLock, const STATS: bool>(
+    c: *mut Cond,
+    m: *mut c_void,
+    until: *const timespec,
+    caller: usize,
+) -> c_int {
+    // SAFETY: passed on.
+    code(unsafe { cond::timedwait::<L, STATS>(c, m.cast(), until, caller) })
+}
+
+/// `cnd_signal`.
+///
+/// # Safety
+///
+/// See [`mtx_init`].
+pub unsafe extern "C-unwind" fn cnd_signal(c: *mut Cond) -> c_int {
+    // SAFETY: passed on.
+    code(unsafe { cond::signal(c) })
+}
+
+/// `cnd_broadcast`.
+///
+/// # Safety
+///
+/// See [`mtx_init`].
+pub unsafe extern "C-unwind" fn cnd_broadcast(c: *mut Cond) -> c_int {
+    // SAFETY: passed on.
+    code(unsafe { cond::broadcast(c) })
+}

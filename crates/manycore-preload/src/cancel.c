@@ -1,0 +1,49 @@
+/* Waits at which a thread can be cancelled.
+ *
+ * POSIX makes waiting on a condition variable a cancellation point: a cancelled waiter takes the mutex again, runs
+ * its cleanup handlers and ends. glibc ends a thread by unwinding its stack, from the very instruction at which the
+ * request arrived if cancellation is asynchronous. Unwinding is well defined through C and through Rust frames that
+ * have nothing to drop, so what has to happen on the way is called from here, in C.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+struct cleanup {
+    void (*run)(void *);
+    void *argument;
+};
+
+static void leave(struct cleanup *cleanup)
+{
+    if (cleanup->run)
+        cleanup->run(cleanup->argument);
+}
+
+/* Calls body(argument), and abandon(argument) if the thread is cancelled in there. */
+void manycore_guard(void (*body)(void *), void (*abandon)(void *), void *argument)
+{
+    __attribute__((cleanup(leave))) struct cleanup cleanup = { abandon, argument };
+    body(argument);
+    cleanup.run = NULL;
+}
+
+/* Sleeps while *word == expected, and can be cancelled at any instruction: only to be called from a body above.
+ * Returns 0 or an error number, and leaves errno alone. */
+int manycore_wait_open(uint32_t *word, int wall, uint32_t expected, const struct timespec *until)
+{
+    int operation = FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG | (wall ? FUTEX_CLOCK_REALTIME : 0);
+    int saved = errno;
+    int type;
+    pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &type);
+    long result = syscall(SYS_futex, word, operation, expected, until, NULL, FUTEX_BITSET_MATCH_ANY);
+    int error = result < 0 ? errno : 0;
+    pthread_setcanceltype(type, &type);
+    errno = saved;
+    return error;
+}

@@ -1,0 +1,421 @@
+//! `pthread_cond_t` with a wait queue of ours in it.
+//!
+//! ```text
+//!          0 ... 24                              24 ... 36        36          40 ... 48
+//! glibc    __wseq, __g1_start, __g_refs          __g_size ...     __wrefs     __g_signals
+//! here     the wait queue                        -                flags       statistics
+//! ```
+//!
+//! The flags are glibc's: bit 0 says process-shared, bit 1 that `timedwait` counts on the monotonic clock. glibc owns
+//! process-shared condition variables.
+//!
+//! # Mixtures
+//!
+//! A condition variable of ours waits with any mutex: it only locks and unlocks it. A process-shared one waits, in
+//! glibc, with mutexes that glibc owns; glibc must not see a mutex of ours. There a *stand-in* takes the mutex's
+//! place: the waiter takes the stand-in, unlocks the mutex and waits with the stand-in, and a signaller takes and
+//! drops the stand-in before it signals. So a signaller that has the mutex finds every waiter that had released it.
+
+use core::cell::UnsafeCell;
+use core::ffi::{c_int, c_void};
+
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use libc::{EINVAL, ETIMEDOUT, clockid_t, timespec};
+use manycore::lock::{InlineLock, WaitQueue, Waiter};
+use manycore::sync::Deadline;
+use manycore_profile::layout::Kind;
+
+use crate::mutex::{self, Mutex};
+use crate::stats::{self, Mode, Object};
+use crate::{glibc, time};
+
+/// The overlay of `pthread_cond_t`.
+#[repr(C)]
+pub struct Cond {
+    queue: WaitQueue,
+    _spare: [u8; 36 - size_of::<WaitQueue>()],
+    flags: AtomicU32,
+    /// The statistics' number for this condition variable, 0 if it has none yet.
+    record: AtomicU32,
+    _rest: u32,
+}
+
+const _: () = assert!(size_of::<Cond>() == size_of::<libc::pthread_cond_t>());
+
+const SHARED: u32 = 1;
+const MONOTONIC: u32 = 2;
+
+impl Cond {
+    fn flags(&self) -> u32 {
+        // Relaxed: written by the initialiser, which the program orders before every use.
+        self.flags.load(Ordering::Relaxed)
+    }
+
+    /// The condition variable as statistics see it.
+    fn object(&self, caller: usize) -> Object<'_> {
+        Object {
+            address: core::ptr::from_ref(self).cast(),
+            record: &self.record,
+            kind: Kind::Cond,
+            caller,
+        }
+    }
+
+    fn is_shared(&self) -> bool {
+        self.flags() & SHARED != 0
+    }
+}
+
+unsafe extern "C-unwind" {
+    fn manycore_guard(
+        body: unsafe extern "C-unwind" fn(*mut c_void),
+        abandon: unsafe extern "C-unwind" fn(*mut c_void),
+        argument: *mut c_void,
+    );
+    fn manycore_wait_open(
+        word: *const AtomicU32,
+        wall: c_int,
+        expected: u32,
+        until: *const timespec,
+    ) -> c_int;
+}
+
+/// `pthread_cond_init`: glibc reads the attributes and leaves flags and zeros.
+///
+/// # Safety
+///
+/// As POSIX says; so for all functions of this module.
+pub unsafe extern "C-unwind" fn init(c: *mut Cond, attr: *const libc::pthread_condattr_t) -> c_int {
+    // SAFETY: passed on; the memory is the caller's to initialise.
+    unsafe { glibc::pthread_cond_init(c.cast(), attr) }
+}
+
+/// `pthread_cond_destroy`.
+///
+/// # Safety
+///
+/// See [`init`].
+pub unsafe extern "C-unwind" fn destroy<const STATS: bool>(c: *mut Cond) -> c_int {
+    // SAFETY: the caller's condition variable.
+    let cond = unsafe { &*c };
+    if cond.is_shared() {
+        // SAFETY: glibc owns it.
+        return unsafe { glibc::pthread_cond_destroy(c.cast()) };
+    }
+    if STATS {
+        stats::destroyed(&cond.record);
+    }
+    // Waiters that have been signalled no longer look at it; those that leave by themselves are waited for.
+    cond.queue.drain();
+    0
+}
+
+/// `pthread_cond_wait`.
+///
+/// # Safety
+///
+/// See [`init`].
+pub unsafe extern "C-unwind" fn wait<L: InlineLock, const STATS: bool>(
+    c: *mut Cond,
+    m: *mut Mutex,
+    caller: usize,
+) -> c_int {
+    // SAFETY: the caller's objects.
+    unsafe {
+        if (*c).is_shared() {
+            if !(*m).is_ours() {
+                return glibc::pthread_cond_wait(c.cast(), m.cast());
+            }
+            return StandIn::wait::<L, STATS>(c, m, None, caller);
+        }
+        Wait::run::<L, STATS>(&*c, m, None, caller)
+    }
+}
+
+/// `pthread_cond_timedwait`.
+///
+/// # Safety
+///
+/// See [`init`].
+pub unsafe extern "C-unwind" fn timedwait<L: InlineLock, const STATS: bool>(
+    c: *mut Cond,
+    m: *mut Mutex,
+    until: *const timespec,
+    caller: usize,
+) -> c_int {
+    // SAFETY: the caller's objects.
+    unsafe {
+        let clock = if (*c).flags() & MONOTONIC != 0 {
+            libc::CLOCK_MONOTONIC
+        } else {
+            libc::CLOCK_REALTIME
+        };
+        if (*c).is_shared() && !(*m).is_ours() {
+            return glibc::pthread_cond_timedwait(c.cast(), m.cast(), until);
+        }
+        wait_until::<L, STATS>(c, m, clock, until, caller)
+    }
+}
+
+/// `pthread_cond_clockwait`.
+///
+/// # Safety
+///
+/// See [`init`].
+pub unsafe extern "C-unwind" fn clockwait<L: InlineLock, const STATS: bool>(
+    c: *mut Cond,
+    m: *mut Mutex,
+    clock: clockid_t,
+    until: *const timespec,
+    caller: usize,
+) -> c_int {
+    // SAFETY: the caller's objects.
+    unsafe {
+        if (*c).is_shared() && !(*m).is_ours() {
+            return glibc::pthread_cond_clockwait(c.cast(), m.cast(), clock, until);
+        }
+        if !time::is_supported(clock) {
+            return EINVAL;
+        }
+        wait_until::<L, STATS>(c, m, clock, until, caller)
+    }
+}
+
+/// # Safety
+///
+/// See [`init`]; `clock` is supported.
+unsafe fn wait_until<L: InlineLock, const STATS: bool>(
+    c: *mut Cond,
+    m: *mut Mutex,
+    clock: clockid_t,
+    until: *const timespec,
+    caller: usize,
+) -> c_int {
+    // SAFETY: the caller's objects.
+    unsafe {
+        let Some(deadline) = time::deadline(clock, until) else { return EINVAL };
+        if (*c).is_shared() {
+            return StandIn::wait::<L, STATS>(c, m, Some((clock, until)), caller);
+        }
+        Wait::run::<L, STATS>(&*c, m, Some(deadline), caller)
+    }
+}
+
+/// `pthread_cond_signal`.
+///
+/// # Safety
+///
+/// See [`init`].
+pub unsafe extern "C-unwind" fn signal(c: *mut Cond) -> c_int {
+    // SAFETY: the caller's condition variable.
+    let cond = unsafe { &*c };
+    if cond.is_shared() {
+        StandIn::pass(c);
+        // SAFETY: glibc owns it.
+        return unsafe { glibc::pthread_cond_signal(c.cast()) };
+    }
+    cond.queue.signal();
+    0
+}
+
+/// `pthread_cond_broadcast`.
+///
+/// # Safety
+///
+/// See [`init`].
+pub unsafe extern "C-unwind" fn broadcast(c: *mut Cond) -> c_int {
+    // SAFETY: the caller's condition variable.
+    let cond = unsafe { &*c };
+    if cond.is_shared() {
+        StandIn::pass(c);
+        // SAFETY: glibc owns it.
+        return unsafe { glibc::pthread_cond_broadcast(c.cast()) };
+    }
+    cond.queue.broadcast();
+    0
+}
+
+/// One thread's wait on a condition variable of ours.
+struct Wait<'a> {
+    cond: &'a Cond,
+    waiter: Waiter,
+    mutex: *mut Mutex,
+    caller: usize,
+    deadline: Option<Deadline>,
+    timed_out: bool,
+}
+
+impl Wait<'_> {
+    /// # Safety
+    ///
+    /// See [`init`].
+    unsafe fn run<L: InlineLock, const STATS: bool>(
+        cond: &Cond,
+        m: *mut Mutex,
+        deadline: Option<Deadline>,
+        caller: usize,
+    ) -> c_int {
+        let mut wait =
+            Wait { cond, waiter: Waiter::new(), mutex: m, caller, deadline, timed_out: false };
+        // SAFETY: the waiter stays here until it is signalled or withdrawn, which `sleep` and `abandon` see to.
+        unsafe {
+            cond.queue.enqueue(&wait.waiter);
+            let refused = mutex::unlock::<L, STATS>(m);
+            if refused != 0 {
+                wait.leave();
+                return refused;
+            }
+            let waiting = STATS.then(stats::Wait::begin);
+            manycore_guard(Self::sleep, Self::abandon::<L, STATS>, (&raw mut wait).cast());
+            let refused = mutex::lock::<L, STATS>(m, caller);
+            if let Some(waiting) = waiting {
+                waiting.end(&cond.object(caller), Mode::Exclusive, wait.timed_out);
+            }
+            if refused != 0 {
+                return refused;
+            }
+        }
+        if wait.timed_out { ETIMEDOUT } else { 0 }
+    }
+
+    /// Leaves the queue before a signal, or passes on the signal that came all the same.
+    fn leave(&self) {
+        // SAFETY: the waiter was enqueued and nobody has withdrawn it.
+        if !unsafe { self.cond.queue.withdraw(&self.waiter) } {
+            self.cond.queue.signal();
+        }
+    }
+
+    unsafe extern "C-unwind" fn sleep(wait: *mut c_void) {
+        // SAFETY: the argument that `run` gave, which outlives this call.
+        let wait = unsafe { &mut *wait.cast::<Self>() };
+        let until = wait
+            .deadline
+            .map(|d| timespec { tv_sec: d.seconds, tv_nsec: i64::from(d.nanoseconds) });
+        let timeout = until.as_ref().map_or(core::ptr::null(), core::ptr::from_ref);
+        let wall = wait.deadline.is_some_and(|d| d.wall);
+        while let Some(expected) = wait.waiter.asleep() {
+            // SAFETY: the word and the timespec outlive the call.
+            let error =
+                unsafe { manycore_wait_open(wait.waiter.word(), wall.into(), expected, timeout) };
+            // A deadline before 1970 is refused as invalid, but it has passed all the same.
+            if error == ETIMEDOUT || (error == EINVAL && wait.deadline.is_some()) {
+                // SAFETY: enqueued by `run`; if the thread is cancelled, then above, and this is not reached.
+                wait.timed_out = unsafe { wait.cond.queue.withdraw(&wait.waiter) };
+                return;
+            }
+        }
+    }
+
+    /// The thread is cancelled: POSIX wants it to consume no signal, and to have the mutex in its cleanup handlers.
+    unsafe extern "C-unwind" fn abandon<L: InlineLock, const STATS: bool>(wait: *mut c_void) {
+        // SAFETY: the argument that `run` gave; its frame is there until the unwinding is past it.
+        let wait = unsafe { &*wait.cast::<Self>() };
+        wait.leave();
+        // SAFETY: the mutex with which the program waits.
+        unsafe { mutex::lock::<L, STATS>(wait.mutex, wait.caller) };
+    }
+}
+
+/// A mutex of glibc's that takes the place of one of ours while a thread waits in glibc.
+#[repr(transparent)]
+struct StandIn(UnsafeCell<libc::pthread_mutex_t>);
+
+// SAFETY: a mutex is there to be shared.
+unsafe impl Sync for StandIn {}
+
+const STAND_INS: usize = 64;
+static TABLE: [StandIn; STAND_INS] =
+    [const { StandIn(UnsafeCell::new(libc::PTHREAD_MUTEX_INITIALIZER)) }; STAND_INS];
+
+/// Whether any stand-in was ever used: most programs never mix.
+static IN_USE: AtomicBool = AtomicBool::new(false);
+
+/// One thread's wait with a stand-in.
+struct StandInWait {
+    cond: *mut Cond,
+    stand_in: *mut c_void,
+    mutex: *mut Mutex,
+    until: Option<(clockid_t, *const timespec)>,
+    caller: usize,
+    result: c_int,
+}
+
+impl StandIn {
+    /// Every waiter of a condition variable has the same one, as POSIX asks for mutexes.
+    fn of(c: *const Cond) -> *mut c_void {
+        let index = (c as usize).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 58;
+        TABLE[index % STAND_INS].0.get().cast()
+    }
+
+    /// # Safety
+    ///
+    /// See [`init`]; the condition variable is glibc's and the mutex ours.
+    unsafe fn wait<L: InlineLock, const STATS: bool>(
+        c: *mut Cond,
+        m: *mut Mutex,
+        until: Option<(clockid_t, *const timespec)>,
+        caller: usize,
+    ) -> c_int {
+        // Relaxed: set before the mutex is released; a signaller that takes the mutex afterwards sees it.
+        IN_USE.store(true, Ordering::Relaxed);
+        let stand_in = Self::of(c);
+        let mut wait = StandInWait { cond: c, stand_in, mutex: m, until, caller, result: 0 };
+        // SAFETY: the stand-in is a mutex of glibc's; the rest is the caller's.
+        unsafe {
+            glibc::pthread_mutex_lock(stand_in);
+            let refused = mutex::unlock::<L, STATS>(m);
+            if refused != 0 {
+                glibc::pthread_mutex_unlock(stand_in);
+                return refused;
+            }
+            manycore_guard(Self::sleep, Self::abandon::<L, STATS>, (&raw mut wait).cast());
+            glibc::pthread_mutex_unlock(stand_in);
+            let refused = mutex::lock::<L, STATS>(m, caller);
+            if refused != 0 { refused } else { wait.result }
+        }
+    }
+
+    unsafe extern "C-unwind" fn sleep(wait: *mut c_void) {
+        // SAFETY: the argument that `wait` gave; objects that glibc owns.
+        unsafe {
+            let wait = &mut *wait.cast::<StandInWait>();
+            wait.result = match wait.until {
+                None => glibc::pthread_cond_wait(wait.cond.cast(), wait.stand_in),
+                Some((clock, until)) => {
+                    glibc::pthread_cond_clockwait(wait.cond.cast(), wait.stand_in, clock, until)
+                }
+            };
+        }
+    }
+
+    /// The thread is cancelled; glibc has taken the stand-in again.
+    unsafe extern "C-unwind" fn abandon<L: InlineLock, const STATS: bool>(wait: *mut c_void) {
+        // SAFETY: the argument that `wait` gave; its frame is there until the unwinding is past it.
+        unsafe {
+            let wait = &*wait.cast::<StandInWait>();
+            glibc::pthread_mutex_unlock(wait.stand_in);
+            mutex::lock::<L, STATS>(wait.mutex, wait.caller);
+        }
+    }
+
+    /// Waits until every waiter that has released its mutex is known to glibc.
+    fn pass(c: *const Cond) {
+        // Relaxed: see `wait`.
+        if IN_USE.load(Ordering::Relaxed) {
+            // SAFETY: the stand-in is a mutex of glibc's.
+            unsafe {
+                glibc::pthread_mutex_lock(Self::of(c));
+                glibc::pthread_mutex_unlock(Self::of(c));
+            }
+        }
+    }
+}
+
+/// In the child of a fork, no other thread is left that could hold a stand-in.
+pub fn forked() {
+    for stand_in in &TABLE {
+        // SAFETY: the calling thread is the only one, and waits nowhere.
+        unsafe { stand_in.0.get().write(libc::PTHREAD_MUTEX_INITIALIZER) };
+    }
+}

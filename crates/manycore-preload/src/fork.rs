@@ -1,0 +1,27 @@
+//! Fork: what the child's only thread has to know.
+
+use core::ffi::c_int;
+
+use manycore::sync::thread;
+
+use crate::{cond, stats};
+
+unsafe extern "C" {
+    fn pthread_atfork(
+        prepare: Option<extern "C" fn()>,
+        parent: Option<extern "C" fn()>,
+        child: Option<extern "C" fn()>,
+    ) -> c_int;
+}
+
+/// Has [`in_child`] run after each fork, ahead of the program's own handlers, which were registered later.
+pub fn install() {
+    // SAFETY: the handler is a function of this library, which is never unloaded.
+    unsafe { pthread_atfork(None, None, Some(in_child)) };
+}
+
+extern "C" fn in_child() {
+    thread::forked();
+    cond::forked();
+    stats::forked();
+}

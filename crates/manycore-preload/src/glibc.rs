@@ -1,0 +1,115 @@
+//! glibc's own functions, for the objects that only glibc can own.
+//!
+//! Found on first use by the version that current programs bind to. Looking a symbol up neither allocates nor locks
+//! anything that this library provides.
+
+use core::ffi::{CStr, c_int, c_void};
+
+use core::sync::atomic::{AtomicUsize, Ordering};
+use libc::{clockid_t, timespec};
+
+/// One of glibc's functions.
+pub struct Function {
+    name: &'static CStr,
+    address: AtomicUsize,
+}
+
+impl Function {
+    const fn new(name: &'static CStr) -> Self {
+        Self { name, address: AtomicUsize::new(0) }
+    }
+
+    #[cold]
+    fn find(&self) -> usize {
+        // The condition variables have an older, incompatible version under the same name: the default one is asked
+        // for by number first.
+        const VERSIONS: [&CStr; 4] = [c"GLIBC_2.34", c"GLIBC_2.30", c"GLIBC_2.3.2", c"GLIBC_2.2.5"];
+        let found = VERSIONS.iter().find_map(|version| {
+            // SAFETY: both are NUL-terminated; RTLD_NEXT searches the objects after this one.
+            let f = unsafe { libc::dlvsym(libc::RTLD_NEXT, self.name.as_ptr(), version.as_ptr()) };
+            (!f.is_null()).then_some(f as usize)
+        });
+        let Some(address) = found else {
+            crate::start::refuse(&[
+                b"glibc has no ",
+                self.name.to_bytes(),
+                b": this C library is not supported",
+            ]);
+        };
+        // Relaxed: every thread finds the same address.
+        self.address.store(address, Ordering::Relaxed);
+        address
+    }
+
+    /// The function's address.
+    #[inline]
+    pub fn address(&self) -> usize {
+        // Relaxed: as in `find`.
+        match self.address.load(Ordering::Relaxed) {
+            0 => self.find(),
+            address => address,
+        }
+    }
+}
+
+macro_rules! functions {
+    ($($name:ident($($arg:ident: $ty:ty),*);)*) => {
+        /// Looks all of them up, so that none has to be looked up while the program holds a lock.
+        pub fn find_all() {
+            $(let _ = addresses::$name.address();)*
+        }
+
+        #[allow(non_upper_case_globals, reason = "named as the functions are")]
+        mod addresses {
+            use super::*;
+            $(
+                pub static $name: Function = Function::new(
+                    match CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
+                        Ok(name) => name,
+                        Err(_) => unreachable!(),
+                    },
+                );
+            )*
+        }
+
+        $(
+            #[doc = concat!("glibc's `", stringify!($name), "`.")]
+            ///
+            /// # Safety
+            ///
+            /// As the function's manual page says; the object is one that glibc initialised or may own.
+            pub unsafe extern "C-unwind" fn $name($($arg: $ty),*) -> c_int {
+                type Signature = unsafe extern "C-unwind" fn($($ty),*) -> c_int;
+                // SAFETY: glibc's function of this name has this signature.
+                let f: Signature = unsafe { core::mem::transmute(addresses::$name.address()) };
+                // SAFETY: passed on to the caller.
+                unsafe { f($($arg),*) }
+            }
+        )*
+    };
+}
+
+functions! {
+    pthread_create(
+        thread: *mut libc::pthread_t,
+        attr: *const libc::pthread_attr_t,
+        run: extern "C-unwind" fn(*mut c_void) -> *mut c_void,
+        argument: *mut c_void
+    );
+
+    pthread_mutex_init(m: *mut c_void, attr: *const libc::pthread_mutexattr_t);
+    pthread_mutex_destroy(m: *mut c_void);
+    pthread_mutex_lock(m: *mut c_void);
+    pthread_mutex_trylock(m: *mut c_void);
+    pthread_mutex_timedlock(m: *mut c_void, until: *const timespec);
+    pthread_mutex_clocklock(m: *mut c_void, clock: clockid_t, until: *const timespec);
+    pthread_mutex_unlock(m: *mut c_void);
+
+    pthread_cond_init(c: *mut c_void, attr: *const libc::pthread_condattr_t);
+    pthread_cond_destroy(c: *mut c_void);
+    pthread_cond_wait(c: *mut c_void, m: *mut c_void);
+    pthread_cond_timedwait(c: *mut c_void, m: *mut c_void, until: *const timespec);
+    pthread_cond_clockwait(c: *mut c_void, m: *mut c_void, clock: clockid_t, until: *const timespec);
+    pthread_cond_signal(c: *mut c_void);
+    pthread_cond_broadcast(c: *mut c_void);
+}

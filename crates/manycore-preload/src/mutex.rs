@@ -1,0 +1,358 @@
+//! `pthread_mutex_t` with a lock of ours in it.
+//!
+//! ```text
+//!          0            4            8            12           16           20           24 ... 40
+//! glibc    __lock       __count      __owner      __nusers     __kind       __spins      __list
+//! here     statistics   count        owner        -            kind         last CPU     the lock
+//! ```
+//!
+//! Kind, owner and count are where glibc has them, so that static initialisers are understood and a debugger shows
+//! the owner. A kind other than the four plain types is a mutex that glibc owns (robust, priority-inheriting,
+//! priority-protected, process-shared, or destroyed): those go to glibc.
+
+use core::ffi::{c_int, c_void};
+
+use core::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+use libc::{EAGAIN, EBUSY, EDEADLK, EINVAL, EPERM, ETIMEDOUT, clockid_t, timespec};
+use manycore::lock::InlineLock;
+use manycore::sync::thread;
+use manycore_profile::layout::Kind;
+
+use crate::stats::{self, Mode, Object, Wait};
+use crate::{glibc, time};
+
+/// The overlay of `pthread_mutex_t`.
+#[repr(C)]
+pub struct Mutex {
+    /// The statistics' number for this mutex, 0 if it has none yet.
+    record: AtomicU32,
+    /// How often the owner of a recursive mutex holds it. Only the owner looks at it.
+    count: AtomicU32,
+    owner: AtomicU32,
+    /// glibc's count of users, by which its destroy function judges: always 0 here.
+    _users: u32,
+    kind: AtomicI32,
+    /// One more than the CPU on which it was last acquired, 0 if not known. Protected by the lock.
+    last_cpu: AtomicU32,
+    lock: [u64; 2],
+}
+
+const _: () = assert!(size_of::<Mutex>() == size_of::<libc::pthread_mutex_t>());
+
+const NORMAL: i32 = libc::PTHREAD_MUTEX_NORMAL;
+const RECURSIVE: i32 = libc::PTHREAD_MUTEX_RECURSIVE;
+const ERRORCHECK: i32 = libc::PTHREAD_MUTEX_ERRORCHECK;
+const ADAPTIVE: i32 = 3;
+
+// The accesses to `kind`, `owner` and `count` are Relaxed throughout. A mutex's kind is written by its initialiser,
+// which the program orders before every use. A thread compares the owner with itself only, and reads its own number
+// there only if it wrote it; the count belongs to the owner.
+
+impl Mutex {
+    #[inline]
+    fn lock<L: InlineLock>(&self) -> &L {
+        const { assert!(size_of::<L>() <= 16 && align_of::<L>() <= 8) };
+        // SAFETY: the bytes belong to the lock since the initialiser zeroed them, and `InlineLock` promises that it
+        // fits and that zero is an unlocked lock.
+        unsafe { &*self.lock.as_ptr().cast::<L>() }
+    }
+
+    #[inline]
+    fn kind(&self) -> i32 {
+        self.kind.load(Ordering::Relaxed)
+    }
+
+    /// Whether acquiring takes no look at the owner.
+    #[inline]
+    fn is_plain(&self) -> bool {
+        matches!(self.kind(), NORMAL | ADAPTIVE)
+    }
+
+    fn as_glibc(&self) -> *mut c_void {
+        core::ptr::from_ref(self).cast_mut().cast()
+    }
+
+    /// Whether the lock is in here, and not glibc's.
+    pub fn is_ours(&self) -> bool {
+        matches!(self.kind(), NORMAL | RECURSIVE | ERRORCHECK | ADAPTIVE)
+    }
+
+    #[inline]
+    fn set_owner(&self, owner: u32) {
+        self.owner.store(owner, Ordering::Relaxed);
+    }
+
+    fn is_mine(&self) -> bool {
+        self.owner.load(Ordering::Relaxed) == thread::id()
+    }
+
+    /// What acquiring a recursive or errorcheck mutex means if the calling thread already has it.
+    fn relock(&self, busy: c_int) -> c_int {
+        if self.kind() != RECURSIVE {
+            return busy;
+        }
+        match self.count.load(Ordering::Relaxed).checked_add(1) {
+            Some(count) => {
+                self.count.store(count, Ordering::Relaxed);
+                0
+            }
+            None => EAGAIN,
+        }
+    }
+
+    /// The mutex as statistics see it.
+    #[inline]
+    fn object(&self, caller: usize) -> Object<'_> {
+        let kind = match self.kind() {
+            RECURSIVE => Kind::Recursive,
+            ERRORCHECK => Kind::ErrorCheck,
+            ADAPTIVE => Kind::Adaptive,
+            _ => Kind::Mutex,
+        };
+        Object { address: core::ptr::from_ref(self).cast(), record: &self.record, kind, caller }
+    }
+
+    #[inline]
+    fn taken(&self) -> c_int {
+        self.set_owner(thread::id());
+        0
+    }
+
+    fn taken_first(&self) -> c_int {
+        self.count.store(1, Ordering::Relaxed);
+        self.taken()
+    }
+}
+
+/// glibc's marks for lock elision in a kind, which say nothing about how the mutex behaves.
+const ELISION: i32 = 256 | 512;
+
+/// `pthread_mutex_init`: glibc reads the attributes and leaves either a mutex of its own or a kind and zeros.
+///
+/// # Safety
+///
+/// As POSIX says; so for all functions of this module.
+pub unsafe extern "C-unwind" fn init(
+    m: *mut Mutex,
+    attr: *const libc::pthread_mutexattr_t,
+) -> c_int {
+    // SAFETY: passed on; the memory is the caller's to initialise.
+    let (result, mutex) = unsafe { (glibc::pthread_mutex_init(m.cast(), attr), &*m) };
+    if result == 0 {
+        mutex.kind.store(mutex.kind() & !ELISION, Ordering::Relaxed);
+    }
+    result
+}
+
+/// `pthread_mutex_destroy`.
+///
+/// # Safety
+///
+/// See [`init`].
+pub unsafe extern "C-unwind" fn destroy<const STATS: bool>(m: *mut Mutex) -> c_int {
+    // SAFETY: the caller's mutex.
+    let mutex = unsafe { &*m };
+    if mutex.is_ours() && mutex.owner.load(Ordering::Relaxed) != 0 {
+        return EBUSY;
+    }
+    if STATS && mutex.is_ours() {
+        stats::destroyed(&mutex.record);
+    }
+    // SAFETY: passed on: in a mutex of ours, glibc sees one that nobody uses, and marks it as destroyed.
+    unsafe { glibc::pthread_mutex_destroy(m.cast()) }
+}
+
+/// `pthread_mutex_lock`.
+///
+/// # Safety
+///
+/// See [`init`].
+pub unsafe extern "C-unwind" fn lock<L: InlineLock, const STATS: bool>(
+    m: *mut Mutex,
+    caller: usize,
+) -> c_int {
+    // SAFETY: the caller's mutex.
+    let mutex = unsafe { &*m };
+    if !mutex.is_plain() {
+        return lock_other::<L, STATS>(mutex, caller);
+    }
+    acquire::<L, STATS>(mutex, caller);
+    mutex.taken()
+}
+
+#[cold]
+fn lock_other<L: InlineLock, const STATS: bool>(mutex: &Mutex, caller: usize) -> c_int {
+    if !mutex.is_ours() {
+        // SAFETY: a mutex that glibc owns.
+        return unsafe { glibc::pthread_mutex_lock(mutex.as_glibc()) };
+    }
+    if mutex.is_mine() {
+        return mutex.relock(EDEADLK);
+    }
+    acquire::<L, STATS>(mutex, caller);
+    mutex.taken_first()
+}
+
+/// `pthread_mutex_trylock`.
+///
+/// # Safety
+///
+/// See [`init`].
+pub unsafe extern "C-unwind" fn trylock<L: InlineLock, const STATS: bool>(
+    m: *mut Mutex,
+    caller: usize,
+) -> c_int {
+    // SAFETY: the caller's mutex.
+    let mutex = unsafe { &*m };
+    if !mutex.is_ours() {
+        // SAFETY: a mutex that glibc owns.
+        return unsafe { glibc::pthread_mutex_trylock(m.cast()) };
+    }
+    if !mutex.is_plain() && mutex.is_mine() {
+        return mutex.relock(EBUSY);
+    }
+    if !mutex.lock::<L>().try_acquire() {
+        return EBUSY;
+    }
+    if STATS {
+        stats::acquired(&mutex.object(caller), Mode::Exclusive, Some(&mutex.last_cpu));
+    }
+    if mutex.is_plain() { mutex.taken() } else { mutex.taken_first() }
+}
+
+/// `pthread_mutex_timedlock`.
+///
+/// # Safety
+///
+/// See [`init`].
+pub unsafe extern "C-unwind" fn timedlock<L: InlineLock, const STATS: bool>(
+    m: *mut Mutex,
+    until: *const timespec,
+    caller: usize,
+) -> c_int {
+    // SAFETY: the caller's mutex.
+    let mutex = unsafe { &*m };
+    if !mutex.is_ours() {
+        // SAFETY: a mutex that glibc owns.
+        return unsafe { glibc::pthread_mutex_timedlock(m.cast(), until) };
+    }
+    // SAFETY: the caller's timespec.
+    unsafe { lock_until::<L, STATS>(mutex, libc::CLOCK_REALTIME, until, caller) }
+}
+
+/// `pthread_mutex_clocklock`.
+///
+/// # Safety
+///
+/// See [`init`].
+pub unsafe extern "C-unwind" fn clocklock<L: InlineLock, const STATS: bool>(
+    m: *mut Mutex,
+    clock: clockid_t,
+    until: *const timespec,
+    caller: usize,
+) -> c_int {
+    // SAFETY: the caller's mutex.
+    let mutex = unsafe { &*m };
+    if !mutex.is_ours() {
+        // SAFETY: a mutex that glibc owns.
+        return unsafe { glibc::pthread_mutex_clocklock(m.cast(), clock, until) };
+    }
+    if !time::is_supported(clock) {
+        return EINVAL;
+    }
+    // SAFETY: the caller's timespec.
+    unsafe { lock_until::<L, STATS>(mutex, clock, until, caller) }
+}
+
+/// # Safety
+///
+/// `until` points to a timespec.
+unsafe fn lock_until<L: InlineLock, const STATS: bool>(
+    mutex: &Mutex,
+    clock: clockid_t,
+    until: *const timespec,
+    caller: usize,
+) -> c_int {
+    if !mutex.is_plain() && mutex.is_mine() {
+        return mutex.relock(EDEADLK);
+    }
+    let lock = mutex.lock::<L>();
+    if !lock.try_acquire() {
+        // As in glibc, a free mutex is taken without a look at the deadline.
+        // SAFETY: the caller vouches for the pointer.
+        let Some(deadline) = (unsafe { time::deadline(clock, until) }) else { return EINVAL };
+        let wait = STATS.then(Wait::begin);
+        let acquired = lock.acquire_until(deadline);
+        if let Some(wait) = wait {
+            wait.end(&mutex.object(caller), Mode::Exclusive, !acquired);
+        }
+        if !acquired {
+            return ETIMEDOUT;
+        }
+    }
+    if STATS {
+        stats::acquired(&mutex.object(caller), Mode::Exclusive, Some(&mutex.last_cpu));
+    }
+    if mutex.is_plain() { mutex.taken() } else { mutex.taken_first() }
+}
+
+/// `pthread_mutex_unlock`.
+///
+/// # Safety
+///
+/// See [`init`].
+pub unsafe extern "C-unwind" fn unlock<L: InlineLock, const STATS: bool>(m: *mut Mutex) -> c_int {
+    // SAFETY: the caller's mutex.
+    let mutex = unsafe { &*m };
+    if !mutex.is_plain() {
+        return unlock_other::<L, STATS>(mutex);
+    }
+    mutex.set_owner(0);
+    release::<L, STATS>(mutex);
+    0
+}
+
+#[cold]
+fn unlock_other<L: InlineLock, const STATS: bool>(mutex: &Mutex) -> c_int {
+    if !mutex.is_ours() {
+        // SAFETY: a mutex that glibc owns.
+        return unsafe { glibc::pthread_mutex_unlock(mutex.as_glibc()) };
+    }
+    if !mutex.is_mine() {
+        return EPERM;
+    }
+    let count = mutex.count.load(Ordering::Relaxed) - 1;
+    mutex.count.store(count, Ordering::Relaxed);
+    if count == 0 {
+        mutex.set_owner(0);
+        release::<L, STATS>(mutex);
+    }
+    0
+}
+
+#[inline]
+fn acquire<L: InlineLock, const STATS: bool>(mutex: &Mutex, caller: usize) {
+    let lock = mutex.lock::<L>();
+    if lock.try_acquire() {
+        if STATS {
+            stats::acquired(&mutex.object(caller), Mode::Exclusive, Some(&mutex.last_cpu));
+        }
+    } else if STATS {
+        let wait = Wait::begin();
+        lock.acquire_contended();
+        wait.end(&mutex.object(caller), Mode::Exclusive, false);
+        stats::acquired(&mutex.object(caller), Mode::Exclusive, Some(&mutex.last_cpu));
+    } else {
+        lock.acquire_contended();
+    }
+}
+
+#[inline]
+fn release<L: InlineLock, const STATS: bool>(mutex: &Mutex) {
+    if STATS {
+        stats::releasing(core::ptr::from_ref(mutex).cast(), &mutex.record);
+    }
+    // SAFETY: the caller of the unlock function holds the mutex; a program that unlocks what it does not hold has no
+    // defined behaviour with glibc either.
+    unsafe { mutex.lock::<L>().release() };
+}

@@ -1,0 +1,273 @@
+//! The shared mapping: made by this process, its forked children and every program it executes, each for itself.
+
+use core::ffi::CStr;
+use core::sync::atomic::{AtomicBool, AtomicIsize, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+
+use manycore::sync::{clock, thread};
+use manycore_profile::layout::{MAGIC, Mapping, Record, SLABS, Slab};
+use syscalls::{Errno, Sysno, raw_syscall};
+
+use super::{records, sites};
+use crate::start::say;
+
+/// One in this many acquisitions of a thread has its hold measured.
+pub const HOLD_PERIOD: u32 = 64;
+/// One in this many waits of a thread has its CPU time measured.
+pub const SPIN_PERIOD: u32 = 8;
+/// A hold this long was not seen to end: some seconds.
+pub const FORGOTTEN_TICKS: u64 = 1 << 34;
+
+static MAPPING: AtomicPtr<Mapping> = AtomicPtr::new(core::ptr::null_mut());
+
+/// This process' mapping; none before it is opened, or if that failed.
+pub fn get() -> Option<&'static Mapping> {
+    // Acquire: partner of the Release in `open`, so that the header is there.
+    // SAFETY: null, or a mapping of this size that stays; all of it is atomics.
+    unsafe { MAPPING.load(Ordering::Acquire).as_ref() }
+}
+
+/// Makes the mapping as a file in `MANYCORE_STATS`.
+pub fn open(directory: &CStr, lock: &[u8]) {
+    sites::prepare();
+    prepare_cpu();
+    sites::store_bytes(&DIRECTORY, directory.to_bytes());
+    match map_file() {
+        Ok(mapping) => {
+            // SAFETY: of this size and zero, which is a valid mapping.
+            fill_in(unsafe { &*mapping }, lock);
+            // Release: partner of the Acquire in `get`.
+            MAPPING.store(mapping, Ordering::Release);
+            // SAFETY: as above.
+            sites::read_maps(unsafe { &*mapping });
+        }
+        Err(_) => say(&[
+            b"no statistics of this process: cannot make a file in ",
+            directory.to_bytes(),
+            b" (MANYCORE_STATS)",
+        ]),
+    }
+}
+
+fn fill_in(mapping: &Mapping, lock: &[u8]) {
+    let header = &mapping.header;
+    // SAFETY: system calls without arguments.
+    let (pid, parent) = unsafe { (raw_syscall!(Sysno::getpid), raw_syscall!(Sysno::getppid)) };
+    header.pid.store(pid as u32, Ordering::Relaxed);
+    header.parent.store(parent as u32, Ordering::Relaxed);
+    header.started.store(clock::now(), Ordering::Relaxed);
+    header.hold_period.store(HOLD_PERIOD, Ordering::Relaxed);
+    header.spin_period.store(SPIN_PERIOD, Ordering::Relaxed);
+    // The catch-alls.
+    header.records.store(1, Ordering::Relaxed);
+    header.distributions.store(1, Ordering::Relaxed);
+    sites::store_bytes(&header.lock, lock);
+    // Release: partner of the command's Acquire; whoever sees the magic sees the header.
+    header.magic.store(MAGIC, Ordering::Release);
+}
+
+/// `MANYCORE_STATS`, kept for forked children: programs that change their title overwrite their environment.
+static DIRECTORY: [AtomicU64; 64] = [const { AtomicU64::new(0) }; 64];
+
+fn map_file() -> Result<*mut Mapping, Errno> {
+    let mut path = Path::new();
+    // Relaxed: set once at start, and read there and in forked children only.
+    DIRECTORY.iter().for_each(|word| path.push(&word.load(Ordering::Relaxed).to_le_bytes()));
+    path.length = path.bytes.iter().position(|byte| *byte == 0).unwrap_or(path.length);
+    path.push(b"/");
+    // SAFETY: a system call without arguments.
+    path.push_number(unsafe { raw_syscall!(Sysno::getpid) } as u64);
+    path.push(b"-");
+    path.push_number(clock::now());
+    path.push(b".stats");
+    let size = size_of::<Mapping>();
+    // SAFETY: system calls on a NUL-terminated path and a file descriptor of our own.
+    unsafe {
+        let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC;
+        let file = Errno::from_ret(raw_syscall!(
+            Sysno::openat,
+            libc::AT_FDCWD,
+            path.bytes.as_ptr(),
+            flags,
+            0o600
+        ))?;
+        let sized = Errno::from_ret(raw_syscall!(Sysno::ftruncate, file, size));
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        let mapped = sized.and_then(|_| {
+            Errno::from_ret(raw_syscall!(
+                Sysno::mmap,
+                0,
+                size,
+                protection,
+                libc::MAP_SHARED,
+                file,
+                0
+            ))
+        });
+        raw_syscall!(Sysno::close, file);
+        mapped.map(|address| address as *mut Mapping)
+    }
+}
+
+/// A path under construction, NUL-terminated.
+struct Path {
+    bytes: [u8; 640],
+    length: usize,
+}
+
+impl Path {
+    fn new() -> Self {
+        Self { bytes: [0; 640], length: 0 }
+    }
+
+    /// A path that is too long is cut, and opening it fails.
+    fn push(&mut self, part: &[u8]) {
+        let fits = part.len().min(self.bytes.len() - 1 - self.length);
+        self.bytes[self.length..self.length + fits].copy_from_slice(&part[..fits]);
+        self.length += fits;
+    }
+
+    fn push_number(&mut self, number: u64) {
+        let mut digits = [0; 20];
+        let mut rest = number;
+        let mut first = digits.len();
+        loop {
+            first -= 1;
+            digits[first] = b'0' + (rest % 10) as u8;
+            rest /= 10;
+            if rest == 0 {
+                break;
+            }
+        }
+        self.push(&digits[first..]);
+    }
+}
+
+/// Gives the calling thread a slab.
+#[cold]
+pub fn attach() -> Option<&'static Slab> {
+    let mapping = get()?;
+    let number = mapping.header.slabs.fetch_add(1, Ordering::Relaxed) as usize;
+    let slab = mapping.slabs.get(number).unwrap_or(&mapping.slabs[SLABS - 1]);
+    slab.thread.store(thread::id(), Ordering::Relaxed);
+    thread::local().extension.set(core::ptr::from_ref(slab).cast_mut().cast());
+    Some(slab)
+}
+
+/// In the child of a fork: a mapping of its own, with the parent's records but not its counts.
+///
+/// It takes the place of the parent's, at the same address: the objects keep their numbers, and the thread its slab.
+pub fn forked() {
+    records::forked();
+    let Some(old) = get() else { return };
+    let Ok(new) = map_file() else {
+        // The command is gone, and its directory with it: the child goes on without statistics, and the parent's
+        // are not touched.
+        MAPPING.store(core::ptr::null_mut(), Ordering::Relaxed);
+        thread::local().extension.set(core::ptr::null_mut());
+        return;
+    };
+    // SAFETY: zero, of this size, and nobody else's.
+    let mapping = unsafe { &*new };
+    copy_records(old, mapping);
+    // SAFETY: moves the new mapping over the old one, of the same size.
+    unsafe {
+        let size = size_of::<Mapping>();
+        let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
+        raw_syscall!(Sysno::mremap, new, size, size, flags, core::ptr::from_ref(old));
+    }
+    if let Some(slab) = attach_again(old) {
+        slab.thread.store(thread::id(), Ordering::Relaxed);
+    }
+}
+
+/// The slab that the forking thread had, if it had one.
+fn attach_again(mapping: &'static Mapping) -> Option<&'static Slab> {
+    let slab = thread::local().extension.get().cast::<Slab>();
+    // SAFETY: null, or a slab in the mapping, which is at the same address as in the parent.
+    let slab = unsafe { slab.as_ref() }?;
+    mapping.header.slabs.store(SLABS as u32, Ordering::Relaxed);
+    Some(slab)
+}
+
+fn copy_records(old: &Mapping, new: &Mapping) {
+    let mut name = [0; 32];
+    for (bytes, word) in name.chunks_exact_mut(8).zip(&old.header.lock) {
+        bytes.copy_from_slice(&word.load(Ordering::Relaxed).to_le_bytes());
+    }
+    fill_in(new, &name);
+    let records = old.header.records.load(Ordering::Relaxed);
+    new.header.records.store(records, Ordering::Relaxed);
+    for (from, to) in old.records.iter().zip(&new.records).take(records as usize) {
+        copy_record(from, to);
+    }
+    sites::read_maps(new);
+}
+
+fn copy_record(from: &Record, to: &Record) {
+    let copy = |from: &AtomicU32, to: &AtomicU32| {
+        to.store(from.load(Ordering::Relaxed), Ordering::Relaxed)
+    };
+    copy(&from.kind, &to.kind);
+    copy(&from.live, &to.live);
+    copy(&from.objects, &to.objects);
+    to.address.store(from.address.load(Ordering::Relaxed), Ordering::Relaxed);
+    for (from, to) in from.frames.iter().zip(&to.frames) {
+        to.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
+    }
+}
+
+/// Notes that the process ends in an orderly way.
+pub extern "C" fn ended() {
+    if let Some(mapping) = get() {
+        mapping.header.ended.store(clock::now(), Ordering::Relaxed);
+    }
+}
+
+#[used]
+#[unsafe(link_section = ".fini_array")]
+static DESTRUCTOR: extern "C" fn() = ended;
+
+/// Where glibc keeps a thread's restartable-sequences area, from the thread pointer; 0 if it keeps none.
+static RSEQ: AtomicIsize = AtomicIsize::new(0);
+static HAS_RSEQ: AtomicBool = AtomicBool::new(false);
+
+fn prepare_cpu() {
+    // SAFETY: NUL-terminated names; the variables have these types since glibc 2.35.
+    unsafe {
+        let offset = libc::dlsym(libc::RTLD_DEFAULT, c"__rseq_offset".as_ptr()).cast::<isize>();
+        let size = libc::dlsym(libc::RTLD_DEFAULT, c"__rseq_size".as_ptr()).cast::<u32>();
+        if !offset.is_null() && !size.is_null() && *size > 0 {
+            // Relaxed, both: threads that do not see them yet ask the kernel.
+            RSEQ.store(*offset, Ordering::Relaxed);
+            HAS_RSEQ.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+/// The CPU that the calling thread runs on. A load where glibc has registered restartable sequences.
+#[inline]
+pub fn cpu() -> u32 {
+    if !HAS_RSEQ.load(Ordering::Relaxed) {
+        // SAFETY: takes no arguments.
+        return unsafe { libc::sched_getcpu() } as u32;
+    }
+    let cpu: u32;
+    // SAFETY: the area is at this offset from the thread pointer; its second word is the CPU's number.
+    unsafe {
+        core::arch::asm!(
+            "mov {cpu:e}, dword ptr fs:[{offset} + 4]",
+            offset = in(reg) RSEQ.load(Ordering::Relaxed),
+            cpu = out(reg) cpu,
+            options(readonly, nostack, preserves_flags),
+        );
+    }
+    cpu
+}
+
+/// The calling thread's CPU time, in nanoseconds.
+pub fn thread_cpu_ns() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the kernel writes one timespec, here.
+    unsafe { raw_syscall!(Sysno::clock_gettime, libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}

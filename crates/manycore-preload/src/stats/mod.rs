@@ -1,0 +1,200 @@
+//! Statistics: what every acquisition, wait and release leaves in the shared mapping.
+//!
+//! Compiled into the lock functions only where they are asked for (`STATS`). Counts are exact. A wait is timed always,
+//! since it is long anyway; a hold only now and then, since reading the clock twice costs more than the lock.
+
+mod mapping;
+mod records;
+mod sites;
+
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use manycore::sync::{clock, thread};
+use manycore_profile::layout::{Kind, Record, SLOTS, Slab, Slot};
+
+pub use mapping::{forked, open};
+
+// Every counter here is Relaxed: it is a number that the command adds up, and orders nothing.
+
+/// The object that an event is about.
+pub struct Object<'a> {
+    /// Where it is.
+    pub address: *const (),
+    /// Its number in the mapping, in the object itself; 0 before its first event.
+    pub record: &'a AtomicU32,
+    /// What it is.
+    pub kind: Kind,
+    /// Who called the function that the event comes from.
+    pub caller: usize,
+}
+
+/// How an object was acquired.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// By one thread at a time.
+    Exclusive,
+    /// By a reader.
+    Shared,
+}
+
+/// Counts an acquisition. `last_cpu` is one more than the CPU of the acquisition before, protected by the object.
+#[inline]
+pub fn acquired(object: &Object, mode: Mode, last_cpu: Option<&AtomicU32>) {
+    let Some(slab) = slab() else { return };
+    let slot = slot(slab, object);
+    bump(if mode == Mode::Shared { &slot.shared } else { &slot.acquired });
+    if let Some(last) = last_cpu {
+        let cpu = mapping::cpu() + 1;
+        let before = last.load(Ordering::Relaxed);
+        if before != cpu {
+            last.store(cpu, Ordering::Relaxed);
+            if before != 0 {
+                bump(&slot.handoffs);
+            }
+        }
+    }
+    let left = slab.until_hold.load(Ordering::Relaxed);
+    if left == 0 {
+        start_hold(slab, object);
+    } else {
+        slab.until_hold.store(left - 1, Ordering::Relaxed);
+    }
+}
+
+/// The calling thread's hold that is being measured: the object's address, 0 for none, and the time since when.
+#[cold]
+fn start_hold(slab: &Slab, object: &Object) {
+    let [measured, since] = thread::local().words.get();
+    let now = clock::now();
+    // A hold of which nobody saw the end (another thread unlocked) is given up after a while.
+    if measured == 0 || now.wrapping_sub(since) > mapping::FORGOTTEN_TICKS {
+        thread::local().words.set([object.address as u64, now]);
+    }
+    slab.until_hold.store(mapping::HOLD_PERIOD - 1, Ordering::Relaxed);
+}
+
+/// Ends the measurement of a hold, if it is this object's: to be called before the release.
+#[inline]
+pub fn releasing(address: *const (), record: &AtomicU32) {
+    if thread::local().words.get()[0] == address as u64 {
+        end_hold(record);
+    }
+}
+
+#[cold]
+fn end_hold(record: &AtomicU32) {
+    let [_, since] = thread::local().words.get();
+    thread::local().words.set([0; 2]);
+    let ticks = clock::now().wrapping_sub(since);
+    let Some(mapping) = mapping::get() else { return };
+    let record = records::get(mapping, record.load(Ordering::Relaxed));
+    record.holds.fetch_add(1, Ordering::Relaxed);
+    record.hold.fetch_add(ticks, Ordering::Relaxed);
+    record.hold_max.fetch_max(ticks, Ordering::Relaxed);
+    records::distributions(mapping, record).hold.count(ticks);
+}
+
+/// A wait that is under way.
+pub struct Wait {
+    started: u64,
+    /// The thread's CPU time at the start, if this wait's CPU time is measured.
+    cpu_ns: Option<u64>,
+}
+
+impl Wait {
+    /// Notes the start.
+    pub fn begin() -> Self {
+        let cpu_ns = slab().and_then(|slab| {
+            let left = slab.until_spin.load(Ordering::Relaxed);
+            slab.until_spin
+                .store(left.checked_sub(1).unwrap_or(mapping::SPIN_PERIOD - 1), Ordering::Relaxed);
+            (left == 0).then(mapping::thread_cpu_ns)
+        });
+        Self { started: clock::now(), cpu_ns }
+    }
+
+    /// Counts the wait for `object`.
+    pub fn end(self, object: &Object, mode: Mode, timed_out: bool) {
+        let ticks = clock::now().wrapping_sub(self.started);
+        let Some(mapping) = mapping::get() else { return };
+        let record = records::get(mapping, records::of(mapping, object));
+        record.contended.fetch_add(1, Ordering::Relaxed);
+        if mode == Mode::Shared {
+            record.contended_shared.fetch_add(1, Ordering::Relaxed);
+        }
+        if timed_out {
+            record.timeouts.fetch_add(1, Ordering::Relaxed);
+        }
+        record.wait.fetch_add(ticks, Ordering::Relaxed);
+        record.wait_max.fetch_max(ticks, Ordering::Relaxed);
+        if let Some(before) = self.cpu_ns {
+            record
+                .spin_ns
+                .fetch_add(mapping::thread_cpu_ns().saturating_sub(before), Ordering::Relaxed);
+        }
+        records::distributions(mapping, record).wait.count(ticks);
+    }
+}
+
+/// The object is destroyed: its record may serve the next one that is first used at the same place.
+pub fn destroyed(record: &AtomicU32) {
+    if let Some(mapping) = mapping::get() {
+        records::retire(mapping, record.load(Ordering::Relaxed));
+    }
+}
+
+/// The calling thread's counters; none if statistics could not be opened.
+#[inline]
+fn slab() -> Option<&'static Slab> {
+    let slab = thread::local().extension.get().cast::<Slab>();
+    if slab.is_null() {
+        return mapping::attach();
+    }
+    // SAFETY: `attach` put a pointer into the mapping there, which stays mapped.
+    Some(unsafe { &*slab })
+}
+
+/// The calling thread's counters for an object.
+#[inline]
+fn slot<'a>(slab: &'a Slab, object: &Object) -> &'a Slot {
+    let number = object.record.load(Ordering::Relaxed);
+    let slot = &slab.slots[number as usize % SLOTS];
+    if number != 0 && slot.record.load(Ordering::Relaxed) == number {
+        slot
+    } else {
+        take_slot(slab, object)
+    }
+}
+
+/// Gives an object the slot that another one has in this thread's slab.
+#[cold]
+fn take_slot<'a>(slab: &'a Slab, object: &Object) -> &'a Slot {
+    let mapping = mapping::get().expect("a slab is part of the mapping");
+    let number = records::of(mapping, object);
+    let slot = &slab.slots[number as usize % SLOTS];
+    let before = slot.record.load(Ordering::Relaxed);
+    if before != number {
+        flush(slot, records::get(mapping, before));
+        slot.record.store(number, Ordering::Relaxed);
+    }
+    slot
+}
+
+/// Moves a slot's counts to its record.
+fn flush(slot: &Slot, record: &Record) {
+    let counts = [
+        (&slot.acquired, &record.acquired),
+        (&slot.shared, &record.shared),
+        (&slot.handoffs, &record.handoffs),
+    ];
+    for (from, to) in counts {
+        to.fetch_add(from.load(Ordering::Relaxed), Ordering::Relaxed);
+        from.store(0, Ordering::Relaxed);
+    }
+}
+
+/// Adds one to a counter that only this thread writes.
+#[inline]
+fn bump(counter: &AtomicU64) {
+    counter.store(counter.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+}

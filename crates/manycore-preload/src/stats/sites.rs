@@ -1,0 +1,187 @@
+//! Where in the program an object was first used.
+
+use core::ffi::{CStr, c_int, c_void};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use manycore_profile::layout::{FRAMES, MODULES, Mapping, Module};
+use syscalls::{Sysno, raw_syscall};
+
+/// Whether the unwinder finds its tables without a lock (`_dl_find_object`, glibc 2.35): otherwise it would take the
+/// loader's, perhaps while the loader waits for a lock of the program.
+static UNWINDS_FREELY: AtomicBool = AtomicBool::new(false);
+
+/// Looks at what the C library can do. To be called from the constructor.
+pub fn prepare() {
+    // SAFETY: a NUL-terminated name.
+    let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"_dl_find_object".as_ptr()) };
+    // Relaxed: read by threads that start later, or that do without.
+    UNWINDS_FREELY.store(!found.is_null(), Ordering::Relaxed);
+}
+
+unsafe extern "C" {
+    fn _Unwind_Backtrace(
+        step: extern "C" fn(*mut c_void, *mut c_void) -> c_int,
+        argument: *mut c_void,
+    ) -> c_int;
+    fn _Unwind_GetIP(context: *mut c_void) -> usize;
+}
+
+const CONTINUE: c_int = 0;
+const STOP: c_int = 4;
+
+struct Walk<'a> {
+    caller: u64,
+    found: usize,
+    frames: &'a mut [u64; FRAMES],
+}
+
+/// The return addresses from `caller` outwards.
+pub fn backtrace(caller: usize, frames: &mut [u64; FRAMES]) {
+    // Relaxed: see `prepare`.
+    if UNWINDS_FREELY.load(Ordering::Relaxed) {
+        let mut walk = Walk { caller: caller as u64, found: 0, frames };
+        // SAFETY: `step` expects a `Walk`, which outlives the call.
+        unsafe { _Unwind_Backtrace(step, (&raw mut walk).cast()) };
+    }
+    // Whatever the unwinder could not see, the caller is known.
+    frames[0] = caller as u64;
+}
+
+extern "C" fn step(context: *mut c_void, walk: *mut c_void) -> c_int {
+    // SAFETY: the context is the unwinder's, the walk that of `backtrace`.
+    let (address, walk) = unsafe { (_Unwind_GetIP(context) as u64, &mut *walk.cast::<Walk>()) };
+    if walk.found > 0 || address == walk.caller {
+        walk.frames[walk.found] = address;
+        walk.found += 1;
+    }
+    if walk.found == FRAMES { STOP } else { CONTINUE }
+}
+
+/// Sees to it that the modules of these addresses are in the mapping.
+pub fn note(mapping: &Mapping, frames: &[u64; FRAMES], object: *const ()) {
+    let known = |address: u64| {
+        modules(mapping).iter().any(|module| {
+            (module.start.load(Ordering::Relaxed)..module.end.load(Ordering::Relaxed))
+                .contains(&address)
+        })
+    };
+    let unknown_code = frames.iter().any(|frame| *frame != 0 && !known(*frame));
+    // An object on the heap or a stack is in no module; looking each time would be dear.
+    if unknown_code || (!known(object as u64) && modules(mapping).is_empty()) {
+        read_maps(mapping);
+    }
+}
+
+fn modules(mapping: &Mapping) -> &[Module] {
+    // Acquire: partner of the Release in `add`.
+    &mapping.modules[..(mapping.header.modules.load(Ordering::Acquire) as usize).min(MODULES)]
+}
+
+/// Adds what `/proc/self/maps` has and the mapping has not.
+pub fn read_maps(mapping: &Mapping) {
+    static READING: AtomicBool = AtomicBool::new(false);
+    // Acquire, and Release below: one reader at a time adds modules. Another one's are then on their way.
+    if READING.swap(true, Ordering::Acquire) {
+        return;
+    }
+    const PATH: &CStr = c"/proc/self/maps";
+    // SAFETY: system calls on memory of this frame.
+    unsafe {
+        let file = raw_syscall!(
+            Sysno::openat,
+            libc::AT_FDCWD,
+            PATH.as_ptr(),
+            libc::O_RDONLY | libc::O_CLOEXEC
+        );
+        if (file as isize) >= 0 {
+            let mut lines = Lines { buffer: [0; 4096], length: 0 };
+            let mut last_file = None;
+            loop {
+                let room = &mut lines.buffer[lines.length..];
+                let read = raw_syscall!(Sysno::read, file, room.as_mut_ptr(), room.len());
+                if (read as isize) <= 0 {
+                    break;
+                }
+                lines.length += read;
+                lines.take(|line| last_file = add_line(mapping, line, last_file));
+            }
+            raw_syscall!(Sysno::close, file);
+        }
+    }
+    READING.store(false, Ordering::Release);
+}
+
+/// Whole lines out of pieces of a file.
+struct Lines {
+    buffer: [u8; 4096],
+    length: usize,
+}
+
+impl Lines {
+    fn take(&mut self, mut line: impl FnMut(&[u8])) {
+        let mut start = 0;
+        while let Some(end) = self.buffer[start..self.length].iter().position(|byte| *byte == b'\n')
+        {
+            line(&self.buffer[start..start + end]);
+            start += end + 1;
+        }
+        // A line that fills the buffer is dropped: no path is that long.
+        let kept =
+            if start == 0 && self.length == self.buffer.len() { 0 } else { self.length - start };
+        self.buffer.copy_within(start..start + kept, 0);
+        self.length = kept;
+    }
+}
+
+/// `start-end perms offset device inode path`. Returns the module that an anonymous line right behind would extend.
+fn add_line(mapping: &Mapping, line: &[u8], before: Option<u64>) -> Option<u64> {
+    let mut fields = line.split(|byte| *byte == b' ').filter(|field| !field.is_empty());
+    let range = fields.next()?;
+    let dash = range.iter().position(|byte| *byte == b'-')?;
+    let (start, end) = (hex(&range[..dash])?, hex(&range[dash + 1..])?);
+    let offset = hex(fields.nth(1)?)?;
+    match fields.nth(2) {
+        Some(path) if path.starts_with(b"/") => add(mapping, start, end, offset, path),
+        // Zero-initialised data follows the file's last mapping.
+        None if before == Some(start) => {
+            let module =
+                modules(mapping).iter().find(|m| m.end.load(Ordering::Relaxed) == start)?;
+            module.end.store(end, Ordering::Relaxed);
+        }
+        _ => return None,
+    }
+    Some(end)
+}
+
+fn add(mapping: &Mapping, start: u64, end: u64, offset: u64, path: &[u8]) {
+    let known = modules(mapping)
+        .iter()
+        .any(|m| m.start.load(Ordering::Relaxed) == start && m.end.load(Ordering::Relaxed) >= end);
+    let number = mapping.header.modules.load(Ordering::Relaxed);
+    if known || number as usize >= MODULES {
+        return;
+    }
+    let module = &mapping.modules[number as usize];
+    module.start.store(start, Ordering::Relaxed);
+    module.end.store(end, Ordering::Relaxed);
+    module.offset.store(offset, Ordering::Relaxed);
+    store_bytes(&module.path, path);
+    // Release: partner of the Acquires in `modules` and in the command; whoever sees the number sees the module.
+    mapping.header.modules.store(number + 1, Ordering::Release);
+}
+
+/// Bytes in words, padded with zeros, the last byte always zero.
+pub fn store_bytes(words: &[AtomicU64], bytes: &[u8]) {
+    for (index, word) in words.iter().enumerate() {
+        let mut part = [0; 8];
+        let rest = bytes.get(index * 8..).unwrap_or_default();
+        let most = if index + 1 == words.len() { 7 } else { 8 };
+        let length = rest.len().min(most);
+        part[..length].copy_from_slice(&rest[..length]);
+        word.store(u64::from_le_bytes(part), Ordering::Relaxed);
+    }
+}
+
+fn hex(digits: &[u8]) -> Option<u64> {
+    u64::from_str_radix(str::from_utf8(digits).ok()?, 16).ok()
+}

@@ -1,0 +1,57 @@
+//! `pthread_create`: watched only to warn when a strict FIFO lock has more threads than CPUs.
+
+use core::ffi::{c_int, c_void};
+use core::sync::atomic::{AtomicBool, Ordering};
+
+use manycore::Order;
+use manycore::lock::InlineLock;
+use manycore::sync::cpu;
+use syscalls::{Sysno, raw_syscall};
+
+use crate::{glibc, start};
+
+/// `pthread_create`.
+///
+/// # Safety
+///
+/// As POSIX says.
+pub unsafe extern "C-unwind" fn create<L: InlineLock>(
+    thread: *mut libc::pthread_t,
+    attr: *const libc::pthread_attr_t,
+    run: extern "C-unwind" fn(*mut c_void) -> *mut c_void,
+    argument: *mut c_void,
+) -> c_int {
+    if const { matches!(L::INFO.order, Order::Fifo) } {
+        warn::<L>();
+    }
+    // SAFETY: passed on.
+    unsafe { glibc::pthread_create(thread, attr, run, argument) }
+}
+
+/// Says once that a thread more than the CPUs makes each hand-off wait for the scheduler.
+#[cold]
+fn warn<L: InlineLock>() {
+    static WARNED: AtomicBool = AtomicBool::new(false);
+    // Relaxed, both: at worst two threads warn.
+    if WARNED.load(Ordering::Relaxed) || count() < cpu::count() {
+        return;
+    }
+    if !WARNED.swap(true, Ordering::Relaxed) {
+        start::say(&[
+            b"the program has more threads than CPUs: '",
+            L::INFO.name.as_bytes(),
+            b"' serves strictly in order of arrival, and may have to wait for threads that do not run",
+        ]);
+    }
+}
+
+/// How many threads this process has now: the entries of its task directory, as its link count tells.
+fn count() -> u32 {
+    // SAFETY: a structure of numbers, for which zero is a value.
+    let mut status: libc::stat = unsafe { core::mem::zeroed() };
+    // SAFETY: a NUL-terminated path, and a structure of the kernel's layout to write to.
+    let failed =
+        unsafe { raw_syscall!(Sysno::stat, c"/proc/self/task".as_ptr(), &raw mut status) } != 0;
+    // Two of the links are the directory's own.
+    if failed { 0 } else { (status.st_nlink as u32).saturating_sub(2) }
+}
