@@ -3,7 +3,7 @@
 use cargo_metadata::{Metadata, MetadataCommand};
 
 use crate::Finding;
-use crate::source::root;
+use crate::source::{Source, TREE, root};
 
 /// Each crate, and the crates of this workspace that it may use (in tests, too).
 const ARROWS: &[(&str, &[&str])] = &[
@@ -64,6 +64,39 @@ fn the_list_has_no_circle() {
             assert!(at.is_some_and(|at| at < index), "{krate} -> {used}: list {used} first");
         }
     }
+}
+
+/// Where a crate may use a part of another only: user, used, part, reason.
+const PARTS: &[(&str, &str, &str, &str)] = &[(
+    "manycore-preload",
+    "manycore_profile",
+    "layout",
+    "the rest of it allocates, which a preloaded library may not",
+)];
+
+fn check_parts(file: &Source) -> Vec<Finding> {
+    let of_user = PARTS.iter().filter(|(user, ..)| file.is_source_of(user));
+    let others = of_user.flat_map(|(_, used, part, reason)| {
+        let uses = file.occurrences(used).into_iter();
+        let others = uses.filter(|rest| rest.get(2).is_none_or(|token| token.text != *part));
+        others.map(move |rest| {
+            let advice = format!("use nothing of {used} but `{part}`: {reason}");
+            Finding::new(&file.path, rest[0].line, advice)
+        })
+    });
+    others.collect()
+}
+
+#[test]
+fn parts_stay_apart() {
+    crate::report(TREE.iter().flat_map(check_parts));
+}
+
+#[test]
+fn notices_a_part_that_is_out_of_bounds() {
+    let lines =
+        |text| crate::lines(check_parts(&Source::new("crates/manycore-preload/src/a.rs", text)));
+    assert_eq!(lines("use manycore_profile::layout::Kind;\nuse manycore_profile::Profile;"), [2]);
 }
 
 #[test]

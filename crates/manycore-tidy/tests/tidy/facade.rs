@@ -16,8 +16,7 @@ const FORBIDDEN: &[(&str, &str)] = &[
     ("static", "no kernel or simulated machine sees a static: keep state in the object"),
     ("thread_local", "use sync::thread"),
     ("thread :: spawn", "algorithms make no threads"),
-    ("std :: thread", "use sync::thread and sync::hint"),
-    ("std :: time", "use sync::clock"),
+    ("std ::", "there is none below a kernel: use core, or what the facade has"),
     ("Instant", "use sync::clock"),
     ("HashMap", "its order differs from run to run: a simulation could not be repeated"),
 ];

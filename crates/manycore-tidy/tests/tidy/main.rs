@@ -5,7 +5,7 @@
 //!
 //! | rule | what it asks for |
 //! |---|---|
-//! | [`size`] | files under 600 lines |
+//! | [`size`] | files under 600 lines, functions that fit a screen |
 //! | [`safety`] | the invariant above every `unsafe` block, `unsafe impl` and piece of assembly |
 //! | [`pages`] | algorithms and crates that open with their page |
 //! | [`arrows`] | crates that depend on each other in one direction only |
