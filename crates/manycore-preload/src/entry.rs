@@ -51,7 +51,8 @@ macro_rules! entries {
             $(
                 #[unsafe(naked)]
                 pub extern "C" fn $entry() {
-                    // The arguments are kept, and the stack is aligned for the call by the odd number of pushes.
+                    // SAFETY: the arguments are kept, and the stack is aligned for the call by the odd number of
+                    // pushes; the jump leaves everything as the caller set it.
                     naked_asm!(
                         "push rdi", "push rsi", "push rdx", "push rcx", "push r8",
                         "call {start}",
@@ -71,6 +72,8 @@ macro_rules! entries {
                 #[unsafe(naked)]
                 #[unsafe(no_mangle)]
                 pub extern "C" fn $name() {
+                    // SAFETY: changes one argument register, which this function's signature does not use, and jumps
+                    // to code with that signature.
                     naked_asm!(
                         concat!("mov ", $register, ", qword ptr [rsp]"),
                         "jmp qword ptr [rip + {table} + {offset}]",

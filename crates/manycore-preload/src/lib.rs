@@ -26,6 +26,10 @@
 //!
 //! Allocate, call a function that may lock, change `errno`, print to the program's standard output, or unwind (but
 //! for a cancelled wait, see `cancel.c`).
+#![allow(
+    rustdoc::private_intra_doc_links,
+    reason = "read only by those who change the library, in the source"
+)]
 #![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 
 mod c11;

@@ -17,6 +17,8 @@ pub const SPIN_PERIOD: u32 = 8;
 /// A hold this long was not seen to end: some seconds.
 pub const FORGOTTEN_TICKS: u64 = 1 << 34;
 
+// Relaxed throughout, unless noted: each value stands for itself, and what belongs together is published by a Release.
+
 static MAPPING: AtomicPtr<Mapping> = AtomicPtr::new(core::ptr::null_mut());
 
 /// This process' mapping; none before it is opened, or if that failed.

@@ -14,7 +14,7 @@ use manycore_profile::layout::{Kind, Record, SLOTS, Slab, Slot};
 
 pub use mapping::{forked, open};
 
-// Every counter here is Relaxed: it is a number that the command adds up, and orders nothing.
+// Relaxed throughout: a counter is a number that the command adds up, and orders nothing.
 
 /// The object that an event is about.
 pub struct Object<'a> {

@@ -18,7 +18,8 @@ static RETIRED: [AtomicU32; SITES] = [const { AtomicU32::new(0) }; SITES];
 /// The retired record before each one, of the same hash.
 static RETIRED_BEFORE: [AtomicU32; RECORDS] = [const { AtomicU32::new(0) }; RECORDS];
 
-// `RETIRED`, `RETIRED_BEFORE` and the numbers of the header are Relaxed: `REGISTRY` orders all accesses.
+// Relaxed throughout, unless noted: `REGISTRY` orders all accesses to `RETIRED`, `RETIRED_BEFORE` and the numbers of
+// the header.
 
 /// The record of a number; the catch-all if the number is none.
 pub fn get(mapping: &Mapping, number: u32) -> &Record {

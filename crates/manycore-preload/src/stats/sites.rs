@@ -6,6 +6,8 @@ use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use manycore_profile::layout::{FRAMES, MODULES, Mapping, Module};
 use syscalls::{Sysno, raw_syscall};
 
+// Relaxed throughout, unless noted: what makes up a module is published by the number of modules.
+
 /// Whether the unwinder finds its tables without a lock (`_dl_find_object`, glibc 2.35): otherwise it would take the
 /// loader's, perhaps while the loader waits for a lock of the program.
 static UNWINDS_FREELY: AtomicBool = AtomicBool::new(false);
@@ -108,6 +110,7 @@ pub fn read_maps(mapping: &Mapping) {
             raw_syscall!(Sysno::close, file);
         }
     }
+    // Release: partner of the Acquire above.
     READING.store(false, Ordering::Release);
 }
 
