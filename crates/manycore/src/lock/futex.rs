@@ -60,13 +60,31 @@ impl Futex {
         self.state.load(Ordering::Relaxed) == FREE
     }
 
-    /// Sleeps until the lock is acquired or the deadline passes; says whether it was acquired.
-    #[cold]
-    pub(super) fn block(&self, deadline: Option<Deadline>) -> bool {
+    /// Acquires the lock if it is free, leaving it in the given state; says whether it did.
+    #[inline]
+    pub(super) fn try_take(&self, state: u32) -> bool {
+        // Acquire: partner of the Release in `release`. Relaxed on failure: nothing was acquired.
+        let acquire = order!(Acquire, "futex-cas-acquire");
+        self.state.compare_exchange(FREE, state, acquire, Ordering::Relaxed).is_ok()
+    }
+
+    /// Marks the lock as contended, and acquires it if it turns out to be free; says whether it did.
+    pub(super) fn mark(&self) -> bool {
         // Acquire: partner of the Release in `release`.
-        while self.state.swap(CONTENDED, order!(Acquire, "futex-swap-acquire")) != FREE {
-            if futex::wait(&self.state, CONTENDED, deadline) == Woken::TimedOut {
-                // The mark stays: one wake-up for nobody, at the next release.
+        self.state.swap(CONTENDED, order!(Acquire, "futex-swap-acquire")) == FREE
+    }
+
+    /// Sleeps while the lock is held and contended, until a release or the deadline.
+    ///
+    /// After a time-out the mark stays: one wake-up for nobody, at the next release.
+    pub(super) fn sleep(&self, deadline: Option<Deadline>) -> Woken {
+        futex::wait(&self.state, CONTENDED, deadline)
+    }
+
+    #[cold]
+    fn block(&self, deadline: Option<Deadline>) -> bool {
+        while !self.mark() {
+            if self.sleep(deadline) == Woken::TimedOut {
                 return false;
             }
         }
@@ -87,9 +105,7 @@ unsafe impl InlineLock for Futex {
 
     #[inline]
     fn try_acquire(&self) -> bool {
-        // Acquire: partner of the Release in `release`. Relaxed on failure: nothing was acquired.
-        let acquire = order!(Acquire, "futex-cas-acquire");
-        self.state.compare_exchange(FREE, HELD, acquire, Ordering::Relaxed).is_ok()
+        self.try_take(HELD)
     }
 
     #[cold]
@@ -104,7 +120,7 @@ unsafe impl InlineLock for Futex {
 
     #[inline]
     unsafe fn release(&self) {
-        // Release: partner of the Acquire in `try_acquire` and `block`.
+        // Release: partner of the Acquire in `try_take` and `mark`.
         if self.state.swap(FREE, order!(Release, "futex-release")) == CONTENDED {
             futex::wake(&raw const self.state, 1);
         }

@@ -54,9 +54,9 @@ pub unsafe trait InlineLock: RawLock + Sized {
 
 /// Gives a lock without a queue its [`RawLock`] form.
 macro_rules! without_node {
-    ($lock:ty) => {
+    ($lock:ty $(, $parameter:ident: $bound:path)?) => {
         // SAFETY: the inline form is a lock by its own contract, and there is no node to mind.
-        unsafe impl $crate::RawLock for $lock {
+        unsafe impl$(<$parameter: $bound>)? $crate::RawLock for $lock {
             type Node = ();
 
             fn new() -> Self {

@@ -7,11 +7,27 @@
 //!
 //! Beside them is [`WaitQueue`], waiting for a condition with any of them.
 
+mod double_delay;
+mod exponential;
 mod futex;
+mod half_spin;
+mod hybrid;
 mod inline;
+mod innodb;
+mod proportional;
 mod registry;
+mod sleep;
+mod spin_then_block;
 mod wait_queue;
 
+pub use double_delay::{DoubleDelay, DoubleDelayPatience};
+pub use exponential::{Exponential, ExponentialPatience};
 pub use futex::Futex;
+pub use half_spin::{HalfSpin, HalfSpinPatience};
+pub use hybrid::{Hybrid, HybridPatience};
 pub use inline::InlineLock;
+pub use innodb::{Innodb, InnodbPatience};
+pub use proportional::{Proportional, ProportionalPatience};
+pub use sleep::{Sleep, SleepPatience};
+pub use spin_then_block::{Patience, SpinThenBlock};
 pub use wait_queue::{WaitQueue, Waiter};

@@ -6,6 +6,9 @@
 #[macro_export]
 macro_rules! for_each_lock {
     ($callback:ident $(, $argument:tt)*) => {
-        $callback! { $($argument)* Futex }
+        $callback! {
+            $($argument)*
+            Futex, Innodb, DoubleDelay, Exponential, Proportional, Sleep, HalfSpin, Hybrid
+        }
     };
 }

@@ -1,0 +1,73 @@
+//! `hybrid`: spins for as long as giving up the CPU would cost, and only then gives it up.
+//!
+//! # Idea
+//!
+//! Spinning has the higher peak, giving up the CPU the steadier throughput. While load is low the lock comes free
+//! soon, and a waiter that spins as in `innodb` gets it; one that has spun for as long as giving up the CPU costs
+//! does so from then on. Whatever it should have done from the start, it has wasted no more than about that once
+//! again: the argument for renting skis before buying them.
+//!
+//! # Source
+//!
+//! H. Han, "Locking in practice", Section 4.2, *Hybrid Locking*: "measure the time of `sleep(0)`, and for that long
+//! do not switch contexts". It is measured here at the first wait (`tuning::give_up_cost`), for the way of giving up
+//! that is chosen. The paper does not say how often a waiter gives up before it blocks: here, SpinRound times.
+//!
+//! # Memory order
+//!
+//! That of [`Futex`](super::Futex), by way of [`SpinThenBlock`].
+//!
+//! # Cost
+//!
+//! With `sleep(0)`, which today takes 50 us and more, a waiter spins for as long, and then notices a free lock up to
+//! that late. With `sched_yield` it spins for less than a microsecond, and polls at that distance.
+//!
+//! # When not to use it
+//!
+//! With `sleep(0)`, where a wait has to end soon after the release; with `sched_yield`, on a kernel that hands the CPU
+//! straight back to the waiter while the holder is runnable.
+
+use super::sleep::SleepPatience;
+use super::spin_then_block::{Patience, RandomDelays, SpinThenBlock};
+use crate::sync::{clock, tuning};
+use crate::{LockInfo, Order};
+
+/// Spins for the cost of giving up the CPU, then gives it up, then blocks.
+pub type Hybrid = SpinThenBlock<HybridPatience>;
+
+/// Random delays at first, from a moment on the CPU given up.
+#[derive(Debug)]
+pub struct HybridPatience {
+    delays: RandomDelays,
+    start: u64,
+    /// How long to spin, in ticks of the clock.
+    spin: u64,
+    sleeps: SleepPatience,
+}
+
+impl Patience for HybridPatience {
+    const INFO: LockInfo = LockInfo {
+        name: "hybrid",
+        summary: "spins for the measured cost of giving up the CPU, then gives it up, then blocks",
+        source: "Han, Locking in practice",
+        order: Order::Barging,
+        blocks: true,
+    };
+
+    fn begin() -> Self {
+        Self {
+            delays: RandomDelays::new(0, tuning::delay()), // bounded by time, not by rounds
+            spin: u64::from(tuning::give_up_cost()),
+            start: clock::now(),
+            sleeps: SleepPatience::new(tuning::rounds()),
+        }
+    }
+
+    fn pause(&mut self) -> bool {
+        if clock::now().wrapping_sub(self.start) >= self.spin {
+            return self.sleeps.pause();
+        }
+        self.delays.delay();
+        true
+    }
+}
