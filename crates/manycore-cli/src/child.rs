@@ -1,0 +1,216 @@
+//! Programs that the command starts, waits for and stops: with a limit on time, an account of what they used, and
+//! nothing left behind.
+//!
+//! Each is the leader of a process group of its own. When the leader has ended, by itself or by us, what is left of
+//! the group is killed before the leader is reaped, while its number cannot belong to anybody else.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, kill_process, kill_process_group, pidfd_open,
+    set_parent_process_death_signal,
+};
+
+use crate::failure::{Failure, Result};
+use crate::signals::Inbox;
+
+/// How long a program that is no longer wanted may take to end after SIGTERM when the command itself is to end.
+const LAST_GRACE: Duration = Duration::from_secs(2);
+
+/// A program that runs.
+#[derive(Debug)]
+pub struct Running {
+    pid: Pid,
+    pidfd: OwnedFd,
+    started: Instant,
+    ended: Option<Instant>,
+    reaped: bool,
+}
+
+/// How a wait came out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wait {
+    /// The program has ended.
+    Ended,
+    /// It runs on; the time is over.
+    TimedOut,
+}
+
+/// A program that has ended, and what it used.
+#[derive(Clone, Copy, Debug)]
+pub struct Ended {
+    /// How it ended.
+    pub status: ExitStatus,
+    /// From its start to its end.
+    pub wall: Duration,
+    /// CPU time of it and of the children that it has waited for, in user space and in the kernel.
+    pub cpu: Duration,
+    /// The largest resident set of it or one of those children, in bytes.
+    pub max_rss: u64,
+}
+
+impl Running {
+    /// Starts a program in a process group of its own, with nothing to read and its output in two files.
+    pub fn spawn(mut command: Command, stdout: File, stderr: File) -> io::Result<Self> {
+        command.stdin(Stdio::null()).stdout(stdout).stderr(stderr).process_group(0);
+        // SAFETY: the closure makes one system call and touches no memory of the parent.
+        unsafe {
+            command.pre_exec(|| {
+                // Should this command be killed outright, what it started goes with it.
+                Ok(set_parent_process_death_signal(Some(Signal::KILL))?)
+            });
+        }
+        let started = Instant::now();
+        let child = command.spawn()?;
+        // The number is the child's until we reap it, which `Child` does not do when it is dropped.
+        let pid = Pid::from_child(&child);
+        let pidfd = pidfd_open(pid, PidfdFlags::empty())?;
+        Ok(Self { pid, pidfd, started, ended: None, reaped: false })
+    }
+
+    /// Waits until the program ends or the time is over; a signal to the command is an error.
+    pub fn wait_until(&mut self, deadline: Instant, inbox: &mut Inbox) -> Result<Wait> {
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let (ended, signalled) = self.poll(left, Some(inbox)).map_err(cannot_wait)?;
+            if ended {
+                return Ok(Wait::Ended);
+            }
+            if signalled && let Some(signal) = inbox.take() {
+                return Err(Failure::Interrupted(signal));
+            }
+            if left.is_zero() {
+                return Ok(Wait::TimedOut);
+            }
+        }
+    }
+
+    /// Whether the program has ended.
+    pub fn has_ended(&mut self, inbox: &mut Inbox) -> Result<bool> {
+        Ok(self.wait_until(Instant::now(), inbox)? == Wait::Ended)
+    }
+
+    /// Asks the program to end by SIGTERM, and kills its group when it has not within `grace`. Says whether it did.
+    pub fn stop(&mut self, grace: Duration) -> bool {
+        // Fails only when the program has ended already.
+        let _ = kill_process(self.pid, Signal::TERM);
+        let deadline = Instant::now() + grace;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            match self.poll(left, None) {
+                Ok((true, _)) => return true,
+                Ok(_) if left.is_zero() => break,
+                Ok(_) => {}
+                Err(_) => break,
+            }
+        }
+        self.kill();
+        false
+    }
+
+    /// Kills the program and what it has started.
+    pub fn kill(&mut self) {
+        // Fails only when nothing of the group is left.
+        let _ = kill_process_group(self.pid, Signal::KILL);
+    }
+
+    /// Takes leave of a program that has ended or been killed: kills what is left of its group, and gives the account.
+    pub fn reap(mut self) -> io::Result<Ended> {
+        self.kill();
+        self.reap_leader()
+    }
+
+    fn reap_leader(&mut self) -> io::Result<Ended> {
+        let mut status = 0;
+        // SAFETY: all zero is a valid value of the structure.
+        let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+        let pid = self.pid.as_raw_nonzero().get();
+        loop {
+            // SAFETY: both results are written to variables of ours.
+            let waited = unsafe { libc::wait4(pid, &raw mut status, 0, &raw mut usage) };
+            if waited == pid {
+                break;
+            }
+            let error = io::Error::last_os_error();
+            if error.kind() != io::ErrorKind::Interrupted {
+                return Err(error);
+            }
+        }
+        self.reaped = true;
+        let ended = self.ended.unwrap_or_else(Instant::now);
+        Ok(Ended {
+            status: ExitStatus::from_raw(status),
+            wall: ended.duration_since(self.started),
+            cpu: duration(usage.ru_utime) + duration(usage.ru_stime),
+            max_rss: usage.ru_maxrss as u64 * 1024,
+        })
+    }
+
+    /// Whether the program has ended and whether a signal has come, after at most `timeout`.
+    fn poll(&mut self, timeout: Duration, inbox: Option<&Inbox>) -> io::Result<(bool, bool)> {
+        let mut fds = vec![PollFd::new(&self.pidfd, PollFlags::IN)];
+        if let Some(inbox) = inbox {
+            fds.push(PollFd::from_borrowed_fd(inbox.fd(), PollFlags::IN));
+        }
+        let timeout = timeout.try_into().map_err(|_| io::ErrorKind::InvalidInput)?;
+        match poll(&mut fds, Some(&timeout)) {
+            Err(rustix::io::Errno::INTR) | Ok(0) => return Ok((false, false)),
+            Err(error) => return Err(error.into()),
+            Ok(_) => {}
+        }
+        let ended = !fds[0].revents().is_empty();
+        let signalled = fds.get(1).is_some_and(|fd| !fd.revents().is_empty());
+        if ended {
+            self.ended.get_or_insert_with(Instant::now);
+        }
+        Ok((ended, signalled))
+    }
+}
+
+impl Drop for Running {
+    /// On the way out after an error or a signal.
+    fn drop(&mut self) {
+        if !self.reaped {
+            self.stop(LAST_GRACE);
+            self.kill();
+            // The process is dead or dying, and there is nobody left to tell.
+            let _ = self.reap_leader();
+        }
+    }
+}
+
+/// The largest resident set of this process, which is the least that [`Ended::max_rss`] can be: a new process counts
+/// the memory of the one it was made from until it runs a program of its own.
+pub fn own_max_rss() -> u64 {
+    // SAFETY: all zero is a valid value of the structure.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: the result is written to a variable of ours.
+    unsafe { libc::getrusage(libc::RUSAGE_SELF, &raw mut usage) };
+    usage.ru_maxrss as u64 * 1024
+}
+
+/// How a program ended, in words.
+pub fn describe(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("exit status {code}"),
+        (None, Some(signal)) => match signal_hook::low_level::signal_name(signal) {
+            Some(name) => format!("killed by {name}"),
+            None => format!("killed by signal {signal}"),
+        },
+        (None, None) => "ended in an unknown way".to_owned(),
+    }
+}
+
+fn cannot_wait(error: io::Error) -> Failure {
+    Failure::failed(format!("cannot wait for a program: {error}"))
+}
+
+fn duration(time: libc::timeval) -> Duration {
+    Duration::from_secs(time.tv_sec as u64) + Duration::from_micros(time.tv_usec as u64)
+}

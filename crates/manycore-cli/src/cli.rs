@@ -1,0 +1,64 @@
+//! The command line: what there is, and what each part is called.
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::{compare, locks, manual, run};
+
+const NOTES: &str = "\
+Examples:
+  manycore locks
+  manycore run --lock futex -- memcached -p 11211
+  manycore compare -- kccachetest order -th 8 -rnd 100000
+
+Exit status:
+  0   done
+  1   what was measured failed: a program, or a claim
+  2   bad usage: one line on stderr names the culprit and the remedy
+  `run` passes on the exit status of its program.
+
+Environment:
+  MANYCORE_PRELOAD   the preload library; without it, libmanycore_preload.so is
+                     looked for beside the command and in ../lib/manycore
+  NO_COLOR           no colours if it is set and not empty
+  TMPDIR             where programs under test get their directories
+";
+
+/// Find what keeps a program from scaling, and run it with better locks
+#[derive(Parser, Debug)]
+#[command(name = "manycore", version, after_long_help = NOTES, disable_help_subcommand = true)]
+pub struct Cli {
+    /// For all commands.
+    #[command(flatten)]
+    pub global: Global,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Flags of every command.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct Global {
+    /// Print the result as JSON
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// Say nothing but the result and errors
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    pub quiet: bool,
+    /// Say what is done
+    #[arg(short, long, global = true)]
+    pub verbose: bool,
+}
+
+/// The commands.
+#[derive(Subcommand, Debug)]
+#[allow(
+    missing_docs,
+    reason = "each is documented where its options are, and a doc here would replace that in --help"
+)]
+pub enum Command {
+    Run(run::Options),
+    Compare(compare::Options),
+    Locks(locks::Options),
+    Completions(manual::CompletionOptions),
+    Man(manual::ManOptions),
+}

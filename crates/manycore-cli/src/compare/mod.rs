@@ -1,0 +1,70 @@
+//! `manycore compare`: does another lock help, and by how much?
+
+mod metric;
+mod options;
+mod output;
+mod rounds;
+mod verdict;
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+pub use options::Options;
+
+use crate::failure::{Failure, Result};
+use crate::signals::Inbox;
+use crate::target;
+use crate::terminal::Terminal;
+use output::Subject;
+use rounds::Rounds;
+use verdict::Ranking;
+
+/// Compares, and prints what came out.
+pub fn run(options: &Options, json: bool, terminal: &Terminal) -> Result<()> {
+    target::check(&options.command)?;
+    let candidates = options.candidates()?;
+    let rounds = Rounds {
+        plan: &options.plan()?,
+        metric: &options.metric,
+        candidates: &candidates,
+        limit: options.limit(candidates.len() - 1, terminal),
+        seed: options.seed,
+    };
+    let mut inbox =
+        Inbox::open().map_err(|error| Failure::failed(format!("cannot catch signals: {error}")))?;
+    let series = rounds.measure(&mut inbox, terminal)?;
+
+    let locks: Vec<String> = candidates.iter().map(|one| one.lock().to_string()).collect();
+    let better = options.metric.better(options.lower_is_better);
+    let ranking = Ranking::of(&locks, series, better)?;
+    warn_of_killed(&ranking, options.grace, terminal);
+    let subject = Subject {
+        command: joined(&options.command),
+        load: options.load.as_ref().map(|load| load.to_string_lossy().into_owned()),
+        metric: &options.metric,
+        seed: options.seed,
+    };
+    if json {
+        return output::print_json(&subject, &ranking);
+    }
+    output::print(&subject, &ranking);
+    Ok(())
+}
+
+fn warn_of_killed(ranking: &Ranking, grace: Duration, terminal: &Terminal) {
+    for standing in ranking.standings.iter().filter(|standing| standing.killed > 0) {
+        terminal.note(format_args!(
+            "{}: in {} of {} runs the server did not end within {} of SIGTERM and was killed (--grace)",
+            standing.lock,
+            standing.killed,
+            standing.values.len(),
+            humantime::format_duration(grace),
+        ));
+    }
+}
+
+/// A command as a shell would read it.
+fn joined(command: &[OsString]) -> String {
+    let words: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
+    shlex::try_join(words.iter().map(AsRef::as_ref)).unwrap_or_else(|_| words.join(" "))
+}

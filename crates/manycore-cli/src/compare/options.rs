@@ -1,0 +1,167 @@
+//! The options of `manycore compare`.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::time::Duration;
+
+use clap::Args;
+use humantime::parse_duration;
+
+use super::metric::Metric;
+use super::rounds::{Limit, fewest};
+use crate::failure::{Failure, Result};
+use crate::preload::Interposition;
+use crate::spec::Spec;
+use crate::terminal::Terminal;
+use crate::trial::{Load, Plan, Ready};
+
+const NOTES: &str = "\
+Examples:
+  manycore compare -- kccachetest order -th 8 -rnd 100000
+  manycore compare --metric 'rate: ([0-9.]+)' --lock futex,adaptive -- ./bench 8
+  manycore compare --load 'memcslap --servers=127.0.0.1:{port}' \\
+      -- memcached -p {port} -l 127.0.0.1 -u nobody
+  manycore compare --prepare 'cp -a /var/tmp/db-template {dir}/data' \\
+      --ready 'mariadb-admin -S {dir}/sock ping' --timeout 2m --budget 20m \\
+      --load 'sysbench oltp_read_write --mysql-socket={dir}/sock --threads=16 --time=10 run' \\
+      --metric 'transactions: +[0-9]+ +\\(([0-9.]+) per sec' \\
+      -- mariadbd --datadir={dir}/data --socket={dir}/sock --skip-networking
+
+Protocol:
+  Each lock, and glibc's own as the base line, runs once to warm up and then once
+  in each round, in an order drawn anew from --seed. What counts is the ratio to
+  glibc's value of the same round: its Hodges-Lehmann estimate with a 95 % interval
+  (Wilcoxon's, widened so that all intervals hold together). There is a winner if
+  its interval excludes 1 and it beats the others; there is no difference if the
+  intervals include 1 and exclude differences of 20 %.
+  Without --runs there are 31 rounds, or as many as fit into --budget.
+
+Servers:
+  With --load, CMD is a server. Each run starts a fresh one, waits until --ready,
+  runs the load, and ends the server by SIGTERM (SIGKILL if it does not end within
+  --grace). The metric is the load's: its wall time, or what it prints. CPU time and
+  memory are the server's.
+
+  --ready CMD             a shell command succeeds (it is tried again and again)
+  --ready tcp:HOST:PORT   a connection is accepted; tcp:PORT is on 127.0.0.1
+  --ready unix:PATH       a connection is accepted on a socket
+  --ready log:REGEX       the server has written something that matches
+
+  In CMD, --load, --ready and --prepare, {dir} is an empty directory and {port} a
+  free port of the run. CMD runs in a process group of its own, which is killed
+  when the run is over: nothing is left behind.
+
+Exit status:
+  0   compared, whatever the outcome
+  1   a run failed: a program ended with another status than 0, was not ready or did
+      not end in time, or printed no metric; stderr says under which lock
+  2   bad usage, or CMD cannot be run with another lock
+";
+
+/// Compare locks in a program: interleaved runs, ratios with intervals, a winner or no difference
+#[derive(Args, Debug)]
+#[command(after_long_help = NOTES)]
+pub struct Options {
+    /// Locks to compare with glibc's own [default: adaptive,hybrid,futex]
+    #[arg(long, value_name = "A,B,..", value_delimiter = ',')]
+    lock: Vec<Spec>,
+    /// Runs of each lock, instead of a budget
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    runs: Option<u16>,
+    /// Time for all runs together
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_duration, conflicts_with = "runs")]
+    budget: Duration,
+    /// What counts: `wall`, or the number in the first group of the last match in the output
+    #[arg(long, value_name = "REGEX", default_value = "wall")]
+    pub(super) metric: Metric,
+    /// Smaller values of a printed metric are better
+    #[arg(long)]
+    pub(super) lower_is_better: bool,
+    /// Shell command that puts load on CMD, a server
+    #[arg(long, value_name = "LOAD")]
+    pub(super) load: Option<OsString>,
+    /// What shows that the server is ready [default: tcp:{port} where CMD has {port}]
+    #[arg(long, value_name = "PROBE", requires = "load")]
+    ready: Option<Ready>,
+    /// How long the server may take to be ready
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_duration)]
+    ready_timeout: Duration,
+    /// How long the server may take to end
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration)]
+    pub(super) grace: Duration,
+    /// Shell command before each run, not measured
+    #[arg(long, value_name = "SHELL")]
+    prepare: Option<OsString>,
+    /// How long one run may take
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_duration)]
+    timeout: Duration,
+    /// Seed of the order of runs
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(super) seed: u64,
+    /// Program and its arguments
+    #[arg(required = true, trailing_var_arg = true, value_name = "CMD")]
+    pub(super) command: Vec<OsString>,
+}
+
+impl Options {
+    /// The base line first, then the locks that were asked for.
+    pub(super) fn candidates(&self) -> Result<Vec<Interposition>> {
+        let usual = || ["adaptive", "hybrid", "futex"].iter().filter_map(|name| name.parse().ok());
+        let mut specs: Vec<Spec> =
+            if self.lock.is_empty() { usual().collect() } else { self.lock.clone() };
+        specs.retain(|spec| !spec.is_glibc());
+        if let Some(index) = (1..specs.len()).find(|&index| specs[..index].contains(&specs[index]))
+        {
+            let twice = format!("'{}' is named twice", specs[index]);
+            return Err(Failure::bad_input(twice, "name each lock once"));
+        }
+        if specs.is_empty() {
+            return Err(Failure::bad_input(
+                "glibc is the base line of every comparison",
+                "name a lock to compare it with (`manycore locks` lists them)",
+            ));
+        }
+        [Spec::glibc()].into_iter().chain(specs).map(Interposition::new).collect()
+    }
+
+    /// What one run is.
+    pub(super) fn plan(&self) -> Result<Plan> {
+        let load = match &self.load {
+            None => None,
+            Some(command) => Some(Load {
+                command: command.clone(),
+                ready: self.probe()?,
+                ready_timeout: self.ready_timeout,
+                grace: self.grace,
+            }),
+        };
+        Ok(Plan {
+            command: self.command.clone(),
+            prepare: self.prepare.clone(),
+            load,
+            timeout: self.timeout,
+        })
+    }
+
+    fn probe(&self) -> Result<Ready> {
+        let has_port = |word: &OsStr| word.as_bytes().windows(6).any(|part| part == b"{port}");
+        match &self.ready {
+            Some(ready) => Ok(ready.clone()),
+            None if self.command.iter().any(|word| has_port(word)) => "tcp:{port}".parse(),
+            None => Err(Failure::bad_input(
+                "nothing says when the server is ready for the load",
+                "use {port} in its command, or give --ready CMD|tcp:HOST:PORT|unix:PATH|log:REGEX",
+            )),
+        }
+    }
+
+    /// How long to go on with so many candidates, the base line apart.
+    pub(super) fn limit(&self, candidates: usize, terminal: &Terminal) -> Limit {
+        let Some(runs) = self.runs else { return Limit::Budget(self.budget) };
+        let (runs, fewest) = (usize::from(runs), fewest(candidates));
+        if runs < fewest {
+            terminal.note(format_args!("{runs} runs allow no verdict, which takes {fewest}"));
+        }
+        Limit::Runs(runs)
+    }
+}

@@ -1,0 +1,170 @@
+//! A comparison on the terminal and as JSON.
+
+use std::fmt::Display;
+
+use manycore_bench::paired::{Better, Median, Verdict};
+use manycore_report::{
+    Cell, Column, Host, Measurement, Mechanism, Metric as Further, Results, Table, Tone, interval,
+    quantity, ratio, significant,
+};
+use serde_json::{Value, json};
+
+use super::metric::Metric;
+use super::verdict::{Finding, Ranking, Standing};
+use crate::child::own_max_rss;
+use crate::failure::{Failure, Result};
+
+/// What was compared.
+#[derive(Debug)]
+pub struct Subject<'a> {
+    /// The program under test.
+    pub command: String,
+    /// The load on it.
+    pub load: Option<String>,
+    /// The number that counts.
+    pub metric: &'a Metric,
+    /// Of the order of runs.
+    pub seed: u64,
+}
+
+/// Prints the table and the sentence.
+pub fn print(subject: &Subject, ranking: &Ranking) {
+    let metric = subject.metric.name();
+    println!("{}", subject.command);
+    if let Some(load) = &subject.load {
+        println!("under load by: {load}");
+    }
+    println!("{}", Host::describe());
+    println!(
+        "{metric}, {} is better; {} runs of each, seed {}\n",
+        if ranking.better == Better::Lower { "less" } else { "more" },
+        ranking.standings[0].values.len(),
+        subject.seed
+    );
+    println!("{}\n", table(subject, ranking));
+    println!("{}", ranking.sentence(subject.metric.noun()));
+}
+
+fn table(subject: &Subject, ranking: &Ranking) -> Table {
+    let is_wall = matches!(subject.metric, Metric::Wall);
+    let show = |value: f64| if is_wall { quantity(value, "ns") } else { significant(value, 4) };
+    let mut table = Table::new([
+        Column::words("lock"),
+        Column::number(subject.metric.noun()),
+        Column::number("95 % interval"),
+        Column::number("of glibc's"),
+        Column::number("95 % interval"),
+        Column::words("verdict"),
+        Column::number("CPU time"),
+        Column::number("memory"),
+    ]);
+    for standing in &ranking.standings {
+        let span = |(low, high)| format!("{} to {}", show(low), show(high));
+        let (low, high) = standing.comparison.and_then(|c| c.interval).unzip();
+        table.row([
+            (&standing.lock).into(),
+            show(standing.value.value).into(),
+            Cell::new(standing.value.interval.map(span).unwrap_or_default(), Tone::Faint),
+            standing.comparison.map(|c| ratio(c.ratio)).unwrap_or_default().into(),
+            interval(low, high).into(),
+            verdict(subject.metric, standing),
+            quantity(standing.cpu.value, "ns").into(),
+            memory(standing.max_rss.value).into(),
+        ]);
+    }
+    table
+}
+
+fn verdict(metric: &Metric, standing: &Standing) -> Cell {
+    let Some(comparison) = standing.comparison else { return "base line".into() };
+    let tone = match comparison.verdict {
+        Verdict::Faster => Tone::Good,
+        Verdict::Slower => Tone::Bad,
+        Verdict::NoDifference | Verdict::Undecided => Tone::Plain,
+    };
+    Cell::new(word(metric, comparison.verdict), tone)
+}
+
+fn word(metric: &Metric, verdict: Verdict) -> &'static str {
+    match (verdict, metric) {
+        (Verdict::Faster, Metric::Wall) => "faster",
+        (Verdict::Faster, Metric::Printed(_)) => "better",
+        (Verdict::Slower, Metric::Wall) => "slower",
+        (Verdict::Slower, Metric::Printed(_)) => "worse",
+        (Verdict::NoDifference, _) => "no difference",
+        (Verdict::Undecided, _) => "undecided",
+    }
+}
+
+/// A program that needs less memory than this command is seen to need as much.
+fn memory(bytes: f64) -> String {
+    let least = own_max_rss() as f64;
+    if bytes > least { quantity(bytes, "bytes") } else { format!("< {}", quantity(least, "bytes")) }
+}
+
+/// Prints results as the schema has them, and under `comparison` what makes them one.
+pub fn print_json(subject: &Subject, ranking: &Ranking) -> Result<()> {
+    let failed = |why: &dyn Display| Failure::failed(format!("cannot write the results: {why}"));
+    let measurements = ranking.standings.iter().map(|one| measurement(subject, one)).collect();
+    let text = Results::of_this_host(measurements).to_json().map_err(|error| failed(&error))?;
+    let mut results: Value = serde_json::from_str(&text).map_err(|error| failed(&error))?;
+    results["comparison"] = comparison(subject, ranking);
+    println!("{results:#}");
+    Ok(())
+}
+
+fn measurement(subject: &Subject, standing: &Standing) -> Measurement {
+    let mechanism = Mechanism::Lock(standing.lock.clone());
+    let mut result =
+        Measurement::new("program", mechanism, subject.metric.unit(), standing.value.value);
+    (result.low, result.high) = standing.value.interval.unzip();
+    // How many threads an unknown program has is its own affair.
+    result.threads = 0;
+    result.repetitions = standing.values.len() as u32;
+    result.seed = Some(subject.seed);
+    result.parameters.insert("command".into(), subject.command.as_str().into());
+    if let Some(load) = &subject.load {
+        result.parameters.insert("load".into(), load.as_str().into());
+    }
+    result.metrics.insert("cpu_time".into(), further(&standing.cpu, "ns"));
+    result.metrics.insert("max_rss".into(), further(&standing.max_rss, "bytes"));
+    if let Some(comparison) = standing.comparison {
+        let (low, high) = comparison.interval.unzip();
+        let ratio = Further { value: comparison.ratio, unit: "ratio".into(), low, high };
+        result.metrics.insert("ratio".into(), ratio);
+    }
+    result
+}
+
+fn further(median: &Median, unit: &str) -> Further {
+    let (low, high) = median.interval.unzip();
+    Further { value: median.value, unit: unit.into(), low, high }
+}
+
+fn comparison(subject: &Subject, ranking: &Ranking) -> Value {
+    let name = |number: &usize| ranking.standings[*number].lock.clone();
+    let (finding, best) = match &ranking.finding {
+        Finding::Winner(number) => ("winner", vec![name(number)]),
+        Finding::Ahead(numbers) => ("ahead", numbers.iter().map(name).collect()),
+        Finding::NoneBetter => ("none better", vec![]),
+        Finding::NoDifference => ("no difference", vec![]),
+        Finding::Undecided => ("undecided", vec![]),
+    };
+    let candidate = |standing: &Standing| {
+        json!({
+            "lock": standing.lock,
+            "verdict": standing.comparison.map(|c| word(subject.metric, c.verdict)),
+            "values": standing.values,
+            "killed": standing.killed,
+        })
+    };
+    json!({
+        "base": ranking.standings[0].lock,
+        "metric": subject.metric.name(),
+        "better": if ranking.better == Better::Lower { "lower" } else { "higher" },
+        "finding": finding,
+        "best": best,
+        "sentence": ranking.sentence(subject.metric.noun()),
+        "candidates": ranking.standings.iter().map(candidate).collect::<Vec<_>>(),
+    })
+}

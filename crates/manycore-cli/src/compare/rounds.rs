@@ -1,0 +1,175 @@
+//! How many runs there are, and running them: interleaved, in an order drawn anew for each round.
+
+use std::time::{Duration, Instant};
+
+use manycore_bench::paired::Schedule;
+
+use super::metric::Metric;
+use crate::failure::Result;
+use crate::preload::Interposition;
+use crate::signals::Inbox;
+use crate::terminal::Terminal;
+use crate::trial::{Outcome, Plan};
+
+/// Runs of each candidate when time does not stand against it.
+const USUAL: usize = 31;
+
+/// How long to go on.
+#[derive(Clone, Copy, Debug)]
+pub enum Limit {
+    /// So many runs of each candidate.
+    Runs(usize),
+    /// The usual number, or as many as fit into this time, but never fewer than a verdict needs.
+    Budget(Duration),
+}
+
+/// What one candidate gave, run by run. The same index is the same round for all.
+#[derive(Debug, Default)]
+pub struct Series {
+    /// Of the metric.
+    pub values: Vec<f64>,
+    /// CPU time, in nanoseconds.
+    pub cpu: Vec<f64>,
+    /// The largest resident sets, in bytes.
+    pub max_rss: Vec<f64>,
+    /// Servers that had to be killed.
+    pub killed: usize,
+}
+
+/// The fewest runs for which there can be a verdict on so many candidates, the base line apart.
+///
+/// By chance the ranks of n pairs all point one way with probability 2^(1-n), and all intervals together may err
+/// with 5 %.
+pub fn fewest(candidates: usize) -> usize {
+    1 + (candidates.max(1) as f64 / 0.05).log2().ceil() as usize
+}
+
+/// A comparison to be run.
+#[derive(Debug)]
+pub struct Rounds<'a> {
+    /// What a run is.
+    pub plan: &'a Plan,
+    /// The number that counts.
+    pub metric: &'a Metric,
+    /// The locks, the base line first.
+    pub candidates: &'a [Interposition],
+    /// How long to go on.
+    pub limit: Limit,
+    /// Of the order.
+    pub seed: u64,
+}
+
+impl Rounds<'_> {
+    /// One warm-up of each, then the rounds.
+    pub fn measure(&self, inbox: &mut Inbox, terminal: &Terminal) -> Result<Vec<Series>> {
+        let started = Instant::now();
+        let bar = terminal.progress(self.candidates.len() as u64);
+        for candidate in self.candidates {
+            bar.set_message(format!("{} (warm-up)", candidate.lock()));
+            self.run(candidate, inbox)
+                .map_err(|failure| failure.during(format!("{} (warm-up)", candidate.lock())))?;
+            bar.inc(1);
+        }
+        let rounds = bar.suspend(|| self.count(started.elapsed(), terminal));
+        bar.set_length(((rounds + 1) * self.candidates.len()) as u64);
+
+        let mut series: Vec<Series> = self.candidates.iter().map(|_| Series::default()).collect();
+        let schedule = Schedule::new(self.candidates.len(), self.seed).take(rounds);
+        for (index, order) in schedule.enumerate() {
+            if self.is_over(index, started) {
+                break;
+            }
+            for number in order {
+                let lock = self.candidates[number].lock();
+                bar.set_message(lock.to_string());
+                let (value, outcome) =
+                    self.run(&self.candidates[number], inbox).map_err(|failure| {
+                        failure.during(format!("{lock} (run {} of {rounds})", index + 1))
+                    })?;
+                terminal.say(format_args!("{lock}: {value} in {:?}", outcome.wall));
+                series[number].add(value, &outcome);
+                bar.inc(1);
+            }
+        }
+        bar.finish_and_clear();
+        Ok(series)
+    }
+
+    fn run(&self, candidate: &Interposition, inbox: &mut Inbox) -> Result<(f64, Outcome)> {
+        let outcome = self.plan.run(candidate, inbox)?;
+        Ok((self.metric.value(&outcome)?, outcome))
+    }
+
+    /// How many rounds there will be, given how long the warm-up took: about as long as a round.
+    fn count(&self, warm_up: Duration, terminal: &Terminal) -> usize {
+        let budget = match self.limit {
+            Limit::Runs(runs) => return runs,
+            Limit::Budget(budget) => budget,
+        };
+        let left = budget.saturating_sub(warm_up);
+        let fitting = (left.as_secs_f64() / warm_up.as_secs_f64().max(1e-9)) as usize;
+        let fewest = fewest(self.candidates.len() - 1);
+        if fitting >= USUAL {
+            return USUAL;
+        }
+        if fitting < fewest {
+            terminal.note(format_args!(
+                "{fewest} runs of each, the fewest for a verdict: about {}, more than the budget of {}",
+                in_seconds(warm_up * fewest as u32),
+                in_seconds(budget)
+            ));
+            return fewest;
+        }
+        terminal.note(format_args!(
+            "{fitting} runs of each, what fits into {} (for {USUAL}: --budget {})",
+            in_seconds(budget),
+            in_seconds(warm_up * (USUAL as u32 + 2))
+        ));
+        fitting
+    }
+
+    /// Whether the budget is used up although fewer rounds are done than were planned: later runs were longer.
+    fn is_over(&self, done: usize, started: Instant) -> bool {
+        match self.limit {
+            Limit::Runs(_) => false,
+            Limit::Budget(budget) => {
+                done >= fewest(self.candidates.len() - 1) && started.elapsed() > budget
+            }
+        }
+    }
+}
+
+impl Series {
+    fn add(&mut self, value: f64, outcome: &Outcome) {
+        self.values.push(value);
+        self.cpu.push(outcome.cpu.as_nanos() as f64);
+        self.max_rss.push(outcome.max_rss as f64);
+        self.killed += usize::from(outcome.killed);
+    }
+}
+
+/// A time as --budget takes it: whole seconds, without blanks.
+fn in_seconds(time: Duration) -> String {
+    let whole = Duration::from_secs_f64(time.as_secs_f64().ceil());
+    humantime::format_duration(whole).to_string().replace(' ', "")
+}
+
+#[cfg(test)]
+mod tests {
+    use manycore_bench::paired::{Better, Protocol, Verdict};
+
+    use super::*;
+
+    #[test]
+    fn the_fewest_runs_allow_a_verdict_and_one_less_does_not() {
+        for candidates in 1..20 {
+            let verdict = |runs: usize| {
+                let (base, other) = (vec![1.0; runs], vec![2.0; runs]);
+                let all = vec![&other[..]; candidates];
+                Protocol::new(Better::Higher).compare_all(&base, &all).unwrap()[0].verdict
+            };
+            assert_eq!(verdict(fewest(candidates)), Verdict::Faster, "{candidates}");
+            assert_eq!(verdict(fewest(candidates) - 1), Verdict::Undecided, "{candidates}");
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! What ends the command early: one line that names the culprit and the remedy, and an exit status.
+
+use std::fmt::{self, Display};
+
+/// Why the command did not do what it was asked for.
+#[derive(Debug)]
+pub enum Failure {
+    /// The user's input cannot be used: exit status 2.
+    BadInput(String),
+    /// What was to be measured failed: exit status 1. The second line and those after it are what the program said.
+    Failed {
+        /// The line that says what happened.
+        message: String,
+        /// The end of what the failed program wrote.
+        said: String,
+    },
+    /// A signal asked the command to end. It dies of that signal once it has cleaned up, as its caller expects.
+    Interrupted(i32),
+}
+
+/// The usual outcome of a step.
+pub type Result<T> = std::result::Result<T, Failure>;
+
+impl Failure {
+    /// The input is bad: what is wrong with it, and what to do.
+    pub fn bad_input(culprit: impl Display, remedy: impl Display) -> Self {
+        Self::BadInput(one_line(&format!("{culprit}; {remedy}")))
+    }
+
+    /// Something that was started failed.
+    pub fn failed(message: impl Display) -> Self {
+        Self::Failed { message: one_line(&message.to_string()), said: String::new() }
+    }
+
+    /// The same failure, with what the program said last.
+    pub fn with_output(self, tail: &str) -> Self {
+        match self {
+            Self::Failed { message, .. } => Self::Failed { message, said: tail.to_owned() },
+            other => other,
+        }
+    }
+
+    /// The same failure, after the name of what was being done.
+    pub fn during(self, what: impl Display) -> Self {
+        match self {
+            Self::Failed { message, said } => {
+                Self::Failed { message: format!("{what}: {message}"), said }
+            }
+            Self::BadInput(message) => Self::BadInput(format!("{what}: {message}")),
+            Self::Interrupted(signal) => Self::Interrupted(signal),
+        }
+    }
+
+    /// Tells the user on stderr; gives the exit status. Does not return for a signal.
+    pub fn report(self) -> u8 {
+        match self {
+            Self::BadInput(message) => {
+                eprintln!("manycore: {message}");
+                2
+            }
+            Self::Failed { message, said } => {
+                eprintln!("manycore: {message}");
+                for line in said.lines() {
+                    eprintln!("    {line}");
+                }
+                1
+            }
+            Self::Interrupted(signal) => {
+                // Cannot fail for the signals that are watched; were it to, the number is what a shell would report.
+                let _ = signal_hook::low_level::emulate_default_handler(signal);
+                128 + signal as u8
+            }
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::BadInput(message) | Self::Failed { message, .. } => f.write_str(message),
+            Self::Interrupted(signal) => write!(f, "ended by signal {signal}"),
+        }
+    }
+}
+
+impl std::error::Error for Failure {}
+
+fn one_line(text: &str) -> String {
+    text.split('\n').map(str::trim).filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
+}

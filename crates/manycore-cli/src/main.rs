@@ -1,0 +1,96 @@
+//! The command `manycore`.
+//!
+//! A first session, on a program that knows nothing of it:
+//!
+//! ```console
+//! $ manycore locks                                        # which locks there are
+//! $ manycore run --lock futex -- ./server --port 8080     # the program, with another lock
+//! $ manycore compare -- ./batch-job --threads 8           # does any of them help, and by how much?
+//! ```
+//!
+//! | module | what is in it |
+//! |---|---|
+//! | `cli`, `failure`, `terminal` | the options; how it ends; what it says meanwhile |
+//! | `locks`, `run`, `compare`, `manual` | a command each |
+//! | `spec`, `preload`, `target` | which lock; the environment that brings it; whether the program can take it |
+//! | `trial` | one run of a program under a lock, with a load if it is a server |
+//! | `child`, `signals` | programs that are started, measured and stopped |
+
+mod child;
+mod cli;
+mod compare;
+mod failure;
+mod locks;
+mod manual;
+mod pattern;
+mod preload;
+mod run;
+mod signals;
+mod spec;
+mod target;
+mod terminal;
+mod trial;
+
+use std::error::Error;
+use std::process::ExitCode;
+
+use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser};
+
+use cli::{Cli, Command};
+use failure::{Failure, Result};
+use terminal::Terminal;
+
+fn main() -> ExitCode {
+    die_of_broken_pipes();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return usage(&error),
+    };
+    match execute(&cli) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => ExitCode::from(failure.report()),
+    }
+}
+
+fn execute(cli: &Cli) -> Result<()> {
+    let terminal = Terminal::new(cli.global.quiet, cli.global.verbose);
+    if cli.global.json && !matches!(cli.command, Command::Compare(_) | Command::Locks(_)) {
+        return Err(Failure::bad_input(
+            "this command has no result to print as JSON",
+            "leave out --json",
+        ));
+    }
+    match &cli.command {
+        Command::Run(options) => run::run(options, &terminal),
+        Command::Compare(options) => compare::run(options, cli.global.json, &terminal),
+        Command::Locks(options) => locks::run(options, cli.global.json),
+        Command::Completions(options) => manual::completions(options, Cli::command()),
+        Command::Man(options) => manual::pages(options, Cli::command()),
+    }
+}
+
+/// Help and version as clap writes them; a mistake in one line like every other.
+fn usage(error: &clap::Error) -> ExitCode {
+    if !error.use_stderr() || error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        // Nothing to be done where stdout is closed.
+        let _ = error.print();
+        return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
+    }
+    if let Some(own) = error.source().and_then(|source| source.downcast_ref::<Failure>()) {
+        return ExitCode::from(Failure::BadInput(own.to_string()).report());
+    }
+    let text = error.to_string();
+    let mut parts = text.split("\n\n").map(str::trim);
+    let what = parts.next().unwrap_or_default().trim_start_matches("error: ");
+    let tip =
+        parts.find_map(|part| part.strip_prefix("tip: ")).and_then(|tips| tips.lines().next());
+    let remedy = tip.unwrap_or("`--help` after the command shows what there is");
+    ExitCode::from(Failure::bad_input(what, remedy).report())
+}
+
+/// Rust starts with SIGPIPE ignored; `manycore locks | head -1` is to end like any other filter, without a message.
+fn die_of_broken_pipes() {
+    // SAFETY: restores the disposition that the process would have had, before any other thread exists.
+    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
+}

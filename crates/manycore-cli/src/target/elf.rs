@@ -1,0 +1,76 @@
+//! ELF headers: for which machine a file is, and which dynamic linker loads it.
+
+use std::fs::File;
+use std::path::Path;
+
+use object::elf::{self, FileHeader64};
+use object::read::elf::{FileHeader, ProgramHeader};
+use object::{Endianness, FileKind, ReadCache, ReadRef};
+
+use super::refusal::Reason;
+
+type Header = FileHeader64<Endianness>;
+
+/// Checks that glibc's dynamic linker for this architecture loads the program.
+pub fn check_program(file: File) -> Result<(), Reason> {
+    let cache = ReadCache::new(file);
+    let header = header(&cache)?;
+    let loader = interpreter(header, &cache)?.ok_or(Reason::Static)?;
+    let name = Path::new(&loader).file_name().unwrap_or_default().to_string_lossy().into_owned();
+    if name.starts_with("ld-musl") {
+        return Err(Reason::Musl);
+    }
+    if !name.starts_with("ld-linux") {
+        return Err(Reason::OtherLoader(loader));
+    }
+    if !Path::new(&loader).exists() {
+        return Err(Reason::MissingLoader(loader));
+    }
+    Ok(())
+}
+
+/// Checks that the file is a shared library for this architecture; says what it is otherwise.
+pub fn check_library(path: &Path) -> Result<(), String> {
+    let file = File::open(path).map_err(|error| error.to_string())?;
+    let cache = ReadCache::new(file);
+    let header = header(&cache).map_err(|_| "it is not an x86-64 shared library".to_owned())?;
+    match header.e_type(header.endian().unwrap_or_default()) {
+        elf::ET_DYN => Ok(()),
+        _ => Err("it is not a shared library".into()),
+    }
+}
+
+fn header<'a, R: ReadRef<'a>>(data: R) -> Result<&'a Header, Reason> {
+    match FileKind::parse(data) {
+        Ok(FileKind::Elf64) => {}
+        Ok(FileKind::Elf32) => return Err(Reason::Bits32),
+        _ => return Err(Reason::NotAProgram),
+    }
+    let header = Header::parse(data).map_err(|_| Reason::NotAProgram)?;
+    let endian = header.endian().map_err(|_| Reason::NotAProgram)?;
+    match header.e_machine(endian) {
+        elf::EM_X86_64 => Ok(header),
+        machine => Err(Reason::Foreign(machine_name(machine))),
+    }
+}
+
+fn interpreter<'a, R: ReadRef<'a>>(header: &Header, data: R) -> Result<Option<String>, Reason> {
+    let endian = header.endian().map_err(|_| Reason::NotAProgram)?;
+    for segment in header.program_headers(endian, data).map_err(|_| Reason::NotAProgram)? {
+        if let Some(path) = segment.interpreter(endian, data).map_err(|_| Reason::NotAProgram)? {
+            return Ok(Some(String::from_utf8_lossy(path).into_owned()));
+        }
+    }
+    Ok(None)
+}
+
+fn machine_name(machine: elf::Machine) -> String {
+    match machine {
+        elf::EM_AARCH64 => "64-bit Arm".into(),
+        elf::EM_RISCV => "RISC-V".into(),
+        elf::EM_PPC64 => "64-bit PowerPC".into(),
+        elf::EM_S390 => "s390x".into(),
+        elf::EM_LOONGARCH => "LoongArch".into(),
+        other => format!("another machine ({other:?})"),
+    }
+}

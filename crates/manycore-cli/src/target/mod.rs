@@ -1,0 +1,112 @@
+//! Whether a library can be preloaded into a program: found out before it is started.
+//!
+//! The dynamic linker ignores LD_PRELOAD without a word in programs that run with other privileges, and a statically
+//! linked program has no dynamic linker. Both would run as they are, and a comparison would find "no difference".
+
+pub mod elf;
+mod refusal;
+mod script;
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File, Metadata};
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Access, AtFlags, CWD, accessat, getxattr};
+
+use crate::failure::Result;
+use refusal::Reason;
+
+/// How many interpreters of interpreters are followed; the kernel gives up at five.
+const INTERPRETERS_MAX: u32 = 5;
+
+/// Checks that locks can be replaced in what `command` (a program and its arguments) will run.
+pub fn check(command: &[OsString]) -> Result<()> {
+    let mut command = command.to_vec();
+    let mut script = None;
+    for _ in 0..=INTERPRETERS_MAX {
+        let name = command.first().cloned().unwrap_or_default();
+        let program = find(&name).map_err(|reason| reason.about(&name, script.as_deref()))?;
+        let next = examine(&program, &command)
+            .map_err(|reason| reason.about(program.as_os_str(), script.as_deref()))?;
+        let Some(next) = next else { return Ok(()) };
+        script.get_or_insert(name);
+        command = next;
+    }
+    Err(Reason::Interpreters.about(&command[0], script.as_deref()).into())
+}
+
+/// Checks one file; gives the command that it stands for if it is a script, or `env`.
+fn examine(
+    program: &Path,
+    command: &[OsString],
+) -> std::result::Result<Option<Vec<OsString>>, Reason> {
+    let mut file = File::open(program).map_err(Reason::Unreadable)?;
+    let mut start = [0; 256];
+    let length = read_up_to(&mut file, &mut start).map_err(Reason::Unreadable)?;
+    if let Some(interpreter) = script::interpreter(&start[..length]) {
+        return Ok(Some(interpreter));
+    }
+    // For a script the kernel ignores them.
+    check_privileges(program, &file.metadata().map_err(Reason::Unreadable)?)?;
+    elf::check_program(file)?;
+    Ok(script::command_of_env(command))
+}
+
+/// Finds a command as the shell would.
+fn find(name: &OsStr) -> std::result::Result<PathBuf, Reason> {
+    if name.as_bytes().contains(&b'/') {
+        let metadata = fs::metadata(name).map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => Reason::NotFound,
+            _ => Reason::Unreadable(error),
+        })?;
+        return runnable(Path::new(name), &metadata).map(|()| name.into());
+    }
+    let mut found = Reason::NotInPath;
+    for directory in env::split_paths(&env::var_os("PATH").unwrap_or_default()) {
+        let path = directory.join(name);
+        let Ok(metadata) = fs::metadata(&path) else { continue };
+        match runnable(&path, &metadata) {
+            Ok(()) => return Ok(path),
+            Err(Reason::NotExecutable) => found = Reason::NotExecutable,
+            Err(_) => {}
+        }
+    }
+    Err(found)
+}
+
+fn runnable(path: &Path, metadata: &Metadata) -> std::result::Result<(), Reason> {
+    if metadata.is_dir() {
+        return Err(Reason::Directory);
+    }
+    accessat(CWD, path, Access::EXEC_OK, AtFlags::EACCESS).map_err(|_| Reason::NotExecutable)
+}
+
+/// Privileges that come with the file make the dynamic linker ignore the environment. Where the caller happens to
+/// have them already it would not, but then what `run` does would depend on who calls it.
+fn check_privileges(program: &Path, metadata: &Metadata) -> std::result::Result<(), Reason> {
+    const SET_USER: u32 = 0o4000;
+    const SET_GROUP: u32 = 0o2000;
+    if metadata.mode() & SET_USER != 0 {
+        return Err(Reason::Privileged("setuid"));
+    }
+    if metadata.mode() & SET_GROUP != 0 {
+        return Err(Reason::Privileged("setgid"));
+    }
+    let mut value = [0_u8; 64];
+    match getxattr(program, "security.capability", &mut value[..]) {
+        Ok(length) if length > 0 => Err(Reason::Privileged("file capabilities")),
+        // No such attribute, or a file system without any.
+        _ => Ok(()),
+    }
+}
+
+fn read_up_to(file: &mut File, buffer: &mut [u8]) -> std::io::Result<usize> {
+    let mut bytes = Vec::with_capacity(buffer.len());
+    file.take(buffer.len() as u64).read_to_end(&mut bytes)?;
+    buffer[..bytes.len()].copy_from_slice(&bytes);
+    Ok(bytes.len())
+}

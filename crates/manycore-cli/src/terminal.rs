@@ -1,0 +1,49 @@
+//! What is said while a command works: on stderr, and progress only to a person.
+
+use std::fmt::Display;
+use std::io::{self, IsTerminal};
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// How much is said.
+#[derive(Clone, Copy, Debug)]
+pub struct Terminal {
+    quiet: bool,
+    verbose: bool,
+}
+
+impl Terminal {
+    /// As the flags `-q` and `-v` ask.
+    pub fn new(quiet: bool, verbose: bool) -> Self {
+        Self { quiet, verbose }
+    }
+
+    /// Says what the user should know but did not ask for.
+    pub fn note(&self, text: impl Display) {
+        if !self.quiet {
+            eprintln!("manycore: {text}");
+        }
+    }
+
+    /// Says what is done, with `-v`.
+    pub fn say(&self, text: impl Display) {
+        if self.verbose {
+            eprintln!("manycore: {text}");
+        }
+    }
+
+    /// A bar of `steps`, which draws itself on a terminal only.
+    pub fn progress(&self, steps: u64) -> ProgressBar {
+        let shown = !self.quiet && !self.verbose && io::stderr().is_terminal();
+        let target =
+            if shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        let style = ProgressStyle::with_template("{bar:24} {pos}/{len} {msg} {eta}")
+            .expect("the template is well formed");
+        let bar = ProgressBar::with_draw_target(Some(steps), target).with_style(style);
+        if shown {
+            bar.enable_steady_tick(Duration::from_millis(250));
+        }
+        bar
+    }
+}

@@ -1,0 +1,159 @@
+//! One run of a program under one lock: alone, or as a server with a load.
+
+mod ready;
+mod room;
+mod server;
+
+use std::ffi::{OsStr, OsString};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use humantime::format_duration;
+pub use ready::Ready;
+
+use crate::child::{Ended, Running, Wait, describe};
+use crate::failure::{Failure, Result};
+use crate::preload::Interposition;
+use crate::signals::Inbox;
+use room::{Log, Room};
+
+/// How often a server is looked at while its load runs.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// What a run consists of. `{dir}` and `{port}` in its commands stand for a fresh directory and a free port.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The program under test and its arguments.
+    pub command: Vec<OsString>,
+    /// A shell command before each run, which is not measured.
+    pub prepare: Option<OsString>,
+    /// What is put on the program if it is a server.
+    pub load: Option<Load>,
+    /// How long a program may run.
+    pub timeout: Duration,
+}
+
+/// The load on a server.
+#[derive(Clone, Debug)]
+pub struct Load {
+    /// A shell command, which runs without the lock under test.
+    pub command: OsString,
+    /// When it may begin.
+    pub ready: Ready,
+    /// How long the server may take to be ready.
+    pub ready_timeout: Duration,
+    /// How long the server may take to end.
+    pub grace: Duration,
+}
+
+/// What one run gave.
+#[derive(Debug)]
+pub struct Outcome {
+    /// How long the program took; of a server, how long the load took.
+    pub wall: Duration,
+    /// CPU time that the program used; of a server, from its start to its end.
+    pub cpu: Duration,
+    /// The largest resident set of the program, in bytes.
+    pub max_rss: u64,
+    /// What the program said; of a server, what the load said.
+    pub output: String,
+    /// Whether a server had to be killed because it did not end when asked to.
+    pub killed: bool,
+}
+
+impl Plan {
+    /// Does one run under a lock.
+    pub fn run(&self, interposition: &Interposition, inbox: &mut Inbox) -> Result<Outcome> {
+        let room = Room::new()?;
+        if let Some(prepare) = &self.prepare {
+            let step = Step { what: "the command of --prepare", log: room.log("prepare") };
+            self.finish(step.start(shell(&room.fill(prepare)))?, &step, None, inbox)?;
+        }
+        match &self.load {
+            Some(load) => server::run(self, load, &room, interposition, inbox),
+            None => self.alone(&room, interposition, inbox),
+        }
+    }
+
+    fn alone(
+        &self,
+        room: &Room,
+        interposition: &Interposition,
+        inbox: &mut Inbox,
+    ) -> Result<Outcome> {
+        let step = Step { what: "the program", log: room.log("program") };
+        let running = step.start(self.program(room, interposition))?;
+        let Ended { wall, cpu, max_rss, .. } = self.finish(running, &step, None, inbox)?;
+        Ok(Outcome { wall, cpu, max_rss, output: step.log.read()?, killed: false })
+    }
+
+    /// The program under test, ready to be started.
+    fn program(&self, room: &Room, interposition: &Interposition) -> Command {
+        let mut words = self.command.iter().map(|word| room.fill(word));
+        let mut command = Command::new(words.next().unwrap_or_default());
+        command.args(words);
+        interposition.apply(&mut command);
+        command
+    }
+
+    /// Waits for a program that has to succeed within the time limit. It is given up early when `server`, on which
+    /// it works, has ended.
+    fn finish(
+        &self,
+        mut running: Running,
+        step: &Step,
+        mut server: Option<&mut Running>,
+        inbox: &mut Inbox,
+    ) -> Result<Ended> {
+        let deadline = Instant::now() + self.timeout;
+        while running.wait_until(deadline.min(Instant::now() + LOOK), inbox)? == Wait::TimedOut {
+            if let Some(server) = &mut server
+                && server.has_ended(inbox)?
+            {
+                return Err(step.failed("was given up because the server has ended".to_owned()));
+            }
+            if Instant::now() >= deadline {
+                running.kill();
+                return Err(step.failed(format!(
+                    "did not end within {} and was killed: it hangs, or needs a longer --timeout",
+                    format_duration(self.timeout)
+                )));
+            }
+        }
+        let ended = step.reap(running)?;
+        if !ended.status.success() {
+            return Err(step.failed(format!("failed: {}", describe(ended.status))));
+        }
+        Ok(ended)
+    }
+}
+
+/// A program of a run: what it is called in messages, and where it writes.
+struct Step {
+    what: &'static str,
+    log: Log,
+}
+
+impl Step {
+    fn start(&self, command: Command) -> Result<Running> {
+        let (stdout, stderr) = self.log.open()?;
+        Running::spawn(command, stdout, stderr)
+            .map_err(|error| self.failed(format!("cannot be started: {error}")))
+    }
+
+    fn reap(&self, running: Running) -> Result<Ended> {
+        running.reap().map_err(|error| self.failed(format!("cannot be waited for: {error}")))
+    }
+
+    /// A failure of this program, with what it said last.
+    fn failed(&self, how: String) -> Failure {
+        Failure::failed(format!("{} {how}", self.what)).with_output(&self.log.tail())
+    }
+}
+
+/// A command for the shell.
+fn shell(text: &OsStr) -> Command {
+    let mut command = Command::new("/bin/sh");
+    command.arg("-c").arg(text);
+    command
+}

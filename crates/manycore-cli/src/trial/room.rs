@@ -1,0 +1,146 @@
+//! A place of its own for one run: an empty directory, a free port, and files for what the programs say.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::net::{Ipv4Addr, TcpListener};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::PathBuf;
+
+use tempfile::TempDir;
+
+use crate::failure::{Failure, Result};
+
+/// The end of a program's output that is searched for the metric.
+const OUTPUT_MAX: u64 = 64 << 20;
+/// Lines of a failed program's output that are shown.
+const TAIL_LINES: usize = 8;
+
+/// The place of one run. It is deleted when the run is over.
+#[derive(Debug)]
+pub struct Room {
+    place: TempDir,
+    work: PathBuf,
+    port: u16,
+}
+
+/// Where one program of a run writes.
+#[derive(Debug)]
+pub struct Log {
+    stdout: PathBuf,
+    stderr: PathBuf,
+}
+
+impl Room {
+    /// Makes one under `$TMPDIR`.
+    pub fn new() -> Result<Self> {
+        let make = || -> io::Result<Self> {
+            // Short, because a path to a socket has room for 107 bytes.
+            let place = tempfile::Builder::new().prefix("mc-").tempdir()?;
+            let work = place.path().join("d");
+            fs::create_dir(&work)?;
+            // The port is free at this moment, and the kernel does not hand it out again soon.
+            let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port();
+            Ok(Self { place, work, port })
+        };
+        make().map_err(|error| {
+            Failure::bad_input(
+                format!("cannot make a directory and a port for a run: {error}"),
+                "TMPDIR names a directory that you may write to",
+            )
+        })
+    }
+
+    /// A text with the run's directory for `{dir}` and its port for `{port}`.
+    pub fn fill(&self, text: &OsStr) -> OsString {
+        let with_dir = replace(text.as_bytes(), b"{dir}", self.work.as_os_str().as_bytes());
+        OsString::from_vec(replace(&with_dir, b"{port}", self.port.to_string().as_bytes()))
+    }
+
+    /// Files for the output of one of the run's programs.
+    pub fn log(&self, name: &str) -> Log {
+        let file = |end| self.place.path().join(format!("{name}.{end}"));
+        Log { stdout: file("out"), stderr: file("err") }
+    }
+}
+
+impl Log {
+    /// Opens both files for a program to write.
+    pub fn open(&self) -> Result<(File, File)> {
+        let open = |path| {
+            File::create(path).map_err(|error| {
+                Failure::failed(format!("cannot write what a program says: {error}"))
+            })
+        };
+        Ok((open(&self.stdout)?, open(&self.stderr)?))
+    }
+
+    /// What the program has written: all of stdout, then all of stderr. Of very much, the end.
+    pub fn read(&self) -> Result<String> {
+        let read = |path| {
+            end_of(path, OUTPUT_MAX).map_err(|error| {
+                Failure::failed(format!("cannot read what a program said: {error}"))
+            })
+        };
+        Ok(read(&self.stdout)? + &read(&self.stderr)?)
+    }
+
+    /// The last lines of stderr, or of stdout if the program said nothing there.
+    pub fn tail(&self) -> String {
+        let end = |path| end_of(path, 64 << 10).unwrap_or_default();
+        let stderr = end(&self.stderr);
+        let text = if stderr.trim().is_empty() { end(&self.stdout) } else { stderr };
+        let lines: Vec<&str> = text.trim_end().lines().collect();
+        lines[lines.len().saturating_sub(TAIL_LINES)..].join("\n")
+    }
+}
+
+fn end_of(path: &PathBuf, bytes_max: u64) -> io::Result<String> {
+    let mut file = File::open(path)?;
+    let skipped = file.metadata()?.len().saturating_sub(bytes_max);
+    file.seek(SeekFrom::Start(skipped))?;
+    let mut bytes = Vec::new();
+    file.take(bytes_max).read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn replace(text: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
+    let mut result = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.windows(from.len()).position(|window| window == from) {
+        result.extend_from_slice(&rest[..at]);
+        result.extend_from_slice(to);
+        rest = &rest[at + from.len()..];
+    }
+    result.extend_from_slice(rest);
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn placeholders_are_filled_wherever_they_stand() {
+        let room = Room::new().unwrap();
+        let filled = room.fill(OsStr::new("--port={port} {dir}/a:{dir} {other}"));
+        let directory = room.work.display();
+        let expected = format!("--port={} {directory}/a:{directory} {{other}}", room.port);
+        assert_eq!(filled, OsString::from(expected));
+    }
+
+    #[test]
+    fn the_tail_prefers_stderr() {
+        let room = Room::new().unwrap();
+        let log = room.log("x");
+        fs::write(&log.stdout, "one\ntwo\n").unwrap();
+        fs::write(&log.stderr, "").unwrap();
+        assert_eq!(log.tail(), "one\ntwo");
+        fs::write(&log.stderr, (0..20).map(|n| format!("{n}\n")).collect::<String>()).unwrap();
+        assert_eq!(
+            log.tail().lines().collect::<Vec<_>>(),
+            ["12", "13", "14", "15", "16", "17", "18", "19"]
+        );
+        assert!(log.read().unwrap().starts_with("one\ntwo\n0\n"));
+    }
+}

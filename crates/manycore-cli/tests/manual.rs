@@ -1,0 +1,84 @@
+//! What the command says about itself.
+
+mod support;
+
+use std::fs;
+use std::process::{Command, Stdio};
+
+use support::{directory, manycore, printed};
+
+const COMMANDS: [&str; 5] = ["run", "compare", "locks", "completions", "man"];
+
+#[test]
+fn help_teaches_by_examples() {
+    for command in COMMANDS {
+        let help = printed(&mut manycore(&[command, "--help"]));
+        assert!(help.contains("Examples:\n  manycore "), "{help}");
+        assert!(help.lines().all(|line| line.chars().count() <= 100), "{help}");
+    }
+    let help = printed(&mut manycore(&["--help"]));
+    assert!(COMMANDS.iter().all(|command| help.contains(command)), "{help}");
+    assert!(help.contains("Exit status:"), "{help}");
+}
+
+#[test]
+fn each_command_has_a_page_with_the_same_sections() {
+    let directory = directory();
+    let man = directory.path().join("man1");
+    printed(&mut manycore(&["man", "--out", man.to_str().unwrap()]));
+    for command in COMMANDS {
+        let page = fs::read_to_string(man.join(format!("manycore-{command}.1"))).unwrap();
+        assert!(page.contains(".SH EXAMPLES") && page.contains(".SH OPTIONS"), "{page}");
+    }
+    let page = fs::read_to_string(man.join("manycore.1")).unwrap();
+    assert_eq!(page, printed(&mut manycore(&["man"])));
+    assert!(
+        page.contains(".SH \"EXIT STATUS\"") && page.contains("manycore\\-compare(1)"),
+        "{page}"
+    );
+}
+
+#[test]
+fn completions_for_each_shell() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = printed(&mut manycore(&["completions", shell]));
+        assert!(script.contains("lower-is-better"), "{shell}");
+    }
+}
+
+#[test]
+fn the_lists_of_locks_agree() {
+    let plain = printed(&mut manycore(&["locks", "--plain"]));
+    let table = printed(&mut manycore(&["locks"]));
+    let json: serde_json::Value =
+        serde_json::from_str(&printed(&mut manycore(&["locks", "--json"]))).unwrap();
+    let named: Vec<&str> = json["locks"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|lock| lock["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(plain.lines().collect::<Vec<_>>(), named);
+    assert!(named.contains(&"futex"));
+    for (lock, line) in json["locks"].as_array().unwrap().iter().zip(table.lines().skip(2)) {
+        let name = lock["name"].as_str().unwrap();
+        assert!(line.trim_start().starts_with(name), "{line}");
+        assert_eq!(line.contains("fifo !"), lock["order"] == "fifo", "{line}");
+        assert_eq!(line.contains(" blocks "), lock["blocks"] == true, "{line}");
+    }
+}
+
+#[test]
+fn a_closed_pipe_is_no_error() {
+    let mut child =
+        manycore(&["man"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    assert_eq!(String::from_utf8(child.wait_with_output().unwrap().stderr).unwrap(), "");
+}
+
+#[test]
+fn no_progress_in_a_pipe() {
+    let mut command: Command =
+        manycore(&["compare", "--runs", "1", "-q", "--lock", "futex", "true"]);
+    assert_eq!(String::from_utf8(command.output().unwrap().stderr).unwrap(), "");
+}

@@ -1,0 +1,97 @@
+//! The command under test, with a library to preload that does nothing: what these tests are about is the command.
+
+#![allow(dead_code, reason = "each test file uses its part")]
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+/// A directory for a test's files.
+pub fn directory() -> TempDir {
+    tempfile::tempdir().expect("a temporary directory")
+}
+
+/// The command, with a library that loads and does nothing.
+pub fn manycore(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_manycore"));
+    command.args(arguments).env("MANYCORE_PRELOAD", library()).env_remove("LD_PRELOAD");
+    command
+}
+
+/// An empty shared library.
+pub fn library() -> &'static Path {
+    static LIBRARY: OnceLock<(TempDir, PathBuf)> = OnceLock::new();
+    let (_, path) = LIBRARY.get_or_init(|| {
+        let directory = directory();
+        let path = compile(directory.path(), "libmanycore_preload.so", "", &["-shared", "-fPIC"]);
+        (directory, path)
+    });
+    path
+}
+
+/// Compiles a C program.
+pub fn compile(directory: &Path, name: &str, source: &str, flags: &[&str]) -> PathBuf {
+    let input = directory.join(format!("{name}.c"));
+    fs::write(&input, source).unwrap();
+    let output = directory.join(name);
+    let done =
+        Command::new("cc").args(flags).arg("-o").args([&output, &input]).output().expect("cc runs");
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    output
+}
+
+/// Writes an executable file.
+pub fn executable(directory: &Path, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+    let path = directory.join(name);
+    fs::write(&path, content).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    path
+}
+
+/// What a command printed.
+pub fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+/// What a command said.
+pub fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+/// Runs a command that has to succeed; what it printed.
+pub fn printed(command: &mut Command) -> String {
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{:?}\n{}", output.status, stderr(&output));
+    stdout(&output)
+}
+
+/// Runs a command that has to fail with this status; what it said.
+pub fn failure(status: i32, command: &mut Command) -> String {
+    let output = command.output().unwrap();
+    assert_eq!(output.status.code(), Some(status), "{}\n{}", stdout(&output), stderr(&output));
+    assert_eq!(stdout(&output), "");
+    stderr(&output)
+}
+
+/// Waits until something is so.
+pub fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while !is_so() {
+        assert!(Instant::now() < deadline, "never: {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Whether a process with this word among its arguments runs.
+pub fn runs(word: &str) -> bool {
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    processes.map(|process| process.path().join("cmdline")).any(|path| {
+        let words = fs::read(path).unwrap_or_default();
+        words.split(|byte| *byte == 0).any(|argument| argument == word.as_bytes())
+    })
+}
