@@ -54,6 +54,7 @@ pub mod futex {
     }
 
     /// Wakes at most `count` threads that sleep on `word`, whose memory may be gone.
+    #[expect(clippy::not_unsafe_ptr_arg_deref, reason = "the address is a key, not followed")]
     pub fn wake(word: *const AtomicU32, count: u32) {
         // SAFETY: the kernel uses the address as a key only.
         unsafe { symbols::manycore_futex_wake(word, count) }

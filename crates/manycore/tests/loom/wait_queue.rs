@@ -17,6 +17,10 @@ const SOON: Option<Deadline> = Some(Deadline { wall: false, seconds: 0, nanoseco
 
 /// Puts a waiter on the queue, for another thread to park on.
 fn enqueue(queue: &WaitQueue) -> Arc<Waiter> {
+    #[expect(
+        clippy::arc_with_non_send_sync,
+        reason = "what is shared is not moved until all are done"
+    )]
     let waiter = Arc::new(Waiter::new());
     // SAFETY: every test below keeps the waiter until it was signalled or withdrawn.
     unsafe { queue.enqueue(&waiter) };

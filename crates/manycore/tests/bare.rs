@@ -1,0 +1,158 @@
+//! Every lock on the back end without an operating system, under the smallest kernel there is: this file.
+//!
+//! `RUSTFLAGS="--cfg manycore_bare" cargo test -p manycore --test bare`
+#![cfg(manycore_bare)]
+#![expect(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "a kernel is no algorithm"
+)]
+
+use std::cell::UnsafeCell;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{LazyLock, Mutex};
+use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
+
+use manycore::for_each_lock;
+use manycore::lock::{self, InlineLock};
+use manycore::sync::Deadline;
+
+/// Time counts from here.
+static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+
+/// Who sleeps on which address, longest first.
+static SLEEPERS: Mutex<Vec<(usize, Thread)>> = Mutex::new(Vec::new());
+
+fn time_left(deadline: &Deadline) -> Duration {
+    let until = Duration::new(deadline.seconds.max(0).cast_unsigned(), deadline.nanoseconds);
+    until.saturating_sub(START.elapsed())
+}
+
+// SAFETY, for each symbol below: no other code defines it, and it has the signature that `sync/bare.rs` declares.
+
+#[unsafe(no_mangle)]
+extern "C" fn manycore_futex_wait(
+    word: *const AtomicU32,
+    expected: u32,
+    deadline: *const Deadline,
+) -> bool {
+    // SAFETY: both outlive the call, as the library promises; the deadline may be null.
+    let (word, deadline) = unsafe { (&*word, deadline.as_ref()) };
+    let address = word.as_ptr() as usize;
+    {
+        let mut sleepers = SLEEPERS.lock().unwrap();
+        // Relaxed: the table's mutex orders this look with the wake-ups.
+        if word.load(Ordering::Relaxed) != expected {
+            return false;
+        }
+        sleepers.push((address, thread::current()));
+    }
+    match deadline {
+        None => thread::park(),
+        Some(deadline) => thread::park_timeout(time_left(deadline)),
+    }
+    // A wake-up has taken this thread off the table, even if time ran out at the same moment.
+    let this = thread::current().id();
+    let mut sleepers = SLEEPERS.lock().unwrap();
+    let place = sleepers.iter().position(|(of, thread)| *of == address && thread.id() == this);
+    place.is_some_and(|place| {
+        sleepers.remove(place);
+        deadline.is_some_and(|deadline| time_left(deadline).is_zero())
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn manycore_futex_wake(word: *const AtomicU32, count: u32) {
+    let mut sleepers = SLEEPERS.lock().unwrap();
+    for _ in 0..count {
+        match sleepers.iter().position(|(address, _)| *address == word as usize) {
+            Some(first) => sleepers.remove(first).1.unpark(),
+            None => break,
+        }
+    }
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn manycore_deadline_passed(deadline: *const Deadline) -> bool {
+    // SAFETY: not null, and outlives the call.
+    time_left(unsafe { &*deadline }).is_zero()
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn manycore_yield() {
+    thread::yield_now();
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn manycore_ticks() -> u64 {
+    u64::try_from(START.elapsed().as_nanos()).expect("500 years have not passed")
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn manycore_cpu_count() -> u32 {
+    2
+}
+
+/// A number that only a lock protects.
+struct Counter<L> {
+    lock: L,
+    value: UnsafeCell<u32>,
+}
+
+// SAFETY: the value is only touched with the lock held.
+unsafe impl<L: Sync> Sync for Counter<L> {}
+
+impl<L: InlineLock> Counter<L> {
+    fn increment(&self) {
+        self.lock.acquire();
+        // SAFETY: the lock is held while the value is touched, and was acquired above.
+        unsafe {
+            *self.value.get() += 1;
+            self.lock.release();
+        }
+    }
+}
+
+/// Threads increment under the lock; none is lost, and none sleeps for ever.
+fn excludes<L: InlineLock>() {
+    const THREADS: u32 = 4;
+    const ROUNDS: u32 = 2_000;
+    let counter = Counter { lock: L::new(), value: UnsafeCell::new(0) };
+    thread::scope(|s| {
+        for _ in 0..THREADS {
+            s.spawn(|| (0..ROUNDS).for_each(|_| counter.increment()));
+        }
+    });
+    assert_eq!(counter.value.into_inner(), THREADS * ROUNDS);
+}
+
+/// A deadline ends a wait, and the lock is as good as before.
+fn gives_up<L: InlineLock>() {
+    let lock = L::new();
+    let soon = START.elapsed() + Duration::from_millis(20);
+    let seconds = soon.as_secs().cast_signed();
+    let deadline = Deadline { wall: false, seconds, nanoseconds: soon.subsec_nanos() };
+    lock.acquire();
+    thread::scope(|s| {
+        s.spawn(|| assert!(!lock.acquire_until(deadline), "it is held")).join().unwrap()
+    });
+    assert!(START.elapsed() >= soon, "it waited until the deadline");
+    // SAFETY: acquired above.
+    unsafe { lock.release() };
+    lock.acquire();
+}
+
+macro_rules! tests {
+    ($($lock:ident),* $(,)?) => {
+        $(
+            #[test]
+            #[allow(non_snake_case, reason = "named as the lock")]
+            fn $lock() {
+                excludes::<lock::$lock>();
+                gives_up::<lock::$lock>();
+            }
+        )*
+    };
+}
+for_each_lock!(tests);
