@@ -7,6 +7,7 @@
 //!
 //! Beside them is [`WaitQueue`], waiting for a condition with any of them.
 
+mod adaptive;
 mod double_delay;
 mod exponential;
 mod futex;
@@ -20,6 +21,7 @@ mod sleep;
 mod spin_then_block;
 mod wait_queue;
 
+pub use adaptive::Adaptive;
 pub use double_delay::{DoubleDelay, DoubleDelayPatience};
 pub use exponential::{Exponential, ExponentialPatience};
 pub use futex::Futex;
