@@ -3,6 +3,11 @@
 //! | module | what is in it |
 //! |---|---|
 //! | [`paired`] | the measuring protocol: interleaved rounds, ratios with an interval, a verdict |
+//! | [`lock`] | threads that contend for locks: throughput, waits, fairness |
+//! | [`uncontended`] | what a lock costs when nobody else wants it: nanoseconds and instructions |
+//! | [`contender`] | the locks that take part: manycore's, glibc's, `parking_lot`'s, the standard library's |
+//! | [`worker`] | the process in which a lock is measured |
+//! | [`slice`], [`work`] | one short run, and the work that its threads do |
 //!
 //! # A first comparison
 //!
@@ -22,4 +27,18 @@
 //! # Ok::<(), manycore_bench::paired::Unusable>(())
 //! ```
 
+mod campaign;
+pub mod contender;
+mod cpus;
+mod failure;
+pub mod lock;
 pub mod paired;
+mod pairs;
+pub mod slice;
+pub mod uncontended;
+mod waits;
+pub mod work;
+pub mod worker;
+
+pub use failure::Failure;
+pub use waits::Waits;

@@ -89,6 +89,7 @@ impl Table {
         let columns: Vec<_> = columns.into_iter().collect();
         inner.set_header(columns.iter().map(|column| column.heading.as_str()));
         for (made, asked) in inner.column_iter_mut().zip(&columns) {
+            made.set_padding((0, 1));
             if asked.right {
                 made.set_cell_alignment(comfy::CellAlignment::Right);
                 made.set_constraint(comfy::ColumnConstraint::ContentWidth);

@@ -151,7 +151,8 @@ impl Protocol {
         candidates.iter().map(compare).collect()
     }
 
-    fn judge(&self, interval: Option<(f64, f64)>) -> Verdict {
+    /// What an interval of ratios says.
+    pub fn judge(&self, interval: Option<(f64, f64)>) -> Verdict {
         let Some((low, high)) = interval else { return Verdict::Undecided };
         let resolved = high < 1.0 + self.resolution && low > 1.0 / (1.0 + self.resolution);
         match self.better {

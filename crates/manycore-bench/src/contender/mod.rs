@@ -1,0 +1,179 @@
+//! The locks that compete: all of manycore's, and their peers.
+//!
+//! A benchmark is written once over [`Contender`] and compiled for each lock ([`with`]), so that no call through a
+//! pointer stands between the loop and the lock.
+
+mod peer;
+mod pthread;
+
+pub(crate) use pthread::origin;
+
+use manycore::lock::{self, InlineLock};
+use manycore::{LockInfo, RawLock};
+
+/// The name of "as the program is": glibc's default mutex, and the base line of every comparison.
+pub const BASE: &str = "glibc";
+
+/// The base line among reader-writer locks.
+pub const BASE_SHARED: &str = "glibc-rwlock";
+
+/// A lock as a benchmark uses it.
+pub trait Contender: Send + Sync + 'static {
+    /// A lock that nobody holds.
+    fn new() -> Self;
+
+    /// Runs a section that nobody else may be in.
+    fn exclusive<R>(&self, section: impl FnOnce() -> R) -> R;
+
+    /// Runs a section that other readers may be in. A mutex knows no readers: they exclude each other.
+    fn shared<R>(&self, section: impl FnOnce() -> R) -> R {
+        self.exclusive(section)
+    }
+}
+
+/// What to do with a contender's type, once it is known.
+pub trait Visitor {
+    /// What comes of it.
+    type Output;
+
+    /// Does it.
+    fn visit<C: Contender>(self) -> Self::Output;
+}
+
+/// One of manycore's locks.
+struct Native<L>(L);
+
+impl<L: RawLock + 'static> Contender for Native<L> {
+    fn new() -> Self {
+        Self(L::new())
+    }
+
+    #[inline]
+    fn exclusive<R>(&self, section: impl FnOnce() -> R) -> R {
+        let mut node = L::Node::default();
+        // SAFETY: the node stays in place until `unlock` has returned, and the lock is held when that is called.
+        unsafe {
+            self.0.lock(&mut node);
+            let result = section();
+            self.0.unlock(&mut node);
+            result
+        }
+    }
+}
+
+/// No lock at all: what the loop around a lock costs.
+struct Nothing;
+
+impl Contender for Nothing {
+    fn new() -> Self {
+        Self
+    }
+
+    #[inline]
+    fn exclusive<R>(&self, section: impl FnOnce() -> R) -> R {
+        section()
+    }
+}
+
+/// The contender that locks nothing. It loses updates by design and is in no list of locks.
+pub(crate) const NOTHING: &str = "nothing";
+
+macro_rules! manycore_locks {
+    ($($lock:ident),* $(,)?) => {
+        const LOCKS: &[LockInfo] = &[$(<lock::$lock as InlineLock>::INFO),*];
+
+        fn with_lock<V: Visitor>(name: &str, visitor: V) -> Result<V::Output, V> {
+            $(if name == <lock::$lock as InlineLock>::INFO.name {
+                return Ok(visitor.visit::<Native<lock::$lock>>());
+            })*
+            Err(visitor)
+        }
+    };
+}
+manycore::for_each_lock!(manycore_locks);
+
+macro_rules! peers {
+    ($($name:expr => $contender:ty),* $(,)?) => {
+        const PEERS: &[&str] = &[$($name),*];
+
+        fn with_peer<V: Visitor>(name: &str, visitor: V) -> Option<V::Output> {
+            $(if name == $name {
+                return Some(visitor.visit::<$contender>());
+            })*
+            (name == NOTHING).then(|| visitor.visit::<Nothing>())
+        }
+    };
+}
+peers! {
+    BASE => pthread::Mutex,
+    "glibc-adaptive" => pthread::AdaptiveMutex,
+    BASE_SHARED => pthread::RwLock,
+    "parking_lot" => peer::ParkingLot,
+    "parking_lot-rwlock" => peer::ParkingLotRwLock,
+    "std" => peer::Std,
+    "std-rwlock" => peer::StdRwLock,
+}
+
+/// Calls the visitor with the contender of this name; `None` if there is no such lock.
+pub fn with<V: Visitor>(name: &str, visitor: V) -> Option<V::Output> {
+    match with_lock(name, visitor) {
+        Ok(output) => Some(output),
+        Err(visitor) => with_peer(name, visitor),
+    }
+}
+
+/// What manycore's own locks say about themselves.
+pub fn locks() -> &'static [LockInfo] {
+    LOCKS
+}
+
+/// The names of the others: mutexes, or reader-writer locks.
+pub fn peers(shared: bool) -> impl Iterator<Item = &'static str> {
+    PEERS.iter().copied().filter(move |name| name.ends_with("-rwlock") == shared)
+}
+
+/// Whether there is a lock of this name.
+pub fn exists(name: &str) -> bool {
+    PEERS.contains(&name) || is_ours(name)
+}
+
+/// Whether the name is one of manycore's own locks, which the preload library can put under a program.
+pub fn is_ours(name: &str) -> bool {
+    LOCKS.iter().any(|info| info.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct CountTo(u32);
+
+    impl Visitor for CountTo {
+        type Output = u32;
+
+        fn visit<C: Contender>(self) -> u32 {
+            let lock = C::new();
+            (0..self.0).fold(0, |sum, _| lock.shared(|| sum) + lock.exclusive(|| 1))
+        }
+    }
+
+    #[test]
+    fn every_contender_locks_and_unlocks() {
+        let names = LOCKS.iter().map(|info| info.name).chain(PEERS.iter().copied());
+        for name in names.chain([NOTHING]) {
+            assert_eq!(with(name, CountTo(3)), Some(3), "{name}");
+        }
+        assert_eq!(with("no such lock", CountTo(3)), None);
+    }
+
+    #[test]
+    fn names_are_distinct() {
+        let mut names: Vec<_> =
+            LOCKS.iter().map(|info| info.name).chain(PEERS.iter().copied()).collect();
+        names.sort_unstable();
+        let before = names.len();
+        names.dedup();
+        assert_eq!(names.len(), before);
+        assert!(!exists(NOTHING) && exists("futex") && exists(BASE) && !is_ours(BASE));
+    }
+}

@@ -1,0 +1,26 @@
+//! What can go wrong, in the two kinds that the command line tells apart.
+
+/// Why there is no result, in one line that names the culprit and the remedy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// The question makes no sense: an unknown lock, no threads. Exit status 2.
+    Usage(String),
+    /// The measurement failed. Exit status 1.
+    Failed(String),
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Usage(text) | Self::Failed(text) => f.write_str(text),
+        }
+    }
+}
+
+impl std::error::Error for Failure {}
+
+impl From<crate::paired::Unusable> for Failure {
+    fn from(error: crate::paired::Unusable) -> Self {
+        Self::Failed(error.to_string())
+    }
+}

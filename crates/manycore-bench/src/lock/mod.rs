@@ -1,0 +1,278 @@
+//! `manycore bench lock`: threads contend for locks, at every point of a small grid.
+//!
+//! ```no_run
+//! use manycore_bench::lock::{self, Options};
+//! use manycore_bench::worker::Command;
+//!
+//! // The arguments that lead this program to `worker::serve`.
+//! let worker = Command::this_executable(["bench", "worker"])?;
+//! let options = Options { threads: vec![1, 2, 8], ..Options::new(worker) };
+//! let found = lock::run(&options)?;
+//! println!("{}", lock::render(&found.measurements));
+//! # Ok::<(), manycore_bench::Failure>(())
+//! ```
+
+mod render;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use manycore_report::Measurement;
+
+pub use crate::campaign::Rounds;
+use crate::campaign::{Campaign, Point};
+use crate::contender::{self, BASE, BASE_SHARED};
+use crate::failure::Failure;
+use crate::slice::Pinning;
+use crate::work::Length;
+use crate::worker::{Command, Subject, Through};
+pub use render::render;
+
+/// The most threads that a point may have.
+const MOST_THREADS: u32 = 4_096;
+
+/// What to measure.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Names of locks; empty means all that there are. The base line takes part in any case.
+    pub locks: Vec<String>,
+    /// Thread counts.
+    pub threads: Vec<u32>,
+    /// How many locks the threads share.
+    pub lock_count: u32,
+    /// Times in a section.
+    pub sections: Vec<Length>,
+    /// Time between two sections; `None` means exponential with twice the mean of the section.
+    pub outside: Option<Length>,
+    /// The share of sections that only read, in percent. From 1 % on, the peers are reader-writer locks.
+    pub reads: f64,
+    /// Measure manycore's locks called as a library.
+    pub native: bool,
+    /// Measure manycore's locks in place of the pthread ones, by this preload library.
+    pub preload: Option<PathBuf>,
+    /// The length of one slice with few threads per CPU; with many, slices are longer.
+    pub slice: Duration,
+    /// How often to repeat.
+    pub rounds: Rounds,
+    /// Which CPUs the threads run on.
+    pub pinning: Pinning,
+    /// The seed of every random choice.
+    pub seed: u64,
+    /// How to start a worker.
+    pub worker: Command,
+    /// Whether to show progress, if standard error is a terminal.
+    pub progress: bool,
+}
+
+impl Options {
+    /// All locks as a library, with 1, 2, 4 and 8 threads, one lock, sections of 1 us, 31 rounds.
+    pub fn new(worker: Command) -> Self {
+        Self {
+            locks: Vec::new(),
+            threads: vec![1, 2, 4, 8],
+            lock_count: 1,
+            sections: vec![Length::fixed(1_000.0)],
+            outside: None,
+            reads: 0.0,
+            native: true,
+            preload: None,
+            slice: Duration::from_millis(30),
+            rounds: Rounds::Count(31),
+            pinning: Pinning::Auto,
+            seed: 1,
+            worker,
+            progress: false,
+        }
+    }
+}
+
+/// What came of it.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// A record for each lock at each point.
+    pub measurements: Vec<Measurement>,
+    /// Locks that failed, a line for each. They have no records.
+    pub failures: Vec<String>,
+}
+
+/// Measures.
+pub fn run(options: &Options) -> Result<Found, Failure> {
+    let samples = options.campaign()?.run()?;
+    Ok(Found { measurements: samples.measurements()?, failures: samples.failures() })
+}
+
+impl Options {
+    pub(crate) fn campaign(&self) -> Result<Campaign<'_>, Failure> {
+        self.check()?;
+        Ok(Campaign {
+            points: self.points(),
+            subjects: self.subjects()?,
+            slice: self.slice,
+            rounds: self.rounds,
+            pinning: self.pinning,
+            seed: self.seed,
+            worker: &self.worker,
+            progress: self.progress,
+        })
+    }
+
+    fn check(&self) -> Result<(), Failure> {
+        let lengths = || self.sections.iter().chain(&self.outside);
+        let faults = [
+            (self.threads.is_empty(), "no thread counts: give some, such as 1,2,4".to_string()),
+            (
+                self.threads.iter().any(|count| !(1..=MOST_THREADS).contains(count)),
+                format!("a thread count is not between 1 and {MOST_THREADS}"),
+            ),
+            (
+                self.sections.is_empty(),
+                "no section lengths: give some, such as 50ns,1us".to_string(),
+            ),
+            (
+                lengths().any(|length| !(0.0..=1e9).contains(&length.mean_ns)),
+                "a section or outside length is not between 0 and one second".to_string(),
+            ),
+            (
+                !(0.0..=100.0).contains(&self.reads),
+                "the read share is not between 0 and 100 %".to_string(),
+            ),
+            (
+                !(1..=1_000_000).contains(&self.lock_count),
+                "the number of locks is not between 1 and a million".to_string(),
+            ),
+            (self.slice < Duration::from_millis(1), "a slice needs at least 1 ms".to_string()),
+            (self.rounds == Rounds::Count(0), "no rounds: at least 6 give an interval".to_string()),
+            (
+                !self.native && self.preload.is_none(),
+                "neither native nor through the preload library: choose at least one".to_string(),
+            ),
+        ];
+        match faults.into_iter().find(|(wrong, _)| *wrong) {
+            Some((_, fault)) => Err(Failure::Usage(fault)),
+            None => Ok(()),
+        }
+    }
+
+    fn points(&self) -> Vec<Point> {
+        let point = |section: &Length, threads: &u32| Point {
+            threads: *threads,
+            locks: self.lock_count,
+            section: *section,
+            outside: self.outside.unwrap_or(Length::exponential(2.0 * section.mean_ns)),
+            reads: self.reads,
+        };
+        let of_section = |section| self.threads.iter().map(move |threads| point(section, threads));
+        self.sections.iter().flat_map(of_section).collect()
+    }
+
+    /// The base line first, then the others in the order asked for.
+    fn subjects(&self) -> Result<Vec<Subject>, Failure> {
+        let shared = self.reads > 0.0;
+        let base = if shared { BASE_SHARED } else { BASE };
+        let asked = if self.locks.is_empty() { every_lock(shared) } else { self.locks.clone() };
+        if let Some(unknown) = asked.iter().find(|name| !contender::exists(name)) {
+            return Err(unknown_lock(unknown));
+        }
+        let mut subjects: Vec<Subject> = Vec::new();
+        let mut add = |lock: &str, through: Through| {
+            let subject = Subject { lock: lock.to_string(), through, shared };
+            if !subjects.contains(&subject) {
+                subjects.push(subject);
+            }
+        };
+        add(base, Through::Native);
+        for lock in &asked {
+            let ours = contender::is_ours(lock);
+            if self.native || !ours {
+                add(lock, Through::Native);
+            }
+            if let (Some(library), true) = (&self.preload, ours) {
+                add(lock, Through::Preload(library.clone()));
+            }
+        }
+        Ok(subjects)
+    }
+}
+
+fn every_lock(shared: bool) -> Vec<String> {
+    let ours = contender::locks().iter().map(|info| info.name);
+    ours.chain(contender::peers(shared)).map(str::to_string).collect()
+}
+
+/// What to say about a lock that does not exist.
+pub(crate) fn unknown_lock(name: &str) -> Failure {
+    let known: Vec<String> =
+        every_lock(false).into_iter().chain(contender::peers(true).map(Into::into)).collect();
+    Failure::Usage(format!("there is no lock `{name}`: choose from {}", known.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options() -> Options {
+        Options::new(Command { program: "/nonexistent".into(), arguments: Vec::new() })
+    }
+
+    fn names(options: &Options) -> Vec<String> {
+        options.subjects().unwrap().iter().map(Subject::to_string).collect()
+    }
+
+    #[test]
+    fn the_base_line_comes_first_and_once() {
+        let locks = ["std", "glibc", "futex", "std"].map(str::to_string).to_vec();
+        assert_eq!(names(&Options { locks, ..options() }), ["glibc", "std", "futex"]);
+        let all = names(&options());
+        assert_eq!(all.iter().filter(|name| *name == "glibc").count(), 1);
+        assert!(
+            all.contains(&"parking_lot".to_string()) && !all.contains(&"std-rwlock".to_string())
+        );
+    }
+
+    #[test]
+    fn only_our_locks_go_through_the_preload_library() {
+        let locks = vec!["futex".to_string(), "std".to_string()];
+        let both = Options { locks, preload: Some("/lib.so".into()), ..options() };
+        assert_eq!(names(&both), ["glibc", "futex", "futex (preload)", "std"]);
+        assert_eq!(names(&Options { native: false, ..both }), ["glibc", "futex (preload)", "std"]);
+    }
+
+    #[test]
+    fn readers_bring_other_peers() {
+        let all = names(&Options { reads: 90.0, ..options() });
+        assert_eq!(all[0], "glibc-rwlock");
+        assert!(
+            all.contains(&"parking_lot-rwlock".to_string()) && !all.contains(&"std".to_string())
+        );
+    }
+
+    #[test]
+    fn every_section_meets_every_thread_count() {
+        let sections = vec![Length::fixed(50.0), Length::fixed(20e3)];
+        let points = Options { sections, threads: vec![1, 8], ..options() }.points();
+        assert_eq!(points.len(), 4);
+        assert_eq!((points[3].threads, points[3].outside), (8, Length::exponential(40e3)));
+    }
+
+    #[test]
+    fn bad_questions_are_named() {
+        let refuse = |options: Options| options.campaign().unwrap_err();
+        let unknown = refuse(Options { locks: vec!["nosuch".into()], ..options() });
+        assert!(
+            matches!(&unknown, Failure::Usage(text) if text.contains("`nosuch`: choose from futex"))
+        );
+        for wrong in [
+            Options { threads: vec![], ..options() },
+            Options { threads: vec![0], ..options() },
+            Options { sections: vec![], ..options() },
+            Options { sections: vec![Length::fixed(f64::NAN)], ..options() },
+            Options { reads: 101.0, ..options() },
+            Options { lock_count: 0, ..options() },
+            Options { slice: Duration::ZERO, ..options() },
+            Options { rounds: Rounds::Count(0), ..options() },
+            Options { native: false, ..options() },
+        ] {
+            assert!(matches!(refuse(wrong), Failure::Usage(_)));
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! The results of `bench lock` for a person.
+
+use manycore_report::{
+    Cell, Column, Measurement, Parameter, Table, Tone, duration, interval, quantity, ratio,
+};
+
+use crate::paired::{Better, Protocol, Verdict};
+
+/// A table for each point, best lock first.
+pub fn render(measurements: &[Measurement]) -> String {
+    let mut points: Vec<(String, Vec<&Measurement>)> = Vec::new();
+    for measurement in measurements {
+        let heading = heading(measurement);
+        match points.iter_mut().find(|(known, _)| *known == heading) {
+            Some((_, members)) => members.push(measurement),
+            None => points.push((heading, vec![measurement])),
+        }
+    }
+    let tables = points.iter_mut().map(|(heading, members)| {
+        members.sort_by(|a, b| b.value.total_cmp(&a.value));
+        format!("{heading}\n{}\n", table(members))
+    });
+    tables.collect::<Vec<_>>().join("\n")
+}
+
+/// What all locks at a point have in common.
+fn heading(measurement: &Measurement) -> String {
+    let number = |name: &str| match measurement.parameters.get(name) {
+        Some(Parameter::Number(number)) => *number,
+        _ => 0.0,
+    };
+    let length = |name: &str| {
+        let spread = match measurement.parameters.get(&format!("{name}_spread")) {
+            Some(Parameter::Name(spread)) if spread == "exponential" => "about ",
+            _ => "",
+        };
+        format!("{spread}{}", duration(number(&format!("{name}_ns"))).trim_end())
+    };
+    let plural =
+        |count: f64, noun: &str| format!("{count} {noun}{}", if count == 1.0 { "" } else { "s" });
+    let reads = 100.0 - measurement.update.unwrap_or(100.0);
+    let readers = if reads > 0.0 { format!(", {reads} % of them reading") } else { String::new() };
+    format!(
+        "{}, {}, sections of {}{readers}, {} between them, {}",
+        plural(f64::from(measurement.threads), "thread"),
+        plural(number("locks"), "lock"),
+        length("section"),
+        length("outside"),
+        plural(f64::from(measurement.repetitions), "round"),
+    )
+}
+
+fn table(members: &[&Measurement]) -> Table {
+    let numbers = ["sections", "of glibc", "95 %", "p50 wait", "p99", "p99.9", "max", "max/min"];
+    let columns = [Column::words("lock")].into_iter().chain(numbers.map(Column::number));
+    let mut table = Table::new(columns.chain([Column::words("verdict")]));
+    for measurement in members {
+        let metric = |name: &str| measurement.metrics.get(name);
+        let text = |name: &str| metric(name).map_or(String::new(), |m| quantity(m.value, &m.unit));
+        let against = metric("ratio");
+        let (verdict, tone) = match against {
+            Some(metric) => judge(metric.low.zip(metric.high)),
+            None => ("base line".to_string(), Tone::Faint),
+        };
+        let mut row = vec![
+            Cell::from(name(measurement)),
+            quantity(measurement.value, &measurement.unit).into(),
+            against.map_or(String::new(), |m| ratio(m.value)).into(),
+            against.map_or(String::new(), |m| interval(m.low, m.high)).into(),
+        ];
+        let waits = ["wait_p50", "wait_p99", "wait_p99_9", "wait_max", "fairness"];
+        row.extend(waits.map(|name| Cell::from(text(name))));
+        row.push(Cell::new(verdict, tone));
+        table.row(row);
+    }
+    table
+}
+
+fn name(measurement: &Measurement) -> String {
+    match measurement.parameters.get("through") {
+        Some(Parameter::Name(through)) if through != "native" => {
+            format!("{} ({through})", measurement.mechanism.name())
+        }
+        _ => measurement.mechanism.name().to_string(),
+    }
+}
+
+fn judge(interval: Option<(f64, f64)>) -> (String, Tone) {
+    let verdict = Protocol::new(Better::Higher).judge(interval);
+    let tone = match verdict {
+        Verdict::Faster => Tone::Good,
+        Verdict::Slower => Tone::Bad,
+        Verdict::NoDifference | Verdict::Undecided => Tone::Faint,
+    };
+    (verdict.to_string(), tone)
+}

@@ -1,0 +1,132 @@
+//! What the threads of a slice share.
+
+use std::cell::UnsafeCell;
+use std::sync::Barrier;
+use std::time::Instant;
+
+use manycore::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use manycore::sync::{CachePadded, clock};
+
+use crate::contender::Contender;
+use crate::work::work;
+
+/// What a slice is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub(super) enum Phase {
+    WarmUp,
+    Measure,
+    Stop,
+}
+
+/// Locks, the flag that ends it all, and the counters.
+pub(super) struct Arena<C> {
+    pub locks: Vec<Guarded<C>>,
+    /// All threads and the one that started them.
+    pub barrier: Barrier,
+    phase: CachePadded<AtomicU32>,
+    /// Sections that each thread has run so far.
+    pub progress: Vec<CachePadded<AtomicU64>>,
+}
+
+/// The counters at one moment.
+pub(super) struct Reading {
+    pub time: Instant,
+    pub ticks: u64,
+    pub counts: Vec<u64>,
+}
+
+impl<C: Contender> Arena<C> {
+    pub fn new(threads: u32, locks: u32) -> Self {
+        Self {
+            locks: (0..locks).map(|_| Guarded::new()).collect(),
+            barrier: Barrier::new(threads as usize + 1),
+            phase: CachePadded(AtomicU32::new(Phase::WarmUp as u32)),
+            progress: (0..threads).map(|_| CachePadded(AtomicU64::new(0))).collect(),
+        }
+    }
+
+    // Phase and counters are Relaxed: they order nothing. A thread that sees a new phase late runs a section more.
+
+    pub fn set_phase(&self, phase: Phase) {
+        self.phase.store(phase as u32, Ordering::Relaxed);
+    }
+
+    #[inline]
+    pub fn is(&self, phase: Phase) -> bool {
+        self.phase.load(Ordering::Relaxed) == phase as u32
+    }
+
+    pub fn read(&self) -> Reading {
+        let count = |progress: &CachePadded<AtomicU64>| progress.load(Ordering::Relaxed);
+        Reading {
+            time: Instant::now(),
+            ticks: clock::now(),
+            counts: self.progress.iter().map(count).collect(),
+        }
+    }
+
+    /// Exclusive sections that left their mark in the data. All threads have ended.
+    pub fn written(&self) -> u64 {
+        self.locks.iter().map(|guarded| guarded.lock.exclusive(|| guarded.marks().0)).sum()
+    }
+}
+
+/// A lock with the data that it guards, on cache lines of their own.
+pub(super) struct Guarded<C> {
+    pub lock: CachePadded<C>,
+    data: CachePadded<UnsafeCell<Data>>,
+}
+
+/// One cache line that each section touches.
+#[derive(Default)]
+struct Data {
+    /// Exclusive sections begun, and ended: the same number whenever nobody is in one.
+    begun: u64,
+    ended: u64,
+    /// What the work of the sections comes to.
+    value: u64,
+}
+
+// SAFETY: the data is reached through `write` and `read` only, which run under the lock. The accesses are volatile, so
+// that a lock that lets two threads in is found by its effect on the marks.
+unsafe impl<C: Contender> Sync for Guarded<C> {}
+
+impl<C: Contender> Guarded<C> {
+    fn new() -> Self {
+        Self { lock: CachePadded(C::new()), data: CachePadded(UnsafeCell::default()) }
+    }
+
+    fn marks(&self) -> (u64, u64) {
+        let data = self.data.get();
+        // SAFETY: the pointer is valid; who else may access it is up to the lock under test.
+        unsafe {
+            ((&raw const (*data).begun).read_volatile(), (&raw const (*data).ended).read_volatile())
+        }
+    }
+
+    /// An exclusive section. To be called with the lock held. Says whether this thread was alone.
+    #[inline]
+    pub fn write(&self, turns: u32) -> bool {
+        let (begun, ended) = self.marks();
+        let data = self.data.get();
+        // SAFETY: the pointer is valid, and the caller holds the lock.
+        unsafe {
+            (&raw mut (*data).begun).write_volatile(begun + 1);
+            let value = (&raw const (*data).value).read_volatile();
+            (&raw mut (*data).value).write_volatile(work(value, turns));
+            (&raw mut (*data).ended).write_volatile(ended + 1);
+        }
+        begun == ended
+    }
+
+    /// A section that only reads. To be called with the lock held for reading. Says whether no writer was there.
+    #[inline]
+    pub fn read(&self, turns: u32) -> bool {
+        let before = self.marks();
+        // SAFETY: the pointer is valid, and the caller holds the lock for reading.
+        let value = unsafe { (&raw const (*self.data.get()).value).read_volatile() };
+        std::hint::black_box(work(value, turns));
+        before.0 == before.1 && before == self.marks()
+    }
+}

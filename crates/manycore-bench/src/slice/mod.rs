@@ -1,0 +1,198 @@
+//! One slice: threads contend for locks for a short time, and are counted.
+//!
+//! # Phases
+//!
+//! All threads start together and run through a warm-up; then the counters are read, and read again when the time is
+//! over. What is measured lies between the two readings, whose times are taken with them: threads that start or end
+//! late do not matter.
+//!
+//! # Ends in time
+//!
+//! The order to stop is a flag that threads look at between sections. A thread that waits for a lock sees it when it
+//! has its turn, which under a strictly first-in-first-out lock with more threads than CPUs can take seconds. So the
+//! end is waited for no longer than [`Settings::drain`]; what was counted is known by then. Threads that have not
+//! ended are reported as [`stuck`](Slice::stuck) and are left behind: the caller ends the process.
+//!
+//! # Waits
+//!
+//! Reading a clock twice costs as much as a short section, so only one acquisition of [`Settings::sample`] is timed.
+
+mod arena;
+mod plan;
+mod thread;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use crate::contender::Contender;
+use crate::waits::Waits;
+use crate::work::{Length, Pace};
+use arena::{Arena, Phase};
+use thread::{Outcome, Runner};
+
+/// Which CPUs the threads run on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Pinning {
+    /// Each on a CPU of its own if there are enough, otherwise wherever the scheduler puts them.
+    Auto,
+    /// Wherever the scheduler puts them.
+    None,
+    /// Each on one CPU, in turn.
+    Each,
+}
+
+/// What runs, and for how long.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Settings {
+    /// How many threads.
+    pub threads: u32,
+    /// How many locks; a thread draws one for each section.
+    pub locks: u32,
+    /// Time in a section.
+    pub section: Length,
+    /// Time between two sections.
+    pub outside: Length,
+    /// The share of sections that only read, in percent.
+    pub reads: f64,
+    /// Which CPUs the threads run on.
+    pub pinning: Pinning,
+    /// Time before counting starts.
+    pub warm_up: Duration,
+    /// Time that is counted.
+    pub measured: Duration,
+    /// How long to wait for the end of the threads.
+    pub drain: Duration,
+    /// One wait in so many is timed. Odd numbers meet all lengths of a [`Length`] in turn.
+    pub sample: u32,
+    /// How lengths become work.
+    pub pace: Pace,
+    /// What the lengths and the choice of locks are drawn by.
+    pub seed: u64,
+}
+
+/// What a slice measured.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Slice {
+    /// Sections that each thread ran in the time that was counted.
+    pub counts: Vec<u64>,
+    /// That time.
+    pub elapsed_ns: f64,
+    /// How long threads waited for their locks.
+    pub waits: Waits,
+    /// Threads that had not ended when the drain was over.
+    pub stuck: u32,
+}
+
+impl Slice {
+    /// Sections a second, over all threads. A slice without a section counts as half a one: it had fewer than one.
+    pub fn throughput(&self) -> f64 {
+        (self.counts.iter().sum::<u64>() as f64).max(0.5) / (self.elapsed_ns / 1e9)
+    }
+
+    /// Sections of the busiest thread over those of the least busy; a thread without any counts as if it had had one.
+    pub fn fairness(&self) -> f64 {
+        let most = self.counts.iter().max().copied().unwrap_or(1).max(1);
+        let fewest = self.counts.iter().min().copied().unwrap_or(1).max(1);
+        most as f64 / fewest as f64
+    }
+}
+
+/// Runs one slice. The error, in one line, says what the lock did wrong or what the machine refused.
+pub fn run<C: Contender>(settings: &Settings) -> Result<Slice, String> {
+    let arena = Arc::new(Arena::<C>::new(settings.threads, settings.locks));
+    let outcomes = start(&arena, settings)?;
+    arena.barrier.wait();
+    std::thread::sleep(settings.warm_up);
+    arena.set_phase(Phase::Measure);
+    let first = arena.read();
+    std::thread::sleep(settings.measured);
+    let last = arena.read();
+    arena.set_phase(Phase::Stop);
+
+    let stopped = Instant::now();
+    let ended = gather(&outcomes, settings, stopped);
+    let mut slice = Slice {
+        counts: last.counts.iter().zip(&first.counts).map(|(last, first)| last - first).collect(),
+        elapsed_ns: last.time.duration_since(first.time).as_nanos() as f64,
+        waits: Waits::default(),
+        stuck: settings.threads - ended.len() as u32,
+    };
+    let ns_per_tick = slice.elapsed_ns / (last.ticks.wrapping_sub(first.ticks)) as f64;
+    for outcome in &ended {
+        slice.waits.add_ticks(&outcome.waits, ns_per_tick);
+    }
+    // Whoever is stuck has waited since the end of the slice at least, and nobody knows for how much longer.
+    slice.waits.add(stopped.elapsed().as_nanos() as u64, u64::from(slice.stuck));
+    verify(&arena, &ended, slice.stuck)?;
+    Ok(slice)
+}
+
+fn start<C: Contender>(
+    arena: &Arc<Arena<C>>,
+    settings: &Settings,
+) -> Result<mpsc::Receiver<Outcome>, String> {
+    let (sender, outcomes) = mpsc::channel();
+    let cpus = crate::cpus::allowed();
+    let pinned = match settings.pinning {
+        Pinning::Auto => settings.threads as usize <= cpus.len(),
+        Pinning::None => false,
+        Pinning::Each => true,
+    };
+    for index in 0..settings.threads as usize {
+        let cpu = pinned.then(|| cpus[index % cpus.len()]);
+        let runner = Runner::new(Arc::clone(arena), index, cpu, settings);
+        let sender = sender.clone();
+        let run = move || {
+            let outcome = catch_unwind(AssertUnwindSafe(|| runner.run()));
+            // The receiver is gone if the slice is: nobody wants to know then.
+            drop(sender.send(outcome.unwrap_or_else(|_| Outcome::panicked())));
+        };
+        let spawned = std::thread::Builder::new().stack_size(256 << 10).spawn(run);
+        if let Err(error) = spawned {
+            return Err(format!("cannot start thread {index} of {}: {error}", settings.threads));
+        }
+    }
+    Ok(outcomes)
+}
+
+/// The outcomes of all threads that end in time.
+fn gather(
+    outcomes: &mpsc::Receiver<Outcome>,
+    settings: &Settings,
+    stopped: Instant,
+) -> Vec<Outcome> {
+    let mut ended = Vec::new();
+    while ended.len() < settings.threads as usize {
+        match outcomes.recv_timeout(settings.drain.saturating_sub(stopped.elapsed())) {
+            Ok(outcome) => ended.push(outcome),
+            Err(_) => break,
+        }
+    }
+    ended
+}
+
+/// Whether the lock did what a lock is for.
+fn verify<C: Contender>(arena: &Arena<C>, ended: &[Outcome], stuck: u32) -> Result<(), String> {
+    if let Some(error) = ended.iter().find_map(|outcome| outcome.error.as_deref()) {
+        return Err(error.to_string());
+    }
+    let violations: u64 = ended.iter().map(|outcome| outcome.violations).sum();
+    if violations > 0 {
+        return Err(format!("the lock let two threads in at once, {violations} times"));
+    }
+    if stuck == 0 {
+        let written: u64 = ended.iter().map(|outcome| outcome.written).sum();
+        let found = arena.written();
+        if written != found {
+            return Err(format!(
+                "the lock lost updates: {written} were made and {found} were found"
+            ));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,30 @@
+//! The results of `bench uncontended` for a person.
+
+use manycore_report::{
+    Cell, Column, Measurement, Parameter, Table, duration, interval, ratio, significant,
+};
+
+/// One table, a row for each lock and way.
+pub fn render(measurements: &[Measurement]) -> String {
+    let numbers = ["lock+unlock", "of glibc", "95 %", "instructions", "of glibc"];
+    let columns = [Column::words("lock"), Column::words("through")];
+    let mut table = Table::new(columns.into_iter().chain(numbers.map(Column::number)));
+    for measurement in measurements {
+        let metric = |name: &str| measurement.metrics.get(name);
+        let ratio_of = |name: &str| metric(name).map_or(String::new(), |m| ratio(m.value));
+        let through = match measurement.parameters.get("through") {
+            Some(Parameter::Name(name)) => name.as_str(),
+            _ => "",
+        };
+        table.row([
+            Cell::from(measurement.mechanism.name()),
+            through.into(),
+            duration(measurement.value).into(),
+            ratio_of("ratio").into(),
+            metric("ratio").map_or(String::new(), |m| interval(m.low, m.high)).into(),
+            metric("instructions").map_or(String::new(), |m| significant(m.value, 3)).into(),
+            ratio_of("instructions_ratio").into(),
+        ]);
+    }
+    format!("{table}\n")
+}

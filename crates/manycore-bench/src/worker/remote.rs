@@ -1,0 +1,164 @@
+//! The harness's end of a worker.
+
+use std::ffi::OsString;
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{self, Child, ChildStdin, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use tempfile::TempDir;
+
+use super::subject::{Command, Subject, Through};
+use super::{Answer, Order};
+use crate::failure::Failure;
+use crate::slice::{Settings, Slice};
+
+/// How long a worker may take beyond what it was asked to do, on a machine that is busy with other things.
+const GRACE: Duration = Duration::from_secs(20);
+
+/// A worker that runs. Dropped, it is killed.
+pub(crate) struct Worker {
+    subject: Subject,
+    child: Child,
+    orders: ChildStdin,
+    answers: Receiver<String>,
+    /// Yields the last line of the worker's standard error, once that has ended.
+    complaint: Option<JoinHandle<String>>,
+    /// Where the preload library puts its statistics; removed with the worker.
+    _statistics: Option<TempDir>,
+}
+
+impl Worker {
+    /// Starts a worker, under another program if `under` names one with its arguments.
+    pub fn start(
+        command: &Command,
+        under: &[OsString],
+        subject: &Subject,
+    ) -> Result<Self, Failure> {
+        let failed =
+            |error| Failure::Failed(format!("cannot start a worker for {subject}: {error}"));
+        let (mut process, statistics) = prepare(command, under, subject).map_err(failed)?;
+        let mut child = process.spawn().map_err(failed)?;
+        let (orders, output, errors) =
+            (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let (Some(orders), Some(output), Some(errors)) = (orders, output, errors) else {
+            unreachable!("all three are pipes");
+        };
+        let (sender, answers) = mpsc::channel();
+        // Both threads end with the worker.
+        std::thread::spawn(move || {
+            let mut lines = BufReader::new(output).lines().map_while(Result::ok);
+            lines.try_for_each(|line| sender.send(line))
+        });
+        let last_line = move || BufReader::new(errors).lines().map_while(Result::ok).last();
+        let complaint = Some(std::thread::spawn(move || last_line().unwrap_or_default()));
+        let subject = subject.clone();
+        let mut worker =
+            Self { subject, child, orders, answers, complaint, _statistics: statistics };
+        worker.check_origin()?;
+        Ok(worker)
+    }
+
+    /// Runs one slice. After one that left threads stuck, the worker is of no more use.
+    pub fn contend(&mut self, settings: &Settings) -> Result<Slice, Failure> {
+        let duration = settings.warm_up + settings.measured + settings.drain;
+        match self.ask(&Order::Contend(settings.clone()), duration)? {
+            Answer::Slice(slice) => Ok(slice),
+            other => Err(self.failure(&complaint_of(other))),
+        }
+    }
+
+    /// Times pairs of lock and unlock: nanoseconds for one.
+    pub fn pairs(&mut self, pairs: u32) -> Result<f64, Failure> {
+        // A microsecond each is an upper bound even under an instruction counter.
+        match self.ask(&Order::Pairs(pairs), Duration::from_micros(u64::from(pairs)))? {
+            Answer::Nanoseconds(ns) => Ok(ns),
+            other => Err(self.failure(&complaint_of(other))),
+        }
+    }
+
+    /// The dynamic linker only warns about a library that it cannot preload. Results of another library than the one
+    /// that was asked for would be worse than none.
+    fn check_origin(&mut self) -> Result<(), Failure> {
+        let Some(library) = self.subject.through.library().map(Path::to_path_buf) else {
+            return Ok(());
+        };
+        let wanted = library.canonicalize().ok();
+        match self.ask(&Order::Origin, Duration::ZERO)? {
+            Answer::Origin(Some(found)) if std::fs::canonicalize(&found).ok() == wanted => Ok(()),
+            Answer::Origin(found) => {
+                let found = found.unwrap_or_else(|| "an unknown file".into());
+                Err(self.failure(&format!(
+                    "pthread_mutex_lock comes from {found}, not from {}",
+                    library.display()
+                )))
+            }
+            other => Err(self.failure(&complaint_of(other))),
+        }
+    }
+
+    fn ask(&mut self, order: &Order, duration: Duration) -> Result<Answer, Failure> {
+        let sent = serde_json::to_string(order).map(|line| writeln!(self.orders, "{line}"));
+        if !matches!(sent, Ok(Ok(()))) {
+            return Err(self.failure("the worker has ended"));
+        }
+        match self.answers.recv_timeout(duration + GRACE) {
+            Ok(line) => serde_json::from_str(&line)
+                .map_err(|_| self.failure(&format!("the worker said {line}"))),
+            Err(mpsc::RecvTimeoutError::Timeout) => Err(self.failure("the worker does not answer")),
+            Err(mpsc::RecvTimeoutError::Disconnected) => Err(self.failure("the worker has ended")),
+        }
+    }
+
+    /// Ends the worker and says why, with its own last words.
+    fn failure(&mut self, reason: &str) -> Failure {
+        self.end();
+        let last_words =
+            self.complaint.take().and_then(|thread| thread.join().ok()).unwrap_or_default();
+        let separator = if last_words.is_empty() { "" } else { ": " };
+        Failure::Failed(format!("{}: {reason}{separator}{last_words}", self.subject))
+    }
+
+    fn end(&mut self) {
+        // Fails if the worker has ended, which is what we want.
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+fn complaint_of(answer: Answer) -> String {
+    match answer {
+        Answer::Failed(complaint) => complaint,
+        other => format!("the worker gave an answer to another order: {other:?}"),
+    }
+}
+
+/// The process to start, and the directory that lives as long as it.
+fn prepare(
+    command: &Command,
+    under: &[OsString],
+    subject: &Subject,
+) -> std::io::Result<(process::Command, Option<TempDir>)> {
+    let program = command.program.clone().into_os_string();
+    let mut words = under.iter().chain([&program]).chain(&command.arguments);
+    let mut process = process::Command::new(words.next().unwrap_or(&program));
+    process.args(words).arg(subject.contender());
+    process.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    process.env_remove("MANYCORE_LOCK").env_remove("MANYCORE_STATS");
+    let Some(library) = subject.through.library() else { return Ok((process, None)) };
+    process.env("LD_PRELOAD", library).env("MANYCORE_LOCK", &subject.lock);
+    if !matches!(subject.through, Through::PreloadWithStatistics(_)) {
+        return Ok((process, None));
+    }
+    let directory = tempfile::tempdir()?;
+    process.env("MANYCORE_STATS", directory.path());
+    Ok((process, Some(directory)))
+}

@@ -1,0 +1,131 @@
+//! A slice counts what ran, waits no longer than it should, and notices locks that are none.
+
+use std::time::{Duration, Instant};
+
+use manycore_bench::contender::{self, Contender, Visitor};
+use manycore_bench::slice::{self, Pinning, Settings, Slice};
+use manycore_bench::work::{Length, Pace};
+
+fn settings() -> Settings {
+    Settings {
+        threads: 4,
+        locks: 1,
+        section: Length::exponential(1_000.0),
+        outside: Length::fixed(2_000.0),
+        reads: 0.0,
+        pinning: Pinning::Auto,
+        warm_up: Duration::from_millis(5),
+        measured: Duration::from_millis(40),
+        drain: Duration::from_secs(5),
+        sample: 3,
+        pace: Pace::measure(),
+        seed: 1,
+    }
+}
+
+struct Run<'a>(&'a Settings);
+
+impl Visitor for Run<'_> {
+    type Output = Result<Slice, String>;
+
+    fn visit<C: Contender>(self) -> Self::Output {
+        slice::run::<C>(self.0)
+    }
+}
+
+#[test]
+fn every_lock_excludes_and_is_counted() {
+    let settings = Settings { locks: 3, ..settings() };
+    let ours = contender::locks().iter().map(|info| info.name);
+    for name in ours.chain(contender::peers(false)).chain(contender::peers(true)) {
+        let slice = contender::with(name, Run(&settings))
+            .unwrap()
+            .unwrap_or_else(|e| panic!("{name}: {e}"));
+        assert_eq!((slice.counts.len(), slice.stuck), (4, 0), "{name}");
+        let sections: u64 = slice.counts.iter().sum();
+        assert!(
+            sections > 0 && slice.throughput() > 0.0 && slice.fairness() >= 1.0,
+            "{name}: {slice:?}"
+        );
+        assert!(slice.elapsed_ns >= 40e6, "{name}: {}", slice.elapsed_ns);
+        // A third of the sections is timed, and those that the readings cut off.
+        assert!(
+            slice.waits.count() <= sections / 3 + 16,
+            "{name}: {} of {sections}",
+            slice.waits.count()
+        );
+    }
+}
+
+#[test]
+fn readers_share_where_the_lock_lets_them() {
+    for name in contender::peers(true) {
+        let settings = Settings { reads: 90.0, ..settings() };
+        let slice = contender::with(name, Run(&settings))
+            .unwrap()
+            .unwrap_or_else(|e| panic!("{name}: {e}"));
+        assert!(slice.throughput() > 0.0, "{name}");
+    }
+}
+
+/// Lets everybody in.
+struct Open;
+
+impl Contender for Open {
+    fn new() -> Self {
+        Self
+    }
+
+    fn exclusive<R>(&self, section: impl FnOnce() -> R) -> R {
+        section()
+    }
+}
+
+#[test]
+fn a_lock_that_does_not_lock_is_found_out() {
+    let settings = Settings { section: Length::fixed(100_000.0), ..settings() };
+    let error = slice::run::<Open>(&settings).unwrap_err();
+    assert!(error.contains("let two threads in") || error.contains("lost updates"), "{error}");
+}
+
+/// Makes everybody wait for a minute.
+struct Shut;
+
+impl Contender for Shut {
+    fn new() -> Self {
+        Self
+    }
+
+    fn exclusive<R>(&self, section: impl FnOnce() -> R) -> R {
+        std::thread::sleep(Duration::from_secs(60));
+        section()
+    }
+}
+
+#[test]
+fn threads_that_do_not_end_are_left_behind() {
+    let settings = Settings { drain: Duration::from_millis(50), ..settings() };
+    let start = Instant::now();
+    let slice = slice::run::<Shut>(&settings).unwrap();
+    assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
+    assert_eq!((slice.stuck, slice.counts.as_slice()), (4, [0; 4].as_slice()));
+    assert!(slice.waits.quantile(0.5).unwrap() >= 50e6);
+}
+
+/// Fails as the C library's locks do when they return an error.
+struct Broken;
+
+impl Contender for Broken {
+    fn new() -> Self {
+        Self
+    }
+
+    fn exclusive<R>(&self, _: impl FnOnce() -> R) -> R {
+        panic!("expected by the test: the lock is broken")
+    }
+}
+
+#[test]
+fn a_lock_that_fails_yields_no_result() {
+    assert!(slice::run::<Broken>(&settings()).unwrap_err().contains("panicked"));
+}
