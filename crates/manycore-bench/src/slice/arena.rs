@@ -46,18 +46,18 @@ impl<C: Contender> Arena<C> {
         }
     }
 
-    // Phase and counters are Relaxed: they order nothing. A thread that sees a new phase late runs a section more.
-
     pub fn set_phase(&self, phase: Phase) {
+        // Relaxed: the phase orders nothing. A thread that sees a new one late runs a section more.
         self.phase.store(phase as u32, Ordering::Relaxed);
     }
 
     #[inline]
     pub fn is(&self, phase: Phase) -> bool {
-        self.phase.load(Ordering::Relaxed) == phase as u32
+        self.phase.load(Ordering::Relaxed) == phase as u32 // Relaxed: as in `set_phase`
     }
 
     pub fn read(&self) -> Reading {
+        // Relaxed: a count that lacks the section of this moment is as good.
         let count = |progress: &CachePadded<AtomicU64>| progress.load(Ordering::Relaxed);
         Reading {
             time: Instant::now(),

@@ -86,7 +86,7 @@ impl<C: Contender> Runner<C> {
                 until_sample = self.sample;
             }
             done += 1;
-            self.arena.progress[self.index].store(done, Ordering::Relaxed); // Relaxed: see `Arena`
+            self.arena.progress[self.index].store(done, Ordering::Relaxed); // Relaxed: as in `Arena::read`
             value = std::hint::black_box(work(value, step.outside));
         }
     }
