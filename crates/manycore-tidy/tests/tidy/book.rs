@@ -1,4 +1,4 @@
-//! The book's chapters are listed, what is listed exists, and links between files lead somewhere.
+//! The book's chapters are listed, what is listed exists, links between files lead somewhere, and every lock is told of.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -7,6 +7,7 @@ use crate::source::{Source, TREE, root};
 
 const CHAPTERS: &str = "docs/src/";
 const SUMMARY: &str = "docs/src/SUMMARY.md";
+const LOCKS: &str = "docs/src/locks.md";
 
 /// The targets of a Markdown file's links to files and of what it includes, with their lines.
 fn links(file: &Source) -> impl Iterator<Item = (usize, &str)> {
@@ -48,6 +49,20 @@ fn unlisted<'a>(summary: &Source, chapters: impl Iterator<Item = &'a str>) -> Ve
         .collect()
 }
 
+/// The names that locks give themselves in their `LockInfo`, with their lines.
+fn lock_names(file: &Source) -> impl Iterator<Item = (usize, &str)> {
+    let infos = file.occurrences("LockInfo { name :").into_iter().filter_map(|rest| rest.get(4));
+    infos.map(|name| (name.line, name.text.trim_matches('"')))
+}
+
+fn undescribed(file: &Source, chapter: &Source) -> Vec<Finding> {
+    let headings = chapter.lines.iter().filter_map(|line| line.strip_prefix('#'));
+    let is_described = |name| headings.clone().any(|h| h.trim_start_matches('#').trim() == name);
+    let missing = lock_names(file).filter(|(_, name)| !is_described(*name));
+    let advice = |name| format!("give {name} a section in {LOCKS}, under its name");
+    missing.map(|(line, name)| Finding::new(&file.path, line, advice(name))).collect()
+}
+
 #[test]
 fn links_lead_somewhere() {
     let pages = TREE.iter().filter(|file| file.has_extension(&["md"]));
@@ -60,6 +75,22 @@ fn chapters_are_listed() {
     let chapters =
         TREE.iter().map(|file| file.path.as_str()).filter(|path| path.starts_with(CHAPTERS));
     crate::report(unlisted(summary, chapters.filter(|path| path.ends_with(".md"))));
+}
+
+#[test]
+fn every_lock_is_described() {
+    let chapter =
+        TREE.iter().find(|file| file.path == LOCKS).expect("the book has a chapter on locks");
+    let sources = || TREE.iter().filter(|file| file.is_source_of("manycore"));
+    crate::report(sources().flat_map(|file| undescribed(file, chapter)));
+    assert!(sources().flat_map(lock_names).count() > 1, "no lock found: has `LockInfo` changed?");
+}
+
+#[test]
+fn notices_a_lock_that_is_not_described() {
+    let lock = Source::new("a.rs", "const A: LockInfo = LockInfo {\n name: \"tas\" };");
+    assert_eq!(crate::lines(undescribed(&lock, &Source::new(LOCKS, "about tas\n## ttas"))), [2]);
+    assert!(undescribed(&lock, &Source::new(LOCKS, "### tas")).is_empty());
 }
 
 #[test]

@@ -12,7 +12,7 @@ const FACADE: &str = "crates/manycore/src/sync/";
 const FORBIDDEN: &[(&str, &str)] = &[
     ("sync :: atomic", "use crate::sync::atomic"),
     ("core :: arch", "put it behind the facade"),
-    ("loom", "the facade's loom back end names it"),
+    ("loom ::", "the facade's loom back end names it"),
     ("static", "no kernel or simulated machine sees a static: keep state in the object"),
     ("thread_local", "use sync::thread"),
     ("thread :: spawn", "algorithms make no threads"),

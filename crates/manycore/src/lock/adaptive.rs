@@ -101,6 +101,7 @@ impl Adaptive {
                     return false;
                 }
                 Slept::Woken => {
+                    // Relaxed: a number that steers waiting.
                     let usual = u64::from(self.waited.load(Ordering::Relaxed));
                     let waited = clock::now().wrapping_sub(start);
                     let starving = waited > PATIENCE.max(usual * STARVING);
@@ -118,6 +119,7 @@ impl Adaptive {
             return false;
         }
         let start = clock::now();
+        // Relaxed: a number that steers waiting.
         let usual = u64::from(self.spun.load(Ordering::Relaxed));
         // Not under loom, whose executions have to be repeatable.
         let explores = !cfg!(loom) && (start / 64).is_multiple_of(EXPLORE);
