@@ -209,6 +209,7 @@ const SUB_BUCKETS: u32 = 4;
 const BUCKETS: usize = 48 * SUB_BUCKETS as usize;
 
 /// Counts by size: four buckets an octave, so that a quantile is right to about 20 %.
+#[derive(Debug)]
 #[repr(C)]
 pub struct Histogram {
     buckets: [AtomicU32; BUCKETS],

@@ -13,6 +13,69 @@
 //! let p50 = waits.quantile(0.5).unwrap();
 //! assert!((100..160).contains(&p50));
 //! ```
+//!
+//! # From a mapping to a profile
+//!
+//! With the feature `read`, the rest of this crate reads what was written:
+//!
+//! | module | what is in it |
+//! |---|---|
+//! | [`mapping`] | a process' file, opened and checked |
+//! | [`process`] | all that a file says, added up over the threads |
+//! | [`clock`] | the ticks that times are in |
+//! | `modules`, `symbols`, `wrapper`, `name` | what an address is called, and which caller tells what a lock is for |
+//! | [`mod@assemble`] | the profile of a run: names, sums over processes, times |
+//! | [`profile`] | the model, which is also the JSON |
+//! | `finding` | what a profile says, in a sentence |
+//!
+//! A program that takes no lock at all has a profile, too:
+//!
+//! ```
+//! # #[cfg(feature = "read")] {
+//! use manycore_profile::assemble::{Run, assemble};
+//! use manycore_profile::clock::Clock;
+//! use manycore_profile::profile::Exit;
+//!
+//! let clock = Clock::start();
+//! let run = Run {
+//!     command: vec!["true".into()],
+//!     exit: Exit::Status(0),
+//!     lock: "futex".into(),
+//!     wall: 0.001,
+//!     kernel: 0.0005,
+//!     user: 0.0005,
+//!     rate: clock.rate(),
+//!     running: vec![],
+//!     not_interposed: vec![],
+//! };
+//! let profile = assemble(run, &[]);
+//! assert!(profile.locks.is_empty());
+//! assert!(profile.finding.contains("no pthread lock"));
+//! # }
+//! ```
 #![cfg_attr(not(feature = "read"), no_std)]
 
 pub mod layout;
+
+#[cfg(feature = "read")]
+pub mod assemble;
+#[cfg(feature = "read")]
+pub mod clock;
+#[cfg(feature = "read")]
+mod finding;
+#[cfg(feature = "read")]
+pub mod mapping;
+#[cfg(feature = "read")]
+mod modules;
+#[cfg(feature = "read")]
+mod name;
+#[cfg(feature = "read")]
+pub mod process;
+#[cfg(feature = "read")]
+pub mod profile;
+#[cfg(feature = "read")]
+mod symbols;
+#[cfg(feature = "read")]
+mod tally;
+#[cfg(feature = "read")]
+mod wrapper;

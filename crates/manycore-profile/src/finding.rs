@@ -1,0 +1,103 @@
+//! What a profile says, in a sentence.
+
+use crate::profile::{Lock, Profile};
+
+/// Waits below this share of the threads' time are not worth a change.
+const NEGLIGIBLE: f64 = 0.01;
+/// A lock that is held for more than this share of the time is what limits the program.
+const SATURATED: f64 = 0.5;
+
+/// The sentence, and what to do next: a command.
+pub fn of(profile: &Profile) -> (String, Option<String>) {
+    let Some(first) = profile.locks.first() else {
+        return (nothing(profile), None);
+    };
+    let cpu = &profile.cpu;
+    let waited = cpu.lock_spin + cpu.lock_wait;
+    let share = waited / (waited + cpu.kernel + cpu.program).max(f64::MIN_POSITIVE);
+    if share < NEGLIGIBLE {
+        let text = format!(
+            "Locks are not what holds this program back: its threads waited {} for them, {} of the time that \
+             they ran or waited.",
+            seconds(waited),
+            percent(share)
+        );
+        return (text, None);
+    }
+    let text = format!("{}{}.", evidence(first, profile, share), diagnosis(first, profile));
+    let next = shlex::try_join(profile.command.iter().map(String::as_str))
+        .ok()
+        .map(|command| format!("manycore compare -- {command}"));
+    (text, next)
+}
+
+fn nothing(profile: &Profile) -> String {
+    match profile.not_interposed.len() {
+        0 => "The program used no pthread lock: other locks cannot help it.".to_owned(),
+        n => format!(
+            "No pthread lock was used, but {n} of the program's processes could not be seen into."
+        ),
+    }
+}
+
+/// Which lock, how much of the time, how many acquisitions.
+fn evidence(lock: &Lock, profile: &Profile, share: f64) -> String {
+    let waited = lock.wait.total_ns as f64 / 1e9;
+    let of_all = profile.locks.iter().map(|lock| lock.wait.total_ns).sum::<u64>() as f64 / 1e9;
+    let objects =
+        if lock.objects == 1 { String::new() } else { format!(" ({} objects)", lock.objects) };
+    format!(
+        "Threads spend {} of their time waiting for locks, {} of it for {}{objects}: {} in {} of run; {} of its {} \
+         acquisitions had to wait, {} on average",
+        percent(share),
+        percent(waited / of_all.max(f64::MIN_POSITIVE)),
+        lock.name,
+        seconds(waited),
+        seconds(profile.wall),
+        percent(lock.contended_share),
+        lock.acquired,
+        lock.wait.mean_ns.map_or_else(String::new, |ns| seconds(ns as f64 / 1e9)),
+    )
+}
+
+/// Whether the lock is long held, or costs by its hand-over.
+fn diagnosis(lock: &Lock, profile: &Profile) -> String {
+    let Some(hold) = lock.hold.mean_ns else { return String::new() };
+    // Readers hold it together, and several objects at the same time: then a sum says nothing.
+    if lock.shared > 0 || lock.objects > 1 {
+        return format!(", while it is held for {}", seconds(hold as f64 / 1e9));
+    }
+    let held = hold as f64 * lock.acquired as f64 / 1e9 / profile.wall.max(f64::MIN_POSITIVE);
+    let held_text = format!(
+        "it is held for {} at a time, {} of the run",
+        seconds(hold as f64 / 1e9),
+        percent(held.min(1.0))
+    );
+    if held >= SATURATED {
+        format!(", and {held_text}, so the work done under it is the limit")
+    } else {
+        format!(", while {held_text}, so its hand-over costs more than the work done under it")
+    }
+}
+
+fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    if percent >= 9.95 { format!("{percent:.0} %") } else { format!("{percent:.1} %") }
+}
+
+fn seconds(seconds: f64) -> String {
+    let (value, unit) = match seconds {
+        s if s >= 1.0 => (s, "s"),
+        s if s >= 1e-3 => (s * 1e3, "ms"),
+        s if s >= 1e-6 => (s * 1e6, "us"),
+        s => (s * 1e9, "ns"),
+    };
+    let decimals = if value >= 100.0 {
+        0
+    } else if value >= 10.0 {
+        1
+    } else {
+        2
+    };
+    format!("{value:.decimals$} {unit}")
+}

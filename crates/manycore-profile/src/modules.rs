@@ -1,0 +1,109 @@
+//! Which file, and which place in it, an address of a process belongs to.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+
+use crate::layout::{MODULES, Mapping, Module};
+
+/// The mapped files of a process.
+#[derive(Debug, Default)]
+pub struct Modules {
+    ranges: Vec<Range>,
+}
+
+#[derive(Debug)]
+struct Range {
+    start: u64,
+    end: u64,
+    /// Where the file's first byte is mapped.
+    base: u64,
+    path: PathBuf,
+}
+
+/// An address, as a place in a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place<'a> {
+    /// The file.
+    pub path: &'a Path,
+    /// The distance from where the file's first byte is mapped.
+    pub offset: u64,
+}
+
+impl Modules {
+    /// Reads what the process has noted.
+    pub fn read(mapping: &Mapping) -> Self {
+        // Acquire: partner of the Release by which the process says that a module is noted.
+        let noted = mapping.header.modules.load(Ordering::Acquire) as usize;
+        let mut modules = Self::default();
+        for module in &mapping.modules[..noted.min(MODULES)] {
+            // Relaxed: ordered by the Acquire above.
+            let [start, end, offset] = [&module.start, &module.end, &module.offset]
+                .map(|number| number.load(Ordering::Relaxed));
+            modules.add(start, end, offset, path(module));
+        }
+        modules
+    }
+
+    /// Adds a range. The ranges of a file come in the order of their addresses, as the kernel lists them.
+    fn add(&mut self, start: u64, end: u64, offset: u64, path: PathBuf) {
+        // A library that is loaded twice begins twice.
+        let begun = self.ranges.iter().rev().find(|range| range.path == path && range.base < start);
+        let base = match begun {
+            Some(range) if offset != 0 => range.base,
+            _ => start.wrapping_sub(offset),
+        };
+        self.ranges.push(Range { start, end, base, path });
+    }
+
+    /// The place of an address; none on the heap, a stack or in other memory without a file.
+    pub fn find(&self, address: u64) -> Option<Place<'_>> {
+        // What was mapped last: a library may have been unloaded and another be in its place.
+        let range = self.ranges.iter().rev().find(|r| (r.start..r.end).contains(&address))?;
+        Some(Place { path: &range.path, offset: address.wrapping_sub(range.base) })
+    }
+
+    /// The program: the kernel lists it first.
+    pub fn program(&self) -> Option<&Path> {
+        self.ranges.first().map(|range| range.path.as_path())
+    }
+}
+
+fn path(module: &Module) -> PathBuf {
+    // Relaxed: ordered by the Acquire in `read`.
+    let words = module.path.iter().map(|word| word.load(Ordering::Relaxed).to_le_bytes());
+    let bytes: Vec<u8> = words.flatten().take_while(|byte| *byte != 0).collect();
+    // What the kernel says of a file that is gone. It may have been replaced by another of the same name, as an
+    // upgrade does; but then the process' own file cannot be had.
+    let gone = b" (deleted)";
+    let bytes = bytes.strip_suffix(gone).map(<[u8]>::to_vec).unwrap_or(bytes);
+    OsString::from_vec(bytes).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn offsets_count_from_where_the_file_begins() {
+        let mut modules = Modules::default();
+        modules.add(0x5000, 0x6000, 0, "prog".into());
+        modules.add(0x6000, 0x8000, 0x1000, "prog".into());
+        // The last mapping repeats a page of the file, and zero-initialised data follows.
+        modules.add(0x9000, 0xc000, 0x2000, "prog".into());
+        for base in [0x10_0000, 0x20_0000] {
+            modules.add(base, base + 0x1000, 0, "lib".into());
+            modules.add(base + 0x1000, base + 0x2000, 0x1000, "lib".into());
+        }
+
+        let found = |address| modules.find(address).map(|p| (p.path.to_str().unwrap(), p.offset));
+        assert_eq!(found(0x5010), Some(("prog", 0x10)));
+        assert_eq!(found(0xbfff), Some(("prog", 0x6fff)));
+        assert_eq!(found(0x10_1000), Some(("lib", 0x1000)));
+        assert_eq!(found(0x20_1004), Some(("lib", 0x1004)));
+        assert_eq!(found(0x8000), None);
+        assert_eq!(found(0), None);
+        assert_eq!(modules.program(), Some(Path::new("prog")));
+    }
+}

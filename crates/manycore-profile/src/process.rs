@@ -1,0 +1,65 @@
+//! What one process left behind: everything that is read from its file, before names are looked up.
+
+use std::sync::atomic::Ordering;
+
+use crate::layout::Mapping;
+use crate::modules::Modules;
+use crate::profile::Sampling;
+use crate::symbols::name_of;
+use crate::tally::{self, Recorded};
+
+/// A process' statistics.
+#[derive(Debug)]
+pub struct ProcessStats {
+    /// Its number.
+    pub pid: u32,
+    /// Its parent's.
+    pub parent: u32,
+    /// When its statistics began, in ticks.
+    pub started: u64,
+    /// Whether it ran its exit handlers.
+    pub exited: bool,
+    /// The lock algorithm that it ran with.
+    pub lock: String,
+    /// How often it measured what it did not count.
+    pub sampling: Sampling,
+    /// Threads that used locks, at most at a time.
+    pub threads: u32,
+    /// Objects that found no record.
+    pub unrecorded: u64,
+    pub(crate) modules: Modules,
+    pub(crate) recorded: Vec<Recorded>,
+}
+
+impl ProcessStats {
+    /// Adds up what the process has counted until now.
+    pub fn read(mapping: &Mapping) -> Self {
+        let header = &mapping.header;
+        // Relaxed, all: what is read here was written before the header's magic, or is a counter.
+        let number = |word: &std::sync::atomic::AtomicU32| word.load(Ordering::Relaxed);
+        // Relaxed: as above.
+        let long = |word: &std::sync::atomic::AtomicU64| word.load(Ordering::Relaxed);
+        let lock = header.lock.iter().flat_map(|word| long(word).to_le_bytes());
+        let lock: Vec<u8> = lock.take_while(|byte| *byte != 0).collect();
+        Self {
+            pid: number(&header.pid),
+            parent: number(&header.parent),
+            started: long(&header.started),
+            exited: long(&header.ended) != 0,
+            lock: String::from_utf8_lossy(&lock).into_owned(),
+            sampling: Sampling {
+                hold_period: number(&header.hold_period),
+                spin_period: number(&header.spin_period),
+            },
+            threads: number(&header.slabs),
+            unrecorded: long(&header.unrecorded),
+            modules: Modules::read(mapping),
+            recorded: tally::read(mapping),
+        }
+    }
+
+    /// The program's file, without its directory.
+    pub fn program(&self) -> String {
+        self.modules.program().map_or_else(|| "unknown".to_owned(), name_of)
+    }
+}

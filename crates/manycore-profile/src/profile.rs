@@ -1,0 +1,220 @@
+//! The model of a profile: what `manycore profile --json` writes.
+//!
+//! All durations end in `_ns` and are nanoseconds, but for the CPU's, which are seconds. A reader ignores fields that
+//! it does not know; [`SCHEMA`] grows when a field changes its meaning.
+
+use serde::{Deserialize, Serialize};
+
+pub use crate::symbols::Frame;
+
+/// The version of the format.
+pub const SCHEMA: u32 = 1;
+
+/// What a program and its children did with locks.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Profile {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// How it ended.
+    pub exit: Exit,
+    /// The lock algorithm that it ran with.
+    pub lock: String,
+    /// From its start to its end, in seconds.
+    pub wall: f64,
+    /// How often what is not counted or timed always was measured.
+    pub sampling: Sampling,
+    /// Where the time went.
+    pub cpu: Cpu,
+    /// The locks, most waited first: the sum over all processes.
+    pub locks: Vec<Lock>,
+    /// The condition variables, most waited first: the sum over all processes.
+    pub conditions: Vec<Condition>,
+    /// Each process that wrote statistics and used a lock or a condition variable.
+    pub processes: Vec<Process>,
+    /// Processes of the program that were seen and wrote no statistics.
+    pub not_interposed: Vec<Outsider>,
+    /// What of all this matters, in a sentence.
+    pub finding: String,
+    /// What to do next: a command.
+    pub next: Option<String>,
+}
+
+/// How a program ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Exit {
+    /// By itself, with this status.
+    Status(i32),
+    /// By this signal.
+    Signal(i32),
+}
+
+/// One in how many was measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sampling {
+    /// Acquisitions, for the time that the lock was held.
+    pub hold_period: u32,
+    /// Waits, for the CPU time that they took.
+    pub spin_period: u32,
+}
+
+/// Where the time of all threads went, in seconds. The first three are CPU time and add up to all of it; the last is
+/// time off the CPU.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Cpu {
+    /// In the kernel, but for the waits.
+    pub kernel: f64,
+    /// In the program and its libraries, but for the waits.
+    pub program: f64,
+    /// In waits for locks: spinning, going to sleep and waking up. From samples.
+    pub lock_spin: f64,
+    /// Asleep, or ready but without a CPU, in waits for locks.
+    pub lock_wait: f64,
+}
+
+/// A lock, or all that were first used at one place.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Lock {
+    /// The variable that it is, `symbol+offset (module)`, or else where it was first used.
+    pub name: String,
+    /// The same without module and arguments.
+    pub short: String,
+    /// Which of both.
+    pub origin: Origin,
+    /// The file that the name is of.
+    pub module: Option<String>,
+    /// `mutex`, `recursive`, `errorcheck`, `adaptive`, `rwlock`, `spinlock`.
+    pub kind: String,
+    /// Objects that this stands for.
+    pub objects: u64,
+    /// Acquisitions, all of them.
+    pub acquired: u64,
+    /// Those for writing, or of a lock that does not distinguish.
+    pub exclusive: u64,
+    /// Those for reading.
+    pub shared: u64,
+    /// Attempts that had to wait.
+    pub contended: u64,
+    /// Those of them for reading.
+    pub contended_shared: u64,
+    /// `contended` over all attempts: 0 to 1.
+    pub contended_share: f64,
+    /// Waits that ended by their deadline, without the lock.
+    pub timeouts: u64,
+    /// Acquisitions on another CPU than the one before.
+    pub handoffs: u64,
+    /// How long attempts waited; all of them are timed.
+    pub wait: Times,
+    /// How long it was held; one acquisition in `sampling.hold_period` is timed.
+    pub hold: Times,
+    /// The share of `wait.total_ns` that the most waited for object has; of one object, 1.
+    pub hottest_share: f64,
+    /// The calls of the first use, innermost first.
+    pub frames: Vec<Frame>,
+}
+
+/// Where a lock is, or came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Origin {
+    /// It lives in a variable of the program or of a library.
+    Variable,
+    /// It lives on the heap or a stack; the name is that of its first use.
+    FirstUse,
+    /// It stands for all objects that found no record of their own.
+    Rest,
+}
+
+/// A condition variable, or all that were first used at one place.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Condition {
+    /// As of a [`Lock`].
+    pub name: String,
+    /// As of a [`Lock`].
+    pub short: String,
+    /// As of a [`Lock`].
+    pub origin: Origin,
+    /// As of a [`Lock`].
+    pub module: Option<String>,
+    /// Objects that this stands for.
+    pub objects: u64,
+    /// Waits.
+    pub waits: u64,
+    /// Those of them that ended by their deadline.
+    pub timeouts: u64,
+    /// How long they took, until the signal; the mutex is waited for afterwards.
+    pub wait: Times,
+    /// The calls of the first use, innermost first.
+    pub frames: Vec<Frame>,
+}
+
+/// Durations. Those that are not known are null.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Times {
+    /// How many were measured.
+    pub count: u64,
+    /// Their sum.
+    pub total_ns: u64,
+    /// Their mean.
+    pub mean_ns: Option<u64>,
+    /// The 99th percentile, to about 20 %.
+    pub p99_ns: Option<u64>,
+    /// The longest.
+    pub max_ns: Option<u64>,
+}
+
+/// A process of the program.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Process {
+    /// Its number.
+    pub pid: u32,
+    /// Its parent's.
+    pub parent: u32,
+    /// The program's file.
+    pub program: String,
+    /// From the start of the command, in seconds.
+    pub started: f64,
+    /// How it came to its end.
+    pub end: End,
+    /// Threads that used locks, at most at a time.
+    pub threads: u32,
+    /// CPU time in waits for locks, in seconds, from samples.
+    pub lock_spin: f64,
+    /// Time off the CPU in waits for locks, in seconds.
+    pub lock_wait: f64,
+    /// Objects that are counted together because there were too many.
+    pub unrecorded: u64,
+    /// Its locks, most waited first.
+    pub locks: Vec<Lock>,
+    /// Its condition variables, most waited first.
+    pub conditions: Vec<Condition>,
+}
+
+/// How a process came to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum End {
+    /// By `exit`, or the return of `main`.
+    Exited,
+    /// Without running exit handlers: killed, crashed, or by `_exit`.
+    CutShort,
+    /// It became another program.
+    Replaced,
+    /// It was still running when the profile was made.
+    Running,
+}
+
+/// A process without statistics.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outsider {
+    /// Its number.
+    pub pid: u32,
+    /// Its parent's.
+    pub parent: u32,
+    /// The program's file, or its name if that cannot be seen.
+    pub program: String,
+    /// Why the library is not in it.
+    pub why: String,
+}

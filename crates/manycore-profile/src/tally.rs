@@ -1,0 +1,192 @@
+//! What was counted for each lock: the record and every thread's counters, added up.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use crate::layout::{
+    Distributions, HISTOGRAMS, Histogram, Kind, Mapping, RECORDS, Record, SLABS, Slot,
+};
+
+/// The counts of a lock or condition variable, or of several that are shown as one. Times are in ticks.
+#[derive(Debug, Default)]
+pub struct Tally {
+    /// Acquisitions for writing, or of a lock that does not distinguish.
+    pub exclusive: u64,
+    /// Acquisitions for reading.
+    pub shared: u64,
+    /// Acquisitions on another CPU than the one before.
+    pub handoffs: u64,
+    /// Acquisitions that had to wait; of a condition variable, waits.
+    pub contended: u64,
+    /// Those of them for reading.
+    pub contended_shared: u64,
+    /// Waits that ended by their deadline.
+    pub timeouts: u64,
+    /// Time waited.
+    pub wait: u64,
+    /// The longest wait.
+    pub wait_max: u64,
+    /// CPU time spent in waits, in nanoseconds, as the samples say it of all.
+    pub spin_ns: u64,
+    /// Holds that were measured.
+    pub holds: u64,
+    /// Their time.
+    pub hold: u64,
+    /// The longest of them.
+    pub hold_max: u64,
+    /// How waits and holds are distributed, as far as that is known of this lock alone.
+    pub distributions: Option<Box<Distributed>>,
+}
+
+/// Distributions of our own, to which others can be added.
+#[derive(Debug, Default)]
+pub struct Distributed {
+    /// Waits.
+    pub wait: Histogram,
+    /// Sampled holds.
+    pub hold: Histogram,
+}
+
+/// A record that was used, with its tally.
+#[derive(Debug)]
+pub struct Recorded {
+    /// What it is.
+    pub kind: Kind,
+    /// Whether it is the one that stands for all that found no record of their own.
+    pub is_rest: bool,
+    /// How many objects have had the record.
+    pub objects: u32,
+    /// The latest object's address.
+    pub address: u64,
+    /// Return addresses of the first use, innermost first.
+    pub frames: Vec<u64>,
+    /// The counts.
+    pub tally: Tally,
+}
+
+/// Reads everything that was counted in a process.
+pub fn read(mapping: &Mapping) -> Vec<Recorded> {
+    let header = &mapping.header;
+    let spin_period = u64::from(get32(&header.spin_period).max(1));
+    let in_slabs = sum_slabs(mapping);
+    // A process that dies in the middle of anything leaves counts within the arrays; a bad file might not.
+    let records = (get32(&header.records) as usize).min(RECORDS);
+    let distributions = (get32(&header.distributions) as usize).min(HISTOGRAMS);
+    let usable = &mapping.distributions[..distributions];
+    let used = mapping.records[..records].iter().enumerate().filter_map(|(number, record)| {
+        let tally = Tally::of(record, in_slabs.get(&(number as u32)), usable, spin_period);
+        // Acquire: partner of the Release by which the process says that the record is filled in.
+        let kind = Kind::from_number(record.kind.load(Ordering::Acquire));
+        (tally.is_used() && (number == 0 || kind != Kind::None)).then(|| Recorded {
+            kind,
+            is_rest: number == 0,
+            objects: get32(&record.objects),
+            address: get(&record.address),
+            frames: record.frames.iter().map(get).take_while(|address| *address != 0).collect(),
+            tally,
+        })
+    });
+    used.collect()
+}
+
+#[derive(Default)]
+struct InSlabs {
+    exclusive: u64,
+    shared: u64,
+    handoffs: u64,
+}
+
+/// What the threads' counters hold for each record.
+fn sum_slabs(mapping: &Mapping) -> HashMap<u32, InSlabs> {
+    let slabs = (get32(&mapping.header.slabs) as usize).min(SLABS);
+    let slots = mapping.slabs[..slabs].iter().flat_map(|slab| &slab.slots);
+    let mut sums: HashMap<u32, InSlabs> = HashMap::new();
+    for Slot { record, acquired, shared, handoffs, .. } in slots {
+        let record = get32(record);
+        if record != 0 {
+            let sum = sums.entry(record).or_default();
+            sum.exclusive += get(acquired);
+            sum.shared += get(shared);
+            sum.handoffs += get(handoffs);
+        }
+    }
+    sums
+}
+
+impl Tally {
+    fn of(
+        record: &Record,
+        in_slabs: Option<&InSlabs>,
+        distributions: &[Distributions],
+        spin_period: u64,
+    ) -> Self {
+        let none = InSlabs::default();
+        let in_slabs = in_slabs.unwrap_or(&none);
+        let number = get32(&record.distributions) as usize;
+        Self {
+            exclusive: get(&record.acquired) + in_slabs.exclusive,
+            shared: get(&record.shared) + in_slabs.shared,
+            handoffs: get(&record.handoffs) + in_slabs.handoffs,
+            contended: get(&record.contended),
+            contended_shared: get(&record.contended_shared),
+            timeouts: get(&record.timeouts),
+            wait: get(&record.wait),
+            wait_max: get(&record.wait_max),
+            spin_ns: get(&record.spin_ns) * spin_period,
+            holds: get(&record.holds),
+            hold: get(&record.hold),
+            hold_max: get(&record.hold_max),
+            // Number 0 is shared by all locks that found no distribution of their own, so it tells of none of them.
+            distributions: (1..distributions.len()).contains(&number).then(|| {
+                let mut own = Box::new(Distributed::default());
+                own.add(&distributions[number].wait, &distributions[number].hold);
+                own
+            }),
+        }
+    }
+
+    /// Adds another lock's counts.
+    pub fn add(&mut self, other: &Self) {
+        self.exclusive += other.exclusive;
+        self.shared += other.shared;
+        self.handoffs += other.handoffs;
+        self.contended += other.contended;
+        self.contended_shared += other.contended_shared;
+        self.timeouts += other.timeouts;
+        self.wait += other.wait;
+        self.wait_max = self.wait_max.max(other.wait_max);
+        self.spin_ns += other.spin_ns;
+        self.holds += other.holds;
+        self.hold += other.hold;
+        self.hold_max = self.hold_max.max(other.hold_max);
+        if let Some(theirs) = &other.distributions {
+            self.distributions.get_or_insert_default().add(&theirs.wait, &theirs.hold);
+        }
+    }
+
+    /// Acquisitions of both sorts.
+    pub fn acquired(&self) -> u64 {
+        self.exclusive + self.shared
+    }
+
+    fn is_used(&self) -> bool {
+        self.acquired() + self.contended + self.timeouts > 0
+    }
+}
+
+impl Distributed {
+    fn add(&mut self, wait: &Histogram, hold: &Histogram) {
+        self.wait.add(wait);
+        self.hold.add(hold);
+    }
+}
+
+// Relaxed: counters are independent of each other, and of a living process a little old or new is as good.
+fn get(counter: &AtomicU64) -> u64 {
+    counter.load(Ordering::Relaxed)
+}
+
+// Relaxed: as above.
+fn get32(counter: &AtomicU32) -> u32 {
+    counter.load(Ordering::Relaxed)
+}

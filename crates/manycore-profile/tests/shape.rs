@@ -1,0 +1,83 @@
+//! The JSON that scripts depend on, and the sentence that a person reads.
+
+mod support;
+
+use std::path::Path;
+// Relaxed throughout: one thread writes, and reads afterwards.
+use std::sync::atomic::Ordering::Relaxed;
+
+use manycore_profile::assemble::assemble;
+use manycore_profile::layout::Kind;
+use manycore_profile::profile::{Outsider, Profile};
+use support::{Synthetic, profile_of, run};
+
+/// One lock with `waits` of `wait` ticks each, `acquired` times held for `hold` ticks.
+fn one_lock(waits: usize, wait: u64, acquired: u64, hold: u64) -> Profile {
+    let directory = tempfile::tempdir().unwrap();
+    let file = Synthetic::new(directory.path(), 7);
+    file.module(0x1000, 0x9000, 0, Path::new("/nonexistent/server"));
+    let (_, record) = file.record(Kind::Mutex, 0x2000, &[0x3000]);
+    record.acquired.store(acquired, Relaxed);
+    file.wait(record, &vec![wait; waits]);
+    file.hold(record, &[hold; 10]);
+    profile_of(&[&file])
+}
+
+#[test]
+fn json() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = Synthetic::new(directory.path(), 7);
+    file.module(0x1000, 0x9000, 0, Path::new("/nonexistent/server"));
+    file.used(Kind::Mutex, 0x2000, &[0x3000], 4, &[1_000_000_000]);
+    file.used(Kind::Cond, 0x2800, &[], 0, &[500]);
+    let mut run = run();
+    run.not_interposed = vec![Outsider {
+        pid: 9,
+        parent: 7,
+        program: "busybox".into(),
+        why: "it is statically linked".into(),
+    }];
+    let profile = assemble(run, &[file.read()]);
+    insta::assert_json_snapshot!(profile);
+    let text = serde_json::to_string(&profile).unwrap();
+    assert_eq!(serde_json::from_str::<Profile>(&text).unwrap(), profile);
+}
+
+#[test]
+fn unknown_fields_are_ignored() {
+    let mut value = serde_json::to_value(one_lock(1, 10, 1, 1)).unwrap();
+    value["later"] = 1.into();
+    value["locks"][0]["later"] = 1.into();
+    assert_eq!(serde_json::from_value::<Profile>(value).unwrap(), one_lock(1, 10, 1, 1));
+}
+
+#[test]
+fn little_waiting_is_not_worth_a_change() {
+    let profile = one_lock(10, 1000, 1_000_000, 50);
+    assert!(profile.finding.starts_with("Locks are not what holds"), "{}", profile.finding);
+    assert!(profile.finding.contains("10.0 us"), "{}", profile.finding);
+    assert_eq!(profile.next, None);
+}
+
+#[test]
+fn a_long_held_lock_is_told_from_a_dear_hand_over() {
+    // Held for eight of the ten seconds, or for a tenth of one.
+    let held = one_lock(500, 20_000_000, 1000, 8_000_000);
+    assert!(held.finding.contains("50 % of its 1000 acquisitions"), "{}", held.finding);
+    assert!(held.finding.contains("8.00 ms at a time, 80 % of the run"), "{}", held.finding);
+    assert!(held.finding.ends_with("so the work done under it is the limit."), "{}", held.finding);
+    let handed = one_lock(500, 20_000_000, 1000, 100_000);
+    assert!(handed.finding.contains("100 us at a time, 1.0 % of the run"), "{}", handed.finding);
+    assert!(handed.finding.contains("hand-over costs more"), "{}", handed.finding);
+    assert_eq!(handed.next.as_deref(), Some("manycore compare -- ./server --name 'two words'"));
+}
+
+#[test]
+fn no_lock_is_told_from_no_sight() {
+    let nothing = profile_of(&[]);
+    assert!(nothing.finding.contains("used no pthread lock"), "{}", nothing.finding);
+    let mut run = run();
+    run.not_interposed =
+        vec![Outsider { pid: 9, parent: 7, program: "x".into(), why: "it is setuid".into() }];
+    assert!(assemble(run, &[]).finding.contains("1 of the program's processes"));
+}
