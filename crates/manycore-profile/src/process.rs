@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use crate::layout::Mapping;
+use crate::layout::{Mapping, SLABS, Slab};
 use crate::modules::Modules;
 use crate::profile::Sampling;
 use crate::symbols::name_of;
@@ -51,7 +51,7 @@ impl ProcessStats {
                 hold_period: number(&header.hold_period),
                 spin_period: number(&header.spin_period),
             },
-            threads: number(&header.slabs),
+            threads: threads(mapping),
             unrecorded: long(&header.unrecorded),
             modules: Modules::read(mapping),
             recorded: tally::read(mapping),
@@ -62,4 +62,13 @@ impl ProcessStats {
     pub fn program(&self) -> String {
         self.modules.program().map_or_else(|| "unknown".to_owned(), name_of)
     }
+}
+
+/// How many threads have had a slab. One that several had after each other counts once.
+fn threads(mapping: &Mapping) -> u32 {
+    // Relaxed: counters.
+    let used = mapping.header.slabs.load(Ordering::Relaxed) as usize;
+    // Relaxed: as above.
+    let taken = |slab: &&Slab| slab.thread.load(Ordering::Relaxed) != 0;
+    mapping.slabs[..used.min(SLABS)].iter().filter(taken).count() as u32
 }

@@ -187,7 +187,8 @@ fn attach_again(mapping: &'static Mapping) -> Option<&'static Slab> {
     let slab = thread::local().extension.get().cast::<Slab>();
     // SAFETY: null, or a slab in the mapping, which is at the same address as in the parent.
     let slab = unsafe { slab.as_ref() }?;
-    mapping.header.slabs.store(SLABS as u32, Ordering::Relaxed);
+    let number = mapping.slabs.iter().position(|other| core::ptr::eq(other, slab))?;
+    mapping.header.slabs.store(number as u32 + 1, Ordering::Relaxed);
     Some(slab)
 }
 
