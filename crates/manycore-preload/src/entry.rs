@@ -10,7 +10,7 @@ use core::mem::offset_of;
 use core::sync::atomic::{AtomicPtr, Ordering};
 use manycore::lock::{self, InlineLock};
 
-use crate::{c11, cond, mutex, spin, start, threads};
+use crate::{c11, cond, loading, mutex, spin, start, threads};
 
 /// `entry: [exported names] caller register => implementation;` for each function, as exports, first targets and
 /// targets for a lock. The caller's address is passed in the first argument register that the function itself does
@@ -134,6 +134,7 @@ entries! {
     cnd_signal: [cnd_signal] "rsi" => c11::cnd_signal;
     cnd_broadcast: [cnd_broadcast] "rsi" => c11::cnd_broadcast;
 
+    dlopen: [dlopen] "rdx" => loading::dlopen;
     thread_create: [pthread_create] "r8" => threads::create::<L>;
 }
 

@@ -15,7 +15,8 @@ pub struct Function {
 }
 
 impl Function {
-    const fn new(name: &'static CStr) -> Self {
+    /// The function of this name, not looked up yet.
+    pub const fn new(name: &'static CStr) -> Self {
         Self { name, address: AtomicUsize::new(0) }
     }
 

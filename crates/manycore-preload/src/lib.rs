@@ -37,6 +37,7 @@ mod cond;
 mod entry;
 mod fork;
 mod glibc;
+mod loading;
 mod mutex;
 mod spin;
 mod start;

@@ -8,7 +8,7 @@ use manycore::sync::hint;
 use manycore::sync::tuning::{self, GiveUp};
 use syscalls::{Sysno, raw_syscall};
 
-use crate::{entry, fork, glibc, stats};
+use crate::{entry, fork, glibc, loading, stats};
 
 const NOT_STARTED: u32 = 0;
 const STARTING: u32 = 1;
@@ -21,6 +21,7 @@ pub extern "C" fn start() {
     // started also finds the table filled in.
     match PROGRESS.compare_exchange(NOT_STARTED, STARTING, Ordering::Acquire, Ordering::Acquire) {
         Ok(_) => {
+            loading::prepare();
             choose_lock();
             // Release: partner of the Acquires above and below.
             PROGRESS.store(STARTED, Ordering::Release);
