@@ -38,9 +38,6 @@ pub struct Cli {
 /// Flags of every command.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct Global {
-    /// Print the result as JSON
-    #[arg(long, global = true)]
-    pub json: bool,
     /// Say nothing but the result and errors
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     pub quiet: bool,

@@ -30,14 +30,17 @@ pub struct Options {
     /// Only the names, one a line
     #[arg(long)]
     plain: bool,
+    /// As JSON
+    #[arg(long, conflicts_with = "plain")]
+    json: bool,
 }
 
 /// Prints the list.
-pub fn run(options: &Options, json: bool) -> Result<()> {
+pub fn run(options: &Options) -> Result<()> {
     let locks = spec::all();
     if options.plain {
         locks.iter().for_each(|lock| println!("{}", lock.name));
-    } else if json {
+    } else if options.json {
         println!("{:#}", as_json(&locks));
     } else {
         println!("{}", as_table(&locks));

@@ -55,16 +55,10 @@ fn main() -> ExitCode {
 
 fn execute(cli: &Cli) -> Result<()> {
     let terminal = Terminal::new(cli.global.quiet, cli.global.verbose);
-    if cli.global.json && !matches!(cli.command, Command::Compare(_) | Command::Locks(_)) {
-        return Err(Failure::bad_input(
-            "this command has no result to print as JSON",
-            "leave out --json",
-        ));
-    }
     match &cli.command {
         Command::Run(options) => run::run(options, &terminal),
-        Command::Compare(options) => compare::run(options, cli.global.json, &terminal),
-        Command::Locks(options) => locks::run(options, cli.global.json),
+        Command::Compare(options) => compare::run(options, &terminal),
+        Command::Locks(options) => locks::run(options),
         Command::Completions(options) => manual::completions(options, Cli::command()),
         Command::Man(options) => manual::pages(options, Cli::command()),
     }

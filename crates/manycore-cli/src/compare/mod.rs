@@ -20,7 +20,7 @@ use rounds::Rounds;
 use verdict::Ranking;
 
 /// Compares, and prints what came out.
-pub fn run(options: &Options, json: bool, terminal: &Terminal) -> Result<()> {
+pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
     target::check(&options.command)?;
     let candidates = options.candidates()?;
     let rounds = Rounds {
@@ -44,7 +44,7 @@ pub fn run(options: &Options, json: bool, terminal: &Terminal) -> Result<()> {
         metric: &options.metric,
         seed: options.seed,
     };
-    if json {
+    if options.json {
         return output::print_json(&subject, &ranking);
     }
     output::print(&subject, &ranking);

@@ -98,6 +98,9 @@ pub struct Options {
     /// Seed of the order of runs
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(super) seed: u64,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub(super) json: bool,
     /// Program and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "CMD")]
     pub(super) command: Vec<OsString>,
