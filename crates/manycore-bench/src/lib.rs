@@ -7,7 +7,7 @@
 //! | [`uncontended`] | what a lock costs when nobody else wants it: nanoseconds and instructions |
 //! | [`contender`] | the locks that take part: manycore's, glibc's, `parking_lot`'s, the standard library's |
 //! | [`worker`] | the process in which a lock is measured |
-//! | [`slice`], [`work`] | one short run, and the work that its threads do |
+//! | [`slice`](mod@slice), [`work`] | one short run, and the work that its threads do |
 //!
 //! # A first comparison
 //!

@@ -37,6 +37,10 @@
 //!
 //! Where threads have real-time priorities: a yield does not let a thread of lower priority run. Where the order of
 //! service matters, as in any lock that lets threads overtake.
+#![cfg_attr(
+    loom,
+    allow(clippy::unnecessary_min_or_max, reason = "there its constants are as small as can be")
+)]
 
 use super::inline::{InlineLock, without_node};
 use crate::sync::atomic::{AtomicU32, Ordering};
