@@ -21,6 +21,8 @@ pub fn prepare() {
 /// `dlopen`. A jump and not a call: glibc looks at the return address to know whose search path to use.
 #[unsafe(naked)]
 pub extern "C" fn dlopen() {
+    // SAFETY: changes the flags, which are the second argument, and goes on to glibc's function, which was looked up
+    // before the table led here.
     naked_asm!(
         "and esi, {others}",
         "jmp qword ptr [rip + {address}]",
