@@ -62,15 +62,18 @@ impl Running {
         // SAFETY: the closure makes one system call and touches no memory of the parent.
         unsafe {
             command.pre_exec(|| {
-                // Should this command be killed outright, what it started goes with it.
+                // Should this command be killed outright, the program goes with it.
                 Ok(set_parent_process_death_signal(Some(Signal::KILL))?)
             });
         }
         let started = Instant::now();
-        let child = command.spawn()?;
+        let mut child = command.spawn()?;
         // The number is the child's until we reap it, which `Child` does not do when it is dropped.
         let pid = Pid::from_child(&child);
-        let pidfd = pidfd_open(pid, PidfdFlags::empty())?;
+        let pidfd = pidfd_open(pid, PidfdFlags::empty()).inspect_err(|_| {
+            // Nobody can wait for it in time: it must not run on. Fails only when it has ended already.
+            let _ = child.kill().and_then(|()| child.wait());
+        })?;
         Ok(Self { pid, pidfd, started, ended: None, reaped: false })
     }
 

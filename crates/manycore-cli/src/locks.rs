@@ -7,6 +7,7 @@ use serde_json::json;
 
 use crate::failure::Result;
 use crate::spec;
+use crate::terminal::print;
 
 const NOTES: &str = "\
 Examples:
@@ -39,16 +40,16 @@ pub struct Options {
 pub fn run(options: &Options) -> Result<()> {
     let locks = spec::all();
     if options.plain {
-        locks.iter().for_each(|lock| println!("{}", lock.name));
-    } else if options.json {
-        println!("{:#}", as_json(&locks));
-    } else {
-        println!("{}", as_table(&locks));
-        if locks.iter().any(|lock| lock.order == Order::Fifo) {
-            println!("\n! slow by its nature when more threads run than there are CPUs");
-        }
+        return print(&locks.iter().map(|lock| format!("{}\n", lock.name)).collect::<String>());
     }
-    Ok(())
+    if options.json {
+        return print(&format!("{:#}\n", as_json(&locks)));
+    }
+    let warning = match locks.iter().any(|lock| lock.order == Order::Fifo) {
+        true => "\n! slow by its nature when more threads run than there are CPUs\n",
+        false => "",
+    };
+    print(&format!("{}\n{warning}", as_table(&locks)))
 }
 
 fn as_json(locks: &[LockInfo]) -> serde_json::Value {

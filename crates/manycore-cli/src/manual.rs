@@ -10,6 +10,7 @@ use clap_mangen::Man;
 use clap_mangen::roff::{Roff, roman};
 
 use crate::failure::{Failure, Result};
+use crate::terminal::print;
 
 /// Write the manual pages
 #[derive(Args, Debug)]
@@ -40,9 +41,7 @@ pub struct CompletionOptions {
 pub fn completions(options: &CompletionOptions, mut command: Command) -> Result<()> {
     let mut script = Vec::new();
     clap_complete::generate(options.shell, &mut command, "manycore", &mut script);
-    io::stdout()
-        .write_all(&script)
-        .map_err(|error| Failure::failed(format!("cannot write: {error}")))
+    print(&String::from_utf8_lossy(&script))
 }
 
 /// Writes one page to stdout, or all of them to a directory.
@@ -50,8 +49,9 @@ pub fn pages(options: &ManOptions, command: Command) -> Result<()> {
     let mut command = command.disable_help_subcommand(true);
     command.build();
     let Some(directory) = &options.out else {
-        return page(&command, &mut io::stdout())
-            .map_err(|error| Failure::failed(format!("cannot write: {error}")));
+        let mut text = Vec::new();
+        page(&command, &mut text).expect("memory takes all that is written to it");
+        return print(&String::from_utf8_lossy(&text));
     };
     write_all(&command, directory).map_err(|error| {
         Failure::bad_input(

@@ -1,10 +1,23 @@
-//! What is said while a command works: on stderr, and progress only to a person.
+//! What a command says: its result on stdout, all else on stderr, and progress only to a person.
 
 use std::fmt::Display;
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::failure::{Failure, Result};
+
+/// Writes a result to stdout.
+pub fn print(text: &str) -> Result<()> {
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).map_err(|error| {
+        Failure::bad_input(
+            format!("cannot write the result to stdout: {error}"),
+            "redirect it elsewhere",
+        )
+    })
+}
 
 /// How much is said.
 #[derive(Clone, Copy, Debug)]

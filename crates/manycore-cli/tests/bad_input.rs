@@ -204,6 +204,14 @@ fn the_preload_library() {
 }
 
 #[test]
+fn output_that_cannot_be_written() {
+    for command in [&["locks"][..], &["man"], &["completions", "bash"], &["locks", "--json"]] {
+        let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        refused(manycore(command).stdout(full), &["stdout", "No space left", "redirect"]);
+    }
+}
+
+#[test]
 fn manual_pages_that_cannot_be_written() {
     refused(&mut manycore(&["man", "--out", "/dev/null/man"]), &["/dev/null/man", "may write"]);
 }

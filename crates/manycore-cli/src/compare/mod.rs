@@ -14,7 +14,7 @@ pub use options::Options;
 use crate::failure::{Failure, Result};
 use crate::signals::Inbox;
 use crate::target;
-use crate::terminal::Terminal;
+use crate::terminal::{Terminal, print};
 use output::Subject;
 use rounds::Rounds;
 use verdict::Ranking;
@@ -44,11 +44,11 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
         metric: &options.metric,
         seed: options.seed,
     };
-    if options.json {
-        return output::print_json(&subject, &ranking);
-    }
-    output::print(&subject, &ranking);
-    Ok(())
+    let result = match options.json {
+        true => output::json(&subject, &ranking)?,
+        false => output::text(&subject, &ranking),
+    };
+    print(&result)
 }
 
 fn warn_of_killed(ranking: &Ranking, grace: Duration, terminal: &Terminal) {
@@ -65,6 +65,25 @@ fn warn_of_killed(ranking: &Ranking, grace: Duration, terminal: &Terminal) {
 
 /// A command as a shell would read it.
 fn joined(command: &[OsString]) -> String {
-    let words: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
-    shlex::try_join(words.iter().map(AsRef::as_ref)).unwrap_or_else(|_| words.join(" "))
+    let quoted = |word: &OsString| {
+        let word = word.to_string_lossy();
+        // Not the quoter's choice: it also quotes what has braces or an equals sign, as most options here have.
+        let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,=+@%{}".contains(c);
+        if !word.is_empty() && word.chars().all(plain) {
+            return word.into_owned();
+        }
+        shlex::try_quote(&word).map(|quoted| quoted.into_owned()).unwrap_or(word.into_owned())
+    };
+    command.iter().map(quoted).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_can_be_pasted() {
+        let words = ["a", "--port={port}", "b c", "", "$HOME"].map(OsString::from);
+        assert_eq!(joined(&words), "a --port={port} 'b c' '' '$HOME'");
+    }
 }

@@ -27,22 +27,23 @@ pub struct Subject<'a> {
     pub seed: u64,
 }
 
-/// Prints the table and the sentence.
-pub fn print(subject: &Subject, ranking: &Ranking) {
-    let metric = subject.metric.name();
-    println!("{}", subject.command);
-    if let Some(load) = &subject.load {
-        println!("under load by: {load}");
-    }
-    println!("{}", Host::describe());
-    println!(
-        "{metric}, {} is better; {} runs of each, seed {}\n",
-        if ranking.better == Better::Lower { "less" } else { "more" },
-        ranking.standings[0].values.len(),
-        subject.seed
-    );
-    println!("{}\n", table(subject, ranking));
-    println!("{}", ranking.sentence(subject.metric.noun()));
+/// The table and the sentence.
+pub fn text(subject: &Subject, ranking: &Ranking) -> String {
+    let load = subject.load.as_ref().map(|load| format!("under load by: {load}\n"));
+    format!(
+        "{command}\n{load}{host}\n\
+         {metric}, {goal} is better; {runs} runs of each, seed {seed}\n\n\
+         {table}\n\n{sentence}\n",
+        command = subject.command,
+        load = load.unwrap_or_default(),
+        host = Host::describe(),
+        metric = subject.metric.name(),
+        goal = if ranking.better == Better::Lower { "less" } else { "more" },
+        runs = ranking.standings[0].values.len(),
+        seed = subject.seed,
+        table = table(subject, ranking),
+        sentence = ranking.sentence(subject.metric.noun()),
+    )
 }
 
 fn table(subject: &Subject, ranking: &Ranking) -> Table {
@@ -102,15 +103,14 @@ fn memory(bytes: f64) -> String {
     if bytes > least { quantity(bytes, "bytes") } else { format!("< {}", quantity(least, "bytes")) }
 }
 
-/// Prints results as the schema has them, and under `comparison` what makes them one.
-pub fn print_json(subject: &Subject, ranking: &Ranking) -> Result<()> {
+/// Results as the schema has them, and under `comparison` what makes them one.
+pub fn json(subject: &Subject, ranking: &Ranking) -> Result<String> {
     let failed = |why: &dyn Display| Failure::failed(format!("cannot write the results: {why}"));
     let measurements = ranking.standings.iter().map(|one| measurement(subject, one)).collect();
     let text = Results::of_this_host(measurements).to_json().map_err(|error| failed(&error))?;
     let mut results: Value = serde_json::from_str(&text).map_err(|error| failed(&error))?;
     results["comparison"] = comparison(subject, ranking);
-    println!("{results:#}");
-    Ok(())
+    Ok(format!("{results:#}\n"))
 }
 
 fn measurement(subject: &Subject, standing: &Standing) -> Measurement {

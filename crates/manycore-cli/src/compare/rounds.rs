@@ -86,7 +86,7 @@ impl Rounds<'_> {
                     self.run(&self.candidates[number], inbox).map_err(|failure| {
                         failure.during(format!("{lock} (run {} of {rounds})", index + 1))
                     })?;
-                terminal.say(format_args!("{lock}: {value} in {:?}", outcome.wall));
+                terminal.say(format_args!("{lock}: {value} in {:.3?}", outcome.wall));
                 series[number].add(value, &outcome);
                 bar.inc(1);
             }
@@ -121,7 +121,7 @@ impl Rounds<'_> {
             return fewest;
         }
         terminal.note(format_args!(
-            "{fitting} runs of each, what fits into {} (for {USUAL}: --budget {})",
+            "about {fitting} runs of each, what fits into {} (for {USUAL}: --budget {})",
             in_seconds(budget),
             in_seconds(warm_up * (USUAL as u32 + 2))
         ));
