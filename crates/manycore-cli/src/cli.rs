@@ -2,7 +2,7 @@
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::{compare, locks, manual, run};
+use crate::{bench, compare, locks, manual, run};
 
 const NOTES: &str = "\
 Examples:
@@ -37,6 +37,7 @@ pub struct Cli {
 
 /// Flags of every command.
 #[derive(Args, Clone, Copy, Debug)]
+#[command(next_help_heading = "Common options")]
 pub struct Global {
     /// Say nothing but the result and errors
     #[arg(short, long, global = true, conflicts_with = "verbose")]
@@ -55,6 +56,7 @@ pub struct Global {
 pub enum Command {
     Run(run::Options),
     Compare(compare::Options),
+    Bench(bench::Options),
     Locks(locks::Options),
     Completions(manual::CompletionOptions),
     Man(manual::ManOptions),

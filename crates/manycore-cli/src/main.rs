@@ -11,11 +11,12 @@
 //! | module | what is in it |
 //! |---|---|
 //! | `cli`, `failure`, `terminal` | the options; how it ends; what it says meanwhile |
-//! | `locks`, `run`, `compare`, `manual` | a command each |
+//! | `locks`, `run`, `compare`, `bench`, `manual` | a command each |
 //! | `spec`, `preload`, `target` | which lock; the environment that brings it; whether the program can take it |
 //! | `trial` | one run of a program under a lock, with a load if it is a server |
 //! | `child`, `signals` | programs that are started, measured and stopped |
 
+mod bench;
 mod child;
 mod cli;
 mod compare;
@@ -57,6 +58,7 @@ fn execute(cli: &Cli) -> Result<()> {
     let terminal = Terminal::new(cli.global.quiet, cli.global.verbose);
     match &cli.command {
         Command::Run(options) => run::run(options, &terminal),
+        Command::Bench(options) => bench::run(options, &terminal),
         Command::Compare(options) => compare::run(options, &terminal),
         Command::Locks(options) => locks::run(options),
         Command::Completions(options) => manual::completions(options, Cli::command()),

@@ -63,11 +63,11 @@ pub fn pages(options: &ManOptions, command: Command) -> Result<()> {
 
 fn write_all(command: &Command, directory: &Path) -> io::Result<()> {
     fs::create_dir_all(directory)?;
-    for command in command.get_subcommands().chain([command]) {
-        let name = Man::new(command.clone()).get_filename();
-        page(command, &mut File::create(directory.join(name))?)?;
+    for command in command.get_subcommands().filter(|command| !command.is_hide_set()) {
+        write_all(command, directory)?;
     }
-    Ok(())
+    let name = Man::new(command.clone()).get_filename();
+    page(command, &mut File::create(directory.join(name))?)
 }
 
 /// One page. The help's notes become its sections: EXAMPLES, EXIT STATUS and so on.

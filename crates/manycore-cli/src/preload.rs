@@ -49,6 +49,11 @@ impl Library {
         }
         Ok(Self { path })
     }
+
+    /// Where it is.
+    pub fn into_path(self) -> PathBuf {
+        self.path
+    }
 }
 
 fn candidates() -> Result<Vec<PathBuf>> {

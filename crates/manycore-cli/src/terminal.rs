@@ -46,9 +46,14 @@ impl Terminal {
         }
     }
 
+    /// Whether progress is to be shown, if stderr is a terminal.
+    pub fn shows_progress(&self) -> bool {
+        !self.quiet && !self.verbose
+    }
+
     /// A bar of `steps`, which draws itself on a terminal only.
     pub fn progress(&self, steps: u64) -> ProgressBar {
-        let shown = !self.quiet && !self.verbose && io::stderr().is_terminal();
+        let shown = self.shows_progress() && io::stderr().is_terminal();
         let target =
             if shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         let style = ProgressStyle::with_template("{bar:24} {pos}/{len} {msg} {eta}")

@@ -7,17 +7,25 @@ use std::process::{Command, Stdio};
 
 use support::{directory, manycore, printed};
 
-const COMMANDS: [&str; 5] = ["run", "compare", "locks", "completions", "man"];
+const COMMANDS: [&[&str]; 7] = [
+    &["run"],
+    &["compare"],
+    &["bench", "lock"],
+    &["bench", "uncontended"],
+    &["locks"],
+    &["completions"],
+    &["man"],
+];
 
 #[test]
 fn help_teaches_by_examples() {
     for command in COMMANDS {
-        let help = printed(&mut manycore(&[command, "--help"]));
+        let help = printed(&mut manycore(&[command, &["--help"]].concat()));
         assert!(help.contains("Examples:\n  manycore "), "{help}");
         assert!(help.lines().all(|line| line.chars().count() <= 100), "{help}");
     }
     let help = printed(&mut manycore(&["--help"]));
-    assert!(COMMANDS.iter().all(|command| help.contains(command)), "{help}");
+    assert!(COMMANDS.iter().all(|command| help.contains(command[0])), "{help}");
     assert!(help.contains("Exit status:"), "{help}");
 }
 
@@ -27,11 +35,13 @@ fn each_command_has_a_page_with_the_same_sections() {
     let man = directory.path().join("man1");
     printed(&mut manycore(&["man", "--out", man.to_str().unwrap()]));
     for command in COMMANDS {
-        let page = fs::read_to_string(man.join(format!("manycore-{command}.1"))).unwrap();
+        let page =
+            fs::read_to_string(man.join(format!("manycore-{}.1", command.join("-")))).unwrap();
         assert!(page.contains(".SH EXAMPLES") && page.contains(".SH OPTIONS"), "{page}");
     }
     let page = fs::read_to_string(man.join("manycore.1")).unwrap();
     assert_eq!(page, printed(&mut manycore(&["man"])));
+    assert_eq!(fs::read_dir(man).unwrap().count(), COMMANDS.len() + 2, "these, manycore and bench");
     assert!(
         page.contains(".SH \"EXIT STATUS\"") && page.contains("manycore\\-compare(1)"),
         "{page}"

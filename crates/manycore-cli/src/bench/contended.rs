@@ -1,0 +1,133 @@
+//! `manycore bench lock`: threads that contend for locks.
+
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use humantime::parse_duration;
+use manycore_bench::lock;
+use manycore_bench::slice::Pinning;
+use manycore_bench::work::Length;
+
+use super::{failure, length, report, worker_command};
+use crate::failure::{Failure, Result};
+use crate::preload::Library;
+use crate::terminal::Terminal;
+
+const NOTES: &str = "\
+Examples:
+  manycore bench lock
+  manycore bench lock --threads 1,8,64 --section 50ns,20us --lock adaptive,mcs,std
+  manycore bench lock --reads 90 --section about:1us --json > readers.json
+  manycore bench lock --preload --lock futex --duration 5s
+
+Locks:
+  Those of `manycore locks`; with them glibc, which is the base line, and its
+  peers: glibc-adaptive, parking_lot, std. With --reads, reader-writer locks.
+
+Workload:
+  Each thread takes a lock, works for the length of a section, releases it, works
+  outside, and again. Each lock runs in processes of its own, in short slices of
+  drawn order; the ratio to glibc's slice beside it decides.
+
+Columns:
+  p50 wait ... max   the time from asking for a lock to having it
+  max/min            sections of the luckiest thread over those of the least lucky
+
+Exit status:
+  0   measured
+  1   a lock hung or crashed; stderr says which. The others are printed
+  2   bad usage
+";
+
+/// Threads contend for locks: throughput, waits, fairness
+#[derive(Args, Debug)]
+#[command(after_long_help = NOTES)]
+pub struct Options {
+    /// Locks to measure [default: all]
+    #[arg(long, value_name = "A,B,..", value_delimiter = ',')]
+    lock: Vec<String>,
+    /// Numbers of threads
+    #[arg(long, value_name = "N,..", value_delimiter = ',', default_value = "1,2,4,8")]
+    threads: Vec<u32>,
+    /// Lengths of a section; about:TIME varies exponentially
+    #[arg(long, value_name = "TIME,..", value_delimiter = ',', default_value = "1us", value_parser = length::parse)]
+    section: Vec<Length>,
+    /// Length of what is between two sections [default: about twice the section]
+    #[arg(long, value_name = "TIME", value_parser = length::parse)]
+    outside: Option<Length>,
+    /// Number of locks that the threads share
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    locks: u32,
+    /// Share of sections that only read, in percent
+    #[arg(long, value_name = "PERCENT", default_value_t = 0.0)]
+    reads: f64,
+    /// Measure also through the preload library
+    #[arg(long)]
+    preload: bool,
+    /// Time to measure each lock at each point, in slices
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_duration)]
+    duration: Duration,
+    /// Time for everything, instead of --duration
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, conflicts_with = "duration")]
+    budget: Option<Duration>,
+    /// Length of a slice; longer where there are many threads to a CPU
+    #[arg(long, value_name = "TIME", default_value = "30ms", value_parser = parse_duration)]
+    slice: Duration,
+    /// CPUs of the threads
+    #[arg(long, value_enum, default_value = "auto")]
+    pin: Pin,
+    /// Seed of everything that is drawn
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Pin {
+    /// One of its own for each, where there are enough
+    Auto,
+    /// Left to the scheduler
+    None,
+    /// One for each, in turn
+    Each,
+}
+
+/// Measures, and prints what came out.
+pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
+    let found = lock::run(&options.settings(terminal)?).map_err(failure)?;
+    report(found.measurements, options.json, lock::render)?;
+    match &found.failures[..] {
+        [] => Ok(()),
+        failures => Err(Failure::failed(failures.join("; "))),
+    }
+}
+
+impl Options {
+    fn settings(&self, terminal: &Terminal) -> Result<lock::Options> {
+        let slices = self.duration.as_secs_f64() / self.slice.as_secs_f64().max(1e-9);
+        Ok(lock::Options {
+            locks: self.lock.clone(),
+            threads: self.threads.clone(),
+            lock_count: self.locks,
+            sections: self.section.clone(),
+            outside: self.outside,
+            reads: self.reads,
+            preload: self.preload.then(Library::find).transpose()?.map(Library::into_path),
+            slice: self.slice,
+            rounds: match self.budget {
+                Some(budget) => lock::Rounds::Within(budget),
+                None => lock::Rounds::Count(slices.ceil() as u32),
+            },
+            pinning: match self.pin {
+                Pin::Auto => Pinning::Auto,
+                Pin::None => Pinning::None,
+                Pin::Each => Pinning::Each,
+            },
+            seed: self.seed,
+            progress: terminal.shows_progress(),
+            ..lock::Options::new(worker_command()?)
+        })
+    }
+}

@@ -1,0 +1,56 @@
+//! `manycore bench uncontended`: what a lock costs when nobody else wants it.
+
+use clap::Args;
+use manycore_bench::uncontended;
+
+use super::{failure, report, worker_command};
+use crate::failure::Result;
+use crate::preload::Library;
+
+const NOTES: &str = "\
+Examples:
+  manycore bench uncontended
+  manycore bench uncontended --preload --lock futex,adaptive --instructions
+
+Exit status:
+  0   measured
+  1   a lock failed, or valgrind did; stderr says which
+  2   bad usage
+";
+
+/// One thread locks and unlocks: nanoseconds, and instructions
+#[derive(Args, Debug)]
+#[command(after_long_help = NOTES)]
+pub struct Options {
+    /// Locks to measure [default: all]
+    #[arg(long, value_name = "A,B,..", value_delimiter = ',')]
+    lock: Vec<String>,
+    /// Measure also through the preload library, without and with statistics
+    #[arg(long)]
+    preload: bool,
+    /// Count instructions as well, by valgrind
+    #[arg(long)]
+    instructions: bool,
+    /// Runs of each lock
+    #[arg(long, value_name = "N", default_value_t = 31, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    runs: u32,
+    /// Seed of the order of runs
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Measures, and prints what came out.
+pub fn run(options: &Options) -> Result<()> {
+    let measured = uncontended::run(&uncontended::Options {
+        locks: options.lock.clone(),
+        preload: options.preload.then(Library::find).transpose()?.map(Library::into_path),
+        rounds: options.runs,
+        instructions: options.instructions,
+        seed: options.seed,
+        ..uncontended::Options::new(worker_command()?)
+    });
+    report(measured.map_err(failure)?, options.json, uncontended::render)
+}

@@ -1,0 +1,58 @@
+//! `manycore bench`: the wiring. What it measures is tested where it is done.
+
+mod support;
+
+use serde_json::Value;
+use support::{failure, manycore, printed};
+
+fn bench(arguments: &[&str]) -> std::process::Command {
+    manycore(&[&["bench"], arguments].concat())
+}
+
+#[test]
+fn a_grid_of_points_as_json_and_as_tables() {
+    let short = ["lock", "--lock", "futex,std", "--threads", "1,3", "--section", "0ns,about:1us"];
+    let short = [&short[..], &["--duration", "4ms", "--slice", "2ms", "-q"]].concat();
+    let text = printed(&mut bench(&[&short[..], &["--json"]].concat()));
+    let results: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(results["schema"], 1);
+    assert!(results["host"]["cpus"].as_u64().unwrap() >= 1);
+    let measurements = results["measurements"].as_array().unwrap();
+    assert_eq!(measurements.len(), 2 * 2 * 3);
+    for measurement in measurements {
+        assert_eq!(measurement["workload"], "lock");
+        assert_eq!(measurement["repetitions"], 2);
+        let parameters = &measurement["parameters"];
+        let varies = parameters["section_ns"] == 1_000.0;
+        assert_eq!(parameters["section_spread"], if varies { "exponential" } else { "fixed" });
+    }
+    let tables = printed(&mut bench(&short));
+    assert_eq!(tables.matches("base line").count(), 4, "{tables}");
+}
+
+#[test]
+fn one_thread_alone() {
+    let text = printed(&mut bench(&["uncontended", "--lock", "futex", "--runs", "1", "--json"]));
+    let results: Value = serde_json::from_str(&text).unwrap();
+    let locks: Vec<&Value> =
+        results["measurements"].as_array().unwrap().iter().map(|m| &m["lock"]).collect();
+    assert_eq!(locks, ["glibc", "futex"]);
+}
+
+#[test]
+fn bad_questions_are_named_in_a_line() {
+    for (arguments, words) in [
+        (&["lock", "--lock", "futx"][..], ["futx", "futex"]),
+        (&["lock", "--threads", "0"], ["thread count", "between 1"]),
+        (&["lock", "--section", "1 parsec"], ["parsec", "50ns"]),
+        (&["lock", "--reads", "101"], ["read share", "100 %"]),
+        (&["uncontended", "--lock", "futx"], ["futx", "futex"]),
+    ] {
+        let said = failure(2, &mut bench(arguments));
+        assert_eq!(said.lines().count(), 1, "{said}");
+        assert!(words.iter().all(|word| said.contains(word)), "{said}");
+    }
+    let mut command = bench(&["lock", "--preload"]);
+    let said = failure(2, command.env("MANYCORE_PRELOAD", "/nonexistent.so"));
+    assert!(said.contains("/nonexistent.so") && said.contains("`make`"), "{said}");
+}
