@@ -5,6 +5,7 @@
 //! | [`paired`] | the measuring protocol: interleaved rounds, ratios with an interval, a verdict |
 //! | [`lock`] | threads that contend for locks: throughput, waits, fairness |
 //! | [`uncontended`] | what a lock costs when nobody else wants it: nanoseconds and instructions |
+//! | [`grid`] | what the project promises about its locks, measured and judged |
 //! | [`contender`] | the locks that take part: manycore's, glibc's, `parking_lot`'s, the standard library's |
 //! | [`worker`] | the process in which a lock is measured |
 //! | [`slice`](mod@slice), [`work`] | one short run, and the work that its threads do |
@@ -30,10 +31,13 @@
 mod campaign;
 pub mod contender;
 mod cpus;
+mod disturbance;
 mod failure;
+pub mod grid;
 pub mod lock;
 pub mod paired;
 mod pairs;
+mod progress;
 pub mod slice;
 pub mod uncontended;
 mod waits;

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use manycore_bench::grid::{self, Effort};
 use manycore_bench::lock::{self, Options, Rounds};
 use manycore_bench::work::Length;
 use manycore_bench::worker::{self, Command};
@@ -17,10 +18,11 @@ fn main() {
         worker::serve(contender).expect("the harness is there");
         return;
     }
-    let tests: [(&str, fn()); 5] = [
+    let tests: [(&str, fn()); 6] = [
         ("rounds_make_records", rounds_make_records),
         ("a_budget_is_kept", a_budget_is_kept),
         ("a_library_that_is_not_loaded_is_noticed", a_library_that_is_not_loaded_is_noticed),
+        ("a_grid_is_judged", a_grid_is_judged),
         ("pairs_are_timed_and_counted", pairs_are_timed_and_counted),
         ("a_worker_that_is_none_is_an_error", a_worker_that_is_none_is_an_error),
     ];
@@ -80,6 +82,27 @@ fn a_library_that_is_not_loaded_is_noticed() {
     let [failure] = found.failures.as_slice() else { panic!("{:?}", found.failures) };
     assert!(failure.starts_with("futex (preload): pthread_mutex_lock comes from"), "{failure}");
     assert_eq!(found.measurements.len(), 2 * 3, "the others are measured all the same");
+}
+
+fn a_grid_is_judged() {
+    let grid = grid::options(Command::this_executable(["worker"]).unwrap(), None, Effort::Quick);
+    let found = grid::run(&lock::Options {
+        locks: vec!["futex".into(), "innodb".into(), "sleep".into(), "hybrid".into()],
+        threads: vec![1, 8],
+        slice: Duration::from_millis(2),
+        ..grid
+    });
+    let found = found.unwrap();
+    assert_eq!((found.failures.len(), found.measurements.len()), (0, 3 * 2 * 5));
+    // Two against the best, waits, fairness, three under load, and two of each section.
+    assert_eq!(found.claims.len(), 7 + 2 * 3);
+    let claim = |id: &str| found.claims.iter().find(|claim| claim.id == id).unwrap();
+    assert!(claim("futex-under-load-native").value.unwrap() > 0.0);
+    assert_eq!(claim("adaptive-mean-native").note, "not judged: adaptive is not in this run");
+    let text = grid::render(&found);
+    assert_eq!(text.matches("Sections of").count(), 3 * 3, "{text}");
+    let results = Results { claims: found.claims, ..Results::of_this_host(found.measurements) };
+    assert_eq!(Results::from_json(&results.to_json().unwrap()).unwrap(), results);
 }
 
 fn pairs_are_timed_and_counted() {

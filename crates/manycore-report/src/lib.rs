@@ -2,7 +2,8 @@
 //!
 //! A native benchmark, a simulated one and a figure of a paper all yield [`Measurement`]s: what ran, on what, with
 //! how many threads, the value and how far it can be trusted. [`Results`] is the envelope in which they are written
-//! as JSON and read back; [`Table`] and [`quantity`] draw them for a person.
+//! as JSON and read back; [`Table`] and [`quantity`] draw them for a person. A [`Claim`] is a bound that measurements
+//! keep to or not.
 //!
 //! ```
 //! use manycore_report::{Measurement, Mechanism, Results, Table, Column, quantity};
@@ -24,12 +25,14 @@
 //!
 //! The JSON is a contract, which [`schema`] describes field by field.
 
+mod claim;
 mod host;
 mod measurement;
 mod number;
 mod results;
 mod table;
 
+pub use claim::{Bound, Claim, Judgement};
 pub use host::Host;
 pub use measurement::{Measurement, Mechanism, Metric, Parameter, Provenance};
 pub use number::{duration, interval, quantity, ratio, significant};

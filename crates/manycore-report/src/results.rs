@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Host, Measurement};
+use crate::{Claim, Host, Measurement};
 
 /// The version of the format, which [`schema`](crate::schema) describes.
 pub const SCHEMA: u32 = 1;
@@ -17,6 +17,9 @@ pub struct Results {
     pub host: Option<Host>,
     /// The values.
     pub measurements: Vec<Measurement>,
+    /// What was claimed about them, and what became of it.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub claims: Vec<Claim>,
 }
 
 /// Why results could not be written or read, in one line.
@@ -34,7 +37,7 @@ impl std::error::Error for BadResults {}
 impl Results {
     /// Results without a host.
     pub fn new(measurements: Vec<Measurement>) -> Self {
-        Self { schema: SCHEMA, host: None, measurements }
+        Self { schema: SCHEMA, host: None, measurements, claims: Vec::new() }
     }
 
     /// Results that were measured here.
@@ -68,7 +71,13 @@ impl Results {
     }
 
     fn check(&self) -> Result<(), BadResults> {
-        match self.measurements.iter().find_map(Measurement::fault) {
+        let no_number = |claim: &Claim| {
+            let mut values = [claim.value, claim.low, claim.high].into_iter().flatten();
+            let wrong = values.any(|value| !value.is_finite());
+            wrong.then(|| format!("claim `{}` is not about finite numbers", claim.id))
+        };
+        let fault = self.measurements.iter().find_map(Measurement::fault);
+        match fault.or_else(|| self.claims.iter().find_map(no_number)) {
             Some(fault) => Err(BadResults(fault)),
             None => Ok(()),
         }

@@ -1,6 +1,6 @@
 //! The documented format is the one that is written and read.
 
-use manycore_report::{Host, Measurement, Mechanism, Metric, Results};
+use manycore_report::{Bound, Claim, Host, Judgement, Measurement, Mechanism, Metric, Results};
 use serde_json::{Value, json};
 
 const DOCUMENT: &str = include_str!("../schema.md");
@@ -11,7 +11,17 @@ fn full() -> Results {
     measurement.parameters.insert("section_ns".into(), 50.0.into());
     let metric = Metric { value: 1.0, unit: "ratio".into(), low: Some(0.9), high: Some(1.1) };
     measurement.metrics.insert("fairness".into(), metric);
-    Results { host: Some(Host::describe()), ..Results::new(vec![measurement]) }
+    let claim = Claim {
+        id: "a".into(),
+        text: "b".into(),
+        bound: Bound::AtMost(2.0),
+        value: Some(1.0),
+        low: Some(0.9),
+        high: None,
+        verdict: Judgement::Undecided,
+        note: String::new(),
+    };
+    Results { host: Some(Host::describe()), claims: vec![claim], ..Results::new(vec![measurement]) }
 }
 
 #[test]
@@ -27,12 +37,14 @@ fn the_documented_example_is_read() {
     assert_eq!(results.measurements[0].mechanism, Mechanism::Lock("futex".into()));
     assert_eq!(results.measurements[0].metrics["wait_p99_9"].unit, "ns");
     assert!(results.host.unwrap().is_virtual);
+    assert_eq!(results.claims[0].bound, Bound::AtLeast(0.5));
+    assert_eq!(results.claims[0].verdict, Judgement::Pass);
 }
 
 #[test]
 fn every_written_field_is_documented() {
     let written: Value = serde_json::from_str(&full().to_json().unwrap()).unwrap();
-    for object in [&written, &written["host"], &written["measurements"][0]] {
+    for object in [&written, &written["host"], &written["measurements"][0], &written["claims"][0]] {
         for field in object.as_object().unwrap().keys() {
             let named = DOCUMENT.contains(&format!("`{field}`"))
                 || DOCUMENT.contains(&format!("\"{field}\""));

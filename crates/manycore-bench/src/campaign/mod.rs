@@ -3,19 +3,19 @@
 //! In a round every lock runs one slice at every point. Points come in random order, and at each point the locks
 //! run one after another in random order, so that the slices of which a ratio is taken lie seconds apart at most.
 
-mod pool;
-mod progress;
+pub(crate) mod pool;
 mod result;
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use crate::disturbance::Watch;
 use crate::failure::Failure;
 use crate::paired::{MAX_PAIRS, Schedule};
+use crate::progress::Progress;
 use crate::slice::{Pinning, Settings, Slice};
 use crate::work::{Length, Pace};
 use crate::worker::{Command, Subject, Worker};
-use progress::Progress;
 
 /// How often to repeat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,6 +67,8 @@ pub(crate) struct Samples {
     /// Subjects that failed, with the reason.
     failed: BTreeMap<usize, Failure>,
     pub seed: u64,
+    /// The share of the CPUs' time that other programs used, in percent.
+    pub others: Option<f64>,
 }
 
 /// The base line's place among the subjects.
@@ -80,32 +82,35 @@ impl Campaign<'_> {
         let mut subjects = Schedule::new(self.subjects.len(), !self.seed);
         let mut samples = Samples::new(&self);
         let mut stopwatch = Stopwatch::new(self.rounds);
-        let progress =
-            Progress::new(self.progress, self.rounds, self.points.len() * self.subjects.len());
+        let progress = self.progress();
+        let watch = Watch::new();
         while stopwatch.another() {
             let mut crew = Crew::new(&self);
             for point in points.next().unwrap_or_default() {
                 let settings = self.settings(&self.points[point], pace, stopwatch.rounds);
                 for subject in subjects.next().unwrap_or_default() {
-                    progress.step(stopwatch.rounds, &self.subjects[subject], settings.threads);
-                    if samples.failed.contains_key(&subject) {
-                        continue;
-                    }
-                    match crew.contend(subject, &settings) {
-                        Ok(slice) => samples.slices[point][subject].push(slice),
-                        Err(failure) if subject == BASE => return Err(failure),
-                        Err(failure) => drop(samples.failed.insert(subject, failure)),
-                    }
+                    let (round, name) = (stopwatch.rounds, &self.subjects[subject]);
+                    progress.step(format!("round {round}: {name}, {} threads", settings.threads));
+                    samples.take(point, subject, |subject| crew.contend(subject, &settings))?;
                 }
             }
         }
+        samples.others = watch.others();
         Ok(samples)
+    }
+
+    fn progress(&self) -> Progress {
+        let steps = self.points.len() * self.subjects.len();
+        match self.rounds {
+            Rounds::Count(count) => Progress::steps(self.progress, steps * count as usize),
+            Rounds::Within(budget) => Progress::time(self.progress, budget),
+        }
     }
 
     fn settings(&self, point: &Point, pace: Pace, round: u32) -> Settings {
         let cpus = crate::cpus::allowed().len() as u32;
-        // Every thread should have had its turn on a CPU a few times, at some milliseconds each.
-        let measured = self.slice * point.threads.div_ceil(4 * cpus);
+        // Every thread should have its turn on a CPU a few times, at some milliseconds each.
+        let measured = self.slice * point.threads.div_ceil(3 * cpus);
         Settings {
             threads: point.threads,
             locks: point.locks,
@@ -138,7 +143,32 @@ impl Samples {
             slices: campaign.points.iter().map(|_| of_point()).collect(),
             failed: BTreeMap::new(),
             seed: campaign.seed,
+            others: None,
         }
+    }
+
+    /// Has a subject run a slice, unless it has failed before.
+    fn take(
+        &mut self,
+        point: usize,
+        subject: usize,
+        contend: impl FnOnce(usize) -> Result<Slice, Failure>,
+    ) -> Result<(), Failure> {
+        if self.failed.contains_key(&subject) {
+            return Ok(());
+        }
+        match contend(subject) {
+            Ok(slice) => self.slices[point][subject].push(slice),
+            Err(failure) if subject == BASE => return Err(failure),
+            Err(failure) => drop(self.failed.insert(subject, failure)),
+        }
+        Ok(())
+    }
+
+    /// Made-up samples, by point, subject and round.
+    #[cfg(test)]
+    pub fn of(points: Vec<Point>, subjects: Vec<Subject>, slices: Vec<Vec<Vec<Slice>>>) -> Self {
+        Self { points, subjects, slices, failed: BTreeMap::new(), seed: 1, others: None }
     }
 
     /// The slices of a subject at a point, by round; `None` if the subject failed.

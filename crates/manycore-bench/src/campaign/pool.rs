@@ -10,7 +10,7 @@ use crate::slice::Slice;
 use crate::waits;
 
 /// How often rounds are drawn anew.
-const RESAMPLES: usize = 400;
+const RESAMPLES: usize = 1_000;
 
 /// Fewer rounds than this have no interval.
 const FEWEST_ROUNDS: usize = 6;
@@ -58,41 +58,85 @@ impl Pool {
     }
 
     /// The percentile over all rounds; `None` without waits.
-    pub fn quantile(&self, share: f64, seed: u64) -> Option<Pooled> {
-        let value = self.over(0..self.counts.len(), share)?;
-        let interval =
-            bootstrap(self.counts.len(), seed, |rounds| self.over(rounds.iter().copied(), share));
-        Some(Pooled { value, interval })
+    pub fn quantile(&self, share: f64, draw: Draw) -> Option<Pooled> {
+        let over = |rounds: &[usize]| self.over(rounds.iter().copied(), share);
+        draw.bootstrap(self.counts.len(), over)
     }
 
     /// The percentile over that of a base line with the same rounds.
-    pub fn ratio(&self, base: &Self, share: f64, seed: u64) -> Option<Pooled> {
+    pub fn ratio(&self, base: &Self, share: f64, draw: Draw) -> Option<Pooled> {
         let over = |rounds: &[usize]| {
             let rounds = || rounds.iter().copied();
             Some(self.over(rounds(), share)? / base.over(rounds(), share)?)
         };
-        let rounds = self.counts.len().min(base.counts.len());
-        let value = over(&(0..rounds).collect::<Vec<_>>())?;
-        Some(Pooled { value, interval: bootstrap(rounds, seed, over) })
+        draw.bootstrap(self.counts.len().min(base.counts.len()), over)
     }
 }
 
-/// The 95 % interval of what is computed from rounds; `None` if they are too few.
-fn bootstrap(
-    rounds: usize,
-    seed: u64,
-    compute: impl Fn(&[usize]) -> Option<f64>,
-) -> Option<(f64, f64)> {
-    if rounds < FEWEST_ROUNDS {
-        return None;
+/// How an interval is to be had.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Draw {
+    /// The probability with which it holds.
+    pub confidence: f64,
+    /// By what rounds are drawn.
+    pub seed: u64,
+}
+
+impl Draw {
+    /// What is computed from all rounds, with an interval if they are enough.
+    fn bootstrap(self, rounds: usize, compute: impl Fn(&[usize]) -> Option<f64>) -> Option<Pooled> {
+        let value = compute(&(0..rounds).collect::<Vec<_>>())?;
+        if rounds < FEWEST_ROUNDS {
+            return Some(Pooled { value, interval: None });
+        }
+        let mut random = fastrand::Rng::with_seed(self.seed);
+        let mut resample = || {
+            let drawn: Vec<usize> = (0..rounds).map(|_| random.usize(..rounds)).collect();
+            compute(&drawn)
+        };
+        let mut values: Vec<f64> = (0..RESAMPLES).filter_map(|_| resample()).collect();
+        values.sort_unstable_by(f64::total_cmp);
+        let cut = (values.len() as f64 * (1.0 - self.confidence) / 2.0) as usize;
+        // Where a single round decides the percentile, the others can all lie on one side of it.
+        let low = values.get(cut).map_or(value, |low| low.min(value));
+        let high = values.iter().rev().nth(cut).map_or(value, |high| high.max(value));
+        Some(Pooled { value, interval: Some((low, high)) })
     }
-    let mut random = fastrand::Rng::with_seed(seed);
-    let mut resample = || {
-        let drawn: Vec<usize> = (0..rounds).map(|_| random.usize(..rounds)).collect();
-        compute(&drawn)
-    };
-    let mut values: Vec<f64> = (0..RESAMPLES).filter_map(|_| resample()).collect();
-    values.sort_unstable_by(f64::total_cmp);
-    let cut = values.len() / 40;
-    Some((*values.get(cut)?, *values.get(values.len().checked_sub(cut + 1)?)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::waits::Waits;
+
+    /// A slice whose waits are these.
+    fn slice(waits: &[(u64, u64)]) -> Slice {
+        let mut slice =
+            Slice { counts: vec![1], elapsed_ns: 1.0, waits: Waits::default(), stuck: 0 };
+        waits.iter().for_each(|(ns, count)| slice.waits.add(*ns, *count));
+        slice
+    }
+
+    const DRAW: Draw = Draw { confidence: 0.95, seed: 1 };
+
+    #[test]
+    fn waits_of_all_rounds_count() {
+        let pool = Pool::new(&[slice(&[(10, 99)]), slice(&[(10, 99), (500, 2)])]);
+        assert_eq!(pool.quantile(0.99, DRAW), Some(Pooled { value: 10.0, interval: None }));
+        assert_eq!(pool.quantile(0.999, DRAW).unwrap().value, 500.0);
+        assert_eq!(Pool::new(&[]).quantile(0.5, DRAW), None);
+    }
+
+    #[test]
+    fn rounds_that_differ_widen_the_interval() {
+        let steady: Vec<Slice> = (0..10).map(|_| slice(&[(100, 50)])).collect();
+        let mixed: Vec<Slice> =
+            (0..10).map(|n| slice(&[(if n % 2 == 0 { 100 } else { 900 }, 50)])).collect();
+        let found = |slices: &[Slice]| Pool::new(slices).quantile(0.9, DRAW).unwrap();
+        assert_eq!(found(&steady), Pooled { value: 100.0, interval: Some((100.0, 100.0)) });
+        assert_eq!(found(&mixed), Pooled { value: 900.0, interval: Some((900.0, 900.0)) });
+        assert_eq!(Pool::new(&mixed).quantile(0.5, DRAW).unwrap().interval, Some((100.0, 900.0)));
+        let ratio = Pool::new(&mixed).ratio(&Pool::new(&steady), 0.5, DRAW).unwrap();
+        assert_eq!(ratio, Pooled { value: 1.0, interval: Some((1.0, 9.0)) });
+    }
 }

@@ -2,7 +2,7 @@
 
 use manycore_report::{Measurement, Mechanism, Metric, Parameter};
 
-use super::pool::{Pool, Pooled};
+use super::pool::{Draw, Pool, Pooled};
 use super::{BASE, Samples};
 use crate::failure::Failure;
 use crate::paired::{Better, Comparison, Median, Protocol};
@@ -27,6 +27,7 @@ impl Samples {
         let throughputs = self.compare(&present, Better::Higher, Slice::throughput)?;
         let fairness = self.compare(&present, Better::Lower, Slice::fairness)?;
         let pools: Vec<Pool> = present.iter().map(|(_, slices)| Pool::new(slices)).collect();
+        let draw = Draw { confidence: 0.95, seed: self.seed };
         let mut measurements = Vec::new();
         for (index, (subject, slices)) in present.iter().enumerate() {
             let mut measurement = self.record(point, *subject, slices);
@@ -38,11 +39,11 @@ impl Samples {
                 metrics.insert("stuck".into(), plain("threads", value));
             }
             for (name, share) in PERCENTILES {
-                let pooled = pools[index].quantile(share, self.seed);
+                let pooled = pools[index].quantile(share, draw);
                 metrics.extend(pooled.map(|pooled| (name.into(), metric("ns", pooled))));
             }
             if *subject != BASE {
-                let wait = pools[index].ratio(&pools[0], 0.999, self.seed);
+                let wait = pools[index].ratio(&pools[0], 0.999, draw);
                 metrics.extend(
                     wait.map(|pooled| ("wait_p99_9_ratio".into(), metric("ratio", pooled))),
                 );
@@ -85,6 +86,8 @@ impl Samples {
             ("outside_spread", spread(point.outside)),
             ("through", subject.through.name().into()),
         ];
+        let others = self.others.map(|percent| ("others_cpu".to_string(), percent.into()));
+        measurement.parameters.extend(others);
         measurement.parameters.extend(parameters.map(|(name, value)| (name.to_string(), value)));
         measurement
     }
@@ -113,9 +116,7 @@ fn plain(unit: &str, value: f64) -> Metric {
 }
 
 fn metric(unit: &str, Pooled { value, interval }: Pooled) -> Metric {
-    // A percentile of resampled rounds can miss the value itself when a single round decides it.
-    let (low, high) = (interval.map(|i| i.0.min(value)), interval.map(|i| i.1.max(value)));
-    Metric { value, unit: unit.into(), low, high }
+    Metric { value, unit: unit.into(), low: interval.map(|i| i.0), high: interval.map(|i| i.1) }
 }
 
 fn ratio(comparison: &Comparison) -> Metric {

@@ -27,6 +27,7 @@ use crate::slice::Pinning;
 use crate::work::Length;
 use crate::worker::{Command, Subject, Through};
 pub use render::render;
+pub(crate) use render::warning;
 
 /// The most threads that a point may have.
 const MOST_THREADS: u32 = 4_096;

@@ -20,8 +20,27 @@ pub fn render(measurements: &[Measurement]) -> String {
         members.sort_by(|a, b| b.value.total_cmp(&a.value));
         format!("{heading}\n{}\n", table(members))
     });
-    tables.collect::<Vec<_>>().join("\n")
+    let tables = tables.collect::<Vec<_>>().join("\n");
+    format!("{tables}{}", warning(measurements))
 }
+
+/// A line about a machine that was too busy to be believed; empty if it was not.
+pub(crate) fn warning(measurements: &[Measurement]) -> String {
+    let others = measurements.iter().find_map(|measurement| {
+        match measurement.parameters.get("others_cpu") {
+            Some(Parameter::Number(percent)) if *percent > TOLERATED => Some(percent),
+            _ => None,
+        }
+    });
+    others.map_or(String::new(), |percent| {
+        format!(
+            "\nOther programs used {percent:.0} % of the CPUs meanwhile: expect wide intervals.\n"
+        )
+    })
+}
+
+/// The share of the CPUs that others may use without a warning, in percent.
+const TOLERATED: f64 = 5.0;
 
 /// What all locks at a point have in common.
 fn heading(measurement: &Measurement) -> String {

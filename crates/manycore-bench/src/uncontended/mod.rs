@@ -4,6 +4,7 @@
 //! instructions out, and no program to which locks matter is like that. Times are paired with glibc's; instructions
 //! are counted exactly and do not depend on what else the machine does.
 
+mod claims;
 mod instructions;
 mod render;
 
@@ -15,7 +16,9 @@ use crate::contender::{self, BASE};
 use crate::failure::Failure;
 use crate::lock::unknown_lock;
 use crate::paired::{Better, Median, Protocol, Schedule};
+use crate::progress::Progress;
 use crate::worker::{Command, Subject, Through, Worker};
+pub use claims::claims;
 use instructions::Counter;
 pub use render::render;
 
@@ -37,12 +40,22 @@ pub struct Options {
     pub seed: u64,
     /// How to start a worker.
     pub worker: Command,
+    /// Whether to show progress, if standard error is a terminal.
+    pub progress: bool,
 }
 
 impl Options {
     /// All locks, called as a library, 31 rounds, without instruction counts.
     pub fn new(worker: Command) -> Self {
-        Self { locks: Vec::new(), preload: None, rounds: 31, instructions: false, seed: 1, worker }
+        Self {
+            locks: Vec::new(),
+            preload: None,
+            rounds: 31,
+            instructions: false,
+            seed: 1,
+            worker,
+            progress: false,
+        }
     }
 }
 
@@ -96,9 +109,11 @@ impl Options {
 /// Nanoseconds of a pair, by subject and round.
 fn time(options: &Options, subjects: &[Subject]) -> Result<Vec<Vec<f64>>, Failure> {
     let start = |subject: &Subject| Worker::start(&options.worker, &[], subject);
+    let progress = Progress::steps(options.progress, options.rounds as usize * subjects.len());
     let mut times = vec![Vec::new(); subjects.len()];
     for round in Schedule::new(subjects.len(), options.seed).take(options.rounds as usize) {
         for subject in round {
+            progress.step(format!("timing {}", subjects[subject]));
             times[subject].push(start(&subjects[subject])?.pairs(PAIRS)?);
         }
     }
@@ -124,8 +139,10 @@ fn count_instructions(
     measurements: &mut [Measurement],
 ) -> Result<(), Failure> {
     let counter = Counter::new(&options.worker)?;
+    let progress = Progress::steps(options.progress, subjects.len());
     let mut base = None;
     for (subject, measurement) in subjects.iter().zip(measurements) {
+        progress.step(format!("counting the instructions of {subject}"));
         let count = counter.count(subject)?;
         let exact = |value, unit: &str| Metric { value, unit: unit.into(), low: None, high: None };
         measurement.metrics.insert("instructions".into(), exact(count, "instructions"));

@@ -1,0 +1,73 @@
+//! `manycore bench grid`: what the project promises about its locks, over thread counts and section lengths.
+//!
+//! The grid is a [campaign](crate::lock) over all locks, as a library and through the preload library, from which a
+//! list of [claims](Claim) is judged. A lock that a claim names and that is not in this build leaves the claim
+//! undecided.
+
+mod claims;
+mod open;
+mod render;
+mod view;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use manycore_report::{Claim, Measurement};
+
+use crate::failure::Failure;
+use crate::lock::{Options, Rounds};
+use crate::work::Length;
+use crate::worker::{Command, Through};
+pub use render::render;
+
+/// How much time to spend.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effort {
+    /// About two minutes for a dozen locks: some of the points, few rounds. Many claims stay undecided.
+    Quick,
+    /// All points, as many rounds as there is time for.
+    Within(Duration),
+}
+
+/// What came of it.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// A record for each lock at each point.
+    pub measurements: Vec<Measurement>,
+    /// What the project promises.
+    pub claims: Vec<Claim>,
+    /// Locks that failed, a line for each. They have no records.
+    pub failures: Vec<String>,
+}
+
+/// The grid as options of [`lock`](crate::lock), to be changed at will and passed to [`run`].
+pub fn options(worker: Command, preload: Option<PathBuf>, effort: Effort) -> Options {
+    let sections = vec![Length::fixed(50.0), Length::fixed(1_000.0), Length::fixed(20_000.0)];
+    let options = Options { sections, preload, ..Options::new(worker) };
+    match effort {
+        Effort::Quick => Options {
+            threads: vec![1, 2, 8, 32],
+            slice: Duration::from_millis(15),
+            rounds: Rounds::Count(6),
+            ..options
+        },
+        Effort::Within(budget) => Options {
+            threads: vec![1, 2, 4, 8, 16, 32, 64],
+            slice: Duration::from_millis(30),
+            rounds: Rounds::Within(budget),
+            ..options
+        },
+    }
+}
+
+/// Measures the grid and judges the claims.
+pub fn run(options: &Options) -> Result<Found, Failure> {
+    let samples = options.campaign()?.run()?;
+    let native = options.native.then_some(Through::Native);
+    let ways = native.into_iter().chain(options.preload.clone().map(Through::Preload));
+    let mut claims = Vec::new();
+    for way in ways {
+        claims.extend(claims::judge(&view::View::new(&samples, way))?);
+    }
+    Ok(Found { measurements: samples.measurements()?, claims, failures: samples.failures() })
+}

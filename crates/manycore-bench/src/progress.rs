@@ -1,0 +1,47 @@
+//! How far a run is.
+
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// A bar on standard error, if that is a terminal; nothing otherwise.
+pub(crate) struct Progress {
+    bar: ProgressBar,
+    timed: bool,
+}
+
+impl Progress {
+    /// Of a run with so many steps.
+    pub fn steps(wanted: bool, steps: usize) -> Self {
+        Self::new(wanted, steps as u64, false)
+    }
+
+    /// Of a run that takes so long.
+    pub fn time(wanted: bool, budget: Duration) -> Self {
+        Self::new(wanted, budget.as_secs(), true)
+    }
+
+    fn new(wanted: bool, length: u64, timed: bool) -> Self {
+        // The library draws on terminals only.
+        let bar = if wanted { ProgressBar::new(length) } else { ProgressBar::hidden() };
+        let style = ProgressStyle::with_template("{wide_msg} {bar:30} {elapsed}");
+        bar.set_style(style.unwrap_or(ProgressStyle::default_bar()));
+        Self { bar, timed }
+    }
+
+    /// A step begins.
+    pub fn step(&self, what: String) {
+        self.bar.set_message(what);
+        if self.timed {
+            self.bar.set_position(self.bar.elapsed().as_secs());
+        } else {
+            self.bar.inc(1);
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}

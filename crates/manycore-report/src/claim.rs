@@ -1,0 +1,140 @@
+//! A statement about measurements, and whether they bear it out.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Cell, Column, Table, Tone, interval, ratio};
+
+/// A bound on a ratio, with what was found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Claim {
+    /// A name that stays the same from version to version.
+    pub id: String,
+    /// The statement, without its bound.
+    pub text: String,
+    /// What the ratio must keep to.
+    pub bound: Bound,
+    /// The ratio; of several that must all keep to the bound, the one nearest to breaking it. Null if there is none.
+    pub value: Option<f64>,
+    /// The lower end of its 95 % interval.
+    pub low: Option<f64>,
+    /// The upper end.
+    pub high: Option<f64>,
+    /// What follows.
+    pub verdict: Judgement,
+    /// Where the value was found, or why there is none.
+    pub note: String,
+}
+
+/// What a value must keep to.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Bound {
+    /// No less than this.
+    AtLeast(f64),
+    /// No more than this.
+    AtMost(f64),
+}
+
+/// Whether a claim holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Judgement {
+    /// The whole interval keeps to the bound.
+    Pass,
+    /// The whole interval breaks it.
+    Fail,
+    /// The bound lies within the interval, or there is none.
+    Undecided,
+}
+
+impl Bound {
+    /// What an interval says. For a value that is exact, both ends are the value.
+    pub fn judge(self, interval: Option<(f64, f64)>) -> Judgement {
+        let Some((low, high)) = interval else { return Judgement::Undecided };
+        let (kept, broken) = match self {
+            Self::AtLeast(bound) => (low >= bound, high < bound),
+            Self::AtMost(bound) => (high <= bound, low > bound),
+        };
+        match (kept, broken) {
+            (true, _) => Judgement::Pass,
+            (_, true) => Judgement::Fail,
+            _ => Judgement::Undecided,
+        }
+    }
+
+    /// How far a value keeps clear of the bound: 1 is on it, less is beyond.
+    pub fn clearance(self, value: f64) -> f64 {
+        match self {
+            Self::AtLeast(bound) => value / bound,
+            Self::AtMost(bound) => bound / value,
+        }
+    }
+}
+
+impl std::fmt::Display for Bound {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::AtLeast(bound) => write!(f, "at least {}", ratio(*bound)),
+            Self::AtMost(bound) => write!(f, "at most {}", ratio(*bound)),
+        }
+    }
+}
+
+impl std::fmt::Display for Judgement {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(match self {
+            Self::Pass => "pass",
+            Self::Fail => "fail",
+            Self::Undecided => "undecided",
+        })
+    }
+}
+
+impl Claim {
+    /// A table of claims.
+    pub fn table(claims: &[Self]) -> Table {
+        let columns = [
+            Column::words("claim"),
+            Column::number("bound"),
+            Column::number("found"),
+            Column::number("95 %"),
+            Column::words("verdict"),
+            Column::words("where"),
+        ];
+        let mut table = Table::new(columns);
+        for claim in claims {
+            let tone = match claim.verdict {
+                Judgement::Pass => Tone::Good,
+                Judgement::Fail => Tone::Bad,
+                Judgement::Undecided => Tone::Faint,
+            };
+            table.row([
+                Cell::from(claim.text.as_str()),
+                claim.bound.to_string().into(),
+                claim.value.map_or(String::new(), ratio).into(),
+                interval(claim.low, claim.high).into(),
+                Cell::new(claim.verdict.to_string(), tone),
+                claim.note.as_str().into(),
+            ]);
+        }
+        table
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interval_decides() {
+        let least = Bound::AtLeast(0.9);
+        assert_eq!(least.judge(Some((0.9, 1.2))), Judgement::Pass);
+        assert_eq!(least.judge(Some((0.8, 0.89))), Judgement::Fail);
+        assert_eq!(least.judge(Some((0.8, 1.2))), Judgement::Undecided);
+        let most = Bound::AtMost(2.0);
+        assert_eq!(most.judge(Some((0.1, 2.0))), Judgement::Pass);
+        assert_eq!(most.judge(Some((2.1, 9.0))), Judgement::Fail);
+        assert_eq!(most.judge(None), Judgement::Undecided);
+        assert!(least.clearance(0.8) < 1.0 && most.clearance(1.0) > 1.0);
+    }
+}
