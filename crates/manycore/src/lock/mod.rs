@@ -19,6 +19,9 @@ mod proportional;
 mod registry;
 mod sleep;
 mod spin_then_block;
+mod tas;
+mod ticket;
+mod ttas;
 mod wait_queue;
 
 pub use adaptive::Adaptive;
@@ -32,4 +35,7 @@ pub use innodb::{Innodb, InnodbPatience};
 pub use proportional::{Proportional, ProportionalPatience};
 pub use sleep::{Sleep, SleepPatience};
 pub use spin_then_block::{Patience, SpinThenBlock};
+pub use tas::Tas;
+pub use ticket::Ticket;
+pub use ttas::Ttas;
 pub use wait_queue::{WaitQueue, Waiter};

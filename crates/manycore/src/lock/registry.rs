@@ -8,7 +8,7 @@ macro_rules! for_each_lock {
     ($callback:ident $(, $argument:tt)*) => {
         $callback! {
             $($argument)*
-            Futex, Innodb, DoubleDelay, Exponential, Proportional, Sleep, HalfSpin, Hybrid, Adaptive
+            Tas, Ttas, Ticket, Futex, Innodb, DoubleDelay, Exponential, Proportional, Sleep, HalfSpin, Hybrid, Adaptive
         }
     };
 }

@@ -51,7 +51,10 @@ macro_rules! models {
             #[allow(non_snake_case)]
             fn $lock() {
                 excludes::<lock::$lock>(2, 2);
-                excludes::<lock::$lock>(3, 1);
+                // Two threads that only spin can yield to each other for ever, and loom tries that.
+                if <lock::$lock as InlineLock>::INFO.blocks {
+                    excludes::<lock::$lock>(3, 1);
+                }
             }
         )*
     };

@@ -1,0 +1,82 @@
+//! `ttas`: test, and test-and-set only when it looks free.
+//!
+//! # Idea
+//!
+//! Waiters of [`Tas`] fight over the line while they can only lose. Here they read, each in its own cache, until they
+//! see the lock free; only then do they swap.
+//!
+//! # Source
+//!
+//! L. Rudolph and Z. Segall, "Dynamic Decentralized Cache Schemes for MIMD Parallel Processors", ISCA 1984; measured
+//! in T. E. Anderson, IEEE TPDS 1(1), 1990.
+//!
+//! # Memory order
+//!
+//! That of [`Tas`], whose flag it is: the reads are hints and Relaxed.
+//!
+//! # Cost
+//!
+//! While the lock is held, waiters make no traffic. When it comes free, all of them see it and swap: of the order of
+//! one line transfer for each waiter and hand-off.
+//!
+//! # When not to use it
+//!
+//! With many waiters, which come in a crowd at each release: see `exponential` for the remedy by delays, `mcs` for
+//! that by a queue. With more runnable threads than CPUs: it never gives up the CPU.
+
+use super::Tas;
+use super::inline::{InlineLock, without_node};
+use crate::sync::{const_new, hint};
+use crate::{LockInfo, Order};
+
+/// The test-and-test-and-set lock.
+#[derive(Debug, Default)]
+#[repr(transparent)]
+pub struct Ttas {
+    flag: Tas,
+}
+
+impl Ttas {
+    const_new! {
+        /// A lock that nobody holds.
+        pub fn new() -> Self {
+            Self { flag: Tas::new() }
+        }
+    }
+}
+
+// SAFETY: that of `Tas`, which it consists of.
+unsafe impl InlineLock for Ttas {
+    const INFO: LockInfo = LockInfo {
+        name: "ttas",
+        summary: "test-and-test-and-set: reads until it looks free, then swaps; never gives up the CPU",
+        source: "Rudolph and Segall, ISCA 1984; Anderson, TPDS 1990",
+        order: Order::Barging,
+        blocks: false,
+    };
+
+    #[inline]
+    fn try_acquire(&self) -> bool {
+        self.flag.try_acquire()
+    }
+
+    #[cold]
+    fn acquire_contended(&self) {
+        loop {
+            while !self.flag.looks_free() {
+                hint::spin_loop();
+            }
+            if self.flag.try_acquire() {
+                return;
+            }
+        }
+    }
+
+    #[inline]
+    unsafe fn release(&self) {
+        // SAFETY: passed on.
+        unsafe { self.flag.release() }
+    }
+}
+
+without_node!(Ttas);
