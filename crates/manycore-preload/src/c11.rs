@@ -35,10 +35,8 @@ fn code(error: c_int) -> c_int {
 ///
 /// As C11 says; so for all functions of this module.
 pub unsafe extern "C-unwind" fn mtx_init(m: *mut Mutex, kind: c_int) -> c_int {
-    if kind & !(RECURSIVE | TIMED) != 0 {
-        return ERROR;
-    }
-    let recursive = kind & RECURSIVE != 0;
+    // As in glibc, a kind that C11 does not have is a plain mutex.
+    let recursive = kind & !TIMED == RECURSIVE;
     // SAFETY: the attribute object lives on this stack and is initialised first.
     unsafe {
         let mut attr: libc::pthread_mutexattr_t = core::mem::zeroed();

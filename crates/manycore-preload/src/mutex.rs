@@ -278,8 +278,13 @@ unsafe fn lock_until<L: InlineLock, const STATS: bool>(
     }
     let lock = mutex.lock::<L>();
     if !lock.try_acquire() {
-        // As in glibc, a free mutex is taken without a look at the deadline.
+        // As in glibc, a free mutex is taken without a look at the deadline, and seconds before the epoch are past
+        // whatever the nanoseconds are.
         // SAFETY: the caller vouches for the pointer.
+        if unsafe { (*until).tv_sec } < 0 {
+            return ETIMEDOUT;
+        }
+        // SAFETY: as above.
         let Some(deadline) = (unsafe { time::deadline(clock, until) }) else { return EINVAL };
         let wait = STATS.then(Wait::begin);
         let acquired = lock.acquire_until(deadline);
