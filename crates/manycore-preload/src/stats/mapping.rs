@@ -4,10 +4,10 @@ use core::ffi::CStr;
 use core::sync::atomic::{AtomicBool, AtomicIsize, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use manycore::sync::{clock, thread};
-use manycore_profile::layout::{MAGIC, Mapping, Record, SLABS, Slab};
+use manycore_profile::layout::{MAGIC, Mapping, Record};
 use syscalls::{Errno, Sysno, raw_syscall};
 
-use super::{records, sites};
+use super::{records, sites, slabs};
 use crate::start::say;
 
 /// One in this many acquisitions of a thread has its hold measured.
@@ -144,17 +144,6 @@ impl Path {
     }
 }
 
-/// Gives the calling thread a slab.
-#[cold]
-pub fn attach() -> Option<&'static Slab> {
-    let mapping = get()?;
-    let number = mapping.header.slabs.fetch_add(1, Ordering::Relaxed) as usize;
-    let slab = mapping.slabs.get(number).unwrap_or(&mapping.slabs[SLABS - 1]);
-    slab.thread.store(thread::id(), Ordering::Relaxed);
-    thread::local().extension.set(core::ptr::from_ref(slab).cast_mut().cast());
-    Some(slab)
-}
-
 /// In the child of a fork: a mapping of its own, with the parent's records but not its counts.
 ///
 /// It takes the place of the parent's, at the same address: the objects keep their numbers, and the thread its slab.
@@ -177,19 +166,7 @@ pub fn forked() {
         let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
         raw_syscall!(Sysno::mremap, new, size, size, flags, core::ptr::from_ref(old));
     }
-    if let Some(slab) = attach_again(old) {
-        slab.thread.store(thread::id(), Ordering::Relaxed);
-    }
-}
-
-/// The slab that the forking thread had, if it had one.
-fn attach_again(mapping: &'static Mapping) -> Option<&'static Slab> {
-    let slab = thread::local().extension.get().cast::<Slab>();
-    // SAFETY: null, or a slab in the mapping, which is at the same address as in the parent.
-    let slab = unsafe { slab.as_ref() }?;
-    let number = mapping.slabs.iter().position(|other| core::ptr::eq(other, slab))?;
-    mapping.header.slabs.store(number as u32 + 1, Ordering::Relaxed);
-    Some(slab)
+    slabs::forked(old);
 }
 
 fn copy_records(old: &Mapping, new: &Mapping) {

@@ -6,6 +6,7 @@
 mod mapping;
 mod records;
 mod sites;
+mod slabs;
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -40,7 +41,7 @@ pub enum Mode {
 /// Counts an acquisition. `last_cpu` is one more than the CPU of the acquisition before, protected by the object.
 #[inline]
 pub fn acquired(object: &Object, mode: Mode, last_cpu: Option<&AtomicU32>) {
-    let Some(slab) = slab() else { return };
+    let Some(slab) = slab() else { return acquired_without_slab(object, mode) };
     let slot = slot(slab, object);
     bump(if mode == Mode::Shared { &slot.shared } else { &slot.acquired });
     if let Some(last) = last_cpu {
@@ -59,6 +60,15 @@ pub fn acquired(object: &Object, mode: Mode, last_cpu: Option<&AtomicU32>) {
     } else {
         slab.until_hold.store(left - 1, Ordering::Relaxed);
     }
+}
+
+/// Counts an acquisition in the record itself.
+#[cold]
+fn acquired_without_slab(object: &Object, mode: Mode) {
+    let Some(mapping) = mapping::get() else { return };
+    let record = records::get(mapping, records::of(mapping, object));
+    let counter = if mode == Mode::Shared { &record.shared } else { &record.acquired };
+    counter.fetch_add(1, Ordering::Relaxed);
 }
 
 /// The calling thread's hold that is being measured: the object's address, 0 for none, and the time since when.
@@ -143,14 +153,14 @@ pub fn destroyed(record: &AtomicU32) {
     }
 }
 
-/// The calling thread's counters; none if statistics could not be opened.
+/// The calling thread's counters; none if statistics could not be opened, or there are more threads than slabs.
 #[inline]
 fn slab() -> Option<&'static Slab> {
     let slab = thread::local().extension.get().cast::<Slab>();
     if slab.is_null() {
-        return mapping::attach();
+        return slabs::attach();
     }
-    // SAFETY: `attach` put a pointer into the mapping there, which stays mapped.
+    // SAFETY: `slabs::attach` put a pointer into the mapping there, which stays mapped.
     Some(unsafe { &*slab })
 }
 

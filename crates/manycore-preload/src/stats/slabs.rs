@@ -1,0 +1,89 @@
+//! Slabs: giving each thread its counters, and those of a thread that has ended to the next one.
+//!
+//! A thread tells nobody that it ends: the kernel is asked when another one needs a slab. Counters are sums, so that
+//! the next thread goes on where the last one stopped.
+
+use core::sync::atomic::{AtomicU32, Ordering};
+
+use manycore::lock::{Futex, InlineLock};
+use manycore::sync::thread;
+use manycore_profile::layout::{Mapping, Slab};
+use syscalls::{Errno, Sysno, raw_syscall};
+
+use super::mapping;
+
+/// Protects the giving out of slabs: between the question whether a thread has ended and the note of the next one,
+/// no other thread may take the same slab, nor one of the same number come and take it.
+static GIVING: Futex = Futex::new();
+
+/// The slab that is looked at next.
+static NEXT: AtomicU32 = AtomicU32::new(0);
+
+/// How many slabs are looked at before a fresh one is taken. With two, most slabs in use belong to living threads.
+const LOOKS: usize = 2;
+
+// Relaxed throughout: `GIVING` orders all accesses but those of the one thread of a forked child.
+
+/// Gives the calling thread a slab; none if there are no statistics, or more threads than slabs.
+#[cold]
+pub fn attach() -> Option<&'static Slab> {
+    let mapping = mapping::get()?;
+    GIVING.acquire();
+    let slab = left_behind(mapping).or_else(|| fresh(mapping));
+    if let Some(slab) = slab {
+        slab.thread.store(thread::id(), Ordering::Relaxed);
+        thread::local().extension.set(core::ptr::from_ref(slab).cast_mut().cast());
+    }
+    // SAFETY: acquired above.
+    unsafe { GIVING.release() };
+    slab
+}
+
+/// One whose thread has ended.
+fn left_behind(mapping: &Mapping) -> Option<&Slab> {
+    let used = mapping.header.slabs.load(Ordering::Relaxed) as usize;
+    (0..LOOKS.min(used)).find_map(|_| {
+        let number = NEXT.load(Ordering::Relaxed);
+        NEXT.store(number.wrapping_add(1), Ordering::Relaxed);
+        let slab = &mapping.slabs[number as usize % used];
+        has_ended(slab.thread.load(Ordering::Relaxed)).then_some(slab)
+    })
+}
+
+/// Whether no thread of this process has the number.
+fn has_ended(thread: u32) -> bool {
+    if thread == 0 {
+        return true;
+    }
+    // SAFETY: system calls; signal 0 is not sent.
+    let sent = unsafe {
+        let process = raw_syscall!(Sysno::getpid);
+        Errno::from_ret(raw_syscall!(Sysno::tgkill, process, thread, 0))
+    };
+    sent == Err(Errno::ESRCH)
+}
+
+/// One that nobody has had.
+fn fresh(mapping: &Mapping) -> Option<&Slab> {
+    let number = mapping.header.slabs.load(Ordering::Relaxed);
+    let slab = mapping.slabs.get(number as usize)?;
+    mapping.header.slabs.store(number + 1, Ordering::Relaxed);
+    Some(slab)
+}
+
+/// In the child of a fork, with a mapping of its own at the same address: the slab that the forking thread had, if it
+/// had one, is the only one in use.
+pub fn forked(mapping: &'static Mapping) {
+    // Either it is free and is acquired here, or its holder is a thread of the parent.
+    let _ = GIVING.try_acquire();
+    // SAFETY: held, and not by any thread of this process.
+    unsafe { GIVING.release() };
+    let slab = thread::local().extension.get().cast::<Slab>();
+    // SAFETY: null, or a slab in the mapping.
+    let Some(slab) = (unsafe { slab.as_ref() }) else { return };
+    let Some(number) = mapping.slabs.iter().position(|other| core::ptr::eq(other, slab)) else {
+        return;
+    };
+    mapping.header.slabs.store(number as u32 + 1, Ordering::Relaxed);
+    slab.thread.store(thread::id(), Ordering::Relaxed);
+}
