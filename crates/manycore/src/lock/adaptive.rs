@@ -108,7 +108,8 @@ impl Adaptive {
                     // Relaxed: a number that steers waiting.
                     let usual = u64::from(self.waited.load(Ordering::Relaxed));
                     let waited = clock::now().wrapping_sub(start);
-                    let starving = waited > PATIENCE.max(usual * STARVING);
+                    // Once starving, always: who reserved the lock is who takes the reservation back.
+                    let starving = waiter.starving || waited > PATIENCE.max(usual * STARVING);
                     waiter = Waiter { entitled: true, slept: true, starving };
                 }
             }
@@ -179,6 +180,11 @@ impl Adaptive {
             }
             if word & HELD == 0 {
                 hint::sleep(RESPECT_NS);
+                // Still free, and reserved for so long: for nobody, or for one that will reserve it again.
+                // Relaxed, both: nothing is published.
+                let open = word & !RESERVED;
+                let (done, failed) = (Ordering::Relaxed, Ordering::Relaxed);
+                _ = self.word.compare_exchange(word, open, done, failed);
                 return Slept::Woken;
             }
             let marked = waiter.marked(word);
