@@ -1,0 +1,56 @@
+//! Real programs as tests: compiled from `programs/`, run with and without the preload library, compared.
+//!
+//! A program under test prints one line a case, `name result`, and nothing else. What glibc makes of a case is what
+//! every lock has to make of it: a test runs the program as it is, runs it again with the library preloaded, and
+//! [`cases::differences`] says where the two disagree. A program that hangs is [stopped](child::run) and counts as
+//! disagreeing, from the first case that it did not reach.
+//!
+//! | module | what is in it |
+//! |---|---|
+//! | [`toolchain`] | compiles a program with the system's compilers, or names the package that is missing |
+//! | [`child`] | runs it, for no longer than a limit |
+//! | [`preload`] | builds the library under test and puts it beneath a program |
+//! | [`cases`] | reads cases, and compares two runs |
+//!
+//! # An example
+//!
+//! ```
+//! use std::{process::Command, time::Duration};
+//! use manycore_tests::{cases, child};
+//!
+//! let run = |text| child::run(Command::new("printf").arg(text), "", Duration::from_secs(10));
+//! let expected = run("mutex.lock 0\nmutex.trylock EBUSY\n");
+//! let got = run("mutex.lock 0\nmutex.trylock 0\n");
+//! assert_eq!(cases::differences(&expected, &got), ["mutex.trylock: expected EBUSY, got 0"]);
+//! ```
+//!
+//! # A new case
+//!
+//! Put it into the program of its object, or into a new one, which is then listed in `tests/conformance/programs.rs`.
+//! `programs/case.h` has what a case needs: threads that make one call, deadlines, children, printing.
+
+pub mod cases;
+pub mod child;
+pub mod preload;
+pub mod toolchain;
+
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+use std::time::Duration;
+
+/// How long a program may run. Most take less than a second.
+pub const LIMIT: Duration = Duration::from_secs(30);
+
+/// Where cargo builds this workspace: `target`, unless configured otherwise.
+///
+/// # Panics
+///
+/// If the running executable is not one that cargo built.
+pub fn target() -> &'static Path {
+    static TARGET: LazyLock<PathBuf> = LazyLock::new(|| {
+        // target/PROFILE/deps/TEST
+        let this = std::env::current_exe().expect("the running test has a path");
+        this.ancestors().nth(3).expect("cargo puts tests three levels below its target").to_owned()
+    });
+    &TARGET
+}

@@ -1,0 +1,80 @@
+//! The library under test: where it is, and how a program is put on top of it.
+
+use std::env;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::LazyLock;
+
+/// The preload library: `$MANYCORE_PRELOAD`, or built from this workspace.
+///
+/// # Panics
+///
+/// If it cannot be built.
+pub fn library() -> &'static Path {
+    static LIBRARY: LazyLock<PathBuf> =
+        LazyLock::new(|| env::var_os("MANYCORE_PRELOAD").map_or_else(build, PathBuf::from));
+    &LIBRARY
+}
+
+fn build() -> PathBuf {
+    let target = crate::target();
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.current_dir(env!("CARGO_MANIFEST_DIR"));
+    cargo.args(["build", "--quiet", "--release", "--package", "manycore-preload", "--target-dir"]);
+    let status = cargo.arg(target).status().expect("start cargo");
+    assert!(status.success(), "the preload library does not build");
+    target.join("release").join("libmanycore_preload.so")
+}
+
+/// What is beneath a program when it runs.
+#[derive(Clone, Debug, Default)]
+pub struct Beneath {
+    libraries: Vec<PathBuf>,
+    variables: Vec<(&'static str, OsString)>,
+}
+
+impl Beneath {
+    /// Nothing but the system's libraries.
+    pub fn glibc() -> Self {
+        Self::default()
+    }
+
+    /// The library under test, with a lock.
+    pub fn lock(name: &str) -> Self {
+        Self::glibc().library(library()).variable("MANYCORE_LOCK", name)
+    }
+
+    /// A library to preload after those that are there.
+    #[must_use]
+    pub fn library(mut self, path: &Path) -> Self {
+        self.libraries.push(path.to_owned());
+        self
+    }
+
+    /// A library to preload before those that are there.
+    #[must_use]
+    pub fn library_first(mut self, path: &Path) -> Self {
+        self.libraries.insert(0, path.to_owned());
+        self
+    }
+
+    /// A variable in the program's environment.
+    #[must_use]
+    pub fn variable(mut self, name: &'static str, value: impl Into<OsString>) -> Self {
+        self.variables.push((name, value.into()));
+        self
+    }
+
+    /// Puts the program on top, and keeps the libraries of whoever runs the tests from under it.
+    pub fn put<'a>(&self, program: &'a mut Command) -> &'a mut Command {
+        for name in ["LD_PRELOAD", "LD_LIBRARY_PATH", "MANYCORE_LOCK", "MANYCORE_STATS"] {
+            program.env_remove(name);
+        }
+        if !self.libraries.is_empty() {
+            let paths: Vec<_> = self.libraries.iter().map(|path| path.as_os_str()).collect();
+            program.env("LD_PRELOAD", paths.join(":".as_ref()));
+        }
+        program.envs(self.variables.iter().map(|(name, value)| (name, value)))
+    }
+}

@@ -1,0 +1,90 @@
+//! The pthread and C11 interface, with and without the preload library: the same results, case by case.
+//!
+//! `cargo test -p manycore-tests --test conformance --release`; a lock's name, as in `under_every_lock::Futex`, chooses
+//! one lock.
+
+mod faults;
+mod places;
+mod programs;
+
+use std::collections::HashSet;
+use std::io::Write;
+
+use manycore_tests::cases;
+use manycore_tests::preload::Beneath;
+
+use programs::SUITE;
+
+/// At least that many distinct cases are what the product promises.
+const CASES_MIN: usize = 300;
+
+#[test]
+fn the_cases_hold_above_glibc() {
+    let accounts = SUITE.iter().filter_map(|program| {
+        let defects = cases::defects(&program.expected);
+        (!defects.is_empty()).then(|| cases::account(program.name, &program.expected, &defects))
+    });
+    programs::report(accounts);
+    let names: Vec<_> = SUITE
+        .iter()
+        .flat_map(|program| cases::parse(&program.expected.stdout))
+        .map(|(name, _)| name)
+        .collect();
+    let distinct: HashSet<_> = names.iter().collect();
+    assert_eq!(names.len(), distinct.len(), "two programs have a case of the same name");
+    assert!(distinct.len() >= CASES_MIN, "{} cases of at least {CASES_MIN}", distinct.len());
+    // Past the harness, which shows what failing tests print only.
+    _ = writeln!(std::io::stderr(), "{} cases in {} programs", distinct.len(), SUITE.len());
+}
+
+/// Two runs above glibc agree: what the suite finds is not chance.
+#[test]
+fn glibc_against_itself() {
+    programs::report(SUITE.iter().filter_map(|p| p.check("above glibc again", &Beneath::glibc())));
+}
+
+#[test]
+#[ignore = "takes minutes: for whoever changes a case"]
+fn glibc_against_itself_twenty_times() {
+    for _ in 0..20 {
+        glibc_against_itself();
+    }
+}
+
+/// A test a lock, named as the lock's type.
+#[allow(non_snake_case, reason = "named as the locks are")]
+mod under_every_lock {
+    use manycore::LockInfo;
+    use manycore::lock::{self, InlineLock};
+
+    use super::*;
+
+    /// Where the programs run that take too long to be run everywhere.
+    const HEAVY: &[&str] = &["futex", "adaptive", "mcs"];
+
+    /// Repetitions, in percent, under locks whose waiters keep their CPUs: with more threads than CPUs a hand-over
+    /// may take a time slice.
+    const SPINNING_SCALE: &str = "10";
+
+    fn check(lock: &LockInfo) {
+        let mut beneath = Beneath::lock(lock.name);
+        if !lock.blocks {
+            beneath = beneath.variable("CASE_SCALE", SPINNING_SCALE);
+        }
+        let programs = SUITE.iter().filter(|p| !p.is_heavy || HEAVY.contains(&lock.name));
+        let heading = format!("under {}", lock.name);
+        programs::report(programs.filter_map(|program| program.check(&heading, &beneath)));
+    }
+
+    macro_rules! a_test_a_lock {
+        ($($lock:ident),* $(,)?) => {
+            $(
+                #[test]
+                fn $lock() {
+                    check(&<lock::$lock as InlineLock>::INFO);
+                }
+            )*
+        };
+    }
+    manycore::for_each_lock!(a_test_a_lock);
+}
