@@ -1,8 +1,9 @@
 //! Programs that the command starts, waits for and stops: with a limit on time, an account of what they used, and
 //! nothing left behind.
 //!
-//! Each is the leader of a process group of its own. When the leader has ended, by itself or by us, what is left of
-//! the group is killed before the leader is reaped, while its number cannot belong to anybody else.
+//! A program under test is the leader of a process group of its own. When the leader has ended, by itself or by us,
+//! what is left of the group is killed before the leader is reaped, while its number cannot belong to anybody else.
+//! A program in the foreground stays in the command's group, so that it has the terminal.
 
 use std::fs::File;
 use std::io;
@@ -13,8 +14,8 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{
-    Pid, PidfdFlags, Signal, kill_process, kill_process_group, pidfd_open,
-    set_parent_process_death_signal,
+    Pid, PidfdFlags, Resource, Rlimit, Signal, kill_process, kill_process_group, pidfd_open,
+    set_parent_process_death_signal, setrlimit,
 };
 
 use crate::failure::{Failure, Result};
@@ -27,6 +28,7 @@ const LAST_GRACE: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub struct Running {
     pid: Pid,
+    leads_group: bool,
     pidfd: OwnedFd,
     started: Instant,
     ended: Option<Instant>,
@@ -49,22 +51,38 @@ pub struct Ended {
     pub status: ExitStatus,
     /// From its start to its end.
     pub wall: Duration,
-    /// CPU time of it and of the children that it has waited for, in user space and in the kernel.
-    pub cpu: Duration,
+    /// CPU time of it and of the children that it has waited for, outside of the kernel.
+    pub user: Duration,
+    /// Likewise, in the kernel.
+    pub kernel: Duration,
     /// The largest resident set of it or one of those children, in bytes.
     pub max_rss: u64,
+}
+
+impl Ended {
+    /// All its CPU time.
+    pub fn cpu(&self) -> Duration {
+        self.user + self.kernel
+    }
 }
 
 impl Running {
     /// Starts a program in a process group of its own, with nothing to read and its output in two files.
     pub fn spawn(mut command: Command, stdout: File, stderr: File) -> io::Result<Self> {
         command.stdin(Stdio::null()).stdout(stdout).stderr(stderr).process_group(0);
+        // Should this command be killed outright, the program goes with it.
+        Self::start(command, true, Signal::KILL)
+    }
+
+    /// Starts a program in this command's place: with its terminal, its streams and its process group.
+    pub fn foreground(command: Command) -> io::Result<Self> {
+        Self::start(command, false, Signal::TERM)
+    }
+
+    fn start(mut command: Command, leads_group: bool, at_our_death: Signal) -> io::Result<Self> {
         // SAFETY: the closure makes one system call and touches no memory of the parent.
         unsafe {
-            command.pre_exec(|| {
-                // Should this command be killed outright, the program goes with it.
-                Ok(set_parent_process_death_signal(Some(Signal::KILL))?)
-            });
+            command.pre_exec(move || Ok(set_parent_process_death_signal(Some(at_our_death))?));
         }
         let started = Instant::now();
         let mut child = command.spawn()?;
@@ -74,7 +92,7 @@ impl Running {
             // Nobody can wait for it in time: it must not run on. Fails only when it has ended already.
             let _ = child.kill().and_then(|()| child.wait());
         })?;
-        Ok(Self { pid, pidfd, started, ended: None, reaped: false })
+        Ok(Self { pid, leads_group, pidfd, started, ended: None, reaped: false })
     }
 
     /// Waits until the program ends or the time is over; a signal to the command is an error.
@@ -85,11 +103,31 @@ impl Running {
             if ended {
                 return Ok(Wait::Ended);
             }
-            if signalled && let Some(signal) = inbox.take() {
-                return Err(Failure::Interrupted(signal));
+            if signalled && let Some(arrived) = inbox.take() {
+                return Err(Failure::Interrupted(arrived.signal));
             }
             if left.is_zero() {
                 return Ok(Wait::TimedOut);
+            }
+        }
+    }
+
+    /// Waits until the program ends, and hands on the signals that come meanwhile.
+    pub fn wait_handing_on(&mut self, inbox: &mut Inbox) -> Result<()> {
+        // Any time will do: it is waited for again and again.
+        const LONG: Duration = Duration::from_secs(3600);
+        loop {
+            let (ended, signalled) = self.poll(LONG, Some(inbox)).map_err(cannot_wait)?;
+            if ended {
+                return Ok(());
+            }
+            if signalled
+                && let Some(arrived) = inbox.take()
+                && !arrived.from_terminal
+                && let Some(signal) = Signal::from_named_raw(arrived.signal)
+            {
+                // Fails only when the program has ended already.
+                let _ = kill_process(self.pid, signal);
             }
         }
     }
@@ -117,10 +155,13 @@ impl Running {
         false
     }
 
-    /// Kills the program and what it has started.
+    /// Kills the program, and with a group of its own what it has started.
     pub fn kill(&mut self) {
-        // Fails only when nothing of the group is left.
-        let _ = kill_process_group(self.pid, Signal::KILL);
+        // Fails only when nothing of it is left.
+        let _ = match self.leads_group {
+            true => kill_process_group(self.pid, Signal::KILL),
+            false => kill_process(self.pid, Signal::KILL),
+        };
     }
 
     /// Takes leave of a program that has ended or been killed: kills what is left of its group, and gives the account.
@@ -150,7 +191,8 @@ impl Running {
         Ok(Ended {
             status: ExitStatus::from_raw(status),
             wall: ended.duration_since(self.started),
-            cpu: duration(usage.ru_utime) + duration(usage.ru_stime),
+            user: duration(usage.ru_utime),
+            kernel: duration(usage.ru_stime),
             max_rss: usage.ru_maxrss as u64 * 1024,
         })
     }
@@ -196,6 +238,23 @@ pub fn own_max_rss() -> u64 {
     // SAFETY: the result is written to a variable of ours.
     unsafe { libc::getrusage(libc::RUSAGE_SELF, &raw mut usage) };
     usage.ru_maxrss as u64 * 1024
+}
+
+/// Ends as a program did: dies of the signal that killed it, or gives its exit status.
+pub fn end_like(status: ExitStatus) -> u8 {
+    if let Some(signal) = status.signal() {
+        // The program has left its memory image, if it was to; ours would take its place.
+        let none = Rlimit { current: Some(0), maximum: Some(0) };
+        let _ = setrlimit(Resource::Core, none);
+        // SAFETY: the disposition of a signal that nothing in this process waits for any more, and then the signal.
+        unsafe {
+            libc::signal(signal, libc::SIG_DFL);
+            libc::raise(signal);
+        }
+        // It was blocked, or is none that kills.
+        return 128_u8.saturating_add(signal as u8);
+    }
+    status.code().unwrap_or_default() as u8
 }
 
 /// How a program ended, in words.

@@ -14,7 +14,7 @@
 //! | `locks`, `run`, `compare`, `bench`, `manual` | a command each |
 //! | `spec`, `preload`, `target` | which lock; the environment that brings it; whether the program can take it |
 //! | `trial` | one run of a program under a lock, with a load if it is a server |
-//! | `child`, `signals` | programs that are started, measured and stopped |
+//! | `child`, `signals`, `statistics` | programs that are started, measured and stopped, and what they leave |
 
 mod bench;
 mod child;
@@ -28,6 +28,7 @@ mod preload;
 mod run;
 mod signals;
 mod spec;
+mod statistics;
 mod target;
 mod terminal;
 mod trial;
@@ -49,21 +50,23 @@ fn main() -> ExitCode {
         Err(error) => return usage(&error),
     };
     match execute(&cli) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(status) => ExitCode::from(status),
         Err(failure) => ExitCode::from(failure.report()),
     }
 }
 
-fn execute(cli: &Cli) -> Result<()> {
+/// Gives the exit status.
+fn execute(cli: &Cli) -> Result<u8> {
     let terminal = Terminal::new(cli.global.quiet, cli.global.verbose);
     match &cli.command {
-        Command::Run(options) => run::run(options, &terminal),
+        Command::Run(options) => return run::run(options, &terminal),
         Command::Bench(options) => bench::run(options, &terminal),
         Command::Compare(options) => compare::run(options, &terminal),
         Command::Locks(options) => locks::run(options),
         Command::Completions(options) => manual::completions(options, Cli::command()),
         Command::Man(options) => manual::pages(options, Cli::command()),
-    }
+    }?;
+    Ok(0)
 }
 
 /// Help and version as clap writes them; a mistake in one line like every other.

@@ -14,6 +14,9 @@ const FILE_NAME: &str = "libmanycore_preload.so";
 /// Names the library, instead of the search beside the command.
 const LIBRARY_VARIABLE: &str = "MANYCORE_PRELOAD";
 
+/// Names the directory for the statistics; without it there are none.
+const STATISTICS_VARIABLE: &str = "MANYCORE_STATS";
+
 /// The preload library, known to be one that this machine can load.
 #[derive(Clone, Debug)]
 pub struct Library {
@@ -76,13 +79,19 @@ fn candidates() -> Result<Vec<PathBuf>> {
 pub struct Interposition {
     lock: Spec,
     library: Option<Library>,
+    statistics: Option<PathBuf>,
 }
 
 impl Interposition {
     /// Prepares to run programs with `lock`; the library has to be there unless the lock is glibc's own.
     pub fn new(lock: Spec) -> Result<Self> {
         let library = if lock.is_glibc() { None } else { Some(Library::find()?) };
-        Ok(Self { lock, library })
+        Ok(Self { lock, library, statistics: None })
+    }
+
+    /// The same, but each process leaves its statistics in this directory. Without a library there are none.
+    pub fn with_statistics(&self, directory: &Path) -> Self {
+        Self { statistics: Some(directory.to_owned()), ..self.clone() }
     }
 
     /// The lock that a program runs with.
@@ -93,6 +102,10 @@ impl Interposition {
     /// Sets the command's environment: what else is preloaded stays, behind the library.
     pub fn apply(&self, command: &mut Command) {
         let others = env::var_os("LD_PRELOAD").map(|list| without_ours(&list)).unwrap_or_default();
+        match (&self.library, &self.statistics) {
+            (Some(_), Some(directory)) => command.env(STATISTICS_VARIABLE, directory),
+            _ => command.env_remove(STATISTICS_VARIABLE),
+        };
         let Some(library) = &self.library else {
             command.env_remove("MANYCORE_LOCK");
             if others.is_empty() {

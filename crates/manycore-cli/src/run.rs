@@ -1,22 +1,29 @@
 //! `manycore run`: a program with another lock.
 
 use std::ffi::OsString;
-use std::os::unix::process::CommandExt;
+use std::io;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::Command;
 
 use clap::Args;
+use manycore_profile::assemble::{Run, assemble};
+use manycore_profile::clock::Clock;
+use manycore_profile::profile::Exit;
 
+use crate::child::{Running, end_like};
 use crate::failure::{Failure, Result};
 use crate::preload::Interposition;
+use crate::signals::Inbox;
 use crate::spec::Spec;
+use crate::statistics;
 use crate::target;
 use crate::terminal::Terminal;
 
-/// Shown below the options.
-pub const NOTES: &str = "\
+const NOTES: &str = "\
 Examples:
   manycore run -- memcached -p 11211
   manycore run --lock hybrid:give-up=yield -- mariadbd --socket=/tmp/db.sock
+  manycore run --stats -- ./program               (how many locks, how contended)
   manycore run --lock glibc -- ./program          (as it is)
 
 Locks:
@@ -29,7 +36,8 @@ Exit status:
   The program's own. 2 if it cannot be run with another lock: it is not found,
   statically linked, setuid, for another machine or another C library. The line
   on stderr says what to do. A signal to `manycore run` is one to the program:
-  they are the same process.
+  they are the same process. With --stats the program is a child, to which signals
+  are handed on, and `manycore run` ends as it did.
 
 Environment:
   MANYCORE_PRELOAD   the preload library, instead of the one beside the command
@@ -44,23 +52,87 @@ pub struct Options {
     #[arg(long, value_name = "SPEC", default_value_t = Spec::usual())]
     lock: Spec,
 
+    /// Say on stderr what the program did with locks, when it has ended
+    #[arg(long)]
+    stats: bool,
+
     /// Program and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "CMD")]
     command: Vec<OsString>,
 }
 
-/// Becomes the program; returns only if that is not possible.
-pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
+/// Becomes the program, or with statistics waits for it. Gives its exit status.
+pub fn run(options: &Options, terminal: &Terminal) -> Result<u8> {
     target::check(&options.command)?;
     let interposition = Interposition::new(options.lock.clone())?;
-    let (program, arguments) = options.command.split_first().expect("clap asks for one");
-    let mut command = Command::new(program);
-    command.args(arguments);
-    interposition.apply(&mut command);
-    terminal.say(format_args!("running {command:?}"));
+    if options.stats {
+        return with_statistics(options, &interposition, terminal);
+    }
+    let mut command = options.command(&interposition, terminal);
     let error = command.exec();
-    Err(Failure::bad_input(
-        format!("cannot run '{}': {error}", program.to_string_lossy()),
-        "check that it runs without `manycore run`",
-    ))
+    Err(options.cannot_run(&error))
+}
+
+/// Runs the program as a child, and says on stderr what it did with locks.
+fn with_statistics(
+    options: &Options,
+    interposition: &Interposition,
+    terminal: &Terminal,
+) -> Result<u8> {
+    if interposition.lock().is_glibc() {
+        return Err(Failure::bad_input(
+            "glibc's own lock keeps no statistics",
+            "name another lock, or leave out --stats",
+        ));
+    }
+    let directory = tempfile::tempdir().map_err(|error| {
+        Failure::bad_input(
+            format!("cannot make a directory for the statistics: {error}"),
+            "TMPDIR names a directory that you may write to",
+        )
+    })?;
+    let clock = Clock::start();
+    let mut inbox = Inbox::open()?;
+    let command = options.command(&interposition.with_statistics(directory.path()), terminal);
+    let mut running = Running::foreground(command).map_err(|error| options.cannot_run(&error))?;
+    running.wait_handing_on(&mut inbox)?;
+    let ended = running.reap().map_err(|error| options.cannot_run(&error))?;
+
+    let run = Run {
+        command: options.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+        exit: match ended.status.signal() {
+            Some(signal) => Exit::Signal(signal),
+            None => Exit::Status(ended.status.code().unwrap_or_default()),
+        },
+        lock: options.lock.to_string(),
+        wall: ended.wall.as_secs_f64(),
+        kernel: ended.kernel.as_secs_f64(),
+        user: ended.user.as_secs_f64(),
+        rate: clock.rate(),
+        running: Vec::new(),
+        not_interposed: Vec::new(),
+    };
+    let profile = assemble(run, &statistics::read(directory.path())?);
+    terminal.note(statistics::summary(&profile));
+    terminal.note(&profile.finding);
+    drop(directory);
+    Ok(end_like(ended.status))
+}
+
+impl Options {
+    fn command(&self, interposition: &Interposition, terminal: &Terminal) -> Command {
+        let (program, arguments) = self.command.split_first().expect("clap asks for one");
+        let mut command = Command::new(program);
+        command.args(arguments);
+        interposition.apply(&mut command);
+        terminal.say(format_args!("running {command:?}"));
+        command
+    }
+
+    fn cannot_run(&self, error: &io::Error) -> Failure {
+        Failure::bad_input(
+            format!("cannot run '{}': {error}", self.command[0].to_string_lossy()),
+            "check that it runs without `manycore run`",
+        )
+    }
 }

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use support::{
-    directory, eventually, executable, failure, manycore, printed, runs, stderr, stdout,
+    directory, empty_library, eventually, executable, failure, manycore, printed, runs, stderr,
+    stdout,
 };
 
 /// Compares locks in a shell script, which knows its lock by `$MANYCORE_LOCK`.
@@ -148,7 +149,7 @@ fn a_budget_bounds_the_runs_and_is_stated() {
 #[test]
 fn too_few_runs_give_no_verdict() {
     let output = compare_known(&["--runs", "3", "--lock", "futex:delay=2"]);
-    assert!(stderr(&output).contains("3 runs allow no verdict, which takes 6"));
+    assert!(stderr(&output).contains("too few runs for a verdict: 3, and it takes 6"));
     assert!(stdout(&output).contains("\nUndecided: "));
 }
 
@@ -247,4 +248,22 @@ fn prepare_and_the_directory_are_fresh_for_each_run() {
     let said =
         failure(1, &mut compare(&["--prepare", "echo no >&2; false", "--lock", "futex"], "true"));
     assert!(said.contains("the command of --prepare failed: exit status 1\n    no"), "{said}");
+}
+
+#[test]
+fn a_program_without_locks_is_named() {
+    let output = compare(&["--runs", "1", "--lock", "futex"], "true").output().unwrap();
+    let said = stderr(&output);
+    assert!(said.contains("futex: the program took no pthread lock"), "{said}");
+}
+
+#[test]
+fn a_program_that_the_library_does_not_reach_is_refused() {
+    let directory = directory();
+    let library = empty_library(directory.path());
+    let mut command = compare(&["-q", "--lock", "futex"], "true");
+    let said = failure(2, command.env("MANYCORE_PRELOAD", library));
+    assert_eq!(said.lines().count(), 1, "{said}");
+    assert!(said.contains("futex (warm-up): the preload library was in none of"), "{said}");
+    assert!(said.contains("LD_PRELOAD"), "{said}");
 }

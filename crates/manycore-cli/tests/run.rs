@@ -6,7 +6,10 @@ use std::io::{BufRead, BufReader};
 use std::os::unix::process::ExitStatusExt;
 use std::process::Stdio;
 
-use support::{failure, library, manycore, printed};
+use support::{
+    compile, directory, empty_library, eventually, failure, library, manycore, printed, runs,
+    stderr, stdout,
+};
 
 /// Runs a shell script under the lock `futex`.
 fn script(text: &str) -> std::process::Command {
@@ -51,11 +54,14 @@ fn the_library_comes_first_and_others_stay() {
     let text = "echo \"$MANYCORE_LOCK $LD_PRELOAD\"";
     assert_eq!(printed(&mut script(text)), format!("futex {library}\n"));
 
-    let other = format!("/lib/libmanycore_preload.so {library}.other");
-    let _copy = std::fs::copy(library, format!("{library}.other")).unwrap();
-    let output = script(text).env("LD_PRELOAD", other).output().unwrap();
-    let shown = String::from_utf8(output.stdout).unwrap();
-    assert_eq!(shown, format!("futex {library}:{library}.other\n"));
+    let directory = directory();
+    let other = empty_library(directory.path()).with_file_name("other.so");
+    std::fs::rename(other.with_file_name("libmanycore_preload.so"), &other).unwrap();
+    let other = other.to_str().unwrap();
+    // An entry of ours is from a `manycore run` around this one.
+    let list = format!("/lib/libmanycore_preload.so {other}");
+    let output = script(text).env("LD_PRELOAD", list).output().unwrap();
+    assert_eq!(stdout(&output), format!("futex {library}:{other}\n"));
 }
 
 #[test]
@@ -82,4 +88,73 @@ fn verbose_says_what_is_run() {
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(said.contains("LD_PRELOAD=") && said.contains("MANYCORE_LOCK=\"futex\""), "{said}");
     assert_eq!(failure(0, &mut manycore(&["run", "true"])), "");
+}
+
+/// Takes one lock a hundred times, and ends in the way that its argument says.
+const HUNDRED: &str = r#"
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+int main(int count, char **arguments) {
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    for (int i = 0; i < 100; i++) {
+        pthread_mutex_lock(&lock);
+        pthread_mutex_unlock(&lock);
+    }
+    switch (count > 1 ? arguments[1][0] : 0) {
+    case 'k': raise(SIGKILL);
+    case '_': _exit(5);
+    default: return 0;
+    }
+}"#;
+
+#[test]
+fn statistics_survive_any_end_and_the_end_is_passed_on() {
+    let directory = directory();
+    let program = compile(directory.path(), "hundred", HUNDRED, &["-pthread"]);
+    let program = program.to_str().unwrap();
+    for (how, status, signal) in [("", Some(0), None), ("_", Some(5), None), ("k", None, Some(9))] {
+        let arguments = ["run", "--lock", "futex", "--stats", "--", program, how];
+        let output = manycore(&arguments).output().unwrap();
+        assert_eq!((output.status.code(), output.status.signal()), (status, signal), "{how}");
+        assert_eq!(stdout(&output), "");
+        let said = stderr(&output);
+        assert!(
+            said.starts_with("manycore: futex: 1 process, 1 lock, 100 acquisitions; "),
+            "{said}"
+        );
+        assert_eq!(said.lines().count(), 2, "{said}");
+    }
+}
+
+#[test]
+fn signals_are_handed_on_to_a_program_with_statistics() {
+    let text = "trap 'exit 42' TERM; echo ready; while :; do sleep 0.01; done";
+    let arguments = ["run", "--lock", "futex", "--stats", "-q", "--", "sh", "-c", text];
+    let mut child = manycore(&arguments).stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert_eq!(lines.next().unwrap().unwrap(), "ready");
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(42));
+    assert!(lines.next().is_none(), "the program is left behind");
+}
+
+#[test]
+fn killed_outright_it_asks_the_program_with_statistics_to_end() {
+    let word = "987.015625";
+    let text = format!("exec sleep {word}");
+    let arguments = ["run", "--lock", "futex", "--stats", "--", "sh", "-c", &text];
+    let mut child = manycore(&arguments).spawn().unwrap();
+    eventually("the program runs", || runs(word));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    eventually("the program is gone", || !runs(word));
+}
+
+#[test]
+fn there_are_no_statistics_of_glibc() {
+    let said = failure(2, &mut manycore(&["run", "--stats", "--lock", "glibc", "--", "true"]));
+    assert!(said.contains("no statistics") && said.lines().count() == 1, "{said}");
 }

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use crate::layout::{Mapping, SLABS, Slab};
+use crate::layout::{Kind, Mapping, SLABS, Slab};
 use crate::modules::Modules;
 use crate::profile::Sampling;
 use crate::symbols::name_of;
@@ -56,6 +56,12 @@ impl ProcessStats {
             modules: Modules::read(mapping),
             recorded: tally::read(mapping),
         }
+    }
+
+    /// Acquisitions of all its locks.
+    pub fn acquired(&self) -> u64 {
+        let locks = self.recorded.iter().filter(|recorded| recorded.kind != Kind::Cond);
+        locks.map(|lock| lock.tally.exclusive + lock.tally.shared).sum()
     }
 
     /// The program's file, without its directory.

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 pub use options::Options;
 
-use crate::failure::{Failure, Result};
+use crate::failure::Result;
 use crate::signals::Inbox;
 use crate::target;
 use crate::terminal::{Terminal, print};
@@ -30,8 +30,7 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
         limit: options.limit(candidates.len() - 1, terminal),
         seed: options.seed,
     };
-    let mut inbox =
-        Inbox::open().map_err(|error| Failure::failed(format!("cannot catch signals: {error}")))?;
+    let mut inbox = Inbox::open()?;
     let series = rounds.measure(&mut inbox, terminal)?;
 
     let locks: Vec<String> = candidates.iter().map(|one| one.lock().to_string()).collect();

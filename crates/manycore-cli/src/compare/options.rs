@@ -163,7 +163,8 @@ impl Options {
         let Some(runs) = self.runs else { return Limit::Budget(self.budget) };
         let (runs, fewest) = (usize::from(runs), fewest(candidates));
         if runs < fewest {
-            terminal.note(format_args!("{runs} runs allow no verdict, which takes {fewest}"));
+            terminal
+                .note(format_args!("too few runs for a verdict: {runs}, and it takes {fewest}"));
         }
         Limit::Runs(runs)
     }

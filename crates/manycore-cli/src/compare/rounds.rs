@@ -2,10 +2,11 @@
 
 use std::time::{Duration, Instant};
 
+use indicatif::ProgressBar;
 use manycore_bench::paired::Schedule;
 
 use super::metric::Metric;
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 use crate::preload::Interposition;
 use crate::signals::Inbox;
 use crate::terminal::Terminal;
@@ -66,7 +67,7 @@ impl Rounds<'_> {
         let bar = terminal.progress(self.candidates.len() as u64);
         for candidate in self.candidates {
             bar.set_message(format!("{} (warm-up)", candidate.lock()));
-            self.run(candidate, inbox)
+            self.warm_up(candidate, inbox, &bar, terminal)
                 .map_err(|failure| failure.during(format!("{} (warm-up)", candidate.lock())))?;
             bar.inc(1);
         }
@@ -93,6 +94,34 @@ impl Rounds<'_> {
         }
         bar.finish_and_clear();
         Ok(series)
+    }
+
+    /// The first run of a candidate, which also shows whether it can make a difference at all.
+    fn warm_up(
+        &self,
+        candidate: &Interposition,
+        inbox: &mut Inbox,
+        bar: &ProgressBar,
+        terminal: &Terminal,
+    ) -> Result<()> {
+        let (outcome, seen) = self.plan.rehearse(candidate, inbox)?;
+        self.metric.value(&outcome)?;
+        if candidate.lock().is_glibc() || seen.acquired > 0 {
+            return Ok(());
+        }
+        if seen.processes == 0 {
+            return Err(Failure::bad_input(
+                "the preload library was in none of the program's processes",
+                "see that nothing on the way to the program clears LD_PRELOAD",
+            ));
+        }
+        bar.suspend(|| {
+            terminal.note(format_args!(
+                "{}: the program took no pthread lock, so there is none to replace",
+                candidate.lock()
+            ));
+        });
+        Ok(())
     }
 
     fn run(&self, candidate: &Interposition, inbox: &mut Inbox) -> Result<(f64, Outcome)> {

@@ -9,12 +9,14 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use humantime::format_duration;
+use manycore_profile::process::ProcessStats;
 pub use ready::Ready;
 
 use crate::child::{Ended, Running, Wait, describe};
 use crate::failure::{Failure, Result};
 use crate::preload::Interposition;
 use crate::signals::Inbox;
+use crate::statistics;
 use room::{Log, Room};
 
 /// How often a server is looked at while its load runs.
@@ -61,17 +63,48 @@ pub struct Outcome {
     pub killed: bool,
 }
 
+/// What the preload library saw of a run.
+#[derive(Clone, Copy, Debug)]
+pub struct Seen {
+    /// Processes that it was in.
+    pub processes: usize,
+    /// Locks taken in them, each time counted.
+    pub acquired: u64,
+}
+
 impl Plan {
     /// Does one run under a lock.
     pub fn run(&self, interposition: &Interposition, inbox: &mut Inbox) -> Result<Outcome> {
+        self.run_in(&Room::new()?, interposition, inbox)
+    }
+
+    /// Does one run with statistics, to see what the lock has to do with the program.
+    pub fn rehearse(
+        &self,
+        interposition: &Interposition,
+        inbox: &mut Inbox,
+    ) -> Result<(Outcome, Seen)> {
         let room = Room::new()?;
+        let watched = interposition.with_statistics(room.statistics());
+        let outcome = self.run_in(&room, &watched, inbox)?;
+        let processes = statistics::read(room.statistics())?;
+        let acquired = processes.iter().map(ProcessStats::acquired).sum();
+        Ok((outcome, Seen { processes: processes.len(), acquired }))
+    }
+
+    fn run_in(
+        &self,
+        room: &Room,
+        interposition: &Interposition,
+        inbox: &mut Inbox,
+    ) -> Result<Outcome> {
         if let Some(prepare) = &self.prepare {
             let step = Step { what: "the command of --prepare", log: room.log("prepare") };
             self.finish(step.start(shell(&room.fill(prepare)))?, &step, None, inbox)?;
         }
         match &self.load {
-            Some(load) => server::run(self, load, &room, interposition, inbox),
-            None => self.alone(&room, interposition, inbox),
+            Some(load) => server::run(self, load, room, interposition, inbox),
+            None => self.alone(room, interposition, inbox),
         }
     }
 
@@ -83,8 +116,14 @@ impl Plan {
     ) -> Result<Outcome> {
         let step = Step { what: "the program", log: room.log("program") };
         let running = step.start(self.program(room, interposition))?;
-        let Ended { wall, cpu, max_rss, .. } = self.finish(running, &step, None, inbox)?;
-        Ok(Outcome { wall, cpu, max_rss, output: step.log.read()?, killed: false })
+        let ended = self.finish(running, &step, None, inbox)?;
+        Ok(Outcome {
+            wall: ended.wall,
+            cpu: ended.cpu(),
+            max_rss: ended.max_rss,
+            output: step.log.read()?,
+            killed: false,
+        })
     }
 
     /// The program under test, ready to be started.

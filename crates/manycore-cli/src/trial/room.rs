@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::net::{Ipv4Addr, TcpListener};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
@@ -21,6 +21,7 @@ const TAIL_LINES: usize = 8;
 pub struct Room {
     place: TempDir,
     work: PathBuf,
+    statistics: PathBuf,
     port: u16,
 }
 
@@ -38,10 +39,12 @@ impl Room {
             // Short, because a path to a socket has room for 107 bytes.
             let place = tempfile::Builder::new().prefix("mc-").tempdir()?;
             let work = place.path().join("d");
+            let statistics = place.path().join("s");
             fs::create_dir(&work)?;
+            fs::create_dir(&statistics)?;
             // The port is free at this moment, and the kernel does not hand it out again soon.
             let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port();
-            Ok(Self { place, work, port })
+            Ok(Self { place, work, statistics, port })
         };
         make().map_err(|error| {
             Failure::bad_input(
@@ -55,6 +58,11 @@ impl Room {
     pub fn fill(&self, text: &OsStr) -> OsString {
         let with_dir = replace(text.as_bytes(), b"{dir}", self.work.as_os_str().as_bytes());
         OsString::from_vec(replace(&with_dir, b"{port}", self.port.to_string().as_bytes()))
+    }
+
+    /// A directory for the statistics of the run's processes.
+    pub fn statistics(&self) -> &Path {
+        &self.statistics
     }
 
     /// Files for the output of one of the run's programs.

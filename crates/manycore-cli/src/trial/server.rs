@@ -47,7 +47,7 @@ pub fn run(
     }
     Ok(Outcome {
         wall: measured.wall,
-        cpu: ended.cpu,
+        cpu: ended.cpu(),
         max_rss: ended.max_rss,
         output: loading.log.read()?,
         killed: !stopped,

@@ -1,4 +1,4 @@
-//! The command under test, with a library to preload that does nothing: what these tests are about is the command.
+//! The command under test, and programs for it to run.
 
 #![allow(dead_code, reason = "each test file uses its part")]
 
@@ -16,22 +16,36 @@ pub fn directory() -> TempDir {
     tempfile::tempdir().expect("a temporary directory")
 }
 
-/// The command, with a library that loads and does nothing.
+/// The command, with the preload library of the same build.
 pub fn manycore(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_manycore"));
     command.args(arguments).env("MANYCORE_PRELOAD", library()).env_remove("LD_PRELOAD");
     command
 }
 
-/// An empty shared library.
+/// The preload library, built as the command was. Cargo does not: it is no library for this crate to link.
 pub fn library() -> &'static Path {
-    static LIBRARY: OnceLock<(TempDir, PathBuf)> = OnceLock::new();
-    let (_, path) = LIBRARY.get_or_init(|| {
-        let directory = directory();
-        let path = compile(directory.path(), "libmanycore_preload.so", "", &["-shared", "-fPIC"]);
-        (directory, path)
-    });
-    path
+    static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
+    LIBRARY.get_or_init(|| {
+        let beside = Path::new(env!("CARGO_BIN_EXE_manycore")).parent().unwrap();
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo.current_dir(env!("CARGO_MANIFEST_DIR"));
+        cargo.args(["build", "--quiet", "--locked", "-p", "manycore-preload", "--target-dir"]);
+        cargo.arg(beside.parent().unwrap());
+        if beside.ends_with("release") {
+            cargo.arg("--release");
+        }
+        assert!(
+            cargo.status().expect("cargo runs").success(),
+            "the preload library does not build"
+        );
+        beside.join("libmanycore_preload.so")
+    })
+}
+
+/// A library that loads and does nothing.
+pub fn empty_library(directory: &Path) -> PathBuf {
+    compile(directory, "libmanycore_preload.so", "", &["-shared", "-fPIC"])
 }
 
 /// Compiles a C program.

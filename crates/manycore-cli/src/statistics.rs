@@ -1,0 +1,56 @@
+//! What the processes of a program have left behind about their locks.
+
+use std::fs;
+use std::path::Path;
+
+use manycore_profile::mapping::StatsFile;
+use manycore_profile::process::ProcessStats;
+use manycore_profile::profile::Profile;
+
+use crate::failure::{Failure, Result};
+
+/// Reads all statistics files of a directory. A process that was killed before it had any is not among them.
+pub fn read(directory: &Path) -> Result<Vec<ProcessStats>> {
+    let unreadable = |error| {
+        Failure::failed(format!("cannot read statistics in '{}': {error}", directory.display()))
+    };
+    let mut processes = Vec::new();
+    for entry in fs::read_dir(directory).map_err(unreadable)? {
+        if let Ok(file) = StatsFile::open(&entry.map_err(unreadable)?.path()) {
+            processes.push(ProcessStats::read(file.get()));
+        }
+    }
+    Ok(processes)
+}
+
+/// The counts of a whole program, in a line.
+pub fn summary(profile: &Profile) -> String {
+    let objects: u64 = profile.locks.iter().map(|lock| lock.objects).sum();
+    let acquired: u64 = profile.locks.iter().map(|lock| lock.acquired).sum();
+    let contended: u64 = profile.locks.iter().map(|lock| lock.contended).sum();
+    let waited_ns: u64 = profile.locks.iter().map(|lock| lock.wait.total_ns).sum();
+    let longest_ns = profile.locks.iter().filter_map(|lock| lock.wait.max_ns).max();
+    format!(
+        "{}: {}, {}, {}; {} had to wait, {} in all, {} at most",
+        profile.lock,
+        counted(profile.processes.len() as u64, "process", "processes"),
+        counted(objects, "lock", "locks"),
+        counted(acquired, "acquisition", "acquisitions"),
+        share(contended, acquired),
+        time(waited_ns),
+        time(longest_ns.unwrap_or_default()),
+    )
+}
+
+fn counted(count: u64, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}
+
+fn share(part: u64, whole: u64) -> String {
+    let percent = 100.0 * part as f64 / whole.max(1) as f64;
+    manycore_report::quantity(percent, "%")
+}
+
+fn time(ns: u64) -> String {
+    manycore_report::duration(ns as f64).trim_end().to_owned()
+}
