@@ -7,11 +7,12 @@ use std::process::{Command, Stdio};
 
 use support::{directory, manycore, printed};
 
-const COMMANDS: [&[&str]; 7] = [
+const COMMANDS: [&[&str]; 8] = [
     &["run"],
     &["compare"],
     &["bench", "lock"],
     &["bench", "uncontended"],
+    &["bench", "grid"],
     &["locks"],
     &["completions"],
     &["man"],

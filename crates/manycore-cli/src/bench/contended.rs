@@ -7,9 +7,10 @@ use humantime::parse_duration;
 use manycore_bench::lock;
 use manycore_bench::slice::Pinning;
 use manycore_bench::work::Length;
+use manycore_report::Results;
 
-use super::{failure, length, report, worker_command};
-use crate::failure::{Failure, Result};
+use super::{failed_locks, failure, length, report, worker_command};
+use crate::failure::Result;
 use crate::preload::Library;
 use crate::terminal::Terminal;
 
@@ -97,11 +98,9 @@ enum Pin {
 /// Measures, and prints what came out.
 pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
     let found = lock::run(&options.settings(terminal)?).map_err(failure)?;
-    report(found.measurements, options.json, lock::render)?;
-    match &found.failures[..] {
-        [] => Ok(()),
-        failures => Err(Failure::failed(failures.join("; "))),
-    }
+    let results = Results::of_this_host(found.measurements);
+    report(&results, options.json, || lock::render(&results.measurements))?;
+    failed_locks(&found.failures)
 }
 
 impl Options {

@@ -1,6 +1,7 @@
 //! `manycore bench`: the locks themselves, without a program around them.
 
 mod contended;
+mod grid;
 mod length;
 mod uncontended;
 
@@ -8,7 +9,7 @@ use std::io;
 
 use clap::{Args, Subcommand};
 use manycore_bench::worker;
-use manycore_report::{Host, Measurement, Results};
+use manycore_report::{Host, Results};
 
 use crate::failure::{Failure, Result};
 use crate::terminal::{Terminal, print};
@@ -17,6 +18,7 @@ const NOTES: &str = "\
 Examples:
   manycore bench lock --threads 1,2,8 --section 50ns,1us
   manycore bench uncontended --preload
+  manycore bench grid --quick
 ";
 
 /// Measure locks without a program around them
@@ -31,6 +33,7 @@ pub struct Options {
 enum What {
     Lock(contended::Options),
     Uncontended(uncontended::Options),
+    Grid(grid::Options),
     /// The process in which a lock is measured; this command starts it itself.
     #[command(hide = true)]
     Worker {
@@ -43,6 +46,7 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
     match &options.what {
         What::Lock(options) => contended::run(options, terminal),
         What::Uncontended(options) => uncontended::run(options),
+        What::Grid(options) => grid::run(options, terminal),
         What::Worker { lock } => worker::serve(lock).map_err(lost),
     }
 }
@@ -52,18 +56,22 @@ fn worker_command() -> Result<worker::Command> {
     worker::Command::this_executable(["bench", "worker"]).map_err(failure)
 }
 
-fn report(
-    measurements: Vec<Measurement>,
-    json: bool,
-    text: fn(&[Measurement]) -> String,
-) -> Result<()> {
+fn report(results: &Results, json: bool, text: impl FnOnce() -> String) -> Result<()> {
     if !json {
-        return print(&format!("{}\n\n{}", Host::describe(), text(&measurements)));
+        return print(&format!("{}\n\n{}\n", Host::describe(), text().trim_end()));
     }
-    let results = Results::of_this_host(measurements).to_json();
+    let results = results.to_json();
     let results =
         results.map_err(|error| Failure::failed(format!("no usable results: {error}")))?;
     print(&format!("{results}\n"))
+}
+
+/// An error if some locks could not be measured: a line for each.
+fn failed_locks(failures: &[String]) -> Result<()> {
+    match failures {
+        [] => Ok(()),
+        failures => Err(Failure::failed(failures.join("; "))),
+    }
 }
 
 fn failure(failure: manycore_bench::Failure) -> Failure {

@@ -2,6 +2,7 @@
 
 use clap::Args;
 use manycore_bench::uncontended;
+use manycore_report::Results;
 
 use super::{failure, report, worker_command};
 use crate::failure::Result;
@@ -52,5 +53,6 @@ pub fn run(options: &Options) -> Result<()> {
         seed: options.seed,
         ..uncontended::Options::new(worker_command()?)
     });
-    report(measured.map_err(failure)?, options.json, uncontended::render)
+    let results = Results::of_this_host(measured.map_err(failure)?);
+    report(&results, options.json, || uncontended::render(&results.measurements))
 }

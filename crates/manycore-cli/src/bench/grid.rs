@@ -1,0 +1,118 @@
+//! `manycore bench grid`: what is promised about the locks.
+
+use std::time::Duration;
+
+use clap::Args;
+use humantime::parse_duration;
+use manycore_bench::grid::{self, Effort};
+use manycore_bench::lock;
+use manycore_report::{Claim, Judgement, Results};
+
+use super::{failed_locks, failure, report, worker_command};
+use crate::failure::{Failure, Result};
+use crate::preload::Library;
+use crate::terminal::Terminal;
+
+const NOTES: &str = "\
+Examples:
+  manycore bench grid --quick
+  manycore bench grid --preload --budget 1h --json > grid.json
+
+Grid:
+  1 to 64 threads, sections of 50 ns, 1 us and 20 us, all locks and their peers.
+  The tables show each lock against glibc's; the claims below them are what the
+  project promises, with what was found here.
+
+Exit status:
+  0   measured, and no claim failed
+  1   a claim failed, or a lock hung or crashed; the rest is printed
+  2   bad usage
+";
+
+/// All locks from 1 to 64 threads, and whether they keep what is promised
+#[derive(Args, Debug)]
+#[command(after_long_help = NOTES)]
+pub struct Options {
+    /// Locks to measure [default: all]
+    #[arg(long, value_name = "A,B,..", value_delimiter = ',')]
+    lock: Vec<String>,
+    /// Measure also through the preload library
+    #[arg(long)]
+    preload: bool,
+    /// Some points and few rounds: two minutes, in which little is decided
+    #[arg(long)]
+    quick: bool,
+    /// Time for everything
+    #[arg(long, value_name = "TIME", default_value = "30m", value_parser = parse_duration, conflicts_with = "quick")]
+    budget: Duration,
+    /// Seed of everything that is drawn
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Measures, and prints what came out.
+pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
+    let library = options.preload.then(Library::find).transpose()?.map(Library::into_path);
+    let effort = if options.quick { Effort::Quick } else { Effort::Within(options.budget) };
+    let found = grid::run(&lock::Options {
+        locks: options.lock.clone(),
+        seed: options.seed,
+        progress: terminal.shows_progress(),
+        ..grid::options(worker_command()?, library, effort)
+    });
+    let found = found.map_err(failure)?;
+    let results = Results {
+        claims: found.claims.clone(),
+        ..Results::of_this_host(found.measurements.clone())
+    };
+    report(&results, options.json, || grid::render(&found))?;
+    failed_locks(&found.failures)?;
+    failed_claims(&found.claims)
+}
+
+fn failed_claims(claims: &[Claim]) -> Result<()> {
+    let failed: Vec<&str> = claims
+        .iter()
+        .filter(|claim| claim.verdict == Judgement::Fail)
+        .map(|claim| claim.id.as_str())
+        .collect();
+    match failed.len() {
+        0 => Ok(()),
+        count => Err(Failure::failed(format!(
+            "{count} of {} claims failed: {}",
+            claims.len(),
+            failed.join(", ")
+        ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use manycore_report::Bound;
+
+    use super::*;
+
+    fn claim(id: &str, verdict: Judgement) -> Claim {
+        Claim {
+            id: id.into(),
+            text: String::new(),
+            bound: Bound::AtLeast(0.5),
+            value: None,
+            low: None,
+            high: None,
+            verdict,
+            note: String::new(),
+        }
+    }
+
+    #[test]
+    fn only_failed_claims_fail() {
+        let (pass, undecided) = (claim("a", Judgement::Pass), claim("b", Judgement::Undecided));
+        assert!(failed_claims(&[pass.clone(), undecided.clone()]).is_ok());
+        let failed = failed_claims(&[pass, claim("c", Judgement::Fail), undecided]).unwrap_err();
+        assert_eq!(failed.to_string(), "1 of 3 claims failed: c");
+    }
+}
