@@ -1,6 +1,6 @@
-//! A slice counts what ran, waits no longer than it should, and notices locks that are none.
+//! A slice counts what ran, and notices locks that are none.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use manycore_bench::contender::{self, Contender, Visitor};
 use manycore_bench::slice::{self, Pinning, Settings, Slice};
@@ -15,7 +15,7 @@ fn settings() -> Settings {
         reads: 0.0,
         pinning: Pinning::Auto,
         warm_up: Duration::from_millis(5),
-        measured: Duration::from_millis(40),
+        measured: Duration::from_millis(100),
         drain: Duration::from_secs(5),
         sample: 3,
         pace: Pace::measure(),
@@ -47,7 +47,7 @@ fn every_lock_excludes_and_is_counted() {
             sections > 0 && slice.throughput() > 0.0 && slice.fairness() >= 1.0,
             "{name}: {slice:?}"
         );
-        assert!(slice.elapsed_ns >= 40e6, "{name}: {}", slice.elapsed_ns);
+        assert!(slice.elapsed_ns >= 100e6, "{name}: {}", slice.elapsed_ns);
         // A third of the sections is timed, and those that the readings cut off.
         assert!(
             slice.waits.count() <= sections / 3 + 16,
@@ -86,30 +86,6 @@ fn a_lock_that_does_not_lock_is_found_out() {
     let settings = Settings { section: Length::fixed(100_000.0), ..settings() };
     let error = slice::run::<Open>(&settings).unwrap_err();
     assert!(error.contains("let two threads in") || error.contains("lost updates"), "{error}");
-}
-
-/// Makes everybody wait for a minute.
-struct Shut;
-
-impl Contender for Shut {
-    fn new() -> Self {
-        Self
-    }
-
-    fn exclusive<R>(&self, section: impl FnOnce() -> R) -> R {
-        std::thread::sleep(Duration::from_secs(60));
-        section()
-    }
-}
-
-#[test]
-fn threads_that_do_not_end_are_left_behind() {
-    let settings = Settings { drain: Duration::from_millis(50), ..settings() };
-    let start = Instant::now();
-    let slice = slice::run::<Shut>(&settings).unwrap();
-    assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
-    assert_eq!((slice.stuck, slice.counts.as_slice()), (4, [0; 4].as_slice()));
-    assert!(slice.waits.quantile(0.5).unwrap() >= 50e6);
 }
 
 /// Fails as the C library's locks do when they return an error.

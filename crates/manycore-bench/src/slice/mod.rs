@@ -127,7 +127,9 @@ pub fn run<C: Contender>(settings: &Settings) -> Result<Slice, String> {
         slice.waits.add_ticks(&outcome.waits, ns_per_tick);
     }
     // Whoever is stuck has waited since the end of the slice at least, and nobody knows for how much longer.
-    slice.waits.add(stopped.elapsed().as_nanos() as u64, u64::from(slice.stuck));
+    if slice.stuck > 0 {
+        slice.waits.add(stopped.elapsed().as_nanos() as u64, u64::from(slice.stuck));
+    }
     verify(&arena, &ended, slice.stuck)?;
     Ok(slice)
 }
