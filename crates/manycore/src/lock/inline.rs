@@ -76,6 +76,39 @@ macro_rules! without_node {
                 unsafe { $crate::lock::InlineLock::release(self) }
             }
         }
+
+        $crate::lock::inline::lock_api_form!($lock $(, $parameter: $bound)?);
     };
 }
 pub(super) use without_node;
+
+/// Gives a lock with an inline form that of a `lock_api` raw mutex. Loom's atomics have no constants.
+macro_rules! lock_api_form {
+    ($lock:ty $(, $parameter:ident: $bound:path)?) => {
+        #[cfg(all(feature = "lock_api", not(loom)))]
+        // SAFETY: the inline form is a lock by its own contract. Any thread may release it.
+        unsafe impl$(<$parameter: $bound>)? lock_api::RawMutex for $lock {
+            #[allow(clippy::declare_interior_mutable_const, reason = "lock_api has it so")]
+            const INIT: Self = <$lock>::new();
+
+            type GuardMarker = lock_api::GuardSend;
+
+            #[inline]
+            fn lock(&self) {
+                $crate::lock::InlineLock::acquire(self);
+            }
+
+            #[inline]
+            fn try_lock(&self) -> bool {
+                $crate::lock::InlineLock::try_acquire(self)
+            }
+
+            #[inline]
+            unsafe fn unlock(&self) {
+                // SAFETY: the caller holds the lock.
+                unsafe { $crate::lock::InlineLock::release(self) }
+            }
+        }
+    };
+}
+pub(super) use lock_api_form;

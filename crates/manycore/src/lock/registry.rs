@@ -8,7 +8,7 @@ macro_rules! for_each_lock {
     ($callback:ident $(, $argument:tt)*) => {
         $callback! {
             $($argument)*
-            Tas, Ttas, Ticket, Futex, Innodb, DoubleDelay, Exponential, Proportional, Sleep, HalfSpin, Hybrid, Adaptive
+            Tas, Ttas, Ticket, Mcs, McsBypass, Futex, Innodb, DoubleDelay, Exponential, Proportional, Sleep, HalfSpin, Hybrid, Adaptive
         }
     };
 }

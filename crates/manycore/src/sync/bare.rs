@@ -108,6 +108,63 @@ pub mod hint {
     }
 }
 
+/// Nodes for queue locks, from a fixed number.
+pub mod node {
+    use core::cell::UnsafeCell;
+    use core::ptr::NonNull;
+
+    use super::atomic::{AtomicU32, Ordering};
+    use super::hint;
+
+    /// How many locks with a queue can be held or waited for at a time; whoever comes then waits.
+    pub const NODES: usize = 1024;
+
+    #[repr(align(128))]
+    struct Block(UnsafeCell<[u8; 128]>);
+
+    // SAFETY: a block is used by whoever has taken its bit.
+    unsafe impl Sync for Block {}
+
+    static BLOCKS: [Block; NODES] = [const { Block(UnsafeCell::new([0; 128])) }; NODES];
+
+    /// A bit for each node in use.
+    static USED: [AtomicU32; NODES / 32] = [const { AtomicU32::new(0) }; NODES / 32];
+
+    /// A node in its initial state. It is the caller's until [`give_back`].
+    pub fn take<T: Default>() -> NonNull<T> {
+        const { assert!(size_of::<T>() <= 128 && align_of::<T>() <= 128) };
+        let number = loop {
+            if let Some(number) = (0..USED.len()).find_map(take_bit) {
+                break number;
+            }
+            hint::yield_now();
+        };
+        let node = NonNull::from(&BLOCKS[number]).cast::<T>();
+        // SAFETY: of sufficient size and alignment, and nobody else has its bit.
+        unsafe { node.write(T::default()) };
+        node
+    }
+
+    fn take_bit(word: usize) -> Option<usize> {
+        // Relaxed: a hint; the *or* decides and orders.
+        let bit = (!USED[word].load(Ordering::Relaxed)).checked_ilog2()?;
+        // Acquire: partner of the Release in `give_back`.
+        let before = USED[word].fetch_or(1 << bit, Ordering::Acquire);
+        (before & (1 << bit) == 0).then_some(word * 32 + bit as usize)
+    }
+
+    /// Gives a node back, from any thread.
+    ///
+    /// # Safety
+    ///
+    /// It came from [`take`], and nobody will touch it.
+    pub unsafe fn give_back<T>(node: NonNull<T>) {
+        let number = (node.as_ptr().addr() - BLOCKS.as_ptr().addr()) / size_of::<Block>();
+        // Release: partner of the Acquire in `take_bit`.
+        USED[number / 32].fetch_and(!(1 << (number % 32)), Ordering::Release);
+    }
+}
+
 /// CPUs.
 pub mod cpu {
     /// How many CPUs there are.

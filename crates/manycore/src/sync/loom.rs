@@ -106,6 +106,27 @@ pub mod hint {
     }
 }
 
+/// Nodes for queue locks, from the heap.
+pub mod node {
+    use core::ptr::NonNull;
+    use std::boxed::Box;
+
+    /// A node in its initial state.
+    pub fn take<T: Default>() -> NonNull<T> {
+        NonNull::from(Box::leak(Box::default()))
+    }
+
+    /// Gives a node back, from any thread.
+    ///
+    /// # Safety
+    ///
+    /// It came from [`take`], and nobody will touch it.
+    pub unsafe fn give_back<T>(node: NonNull<T>) {
+        // SAFETY: leaked by `take`, of the same type.
+        drop(unsafe { Box::from_raw(node.as_ptr()) });
+    }
+}
+
 /// CPUs.
 pub mod cpu {
     /// Two, so that no algorithm skips its spinning.

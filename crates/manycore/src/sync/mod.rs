@@ -41,7 +41,7 @@ mod backend;
 pub use backend::thread::{self, Local};
 #[cfg(loom)]
 pub use backend::tuning;
-pub use backend::{atomic, cell, clock, cpu, futex, hint, process};
+pub use backend::{atomic, cell, clock, cpu, futex, hint, node, process};
 pub use pad::CachePadded;
 
 /// A moment until which somebody is willing to wait, as the futex system call understands it.

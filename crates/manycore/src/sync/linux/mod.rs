@@ -8,6 +8,7 @@ pub mod clock;
 pub mod cpu;
 pub mod futex;
 pub mod hint;
+pub mod node;
 pub mod process;
 pub mod thread;
 

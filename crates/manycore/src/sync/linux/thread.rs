@@ -8,12 +8,16 @@ use core::cell::Cell;
 
 use syscalls::{Sysno, raw_syscall};
 
+use super::node::{self, Store};
+
 /// What each thread has for itself. All zero in a new thread.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Local {
     /// The kernel's thread id, or 0 before the first [`id`].
     tid: Cell<u32>,
+    /// Where it takes nodes from; null before the first.
+    nodes: Cell<*mut Store>,
     /// For whoever embeds this library: its own per-thread state, null in a new thread.
     pub extension: Cell<*mut ()>,
     /// For a thread's own bookkeeping by whoever embeds this library, 0 in a new thread.
@@ -32,6 +36,16 @@ global_asm!(
     ".zero 64",
     ".popsection",
 );
+
+impl Local {
+    pub(super) fn nodes(&self) -> *mut Store {
+        self.nodes.get()
+    }
+
+    pub(super) fn set_nodes(&self, store: *mut Store) {
+        self.nodes.set(store);
+    }
+}
 
 const _: () = assert!(size_of::<Local>() == 64, "the TLS block above has this size");
 
@@ -89,5 +103,6 @@ fn ask_id() -> u32 {
 /// The thread has another id. Other threads were not copied, so those that wait in a queue do not exist any more.
 pub fn forked() {
     local().tid.set(0);
+    node::forked(id());
     super::process::next_generation();
 }

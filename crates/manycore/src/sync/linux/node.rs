@@ -1,0 +1,183 @@
+//! Nodes for queue locks: blocks of 128 bytes, from a store of each thread's own.
+//!
+//! A lock in place of a `pthread_mutex_t` has no room for the node of its holder and no caller that would lend one. So
+//! each thread has a *store* of nodes, found through its thread-local block. No libc, no allocation but for `mmap`, and
+//! no hook at a thread's end: nobody is told when a thread ends, so whoever needs a store asks the kernel whether the
+//! owner of an old one is still there.
+//!
+//! A node may be given back by another thread than took it: each store notes its free nodes in an atomic word.
+
+use core::cell::UnsafeCell;
+use core::ptr::{NonNull, null_mut};
+
+use syscalls::{Errno, Sysno, raw_syscall};
+
+use super::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
+use super::{hint, thread};
+
+/// A thread's nodes, on a page of its own: a node's address tells its store.
+#[repr(C, align(4096))]
+pub(super) struct Store {
+    /// The thread whose store it is, or was. Written under `GIVING`.
+    owner: AtomicU32,
+    /// A bit for each node that is not in use.
+    free: AtomicU32,
+    /// The store that the same thread had filled before it got this one.
+    before: AtomicPtr<Store>,
+    _spare: [u64; 14],
+    blocks: [Block; BLOCKS],
+}
+
+const BLOCKS: usize = 31;
+
+#[repr(C, align(128))]
+struct Block(UnsafeCell<[u8; 128]>);
+
+const _: () = assert!(size_of::<Store>() == 4096 && core::mem::offset_of!(Store, blocks) == 128);
+
+/// Stores are mapped so many at a time.
+const CHUNK: usize = 64;
+
+/// As many chunks as there can be threads in Linux (2^22).
+const CHUNKS: usize = (1 << 22) / CHUNK;
+
+static CHUNK_TABLE: [AtomicPtr<Store>; CHUNKS] = [const { AtomicPtr::new(null_mut()) }; CHUNKS];
+
+/// Stores given out so far, and the one to look at next. Relaxed: written and read under `GIVING`.
+static GIVEN: AtomicU32 = AtomicU32::new(0);
+static NEXT: AtomicU32 = AtomicU32::new(0);
+
+/// Protects the giving out of stores: some system calls long.
+static GIVING: AtomicBool = AtomicBool::new(false);
+
+/// How many old stores are looked at before a fresh one is taken: with two, most stores belong to living threads.
+const LOOKS: u32 = 2;
+
+/// A node in its initial state. It is the caller's until [`give_back`].
+pub fn take<T: Default>() -> NonNull<T> {
+    const { assert!(size_of::<T>() <= size_of::<Block>() && align_of::<T>() <= 128) };
+    let first = thread::local().nodes();
+    let mut store = first;
+    // SAFETY: null, or a store of this thread; stores are never unmapped.
+    while let Some(s) = unsafe { store.as_ref() } {
+        if let Some(node) = s.take() {
+            return node;
+        }
+        store = s.before.load(Ordering::Relaxed); // Relaxed: written by this thread
+    }
+    new_store(first).take().expect("a store has a free node when its thread gets it")
+}
+
+/// Gives a node back, from any thread.
+///
+/// # Safety
+///
+/// It came from [`take`], and nobody will touch it.
+pub unsafe fn give_back<T>(node: NonNull<T>) {
+    let address = node.as_ptr().addr();
+    // SAFETY: the node is in a store, which is aligned to its size and never unmapped.
+    let store = unsafe { &*core::ptr::with_exposed_provenance::<Store>(address & !4095) };
+    let block = (address % 4096 - 128) / 128;
+    // Release: partner of the Acquire in `Store::take`; the next user's writes come after ours.
+    store.free.fetch_or(1 << block, Ordering::Release);
+}
+
+impl Store {
+    fn take<T: Default>(&self) -> Option<NonNull<T>> {
+        // Acquire: partner of the Release in `give_back`. Only this thread takes nodes out, so the bit stays.
+        let free = self.free.load(Ordering::Acquire);
+        if free == 0 {
+            return None;
+        }
+        let block = free.trailing_zeros();
+        // Relaxed: takes a bit that the load above has seen.
+        self.free.fetch_and(!(1 << block), Ordering::Relaxed);
+        let node = NonNull::from(&self.blocks[block as usize]).cast::<T>();
+        // SAFETY: in bounds, aligned, and nobody else's now. The blocks are only ever used through such pointers.
+        unsafe { node.write(T::default()) };
+        Some(node)
+    }
+}
+
+/// Gives the calling thread a store, ahead of those that it has.
+#[cold]
+fn new_store(before: *mut Store) -> &'static Store {
+    // Acquire, and Release below: one thread at a time.
+    while GIVING.swap(true, Ordering::Acquire) {
+        hint::yield_now();
+    }
+    let store = left_behind().unwrap_or_else(fresh);
+    // Relaxed, both: under `GIVING`.
+    store.owner.store(thread::id(), Ordering::Relaxed);
+    store.before.store(before, Ordering::Relaxed);
+    GIVING.store(false, Ordering::Release);
+    thread::local().set_nodes(core::ptr::from_ref(store).cast_mut());
+    store
+}
+
+/// A store whose thread has ended. A node that is still in use, such as that of a lock which the thread has taken with
+/// it, stays so.
+fn left_behind() -> Option<&'static Store> {
+    // Relaxed, here and in the closure: under `GIVING`, but for `free`, in which nodes only come back.
+    let given = GIVEN.load(Ordering::Relaxed);
+    (0..LOOKS.min(given)).find_map(|_| {
+        let number = NEXT.load(Ordering::Relaxed) % given;
+        NEXT.store(number + 1, Ordering::Relaxed);
+        let store = store(number);
+        let free = store.free.load(Ordering::Relaxed) != 0;
+        (free && has_ended(store.owner.load(Ordering::Relaxed))).then_some(store)
+    })
+}
+
+/// Whether no thread of this process has this number.
+fn has_ended(thread: u32) -> bool {
+    // SAFETY: system calls; signal 0 is not sent.
+    let sent = unsafe {
+        let process = raw_syscall!(Sysno::getpid);
+        Errno::from_ret(raw_syscall!(Sysno::tgkill, process, thread, 0))
+    };
+    sent == Err(Errno::ESRCH)
+}
+
+fn store(number: u32) -> &'static Store {
+    let (chunk, index) = (number as usize / CHUNK, number as usize % CHUNK);
+    // Relaxed: under `GIVING`.
+    let first = CHUNK_TABLE[chunk].load(Ordering::Relaxed);
+    // SAFETY: a chunk is mapped before its first store is given out, with `CHUNK` stores, for good.
+    unsafe { &*first.add(index) }
+}
+
+fn fresh() -> &'static Store {
+    // Relaxed, throughout: under `GIVING`.
+    let number = GIVEN.load(Ordering::Relaxed);
+    if (number as usize).is_multiple_of(CHUNK) {
+        CHUNK_TABLE[number as usize / CHUNK].store(map_chunk(), Ordering::Relaxed);
+    }
+    GIVEN.store(number + 1, Ordering::Relaxed);
+    let store = store(number);
+    store.free.store((1 << BLOCKS) - 1, Ordering::Relaxed);
+    store
+}
+
+/// Memory for `CHUNK` stores, which the kernel fills in page by page when it is used.
+fn map_chunk() -> *mut Store {
+    let size = CHUNK * size_of::<Store>();
+    let (protection, flags) =
+        (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+    // SAFETY: new memory of our own.
+    let mapped = unsafe { raw_syscall!(Sysno::mmap, 0, size, protection, flags, usize::MAX, 0) };
+    // A lock function cannot report a lack of memory, and a mutex must not be taken without its lock.
+    assert!((mapped as isize) > 0, "no memory for the nodes of queue locks");
+    core::ptr::with_exposed_provenance_mut(mapped)
+}
+
+/// In the child of a fork: the stores of the only thread are still its own, under its new number.
+pub(super) fn forked(thread: u32) {
+    GIVING.store(false, Ordering::Relaxed); // Relaxed: there is one thread
+    let mut store = thread::local().nodes();
+    // SAFETY: as in `take`.
+    while let Some(s) = unsafe { store.as_ref() } {
+        s.owner.store(thread, Ordering::Relaxed);
+        store = s.before.load(Ordering::Relaxed);
+    }
+}
