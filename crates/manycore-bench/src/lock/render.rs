@@ -89,7 +89,10 @@ fn table(members: &[&Measurement]) -> Table {
         ];
         let waits = ["wait_p50", "wait_p99", "wait_p99_9", "wait_max", "fairness"];
         row.extend(waits.map(|name| Cell::from(text(name))));
-        row.push(Cell::new(verdict, tone));
+        let stuck = metric("stuck").map_or(String::new(), |stuck| {
+            format!("; {} of {} threads stuck", stuck.value.round(), measurement.threads)
+        });
+        row.push(Cell::new(verdict + &stuck, tone));
         table.row(row);
     }
     table
