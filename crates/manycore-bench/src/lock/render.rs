@@ -90,7 +90,7 @@ fn table(members: &[&Measurement]) -> Table {
         let waits = ["wait_p50", "wait_p99", "wait_p99_9", "wait_max", "fairness"];
         row.extend(waits.map(|name| Cell::from(text(name))));
         let stuck = metric("stuck").map_or(String::new(), |stuck| {
-            format!("; {} of {} threads stuck", stuck.value.round(), measurement.threads)
+            format!("; {:.1} of {} threads stuck", stuck.value, measurement.threads)
         });
         row.push(Cell::new(verdict + &stuck, tone));
         table.row(row);

@@ -152,7 +152,10 @@ fn prepare(
     let mut process = process::Command::new(words.next().unwrap_or(&program));
     process.args(words).arg(subject.contender());
     process.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    process.env_remove("MANYCORE_LOCK").env_remove("MANYCORE_STATS");
+    // Whatever this process was started under, all locks are to be measured under the same.
+    for variable in ["LD_PRELOAD", "MANYCORE_LOCK", "MANYCORE_STATS"] {
+        process.env_remove(variable);
+    }
     let Some(library) = subject.through.library() else { return Ok((process, None)) };
     process.env("LD_PRELOAD", library).env("MANYCORE_LOCK", &subject.lock);
     if !matches!(subject.through, Through::PreloadWithStatistics(_)) {
