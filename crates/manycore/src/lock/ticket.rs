@@ -27,7 +27,7 @@
 
 use super::inline::{InlineLock, without_node};
 use crate::sync::atomic::{AtomicU32, Ordering};
-use crate::sync::{const_new, hint, order};
+use crate::sync::{const_new, hint, order, process};
 use crate::{LockInfo, Order};
 
 /// The ticket lock. Up to 2^32 - 1 threads may wait.
@@ -38,19 +38,30 @@ pub struct Ticket {
     next: AtomicU32,
     /// The number that has the lock; if it is `next`, nobody has.
     serving: AtomicU32,
+    /// The [`process::generation`] in which the lock was acquired last. Protected by the lock.
+    generation: AtomicU32,
 }
 
 impl Ticket {
     const_new! {
         /// A lock that nobody holds.
         pub fn new() -> Self {
-            Self { next: AtomicU32::new(0), serving: AtomicU32::new(0) }
+            Self {
+                next: AtomicU32::new(0),
+                serving: AtomicU32::new(0),
+                generation: AtomicU32::new(0),
+            }
         }
+    }
+
+    fn note_generation(&self) {
+        // Relaxed: protected by the lock.
+        self.generation.store(process::generation(), Ordering::Relaxed);
     }
 }
 
-// SAFETY: a number is drawn by one thread only, and served from the release of the number before it to its own; eight
-// bytes, and zero is: number 0 is served, and not drawn.
+// SAFETY: a number is drawn by one thread only, and served from the release of the number before it to its own;
+// twelve bytes, and zero is: number 0 is served, and not drawn.
 unsafe impl InlineLock for Ticket {
     const INFO: LockInfo = LockInfo {
         name: "ticket",
@@ -67,7 +78,12 @@ unsafe impl InlineLock for Ticket {
         // Relaxed: drawing the served number takes the lock; the load above has ordered it. That number is drawn at
         // most once, so that it is still served if the exchange succeeds.
         let next = serving.wrapping_add(1);
-        self.next.compare_exchange(serving, next, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+        let taken =
+            self.next.compare_exchange(serving, next, Ordering::Relaxed, Ordering::Relaxed).is_ok();
+        if taken {
+            self.note_generation();
+        }
+        taken
     }
 
     #[cold]
@@ -78,14 +94,20 @@ unsafe impl InlineLock for Ticket {
         while self.serving.load(order!(Acquire, "ticket-wait-acquire")) != mine {
             hint::spin_loop();
         }
+        self.note_generation();
     }
 
     #[inline]
     unsafe fn release(&self) {
         // Relaxed: only the holder writes it.
-        let serving = self.serving.load(Ordering::Relaxed);
+        let served = self.serving.load(Ordering::Relaxed).wrapping_add(1);
+        // Relaxed, both: protected by the lock.
+        if self.generation.load(Ordering::Relaxed) != process::generation() {
+            // The child of a fork: the threads that drew the other numbers are in the parent.
+            self.next.store(served, Ordering::Relaxed);
+        }
         // Release: partner of the Acquires above.
-        self.serving.store(serving.wrapping_add(1), order!(Release, "ticket-release"));
+        self.serving.store(served, order!(Release, "ticket-release"));
     }
 }
 
