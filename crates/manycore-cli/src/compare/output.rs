@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use manycore_bench::paired::{Better, Median, Verdict};
+use manycore_bench::paired::{Better, Comparison, Median, Verdict};
 use manycore_report::{
     Cell, Column, Host, Measurement, Mechanism, Metric as Further, Results, Table, Tone, interval,
     quantity, ratio, significant,
@@ -49,25 +49,24 @@ pub fn text(subject: &Subject, ranking: &Ranking) -> String {
 fn table(subject: &Subject, ranking: &Ranking) -> Table {
     let is_wall = matches!(subject.metric, Metric::Wall);
     let show = |value: f64| if is_wall { quantity(value, "ns") } else { significant(value, 4) };
+    // As much as a terminal of 80 columns has room for; the values' own intervals are in the JSON.
     let mut table = Table::new([
         Column::words("lock"),
         Column::number(subject.metric.noun()),
-        Column::number("95 % interval"),
-        Column::number("of glibc's"),
-        Column::number("95 % interval"),
+        Column::number("of glibc's, 95 %"),
         Column::words("verdict"),
         Column::number("CPU time"),
         Column::number("memory"),
     ]);
     for standing in &ranking.standings {
-        let span = |(low, high)| format!("{} to {}", show(low), show(high));
-        let (low, high) = standing.comparison.and_then(|c| c.interval).unzip();
+        let against = |c: Comparison| {
+            let (low, high) = c.interval.unzip();
+            format!("{} {}", ratio(c.ratio), interval(low, high))
+        };
         table.row([
             (&standing.lock).into(),
             show(standing.value.value).into(),
-            Cell::new(standing.value.interval.map(span).unwrap_or_default(), Tone::Faint),
-            standing.comparison.map(|c| ratio(c.ratio)).unwrap_or_default().into(),
-            interval(low, high).into(),
+            standing.comparison.map(against).unwrap_or_default().into(),
             verdict(subject.metric, standing),
             quantity(standing.cpu.value, "ns").into(),
             memory(standing.max_rss.value).into(),

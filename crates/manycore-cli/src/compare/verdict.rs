@@ -105,10 +105,17 @@ impl Ranking {
                 }
             }
             Finding::NoDifference => "No difference.".to_owned(),
-            Finding::Undecided => format!(
-                "Undecided: these runs are too few, or too unlike each other, to judge {}; more with --runs or --budget.",
-                listed(&self.with(Verdict::Undecided))
-            ),
+            Finding::Undecided => {
+                let worse = match &self.with(Verdict::Slower)[..] {
+                    [] => String::new(),
+                    worse => format!(" ({} worse)", are(worse)),
+                };
+                format!(
+                    "Undecided: these runs are too few, or too unlike each other, to judge {}{worse}; \
+                     more with --runs or --budget.",
+                    listed(&self.with(Verdict::Undecided))
+                )
+            }
         }
     }
 
@@ -207,6 +214,23 @@ mod tests {
         let ranking = ranking(&[10.0, 10.0], Better::Higher);
         assert_eq!(ranking.finding, Finding::NoDifference);
         assert_eq!(ranking.sentence("rate"), "No difference.");
+    }
+
+    #[test]
+    fn what_is_known_is_said_of_the_undecided() {
+        let locks = ["glibc", "a", "b"].map(String::from);
+        let base: Vec<f64> = (0..8).map(|round| 10.0 + f64::from(round % 3)).collect();
+        let wild = base.iter().enumerate().map(|(i, v)| if i % 2 == 0 { v * 3.0 } else { v / 3.0 });
+        let series = [base.clone(), wild.collect(), base.iter().map(|v| v / 2.0).collect()];
+        let series = series.map(|values| Series {
+            cpu: values.clone(),
+            max_rss: values.clone(),
+            values,
+            killed: 0,
+        });
+        let ranking = Ranking::of(&locks, series.into(), Better::Higher).unwrap();
+        let sentence = ranking.sentence("rate");
+        assert!(sentence.contains("to judge a (b is worse); more"), "{sentence}");
     }
 
     #[test]
