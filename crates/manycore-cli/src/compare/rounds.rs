@@ -71,13 +71,15 @@ impl Rounds<'_> {
                 .map_err(|failure| failure.during(format!("{} (warm-up)", candidate.lock())))?;
             bar.inc(1);
         }
-        let rounds = bar.suspend(|| self.count(started.elapsed(), terminal));
+        let others = self.candidates.len() - 1;
+        let (rounds, note) = self.limit.rounds(started.elapsed(), others);
+        bar.suspend(|| note.iter().for_each(|note| terminal.note(note)));
         bar.set_length(((rounds + 1) * self.candidates.len()) as u64);
 
         let mut series: Vec<Series> = self.candidates.iter().map(|_| Series::default()).collect();
         let schedule = Schedule::new(self.candidates.len(), self.seed).take(rounds);
         for (index, order) in schedule.enumerate() {
-            if self.is_over(index, started) {
+            if self.limit.is_over(index, started.elapsed(), others) {
                 break;
             }
             for number in order {
@@ -128,42 +130,43 @@ impl Rounds<'_> {
         let outcome = self.plan.run(candidate, inbox)?;
         Ok((self.metric.value(&outcome)?, outcome))
     }
+}
 
-    /// How many rounds there will be, given how long the warm-up took: about as long as a round.
-    fn count(&self, warm_up: Duration, terminal: &Terminal) -> usize {
-        let budget = match self.limit {
-            Limit::Runs(runs) => return runs,
-            Limit::Budget(budget) => budget,
+impl Limit {
+    /// How many rounds there will be and what the user should know of it, given how long the warm-up took: about as
+    /// long as a round. `others` are the candidates but for the base line.
+    fn rounds(self, warm_up: Duration, others: usize) -> (usize, Option<String>) {
+        let budget = match self {
+            Self::Runs(runs) => return (runs, None),
+            Self::Budget(budget) => budget,
         };
         let left = budget.saturating_sub(warm_up);
         let fitting = (left.as_secs_f64() / warm_up.as_secs_f64().max(1e-9)) as usize;
-        let fewest = fewest(self.candidates.len() - 1);
+        let fewest = fewest(others);
         if fitting >= USUAL {
-            return USUAL;
+            return (USUAL, None);
         }
         if fitting < fewest {
-            terminal.note(format_args!(
+            let note = format!(
                 "{fewest} runs of each, the fewest for a verdict: about {}, more than the budget of {}",
                 in_seconds(warm_up * fewest as u32),
                 in_seconds(budget)
-            ));
-            return fewest;
+            );
+            return (fewest, Some(note));
         }
-        terminal.note(format_args!(
+        let note = format!(
             "about {fitting} runs of each, what fits into {} (for {USUAL}: --budget {})",
             in_seconds(budget),
             in_seconds(warm_up * (USUAL as u32 + 2))
-        ));
-        fitting
+        );
+        (fitting, Some(note))
     }
 
     /// Whether the budget is used up although fewer rounds are done than were planned: later runs were longer.
-    fn is_over(&self, done: usize, started: Instant) -> bool {
-        match self.limit {
-            Limit::Runs(_) => false,
-            Limit::Budget(budget) => {
-                done >= fewest(self.candidates.len() - 1) && started.elapsed() > budget
-            }
+    fn is_over(self, done: usize, elapsed: Duration, others: usize) -> bool {
+        match self {
+            Self::Runs(_) => false,
+            Self::Budget(budget) => done >= fewest(others) && elapsed > budget,
         }
     }
 }
@@ -188,6 +191,31 @@ mod tests {
     use manycore_bench::paired::{Better, Protocol, Verdict};
 
     use super::*;
+
+    #[test]
+    fn a_budget_bounds_the_runs_and_is_stated() {
+        let seconds = Duration::from_secs;
+        let budget = Limit::Budget(seconds(60));
+        assert_eq!(budget.rounds(seconds(1), 3), (31, None));
+        let (rounds, note) = budget.rounds(seconds(5), 3);
+        assert_eq!(rounds, 11);
+        assert_eq!(
+            note.unwrap(),
+            "about 11 runs of each, what fits into 1m (for 31: --budget 2m45s)"
+        );
+        let (rounds, note) = budget.rounds(seconds(20), 3);
+        assert_eq!(rounds, 7);
+        assert!(
+            note.unwrap()
+                .contains("the fewest for a verdict: about 2m20s, more than the budget of 1m")
+        );
+        assert_eq!(Limit::Runs(3).rounds(seconds(100), 3), (3, None));
+
+        assert!(!budget.is_over(6, seconds(500), 3), "too few for a verdict");
+        assert!(!budget.is_over(8, seconds(59), 3));
+        assert!(budget.is_over(8, seconds(61), 3));
+        assert!(!Limit::Runs(9).is_over(8, seconds(500), 3));
+    }
 
     #[test]
     fn the_fewest_runs_allow_a_verdict_and_one_less_does_not() {
