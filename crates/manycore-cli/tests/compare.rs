@@ -77,12 +77,12 @@ fn without_a_difference_there_is_none() {
 
 #[test]
 fn wall_time_is_seen() {
-    let script = r#"case "$MANYCORE_LOCK" in futex) sleep 0.01 ;; *) sleep 0.15 ;; esac"#;
-    let result = json(&["--runs", "6", "--lock", "futex"], script);
-    assert_eq!(result["comparison"]["finding"], "winner");
-    assert_eq!(result["comparison"]["best"][0], "futex");
-    let seconds = result["measurements"][0]["value"].as_f64().unwrap() / 1e9;
-    assert!((0.15..2.0).contains(&seconds), "{seconds}");
+    let script = r#"case "$MANYCORE_LOCK" in futex) sleep 0.01 ;; *) sleep 0.3 ;; esac"#;
+    let result = json(&["--runs", "5", "--lock", "futex", "-q"], script);
+    // Far apart, and no verdict: this machine may be busy with anything meanwhile.
+    let glibc = result["measurements"][0]["value"].as_f64().unwrap() / 1e9;
+    let ratio = result["measurements"][1]["metrics"]["ratio"]["value"].as_f64().unwrap();
+    assert!(glibc >= 0.3 && ratio < 1.0, "{glibc} s, {ratio}");
 }
 
 #[test]
