@@ -79,10 +79,10 @@ static void moments(const char *kind) {
     }
 }
 
-static long turns;
+static long turns, rounds;
 
 static int take_turns(void *mine) {
-    for (int i = 0; i < 100; i++) {
+    for (int i = 0; i < rounds; i++) {
         mtx_lock(&mutex);
         while (turns % 2 != (long)mine) cnd_wait(&cond, &mutex);
         turns++;
@@ -95,13 +95,14 @@ static int take_turns(void *mine) {
 static void hand_to_and_fro(const char *kind) {
     thrd_t threads[2];
     turns = 0;
+    rounds = scaled(100);
     for (long i = 0; i < 2; i++) RESULT(thrd_create(&threads[i], take_turns, (void *)i), "cnd.%s.turns.create-%ld", kind, i);
     for (int i = 0; i < 2; i++) {
         int value;
         RESULT(thrd_join(threads[i], &value), "cnd.%s.turns.join-%d", kind, i);
         VALUE(value, "cnd.%s.turns.value-%d", kind, i);
     }
-    VALUE(turns, "cnd.%s.turns", kind);
+    HOLDS(turns == 2 * rounds, "cnd.%s.turns", kind);
 }
 
 static once_flag once = ONCE_FLAG_INIT, slow_once = ONCE_FLAG_INIT;

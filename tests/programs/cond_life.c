@@ -27,11 +27,11 @@ static void produce_or_consume(long index) {
 }
 
 /* A barrier of a mutex and a condition variable, used again and again: a wake-up may not leak into the next round. */
-static long arrived, round_number;
+static long arrived, round_number, barrier_rounds;
 
 static void rounds_of_a_barrier(long index) {
     (void)index;
-    for (long i = 0; i < 40; i++) {
+    for (long i = 0; i < barrier_rounds; i++) {
         pthread_mutex_lock(&mutex);
         long mine = round_number;
         if (++arrived == 4) {
@@ -203,8 +203,9 @@ int main(void) {
     crew(4, produce_or_consume);
     HOLDS(taken_sum == items * (items + 1), "cond.queue.everything-arrives");
     VALUE(held, "cond.queue.left");
+    barrier_rounds = scaled(40);
     crew(4, rounds_of_a_barrier);
-    VALUE(round_number, "cond.barrier.rounds");
+    HOLDS(round_number == barrier_rounds, "cond.barrier.rounds");
     for (int waiters = 1; waiters <= 4; waiters++) destroyed_after_broadcast(waiters);
     unmapped_by_the_woken();
     between_guards();

@@ -9,7 +9,7 @@ static pthread_cond_t waited_on = PTHREAD_COND_INITIALIZER;
 static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
 static pthread_spinlock_t spin;
 static int order[8], order_length, stop;
-static long turns;
+static long turns, rounds;
 
 /* Read-locked, not write-locked: glibc takes a child for another owner, which may not release what the parent wrote. */
 static void before_fork(void) {
@@ -33,7 +33,7 @@ static void first_in_parent(void) { note(3); }
 static void second_in_parent(void) { note(4); }
 
 static void count_turn(long index) {
-    for (int i = 0; i < 50; i++) {
+    for (int i = 0; i < rounds; i++) {
         pthread_mutex_lock(&prepared);
         while (turns % 2 != index) pthread_cond_wait(&cond, &prepared);
         turns++;
@@ -56,7 +56,7 @@ static int use_everything(void *unused) {
     pthread_mutex_unlock(&prepared);
     turns = 0;
     crew(2, count_turn);
-    return wrong + (turns != 100);
+    return wrong + (turns != 2 * rounds);
 }
 
 static void from_a_quiet_process(void) {
@@ -127,6 +127,7 @@ static int fork_in_thread(void *unused) {
 }
 
 int main(void) {
+    rounds = scaled(50);
     for (int i = 0; i < 4; i++) make_mutex_of_type(&kinds[i], MUTEX_KINDS[i].type);
     pthread_spin_init(&spin, PTHREAD_PROCESS_PRIVATE);
     from_a_quiet_process();

@@ -24,11 +24,13 @@ static int timedlock_briefly(void *mutex) {
     return pthread_mutex_timedlock(mutex, &soon);
 }
 
-static int hold_for_20_ms(void *argument) {
+/* Says that it holds the mutex, and releases it some time after it was told to. */
+static int hold_until_told(void *argument) {
     struct page *page = argument;
     int code = pthread_mutex_lock(&page->mutex);
     __atomic_store_n(&page->told, 1, __ATOMIC_RELEASE);
-    pause_ms(20);
+    while (__atomic_load_n(&page->told, __ATOMIC_ACQUIRE) != 2) pause_ms(1);
+    pause_ms(5);
     pthread_mutex_unlock(&page->mutex);
     return code;
 }
@@ -42,9 +44,10 @@ static void across_processes(const char *name, struct page *page, struct page *s
 
     page->told = 0;
     pid_t child = fork();
-    if (child == 0) _exit(hold_for_20_ms(seen_by_child));
+    if (child == 0) _exit(hold_until_told(seen_by_child));
     while (!__atomic_load_n(&page->told, __ATOMIC_ACQUIRE)) pause_ms(1);
     CODE(pthread_mutex_trylock(&page->mutex), "shared.%s.held-by-child", name);
+    __atomic_store_n(&page->told, 2, __ATOMIC_RELEASE);
     CODE(pthread_mutex_lock(&page->mutex), "shared.%s.lock-after-child", name);
     CODE(pthread_mutex_unlock(&page->mutex), "shared.%s.unlock-after-child", name);
     waitpid(child, NULL, 0);
