@@ -4,7 +4,7 @@ use fastrand::Rng;
 use manycore_bench::paired::{Better, Comparison, Protocol, Unusable, Verdict};
 use proptest::prelude::*;
 
-const TRIALS: u32 = 500;
+const TRIALS: u32 = 2_000;
 const PAIRS: usize = 31;
 
 /// A factor by which a run errs.
@@ -55,8 +55,8 @@ fn no_difference_is_called_so() {
 fn no_difference_is_not_called_one_whatever_the_noise() {
     for noise in [even as Noise, disturbed, two_speeds] {
         let wrong = share(noise, 1.0, |c| matches!(c.verdict, Verdict::Faster | Verdict::Slower));
-        // 5 % by construction; two standard deviations of this simulation on top.
-        assert!(wrong <= 0.07, "{wrong}");
+        // 5 % by construction; three standard deviations of this simulation on top.
+        assert!(wrong <= 0.065, "{wrong}");
     }
 }
 
@@ -72,14 +72,14 @@ fn the_interval_holds_the_true_ratio() {
     for noise in [even as Noise, disturbed, two_speeds] {
         let held =
             share(noise, 3.0, |c| c.interval.is_some_and(|(low, high)| low <= 3.0 && 3.0 <= high));
-        assert!(held >= 0.93, "{held}");
+        assert!(held >= 0.935, "{held}");
     }
 }
 
 #[test]
 fn with_many_candidates_all_intervals_hold_together() {
     let mut random = Rng::with_seed(3);
-    let false_alarms = (0..200)
+    let false_alarms = (0..500)
         .filter(|_| {
             let mut side = || (0..PAIRS).map(|_| even(&mut random)).collect::<Vec<_>>();
             let sides: Vec<_> = (0..13).map(|_| side()).collect();
@@ -89,8 +89,8 @@ fn with_many_candidates_all_intervals_hold_together() {
         })
         .count();
     assert!(
-        false_alarms <= 16,
-        "{false_alarms} of 200 comparisons of twelve equals found a difference"
+        false_alarms <= 40,
+        "{false_alarms} of 500 comparisons of twelve equals found a difference"
     );
 }
 
