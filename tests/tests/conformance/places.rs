@@ -119,6 +119,23 @@ fn an_unknown_lock_is_refused_in_one_line() {
     assert_eq!(got.stderr.lines().count(), 1, "{got:?}");
 }
 
+/// Parameters change how long a waiter spins and how it gives up, not what calls return.
+#[test]
+fn with_parameters() {
+    let locks = [
+        "hybrid:give-up=yield",
+        "hybrid:give-up=sleep",
+        "innodb:rounds=0:delay=0",
+        "innodb:rounds=3000:delay=60",
+        "proportional:delay=0",
+    ];
+    let names = ["mutex_contended", "cond_life", "c11_mutex"];
+    let pairs = locks.iter().flat_map(|lock| names.map(|name| (lock, program(name))));
+    programs::report(pairs.filter_map(|(lock, program)| {
+        program.check(&format!("under {lock}"), &Beneath::lock(lock))
+    }));
+}
+
 /// With statistics on, programs behave the same, and each leaves a file.
 #[test]
 fn with_statistics() {

@@ -48,6 +48,7 @@ const PROGRAMS: &[(&str, Language, bool)] = &[
     ("versions", C, false),
     ("signals", C, false),
     ("surroundings", C, false),
+    ("own_malloc", C, false),
     ("std_mutex", Cpp, false),
     ("std_waiting", Cpp, false),
     ("glib", Glib, false),
