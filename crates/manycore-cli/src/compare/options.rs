@@ -35,6 +35,8 @@ Protocol:
   its interval excludes 1 and it beats the others; there is no difference if the
   intervals include 1 and exclude differences of 20 %.
   Without --runs there are 31 rounds, or as many as fit into --budget.
+  Memory is the largest resident set of a process; what is less than this command's
+  own cannot be told and is shown as `<`.
 
 Servers:
   With --load, CMD is a server. Each run starts a fresh one, waits until --ready,
