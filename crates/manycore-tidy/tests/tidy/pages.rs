@@ -15,6 +15,7 @@ const NO_ALGORITHM: &[(&str, &str)] = &[
     ("mod.rs", "a module's contents"),
     ("inline.rs", "the interface of locks that live in place of others"),
     ("registry.rs", "the list of all locks"),
+    ("waiter/mod.rs", "a waiting thread's record, which several algorithms queue"),
 ];
 
 /// Crates without an example: name and reason.

@@ -5,7 +5,7 @@
 //! [`for_each_lock`](crate::for_each_lock) is the registry: a lock that is named there appears in `manycore locks`,
 //! in `run`, in the benchmarks and in every test suite.
 //!
-//! Beside them is [`WaitQueue`], waiting for a condition with any of them.
+//! Beside them are [`WaitQueue`], waiting for a condition with any of them, and [`PhaseRw`], a reader-writer lock.
 
 mod adaptive;
 mod double_delay;
@@ -17,6 +17,7 @@ mod inline;
 mod innodb;
 mod mcs;
 mod mcs_bypass;
+mod phase_rw;
 mod proportional;
 mod registry;
 mod sleep;
@@ -25,6 +26,7 @@ mod tas;
 mod ticket;
 mod ttas;
 mod wait_queue;
+mod waiter;
 
 pub use adaptive::Adaptive;
 pub use double_delay::{DoubleDelay, DoubleDelayPatience};
@@ -36,10 +38,12 @@ pub use inline::InlineLock;
 pub use innodb::{Innodb, InnodbPatience};
 pub use mcs::{Mcs, McsNode};
 pub use mcs_bypass::McsBypass;
+pub use phase_rw::{PhaseRw, Preference};
 pub use proportional::{Proportional, ProportionalPatience};
 pub use sleep::{Sleep, SleepPatience};
 pub use spin_then_block::{Patience, SpinThenBlock};
 pub use tas::Tas;
 pub use ticket::Ticket;
 pub use ttas::Ttas;
-pub use wait_queue::{WaitQueue, Waiter};
+pub use wait_queue::WaitQueue;
+pub use waiter::Waiter;

@@ -42,7 +42,8 @@ pub mod cell;
 
 /// Waiting on a word.
 pub mod futex {
-    use super::{atomic::AtomicU32, symbols};
+    use super::atomic::{AtomicU32, AtomicU64};
+    use super::symbols;
     use crate::sync::{Deadline, Woken};
 
     /// Sleeps while `word` holds `expected`, until a [`wake`] or the deadline, or without cause.
@@ -58,6 +59,21 @@ pub mod futex {
     pub fn wake(word: *const AtomicU32, count: u32) {
         // SAFETY: the kernel uses the address as a key only.
         unsafe { symbols::manycore_futex_wake(word, count) }
+    }
+
+    /// [`wait`] on the lower half of a word, to be woken by [`wake_low`].
+    pub fn wait_low(word: &AtomicU64, expected: u32) {
+        // SAFETY: the word outlives the call, and only the kernel looks at half of it.
+        unsafe { symbols::manycore_futex_wait(low_half(word), expected, core::ptr::null()) };
+    }
+
+    /// [`wake`] for [`wait_low`].
+    pub fn wake_low(word: *const AtomicU64, count: u32) {
+        wake(low_half(word), count);
+    }
+
+    fn low_half(word: *const AtomicU64) -> *const AtomicU32 {
+        word.cast::<AtomicU32>().wrapping_add(usize::from(cfg!(target_endian = "big")))
     }
 }
 

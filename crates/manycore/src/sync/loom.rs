@@ -23,7 +23,7 @@ pub mod futex {
     use loom::sync::Mutex;
     use loom::thread::{self, Thread};
 
-    use super::atomic::{AtomicU32, Ordering};
+    use super::atomic::{AtomicU32, AtomicU64, Ordering};
     use crate::sync::{Deadline, Woken};
 
     loom::lazy_static! {
@@ -37,23 +37,42 @@ pub mod futex {
         if deadline.is_some() {
             return Woken::TimedOut;
         }
+        // Relaxed: the table's lock orders this load with the wake-ups, as the kernel's bucket lock does.
+        sleep(core::ptr::from_ref(word).addr(), || word.load(Ordering::Relaxed) == expected);
+        Woken::Perhaps
+    }
+
+    /// [`wait`] on the lower half of a word, to be woken by [`wake_low`].
+    pub fn wait_low(word: &AtomicU64, expected: u32) {
+        // Relaxed: as in `wait`.
+        sleep(core::ptr::from_ref(word).addr(), || word.load(Ordering::Relaxed) as u32 == expected);
+    }
+
+    fn sleep(address: usize, unchanged: impl FnOnce() -> bool) {
         {
             let mut sleepers = SLEEPERS.lock().unwrap();
-            // Relaxed: the table's lock orders this load with the wake-ups, as the kernel's bucket lock does.
-            if word.load(Ordering::Relaxed) != expected {
-                return Woken::Perhaps;
+            if !unchanged() {
+                return;
             }
-            sleepers.push((core::ptr::from_ref(word) as usize, thread::current()));
+            sleepers.push((address, thread::current()));
         }
         thread::park();
-        Woken::Perhaps
     }
 
     /// Wakes the threads that have slept on `word` for longest, at most `count`.
     pub fn wake(word: *const AtomicU32, count: u32) {
+        wake_address(word.addr(), count);
+    }
+
+    /// [`wake`] for [`wait_low`].
+    pub fn wake_low(word: *const AtomicU64, count: u32) {
+        wake_address(word.addr(), count);
+    }
+
+    fn wake_address(word: usize, count: u32) {
         let mut sleepers = SLEEPERS.lock().unwrap();
         for _ in 0..count {
-            match sleepers.iter().position(|(address, _)| *address == word as usize) {
+            match sleepers.iter().position(|(address, _)| *address == word) {
                 Some(first) => sleepers.remove(first).1.unpark(),
                 None => break,
             }
@@ -150,6 +169,25 @@ pub mod tuning {
     /// The unit, in ticks.
     pub fn delay_unit() -> u32 {
         1
+    }
+
+    /// No looks before queueing: a thread that polls yields, and the checker does not try to go on with it then.
+    pub fn polls() -> u32 {
+        0
+    }
+
+    std::thread_local! {
+        static LENIENCE: std::cell::Cell<u32> = const { std::cell::Cell::new(1) };
+    }
+
+    /// How often a waiter may be overtaken before it insists.
+    pub fn lenience() -> u32 {
+        LENIENCE.get()
+    }
+
+    /// For models of what an insisting waiter does, which would otherwise have to be long.
+    pub fn set_lenience(times: u32) {
+        LENIENCE.set(times);
     }
 
     /// Gives up the CPU.

@@ -48,6 +48,16 @@ pub fn delay_unit() -> u32 {
     })
 }
 
+/// How often a waiter looks again before it queues: for about as long as a short section takes, 1 to 5 us.
+pub fn polls() -> u32 {
+    100
+}
+
+/// How often a waiter that was woken may be overtaken before it insists that the lock is handed to it.
+pub fn lenience() -> u32 {
+    3
+}
+
 /// How a waiter gives up its CPU.
 pub fn give_up() -> GiveUp {
     if GIVE_UP.load(Ordering::Relaxed) == GiveUp::Yield as u32 {

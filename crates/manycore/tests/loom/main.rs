@@ -6,11 +6,49 @@
 
 mod mutations;
 mod mutex;
+mod phase_rw;
 mod wait_queue;
+
+use std::cell::UnsafeCell;
+use std::mem::ManuallyDrop;
+use std::sync::Arc;
+
+use manycore::sync::Deadline;
+
+/// A deadline: the model's clock makes every one pass at once.
+const SOON: Option<Deadline> = Some(Deadline { wall: false, seconds: 0, nanoseconds: 0 });
 
 /// Checks all executions with at most `preemptions` switches between threads that could have gone on.
 fn check(preemptions: usize, model: impl Fn() + Send + Sync + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(preemptions);
+
     builder.check(model);
+}
+
+/// A value whose memory outlives it, so that an access after its end is an error of the model and not of the test.
+struct Mortal<T>(UnsafeCell<ManuallyDrop<T>>);
+
+// SAFETY: `end` has the model check that nobody uses the value meanwhile.
+unsafe impl<T: Sync> Sync for Mortal<T> {}
+
+impl<T> Mortal<T> {
+    fn new(value: T) -> Arc<Self> {
+        Arc::new(Self(ManuallyDrop::new(value).into()))
+    }
+
+    /// Destroys the value. The model fails if any thread uses it at the same time or later.
+    fn end(&self) {
+        // SAFETY: called once, and nobody has the value now: that is what the model checks.
+        unsafe { ManuallyDrop::drop(&mut *self.0.get()) };
+    }
+}
+
+impl<T> std::ops::Deref for Mortal<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        // SAFETY: nobody has it mutably before `end`.
+        unsafe { &*self.0.get() }
+    }
 }

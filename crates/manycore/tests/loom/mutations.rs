@@ -32,10 +32,18 @@ const MUTATIONS: &[(&str, &str)] = &[
     ("bypass-marked-release", "mutex::McsBypass"),
     ("bypass-acquire", "mutex::McsBypass"),
     ("bypass-release", "mutex::McsBypass"),
-    ("wait-park-acquire", "wait_queue::a_signal_after_the_mutex_is_not_lost"),
-    ("wait-signal-release", "wait_queue::a_signal_after_the_mutex_is_not_lost"),
-    ("wait-lock-acquire", "wait_queue::two_signals_wake_two"),
-    ("wait-unlock-release", "wait_queue::two_signals_wake_two"),
+    ("waiter-park-acquire", "wait_queue::a_signal_after_the_mutex_is_not_lost"),
+    ("waiter-mark-release", "wait_queue::a_signal_after_the_mutex_is_not_lost"),
+    ("queue-lock-acquire", "wait_queue::two_signals_wake_two"),
+    ("queue-unlock-release", "wait_queue::two_signals_wake_two"),
+    ("rw-read-acquire", "phase_rw::a_writer_beside_a_reader"),
+    ("rw-write-acquire", "phase_rw::a_writer_beside_a_reader"),
+    ("rw-read-release", "phase_rw::a_writer_beside_a_reader"),
+    ("rw-write-release", "phase_rw::a_writer_beside_a_reader"),
+    ("rw-enlist-acqrel", "phase_rw::a_writer_beside_a_reader"),
+    ("rw-pass-acqrel", "phase_rw::a_writer_beside_a_reader"),
+    ("rw-chain-acquire", "phase_rw::a_writer_beside_a_reader"),
+    ("rw-chain-release", "phase_rw::a_writer_beside_a_reader"),
 ];
 
 #[test]

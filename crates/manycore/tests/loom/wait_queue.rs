@@ -3,17 +3,13 @@
 //! The model's clock makes every deadline pass at once, so that `park` with one always ends by a time-out unless the
 //! signal was there before.
 
-use std::mem::ManuallyDrop;
 use std::sync::Arc;
 
 use loom::cell::UnsafeCell;
 use loom::thread;
 use manycore::lock::{Futex, InlineLock, WaitQueue, Waiter};
-use manycore::sync::Deadline;
 
-use crate::check;
-
-const SOON: Option<Deadline> = Some(Deadline { wall: false, seconds: 0, nanoseconds: 0 });
+use crate::{Mortal, SOON, check};
 
 /// Puts a waiter on the queue, for another thread to park on.
 fn enqueue(queue: &WaitQueue) -> Arc<Waiter> {
@@ -146,37 +142,10 @@ fn two_signals_wake_two() {
     });
 }
 
-/// A queue whose memory outlives it, so that an access after the end is an error of the model and not of the test.
-struct Mortal(std::cell::UnsafeCell<ManuallyDrop<WaitQueue>>);
-
-// SAFETY: a queue is there to be shared, and `end` has the model check that nobody uses it meanwhile.
-unsafe impl Sync for Mortal {}
-
-impl Mortal {
-    fn new() -> Arc<Self> {
-        Arc::new(Self(ManuallyDrop::new(WaitQueue::new()).into()))
-    }
-
-    /// Destroys the queue. The model fails if any thread uses it at the same time or later.
-    fn end(&self) {
-        // SAFETY: called once, and nobody has the queue now: that is what the model checks.
-        unsafe { ManuallyDrop::drop(&mut *self.0.get()) };
-    }
-}
-
-impl std::ops::Deref for Mortal {
-    type Target = WaitQueue;
-
-    fn deref(&self) -> &WaitQueue {
-        // SAFETY: nobody has it mutably before `end`.
-        unsafe { &*self.0.get() }
-    }
-}
-
 #[test]
 fn a_signalled_waiter_may_destroy_the_queue() {
     check(3, || {
-        let queue = Mortal::new();
+        let queue = Mortal::new(WaitQueue::new());
         let waiter = enqueue(&queue);
         let waiting = thread::spawn({
             let queue = queue.clone();
@@ -194,7 +163,7 @@ fn a_signalled_waiter_may_destroy_the_queue() {
 #[test]
 fn a_broadcaster_may_destroy_the_queue() {
     check(3, || {
-        let queue = Mortal::new();
+        let queue = Mortal::new(WaitQueue::new());
         let [first, second] = [(); 2].map(|()| enqueue(&queue));
         let leaving = thread::spawn({
             let queue = queue.clone();

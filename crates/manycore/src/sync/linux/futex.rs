@@ -3,13 +3,23 @@
 use syscalls::{Errno, Sysno, raw_syscall};
 
 use super::super::{Deadline, Woken};
-use super::atomic::AtomicU32;
+use super::atomic::{AtomicU32, AtomicU64};
 
 /// Sleeps while `word` holds `expected`, until a [`wake`] or the deadline.
 ///
 /// The kernel compares and goes to sleep as one step with regard to a `wake` of the same word. Wake-ups without
 /// cause happen: the caller looks at the word again.
 pub fn wait(word: &AtomicU32, expected: u32, deadline: Option<Deadline>) -> Woken {
+    sleep(word, expected, deadline)
+}
+
+/// [`wait`] on the lower half of a word, to be woken by [`wake_low`].
+pub fn wait_low(word: &AtomicU64, expected: u32) {
+    sleep(low_half(word), expected, None);
+}
+
+/// `word` is read by the kernel only, and outlives the call.
+fn sleep(word: *const AtomicU32, expected: u32, deadline: Option<Deadline>) -> Woken {
     let mut operation = libc::FUTEX_WAIT_BITSET | libc::FUTEX_PRIVATE_FLAG;
     let until =
         deadline.map(|d| libc::timespec { tv_sec: d.seconds, tv_nsec: i64::from(d.nanoseconds) });
@@ -17,11 +27,11 @@ pub fn wait(word: &AtomicU32, expected: u32, deadline: Option<Deadline>) -> Woke
         operation |= libc::FUTEX_CLOCK_REALTIME;
     }
     let timeout = until.as_ref().map_or(core::ptr::null(), core::ptr::from_ref);
-    // SAFETY: the kernel reads `word` and the timespec, which both outlive the call, and writes nothing.
+    // SAFETY: the kernel reads the word and the timespec, which both outlive the call, and writes nothing.
     let result = unsafe {
         raw_syscall!(
             Sysno::futex,
-            core::ptr::from_ref(word),
+            word,
             operation,
             expected,
             timeout,
@@ -45,6 +55,16 @@ pub fn wake(word: *const AtomicU32, count: u32) {
     unsafe {
         raw_syscall!(Sysno::futex, word, libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG, count);
     }
+}
+
+/// [`wake`] for [`wait_low`].
+#[cold]
+pub fn wake_low(word: *const AtomicU64, count: u32) {
+    wake(low_half(word), count);
+}
+
+fn low_half(word: *const AtomicU64) -> *const AtomicU32 {
+    word.cast::<AtomicU32>().wrapping_add(usize::from(cfg!(target_endian = "big")))
 }
 
 fn failed(errno: Errno) -> usize {

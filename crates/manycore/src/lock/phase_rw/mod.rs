@@ -1,0 +1,207 @@
+//! `phase-rw`: a reader-writer lock whose readers and writers take turns.
+//!
+//! # Idea
+//!
+//! One word counts the readers that hold the lock and says whether a writer does, whether somebody waits, and whether
+//! the chain of those who wait is locked. An acquisition or a release that concerns nobody else is one
+//! compare-and-swap. Otherwise the thread locks the chain, changes it, and ends by *one* compare-and-swap that unlocks
+//! the chain, gives up the lock and passes it on. So there is no moment at which the lock is free, somebody waits, and
+//! nobody knows; and after that compare-and-swap the lock's memory is not touched any more, since whoever comes next
+//! may destroy it.
+//!
+//! When a writer releases, all readers that wait get the lock together. When the last reader releases, or there is no
+//! reader, the writer that has waited for longest is woken and *tries* to get the lock: an arriving writer may be
+//! faster, so that the lock is not idle until a sleeping thread runs. A writer that was overtaken goes back to the head
+//! of the chain, and after a few times it insists: then the lock is handed to it.
+//!
+//! What happens while a writer waits is up to the arriving reader, see [`Preference`].
+//!
+//! # Source
+//!
+//! Phases: B. B. Brandenburg, J. H. Anderson, "Spin-based reader-writer synchronization for multiprocessor real-time
+//! systems", Real-Time Systems 2010. The blocking form, with time-outs and overtaking writers, is ours.
+//!
+//! # Memory order
+//!
+//! Each acquisition (Acquire) reads from the releases before it (Release), all of them read-modify-writes of one word.
+//! A thread to which the lock is handed acquires it by the mark in its own record ([`Waiter`]) from the thread that
+//! hands it over; that one has acquired what the readers before it released, when it locked the chain or passed the
+//! lock on. The chain is locked by an Acquire and unlocked by a Release of the same word.
+//!
+//! # Cost
+//!
+//! Uncontended: two compare-and-swaps, each with a load before it. Readers on many CPUs contend for the word. Readers
+//! that were asleep are woken one by one.
+//!
+//! # When not to use it
+//!
+//! For sections of less than a microsecond, a mutex is as good. Where reads are many and parallel, the counter in one
+//! word is what limits them.
+
+mod turns;
+
+use super::waiter::chain::Chain;
+use crate::sync::atomic::{AtomicU64, Ordering};
+use crate::sync::{Deadline, const_new, mortal, order};
+
+/// A writer holds the lock.
+const WRITER: u64 = 1;
+/// The chain is locked.
+const LOCKED: u64 = 2;
+/// There may be readers on the chain: who releases for writing has to look.
+const READERS_WAIT: u64 = 4;
+/// Writers wait: one is on the chain, or has been woken and tries.
+const WRITERS_WAIT: u64 = 8;
+/// A writer has been woken and tries: no other needs to be woken.
+const WOKEN: u64 = 16;
+const SOMEBODY_WAITS: u64 = READERS_WAIT | WRITERS_WAIT;
+/// The chain is locked, and somebody may sleep until it is not.
+const CONTENDED: u64 = 32;
+/// The generation of the process, see `WaitQueue`.
+const GENERATION: u64 = 0xFFFF_FF00;
+/// One reader that holds the lock; the bits from here on are their number.
+const READER: u64 = 1 << 32;
+
+/// Who goes first when readers and writers meet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Preference {
+    /// A reader gets the lock whenever no writer holds it, so that a thread may read while it reads. Writers may
+    /// starve. It is what glibc does unless asked otherwise.
+    Readers,
+    /// A waiting writer stops new readers, and after it all readers that wait go first: nobody starves. A thread that
+    /// reads must not begin to read again.
+    Phases,
+}
+
+/// A reader-writer lock. All zero is one that nobody holds.
+#[derive(Debug)]
+pub struct PhaseRw {
+    state: AtomicU64,
+    chain: Chain,
+}
+
+#[cfg(not(loom))]
+const _: () = assert!(size_of::<PhaseRw>() <= 24, "it has to leave room in a pthread_rwlock_t");
+
+impl PhaseRw {
+    const_new! {
+        /// A lock that nobody holds.
+        pub fn new() -> Self {
+            Self { state: AtomicU64::new(0), chain: Chain::new() }
+        }
+    }
+
+    /// Acquires the lock for reading if that takes no waiting; says whether it did.
+    #[inline]
+    pub fn try_read(&self, preference: Preference) -> bool {
+        // Acquire: partner of the Release in `release_write`, and of the AcqRel in `pass_on`.
+        self.take(order!(Acquire, "rw-read-acquire"), |state| reading(state, preference))
+    }
+
+    /// Acquires the lock for writing if that takes no waiting; says whether it did.
+    #[inline]
+    pub fn try_write(&self) -> bool {
+        self.try_write_as(0)
+    }
+
+    /// Acquires the lock for reading.
+    #[inline]
+    pub fn read(&self, preference: Preference) {
+        self.read_until(preference, None);
+    }
+
+    /// Acquires the lock for writing.
+    #[inline]
+    pub fn write(&self) {
+        self.write_until(None);
+    }
+
+    /// Acquires the lock for reading unless the deadline passes first; says whether it did.
+    #[inline]
+    pub fn read_until(&self, preference: Preference, deadline: Option<Deadline>) -> bool {
+        self.try_read(preference) || self.wait_to_read(preference, deadline)
+    }
+
+    /// Acquires the lock for writing unless the deadline passes first; says whether it did.
+    #[inline]
+    pub fn write_until(&self, deadline: Option<Deadline>) -> bool {
+        self.try_write() || self.wait_to_write(deadline)
+    }
+
+    /// Releases the lock after reading.
+    ///
+    /// # Safety
+    ///
+    /// The caller has acquired the lock for reading, and has not released it since.
+    #[inline]
+    pub unsafe fn release_read(&self) {
+        // Release: partner of the Acquire in `try_write` and `lock_chain`, and of the AcqRel in `pass_on`.
+        let release = order!(Release, "rw-read-release");
+        let is_last = |state| state < 2 * READER;
+        let left =
+            |state| (!is_last(state) || state & SOMEBODY_WAITS == 0).then_some(state - READER);
+        if !self.take(release, left) {
+            self.pass_on(&self.lock_chain(), READER);
+        }
+    }
+
+    /// Releases the lock after writing.
+    ///
+    /// # Safety
+    ///
+    /// The caller has acquired the lock for writing, and has not released it since.
+    #[inline]
+    pub unsafe fn release_write(&self) {
+        // Release: partner of the Acquire in `try_read`, `try_write` and `lock_chain`.
+        let release = order!(Release, "rw-write-release");
+        let left = |state| (state & SOMEBODY_WAITS == 0).then_some(state - WRITER);
+        if !self.take(release, left) {
+            self.pass_on(&self.lock_chain(), WRITER);
+        }
+    }
+
+    /// Moves to the next state if there is one; says whether there was.
+    #[inline]
+    fn take(&self, order: Ordering, next: impl Fn(u64) -> Option<u64>) -> bool {
+        // Relaxed, here and on failure: the compare-and-swap decides and orders.
+        let mut state = self.state.load(Ordering::Relaxed);
+        while let Some(wanted) = next(state) {
+            match self.state.compare_exchange(state, wanted, order, Ordering::Relaxed) {
+                Ok(_) => return true,
+                Err(changed) => state = changed,
+            }
+        }
+        false
+    }
+
+    /// [`try_write`](Self::try_write) by a writer that was woken, or by one that was not (0).
+    #[inline]
+    fn try_write_as(&self, woken: u64) -> bool {
+        // Acquire: partner of the Release in `release_read` and `release_write`, and of the AcqRel in `pass_on`.
+        self.take(order!(Acquire, "rw-write-acquire"), |state| writing(state, woken))
+    }
+}
+
+/// The state after one more reader, if that is possible.
+#[inline]
+fn reading(state: u64, preference: Preference) -> Option<u64> {
+    let stops = match preference {
+        Preference::Readers => WRITER,
+        Preference::Phases => WRITER | WRITERS_WAIT,
+    };
+    (state & stops == 0).then_some(state + READER)
+}
+
+/// The state after a writer, `woken` (`WOKEN` or 0), if that is possible.
+#[inline]
+fn writing(state: u64, woken: u64) -> Option<u64> {
+    (state < READER && state & WRITER == 0).then_some((state | WRITER) & !woken)
+}
+
+impl Default for PhaseRw {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+mortal!(PhaseRw { state });

@@ -1,0 +1,251 @@
+//! Waiting for a turn, and whose turn is next.
+//!
+//! Who waits first sets its flag in the state, with the chain locked, and then puts itself on the chain. Once the flag
+//! is set, nobody can give the lock up without locking the chain, so that is not too late.
+
+use super::{
+    CONTENDED, GENERATION, LOCKED, PhaseRw, Preference, READER, READERS_WAIT, SOMEBODY_WAITS,
+    WOKEN, WRITER, WRITERS_WAIT, reading, writing,
+};
+use crate::lock::waiter::Waiter;
+use crate::lock::waiter::chain::{Batch, End, Locked};
+use crate::sync::atomic::{AtomicU64, Ordering};
+use crate::sync::{Deadline, futex, hint, order, process, tuning};
+
+/// What a waiter waits for.
+const TO_READ: u32 = 0;
+const TO_WRITE: u32 = 1;
+/// To write, and not to be overtaken by a writer again.
+const INSISTS: u32 = 2;
+
+/// What a waiter is told: that it may try to write, ...
+const TRY: u32 = 0;
+/// ... or that it holds the lock.
+const HOLDS: u32 = 1;
+
+impl PhaseRw {
+    #[cold]
+    pub(super) fn wait_to_read(&self, preference: Preference, deadline: Option<Deadline>) -> bool {
+        if spin(|| self.try_read(preference)) {
+            return true;
+        }
+        let waiter = Waiter::with_role(TO_READ);
+        let next = |state| reading(state, preference).ok_or(state | READERS_WAIT);
+        if self.enlist(&waiter, next, End::Tail) {
+            return true;
+        }
+        if waiter.park(deadline) || !waiter.leave() {
+            return true; // readers are only ever told that they hold the lock
+        }
+        let chain = self.lock_chain();
+        // SAFETY: put there above, and nobody has claimed it.
+        unsafe { chain.remove(&waiter) };
+        self.unlock_chain();
+        false
+    }
+
+    #[cold]
+    pub(super) fn wait_to_write(&self, deadline: Option<Deadline>) -> bool {
+        // At first to the tail of the chain; after a vain try, during which WOKEN is ours, to its head.
+        let mut end = End::Tail;
+        let mut woken = 0;
+        let mut overtaken = 0;
+        loop {
+            if spin(|| self.try_write_as(woken)) {
+                return true;
+            }
+            let waiter =
+                Waiter::with_role(if overtaken < tuning::lenience() { TO_WRITE } else { INSISTS });
+            let next = |state| writing(state, woken).ok_or((state | WRITERS_WAIT) & !woken);
+            if self.enlist(&waiter, next, end) {
+                return true;
+            }
+            if !waiter.park(deadline) && waiter.leave() {
+                let chain = self.lock_chain();
+                // SAFETY: put there above, and nobody has claimed it.
+                unsafe { chain.remove(&waiter) };
+                self.pass_on(&chain, 0);
+                return false;
+            }
+            if waiter.message() == HOLDS {
+                return true;
+            }
+            (end, woken) = (End::Head, WOKEN);
+            overtaken += 1;
+        }
+    }
+
+    /// Puts a waiter on the chain, unless the lock can be had now; says whether the caller holds the lock.
+    ///
+    /// `next` is the state with the lock taken or, as an error, that with the flag for the caller.
+    fn enlist(&self, waiter: &Waiter, next: impl Fn(u64) -> Result<u64, u64>, end: End) -> bool {
+        let chain = self.lock_chain();
+        // Relaxed, here and on failure: the compare-and-swap decides and orders.
+        let mut state = self.state.load(Ordering::Relaxed);
+        loop {
+            let (wanted, taken) = match next(state) {
+                Ok(taken) => (taken & !(LOCKED | CONTENDED), true),
+                Err(flagged) => (flagged, false),
+            };
+            // AcqRel: acquires the lock as `try_write` does, and releases the chain to `lock_chain`.
+            let order = order!(AcqRel, "rw-enlist-acqrel");
+            match self.state.compare_exchange(state, wanted, order, Ordering::Relaxed) {
+                Ok(_) if taken => {
+                    wake_for_chain(&raw const self.state, state);
+                    return true;
+                }
+                Ok(_) => break,
+                Err(changed) => state = changed,
+            }
+        }
+        chain.push(waiter, end);
+        self.unlock_chain();
+        false
+    }
+
+    /// Gives up what the caller holds (`READER`, `WRITER` or 0), passes the lock on to whose turn it is, and unlocks
+    /// the chain. From then on the lock may be gone.
+    #[cold]
+    pub(super) fn pass_on(&self, chain: &Locked<'_>, held: u64) {
+        // Relaxed, here and on failure: the compare-and-swap decides and orders.
+        let mut state = self.state.load(Ordering::Relaxed);
+        let address = &raw const self.state;
+        let mut turn = Turn::NOBODYS;
+        let message = loop {
+            if turn.batch.role().is_none() {
+                // Anew after each change: the caller may have become the last to leave.
+                turn = Turn::next(chain, state - held, held == WRITER);
+            }
+            let rest = (state - held) & !(turn.settled | LOCKED | CONTENDED);
+            debug_assert!(
+                turn.batch.role() != Some(TO_READ) || rest & WRITER == 0,
+                "see `Turn::next`"
+            );
+            let (next, message) = match turn.batch.role() {
+                None => (rest, TRY),
+                Some(TO_READ) => (rest + u64::from(turn.batch.len) * READER, HOLDS),
+                Some(INSISTS) if rest < READER && rest & WRITER == 0 => (rest | WRITER, HOLDS),
+                Some(_) => (rest | WOKEN, TRY),
+            };
+            // AcqRel: releases the lock to `try_read` and `try_write`, and the chain to `lock_chain`; acquires what
+            // readers did that have come and gone since the chain was locked, for the writer that is handed the lock.
+            let order = order!(AcqRel, "rw-pass-acqrel");
+            match self.state.compare_exchange(state, next, order, Ordering::Relaxed) {
+                Ok(_) => break message,
+                Err(changed) => state = changed,
+            }
+        };
+        wake_for_chain(address, state);
+        // SAFETY: claimed, and the chain is unlocked.
+        unsafe { turn.batch.mark(message) };
+    }
+
+    pub(super) fn lock_chain(&self) -> Locked<'_> {
+        let generation = u64::from(process::generation()) << 8 & GENERATION;
+        let mut taken = LOCKED;
+        // Relaxed, here and on failure: the compare-and-swap decides and orders.
+        let mut state = self.state.load(Ordering::Relaxed);
+        let stale = loop {
+            let stale = state & GENERATION != generation;
+            if !stale && state & LOCKED != 0 {
+                state = self.sleep_until_unlocked(state);
+                taken = LOCKED | CONTENDED; // others may sleep on
+                continue;
+            }
+            // In the child of a fork, those that wait and whoever has locked the chain do not exist.
+            let void = if stale { GENERATION | SOMEBODY_WAITS | WOKEN | CONTENDED } else { 0 };
+            let locked = state & !void | generation | taken;
+            // Acquire: partner of the Release in `unlock_chain` and of the AcqRel in `enlist` and `pass_on`, and, for
+            // the thread that the lock will be handed to, of the Release in `release_read`.
+            let acquire = order!(Acquire, "rw-chain-acquire");
+            match self.state.compare_exchange(state, locked, acquire, Ordering::Relaxed) {
+                Ok(_) => break stale,
+                Err(changed) => state = changed,
+            }
+        };
+        // SAFETY: locked just now.
+        let chain = unsafe { self.chain.locked() };
+        if stale {
+            chain.clear();
+        }
+        chain
+    }
+
+    /// Sleeps while the state says that the chain is locked and contended; returns what it says then.
+    #[cold]
+    fn sleep_until_unlocked(&self, state: u64) -> u64 {
+        let contended = state | CONTENDED;
+        // Relaxed, all three: nothing is acquired here.
+        let marked =
+            self.state.compare_exchange(state, contended, Ordering::Relaxed, Ordering::Relaxed);
+        if let Err(changed) = marked {
+            return changed;
+        }
+        futex::wait_low(&self.state, contended as u32);
+        self.state.load(Ordering::Relaxed)
+    }
+
+    fn unlock_chain(&self) {
+        let address = &raw const self.state;
+        // Release: partner of the Acquire in `lock_chain`.
+        let release = order!(Release, "rw-chain-release");
+        let before = self.state.fetch_and(!(LOCKED | CONTENDED), release);
+        wake_for_chain(address, before);
+    }
+}
+
+/// After the chain of a lock, which may be gone, was unlocked.
+fn wake_for_chain(lock: *const AtomicU64, before: u64) {
+    if before & CONTENDED != 0 {
+        futex::wake_low(lock, 1);
+    }
+}
+
+/// Who goes on, taken off the chain; and the flags that have lost their reason.
+struct Turn {
+    batch: Batch,
+    settled: u64,
+}
+
+impl Turn {
+    const NOBODYS: Self = Self { batch: Batch::NONE, settled: 0 };
+
+    /// Decides when a writer (`after_writer`), a reader or a mere waiter leaves the lock in the state `rest`.
+    ///
+    /// No writer can come before the readers that are chosen here have been counted. If somebody holds the lock, the
+    /// flag keeps the last holder from leaving while the chain is locked. And a lock that is free while readers wait
+    /// has a woken writer, since otherwise the readers would have been chosen when it became free.
+    fn next(chain: &Locked<'_>, rest: u64, after_writer: bool) -> Self {
+        let to_write = |w: &Waiter| w.role() != TO_READ;
+        let one_writer = || chain.take_first(|w| to_write(w) && w.claim());
+        let no_writer =
+            || rest & WOKEN == 0 && !chain.iter().any(|w| to_write(w) && !w.is_leaving());
+
+        let is_free = rest < READER && rest & (WRITER | WOKEN) == 0;
+        let mut turn = Self::NOBODYS;
+        if is_free && !after_writer {
+            turn.batch = one_writer();
+        }
+        // After the attempt above: a writer that was there may be leaving now.
+        let of_readers = after_writer || turn.batch.len == 0 && no_writer();
+        if rest & WRITER == 0 && rest & READERS_WAIT != 0 && of_readers {
+            turn.batch = chain.take_all(|w| !to_write(w) && w.claim());
+            turn.settled |= READERS_WAIT;
+        }
+        if is_free && turn.batch.len == 0 {
+            turn.batch = one_writer();
+        }
+        if turn.batch.role().is_none_or(|role| role == TO_READ) && no_writer() {
+            turn.settled |= WRITERS_WAIT;
+        }
+        turn
+    }
+}
+
+/// Tries for about as long as a short section takes.
+fn spin(mut attempt: impl FnMut() -> bool) -> bool {
+    (0..tuning::polls()).any(|_| {
+        hint::spin_loop();
+        attempt()
+    })
+}

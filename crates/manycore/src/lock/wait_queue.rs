@@ -1,0 +1,238 @@
+//! Waiting until somebody else says so: the algorithm of a condition variable.
+//!
+//! # Idea
+//!
+//! A list of waiters in order of arrival. A waiter's record, the [`Waiter`], lies on its own stack and has a word of
+//! its own to sleep on, so that a signal wakes the one thread that it is meant for. A caller puts its record on the
+//! list *while it still holds the mutex*, releases the mutex and parks; whoever changes what it waits for afterwards
+//! finds it on the list, whether it sleeps yet or not.
+//!
+//! ```
+//! use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+//! use manycore::lock::{Futex, InlineLock, WaitQueue, Waiter};
+//!
+//! static MUTEX: Futex = Futex::new();
+//! static CHANGED: WaitQueue = WaitQueue::new();
+//! static DONE: AtomicBool = AtomicBool::new(false); // only touched with the mutex held
+//!
+//! std::thread::scope(|s| {
+//!     s.spawn(|| {
+//!         MUTEX.acquire();
+//!         DONE.store(true, Relaxed);
+//!         unsafe { MUTEX.release() }; // SAFETY: acquired above
+//!         CHANGED.signal();
+//!     });
+//!
+//!     MUTEX.acquire();
+//!     while !DONE.load(Relaxed) {
+//!         let waiter = Waiter::new();
+//!         // SAFETY: the mutex is held; the waiter lives until it has been signalled.
+//!         unsafe {
+//!             CHANGED.enqueue(&waiter);
+//!             MUTEX.release();
+//!         }
+//!         waiter.park(None);
+//!         MUTEX.acquire();
+//!     }
+//!     unsafe { MUTEX.release() }; // SAFETY: acquired above
+//! });
+//! ```
+//!
+//! # Source
+//!
+//! Ours. That each waiter has something of its own to sleep on, in a list in order of arrival, is the advice of
+//! A. D. Birrell, "Implementing Condition Variables with Semaphores", 2003, who also tells how naive ones go wrong.
+//!
+//! # Whose memory, until when
+//!
+//! A condition variable may be destroyed, and its memory reused, as soon as all its waiters have been woken, although
+//! they may not have run yet. So whoever has been signalled does not touch the queue again, and a signaller unlocks
+//! the queue before it marks a waiter as signalled. Only a waiter that leaves by itself, by a time-out or because its
+//! thread is cancelled, does touch the queue; who destroys it waits for those with [`drain`](WaitQueue::drain).
+//!
+//! # Fork
+//!
+//! In the child of a fork the waiters on the list do not exist, nor does a thread that held the list's lock, and their
+//! stacks are memory for new threads. So the lock's word holds, beside its state, the *generation* of the process,
+//! which a fork increments in the child. The child's first use of the queue finds an older one: it takes the lock
+//! whatever its state, and empties the list.
+//!
+//! # Memory order
+//!
+//! The list is ordered by its lock: whoever locks it (Acquire) sees what was done before it was unlocked (Release).
+//! What a signal and the waiter's own exit need is on the page of [`Waiter`].
+//!
+//! # Cost
+//!
+//! A wait: the list's lock, an *or*, and a sleep. A signal without waiters: one load. With one: the list's lock, two
+//! *or*s and a wake-up, which is left out if the waiter does not sleep yet. A broadcast wakes all, and they then
+//! compete for the mutex.
+//!
+//! # When not to use it
+//!
+//! Between processes: the list is one of addresses. For waits of less than a microsecond: a waiter sleeps at once.
+
+use super::waiter::Waiter;
+use super::waiter::chain::{Chain, End, Locked};
+use crate::sync::atomic::{AtomicU32, Ordering};
+use crate::sync::{const_new, futex, hint, mortal, order, process};
+
+const FREE: u32 = 0;
+const HELD: u32 = 1;
+/// Held, and somebody may sleep until it is free.
+const CONTENDED: u32 = 2;
+/// The lowest bits of the lock's word are one of the states above, the others the generation.
+const STATE_BITS: u32 = 2;
+const STATE: u32 = (1 << STATE_BITS) - 1;
+
+/// The word for a state in this process.
+fn now(state: u32) -> u32 {
+    (process::generation() << STATE_BITS) | state
+}
+
+/// The waiters of one condition variable. All zero is a queue without waiters.
+#[derive(Debug)]
+pub struct WaitQueue {
+    lock: AtomicU32,
+    chain: Chain,
+}
+
+#[cfg(not(loom))]
+const _: () = assert!(size_of::<WaitQueue>() <= 24, "it has to leave room in a pthread_cond_t");
+
+impl WaitQueue {
+    const_new! {
+        /// A queue without waiters.
+        pub fn new() -> Self {
+            Self { lock: AtomicU32::new(FREE), chain: Chain::new() }
+        }
+    }
+
+    /// Puts a waiter at the end of the queue. The caller holds the mutex that its condition is changed under.
+    ///
+    /// # Safety
+    ///
+    /// The waiter is new. It stays where it is until [`park`](Waiter::park) has returned true or
+    /// [`withdraw`](Self::withdraw) has returned, and the queue until then or until it was drained.
+    pub unsafe fn enqueue(&self, waiter: &Waiter) {
+        self.with_chain(|chain| chain.push(waiter, End::Tail));
+    }
+
+    /// Takes back a waiter whose `park` has returned false, or did not return; says whether it came in time.
+    ///
+    /// False means that the waiter has been signalled: the caller has to act on that, or to signal another.
+    ///
+    /// # Safety
+    ///
+    /// The waiter was put on this queue, and this is its first `withdraw`.
+    pub unsafe fn withdraw(&self, waiter: &Waiter) -> bool {
+        let in_time = waiter.leave();
+        if in_time {
+            // SAFETY: nobody has claimed the waiter and nobody will, so it is on the chain, and its queue cannot be
+            // gone: whoever destroys the queue drains it first.
+            self.with_chain(|chain| unsafe { chain.remove(waiter) });
+        }
+        in_time
+    }
+
+    /// Wakes the waiter that has waited for longest, if there is one.
+    pub fn signal(&self) {
+        // A signaller has to find those waiters only of which it can know. It changed what they wait for under their
+        // mutex; a waiter that had looked before then has put itself on the chain before it released the mutex, so
+        // that happens before this look, which cannot miss it. A waiter that looks later does not wait.
+        if !self.chain.looks_empty() {
+            let chosen = self.with_chain(|chain| chain.take_first(Waiter::claim));
+            // SAFETY: claimed, and the chain is unlocked.
+            unsafe { chosen.mark(0) };
+        }
+    }
+
+    /// Wakes all waiters.
+    pub fn broadcast(&self) {
+        // As in `signal`.
+        if !self.chain.looks_empty() {
+            let chosen = self.with_chain(|chain| chain.take_all(Waiter::claim));
+            // SAFETY: claimed, and the chain is unlocked.
+            unsafe { chosen.mark(0) };
+        }
+    }
+
+    /// Waits until the queue is empty: to be called before its memory is used for something else.
+    ///
+    /// Whoever destroys a condition variable has woken its waiters. Those that were about to leave by themselves may
+    /// still have to take themselves off the queue.
+    pub fn drain(&self) {
+        let mut pause_ns = 1_000;
+        while self.with_chain(|chain| chain.iter().next().is_some()) {
+            hint::sleep(pause_ns);
+            pause_ns = (pause_ns * 2).min(1_000_000);
+        }
+    }
+
+    /// Does something with the chain locked. Does not touch the queue after it has unlocked it.
+    fn with_chain<R>(&self, f: impl FnOnce(&Locked) -> R) -> R {
+        let stale = self.lock();
+        // SAFETY: locked above, until below.
+        let chain = unsafe { self.chain.locked() };
+        if stale {
+            chain.clear();
+        }
+        let result = f(&chain);
+        self.unlock();
+        result
+    }
+
+    /// Locks the chain; says whether what is on it is of an older generation.
+    fn lock(&self) -> bool {
+        let mut taken = now(HELD);
+        // Relaxed: the compare-and-swap decides and orders.
+        let mut word = self.lock.load(Ordering::Relaxed);
+        loop {
+            let stale = word & !STATE != now(FREE);
+            if !stale && word & STATE != FREE {
+                word = self.sleep(word);
+                taken = now(CONTENDED); // as in `lock::Futex`: others may sleep on
+                continue;
+            }
+            // Acquire: partner of the Release in `unlock`. Relaxed on failure: nothing was acquired.
+            let acquire = order!(Acquire, "queue-lock-acquire");
+            match self.lock.compare_exchange(word, taken, acquire, Ordering::Relaxed) {
+                Ok(_) => return stale,
+                Err(changed) => word = changed,
+            }
+        }
+    }
+
+    /// Sleeps while the word says that the lock is held and contended; returns what it says then.
+    #[cold]
+    fn sleep(&self, word: u32) -> u32 {
+        let contended = now(CONTENDED);
+        // Relaxed, all three: nothing is acquired here.
+        if word != contended {
+            let marked =
+                self.lock.compare_exchange(word, contended, Ordering::Relaxed, Ordering::Relaxed);
+            if let Err(changed) = marked {
+                return changed;
+            }
+        }
+        futex::wait(&self.lock, contended, None);
+        self.lock.load(Ordering::Relaxed)
+    }
+
+    fn unlock(&self) {
+        let address = &raw const self.lock;
+        // Release: partner of the Acquire in `lock`. From here on the queue may be gone.
+        let before = self.lock.swap(now(FREE), order!(Release, "queue-unlock-release"));
+        if before & STATE == CONTENDED {
+            futex::wake(address, 1);
+        }
+    }
+}
+
+impl Default for WaitQueue {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+mortal!(WaitQueue { lock });

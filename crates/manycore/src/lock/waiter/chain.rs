@@ -1,0 +1,205 @@
+//! A chain of waiters: doubly linked through the waiters themselves, under a lock of the chain's owner.
+
+use super::Waiter;
+use crate::sync::atomic::{AtomicPtr, Ordering};
+use crate::sync::cell::UnsafeCell;
+use crate::sync::{const_new, mortal};
+
+/// Head and tail. All zero is an empty chain.
+#[derive(Debug)]
+pub(in crate::lock) struct Chain {
+    /// Written with the chain locked, read without it by `looks_empty` only.
+    head: AtomicPtr<Waiter>,
+    tail: UnsafeCell<*const Waiter>,
+}
+
+// SAFETY: the tail is only touched with the chain locked.
+unsafe impl Send for Chain {}
+// SAFETY: as above.
+unsafe impl Sync for Chain {}
+
+impl Chain {
+    const_new! {
+        pub(in crate::lock) fn new() -> Self {
+            Self {
+                head: AtomicPtr::new(core::ptr::null_mut()),
+                tail: UnsafeCell::new(core::ptr::null()),
+            }
+        }
+    }
+
+    /// Whether nobody waits, as far as a caller can know without the lock.
+    #[inline]
+    pub(in crate::lock) fn looks_empty(&self) -> bool {
+        // Relaxed: what it returns is not followed. What it may miss is the caller's to argue.
+        self.head.load(Ordering::Relaxed).is_null()
+    }
+
+    /// The chain for whoever has locked it.
+    ///
+    /// # Safety
+    ///
+    /// The caller holds the lock that the chain's owner has for it, for as long as it uses the result.
+    pub(in crate::lock) unsafe fn locked(&self) -> Locked<'_> {
+        Locked { chain: self }
+    }
+}
+
+/// Where a waiter is put: the head goes first.
+#[derive(Clone, Copy)]
+pub(in crate::lock) enum End {
+    Head,
+    Tail,
+}
+
+/// The chain while the caller holds its lock.
+pub(in crate::lock) struct Locked<'a> {
+    chain: &'a Chain,
+}
+
+impl<'a> Locked<'a> {
+    /// Forgets all waiters, because they do not exist in this process.
+    pub(in crate::lock) fn clear(&self) {
+        self.set_head(core::ptr::null());
+        self.set_tail(core::ptr::null());
+    }
+
+    /// The waiters from the head to the tail.
+    pub(in crate::lock) fn iter(&self) -> impl Iterator<Item = &'a Waiter> {
+        // SAFETY: a waiter on the chain is there at least until it has been taken off.
+        core::iter::successors(unsafe { self.head().as_ref() }, |w| unsafe { next(w).as_ref() })
+    }
+
+    pub(in crate::lock) fn push(&self, waiter: &Waiter, end: End) {
+        let (left, right) = match end {
+            End::Head => (core::ptr::null(), self.head()),
+            End::Tail => (self.tail(), core::ptr::null()),
+        };
+        self.join(left, waiter);
+        self.join(waiter, right);
+    }
+
+    /// # Safety
+    ///
+    /// The waiter is on this chain.
+    pub(in crate::lock) unsafe fn remove(&self, waiter: &Waiter) {
+        self.join(prev(waiter), next(waiter));
+    }
+
+    /// Takes the first waiter that is to be `taken` off the chain.
+    pub(in crate::lock) fn take_first(&self, taken: impl Fn(&Waiter) -> bool) -> Batch {
+        let Some(waiter) = self.iter().find(|w| taken(w)) else { return Batch::NONE };
+        // SAFETY: just found on the chain.
+        unsafe { self.remove(waiter) };
+        set(&waiter.next, core::ptr::null());
+        Batch { first: waiter, len: 1 }
+    }
+
+    /// Takes all waiters that are to be `taken` off the chain, in their order.
+    pub(in crate::lock) fn take_all(&self, taken: impl Fn(&Waiter) -> bool) -> Batch {
+        let mut batch = Batch::NONE;
+        let mut last: Option<&Waiter> = None;
+        let mut node = self.head();
+        // SAFETY: as in `iter`; the next one is read before this one is taken off.
+        while let Some(waiter) = unsafe { node.as_ref() } {
+            node = next(waiter);
+            if !taken(waiter) {
+                continue;
+            }
+            // SAFETY: just found on the chain.
+            unsafe { self.remove(waiter) };
+            set(&waiter.next, core::ptr::null());
+            match last {
+                Some(last) => set(&last.next, waiter),
+                None => batch.first = waiter,
+            }
+            batch.len += 1;
+            last = Some(waiter);
+        }
+        batch
+    }
+
+    /// Makes two waiters neighbours; null stands for the end on that side.
+    fn join(&self, left: *const Waiter, right: *const Waiter) {
+        // SAFETY: as in `iter`.
+        match unsafe { left.as_ref() } {
+            Some(left) => set(&left.next, right),
+            None => self.set_head(right),
+        }
+        // SAFETY: as in `iter`.
+        match unsafe { right.as_ref() } {
+            Some(right) => set(&right.prev, left),
+            None => self.set_tail(left),
+        }
+    }
+
+    fn head(&self) -> *const Waiter {
+        self.chain.head.load(Ordering::Relaxed) // Relaxed: the lock orders it
+    }
+
+    fn set_head(&self, waiter: *const Waiter) {
+        self.chain.head.store(waiter.cast_mut(), Ordering::Relaxed); // Relaxed: see `looks_empty`
+    }
+
+    fn tail(&self) -> *const Waiter {
+        // SAFETY: the lock is held.
+        self.chain.tail.with(|t| unsafe { *t })
+    }
+
+    fn set_tail(&self, waiter: *const Waiter) {
+        // SAFETY: the lock is held.
+        self.chain.tail.with_mut(|t| unsafe { *t = waiter });
+    }
+}
+
+/// Waiters that were claimed and taken off a chain, to be marked once the chain is unlocked.
+pub(in crate::lock) struct Batch {
+    first: *const Waiter,
+    pub(in crate::lock) len: u32,
+}
+
+impl Batch {
+    pub(in crate::lock) const NONE: Self = Self { first: core::ptr::null(), len: 0 };
+
+    /// What the first of the waiters waits for.
+    pub(in crate::lock) fn role(&self) -> Option<u32> {
+        // SAFETY: claimed and not marked yet, so it is there.
+        unsafe { self.first.as_ref() }.map(Waiter::role)
+    }
+
+    /// Gives the waiters back to their owners, with a message.
+    ///
+    /// # Safety
+    ///
+    /// The waiters were claimed, and the chain is unlocked.
+    pub(in crate::lock) unsafe fn mark(self, message: u32) {
+        let mut node = self.first;
+        // SAFETY: claimed and not marked yet, so it is there, and its links belong to whoever claimed it.
+        while let Some(waiter) = unsafe { node.as_ref() } {
+            // The link is read before the mark, with which the record may vanish.
+            node = next(waiter);
+            // SAFETY: claimed, taken off, and not touched again.
+            unsafe { Waiter::mark(waiter, message) };
+        }
+    }
+}
+
+/// What follows a waiter. The chain is locked, or the waiter claimed.
+fn next(waiter: &Waiter) -> *const Waiter {
+    // SAFETY: nobody else touches the link.
+    waiter.next.with(|n| unsafe { *n })
+}
+
+/// What precedes a waiter. The chain is locked.
+fn prev(waiter: &Waiter) -> *const Waiter {
+    // SAFETY: nobody else touches the link.
+    waiter.prev.with(|p| unsafe { *p })
+}
+
+/// Writes a link. The chain is locked, or the waiter claimed.
+fn set(link: &UnsafeCell<*const Waiter>, to: *const Waiter) {
+    // SAFETY: nobody else touches the link.
+    link.with_mut(|l| unsafe { *l = to });
+}
+
+mortal!(Chain { head, tail });

@@ -1,0 +1,156 @@
+//! One thread's record while it waits for a signal that is meant for it alone.
+//!
+//! The record lies on the waiting thread's stack, is linked into a [`chain`], and has a word of its own to sleep on.
+//!
+//! # Who decides
+//!
+//! A signal and a time-out can meet. Both announce themselves in the waiter's word by an atomic *or*, and whoever is
+//! first wins: a signaller sets *claimed*, a waiter that gives up sets *leaving*. A signaller that finds *leaving*
+//! goes on to the next waiter, so that no signal is lost; a waiter that finds *claimed* has been signalled.
+//!
+//! # Whose memory, until when
+//!
+//! A signalled waiter's stack frame is gone at once, so *signalled* is the last that a signaller writes to it: it has
+//! taken the waiter off the chain and has unlocked the chain before. What may follow is a wake-up by address, which
+//! touches no memory.
+//!
+//! # Memory order
+//!
+//! *Signalled* (Release) is read by the waiter (Acquire) before it returns and its record dies: it sees all that its
+//! signaller did, and the signaller's reads of the record come before whatever is put in that memory next. *Claimed*
+//! and *leaving* are read-modify-writes of one word and need no more than their total order.
+
+pub(super) mod chain;
+
+use crate::sync::atomic::{AtomicU32, Ordering};
+use crate::sync::cell::UnsafeCell;
+use crate::sync::{Deadline, Woken, const_new, futex, mortal, order};
+
+/// The owner sleeps or is about to: whoever signals it has to wake it.
+const ASLEEP: u32 = 1;
+/// The owner has given up, and will take its record off the chain: signallers pass it over.
+const LEAVING: u32 = 2;
+/// A signaller has chosen this waiter, and will set `SIGNALLED`. Without effect if `LEAVING` was there before.
+const CLAIMED: u32 = 4;
+/// The record belongs to its owner again.
+const SIGNALLED: u32 = 8;
+/// The first bit of what a signaller has to say beside that.
+const MESSAGE: u32 = 16;
+
+/// One thread's record while it waits.
+#[derive(Debug)]
+pub struct Waiter {
+    state: AtomicU32,
+    /// What the thread waits for: a number of the chain's owner.
+    role: u32,
+    /// Neighbours in the chain; only touched with the chain locked, or by the signaller that has claimed the waiter.
+    next: UnsafeCell<*const Waiter>,
+    prev: UnsafeCell<*const Waiter>,
+}
+
+// SAFETY: the state is atomic, the role constant, and the neighbours are touched as their comment says.
+unsafe impl Sync for Waiter {}
+
+impl Waiter {
+    const_new! {
+        /// A record for one wait.
+        pub fn new() -> Self {
+            Self::with_role(0)
+        }
+    }
+
+    const_new! {
+        pub(super) fn with_role(role: u32) -> Self {
+            Self {
+                state: AtomicU32::new(0),
+                role,
+                next: UnsafeCell::new(core::ptr::null()),
+                prev: UnsafeCell::new(core::ptr::null()),
+            }
+        }
+    }
+
+    pub(super) fn role(&self) -> u32 {
+        self.role
+    }
+
+    /// Sleeps until this waiter is signalled or the deadline passes; says whether it was signalled.
+    ///
+    /// After false the record is still in its queue, or a signal is under way: the waiter has to be withdrawn.
+    ///
+    /// Holds nothing and leaves nothing to clean up, so that a thread may be cancelled in here. Whoever catches that
+    /// withdraws the waiter, and if it had been signalled signals another.
+    pub fn park(&self, deadline: Option<Deadline>) -> bool {
+        while let Some(expected) = self.asleep() {
+            if futex::wait(&self.state, expected, deadline) == Woken::TimedOut {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// For callers that make the system call of [`park`](Self::park) themselves: announces that the owner is about to
+    /// sleep on [`word`](Self::word) while that holds the value returned; `None` once the waiter has been signalled.
+    pub fn asleep(&self) -> Option<u32> {
+        // Acquire: partner of the Release in `mark`.
+        let before = self.state.fetch_or(ASLEEP, order!(Acquire, "waiter-park-acquire"));
+        (before & SIGNALLED == 0).then_some(before | ASLEEP)
+    }
+
+    /// The word to sleep on.
+    pub fn word(&self) -> &AtomicU32 {
+        &self.state
+    }
+
+    /// The owner gives up; says whether it came in time. Then it has to take its record off the chain. Otherwise the
+    /// waiter has been signalled.
+    pub(super) fn leave(&self) -> bool {
+        // Relaxed: only the order of this and the *or* in `claim` matters, and they are of one word.
+        if self.state.fetch_or(LEAVING, Ordering::Relaxed) & CLAIMED == 0 {
+            return true;
+        }
+        self.park(None); // The signaller is between two steps: until the mark the record is not ours.
+        false
+    }
+
+    /// Whether the owner has given up. The chain is locked.
+    pub(super) fn is_leaving(&self) -> bool {
+        self.state.load(Ordering::Relaxed) & LEAVING != 0 // Relaxed: as in `leave`
+    }
+
+    /// Chooses this waiter for a signal; false if it is leaving. The chain is locked.
+    pub(super) fn claim(&self) -> bool {
+        // Relaxed: as in `leave`.
+        self.state.fetch_or(CLAIMED, Ordering::Relaxed) & LEAVING == 0
+    }
+
+    /// Gives a claimed waiter back to its owner, with a message. The owner may be gone before this returns.
+    ///
+    /// # Safety
+    ///
+    /// The caller has claimed the waiter and taken it off the chain, has unlocked the chain, and does not touch the
+    /// waiter again.
+    pub(super) unsafe fn mark(waiter: *const Waiter, message: u32) {
+        // SAFETY: the owner waits for the mark, so the record is there until the *or* has taken effect.
+        let state = unsafe { &(*waiter).state };
+        let address = core::ptr::from_ref(state);
+        let mark = SIGNALLED | (message * MESSAGE);
+        // Release: partner of the Acquire in `asleep`.
+        if state.fetch_or(mark, order!(Release, "waiter-mark-release")) & ASLEEP != 0 {
+            futex::wake(address, 1);
+        }
+    }
+
+    /// What the signaller had to say. The waiter has been signalled.
+    pub(super) fn message(&self) -> u32 {
+        self.state.load(Ordering::Relaxed) / MESSAGE // Relaxed: `asleep` has seen the mark, and nobody writes any more
+    }
+}
+
+impl Default for Waiter {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+mortal!(Waiter { state, next, prev });
