@@ -10,7 +10,7 @@ use core::mem::offset_of;
 use core::sync::atomic::{AtomicPtr, Ordering};
 use manycore::lock::{self, InlineLock};
 
-use crate::{c11, cond, loading, mutex, spin, start, threads};
+use crate::{c11, cond, loading, mutex, rwlock, spin, start, threads};
 
 /// `entry: [exported names] caller register => implementation;` for each function, as exports, first targets and
 /// targets for a lock. The caller's address is passed in the first argument register that the function itself does
@@ -114,6 +114,18 @@ entries! {
     cond_clockwait: [pthread_cond_clockwait] "r8" => cond::clockwait::<L, STATS>;
     cond_signal: [pthread_cond_signal] "rsi" => cond::signal;
     cond_broadcast: [pthread_cond_broadcast] "rsi" => cond::broadcast;
+
+    rwlock_init: [pthread_rwlock_init, __pthread_rwlock_init] "rdx" => rwlock::init;
+    rwlock_destroy: [pthread_rwlock_destroy, __pthread_rwlock_destroy] "rsi" => rwlock::destroy::<STATS>;
+    rwlock_rdlock: [pthread_rwlock_rdlock, __pthread_rwlock_rdlock] "rsi" => rwlock::rdlock::<STATS>;
+    rwlock_tryrdlock: [pthread_rwlock_tryrdlock, __pthread_rwlock_tryrdlock] "rsi" => rwlock::tryrdlock::<STATS>;
+    rwlock_timedrdlock: [pthread_rwlock_timedrdlock] "rdx" => rwlock::timedrdlock::<STATS>;
+    rwlock_clockrdlock: [pthread_rwlock_clockrdlock] "rcx" => rwlock::clockrdlock::<STATS>;
+    rwlock_wrlock: [pthread_rwlock_wrlock, __pthread_rwlock_wrlock] "rsi" => rwlock::wrlock::<STATS>;
+    rwlock_trywrlock: [pthread_rwlock_trywrlock, __pthread_rwlock_trywrlock] "rsi" => rwlock::trywrlock::<STATS>;
+    rwlock_timedwrlock: [pthread_rwlock_timedwrlock] "rdx" => rwlock::timedwrlock::<STATS>;
+    rwlock_clockwrlock: [pthread_rwlock_clockwrlock] "rcx" => rwlock::clockwrlock::<STATS>;
+    rwlock_unlock: [pthread_rwlock_unlock, __pthread_rwlock_unlock] "rsi" => rwlock::unlock::<STATS>;
 
     spin_init: [pthread_spin_init] "rdx" => spin::init;
     spin_destroy: [pthread_spin_destroy] "rsi" => spin::destroy;

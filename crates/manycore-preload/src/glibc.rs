@@ -113,4 +113,14 @@ functions! {
     pthread_cond_clockwait(c: *mut c_void, m: *mut c_void, clock: clockid_t, until: *const timespec);
     pthread_cond_signal(c: *mut c_void);
     pthread_cond_broadcast(c: *mut c_void);
+
+    pthread_rwlock_init(l: *mut c_void, attr: *const libc::pthread_rwlockattr_t);
+    pthread_rwlock_destroy(l: *mut c_void);
+    pthread_rwlock_rdlock(l: *mut c_void);
+    pthread_rwlock_tryrdlock(l: *mut c_void);
+    pthread_rwlock_clockrdlock(l: *mut c_void, clock: clockid_t, until: *const timespec);
+    pthread_rwlock_wrlock(l: *mut c_void);
+    pthread_rwlock_trywrlock(l: *mut c_void);
+    pthread_rwlock_clockwrlock(l: *mut c_void, clock: clockid_t, until: *const timespec);
+    pthread_rwlock_unlock(l: *mut c_void);
 }

@@ -12,7 +12,7 @@
 //!
 //! # Where the state is
 //!
-//! In the program's own objects: [`mutex`] and [`cond`] overlay their state on the bytes of
+//! In the program's own objects: [`mutex`], [`cond`] and [`rwlock`] overlay their state on the bytes of
 //! glibc's types, so that there is no table to look up, nothing to allocate and nothing to free. Objects that glibc
 //! must own (robust, priority-inheriting, process-shared) are recognised by the bits that glibc's initialiser sets,
 //! and passed on untouched through [`glibc`].
@@ -39,6 +39,7 @@ mod fork;
 mod glibc;
 mod loading;
 mod mutex;
+mod rwlock;
 mod spin;
 mod start;
 mod stats;

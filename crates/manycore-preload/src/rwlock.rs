@@ -1,0 +1,302 @@
+//! `pthread_rwlock_t` with a fair reader-writer lock of ours in it.
+//!
+//! ```text
+//!          0 ... 24            24              28          32 ... 40    40           44    48
+//! glibc    __readers ...       __cur_writer    __shared    -            __pad2             __flags
+//! here     the lock            owner           shared      -            statistics   CPU   kind
+//! ```
+//!
+//! The writer, the sharing and the kind are where glibc has them. glibc owns process-shared ones. The default kind
+//! admits readers past waiting writers, as in glibc, because a program may read recursively, or wait for another
+//! reader while it reads; the non-recursive kind is fair to both sides.
+
+use core::ffi::{c_int, c_void};
+
+use core::sync::atomic::{AtomicU32, Ordering};
+use libc::{EBUSY, EDEADLK, EINVAL, ETIMEDOUT, clockid_t, timespec};
+use manycore::lock::{PhaseRw, Preference};
+use manycore::sync::Deadline;
+use manycore::sync::thread;
+use manycore_profile::layout::Kind;
+
+use crate::stats::{self, Mode, Object, Wait};
+use crate::{glibc, time};
+
+/// The overlay of `pthread_rwlock_t`.
+#[repr(C)]
+pub struct RwLock {
+    lock: PhaseRw,
+    _spare: [u8; 24 - size_of::<PhaseRw>()],
+    owner: AtomicU32,
+    shared: AtomicU32,
+    _elision: u64,
+    /// The statistics' number for this lock, 0 if it has none yet.
+    record: AtomicU32,
+    /// One more than the CPU on which it was last acquired for writing, 0 if not known. Protected by the lock.
+    last_cpu: AtomicU32,
+    kind: AtomicU32,
+    _end: u32,
+}
+
+const _: () = assert!(size_of::<RwLock>() == size_of::<libc::pthread_rwlock_t>());
+
+const NONRECURSIVE: u32 = 2;
+
+// Relaxed throughout: the accesses to `owner`, `shared` and `kind` order nothing. The last two are written by the initialiser, which the
+// program orders before every use; a thread compares the owner with itself, and reads its own number only if it
+// wrote it.
+impl RwLock {
+    fn is_ours(&self) -> bool {
+        self.shared.load(Ordering::Relaxed) == 0
+    }
+
+    fn preference(&self) -> Preference {
+        if self.kind.load(Ordering::Relaxed) == NONRECURSIVE {
+            Preference::Phases
+        } else {
+            Preference::Readers
+        }
+    }
+
+    fn is_mine(&self) -> bool {
+        self.owner.load(Ordering::Relaxed) == thread::id()
+    }
+
+    fn set_owner(&self, owner: u32) {
+        self.owner.store(owner, Ordering::Relaxed);
+    }
+
+    fn as_glibc(&self) -> *mut c_void {
+        core::ptr::from_ref(self).cast_mut().cast()
+    }
+
+    /// The lock as statistics see it.
+    fn object(&self, caller: usize) -> Object<'_> {
+        Object {
+            address: core::ptr::from_ref(self).cast(),
+            record: &self.record,
+            kind: Kind::RwLock,
+            caller,
+        }
+    }
+
+    fn try_read<const STATS: bool>(&self, caller: usize) -> bool {
+        let acquired = self.lock.try_read(self.preference());
+        if STATS && acquired {
+            stats::acquired(&self.object(caller), Mode::Shared, None);
+        }
+        acquired
+    }
+
+    fn try_write<const STATS: bool>(&self, caller: usize) -> bool {
+        let acquired = self.lock.try_write();
+        if acquired {
+            self.written::<STATS>(caller);
+        }
+        acquired
+    }
+
+    fn written<const STATS: bool>(&self, caller: usize) {
+        self.set_owner(thread::id());
+        if STATS {
+            stats::acquired(&self.object(caller), Mode::Exclusive, Some(&self.last_cpu));
+        }
+    }
+
+    fn read<const STATS: bool>(&self, deadline: Option<Deadline>, caller: usize) -> c_int {
+        if self.is_mine() {
+            return EDEADLK;
+        }
+        if self.try_read::<STATS>(caller) {
+            return 0;
+        }
+        let acquired = self.wait::<STATS>(Mode::Shared, caller, || {
+            self.lock.read_until(self.preference(), deadline)
+        });
+        if !acquired {
+            return ETIMEDOUT;
+        }
+        if STATS {
+            stats::acquired(&self.object(caller), Mode::Shared, None);
+        }
+        0
+    }
+
+    fn write<const STATS: bool>(&self, deadline: Option<Deadline>, caller: usize) -> c_int {
+        if self.is_mine() {
+            return EDEADLK;
+        }
+        if self.try_write::<STATS>(caller) {
+            return 0;
+        }
+        if !self.wait::<STATS>(Mode::Exclusive, caller, || self.lock.write_until(deadline)) {
+            return ETIMEDOUT;
+        }
+        self.written::<STATS>(caller);
+        0
+    }
+
+    /// Acquires by waiting, and counts the wait.
+    fn wait<const STATS: bool>(
+        &self,
+        mode: Mode,
+        caller: usize,
+        acquire: impl FnOnce() -> bool,
+    ) -> bool {
+        let wait = STATS.then(Wait::begin);
+        let acquired = acquire();
+        if let Some(wait) = wait {
+            wait.end(&self.object(caller), mode, !acquired);
+        }
+        acquired
+    }
+}
+
+/// `pthread_rwlock_init`: glibc reads the attributes and leaves kind, sharing and zeros.
+///
+/// # Safety
+///
+/// As POSIX says; so for all functions of this module.
+pub unsafe extern "C-unwind" fn init(
+    l: *mut RwLock,
+    attr: *const libc::pthread_rwlockattr_t,
+) -> c_int {
+    // SAFETY: passed on; the memory is the caller's to initialise.
+    unsafe { glibc::pthread_rwlock_init(l.cast(), attr) }
+}
+
+/// `pthread_rwlock_destroy`.
+///
+/// # Safety
+///
+/// See [`init`].
+pub unsafe extern "C-unwind" fn destroy<const STATS: bool>(l: *mut RwLock) -> c_int {
+    // SAFETY: the caller's lock.
+    let lock = unsafe { &*l };
+    if lock.is_ours() {
+        if STATS {
+            stats::destroyed(&lock.record);
+        }
+        return 0;
+    }
+    // SAFETY: glibc owns it.
+    unsafe { glibc::pthread_rwlock_destroy(l.cast()) }
+}
+
+/// Waits for as long as it takes.
+const FOR_EVER: Option<Deadline> = None;
+
+macro_rules! functions {
+    ($(
+        $side:ident $try_side:ident: $lock:ident $try_lock:ident $timed:ident $clocked:ident,
+        glibc $glibc_lock:ident $glibc_try:ident $glibc_clocked:ident;
+    )*) => {
+        $(
+            #[doc = concat!("`", stringify!($glibc_lock), "`.")]
+            ///
+            /// # Safety
+            ///
+            /// See [`init`].
+            pub unsafe extern "C-unwind" fn $lock<const STATS: bool>(l: *mut RwLock, caller: usize) -> c_int {
+                // SAFETY: the caller's lock.
+                let lock = unsafe { &*l };
+                if !lock.is_ours() {
+                    // SAFETY: glibc owns it.
+                    return unsafe { glibc::$glibc_lock(lock.as_glibc()) };
+                }
+                lock.$side::<STATS>(FOR_EVER, caller)
+            }
+
+            #[doc = concat!("`", stringify!($glibc_try), "`.")]
+            ///
+            /// # Safety
+            ///
+            /// See [`init`].
+            pub unsafe extern "C-unwind" fn $try_lock<const STATS: bool>(l: *mut RwLock, caller: usize) -> c_int {
+                // SAFETY: the caller's lock.
+                let lock = unsafe { &*l };
+                if !lock.is_ours() {
+                    // SAFETY: glibc owns it.
+                    return unsafe { glibc::$glibc_try(lock.as_glibc()) };
+                }
+                if lock.$try_side::<STATS>(caller) { 0 } else { EBUSY }
+            }
+
+            #[doc = concat!("`pthread_rwlock_", stringify!($timed), "`.")]
+            ///
+            /// # Safety
+            ///
+            /// See [`init`].
+            pub unsafe extern "C-unwind" fn $timed<const STATS: bool>(
+                l: *mut RwLock,
+                until: *const timespec,
+                caller: usize,
+            ) -> c_int {
+                // SAFETY: passed on.
+                unsafe { $clocked::<STATS>(l, libc::CLOCK_REALTIME, until, caller) }
+            }
+
+            #[doc = concat!("`", stringify!($glibc_clocked), "`.")]
+            ///
+            /// # Safety
+            ///
+            /// See [`init`].
+            pub unsafe extern "C-unwind" fn $clocked<const STATS: bool>(
+                l: *mut RwLock,
+                clock: clockid_t,
+                until: *const timespec,
+                caller: usize,
+            ) -> c_int {
+                // SAFETY: the caller's lock.
+                let lock = unsafe { &*l };
+                if !lock.is_ours() {
+                    // SAFETY: glibc owns it.
+                    return unsafe { glibc::$glibc_clocked(lock.as_glibc(), clock, until) };
+                }
+                if !time::is_supported(clock) {
+                    return EINVAL;
+                }
+                // SAFETY: the caller's timespec.
+                match unsafe { time::deadline(clock, until) } {
+                    None => EINVAL,
+                    Some(deadline) => lock.$side::<STATS>(Some(deadline), caller),
+                }
+            }
+        )*
+    };
+}
+
+functions! {
+    read try_read: rdlock tryrdlock timedrdlock clockrdlock,
+    glibc pthread_rwlock_rdlock pthread_rwlock_tryrdlock pthread_rwlock_clockrdlock;
+
+    write try_write: wrlock trywrlock timedwrlock clockwrlock,
+    glibc pthread_rwlock_wrlock pthread_rwlock_trywrlock pthread_rwlock_clockwrlock;
+}
+
+/// `pthread_rwlock_unlock`.
+///
+/// # Safety
+///
+/// See [`init`].
+pub unsafe extern "C-unwind" fn unlock<const STATS: bool>(l: *mut RwLock) -> c_int {
+    // SAFETY: the caller's lock.
+    let lock = unsafe { &*l };
+    if !lock.is_ours() {
+        // SAFETY: glibc owns it.
+        return unsafe { glibc::pthread_rwlock_unlock(lock.as_glibc()) };
+    }
+    if STATS {
+        stats::releasing(l.cast_const().cast(), &lock.record);
+    }
+    // SAFETY: the caller holds the lock, for writing if it is the owner and otherwise for reading.
+    unsafe {
+        if lock.is_mine() {
+            lock.set_owner(0);
+            lock.lock.release_write();
+        } else {
+            lock.lock.release_read();
+        }
+    }
+    0
+}
