@@ -155,7 +155,7 @@ pub mod node {
             }
             hint::yield_now();
         };
-        let node = NonNull::from(&BLOCKS[number]).cast::<T>();
+        let node = NonNull::from(&BLOCKS[number].0).cast::<T>();
         // SAFETY: of sufficient size and alignment, and nobody else has its bit.
         unsafe { node.write(T::default()) };
         node
