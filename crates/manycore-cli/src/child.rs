@@ -5,7 +5,7 @@
 //! what is left of the group is killed before the leader is reaped, while its number cannot belong to anybody else.
 //! A program in the foreground stays in the command's group, so that it has the terminal.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -30,6 +30,8 @@ pub struct Running {
     pid: Pid,
     leads_group: bool,
     pidfd: OwnedFd,
+    /// Our resident set when it was made, in bytes.
+    made_from: u64,
     started: Instant,
     ended: Option<Instant>,
     reaped: bool,
@@ -57,6 +59,8 @@ pub struct Ended {
     pub kernel: Duration,
     /// The largest resident set of it or one of those children, in bytes.
     pub max_rss: u64,
+    /// The least that `max_rss` can be: a new process counts the memory of the one that it was made from, ours.
+    pub max_rss_least: u64,
 }
 
 impl Ended {
@@ -84,6 +88,7 @@ impl Running {
         unsafe {
             command.pre_exec(move || Ok(set_parent_process_death_signal(Some(at_our_death))?));
         }
+        let made_from = own_rss();
         let started = Instant::now();
         let mut child = command.spawn()?;
         // The number is the child's until we reap it, which `Child` does not do when it is dropped.
@@ -92,7 +97,7 @@ impl Running {
             // Nobody can wait for it in time: it must not run on. Fails only when it has ended already.
             let _ = child.kill().and_then(|()| child.wait());
         })?;
-        Ok(Self { pid, leads_group, pidfd, started, ended: None, reaped: false })
+        Ok(Self { pid, leads_group, pidfd, made_from, started, ended: None, reaped: false })
     }
 
     /// Waits until the program ends or the time is over; a signal to the command is an error.
@@ -194,6 +199,7 @@ impl Running {
             user: duration(usage.ru_utime),
             kernel: duration(usage.ru_stime),
             max_rss: usage.ru_maxrss as u64 * 1024,
+            max_rss_least: self.made_from,
         })
     }
 
@@ -230,14 +236,11 @@ impl Drop for Running {
     }
 }
 
-/// The largest resident set of this process, which is the least that [`Ended::max_rss`] can be: a new process counts
-/// the memory of the one it was made from until it runs a program of its own.
-pub fn own_max_rss() -> u64 {
-    // SAFETY: all zero is a valid value of the structure.
-    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-    // SAFETY: the result is written to a variable of ours.
-    unsafe { libc::getrusage(libc::RUSAGE_SELF, &raw mut usage) };
-    usage.ru_maxrss as u64 * 1024
+/// The resident set of this process now, in bytes.
+fn own_rss() -> u64 {
+    let statm = fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    let pages = statm.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok());
+    pages.unwrap_or_default() * rustix::param::page_size() as u64
 }
 
 /// Ends as a program did: dies of the signal that killed it, or gives its exit status.

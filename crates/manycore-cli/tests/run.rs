@@ -65,6 +65,25 @@ fn the_library_comes_first_and_others_stay() {
 }
 
 #[test]
+fn the_library_is_found_beside_the_command_and_where_it_is_installed() {
+    for place in ["bin", "lib/manycore"] {
+        let directory = directory();
+        let (bin, place) = (directory.path().join("bin"), directory.path().join(place));
+        std::fs::create_dir_all(&bin).unwrap();
+        std::fs::create_dir_all(&place).unwrap();
+        std::fs::copy(env!("CARGO_BIN_EXE_manycore"), bin.join("manycore")).unwrap();
+        let installed = empty_library(&place);
+        let mut command = std::process::Command::new(bin.join("manycore"));
+        command.args(["run", "--", "sh", "-c", "echo $LD_PRELOAD"]);
+        command.env_remove("MANYCORE_PRELOAD").env_remove("LD_PRELOAD");
+        assert_eq!(
+            printed(&mut command),
+            format!("{}\n", installed.canonicalize().unwrap().display())
+        );
+    }
+}
+
+#[test]
 fn glibc_leaves_the_program_as_it_is() {
     let text = "echo \"[$MANYCORE_LOCK] [$LD_PRELOAD]\"";
     let mut command = manycore(&["run", "--lock", "glibc", "--", "sh", "-c", text]);

@@ -77,7 +77,8 @@ fn the_load_measures_the_server_under_its_lock() {
     let text = printed(&mut compare(directory.path(), "{port}", &["--runs", "6"]));
     assert!(text.ends_with("futex wins: its value is 1.50x of glibc's [1.50, 1.50].\n"), "{text}");
     assert!(text.contains("\nunder load by: "), "{text}");
-    assert!(!runs(directory.path().join("server.py").to_str().unwrap()));
+    let server = directory.path().join("server.py");
+    eventually("the server is gone", || !runs(server.to_str().unwrap()));
 }
 
 #[test]
@@ -141,7 +142,8 @@ fn a_server_that_does_not_end_is_killed_and_that_is_said() {
         said.contains("futex: in 1 of 1 runs the server did not end within 100ms of SIGTERM"),
         "{said}"
     );
-    assert!(!runs(directory.path().join("server.py").to_str().unwrap()));
+    let server = directory.path().join("server.py");
+    eventually("the server is gone", || !runs(server.to_str().unwrap()));
 }
 
 #[test]

@@ -108,6 +108,7 @@ mod tests {
             wall: Duration::from_millis(3),
             cpu: Duration::ZERO,
             max_rss: 0,
+            max_rss_least: 0,
             output: output.into(),
             killed: false,
         }

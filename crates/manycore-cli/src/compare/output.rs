@@ -11,7 +11,6 @@ use serde_json::{Value, json};
 
 use super::metric::Metric;
 use super::verdict::{Finding, Ranking, Standing};
-use crate::child::own_max_rss;
 use crate::failure::{Failure, Result};
 
 /// What was compared.
@@ -69,7 +68,7 @@ fn table(subject: &Subject, ranking: &Ranking) -> Table {
             standing.comparison.map(against).unwrap_or_default().into(),
             verdict(subject.metric, standing),
             quantity(standing.cpu.value, "ns").into(),
-            memory(standing.max_rss.value).into(),
+            memory(standing).into(),
         ]);
     }
     table
@@ -96,9 +95,9 @@ fn word(metric: &Metric, verdict: Verdict) -> &'static str {
     }
 }
 
-/// A program that needs less memory than this command is seen to need as much.
-fn memory(bytes: f64) -> String {
-    let least = own_max_rss() as f64;
+/// Below some value all that can be told is that it is not more.
+fn memory(standing: &Standing) -> String {
+    let (bytes, least) = (standing.max_rss.value, standing.max_rss_least as f64);
     if bytes > least { quantity(bytes, "bytes") } else { format!("< {}", quantity(least, "bytes")) }
 }
 

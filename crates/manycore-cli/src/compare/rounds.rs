@@ -33,6 +33,8 @@ pub struct Series {
     pub cpu: Vec<f64>,
     /// The largest resident sets, in bytes.
     pub max_rss: Vec<f64>,
+    /// The least of them that can be told.
+    pub max_rss_least: u64,
     /// Servers that had to be killed.
     pub killed: usize,
 }
@@ -176,6 +178,7 @@ impl Series {
         self.values.push(value);
         self.cpu.push(outcome.cpu.as_nanos() as f64);
         self.max_rss.push(outcome.max_rss as f64);
+        self.max_rss_least = self.max_rss_least.max(outcome.max_rss_least);
         self.killed += usize::from(outcome.killed);
     }
 }

@@ -17,6 +17,8 @@ pub struct Standing {
     pub cpu: Median,
     /// The largest resident set, in bytes.
     pub max_rss: Median,
+    /// The least that can be told of it.
+    pub max_rss_least: u64,
     /// Servers that had to be killed.
     pub killed: usize,
     /// Against the base line; none for the base line itself.
@@ -66,6 +68,7 @@ impl Ranking {
             value: median(&series.values),
             cpu: median(&series.cpu),
             max_rss: median(&series.max_rss),
+            max_rss_least: series.max_rss_least,
             killed: series.killed,
             comparison,
             values: series.values,
@@ -189,7 +192,7 @@ mod tests {
             let noise = |round: usize| 1.0 + 0.01 * ((round * 7 + number * 5) % 11) as f64;
             let at = |round: usize| level * noise(round) * (1.0 + round as f64);
             let values: Vec<f64> = (0..12).map(at).collect();
-            Series { cpu: values.clone(), max_rss: values.clone(), values, killed: 0 }
+            Series { cpu: values.clone(), max_rss: values.clone(), values, ..Series::default() }
         });
         Ranking::of(&locks, series.collect(), better).unwrap()
     }
@@ -226,7 +229,7 @@ mod tests {
             cpu: values.clone(),
             max_rss: values.clone(),
             values,
-            killed: 0,
+            ..Series::default()
         });
         let ranking = Ranking::of(&locks, series.into(), Better::Higher).unwrap();
         let sentence = ranking.sentence("rate");

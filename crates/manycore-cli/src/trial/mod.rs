@@ -57,6 +57,8 @@ pub struct Outcome {
     pub cpu: Duration,
     /// The largest resident set of the program, in bytes.
     pub max_rss: u64,
+    /// The least that can be told.
+    pub max_rss_least: u64,
     /// What the program said; of a server, what the load said.
     pub output: String,
     /// Whether a server had to be killed because it did not end when asked to.
@@ -121,6 +123,7 @@ impl Plan {
             wall: ended.wall,
             cpu: ended.cpu(),
             max_rss: ended.max_rss,
+            max_rss_least: ended.max_rss_least,
             output: step.log.read()?,
             killed: false,
         })

@@ -49,6 +49,7 @@ pub fn run(
         wall: measured.wall,
         cpu: ended.cpu(),
         max_rss: ended.max_rss,
+        max_rss_least: ended.max_rss_least,
         output: loading.log.read()?,
         killed: !stopped,
     })
