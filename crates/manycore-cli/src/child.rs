@@ -100,6 +100,11 @@ impl Running {
         Ok(Self { pid, leads_group, pidfd, made_from, started, ended: None, reaped: false })
     }
 
+    /// Its process.
+    pub fn pid(&self) -> Pid {
+        self.pid
+    }
+
     /// Waits until the program ends or the time is over; a signal to the command is an error.
     pub fn wait_until(&mut self, deadline: Instant, inbox: &mut Inbox) -> Result<Wait> {
         loop {
@@ -117,15 +122,19 @@ impl Running {
         }
     }
 
-    /// Waits until the program ends, and hands on the signals that come meanwhile.
-    pub fn wait_handing_on(&mut self, inbox: &mut Inbox) -> Result<()> {
-        // Any time will do: it is waited for again and again.
-        const LONG: Duration = Duration::from_secs(3600);
+    /// Waits until the program ends, and hands on the signals that come meanwhile. Looks around `every` so often.
+    pub fn wait_handing_on(
+        &mut self,
+        inbox: &mut Inbox,
+        every: Duration,
+        mut look: impl FnMut(),
+    ) -> Result<()> {
         loop {
-            let (ended, signalled) = self.poll(LONG, Some(inbox)).map_err(cannot_wait)?;
+            let (ended, signalled) = self.poll(every, Some(inbox)).map_err(cannot_wait)?;
             if ended {
                 return Ok(());
             }
+            look();
             if signalled
                 && let Some(arrived) = inbox.take()
                 && !arrived.from_terminal

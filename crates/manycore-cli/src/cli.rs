@@ -2,7 +2,7 @@
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::{bench, compare, locks, manual, run};
+use crate::{bench, compare, locks, manual, profile, run};
 
 const NOTES: &str = "\
 Examples:
@@ -55,6 +55,7 @@ pub struct Global {
 )]
 pub enum Command {
     Run(run::Options),
+    Profile(profile::Options),
     Compare(compare::Options),
     Bench(bench::Options),
     Locks(locks::Options),

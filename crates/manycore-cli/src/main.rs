@@ -5,13 +5,14 @@
 //! ```console
 //! $ manycore locks                                        # which locks there are
 //! $ manycore run --lock futex -- ./server --port 8080     # the program, with another lock
+//! $ manycore profile -- ./batch-job --threads 8           # which of its locks cost time, and where are they?
 //! $ manycore compare -- ./batch-job --threads 8           # does any of them help, and by how much?
 //! ```
 //!
 //! | module | what is in it |
 //! |---|---|
 //! | `cli`, `failure`, `terminal` | the options; how it ends; what it says meanwhile |
-//! | `locks`, `run`, `compare`, `bench`, `manual` | a command each |
+//! | `locks`, `run`, `profile`, `compare`, `bench`, `manual` | a command each |
 //! | `spec`, `preload`, `target` | which lock; the environment that brings it; whether the program can take it |
 //! | `trial` | one run of a program under a lock, with a load if it is a server |
 //! | `child`, `signals`, `statistics` | programs that are started, measured and stopped, and what they leave |
@@ -25,6 +26,7 @@ mod locks;
 mod manual;
 mod pattern;
 mod preload;
+mod profile;
 mod run;
 mod signals;
 mod spec;
@@ -60,6 +62,7 @@ fn execute(cli: &Cli) -> Result<u8> {
     let terminal = Terminal::new(cli.global.quiet, cli.global.verbose);
     match &cli.command {
         Command::Run(options) => return run::run(options, &terminal),
+        Command::Profile(options) => return profile::run(options, &terminal),
         Command::Bench(options) => bench::run(options, &terminal),
         Command::Compare(options) => compare::run(options, &terminal),
         Command::Locks(options) => locks::run(options),

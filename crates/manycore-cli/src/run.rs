@@ -2,18 +2,15 @@
 
 use std::ffi::OsString;
 use std::io;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 use clap::Args;
-use manycore_profile::assemble::{Run, assemble};
-use manycore_profile::clock::Clock;
-use manycore_profile::profile::Exit;
 
-use crate::child::{Running, end_like};
+use crate::child::end_like;
 use crate::failure::{Failure, Result};
 use crate::preload::Interposition;
-use crate::signals::Inbox;
+use crate::profile::observe;
 use crate::spec::Spec;
 use crate::statistics;
 use crate::target;
@@ -85,38 +82,10 @@ fn with_statistics(
             "name another lock, or leave out --stats",
         ));
     }
-    let directory = tempfile::tempdir().map_err(|error| {
-        Failure::bad_input(
-            format!("cannot make a directory for the statistics: {error}"),
-            "TMPDIR names a directory that you may write to",
-        )
-    })?;
-    let clock = Clock::start();
-    let mut inbox = Inbox::open()?;
-    let command = options.command(&interposition.with_statistics(directory.path()), terminal);
-    let mut running = Running::foreground(command).map_err(|error| options.cannot_run(&error))?;
-    running.wait_handing_on(&mut inbox)?;
-    let ended = running.reap().map_err(|error| options.cannot_run(&error))?;
-
-    let run = Run {
-        command: options.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
-        exit: match ended.status.signal() {
-            Some(signal) => Exit::Signal(signal),
-            None => Exit::Status(ended.status.code().unwrap_or_default()),
-        },
-        lock: options.lock.to_string(),
-        wall: ended.wall.as_secs_f64(),
-        kernel: ended.kernel.as_secs_f64(),
-        user: ended.user.as_secs_f64(),
-        rate: clock.rate(),
-        running: Vec::new(),
-        not_interposed: Vec::new(),
-    };
-    let profile = assemble(run, &statistics::read(directory.path())?);
+    let (profile, status) = observe(&options.command, interposition, |_| {}, terminal)?;
     terminal.note(statistics::summary(&profile));
     terminal.note(&profile.finding);
-    drop(directory);
-    Ok(end_like(ended.status))
+    Ok(end_like(status))
 }
 
 impl Options {

@@ -7,8 +7,9 @@ use std::process::{Command, Stdio};
 
 use support::{directory, manycore, printed};
 
-const COMMANDS: [&[&str]; 8] = [
+const COMMANDS: [&[&str]; 9] = [
     &["run"],
+    &["profile"],
     &["compare"],
     &["bench", "lock"],
     &["bench", "uncontended"],

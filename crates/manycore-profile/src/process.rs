@@ -1,5 +1,6 @@
 //! What one process left behind: everything that is read from its file, before names are looked up.
 
+use std::path::Path;
 use std::sync::atomic::Ordering;
 
 use crate::layout::{Kind, Mapping, SLABS, Slab};
@@ -23,7 +24,7 @@ pub struct ProcessStats {
     pub lock: String,
     /// How often it measured what it did not count.
     pub sampling: Sampling,
-    /// Threads that used locks, at most at a time.
+    /// Threads that used locks.
     pub threads: u32,
     /// Objects that found no record.
     pub unrecorded: u64,
@@ -62,6 +63,11 @@ impl ProcessStats {
     pub fn acquired(&self) -> u64 {
         let locks = self.recorded.iter().filter(|recorded| recorded.kind != Kind::Cond);
         locks.map(|lock| lock.tally.exclusive + lock.tally.shared).sum()
+    }
+
+    /// The program's file.
+    pub fn program_path(&self) -> Option<&Path> {
+        self.modules.program()
     }
 
     /// The program's file, without its directory.

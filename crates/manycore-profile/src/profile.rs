@@ -178,7 +178,7 @@ pub struct Process {
     pub started: f64,
     /// How it came to its end.
     pub end: End,
-    /// Threads that used locks, at most at a time.
+    /// Threads that used locks.
     pub threads: u32,
     /// CPU time in waits for locks, in seconds, from samples.
     pub lock_spin: f64,

@@ -71,8 +71,15 @@ impl Table {
     /// An empty table for the standard output.
     pub fn new(columns: impl IntoIterator<Item = Column>) -> Self {
         let terminal = std::io::stdout().is_terminal();
-        let no_colour = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-        Self::with(columns, terminal, terminal && !no_colour)
+        Self::with(columns, terminal, terminal && !no_colour())
+    }
+
+    /// An empty table for the standard error.
+    pub fn for_stderr(columns: impl IntoIterator<Item = Column>) -> Self {
+        let terminal = std::io::stderr().is_terminal();
+        let mut table = Self::with(columns, terminal, terminal && !no_colour());
+        table.inner.use_stderr();
+        table
     }
 
     fn with(columns: impl IntoIterator<Item = Column>, terminal: bool, colour: bool) -> Self {
@@ -113,6 +120,10 @@ impl Table {
         }));
         self
     }
+}
+
+fn no_colour() -> bool {
+    std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
 }
 
 impl std::fmt::Display for Table {

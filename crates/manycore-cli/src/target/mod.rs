@@ -39,6 +39,16 @@ pub fn check(command: &[OsString]) -> Result<()> {
     Err(Reason::Interpreters.about(&command[0], script.as_deref()).into())
 }
 
+/// Why the locks of a program that is running, or was, cannot be replaced, if they cannot.
+pub fn obstacle(program: &Path) -> Option<String> {
+    let check = || {
+        let file = File::open(program).map_err(Reason::Unreadable)?;
+        check_privileges(program, &file.metadata().map_err(Reason::Unreadable)?)?;
+        elf::check_program(file)
+    };
+    check().err().map(Reason::message)
+}
+
 /// Checks one file; gives the command that it stands for if it is a script, or `env`.
 fn examine(
     program: &Path,

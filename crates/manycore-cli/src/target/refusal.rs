@@ -57,6 +57,11 @@ impl Reason {
         Refusal { program: named, message, remedy }
     }
 
+    /// What is wrong, without a remedy.
+    pub fn message(self) -> String {
+        self.text("").0
+    }
+
     fn text(self, program: &str) -> (String, String) {
         let (message, remedy) = match self {
             Self::NotFound => ("there is no such file", "check the path"),

@@ -1,0 +1,140 @@
+//! A program under observation: started with statistics on, watched while it runs, read when it has ended.
+
+use std::ffi::OsString;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, ExitStatus};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use manycore_profile::assemble::{Run, assemble};
+use manycore_profile::clock::Clock;
+use manycore_profile::profile::{Exit, Profile};
+use rustix::process::{Pid, getpid, set_child_subreaper};
+
+use crate::child::Running;
+use crate::failure::{Failure, Result};
+use crate::preload::Interposition;
+use crate::profile::directory::Directory;
+use crate::profile::tree::{self, Tree};
+use crate::signals::Inbox;
+use crate::terminal::Terminal;
+
+/// How often the processes are looked at.
+const LOOK: Duration = Duration::from_millis(100);
+/// How long children that end with the program may take to do so.
+const LAST: Duration = Duration::from_millis(200);
+
+/// Runs a program in this command's place and gives its profile, and how it ended.
+///
+/// `adjust` has the last word on how it is started. Signals to the command are handed on, so that a server that is stopped has its profile, too.
+pub fn observe(
+    command: &[OsString],
+    interposition: &Interposition,
+    adjust: impl FnOnce(&mut Command),
+    terminal: &Terminal,
+) -> Result<(Profile, ExitStatus)> {
+    let words: Vec<_> = command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let mut program = Command::new(&command[0]);
+    program.args(&command[1..]);
+    adjust(&mut program);
+    let mut inbox = Inbox::open()?;
+    let mut directory = Directory::new()?;
+    // Orphans of the program become our children: so their time is known, and when they end.
+    set_child_subreaper(Some(getpid()))
+        .map_err(|error| Failure::failed(format!("cannot adopt orphans: {error}")))?;
+    interposition.with_statistics(directory.path()).apply(&mut program);
+    terminal.say(format_args!("running {program:?}"));
+    let clock = Clock::start();
+    let mut running = Running::foreground(program).map_err(|error| {
+        Failure::bad_input(
+            format!("cannot run '{}': {error}", words[0]),
+            "check that it runs without `manycore`",
+        )
+    })?;
+    let mut tree = Watched { leader: running.pid(), tree: Tree::new(), cpu: (0.0, 0.0) };
+    running.wait_handing_on(&mut inbox, LOOK, || {
+        tree.reap_orphans();
+        directory.fold();
+    })?;
+    let ended = running
+        .reap()
+        .map_err(|error| Failure::failed(format!("cannot wait for '{}': {error}", words[0])))?;
+    let rate = clock.rate();
+    let running = tree.leave_alone();
+    let (stats, lost) = directory.read_all();
+    for lost in lost {
+        terminal.note(format_args!("statistics of a process are lost: {lost}"));
+    }
+    let run = Run {
+        command: words,
+        exit: match ended.status.signal() {
+            Some(signal) => Exit::Signal(signal),
+            None => Exit::Status(ended.status.code().unwrap_or_default()),
+        },
+        lock: interposition.lock().to_string(),
+        wall: ended.wall.as_secs_f64(),
+        user: ended.user.as_secs_f64() + tree.cpu.0,
+        kernel: ended.kernel.as_secs_f64() + tree.cpu.1,
+        rate,
+        running,
+        not_interposed: tree.tree.outsiders(&stats),
+    };
+    Ok((assemble(run, &stats), ended.status))
+}
+
+/// The processes below this command.
+struct Watched {
+    /// The program itself, which another waits for.
+    leader: Pid,
+    tree: Tree,
+    /// CPU time, in seconds, of adopted processes: in user space and in the kernel.
+    cpu: (f64, f64),
+}
+
+impl Watched {
+    /// Looks at the tree, and takes leave of adopted processes that have ended.
+    fn reap_orphans(&mut self) {
+        let own = getpid().as_raw_nonzero().get() as u32;
+        for child in self.tree.look() {
+            let pid = Pid::from_raw(child.pid as i32).filter(|pid| *pid != self.leader);
+            if child.parent == own
+                && let Some(pid) = pid
+            {
+                self.reap(pid);
+            }
+        }
+    }
+
+    /// What still runs when the program has ended; its CPU time counts until now.
+    fn leave_alone(&mut self) -> Vec<u32> {
+        let deadline = Instant::now() + LAST;
+        loop {
+            self.reap_orphans();
+            let running: Vec<_> =
+                self.tree.look().into_iter().filter(|child| !tree::is_zombie(child.pid)).collect();
+            if running.is_empty() || Instant::now() >= deadline {
+                for (user, kernel) in running.iter().filter_map(|child| tree::cpu_time(child.pid)) {
+                    self.cpu = (self.cpu.0 + user, self.cpu.1 + kernel);
+                }
+                return running.into_iter().map(|child| child.pid).collect();
+            }
+            sleep(LAST / 10);
+        }
+    }
+
+    /// Reaps a child if it has ended, and adds its CPU time and that of the children it waited for.
+    fn reap(&mut self, pid: Pid) {
+        // SAFETY: all zero is a valid value of the structure.
+        let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+        let (raw, status) = (pid.as_raw_nonzero().get(), std::ptr::null_mut());
+        // SAFETY: the status is not asked for, and the usage is written to a variable of ours.
+        if unsafe { libc::wait4(raw, status, libc::WNOHANG, &raw mut usage) } == raw {
+            self.cpu.0 += seconds(usage.ru_utime);
+            self.cpu.1 += seconds(usage.ru_stime);
+        }
+    }
+}
+
+fn seconds(time: libc::timeval) -> f64 {
+    time.tv_sec as f64 + time.tv_usec as f64 / 1e6
+}

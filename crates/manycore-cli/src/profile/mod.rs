@@ -1,0 +1,107 @@
+//! `manycore profile`: which locks cost what, and where.
+
+mod collect;
+mod directory;
+mod output;
+mod table;
+mod tree;
+
+use std::ffi::OsString;
+
+use clap::{Args, ValueEnum};
+
+pub use collect::observe;
+
+use crate::child::end_like;
+use crate::failure::{Failure, Result};
+use crate::preload::Interposition;
+use crate::spec::Spec;
+use crate::target;
+use crate::terminal::Terminal;
+use output::Destination;
+
+/// Shown below the options.
+const NOTES: &str = "\
+Examples:
+  manycore profile -- kccachetest order -th 8 -rnd 100000
+  manycore profile --json prof.json -- memcached -p 11211     (ends with ^C)
+  manycore profile --lock adaptive --sort hold -- ./program
+
+Output:
+  The program's own output stays as it is; the profile goes to stderr when the
+  program has ended, in whatever way. Counts are exact and every wait is timed; of
+  holds, one in some is timed, as the profile says.
+
+  lock        the variable that it is, or else the place where it was first used;
+              locks on the heap that were first used at one place are shown as one
+  contended   share of the acquisitions that had to wait
+  moved       share of the acquisitions on another CPU than the one before
+  wait, hold  total, mean, 99th percentile (to about 20 %) and maximum; the total of
+              holds, marked ~, is worked out from those that were timed
+
+  --json writes all of it to a file; '-' is stdout, and leaves out the table.
+
+Processes:
+  Children are profiled, too: each process has its table, after the sum of all. A
+  process without the library (static, 32-bit, setuid) is named. When CMD has ended,
+  what it has left running is left alone, and counts until then.
+
+Exit status:
+  The program's own: the command ends as the program did. 2 if it cannot be profiled:
+  the line on stderr says why and what to do.
+";
+
+/// Profile a program's locks: who waits for which lock, for how long, and who holds it
+#[derive(Args, Debug)]
+#[command(after_long_help = NOTES)]
+pub struct Options {
+    /// Lock under the program; `futex` does what glibc does
+    #[arg(long, value_name = "SPEC", default_value = "futex")]
+    lock: Spec,
+    /// Write the profile as JSON to a file, or to stdout for '-'
+    #[arg(long, value_name = "FILE")]
+    json: Option<Destination>,
+    /// Rows of the tables
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..))]
+    top: u16,
+    /// What comes first in the tables
+    #[arg(long, value_enum, default_value_t = Sort::Wait)]
+    sort: Sort,
+    /// Program and its arguments
+    #[arg(required = true, trailing_var_arg = true, value_name = "CMD")]
+    command: Vec<OsString>,
+}
+
+/// What comes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Sort {
+    /// Time waited
+    Wait,
+    /// Acquisitions that had to wait
+    Contended,
+    /// Acquisitions
+    Acquired,
+    /// Time held, as the samples say
+    Hold,
+}
+
+/// Profiles a program; its exit status is ours.
+pub fn run(options: &Options, terminal: &Terminal) -> Result<u8> {
+    target::check(&options.command)?;
+    if options.lock.is_glibc() {
+        return Err(Failure::bad_input(
+            "nothing is counted where glibc's own lock is left in place",
+            "profile with `--lock futex`, which does what glibc does",
+        ));
+    }
+    let json = options.json.as_ref().map(Destination::open).transpose()?;
+    let interposition = Interposition::new(options.lock.clone())?;
+    let (profile, status) = observe(&options.command, &interposition, |_| {}, terminal)?;
+    if options.json.as_ref().is_none_or(|json| !json.is_stdout()) {
+        eprint!("\n{}", table::whole(&profile, usize::from(options.top), options.sort));
+    }
+    if let Some(json) = json {
+        json.write(&profile)?;
+    }
+    Ok(end_like(status))
+}

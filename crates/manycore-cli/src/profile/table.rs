@@ -1,0 +1,319 @@
+//! A profile for a terminal, at most 100 columns wide.
+
+use std::fmt::Write;
+
+use manycore_profile::profile::{Condition, End, Exit, Lock, Outsider, Process, Profile, Times};
+use manycore_report::{Cell, Column, Host, Table, Tone, duration};
+
+use crate::profile::Sort;
+
+/// Width of the names.
+const NAME_WIDTH: usize = 34;
+/// Processes that have a table of their own; the others have a row.
+const PROCESSES: usize = 8;
+/// Rows of a process' own table.
+const ROWS_OF_PROCESS: usize = 3;
+
+/// The whole profile; `top` rows in each table.
+pub fn whole(profile: &Profile, top: usize, sort: Sort) -> String {
+    let mut text = heading(profile);
+    let several = profile.processes.len() > 1;
+    text +=
+        &locks(&profile.locks, top, sort, if several { "Locks of all processes" } else { "Locks" });
+    text += &conditions(&profile.conditions, top);
+    if several {
+        text += &processes(&profile.processes, sort);
+    }
+    text += &outsiders(&profile.not_interposed);
+    text += &time(profile);
+    let _ = writeln!(text, "{}", profile.finding);
+    if let Some(next) = &profile.next {
+        let _ = writeln!(text, "Next: {next}");
+    }
+    text
+}
+
+fn heading(profile: &Profile) -> String {
+    let command = shlex::try_join(profile.command.iter().map(String::as_str));
+    let command = command.unwrap_or_else(|_| profile.command.join(" "));
+    let end = match profile.exit {
+        Exit::Status(status) => format!("exit status {status}"),
+        Exit::Signal(signal) => match signal_hook::low_level::signal_name(signal) {
+            Some(name) => format!("killed by {name}"),
+            None => format!("killed by signal {signal}"),
+        },
+    };
+    let how = if profile.lock == "futex" { " (does what glibc does)" } else { "" };
+    format!(
+        "{command}\n{}\nlock {}{how}; ran {}, {end}\n\n",
+        Host::describe(),
+        profile.lock,
+        seconds(profile.wall)
+    )
+}
+
+fn locks(all: &[Lock], top: usize, sort: Sort, title: &str) -> String {
+    if all.is_empty() {
+        return String::new();
+    }
+    let mut sorted: Vec<&Lock> = all.iter().collect();
+    sorted.sort_by(|a, b| rank(b, sort).total_cmp(&rank(a, sort)));
+    let mut table = Table::for_stderr([
+        Column::words("lock"),
+        Column::number("acquired"),
+        Column::number("contended"),
+        Column::number("moved"),
+        Column::words(""),
+        Column::number("total"),
+        Column::number("mean"),
+        Column::number("p99"),
+        Column::number("max"),
+    ]);
+    for lock in sorted.iter().take(top) {
+        let counts = [
+            lock.acquired.to_string(),
+            percent(lock.contended_share),
+            percent(lock.handoffs as f64 / (lock.acquired.max(1)) as f64),
+        ];
+        let [acquired, contended, moved] = counts.map(Cell::from);
+        let [total, mean, p99, max] = times(&lock.wait, ns(lock.wait.total_ns));
+        table.row([
+            shortened(&lock.short).into(),
+            acquired,
+            contended,
+            moved,
+            "wait".into(),
+            total,
+            mean,
+            p99,
+            max,
+        ]);
+        let [total, mean, p99, max] = times(
+            &lock.hold,
+            held(lock).map_or_else(String::new, |held| format!("~{}", ns(held as u64))),
+        );
+        let blank = || Cell::from("");
+        let about = Cell::new(about(&lock.kind, lock.objects, lock.module.as_deref()), Tone::Faint);
+        table.row([about, blank(), blank(), blank(), "hold".into(), total, mean, p99, max]);
+    }
+    let order = match sort {
+        Sort::Wait => "most waited first",
+        Sort::Contended => "most contended first",
+        Sort::Acquired => "most acquired first",
+        Sort::Hold => "longest held first",
+    };
+    format!("{title}, {order}\n{table}\n{}\n", rest(all.len(), top, "locks"))
+}
+
+fn rank(lock: &Lock, sort: Sort) -> f64 {
+    match sort {
+        Sort::Wait => lock.wait.total_ns as f64,
+        Sort::Contended => lock.contended as f64,
+        Sort::Acquired => lock.acquired as f64,
+        Sort::Hold => held(lock).unwrap_or(0.0),
+    }
+}
+
+/// How long a lock was held in all, worked out from those holds that were timed, in nanoseconds.
+fn held(lock: &Lock) -> Option<f64> {
+    Some(lock.hold.total_ns as f64 / lock.hold.count as f64 * lock.acquired as f64)
+        .filter(|held| held.is_finite())
+}
+
+fn conditions(all: &[Condition], top: usize) -> String {
+    if all.is_empty() {
+        return String::new();
+    }
+    let mut table = Table::for_stderr([
+        Column::words("condition variable"),
+        Column::number("waits"),
+        Column::number("timeouts"),
+        Column::number("total"),
+        Column::number("mean"),
+        Column::number("p99"),
+        Column::number("max"),
+    ]);
+    for condition in all.iter().take(top) {
+        let name = match condition.objects {
+            1 => condition.short.clone(),
+            n => format!("{} ({n} objects)", condition.short),
+        };
+        let [total, mean, p99, max] = times(&condition.wait, ns(condition.wait.total_ns));
+        table.row([
+            shortened(&name).into(),
+            condition.waits.to_string().into(),
+            condition.timeouts.to_string().into(),
+            total,
+            mean,
+            p99,
+            max,
+        ]);
+    }
+    let rest = rest(all.len(), top, "condition variables");
+    format!(
+        "Condition variables, most waited first: waiting for work is no loss\n{table}\n{rest}\n"
+    )
+}
+
+fn processes(all: &[Process], sort: Sort) -> String {
+    let mut sorted: Vec<&Process> = all.iter().collect();
+    sorted.sort_by(|a, b| waited(b).total_cmp(&waited(a)));
+    let mut text = String::new();
+    for process in sorted.iter().take(PROCESSES) {
+        let title = format!(
+            "Process {} {}, {}, {} threads: locks",
+            process.pid,
+            process.program,
+            end(process.end),
+            process.threads
+        );
+        text += &locks(&process.locks, ROWS_OF_PROCESS, sort, &title);
+    }
+    if all.len() > PROCESSES {
+        let others = &sorted[PROCESSES..];
+        let _ = writeln!(
+            text,
+            "{} more processes, which waited {} for locks (--json has them)\n",
+            others.len(),
+            seconds(others.iter().map(|process| waited(process)).sum())
+        );
+    }
+    text
+}
+
+fn waited(process: &Process) -> f64 {
+    process.lock_spin + process.lock_wait
+}
+
+fn end(end: End) -> &'static str {
+    match end {
+        End::Exited => "exited",
+        End::CutShort => "ended without exit handlers",
+        End::Replaced => "became another program",
+        End::Running => "still running",
+    }
+}
+
+/// Processes that cannot be seen into, by program and reason.
+fn outsiders(all: &[Outsider]) -> String {
+    let mut grouped: Vec<(&Outsider, usize)> = Vec::new();
+    for outsider in all {
+        let same = |(other, _): &&mut (&Outsider, usize)| {
+            (&other.program, &other.why) == (&outsider.program, &outsider.why)
+        };
+        match grouped.iter_mut().find(same) {
+            Some((_, count)) => *count += 1,
+            None => grouped.push((outsider, 1)),
+        }
+    }
+    let mut text = String::new();
+    for (outsider, count) in grouped {
+        let Outsider { pid, program, why, .. } = outsider;
+        let _ = match count {
+            1 => writeln!(text, "Not seen into: process {pid} {program}: {why}"),
+            n => writeln!(text, "Not seen into: {n} processes {program}: {why}"),
+        };
+    }
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    text
+}
+
+fn time(profile: &Profile) -> String {
+    let cpu = &profile.cpu;
+    let all = cpu.program + cpu.kernel + cpu.lock_spin;
+    let part =
+        |part: f64| format!("{} ({})", seconds(part), percent(part / all.max(f64::MIN_POSITIVE)));
+    let mut text = format!(
+        "CPU time {}: program {}, kernel {}, waits for locks {}\n\
+         Off the CPU in waits for locks: {}\n",
+        seconds(all),
+        part(cpu.program),
+        part(cpu.kernel),
+        part(cpu.lock_spin),
+        seconds(cpu.lock_wait)
+    );
+    if profile.sampling.hold_period > 0 {
+        let _ = writeln!(
+            text,
+            "Counts are exact and waits all timed; 1 hold in {} is timed, and the CPU time of 1 wait in {}.",
+            profile.sampling.hold_period, profile.sampling.spin_period
+        );
+    }
+    text.push('\n');
+    text
+}
+
+fn times(times: &Times, total: String) -> [Cell; 4] {
+    let shown = |value: Option<u64>| value.map(ns).unwrap_or_default();
+    let total = if times.count == 0 { String::new() } else { total };
+    [total, shown(times.mean_ns), shown(times.p99_ns), shown(times.max_ns)].map(Cell::from)
+}
+
+fn about(kind: &str, objects: u64, module: Option<&str>) -> String {
+    let objects = if objects == 1 { String::new() } else { format!(" x{objects}") };
+    let module = module.map(|module| format!(", {module}")).unwrap_or_default();
+    shortened(&format!("  {kind}{objects}{module}"))
+}
+
+/// A name that fits: name spaces go first, then the middle.
+fn shortened(name: &str) -> String {
+    let mut name = name;
+    while name.chars().count() > NAME_WIDTH
+        && let Some((_, rest)) = name.split_once("::")
+    {
+        name = rest;
+    }
+    let chars: Vec<char> = name.chars().collect();
+    if chars.len() <= NAME_WIDTH {
+        return name.to_owned();
+    }
+    let (head, tail) = (NAME_WIDTH / 2 - 1, NAME_WIDTH - NAME_WIDTH / 2 - 1);
+    chars[..head].iter().chain(&['.', '.']).chain(&chars[chars.len() - tail..]).collect()
+}
+
+fn rest(all: usize, top: usize, what: &str) -> String {
+    match all.saturating_sub(top) {
+        0 => String::new(),
+        more => format!("{more} more {what} (--top, --json)\n"),
+    }
+}
+
+fn ns(ns: u64) -> String {
+    duration(ns as f64)
+}
+
+fn seconds(seconds: f64) -> String {
+    duration(seconds * 1e9).trim_end().to_owned()
+}
+
+fn percent(share: f64) -> String {
+    match share * 100.0 {
+        0.0 => "0 %".to_owned(),
+        small if small < 0.095 => "<0.1 %".to_owned(),
+        some if some < 9.95 => format!("{some:.1} %"),
+        much => format!("{much:.0} %"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_names_lose_what_tells_least() {
+        assert_eq!(shortened("main+0x12"), "main+0x12");
+        let name = "kyotocabinet::CacheDB::accept_visitor+0x5c";
+        assert_eq!(shortened(name), "CacheDB::accept_visitor+0x5c");
+        let long = shortened("a_function_whose_name_never_seems_to_end+0x5c");
+        assert_eq!(long, "a_function_whose..eems_to_end+0x5c");
+        assert!(long.len() <= NAME_WIDTH);
+    }
+
+    #[test]
+    fn small_shares_are_not_zero() {
+        let shown = [0.0, 0.0001, 0.024, 0.5, 1.0].map(percent);
+        assert_eq!(shown, ["0 %", "<0.1 %", "2.4 %", "50 %", "100 %"]);
+    }
+}

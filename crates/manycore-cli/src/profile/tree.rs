@@ -1,0 +1,157 @@
+//! The processes of a program, as far as they can be seen: looked at every now and then.
+//!
+//! What a process leaves says nothing of those that leave nothing. So the tree below this command is looked at while
+//! the program runs; a process that comes and goes between two looks is missed.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use manycore_profile::process::ProcessStats;
+use manycore_profile::profile::Outsider;
+use rustix::param::clock_ticks_per_second;
+
+use crate::target;
+
+/// What has been seen.
+#[derive(Debug, Default)]
+pub struct Tree {
+    seen: BTreeMap<u32, Seen>,
+    own_program: PathBuf,
+}
+
+#[derive(Debug)]
+struct Seen {
+    parent: u32,
+    /// Most processes are two: a copy of their parent, and what that executes.
+    programs: Vec<Program>,
+}
+
+#[derive(Debug)]
+struct Program {
+    path: PathBuf,
+    /// Why a library cannot be preloaded.
+    obstacle: Option<String>,
+    looks: u32,
+}
+
+/// A process, and who started it or adopted it.
+#[derive(Clone, Copy, Debug)]
+pub struct Child {
+    /// Its number.
+    pub pid: u32,
+    /// Its parent's.
+    pub parent: u32,
+}
+
+impl Tree {
+    /// Nothing seen.
+    pub fn new() -> Self {
+        let own_program = fs::read_link("/proc/self/exe").unwrap_or_default();
+        Self { seen: BTreeMap::new(), own_program }
+    }
+
+    /// Looks at all processes below this one; gives them.
+    pub fn look(&mut self) -> Vec<Child> {
+        let mut below = children(std::process::id());
+        let mut next = 0;
+        while let Some(child) = below.get(next).copied() {
+            self.note(child);
+            below.extend(children(child.pid));
+            next += 1;
+        }
+        below
+    }
+
+    fn note(&mut self, child: Child) {
+        let link = PathBuf::from(format!("/proc/{}/exe", child.pid));
+        // The program of another user, or of a process that has just ended, cannot be seen.
+        let Ok(path) = fs::read_link(&link) else { return };
+        // A child that has not yet become the program is a copy of this command.
+        if path == self.own_program {
+            return;
+        }
+        let seen = self
+            .seen
+            .entry(child.pid)
+            .or_insert_with(|| Seen { parent: child.parent, programs: Vec::new() });
+        match seen.programs.last_mut() {
+            Some(last) if last.path == path => last.looks += 1,
+            _ => {
+                let obstacle = target::obstacle(&link);
+                seen.programs.push(Program { path, obstacle, looks: 1 });
+            }
+        }
+    }
+
+    /// The processes that were seen and left no statistics, and why.
+    pub fn outsiders(&self, stats: &[ProcessStats]) -> Vec<Outsider> {
+        let left_by = |pid: u32, path: &Path| {
+            stats.iter().any(|one| one.pid == pid && one.program_path() == Some(path))
+        };
+        let programs = self
+            .seen
+            .iter()
+            .flat_map(|(pid, seen)| seen.programs.iter().map(move |program| (*pid, seen, program)));
+        let missing = programs.filter(|(pid, _, program)| !left_by(*pid, &program.path));
+        missing
+            .filter_map(|(pid, seen, program)| {
+                let why = match &program.obstacle {
+                    Some(obstacle) => obstacle.clone(),
+                    // It may have been seen just before the library started, and never again.
+                    None if program.looks < 2 => return None,
+                    None => {
+                        "the library was not loaded into it: its environment was cleared".to_owned()
+                    }
+                };
+                let program = program.path.display().to_string();
+                Some(Outsider { pid, parent: seen.parent, program, why })
+            })
+            .collect()
+    }
+}
+
+fn children(parent: u32) -> Vec<Child> {
+    let tasks = fs::read_dir(format!("/proc/{parent}/task")).into_iter().flatten().flatten();
+    let lists = tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
+    let numbers: Vec<u32> = lists
+        .flat_map(|list| list.split_whitespace().filter_map(|n| n.parse().ok()).collect::<Vec<_>>())
+        .collect();
+    numbers.into_iter().map(|pid| Child { pid, parent }).collect()
+}
+
+/// CPU time of a process and of the children that it has waited for, in seconds: in user space and in the kernel.
+pub fn cpu_time(pid: u32) -> Option<(f64, f64)> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name, in parentheses, can hold anything; fields are counted from the one behind it, the third.
+    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+    let field = |number: usize| fields.get(number - 3)?.parse::<f64>().ok();
+    let second = clock_ticks_per_second() as f64;
+    Some(((field(14)? + field(16)?) / second, (field(15)? + field(17)?) / second))
+}
+
+/// Whether a process has ended and waits to be reaped.
+pub fn is_zombie(pid: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_none_or(|(_, rest)| rest.starts_with(['Z', 'X']))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn children_and_their_time_are_seen() {
+        let mut child = std::process::Command::new("sleep").arg("10").spawn().unwrap();
+        let found = children(std::process::id());
+        assert!(found.iter().any(|one| one.pid == child.id()), "{found:?}");
+        assert!(cpu_time(child.id()).is_some());
+        assert!(!is_zombie(child.id()));
+        child.kill().unwrap();
+        while !is_zombie(child.id()) {
+            std::thread::yield_now();
+        }
+        child.wait().unwrap();
+        assert!(is_zombie(child.id()) && cpu_time(child.id()).is_none());
+    }
+}

@@ -1,0 +1,242 @@
+//! `manycore profile` counts exactly, whatever end a program takes and however many processes it is.
+
+mod support;
+
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use support::real::{named, profile};
+use support::{compile, directory};
+
+const THREADS: u64 = 6;
+const ROUNDS: u64 = 5_000;
+
+/// Threads that take each of the locks so many times, and then an end of one's choice.
+const THREADED: &str = r#"
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+enum { THREADS = 6, ROUNDS = 5000, LOCKS = 3 };
+static pthread_mutex_t locks[LOCKS];
+static pthread_mutex_t *on_heap;
+static pthread_barrier_t done;
+static long counted[LOCKS];
+static void *work(void *unused) {
+    for (int round = 0; round < ROUNDS; round++) {
+        for (int i = 0; i < LOCKS; i++) {
+            pthread_mutex_lock(&locks[i]);
+            counted[i]++;
+            pthread_mutex_unlock(&locks[i]);
+        }
+        if (pthread_mutex_trylock(on_heap) != 0) pthread_mutex_lock(on_heap);
+        pthread_mutex_unlock(on_heap);
+    }
+    pthread_barrier_wait(&done);
+    for (;;) pause();
+}
+int main(int argc, char **argv) {
+    pthread_t thread;
+    on_heap = malloc(sizeof *on_heap);
+    pthread_mutex_init(on_heap, NULL);
+    pthread_barrier_init(&done, NULL, THREADS + 1);
+    for (int i = 0; i < THREADS; i++) pthread_create(&thread, NULL, work, NULL);
+    pthread_barrier_wait(&done);
+    for (int i = 0; i < LOCKS; i++) if (counted[i] != THREADS * ROUNDS) return 99;
+    const char *end = argv[1];
+    if (!strcmp(end, "return")) return 0;
+    if (!strcmp(end, "exit")) exit(3);
+    if (!strcmp(end, "_exit")) _exit(4);
+    if (!strcmp(end, "abort")) abort();
+    if (!strcmp(end, "crash")) *(volatile int *)8 = 1;
+    if (!strcmp(end, "kill")) kill(getpid(), SIGKILL);
+    return 98;
+}
+"#;
+
+fn compiled(source: &str) -> (tempfile::TempDir, PathBuf) {
+    let directory = directory();
+    let program = compile(directory.path(), "subject", source, &["-pthread"]);
+    (directory, program)
+}
+
+#[test]
+fn every_acquisition_is_counted_whatever_the_end() {
+    let (_directory, program) = compiled(THREADED);
+    let program = program.to_str().unwrap();
+    for (end, status, exit, how) in [
+        ("return", (Some(0), None), json!({"status": 0}), "exited"),
+        ("exit", (Some(3), None), json!({"status": 3}), "exited"),
+        ("_exit", (Some(4), None), json!({"status": 4}), "cut-short"),
+        ("abort", (None, Some(6)), json!({"signal": 6}), "cut-short"),
+        ("crash", (None, Some(11)), json!({"signal": 11}), "cut-short"),
+        ("kill", (None, Some(9)), json!({"signal": 9}), "cut-short"),
+    ] {
+        let profiled = profile(&[program, end]);
+        let ended = profiled.output.status;
+        assert_eq!((ended.code(), ended.signal()), status, "{end}");
+        assert_eq!(profiled.json["exit"], exit, "{end}");
+        assert_eq!(profiled.json["command"], json!([program, end]));
+        for name in ["locks (", "locks+0x28 (", "locks+0x50 (", "work+"] {
+            let lock = profiled.lock(name);
+            assert_eq!(lock["acquired"], json!(THREADS * ROUNDS), "{end}: {lock:#}");
+            assert_eq!(lock["exclusive"], lock["acquired"]);
+            assert_eq!((&lock["kind"], &lock["shared"]), (&json!("mutex"), &json!(0)));
+        }
+        assert_eq!(profiled.names().len(), 4, "{:?}", profiled.names());
+        let [process] = profiled.processes() else { panic!("{:#}", profiled.json) };
+        assert_eq!((&process["end"], &process["threads"]), (&json!(how), &json!(THREADS)));
+        assert_eq!(process["program"], "subject");
+    }
+}
+
+/// Each process takes the lock so many times as its argument says; `f` and `e` fork and execute what follows, `s` sleeps.
+const TREE: &str = r#"
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+int main(int argc, char **argv) {
+    for (int at = 1; at < argc; at++) {
+        if (*argv[at] == 'f') {
+            if (fork() == 0) continue;
+            int status;
+            wait(&status);
+            return WEXITSTATUS(status);
+        }
+        if (*argv[at] == 's') sleep(3);
+        if (*argv[at] == 'e') {
+            argv[at] = argv[0];
+            execv(argv[0], argv + at);
+        }
+        for (int i = atoi(argv[at]); i > 0; i--) {
+            pthread_mutex_lock(&lock);
+            pthread_mutex_unlock(&lock);
+        }
+    }
+    _exit(7);
+}
+"#;
+
+#[test]
+fn a_tree_of_processes_has_a_profile_each_and_the_sum() {
+    let (_directory, program) = compiled(TREE);
+    let program = program.to_str().unwrap();
+    let profiled = profile(&[program, "1000", "f", "200", "e", "30", "f", "f", "4"]);
+    assert_eq!(profiled.output.status.code(), Some(7));
+    assert_eq!(profiled.lock("lock (")["acquired"], 1234);
+
+    let counts: Vec<_> =
+        profiled.processes().iter().map(|p| named(p, "lock (")["acquired"].clone()).collect();
+    assert_eq!(counts, [1000, 200, 30, 4]);
+    let field =
+        |name: &str| profiled.processes().iter().map(|p| p[name].clone()).collect::<Vec<_>>();
+    assert_eq!(field("end"), ["exited", "replaced", "exited", "cut-short"]);
+    let (pid, parent) = (field("pid"), field("parent"));
+    assert_eq!(parent[1], pid[0]);
+    assert_eq!(pid[2], pid[1]);
+    assert_ne!(parent[3], pid[2], "the one between used no lock");
+    assert_eq!(profiled.json["not_interposed"], json!([]));
+}
+
+#[test]
+fn many_processes_are_summed_up_while_they_come_and_go() {
+    let (directory, program) = compiled(TREE);
+    let script = directory.path().join("many");
+    let text = format!("i=0; while [ $i -lt 300 ]; do {} 10; i=$((i+1)); done", program.display());
+    std::fs::write(&script, text).unwrap();
+    let profiled = profile(&["sh".as_ref(), script.as_os_str()]);
+    assert_eq!(profiled.lock("lock (")["acquired"], 3000);
+    assert_eq!(profiled.processes().len(), 300);
+}
+
+#[test]
+fn what_is_left_running_counts_until_then() {
+    let (_directory, program) = compiled(TREE);
+    let program = program.display();
+    let started = Instant::now();
+    let profiled = profile(&["sh", "-c", &format!("{program} 25 s >/dev/null 2>&1 & sleep 0.3")]);
+    assert!(started.elapsed() < Duration::from_secs(2), "it does not wait for what is left");
+    assert_eq!(profiled.lock("lock (")["acquired"], 25);
+    assert_eq!(profiled.processes()[0]["end"], "running");
+}
+
+const OBJECTS: &str = r#"
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <errno.h>
+#include <time.h>
+#include <unistd.h>
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t recursive = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
+static pthread_spinlock_t spin;
+static volatile int ready, holding;
+static struct timespec after(long ms) {
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    t.tv_nsec += ms * 1000000;
+    t.tv_sec += t.tv_nsec / 1000000000;
+    t.tv_nsec %= 1000000000;
+    return t;
+}
+static void *other(void *unused) {
+    pthread_mutex_lock(&mutex);
+    holding = 1;
+    usleep(200000);
+    ready = 1;
+    pthread_cond_signal(&cond);
+    pthread_mutex_unlock(&mutex);
+    return NULL;
+}
+int main(void) {
+    pthread_t thread;
+    struct timespec until = after(200);
+    pthread_mutex_lock(&mutex);
+    if (pthread_cond_timedwait(&cond, &mutex, &until) != ETIMEDOUT) return 1;
+    pthread_mutex_unlock(&mutex);
+    pthread_create(&thread, NULL, other, NULL);
+    while (!holding) usleep(1000);
+    until = after(20);
+    if (pthread_mutex_timedlock(&mutex, &until) != ETIMEDOUT) return 2;
+    pthread_mutex_lock(&mutex);
+    while (!ready) pthread_cond_wait(&cond, &mutex);
+    pthread_mutex_unlock(&mutex);
+    for (int i = 0; i < 3; i++) pthread_mutex_lock(&recursive);
+    for (int i = 0; i < 3; i++) pthread_mutex_unlock(&recursive);
+    pthread_spin_init(&spin, 0);
+    pthread_spin_lock(&spin);
+    pthread_spin_unlock(&spin);
+    return 0;
+}
+"#;
+
+#[test]
+fn waits_timeouts_and_conditions_are_told_apart() {
+    let (_directory, program) = compiled(OBJECTS);
+    let profiled = profile(&[Path::new(&program)]);
+    assert_eq!(profiled.output.status.code(), Some(0));
+
+    let mutex = profiled.lock("mutex (");
+    assert_eq!((&mutex["contended"], &mutex["timeouts"]), (&json!(2), &json!(1)), "{mutex:#}");
+    let longest = mutex["wait"]["max_ns"].as_u64().unwrap();
+    let wall = profiled.json["wall"].as_f64().unwrap();
+    assert!((100_000_000..(wall * 1e9) as u64).contains(&longest), "{longest}");
+    assert!(mutex["hold"]["max_ns"].as_u64().unwrap() >= 200_000_000, "{mutex:#}");
+    let cpu = &profiled.json["cpu"];
+    assert!(cpu["lock_wait"].as_f64().unwrap() > 0.1, "{cpu}");
+    assert!(cpu["lock_spin"].as_f64().unwrap() < 0.1, "{cpu}");
+
+    let condition = &profiled.json["conditions"][0];
+    assert!(condition["name"].as_str().unwrap().starts_with("cond ("), "{condition:#}");
+    assert_eq!((&condition["waits"], &condition["timeouts"]), (&json!(1), &json!(1)));
+    assert!(condition["wait"]["total_ns"].as_u64().unwrap() >= 20_000_000, "{condition:#}");
+
+    let recursive = profiled.lock("recursive (");
+    assert_eq!((&recursive["kind"], &recursive["acquired"]), (&json!("recursive"), &json!(1)));
+    assert_eq!(profiled.lock("spin (")["kind"], "spinlock");
+}

@@ -1,0 +1,88 @@
+//! The command with the real preload library, and profiles of small programs.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+use serde_json::Value;
+
+/// The preload library of this build.
+pub fn library() -> &'static Path {
+    static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
+    LIBRARY.get_or_init(|| {
+        let directory = Path::new(env!("CARGO_BIN_EXE_manycore")).parent().unwrap();
+        let mut build = Command::new(env!("CARGO"));
+        build.args(["build", "--locked", "--quiet", "-p", "manycore-preload", "--target-dir"]);
+        build.arg(directory.parent().unwrap());
+        if directory.ends_with("release") {
+            build.arg("--release");
+        }
+        assert!(build.status().unwrap().success(), "the preload library does not build");
+        directory.join("libmanycore_preload.so")
+    })
+}
+
+/// `manycore profile` with these options, of a command.
+pub fn profiling<W: AsRef<OsStr>>(options: &[&str], command: &[W]) -> Command {
+    let mut profiling = Command::new(env!("CARGO_BIN_EXE_manycore"));
+    profiling.arg("profile").args(options).arg("--").args(command);
+    profiling.env("MANYCORE_PRELOAD", library()).env_remove("LD_PRELOAD");
+    profiling
+}
+
+/// A profile, and what the command said.
+pub struct Profiled {
+    pub output: Output,
+    pub json: Value,
+}
+
+/// Profiles a command.
+pub fn profile<W: AsRef<OsStr>>(command: &[W]) -> Profiled {
+    let directory = super::directory();
+    let file = directory.path().join("profile.json");
+    let output = profiling(&["--json", file.to_str().unwrap()], command).output().unwrap();
+    let text = std::fs::read_to_string(&file).unwrap();
+    let json = serde_json::from_str(&text)
+        .unwrap_or_else(|error| panic!("{error}: {text}\n{}", super::stderr(&output)));
+    Profiled { output, json }
+}
+
+impl Profiled {
+    /// The locks, by name.
+    pub fn names(&self) -> Vec<&str> {
+        self.json["locks"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|lock| lock["name"].as_str().unwrap())
+            .collect()
+    }
+
+    /// The lock whose name begins so.
+    pub fn lock(&self, name: &str) -> &Value {
+        named(&self.json, name)
+    }
+
+    pub fn processes(&self) -> &[Value] {
+        self.json["processes"].as_array().unwrap()
+    }
+}
+
+/// The lock of a profile, or of a process in it, whose name begins so.
+pub fn named<'a>(of: &'a Value, name: &str) -> &'a Value {
+    let mut locks = of["locks"].as_array().unwrap().iter();
+    let found = locks.find(|lock| lock["name"].as_str().unwrap().starts_with(name));
+    found.unwrap_or_else(|| panic!("no {name} in {of:#}"))
+}
+
+/// Compiles a C++ program.
+pub fn compile_cxx(directory: &Path, name: &str, source: &str, flags: &[&str]) -> PathBuf {
+    let input = directory.join(format!("{name}.cc"));
+    std::fs::write(&input, source).unwrap();
+    let output = directory.join(name);
+    let status =
+        Command::new("c++").args(flags).arg("-pthread").arg("-o").args([&output, &input]).status();
+    assert!(status.unwrap().success());
+    output
+}
