@@ -96,6 +96,87 @@ static void writer_among_readers(const char *name) {
     HOLDS(true, "crowd.%s.writer-gets-in-among-readers", name);
 }
 
+static int write_for_40_ms(void *unused) {
+    (void)unused;
+    struct timespec soon = after_ms(CLOCK_REALTIME, 40);
+    return pthread_rwlock_timedwrlock(&lock, &soon);
+}
+
+static int read_once_blocking(void *unused) {
+    (void)unused;
+    int code = pthread_rwlock_rdlock(&lock);
+    return code ? code : pthread_rwlock_unlock(&lock);
+}
+
+/* A reader that waits behind a waiting writer goes on when that one gives up, though nobody unlocks. */
+static void reader_behind_a_writer_that_gives_up(const char *name) {
+    struct other writer, reader;
+    pthread_rwlock_rdlock(&lock);
+    begin(&writer, write_for_40_ms, NULL);
+    begin(&reader, read_once_blocking, NULL);
+    CODE(finish(&writer), "crowd.%s.writer-gives-up", name);
+    CODE(finish(&reader), "crowd.%s.reader-behind-it-goes-on", name);
+    CODE(pthread_rwlock_unlock(&lock), "crowd.%s.reader-before-it-unlocks", name);
+    CODE(pthread_rwlock_trywrlock(&lock), "crowd.%s.free-after", name);
+    pthread_rwlock_unlock(&lock);
+}
+
+static void deep_reading(const char *name) {
+    int good = 0;
+    for (int i = 0; i < 1000; i++) good += pthread_rwlock_rdlock(&lock) == 0;
+    CODE(pthread_rwlock_trywrlock(&lock), "crowd.%s.deep.trywrlock", name);
+    for (int i = 0; i < 999; i++) good += pthread_rwlock_unlock(&lock) == 0;
+    CODE(pthread_rwlock_trywrlock(&lock), "crowd.%s.deep.trywrlock-at-1", name);
+    good += pthread_rwlock_unlock(&lock) == 0;
+    VALUE(good, "crowd.%s.deep.good", name);
+    CODE(pthread_rwlock_trywrlock(&lock), "crowd.%s.deep.trywrlock-at-0", name);
+    pthread_rwlock_unlock(&lock);
+}
+
+struct last_user {
+    pthread_rwlock_t lock;
+    int users;
+};
+
+static int leave(void *argument) {
+    struct last_user *shared = argument;
+    pthread_rwlock_rdlock(&shared->lock);
+    pthread_rwlock_unlock(&shared->lock);
+    pthread_rwlock_wrlock(&shared->lock);
+    bool last = --shared->users == 0;
+    pthread_rwlock_unlock(&shared->lock);
+    if (last) munmap(shared, 4096);
+    return 0;
+}
+
+/* Whoever is last unmaps the memory: an unlock that touched it after letting go would crash. */
+static void memory_goes_with_the_last_user(const char *name, int kind) {
+    for (int i = 0; i < 100; i++) {
+        struct last_user *shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        NEED(shared != MAP_FAILED);
+        make(&shared->lock, kind, PTHREAD_PROCESS_PRIVATE);
+        shared->users = 2;
+        struct other other = {};
+        other.call = leave;
+        other.object = shared;
+        NEED(pthread_create(&other.thread, NULL, other_main, &other) == 0);
+        leave(shared);
+        finish(&other);
+    }
+    HOLDS(true, "crowd.%s.memory-unmapped-by-last-user", name);
+}
+
+/* A thread that ends while it reads leaves the lock read-locked. */
+static void reader_exits(const char *name) {
+    CODE(ELSEWHERE(pthread_rwlock_rdlock, &lock), "crowd.%s.reader-exits", name);
+    CODE(pthread_rwlock_trywrlock(&lock), "crowd.%s.reader-exited.trywrlock", name);
+    CODE(pthread_rwlock_rdlock(&lock), "crowd.%s.reader-exited.rdlock", name);
+    CODE(pthread_rwlock_unlock(&lock), "crowd.%s.reader-exited.unlock", name);
+    CODE(pthread_rwlock_unlock(&lock), "crowd.%s.reader-exited.unlock-for-it", name);
+    CODE(pthread_rwlock_trywrlock(&lock), "crowd.%s.reader-exited.free-after", name);
+    pthread_rwlock_unlock(&lock);
+}
+
 struct page {
     pthread_rwlock_t lock;
     long counted;
@@ -156,7 +237,13 @@ int main(void) {
         crew(5, mix);
         HOLDS(wrong == 0, "crowd.%s.mix.nobody-inside-with-a-writer", kind->name);
         HOLDS(value_a == 2 * rounds && value_b == value_a, "crowd.%s.mix.nothing-lost", kind->name);
-        if (kind->kind == PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP) writer_among_readers(kind->name);
+        if (kind->kind == PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP) {
+            writer_among_readers(kind->name);
+            reader_behind_a_writer_that_gives_up(kind->name);
+        }
+        deep_reading(kind->name);
+        memory_goes_with_the_last_user(kind->name, kind->kind);
+        reader_exits(kind->name);
         CODE(pthread_rwlock_destroy(&lock), "crowd.%s.destroy", kind->name);
         across_processes(kind->name, kind->kind);
     }
