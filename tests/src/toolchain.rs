@@ -1,14 +1,14 @@
 //! Compiling the programs under test with the system's compilers.
 //!
-//! A program is compiled again when its source, a header or the test itself is newer. A missing tool fails the test
-//! with the command that installs it: a case that does not run is not a case that holds.
+//! A program is compiled again when its source or a header is newer, or when it is to be compiled in another way. A
+//! missing tool fails the test with the command that installs it: a case that does not run is not a case that holds.
 
 use std::ffi::OsString;
+use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::SystemTime;
-use std::{env, fs};
 
 /// A program that can be started.
 #[derive(Clone, Debug)]
@@ -113,7 +113,10 @@ impl Workshop {
         flags: &[&str],
     ) -> PathBuf {
         let product = self.products.join(product);
-        if self.is_stale(&product, source) {
+        let recipe_path = product.with_extension("recipe");
+        let recipe = format!("{tool_name} {source} {}", flags.join(" "));
+        let is_same = fs::read_to_string(&recipe_path).is_ok_and(|before| before == recipe);
+        if !is_same || self.is_stale(&product, source) {
             // Another test binary may be running the old product: the new one takes its name when it is complete.
             let unfinished = product.with_extension(format!("{}.new", std::process::id()));
             let mut compile = Command::new(tool_name);
@@ -121,10 +124,12 @@ impl Workshop {
             compile.current_dir(&self.sources).arg(source).arg("-o").arg(&unfinished).args(flags);
             tool(tool_name, package, compile.arg("-ldl"));
             fs::rename(&unfinished, &product).expect("put a compiled program in its place");
+            fs::write(&recipe_path, recipe).expect("note how a program was compiled");
         }
         product
     }
 
+    /// Whether the product is missing, or older than its source or a header.
     fn is_stale(&self, product: &Path, source: &str) -> bool {
         let Some(made) = modified(product) else { return true };
         let headers = fs::read_dir(&self.sources).expect("the sources of this crate");
@@ -132,7 +137,6 @@ impl Workshop {
         headers
             .filter(|path| path.extension().is_some_and(|extension| extension == "h"))
             .chain([self.sources.join(source)])
-            .chain(env::current_exe())
             .any(|input| modified(&input).is_none_or(|changed| changed >= made))
     }
 }
