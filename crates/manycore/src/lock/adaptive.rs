@@ -5,7 +5,7 @@
 //! There is no best way to wait, only a best way for a length of wait and a load. A waiter here goes through three
 //! phases, and the lock learns how much of the first is worth while:
 //!
-//! 1. It *spins* for about twice as long as recent waits took that spinning ended. If the holder runs, that is
+//! 1. It *spins* for about four times as long as recent waits took that spinning ended. If the holder runs, that is
 //!    enough nearly always. If spinning does not help, since sections are long or the holder does not run, the
 //!    allowance shrinks to next to nothing; now and then a waiter spins for the longest time all the same, to see
 //!    whether that has changed.
@@ -54,14 +54,16 @@ const SLEEPERS: u32 = 2;
 /// The lock is for those who have slept. Set by a waiter that starves, and cleared when that one has the lock.
 const RESERVED: u32 = 4;
 
-/// The longest spin, and the one that explores, in ticks: some tens of microseconds.
-const LONGEST_SPIN: u64 = 100_000;
+/// The longest spin, and the one that explores, in ticks: about a hundred microseconds.
+const LONGEST_SPIN: u64 = 250_000;
 /// The shortest spin, in ticks: a few tests of the word.
-const SHORTEST_SPIN: u64 = 300;
+const SHORTEST_SPIN: u64 = 1_000;
+/// A spin lasts this many times the usual one before it is given up.
+const PERSISTENCE: u64 = 4;
 /// One wait in this many explores.
 const EXPLORE: u64 = 32;
 /// How often a waiter yields.
-const YIELDS: u32 = if cfg!(loom) { 1 } else { 16 };
+const YIELDS: u32 = if cfg!(loom) { 1 } else { 32 };
 /// A waiter starves after this many times the usual wait, but not before `PATIENCE` ticks (about a millisecond).
 const STARVING: u64 = if cfg!(loom) { 0 } else { 16 };
 const PATIENCE: u64 = if cfg!(loom) { 0 } else { 2_500_000 };
@@ -128,8 +130,11 @@ impl Adaptive {
         let usual = u64::from(self.spun.load(Ordering::Relaxed));
         // Not under loom, whose executions have to be repeatable.
         let explores = !cfg!(loom) && (start / 64).is_multiple_of(EXPLORE);
-        let allowance =
-            if explores { LONGEST_SPIN } else { (2 * usual).clamp(SHORTEST_SPIN, LONGEST_SPIN) };
+        let allowance = if explores {
+            LONGEST_SPIN
+        } else {
+            (PERSISTENCE * usual).clamp(SHORTEST_SPIN, LONGEST_SPIN)
+        };
         loop {
             let spun = clock::now().wrapping_sub(start);
             if self.try_take(waiter) {
