@@ -1,4 +1,5 @@
-//! The book's chapters are listed, what is listed exists, links between files lead somewhere, and every lock is told of.
+//! The book's chapters are listed, what is listed exists, links between files lead somewhere, and every lock and command
+//! is told of.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -8,6 +9,12 @@ use crate::source::{Source, TREE, root};
 const CHAPTERS: &str = "docs/src/";
 const SUMMARY: &str = "docs/src/SUMMARY.md";
 const LOCKS: &str = "docs/src/locks.md";
+
+/// Commands without a chapter: name and reason.
+const NO_CHAPTER: &[(&str, &str)] = &[
+    ("man", "for packagers, who call `make install`"),
+    ("completions", "for packagers, who call `make install`"),
+];
 
 /// The targets of a Markdown file's links to files and of what it includes, with their lines.
 fn links(file: &Source) -> impl Iterator<Item = (usize, &str)> {
@@ -63,6 +70,30 @@ fn undescribed(file: &Source, chapter: &Source) -> Vec<Finding> {
     missing.map(|(line, name)| Finding::new(&file.path, line, advice(name))).collect()
 }
 
+/// The variants of the enumeration `Command`, with their lines, as they are called on the command line.
+fn commands(file: &Source) -> Vec<(usize, String)> {
+    let declared = file.occurrences("enum Command {").into_iter().flat_map(|rest| &rest[3..]);
+    let body: Vec<_> = declared.take_while(|token| token.text != "}").collect();
+    let variants = body.windows(2).filter(|pair| pair[1].text == "(");
+    variants
+        .filter(|pair| pair[0].text.starts_with(char::is_uppercase))
+        .map(|pair| (pair[0].line, pair[0].text.to_lowercase()))
+        .collect()
+}
+
+fn without_chapter(file: &Source, exists: impl Fn(&Path) -> bool) -> Vec<Finding> {
+    let exempt = |name: &str| NO_CHAPTER.iter().any(|(listed, _)| *listed == name);
+    let chapter = |name: &str| format!("{CHAPTERS}commands/{name}.md");
+    let missing = commands(file)
+        .into_iter()
+        .filter(|(_, name)| !exempt(name) && !exists(Path::new(&chapter(name))));
+    missing
+        .map(|(line, name)| {
+            Finding::new(&file.path, line, format!("write {} about it", chapter(&name)))
+        })
+        .collect()
+}
+
 #[test]
 fn links_lead_somewhere() {
     let pages = TREE.iter().filter(|file| file.has_extension(&["md"]));
@@ -84,6 +115,28 @@ fn every_lock_is_described() {
     let sources = || TREE.iter().filter(|file| file.is_source_of("manycore"));
     crate::report(sources().flat_map(|file| undescribed(file, chapter)));
     assert!(sources().flat_map(lock_names).count() > 1, "no lock found: has `LockInfo` changed?");
+}
+
+#[test]
+fn every_command_has_a_chapter() {
+    let sources = || TREE.iter().filter(|file| file.is_source_of("manycore-cli"));
+    crate::report(
+        sources().flat_map(|file| without_chapter(file, |path| root().join(path).exists())),
+    );
+    assert!(
+        sources().flat_map(commands).count() > 1,
+        "no command found: is `Command` called otherwise?"
+    );
+}
+
+#[test]
+fn notices_a_command_without_a_chapter() {
+    let file = Source::new(
+        "a.rs",
+        "enum Command {\n Run(run::Options),\n Man(Pages),\n Top(Options),\n}\nenum A { B(u8) }",
+    );
+    let findings = without_chapter(&file, |path| path.ends_with("run.md"));
+    assert_eq!(crate::lines(findings), [4]);
 }
 
 #[test]

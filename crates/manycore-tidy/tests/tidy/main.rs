@@ -14,7 +14,7 @@
 //! | [`mutations`] | a model that notices when an ordering is weakened |
 //! | [`leftovers`] | nothing left open, no module for odds and ends |
 //! | [`places`] | no file that knows whose machine it was written on |
-//! | [`book`] | a book whose chapters and links exist, with a section for each lock |
+//! | [`book`] | a book whose chapters and links exist, with a section for each lock and a chapter for each command |
 
 mod arrows;
 mod book;
