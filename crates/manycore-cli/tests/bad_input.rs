@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
-use support::{compile, directory, executable, failure, manycore};
+use support::{compile, copy, directory, executable, failure, manycore};
 
 const HELLO: &str = "int main(void) { return 0; }";
 
@@ -196,9 +196,9 @@ fn the_preload_library() {
     refused(&mut named(blank.to_str().unwrap()), &["a b.so", "copy", "MANYCORE_PRELOAD"]);
 
     // Without the variable it is looked for beside the command and in ../lib/manycore.
-    let copy = directory.path().join("manycore");
-    fs::copy(env!("CARGO_BIN_EXE_manycore"), &copy).unwrap();
-    let mut alone = Command::new(copy);
+    let installed = directory.path().join("manycore");
+    copy(Path::new(env!("CARGO_BIN_EXE_manycore")), &installed);
+    let mut alone = Command::new(installed);
     alone.args(["run", "--lock", "futex", "true"]).env_remove("MANYCORE_PRELOAD");
     refused(&mut alone, &["libmanycore_preload.so", "lib/manycore", "`make`", "MANYCORE_PRELOAD"]);
 }

@@ -7,7 +7,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::Stdio;
 
 use support::{
-    compile, directory, empty_library, eventually, failure, library, manycore, printed, runs,
+    compile, copy, directory, empty_library, eventually, failure, library, manycore, printed, runs,
     stderr, stdout,
 };
 
@@ -71,7 +71,7 @@ fn the_library_is_found_beside_the_command_and_where_it_is_installed() {
         let (bin, place) = (directory.path().join("bin"), directory.path().join(place));
         std::fs::create_dir_all(&bin).unwrap();
         std::fs::create_dir_all(&place).unwrap();
-        std::fs::copy(env!("CARGO_BIN_EXE_manycore"), bin.join("manycore")).unwrap();
+        copy(std::path::Path::new(env!("CARGO_BIN_EXE_manycore")), &bin.join("manycore"));
         let installed = empty_library(&place);
         let mut command = std::process::Command::new(bin.join("manycore"));
         command.args(["run", "--", "sh", "-c", "echo $LD_PRELOAD"]);

@@ -5,7 +5,6 @@
 pub mod real;
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
@@ -63,10 +62,18 @@ pub fn compile(directory: &Path, name: &str, source: &str, flags: &[&str]) -> Pa
 
 /// Writes an executable file.
 pub fn executable(directory: &Path, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
-    let path = directory.join(name);
-    fs::write(&path, content).unwrap();
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-    path
+    let (input, output) = (directory.join(format!("{name}.in")), directory.join(name));
+    fs::write(&input, content).unwrap();
+    copy(&input, &output);
+    fs::remove_file(input).unwrap();
+    output
+}
+
+/// Copies a file to an executable one, in another process: a child that some other test starts meanwhile would have
+/// the file open for writing if this one had, and then nobody can execute it.
+pub fn copy(from: &Path, to: &Path) {
+    let done = Command::new("install").args(["-m", "755"]).args([from, to]).status().unwrap();
+    assert!(done.success());
 }
 
 /// What a command printed.
