@@ -15,6 +15,8 @@ use crate::signals::Inbox;
 
 /// Between two probes.
 const PROBE_PAUSE: Duration = Duration::from_millis(20);
+/// How long a server on which the load has failed may take to turn out dead.
+const DYING: Duration = Duration::from_secs(2);
 
 /// Does one run. Whatever fails, the server is stopped: by `Running` when it is dropped.
 pub fn run(
@@ -31,8 +33,9 @@ pub fn run(
     let loading = Step { what: "the load", log: room.log("load") };
     let running = loading.start(shell(&room.fill(&load.command)))?;
     let measured = plan.finish(running, &loading, Some(&mut server), inbox);
-    if server.has_ended(inbox)? {
-        // Whatever the load says follows from this.
+    // A load fails when its server dies, and may be faster about it.
+    let patience = if measured.is_err() { DYING } else { Duration::ZERO };
+    if server.wait_until(Instant::now() + patience, inbox)? == Wait::Ended {
         let ended = step.reap(server)?;
         return Err(step.failed(format!("ended under load: {}", describe(ended.status))));
     }
