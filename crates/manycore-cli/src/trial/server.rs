@@ -9,7 +9,7 @@ use signal_hook::consts::{SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV};
 use super::room::Room;
 use super::{Load, Outcome, Plan, Step, shell};
 use crate::child::{Running, Wait, describe};
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 use crate::preload::Interposition;
 use crate::signals::Inbox;
 
@@ -34,7 +34,10 @@ pub fn run(
     let running = loading.start(shell(&room.fill(&load.command)))?;
     let measured = plan.finish(running, &loading, Some(&mut server), inbox);
     // A load fails when its server dies, and may be faster about it.
-    let patience = if measured.is_err() { DYING } else { Duration::ZERO };
+    let patience = match measured {
+        Err(Failure::Failed { .. }) => DYING,
+        _ => Duration::ZERO,
+    };
     if server.wait_until(Instant::now() + patience, inbox)? == Wait::Ended {
         let ended = step.reap(server)?;
         return Err(step.failed(format!("ended under load: {}", describe(ended.status))));
