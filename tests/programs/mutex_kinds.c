@@ -24,6 +24,8 @@ static void held_once(const char *form, const char *kind, pthread_mutex_t *mutex
     CODE(ELSEWHERE(timedlock_in_the_past, mutex), "mutex.%s.%s.held.timedlock-past-elsewhere", form, kind);
     CODE(ELSEWHERE(timedlock_briefly, mutex), "mutex.%s.%s.held.timedlock-elsewhere", form, kind);
     CODE(pthread_mutex_destroy(mutex), "mutex.%s.%s.held.destroy", form, kind);
+    /* Debuggers and assertions read it there. */
+    HOLDS(mutex->__data.__owner == gettid(), "mutex.%s.%s.held.owner-is-visible", form, kind);
     if (type == PTHREAD_MUTEX_RECURSIVE || type == PTHREAD_MUTEX_ERRORCHECK)
         CODE(ELSEWHERE(pthread_mutex_unlock, mutex), "mutex.%s.%s.held.unlock-elsewhere", form, kind);
     CODE(ELSEWHERE(probe, mutex), "mutex.%s.%s.held.still-held", form, kind);

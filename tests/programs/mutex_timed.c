@@ -67,16 +67,17 @@ static void waiting_in_vain(const struct mutex_kind *kind, const struct way *way
     CODE(ELSEWHERE(probe, mutex), "%s.%s.held.still-held", way->name, kind->name);
 }
 
-static void waiting_with_success(const struct mutex_kind *kind, const struct way *way, pthread_mutex_t *mutex) {
+static void released_before(const char *moment, struct timespec until, const struct mutex_kind *kind,
+                            const struct way *way, pthread_mutex_t *mutex) {
     struct timespec start = now(CLOCK_MONOTONIC);
-    struct attempt a = {mutex, way, after_ms(way->clock, 20000)};
+    struct attempt a = {mutex, way, until};
     struct other waiter;
     begin(&waiter, attempt_and_unlock, &a);
-    HOLDS(!is_done(&waiter), "%s.%s.released.waits", way->name, kind->name);
-    CODE(pthread_mutex_unlock(mutex), "%s.%s.released.unlock", way->name, kind->name);
-    CODE(finish(&waiter), "%s.%s.released.code", way->name, kind->name);
-    HOLDS(ms_since(start) < 15000, "%s.%s.released.returns-before-its-time", way->name, kind->name);
-    CODE(pthread_mutex_trylock(mutex), "%s.%s.released.free-again", way->name, kind->name);
+    HOLDS(!is_done(&waiter), "%s.%s.released-before-%s.waits", way->name, kind->name, moment);
+    CODE(pthread_mutex_unlock(mutex), "%s.%s.released-before-%s.unlock", way->name, kind->name, moment);
+    CODE(finish(&waiter), "%s.%s.released-before-%s.code", way->name, kind->name, moment);
+    HOLDS(ms_since(start) < 15000, "%s.%s.released-before-%s.in-time", way->name, kind->name, moment);
+    CODE(pthread_mutex_trylock(mutex), "%s.%s.released-before-%s.free-again", way->name, kind->name, moment);
 }
 
 /* The owner itself, at moments that exist and that do not. */
@@ -113,7 +114,8 @@ int main(void) {
             moments("held", kind, way, &mutex, attempt_and_unlock);
             waiting_in_vain(kind, way, &mutex);
             by_the_owner(kind, way, &mutex);
-            waiting_with_success(kind, way, &mutex);
+            released_before("20-s", after_ms(way->clock, 20000), kind, way, &mutex);
+            released_before("the-end-of-time", (struct timespec){INT64_MAX, 999999999}, kind, way, &mutex);
             CODE(pthread_mutex_unlock(&mutex), "%s.%s.unlock", way->name, kind->name);
         }
         pthread_mutex_lock(&mutex);

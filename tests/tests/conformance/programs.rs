@@ -49,6 +49,7 @@ const PROGRAMS: &[(&str, Language, bool)] = &[
     ("signals", C, false),
     ("surroundings", C, false),
     ("own_malloc", C, false),
+    ("many_objects", C, false),
     ("std_mutex", Cpp, false),
     ("std_waiting", Cpp, false),
     ("glib", Glib, false),
