@@ -16,7 +16,7 @@ build   := $(CARGO) build --locked --release -p manycore-cli -p manycore-preload
 setup    = $(if $(filter yes,$(SETUP)),@scripts/setup $(1))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test bench docs install clean
+.PHONY: help demo test soak bench docs install clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -28,6 +28,14 @@ demo: ## build, then profile and improve a contended server; under a minute
 test: ## all checks; installs the Debian packages it needs when root; ends with the count
 	$(call setup,test)
 	@scripts/test
+
+# Seconds for each program under each lock.
+SOAK ?= 300
+
+soak: ## real servers under load, three locks, five minutes each (SOAK=seconds)
+	$(call setup,test)
+	@MANYCORE_SOAK_SECONDS=$(SOAK) $(CARGO) test --locked --release -p manycore-tests --test soak long:: \
+		-- --ignored --test-threads=1
 
 bench: ## measure what the project promises, on this machine
 	$(call setup,bench)

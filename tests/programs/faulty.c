@@ -1,4 +1,5 @@
-/* A library to preload that has one fault, chosen by -DFAULT_...: the conformance suite has to notice each.
+/* A library to preload that has one fault, chosen by -DFAULT_...: the conformance suite, or the soak, has to notice
+ * each.
  *
  * They are the ways in which interposing libraries have failed in practice. Everything else goes to glibc. */
 #include <dlfcn.h>
@@ -169,6 +170,38 @@ int old_trylock(pthread_mutex_t *mutex) {
 }
 /* SAFETY: names a symbol's version; no code. */
 __asm__(".symver old_trylock,pthread_mutex_trylock@GLIBC_2.2.5");
+
+#elif defined FAULT_EXCLUDES_NOBODY
+
+int pthread_mutex_lock(pthread_mutex_t *mutex) {
+    (void)mutex;
+    return 0;
+}
+
+int pthread_mutex_trylock(pthread_mutex_t *mutex) {
+    (void)mutex;
+    return 0;
+}
+
+int pthread_mutex_unlock(pthread_mutex_t *mutex) {
+    (void)mutex;
+    return 0;
+}
+
+#elif defined FAULT_LEAKS
+
+/* A descriptor every few milliseconds, however often the program locks. */
+int pthread_mutex_lock(pthread_mutex_t *mutex) {
+    static _Atomic long last_ms;
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    long now_ms = now.tv_sec * 1000 + now.tv_nsec / 1000000;
+    if (now_ms - last_ms >= 4) {
+        last_ms = now_ms;
+        if (dup(STDERR_FILENO) < 0) abort();
+    }
+    return REAL(pthread_mutex_lock)(mutex);
+}
 
 #else
 #error "say which fault: -DFAULT_..."

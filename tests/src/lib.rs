@@ -11,6 +11,7 @@
 //! | [`child`] | runs it, for no longer than a limit |
 //! | [`preload`] | builds the library under test and puts it beneath a program |
 //! | [`cases`] | reads cases, and compares two runs |
+//! | [`soak`] | servers under load, whose answers have to add up |
 //!
 //! # An example
 //!
@@ -32,6 +33,7 @@
 pub mod cases;
 pub mod child;
 pub mod preload;
+pub mod soak;
 pub mod toolchain;
 
 use std::path::{Path, PathBuf};

@@ -12,19 +12,31 @@ use std::sync::LazyLock;
 ///
 /// If it cannot be built.
 pub fn library() -> &'static Path {
-    static LIBRARY: LazyLock<PathBuf> =
-        LazyLock::new(|| env::var_os("MANYCORE_PRELOAD").map_or_else(build, PathBuf::from));
+    static LIBRARY: LazyLock<PathBuf> = LazyLock::new(|| {
+        let build = || build("manycore-preload", "libmanycore_preload.so");
+        env::var_os("MANYCORE_PRELOAD").map_or_else(build, PathBuf::from)
+    });
     &LIBRARY
 }
 
-fn build() -> PathBuf {
+/// The command `manycore`, built from this workspace.
+///
+/// # Panics
+///
+/// If it cannot be built.
+pub fn command() -> &'static Path {
+    static COMMAND: LazyLock<PathBuf> = LazyLock::new(|| build("manycore-cli", "manycore"));
+    &COMMAND
+}
+
+fn build(package: &str, product: &str) -> PathBuf {
     let target = crate::target();
     let mut cargo = Command::new(env!("CARGO"));
     cargo.current_dir(env!("CARGO_MANIFEST_DIR"));
-    cargo.args(["build", "--quiet", "--release", "--package", "manycore-preload", "--target-dir"]);
+    cargo.args(["build", "--quiet", "--release", "--package", package, "--target-dir"]);
     let status = cargo.arg(target).status().expect("start cargo");
-    assert!(status.success(), "the preload library does not build");
-    target.join("release").join("libmanycore_preload.so")
+    assert!(status.success(), "{package} does not build");
+    target.join("release").join(product)
 }
 
 /// What is beneath a program when it runs.

@@ -1,0 +1,51 @@
+//! How a program is started: as it is, with a lock, on top of a library that is known to be broken.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::preload::{self, Beneath};
+
+/// What stands before a program on the command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Launch<'a> {
+    /// Nothing.
+    Plain,
+    /// `manycore run --lock NAME --`.
+    Lock(&'a str),
+    /// Nothing, and a library preloaded.
+    Library(&'a Path),
+}
+
+impl Launch<'_> {
+    /// A command that starts a program so.
+    pub fn command(self, program: &Path) -> Command {
+        let (beneath, mut command) = match self {
+            Self::Plain => (Beneath::glibc(), Command::new(program)),
+            Self::Library(path) => (Beneath::glibc().library(path), Command::new(program)),
+            Self::Lock(name) => (Beneath::glibc(), with_lock(name, program)),
+        };
+        beneath.put(&mut command);
+        command
+    }
+}
+
+fn with_lock(name: &str, program: &Path) -> Command {
+    let mut command = Command::new(preload::command());
+    command.env("MANYCORE_PRELOAD", preload::library());
+    command.args(["run", "--lock", name, "--"]).arg(program);
+    command
+}
+
+/// What the library says through a program's standard error that it should not have to say.
+///
+/// Of a lock that serves in order of arrival, it warns a program with more threads than CPUs; that is as it should be.
+pub fn complaints(said: &str) -> impl Iterator<Item = &str> {
+    let own = said.lines().filter(|line| line.starts_with("manycore: "));
+    own.filter(|line| !line.contains("more threads than CPUs"))
+}
+
+#[test]
+fn a_warning_is_no_complaint() {
+    let said = "ready\nmanycore: the program has more threads than CPUs: ...\nmanycore: half\n";
+    assert_eq!(complaints(said).collect::<Vec<_>>(), ["manycore: half"]);
+}

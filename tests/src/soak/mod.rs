@@ -1,0 +1,119 @@
+//! Real servers under load, for as long as one likes: no error, no lost update, no growing memory, no standstill.
+//!
+//! | module | what is in it |
+//! |---|---|
+//! | [`mariadb`] | transfers between accounts, whose sum stays, beside sysbench |
+//! | [`memcached`] | values that belong to their keys, counters that count every increment |
+//! | [`kyoto`] | Kyoto Cabinet's own test of random operations, seed after seed |
+//! | [`drive`] | puts load on a server and watches both |
+//! | [`memory`] | what a server has in use over time, and whether that is flat |
+//! | [`hang`] | what the threads of a process wait for |
+//! | [`interrupt`] | Ctrl-C, which ends a soak as a failure does |
+//! | [`process`] | a program with its output in files, of which nothing stays behind |
+//! | [`launch`] | how a program is started: as it is, with a lock, on top of a broken library |
+//!
+//! A server comes up in a temporary directory, on a socket there or a loopback port that it chooses itself; so soaks
+//! do not disturb each other, nor what else runs on the machine.
+//!
+//! # How long
+//!
+//! The short form runs with all other tests. `make soak` runs the long one, of five minutes for each program and
+//! lock; `make soak SOAK=20` makes them 20 seconds.
+
+pub mod drive;
+pub mod hang;
+pub mod interrupt;
+pub mod kyoto;
+pub mod launch;
+pub mod mariadb;
+pub mod memcached;
+pub mod memory;
+pub mod process;
+
+use std::fmt::{self, Display};
+use std::path::PathBuf;
+use std::time::Duration;
+use std::{env, fs};
+
+use tempfile::TempDir;
+
+/// Whoever does nothing for this long hangs.
+pub const STANDSTILL: Duration = Duration::from_secs(20);
+
+/// How many threads fight for the locks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Crowd {
+    /// Several times as many as there are CPUs, as servers have.
+    Large,
+    /// Two: for locks that serve strictly in order of arrival. With more threads than CPUs they wait for threads that
+    /// do not run, and a server under them is as good as dead.
+    Small,
+}
+
+impl Crowd {
+    /// The number of threads where a large crowd has so many.
+    pub fn threads(self, large: usize) -> usize {
+        match self {
+            Self::Large => large,
+            Self::Small => large.min(2),
+        }
+    }
+}
+
+/// What went wrong, in words for whoever has to find out why.
+#[derive(Clone, Debug)]
+pub struct Failure(String);
+
+/// What a step of a soak comes to.
+pub type Result<T> = std::result::Result<T, Failure>;
+
+impl Failure {
+    /// A failure of this description.
+    pub fn new(what: impl Into<String>) -> Self {
+        Self(what.into())
+    }
+
+    /// Another failure's description behind what was attempted: for `map_err`.
+    pub fn because<E: Display>(attempt: impl Display) -> impl FnOnce(E) -> Self {
+        move |error| Self(format!("{attempt}: {error}"))
+    }
+
+    /// The failure with something more to look at below it.
+    #[must_use]
+    pub fn with(self, heading: &str, more: &str) -> Self {
+        if more.trim().is_empty() {
+            return self;
+        }
+        let lines: String = more.trim_end().lines().map(|line| format!("\n    {line}")).collect();
+        Self(format!("{}\n  {heading}:{lines}", self.0))
+    }
+}
+
+impl Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Fails with a description unless something is so.
+pub fn ensure(is_so: bool, otherwise: impl FnOnce() -> String) -> Result<()> {
+    if is_so { Ok(()) } else { Err(Failure(otherwise())) }
+}
+
+/// A directory for one server, deleted when it goes out of scope. Its path is short: that of a socket has 107 bytes.
+pub fn place() -> Result<TempDir> {
+    tempfile::Builder::new()
+        .prefix("soak-")
+        .tempdir()
+        .map_err(Failure::because("no temporary directory (TMPDIR names where they are made)"))
+}
+
+/// Where an installed program is. Debian keeps servers out of an ordinary user's path.
+pub fn installed(program: &str, package: &str) -> Result<PathBuf> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let servers = ["/usr/local/sbin", "/usr/sbin", "/sbin"].map(PathBuf::from);
+    let mut files = env::split_paths(&path).chain(servers).map(|directory| directory.join(program));
+    files
+        .find(|file| fs::metadata(file).is_ok_and(|data| data.is_file()))
+        .ok_or_else(|| Failure(format!("{program} is not installed: apt-get install {package}")))
+}
