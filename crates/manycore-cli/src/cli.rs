@@ -2,7 +2,7 @@
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::{bench, compare, locks, manual, profile, run};
+use crate::{bench, compare, demo, locks, manual, profile, run};
 
 const NOTES: &str = "\
 Examples:
@@ -54,6 +54,7 @@ pub struct Global {
     reason = "each is documented where its options are, and a doc here would replace that in --help"
 )]
 pub enum Command {
+    Demo(demo::Options),
     Run(run::Options),
     Profile(profile::Options),
     Compare(compare::Options),

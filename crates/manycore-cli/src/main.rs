@@ -12,7 +12,7 @@
 //! | module | what is in it |
 //! |---|---|
 //! | `cli`, `failure`, `terminal` | the options; how it ends; what it says meanwhile |
-//! | `locks`, `run`, `profile`, `compare`, `bench`, `manual` | a command each |
+//! | `demo`, `locks`, `run`, `profile`, `compare`, `bench`, `manual` | a command each |
 //! | `spec`, `preload`, `target` | which lock; the environment that brings it; whether the program can take it |
 //! | `trial` | one run of a program under a lock, with a load if it is a server |
 //! | `child`, `signals`, `statistics` | programs that are started, measured and stopped, and what they leave |
@@ -21,6 +21,7 @@ mod bench;
 mod child;
 mod cli;
 mod compare;
+mod demo;
 mod failure;
 mod locks;
 mod manual;
@@ -63,6 +64,7 @@ fn execute(cli: &Cli) -> Result<u8> {
     match &cli.command {
         Command::Run(options) => return run::run(options, &terminal),
         Command::Profile(options) => return profile::run(options, &terminal),
+        Command::Demo(options) => demo::run(options, &terminal),
         Command::Bench(options) => bench::run(options, &terminal),
         Command::Compare(options) => compare::run(options, &terminal),
         Command::Locks(options) => locks::run(options),

@@ -7,7 +7,8 @@ use std::process::{Command, Stdio};
 
 use support::{directory, manycore, printed};
 
-const COMMANDS: [&[&str]; 9] = [
+const COMMANDS: [&[&str]; 10] = [
+    &["demo"],
     &["run"],
     &["profile"],
     &["compare"],

@@ -1,6 +1,6 @@
 //! What a profile says, in a sentence.
 
-use crate::profile::{Lock, Profile};
+use crate::profile::{Lock, Origin, Profile};
 
 /// Waits below this share of the threads' time are not worth a change.
 const NEGLIGIBLE: f64 = 0.01;
@@ -44,20 +44,35 @@ fn nothing(profile: &Profile) -> String {
 fn evidence(lock: &Lock, profile: &Profile, share: f64) -> String {
     let waited = lock.wait.total_ns as f64 / 1e9;
     let of_all = profile.locks.iter().map(|lock| lock.wait.total_ns).sum::<u64>() as f64 / 1e9;
-    let objects =
-        if lock.objects == 1 { String::new() } else { format!(" ({} objects)", lock.objects) };
     format!(
-        "Threads spend {} of their time waiting for locks, {} of it for {}{objects}: {} in {} of run; {} of its {} \
+        "Threads spend {} of their time waiting for locks, {} of it for {}: {} in {} of run; {} of its {} \
          acquisitions had to wait, {} on average",
         percent(share),
         percent(waited / of_all.max(f64::MIN_POSITIVE)),
-        lock.name,
+        called(lock),
         seconds(waited),
         seconds(profile.wall),
         percent(lock.contended_share),
         lock.acquired,
         lock.wait.mean_ns.map_or_else(String::new, |ns| seconds(ns as f64 / 1e9)),
     )
+}
+
+/// The lock, and what its name means.
+fn called(lock: &Lock) -> String {
+    let Lock { name, kind, objects, .. } = lock;
+    let one = match (kind.as_str(), objects) {
+        ("recursive" | "errorcheck" | "adaptive", 1) => format!("the {kind} mutex"),
+        ("recursive" | "errorcheck" | "adaptive", n) => format!("{n} {kind} mutexes"),
+        ("mutex", n) if *n != 1 => format!("{n} mutexes"),
+        (_, 1) => format!("the {kind}"),
+        (_, n) => format!("{n} {kind}s"),
+    };
+    match lock.origin {
+        Origin::Variable => format!("{one} {name}"),
+        Origin::FirstUse => format!("{one} first used in {name}"),
+        Origin::Rest => name.clone(),
+    }
 }
 
 /// Whether the lock is long held, or costs by its hand-over.
@@ -76,7 +91,9 @@ fn diagnosis(lock: &Lock, profile: &Profile) -> String {
     if held >= SATURATED {
         format!(", and {held_text}, so the work done under it is the limit")
     } else {
-        format!(", while {held_text}, so its hand-over costs more than the work done under it")
+        format!(
+            ", while {held_text}, so its hand-over (waking the next thread, giving it a CPU) costs more than the work done under it"
+        )
     }
 }
 

@@ -44,6 +44,15 @@ fn json() {
 }
 
 #[test]
+fn the_documented_example_is_a_profile() {
+    let text = include_str!("../schema.md");
+    let example = text.split("```json\n").nth(1).unwrap().split("```").next().unwrap();
+    let documented: serde_json::Value = serde_json::from_str(example).unwrap();
+    let profile: Profile = serde_json::from_str(example).unwrap();
+    assert_eq!(serde_json::to_value(&profile).unwrap(), documented, "the same fields");
+}
+
+#[test]
 fn unknown_fields_are_ignored() {
     let mut value = serde_json::to_value(one_lock(1, 10, 1, 1)).unwrap();
     value["later"] = 1.into();
@@ -68,7 +77,7 @@ fn a_long_held_lock_is_told_from_a_dear_hand_over() {
     assert!(held.finding.ends_with("so the work done under it is the limit."), "{}", held.finding);
     let handed = one_lock(500, 20_000_000, 1000, 100_000);
     assert!(handed.finding.contains("100 us at a time, 1.0 % of the run"), "{}", handed.finding);
-    assert!(handed.finding.contains("hand-over costs more"), "{}", handed.finding);
+    assert!(handed.finding.contains("hand-over (waking"), "{}", handed.finding);
     assert_eq!(handed.next.as_deref(), Some("manycore compare -- ./server --name 'two words'"));
 }
 

@@ -74,6 +74,11 @@ impl Table {
         Self::with(columns, terminal, terminal && !no_colour())
     }
 
+    /// An empty table for a file: without colours, of any width.
+    pub fn plain(columns: impl IntoIterator<Item = Column>) -> Self {
+        Self::with(columns, false, false)
+    }
+
     /// An empty table for the standard error.
     pub fn for_stderr(columns: impl IntoIterator<Item = Column>) -> Self {
         let terminal = std::io::stderr().is_terminal();

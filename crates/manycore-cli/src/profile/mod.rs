@@ -3,7 +3,7 @@
 mod collect;
 mod directory;
 mod output;
-mod table;
+pub mod table;
 mod tree;
 
 use std::ffi::OsString;
@@ -19,6 +19,7 @@ use crate::spec::Spec;
 use crate::target;
 use crate::terminal::Terminal;
 use output::Destination;
+use table::View;
 
 /// Shown below the options.
 const NOTES: &str = "\
@@ -98,7 +99,8 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<u8> {
     let interposition = Interposition::new(options.lock.clone())?;
     let (profile, status) = observe(&options.command, &interposition, |_| {}, terminal)?;
     if options.json.as_ref().is_none_or(|json| !json.is_stdout()) {
-        eprint!("\n{}", table::whole(&profile, usize::from(options.top), options.sort));
+        let view = View::for_stderr(options.top.into(), options.sort);
+        eprint!("\n{}", table::whole(&profile, view));
     }
     if let Some(json) = json {
         json.write(&profile)?;

@@ -1,28 +1,59 @@
 //! A profile for a terminal, at most 100 columns wide.
 
 use std::fmt::Write;
+use std::io;
 
 use manycore_profile::profile::{Condition, End, Exit, Lock, Outsider, Process, Profile, Times};
 use manycore_report::{Cell, Column, Host, Table, Tone, duration};
 
+use rustix::termios::tcgetwinsize;
+
 use crate::profile::Sort;
 
-/// Width of the names.
-const NAME_WIDTH: usize = 34;
+/// Width of a whole table where nothing else is known.
+const WIDTH: usize = 100;
+/// What the other columns take of it.
+const NUMBERS: usize = 73;
 /// Processes that have a table of their own; the others have a row.
 const PROCESSES: usize = 8;
 /// Rows of a process' own table.
 const ROWS_OF_PROCESS: usize = 3;
 
-/// The whole profile; `top` rows in each table.
-pub fn whole(profile: &Profile, top: usize, sort: Sort) -> String {
+/// How a profile is shown.
+#[derive(Clone, Copy, Debug)]
+pub struct View {
+    /// Rows of a table, at most.
+    pub top: usize,
+    /// What comes first.
+    pub sort: Sort,
+    /// Makes a table for where it is shown.
+    pub table: fn(Vec<Column>) -> Table,
+    /// Room for a name.
+    name_width: usize,
+}
+
+impl View {
+    /// For a file or a pipe.
+    pub fn plain(top: usize, sort: Sort) -> Self {
+        Self { top, sort, table: Table::plain, name_width: WIDTH - NUMBERS }
+    }
+
+    /// For the standard error, which may be a terminal of any width.
+    pub fn for_stderr(top: usize, sort: Sort) -> Self {
+        let width = tcgetwinsize(io::stderr()).map_or(WIDTH, |size| size.ws_col.into());
+        let name_width = width.saturating_sub(NUMBERS).clamp(20, 80);
+        Self { top, sort, table: Table::for_stderr, name_width }
+    }
+}
+
+/// The whole profile.
+pub fn whole(profile: &Profile, view: View) -> String {
     let mut text = heading(profile);
     let several = profile.processes.len() > 1;
-    text +=
-        &locks(&profile.locks, top, sort, if several { "Locks of all processes" } else { "Locks" });
-    text += &conditions(&profile.conditions, top);
+    text += &locks(&profile.locks, view, if several { "Locks of all processes" } else { "Locks" });
+    text += &conditions(&profile.conditions, view);
     if several {
-        text += &processes(&profile.processes, sort);
+        text += &processes(&profile.processes, view);
     }
     text += &outsiders(&profile.not_interposed);
     text += &time(profile);
@@ -52,13 +83,13 @@ fn heading(profile: &Profile) -> String {
     )
 }
 
-fn locks(all: &[Lock], top: usize, sort: Sort, title: &str) -> String {
+fn locks(all: &[Lock], view: View, title: &str) -> String {
     if all.is_empty() {
         return String::new();
     }
     let mut sorted: Vec<&Lock> = all.iter().collect();
-    sorted.sort_by(|a, b| rank(b, sort).total_cmp(&rank(a, sort)));
-    let mut table = Table::for_stderr([
+    sorted.sort_by(|a, b| rank(b, view.sort).total_cmp(&rank(a, view.sort)));
+    let mut table = (view.table)(vec![
         Column::words("lock"),
         Column::number("acquired"),
         Column::number("contended"),
@@ -69,7 +100,7 @@ fn locks(all: &[Lock], top: usize, sort: Sort, title: &str) -> String {
         Column::number("p99"),
         Column::number("max"),
     ]);
-    for lock in sorted.iter().take(top) {
+    for lock in sorted.iter().take(view.top) {
         let counts = [
             lock.acquired.to_string(),
             percent(lock.contended_share),
@@ -78,7 +109,7 @@ fn locks(all: &[Lock], top: usize, sort: Sort, title: &str) -> String {
         let [acquired, contended, moved] = counts.map(Cell::from);
         let [total, mean, p99, max] = times(&lock.wait, ns(lock.wait.total_ns));
         table.row([
-            shortened(&lock.short).into(),
+            shortened(&lock.short, view.name_width).into(),
             acquired,
             contended,
             moved,
@@ -93,16 +124,16 @@ fn locks(all: &[Lock], top: usize, sort: Sort, title: &str) -> String {
             held(lock).map_or_else(String::new, |held| format!("~{}", ns(held as u64))),
         );
         let blank = || Cell::from("");
-        let about = Cell::new(about(&lock.kind, lock.objects, lock.module.as_deref()), Tone::Faint);
+        let about = Cell::new(about(lock, view.name_width), Tone::Faint);
         table.row([about, blank(), blank(), blank(), "hold".into(), total, mean, p99, max]);
     }
-    let order = match sort {
+    let order = match view.sort {
         Sort::Wait => "most waited first",
         Sort::Contended => "most contended first",
         Sort::Acquired => "most acquired first",
         Sort::Hold => "longest held first",
     };
-    format!("{title}, {order}\n{table}\n{}\n", rest(all.len(), top, "locks"))
+    format!("{title}, {order}\n{table}\n{}\n", rest(all.len(), view.top, "locks"))
 }
 
 fn rank(lock: &Lock, sort: Sort) -> f64 {
@@ -120,11 +151,11 @@ fn held(lock: &Lock) -> Option<f64> {
         .filter(|held| held.is_finite())
 }
 
-fn conditions(all: &[Condition], top: usize) -> String {
+fn conditions(all: &[Condition], view: View) -> String {
     if all.is_empty() {
         return String::new();
     }
-    let mut table = Table::for_stderr([
+    let mut table = (view.table)(vec![
         Column::words("condition variable"),
         Column::number("waits"),
         Column::number("timeouts"),
@@ -133,14 +164,14 @@ fn conditions(all: &[Condition], top: usize) -> String {
         Column::number("p99"),
         Column::number("max"),
     ]);
-    for condition in all.iter().take(top) {
+    for condition in all.iter().take(view.top) {
         let name = match condition.objects {
             1 => condition.short.clone(),
             n => format!("{} ({n} objects)", condition.short),
         };
         let [total, mean, p99, max] = times(&condition.wait, ns(condition.wait.total_ns));
         table.row([
-            shortened(&name).into(),
+            shortened(&name, view.name_width).into(),
             condition.waits.to_string().into(),
             condition.timeouts.to_string().into(),
             total,
@@ -149,13 +180,13 @@ fn conditions(all: &[Condition], top: usize) -> String {
             max,
         ]);
     }
-    let rest = rest(all.len(), top, "condition variables");
+    let rest = rest(all.len(), view.top, "condition variables");
     format!(
         "Condition variables, most waited first: waiting for work is no loss\n{table}\n{rest}\n"
     )
 }
 
-fn processes(all: &[Process], sort: Sort) -> String {
+fn processes(all: &[Process], view: View) -> String {
     let mut sorted: Vec<&Process> = all.iter().collect();
     sorted.sort_by(|a, b| waited(b).total_cmp(&waited(a)));
     let mut text = String::new();
@@ -167,7 +198,7 @@ fn processes(all: &[Process], sort: Sort) -> String {
             end(process.end),
             process.threads
         );
-        text += &locks(&process.locks, ROWS_OF_PROCESS, sort, &title);
+        text += &locks(&process.locks, View { top: view.top.min(ROWS_OF_PROCESS), ..view }, &title);
     }
     if all.len() > PROCESSES {
         let others = &sorted[PROCESSES..];
@@ -251,25 +282,26 @@ fn times(times: &Times, total: String) -> [Cell; 4] {
     [total, shown(times.mean_ns), shown(times.p99_ns), shown(times.max_ns)].map(Cell::from)
 }
 
-fn about(kind: &str, objects: u64, module: Option<&str>) -> String {
-    let objects = if objects == 1 { String::new() } else { format!(" x{objects}") };
-    let module = module.map(|module| format!(", {module}")).unwrap_or_default();
-    shortened(&format!("  {kind}{objects}{module}"))
+/// What else there is to say of a lock.
+fn about(lock: &Lock, width: usize) -> String {
+    let objects = if lock.objects == 1 { String::new() } else { format!(" x{}", lock.objects) };
+    let module = lock.module.as_ref().map(|module| format!(", {module}")).unwrap_or_default();
+    shortened(&format!("  {}{objects}{module}", lock.kind), width)
 }
 
 /// A name that fits: name spaces go first, then the middle.
-fn shortened(name: &str) -> String {
+fn shortened(name: &str, width: usize) -> String {
     let mut name = name;
-    while name.chars().count() > NAME_WIDTH
+    while name.chars().count() > width
         && let Some((_, rest)) = name.split_once("::")
     {
         name = rest;
     }
     let chars: Vec<char> = name.chars().collect();
-    if chars.len() <= NAME_WIDTH {
+    if chars.len() <= width {
         return name.to_owned();
     }
-    let (head, tail) = (NAME_WIDTH / 2 - 1, NAME_WIDTH - NAME_WIDTH / 2 - 1);
+    let (head, tail) = (width / 2 - 1, width - width / 2 - 1);
     chars[..head].iter().chain(&['.', '.']).chain(&chars[chars.len() - tail..]).collect()
 }
 
@@ -301,14 +333,59 @@ fn percent(share: f64) -> String {
 mod tests {
     use super::*;
 
+    /// A profile of two processes, three locks and a condition variable.
+    fn example() -> Profile {
+        serde_json::from_str(include_str!("example.json")).unwrap()
+    }
+
+    fn shown(profile: &Profile, sort: Sort) -> String {
+        let text = whole(profile, View::plain(10, sort));
+        // The host is another each time.
+        let lines = text.lines().enumerate().filter(|(number, _)| *number != 1);
+        lines.map(|(_, line)| line.to_owned() + "\n").collect()
+    }
+
+    #[test]
+    fn a_profile_looks_like_this() {
+        let text = shown(&example(), Sort::Wait);
+        insta::assert_snapshot!(text);
+        assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+    }
+
+    #[test]
+    fn rows_come_in_the_order_asked_for() {
+        let first = |sort| {
+            let text = shown(&example(), sort);
+            text.lines().nth(6).unwrap_or_default().split(' ').next().unwrap_or_default().to_owned()
+        };
+        assert_eq!(first(Sort::Wait), "cache_lock");
+        assert_eq!(first(Sort::Acquired), "cache_lock");
+        let mut profile = example();
+        profile.locks[2].contended = 1_000_000;
+        profile.locks[1].hold.total_ns = u64::MAX / 2;
+        let second = |sort| shown(&profile, sort).lines().nth(6).unwrap_or_default().to_owned();
+        assert!(
+            second(Sort::Contended).starts_with("server+0x4060"),
+            "{}",
+            second(Sort::Contended)
+        );
+        assert!(second(Sort::Hold).contains("accept_bulk"), "{}", second(Sort::Hold));
+    }
+
+    #[test]
+    fn what_does_not_fit_is_counted() {
+        let text = whole(&example(), View::plain(1, Sort::Wait));
+        assert!(text.contains("2 more locks (--top, --json)"), "{text}");
+    }
+
     #[test]
     fn long_names_lose_what_tells_least() {
-        assert_eq!(shortened("main+0x12"), "main+0x12");
+        assert_eq!(shortened("main+0x12", 28), "main+0x12");
         let name = "kyotocabinet::CacheDB::accept_visitor+0x5c";
-        assert_eq!(shortened(name), "CacheDB::accept_visitor+0x5c");
-        let long = shortened("a_function_whose_name_never_seems_to_end+0x5c");
-        assert_eq!(long, "a_function_whose..eems_to_end+0x5c");
-        assert!(long.len() <= NAME_WIDTH);
+        assert_eq!(shortened(name, 28), "CacheDB::accept_visitor+0x5c");
+        let long = shortened("a_function_whose_name_never_seems_to_end+0x5c", 28);
+        assert_eq!(long, "a_function_wh..s_to_end+0x5c");
+        assert_eq!(long.len(), 28);
     }
 
     #[test]

@@ -1,0 +1,76 @@
+//! `manycore demo`: profile, compare and repair a contended program, in a minute.
+
+mod finding;
+mod report;
+mod server;
+mod trials;
+
+use std::process::Stdio;
+
+use clap::Args;
+use manycore_report::Table;
+
+use crate::child::describe;
+use crate::failure::{Failure, Result};
+use crate::preload::Interposition;
+use crate::profile::observe;
+use crate::signals::Inbox;
+use crate::spec::Spec;
+use crate::terminal::Terminal;
+use report::Report;
+use server::Server;
+
+const NOTES: &str = "\
+Examples:
+  manycore demo
+  manycore demo -q | tail -1         (the path of the report)
+
+What happens:
+  A small cache server that comes with the command, under load from a client
+  process, is profiled; then it runs under glibc's lock, under others and with a
+  repair, in turns. Three sentences say what was found: all figures in them are
+  those of this run. The report, the server and its source stay in
+  ~/.cache/manycore/demo. It takes less than a minute.
+
+Exit status:
+  0   done, whatever was found
+  1   the server or its load failed
+  2   the preload library is missing, or there is no place for the report
+";
+
+/// Find and repair the contended lock of a bundled server, in less than a minute
+#[derive(Args, Debug)]
+#[command(after_long_help = NOTES)]
+pub struct Options {
+    /// Runs of each candidate; on a busy machine there are fewer
+    #[arg(long, value_name = "N", default_value_t = 12, value_parser = clap::value_parser!(u16).range(1..=100))]
+    runs: u16,
+}
+
+/// How long the server is profiled, in seconds.
+const PROFILED: f64 = 3.0;
+
+/// Shows it.
+pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
+    // Missing pieces first: a minute's work is not to be in vain.
+    let futex = Interposition::new("futex".parse::<Spec>()?)?;
+    let server = Server::unpack()?;
+    let bar = terminal.progress(1);
+    bar.set_message("profiling the server");
+    let command = server.command(PROFILED, false);
+    let quiet = |program: &mut std::process::Command| {
+        program.stdin(Stdio::null()).stdout(Stdio::null());
+    };
+    let (profile, status) = observe(&command, &futex, quiet, terminal)?;
+    bar.finish_and_clear();
+    if !status.success() {
+        return Err(Failure::failed(format!("the server failed: {}", describe(status))));
+    }
+
+    let tried = trials::run(&server, options.runs.into(), &mut Inbox::open()?, terminal)?;
+    let sentences = finding::sentences(&profile, &tried);
+    let report = Report { profile: &profile, tried: &tried, sentences: &sentences };
+    let path = report.write(server.directory())?;
+    println!("{}\n\n{}\n\n{}", report.comparison(Table::new), sentences.join("\n"), path.display());
+    Ok(())
+}
