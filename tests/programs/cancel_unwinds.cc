@@ -1,6 +1,7 @@
 /* Cancellation and thread exit unwind C++ frames, through waits too; exceptions leave locks as they should be. */
 #include "case.h"
 
+#include <atomic>
 #include <condition_variable>
 #include <mutex>
 #include <stdexcept>
@@ -132,6 +133,28 @@ static void throws_in_once(void) {
     }
 }
 
+static std::once_flag crowded;
+static std::atomic<int> thrown_in_crowd, calls_in_crowd;
+
+/* Of eight threads one calls; its exception is its own, and another calls again, until a call returns. */
+static void throws_before_others(void) {
+    crew(8, [](long) {
+        try {
+            std::call_once(crowded, [] {
+                std::lock_guard<std::mutex> guard(std_mutex);
+                pause_ms(2);
+                if (++calls_in_crowd < 4) throw std::runtime_error("not yet");
+            });
+        } catch (const std::runtime_error &) {
+            thrown_in_crowd++;
+        }
+    });
+    VALUE(calls_in_crowd.load(), "unwind.call_once.crowd.calls");
+    VALUE(thrown_in_crowd.load(), "unwind.call_once.crowd.throws");
+    HOLDS(std_mutex.try_lock(), "unwind.call_once.crowd.mutex-free-after");
+    std_mutex.unlock();
+}
+
 int main() {
     cancelled("wait", wait_with_destructors);
     cancelled("clockwait", timedwait_with_destructors);
@@ -141,5 +164,6 @@ int main() {
     exits();
     throws_in_section();
     throws_in_once();
+    throws_before_others();
     return 0;
 }

@@ -59,6 +59,46 @@ static void cancelled(void) {
     VALUE(attempts, "once.cancelled.attempts-after");
 }
 
+static pthread_cond_t never = PTHREAD_COND_INITIALIZER;
+static int waits;
+
+static void unlock_mutex(void *unused) {
+    (void)unused;
+    cleaned++;
+    pthread_mutex_unlock(&mutex);
+}
+
+/* The first time, waits with a mutex for what does not come. */
+static void waiting_call(void) {
+    pthread_mutex_lock(&mutex);
+    pthread_cleanup_push(unlock_mutex, NULL);
+    while (waits++ == 0) pthread_cond_wait(&never, &mutex);
+    pthread_cleanup_pop(1);
+}
+
+static pthread_once_t waiting = PTHREAD_ONCE_INIT;
+
+static int once_waiting(void *unused) {
+    (void)unused;
+    return pthread_once(&waiting, waiting_call);
+}
+
+static void cancelled_in_wait(void) {
+    struct other first, second;
+    cleaned = 0;
+    begin(&first, once_waiting, NULL);
+    begin(&second, once_waiting, NULL);
+    HOLDS(!is_done(&second), "once.cancelled-in-wait.second-waits");
+    CODE(pthread_cancel(first.thread), "once.cancelled-in-wait.cancel");
+    void *result = NULL;
+    pthread_join(first.thread, &result);
+    HOLDS(result == PTHREAD_CANCELED, "once.cancelled-in-wait.first-is-cancelled");
+    CODE(finish(&second), "once.cancelled-in-wait.second");
+    VALUE(cleaned, "once.cancelled-in-wait.handlers-run");
+    CODE(pthread_mutex_trylock(&mutex), "once.cancelled-in-wait.mutex-free-after");
+    pthread_mutex_unlock(&mutex);
+}
+
 static pthread_once_t outer = PTHREAD_ONCE_INIT, inner = PTHREAD_ONCE_INIT;
 
 static void call_inner(void) { NEED(pthread_once(&inner, count_call) == 0); }
@@ -77,5 +117,6 @@ int main(void) {
     CODE(pthread_once(&outer, call_inner), "once.nested");
     VALUE(calls, "once.nested.calls");
     cancelled();
+    cancelled_in_wait();
     return 0;
 }

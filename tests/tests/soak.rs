@@ -58,14 +58,11 @@ fn report(program: &str, lock: &str, soak: impl FnOnce() -> Result<String>) {
 #[allow(non_snake_case, reason = "named as the locks are")]
 mod short {
     use super::*;
-    use manycore::lock::{self, InlineLock};
-    use manycore::{LockInfo, Order};
+    use manycore::LockInfo;
+    use manycore::lock::{self, PlainLock};
 
     fn soak(lock: &LockInfo) {
-        let crowd = match lock.order {
-            Order::Fifo => Crowd::Small,
-            Order::Barging => Crowd::Large,
-        };
+        let crowd = if lock.order.hands_over() { Crowd::Small } else { Crowd::Large };
         kccachetest(lock.name, crowd, SHORT);
         memcached(lock.name, crowd, SHORT);
         if crowd == Crowd::Large {
@@ -78,12 +75,12 @@ mod short {
             $(
                 #[test]
                 fn $lock() {
-                    soak(&<lock::$lock as InlineLock>::INFO);
+                    soak(&<lock::$lock as PlainLock>::INFO);
                 }
             )*
         };
     }
-    manycore::for_each_lock!(a_test_a_lock);
+    manycore::for_each_inline_lock!(a_test_a_lock);
 }
 
 /// Each of the locks that are promised to bear it, with each program.

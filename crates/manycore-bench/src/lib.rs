@@ -7,8 +7,9 @@
 //! | [`uncontended`] | what a lock costs when nobody else wants it: nanoseconds and instructions |
 //! | [`grid`] | what the project promises about its locks, measured and judged |
 //! | [`contender`] | the locks that take part: manycore's, glibc's, `parking_lot`'s, the standard library's |
+//! | [`host`] | what the machine underneath costs: the constants of a machine model |
 //! | [`worker`] | the process in which a lock is measured |
-//! | [`slice`](mod@slice), [`work`] | one short run, and the work that its threads do |
+//! | [`slice`](mod@slice), [`mix`], [`work`] | one short run, what its threads do, and the work that takes its time |
 //!
 //! # A first comparison
 //!
@@ -34,7 +35,9 @@ mod cpus;
 mod disturbance;
 mod failure;
 pub mod grid;
+pub mod host;
 pub mod lock;
+pub mod mix;
 pub mod paired;
 mod pairs;
 mod progress;

@@ -3,16 +3,18 @@
 use std::time::Duration;
 
 use manycore_bench::contender::{self, Contender, Visitor};
+use manycore_bench::mix::Mix;
 use manycore_bench::slice::{self, Pinning, Settings, Slice};
 use manycore_bench::work::{Length, Pace};
+
+fn mix(locks: u32, reads: f64) -> Mix {
+    Mix::uniform(locks, Length::exponential(1_000.0), Length::fixed(2_000.0), reads)
+}
 
 fn settings() -> Settings {
     Settings {
         threads: 4,
-        locks: 1,
-        section: Length::exponential(1_000.0),
-        outside: Length::fixed(2_000.0),
-        reads: 0.0,
+        mix: mix(1, 0.0),
         pinning: Pinning::Auto,
         warm_up: Duration::from_millis(5),
         measured: Duration::from_millis(100),
@@ -35,7 +37,7 @@ impl Visitor for Run<'_> {
 
 #[test]
 fn every_lock_excludes_and_is_counted() {
-    let settings = Settings { locks: 3, ..settings() };
+    let settings = Settings { mix: mix(3, 0.0), ..settings() };
     // Locks that never block may get nowhere while other programs keep the CPUs busy.
     let ours = contender::locks().iter().filter(|info| info.blocks).map(|info| info.name);
     for name in ours.chain(contender::peers(false)).chain(contender::peers(true)) {
@@ -66,7 +68,7 @@ fn run(name: &str, settings: &Settings) -> Slice {
 #[test]
 fn readers_share_where_the_lock_lets_them() {
     for name in contender::peers(true) {
-        let settings = Settings { reads: 90.0, ..settings() };
+        let settings = Settings { mix: mix(1, 90.0), ..settings() };
         assert!(run(name, &settings).throughput() > 0.0, "{name}");
     }
 }
@@ -86,7 +88,10 @@ impl Contender for Open {
 
 #[test]
 fn a_lock_that_does_not_lock_is_found_out() {
-    let settings = Settings { section: Length::fixed(100_000.0), ..settings() };
+    let settings = Settings {
+        mix: Mix::uniform(1, Length::fixed(100_000.0), Length::fixed(2_000.0), 0.0),
+        ..settings()
+    };
     let error = slice::run::<Open>(&settings).unwrap_err();
     assert!(error.contains("let two threads in") || error.contains("lost updates"), "{error}");
 }

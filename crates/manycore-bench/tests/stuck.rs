@@ -6,16 +6,14 @@ use std::time::{Duration, Instant};
 use manycore::sync::atomic::{AtomicU32, Ordering};
 use manycore::sync::hint;
 use manycore_bench::contender::Contender;
+use manycore_bench::mix::Mix;
 use manycore_bench::slice::{self, Pinning, Settings};
 use manycore_bench::work::{Length, Pace};
 
 fn settings() -> Settings {
     Settings {
         threads: 4,
-        locks: 1,
-        section: Length::exponential(1_000.0),
-        outside: Length::fixed(2_000.0),
-        reads: 0.0,
+        mix: Mix::uniform(1, Length::exponential(1_000.0), Length::fixed(2_000.0), 0.0),
         pinning: Pinning::Auto,
         warm_up: Duration::from_millis(5),
         measured: Duration::from_millis(40),

@@ -122,27 +122,31 @@ impl Running {
         }
     }
 
-    /// Waits until the program ends, and hands on the signals that come meanwhile. Looks around `every` so often.
+    /// Waits until the program ends, and hands on the signals that come meanwhile; says whether any came. Looks around
+    /// `every` so often.
     pub fn wait_handing_on(
         &mut self,
         inbox: &mut Inbox,
         every: Duration,
         mut look: impl FnMut(),
-    ) -> Result<()> {
+    ) -> Result<bool> {
+        let mut asked_to_end = false;
         loop {
             let (ended, signalled) = self.poll(every, Some(inbox)).map_err(cannot_wait)?;
+            if signalled && let Some(arrived) = inbox.take() {
+                asked_to_end = true;
+                if !ended
+                    && !arrived.from_terminal
+                    && let Some(signal) = Signal::from_named_raw(arrived.signal)
+                {
+                    // Fails only when the program has ended already.
+                    let _ = kill_process(self.pid, signal);
+                }
+            }
             if ended {
-                return Ok(());
+                return Ok(asked_to_end);
             }
             look();
-            if signalled
-                && let Some(arrived) = inbox.take()
-                && !arrived.from_terminal
-                && let Some(signal) = Signal::from_named_raw(arrived.signal)
-            {
-                // Fails only when the program has ended already.
-                let _ = kill_process(self.pid, signal);
-            }
         }
     }
 

@@ -2,7 +2,7 @@
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::{bench, compare, demo, locks, manual, profile, run};
+use crate::{bench, compare, demo, locks, machines, manual, profile, run};
 
 const NOTES: &str = "\
 Examples:
@@ -60,6 +60,7 @@ pub enum Command {
     Compare(compare::Options),
     Bench(bench::Options),
     Locks(locks::Options),
+    Machines(machines::Options),
     Completions(manual::CompletionOptions),
     Man(manual::ManOptions),
 }

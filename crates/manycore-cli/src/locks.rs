@@ -15,9 +15,12 @@ Examples:
   for lock in $(manycore locks --plain); do manycore run --lock $lock -- ./program; done
 
 Columns:
-  next      whom a release serves: whoever comes at the right moment (barging), or
-            strictly the one who has waited longest (fifo !)
+  next      whom a release serves: whoever comes at the right moment (barging); strictly
+            the one who has waited longest (fifo !); or who is next in a queue of another
+            order (queued !)
   waiting   whether a waiter gives up its CPU (blocks) or keeps it (spins)
+  for       any program, by `manycore run`; or, where the lock is too large for a pthread
+            mutex, only those that are written with the library
 
 Warning:
   A lock marked ! is slow by its nature when more threads run than there are CPUs:
@@ -28,7 +31,7 @@ Warning:
 #[derive(Args, Debug)]
 #[command(after_long_help = NOTES)]
 pub struct Options {
-    /// Only the names, one a line
+    /// Only the names of those that `run` can put into a program, one a line
     #[arg(long)]
     plain: bool,
     /// As JSON
@@ -40,16 +43,25 @@ pub struct Options {
 pub fn run(options: &Options) -> Result<()> {
     let locks = spec::all();
     if options.plain {
-        return print(&locks.iter().map(|lock| format!("{}\n", lock.name)).collect::<String>());
+        let inline = locks.iter().filter(|lock| spec::is_inline(lock));
+        return print(&inline.map(|lock| format!("{}\n", lock.name)).collect::<String>());
     }
     if options.json {
         return print(&format!("{:#}\n", as_json(&locks)));
     }
-    let warning = match locks.iter().any(|lock| lock.order == Order::Fifo) {
+    let warning = match locks.iter().any(|lock| lock.order.hands_over()) {
         true => "\n! slow by its nature when more threads run than there are CPUs\n",
         false => "",
     };
     print(&format!("{}\n{warning}", as_table(&locks)))
+}
+
+fn order(order: Order) -> &'static str {
+    match order {
+        Order::Fifo => "fifo",
+        Order::Queued => "queued",
+        Order::Barging => "barging",
+    }
 }
 
 fn as_json(locks: &[LockInfo]) -> serde_json::Value {
@@ -57,8 +69,9 @@ fn as_json(locks: &[LockInfo]) -> serde_json::Value {
         json!({
             "name": lock.name,
             "summary": lock.summary,
-            "order": if lock.order == Order::Fifo { "fifo" } else { "barging" },
+            "order": order(lock.order),
             "blocks": lock.blocks,
+            "inline": spec::is_inline(lock),
             "source": lock.source,
         })
     };
@@ -67,18 +80,19 @@ fn as_json(locks: &[LockInfo]) -> serde_json::Value {
 
 fn as_table(locks: &[LockInfo]) -> Table {
     let mut table =
-        Table::new(["lock", "what it is", "next", "waiting", "source"].map(Column::words));
+        Table::new(["lock", "what it is", "next", "waiting", "for", "source"].map(Column::words));
     for lock in locks {
-        let order = match lock.order {
-            Order::Fifo => Cell::new("fifo !", Tone::Bad),
-            Order::Barging => "barging".into(),
+        let next = match lock.order {
+            next if next.hands_over() => Cell::new(format!("{} !", order(next)), Tone::Bad),
+            next => order(next).into(),
         };
         let waiting = if lock.blocks { "blocks" } else { "spins" };
         table.row([
             lock.name.into(),
             lock.summary.into(),
-            order,
+            next,
             waiting.into(),
+            if spec::is_inline(lock) { "any" } else { "library" }.into(),
             Cell::new(lock.source, Tone::Faint),
         ]);
     }

@@ -12,7 +12,7 @@
 //! | module | what is in it |
 //! |---|---|
 //! | `cli`, `failure`, `terminal` | the options; how it ends; what it says meanwhile |
-//! | `demo`, `locks`, `run`, `profile`, `compare`, `bench`, `manual` | a command each |
+//! | `demo`, `locks`, `machines`, `run`, `profile`, `compare`, `bench`, `manual` | a command each |
 //! | `spec`, `preload`, `target` | which lock; the environment that brings it; whether the program can take it |
 //! | `trial` | one run of a program under a lock, with a load if it is a server |
 //! | `child`, `signals`, `statistics` | programs that are started, measured and stopped, and what they leave |
@@ -24,6 +24,7 @@ mod compare;
 mod demo;
 mod failure;
 mod locks;
+mod machines;
 mod manual;
 mod pattern;
 mod preload;
@@ -68,6 +69,7 @@ fn execute(cli: &Cli) -> Result<u8> {
         Command::Bench(options) => bench::run(options, &terminal),
         Command::Compare(options) => compare::run(options, &terminal),
         Command::Locks(options) => locks::run(options),
+        Command::Machines(options) => machines::run(options, &terminal),
         Command::Completions(options) => manual::completions(options, Cli::command()),
         Command::Man(options) => manual::pages(options, Cli::command()),
     }?;

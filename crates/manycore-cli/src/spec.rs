@@ -3,8 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use manycore::lock::InlineLock;
-use manycore::{LockInfo, for_each_lock};
+use manycore::lock::PlainLock;
+use manycore::{LockInfo, for_each_inline_lock, for_each_lock};
 
 use crate::failure::Failure;
 
@@ -14,9 +14,17 @@ pub const GLIBC: &str = "glibc";
 /// What every lock says about itself, in the order of the registry.
 pub fn all() -> Vec<LockInfo> {
     macro_rules! infos {
-        ($($lock:ident),* $(,)?) => { vec![$(<manycore::lock::$lock as InlineLock>::INFO),*] };
+        ($($lock:ident),* $(,)?) => { vec![$(<manycore::lock::$lock as PlainLock>::INFO),*] };
     }
     for_each_lock!(infos)
+}
+
+/// Whether the lock can be put into a program: it fits into a pthread mutex.
+pub fn is_inline(lock: &LockInfo) -> bool {
+    macro_rules! names {
+        ($($lock:ident),* $(,)?) => { [$(<manycore::lock::$lock as PlainLock>::INFO.name),*] };
+    }
+    for_each_inline_lock!(names).contains(&lock.name)
 }
 
 /// A lock to run a program with, checked against the registry.
@@ -62,8 +70,8 @@ impl FromStr for Spec {
     fn from_str(text: &str) -> Result<Self, Failure> {
         let mut parts = text.split(':');
         let name = parts.next().unwrap_or_default();
-        if name != GLIBC && !all().iter().any(|info| info.name == name) {
-            return Err(unknown(name));
+        if name != GLIBC {
+            check_name(name)?;
         }
         for parameter in parts {
             if name == GLIBC {
@@ -75,6 +83,19 @@ impl FromStr for Spec {
             check_parameter(parameter)?;
         }
         Ok(Self { text: text.to_owned(), name: name.to_owned() })
+    }
+}
+
+fn check_name(name: &str) -> Result<(), Failure> {
+    match all().iter().find(|info| info.name == name) {
+        Some(info) if is_inline(info) => Ok(()),
+        Some(_) => Err(Failure::bad_input(
+            format!(
+                "{name} is too large for a pthread mutex: it is for programs that use the library"
+            ),
+            "`manycore locks --plain` lists those that can be put into a program",
+        )),
+        None => Err(unknown(name)),
     }
 }
 
@@ -130,5 +151,11 @@ mod tests {
     fn a_misspelt_name_is_recognised() {
         assert_eq!(closest("futx", &["futex", "mcs"]), Some("futex"));
         assert_eq!(closest("zzz", &["futex", "mcs"]), None);
+    }
+
+    #[test]
+    fn a_lock_that_is_too_large_is_not_put_into_programs() {
+        let Err(Failure::BadInput(line)) = "anderson".parse::<Spec>() else { panic!("accepted") };
+        assert!(line.contains("too large"), "{line}");
     }
 }

@@ -2,14 +2,14 @@
 
 mod support;
 
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use support::{
-    directory, empty_library, eventually, executable, failure, manycore, printed, runs, stderr,
-    stdout,
+    directory, empty_library, eventually, executable, failure, long_time, manycore, printed, runs,
+    stderr, stdout,
 };
 
 /// Compares locks in a shell script, which knows its lock by `$MANYCORE_LOCK`.
@@ -178,35 +178,46 @@ fn a_metric_that_is_not_printed_is_an_error() {
 fn a_hang_is_an_error_that_names_the_lock() {
     let started = Instant::now();
     // The child is in the way of whoever waits for the end of the output; it has to go as well.
-    let script = "test -z \"$MANYCORE_LOCK\" || { echo stuck; sleep 987.5; }";
-    let said = failure(1, &mut compare(&["--lock", "futex", "--timeout", "2s"], script));
+    let word = long_time();
+    let script = format!("test -z \"$MANYCORE_LOCK\" || {{ echo stuck; sleep {word}; }}");
+    let said = failure(1, &mut compare(&["--lock", "futex", "--timeout", "2s"], &script));
     assert!(started.elapsed() < Duration::from_secs(20));
     assert_eq!(said.lines().count(), 2, "{said}");
     assert!(said.contains("futex (warm-up): the program did not end within 2s"), "{said}");
     assert!(said.contains("--timeout") && said.ends_with("    stuck\n"), "{said}");
-    eventually("the child is gone", || !runs("987.5"));
+    eventually("the child is gone", || !runs(&word));
 }
 
 #[test]
 fn what_a_program_leaves_behind_is_killed() {
-    printed(&mut compare(&["--runs", "1", "--lock", "futex"], "sleep 987.25 & exit 0"));
-    eventually("the child is gone", || !runs("987.25"));
+    let word = long_time();
+    let script = format!("sleep {word} & exit 0");
+    printed(&mut compare(&["--runs", "1", "--lock", "futex"], &script));
+    eventually("the child is gone", || !runs(&word));
 }
 
 #[test]
 fn a_signal_ends_all_and_the_command_dies_of_it() {
-    for (number, word) in [(2, "987.125"), (15, "987.0625")] {
-        let directory = directory();
+    for number in [libc::SIGINT, libc::SIGTERM] {
+        let (directory, word) = (directory(), long_time());
         let mut command = compare(&["--lock", "futex"], &format!("sleep {word}"));
+        // A shell starts jobs in the background with SIGINT ignored, and the command respects that.
+        // SAFETY: a system call, in the child.
+        unsafe {
+            command.pre_exec(move || {
+                libc::signal(number, libc::SIG_DFL);
+                Ok(())
+            });
+        }
         let mut child =
             command.env("TMPDIR", directory.path()).stderr(Stdio::piped()).spawn().unwrap();
-        eventually("the program runs", || runs(word));
+        eventually("the program runs", || runs(&word));
         let pid = rustix::process::Pid::from_child(&child);
         let signal = rustix::process::Signal::from_named_raw(number).unwrap();
         rustix::process::kill_process(pid, signal).unwrap();
         assert_eq!(child.wait().unwrap().signal(), Some(number));
         // It has been killed; that it is gone may take the kernel a moment.
-        eventually("the program is gone", || !runs(word));
+        eventually("the program is gone", || !runs(&word));
         assert_eq!(
             std::fs::read_dir(directory.path()).unwrap().count(),
             0,
@@ -217,12 +228,13 @@ fn a_signal_ends_all_and_the_command_dies_of_it() {
 
 #[test]
 fn killed_outright_it_takes_the_program_along() {
-    let mut command = compare(&["--lock", "futex"], "exec sleep 987.03125");
+    let word = long_time();
+    let mut command = compare(&["--lock", "futex"], &format!("exec sleep {word}"));
     let mut child = command.spawn().unwrap();
-    eventually("the program runs", || runs("987.03125"));
+    eventually("the program runs", || runs(&word));
     child.kill().unwrap();
     child.wait().unwrap();
-    eventually("the program is gone", || !runs("987.03125"));
+    eventually("the program is gone", || !runs(&word));
 }
 
 #[test]

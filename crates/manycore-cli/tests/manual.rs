@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use support::{directory, manycore, printed};
 
-const COMMANDS: [&[&str]; 10] = [
+const COMMANDS: [&[&str]; 12] = [
     &["demo"],
     &["run"],
     &["profile"],
@@ -16,6 +16,8 @@ const COMMANDS: [&[&str]; 10] = [
     &["bench", "uncontended"],
     &["bench", "grid"],
     &["locks"],
+    &["machines"],
+    &["machines", "measure"],
     &["completions"],
     &["man"],
 ];
@@ -65,19 +67,19 @@ fn the_lists_of_locks_agree() {
     let table = printed(&mut manycore(&["locks"]));
     let json: serde_json::Value =
         serde_json::from_str(&printed(&mut manycore(&["locks", "--json"]))).unwrap();
-    let named: Vec<&str> = json["locks"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|lock| lock["name"].as_str().unwrap())
-        .collect();
+    let all = json["locks"].as_array().unwrap();
+    let inline = all.iter().filter(|lock| lock["inline"] == true);
+    let named: Vec<&str> = inline.map(|lock| lock["name"].as_str().unwrap()).collect();
     assert_eq!(plain.lines().collect::<Vec<_>>(), named);
-    assert!(named.contains(&"futex"));
-    for (lock, line) in json["locks"].as_array().unwrap().iter().zip(table.lines().skip(2)) {
+    assert!(named.contains(&"futex") && !named.contains(&"anderson"));
+    for (lock, line) in all.iter().zip(table.lines().skip(2)) {
         let name = lock["name"].as_str().unwrap();
         assert!(line.trim_start().starts_with(name), "{line}");
-        assert_eq!(line.contains("fifo !"), lock["order"] == "fifo", "{line}");
+        let order = lock["order"].as_str().unwrap();
+        assert!(line.contains(&format!(" {order} ")), "{line}");
+        assert_eq!(line.contains(" ! "), order != "barging", "{line}");
         assert_eq!(line.contains(" blocks "), lock["blocks"] == true, "{line}");
+        assert_eq!(line.contains(" library "), lock["inline"] == false, "{line}");
     }
 }
 

@@ -64,6 +64,42 @@ fn locks_are_called_by_their_variables_or_their_first_use() {
     }
 }
 
+const WAITED: &str = r#"
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+static pthread_mutex_t *mutex;
+__attribute__((noinline)) void set_up(void) {
+    mutex = calloc(1, sizeof *mutex);
+    pthread_mutex_lock(mutex);
+    pthread_mutex_unlock(mutex);
+}
+__attribute__((noinline)) void my_mutex_lock(void) { pthread_mutex_lock(mutex); __asm__(""); }
+__attribute__((noinline)) void serve(void) { my_mutex_lock(); usleep(1000); pthread_mutex_unlock(mutex); }
+static void *thread(void *unused) { for (int i = 0; i < 50; i++) serve(); return unused; }
+int main(void) {
+    pthread_t threads[3];
+    set_up();
+    for (int i = 0; i < 3; i++) pthread_create(&threads[i], 0, thread, 0);
+    for (int i = 0; i < 3; i++) pthread_join(threads[i], 0);
+    return 0;
+}
+"#;
+
+#[test]
+fn a_lock_on_the_heap_is_called_by_who_waits_for_it() {
+    let directory = directory();
+    let program = compile(directory.path(), "waited", WAITED, &["-O1", "-pthread"]);
+    let profiled = profile(&[&program]);
+    let lock = &profiled.json["locks"][0];
+    let place = lock["waits_in"][0]["name"].as_str().unwrap();
+    assert!(lock["name"].as_str().unwrap().starts_with("set_up+0x"), "{lock:#}");
+    assert!(place.starts_with("serve+0x") && place.ends_with(" (waited)"), "{lock:#}");
+    let said = stderr(&profiled.output);
+    assert!(said.contains("\nin serve+0x") && said.contains("\n  first in set_up+0x"), "{said}");
+    assert!(said.contains("threads wait for in serve+0x"), "{said}");
+}
+
 const MEMBERS: &str = r#"
 #include <condition_variable>
 #include <memory>

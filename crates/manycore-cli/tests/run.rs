@@ -7,8 +7,8 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::Stdio;
 
 use support::{
-    compile, copy, directory, empty_library, eventually, failure, library, manycore, printed, runs,
-    stderr, stdout,
+    compile, copy, directory, empty_library, eventually, failure, library, long_time, manycore,
+    printed, runs, stderr, stdout,
 };
 
 /// Runs a shell script under the lock `futex`.
@@ -162,14 +162,14 @@ fn signals_are_handed_on_to_a_program_with_statistics() {
 
 #[test]
 fn killed_outright_it_asks_the_program_with_statistics_to_end() {
-    let word = "987.015625";
+    let word = long_time();
     let text = format!("exec sleep {word}");
     let arguments = ["run", "--lock", "futex", "--stats", "--", "sh", "-c", &text];
     let mut child = manycore(&arguments).spawn().unwrap();
-    eventually("the program runs", || runs(word));
+    eventually("the program runs", || runs(&word));
     child.kill().unwrap();
     child.wait().unwrap();
-    eventually("the program is gone", || !runs(word));
+    eventually("the program is gone", || !runs(&word));
 }
 
 #[test]

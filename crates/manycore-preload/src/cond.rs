@@ -265,7 +265,7 @@ impl Wait<'_> {
                 wait.leave();
                 return refused;
             }
-            let waiting = STATS.then(stats::Wait::begin);
+            let waiting = STATS.then(|| stats::Wait::begin(caller));
             manycore_guard(Self::sleep, Self::abandon::<L, STATS>, (&raw mut wait).cast());
             let refused = mutex::lock::<L, STATS>(m, caller);
             if let Some(waiting) = waiting {

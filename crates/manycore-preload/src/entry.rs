@@ -8,7 +8,7 @@ use core::arch::naked_asm;
 use core::mem::offset_of;
 
 use core::sync::atomic::{AtomicPtr, Ordering};
-use manycore::lock::{self, InlineLock};
+use manycore::lock::{self, InlineLock, PlainLock};
 
 use crate::{c11, cond, loading, mutex, rwlock, spin, start, threads};
 
@@ -155,13 +155,13 @@ pub fn choose(name: &[u8], stats: bool) -> bool {
     macro_rules! choose {
         ($($lock:ident),* $(,)?) => {
             $(
-                if name == <lock::$lock as InlineLock>::INFO.name.as_bytes() {
+                if name == <lock::$lock as PlainLock>::INFO.name.as_bytes() {
                     TABLE.fill(&if stats { targets::<lock::$lock, true>() } else { targets::<lock::$lock, false>() });
                     return true;
                 }
             )*
         };
     }
-    manycore::for_each_lock!(choose);
+    manycore::for_each_inline_lock!(choose);
     false
 }

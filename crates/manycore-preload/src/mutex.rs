@@ -286,7 +286,7 @@ unsafe fn lock_until<L: InlineLock, const STATS: bool>(
         }
         // SAFETY: as above.
         let Some(deadline) = (unsafe { time::deadline(clock, until) }) else { return EINVAL };
-        let wait = STATS.then(Wait::begin);
+        let wait = STATS.then(|| Wait::begin(caller));
         let acquired = lock.acquire_until(deadline);
         if let Some(wait) = wait {
             wait.end(&mutex.object(caller), Mode::Exclusive, !acquired);
@@ -343,7 +343,7 @@ fn acquire<L: InlineLock, const STATS: bool>(mutex: &Mutex, caller: usize) {
             stats::acquired(&mutex.object(caller), Mode::Exclusive, Some(&mutex.last_cpu));
         }
     } else if STATS {
-        let wait = Wait::begin();
+        let wait = Wait::begin(caller);
         lock.acquire_contended();
         wait.end(&mutex.object(caller), Mode::Exclusive, false);
         stats::acquired(&mutex.object(caller), Mode::Exclusive, Some(&mutex.last_cpu));

@@ -143,7 +143,7 @@ impl RwLock {
         caller: usize,
         acquire: impl FnOnce() -> bool,
     ) -> bool {
-        let wait = STATS.then(Wait::begin);
+        let wait = STATS.then(|| Wait::begin(caller));
         let acquired = acquire();
         if let Some(wait) = wait {
             wait.end(&self.object(caller), mode, !acquired);

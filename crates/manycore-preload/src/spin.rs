@@ -48,7 +48,7 @@ pub unsafe extern "C" fn lock<const STATS: bool>(lock: *mut AtomicI32, caller: u
     // SAFETY: the caller's spinlock.
     let lock = unsafe { &*lock };
     if !take(lock) {
-        let waiting = STATS.then(Wait::begin);
+        let waiting = STATS.then(|| Wait::begin(caller));
         wait(lock);
         if let Some(waiting) = waiting {
             waiting.end(&object(lock, caller), Mode::Exclusive, false);

@@ -3,7 +3,7 @@
 use core::ffi::{CStr, c_char, c_void};
 
 use core::sync::atomic::{AtomicU32, Ordering};
-use manycore::lock::{self, InlineLock};
+use manycore::lock::{self, PlainLock};
 use manycore::sync::hint;
 use manycore::sync::tuning::{self, GiveUp};
 use syscalls::{Sysno, raw_syscall};
@@ -64,7 +64,7 @@ fn choose_lock() {
     }
 }
 
-const DEFAULT: &str = <lock::Futex as InlineLock>::INFO.name;
+const DEFAULT: &str = <lock::Futex as PlainLock>::INFO.name;
 
 fn set_parameter(parameter: &[u8]) {
     let mut halves = parameter.splitn(2, |byte| *byte == b'=');

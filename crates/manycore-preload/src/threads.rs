@@ -3,7 +3,6 @@
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicBool, Ordering};
 
-use manycore::Order;
 use manycore::lock::InlineLock;
 use manycore::sync::cpu;
 use syscalls::{Sysno, raw_syscall};
@@ -21,7 +20,7 @@ pub unsafe extern "C-unwind" fn create<L: InlineLock>(
     run: extern "C-unwind" fn(*mut c_void) -> *mut c_void,
     argument: *mut c_void,
 ) -> c_int {
-    if const { matches!(L::INFO.order, Order::Fifo) } {
+    if const { L::INFO.order.hands_over() } {
         warn::<L>();
     }
     // SAFETY: passed on.
@@ -40,7 +39,7 @@ fn warn<L: InlineLock>() {
         start::say(&[
             b"the program has more threads than CPUs: '",
             L::INFO.name.as_bytes(),
-            b"' serves strictly in order of arrival, and may have to wait for threads that do not run",
+            b"' passes the lock on to one thread at a time, and may have to wait for one that does not run",
         ]);
     }
 }

@@ -9,10 +9,10 @@ use crate::layout::{Histogram, Kind};
 use crate::name::{self, Identity, Name};
 use crate::process::ProcessStats;
 use crate::profile::{
-    Condition, Cpu, End, Exit, Lock, Outsider, Process, Profile, SCHEMA, Sampling, Times,
+    Condition, Cpu, End, Exit, Lock, Outsider, Process, Profile, SCHEMA, Sampling, Site, Times,
 };
 use crate::symbols::Symbols;
-use crate::tally::Tally;
+use crate::tally::{Tally, Waiters};
 
 /// What is known of a run from outside.
 #[derive(Clone, Debug)]
@@ -31,11 +31,16 @@ pub struct Run {
     pub user: f64,
     /// How to read the processes' times.
     pub rate: Rate,
+    /// Whether it ran until somebody asked it to end, as servers do.
+    pub is_server: bool,
     /// Processes that still run.
     pub running: Vec<u32>,
     /// Processes that were seen and left no statistics.
     pub not_interposed: Vec<Outsider>,
 }
+
+/// Of the places where threads wait for a lock, so many are kept.
+const SITES_MAX: usize = 4;
 
 /// Makes the profile of a run.
 pub fn assemble(run: Run, stats: &[ProcessStats]) -> Profile {
@@ -48,6 +53,7 @@ pub fn assemble(run: Run, stats: &[ProcessStats]) -> Profile {
         sum.add(groups);
     }
     processes.sort_by(|a, b| a.started.total_cmp(&b.started));
+    let is_server = run.is_server;
     let (locks, conditions) = (sum.locks(&run.rate), sum.conditions(&run.rate));
     let sampling =
         stats.iter().find(|one| one.sampling != Sampling::default()).map(|one| one.sampling);
@@ -66,7 +72,7 @@ pub fn assemble(run: Run, stats: &[ProcessStats]) -> Profile {
         finding: String::new(),
         next: None,
     };
-    (profile.finding, profile.next) = finding::of(&profile);
+    (profile.finding, profile.next) = finding::of(&profile, is_server);
     profile
 }
 
@@ -118,6 +124,15 @@ struct Group {
     tally: Tally,
     /// The longest total wait, in ticks, of a single object.
     hottest: u64,
+    waiters: HashMap<Identity, Waiting>,
+}
+
+/// A place where threads waited.
+struct Waiting {
+    name: Name,
+    /// Sampled waits, and their time in ticks.
+    waits: u64,
+    wait: u64,
 }
 
 impl Groups {
@@ -130,7 +145,15 @@ impl Groups {
             let objects =
                 if recorded.is_rest { stats.unrecorded } else { recorded.objects.max(1).into() };
             let hottest = tally.wait;
-            groups.insert(identity, Group { name, kind: recorded.kind, objects, tally, hottest });
+            let waiters = HashMap::new();
+            let mut group = Group { name, kind: recorded.kind, objects, tally, hottest, waiters };
+            for waiters in &recorded.waiters {
+                let Waiters { ref frames, waits, wait } = *waiters;
+                let (place, name) =
+                    name::of_waiters(frames, recorded.kind, &stats.modules, symbols);
+                group.waited_at(place, Waiting { name, waits, wait });
+            }
+            groups.insert(identity, group);
         }
         groups
     }
@@ -151,6 +174,7 @@ impl Groups {
                 sum.objects += group.objects;
                 sum.tally.add(&group.tally);
                 sum.hottest = sum.hottest.max(group.hottest);
+                group.waiters.into_iter().for_each(|(place, more)| sum.waited_at(place, more));
             }
         }
     }
@@ -181,6 +205,33 @@ impl Groups {
 }
 
 impl Group {
+    fn waited_at(&mut self, place: Identity, more: Waiting) {
+        match self.waiters.entry(place) {
+            Entry::Vacant(entry) => {
+                entry.insert(more);
+            }
+            Entry::Occupied(mut entry) => {
+                entry.get_mut().waits += more.waits;
+                entry.get_mut().wait += more.wait;
+            }
+        }
+    }
+
+    /// Where threads waited most.
+    fn waits_in(&self) -> Vec<Site> {
+        let mut sorted: Vec<_> = self.waiters.values().collect();
+        sorted.sort_by(|a, b| b.wait.cmp(&a.wait).then_with(|| a.name.full.cmp(&b.name.full)));
+        let all = sorted.iter().map(|waiting| waiting.wait).sum();
+        let site = |waiting: &&Waiting| Site {
+            name: waiting.name.full.clone(),
+            short: waiting.name.short.clone(),
+            waits: waiting.waits,
+            share: share(waiting.wait, all),
+            frames: waiting.name.frames.clone(),
+        };
+        sorted.iter().take(SITES_MAX).map(site).collect()
+    }
+
     fn lock(&self, rate: &Rate) -> Lock {
         let Self { name, tally, .. } = self;
         let attempts = tally.acquired() + tally.timeouts;
@@ -203,6 +254,7 @@ impl Group {
             hold: self.hold(rate),
             hottest_share: if tally.wait == 0 { 1.0 } else { share(self.hottest, tally.wait) },
             frames: name.frames.clone(),
+            waits_in: self.waits_in(),
         }
     }
 
@@ -218,6 +270,7 @@ impl Group {
             timeouts: tally.timeouts,
             wait: self.wait(rate),
             frames: name.frames.clone(),
+            waits_in: self.waits_in(),
         }
     }
 

@@ -1,5 +1,6 @@
 //! What a profile says, in a sentence.
 
+use crate::command::joined;
 use crate::profile::{Lock, Origin, Profile};
 
 /// Waits below this share of the threads' time are not worth a change.
@@ -7,8 +8,9 @@ const NEGLIGIBLE: f64 = 0.01;
 /// A lock that is held for more than this share of the time is what limits the program.
 const SATURATED: f64 = 0.5;
 
-/// The sentence, and what to do next: a command.
-pub fn of(profile: &Profile) -> (String, Option<String>) {
+/// The sentence, and what to do next: a command. A server cannot be compared without a load, which the user has to fill
+/// in.
+pub fn of(profile: &Profile, is_server: bool) -> (String, Option<String>) {
     let Some(first) = profile.locks.first() else {
         return (nothing(profile), None);
     };
@@ -25,10 +27,8 @@ pub fn of(profile: &Profile) -> (String, Option<String>) {
         return (text, None);
     }
     let text = format!("{}{}.", evidence(first, profile, share), diagnosis(first, profile));
-    let next = shlex::try_join(profile.command.iter().map(String::as_str))
-        .ok()
-        .map(|command| format!("manycore compare -- {command}"));
-    (text, next)
+    let load = if is_server { " --ready tcp:PORT --load 'CLIENT ...'" } else { "" };
+    (text, Some(format!("manycore compare{load} -- {}", joined(&profile.command))))
 }
 
 fn nothing(profile: &Profile) -> String {
@@ -68,10 +68,13 @@ fn called(lock: &Lock) -> String {
         (_, 1) => format!("the {kind}"),
         (_, n) => format!("{n} {kind}s"),
     };
-    match lock.origin {
-        Origin::Variable => format!("{one} {name}"),
-        Origin::FirstUse => format!("{one} first used in {name}"),
-        Origin::Rest => name.clone(),
+    match (lock.origin, lock.waits_in.first()) {
+        (Origin::Variable, _) => format!("{one} {name}"),
+        (Origin::FirstUse, Some(site)) if site.name != *name => {
+            format!("{one} that threads wait for in {}, first used in {}", site.name, lock.short)
+        }
+        (Origin::FirstUse, _) => format!("{one} first used in {name}"),
+        (Origin::Rest, _) => name.clone(),
     }
 }
 

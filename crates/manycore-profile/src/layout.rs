@@ -1,7 +1,7 @@
 //! The shared mapping: what is where, and who writes it.
 //!
 //! ```text
-//! Header | Record x RECORDS | Histograms x HISTOGRAMS | Slab x SLABS | Module x MODULES
+//! Header | Record x RECORDS | Histograms x HISTOGRAMS | Slab x SLABS | Module x MODULES | Site x SITES
 //! ```
 //!
 //! All of it is zero at first, and sparse: only what is used takes memory. Every number is an atomic, written by the
@@ -15,7 +15,7 @@
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// `manycore` and the version of this layout.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"manyco\0\x01");
+pub const MAGIC: u64 = u64::from_le_bytes(*b"manyco\0\x02");
 /// Locks and condition variables that can be told apart. Record 0 takes all others.
 pub const RECORDS: usize = 16_384;
 /// Locks that can have distributions. Distribution 0 takes all others.
@@ -26,7 +26,9 @@ pub const SLABS: usize = 8_192;
 pub const MODULES: usize = 1_024;
 /// Locks for which a thread has counters of its own.
 pub const SLOTS: usize = 64;
-/// Return addresses kept of the first use of a lock.
+/// Places where threads waited for locks.
+pub const SITES: usize = 8_192;
+/// Return addresses kept of the first use of a lock, and of a place where threads waited for it.
 pub const FRAMES: usize = 6;
 
 /// The whole mapping.
@@ -42,6 +44,8 @@ pub struct Mapping {
     pub slabs: [Slab; SLABS],
     /// A mapped range of a file each.
     pub modules: [Module; MODULES],
+    /// A place where threads waited for a lock each: a hash table, by `key`.
+    pub sites: [Site; SITES],
 }
 
 /// About the process.
@@ -59,7 +63,7 @@ pub struct Header {
     pub ended: AtomicU64,
     /// One in how many acquisitions has its hold measured.
     pub hold_period: AtomicU32,
-    /// One in how many waits has its CPU time measured.
+    /// One in how many waits has its CPU time measured and its place noted.
     pub spin_period: AtomicU32,
     /// Records given out, the catch-all record 0 included.
     pub records: AtomicU32,
@@ -194,6 +198,22 @@ pub struct Module {
     pub offset: AtomicU64,
     /// The path, padded with zeros; cut if it is longer.
     pub path: [AtomicU64; 29],
+}
+
+/// A place where threads waited for a lock, and how much: of sampled waits.
+#[repr(C)]
+pub struct Site {
+    /// A hash of the record's number and the frames; 0 for none yet. Written first, by whoever takes the place.
+    pub key: AtomicU64,
+    /// The record of the lock; stored last (Release) when the site is ready.
+    pub record: AtomicU32,
+    _spare: AtomicU32,
+    /// Return addresses of the call that waited, innermost first, 0 behind the last.
+    pub frames: [AtomicU64; FRAMES],
+    /// Waits that were sampled here.
+    pub waits: AtomicU64,
+    /// Their time, in ticks.
+    pub wait: AtomicU64,
 }
 
 /// How long a lock was waited for, and how long it was held.

@@ -27,6 +27,7 @@
 //! | [`mod@assemble`] | the profile of a run: names, sums over processes, times |
 //! | [`profile`] | the model, which is also the JSON |
 //! | `finding` | what a profile says, in a sentence |
+//! | [`command`] | commands as a person pastes them |
 //!
 //! A program that takes no lock at all has a profile, too:
 //!
@@ -45,6 +46,7 @@
 //!     kernel: 0.0005,
 //!     user: 0.0005,
 //!     rate: clock.rate(),
+//!     is_server: false,
 //!     running: vec![],
 //!     not_interposed: vec![],
 //! };
@@ -61,6 +63,8 @@ pub mod layout;
 pub mod assemble;
 #[cfg(feature = "read")]
 pub mod clock;
+#[cfg(feature = "read")]
+pub mod command;
 #[cfg(feature = "read")]
 mod finding;
 #[cfg(feature = "read")]

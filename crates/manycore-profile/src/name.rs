@@ -20,7 +20,7 @@ pub struct Name {
     pub module: Option<String>,
     /// What the name stands for.
     pub origin: Origin,
-    /// The calls of the first use, innermost first.
+    /// The calls of the first use, or of the place, innermost first.
     pub frames: Vec<Frame>,
 }
 
@@ -30,7 +30,7 @@ pub enum Identity {
     /// A place in a file's data.
     Variable(PathBuf, u64, u32),
     /// A place in a file's code. Inlined calls share their address, so they are counted.
-    FirstUse(PathBuf, u64, usize, u32),
+    Code(PathBuf, u64, usize, u32),
     /// A process' rest, or an object whose first use is in no file (code made at run time).
     Unplaced(u64, u32),
 }
@@ -48,15 +48,30 @@ pub fn of(recorded: &Recorded, modules: &Modules, symbols: &mut Symbols) -> (Ide
         let name = of_variable(&symbols.variable(place), name_of(place.path), calls.frames);
         return (Identity::Variable(place.path.to_owned(), place.offset, kind), name);
     }
+    of_calls(calls, &recorded.frames, kind)
+}
+
+/// What a place is called where threads wait for a lock of this kind, and which others it is to be shown with.
+pub fn of_waiters(
+    addresses: &[u64],
+    kind: Kind,
+    modules: &Modules,
+    symbols: &mut Symbols,
+) -> (Identity, Name) {
+    of_calls(Calls::of(addresses, modules, symbols), addresses, kind as u32)
+}
+
+/// A place in code, by the call in it that tells.
+fn of_calls(calls: Calls, addresses: &[u64], kind: u32) -> (Identity, Name) {
     match calls.informative {
         Some((path, address, at)) => {
             let inlined =
                 calls.frames[..at].iter().rev().take_while(|f| f.address == address).count();
-            let name = of_first_use(calls.frames, at);
-            (Identity::FirstUse(path, address, inlined, kind), name)
+            let name = of_code(calls.frames, at);
+            (Identity::Code(path, address, inlined, kind), name)
         }
         None => {
-            let caller = recorded.frames.first().copied().unwrap_or(0);
+            let caller = addresses.first().copied().unwrap_or(0);
             let text = format!("code at {caller:#x}");
             let name = Name::new(text.clone(), text, None, Origin::FirstUse, Vec::new());
             (Identity::Unplaced(caller, kind), name)
@@ -76,7 +91,7 @@ impl Name {
     }
 }
 
-/// The calls of a first use.
+/// The calls of a first use, or of a wait.
 struct Calls {
     frames: Vec<Frame>,
     /// The one that tells: its file, its address there, and its place in `frames`.
@@ -114,7 +129,7 @@ fn of_variable(variable: &Variable, module: String, frames: Vec<Frame>) -> Name 
     Name::new(full, short, Some(module), Origin::Variable, frames)
 }
 
-fn of_first_use(frames: Vec<Frame>, at: usize) -> Name {
+fn of_code(frames: Vec<Frame>, at: usize) -> Name {
     let frame = &frames[at];
     let module = frame.module.clone();
     let line = frame

@@ -56,7 +56,7 @@ pub enum Exit {
 pub struct Sampling {
     /// Acquisitions, for the time that the lock was held.
     pub hold_period: u32,
-    /// Waits, for the CPU time that they took.
+    /// Waits, for the CPU time that they took and the place that they were in.
     pub spin_period: u32,
 }
 
@@ -113,6 +113,23 @@ pub struct Lock {
     pub hottest_share: f64,
     /// The calls of the first use, innermost first.
     pub frames: Vec<Frame>,
+    /// Where threads waited for it most, from samples.
+    pub waits_in: Vec<Site>,
+}
+
+/// A place in the program where threads wait for a lock.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Site {
+    /// The function that wants the lock: `function+offset (module)`, or with source file and line.
+    pub name: String,
+    /// The same without module and arguments.
+    pub short: String,
+    /// Sampled waits here.
+    pub waits: u64,
+    /// The share of the sampled time waited that was spent here: 0 to 1.
+    pub share: f64,
+    /// The calls, innermost first.
+    pub frames: Vec<Frame>,
 }
 
 /// Where a lock is, or came from.
@@ -148,6 +165,8 @@ pub struct Condition {
     pub wait: Times,
     /// The calls of the first use, innermost first.
     pub frames: Vec<Frame>,
+    /// As of a [`Lock`].
+    pub waits_in: Vec<Site>,
 }
 
 /// Durations. Those that are not known are null.

@@ -62,6 +62,19 @@ pub struct Recorded {
     pub frames: Vec<u64>,
     /// The counts.
     pub tally: Tally,
+    /// Where threads waited for it.
+    pub waiters: Vec<Waiters>,
+}
+
+/// A place where threads waited, from sampled waits.
+#[derive(Clone, Debug)]
+pub struct Waiters {
+    /// Return addresses of the call that waited, innermost first.
+    pub frames: Vec<u64>,
+    /// Sampled waits.
+    pub waits: u64,
+    /// Their time, in ticks.
+    pub wait: u64,
 }
 
 /// Reads everything that was counted in a process.
@@ -69,6 +82,7 @@ pub fn read(mapping: &Mapping) -> Vec<Recorded> {
     let header = &mapping.header;
     let spin_period = u64::from(get32(&header.spin_period).max(1));
     let in_slabs = sum_slabs(mapping);
+    let mut waiters = waiters(mapping);
     // A process that dies in the middle of anything leaves counts within the arrays; a bad file might not.
     let records = (get32(&header.records) as usize).min(RECORDS);
     let distributions = (get32(&header.distributions) as usize).min(HISTOGRAMS);
@@ -82,11 +96,31 @@ pub fn read(mapping: &Mapping) -> Vec<Recorded> {
             is_rest: number == 0,
             objects: get32(&record.objects),
             address: get(&record.address),
-            frames: record.frames.iter().map(get).take_while(|address| *address != 0).collect(),
+            frames: addresses(&record.frames),
             tally,
+            waiters: waiters.remove(&(number as u32)).unwrap_or_default(),
         })
     });
     used.collect()
+}
+
+/// The places where threads waited, by the number of the lock's record.
+fn waiters(mapping: &Mapping) -> HashMap<u32, Vec<Waiters>> {
+    let mut waiters: HashMap<u32, Vec<Waiters>> = HashMap::new();
+    for site in &mapping.sites {
+        // Acquire: partner of the Release by which the process says that the site is filled in.
+        let record = site.record.load(Ordering::Acquire);
+        if record != 0 {
+            let (frames, waits, wait) =
+                (addresses(&site.frames), get(&site.waits), get(&site.wait));
+            waiters.entry(record).or_default().push(Waiters { frames, waits, wait });
+        }
+    }
+    waiters
+}
+
+fn addresses(frames: &[AtomicU64]) -> Vec<u64> {
+    frames.iter().map(get).take_while(|address| *address != 0).collect()
 }
 
 #[derive(Default)]

@@ -129,6 +129,34 @@ fn the_caller_of_a_wrapper_names_the_lock() {
 }
 
 #[test]
+fn a_lock_tells_where_threads_wait_for_it() {
+    let subject = Loaded::new(C, "cc", &["-O1", "-fno-optimize-sibling-calls"]);
+    let in_wrapper = subject.at("my_mutex_lock") + 1;
+    let in_caller = subject.call_in("insert_row", "my_mutex_lock");
+    let in_main = subject.call_in("main", "insert_row");
+    // Two objects that were first used in `main`, and three ways to wait for them, two of them by one call.
+    for waits in [[100, 0, 500], [200, 300, 0]] {
+        let (number, record) = subject.process.record(Kind::Mutex, HEAP, &[in_main]);
+        record.acquired.store(10, Relaxed);
+        subject.process.waited_at(number, &[in_wrapper, in_caller, in_main], &waits[..1]);
+        subject.process.waited_at(number, &[in_wrapper, in_caller], &waits[1..2]);
+        subject.process.waited_at(number, &[in_main], &waits[2..]);
+    }
+    let profile = profile_of(&[&subject.process]);
+    let [lock] = &profile.locks[..] else { panic!("{:#?}", profile.locks) };
+    assert!(lock.name.starts_with("main+"), "{}", lock.name);
+    let offset = in_caller - subject.at("insert_row");
+    let places: Vec<_> = lock
+        .waits_in
+        .iter()
+        .map(|site| (site.name.as_str(), site.waits, (site.share * 11.0).round()))
+        .collect();
+    let caller = format!("insert_row+{offset:#x} (subject)");
+    assert_eq!(places, [(caller.as_str(), 4, 6.0), (lock.name.as_str(), 2, 5.0)]);
+    assert_eq!(lock.waits_in[0].frames[0].function.as_deref(), Some("my_mutex_lock"));
+}
+
+#[test]
 fn a_member_of_a_class_is_named_by_its_variable_or_the_method() {
     for flags in [&["-O0"][..], &["-O2", "-g"]] {
         let subject = Loaded::new(CXX, "c++", flags);

@@ -6,13 +6,17 @@ use std::path::Path;
 // Relaxed throughout: one thread writes, and reads afterwards.
 use std::sync::atomic::Ordering::Relaxed;
 
-use manycore_profile::assemble::assemble;
+use manycore_profile::assemble::{Run, assemble};
 use manycore_profile::layout::Kind;
 use manycore_profile::profile::{Outsider, Profile};
 use support::{Synthetic, profile_of, run};
 
 /// One lock with `waits` of `wait` ticks each, `acquired` times held for `hold` ticks.
 fn one_lock(waits: usize, wait: u64, acquired: u64, hold: u64) -> Profile {
+    one_lock_in(run(), waits, wait, acquired, hold)
+}
+
+fn one_lock_in(run: Run, waits: usize, wait: u64, acquired: u64, hold: u64) -> Profile {
     let directory = tempfile::tempdir().unwrap();
     let file = Synthetic::new(directory.path(), 7);
     file.module(0x1000, 0x9000, 0, Path::new("/nonexistent/server"));
@@ -20,7 +24,7 @@ fn one_lock(waits: usize, wait: u64, acquired: u64, hold: u64) -> Profile {
     record.acquired.store(acquired, Relaxed);
     file.wait(record, &vec![wait; waits]);
     file.hold(record, &[hold; 10]);
-    profile_of(&[&file])
+    assemble(run, &[file.read()])
 }
 
 #[test]
@@ -79,6 +83,14 @@ fn a_long_held_lock_is_told_from_a_dear_hand_over() {
     assert!(handed.finding.contains("100 us at a time, 1.0 % of the run"), "{}", handed.finding);
     assert!(handed.finding.contains("hand-over (waking"), "{}", handed.finding);
     assert_eq!(handed.next.as_deref(), Some("manycore compare -- ./server --name 'two words'"));
+}
+
+#[test]
+fn a_server_is_to_be_compared_under_a_load() {
+    let server = one_lock_in(Run { is_server: true, ..run() }, 500, 20_000_000, 1000, 100_000);
+    let next =
+        "manycore compare --ready tcp:PORT --load 'CLIENT ...' -- ./server --name 'two words'";
+    assert_eq!(server.next.as_deref(), Some(next));
 }
 
 #[test]

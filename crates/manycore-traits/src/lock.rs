@@ -47,8 +47,19 @@ pub enum Order {
     /// Strictly in order of arrival. With more runnable threads than CPUs each hand-off may have to wait until the
     /// scheduler runs the one thread whose turn it is.
     Fifo,
+    /// In a queue, but not strictly in order of arrival, such as node of memory by node of memory. Each hand-off is to one
+    /// thread all the same, which may not run.
+    Queued,
     /// Whoever comes at the right moment; a running thread may overtake a sleeping one.
     Barging,
+}
+
+impl Order {
+    /// Whether a release decides who is next, and nobody may overtake: slow by its nature when more threads run than there
+    /// are CPUs.
+    pub const fn hands_over(self) -> bool {
+        !matches!(self, Self::Barging)
+    }
 }
 
 /// What a lock says about itself: a row of `manycore locks`.

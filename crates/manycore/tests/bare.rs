@@ -15,7 +15,7 @@ use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
 use manycore::for_each_lock;
-use manycore::lock::{self, InlineLock};
+use manycore::lock::{self, PlainLock};
 use manycore::sync::Deadline;
 
 /// Time counts from here.
@@ -94,6 +94,31 @@ extern "C" fn manycore_cpu_count() -> u32 {
     2
 }
 
+/// A CPU for each thread.
+fn cpu() -> u32 {
+    static THREADS: AtomicU32 = AtomicU32::new(0);
+    thread_local! {
+        // Relaxed: only the number matters.
+        static CPU: u32 = THREADS.fetch_add(1, Ordering::Relaxed) % manycore_cpu_count();
+    }
+    CPU.with(|cpu| *cpu)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn manycore_cpu_current() -> u32 {
+    cpu()
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn manycore_node_count() -> u32 {
+    2
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn manycore_node_current() -> u32 {
+    cpu()
+}
+
 /// A number that only a lock protects.
 struct Counter<L> {
     lock: L,
@@ -103,7 +128,7 @@ struct Counter<L> {
 // SAFETY: the value is only touched with the lock held.
 unsafe impl<L: Sync> Sync for Counter<L> {}
 
-impl<L: InlineLock> Counter<L> {
+impl<L: PlainLock> Counter<L> {
     fn increment(&self) {
         self.lock.acquire();
         // SAFETY: the lock is held while the value is touched, and was acquired above.
@@ -115,7 +140,7 @@ impl<L: InlineLock> Counter<L> {
 }
 
 /// Threads increment under the lock; none is lost, and none sleeps for ever.
-fn excludes<L: InlineLock>() {
+fn excludes<L: PlainLock>() {
     const THREADS: u32 = 4;
     const ROUNDS: u32 = 2_000;
     let counter = Counter { lock: L::new(), value: UnsafeCell::new(0) };
@@ -128,7 +153,7 @@ fn excludes<L: InlineLock>() {
 }
 
 /// A deadline ends a wait, and the lock is as good as before.
-fn gives_up<L: InlineLock>() {
+fn gives_up<L: PlainLock>() {
     let lock = L::new();
     let soon = START.elapsed() + Duration::from_millis(20);
     let seconds = soon.as_secs().cast_signed();

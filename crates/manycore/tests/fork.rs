@@ -5,12 +5,14 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use manycore::lock::{WaitQueue, Waiter};
+use manycore::lock::{self, PlainLock, WaitQueue, Waiter};
+use manycore::sync::Deadline;
 
-/// Runs `body` in a forked child, which has to end well within ten seconds.
-fn in_child(body: impl FnOnce()) {
+/// Runs `body` in a forked child, which has to end within ten seconds; returns its wait status.
+#[must_use]
+fn in_child(body: impl FnOnce()) -> i32 {
     // SAFETY: the child goes on with its copy of this thread, and allocates nothing before it exits.
     let child = unsafe { libc::fork() };
     assert!(child >= 0, "fork");
@@ -25,7 +27,7 @@ fn in_child(body: impl FnOnce()) {
     let mut status = 0;
     // SAFETY: the status is written here.
     assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
-    assert_eq!(status, 0, "the child's wait status");
+    status
 }
 
 #[test]
@@ -45,7 +47,7 @@ fn a_child_finds_no_waiters() {
         while ENQUEUED.load(Ordering::Acquire) < 2 {
             thread::sleep(Duration::from_millis(1));
         }
-        in_child(|| {
+        let status = in_child(|| {
             // Without the generation, the drain would wait for the parent's threads, for ever.
             QUEUE.drain();
             let waiter = Waiter::new();
@@ -55,5 +57,134 @@ fn a_child_finds_no_waiters() {
             assert!(waiter.park(None));
         });
         QUEUE.broadcast();
+        assert_eq!(status, 0);
     });
 }
+
+fn pass(lock: &impl PlainLock) {
+    lock.acquire();
+    // SAFETY: acquired above.
+    unsafe { lock.release() };
+}
+
+/// Threads in the child take the lock by turns.
+fn contend(lock: &impl PlainLock) {
+    thread::scope(|s| {
+        for _ in 0..2 {
+            s.spawn(|| (0..20).for_each(|_| pass(lock)));
+        }
+    });
+}
+
+/// The parent's thread holds the lock and others wait, as with a lock that an atfork handler takes. In the child, one
+/// comes before the release and others after it.
+fn held_over_a_fork<L: PlainLock>() {
+    let lock = L::new();
+    lock.acquire();
+    thread::scope(|s| {
+        for _ in 0..2 {
+            s.spawn(|| pass(&lock));
+        }
+        thread::sleep(Duration::from_millis(20));
+        let status = in_child(|| {
+            thread::scope(|s| {
+                s.spawn(|| pass(&lock));
+                thread::sleep(Duration::from_millis(20));
+                // SAFETY: acquired before the fork.
+                unsafe { lock.release() };
+            });
+            contend(&lock);
+        });
+        // SAFETY: acquired above.
+        unsafe { lock.release() };
+        assert_eq!(status, 0);
+    });
+}
+
+/// The lock is held, and a waiter has been overtaken again and again: at some time it insists to be the next. In the
+/// child nobody is next.
+fn insisted_on_over_a_fork<L: PlainLock>() {
+    let lock = L::new();
+    let (mut status, done) = (0, AtomicU32::new(0));
+    lock.acquire();
+    thread::scope(|s| {
+        s.spawn(|| {
+            while done.load(Ordering::Relaxed) == 0 {
+                pass(&lock);
+            }
+        });
+        for _ in 0..12 {
+            thread::sleep(Duration::from_millis(2));
+            status |= in_child(|| {
+                // SAFETY: acquired before the fork.
+                unsafe { lock.release() };
+                // Well before the child's alarm. (Patience is needed where a reservation lapses.)
+                let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+                let deadline =
+                    Deadline { wall: true, seconds: now.as_secs() as i64 + 5, nanoseconds: 0 };
+                assert!(lock.acquire_until(deadline), "nobody has it");
+                // SAFETY: acquired above.
+                unsafe { lock.release() };
+            });
+            // SAFETY: acquired above, or in the last round.
+            unsafe { lock.release() };
+            lock.acquire();
+        }
+        done.store(1, Ordering::Relaxed);
+        // SAFETY: as above.
+        unsafe { lock.release() };
+    });
+    assert_eq!(status, 0);
+}
+
+/// The lock is free at the fork, or held by a thread that the child does not have; others wait all the time. If it can
+/// be had in the child, it is as good as new.
+fn free_at_a_fork<L: PlainLock>() {
+    let lock = L::new();
+    let (mut status, done) = (0, AtomicU32::new(0));
+    thread::scope(|s| {
+        for _ in 0..2 {
+            s.spawn(|| {
+                while done.load(Ordering::Relaxed) == 0 {
+                    lock.acquire();
+                    thread::sleep(Duration::from_micros(50));
+                    // SAFETY: acquired above.
+                    unsafe { lock.release() };
+                }
+            });
+        }
+        for _ in 0..5 {
+            lock.acquire();
+            thread::sleep(Duration::from_millis(1));
+            // SAFETY: acquired above.
+            unsafe { lock.release() };
+            status |= in_child(|| {
+                if lock.try_acquire() {
+                    // SAFETY: acquired above.
+                    unsafe { lock.release() };
+                    contend(&lock);
+                }
+            });
+        }
+        done.store(1, Ordering::Relaxed);
+    });
+    assert_eq!(status, 0);
+}
+
+macro_rules! tests {
+    ($($lock:ident),* $(,)?) => {
+        $(
+            #[test]
+            #[allow(non_snake_case, reason = "named as the lock")]
+            fn $lock() {
+                held_over_a_fork::<lock::$lock>();
+                insisted_on_over_a_fork::<lock::$lock>();
+                let info = <lock::$lock as PlainLock>::INFO;
+                if info.blocks || info.order.hands_over() {
+                    free_at_a_fork::<lock::$lock>(); // The others remember nobody who waits.
+                }
+            }
+        )*
+    };
+}
+manycore::for_each_lock!(tests);

@@ -8,8 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use manycore::Order;
-use manycore::lock::{self, InlineLock};
+use manycore::lock::{self, PlainLock};
 use manycore::sync::Deadline;
 
 /// Two numbers that only a lock keeps equal.
@@ -21,7 +20,7 @@ struct Shared<L> {
 // SAFETY: the numbers are only touched with the lock held.
 unsafe impl<L: Sync> Sync for Shared<L> {}
 
-impl<L: InlineLock> Shared<L> {
+impl<L: PlainLock> Shared<L> {
     fn new() -> Self {
         Self { lock: L::new(), numbers: UnsafeCell::new([0; 2]) }
     }
@@ -57,7 +56,7 @@ fn random(seed: u64) -> impl FnMut() -> u64 {
 }
 
 /// Threads acquire in every way for a while; no acquisition is lost and none is double.
-fn counts<L: InlineLock>(threads: u64) {
+fn counts<L: PlainLock>(threads: u64) {
     let shared = Shared::<L>::new();
     let (acquired, stop, start) =
         (AtomicU64::new(0), AtomicBool::new(false), Barrier::new(threads as usize + 1));
@@ -93,7 +92,7 @@ fn counts<L: InlineLock>(threads: u64) {
 }
 
 /// A time-out is neither early nor for ever, and leaves a lock that works.
-fn times_out<L: InlineLock>() {
+fn times_out<L: PlainLock>() {
     let lock = L::new();
     lock.acquire();
     thread::scope(|scope| {
@@ -126,8 +125,8 @@ macro_rules! tests {
                 counts::<lock::$lock>(2);
                 counts::<lock::$lock>(4);
                 // A queue of threads that never give up their CPUs takes a time slice for each hand-off.
-                let info = <lock::$lock as InlineLock>::INFO;
-                if info.blocks || info.order != Order::Fifo {
+                let info = <lock::$lock as PlainLock>::INFO;
+                if info.blocks || !info.order.hands_over() {
                     counts::<lock::$lock>(16);
                 }
             }

@@ -55,7 +55,7 @@ fn glibc_against_itself_twenty_times() {
 #[allow(non_snake_case, reason = "named as the locks are")]
 mod under_every_lock {
     use manycore::LockInfo;
-    use manycore::lock::{self, InlineLock};
+    use manycore::lock::{self, PlainLock};
 
     use super::*;
 
@@ -81,10 +81,10 @@ mod under_every_lock {
             $(
                 #[test]
                 fn $lock() {
-                    check(&<lock::$lock as InlineLock>::INFO);
+                    check(&<lock::$lock as PlainLock>::INFO);
                 }
             )*
         };
     }
-    manycore::for_each_lock!(a_test_a_lock);
+    manycore::for_each_inline_lock!(a_test_a_lock);
 }

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use crate::disturbance::Watch;
 use crate::failure::Failure;
+use crate::mix::Mix;
 use crate::paired::{MAX_PAIRS, Schedule};
 use crate::progress::Progress;
 use crate::slice::{Pinning, Settings, Slice};
@@ -39,6 +40,13 @@ pub struct Point {
     pub outside: Length,
     /// The share of sections that only read, in percent.
     pub reads: f64,
+}
+
+impl Point {
+    /// What its threads do.
+    pub(crate) fn mix(&self) -> Mix {
+        Mix::uniform(self.locks, self.section, self.outside, self.reads)
+    }
 }
 
 /// All that a campaign needs to know.
@@ -113,10 +121,7 @@ impl Campaign<'_> {
         let measured = self.slice * point.threads.div_ceil(3 * cpus);
         Settings {
             threads: point.threads,
-            locks: point.locks,
-            section: point.section,
-            outside: point.outside,
-            reads: point.reads,
+            mix: point.mix(),
             pinning: self.pinning,
             warm_up: measured / 5,
             measured,

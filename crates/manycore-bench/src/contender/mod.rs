@@ -8,7 +8,7 @@ mod pthread;
 
 pub(crate) use pthread::origin;
 
-use manycore::lock::{self, InlineLock};
+use manycore::lock::{self, PlainLock, Preference};
 use manycore::{LockInfo, RawLock};
 
 /// The name of "as the program is": glibc's default mutex, and the base line of every comparison.
@@ -16,6 +16,9 @@ pub const BASE: &str = "glibc";
 
 /// The base line among reader-writer locks.
 pub const BASE_SHARED: &str = "glibc-rwlock";
+
+/// Manycore's own reader-writer lock.
+const PHASE_RW: &str = "phase-rw";
 
 /// A lock as a benchmark uses it.
 pub trait Contender: Send + Sync + 'static {
@@ -61,6 +64,37 @@ impl<L: RawLock + 'static> Contender for Native<L> {
     }
 }
 
+/// Manycore's reader-writer lock, as it stands in a `pthread_rwlock_t`.
+struct PhaseRw(lock::PhaseRw);
+
+impl Contender for PhaseRw {
+    fn new() -> Self {
+        Self(lock::PhaseRw::new())
+    }
+
+    #[inline]
+    fn exclusive<R>(&self, section: impl FnOnce() -> R) -> R {
+        if !self.0.try_write() {
+            self.0.write();
+        }
+        let result = section();
+        // SAFETY: acquired above.
+        unsafe { self.0.release_write() };
+        result
+    }
+
+    #[inline]
+    fn shared<R>(&self, section: impl FnOnce() -> R) -> R {
+        if !self.0.try_read(Preference::Phases) {
+            self.0.read(Preference::Phases);
+        }
+        let result = section();
+        // SAFETY: acquired above.
+        unsafe { self.0.release_read() };
+        result
+    }
+}
+
 /// No lock at all: what the loop around a lock costs.
 struct Nothing;
 
@@ -80,10 +114,10 @@ pub(crate) const NOTHING: &str = "nothing";
 
 macro_rules! manycore_locks {
     ($($lock:ident),* $(,)?) => {
-        const LOCKS: &[LockInfo] = &[$(<lock::$lock as InlineLock>::INFO),*];
+        const LOCKS: &[LockInfo] = &[$(<lock::$lock as PlainLock>::INFO),*];
 
         fn with_lock<V: Visitor>(name: &str, visitor: V) -> Result<V::Output, V> {
-            $(if name == <lock::$lock as InlineLock>::INFO.name {
+            $(if name == <lock::$lock as PlainLock>::INFO.name {
                 return Ok(visitor.visit::<Native<lock::$lock>>());
             })*
             Err(visitor)
@@ -91,6 +125,13 @@ macro_rules! manycore_locks {
     };
 }
 manycore::for_each_lock!(manycore_locks);
+
+macro_rules! inline_names {
+    ($($lock:ident),* $(,)?) => {
+        const INLINE: &[&str] = &[$(<lock::$lock as PlainLock>::INFO.name),*];
+    };
+}
+manycore::for_each_inline_lock!(inline_names);
 
 macro_rules! peers {
     ($($name:expr => $contender:ty),* $(,)?) => {
@@ -108,6 +149,7 @@ peers! {
     BASE => pthread::Mutex,
     "glibc-adaptive" => pthread::AdaptiveMutex,
     BASE_SHARED => pthread::RwLock,
+    PHASE_RW => PhaseRw,
     "parking_lot" => peer::ParkingLot,
     "parking_lot-rwlock" => peer::ParkingLotRwLock,
     "std" => peer::Std,
@@ -129,7 +171,8 @@ pub fn locks() -> &'static [LockInfo] {
 
 /// The names of the others: mutexes, or reader-writer locks.
 pub fn peers(shared: bool) -> impl Iterator<Item = &'static str> {
-    PEERS.iter().copied().filter(move |name| name.ends_with("-rwlock") == shared)
+    let knows_readers = |name: &str| name.ends_with("-rwlock") || name == PHASE_RW;
+    PEERS.iter().copied().filter(move |name| knows_readers(name) == shared)
 }
 
 /// Whether there is a lock of this name.
@@ -137,9 +180,14 @@ pub fn exists(name: &str) -> bool {
     PEERS.contains(&name) || is_ours(name)
 }
 
-/// Whether the name is one of manycore's own locks, which the preload library can put under a program.
+/// Whether the name is one of manycore's own locks.
 pub fn is_ours(name: &str) -> bool {
     LOCKS.iter().any(|info| info.name == name)
+}
+
+/// Whether the name is one of those which the preload library can put under a program.
+pub fn is_inline(name: &str) -> bool {
+    INLINE.contains(&name)
 }
 
 #[cfg(test)]

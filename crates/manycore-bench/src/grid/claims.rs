@@ -95,21 +95,24 @@ impl Rivals {
     }
 }
 
-/// The 99.9th percentile of waits at each point.
+/// The 99.9th percentile of waits at each point with more than one thread: nobody makes one thread wait, and what is
+/// timed there is the clock and the interrupts.
 fn waits(view: &View) -> Result<Claim, Failure> {
     let open = Open {
         view,
         id: format!("{LEARNING}-wait"),
-        text: format!("{LEARNING}'s p99.9 wait over glibc's, every point"),
+        text: format!("{LEARNING}'s p99.9 wait over glibc's, every point with threads that wait"),
         bound: Bound::AtMost(2.0),
     };
     let Some(lock) = view.lock(LEARNING) else { return Ok(open.missing(&view.absent(LEARNING))) };
-    let points = view.points().len();
-    let part = |point| {
-        let ratio = |confidence| view.wait_ratio(point, lock, confidence).ok_or(Unusable::Count(0));
-        Part::new(view.label(point), points, ratio)
+    let waited = |point: &usize| view.points()[*point].threads > 1;
+    let points: Vec<usize> = (0..view.points().len()).filter(waited).collect();
+    let part = |point: &usize| {
+        let ratio =
+            |confidence| view.wait_ratio(*point, lock, confidence).ok_or(Unusable::Count(0));
+        Part::new(view.label(*point), points.len(), ratio)
     };
-    Ok(open.everywhere(&(0..points).map(part).collect::<Result<Vec<_>, _>>()?))
+    Ok(open.everywhere(&points.iter().map(part).collect::<Result<Vec<_>, _>>()?))
 }
 
 /// Sections of the busiest thread over those of the least busy at each point.

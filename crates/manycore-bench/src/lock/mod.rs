@@ -183,11 +183,11 @@ impl Options {
         };
         add(base, Through::Native);
         for lock in &asked {
-            let ours = contender::is_ours(lock);
-            if self.native || !ours {
+            let inline = contender::is_inline(lock);
+            if self.native || !inline {
                 add(lock, Through::Native);
             }
-            if let (Some(library), true) = (&self.preload, ours) {
+            if let (Some(library), true) = (&self.preload, inline) {
                 add(lock, Through::Preload(library.clone()));
             }
         }

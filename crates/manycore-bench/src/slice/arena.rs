@@ -2,31 +2,23 @@
 
 use std::cell::UnsafeCell;
 use std::sync::Barrier;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use manycore::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use manycore::sync::{CachePadded, clock};
 
+use super::{Phase, Stage, Step};
 use crate::contender::Contender;
 use crate::work::work;
 
-/// What a slice is doing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
-pub(super) enum Phase {
-    WarmUp,
-    Measure,
-    Stop,
-}
-
 /// Locks, the flag that ends it all, and the counters.
 pub(super) struct Arena<C> {
-    pub locks: Vec<Guarded<C>>,
+    locks: Vec<Guarded<C>>,
     /// All threads and the one that started them.
     pub barrier: Barrier,
     phase: CachePadded<AtomicU32>,
     /// Sections that each thread has run so far.
-    pub progress: Vec<CachePadded<AtomicU64>>,
+    progress: Vec<CachePadded<AtomicU64>>,
 }
 
 /// The counters at one moment.
@@ -37,7 +29,7 @@ pub(super) struct Reading {
 }
 
 impl<C: Contender> Arena<C> {
-    pub fn new(threads: u32, locks: u32) -> Self {
+    pub fn new(threads: u32, locks: usize) -> Self {
         Self {
             locks: (0..locks).map(|_| Guarded::new()).collect(),
             barrier: Barrier::new(threads as usize + 1),
@@ -49,11 +41,6 @@ impl<C: Contender> Arena<C> {
     pub fn set_phase(&self, phase: Phase) {
         // Relaxed: the phase orders nothing. A thread that sees a new one late runs a section more.
         self.phase.store(phase as u32, Ordering::Relaxed);
-    }
-
-    #[inline]
-    pub fn is(&self, phase: Phase) -> bool {
-        self.phase.load(Ordering::Relaxed) == phase as u32 // Relaxed: as in `set_phase`
     }
 
     pub fn read(&self) -> Reading {
@@ -72,9 +59,44 @@ impl<C: Contender> Arena<C> {
     }
 }
 
+impl<C: Contender> Stage for Arena<C> {
+    #[inline]
+    fn is(&self, phase: Phase) -> bool {
+        self.phase.load(Ordering::Relaxed) == phase as u32 // Relaxed: as in `set_phase`
+    }
+
+    #[inline]
+    fn publish(&self, thread: usize, sections: u64) {
+        self.progress[thread].store(sections, Ordering::Relaxed); // Relaxed: as in `read`
+    }
+
+    #[inline]
+    fn now(&self) -> u64 {
+        clock::now()
+    }
+
+    #[inline]
+    fn work(&self, value: u64, turns: u32) -> u64 {
+        std::hint::black_box(work(value, turns))
+    }
+
+    fn sleep(&self, ns: f64) {
+        std::thread::sleep(Duration::from_nanos(ns as u64));
+    }
+
+    #[inline]
+    fn section<R>(&self, step: Step, on_entry: impl FnOnce() -> R) -> (R, bool) {
+        let guarded = &self.locks[step.lock as usize];
+        match step.reads {
+            true => guarded.lock.shared(|| (on_entry(), guarded.read(step.section))),
+            false => guarded.lock.exclusive(|| (on_entry(), guarded.write(step.section))),
+        }
+    }
+}
+
 /// A lock with the data that it guards, on cache lines of their own.
-pub(super) struct Guarded<C> {
-    pub lock: CachePadded<C>,
+struct Guarded<C> {
+    lock: CachePadded<C>,
     data: CachePadded<UnsafeCell<Data>>,
 }
 
@@ -107,7 +129,7 @@ impl<C: Contender> Guarded<C> {
 
     /// An exclusive section. To be called with the lock held. Says whether this thread was alone.
     #[inline]
-    pub fn write(&self, turns: u32) -> bool {
+    fn write(&self, turns: u32) -> bool {
         let (begun, ended) = self.marks();
         let data = self.data.get();
         // SAFETY: the pointer is valid, and the caller holds the lock.
@@ -122,7 +144,7 @@ impl<C: Contender> Guarded<C> {
 
     /// A section that only reads. To be called with the lock held for reading. Says whether no writer was there.
     #[inline]
-    pub fn read(&self, turns: u32) -> bool {
+    fn read(&self, turns: u32) -> bool {
         let before = self.marks();
         // SAFETY: the pointer is valid, and the caller holds the lock for reading.
         let value = unsafe { (&raw const (*self.data.get()).value).read_volatile() };

@@ -19,6 +19,7 @@
 
 mod arena;
 mod plan;
+mod stage;
 mod thread;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -29,10 +30,13 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use crate::contender::Contender;
+use crate::mix::Mix;
 use crate::waits::Waits;
-use crate::work::{Length, Pace};
-use arena::{Arena, Phase};
-use thread::{Outcome, Runner};
+use crate::work::Pace;
+use arena::Arena;
+pub(crate) use plan::Step;
+pub(crate) use stage::{Phase, Stage};
+pub(crate) use thread::{Outcome, Runner};
 
 /// Which CPUs the threads run on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,14 +55,8 @@ pub enum Pinning {
 pub struct Settings {
     /// How many threads.
     pub threads: u32,
-    /// How many locks; a thread draws one for each section.
-    pub locks: u32,
-    /// Time in a section.
-    pub section: Length,
-    /// Time between two sections.
-    pub outside: Length,
-    /// The share of sections that only read, in percent.
-    pub reads: f64,
+    /// What they do.
+    pub mix: Mix,
     /// Which CPUs the threads run on.
     pub pinning: Pinning,
     /// Time before counting starts.
@@ -67,7 +65,7 @@ pub struct Settings {
     pub measured: Duration,
     /// How long to wait for the end of the threads.
     pub drain: Duration,
-    /// One wait in so many is timed. Odd numbers meet all lengths of a [`Length`] in turn.
+    /// One wait in so many is timed. Odd numbers meet all lengths of a [`Length`](crate::work::Length) in turn.
     pub sample: u32,
     /// How lengths become work.
     pub pace: Pace,
@@ -104,7 +102,7 @@ impl Slice {
 
 /// Runs one slice. The error, in one line, says what the lock did wrong or what the machine refused.
 pub fn run<C: Contender>(settings: &Settings) -> Result<Slice, String> {
-    let arena = Arc::new(Arena::<C>::new(settings.threads, settings.locks));
+    let arena = Arc::new(Arena::<C>::new(settings.threads, settings.mix.locks.len()));
     let outcomes = start(&arena, settings)?;
     arena.barrier.wait();
     std::thread::sleep(settings.warm_up);
@@ -134,6 +132,9 @@ pub fn run<C: Contender>(settings: &Settings) -> Result<Slice, String> {
     Ok(slice)
 }
 
+/// Said of a thread that failed in a way that the benchmark does not foresee; it has said how on standard error.
+const PANICKED: &str = "a thread of the benchmark panicked";
+
 fn start<C: Contender>(
     arena: &Arc<Arena<C>>,
     settings: &Settings,
@@ -147,12 +148,12 @@ fn start<C: Contender>(
     };
     for index in 0..settings.threads as usize {
         let cpu = pinned.then(|| cpus[index % cpus.len()]);
-        let runner = Runner::new(Arc::clone(arena), index, cpu, settings);
-        let sender = sender.clone();
+        let (runner, arena, sender) =
+            (Runner::new(index, settings), Arc::clone(arena), sender.clone());
         let run = move || {
-            let outcome = catch_unwind(AssertUnwindSafe(|| runner.run()));
+            let outcome = catch_unwind(AssertUnwindSafe(|| on_cpu(cpu, runner, &arena)));
             // The receiver is gone if the slice is: nobody wants to know then.
-            drop(sender.send(outcome.unwrap_or_else(|_| Outcome::panicked())));
+            drop(sender.send(outcome.unwrap_or_else(|_| Outcome::failed(PANICKED.into()))));
         };
         let spawned = std::thread::Builder::new().stack_size(256 << 10).spawn(run);
         if let Err(error) = spawned {
@@ -160,6 +161,17 @@ fn start<C: Contender>(
         }
     }
     Ok(outcomes)
+}
+
+/// Runs a thread of the slice once all of them are there.
+fn on_cpu<C: Contender>(cpu: Option<usize>, runner: Runner, arena: &Arena<C>) -> Outcome {
+    let pinned = cpu.map(crate::cpus::pin);
+    arena.barrier.wait();
+    let outcome = runner.run(arena);
+    match pinned {
+        Some(Err(error)) => Outcome::failed(format!("cannot keep a thread on its CPU: {error}")),
+        _ => outcome,
+    }
 }
 
 /// The outcomes of all threads that end in time.

@@ -97,7 +97,7 @@ impl Options {
         let mut subjects = vec![subject(BASE, Through::Native)];
         for lock in asked.iter().filter(|lock| *lock != BASE) {
             subjects.push(subject(lock, Through::Native));
-            if let (Some(library), true) = (&self.preload, contender::is_ours(lock)) {
+            if let (Some(library), true) = (&self.preload, contender::is_inline(lock)) {
                 subjects.push(subject(lock, Through::Preload(library.clone())));
                 subjects.push(subject(lock, Through::PreloadWithStatistics(library.clone())));
             }

@@ -1,11 +1,11 @@
 //! The results of `bench uncontended` for a person.
 
 use manycore_report::{
-    Cell, Column, Measurement, Parameter, Table, duration, interval, ratio, significant,
+    Cell, Claim, Column, Measurement, Parameter, Table, duration, interval, ratio, significant,
 };
 
-/// One table, a row for each lock and way.
-pub fn render(measurements: &[Measurement]) -> String {
+/// A table with a row for each lock and way, and the claims if there are any.
+pub fn render(measurements: &[Measurement], claims: &[Claim]) -> String {
     let numbers = ["lock+unlock", "of glibc", "95 %", "instructions", "of glibc"];
     let columns = [Column::words("lock"), Column::words("through")];
     let mut table = Table::new(columns.into_iter().chain(numbers.map(Column::number)));
@@ -26,5 +26,8 @@ pub fn render(measurements: &[Measurement]) -> String {
             ratio_of("instructions_ratio").into(),
         ]);
     }
-    format!("{table}\n")
+    match claims {
+        [] => format!("{table}\n"),
+        claims => format!("{table}\n\n{}\n", Claim::table(claims)),
+    }
 }

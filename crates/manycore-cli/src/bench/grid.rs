@@ -6,10 +6,10 @@ use clap::Args;
 use humantime::parse_duration;
 use manycore_bench::grid::{self, Effort};
 use manycore_bench::lock;
-use manycore_report::{Claim, Judgement, Results};
+use manycore_report::Results;
 
-use super::{failed_locks, failure, report, worker_command};
-use crate::failure::{Failure, Result};
+use super::{failed_claims, failed_locks, failure, report, worker_command};
+use crate::failure::Result;
 use crate::preload::Library;
 use crate::terminal::Terminal;
 
@@ -71,48 +71,4 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
     report(&results, options.json, || grid::render(&found))?;
     failed_locks(&found.failures)?;
     failed_claims(&found.claims)
-}
-
-fn failed_claims(claims: &[Claim]) -> Result<()> {
-    let failed: Vec<&str> = claims
-        .iter()
-        .filter(|claim| claim.verdict == Judgement::Fail)
-        .map(|claim| claim.id.as_str())
-        .collect();
-    match failed.len() {
-        0 => Ok(()),
-        count => Err(Failure::failed(format!(
-            "{count} of {} claims failed: {}",
-            claims.len(),
-            failed.join(", ")
-        ))),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use manycore_report::Bound;
-
-    use super::*;
-
-    fn claim(id: &str, verdict: Judgement) -> Claim {
-        Claim {
-            id: id.into(),
-            text: String::new(),
-            bound: Bound::AtLeast(0.5),
-            value: None,
-            low: None,
-            high: None,
-            verdict,
-            note: String::new(),
-        }
-    }
-
-    #[test]
-    fn only_failed_claims_fail() {
-        let (pass, undecided) = (claim("a", Judgement::Pass), claim("b", Judgement::Undecided));
-        assert!(failed_claims(&[pass.clone(), undecided.clone()]).is_ok());
-        let failed = failed_claims(&[pass, claim("c", Judgement::Fail), undecided]).unwrap_err();
-        assert_eq!(failed.to_string(), "1 of 3 claims failed: c");
-    }
 }

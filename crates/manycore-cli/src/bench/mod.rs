@@ -9,7 +9,7 @@ use std::io;
 
 use clap::{Args, Subcommand};
 use manycore_bench::worker;
-use manycore_report::{Host, Results};
+use manycore_report::{Claim, Host, Judgement, Results};
 
 use crate::failure::{Failure, Result};
 use crate::terminal::{Terminal, print};
@@ -45,7 +45,7 @@ enum What {
 pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
     match &options.what {
         What::Lock(options) => contended::run(options, terminal),
-        What::Uncontended(options) => uncontended::run(options),
+        What::Uncontended(options) => uncontended::run(options, terminal),
         What::Grid(options) => grid::run(options, terminal),
         What::Worker { lock } => worker::serve(lock).map_err(lost),
     }
@@ -74,6 +74,23 @@ fn failed_locks(failures: &[String]) -> Result<()> {
     }
 }
 
+/// An error if something that is promised was found not to be so.
+fn failed_claims(claims: &[Claim]) -> Result<()> {
+    let failed: Vec<&str> = claims
+        .iter()
+        .filter(|claim| claim.verdict == Judgement::Fail)
+        .map(|claim| claim.id.as_str())
+        .collect();
+    match failed.len() {
+        0 => Ok(()),
+        count => Err(Failure::failed(format!(
+            "{count} of {} claims failed: {}",
+            claims.len(),
+            failed.join(", ")
+        ))),
+    }
+}
+
 fn failure(failure: manycore_bench::Failure) -> Failure {
     match failure {
         manycore_bench::Failure::Usage(text) => Failure::BadInput(text),
@@ -83,4 +100,32 @@ fn failure(failure: manycore_bench::Failure) -> Failure {
 
 fn lost(error: io::Error) -> Failure {
     Failure::failed(format!("the benchmark that this worker serves is gone: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use manycore_report::Bound;
+
+    use super::*;
+
+    fn claim(id: &str, verdict: Judgement) -> Claim {
+        Claim {
+            id: id.into(),
+            text: String::new(),
+            bound: Bound::AtLeast(0.5),
+            value: None,
+            low: None,
+            high: None,
+            verdict,
+            note: String::new(),
+        }
+    }
+
+    #[test]
+    fn only_failed_claims_fail() {
+        let (pass, undecided) = (claim("a", Judgement::Pass), claim("b", Judgement::Undecided));
+        assert!(failed_claims(&[pass.clone(), undecided.clone()]).is_ok());
+        let failed = failed_claims(&[pass, claim("c", Judgement::Fail), undecided]).unwrap_err();
+        assert_eq!(failed.to_string(), "1 of 3 claims failed: c");
+    }
 }

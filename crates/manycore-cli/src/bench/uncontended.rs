@@ -4,18 +4,22 @@ use clap::Args;
 use manycore_bench::uncontended;
 use manycore_report::Results;
 
-use super::{failure, report, worker_command};
+use super::{failed_claims, failure, report, worker_command};
 use crate::failure::Result;
 use crate::preload::Library;
+use crate::terminal::Terminal;
 
 const NOTES: &str = "\
 Examples:
   manycore bench uncontended
   manycore bench uncontended --preload --lock futex,adaptive --instructions
 
+  With --preload, the claims below the table are what the project promises of the
+  locks that were measured, with what was found here.
+
 Exit status:
-  0   measured
-  1   a lock failed, or valgrind did; stderr says which
+  0   measured, and no claim failed
+  1   a claim failed, a lock did, or valgrind; stderr says which
   2   bad usage
 ";
 
@@ -44,15 +48,21 @@ pub struct Options {
 }
 
 /// Measures, and prints what came out.
-pub fn run(options: &Options) -> Result<()> {
+pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
     let measured = uncontended::run(&uncontended::Options {
         locks: options.lock.clone(),
         preload: options.preload.then(Library::find).transpose()?.map(Library::into_path),
         rounds: options.runs,
         instructions: options.instructions,
         seed: options.seed,
+        progress: terminal.shows_progress(),
         ..uncontended::Options::new(worker_command()?)
     });
-    let results = Results::of_this_host(measured.map_err(failure)?);
-    report(&results, options.json, || uncontended::render(&results.measurements))
+    let measurements = measured.map_err(failure)?;
+    // Of what was measured: without --preload none, since the promises are about programs as they are.
+    let mut claims = uncontended::claims(&measurements);
+    claims.retain(|claim| claim.value.is_some());
+    let results = Results { claims, ..Results::of_this_host(measurements) };
+    report(&results, options.json, || uncontended::render(&results.measurements, &results.claims))?;
+    failed_claims(&results.claims)
 }

@@ -6,9 +6,9 @@ mod output;
 mod rounds;
 mod verdict;
 
-use std::ffi::OsString;
 use std::time::Duration;
 
+use manycore_profile::command::joined;
 pub use options::Options;
 
 use crate::failure::Result;
@@ -38,7 +38,7 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
     let ranking = Ranking::of(&locks, series, better)?;
     warn_of_killed(&ranking, options.grace, terminal);
     let subject = Subject {
-        command: joined(&options.command),
+        command: joined(options.command.iter().map(|word| word.to_string_lossy())),
         load: options.load.as_ref().map(|load| load.to_string_lossy().into_owned()),
         metric: &options.metric,
         seed: options.seed,
@@ -59,30 +59,5 @@ fn warn_of_killed(ranking: &Ranking, grace: Duration, terminal: &Terminal) {
             standing.values.len(),
             humantime::format_duration(grace),
         ));
-    }
-}
-
-/// A command as a shell would read it.
-fn joined(command: &[OsString]) -> String {
-    let quoted = |word: &OsString| {
-        let word = word.to_string_lossy();
-        // Not the quoter's choice: it also quotes what has braces or an equals sign, as most options here have.
-        let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,=+@%{}".contains(c);
-        if !word.is_empty() && word.chars().all(plain) {
-            return word.into_owned();
-        }
-        shlex::try_quote(&word).map(|quoted| quoted.into_owned()).unwrap_or(word.into_owned())
-    };
-    command.iter().map(quoted).collect::<Vec<_>>().join(" ")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn commands_can_be_pasted() {
-        let words = ["a", "--port={port}", "b c", "", "$HOME"].map(OsString::from);
-        assert_eq!(joined(&words), "a --port={port} 'b c' '' '$HOME'");
     }
 }

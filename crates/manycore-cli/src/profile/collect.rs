@@ -52,7 +52,7 @@ pub fn observe(
         )
     })?;
     let mut tree = Watched { leader: running.pid(), tree: Tree::new(), cpu: (0.0, 0.0) };
-    running.wait_handing_on(&mut inbox, LOOK, || {
+    let asked_to_end = running.wait_handing_on(&mut inbox, LOOK, || {
         tree.reap_orphans();
         directory.fold();
     })?;
@@ -76,6 +76,7 @@ pub fn observe(
         user: ended.user.as_secs_f64() + tree.cpu.0,
         kernel: ended.kernel.as_secs_f64() + tree.cpu.1,
         rate,
+        is_server: asked_to_end,
         running,
         not_interposed: tree.tree.outsiders(&stats),
     };

@@ -33,7 +33,9 @@ Output:
   program has ended, in whatever way. Counts are exact and every wait is timed; of
   holds, one in some is timed, as the profile says.
 
-  lock        the variable that it is, or else the place where it was first used;
+  lock        the variable that it is; of a lock on the heap, 'in' and the function
+              that waits for it longest; below, the function that waits for a variable
+              ('waits in') or where a lock on the heap was first used ('first in');
               locks on the heap that were first used at one place are shown as one
   contended   share of the acquisitions that had to wait
   moved       share of the acquisitions on another CPU than the one before

@@ -3,7 +3,10 @@
 use std::fmt::Write;
 use std::io;
 
-use manycore_profile::profile::{Condition, End, Exit, Lock, Outsider, Process, Profile, Times};
+use manycore_profile::command::joined;
+use manycore_profile::profile::{
+    Condition, End, Exit, Lock, Origin, Outsider, Process, Profile, Times,
+};
 use manycore_report::{Cell, Column, Host, Table, Tone, duration};
 
 use rustix::termios::tcgetwinsize;
@@ -65,8 +68,7 @@ pub fn whole(profile: &Profile, view: View) -> String {
 }
 
 fn heading(profile: &Profile) -> String {
-    let command = shlex::try_join(profile.command.iter().map(String::as_str));
-    let command = command.unwrap_or_else(|_| profile.command.join(" "));
+    let command = joined(&profile.command);
     let end = match profile.exit {
         Exit::Status(status) => format!("exit status {status}"),
         Exit::Signal(signal) => match signal_hook::low_level::signal_name(signal) {
@@ -109,7 +111,7 @@ fn locks(all: &[Lock], view: View, title: &str) -> String {
         let [acquired, contended, moved] = counts.map(Cell::from);
         let [total, mean, p99, max] = times(&lock.wait, ns(lock.wait.total_ns));
         table.row([
-            shortened(&lock.short, view.name_width).into(),
+            title_of(lock, view.name_width).into(),
             acquired,
             contended,
             moved,
@@ -126,6 +128,9 @@ fn locks(all: &[Lock], view: View, title: &str) -> String {
         let blank = || Cell::from("");
         let about = Cell::new(about(lock, view.name_width), Tone::Faint);
         table.row([about, blank(), blank(), blank(), "hold".into(), total, mean, p99, max]);
+        if let Some(place) = other_place(lock, view.name_width) {
+            table.row([Cell::new(place, Tone::Faint)]);
+        }
     }
     let order = match view.sort {
         Sort::Wait => "most waited first",
@@ -268,7 +273,7 @@ fn time(profile: &Profile) -> String {
     if profile.sampling.hold_period > 0 {
         let _ = writeln!(
             text,
-            "Counts are exact and waits all timed; 1 hold in {} is timed, and the CPU time of 1 wait in {}.",
+            "Counts are exact, waits all timed; sampled: 1 hold in {}, CPU time and place of 1 wait in {}.",
             profile.sampling.hold_period, profile.sampling.spin_period
         );
     }
@@ -280,6 +285,31 @@ fn times(times: &Times, total: String) -> [Cell; 4] {
     let shown = |value: Option<u64>| value.map(ns).unwrap_or_default();
     let total = if times.count == 0 { String::new() } else { total };
     [total, shown(times.mean_ns), shown(times.p99_ns), shown(times.max_ns)].map(Cell::from)
+}
+
+/// What a lock is called: a variable by its name, what is on the heap by the place where threads wait for it, or else
+/// by that where it was first used.
+fn title_of(lock: &Lock, width: usize) -> String {
+    match (lock.origin, lock.waits_in.first()) {
+        (Origin::FirstUse, Some(site)) => prefixed("in ", &site.short, width),
+        (Origin::FirstUse, None) => prefixed("in ", &lock.short, width),
+        (Origin::Variable | Origin::Rest, _) => shortened(&lock.short, width),
+    }
+}
+
+/// The other place that tells what a lock is for, if one is known.
+fn other_place(lock: &Lock, width: usize) -> Option<String> {
+    let site = lock.waits_in.first()?;
+    let (what, place) = match lock.origin {
+        Origin::FirstUse if site.name == lock.name => return None,
+        Origin::FirstUse => ("  first in ", &lock.short),
+        Origin::Variable | Origin::Rest => ("  waits in ", &site.short),
+    };
+    Some(prefixed(what, place, width))
+}
+
+fn prefixed(what: &str, name: &str, width: usize) -> String {
+    what.to_owned() + &shortened(name, width.saturating_sub(what.len()))
 }
 
 /// What else there is to say of a lock.
@@ -369,7 +399,7 @@ mod tests {
             "{}",
             second(Sort::Contended)
         );
-        assert!(second(Sort::Hold).contains("accept_bulk"), "{}", second(Sort::Hold));
+        assert!(second(Sort::Hold).starts_with("in CacheDB::accept+"), "{}", second(Sort::Hold));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::net::{Ipv4Addr, TcpListener};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use tempfile::TempDir;
 
@@ -23,6 +24,24 @@ pub struct Room {
     work: PathBuf,
     statistics: PathBuf,
     port: u16,
+}
+
+/// A directory that is not empty any more when it is to be deleted is emptied again, so often, after a pause.
+const DELETE_ATTEMPTS: u32 = 20;
+const DELETE_PAUSE: Duration = Duration::from_millis(10);
+
+impl Drop for Room {
+    /// A process that was killed, but by now is nobody's child whose end could be waited for, may be about to make one
+    /// more file. What cannot be deleted for any other reason stays; there is nobody left to tell.
+    fn drop(&mut self) {
+        for _ in 0..DELETE_ATTEMPTS {
+            match fs::remove_dir_all(self.place.path()) {
+                Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {}
+                _ => return,
+            }
+            std::thread::sleep(DELETE_PAUSE);
+        }
+    }
 }
 
 /// Where one program of a run writes.

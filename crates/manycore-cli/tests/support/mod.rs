@@ -8,6 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
@@ -108,6 +109,14 @@ pub fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
         assert!(Instant::now() < deadline, "never: {what}");
         std::thread::sleep(Duration::from_millis(5));
     }
+}
+
+/// A number of seconds for `sleep`, by which [`runs`] finds that process and no other: not one of another test, nor one
+/// that the same test has left or has elsewhere on the machine.
+pub fn long_time() -> String {
+    static TAKEN: AtomicU32 = AtomicU32::new(0);
+    let number = TAKEN.fetch_add(1, Ordering::Relaxed); // Relaxed: only distinct
+    format!("{}.{:07}", 900 + number, std::process::id())
 }
 
 /// Whether a process with this word among its arguments runs.

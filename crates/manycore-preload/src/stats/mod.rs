@@ -7,11 +7,13 @@ mod mapping;
 mod records;
 mod sites;
 mod slabs;
+mod waiters;
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use manycore::sync::{clock, thread};
 use manycore_profile::layout::{Kind, Record, SLOTS, Slab, Slot};
+use sites::Frames;
 
 pub use mapping::{forked, open};
 
@@ -107,27 +109,40 @@ fn end_hold(record: &AtomicU32) {
 /// A wait that is under way.
 pub struct Wait {
     started: u64,
-    /// The thread's CPU time at the start, if this wait's CPU time is measured.
-    cpu_ns: Option<u64>,
+    /// If this wait is sampled.
+    sample: Option<Sample>,
+}
+
+/// What is noted of one wait in some, at its start.
+struct Sample {
+    frames: Frames,
+    /// The thread's CPU time.
+    cpu_ns: u64,
 }
 
 impl Wait {
-    /// Notes the start.
-    pub fn begin() -> Self {
-        let cpu_ns = slab().and_then(|slab| {
+    /// Notes the start of a wait in a function that `caller` has called.
+    pub fn begin(caller: usize) -> Self {
+        let is_sampled = slab().is_some_and(|slab| {
             let left = slab.until_spin.load(Ordering::Relaxed);
             slab.until_spin
                 .store(left.checked_sub(1).unwrap_or(mapping::SPIN_PERIOD - 1), Ordering::Relaxed);
-            (left == 0).then(mapping::thread_cpu_ns)
+            left == 0
         });
-        Self { started: clock::now(), cpu_ns }
+        // Before the wait and not after it, when the thread holds the lock: unwinding takes some microseconds.
+        let sample = is_sampled.then(|| {
+            let frames = sites::backtrace(caller);
+            Sample { frames, cpu_ns: mapping::thread_cpu_ns() }
+        });
+        Self { started: clock::now(), sample }
     }
 
     /// Counts the wait for `object`.
     pub fn end(self, object: &Object, mode: Mode, timed_out: bool) {
         let ticks = clock::now().wrapping_sub(self.started);
         let Some(mapping) = mapping::get() else { return };
-        let record = records::get(mapping, records::of(mapping, object));
+        let number = records::of(mapping, object);
+        let record = records::get(mapping, number);
         record.contended.fetch_add(1, Ordering::Relaxed);
         if mode == Mode::Shared {
             record.contended_shared.fetch_add(1, Ordering::Relaxed);
@@ -137,10 +152,10 @@ impl Wait {
         }
         record.wait.fetch_add(ticks, Ordering::Relaxed);
         record.wait_max.fetch_max(ticks, Ordering::Relaxed);
-        if let Some(before) = self.cpu_ns {
-            record
-                .spin_ns
-                .fetch_add(mapping::thread_cpu_ns().saturating_sub(before), Ordering::Relaxed);
+        if let Some(sample) = self.sample {
+            let cpu_ns = mapping::thread_cpu_ns().saturating_sub(sample.cpu_ns);
+            record.spin_ns.fetch_add(cpu_ns, Ordering::Relaxed);
+            waiters::count(mapping, number, &sample.frames, ticks);
         }
         records::distributions(mapping, record).wait.count(ticks);
     }

@@ -2,9 +2,10 @@
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
-use manycore::lock::{Futex, InlineLock};
-use manycore_profile::layout::{Distributions, FRAMES, HISTOGRAMS, Kind, Mapping, RECORDS, Record};
+use manycore::lock::{Futex, PlainLock};
+use manycore_profile::layout::{Distributions, HISTOGRAMS, Kind, Mapping, RECORDS, Record};
 
+use super::sites::Frames;
 use super::{Object, sites};
 
 /// Protects the giving out of records. Held for some microseconds at an object's first use and at its end.
@@ -37,8 +38,7 @@ pub fn of(mapping: &Mapping, object: &Object) -> u32 {
 #[cold]
 fn give(mapping: &Mapping, object: &Object) -> u32 {
     // Without the lock: unwinding the stack takes time.
-    let mut frames = [0; FRAMES];
-    sites::backtrace(object.caller, &mut frames);
+    let frames = sites::backtrace(object.caller);
     REGISTRY.acquire();
     let mut number = object.record.load(Ordering::Relaxed);
     if number == 0 {
@@ -51,12 +51,12 @@ fn give(mapping: &Mapping, object: &Object) -> u32 {
     }
     // SAFETY: acquired above.
     unsafe { REGISTRY.release() };
-    sites::note(mapping, &frames, object.address);
+    sites::note(mapping, &frames);
     number
 }
 
 /// A record that nobody has had; the catch-all when there is none left.
-fn fresh(mapping: &Mapping, object: &Object, frames: &[u64; FRAMES]) -> u32 {
+fn fresh(mapping: &Mapping, object: &Object, frames: &Frames) -> u32 {
     let number = mapping.header.records.load(Ordering::Relaxed);
     if number as usize == RECORDS {
         mapping.header.unrecorded.fetch_add(1, Ordering::Relaxed);

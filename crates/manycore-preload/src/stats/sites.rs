@@ -1,4 +1,4 @@
-//! Where in the program an object was first used.
+//! Where in the program an object is used: the callers of the lock functions, and the files that they are in.
 
 use core::ffi::{CStr, c_int, c_void};
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -31,22 +31,27 @@ unsafe extern "C" {
 const CONTINUE: c_int = 0;
 const STOP: c_int = 4;
 
+/// Return addresses, innermost first, 0 behind the last.
+pub type Frames = [u64; FRAMES];
+
 struct Walk<'a> {
     caller: u64,
     found: usize,
-    frames: &'a mut [u64; FRAMES],
+    frames: &'a mut Frames,
 }
 
 /// The return addresses from `caller` outwards.
-pub fn backtrace(caller: usize, frames: &mut [u64; FRAMES]) {
+pub fn backtrace(caller: usize) -> Frames {
+    let mut frames = [0; FRAMES];
     // Relaxed: see `prepare`.
     if UNWINDS_FREELY.load(Ordering::Relaxed) {
-        let mut walk = Walk { caller: caller as u64, found: 0, frames };
+        let mut walk = Walk { caller: caller as u64, found: 0, frames: &mut frames };
         // SAFETY: `step` expects a `Walk`, which outlives the call.
         unsafe { _Unwind_Backtrace(step, (&raw mut walk).cast()) };
     }
     // Whatever the unwinder could not see, the caller is known.
     frames[0] = caller as u64;
+    frames
 }
 
 extern "C" fn step(context: *mut c_void, walk: *mut c_void) -> c_int {
@@ -60,16 +65,14 @@ extern "C" fn step(context: *mut c_void, walk: *mut c_void) -> c_int {
 }
 
 /// Sees to it that the modules of these addresses are in the mapping.
-pub fn note(mapping: &Mapping, frames: &[u64; FRAMES], object: *const ()) {
+pub fn note(mapping: &Mapping, frames: &Frames) {
     let known = |address: u64| {
         modules(mapping).iter().any(|module| {
             (module.start.load(Ordering::Relaxed)..module.end.load(Ordering::Relaxed))
                 .contains(&address)
         })
     };
-    let unknown_code = frames.iter().any(|frame| *frame != 0 && !known(*frame));
-    // An object on the heap or a stack is in no module; looking each time would be dear.
-    if unknown_code || (!known(object as u64) && modules(mapping).is_empty()) {
+    if frames.iter().any(|frame| *frame != 0 && !known(*frame)) {
         read_maps(mapping);
     }
 }

@@ -5,7 +5,7 @@
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
-use manycore::lock::{Futex, InlineLock};
+use manycore::lock::{Futex, PlainLock};
 use manycore::sync::thread;
 use manycore_profile::layout::{Mapping, Slab};
 use syscalls::{Errno, Sysno, raw_syscall};

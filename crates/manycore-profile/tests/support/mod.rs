@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use manycore_profile::assemble::{Run, assemble};
 use manycore_profile::clock::Rate;
-use manycore_profile::layout::{Kind, MAGIC, Mapping, Record, Slot};
+use manycore_profile::layout::{Kind, MAGIC, Mapping, Record, Site, Slot};
 use manycore_profile::mapping::StatsFile;
 use manycore_profile::process::ProcessStats;
 use manycore_profile::profile::{Exit, Profile};
@@ -85,6 +85,18 @@ impl Synthetic {
         }
     }
 
+    /// A place where threads waited for a record's lock, by sampled waits.
+    pub fn waited_at(&self, record: u32, frames: &[u64], waits: &[u64]) {
+        let free = |site: &&Site| site.record.load(Relaxed) == 0;
+        let site = self.get().sites.iter().find(free).unwrap();
+        for (place, frame) in site.frames.iter().zip(frames) {
+            place.store(*frame, Relaxed);
+        }
+        site.waits.store(waits.len() as u64, Relaxed);
+        site.wait.store(waits.iter().sum(), Relaxed);
+        site.record.store(record, Relaxed);
+    }
+
     pub fn hold(&self, record: &Record, holds: &[u64]) {
         let number = record.distributions.load(Relaxed) as usize;
         for ticks in holds {
@@ -136,6 +148,7 @@ pub fn run() -> Run {
         kernel: 3.0,
         user: 7.0,
         rate: Rate { ticks_per_ns: 1.0, origin: 0 },
+        is_server: false,
         running: vec![],
         not_interposed: vec![],
     }

@@ -9,13 +9,24 @@ use crate::source::{Source, TREE, root};
 const ARROWS: &[(&str, &[&str])] = &[
     ("manycore-traits", &[]),
     ("manycore", &["manycore-traits"]),
+    // A runtime for simulated programs, which knows none of them.
+    ("manycore-sim", &[]),
+    // The sources of manycore on that runtime, compared in its tests with the native build.
+    ("manycore-simulated", &["manycore-traits", "manycore-sim", "manycore"]),
     ("manycore-profile", &[]),
     ("manycore-preload", &["manycore", "manycore-profile"]),
     ("manycore-report", &[]),
-    ("manycore-bench", &["manycore-traits", "manycore", "manycore-report"]),
+    ("manycore-bench", &["manycore-traits", "manycore", "manycore-sim", "manycore-report"]),
     (
         "manycore-cli",
-        &["manycore-traits", "manycore", "manycore-report", "manycore-bench", "manycore-profile"],
+        &[
+            "manycore-traits",
+            "manycore",
+            "manycore-sim",
+            "manycore-report",
+            "manycore-bench",
+            "manycore-profile",
+        ],
     ),
     ("manycore-tidy", &[]),
     // Starts programs, under the library and beside each other, and needs the list of locks.

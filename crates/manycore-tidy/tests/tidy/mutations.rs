@@ -1,40 +1,53 @@
-//! Every ordering that a lock names by `order!` is weakened once by the model checker's tests.
+//! Every ordering that a lock names by `order!` is weakened once by the model checker's tests, and every mistake that it
+//! names by `mutation!` is planted once by the tests that explore schedules.
 
 use crate::Finding;
 use crate::source::{Source, TREE};
 
-const MODELS: &str = "crates/manycore/tests/";
+/// A macro that names mutations, at which place in its arguments, and where the tests are that have to notice.
+const NAMES: &[(&str, usize, &str)] = &[
+    ("order ! (", 2, "crates/manycore/tests/"),
+    ("mutation ! (", 0, "crates/manycore-simulated/tests/"),
+];
 
-/// A named ordering: where, and the name with its quotes.
-fn named(file: &Source) -> impl Iterator<Item = (usize, &str)> {
-    let macros = file.occurrences("order ! (").into_iter();
+/// What is named by a macro: where, and the name with its quotes.
+fn named<'a>(
+    file: &'a Source,
+    call: &str,
+    argument: usize,
+) -> impl Iterator<Item = (usize, &'a str)> {
+    let macros = file.occurrences(call).into_iter();
     macros
-        .filter_map(|rest| rest[3..].get(2))
+        .filter_map(move |rest| rest[3..].get(argument))
         .filter(|t| t.text.starts_with('"'))
         .map(|t| (t.line, t.text.as_str()))
 }
 
-fn check(source: &Source, models: &[&Source]) -> Vec<Finding> {
-    let is_listed =
-        |name: &str| models.iter().any(|m| m.tokens.iter().any(|token| token.text == name));
-    named(source)
-        .filter(|(_, name)| !is_listed(name))
-        .map(|(line, name)| {
-            Finding::new(
-                &source.path,
-                line,
-                format!("no model notices when {name} is weakened: list it in {MODELS}"),
-            )
+fn check(source: &Source, tests: &[&Source]) -> Vec<Finding> {
+    let is_listed = |name: &str, place: &str| {
+        let mut there = tests.iter().filter(|test| test.path.starts_with(place));
+        there.any(|test| test.tokens.iter().any(|token| token.text == name))
+    };
+    let missing = NAMES.iter().flat_map(|(call, argument, place)| {
+        let names = named(source, call, *argument).filter(|(_, name)| !is_listed(name, place));
+        names.map(move |(line, name)| {
+            let advice = format!("no test notices the mutation {name}: list it in {place}");
+            Finding::new(&source.path, line, advice)
         })
-        .collect()
+    });
+    missing.collect()
 }
 
 #[test]
-fn models_weaken_every_named_ordering() {
-    let models: Vec<_> = TREE.iter().filter(|file| file.path.starts_with(MODELS)).collect();
+fn tests_make_every_named_mutation() {
+    let tests: Vec<_> =
+        TREE.iter().filter(|file| file.path.split('/').any(|part| part == "tests")).collect();
     let sources = || TREE.iter().filter(|file| file.is_source_of("manycore"));
-    crate::report(sources().flat_map(|file| check(file, &models)));
-    assert!(sources().flat_map(named).count() > 0, "no `order!` found: has it another name now?");
+    crate::report(sources().flat_map(|file| check(file, &tests)));
+    for (call, argument, _) in NAMES {
+        let found = sources().flat_map(|file| named(file, call, *argument)).count();
+        assert!(found > 0, "no `{call}` found: has it another name now?");
+    }
 }
 
 #[test]
@@ -43,7 +56,12 @@ fn notices_an_ordering_without_a_mutation() {
         "a.rs",
         "fn f() {\n order!(Acquire, \"a-acquire\");\n order!(Release, \"a-release\");\n}",
     );
-    let models =
-        Source::new("m.rs", "const MUTATIONS: &[(&str, &str)] = &[(\"a-release\", \"A\")];");
+    let listed = "const MUTATIONS: &[(&str, &str)] = &[(\"a-release\", \"A\")];";
+    let models = Source::new("crates/manycore/tests/m.rs", listed);
     assert_eq!(crate::lines(check(&source, &[&models])), [2]);
+    let elsewhere = Source::new("crates/manycore-simulated/tests/m.rs", listed);
+    assert_eq!(crate::lines(check(&source, &[&elsewhere])), [2, 3]);
+    let mistake = Source::new("a.rs", "fn f() {\n mutation!(\"a-release\");\n}");
+    assert_eq!(crate::lines(check(&mistake, &[&models])), [2]);
+    assert!(check(&mistake, &[&elsewhere]).is_empty());
 }

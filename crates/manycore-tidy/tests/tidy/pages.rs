@@ -13,7 +13,11 @@ const HEADINGS: &[&str] =
 /// Files beside the algorithms that are none: name and reason.
 const NO_ALGORITHM: &[(&str, &str)] = &[
     ("mod.rs", "a module's contents"),
-    ("inline.rs", "the interface of locks that live in place of others"),
+    ("numbers.rs", "numbers that are drawn"),
+    ("plain.rs", "the interface of locks that are used without a node"),
+    ("gate.rs", "a word at which one thread waits for a message"),
+    ("link.rs", "a pointer between the nodes of a queue"),
+    ("queue.rs", "a queue of places, of which locks are made"),
     ("registry.rs", "the list of all locks"),
     ("waiter/mod.rs", "a waiting thread's record, which several algorithms queue"),
 ];

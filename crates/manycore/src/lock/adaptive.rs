@@ -1,25 +1,31 @@
-//! `adaptive`: learns how long its waits are, and waits accordingly.
+//! `adaptive`: learns how long its waits are and whether CPUs are scarce, and waits accordingly.
 //!
 //! # Idea
 //!
-//! There is no best way to wait, only a best way for a length of wait and a load. A waiter here goes through three
-//! phases, and the lock learns how much of the first is worth while:
+//! There is no best way to wait, only a best way for a length of wait and a load. A waiter here spins, then sleeps,
+//! and the lock learns two things.
 //!
-//! 1. It *spins* for about four times as long as recent waits took that spinning ended. If the holder runs, that is
-//!    enough nearly always. If spinning does not help, since sections are long or the holder does not run, the
-//!    allowance shrinks to next to nothing; now and then a waiter spins for the longest time all the same, to see
-//!    whether that has changed.
-//! 2. It *yields* the CPU a few times. With more runnable threads than CPUs that is what lets the holder run, at a
-//!    fraction of the price of a sleep; with fewer, it costs a system call.
-//! 3. It *sleeps* until a release wakes it. A thread that runs may overtake one that was woken: that is what keeps
-//!    the lock busy. But a waiter that has waited for much longer than waits usually take here *reserves* the lock.
-//!    As long as it is reserved, only threads that have slept take it, in the order of their sleeps, so that nobody
-//!    starves.
+//! 1. *How long spinning takes that ends with the lock.* A waiter spins for four times that, and at least for some
+//!    microseconds: if the holder runs, that is enough nearly always. Where spins seldom pay, they are short; now and
+//!    then a waiter spins for long all the same, to see whether that has changed.
+//! 2. *Whether there are more runnable threads than CPUs.* If a spin fails although spins usually pay, the holder does
+//!    not run; if the clock jumps while a waiter spins, it was itself that did not run. For a tenth of a second after
+//!    either, the lock is *crowded*. Then spins are short. And in each turn of about 150 microseconds, one thread that
+//!    finds the lock held goes to sleep at once: it makes room for the others, who would otherwise wait for a CPU for
+//!    whole time slices of the scheduler, some of them with the lock in their hands.
+//!
+//! A thread that runs may overtake one that was woken: that is what keeps the lock busy. But a waiter that has waited
+//! for a tenth of a second *reserves* the lock. As long as it is reserved, only threads that have slept take it, in the
+//! order of their sleeps, so that nobody starves.
+//!
+//! It never yields: `sched_yield` gives away a thread's share of the CPU (Linux 6.18 charges a whole time slice for
+//! it), to whoever computes beside the program.
 //!
 //! # Source
 //!
-//! Ours. The parts are known: spinning for a learned time, from glibc's adaptive mutex; yielding before parking, from
-//! WebKit's WTF::Lock; a reservation for those who have waited too long, from the starvation mode of Go's sync.Mutex.
+//! Ours. The parts are known: spinning for a learned time, from glibc's adaptive mutex; a reservation for those who
+//! have waited too long, from the starvation mode of Go's sync.Mutex; few active threads that change places with the
+//! sleepers, from D. Dice, "Malthusian Locks", EuroSys 2017.
 //!
 //! # Memory order
 //!
@@ -31,20 +37,23 @@
 //!
 //! # Cost
 //!
-//! Uncontended, two compare-and-swaps, as `futex`. 12 bytes.
+//! Uncontended, two compare-and-swaps, as `futex`. 16 bytes.
 //!
 //! # When not to use it
 //!
-//! Where threads have real-time priorities: a yield does not let a thread of lower priority run. Where the order of
-//! service matters, as in any lock that lets threads overtake.
+//! Where the order of service matters, as in any lock that lets threads overtake.
 #![cfg_attr(
     loom,
-    allow(clippy::unnecessary_min_or_max, reason = "there its constants are as small as can be")
+    allow(
+        clippy::unnecessary_min_or_max,
+        clippy::absurd_extreme_comparisons,
+        reason = "there its constants are as small as can be"
+    )
 )]
 
-use super::inline::{InlineLock, without_node};
+use super::plain::{PlainLock, without_node};
 use crate::sync::atomic::{AtomicU32, Ordering};
-use crate::sync::{Deadline, Woken, clock, const_new, cpu, futex, hint, order};
+use crate::sync::{Deadline, Woken, clock, const_new, futex, hint, order};
 use crate::{LockInfo, Order};
 
 /// Somebody has the lock.
@@ -54,19 +63,31 @@ const SLEEPERS: u32 = 2;
 /// The lock is for those who have slept. Set by a waiter that starves, and cleared when that one has the lock.
 const RESERVED: u32 = 4;
 
-/// The longest spin, and the one that explores, in ticks: about a hundred microseconds.
-const LONGEST_SPIN: u64 = 250_000;
-/// The shortest spin, in ticks: a few tests of the word.
-const SHORTEST_SPIN: u64 = 1_000;
+// Times are in ticks; those in parentheses hold where the counter runs at 2.5 GHz. Under loom, all is as short as it
+// can be without skipping a branch.
+
+/// The longest spin, and the one that explores (100 us).
+const LONGEST_SPIN: u64 = if cfg!(loom) { 0 } else { 250_000 };
+/// The shortest spin while CPUs are to spare (24 us): less than a sleep costs.
+const SHORTEST_SPIN: u64 = if cfg!(loom) { 0 } else { 60_000 };
+/// The shortest spin in a crowd (3 us): a few short sections of others may come first.
+const SHORTEST_SPIN_IN_CROWD: u64 = if cfg!(loom) { 0 } else { 8_000 };
 /// A spin lasts this many times the usual one before it is given up.
 const PERSISTENCE: u64 = 4;
-/// One wait in this many explores.
+/// One spin in this many explores.
 const EXPLORE: u64 = 32;
-/// How often a waiter yields.
-const YIELDS: u32 = if cfg!(loom) { 1 } else { 32 };
-/// A waiter starves after this many times the usual wait, but not before `PATIENCE` ticks (about a millisecond).
-const STARVING: u64 = if cfg!(loom) { 0 } else { 16 };
-const PATIENCE: u64 = if cfg!(loom) { 0 } else { 2_500_000 };
+/// Spins are worth while if at least so many of 256 end with the lock.
+const WORTH_WHILE: u32 = 32;
+/// A spin that fails although at least so many of 256 end with the lock: the holder does not run.
+const RELIABLE: u32 = if cfg!(loom) { 0 } else { 128 };
+/// A clock that jumps by more while a thread spins says that the thread did not run (100 us).
+const JUMP: u64 = 250_000;
+/// For how long a lock stays crowded after a sign of it (100 ms).
+const CROWDED: u32 = if cfg!(loom) { u32::MAX } else { 250_000_000 };
+/// In a crowd, one newcomer sleeps at once in each turn (160 us).
+const TURN: u32 = if cfg!(loom) { 0 } else { 400_000 };
+/// A waiter starves after so long (100 ms).
+const PATIENCE: u64 = if cfg!(loom) { 0 } else { 250_000_000 };
 /// How long a newcomer leaves a free, reserved lock alone: longer than a wake-up takes, and a remedy if none can come,
 /// because the waiter that reserved the lock is in the parent of a fork.
 const RESPECT_NS: u32 = 1_000_000;
@@ -76,30 +97,40 @@ const RESPECT_NS: u32 = 1_000_000;
 #[repr(C)]
 pub struct Adaptive {
     word: AtomicU32,
-    /// How long waits took that spinning ended, in ticks: a running average.
-    spun: AtomicU32,
-    /// How long all waits took, in ticks: a running average.
-    waited: AtomicU32,
+    /// What spinning has brought of late, see [`Spins`].
+    spins: AtomicU32,
+    /// When there was a sign that CPUs are scarce; 0 if that is long ago.
+    crowded: AtomicU32,
+    /// When a newcomer last made room.
+    turn: AtomicU32,
 }
 
 impl Adaptive {
     const_new! {
         /// A lock that nobody holds.
         pub fn new() -> Self {
-            Self { word: AtomicU32::new(0), spun: AtomicU32::new(0), waited: AtomicU32::new(0) }
+            Self {
+                word: AtomicU32::new(0),
+                spins: AtomicU32::new(0),
+                crowded: AtomicU32::new(0),
+                turn: AtomicU32::new(0),
+            }
         }
     }
 
     /// Acquires the lock unless the deadline passes first; says whether it did.
     #[cold]
     fn wait(&self, deadline: Option<Deadline>) -> bool {
-        let start = clock::now();
         // Who has a deadline has no time to respect reservations.
         let mut waiter = Waiter { entitled: deadline.is_some(), slept: false, starving: false };
-        loop {
-            if self.spin(&waiter) || self.yield_cpu(&waiter) {
-                break;
-            }
+        // While others sleep, a free lock is acquired here.
+        if self.try_take(&waiter) {
+            return true;
+        }
+        let start = clock::now();
+        let mut makes_room = self.makes_room(start);
+        while makes_room || !self.spin(&waiter) {
+            makes_room = false;
             match self.sleep(&waiter, deadline) {
                 Slept::Acquired => break,
                 Slept::TimedOut => {
@@ -107,54 +138,68 @@ impl Adaptive {
                     return false;
                 }
                 Slept::Woken => {
-                    // Relaxed: a number that steers waiting.
-                    let usual = u64::from(self.waited.load(Ordering::Relaxed));
-                    let waited = clock::now().wrapping_sub(start);
                     // Once starving, always: who reserved the lock is who takes the reservation back.
-                    let starving = waiter.starving || waited > PATIENCE.max(usual * STARVING);
+                    let waited = clock::now().wrapping_sub(start);
+                    let starving = waiter.starving || waited > PATIENCE;
                     waiter = Waiter { entitled: true, slept: true, starving };
                 }
             }
         }
-        learn(&self.waited, clock::now().wrapping_sub(start));
         true
     }
 
-    /// Polls for as long as that has paid of late; says whether it acquired the lock.
+    /// Polls for as long as that is worth while; says whether it acquired the lock.
     fn spin(&self, waiter: &Waiter) -> bool {
-        if cpu::count() == 1 {
-            return false;
-        }
+        // Relaxed, both: steers waiting.
+        let spins = Spins(self.spins.load(Ordering::Relaxed));
         let start = clock::now();
-        // Relaxed: a number that steers waiting.
-        let usual = u64::from(self.spun.load(Ordering::Relaxed));
-        // Not under loom, whose executions have to be repeatable.
-        let explores = !cfg!(loom) && (start / 64).is_multiple_of(EXPLORE);
-        let allowance = if explores {
-            LONGEST_SPIN
-        } else {
-            (PERSISTENCE * usual).clamp(SHORTEST_SPIN, LONGEST_SPIN)
-        };
-        loop {
-            let spun = clock::now().wrapping_sub(start);
+        let allowance = spins.allowance(start, self.is_crowded(start));
+        let mut spun = 0;
+        let acquired = loop {
             if self.try_take(waiter) {
-                learn(&self.spun, spun);
-                return true;
+                break true;
             }
             if spun > allowance {
-                learn(&self.spun, 0);
-                return false;
+                break false;
             }
             hint::spin_loop();
+            let before = spun;
+            spun = clock::now().wrapping_sub(start);
+            if spun - before > JUMP {
+                self.notice_crowd(start.wrapping_add(spun));
+            }
+        };
+        if !acquired && spins.paid() >= RELIABLE {
+            self.notice_crowd(start.wrapping_add(spun));
         }
+        self.spins.store(spins.and(acquired, spun).0, Ordering::Relaxed);
+        acquired
     }
 
-    /// Yields the CPU some times; says whether it acquired the lock.
-    fn yield_cpu(&self, waiter: &Waiter) -> bool {
-        (0..YIELDS).any(|_| {
-            hint::yield_now();
-            self.try_take(waiter)
-        })
+    fn notice_crowd(&self, now: u64) {
+        self.crowded.store(now as u32 | 1, Ordering::Relaxed); // Relaxed: steers waiting
+    }
+
+    fn is_crowded(&self, now: u64) -> bool {
+        // Relaxed, both: steers waiting.
+        let noticed = self.crowded.load(Ordering::Relaxed);
+        let recent = (now as u32).wrapping_sub(noticed) < CROWDED;
+        if noticed != 0 && !recent {
+            // Or it would look recent again when the counter wraps.
+            self.crowded.store(0, Ordering::Relaxed);
+        }
+        noticed != 0 && recent
+    }
+
+    /// Whether this newcomer is the one that goes to sleep in this turn.
+    fn makes_room(&self, now: u64) -> bool {
+        // Relaxed, both: steers waiting.
+        let turn = self.turn.load(Ordering::Relaxed);
+        let due = (now as u32).wrapping_sub(turn) > TURN && self.is_crowded(now);
+        if due {
+            self.turn.store(now as u32, Ordering::Relaxed);
+        }
+        due
     }
 
     /// Acquires the lock if it is free and this waiter may have it.
@@ -184,22 +229,13 @@ impl Adaptive {
                 continue;
             }
             if word & HELD == 0 {
-                hint::sleep(RESPECT_NS);
-                // Still free, and reserved for so long: for nobody, or for one that will reserve it again.
-                // Relaxed, both: nothing is published.
-                let open = word & !RESERVED;
-                let (done, failed) = (Ordering::Relaxed, Ordering::Relaxed);
-                _ = self.word.compare_exchange(word, open, done, failed);
+                self.respect(word);
                 return Slept::Woken;
             }
             let marked = waiter.marked(word);
             // Relaxed: a mark publishes nothing; the kernel compares the word again before the sleep.
-            match self.word.compare_exchange_weak(
-                word,
-                marked,
-                Ordering::Relaxed,
-                Ordering::Relaxed,
-            ) {
+            let (done, failed) = (Ordering::Relaxed, Ordering::Relaxed);
+            match self.word.compare_exchange_weak(word, marked, done, failed) {
                 Ok(_) => break word = marked,
                 Err(now) => word = now,
             }
@@ -208,6 +244,15 @@ impl Adaptive {
             Woken::TimedOut => Slept::TimedOut,
             Woken::Perhaps => Slept::Woken,
         }
+    }
+
+    /// Leaves a lock alone that is free but reserved, for a while.
+    fn respect(&self, word: u32) {
+        hint::sleep(RESPECT_NS);
+        // Still free, and reserved for so long: for nobody, or for one that will reserve it again.
+        // Relaxed, both: nothing is published.
+        let (done, failed) = (Ordering::Relaxed, Ordering::Relaxed);
+        _ = self.word.compare_exchange(word, word & !RESERVED, done, failed);
     }
 
     /// Leaves without the lock, and without the reservation.
@@ -224,6 +269,47 @@ impl Adaptive {
         // Release: partner of the Acquires in `try_acquire` and `take`.
         self.word.fetch_and(RESERVED, order!(Release, "adaptive-wake-release"));
         futex::wake(&raw const self.word, 1);
+    }
+}
+
+/// What spinning has brought of late: in the low 24 bits, how long spins took that ended with the lock, in ticks; in
+/// the high 8 bits, how many of 256 did.
+#[derive(Clone, Copy)]
+struct Spins(u32);
+
+impl Spins {
+    fn usual(self) -> u32 {
+        self.0 & 0xFF_FFFF
+    }
+
+    fn paid(self) -> u32 {
+        self.0 >> 24
+    }
+
+    /// How long to spin, in ticks.
+    fn allowance(self, now: u64, crowded: bool) -> u64 {
+        let shortest = if crowded { SHORTEST_SPIN_IN_CROWD } else { SHORTEST_SPIN };
+        // Not under loom, whose executions have to be repeatable.
+        if !cfg!(loom) && (now / 64).is_multiple_of(EXPLORE) {
+            LONGEST_SPIN
+        } else if self.paid() >= WORTH_WHILE {
+            (PERSISTENCE * u64::from(self.usual())).clamp(shortest, LONGEST_SPIN)
+        } else {
+            shortest
+        }
+    }
+
+    /// After one more spin: both numbers move by an eighth. Of threads that write at the same time, one is lost.
+    fn and(self, acquired: bool, spun: u64) -> Self {
+        let (mut usual, mut paid) = (self.usual(), self.paid());
+        if acquired {
+            let spun = spun.min(LONGEST_SPIN) as i64;
+            usual = (i64::from(usual) + (spun - i64::from(usual)) / 8) as u32;
+            paid += (255 - paid).div_ceil(8);
+        } else {
+            paid -= paid.div_ceil(8);
+        }
+        Self(paid << 24 | usual)
     }
 }
 
@@ -261,20 +347,12 @@ enum Slept {
     TimedOut,
 }
 
-/// Moves a running average by an eighth of the difference. Threads that do so at the same time lose one value.
-fn learn(average: &AtomicU32, value: u64) {
-    let value = value.min(u64::from(u32::MAX / 2)) as i64;
-    // Relaxed, both: see the page.
-    let old = i64::from(average.load(Ordering::Relaxed));
-    average.store((old + (value - old) / 8) as u32, Ordering::Relaxed);
-}
-
-// SAFETY: `HELD` is set only by a compare-and-swap from a word without it, and cleared only in a release; twelve
+// SAFETY: `HELD` is set only by a compare-and-swap from a word without it, and cleared only in a release; sixteen
 // bytes, and zero is free.
-unsafe impl InlineLock for Adaptive {
+unsafe impl PlainLock for Adaptive {
     const INFO: LockInfo = LockInfo {
         name: "adaptive",
-        summary: "spins, yields and sleeps by what it has learned of its own waits; nobody starves",
+        summary: "spins and sleeps by what it has learned of its own waits and of the load; nobody starves",
         source: "ours",
         order: Order::Barging,
         blocks: true,

@@ -27,9 +27,9 @@
 //!
 //! Sections below a microsecond on CPUs that have nothing else to do: a sleep costs more than the wait.
 
-use super::inline::{InlineLock, without_node};
+use super::plain::{PlainLock, without_node};
 use crate::sync::atomic::{AtomicU32, Ordering};
-use crate::sync::{Deadline, Woken, const_new, futex, order};
+use crate::sync::{Deadline, Woken, const_new, futex, mutation, order};
 use crate::{LockInfo, Order};
 
 pub(super) const FREE: u32 = 0;
@@ -87,6 +87,9 @@ impl Futex {
             if self.sleep(deadline) == Woken::TimedOut {
                 return false;
             }
+            if mutation!("futex-wake-up") && self.try_take(HELD) {
+                return true; // and nobody knows of those who sleep on
+            }
         }
         true
     }
@@ -94,7 +97,7 @@ impl Futex {
 
 // SAFETY: the state leaves `FREE` by one thread's compare-and-swap or swap only, and returns to it in `release`;
 // four bytes, and zero is `FREE`.
-unsafe impl InlineLock for Futex {
+unsafe impl PlainLock for Futex {
     const INFO: LockInfo = LockInfo {
         name: "futex",
         summary: "three-state mutex that sleeps at once; what glibc does by default",

@@ -64,7 +64,7 @@ impl Patience for HybridPatience {
     }
 
     fn pause(&mut self) -> bool {
-        if clock::now().wrapping_sub(self.start) >= self.spin {
+        if clock::has_passed(self.start, self.spin) {
             return self.sleeps.pause();
         }
         self.delays.delay();

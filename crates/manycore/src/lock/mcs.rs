@@ -9,11 +9,20 @@
 //! # Source
 //!
 //! J. M. Mellor-Crummey and M. L. Scott, "Algorithms for Scalable Synchronization on Shared-Memory Multiprocessors",
-//! ACM TOCS 9(1), 1991. There a waiter spins for ever. Here it sleeps after [`SPIN`] ticks, so that programs with more
-//! threads than CPUs do get on; it keeps its place.
+//! ACM TOCS 9(1), 1991. There a waiter spins for ever. Here it spins for `tuning::spin_limit`, some microseconds, and
+//! then sleeps in its place, so that programs with more threads than CPUs do get on. A waiter whose deadline passes
+//! leaves its node behind, for whoever would hand it the lock to take away, as in B. He, W. N. Scherer and M. L. Scott,
+//! "Preemption Adaptivity in Time-Published Queue-Based Spin Locks", HiPC 2005.
 //!
-//! In place of another lock, which has no node to lend, the holder's node comes from [`sync::node`](crate::sync::node)
-//! and is remembered beside the tail.
+//! In place of another lock, which has no node to lend, the node comes from [`sync::node`](crate::sync::node) and is
+//! remembered beside the tail.
+//!
+//! # Fork
+//!
+//! The child of a fork has none of the threads that wait. If its one thread holds the lock, the first that comes in
+//! the child finds a ghost at the tail and links itself behind the holder; and the holder, when it releases, knows
+//! from its node that what it was linked to before is not there. (Not where callers lend their nodes: a lock that is
+//! held over a fork in that way has to be free of waiters at the fork.)
 //!
 //! # Memory order
 //!
@@ -21,7 +30,8 @@
 //! successor's link (Release) shows its node to the holder (Acquire). The hand-over is a swap of the waiter's state
 //! (Release) that the waiter reads (Acquire); where nobody waits, the release empties the tail (Release) and the next
 //! swap finds it empty (Acquire). A sleeper says that it sleeps by a compare-and-swap of the word that the hand-over
-//! swaps, so that one of the two sees the other.
+//! swaps, so that one of the two sees the other; one that leaves does likewise (Release), before the hand-over takes
+//! its node away (Acquire).
 //!
 //! # Cost
 //!
@@ -35,36 +45,35 @@
 
 use core::ptr::{NonNull, null_mut};
 
-use super::inline::{InlineLock, lock_api_form};
+use super::link::{Link, Linked};
+use super::plain::{PlainLock, lock_api_form};
 use crate::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
-use crate::sync::cell::UnsafeCell;
-use crate::sync::{clock, const_new, futex, hint, node, order, process};
+use crate::sync::{
+    Deadline, Woken, clock, const_new, futex, hint, mortal, mutation, node, order, process, tuning,
+};
 use crate::{LockInfo, Order, RawLock};
 
-/// How long a waiter spins before it sleeps, in ticks: about twenty microseconds.
-pub const SPIN: u64 = if cfg!(loom) { 1 } else { 50_000 };
-
-const GRANTED: u32 = 0;
-const SPINNING: u32 = 1;
-const SLEEPING: u32 = 2;
+const SPINNING: u32 = 0;
+const SLEEPING: u32 = 1;
+const GRANTED: u32 = 2;
+/// The waiter has left, and its node is for whoever would hand it the lock.
+const ABANDONED: u32 = 3;
 
 /// A waiter's or the holder's place in the queue.
 #[derive(Debug)]
 #[repr(align(64))]
 pub struct McsNode {
-    next: AtomicPtr<McsNode>,
+    next: Link<McsNode>,
     state: AtomicU32,
     /// The [`process::generation`] in which it joined the queue.
     generation: u32,
 }
 
 impl Default for McsNode {
+    #[inline]
     fn default() -> Self {
-        Self {
-            next: AtomicPtr::new(null_mut()),
-            state: AtomicU32::new(SPINNING),
-            generation: process::generation(),
-        }
+        let generation = process::generation();
+        Self { next: Link::new(), state: AtomicU32::new(SPINNING), generation }
     }
 }
 
@@ -72,15 +81,10 @@ impl Default for McsNode {
 #[derive(Debug)]
 #[repr(C)]
 pub struct Mcs {
-    tail: AtomicPtr<McsNode>,
-    /// The holder's node, in the inline form only. Protected by the lock.
-    holder: UnsafeCell<*mut McsNode>,
+    tail: Link<McsNode>,
+    /// The holder's node if it comes from `sync::node`. Written by the holder.
+    holder: AtomicPtr<McsNode>,
 }
-
-// SAFETY: the node pointers are only followed as the algorithm says.
-unsafe impl Send for Mcs {}
-// SAFETY: as above; `holder` is protected by the lock.
-unsafe impl Sync for Mcs {}
 
 impl Default for Mcs {
     fn default() -> Self {
@@ -92,40 +96,39 @@ impl Mcs {
     const_new! {
         /// A lock that nobody holds.
         pub fn new() -> Self {
-            Self { tail: AtomicPtr::new(null_mut()), holder: UnsafeCell::new(null_mut()) }
+            Self { tail: Link::new(), holder: AtomicPtr::new(null_mut()) }
         }
-    }
-
-    fn looks_free(&self) -> bool {
-        // Relaxed: a hint; the exchange that follows decides and orders.
-        self.tail.load(Ordering::Relaxed).is_null()
     }
 
     /// Takes the lock if the queue is empty.
+    #[inline]
     fn try_enter(&self, node: *mut McsNode) -> bool {
-        // AcqRel: Acquire, partner of the Release in `leave`; Release, as in `enter`. Relaxed: nothing was acquired.
-        let order = order!(AcqRel, "mcs-try");
-        self.tail.compare_exchange(null_mut(), node, order, Ordering::Relaxed).is_ok()
+        // AcqRel: Acquire, partner of the Release in `leave`; Release, as in `enter`.
+        self.tail.fill(node, order!(AcqRel, "mcs-try"))
     }
 
-    /// Joins the queue, and returns at its head.
+    /// Joins the queue, and returns at its head, or when the deadline has passed; says which.
     ///
     /// # Safety
     ///
-    /// The node is new, and stays until `leave`.
-    unsafe fn enter(&self, node: *mut McsNode) {
+    /// The node is new, and stays until `leave`. With a deadline it comes from `sync::node`, and if the result is
+    /// false it is not the caller's any more.
+    unsafe fn enter(&self, node: *mut McsNode, deadline: Option<Deadline>) -> bool {
         // AcqRel: Acquire, partner of the Release in `leave` and in the predecessor's swap; Release, partner of the
         // Acquire in the successor's swap: the nodes are initialised.
-        let before = self.tail.swap(node, order!(AcqRel, "mcs-swap"));
-        if before.is_null() {
-            return;
-        }
-        // SAFETY: the predecessor cannot leave before it has seen its successor; the node is the caller's.
-        unsafe {
+        let predecessor = match self.tail.swap(node, order!(AcqRel, "mcs-swap")) {
+            Linked::Nothing => return true,
+            Linked::Node(before) => before,
+            // Relaxed: nobody has held the lock in this process but the thread that forked it.
+            Linked::Ghost => self.holder.load(Ordering::Relaxed),
+        };
+        // SAFETY: the predecessor cannot leave before it has seen its successor.
+        if let Some(predecessor) = unsafe { predecessor.as_ref() } {
             // Release: partner of the Acquire in `successor`.
-            (*before).next.store(node, order!(Release, "mcs-link"));
-            (*node).wait();
+            predecessor.next.store(node, order!(Release, "mcs-link"));
         }
+        // SAFETY: the node is the caller's.
+        unsafe { (*node).wait(deadline) }
     }
 
     /// Hands the lock to the next in the queue, or leaves it free.
@@ -133,69 +136,111 @@ impl Mcs {
     /// # Safety
     ///
     /// The node is at the head.
+    #[inline]
     unsafe fn leave(&self, node: *mut McsNode) {
         // SAFETY: the holder's own node.
         let this = unsafe { &*node };
-        if this.generation != process::generation() {
-            // The child of a fork has no thread of those that wait in this queue.
-            // Release: partner of the Acquires of the tail.
-            self.tail.store(null_mut(), Ordering::Release);
-            return;
+        if !(this.next.is_empty() && this.leaves_empty(&self.tail)) {
+            // SAFETY: as above.
+            unsafe { self.hand_over(this) }
         }
-        let Some(next) = this.successor(&self.tail) else { return };
-        // SAFETY: the successor waits in its node until the swap has taken effect.
-        let state = unsafe { &raw const (*next).state };
-        // Release: partner of the Acquires in `wait`.
-        // SAFETY: as above.
-        if unsafe { (*state).swap(GRANTED, order!(Release, "mcs-grant")) } == SLEEPING {
-            futex::wake(state, 1);
+    }
+
+    /// # Safety
+    ///
+    /// The node is at the head.
+    #[cold]
+    unsafe fn hand_over(&self, node: &McsNode) {
+        let Some(mut next) = node.successor(&self.tail) else { return };
+        loop {
+            // SAFETY: the successor waits in its node until the swap has taken effect.
+            let state = unsafe { &raw const (*next).state };
+            // AcqRel: Release, partner of the Acquires in `wait`; Acquire, partner of the Release in `abandon`.
+            // SAFETY: as above.
+            let before = unsafe { (*state).swap(GRANTED, order!(AcqRel, "mcs-grant")) };
+            if before == SLEEPING {
+                futex::wake(state, 1);
+            }
+            if before != ABANDONED {
+                return;
+            }
+            // SAFETY: its owner has gone, so that this thread is at the head with the node; it came from `sync::node`,
+            // since nobody else leaves, and once it has a successor or none nobody touches it any more.
+            let after = unsafe {
+                let after = (*next).successor(&self.tail);
+                node::give_back(NonNull::new_unchecked(next));
+                after
+            };
+            let Some(after) = after else { return };
+            next = after;
         }
     }
 }
 
 impl McsNode {
-    /// Waits until the predecessor has handed over.
-    fn wait(&self) {
-        let start = clock::now();
-        // Acquire: partner of the Release in `leave`.
+    /// Waits until the predecessor has handed over, or the deadline has passed; says which.
+    fn wait(&self, deadline: Option<Deadline>) -> bool {
+        let (start, limit) = (clock::now(), tuning::spin_limit());
+        // Acquire: partner of the AcqRel in `leave`.
         while self.state.load(order!(Acquire, "mcs-spin")) != GRANTED {
-            if clock::now().wrapping_sub(start) > SPIN {
-                return self.sleep();
+            if clock::has_passed(start, limit) {
+                return self.sleep(deadline);
             }
             hint::spin_loop();
         }
+        true
     }
 
     #[cold]
-    fn sleep(&self) {
+    fn sleep(&self, deadline: Option<Deadline>) -> bool {
         // Acquire on failure: granted meanwhile, as in `wait`. Relaxed on success: says only that this thread sleeps.
         let granted = order!(Acquire, "mcs-sleep");
         if self.state.compare_exchange(SPINNING, SLEEPING, Ordering::Relaxed, granted).is_err() {
-            return;
+            return true;
         }
         // Acquire: as in `wait`.
         while self.state.load(order!(Acquire, "mcs-woken")) != GRANTED {
-            futex::wait(&self.state, SLEEPING, None);
+            if futex::wait(&self.state, SLEEPING, deadline) == Woken::TimedOut && self.abandon() {
+                return false;
+            }
         }
+        true
+    }
+
+    /// Leaves the node to the predecessor, unless it has handed over.
+    fn abandon(&self) -> bool {
+        // Release: partner of the AcqRel in `leave`. Relaxed on failure: `sleep` looks again.
+        let left = order!(Release, "mcs-abandon");
+        self.state.compare_exchange(SLEEPING, ABANDONED, left, Ordering::Relaxed).is_ok()
+    }
+
+    /// Leaves the queue, at its head, if no other has joined it.
+    #[inline]
+    fn leaves_empty(&self, tail: &Link<McsNode>) -> bool {
+        // Release: partner of the Acquire in `enter` and `try_enter`.
+        let release = order!(Release, "mcs-empty");
+        tail.clear(core::ptr::from_ref(self).cast_mut(), self.generation, release)
     }
 
     /// The next in the queue, waiting for its link if it is on its way; none if the queue is empty now.
-    fn successor(&self, tail: &AtomicPtr<McsNode>) -> Option<*mut McsNode> {
-        // Acquire, here and below: partner of the Release in `enter`.
-        let mut next = self.next.load(order!(Acquire, "mcs-next"));
-        if next.is_null() {
-            // Release: partner of the Acquire in `enter` and `try_enter`. Relaxed: nothing was released.
-            let (release, failed) = (order!(Release, "mcs-empty"), Ordering::Relaxed);
-            let this = core::ptr::from_ref(self).cast_mut();
-            if tail.compare_exchange(this, null_mut(), release, failed).is_ok() {
+    fn successor(&self, tail: &Link<McsNode>) -> Option<*mut McsNode> {
+        loop {
+            // Acquire: partner of the Release in `enter`.
+            if let Linked::Node(next) = self.next.load(order!(Acquire, "mcs-next")) {
+                return Some(next);
+            }
+            if self.leaves_empty(tail) {
                 return None;
             }
-            while next.is_null() {
-                hint::spin_loop();
-                next = self.next.load(order!(Acquire, "mcs-next"));
+            if mutation!("mcs-hand-off") {
+                return None; // and whoever is about to link itself waits for ever
             }
+            // Release: as in `leaves_empty`.
+            if self.generation != process::generation() && tail.clear_ghost(Ordering::Release) {
+                return None;
+            }
+            hint::spin_loop();
         }
-        Some(next)
     }
 }
 
@@ -211,12 +256,17 @@ unsafe impl RawLock for Mcs {
     unsafe fn lock(&self, node: &mut McsNode) {
         *node = McsNode::default();
         // SAFETY: the caller keeps the node.
-        unsafe { self.enter(node) };
+        unsafe { self.enter(node, None) };
+        self.holder.store(null_mut(), Ordering::Relaxed); // Relaxed: see `enter`
     }
 
     unsafe fn try_lock(&self, node: &mut McsNode) -> bool {
         *node = McsNode::default();
-        self.looks_free() && self.try_enter(node)
+        let taken = self.tail.is_empty() && self.try_enter(node);
+        if taken {
+            self.holder.store(null_mut(), Ordering::Relaxed); // Relaxed: see `enter`
+        }
+        taken
     }
 
     unsafe fn unlock(&self, node: &mut McsNode) {
@@ -225,8 +275,22 @@ unsafe impl RawLock for Mcs {
     }
 }
 
+impl Mcs {
+    /// As `enter`, with a node of the thread's own.
+    #[cold]
+    fn enter_inline(&self, deadline: Option<Deadline>) -> bool {
+        let node: NonNull<McsNode> = node::take();
+        // SAFETY: the node is new, comes from `sync::node`, and stays until `release`.
+        let entered = unsafe { self.enter(node.as_ptr(), deadline) };
+        if entered {
+            self.holder.store(node.as_ptr(), Ordering::Relaxed); // Relaxed: read by this thread, and see `enter`
+        }
+        entered
+    }
+}
+
 // SAFETY: as above; sixteen bytes, and zero is an empty queue.
-unsafe impl InlineLock for Mcs {
+unsafe impl PlainLock for Mcs {
     const INFO: LockInfo = LockInfo {
         name: "mcs",
         summary: "queue in which each waits at a line of its own; spins, then sleeps in its place",
@@ -235,38 +299,60 @@ unsafe impl InlineLock for Mcs {
         blocks: true,
     };
 
+    #[inline]
     fn try_acquire(&self) -> bool {
-        if !self.looks_free() {
+        if !self.tail.is_empty() {
             return false;
         }
         let node: NonNull<McsNode> = node::take();
-        if !self.try_enter(node.as_ptr()) {
+        let taken = self.try_enter(node.as_ptr());
+        if taken {
+            self.holder.store(node.as_ptr(), Ordering::Relaxed); // Relaxed: as in `enter_inline`
+        } else {
             // SAFETY: nobody has seen it.
             unsafe { node::give_back(node) };
-            return false;
         }
-        // SAFETY: this thread holds the lock.
-        self.holder.with_mut(|holder| unsafe { *holder = node.as_ptr() });
-        true
+        taken
     }
 
+    #[cold]
     fn acquire_contended(&self) {
-        let node: NonNull<McsNode> = node::take();
-        // SAFETY: the node is new and stays until `release`; then this thread holds the lock.
-        unsafe {
-            self.enter(node.as_ptr());
-            self.holder.with_mut(|holder| *holder = node.as_ptr());
+        self.enter_inline(None);
+    }
+
+    #[cold]
+    fn acquire_until(&self, deadline: Deadline) -> bool {
+        let mut pause_ns = 1_000;
+        loop {
+            let holder = self.holder.load(Ordering::Relaxed); // Relaxed, here and below: a hint
+            if self.try_acquire() {
+                return true;
+            }
+            hint::sleep(pause_ns);
+            // Only a queue that moves is joined: behind a lock that is held for long, nodes left behind would pile up.
+            // (A single thread that takes the lock again and again, with the same node, looks as if it held on.)
+            if self.holder.load(Ordering::Relaxed) != holder {
+                return self.enter_inline(Some(deadline));
+            }
+            if deadline.has_passed() {
+                return false;
+            }
+            pause_ns = (pause_ns * 2).min(1_000_000);
         }
     }
 
+    #[inline]
     unsafe fn release(&self) {
-        // SAFETY: the caller holds the lock, so that the node is its own, at the head, until it has left.
+        // Relaxed: written by the holder.
+        let node = self.holder.load(Ordering::Relaxed);
+        // SAFETY: the caller holds the lock, so that the node is its own, at the head, until it has left; it is not
+        // null, and nobody touches it then.
         unsafe {
-            let node = self.holder.with(|holder| NonNull::new_unchecked(*holder));
-            self.leave(node.as_ptr());
-            node::give_back(node);
+            self.leave(node);
+            node::give_back(NonNull::new_unchecked(node));
         }
     }
 }
 
 lock_api_form!(Mcs);
+mortal!(McsNode { state });

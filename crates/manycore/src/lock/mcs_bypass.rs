@@ -23,6 +23,11 @@
 //! when it has acquired the word after that. A head that sleeps has set `ASLEEP` in the word; the release that clears
 //! the mark wakes it.
 //!
+//! # Fork
+//!
+//! Of a queue of the parent's threads, the child finds a ghost at the tail. The first that comes is the head; and a
+//! reservation that the parent's head has made is nobody's.
+//!
 //! # Cost
 //!
 //! Uncontended, two compare-and-swaps. Nodes are on the stacks of the waiters, since the holder needs none.
@@ -31,12 +36,10 @@
 //!
 //! Where service has to be in order of arrival.
 
-use core::ptr::null_mut;
-
-use super::inline::{InlineLock, without_node};
-use crate::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
-use crate::sync::cell::UnsafeCell;
-use crate::sync::{clock, const_new, futex, hint, order, process};
+use super::link::{Link, Linked};
+use super::plain::{PlainLock, without_node};
+use crate::sync::atomic::{AtomicU32, Ordering};
+use crate::sync::{clock, const_new, futex, hint, mortal, mutation, order, process, tuning};
 use crate::{LockInfo, Order};
 
 /// Somebody has the lock.
@@ -46,11 +49,6 @@ const ASLEEP: u32 = 2;
 /// The lock is for the head of the queue.
 const RESERVED: u32 = 4;
 
-/// How long a waiter spins before it sleeps, in ticks: a few microseconds.
-const SPIN: u64 = if cfg!(loom) { 1 } else { 20_000 };
-/// How often the head may be woken in vain before it reserves the lock.
-const BYPASSES: u32 = if cfg!(loom) { 1 } else { 16 };
-
 const QUEUED: u32 = 0;
 const QUEUED_ASLEEP: u32 = 1;
 const HEAD: u32 = 2;
@@ -59,21 +57,18 @@ const HEAD: u32 = 2;
 #[derive(Debug)]
 #[repr(align(64))]
 struct Node {
-    next: AtomicPtr<Node>,
+    next: Link<Node>,
     state: AtomicU32,
-    /// Stands for the node's memory, which its owner uses for something else as soon as it is head: so the model
-    /// checker sees that nobody else touches it then.
-    memory: UnsafeCell<()>,
 }
+
+mortal!(Node { state });
 
 /// The lock with a queue that can be bypassed.
 #[derive(Debug)]
 #[repr(C)]
 pub struct McsBypass {
     word: AtomicU32,
-    /// The [`process::generation`] in which the lock was acquired last. Protected by the lock.
-    generation: AtomicU32,
-    tail: AtomicPtr<Node>,
+    tail: Link<Node>,
 }
 
 impl Default for McsBypass {
@@ -86,26 +81,18 @@ impl McsBypass {
     const_new! {
         /// A lock that nobody holds.
         pub fn new() -> Self {
-            Self {
-                word: AtomicU32::new(0),
-                generation: AtomicU32::new(0),
-                tail: AtomicPtr::new(null_mut()),
-            }
+            Self { word: AtomicU32::new(0), tail: Link::new() }
         }
     }
 
     /// Waits in the queue, and at its head for the word.
     #[cold]
     fn wait(&self) {
-        let node = Node {
-            next: AtomicPtr::new(null_mut()),
-            state: AtomicU32::new(QUEUED),
-            memory: UnsafeCell::new(()),
-        };
+        let node = Node { next: Link::new(), state: AtomicU32::new(QUEUED) };
         let this = (&raw const node).cast_mut();
         // AcqRel: Release, partner of the Acquire in the successor's swap: the node is initialised; Acquire likewise.
-        let before = self.tail.swap(this, order!(AcqRel, "bypass-swap"));
-        if !before.is_null() {
+        // Behind a ghost this one is at the head.
+        if let Linked::Node(before) = self.tail.swap(this, order!(AcqRel, "bypass-swap")) {
             // Release: partner of the Acquire in `pass_head`.
             // SAFETY: the predecessor stays until it has seen its successor.
             unsafe { (*before).next.store(this, order!(Release, "bypass-link")) };
@@ -113,7 +100,6 @@ impl McsBypass {
         }
         self.wait_at_head();
         self.pass_head(&node);
-        node.memory.with_mut(|_| ());
     }
 
     /// Acquires the word, as the only thread that sleeps on it.
@@ -124,7 +110,7 @@ impl McsBypass {
                 return;
             }
             bypassed += 1;
-            let reserve = if bypassed > BYPASSES { RESERVED } else { 0 };
+            let reserve = if bypassed > tuning::lenience() { RESERVED } else { 0 };
             // Relaxed: a hint.
             let word = self.word.load(Ordering::Relaxed);
             let marked = word | ASLEEP | reserve;
@@ -138,7 +124,7 @@ impl McsBypass {
 
     /// Polls the word for a while; says whether it was acquired.
     fn spin(&self) -> bool {
-        let start = clock::now();
+        let (start, limit) = (clock::now(), tuning::spin_limit());
         loop {
             // Relaxed: a hint; the exchange decides and orders.
             let word = self.word.load(Ordering::Relaxed);
@@ -148,10 +134,9 @@ impl McsBypass {
             if word & HELD == 0
                 && self.word.compare_exchange(word, HELD, acquire, Ordering::Relaxed).is_ok()
             {
-                self.note_generation();
                 return true;
             }
-            if clock::now().wrapping_sub(start) > SPIN {
+            if clock::has_passed(start, limit) {
                 return false;
             }
             hint::spin_loop();
@@ -160,25 +145,23 @@ impl McsBypass {
 
     /// Makes the next in the queue its head, as the holder of the lock.
     fn pass_head(&self, node: &Node) {
-        // Acquire, here and below: partner of the Release in `wait`.
-        let mut next = node.next.load(order!(Acquire, "bypass-next"));
-        if next.is_null() {
+        let next = loop {
+            // Acquire: partner of the Release in `wait`.
+            if let Linked::Node(next) = node.next.load(order!(Acquire, "bypass-next")) {
+                break next;
+            }
+            // Relaxed: who finds the queue empty looks at nothing of ours but the word.
             let this = core::ptr::from_ref(node).cast_mut();
-            // Relaxed, both: who finds the queue empty looks at nothing of ours but the word.
-            let (done, failed) = (Ordering::Relaxed, Ordering::Relaxed);
-            if self.tail.compare_exchange(this, null_mut(), done, failed).is_ok() {
+            if self.tail.clear(this, process::generation(), Ordering::Relaxed) {
                 return;
             }
-            while next.is_null() {
-                hint::spin_loop();
-                next = node.next.load(order!(Acquire, "bypass-next"));
+            if mutation!("bypass-forgets") {
+                return; // and the waiter that is about to link itself never becomes head
             }
-        }
-        // SAFETY: the next waits in its node until the swap has taken effect.
-        let state = unsafe {
-            (*next).memory.with(|_| ());
-            &raw const (*next).state
+            hint::spin_loop();
         };
+        // SAFETY: the next waits in its node until the swap has taken effect.
+        let state = unsafe { &raw const (*next).state };
         // Relaxed: this thread holds the word, and the next head leaves only after it has acquired the word from it.
         // SAFETY: as above.
         if unsafe { (*state).swap(HEAD, Ordering::Relaxed) } == QUEUED_ASLEEP {
@@ -186,9 +169,13 @@ impl McsBypass {
         }
     }
 
-    fn note_generation(&self) {
-        // Relaxed: protected by the lock.
-        self.generation.store(process::generation(), Ordering::Relaxed);
+    /// Takes a word that is free but reserved, if the head that it is reserved for is with the parent of a fork.
+    #[cold]
+    fn try_orphaned(&self) -> bool {
+        // Relaxed, and on failure: a hint; the exchange decides and orders. Acquire: as in `try_acquire`.
+        let (acquire, failed) = (Ordering::Acquire, Ordering::Relaxed);
+        matches!(self.tail.load(Ordering::Relaxed), Linked::Ghost)
+            && self.word.compare_exchange(RESERVED, HELD, acquire, failed).is_ok()
     }
 
     /// Frees a word that has marks, and wakes the head if it sleeps.
@@ -205,10 +192,10 @@ impl McsBypass {
 impl Node {
     /// Waits until this is the head of the queue.
     fn wait_for_head(&self) {
-        let start = clock::now();
+        let (start, limit) = (clock::now(), tuning::spin_limit());
         // Relaxed, here and below: the head has nothing to see but the word.
         while self.state.load(Ordering::Relaxed) != HEAD {
-            if clock::now().wrapping_sub(start) > SPIN {
+            if clock::has_passed(start, limit) {
                 return self.sleep();
             }
             hint::spin_loop();
@@ -230,7 +217,7 @@ impl Node {
 
 // SAFETY: `HELD` is set only by a compare-and-swap from a word without it, and cleared only in a release; sixteen
 // bytes, and zero is free with an empty queue.
-unsafe impl InlineLock for McsBypass {
+unsafe impl PlainLock for McsBypass {
     const INFO: LockInfo = LockInfo {
         name: "mcs-bypass",
         summary: "mcs whose queue may be bypassed, so often, while its head sleeps",
@@ -243,11 +230,11 @@ unsafe impl InlineLock for McsBypass {
     fn try_acquire(&self) -> bool {
         // Acquire: partner of the Releases. Relaxed on failure: nothing was acquired.
         let acquire = order!(Acquire, "bypass-acquire");
-        let taken = self.word.compare_exchange(0, HELD, acquire, Ordering::Relaxed).is_ok();
-        if taken {
-            self.note_generation();
+        match self.word.compare_exchange(0, HELD, acquire, Ordering::Relaxed) {
+            Ok(_) => true,
+            Err(RESERVED) => self.try_orphaned(),
+            Err(_) => false,
         }
-        taken
     }
 
     #[cold]
@@ -257,14 +244,6 @@ unsafe impl InlineLock for McsBypass {
 
     #[inline]
     unsafe fn release(&self) {
-        // Relaxed: protected by the lock.
-        if self.generation.load(Ordering::Relaxed) != process::generation() {
-            // The child of a fork has no thread of those that wait in this queue.
-            // Release: partner of the Acquires in `wait`, and then of those of the word.
-            self.tail.store(null_mut(), Ordering::Release);
-            self.word.store(0, Ordering::Release);
-            return;
-        }
         // Release: partner of the Acquires in `try_acquire` and `spin`. Relaxed on failure: nothing was released.
         let release = order!(Release, "bypass-release");
         if self.word.compare_exchange(HELD, 0, release, Ordering::Relaxed).is_err() {

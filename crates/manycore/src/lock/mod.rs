@@ -1,24 +1,33 @@
 //! Mutual exclusion: a file per algorithm.
 //!
-//! Every lock implements [`RawLock`](crate::RawLock). Those that fit into a pthread mutex also have an
-//! [`InlineLock`] form, which is what `manycore run` puts into an unmodified program and what `lock_api` uses.
-//! [`for_each_lock`](crate::for_each_lock) is the registry: a lock that is named there appears in `manycore locks`,
-//! in `run`, in the benchmarks and in every test suite.
+//! Every lock implements [`RawLock`](crate::RawLock), and [`PlainLock`], which is what `lock_api` uses. Those that fit
+//! into a pthread mutex are [`InlineLock`]s: `manycore run` can put them into an unmodified program; the others are
+//! library-only. [`for_each_lock`](crate::for_each_lock) is the registry: a lock that is named there appears in
+//! `manycore locks`, in `run`, in the benchmarks and in every test suite.
 //!
 //! Beside them are [`WaitQueue`], waiting for a condition with any of them, and [`PhaseRw`], a reader-writer lock.
 
 mod adaptive;
+mod anderson;
+mod c_bo_mcs;
+mod clh;
+mod cohort;
 mod double_delay;
 mod exponential;
 mod futex;
+mod gate;
 mod half_spin;
+mod hmcs;
 mod hybrid;
-mod inline;
 mod innodb;
+mod link;
 mod mcs;
 mod mcs_bypass;
+mod numbers;
 mod phase_rw;
+mod plain;
 mod proportional;
+mod queue;
 mod registry;
 mod sleep;
 mod spin_then_block;
@@ -29,16 +38,20 @@ mod wait_queue;
 mod waiter;
 
 pub use adaptive::Adaptive;
+pub use anderson::Anderson;
+pub use c_bo_mcs::CBoMcs;
+pub use clh::Clh;
 pub use double_delay::{DoubleDelay, DoubleDelayPatience};
 pub use exponential::{Exponential, ExponentialPatience};
 pub use futex::Futex;
 pub use half_spin::{HalfSpin, HalfSpinPatience};
+pub use hmcs::Hmcs;
 pub use hybrid::{Hybrid, HybridPatience};
-pub use inline::InlineLock;
 pub use innodb::{Innodb, InnodbPatience};
 pub use mcs::{Mcs, McsNode};
 pub use mcs_bypass::McsBypass;
 pub use phase_rw::{PhaseRw, Preference};
+pub use plain::{INLINE_SIZE, InlineLock, PlainLock};
 pub use proportional::{Proportional, ProportionalPatience};
 pub use sleep::{Sleep, SleepPatience};
 pub use spin_then_block::{Patience, SpinThenBlock};

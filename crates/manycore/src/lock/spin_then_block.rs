@@ -33,7 +33,7 @@
 use core::marker::PhantomData;
 
 use super::futex::{CONTENDED, Futex, HELD};
-use super::inline::{InlineLock, without_node};
+use super::plain::{PlainLock, without_node};
 use crate::LockInfo;
 use crate::sync::{Deadline, Woken, clock, const_new, hint, tuning};
 
@@ -93,7 +93,7 @@ impl<P: Patience> SpinThenBlock<P> {
 }
 
 // SAFETY: that of `Futex`, which it consists of.
-unsafe impl<P: Patience> InlineLock for SpinThenBlock<P> {
+unsafe impl<P: Patience> PlainLock for SpinThenBlock<P> {
     const INFO: LockInfo = P::INFO;
 
     #[inline]

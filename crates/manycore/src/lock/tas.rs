@@ -23,7 +23,7 @@
 //! With more than two CPUs, except to see what contention costs. With more runnable threads than CPUs, where waiters
 //! keep the CPU from the holder for whole time slices: they never give it up.
 
-use super::inline::{InlineLock, without_node};
+use super::plain::{PlainLock, without_node};
 use crate::sync::atomic::{AtomicU32, Ordering};
 use crate::sync::{const_new, hint, order};
 use crate::{LockInfo, Order};
@@ -55,7 +55,7 @@ impl Tas {
 }
 
 // SAFETY: only one swap gets *free* out of the state until `release` puts it back; four bytes, and zero is free.
-unsafe impl InlineLock for Tas {
+unsafe impl PlainLock for Tas {
     const INFO: LockInfo = LockInfo {
         name: "tas",
         summary: "test-and-set: swaps until it works; never gives up the CPU",

@@ -25,44 +25,33 @@
 //! With more runnable threads than CPUs: if the thread whose turn it is does not run, nobody can go on, and the others
 //! never give up their CPUs. Each hand-off may take a time slice.
 
-use super::inline::{InlineLock, without_node};
+use super::numbers::Numbers;
+use super::plain::{PlainLock, without_node};
 use crate::sync::atomic::{AtomicU32, Ordering};
-use crate::sync::{const_new, hint, order, process};
+use crate::sync::{const_new, hint, order};
 use crate::{LockInfo, Order};
 
 /// The ticket lock. Up to 2^32 - 1 threads may wait.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct Ticket {
-    /// The number that is drawn next.
-    next: AtomicU32,
-    /// The number that has the lock; if it is `next`, nobody has.
+    numbers: Numbers,
+    /// The number that has the lock; if it is drawn next, nobody has.
     serving: AtomicU32,
-    /// The [`process::generation`] in which the lock was acquired last. Protected by the lock.
-    generation: AtomicU32,
 }
 
 impl Ticket {
     const_new! {
         /// A lock that nobody holds.
         pub fn new() -> Self {
-            Self {
-                next: AtomicU32::new(0),
-                serving: AtomicU32::new(0),
-                generation: AtomicU32::new(0),
-            }
+            Self { numbers: Numbers::new(), serving: AtomicU32::new(0) }
         }
-    }
-
-    fn note_generation(&self) {
-        // Relaxed: protected by the lock.
-        self.generation.store(process::generation(), Ordering::Relaxed);
     }
 }
 
 // SAFETY: a number is drawn by one thread only, and served from the release of the number before it to its own;
-// twelve bytes, and zero is: number 0 is served, and not drawn.
-unsafe impl InlineLock for Ticket {
+// sixteen bytes, and zero is: number 0 is served, and not drawn.
+unsafe impl PlainLock for Ticket {
     const INFO: LockInfo = LockInfo {
         name: "ticket",
         summary: "draw a number and wait until it is served; never gives up the CPU",
@@ -75,37 +64,24 @@ unsafe impl InlineLock for Ticket {
     fn try_acquire(&self) -> bool {
         // Acquire: partner of the Release in `release`.
         let serving = self.serving.load(order!(Acquire, "ticket-try-acquire"));
-        // Relaxed: drawing the served number takes the lock; the load above has ordered it. That number is drawn at
-        // most once, so that it is still served if the exchange succeeds.
-        let next = serving.wrapping_add(1);
-        let taken =
-            self.next.compare_exchange(serving, next, Ordering::Relaxed, Ordering::Relaxed).is_ok();
-        if taken {
-            self.note_generation();
-        }
-        taken
+        // That orders: the number is drawn at most once, so that it is still served if it is drawn here.
+        self.numbers.try_draw(serving)
     }
 
     #[cold]
     fn acquire_contended(&self) {
-        // Relaxed: the load below orders.
-        let mine = self.next.fetch_add(1, Ordering::Relaxed);
+        let mine = self.numbers.draw(&self.serving);
         // Acquire: partner of the Release in `release`.
         while self.serving.load(order!(Acquire, "ticket-wait-acquire")) != mine {
             hint::spin_loop();
         }
-        self.note_generation();
     }
 
     #[inline]
     unsafe fn release(&self) {
+        self.numbers.void_those_of_the_parent(&self.serving);
         // Relaxed: only the holder writes it.
         let served = self.serving.load(Ordering::Relaxed).wrapping_add(1);
-        // Relaxed, both: protected by the lock.
-        if self.generation.load(Ordering::Relaxed) != process::generation() {
-            // The child of a fork: the threads that drew the other numbers are in the parent.
-            self.next.store(served, Ordering::Relaxed);
-        }
         // Release: partner of the Acquires above.
         self.serving.store(served, order!(Release, "ticket-release"));
     }

@@ -25,7 +25,7 @@
 //! that by a queue. With more runnable threads than CPUs: it never gives up the CPU.
 
 use super::Tas;
-use super::inline::{InlineLock, without_node};
+use super::plain::{PlainLock, without_node};
 use crate::sync::{const_new, hint};
 use crate::{LockInfo, Order};
 
@@ -46,7 +46,7 @@ impl Ttas {
 }
 
 // SAFETY: that of `Tas`, which it consists of.
-unsafe impl InlineLock for Ttas {
+unsafe impl PlainLock for Ttas {
     const INFO: LockInfo = LockInfo {
         name: "ttas",
         summary: "test-and-test-and-set: reads until it looks free, then swaps; never gives up the CPU",

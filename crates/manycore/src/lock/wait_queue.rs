@@ -9,7 +9,7 @@
 //!
 //! ```
 //! use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-//! use manycore::lock::{Futex, InlineLock, WaitQueue, Waiter};
+//! use manycore::lock::{Futex, PlainLock, WaitQueue, Waiter};
 //!
 //! static MUTEX: Futex = Futex::new();
 //! static CHANGED: WaitQueue = WaitQueue::new();

@@ -26,6 +26,12 @@ mod symbols {
         pub fn manycore_ticks() -> u64;
         /// How many CPUs there are, at least 1.
         pub fn manycore_cpu_count() -> u32;
+        /// The CPU on which the caller runs, below the count.
+        pub fn manycore_cpu_current() -> u32;
+        /// How many nodes of memory there are, at least 1.
+        pub fn manycore_node_count() -> u32;
+        /// The node to which the caller's CPU belongs, below the count.
+        pub fn manycore_node_current() -> u32;
     }
 }
 
@@ -39,6 +45,9 @@ pub mod atomic {
 
 #[path = "cell.rs"]
 pub mod cell;
+
+#[path = "global.rs"]
+pub(super) mod global;
 
 /// Waiting on a word.
 pub mod futex {
@@ -84,6 +93,11 @@ pub mod clock {
         // SAFETY: reads a counter.
         unsafe { super::symbols::manycore_ticks() }
     }
+
+    /// Whether `ticks` have passed since [`now`] was `start`: for a loop that polls until then at most.
+    pub fn has_passed(start: u64, ticks: u64) -> bool {
+        now().wrapping_sub(start) > ticks
+    }
 }
 
 /// Ways of passing time.
@@ -96,6 +110,11 @@ pub mod hint {
 
     /// One turn of a polling loop.
     pub fn spin_loop() {
+        core::hint::spin_loop();
+    }
+
+    /// One turn of a loop that ends by itself, after so many turns, rather than when something changes.
+    pub fn pause() {
         core::hint::spin_loop();
     }
 
@@ -187,6 +206,24 @@ pub mod cpu {
     pub fn count() -> u32 {
         // SAFETY: reads a number.
         unsafe { super::symbols::manycore_cpu_count() }.max(1)
+    }
+
+    /// The CPU on which the caller runs.
+    pub fn current() -> u32 {
+        // SAFETY: as above.
+        unsafe { super::symbols::manycore_cpu_current() }
+    }
+
+    /// How many nodes of memory there are.
+    pub fn nodes() -> u32 {
+        // SAFETY: as above.
+        unsafe { super::symbols::manycore_node_count() }.max(1)
+    }
+
+    /// The node of the CPU on which the caller runs.
+    pub fn node() -> u32 {
+        // SAFETY: as above.
+        unsafe { super::symbols::manycore_node_current() }
     }
 }
 

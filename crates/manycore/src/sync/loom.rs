@@ -95,12 +95,22 @@ pub mod clock {
         NOW.set(NOW.get() + 1000);
         NOW.get()
     }
+
+    /// Whether `ticks` have passed since [`now`] was `start`.
+    pub fn has_passed(start: u64, ticks: u64) -> bool {
+        now().wrapping_sub(start) > ticks
+    }
 }
 
 /// Ways of passing time: under the checker, all of them let another thread run.
 pub mod hint {
     /// One turn of a polling loop.
     pub fn spin_loop() {
+        loom::thread::yield_now();
+    }
+
+    /// One turn of a loop that ends by itself.
+    pub fn pause() {
         loom::thread::yield_now();
     }
 
@@ -125,14 +135,19 @@ pub mod hint {
     }
 }
 
-/// Nodes for queue locks, from the heap.
+/// Nodes for queue locks, from the heap. The checker fails a model that does not give all of them back.
 pub mod node {
+    use core::alloc::Layout;
     use core::ptr::NonNull;
-    use std::boxed::Box;
 
     /// A node in its initial state.
     pub fn take<T: Default>() -> NonNull<T> {
-        NonNull::from(Box::leak(Box::default()))
+        // SAFETY: nodes have a size.
+        let node = unsafe { loom::alloc::alloc(Layout::new::<T>()) };
+        let node = NonNull::new(node.cast::<T>()).expect("memory for a node");
+        // SAFETY: new memory of the right size and alignment.
+        unsafe { node.write(T::default()) };
+        node
     }
 
     /// Gives a node back, from any thread.
@@ -141,8 +156,11 @@ pub mod node {
     ///
     /// It came from [`take`], and nobody will touch it.
     pub unsafe fn give_back<T>(node: NonNull<T>) {
-        // SAFETY: leaked by `take`, of the same type.
-        drop(unsafe { Box::from_raw(node.as_ptr()) });
+        // SAFETY: from `take`, of the same type.
+        unsafe {
+            node.drop_in_place();
+            loom::alloc::dealloc(node.as_ptr().cast(), Layout::new::<T>());
+        }
     }
 }
 
@@ -151,6 +169,30 @@ pub mod cpu {
     /// Two, so that no algorithm skips its spinning.
     pub fn count() -> u32 {
         2
+    }
+
+    loom::lazy_static! {
+        // Not one of the checker's atomics: the numbers are no part of the model. It makes a new one for each execution.
+        static ref ASKED: core::sync::atomic::AtomicU32 = core::sync::atomic::AtomicU32::new(0);
+    }
+    loom::thread_local! {
+        // Relaxed: the checker runs one thread at a time.
+        static CURRENT: u32 = ASKED.fetch_add(1, core::sync::atomic::Ordering::Relaxed);
+    }
+
+    /// A CPU for each thread, in the order in which they ask.
+    pub fn current() -> u32 {
+        CURRENT.with(|current| *current)
+    }
+
+    /// Two, so that two threads are far from each other, and with three also two near.
+    pub fn nodes() -> u32 {
+        2
+    }
+
+    /// Every other thread is on the second node.
+    pub fn node() -> u32 {
+        current() % nodes()
     }
 }
 
@@ -173,6 +215,11 @@ pub mod tuning {
 
     /// No looks before queueing: a thread that polls yields, and the checker does not try to go on with it then.
     pub fn polls() -> u32 {
+        0
+    }
+
+    /// One look, as in `polls`.
+    pub fn spin_limit() -> u64 {
         0
     }
 

@@ -8,17 +8,27 @@
 //! | Linux | default | `core` | raw futex calls: no libc, no `errno`, no allocation |
 //! | bare | no operating system, or `--cfg manycore_bare` | `core` | link-time symbols supplied by a kernel, see [`bare`](self#bare) |
 //! | loom | `--cfg loom` | loom's | a model of futexes on loom's `park` |
+//! | simulated | the package `manycore-simulated`, see below | `core`'s, charged | the simulated machine's operating system |
 //!
 //! # Rules for loops that wait
 //!
-//! - A loop that polls calls [`hint::spin_loop`] each turn. The model checker yields there, and a simulator can park
+//! - A loop that polls calls [`hint::spin_loop`] each turn. The model checker yields there, and the simulator parks
 //!   the core until a line that the loop read changes.
-//! - A timed back-off is [`hint::delay`], never a counted loop over `spin_loop`.
+//! - A loop that polls for a limited time asks [`clock::has_passed`], rather than [`clock::now`]: the simulator then
+//!   knows until when to park the core.
+//! - A loop that polls for a limited number of turns calls [`hint::pause`]: the core is not parked.
+//! - A timed back-off is [`hint::delay`], never a counted loop.
+//!
+//! # Simulated
+//!
+//! The package `manycore-simulated` consists of these sources and a feature `sim`, which this package does not have. So
+//! one program can use both, and no combination of features changes the native one. Every atomic access, and every
+//! access to a [`cell::UnsafeCell`], costs simulated time; everything else is free.
 //!
 //! # Bare
 //!
 //! A kernel that links this crate defines the symbols listed in `sync/bare.rs`: futex wait and wake, yield, a cycle
-//! counter, a CPU number and a thread number.
+//! counter, and the numbers of CPUs and of nodes of memory.
 
 // Here the methods are wrapped that algorithms must not name.
 #![allow(clippy::disallowed_methods)]
@@ -27,17 +37,20 @@ mod pad;
 #[cfg(not(loom))]
 pub mod tuning;
 
-#[cfg(all(target_os = "linux", not(loom), not(manycore_bare)))]
+#[cfg(feature = "sim")]
+#[path = "simulated/mod.rs"]
+mod backend;
+#[cfg(all(target_os = "linux", not(loom), not(manycore_bare), not(feature = "sim")))]
 #[path = "linux/mod.rs"]
 mod backend;
 #[cfg(loom)]
 #[path = "loom.rs"]
 mod backend;
-#[cfg(all(any(manycore_bare, not(target_os = "linux")), not(loom)))]
+#[cfg(all(any(manycore_bare, not(target_os = "linux")), not(loom), not(feature = "sim")))]
 #[path = "bare.rs"]
 mod backend;
 
-#[cfg(all(target_os = "linux", not(loom), not(manycore_bare)))]
+#[cfg(all(target_os = "linux", not(loom), not(manycore_bare), not(feature = "sim")))]
 pub use backend::thread::{self, Local};
 #[cfg(loom)]
 pub use backend::tuning;
@@ -83,6 +96,18 @@ macro_rules! const_new {
 }
 pub(crate) use const_new;
 
+/// An array of a value that cannot be copied, made anew for each place.
+macro_rules! array_of {
+    ($value:expr; $length:expr) => {{
+        #[cfg(not(loom))]
+        let array = [const { $value }; $length];
+        #[cfg(loom)]
+        let array = core::array::from_fn(|_| $value);
+        array
+    }};
+}
+pub(crate) use array_of;
+
 /// A memory ordering that a test can weaken to `Relaxed` by name.
 ///
 /// `order!(Release, "futex-release")` is `Ordering::Release`. Under loom, `MANYCORE_MUTATION=futex-release` makes it
@@ -98,12 +123,27 @@ macro_rules! order {
 }
 pub(crate) use order;
 
+/// Whether a test has planted the mistake with this name, to see whether exploring schedules finds it.
+///
+/// Simulated, `MANYCORE_MUTATION=mcs-hand-off` makes `mutation!("mcs-hand-off")` true. Otherwise it is the constant
+/// false.
+macro_rules! mutation {
+    ($mutation:literal) => {{
+        #[cfg(not(feature = "sim"))]
+        let is_mutated = false;
+        #[cfg(feature = "sim")]
+        let is_mutated = $crate::sync::is_mutated($mutation);
+        is_mutated
+    }};
+}
+pub(crate) use mutation;
+
 /// Has the model checker see the end of a value's life as a write to its fields, which fails the model if a thread
 /// touches them at the same time or later. Without the checker there is nothing to do.
 macro_rules! mortal {
-    ($value:ident { $($field:ident),* }) => {
+    ($value:ident $(<$parameter:ident>)? { $($field:ident),* }) => {
         #[cfg(loom)]
-        impl Drop for $value {
+        impl$(<$parameter>)? Drop for $value$(<$parameter>)? {
             fn drop(&mut self) {
                 if !$crate::sync::is_panicking() {
                     $(self.$field.with_mut(|_| ());)*
@@ -114,5 +154,7 @@ macro_rules! mortal {
 }
 pub(crate) use mortal;
 
+#[cfg(feature = "sim")]
+pub(crate) use backend::is_mutated;
 #[cfg(loom)]
 pub(crate) use backend::{is_panicking, weaken};

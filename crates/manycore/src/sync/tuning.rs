@@ -3,7 +3,7 @@
 //! They live here and not in the locks because an algorithm may not have a `static` of its own, and because the
 //! inline form of a lock has no room for them.
 
-use super::atomic::{AtomicU32, Ordering};
+use super::backend::global::{Global, shortened};
 use super::{clock, hint};
 
 /// How a waiter that has spun for long enough gives up its CPU.
@@ -16,61 +16,68 @@ pub enum GiveUp {
     Yield = 1,
 }
 
-static ROUNDS: AtomicU32 = AtomicU32::new(30);
-static DELAY: AtomicU32 = AtomicU32::new(6);
-static GIVE_UP: AtomicU32 = AtomicU32::new(GiveUp::Sleep as u32);
-static GIVE_UP_COST: AtomicU32 = AtomicU32::new(0);
-static PAUSE_COST: AtomicU32 = AtomicU32::new(0);
-
-// Relaxed throughout: the values are independent of each other and of any other memory, and a thread that
-// sees an older value of one spins a little longer or shorter.
+static ROUNDS: Global = Global::new(0, 30);
+static DELAY: Global = Global::new(1, 6);
+static GIVE_UP: Global = Global::new(2, GiveUp::Sleep as u32);
+static GIVE_UP_COST: Global = Global::new(3, 0);
+static SPIN_LIMIT: Global = Global::new(5, 0);
+static PAUSE_COST: Global = Global::new(4, 0);
 
 /// How often a lock of the InnoDB family tests the lock before it blocks (`innodb_sync_spin_loops`).
 pub fn rounds() -> u32 {
-    ROUNDS.load(Ordering::Relaxed)
+    shortened(ROUNDS.get(), 2)
 }
 
 /// The longest delay between two tests (`innodb_spin_wait_delay`), in units of [`delay_unit`].
 pub fn delay() -> u32 {
-    DELAY.load(Ordering::Relaxed)
+    DELAY.get()
 }
 
 /// Sets the parameters of the InnoDB family.
 pub fn set_spin(rounds: u32, delay: u32) {
-    ROUNDS.store(rounds, Ordering::Relaxed);
-    DELAY.store(delay, Ordering::Relaxed);
+    ROUNDS.set(rounds);
+    DELAY.set(delay);
 }
 
 /// InnoDB's unit of delay, 50 turns of a loop around the CPU's pause instruction, in ticks as measured here.
 pub fn delay_unit() -> u32 {
-    50 * measured(&PAUSE_COST, || {
-        shortest(16, || (0..64).for_each(|_| hint::spin_loop())).div_ceil(64)
-    })
+    50 * measured(&PAUSE_COST, || shortest(16, || (0..64).for_each(|_| hint::pause())).div_ceil(64))
 }
 
 /// How often a waiter looks again before it queues: for about as long as a short section takes, 1 to 5 us.
 pub fn polls() -> u32 {
-    100
+    shortened(100, 1)
+}
+
+/// How long the waiter of a queue lock spins before it sleeps, in ticks: of the order of what a sleep and a wake-up
+/// cost, 3 to 40 us.
+pub fn spin_limit() -> u64 {
+    match SPIN_LIMIT.get() {
+        0 => 16 * u64::from(delay_unit()),
+        limit => u64::from(limit),
+    }
+}
+
+/// Sets [`spin_limit`]; 0 for the usual one. Where threads are never more than CPUs, the longer the better: a waiter that
+/// sleeps makes all behind it wait until it is awake.
+pub fn set_spin_limit(ticks: u32) {
+    SPIN_LIMIT.set(ticks);
 }
 
 /// How often a waiter that was woken may be overtaken before it insists that the lock is handed to it.
 pub fn lenience() -> u32 {
-    3
+    shortened(3, 1)
 }
 
 /// How a waiter gives up its CPU.
 pub fn give_up() -> GiveUp {
-    if GIVE_UP.load(Ordering::Relaxed) == GiveUp::Yield as u32 {
-        GiveUp::Yield
-    } else {
-        GiveUp::Sleep
-    }
+    if GIVE_UP.get() == GiveUp::Yield as u32 { GiveUp::Yield } else { GiveUp::Sleep }
 }
 
 /// Chooses how a waiter gives up its CPU; what that costs is measured anew.
 pub fn set_give_up(way: GiveUp) {
-    GIVE_UP.store(way as u32, Ordering::Relaxed);
-    GIVE_UP_COST.store(0, Ordering::Relaxed);
+    GIVE_UP.set(way as u32);
+    GIVE_UP_COST.set(0);
 }
 
 /// Gives up the CPU in the chosen way.
@@ -86,11 +93,11 @@ pub fn give_up_cost() -> u32 {
     measured(&GIVE_UP_COST, || shortest(8, give_up_cpu))
 }
 
-fn measured(cell: &AtomicU32, measure: impl FnOnce() -> u32) -> u32 {
-    match cell.load(Ordering::Relaxed) {
+fn measured(cell: &Global, measure: impl FnOnce() -> u32) -> u32 {
+    match cell.get() {
         0 => {
             let cost = measure().max(1);
-            cell.store(cost, Ordering::Relaxed);
+            cell.set(cost);
             cost
         }
         cost => cost,

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use loom::cell::UnsafeCell;
-use manycore::lock::{self, InlineLock};
+use manycore::lock::{self, PlainLock};
 
-use crate::check;
+use crate::{SOON, check};
 
 /// A number that only a lock protects.
 struct Counter<L> {
@@ -16,18 +16,30 @@ struct Counter<L> {
 // SAFETY: the value is only touched with the lock held.
 unsafe impl<L: Sync> Sync for Counter<L> {}
 
-impl<L: InlineLock> Counter<L> {
+impl<L: PlainLock> Counter<L> {
     fn increment(&self) {
         self.lock.acquire();
+        self.increment_and_release();
+    }
+
+    fn increment_soon(&self) -> bool {
+        let acquired = self.lock.acquire_until(SOON.unwrap());
+        if acquired {
+            self.increment_and_release();
+        }
+        acquired
+    }
+
+    fn increment_and_release(&self) {
         // SAFETY: the lock is held, so that this is the only access; loom fails the test if it is not.
         self.value.with_mut(|v| unsafe { *v += 1 });
-        // SAFETY: acquired above.
+        // SAFETY: as above.
         unsafe { self.lock.release() };
     }
 }
 
 /// Some threads increment under the lock: exclusion, visibility, and no lost wake-up (a deadlock fails the model).
-fn excludes<L: InlineLock + 'static>(threads: usize, rounds: usize) {
+fn excludes<L: PlainLock + 'static>(threads: usize, rounds: usize) {
     check(3, move || {
         let counter = Arc::new(Counter { lock: L::new(), value: UnsafeCell::new(0) });
         let workers: Vec<_> = (1..threads)
@@ -41,6 +53,32 @@ fn excludes<L: InlineLock + 'static>(threads: usize, rounds: usize) {
         counter.lock.acquire();
         // SAFETY: the lock is held.
         assert_eq!(counter.value.with(|v| unsafe { *v }), (threads * rounds) as u32);
+        // SAFETY: as above.
+        unsafe { counter.lock.release() };
+    });
+}
+
+/// One of three threads may give up. That costs nobody a wake-up, nor the lock.
+fn gives_up<L: PlainLock + 'static>() {
+    check(2, move || {
+        let counter = Arc::new(Counter { lock: L::new(), value: UnsafeCell::new(0) });
+        let spawn = |f: fn(&Counter<L>) -> bool| {
+            let counter = counter.clone();
+            loom::thread::spawn(move || f(&counter))
+        };
+        let hasty = spawn(Counter::increment_soon);
+        let patient = spawn(|counter| {
+            counter.increment();
+            true
+        });
+        counter.increment();
+        patient.join().unwrap();
+        let done = 2 + u32::from(hasty.join().unwrap());
+        assert!(counter.lock.try_acquire());
+        // SAFETY: the lock is held.
+        assert_eq!(counter.value.with(|v| unsafe { *v }), done);
+        // SAFETY: as above.
+        unsafe { counter.lock.release() };
     });
 }
 
@@ -52,8 +90,9 @@ macro_rules! models {
             fn $lock() {
                 excludes::<lock::$lock>(2, 2);
                 // Two threads that only spin can yield to each other for ever, and loom tries that.
-                if <lock::$lock as InlineLock>::INFO.blocks {
+                if <lock::$lock as PlainLock>::INFO.blocks {
                     excludes::<lock::$lock>(3, 1);
+                    gives_up::<lock::$lock>();
                 }
             }
         )*

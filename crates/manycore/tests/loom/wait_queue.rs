@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use loom::cell::UnsafeCell;
 use loom::thread;
-use manycore::lock::{Futex, InlineLock, WaitQueue, Waiter};
+use manycore::lock::{Futex, PlainLock, WaitQueue, Waiter};
 
 use crate::{Mortal, SOON, check};
 

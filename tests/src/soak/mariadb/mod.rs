@@ -1,8 +1,8 @@
 //! MariaDB under sysbench, beside transfers whose sums must come out.
 //!
 //! The server gets two kinds of load at once: sysbench, which makes it busy and checks nothing, and clients of our
-//! own, which check everything ([`transfers`]). It uses a small buffer pool that fills while it warms up, and never
-//! waits for a disk: what may go wrong with its locks is in memory.
+//! own, which check everything ([`transfers`]). It uses a small buffer pool that fills while it warms up, and, where
+//! its files are in memory, never waits for a disk.
 
 pub mod sysbench;
 pub mod transfers;
@@ -35,7 +35,7 @@ const COMPLAINTS: &[&str] =
 
 /// The data directory, in the place of a database.
 const DATA: &str = "data";
-/// What is the same at installation and later. No file is forced to disk.
+/// What is the same at installation and later. Few files are forced to disk: the log and the doublewrite buffer are.
 const STORAGE: &[&str] = &[
     "--no-defaults",
     "--innodb-log-file-size=16M",

@@ -42,7 +42,7 @@ mod turns;
 
 use super::waiter::chain::Chain;
 use crate::sync::atomic::{AtomicU64, Ordering};
-use crate::sync::{Deadline, const_new, mortal, order};
+use crate::sync::{Deadline, const_new, mortal, mutation, order};
 
 /// A writer holds the lock.
 const WRITER: u64 = 1;
@@ -186,6 +186,7 @@ impl PhaseRw {
 #[inline]
 fn reading(state: u64, preference: Preference) -> Option<u64> {
     let stops = match preference {
+        _ if mutation!("rw-reader-beside-writer") => 0,
         Preference::Readers => WRITER,
         Preference::Phases => WRITER | WRITERS_WAIT,
     };

@@ -245,7 +245,7 @@ impl Turn {
 /// Tries for about as long as a short section takes.
 fn spin(mut attempt: impl FnMut() -> bool) -> bool {
     (0..tuning::polls()).any(|_| {
-        hint::spin_loop();
+        hint::pause();
         attempt()
     })
 }

@@ -17,3 +17,9 @@ pub fn now() -> u64 {
         ticks
     }
 }
+
+/// Whether `ticks` have passed since [`now`] was `start`: for a loop that polls until then at most.
+#[inline]
+pub fn has_passed(start: u64, ticks: u64) -> bool {
+    now().wrapping_sub(start) > ticks
+}

@@ -1,30 +1,127 @@
-//! Which CPU, and how many.
+//! Which CPU and which node of memory, and how many.
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use syscalls::{Sysno, raw_syscall};
 
-/// How many CPUs this process may run on, at least 1. Asked of the kernel once.
+use super::thread;
+
+/// How many CPUs this process may run on, at least 1. Asked of the kernel once, about the process' first thread:
+/// others may be bound to one CPU each, and that says nothing about how many run.
 pub fn count() -> u32 {
     static COUNT: AtomicU32 = AtomicU32::new(0);
+    once(&COUNT, allowed)
+}
+
+/// How many nodes of memory the machine has, at least 1: one more than the largest number of one. Asked once.
+pub fn nodes() -> u32 {
+    static NODES: AtomicU32 = AtomicU32::new(0);
+    once(&NODES, || last_node().map_or(1, |last| last + 1))
+}
+
+/// The CPU on which the calling thread runs, or ran some hundred calls ago: for performance only.
+#[inline]
+pub fn current() -> u32 {
+    place() & CPU
+}
+
+/// The node of that CPU, below [`nodes`].
+#[inline]
+pub fn node() -> u32 {
+    (place() >> CPU_BITS) & NODE
+}
+
+fn once(cell: &AtomicU32, ask: impl FnOnce() -> u32) -> u32 {
     // Relaxed: every thread computes the same number.
-    match COUNT.load(Ordering::Relaxed) {
+    match cell.load(Ordering::Relaxed) {
         0 => {
-            let count = allowed();
-            COUNT.store(count, Ordering::Relaxed); // Relaxed: as above
-            count
+            let answer = ask();
+            cell.store(answer, Ordering::Relaxed); // Relaxed: as above
+            answer
         }
-        count => count,
+        answer => answer,
     }
 }
 
 fn allowed() -> u32 {
     let mut mask = [0u64; 128];
     // SAFETY: the kernel writes at most the given number of bytes into the mask.
-    let written =
-        unsafe { raw_syscall!(Sysno::sched_getaffinity, 0, size_of_val(&mask), mask.as_mut_ptr()) };
+    let written = unsafe {
+        let first_thread = raw_syscall!(Sysno::getpid);
+        let size = size_of_val(&mask);
+        raw_syscall!(Sysno::sched_getaffinity, first_thread, size, mask.as_mut_ptr())
+    };
     if written > size_of_val(&mask) {
         return 1; // an error number
     }
     mask.iter().map(|word| word.count_ones()).sum::<u32>().max(1)
+}
+
+// A place in a thread's local block: the CPU in the lower bits, then the node.
+const CPU_BITS: u32 = 16;
+const CPU: u32 = (1 << CPU_BITS) - 1;
+const NODE: u32 = 0xFF;
+
+/// How often a thread looks at its place before it asks the kernel anew: a system call is so many times as expensive.
+const LOOKS: u32 = 256;
+
+#[inline]
+fn place() -> u32 {
+    let local = thread::local();
+    let (place, looks) = local.place();
+    if looks == 0 {
+        return ask_place();
+    }
+    local.set_place(place, looks - 1);
+    place
+}
+
+#[cold]
+fn ask_place() -> u32 {
+    let (mut cpu, mut node) = (0u32, 0u32);
+    // SAFETY: the kernel writes two numbers, here. Where it does not know the call, all CPUs count as one.
+    unsafe { raw_syscall!(Sysno::getcpu, &raw mut cpu, &raw mut node, 0) };
+    let place = (cpu & CPU) | ((node & NODE) << CPU_BITS);
+    thread::local().set_place(place, LOOKS);
+    place
+}
+
+/// The last number of a list such as `0-1` or `0,2`, in a file of the kernel's; none where there is no such file.
+fn last_node() -> Option<u32> {
+    let path = c"/sys/devices/system/node/online";
+    let mut text = [0u8; 64];
+    // SAFETY: a NUL-terminated path, and a buffer to write to of that length.
+    let length = unsafe {
+        let file = raw_syscall!(Sysno::openat, libc::AT_FDCWD, path.as_ptr(), libc::O_RDONLY);
+        let length = raw_syscall!(Sysno::read, file, text.as_mut_ptr(), text.len());
+        raw_syscall!(Sysno::close, file);
+        length
+    };
+    last_number(text.get(..length)?)
+}
+
+fn last_number(list: &[u8]) -> Option<u32> {
+    let mut numbers =
+        list.rsplit(|byte| !byte.is_ascii_digit()).filter(|number| !number.is_empty());
+    str::from_utf8(numbers.next()?).ok()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_node_is_read() {
+        assert_eq!(last_number(b"0\n"), Some(0));
+        assert_eq!(last_number(b"0-3,7-10\n"), Some(10));
+        assert_eq!(last_number(b"\n"), None);
+    }
+
+    #[test]
+    fn a_thread_is_somewhere() {
+        for _ in 0..2 * LOOKS {
+            assert!(node() < nodes());
+        }
+        assert!(count() >= 1);
+    }
 }

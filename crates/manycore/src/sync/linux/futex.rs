@@ -51,6 +51,8 @@ fn sleep(word: *const AtomicU32, expected: u32, deadline: Option<Deadline>) -> W
 /// before this call. The kernel then finds no sleeper, or an unrelated one that has to expect wake-ups without cause.
 #[cold]
 pub fn wake(word: *const AtomicU32, count: u32) {
+    // The kernel takes a signed number, and wakes one thread if that is negative.
+    let count = count.min(i32::MAX as u32);
     // SAFETY: FUTEX_WAKE uses the address as a key and does not read the memory behind it.
     unsafe {
         raw_syscall!(Sysno::futex, word, libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG, count);

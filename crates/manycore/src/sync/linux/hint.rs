@@ -14,6 +14,12 @@ pub fn spin_loop() {
     core::hint::spin_loop();
 }
 
+/// One turn of a loop that ends by itself, after so many turns, rather than when something changes.
+#[inline]
+pub fn pause() {
+    core::hint::spin_loop();
+}
+
 /// Passes about `ticks` of [`clock::now`] without giving up the CPU.
 #[inline]
 pub fn delay(ticks: u64) {

@@ -23,6 +23,9 @@ pub mod atomic {
 #[path = "../cell.rs"]
 pub mod cell;
 
+#[path = "../global.rs"]
+pub(super) mod global;
+
 pub(super) fn has_passed(deadline: &super::Deadline) -> bool {
     let clock = if deadline.wall { libc::CLOCK_REALTIME } else { libc::CLOCK_MONOTONIC };
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };

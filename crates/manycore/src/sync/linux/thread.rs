@@ -16,12 +16,16 @@ use super::node::{self, Store};
 pub struct Local {
     /// The kernel's thread id, or 0 before the first [`id`].
     tid: Cell<u32>,
+    /// Where it runs or ran, see [`cpu`](super::cpu).
+    place: Cell<u32>,
     /// Where it takes nodes from; null before the first.
     nodes: Cell<*mut Store>,
     /// For whoever embeds this library: its own per-thread state, null in a new thread.
     pub extension: Cell<*mut ()>,
     /// For a thread's own bookkeeping by whoever embeds this library, 0 in a new thread.
     pub words: Cell<[u64; 2]>,
+    /// How often it may look at `place` before that is old.
+    looks: Cell<u32>,
 }
 
 // SAFETY: no code, only 64 zeroed bytes of thread-local storage, under a hidden name that nobody but `local` uses.
@@ -44,6 +48,15 @@ impl Local {
 
     pub(super) fn set_nodes(&self, store: *mut Store) {
         self.nodes.set(store);
+    }
+
+    pub(super) fn place(&self) -> (u32, u32) {
+        (self.place.get(), self.looks.get())
+    }
+
+    pub(super) fn set_place(&self, place: u32, looks: u32) {
+        self.place.set(place);
+        self.looks.set(looks);
     }
 }
 

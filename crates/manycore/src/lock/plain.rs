@@ -1,17 +1,15 @@
-//! Locks that can live in place of somebody else's: in the bytes of a `pthread_mutex_t`.
+//! Locks used without a node, and those among them that can live in the bytes of a `pthread_mutex_t`.
 
 use crate::sync::{Deadline, hint};
 use crate::{LockInfo, RawLock};
 
-/// A lock of at most 16 bytes whose unlocked state is all zero, used without a node.
-///
-/// A queue lock takes its nodes from a per-thread pool here.
+/// A lock that is used without a node: it has no queue, or takes its nodes from [`sync::node`](crate::sync::node).
 ///
 /// # Safety
 ///
-/// As for [`RawLock`]; and a value of all zero bytes is an unlocked lock, of at most 16 bytes, with an alignment of
-/// at most 8.
-pub unsafe trait InlineLock: RawLock + Sized {
+/// As for [`RawLock`]; and a value of all zero bytes is an unlocked lock, whose memory may go away without notice while
+/// nobody uses the lock.
+pub unsafe trait PlainLock: RawLock + Sized {
     /// The lock's row in `manycore locks`.
     const INFO: LockInfo;
 
@@ -52,10 +50,19 @@ pub unsafe trait InlineLock: RawLock + Sized {
     }
 }
 
-/// Gives a lock without a queue its [`RawLock`] form.
+/// A lock that is small enough for the bytes of somebody else's, such as a `pthread_mutex_t`. The others are
+/// *library-only*.
+///
+/// The registry implements it for each lock on its inline list, with a look at the size.
+pub trait InlineLock: PlainLock {}
+
+/// How large an inline lock may be, in bytes; it is aligned to half of that at most.
+pub const INLINE_SIZE: usize = 16;
+
+/// Gives a plain lock without a node of its callers its [`RawLock`] form.
 macro_rules! without_node {
     ($lock:ty $(, $parameter:ident: $bound:path)?) => {
-        // SAFETY: the inline form is a lock by its own contract, and there is no node to mind.
+        // SAFETY: it is a lock by `PlainLock`'s contract, and there is no node to mind.
         unsafe impl$(<$parameter: $bound>)? $crate::RawLock for $lock {
             type Node = ();
 
@@ -64,29 +71,29 @@ macro_rules! without_node {
             }
 
             unsafe fn lock(&self, _node: &mut ()) {
-                $crate::lock::InlineLock::acquire(self);
+                $crate::lock::PlainLock::acquire(self);
             }
 
             unsafe fn try_lock(&self, _node: &mut ()) -> bool {
-                $crate::lock::InlineLock::try_acquire(self)
+                $crate::lock::PlainLock::try_acquire(self)
             }
 
             unsafe fn unlock(&self, _node: &mut ()) {
                 // SAFETY: the caller holds the lock.
-                unsafe { $crate::lock::InlineLock::release(self) }
+                unsafe { $crate::lock::PlainLock::release(self) }
             }
         }
 
-        $crate::lock::inline::lock_api_form!($lock $(, $parameter: $bound)?);
+        $crate::lock::plain::lock_api_form!($lock $(, $parameter: $bound)?);
     };
 }
 pub(super) use without_node;
 
-/// Gives a lock with an inline form that of a `lock_api` raw mutex. Loom's atomics have no constants.
+/// Gives a lock the form of a `lock_api` raw mutex. Loom's atomics have no constants.
 macro_rules! lock_api_form {
     ($lock:ty $(, $parameter:ident: $bound:path)?) => {
         #[cfg(all(feature = "lock_api", not(loom)))]
-        // SAFETY: the inline form is a lock by its own contract. Any thread may release it.
+        // SAFETY: it is a lock by `PlainLock`'s contract. Any thread may release it.
         unsafe impl$(<$parameter: $bound>)? lock_api::RawMutex for $lock {
             #[allow(clippy::declare_interior_mutable_const, reason = "lock_api has it so")]
             const INIT: Self = <$lock>::new();
@@ -95,18 +102,18 @@ macro_rules! lock_api_form {
 
             #[inline]
             fn lock(&self) {
-                $crate::lock::InlineLock::acquire(self);
+                $crate::lock::PlainLock::acquire(self);
             }
 
             #[inline]
             fn try_lock(&self) -> bool {
-                $crate::lock::InlineLock::try_acquire(self)
+                $crate::lock::PlainLock::try_acquire(self)
             }
 
             #[inline]
             unsafe fn unlock(&self) {
                 // SAFETY: the caller holds the lock.
-                unsafe { $crate::lock::InlineLock::release(self) }
+                unsafe { $crate::lock::PlainLock::release(self) }
             }
         }
     };

@@ -1,0 +1,51 @@
+//! What a CPU does alone, on lines that are in its own cache.
+
+use std::hint::black_box;
+use std::sync::atomic::{AtomicU64, Ordering, fence};
+
+use manycore::sync::{CachePadded, clock, hint};
+
+use super::sample::{Reading, batches, ns_per_tick};
+use super::{not_pinned, walk};
+use crate::cpus;
+use crate::failure::Failure;
+
+const BATCHES: usize = 300;
+const OPERATIONS: u32 = 4_096;
+
+/// On the given CPU.
+pub(super) fn measure(cpu: usize) -> Result<Vec<Reading>, Failure> {
+    let run = move || {
+        cpus::pin(cpu).map_err(not_pinned)?;
+        Ok(readings())
+    };
+    walk::on_its_own_thread(run)
+}
+
+fn readings() -> Vec<Reading> {
+    let line = CachePadded(AtomicU64::new(0));
+    let repeat = |operation: &dyn Fn()| {
+        batches(BATCHES, OPERATIONS, || (0..OPERATIONS).for_each(|_| operation()))
+    };
+    // Relaxed throughout: one thread.
+    let rmw = repeat(&|| _ = black_box(line.fetch_add(1, Ordering::Relaxed)));
+    // SeqCst: the fence is what is measured; it orders nothing here.
+    let fences = repeat(&|| fence(Ordering::SeqCst));
+    let pause = repeat(&hint::spin_loop);
+    let now = repeat(&|| _ = black_box(clock::now()));
+    let per_tick = ns_per_tick();
+    let tick = Reading {
+        name: "tick".into(),
+        value: per_tick,
+        low: per_tick,
+        high: per_tick,
+        what: "the counter against the monotonic clock, over 50 ms".into(),
+    };
+    vec![
+        rmw.reading("rmw_own", "4096 atomic additions to a line that only this CPU uses"),
+        fences.reading("fence", "4096 fences without a store on its way"),
+        pause.reading("pause", "4096 turns of `spin_loop`"),
+        now.reading("clock_read", "4096 reads of the counter"),
+        tick,
+    ]
+}

@@ -1,0 +1,66 @@
+//! Two threads on two CPUs that take turns.
+
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use manycore::sync::CachePadded;
+
+use super::not_pinned;
+use crate::cpus;
+use crate::failure::Failure;
+
+/// Whose turn it is: a count of turns, of which the even ones are the first thread's.
+#[derive(Debug)]
+pub(super) struct Turns(CachePadded<AtomicU32>);
+
+impl Turns {
+    pub fn new() -> Self {
+        Self(CachePadded(AtomicU32::new(0)))
+    }
+
+    /// Waits by polling, without a pause, for the turn of this number.
+    #[inline]
+    pub fn wait(&self, turn: u32) {
+        // Acquire: partner of the Release in `pass`; what the other did in its turn has happened.
+        while self.0.load(Ordering::Acquire) != turn {}
+    }
+
+    /// Ends a turn: the next one is of this number.
+    #[inline]
+    pub fn pass(&self, next: u32) {
+        self.0.store(next, Ordering::Release); // Release: partner of the Acquire in `wait`
+    }
+}
+
+/// Runs both on their CPUs, and gives what the first returns.
+pub(super) fn run<T: Send>(
+    cpus: [usize; 2],
+    first: impl FnOnce() -> T + Send,
+    second: impl FnOnce() + Send,
+) -> Result<T, Failure> {
+    let start = Barrier::new(2);
+    let begin = |cpu| {
+        let pinned = cpus::pin(cpu).map_err(not_pinned);
+        start.wait();
+        pinned
+    };
+    // A thread that could not be pinned runs all the same, because the other waits for it; its failure is reported.
+    std::thread::scope(|scope| {
+        let second = scope.spawn(|| {
+            let pinned = begin(cpus[1]);
+            second();
+            pinned
+        });
+        let first = scope.spawn(|| {
+            let pinned = begin(cpus[0]);
+            let result = first();
+            pinned.map(|()| result)
+        });
+        let panicked = |_| Err(Failure::Failed("a thread of the measurement panicked".into()));
+        let result = first.join().unwrap_or_else(panicked);
+        let second = second.join().unwrap_or_else(|_| {
+            Err(Failure::Failed("a thread of the measurement panicked".into()))
+        });
+        second.and(result)
+    })
+}

@@ -1,0 +1,126 @@
+//! Loads that depend on each other, over areas that fit each level of cache, and over one that fits none.
+
+use std::hint::black_box;
+
+use super::not_pinned;
+use super::sample::{Reading, batches};
+use super::topology::Cache;
+use crate::cpus;
+use crate::failure::Failure;
+
+/// Loads of one batch.
+const STEPS: u32 = 20_000;
+const BATCHES: usize = 60;
+
+/// The area that fits no cache is at least so large, and so many times the last level.
+const MEMORY_BYTES_MIN: u64 = 256 << 20;
+const MEMORY_TIMES_LAST: u64 = 4;
+
+/// Indices into an area, one to a cache line, that lead through all of its lines in random order and back.
+struct Area {
+    next: Vec<u32>,
+}
+
+/// Indices of 4 bytes to a line of 64.
+const STRIDE: usize = 16;
+
+impl Area {
+    fn new(bytes: u64) -> Self {
+        let lines = (bytes as usize / 64).max(2);
+        // Sattolo's shuffle: one cycle through all lines, so that no prefetcher knows the next.
+        let mut order: Vec<u32> = (0..lines as u32).collect();
+        let mut random = fastrand::Rng::with_seed(1);
+        for place in (1..lines).rev() {
+            order.swap(place, random.usize(..place));
+        }
+        let mut area = Self { next: vec![0; lines * STRIDE] };
+        advise_huge_pages(&mut area.next);
+        for (line, next) in order.into_iter().enumerate() {
+            area.next[line * STRIDE] = next * STRIDE as u32;
+        }
+        area
+    }
+
+    fn walk(&self, from: &mut u32) {
+        for _ in 0..STEPS {
+            *from = self.next[*from as usize];
+        }
+    }
+}
+
+/// Asks for large pages, so that what is timed is the cache and not the translation of addresses.
+fn advise_huge_pages(memory: &mut [u32]) {
+    const HUGE: usize = 2 << 20;
+    let bytes = size_of_val(memory);
+    let start = memory.as_mut_ptr().addr();
+    let aligned = start.next_multiple_of(HUGE);
+    if bytes >= 2 * HUGE {
+        let whole = (start + bytes - aligned) / HUGE * HUGE;
+        let base = memory.as_mut_ptr().wrapping_byte_add(aligned - start);
+        // SAFETY: the range lies within `memory`, and the advice changes nothing but how it is mapped. Where the kernel
+        // refuses, the walk is slower and the reading still what such a program sees.
+        unsafe { libc::madvise(base.cast(), whole, libc::MADV_HUGEPAGE) };
+    }
+}
+
+/// From the given CPU: a reading for each cache (`load_l1`, ...), and `load_memory`.
+pub(super) fn measure(cpu: usize, caches: &[Cache]) -> Result<Vec<Reading>, Failure> {
+    let caches = caches.to_vec();
+    on_its_own_thread(move || {
+        cpus::pin(cpu).map_err(not_pinned)?;
+        let last = caches.last().map_or(0, |cache| cache.bytes);
+        let memory = (last * MEMORY_TIMES_LAST).max(MEMORY_BYTES_MIN);
+        let levels = (0..caches.len())
+            .map(|index| (format!("load_l{}", caches[index].level), area_for(&caches, index)));
+        let areas = levels.chain([("load_memory".to_string(), memory)]);
+        Ok(areas.map(|(name, bytes)| step(&name, bytes)).collect())
+    })
+}
+
+/// How much fits a cache but no nearer one. Of a last level, which others use as well, not more than it takes.
+fn area_for(caches: &[Cache], index: usize) -> u64 {
+    let half = caches[index].bytes / 2;
+    let nearer = index.checked_sub(1).map(|nearer| 4 * caches[nearer].bytes);
+    nearer.map_or(half, |enough| enough.min(half))
+}
+
+fn step(name: &str, bytes: u64) -> Reading {
+    let area = Area::new(bytes);
+    let mut from = 0;
+    let sample = batches(BATCHES, STEPS, || area.walk(&mut from));
+    black_box(from);
+    sample.reading(name, format!("loads that depend on each other, over {} KiB", bytes >> 10))
+}
+
+/// Runs on a thread that ends with it, so that the caller keeps its CPUs.
+pub(super) fn on_its_own_thread<T: Send + 'static>(
+    run: impl FnOnce() -> Result<T, Failure> + Send + 'static,
+) -> Result<T, Failure> {
+    let panicked = || Failure::Failed("a thread of the measurement panicked".into());
+    std::thread::spawn(run).join().unwrap_or_else(|_| Err(panicked()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn areas_fit_a_cache_but_no_nearer_one() {
+        let cache = |level, kib: u64| Cache { level, bytes: kib << 10, ways: 8 };
+        let caches = [cache(1, 32), cache(2, 1024), cache(3, 32 << 10)];
+        let areas = [0, 1, 2].map(|index| area_for(&caches, index) >> 10);
+        assert_eq!(areas, [16, 128, 4096]);
+        assert_eq!(area_for(&[cache(2, 256), cache(3, 512)], 1) >> 10, 256);
+    }
+
+    #[test]
+    fn a_walk_meets_every_line() {
+        let area = Area::new(64 * 100);
+        let (mut at, mut seen) = (0u32, std::collections::BTreeSet::new());
+        for _ in 0..100 {
+            at = area.next[at as usize];
+            seen.insert(at);
+        }
+        assert_eq!((seen.len(), at), (100, 0));
+    }
+}

@@ -1,0 +1,72 @@
+//! What threads do: which locks they take how often, for how long, and what they do in between.
+
+use serde::{Deserialize, Serialize};
+
+use crate::work::Length;
+
+/// The program of all threads of a slice.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Mix {
+    /// The locks; at least one.
+    pub locks: Vec<Latch>,
+    /// Time between two sections.
+    pub outside: Length,
+    /// The share of sections that only read, in percent.
+    pub reads: f64,
+    /// Sections of one operation.
+    pub sections: u32,
+    /// How long a thread sleeps between two operations, as a terminal whose user thinks.
+    pub think_ns: f64,
+}
+
+/// A lock, as the program uses it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Latch {
+    /// How often it is taken, relative to the others.
+    pub weight: f64,
+    /// Time in a section.
+    pub section: Length,
+}
+
+impl Mix {
+    /// So many locks that are all alike; an operation is a section, and nobody sleeps.
+    pub fn uniform(locks: u32, section: Length, outside: Length, reads: f64) -> Self {
+        let latch = Latch { weight: 1.0, section };
+        let locks = (0..locks).map(|_| latch.clone()).collect();
+        Self { locks, outside, reads, sections: 1, think_ns: 0.0 }
+    }
+
+    /// A number of a lock, as often as its weight says.
+    pub(crate) fn draw(&self, random: &mut fastrand::Rng) -> usize {
+        let all: f64 = self.locks.iter().map(|lock| lock.weight).sum();
+        let mut left = random.f64() * all;
+        let reached = self.locks.iter().position(|lock| {
+            left -= lock.weight;
+            left < 0.0
+        });
+        reached.unwrap_or(self.locks.len() - 1)
+    }
+
+    /// The mean time in a section, over all locks by their weights.
+    pub fn section_mean_ns(&self) -> f64 {
+        let all: f64 = self.locks.iter().map(|lock| lock.weight).sum();
+        self.locks.iter().map(|lock| lock.weight * lock.section.mean_ns).sum::<f64>() / all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn locks_are_drawn_by_their_weights() {
+        let latch = |weight, ns| Latch { weight, section: Length::fixed(ns) };
+        let locks = vec![latch(3.0, 100.0), latch(0.0, 7.0), latch(1.0, 500.0)];
+        let mix = Mix { locks, ..Mix::uniform(1, Length::fixed(1.0), Length::fixed(1.0), 0.0) };
+        let mut random = fastrand::Rng::with_seed(1);
+        let mut counts = [0; 3];
+        (0..4_000).for_each(|_| counts[mix.draw(&mut random)] += 1);
+        assert!((2_900..3_100).contains(&counts[0]) && counts[1] == 0, "{counts:?}");
+        assert_eq!(mix.section_mean_ns(), 200.0);
+    }
+}

@@ -1,0 +1,38 @@
+//! Where the threads of a slice run: on this machine, or on a simulated one.
+//!
+//! What they do there is one and the same, [`Runner`](super::Runner).
+
+use super::Step;
+
+/// What a slice is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub(crate) enum Phase {
+    /// Nothing is counted yet.
+    WarmUp,
+    /// What threads do is counted.
+    Measure,
+    /// They are to end.
+    Stop,
+}
+
+/// Locks and the data behind them, a clock, and a place to count.
+pub(crate) trait Stage {
+    /// Whether the slice is in this phase, as the thread sees it.
+    fn is(&self, phase: Phase) -> bool;
+
+    /// Says how many sections a thread has run so far.
+    fn publish(&self, thread: usize, sections: u64);
+
+    /// Time, in ticks.
+    fn now(&self) -> u64;
+
+    /// Works for so many turns; the result depends on each of them.
+    fn work(&self, value: u64, turns: u32) -> u64;
+
+    /// Gives up the CPU for so long.
+    fn sleep(&self, ns: f64);
+
+    /// A section, with something to do as soon as the lock is held; says whether the thread was alone in it.
+    fn section<R>(&self, step: Step, on_entry: impl FnOnce() -> R) -> (R, bool);
+}

@@ -1,0 +1,116 @@
+//! The allocator of every program that simulates: the arena's heap while simulated code runs, else the system's.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::ptr::null_mut;
+
+use super::{Heap, allocated, contains, freed};
+
+thread_local! {
+    /// The heap of the simulated code that runs on this thread of the host; null while none does.
+    static HEAP: Cell<*mut Heap> = const { Cell::new(null_mut()) };
+}
+
+#[global_allocator]
+static ALLOCATOR: Hook = Hook;
+
+struct Hook;
+
+/// Runs simulated code, which allocates from `heap`. The heap outlives the call, and is not used otherwise in it but
+/// within [`host`].
+pub(crate) fn simulated<R>(heap: *mut Heap, f: impl FnOnce() -> R) -> R {
+    with(heap, f)
+}
+
+/// Runs code of the simulator within simulated code: what it allocates is the host's.
+pub(crate) fn host<R>(f: impl FnOnce() -> R) -> R {
+    with(null_mut(), f)
+}
+
+fn with<R>(heap: *mut Heap, f: impl FnOnce() -> R) -> R {
+    struct Restore(*mut Heap);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            HEAP.set(self.0);
+        }
+    }
+    let _restore = Restore(HEAP.replace(heap));
+    f()
+}
+
+// SAFETY: each allocation is the system's or the arena's, by its address, from first to last.
+unsafe impl GlobalAlloc for Hook {
+    #[inline]
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let heap = HEAP.get();
+        if heap.is_null() {
+            // SAFETY: passed on.
+            return unsafe { System.alloc(layout) };
+        }
+        in_arena(heap, layout)
+    }
+
+    #[inline]
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        if contains(block.addr()) {
+            // SAFETY: passed on.
+            return unsafe { free_in_arena(block, layout) };
+        }
+        // SAFETY: passed on; not in the arena, so the system's.
+        unsafe { System.dealloc(block, layout) }
+    }
+
+    #[inline]
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        let heap = HEAP.get();
+        if heap.is_null() {
+            // SAFETY: passed on. Large allocations get zeroed pages from the kernel, which are filled in when used.
+            return unsafe { System.alloc_zeroed(layout) };
+        }
+        let block = in_arena(heap, layout);
+        if !block.is_null() {
+            // SAFETY: just allocated, of this size.
+            unsafe { block.write_bytes(0, layout.size()) };
+        }
+        block
+    }
+
+    #[inline]
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        if HEAP.get().is_null() && !contains(block.addr()) {
+            // SAFETY: passed on.
+            return unsafe { System.realloc(block, layout, size) };
+        }
+        // SAFETY: the caller's size fits the alignment; the blocks are distinct, and both have what is copied.
+        unsafe {
+            let layout_after = Layout::from_size_align_unchecked(size, layout.align());
+            let moved = self.alloc(layout_after);
+            if !moved.is_null() {
+                moved.copy_from_nonoverlapping(block, layout.size().min(size));
+                self.dealloc(block, layout);
+            }
+            moved
+        }
+    }
+}
+
+#[cold]
+fn in_arena(heap: *mut Heap, layout: Layout) -> *mut u8 {
+    // SAFETY: alive while it is set, and used by nobody else while simulated code runs.
+    let block = host(|| unsafe { (*heap).allocate(layout) });
+    allocated();
+    block.map_or(null_mut(), |block| block.as_ptr())
+}
+
+/// # Safety
+///
+/// As for `dealloc`.
+#[cold]
+unsafe fn free_in_arena(block: *mut u8, layout: Layout) {
+    let heap = HEAP.get();
+    if !heap.is_null() {
+        // SAFETY: as in `in_arena`. The heap is of this simulation; a block of an earlier one is as good.
+        host(|| unsafe { (*heap).free(block, layout) });
+    }
+    freed();
+}

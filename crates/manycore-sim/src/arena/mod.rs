@@ -1,0 +1,158 @@
+//! The memory of simulated programs: one region at a fixed address.
+//!
+//! What simulated code allocates lies here, and so do its stacks. An address then is the same in every run and every
+//! environment, the simulator finds what it knows about a line by the line's number, and what lies elsewhere belongs to
+//! the host and is free of charge.
+//!
+//! There is one arena a process, and so one simulation at a time: [`Lease`] is the right to it.
+
+pub(crate) mod global;
+mod heap;
+mod stack;
+
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+pub(crate) use heap::Heap;
+pub(crate) use stack::Stack;
+
+/// Where the arena begins. Linux puts nothing there by itself.
+const BASE: usize = 0x1000_0000_0000;
+/// Address space, not memory: pages are filled in when they are used.
+const SIZE: usize = 8 << 30;
+
+/// The upper end is for stacks.
+const STACKS: usize = BASE + SIZE - stack::SIZE * stack::STACKS_MAX;
+
+/// Bytes a line.
+pub(crate) const LINE: usize = 64;
+/// Bytes a page.
+pub(crate) const PAGE: usize = 4096;
+/// How many lines there are.
+pub(crate) const LINES: usize = SIZE / LINE;
+
+/// Allocations that nobody has freed. While there are any, their addresses are not given out again.
+static LIVE: AtomicUsize = AtomicUsize::new(0);
+
+/// Whether an address lies in the arena.
+#[inline]
+pub(crate) fn contains(address: usize) -> bool {
+    address.wrapping_sub(BASE) < SIZE
+}
+
+/// The number of the line that an address is on; none outside the arena.
+#[inline]
+pub(crate) fn line_of(address: usize) -> Option<u32> {
+    contains(address).then(|| ((address - BASE) / LINE) as u32)
+}
+
+/// The first address of a line.
+pub(crate) fn address_of(line: u32) -> usize {
+    BASE + line as usize * LINE
+}
+
+/// The right to the arena, and what a simulation has of it.
+pub(crate) struct Lease {
+    pub(crate) heap: Heap,
+    /// How many simulations there were before.
+    pub(crate) epoch: u32,
+    arena: MutexGuard<'static, Arena>,
+}
+
+struct Arena {
+    /// Where the next simulation begins if memory of this one is still in use then.
+    start: usize,
+    /// How many stacks have their guard page.
+    guarded: usize,
+    epoch: u32,
+}
+
+impl Lease {
+    /// Waits until no other thread of this process simulates.
+    pub(crate) fn take() -> Self {
+        static ARENA: Mutex<Arena> = Mutex::new(Arena { start: BASE, guarded: 0, epoch: 0 });
+        static MAPPED: OnceLock<()> = OnceLock::new();
+        MAPPED.get_or_init(|| {
+            let mapped = map(BASE, SIZE).map(|at| at.as_ptr().addr());
+            assert!(
+                mapped == Some(BASE),
+                "no address space for simulated memory: 8 GiB at {BASE:#x} (is there a limit, as by ulimit -v?)"
+            );
+        });
+        // A simulation that panicked has left nothing half done here.
+        let mut arena = ARENA.lock().unwrap_or_else(PoisonError::into_inner);
+        // Acquire: partner of the Release in `freed`: whoever had the memory has done with it.
+        if LIVE.load(Ordering::Acquire) == 0 {
+            arena.start = BASE;
+        }
+        assert!(
+            arena.start < BASE + SIZE / 2,
+            "too much memory of earlier simulations is still in use"
+        );
+        arena.epoch += 1;
+        Self { heap: Heap::new(arena.start, STACKS), epoch: arena.epoch, arena }
+    }
+
+    /// Where its memory begins.
+    pub(crate) fn start(&self) -> usize {
+        self.arena.start
+    }
+
+    /// The stack of a thread.
+    pub(crate) fn stack(&mut self, thread: usize) -> Stack {
+        Stack::new(thread, &mut self.arena.guarded)
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        let (start, end) = (self.arena.start, self.heap.end());
+        // Acquire: as in `take`.
+        if end - start > KEPT && LIVE.load(Ordering::Acquire) == 0 {
+            // SAFETY: a part of the mapping; nobody has allocations in it, and this is the only simulation.
+            unsafe { discard(std::ptr::with_exposed_provenance_mut(start), end - start) };
+        }
+        self.arena.start = end.next_multiple_of(1 << 20);
+    }
+}
+
+/// How much memory a simulation may leave to the next as it is, for the sake of speed.
+const KEPT: usize = 16 << 20;
+
+/// How many allocations there are that nobody has freed.
+pub(crate) fn live() -> usize {
+    LIVE.load(Ordering::Relaxed) // Relaxed: asked by whoever has the arena, of what it has done itself
+}
+
+fn allocated() {
+    // Relaxed: only the last decrement matters, and that is ordered below.
+    LIVE.fetch_add(1, Ordering::Relaxed);
+}
+
+fn freed() {
+    // Release: partner of the Acquire in `take`.
+    LIVE.fetch_sub(1, Ordering::Release);
+}
+
+/// Zeroed memory, at the address if that is not 0. It is never unmapped.
+pub(crate) fn map(address: usize, size: usize) -> Option<NonNull<u8>> {
+    let wanted = std::ptr::with_exposed_provenance_mut(address);
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    let fixed = if address == 0 { 0 } else { libc::MAP_FIXED_NOREPLACE };
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | fixed;
+    // SAFETY: new memory, which replaces nothing.
+    let mapped = unsafe { libc::mmap(wanted, size, protection, flags, -1, 0) };
+    if mapped == libc::MAP_FAILED { None } else { NonNull::new(mapped.cast()) }
+}
+
+/// Gives back the memory of a mapping, which then reads as zero.
+///
+/// # Safety
+///
+/// A mapping by [`map`], whole pages, and nobody has references into it.
+pub(crate) unsafe fn discard(start: *mut u8, size: usize) {
+    // SAFETY: by the caller.
+    let result = unsafe { libc::madvise(start.cast(), size, libc::MADV_DONTNEED) };
+    assert_eq!(result, 0, "the kernel does not take memory back");
+}

@@ -1,0 +1,47 @@
+//! Stacks of simulated threads, in the arena: one for each number of a thread, always at the same address.
+
+use corosensei::stack::StackPointer;
+
+use super::{PAGE, STACKS};
+
+/// Address space for a stack. What a simulated thread does not use of it takes no memory.
+pub(super) const SIZE: usize = 256 << 10;
+/// How many there are: so many threads a simulation can have.
+pub(crate) const STACKS_MAX: usize = 4096;
+
+/// A stack with a page below it that cannot be touched.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stack {
+    limit: StackPointer,
+}
+
+impl Stack {
+    /// The stack with this number, below which `guarded` have their guard page already.
+    pub(super) fn new(number: usize, guarded: &mut usize) -> Self {
+        assert!(number < STACKS_MAX, "a simulation has at most {STACKS_MAX} threads");
+        while *guarded <= number {
+            protect(STACKS + *guarded * SIZE);
+            *guarded += 1;
+        }
+        let limit = StackPointer::new(STACKS + number * SIZE).expect("the arena is not at 0");
+        Self { limit }
+    }
+}
+
+fn protect(page: usize) {
+    let page = std::ptr::with_exposed_provenance_mut::<libc::c_void>(page);
+    // SAFETY: a page of the arena that nobody uses.
+    let result = unsafe { libc::mprotect(page, PAGE, libc::PROT_NONE) };
+    assert_eq!(result, 0, "no guard page for a simulated stack: too many mappings?");
+}
+
+// SAFETY: the lowest page cannot be accessed, which catches overflows, and the rest is large enough.
+unsafe impl corosensei::stack::Stack for Stack {
+    fn base(&self) -> StackPointer {
+        self.limit.checked_add(SIZE).expect("the arena is not at the end of the address space")
+    }
+
+    fn limit(&self) -> StackPointer {
+        self.limit
+    }
+}

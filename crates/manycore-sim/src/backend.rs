@@ -1,0 +1,210 @@
+//! What a simulated program's own facade is built on: accesses, waiting, clocks.
+//!
+//! A program that can be simulated names atomics only through a facade of its own. The back end of that facade for the
+//! simulator does each operation twice: here, to be charged for it, and for real.
+//!
+//! ```
+//! use std::sync::atomic::{AtomicU32, Ordering};
+//! use manycore_sim::{Machine, Simulation, backend};
+//!
+//! struct Simulated(AtomicU32);
+//!
+//! impl Simulated {
+//!     fn fetch_add(&self, value: u32) -> u32 {
+//!         backend::rmw((&raw const self.0).addr()); // returns at the moment when it takes effect
+//!         self.0.fetch_add(value, Ordering::Relaxed) // Relaxed: one thread of the host does it all
+//!     }
+//! }
+//!
+//! let report = Simulation::new(&Machine::example()).run(|| {
+//!     let counter = Simulated(AtomicU32::new(0));
+//!     counter.fetch_add(1) + counter.fetch_add(1)
+//! });
+//! assert_eq!(report.unwrap().result, 1);
+//! ```
+//!
+//! On a thread of the host that is part of no simulation, nothing is charged, and a wait returns at once: one can set
+//! up and look at simulated data there.
+
+use crate::coherence::Kind;
+use crate::engine::{self, Handle};
+
+/// So many [`word`]s there are.
+pub use crate::engine::WORDS;
+
+/// Charges a load of up to 8 bytes; the caller does it when this returns, and nothing in between. So do the others.
+#[inline]
+pub fn load(address: usize) {
+    engine::access(address, Kind::Load);
+}
+
+/// Charges a store.
+#[inline]
+pub fn store(address: usize) {
+    engine::access(address, Kind::Store);
+}
+
+/// Charges an atomic read-modify-write, whether or not it is going to change anything.
+#[inline]
+pub fn rmw(address: usize) {
+    engine::access(address, Kind::Rmw);
+}
+
+/// Charges a full fence.
+pub fn fence() {
+    engine::fence();
+}
+
+/// Charges the reading of plain data: each line of it.
+pub fn read_plain(address: usize, bytes: usize) {
+    engine::touch(address, bytes, Kind::Load);
+}
+
+/// Charges the writing of plain data: each line of it.
+pub fn write_plain(address: usize, bytes: usize) {
+    engine::touch(address, bytes, Kind::Store);
+}
+
+/// One turn of a polling loop that goes on until another thread writes what it reads, or until [`has_passed`] says so.
+/// The simulator parks the CPU until then. A loop that ends by itself, say after so many turns, uses [`pause`].
+pub fn spin_loop() {
+    match Handle::current() {
+        Some(handle) => engine::spin_loop(handle),
+        None => outside(),
+    }
+}
+
+/// One turn of a polling loop that ends by itself.
+pub fn pause() {
+    match Handle::current() {
+        Some(handle) => engine::delay(handle, handle.get().machine.core.pause),
+        None => outside(),
+    }
+}
+
+/// Passes `ticks` of [`clock`] without giving up the CPU.
+pub fn delay(ticks: u64) {
+    match Handle::current() {
+        Some(handle) => engine::delay(handle, ticks),
+        None => outside(),
+    }
+}
+
+/// Lets another thread have the CPU.
+pub fn yield_now() {
+    match Handle::current() {
+        Some(handle) => engine::yield_now(handle),
+        None => outside(),
+    }
+}
+
+/// Sleeps for so many nanoseconds, and the timer's slack.
+pub fn sleep(nanoseconds: u64) {
+    match Handle::current() {
+        Some(handle) => {
+            let cycles = (nanoseconds as f64 * handle.get().machine.core.ghz) as u64;
+            engine::sleep(handle, cycles);
+        }
+        None => outside(),
+    }
+}
+
+/// The time-stamp counter of the caller's core; 0 on the host.
+pub fn clock() -> u64 {
+    Handle::current().map_or(0, engine::now)
+}
+
+/// Whether `ticks` have passed since the counter stood at `start`. True on the host.
+pub fn has_passed(start: u64, ticks: u64) -> bool {
+    Handle::current().is_none_or(|handle| engine::has_passed(handle, start, ticks))
+}
+
+/// Nanoseconds since the simulation began; 0 on the host.
+pub fn nanoseconds() -> u64 {
+    Handle::current().map_or(0, engine::nanoseconds)
+}
+
+/// Sleeps if `unchanged` says so, until [`futex_wake`] of the address or the moment `until` (in [`nanoseconds`]); says
+/// whether that had come.
+///
+/// The question, a look at the word, and going to sleep are one step. On the host there is nobody to wait for.
+pub fn futex_wait(address: usize, unchanged: impl FnOnce() -> bool, until: Option<u64>) -> bool {
+    let Some(handle) = Handle::current() else {
+        outside();
+        return until.is_some();
+    };
+    let ghz = handle.get().machine.core.ghz;
+    let until = until.map(|nanoseconds| (nanoseconds as f64 * ghz).ceil() as u64);
+    engine::futex_wait(handle, address, unchanged, until)
+}
+
+/// Wakes at most `count` threads that sleep on the address.
+pub fn futex_wake(address: usize, count: u32) {
+    if let Some(handle) = Handle::current() {
+        engine::futex_wake(handle, address, count);
+    }
+}
+
+/// How many CPUs the simulated program may use; 1 on the host.
+pub fn cpus() -> u32 {
+    Handle::current().map_or(1, |handle| handle.get().cpus_allowed())
+}
+
+/// The CPU that the caller is on; 0 on the host.
+pub fn cpu() -> u32 {
+    Handle::current().map_or(0, |handle| handle.get().cpu)
+}
+
+/// How many memory nodes the machine has; 1 on the host.
+pub fn nodes() -> u32 {
+    Handle::current().map_or(1, |handle| handle.get().machine.topology.nodes())
+}
+
+/// The memory node of the caller's CPU; 0 on the host.
+pub fn node() -> u32 {
+    Handle::current().map_or(0, |handle| {
+        let (cpu, topology) = (handle.get().cpu, &handle.get().machine.topology);
+        topology.node_of(topology.socket_of(topology.core_of(cpu)))
+    })
+}
+
+/// Charges an atomic read-modify-write of something that only the caller's core uses.
+pub fn local_rmw() {
+    if let Some(handle) = Handle::current() {
+        engine::local_rmw(handle);
+    }
+}
+
+/// Does something that is no part of the simulated program: it costs nothing, and what it allocates is the host's.
+pub fn on_host<R>(f: impl FnOnce() -> R) -> R {
+    crate::arena::global::host(f)
+}
+
+/// One of the [`WORDS`] globals of the simulated program, all 0 at its start: what would be a `static` elsewhere. Free of
+/// charge. 0 on the host.
+pub fn word(number: usize) -> u64 {
+    Handle::current().map_or(0, |handle| handle.get().words[number])
+}
+
+/// Sets a [`word`]. Without effect on the host.
+pub fn set_word(number: usize, value: u64) {
+    if let Some(handle) = Handle::current() {
+        handle.get().words[number] = value;
+    }
+}
+
+/// Whether schedules are being explored: then a spin that is only there for speed may be shorter.
+pub fn explores() -> bool {
+    Handle::current().is_some_and(|handle| handle.get().policy.explores())
+}
+
+/// A wait on a thread of the host.
+#[cold]
+fn outside() {
+    // A simulation has failed, and a destructor of its simulated code waits for something that will not come.
+    if std::thread::panicking() {
+        eprintln!("manycore-sim: a destructor waits, and the simulation it is part of has failed");
+        std::process::abort();
+    }
+    std::thread::yield_now();
+}

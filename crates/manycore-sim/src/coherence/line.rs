@@ -1,0 +1,116 @@
+//! What is known about each line, and the table of all.
+
+use std::ptr::NonNull;
+use std::sync::OnceLock;
+
+use crate::arena;
+use crate::machine::Cycles;
+
+/// A line. All zero is one that nobody has touched.
+///
+/// Requests are served in the order in which they reserve a time. So the directory's part can say how the line will
+/// stand after all requests so far, although those are yet to be served: the next request finds it so when its turn
+/// comes. What cores have now is in the other part, which changes when a service starts.
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct Line {
+    /// Directory: until when its home is taken by requests so far.
+    pub(super) busy: Cycles,
+    /// Directory: the sockets that will have clean copies.
+    pub(super) sharers: u64,
+    /// Directory: the core that will own the line.
+    pub(super) owner: CoreId,
+    /// Now: the core that may write without asking.
+    pub(super) holder: CoreId,
+    /// Now: how often the line has gone to a writer. Copies of other versions are stale.
+    pub(super) version: u32,
+    /// Now: how often it was written.
+    pub(crate) writes: u32,
+    /// Threads that wait for it to be written: a link of [`Watchers`](crate::engine).
+    pub(crate) watchers: u32,
+    /// The simulation that this is about; what another one has left does not count.
+    epoch: u32,
+    /// Whether memory has something older.
+    pub(super) dirty: bool,
+    /// The home of the line's page, plus 1; only in the page's first line.
+    page_home: u8,
+}
+
+/// The number of a core, or none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(transparent)]
+pub(crate) struct CoreId(u16);
+
+impl CoreId {
+    pub(crate) const NONE: Self = Self(0);
+
+    pub(crate) fn new(core: u32) -> Self {
+        Self(core as u16 + 1)
+    }
+
+    pub(crate) fn get(self) -> Option<u32> {
+        self.0.checked_sub(1).map(u32::from)
+    }
+}
+
+/// All lines of the arena. There is one table, for whoever has the arena.
+#[derive(Debug)]
+pub(crate) struct Lines {
+    table: NonNull<Line>,
+    epoch: u32,
+}
+
+struct Table(NonNull<Line>);
+
+// SAFETY: the table is used by whoever has the arena's lease.
+unsafe impl Send for Table {}
+// SAFETY: as above.
+unsafe impl Sync for Table {}
+
+impl Lines {
+    /// The table, with nothing in it that counts. The caller has the arena, and has never used this epoch.
+    pub(crate) fn new(epoch: u32) -> Self {
+        static TABLE: OnceLock<Table> = OnceLock::new();
+        let table = TABLE.get_or_init(|| {
+            let mapped = arena::map(0, arena::LINES * size_of::<Line>());
+            Table(mapped.expect("address space for the simulated lines").cast())
+        });
+        Self { table: table.0, epoch }
+    }
+
+    /// A line.
+    #[inline]
+    pub(crate) fn get(&mut self, line: u32) -> &mut Line {
+        debug_assert!((line as usize) < arena::LINES);
+        // SAFETY: within the table, all of which is initialised by zeroes, and only used through this exclusive borrow.
+        let line = unsafe { self.table.add(line as usize).as_mut() };
+        if line.epoch != self.epoch {
+            line.reset(self.epoch);
+        }
+        line
+    }
+
+    /// Where the home of a line's page is noted, as the home plus 1.
+    pub(super) fn page_home(&mut self, line: u32) -> &mut u8 {
+        const LINES_A_PAGE: u32 = (arena::PAGE / arena::LINE) as u32;
+        &mut self.get(line - line % LINES_A_PAGE).page_home
+    }
+}
+
+impl Line {
+    #[cold]
+    fn reset(&mut self, epoch: u32) {
+        *self = Self {
+            busy: 0,
+            sharers: 0,
+            owner: CoreId::NONE,
+            holder: CoreId::NONE,
+            version: 0,
+            writes: 0,
+            watchers: 0,
+            epoch,
+            dirty: false,
+            page_home: 0,
+        };
+    }
+}

@@ -1,0 +1,376 @@
+//! Cache coherence: what an access costs, and when it takes effect.
+//!
+//! Each line has a *home* that serves requests one at a time, in order of arrival. An access that its core's caches
+//! cannot satisfy reserves the next free time at the home, and *takes effect when its service starts*: until then the
+//! core that has the line may go on using it, and retry. It completes when the line has travelled.
+//!
+//! That point in time matters more than any latency. With an effect at the moment of the request, the owner of a line
+//! could never retry locally; if plain stores did not queue, the store that releases a lock would overtake those who
+//! wait for it, and no lock would collapse.
+//!
+//! Reads need not queue if their socket has, or is about to get, a copy: see [`Combining`].
+
+mod cache;
+mod line;
+mod placement;
+mod traffic;
+
+use self::cache::{Cache, Copy};
+use self::line::CoreId;
+pub(crate) use self::line::Lines;
+pub use self::placement::MemoryPolicy;
+pub use self::traffic::Messages;
+use self::traffic::Traffic;
+use crate::machine::{Combining, Cycles, Machine, Misses};
+
+/// What an access does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Load,
+    Store,
+    Rmw,
+}
+
+/// A reserved time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Service {
+    /// When the access takes effect.
+    pub(crate) start: Cycles,
+    /// When it is complete.
+    pub(crate) done: Cycles,
+    /// For a load: whether its core will own the line, since nobody else has it.
+    exclusive: bool,
+    /// For a load: whether another core will have to give up the line.
+    downgrades: bool,
+}
+
+/// A read that a socket is waiting for.
+#[derive(Clone, Copy, Debug, Default)]
+struct Pending {
+    line: u32,
+    start: Cycles,
+    done: Cycles,
+    /// When the socket's last level can give a copy to the next core.
+    next: Cycles,
+}
+
+/// How many reads of different lines by a socket are known of at a time; who asks for a line that was forgotten pays
+/// a hit in the last-level cache.
+const PENDING: usize = 16;
+
+/// A socket: its last-level cache, and the reads that it is waiting for, in a ring.
+#[derive(Debug)]
+struct Socket {
+    llc: Cache,
+    pending: [Pending; PENDING],
+    next: usize,
+}
+
+#[derive(Debug)]
+struct Private {
+    l1: Cache,
+    l2: Cache,
+}
+
+/// The caches, the directory and the memory of a machine.
+#[derive(Debug)]
+pub(crate) struct Coherence {
+    machine: Machine,
+    pub(crate) lines: Lines,
+    cores: Vec<Private>,
+    sockets: Vec<Socket>,
+    /// The socket of each core.
+    socket_of: Vec<u32>,
+    traffic: Traffic,
+    /// The time of the last request.
+    now: Cycles,
+    pub(crate) policy: MemoryPolicy,
+}
+
+impl Coherence {
+    pub(crate) fn new(machine: &Machine, lines: Lines) -> Self {
+        let (topology, caches) = (&machine.topology, &machine.caches);
+        let private = |_| Private { l1: Cache::new(caches.l1), l2: Cache::new(caches.l2) };
+        let socket = |_| Socket {
+            llc: Cache::new(caches.llc),
+            pending: [Pending::default(); PENDING],
+            next: 0,
+        };
+        Self {
+            lines,
+            cores: (0..topology.cores()).map(private).collect(),
+            sockets: (0..topology.sockets).map(socket).collect(),
+            socket_of: (0..topology.cores()).map(|core| topology.socket_of(core)).collect(),
+            traffic: Traffic::new(
+                &machine.bandwidth,
+                topology.nodes(),
+                topology.sockets,
+                topology.distances(),
+            ),
+            now: 0,
+            policy: MemoryPolicy::FirstTouch,
+            machine: machine.clone(),
+        }
+    }
+
+    pub(crate) fn messages(&self) -> &Messages {
+        &self.traffic.messages
+    }
+
+    /// The cost of an access that the core's own caches satisfy.
+    #[inline]
+    pub(crate) fn hit(&mut self, line: u32, kind: Kind, core: u32) -> Option<Cycles> {
+        let record = self.lines.get(line);
+        let latency = &self.machine.latency;
+        if kind == Kind::Load {
+            let copy = Copy { line, version: record.version };
+            let private = &mut self.cores[core as usize];
+            if private.l1.touch(copy) {
+                return Some(self.machine.caches.l1_hit);
+            }
+            if !private.l2.touch(copy) {
+                return None;
+            }
+            private.l1.insert(copy);
+            return Some(self.machine.caches.l2_hit);
+        }
+        if record.holder != CoreId::new(core) {
+            return None;
+        }
+        record.writes = record.writes.wrapping_add(1);
+        record.dirty = true;
+        let cost = if kind == Kind::Store { latency.store_hit } else { latency.rmw_hit };
+        self.fill(line, core);
+        Some(cost)
+    }
+
+    /// Reserves the next free time at the home of a line, for an access that has missed.
+    pub(crate) fn reserve(&mut self, line: u32, kind: Kind, core: u32, now: Cycles) -> Service {
+        self.now = now;
+        if kind == Kind::Load {
+            self.read(line, core, now)
+        } else {
+            self.write(line, kind, core, now)
+        }
+    }
+
+    fn read(&mut self, line: u32, core: u32, now: Cycles) -> Service {
+        let socket = self.socket_of[core as usize];
+        let record = self.lines.get(line);
+        let in_socket = record.sharers & 1 << socket != 0;
+        if in_socket && self.machine.directory.combining == Combining::Socket {
+            return self.read_with_socket(line, socket, now);
+        }
+        let (owner, sharers) = (record.owner.get(), record.sharers);
+        let start = record.busy.max(now);
+        let travel = self.travel(line, Kind::Load, core, now);
+        let record = self.lines.get(line);
+        let exclusive = owner.is_none() && sharers == 0;
+        record.busy = start + travel;
+        if exclusive {
+            record.owner = CoreId::new(core);
+        } else {
+            let others = owner.map_or(sharers, |owner| 1 << self.socket_of[owner as usize]);
+            record.sharers = others | 1 << socket;
+            record.owner = CoreId::NONE;
+            let (done, occupancy) = (start + travel, self.machine.directory.shared_read_occupancy);
+            let pending = Pending { line, start, done, next: done + occupancy };
+            self.sockets[socket as usize].push(pending);
+        }
+        Service { start, done: start + travel, exclusive, downgrades: owner.is_some() }
+    }
+
+    /// A read of a line of which the socket has a copy, or will have once a read that is under way is done.
+    fn read_with_socket(&mut self, line: u32, socket: u32, now: Cycles) -> Service {
+        let hit = self.machine.latency.load.shared[0];
+        let occupancy = self.machine.directory.shared_read_occupancy;
+        let socket = &mut self.sockets[socket as usize];
+        let Some(pending) = socket.pending(line) else {
+            self.traffic.messages.transfers[0] += 1;
+            socket.llc.touch(Copy { line, version: 0 });
+            return Service { start: now, done: now + hit, exclusive: false, downgrades: false };
+        };
+        // One core after the other gets a copy, the first of them when the line has come.
+        let (start, done) = if pending.done > now {
+            self.traffic.messages.combined += 1;
+            (pending.start.max(now), pending.next)
+        } else {
+            self.traffic.messages.transfers[0] += 1;
+            (now, pending.next.max(now + hit))
+        };
+        pending.next = done + occupancy;
+        Service { start, done, exclusive: false, downgrades: false }
+    }
+
+    fn write(&mut self, line: u32, kind: Kind, core: u32, now: Cycles) -> Service {
+        let start = self.lines.get(line).busy.max(now);
+        let travel = self.travel(line, kind, core, now);
+        let hold = self.machine.directory.hold;
+        let record = self.lines.get(line);
+        record.busy = start + travel + hold;
+        record.owner = CoreId::new(core);
+        record.sharers = 0;
+        Service { start, done: start + travel, exclusive: true, downgrades: false }
+    }
+
+    /// How long a line takes to a core, from where it will be after all requests so far.
+    fn travel(&mut self, line: u32, kind: Kind, core: u32, now: Cycles) -> Cycles {
+        let socket = self.socket_of[core as usize];
+        let record = self.lines.get(line);
+        let (from, modified) = match record.owner.get() {
+            Some(owner) if owner != core => (self.socket_of[owner as usize], true),
+            // Evicted, or asked for twice by siblings.
+            Some(_) => (socket, false),
+            None if record.sharers == 0 => return self.travel_from_memory(line, kind, socket, now),
+            None => {
+                let sharers = record.sharers;
+                (self.copy_to_wait_for(sharers, kind, socket), false)
+            }
+        };
+        let class = self.class(socket, from);
+        let costs = self.costs(kind);
+        let cost = if modified { costs.modified[class] } else { costs.shared[class] };
+        self.traffic.messages.transfers[class] += 1;
+        cost + self.traffic.link(from, socket, now)
+    }
+
+    fn travel_from_memory(&mut self, line: u32, kind: Kind, socket: u32, now: Cycles) -> Cycles {
+        let node = self.home(line, socket);
+        let topology = &self.machine.topology;
+        let from = if topology.node_of(socket) == node {
+            socket
+        } else {
+            (node * topology.sockets_per_node).min(topology.sockets - 1)
+        };
+        let class = self.class(socket, from);
+        self.traffic.messages.from_memory[class] += 1;
+        let cost = self.costs(kind).uncached[class];
+        cost + self.traffic.memory(node, now) + self.traffic.link(from, socket, now)
+    }
+
+    /// Of the sockets with clean copies: the nearest, where a load gets one from, or the farthest, whose copy a write
+    /// invalidates last.
+    fn copy_to_wait_for(&self, sharers: u64, kind: Kind, socket: u32) -> u32 {
+        let sockets = (0..self.sockets.len() as u32).filter(|other| sharers & 1 << other != 0);
+        let class = |other: &u32| self.class(socket, *other);
+        let chosen = match kind {
+            Kind::Load => sockets.min_by_key(class),
+            Kind::Store | Kind::Rmw => sockets.max_by_key(class),
+        };
+        chosen.unwrap_or(socket)
+    }
+
+    fn costs(&self, kind: Kind) -> &Misses {
+        let latency = &self.machine.latency;
+        match kind {
+            Kind::Load => &latency.load,
+            Kind::Store => &latency.store,
+            Kind::Rmw => &latency.rmw,
+        }
+    }
+
+    /// The class of distance between two sockets.
+    fn class(&self, a: u32, b: u32) -> usize {
+        usize::from(self.machine.topology.distance[a as usize][b as usize])
+    }
+
+    /// The service of a load starts: the core gets a copy.
+    pub(crate) fn loaded(&mut self, line: u32, core: u32, service: &Service) {
+        let record = self.lines.get(line);
+        if service.exclusive {
+            record.holder = CoreId::new(core);
+        } else if service.downgrades {
+            if let Some(before) = record.holder.get() {
+                let socket = self.socket_of[before as usize];
+                self.share(line, socket);
+            }
+            self.lines.get(line).holder = CoreId::NONE;
+        }
+        if !service.exclusive {
+            self.share(line, self.socket_of[core as usize]);
+        }
+        self.fill(line, core);
+    }
+
+    /// The service of a write starts: from now on it is the core's line.
+    pub(crate) fn written(&mut self, line: u32, core: u32) {
+        let record = self.lines.get(line);
+        record.holder = CoreId::new(core);
+        record.version = record.version.wrapping_add(1);
+        record.writes = record.writes.wrapping_add(1);
+        record.dirty = true;
+        self.fill(line, core);
+    }
+
+    /// Puts a line into a core's own caches.
+    fn fill(&mut self, line: u32, core: u32) {
+        let copy = Copy { line, version: self.lines.get(line).version };
+        let private = &mut self.cores[core as usize];
+        if private.l1.touch(copy) {
+            return;
+        }
+        private.l1.insert(copy);
+        if private.l2.touch(copy) {
+            return;
+        }
+        if let Some(gone) = private.l2.insert(copy) {
+            self.evict_private(gone, core);
+        }
+    }
+
+    /// A line leaves a core's own caches: if it was the core's alone, the socket keeps it.
+    fn evict_private(&mut self, gone: Copy, core: u32) {
+        let record = self.lines.get(gone.line);
+        let own = CoreId::new(core);
+        // If somebody has reserved it already, it is as good as gone.
+        if record.version != gone.version || record.holder != own || record.owner != own {
+            return;
+        }
+        let socket = self.socket_of[core as usize];
+        record.holder = CoreId::NONE;
+        record.owner = CoreId::NONE;
+        record.sharers = 1 << socket;
+        self.share(gone.line, socket);
+    }
+
+    /// Puts a line into a socket's last-level cache.
+    fn share(&mut self, line: u32, socket: u32) {
+        // There is one copy a socket, whatever its version: the directory knows whether it counts.
+        let Some(gone) = self.sockets[socket as usize].llc.insert(Copy { line, version: 0 }) else {
+            return;
+        };
+        let record = self.lines.get(gone.line);
+        record.sharers &= !(1 << socket);
+        if record.sharers == 0 && record.owner == CoreId::NONE && record.dirty {
+            record.dirty = false;
+            self.traffic.messages.write_backs += 1;
+            let node = self.home(gone.line, socket);
+            self.traffic.memory(node, self.now);
+        }
+    }
+
+    /// The memory node of a line, which is decided by the first access to its page.
+    fn home(&mut self, line: u32, socket: u32) -> u32 {
+        let (toucher, nodes) =
+            (self.machine.topology.node_of(socket), self.machine.topology.nodes());
+        let policy = self.policy;
+        let home = self.lines.page_home(line);
+        if *home == 0 {
+            *home = policy.node(line, toucher, nodes) as u8 + 1;
+        }
+        u32::from(*home) - 1
+    }
+}
+
+impl Socket {
+    fn push(&mut self, pending: Pending) {
+        self.pending[self.next] = pending;
+        self.next = (self.next + 1) % PENDING;
+    }
+
+    /// The last read of a line by this socket.
+    fn pending(&mut self, line: u32) -> Option<&mut Pending> {
+        let same = self.pending.iter_mut().filter(|read| read.line == line && read.done > 0);
+        same.max_by_key(|read| read.start)
+    }
+}

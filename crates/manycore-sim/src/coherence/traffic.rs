@@ -1,0 +1,91 @@
+//! What memory and links can carry, and what they had to.
+
+use crate::machine::{Bandwidth, Cycles};
+
+/// What is served one after the other. Whoever comes waits for what is still before it, which drains with time.
+#[derive(Clone, Copy, Debug, Default)]
+struct Backlog {
+    waiting: Cycles,
+    since: Cycles,
+}
+
+impl Backlog {
+    /// How long somebody waits who comes now and takes `occupancy`.
+    fn wait(&mut self, now: Cycles, occupancy: Cycles) -> Cycles {
+        let wait = self.waiting.saturating_sub(now.saturating_sub(self.since));
+        *self = Self { waiting: wait + occupancy, since: now.max(self.since) };
+        wait
+    }
+}
+
+/// How often lines moved, by distance.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Messages {
+    /// From cache to cache, or requests for the right to write: one entry for each class of distance.
+    pub transfers: Vec<u64>,
+    /// From memory, by the distance to the node.
+    pub from_memory: Vec<u64>,
+    /// Modified lines that no cache had room for.
+    pub write_backs: u64,
+    /// Reads that got a copy of what another core of the socket was getting.
+    pub combined: u64,
+}
+
+/// The state of memory nodes and links.
+#[derive(Debug)]
+pub(super) struct Traffic {
+    costs: Bandwidth,
+    nodes: Vec<Backlog>,
+    /// By origin, then destination.
+    links: Vec<Backlog>,
+    sockets: usize,
+    pub(super) messages: Messages,
+}
+
+impl Traffic {
+    pub(super) fn new(costs: &Bandwidth, nodes: u32, sockets: u32, distances: usize) -> Self {
+        let messages = Messages {
+            transfers: vec![0; distances],
+            from_memory: vec![0; distances],
+            ..Messages::default()
+        };
+        Self {
+            costs: costs.clone(),
+            nodes: vec![Backlog::default(); nodes as usize],
+            links: vec![Backlog::default(); (sockets * sockets) as usize],
+            sockets: sockets as usize,
+            messages,
+        }
+    }
+
+    /// How long a line waits for the link between two sockets.
+    pub(super) fn link(&mut self, from: u32, to: u32, now: Cycles) -> Cycles {
+        if from == to || self.costs.link_occupancy == 0 {
+            return 0;
+        }
+        let link = &mut self.links[from as usize * self.sockets + to as usize];
+        link.wait(now, self.costs.link_occupancy)
+    }
+
+    /// How long a line waits for a memory node.
+    pub(super) fn memory(&mut self, node: u32, now: Cycles) -> Cycles {
+        if self.costs.memory_occupancy == 0 {
+            return 0;
+        }
+        self.nodes[node as usize].wait(now, self.costs.memory_occupancy)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_backlog_drains_with_time() {
+        let mut backlog = Backlog::default();
+        assert_eq!(backlog.wait(100, 10), 0);
+        assert_eq!(backlog.wait(100, 10), 10);
+        assert_eq!(backlog.wait(105, 10), 15);
+        assert_eq!(backlog.wait(1000, 10), 0);
+    }
+}

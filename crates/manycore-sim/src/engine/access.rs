@@ -1,0 +1,192 @@
+//! Accesses to memory.
+
+use super::{Engine, Handle, Spent};
+use crate::arena;
+use crate::coherence::{Kind, Service};
+
+/// How far a thread's access has come.
+///
+/// A thread asks once, and is resumed when its access takes effect: what happens in between, the engine does without
+/// switching to the thread's stack.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Pending {
+    /// There is none.
+    Nothing,
+    /// The thread waits for its turn.
+    Asked(u32, Kind),
+    /// The home of the line has a time for it.
+    Reserved(u32, Kind, Service),
+}
+
+/// Charges one access to the caller, and returns when it takes effect: the caller does the real operation at once,
+/// with nothing in between.
+///
+/// Without effect on the host, and for memory that is not simulated.
+#[inline]
+pub(crate) fn access(address: usize, kind: Kind) {
+    let (Some(handle), Some(line)) = (Handle::current(), arena::line_of(address)) else { return };
+    let engine = handle.get();
+    if kind == Kind::Rmw {
+        engine.drain_stores();
+    }
+    engine.threads[engine.current as usize].pending = Pending::Asked(line, kind);
+    if !engine.advance() {
+        handle.suspend();
+    }
+}
+
+/// Charges a plain access to each line of a range.
+pub(crate) fn touch(address: usize, bytes: usize, kind: Kind) {
+    if bytes == 0 {
+        return;
+    }
+    let first = address / arena::LINE;
+    let last = (address + bytes - 1) / arena::LINE;
+    (first..=last).for_each(|line| access(line * arena::LINE, kind));
+}
+
+/// Charges a fence that waits for the stores on their way.
+pub(crate) fn fence() {
+    let Some(handle) = Handle::current() else { return };
+    let engine = handle.get();
+    engine.drain_stores();
+    engine.pass(engine.machine.core.fence, Spent::Computing);
+}
+
+/// Charges a read-modify-write of a line that the caller's core owns.
+pub(crate) fn local_rmw(handle: Handle) {
+    let engine = handle.get();
+    engine.drain_stores();
+    engine.pass(engine.machine.latency.rmw_hit, Spent::Computing);
+}
+
+impl Engine {
+    /// Moves the running thread's access on; says whether it takes effect now. If not, others have to go first.
+    pub(super) fn advance(&mut self) -> bool {
+        loop {
+            match self.threads[self.current as usize].pending {
+                Pending::Nothing => return true,
+                Pending::Asked(line, kind) => {
+                    if !self.may_go_on() {
+                        self.defer();
+                        return false;
+                    }
+                    self.went_on();
+                    if self.is_stalled() {
+                        return false;
+                    }
+                    let hits = self.hits(line, kind);
+                    let next = if hits { Pending::Nothing } else { self.reserve(line, kind) };
+                    self.threads[self.current as usize].pending = next;
+                }
+                // The slice may end meanwhile; the request is on its way all the same.
+                Pending::Reserved(line, kind, service) => {
+                    if !self.is_earliest() {
+                        self.defer_to_clock();
+                        return false;
+                    }
+                    self.serve(line, kind, &service);
+                    self.threads[self.current as usize].pending = Pending::Nothing;
+                }
+            }
+        }
+    }
+
+    /// Counts the access; says whether the thread has been taken off its CPU before it.
+    #[inline]
+    fn is_stalled(&mut self) -> bool {
+        let thread = &mut self.threads[self.current as usize];
+        match thread.stall {
+            Some((access, cycles)) if access == thread.accesses + 1 => {
+                self.stall(cycles);
+                true
+            }
+            _ => {
+                thread.accesses += 1;
+                false
+            }
+        }
+    }
+
+    /// Does an access that needs nobody else; says whether it was one.
+    #[inline]
+    fn hits(&mut self, line: u32, kind: Kind) -> bool {
+        if self.policy.explores() {
+            self.policy.saw(self.current, line, kind);
+            self.explored_access(line, kind);
+            return true;
+        }
+        let core = self.cpus[self.cpu as usize].core;
+        let Some(cost) = self.coherence.hit(line, kind, core) else { return false };
+        let now = self.clock();
+        self.pass(cost, Spent::Computing);
+        self.note_effect(line, kind, now);
+        true
+    }
+
+    fn reserve(&mut self, line: u32, kind: Kind) -> Pending {
+        let (core, now) = (self.cpus[self.cpu as usize].core, self.clock());
+        let service = self.coherence.reserve(line, kind, core, now);
+        self.pass_until(service.start, Spent::Stalled);
+        Pending::Reserved(line, kind, service)
+    }
+
+    fn serve(&mut self, line: u32, kind: Kind, service: &Service) {
+        let core = self.cpus[self.cpu as usize].core;
+        if kind == Kind::Load {
+            self.coherence.loaded(line, core, service);
+        } else {
+            self.coherence.written(line, core);
+        }
+        if kind == Kind::Store {
+            self.buffer_store(service.done);
+        } else {
+            self.pass_until(service.done, Spent::Stalled);
+        }
+        self.note_effect(line, kind, service.start);
+    }
+
+    /// When schedules are explored there are no caches: time is how often somebody did something.
+    fn explored_access(&mut self, line: u32, kind: Kind) {
+        self.pass(1, Spent::Computing);
+        if kind != Kind::Load {
+            let record = self.coherence.lines.get(line);
+            record.writes = record.writes.wrapping_add(1);
+        }
+        let now = self.clock();
+        self.note_effect(line, kind, now);
+    }
+
+    /// An access has taken effect: spinning depends on it.
+    #[inline]
+    fn note_effect(&mut self, line: u32, kind: Kind, now: u64) {
+        let record = self.coherence.lines.get(line);
+        let reads = &mut self.threads[self.current as usize].reads;
+        if kind == Kind::Load {
+            reads.add(line, record.writes);
+            return;
+        }
+        reads.unforeseen = true;
+        if record.watchers != 0 {
+            self.wake_watchers(line, now);
+        }
+    }
+
+    /// A store will be done then; the thread need not wait for it, unless there are too many.
+    fn buffer_store(&mut self, done: u64) {
+        self.pass(self.machine.latency.store_hit, Spent::Computing);
+        let places = self.machine.core.store_buffer;
+        let until = self.cpus[self.cpu as usize].buffer_store(done, places);
+        self.pass_until(until, Spent::Stalled);
+    }
+
+    /// Waits until all stores on their way are done.
+    #[inline]
+    pub(super) fn drain_stores(&mut self) {
+        let cpu = &mut self.cpus[self.cpu as usize];
+        if !cpu.stores.is_empty() {
+            let until = cpu.drained();
+            self.pass_until(until, Spent::Stalled);
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! Who decides which thread goes on: virtual time, or a scheduler that explores what else could happen.
+
+use super::ThreadId;
+use crate::coherence::Kind;
+use crate::explore::{Choice, Scheduler};
+
+/// Who decides.
+pub(crate) enum Policy {
+    /// The earliest CPU goes on.
+    Timed,
+    /// A scheduler chooses at each access; accesses cost nothing.
+    Explored(Box<Explored>),
+}
+
+/// A schedule that is being explored.
+pub(crate) struct Explored {
+    pub(crate) scheduler: Box<dyn Scheduler>,
+    /// What was chosen and done so far, as a number: the same for the same schedule of the same program.
+    pub(crate) trace: u64,
+    /// Room for what there is to choose from.
+    choices: Vec<Choice>,
+}
+
+impl Explored {
+    pub(crate) fn new(scheduler: Box<dyn Scheduler>) -> Self {
+        Self { scheduler, trace: 0xCBF2_9CE4_8422_2325, choices: Vec::new() }
+    }
+
+    /// One of the choices, by its place.
+    pub(super) fn choose(&mut self, choices: impl Iterator<Item = Choice>) -> Choice {
+        self.choices.clear();
+        self.choices.extend(choices);
+        self.choices.sort_unstable();
+        let chosen = self.choices[self.scheduler.choose(&self.choices)];
+        self.note(u64::from(chosen.thread) << 1 | u64::from(chosen.timer));
+        chosen
+    }
+
+    fn note(&mut self, what: u64) {
+        // Fowler, Noll and Vo's hash, by words.
+        self.trace = (self.trace ^ what).wrapping_mul(0x0000_0100_0000_01B3);
+    }
+}
+
+impl Policy {
+    #[inline]
+    pub(crate) fn explores(&self) -> bool {
+        matches!(self, Self::Explored(_))
+    }
+
+    /// A thread has nothing to do for now.
+    pub(super) fn yielded(&mut self, thread: ThreadId) {
+        if let Self::Explored(explored) = self {
+            explored.scheduler.yielded(thread);
+        }
+    }
+
+    /// A thread accesses a line.
+    pub(super) fn saw(&mut self, thread: ThreadId, line: u32, kind: Kind) {
+        if let Self::Explored(explored) = self {
+            explored.note(u64::from(thread) << 40 | u64::from(line) << 2 | kind as u64);
+        }
+    }
+}

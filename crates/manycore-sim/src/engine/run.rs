@@ -1,0 +1,299 @@
+//! Running a simulation to its end, and clearing up after one that failed.
+
+use std::any::Any;
+use std::backtrace::Backtrace;
+use std::mem;
+use std::panic::{self, AssertUnwindSafe};
+use std::ptr::NonNull;
+use std::sync::Once;
+
+use corosensei::{CoroutineResult, Yielder};
+
+use super::account::{Breakdown, Phase};
+use super::events::{Id, Key};
+use super::spin::Reads;
+use super::thread::{Body, Thread};
+use super::{Cause, ENGINE, Engine, Handle, Pending, Policy, State, ThreadId};
+use crate::arena::global::{host, simulated};
+use crate::explore::Choice;
+use crate::machine::Cycles;
+
+/// How many stacks of a simulation that got stuck are kept: reading them takes long.
+const STACKS_MAX: usize = 16;
+
+/// With this, the stack of a thread is unwound that is not to go on.
+pub(crate) struct Killed;
+
+/// A simulated thread that is ready at the time of the caller. The caller, if it is simulated, goes on.
+///
+/// # Safety
+///
+/// What the body borrows outlives the thread, which ends with the simulation at the latest.
+pub(crate) unsafe fn spawn<'a>(
+    handle: Handle,
+    body: impl FnOnce() + 'a,
+    cpu: u32,
+    pinned: bool,
+) -> ThreadId {
+    let id = handle.get().threads.len() as ThreadId;
+    let body: Box<dyn FnOnce() + 'a> = Box::new(body);
+    // SAFETY: by the caller, what it borrows is there for as long as it is.
+    let body = unsafe { mem::transmute::<Box<dyn FnOnce() + 'a>, Box<dyn FnOnce()>>(body) };
+    let body = move |yielder: &Yielder<(), ()>, ()| {
+        handle.get().threads[id as usize].yielder = yielder;
+        if let Err(panic) = panic::catch_unwind(AssertUnwindSafe(body)) {
+            host(|| handle.get().panicked(id, &*panic));
+        }
+    };
+    let stack = host(|| handle.get().lease.stack(id as usize));
+    let body = Body::with_stack(stack, body);
+    host(|| handle.get().add_thread(Box::new(body), cpu, pinned));
+    id
+}
+
+/// Runs the simulation from its first thread on until all threads have ended, or one of them has failed.
+pub(crate) fn run(engine: &mut Engine, main: impl FnOnce()) {
+    print_panics_as_the_host();
+    let handle = Handle(NonNull::from(engine));
+    let first = handle.get().placement[0];
+    // SAFETY: the body borrows from the caller's frame, and is gone when this returns.
+    unsafe { spawn(handle, main, first, false) };
+    // Allocations are simulated by default in here, for the sake of speed: what the engine does that could allocate it
+    // does as the host.
+    simulated(handle.heap(), || {
+        while handle.get().failure.is_none() {
+            match handle.get().step() {
+                Step::Resume(thread) => resume(handle, thread),
+                Step::Settled => {}
+                Step::End => break,
+            }
+        }
+        if handle.get().failure.is_some() {
+            clear_away(handle);
+        }
+    });
+    detach();
+}
+
+/// What an event amounts to.
+enum Step {
+    /// This thread goes on.
+    Resume(ThreadId),
+    /// It is done.
+    Settled,
+    /// There is none left.
+    End,
+}
+
+fn resume(handle: Handle, thread: ThreadId) {
+    let body = handle.get().threads[thread as usize].body.as_deref_mut();
+    let body = std::ptr::from_mut(body.expect("it has not ended"));
+    ENGINE.set(handle.0.as_ptr());
+    // SAFETY: the body is in a box that stays until the thread has ended, and only this function uses it. A reference
+    // to it does not outlive the call, in which the thread's own code does not get at it.
+    let result = unsafe { (*body).resume(()) };
+    if let CoroutineResult::Return(()) = result {
+        host(|| handle.get().finished(thread));
+    }
+}
+
+/// From here on, what is done on this thread of the host is no part of a simulation.
+pub(super) fn detach() {
+    ENGINE.set(std::ptr::null_mut());
+}
+
+/// A simulated thread goes on.
+pub(super) fn resumed() {
+    let handle = Handle::current().expect("only the engine resumes a thread");
+    let engine = handle.get();
+    if engine.killing {
+        if engine.keeps_stacks() {
+            let stack = host(|| Box::new(Backtrace::force_capture()));
+            engine.threads[engine.current as usize].stack = Some(stack);
+        }
+        detach();
+        panic::resume_unwind(Box::new(Killed));
+    }
+}
+
+/// Unwinds the stacks of all threads that have not ended, the youngest first: it may borrow from the others.
+fn clear_away(handle: Handle) {
+    handle.get().killing = true;
+    host(|| handle.get().describe_threads());
+    for thread in (0..handle.get().threads.len() as ThreadId).rev() {
+        let engine = handle.get();
+        let t = &mut engine.threads[thread as usize];
+        if t.yielder.is_null() {
+            // It has not begun.
+            drop(engine.threads[thread as usize].body.take());
+        } else if t.body.is_some() {
+            engine.current = thread;
+            engine.cpu = t.cpu;
+            resume(handle, thread);
+        }
+    }
+}
+
+/// The message of a panic in simulated code, and the caches which that fills, are the host's.
+fn print_panics_as_the_host() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let print = panic::take_hook();
+        panic::set_hook(Box::new(move |panic| host(|| print(panic))));
+    });
+}
+
+impl Engine {
+    fn add_thread(&mut self, body: Box<Body>, cpu: u32, pinned: bool) {
+        let id = self.threads.len() as ThreadId;
+        let now = if id == 0 { 0 } else { self.clock() };
+        let mut stalls = self.stalls.iter().filter(|stall| stall.thread == id);
+        self.threads.push(Thread {
+            // As if it had been woken.
+            state: State::Asleep(super::Why::Sleep),
+            cpu,
+            pinned,
+            phase: Phase::default(),
+            times: Breakdown::default(),
+            since: now,
+            started: now,
+            finished: 0,
+            accesses: 0,
+            pending: Pending::Nothing,
+            stall: stalls.next().map(|stall| (stall.access, stall.cycles)),
+            reads: Reads::default(),
+            timed_out: false,
+            joiners: Vec::new(),
+            body: Some(body),
+            yielder: std::ptr::null(),
+            stack: None,
+        });
+        self.unfinished += 1;
+        self.events.grow(self.cpus.len() + self.threads.len());
+        self.watchers.grow(self.threads.len());
+        self.make_ready(id, now);
+    }
+
+    /// Takes the next event.
+    #[inline]
+    fn step(&mut self) -> Step {
+        match self.events.first() {
+            Some(key) if self.is_plain(key) => self.go_on(key.id(), key.time()),
+            _ => host(|| self.take_event()),
+        }
+    }
+
+    /// Whether an event is nothing but that a running thread goes on, as nearly always.
+    #[inline]
+    fn is_plain(&self, key: Key) -> bool {
+        let cpu = self.cpus.get(key.id() as usize);
+        let current = cpu.and_then(|cpu| cpu.current);
+        let runs = current.is_some_and(|t| self.threads[t as usize].state == State::Running);
+        runs && !self.policy.explores()
+            && key.time() - self.progress.min(key.time()) <= self.patience
+    }
+
+    fn take_event(&mut self) -> Step {
+        let Some((time, id)) = self.next_event() else {
+            if self.unfinished > 0 {
+                self.failure = Some(Cause::Deadlock);
+            }
+            return Step::End;
+        };
+        if time > self.progress.saturating_add(self.patience) || self.steps_left == 0 {
+            self.failure = Some(Cause::Livelock);
+            return Step::End;
+        }
+        let Some(timer) = id.checked_sub(self.cpus.len() as u32) else {
+            return self.go_on(id, time);
+        };
+        self.progress = self.progress.max(time);
+        self.events.remove(id);
+        self.time_out(timer, time);
+        Step::Settled
+    }
+
+    fn next_event(&mut self) -> Option<(Cycles, Id)> {
+        let Policy::Explored(explored) = &mut self.policy else {
+            return self.events.first().map(|key| (key.time(), key.id()));
+        };
+        if self.events.all().is_empty() {
+            return None;
+        }
+        self.steps_left -= 1;
+        let cpus = self.cpus.len() as u32;
+        let choices = self.events.all().iter().map(|key| match key.id().checked_sub(cpus) {
+            Some(thread) => Choice { thread, timer: true },
+            None => {
+                let thread = self.cpus[key.id() as usize].current.expect("a CPU with an event");
+                let parked = self.threads[thread as usize].state == State::Parked;
+                Choice { thread, timer: parked }
+            }
+        });
+        let chosen = explored.choose(choices);
+        let thread = &self.threads[chosen.thread as usize];
+        let asleep = matches!(thread.state, State::Asleep(_));
+        let id = if asleep { cpus + chosen.thread } else { thread.cpu };
+        let time = self.events.time_of(id).expect("a choice is an event");
+        Some((time.max(self.latest), id))
+    }
+
+    /// A CPU is the earliest.
+    fn go_on(&mut self, cpu: u32, time: Cycles) -> Step {
+        let thread = self.cpus[cpu as usize].current.expect("a CPU with an event has a thread");
+        let t = &self.threads[thread as usize];
+        if t.state == State::Parked {
+            if t.reads.limit.is_some_and(|limit| limit <= time) {
+                self.unpark(thread, time);
+            } else {
+                self.preempt_parked(cpu, time);
+            }
+            return Step::Settled;
+        }
+        self.cpu = cpu;
+        self.current = thread;
+        self.allocate_for(cpu);
+        if self.policy.explores() {
+            let clock = &mut self.cpus[cpu as usize].clock;
+            *clock = time.max(*clock);
+            self.latest = *clock;
+            self.horizon = Key::NEVER;
+        } else {
+            self.horizon = self.events.second();
+        }
+        if self.advance() { Step::Resume(thread) } else { Step::Settled }
+    }
+
+    fn finished(&mut self, thread: ThreadId) {
+        self.unfinished -= 1;
+        self.threads[thread as usize].body = None;
+        if self.killing || self.failure.is_some() {
+            return;
+        }
+        self.note_progress();
+        let now = self.clock();
+        self.threads[thread as usize].finished = now;
+        for joiner in std::mem::take(&mut self.threads[thread as usize].joiners) {
+            self.make_ready(joiner, now);
+        }
+        self.leave(State::Finished);
+    }
+
+    fn panicked(&mut self, thread: ThreadId, panic: &(dyn Any + Send)) {
+        if panic.is::<Killed>() || self.failure.is_some() {
+            return;
+        }
+        let message = panic
+            .downcast_ref::<&str>()
+            .map(|text| (*text).to_owned())
+            .or_else(|| panic.downcast_ref::<String>().cloned());
+        let message = message.unwrap_or_else(|| "a panic without a message".to_owned());
+        self.failure = Some(Cause::Panic { thread, message });
+    }
+
+    /// Whether the stack of one more thread is to be kept.
+    fn keeps_stacks(&self) -> bool {
+        let kept = self.threads.iter().filter(|thread| thread.stack.is_some()).count();
+        matches!(self.failure, Some(Cause::Deadlock | Cause::Livelock)) && kept < STACKS_MAX
+    }
+}

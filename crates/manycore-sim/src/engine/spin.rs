@@ -1,0 +1,199 @@
+//! Spinning without simulating each turn.
+//!
+//! A turn of a polling loop that changes nothing costs a CPU time and nobody else anything: its reads are hits. So a
+//! thread that calls `spin_loop` is *parked*, on its CPU, until one of the lines is written that it has read since the
+//! last call. It goes on when the service of that write starts, plus a random part of a turn, since it would have been
+//! somewhere in a turn.
+//!
+//! A turn is not skipped if it wrote something (a test-and-set loop never parks), if it looked at the clock in a way
+//! that the simulator cannot foresee, or if it read more lines than are remembered. A loop that gives up after a time
+//! says so (`clock::has_passed`), and is parked until then at most.
+
+use super::thread::{State, ThreadId};
+use super::{Engine, Spent};
+use crate::arena;
+use crate::coherence::Lines;
+use crate::machine::Cycles;
+
+/// How many lines a polling loop may read.
+const LINES_MAX: usize = 8;
+
+/// What a thread has read since it last called `spin_loop`.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Reads {
+    lines: [Seen; LINES_MAX],
+    len: u8,
+    /// The turn cannot be skipped.
+    pub(crate) unforeseen: bool,
+    /// The loop gives up then.
+    pub(crate) limit: Option<Cycles>,
+}
+
+/// A line, and how often it had been written.
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    line: u32,
+    writes: u32,
+}
+
+impl Reads {
+    pub(crate) fn add(&mut self, line: u32, writes: u32) {
+        if self.unforeseen {
+            return;
+        }
+        let len = usize::from(self.len);
+        if let Some(seen) = self.lines[..len].iter_mut().find(|seen| seen.line == line) {
+            // The first look counts: a write since then may have escaped the loop.
+            _ = seen;
+        } else if len < LINES_MAX {
+            self.lines[len] = Seen { line, writes };
+            self.len += 1;
+        } else {
+            self.unforeseen = true;
+        }
+    }
+
+    fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    pub(crate) fn lines(&self) -> impl Iterator<Item = u32> + '_ {
+        self.lines[..usize::from(self.len)].iter().map(|seen| seen.line)
+    }
+
+    /// Whether the next turn would be as the last.
+    fn are_current(&self, lines: &mut Lines) -> bool {
+        let mut seen = self.lines[..usize::from(self.len)].iter();
+        self.len > 0 && !self.unforeseen && seen.all(|s| lines.get(s.line).writes == s.writes)
+    }
+}
+
+/// Lists of the threads that are parked at each line, through the lines: each thread has [`LINES_MAX`] links, which
+/// are numbered from 1.
+#[derive(Debug, Default)]
+pub(crate) struct Watchers {
+    links: Vec<Link>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Link {
+    next: u32,
+    previous: u32,
+}
+
+impl Watchers {
+    pub(crate) fn grow(&mut self, threads: usize) {
+        self.links.resize(threads * LINES_MAX + 1, Link::default());
+    }
+
+    fn number(thread: ThreadId, slot: usize) -> u32 {
+        (thread as usize * LINES_MAX + slot + 1) as u32
+    }
+
+    pub(crate) fn thread(link: u32) -> ThreadId {
+        (link - 1) / LINES_MAX as u32
+    }
+
+    fn link(&mut self, thread: ThreadId, reads: &Reads, lines: &mut Lines) {
+        for (slot, line) in reads.lines().enumerate() {
+            let (number, record) = (Self::number(thread, slot), lines.get(line));
+            let next = std::mem::replace(&mut record.watchers, number);
+            self.links[number as usize] = Link { next, previous: 0 };
+            self.links[next as usize].previous = number;
+        }
+    }
+
+    fn unlink(&mut self, thread: ThreadId, reads: &Reads, lines: &mut Lines) {
+        for (slot, line) in reads.lines().enumerate() {
+            let number = Self::number(thread, slot);
+            let Link { next, previous } = self.links[number as usize];
+            if previous == 0 {
+                lines.get(line).watchers = next;
+            } else {
+                self.links[previous as usize].next = next;
+            }
+            self.links[next as usize].previous = previous;
+        }
+    }
+}
+
+impl Engine {
+    /// The end of a turn of a polling loop: parks the current thread if the next turn would be as this one. Says
+    /// whether it is to be suspended.
+    pub(crate) fn end_of_turn(&mut self) -> bool {
+        self.pass(self.machine.core.pause, Spent::Waiting);
+        self.policy.yielded(self.current);
+        let thread = &mut self.threads[self.current as usize];
+        let mut reads = thread.reads;
+        thread.reads.clear();
+        if !self.parking || !reads.are_current(&mut self.coherence.lines) {
+            return false;
+        }
+        let clock = self.cpus[self.cpu as usize].clock;
+        if reads.limit.is_some_and(|limit| limit <= clock) {
+            return false;
+        }
+        reads.unforeseen = false;
+        let thread = &mut self.threads[self.current as usize];
+        thread.reads = reads;
+        thread.state = State::Parked;
+        thread.since = clock;
+        self.watchers.link(self.current, &reads, &mut self.coherence.lines);
+        self.schedule_parked(self.cpu);
+        true
+    }
+
+    /// When the CPU of a parked thread has something to do: at the end of the loop's patience or of the slice.
+    pub(crate) fn schedule_parked(&mut self, cpu: u32) {
+        let c = &self.cpus[cpu as usize];
+        let parked = c.current.expect("a parked thread is on its CPU");
+        let limit = self.threads[parked as usize].reads.limit.unwrap_or(Cycles::MAX);
+        match limit.min(c.slice_end) {
+            Cycles::MAX => self.events.remove(cpu),
+            time => {
+                let time = time.max(c.clock);
+                self.schedule(cpu, time);
+            }
+        }
+    }
+
+    /// A write to the line takes effect: who spins on it goes on.
+    #[cold]
+    pub(crate) fn wake_watchers(&mut self, line: u32, now: Cycles) {
+        let turn = self.machine.core.pause + self.machine.caches.l1_hit;
+        loop {
+            let first = self.coherence.lines.get(line).watchers;
+            if first == 0 {
+                return;
+            }
+            let jitter = self.random.u64(0..turn.max(1));
+            self.unpark(Watchers::thread(first), now + jitter);
+        }
+    }
+
+    /// A parked thread goes on where it is.
+    pub(crate) fn unpark(&mut self, thread: ThreadId, at: Cycles) {
+        let cpu = self.end_parking(thread, at);
+        self.threads[thread as usize].state = State::Running;
+        let clock = self.cpus[cpu as usize].clock;
+        self.schedule(cpu, clock);
+    }
+
+    /// A thread is not parked any more; returns its CPU, whose clock has come to `at`.
+    pub(crate) fn end_parking(&mut self, thread: ThreadId, at: Cycles) -> u32 {
+        let t = &mut self.threads[thread as usize];
+        debug_assert_eq!(t.state, State::Parked);
+        let cpu = &mut self.cpus[t.cpu as usize];
+        cpu.clock = cpu.clock.max(at);
+        t.times.add(t.phase, Spent::Waiting, cpu.clock - t.since);
+        let reads = t.reads;
+        t.reads.clear();
+        self.watchers.unlink(thread, &reads, &mut self.coherence.lines);
+        self.threads[thread as usize].cpu
+    }
+
+    /// What a parked thread has read, for a report.
+    pub(crate) fn spins_on(&self, thread: ThreadId) -> Vec<usize> {
+        self.threads[thread as usize].reads.lines().map(arena::address_of).collect()
+    }
+}

@@ -1,0 +1,131 @@
+//! Passing time, and telling it.
+
+use super::{Engine, Handle, Spent, State, TSC_START, Why};
+use crate::machine::Cycles;
+
+/// A computation this long is interrupted to see whether the slice has ended.
+const LONG: Cycles = 10_000;
+/// How far the clock jumps at each look in an explored schedule, so that spinning for a time ends soon.
+const EXPLORED_JUMP: Cycles = 1000;
+
+/// Computes for so many cycles.
+pub(crate) fn compute(handle: Handle, cycles: Cycles) {
+    let engine = handle.get();
+    engine.note_progress();
+    let cycles = engine.slowed(cycles);
+    spend(handle, cycles, Spent::Computing);
+    handle.get().note_progress();
+}
+
+/// Passes so many cycles without giving up the CPU.
+pub(crate) fn delay(handle: Handle, cycles: Cycles) {
+    let engine = handle.get();
+    engine.policy.yielded(engine.current);
+    engine.threads[engine.current as usize].reads.unforeseen = true;
+    spend(handle, if engine.policy.explores() { 1 } else { cycles }, Spent::Waiting);
+    if handle.get().policy.explores() {
+        handle.turn();
+    }
+}
+
+fn spend(handle: Handle, mut cycles: Cycles, spent: Spent) {
+    // The slice can end only if there are others.
+    while cycles > LONG && handle.get().queued > 0 {
+        handle.get().pass(LONG, spent);
+        cycles -= LONG;
+        handle.turn();
+    }
+    handle.get().pass(cycles, spent);
+}
+
+/// One turn of a polling loop.
+pub(crate) fn spin_loop(handle: Handle) {
+    if handle.get().end_of_turn() {
+        handle.suspend();
+    }
+}
+
+/// Lets another thread have the CPU.
+pub(crate) fn yield_now(handle: Handle) {
+    let engine = handle.get();
+    engine.policy.yielded(engine.current);
+    engine.pass_system(engine.machine.os.yield_call);
+    handle.turn();
+    let engine = handle.get();
+    if !engine.cpus[engine.cpu as usize].queue.is_empty() {
+        engine.leave(State::Ready);
+        handle.suspend();
+    }
+}
+
+/// Sleeps for so many cycles, and somewhat longer.
+pub(crate) fn sleep(handle: Handle, cycles: Cycles) {
+    let engine = handle.get();
+    engine.policy.yielded(engine.current);
+    engine.pass_system(engine.machine.os.futex_wait);
+    let slack = if engine.policy.explores() { 0 } else { engine.machine.os.timer_slack };
+    let until = engine.clock() + cycles + slack;
+    engine.sleep_until(until, Why::Sleep);
+    handle.suspend();
+}
+
+/// The time-stamp counter of the caller's core.
+pub(crate) fn now(handle: Handle) -> u64 {
+    let engine = handle.get();
+    engine.threads[engine.current as usize].reads.unforeseen = true;
+    engine.read_clock()
+}
+
+/// Whether so many ticks have passed since the counter stood at `start`. A polling loop that gives up then can be parked
+/// until then, which one that looks at [`now`] cannot.
+pub(crate) fn has_passed(handle: Handle, start: u64, ticks: u64) -> bool {
+    let engine = handle.get();
+    let now = engine.read_clock();
+    let left = ticks.saturating_sub(now.wrapping_sub(start));
+    if left == 0 {
+        return true;
+    }
+    let limit = engine.clock() + left;
+    let reads = &mut engine.threads[engine.current as usize].reads;
+    reads.limit = Some(reads.limit.map_or(limit, |other| other.min(limit)));
+    false
+}
+
+/// Nanoseconds since the start.
+pub(crate) fn nanoseconds(handle: Handle) -> u64 {
+    let engine = handle.get();
+    engine.threads[engine.current as usize].reads.unforeseen = true;
+    engine.read_clock();
+    (engine.clock() as f64 / engine.machine.core.ghz) as u64
+}
+
+impl Engine {
+    fn read_clock(&mut self) -> u64 {
+        let cost =
+            if self.policy.explores() { EXPLORED_JUMP } else { self.machine.core.clock_read };
+        self.pass(cost, Spent::Computing);
+        let core = self.cpus[self.cpu as usize].core;
+        let skew = self.machine.core.tsc_skew.get(core as usize).copied().unwrap_or(0);
+        (TSC_START + self.clock()).wrapping_add_signed(skew)
+    }
+
+    /// How long a computation takes if siblings of the hardware thread compute, too.
+    fn slowed(&self, cycles: Cycles) -> Cycles {
+        let topology = &self.machine.topology;
+        if topology.threads_per_core == 1 {
+            return cycles;
+        }
+        let core = self.cpus[self.cpu as usize].core;
+        let siblings =
+            (0..topology.threads_per_core).map(|thread| core + thread * topology.cores());
+        let computes = |cpu: u32| {
+            let current = self.cpus[cpu as usize].current;
+            current.is_some_and(|t| self.threads[t as usize].state == State::Running)
+        };
+        if siblings.into_iter().any(|cpu| cpu != self.cpu && computes(cpu)) {
+            (cycles as f64 * self.machine.core.smt_slowdown) as Cycles
+        } else {
+            cycles
+        }
+    }
+}

@@ -1,0 +1,277 @@
+//! Exploring what else could happen: the same program under many schedules.
+//!
+//! In a simulation, time decides who goes on. Here a scheduler does, before each access, from a seed; accesses cost
+//! nothing, a sleep may end at any time, and a thread that spins is not chosen until something changes that it has read.
+//! A schedule that makes the program fail is repeated exactly from its seed.
+//!
+//! ```
+//! use manycore_sim::explore::{self, Exploration};
+//! use manycore_sim::{backend, thread};
+//! use std::cell::Cell;
+//!
+//! /// Adds one, not as one step.
+//! fn increment(count: &Cell<u32>) {
+//!     backend::load(count.as_ptr().addr());
+//!     let before = count.get();
+//!     backend::store(count.as_ptr().addr());
+//!     count.set(before + 1);
+//! }
+//!
+//! // One thread: fine under every schedule.
+//! explore::check(|| {
+//!     let count = Cell::new(0);
+//!     (0..2).for_each(|_| increment(&count));
+//!     assert_eq!(count.get(), 2);
+//! });
+//!
+//! // Two threads: an update is lost if one is interrupted between its load and its store.
+//! let found = Exploration::default().run(|| {
+//!     let count = Cell::new(0);
+//!     thread::parallel(2, |_| increment(&count));
+//!     assert_eq!(count.get(), 2);
+//! });
+//! assert!(found.unwrap_err().failure.to_string().contains("panicked"));
+//! ```
+//!
+//! # What it does not find
+//!
+//! What needs a weaker memory order than sequential consistency: a model checker such as loom does. And it does not try
+//! all schedules: those of few preemptions at random places are likely to be among those it tries.
+
+mod pct;
+mod random;
+mod scheduler;
+
+use std::fmt;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use self::pct::Pct;
+use self::random::Random;
+pub(crate) use self::scheduler::{Choice, Scheduler};
+use crate::arena;
+use crate::engine::{self, Engine, Policy};
+use crate::machine::{Capacity, Machine, Topology};
+use crate::{Cause, Failure};
+
+/// How schedules are made up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Strategy {
+    /// At each step, any thread.
+    Random,
+    /// Threads have priorities, which change at so many points: finds mistakes that need so many preemptions and one
+    /// more with a probability that can be computed (S. Burckhardt et al., "A randomized scheduler with probabilistic
+    /// guarantees of finding bugs", ASPLOS 2010).
+    Pct {
+        /// At how many.
+        changes: u32,
+    },
+    /// Both in turn, with one to three changes.
+    Mixed,
+}
+
+/// How many schedules of a program are tried, and how.
+#[derive(Clone, Debug)]
+pub struct Exploration {
+    strategy: Strategy,
+    schedules: u64,
+    time: Duration,
+    first_seed: u64,
+    steps_max: u64,
+}
+
+impl Default for Exploration {
+    /// A thousand schedules of both kinds, for ten seconds at most.
+    fn default() -> Self {
+        Self {
+            strategy: Strategy::Mixed,
+            schedules: 1000,
+            time: Duration::from_secs(10),
+            first_seed: 1,
+            steps_max: 50_000,
+        }
+    }
+}
+
+/// What was tried without a failure.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Explored {
+    /// Schedules.
+    pub schedules: u64,
+    /// Steps of all of them.
+    pub steps: u64,
+}
+
+/// A schedule under which a program fails.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// The seed of the schedule: with `MANYCORE_SEED` set to it, only this one is tried.
+    pub seed: u64,
+    /// What happens then.
+    pub failure: Failure,
+    /// What was tried before.
+    pub before: Explored,
+}
+
+/// Tries a program under as many schedules as by [`Exploration::default`].
+///
+/// # Panics
+///
+/// If the program fails under one of them; the message has the seed.
+#[track_caller]
+pub fn check(program: impl Fn()) {
+    Exploration::default().check(program);
+}
+
+/// Every so many schedules, one is repeated to see whether it goes the same way.
+const REPEATED: u64 = 16;
+
+impl Exploration {
+    /// How schedules are made up.
+    pub fn strategy(mut self, strategy: Strategy) -> Self {
+        self.strategy = strategy;
+        self
+    }
+
+    /// How many schedules are tried at most.
+    pub fn schedules(mut self, schedules: u64) -> Self {
+        self.schedules = schedules;
+        self
+    }
+
+    /// For how long schedules are tried at most.
+    pub fn time(mut self, time: Duration) -> Self {
+        self.time = time;
+        self
+    }
+
+    /// The seed of the first schedule; each has the next.
+    pub fn first_seed(mut self, seed: u64) -> Self {
+        self.first_seed = seed;
+        self
+    }
+
+    /// How many steps a schedule may have, before it counts as a livelock.
+    pub fn steps_max(mut self, steps: u64) -> Self {
+        self.steps_max = steps;
+        self
+    }
+
+    /// Tries the program.
+    ///
+    /// # Panics
+    ///
+    /// If it fails under a schedule; the message has the seed.
+    #[track_caller]
+    pub fn check(&self, program: impl Fn()) -> Explored {
+        self.run(program).unwrap_or_else(|found| panic!("{found}"))
+    }
+
+    /// Tries the program under schedules, or under the one whose seed is in `MANYCORE_SEED`.
+    ///
+    /// # Errors
+    ///
+    /// The first schedule under which the program fails, or which goes another way when it is repeated.
+    pub fn run(&self, program: impl Fn()) -> Result<Explored, Found> {
+        let replayed = std::env::var("MANYCORE_SEED").ok().and_then(|seed| seed.parse().ok());
+        let (first, schedules) = match replayed {
+            Some(seed) => (seed, 1),
+            None => (self.first_seed, self.schedules),
+        };
+        let start = Instant::now();
+        let mut explored = Explored::default();
+        for seed in (first..).take(schedules as usize) {
+            let execution = self.execute(seed, &program);
+            let failed = execution.failure.is_some();
+            let found = |failure| Found { seed, failure, before: explored };
+            if (failed || seed % REPEATED == 0) && self.execute(seed, &program).differs(&execution)
+            {
+                let cause = Cause::Nondeterminism;
+                return Err(found(Failure { cause, at: 0, blocked: Vec::new() }));
+            }
+            if let Some(failure) = execution.failure {
+                return Err(found(failure));
+            }
+            explored.schedules += 1;
+            explored.steps += execution.steps;
+            if start.elapsed() > self.time {
+                break;
+            }
+        }
+        Ok(explored)
+    }
+
+    fn execute(&self, seed: u64, program: &impl Fn()) -> Execution {
+        let machine = machine();
+        let policy = Policy::Explored(Box::new(engine::Explored::new(self.scheduler(seed))));
+        let mut engine = Engine::new(&machine, seed, policy);
+        engine.allow(crate::Placement::Scatter.cpus(&machine), true);
+        engine.steps_left = self.steps_max;
+        let before = arena::live();
+        engine::run(&mut engine, program);
+        if engine.failure.is_none() && arena::live() > before {
+            engine.failure = Some(Cause::Leak { allocations: arena::live() - before });
+        }
+        let Policy::Explored(explored) = &engine.policy else { unreachable!("set above") };
+        Execution {
+            trace: explored.trace,
+            start: engine.lease.start(),
+            steps: self.steps_max - engine.steps_left,
+            failure: engine.into_failure(),
+        }
+    }
+
+    fn scheduler(&self, seed: u64) -> Box<dyn Scheduler> {
+        match self.strategy {
+            Strategy::Random => Box::new(Random::new(seed)),
+            Strategy::Pct { changes } => Box::new(Pct::new(seed, changes)),
+            Strategy::Mixed if seed.is_multiple_of(2) => Box::new(Random::new(seed)),
+            Strategy::Mixed => Box::new(Pct::new(seed, 1 + (seed / 2 % 3) as u32)),
+        }
+    }
+}
+
+/// One execution of a program.
+struct Execution {
+    trace: u64,
+    /// Where its memory began.
+    start: usize,
+    steps: u64,
+    failure: Option<Failure>,
+}
+
+impl Execution {
+    /// Whether it went another way than one that should have been the same.
+    fn differs(&self, other: &Self) -> bool {
+        // Where somebody keeps memory of the first, addresses differ, and traces with them.
+        let cause =
+            |execution: &Self| execution.failure.as_ref().map(|failure| failure.cause.clone());
+        self.start == other.start && (self.trace, cause(self)) != (other.trace, cause(other))
+    }
+}
+
+/// A CPU for each thread, on two sockets; costs and caches play no part.
+fn machine() -> Machine {
+    let mut machine = Machine::example_with(Topology::uniform(2, 32, 1));
+    let least = Capacity { bytes: 64, ways: 1 };
+    (machine.caches.l1, machine.caches.l2, machine.caches.llc) = (least, least, least);
+    machine
+}
+
+/// What the sources are, if they are in a repository.
+fn commit() -> Option<String> {
+    let output = Command::new("git").args(["rev-parse", "--short", "HEAD"]).output().ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    output.status.success().then(|| text.trim().to_owned())
+}
+
+impl fmt::Display for Found {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let commit = commit().map_or(String::new(), |commit| format!(", commit {commit}"));
+        let (seed, tried) = (self.seed, self.before.schedules);
+        writeln!(f, "schedule {seed}{commit}, after {tried} others: {}", self.failure)?;
+        write!(f, "MANYCORE_SEED={seed} tries this schedule only")
+    }
+}
+
+impl std::error::Error for Found {}

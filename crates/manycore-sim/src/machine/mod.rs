@@ -1,0 +1,165 @@
+//! What the simulator has to know about a machine.
+//!
+//! Plain numbers, as the engine consumes them. Where they come from, and how sure one can be of each, is the business
+//! of whoever fills them in. All times are in cycles of the core's clock unless a field says otherwise.
+//!
+//! A *socket* is a group of cores that share a last-level cache. A package with several such groups, as AMD's EPYC, is
+//! several sockets at a short distance, with one memory node for all of them ([`Topology::sockets_per_node`]).
+//!
+//! A *distance* is a class: 0 within a socket, then 1, 2, ... for what the machine tells apart, such as one and two
+//! hops. [`Topology::distance`] gives each pair of sockets its class, and each table of latencies has an entry a class.
+
+mod example;
+mod topology;
+
+pub use topology::Topology;
+
+/// A length of time in cycles of the core's clock.
+pub type Cycles = u64;
+
+/// A machine, as the simulator sees it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Machine {
+    /// What reports call it.
+    pub name: String,
+    /// Sockets, cores and the distances between them.
+    pub topology: Topology,
+    /// What an access costs that leaves the core, and those that stay in it.
+    pub latency: Latencies,
+    /// How the home of a line serves requests.
+    pub directory: Directory,
+    /// Capacity and hits.
+    pub caches: Caches,
+    /// What memory and the links between sockets can carry.
+    pub bandwidth: Bandwidth,
+    /// What is particular to a core.
+    pub core: Core,
+    /// The operating system.
+    pub os: Os,
+}
+
+/// The cost of an access by operation, state of the line and distance.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Latencies {
+    /// A load that misses.
+    pub load: Misses,
+    /// A store that misses: until the line can be written. The store buffer may hide it from the thread.
+    pub store: Misses,
+    /// An atomic read-modify-write that misses.
+    pub rmw: Misses,
+    /// A store to a line that the core owns.
+    pub store_hit: Cycles,
+    /// An atomic read-modify-write of a line that the core owns.
+    pub rmw_hit: Cycles,
+}
+
+/// The cost of a miss: by state of the line, with an entry for each class of distance.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Misses {
+    /// Another core owns the line, modified or exclusive: by the distance to its socket.
+    pub modified: Vec<Cycles>,
+    /// Caches hold clean copies. For a load, by the distance to the nearest one, so that entry 0 is a hit in the
+    /// socket's own last-level cache; for a store or read-modify-write, which invalidates them all, by the distance
+    /// to the farthest one.
+    pub shared: Vec<Cycles>,
+    /// The line is in no cache: by the distance to its memory node.
+    pub uncached: Vec<Cycles>,
+}
+
+/// How the home of a line serves requests: one at a time, in order of arrival.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Directory {
+    /// How long a core that has got a line for writing keeps it at least, before it can be taken away.
+    pub hold: Cycles,
+    /// Whether reads are served together.
+    pub combining: Combining,
+    /// How long a load that gets a clean copy from its socket's last level keeps other cores of the socket from the
+    /// same line there. Requests to the home keep that for as long as they take.
+    pub shared_read_occupancy: Cycles,
+}
+
+/// Which reads of a line are served together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Combining {
+    /// None: each takes its turn.
+    None,
+    /// Those of the same socket: who asks while another core of the socket is being served gets a copy of its answer.
+    Socket,
+}
+
+/// Caches. Lines have 64 bytes everywhere.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Caches {
+    /// A core's first level.
+    pub l1: Capacity,
+    /// A load that hits the first level.
+    pub l1_hit: Cycles,
+    /// A core's second level.
+    pub l2: Capacity,
+    /// A load that hits the second level.
+    pub l2_hit: Cycles,
+    /// A socket's last level; a hit costs `latency.load.shared[0]`.
+    pub llc: Capacity,
+}
+
+/// How much a cache holds. Replacement is least recently used within a set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Capacity {
+    /// Its size in bytes, at least `ways` lines. The number of sets need not be a power of two.
+    pub bytes: u64,
+    /// Lines a set.
+    pub ways: u32,
+}
+
+/// What memory and links can carry: how long each is occupied by one line.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bandwidth {
+    /// A memory node, by reading or writing back a line. 0: without limit.
+    pub memory_occupancy: Cycles,
+    /// The link between two sockets, in one direction, by one line. 0: without limit.
+    pub link_occupancy: Cycles,
+}
+
+/// What is particular to a core.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Core {
+    /// Frequency, to convert cycles to seconds.
+    pub ghz: f64,
+    /// How many stores may be on their way before a core has to wait for the oldest. 0: each store is waited for.
+    pub store_buffer: u32,
+    /// A fence, beside waiting for the stores on their way.
+    pub fence: Cycles,
+    /// One turn of a polling loop: the pause instruction.
+    pub pause: Cycles,
+    /// Reading the time-stamp counter.
+    pub clock_read: Cycles,
+    /// By what factor a hardware thread computes more slowly while a sibling computes, too. At least 1.
+    pub smt_slowdown: f64,
+    /// How far the time-stamp counter of each core is ahead of true time; empty if all agree. One a core.
+    pub tsc_skew: Vec<i64>,
+}
+
+/// The operating system's scheduler and system calls.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Os {
+    /// How long a thread may run while others wait for its CPU.
+    pub time_slice: Cycles,
+    /// From one thread to another on the same CPU.
+    pub context_switch: Cycles,
+    /// What a thread pays in addition when it first runs on another CPU than before.
+    pub migration: Cycles,
+    /// `futex` wait: from the call to the moment at which the CPU is free for others; also a wait that does not sleep.
+    pub futex_wait: Cycles,
+    /// `futex` wake that finds nobody.
+    pub futex_wake: Cycles,
+    /// What `futex` wake costs its caller for each thread woken, in addition.
+    pub wake_thread: Cycles,
+    /// From the moment at which a thread is woken to that at which its CPU can switch to it.
+    pub wake_path: Cycles,
+    /// What a CPU without a thread takes in addition to leave its idle state.
+    pub idle_exit: Cycles,
+    /// `sched_yield` that finds no other thread to run.
+    pub yield_call: Cycles,
+    /// How much later than asked for a sleeping thread is woken (Linux: the timer slack).
+    pub timer_slack: Cycles,
+}

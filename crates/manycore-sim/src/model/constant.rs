@@ -1,0 +1,116 @@
+//! A number with its range, and how it is known.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::Field;
+use super::field::{CHOICES, Unit};
+
+/// One number of a model.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Constant {
+    /// Which one.
+    pub field: &'static Field,
+    /// For which class of distance, where there is one for each.
+    pub class: Option<usize>,
+    /// What is used when nothing else is said.
+    pub value: f64,
+    /// The least that the true value is thought to be.
+    pub low: f64,
+    /// The most.
+    pub high: f64,
+    /// How it is known.
+    pub provenance: Provenance,
+    /// The key of its source.
+    pub from: Option<String>,
+    /// By what it was measured, from what it was derived, or why it is assumed.
+    pub note: Option<String>,
+}
+
+/// How something is known, and from where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// How.
+    pub provenance: Provenance,
+    /// The key of its source.
+    pub from: Option<String>,
+    /// What else there is to say.
+    pub note: Option<String>,
+}
+
+/// How a number is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Provenance {
+    /// Measured by this project on such a machine; the note says by what.
+    Measured,
+    /// Read in a source.
+    Cited,
+    /// Computed from what a source says; the note says how.
+    Derived,
+    /// Chosen so that simulated results agree with measured ones; the note says which.
+    Fitted,
+    /// Attributed to a source that was not at hand.
+    Unverified,
+    /// An informed guess, with a range wide enough for that.
+    Assumed,
+}
+
+impl Provenance {
+    /// All of them, the surest first.
+    pub const ALL: [Self; 6] =
+        [Self::Measured, Self::Cited, Self::Derived, Self::Fitted, Self::Unverified, Self::Assumed];
+
+    /// Its name in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Measured => "measured",
+            Self::Cited => "cited",
+            Self::Derived => "derived",
+            Self::Fitted => "fitted",
+            Self::Unverified => "unverified",
+            Self::Assumed => "assumed",
+        }
+    }
+
+    /// Whether a constant of this provenance has to name a source.
+    pub(super) fn needs_source(self) -> bool {
+        matches!(self, Self::Cited | Self::Unverified)
+    }
+
+    /// Whether a constant of this provenance has to have a note.
+    pub(super) fn needs_note(self) -> bool {
+        matches!(self, Self::Measured | Self::Derived | Self::Fitted | Self::Assumed)
+    }
+}
+
+impl fmt::Display for Provenance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Provenance {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        Self::ALL.into_iter().find(|provenance| provenance.name() == text).ok_or(())
+    }
+}
+
+impl Constant {
+    /// Its path, with the class of distance if there is one a class.
+    pub fn name(&self) -> String {
+        match self.class {
+            Some(class) => format!("{}[{class}]", self.field.path),
+            None => self.field.path.to_owned(),
+        }
+    }
+
+    /// One of its numbers as a file has it.
+    pub fn show(&self, number: f64) -> String {
+        match self.field.unit {
+            Unit::Choice => CHOICES[(number as usize).min(1)].to_owned(),
+            _ => number.to_string(),
+        }
+    }
+}

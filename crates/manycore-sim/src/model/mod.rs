@@ -1,0 +1,189 @@
+//! Machine models: a [`Machine`] whose every number says how sure one can be of it.
+//!
+//! A model is a TOML file. Each constant has a value, the range in which the true value is thought to lie, and a
+//! [`Provenance`]. The models that come with the crate are in `machines/`; [`find`] knows them by name, and reads any
+//! other from its path.
+//!
+//! | module | what is in it |
+//! |---|---|
+//! | `field` | the constants that there are, and where each is in a [`Machine`] |
+//! | `constant` | a value with its range and provenance |
+//! | `parse`, `write` | the file format |
+//! | `library` | the models that come with the crate |
+//!
+//! ```
+//! use manycore_sim::model::{self, Provenance};
+//!
+//! let model = model::find("xeon-e7-8870-8x15")?;
+//! assert_eq!(model.machine().topology.cpus(), 120);
+//! let transfer = model.constant("latency.load.modified", 1).unwrap();
+//! assert!(transfer.low < transfer.value && transfer.value < transfer.high);
+//! assert_eq!(transfer.provenance, Provenance::Cited);
+//! # Ok::<(), model::Problem>(())
+//! ```
+
+mod constant;
+mod field;
+mod library;
+mod parse;
+mod problem;
+mod write;
+
+use std::collections::BTreeMap;
+
+use crate::machine::{
+    Bandwidth, Caches, Capacity, Combining, Core, Directory, Latencies, Machine, Misses, Os,
+    Topology,
+};
+
+pub use constant::{Constant, Origin, Provenance};
+pub use field::{FIELDS, Field, Unit};
+pub use library::{EMBEDDED, find, names};
+pub use problem::Problem;
+
+/// A machine with the origin of its numbers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Model {
+    /// What reports call it.
+    pub name: String,
+    /// What it is, in one line.
+    pub summary: String,
+    /// Publications and pages by the key that constants name in `from`.
+    pub sources: BTreeMap<String, String>,
+    /// The class of distance for each pair of sockets.
+    pub distance: Vec<Vec<u8>>,
+    /// Where the distances come from.
+    pub distance_origin: Origin,
+    /// In the order of [`FIELDS`], those with an entry a class of distance in the order of the classes.
+    pub constants: Vec<Constant>,
+}
+
+impl Model {
+    /// Reads a model. `file` is what errors call it.
+    pub fn parse(file: &str, text: &str) -> Result<Self, Problem> {
+        parse::parse(file, text)
+    }
+
+    /// The constant at this path, for a class of distance where it has one a class (otherwise 0).
+    pub fn constant(&self, path: &str, class: usize) -> Option<&Constant> {
+        let same = |constant: &&Constant| {
+            constant.field.path == path && constant.class.unwrap_or(0) == class
+        };
+        self.constants.iter().find(same)
+    }
+
+    /// The machine with each constant at its value.
+    pub fn machine(&self) -> Machine {
+        self.machine_with(|constant| constant.value)
+    }
+
+    /// The machine with each constant as `choose` says.
+    pub fn machine_with(&self, choose: impl Fn(&Constant) -> f64) -> Machine {
+        let mut machine = blank(&self.name, &self.distance);
+        for constant in &self.constants {
+            constant.field.set(&mut machine, constant.class.unwrap_or(0), choose(constant));
+        }
+        machine
+    }
+
+    /// Sockets, cores and hardware threads, as people write them.
+    pub fn shape(&self) -> String {
+        let topology = self.machine().topology;
+        let Topology { sockets, cores_per_socket, threads_per_core, .. } = topology;
+        let threads = match threads_per_core {
+            1 => String::new(),
+            threads => format!(" x {threads}"),
+        };
+        format!("{sockets} x {cores_per_socket}{threads} = {} CPUs", topology.cpus())
+    }
+
+    /// The text of the file.
+    pub fn to_toml(&self) -> String {
+        write::write(self)
+    }
+}
+
+/// A machine of this shape in which no number is set yet.
+fn blank(name: &str, distance: &[Vec<u8>]) -> Machine {
+    let topology = Topology {
+        sockets: 0,
+        cores_per_socket: 0,
+        threads_per_core: 0,
+        sockets_per_node: 1,
+        distance: distance.to_vec(),
+    };
+    let classes = topology.distances();
+    let misses = || Misses {
+        modified: vec![0; classes],
+        shared: vec![0; classes],
+        uncached: vec![0; classes],
+    };
+    let nothing = Capacity { bytes: 0, ways: 0 };
+    Machine {
+        name: name.to_owned(),
+        topology,
+        latency: Latencies {
+            load: misses(),
+            store: misses(),
+            rmw: misses(),
+            store_hit: 0,
+            rmw_hit: 0,
+        },
+        directory: Directory { hold: 0, combining: Combining::Socket, shared_read_occupancy: 0 },
+        caches: Caches { l1: nothing, l1_hit: 0, l2: nothing, l2_hit: 0, llc: nothing },
+        bandwidth: Bandwidth { memory_occupancy: 0, link_occupancy: 0 },
+        core: Core {
+            ghz: 0.0,
+            store_buffer: 0,
+            fence: 0,
+            pause: 0,
+            clock_read: 0,
+            smt_slowdown: 1.0,
+            tsc_skew: Vec::new(),
+        },
+        os: Os {
+            time_slice: 0,
+            context_switch: 0,
+            migration: 0,
+            futex_wait: 0,
+            futex_wake: 0,
+            wake_thread: 0,
+            wake_path: 0,
+            idle_exit: 0,
+            yield_call: 0,
+            timer_slack: 0,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_number_of_a_machine_is_a_field() {
+        // Set each field to a number of its own: if the machine's text then has no field at its blank value, none is missing.
+        let distance = vec![vec![0, 1], vec![1, 0]];
+        let mut machine = blank("m", &distance);
+        for (index, field) in FIELDS.iter().enumerate() {
+            let classes = if field.per_distance { 2 } else { 1 };
+            (0..classes).for_each(|class| field.set(&mut machine, class, (1000 + index) as f64));
+        }
+        let text = format!("{machine:?}");
+        assert!(!text.contains(": 0,") && !text.contains(": 0.0"), "{text}");
+        assert!(!text.contains("[0, 0]"), "{text}");
+    }
+
+    #[test]
+    fn a_constant_can_be_chosen_otherwise() {
+        let model = find("xeon-e7-8870-8x15-like").unwrap();
+        let slow = model.machine_with(|constant| match constant.field.is_transfer() {
+            true => constant.value * 1.4,
+            false => constant.value,
+        });
+        let usual = model.machine();
+        let expected = (usual.latency.rmw.modified[2] as f64 * 1.4).round() as u64;
+        assert_eq!(slow.latency.rmw.modified[2], expected);
+        assert_eq!(slow.caches, usual.caches);
+    }
+}

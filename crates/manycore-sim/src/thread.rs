@@ -1,0 +1,144 @@
+//! Threads of a simulated program, and what they can say and ask about themselves.
+//!
+//! ```
+//! use manycore_sim::{Machine, Simulation, thread};
+//!
+//! let report = Simulation::new(&Machine::example()).run(|| {
+//!     let squares = thread::parallel(4, |number| {
+//!         thread::compute(1000);
+//!         number * number
+//!     });
+//!     squares.iter().sum::<u32>()
+//! });
+//! assert_eq!(report.unwrap().result, 14);
+//! ```
+
+use std::cell::Cell;
+use std::marker::PhantomData;
+use std::rc::Rc;
+
+pub use crate::engine::Phase;
+use crate::engine::{self, Handle, State, Why};
+
+/// Runs `body` on so many threads, which begin at the same time on the CPUs of the simulation's placement, and waits for
+/// all of them. They have the numbers 0, 1, ... among themselves.
+///
+/// # Panics
+///
+/// If the caller is no simulated thread.
+pub fn parallel<T>(threads: u32, body: impl Fn(u32) -> T) -> Vec<T> {
+    let handle = caller();
+    let results: Vec<Cell<Option<T>>> = (0..threads).map(|_| Cell::new(None)).collect();
+    let started: Vec<_> = results
+        .iter()
+        .zip(0..)
+        .map(|(result, number)| {
+            let body = &body;
+            let (cpu, pinned) = handle.get().place(number);
+            // SAFETY: this function does not return before they have ended. If the simulation fails, they are cleared
+            // away before this frame is, because they are younger.
+            unsafe { engine::spawn(handle, move || result.set(Some(body(number))), cpu, pinned) }
+        })
+        .collect();
+    started.into_iter().for_each(|thread| wait_for(handle, thread));
+    results.into_iter().map(|result| result.into_inner().expect("the thread has ended")).collect()
+}
+
+/// Starts a thread, on the CPU whose turn it is in the simulation's placement.
+///
+/// # Panics
+///
+/// If the caller is no simulated thread.
+pub fn spawn<T: 'static>(body: impl FnOnce() -> T + 'static) -> JoinHandle<T> {
+    let handle = caller();
+    let result = Rc::new(Cell::new(None));
+    let of_thread = result.clone();
+    let engine = handle.get();
+    let (cpu, pinned) = engine.place(engine.threads.len() as u32);
+    // SAFETY: it borrows nothing.
+    let thread = unsafe { engine::spawn(handle, move || of_thread.set(Some(body())), cpu, pinned) };
+    JoinHandle { thread, result, _simulated: PhantomData }
+}
+
+/// A thread that was started.
+pub struct JoinHandle<T> {
+    thread: u32,
+    result: Rc<Cell<Option<T>>>,
+    _simulated: PhantomData<*mut ()>,
+}
+
+impl<T> JoinHandle<T> {
+    /// Waits until the thread has ended, and returns what it returned.
+    pub fn join(self) -> T {
+        wait_for(caller(), self.thread);
+        self.result.take().expect("the thread has ended")
+    }
+}
+
+impl<T> std::fmt::Debug for JoinHandle<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        f.debug_struct("JoinHandle").field("thread", &self.thread).finish_non_exhaustive()
+    }
+}
+
+/// The number of the calling thread in its simulation; the first is 0.
+pub fn id() -> u32 {
+    caller().get().current
+}
+
+/// The CPU that the calling thread is on.
+pub fn cpu() -> u32 {
+    caller().get().cpu
+}
+
+/// Computes for so many cycles: time that is spent on nothing that others see.
+pub fn compute(cycles: u64) {
+    engine::compute(caller(), cycles);
+}
+
+/// True time in cycles, which is free to read and which no simulated program could know: for measuring.
+pub fn now() -> u64 {
+    caller().get().clock()
+}
+
+/// Says what the calling thread is about from now on; returns what it was about.
+pub fn phase(phase: Phase) -> Phase {
+    let engine = caller().get();
+    std::mem::replace(&mut engine.threads[engine.current as usize].phase, phase)
+}
+
+/// Does something in a phase.
+pub fn in_phase<R>(phase: Phase, f: impl FnOnce() -> R) -> R {
+    let before = self::phase(phase);
+    let result = f();
+    self::phase(before);
+    result
+}
+
+/// Says that something was achieved: a simulation in which nothing is for long counts as livelocked. [`compute`] says so
+/// by itself.
+pub fn progress() {
+    caller().get().note_progress();
+}
+
+/// On which node pages are from now on that are touched for the first time.
+pub fn set_memory_policy(policy: crate::MemoryPolicy) {
+    caller().get().coherence.policy = policy;
+}
+
+#[track_caller]
+fn caller() -> Handle {
+    Handle::current().expect("called by a simulated thread")
+}
+
+fn wait_for(handle: Handle, thread: u32) {
+    handle.turn();
+    let engine = handle.get();
+    if engine.threads[thread as usize].state == State::Finished {
+        return;
+    }
+    let current = engine.current;
+    crate::arena::global::host(|| engine.threads[thread as usize].joiners.push(current));
+    engine.leave(State::Asleep(Why::Join(thread)));
+    handle.suspend();
+}

@@ -1,0 +1,14 @@
+//! What a program experiences on a simulated machine.
+
+mod facade;
+mod failures;
+mod memory;
+mod scheduling;
+mod timing;
+
+use manycore_sim::{Machine, Report, Simulation};
+
+/// Runs a program on the example machine.
+fn run<R: Clone>(program: impl FnOnce() -> R) -> Report<R> {
+    Simulation::new(&Machine::example()).run(program).unwrap()
+}

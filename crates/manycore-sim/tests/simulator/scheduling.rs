@@ -1,0 +1,175 @@
+//! More threads than CPUs, sleeping, being woken.
+
+use manycore_sim::{Machine, Placement, Simulation, Stall, backend, thread};
+
+use crate::facade::Word;
+use crate::run;
+
+const SLICES: u64 = 50;
+
+fn one_cpu() -> Simulation {
+    Simulation::new(&Machine::example()).placement(Placement::Cpus(vec![0]))
+}
+
+#[test]
+fn threads_take_turns_on_a_cpu() {
+    let os = Machine::example().os;
+    let each = SLICES * os.time_slice;
+    let report = one_cpu().run(|| {
+        thread::parallel(3, |_| {
+            thread::compute(each);
+            thread::now()
+        })
+    });
+    let report = report.unwrap();
+    // All end within a slice or two of each other, and switching costs something.
+    let ends = &report.result;
+    assert!(ends.iter().max().unwrap() - ends.iter().min().unwrap() < 3 * os.time_slice);
+    let switches = (report.cycles - 3 * each) / os.context_switch;
+    assert!((3 * SLICES - 10..3 * SLICES + 20).contains(&switches), "{switches} switches");
+}
+
+#[test]
+fn a_spinning_thread_holds_its_cpu_for_a_slice() {
+    let report = one_cpu().run(|| {
+        let word = Box::new(Word::default());
+        thread::parallel(2, |me| {
+            if me == 0 {
+                word.spin_until(1);
+            } else {
+                word.store(1);
+            }
+            thread::now()
+        })
+    });
+    let os = Machine::example().os;
+    assert!(report.unwrap().result[1] >= os.time_slice / 4);
+}
+
+#[test]
+fn idle_cpus_take_threads_that_may_move() {
+    let elapsed = |pinned| {
+        let simulation = Simulation::new(&Machine::example()).cpus(2).pinned(pinned);
+        let report = simulation.run(|| {
+            // Four threads on two CPUs; those of the second CPU are soon done.
+            thread::parallel(4, |me| thread::compute(if me % 2 == 0 { 100_000_000 } else { 1000 }));
+        });
+        report.unwrap().cycles
+    };
+    assert!(elapsed(false) < 120_000_000);
+    assert!(elapsed(true) > 200_000_000);
+}
+
+#[test]
+fn a_futex_wakes_in_order() {
+    let report = run(|| {
+        let (word, order) = (Box::new(Word::default()), Box::new(Word::default()));
+        thread::parallel(4, |me| {
+            if me == 3 {
+                thread::compute(1_000_000);
+                for _ in 0..3 {
+                    word.wake(1);
+                    thread::compute(100_000);
+                }
+                return 0;
+            }
+            thread::compute(u64::from(me) * 10_000);
+            assert!(!word.wait(1, None), "another value: returns at once");
+            assert!(!word.wait(0, None));
+            order.add(1)
+        })
+    });
+    assert_eq!(report.result, [0, 1, 2, 0]);
+}
+
+#[test]
+fn a_futex_times_out() {
+    let report = run(|| {
+        let word = Box::new(Word::default());
+        let until = backend::nanoseconds() + 1000;
+        let timed_out = word.wait(0, Some(until));
+        (timed_out, backend::nanoseconds() - until)
+    });
+    let (timed_out, late) = report.result;
+    assert!(timed_out && late < 5000, "{late} ns late");
+}
+
+#[test]
+fn sleepers_wake_and_yielders_make_room() {
+    let report = one_cpu().run(|| {
+        let word = Box::new(Word::default());
+        thread::parallel(2, |me| {
+            if me == 0 {
+                // Without the yield the other would have to wait for the end of the slice.
+                while word.load() == 0 {
+                    backend::yield_now();
+                }
+            } else {
+                backend::sleep(1000);
+                word.store(1);
+            }
+        });
+    });
+    let report = report.unwrap();
+    assert!(report.cycles < 1_000_000, "{}", report.cycles);
+    let idle = report.threads[2].times.idle;
+    assert!(idle >= 2000 + Machine::example().os.timer_slack, "{idle}");
+}
+
+#[test]
+fn a_stall_holds_up_one_thread() {
+    let simulation = Simulation::new(&Machine::example());
+    let stall = Stall { thread: 2, access: 10, cycles: 5_000_000 };
+    let report = simulation.stall(stall).run(|| {
+        thread::parallel(2, |_| {
+            let word = Word::default();
+            (0..20).for_each(|_| _ = word.add(1));
+            thread::now()
+        })
+    });
+    let ends = report.unwrap().result;
+    assert!(ends[0] < 1_000_000 && ends[1] > 5_000_000, "{ends:?}");
+}
+
+#[test]
+fn time_adds_up() {
+    let report = run(|| {
+        let word = Box::new(Word::default());
+        thread::parallel(8, |_| {
+            for _ in 0..50 {
+                while word.swap(1) == 1 {
+                    backend::spin_loop();
+                }
+                thread::compute(500);
+                word.store(0);
+                backend::sleep(10);
+            }
+        });
+    });
+    for thread in &report.threads {
+        assert_eq!(thread.times.total(), thread.finished - thread.started, "{thread:?}");
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_report() {
+    let report = |seed| {
+        let simulation = Simulation::new(&Machine::example()).seed(seed);
+        let report = simulation.run(|| {
+            let word = Box::new(Word::default());
+            thread::parallel(16, |_| {
+                for _ in 0..100 {
+                    while word.load() == 1 || word.swap(1) == 1 {
+                        backend::spin_loop();
+                    }
+                    thread::compute(100);
+                    word.store(0);
+                }
+                backend::clock()
+            })
+        });
+        format!("{:?}", report.unwrap())
+    };
+    assert_eq!(report(1), report(1));
+    assert_ne!(report(1), report(2));
+}

@@ -1,0 +1,188 @@
+//! What accesses cost.
+
+use manycore_sim::machine::Combining;
+use manycore_sim::{Machine, Placement, Simulation, backend, thread};
+
+use crate::facade::Word;
+use crate::run;
+
+/// The time that something takes.
+fn took(f: impl FnOnce()) -> u64 {
+    let start = thread::now();
+    f();
+    thread::now() - start
+}
+
+/// Runs `first` on one CPU and then `second`, timed, on another.
+fn after(cpus: [u32; 2], first: fn(&Word), second: fn(&Word)) -> u64 {
+    let on = Placement::Cpus(cpus.to_vec());
+    let report = Simulation::new(&Machine::example()).placement(on).run(|| {
+        let (word, done) = (Box::new(Word::default()), Box::new(Word::default()));
+        thread::parallel(2, |me| {
+            if me == 0 {
+                first(&word);
+                backend::fence();
+                done.store(1);
+                return 0;
+            }
+            done.spin_until(1);
+            thread::compute(10_000); // whatever is on its way has arrived
+            took(|| second(&word))
+        })[1]
+    });
+    report.unwrap().result
+}
+
+#[test]
+fn a_miss_costs_what_the_machine_says() {
+    let latency = Machine::example().latency;
+    let load: fn(&Word) = |w| _ = w.load();
+    let store: fn(&Word) = |w| w.store(1);
+    let rmw: fn(&Word) = |w| _ = w.add(1);
+    assert_eq!(after([0, 1], store, load), latency.load.modified[0]);
+    assert_eq!(after([0, 4], store, load), latency.load.modified[1]);
+    assert_eq!(after([0, 1], store, rmw), latency.rmw.modified[0]);
+    assert_eq!(after([0, 4], store, rmw), latency.rmw.modified[1]);
+    // The store buffer hides a store, and a fence shows it.
+    assert_eq!(after([0, 4], store, store), latency.store_hit);
+    let fenced: fn(&Word) = |w| {
+        w.store(1);
+        backend::fence();
+    };
+    let fence = Machine::example().core.fence;
+    assert_eq!(after([0, 4], store, fenced), latency.store.modified[1] + fence);
+}
+
+#[test]
+fn what_was_read_is_shared() {
+    let machine = Machine::example();
+    let report = run(|| {
+        let words: Vec<Word> = (0..3).map(|_| Word::default()).collect();
+        thread::parallel(6, |me| {
+            thread::compute(u64::from(me) * 10_000);
+            match me {
+                // From memory: the line becomes exclusive, and a write needs nobody's leave.
+                0 => [took(|| _ = words[0].load()), took(|| _ = words[0].add(1))],
+                // The same socket, then again.
+                1 => [took(|| _ = words[0].load()), took(|| _ = words[0].load())],
+                // The other socket, whose first read is remote and whose second is local.
+                4 => [took(|| _ = words[0].load()), 0],
+                5 => [took(|| _ = words[0].load()), took(|| _ = words[0].add(1))],
+                _ => [0, 0],
+            }
+        })
+    });
+    let latency = &machine.latency;
+    let [a, b, _, _, e, f] = report.result[..] else { panic!("six threads") };
+    assert_eq!(a, [latency.load.uncached[0], latency.rmw_hit]);
+    assert_eq!(b, [latency.load.modified[0], machine.caches.l1_hit]);
+    assert_eq!(e[0], latency.load.shared[1]);
+    assert_eq!(f[0], latency.load.shared[0]);
+    // Everybody has to give up the line: as far as the other socket.
+    assert_eq!(f[1], latency.rmw.shared[1]);
+}
+
+#[test]
+fn writers_are_served_one_after_the_other() {
+    let machine = Machine::example();
+    let report = run(|| {
+        let word = Box::new(Word::default());
+        word.store(1);
+        thread::compute(1000);
+        thread::parallel(4, |_| took(|| _ = word.add(1)))
+    });
+    let each = machine.latency.rmw.modified[0];
+    let mut times = report.result;
+    times.sort();
+    // The first one has the line already: it is the main thread's CPU.
+    assert_eq!(times[0], machine.latency.rmw_hit);
+    let gaps: Vec<_> = times[1..].windows(2).map(|pair| pair[1] - pair[0]).collect();
+    assert_eq!(gaps, [each + machine.directory.hold; 2]);
+}
+
+/// How long it takes until all CPUs of a socket have seen a change.
+fn all_have_seen(combining: Combining) -> u64 {
+    let mut machine = Machine::example();
+    machine.directory.combining = combining;
+    let report = Simulation::new(&machine).run(|| {
+        let word = Box::new(Word::default());
+        let ends = thread::parallel(8, |me| {
+            thread::compute(1000);
+            if me == 0 {
+                thread::compute(1000);
+                word.store(1);
+            } else {
+                word.spin_until(1);
+            }
+            thread::now()
+        });
+        ends.iter().max().unwrap() - ends[0]
+    });
+    report.unwrap().result
+}
+
+#[test]
+fn reads_of_a_socket_are_combined() {
+    let (alone, together) = (all_have_seen(Combining::None), all_have_seen(Combining::Socket));
+    assert!(alone > together, "one by one {alone}, together {together}");
+}
+
+#[test]
+fn capacity_is_limited() {
+    let machine = Machine::example();
+    let lines = machine.caches.l2.bytes / 64;
+    let misses = |lines: u64| {
+        let report = run(|| {
+            let words: Vec<Word> = (0..lines).map(|_| Word::default()).collect();
+            words.iter().for_each(|word| _ = word.load());
+            took(|| words.iter().for_each(|word| _ = word.load()))
+        });
+        report.result / lines
+    };
+    assert!(misses(lines / 2) <= machine.caches.l2_hit);
+    // In a sweep over more than fits, the least recently used is always what is needed next.
+    assert!(misses(lines * 2) >= machine.latency.load.shared[0]);
+    let llc = machine.caches.llc.bytes / 64;
+    assert!(misses(llc * 2) >= machine.latency.load.uncached[0]);
+}
+
+#[test]
+fn siblings_share_a_core() {
+    let elapsed = |cpus: [u32; 2]| {
+        let on = Placement::Cpus(cpus.to_vec());
+        let simulation = Simulation::new(&Machine::example()).placement(on);
+        let report = simulation.run(|| {
+            thread::parallel(2, |_| (0..100).for_each(|_| thread::compute(1000)));
+        });
+        report.unwrap().cycles
+    };
+    assert!(elapsed([0, 8]) > elapsed([0, 1]) * 14 / 10);
+}
+
+#[test]
+fn clocks_are_skewed() {
+    let mut machine = Machine::example();
+    machine.core.tsc_skew = vec![0, -500, 0, 0, 1000, 0, 0, 0];
+    let report =
+        Simulation::new(&machine).run(|| thread::parallel(5, |_| backend::clock() - thread::now()));
+    let clocks = report.unwrap().result;
+    assert_eq!(clocks[0] - clocks[1], 500);
+    assert_eq!(clocks[4] - clocks[0], 1000);
+}
+
+#[test]
+fn links_and_memory_have_a_bandwidth() {
+    let elapsed = |occupancy| {
+        let mut machine = Machine::example();
+        machine.bandwidth.memory_occupancy = occupancy;
+        let report = Simulation::new(&machine).run(|| {
+            thread::parallel(4, |_| {
+                let words: Vec<Word> = (0..500).map(|_| Word::default()).collect();
+                words.iter().for_each(|word| _ = word.load());
+            });
+        });
+        report.unwrap().cycles
+    };
+    assert!(elapsed(0) < 500 * 400);
+    assert!(elapsed(200) >= 4 * 500 * 200);
+}

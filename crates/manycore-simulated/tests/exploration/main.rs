@@ -1,0 +1,21 @@
+//! Every lock under many schedules: exclusion, no lost wake-up, no deadlock.
+//!
+//! A failure names its seed; `MANYCORE_SEED=... cargo test -p manycore-simulated --test exploration NAME` repeats it.
+
+mod mutations;
+mod mutex;
+mod phase_rw;
+mod wait_queue;
+
+use std::time::Duration;
+
+use manycore_sim::explore::Exploration;
+
+/// Some thousand schedules; with a planted mistake, as many as fit into a part of a minute.
+fn explore() -> Exploration {
+    let (schedules, seconds) = match std::env::var_os("MANYCORE_MUTATION") {
+        Some(_) => (u64::MAX, 15),
+        None => (3000, 5),
+    };
+    Exploration::default().schedules(schedules).time(Duration::from_secs(seconds))
+}

@@ -1,0 +1,54 @@
+//! Exploration finds mistakes that are planted in the locks.
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// Mistake, the test that has to find it, and what it has to say.
+const MUTATIONS: &[(&str, &str, &str)] = &[
+    ("mcs-hand-off", "mutex::Mcs", "deadlock"),
+    ("futex-wake-up", "mutex::Futex", "deadlock"),
+    ("rw-reader-beside-writer", "phase_rw::readers_and_writers", "with a writer inside"),
+    ("bypass-forgets", "mutex::McsBypass", "deadlock"),
+];
+
+/// A minute each is the limit.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// Runs a test of this program with a mistake; returns what it prints if it fails.
+fn output_of(test: &str, mutation: &str, seed: Option<&str>) -> Option<String> {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", test, "--nocapture"]).env("MANYCORE_MUTATION", mutation);
+    seed.map(|seed| command.env("MANYCORE_SEED", seed));
+    let output = command.output().unwrap();
+    let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+    let all = text(&output.stdout) + &text(&output.stderr);
+    assert!(all.contains("running 1 test"), "there is no test {test}");
+    (!output.status.success()).then_some(all)
+}
+
+/// The seed that a failure names, and the failure itself.
+fn found(output: &str) -> (&str, &str) {
+    let at = output.find("schedule ").expect("a failure names its schedule");
+    let failure = &output[at..];
+    let (seed, _) = failure["schedule ".len()..].split_once([' ', ',']).expect("a number");
+    let failure = failure.split_once(": ").expect("what happened").1;
+    (seed, failure.lines().next().unwrap_or_default())
+}
+
+#[test]
+fn every_mistake_is_found_and_repeated() {
+    for (mutation, test, message) in MUTATIONS {
+        let start = Instant::now();
+        let output = output_of(test, mutation, None);
+        let took = start.elapsed();
+        let output = output.unwrap_or_else(|| panic!("{mutation} is not found in {took:?}"));
+        assert!(took < LIMIT, "{mutation} is found after {took:?}");
+        assert!(output.contains(message), "{mutation}: {output}");
+
+        let (seed, failure) = found(&output);
+        println!("{mutation}: schedule {seed} after {took:?}: {failure}");
+        let again = output_of(test, mutation, Some(seed)).expect("the seed repeats it");
+        let (seed_again, failure_again) = found(&again);
+        assert_eq!((seed, failure), (seed_again, failure_again), "repeated by its seed");
+    }
+}

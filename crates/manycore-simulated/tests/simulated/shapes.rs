@@ -1,0 +1,67 @@
+//! What everybody knows about locks on large machines, and what parking leaves out.
+
+use manycore_sim::{Machine, Simulation, model};
+use manycore_simulated::lock::{self, PlainLock};
+
+use crate::workload::{Load, simulate, throughput};
+
+const SHORT: Load = Load { inside: 100, outside: 400, length: 300_000 };
+
+fn large() -> Machine {
+    model::find("xeon-e7-8870-8x15").unwrap().machine()
+}
+
+/// Throughput on a socket, and on all.
+fn at_15_and_120<L: PlainLock + 'static>() -> [f64; 2] {
+    [15, 120].map(|threads| throughput::<L>(&large(), threads, SHORT))
+}
+
+#[test]
+fn unfair_and_central_locks_collapse() {
+    let peak = throughput::<lock::Tas>(&large(), 2, SHORT);
+    let [_, all] = at_15_and_120::<lock::Tas>();
+    assert!(all < peak / 4.0, "tas: {all} at 120 threads, {peak} at 2");
+    let [socket, all] = at_15_and_120::<lock::Ticket>();
+    assert!(all < socket * 0.6, "ticket: {all} at 120 threads, {socket} at 15");
+}
+
+#[test]
+fn a_queue_stays_flat_beyond_the_socket() {
+    let [two_sockets, all] =
+        [30, 120].map(|threads| throughput::<lock::Mcs>(&large(), threads, SHORT));
+    assert!((0.7..1.4).contains(&(all / two_sockets)), "mcs: {all} at 120, {two_sockets} at 30");
+    let [_, ticket] = at_15_and_120::<lock::Ticket>();
+    assert!(all > 2.0 * ticket, "at 120 threads: mcs {all}, ticket {ticket}");
+}
+
+/// Throughput with parked and with polling threads.
+fn parked_and_polling<L: PlainLock + 'static>(threads: u32) -> [f64; 2] {
+    [true, false].map(|parking| {
+        let simulation = Simulation::new(&Machine::example()).parking(parking);
+        let load = Load { inside: 300, outside: 500, length: 1_000_000 };
+        let report = simulate::<L>(&simulation, threads, load);
+        report.result.iter().sum::<u64>() as f64 / report.cycles as f64
+    })
+}
+
+#[test]
+fn parking_changes_nothing_but_the_speed() {
+    let mut wrong = String::new();
+    macro_rules! compare {
+        ($($lock:ident),* $(,)?) => {
+            $(
+                for threads in [2, 8] {
+                    let [parked, polling] = parked_and_polling::<lock::$lock>(threads);
+                    let error = parked / polling - 1.0;
+                    let name = <lock::$lock as PlainLock>::INFO.name;
+                    println!("{name} with {threads} threads: {:+.1} %", 100.0 * error);
+                    if error.abs() > 0.05 {
+                        wrong += &format!("{name} with {threads} threads: {:+.1} %\n", 100.0 * error);
+                    }
+                }
+            )*
+        };
+    }
+    manycore_simulated::for_each_lock!(compare);
+    assert!(wrong.is_empty(), "{wrong}");
+}

@@ -1,0 +1,170 @@
+//! `clh`: a queue in which each waits at the line of the one before it.
+//!
+//! # Idea
+//!
+//! The lock is a pointer to the last node of a queue. Whoever comes swaps its node in, and waits at the node that it got
+//! out, which belongs to the thread before it; that one opens it when it releases. There are no links to follow, so that a
+//! release never waits for a successor that has joined the queue and has not linked itself yet, as it may in `mcs`. Once
+//! opened, a node is for the one that waited there to take away.
+//!
+//! # Source
+//!
+//! T. S. Craig, "Building FIFO and priority-queuing spin locks from atomic swap", University of Washington, 1993, and
+//! P. Magnusson, A. Landin and E. Hagersten, "Queue Locks on Cache Coherent Multiprocessors", IPPS 1994. There a waiter
+//! spins for ever; here it sleeps in its place after some microseconds. And there a lock that nobody holds has a node
+//! all the same, the last holder's, by which it is acquired; here a release without a successor takes its node out
+//! of the queue, by a compare-and-swap, so that a free lock is all zero and its memory can go away.
+//!
+//! # Fork
+//!
+//! If the one thread that a child of a fork has holds the lock, the first that comes in the child finds a ghost at the
+//! tail, and waits at the holder's node.
+//!
+//! # Memory order
+//!
+//! The swap of the tail publishes the node to the successor (Release) and sees the predecessor's (Acquire). A holder opens
+//! its node (Release), at which its successor waits (Acquire). Where nobody waits, the release empties the tail (Release),
+//! and the next swap finds it empty (Acquire).
+//!
+//! # Cost
+//!
+//! Uncontended, two compare-and-swaps, and a node that is taken and given back. Contended, a transfer of the node's line a
+//! hand-off with any number of CPUs, and another to give the node back to the store of the thread that it came from.
+//!
+//! # When not to use it
+//!
+//! With more runnable threads than CPUs: nobody may overtake the thread whose turn it is. On a machine whose caches are
+//! not coherent, a waiter would spin in another's memory.
+
+use core::ptr::{NonNull, null_mut};
+
+use super::gate::{Gate, MESSAGE};
+use super::link::{Link, Linked};
+use super::plain::{PlainLock, without_node};
+use crate::sync::atomic::{AtomicPtr, Ordering};
+use crate::sync::{const_new, node, order, process};
+use crate::{LockInfo, Order};
+
+/// What the successor is told: that the lock is its.
+const GRANTED: u32 = MESSAGE;
+
+/// A thread's place in the queue: it opens the gate when it releases.
+#[derive(Debug)]
+#[repr(align(64))]
+struct Node {
+    gate: Gate,
+    /// The [`process::generation`] in which it joined the queue.
+    generation: u32,
+}
+
+impl Default for Node {
+    #[inline]
+    fn default() -> Self {
+        Self { gate: Gate::new(), generation: process::generation() }
+    }
+}
+
+/// The CLH lock.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Clh {
+    tail: Link<Node>,
+    /// The holder's node. Written by the holder.
+    holder: AtomicPtr<Node>,
+}
+
+impl Default for Clh {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Clh {
+    const_new! {
+        /// A lock that nobody holds.
+        pub fn new() -> Self {
+            Self { tail: Link::new(), holder: AtomicPtr::new(null_mut()) }
+        }
+    }
+
+    /// Joins the queue, and returns at its head.
+    fn enter(&self, node: NonNull<Node>) {
+        // AcqRel: Acquire, partner of the Release in `release`, and of this one in the predecessor's swap, which shows its
+        // node; Release, partner of the Acquire in the successor's swap.
+        let before = match self.tail.swap(node.as_ptr(), order!(AcqRel, "clh-swap")) {
+            Linked::Nothing => return,
+            Linked::Node(before) => before,
+            // Relaxed: nobody has held the lock in this process but the thread that forked it, if that did.
+            Linked::Ghost => self.holder.load(Ordering::Relaxed),
+        };
+        if let Some(before) = NonNull::new(before) {
+            // SAFETY: its owner leaves it to its successor, which is this thread, and has gone once it is open.
+            unsafe {
+                before.as_ref().gate.wait();
+                node::give_back(before);
+            }
+        }
+    }
+}
+
+// SAFETY: only the head of the queue holds the lock, from when it found the queue empty, or the node before it open, until
+// it opens its own node or takes that out; sixteen bytes, and zero is an empty queue.
+unsafe impl PlainLock for Clh {
+    const INFO: LockInfo = LockInfo {
+        name: "clh",
+        summary: "queue in which each waits at the line of the one before it; spins, then sleeps in its place",
+        source: "Craig, 1993; Magnusson, Landin and Hagersten, IPPS 1994",
+        order: Order::Fifo,
+        blocks: true,
+    };
+
+    #[inline]
+    fn try_acquire(&self) -> bool {
+        if !self.tail.is_empty() {
+            return false;
+        }
+        let node: NonNull<Node> = node::take();
+        // AcqRel: as in `enter`.
+        let taken = self.tail.fill(node.as_ptr(), order!(AcqRel, "clh-try"));
+        if taken {
+            self.holder.store(node.as_ptr(), Ordering::Relaxed); // Relaxed: read by this thread, and see `enter`
+        } else {
+            // SAFETY: nobody has seen it.
+            unsafe { node::give_back(node) };
+        }
+        taken
+    }
+
+    #[cold]
+    fn acquire_contended(&self) {
+        let node = node::take();
+        self.enter(node);
+        self.holder.store(node.as_ptr(), Ordering::Relaxed); // Relaxed: as above
+    }
+
+    #[inline]
+    unsafe fn release(&self) {
+        let node = self.holder.load(Ordering::Relaxed); // Relaxed: written by the holder
+        // SAFETY: the caller holds the lock, so that the node is its own, until it is open.
+        let generation = unsafe { (*node).generation };
+        let is_old = generation != process::generation();
+        if !is_old {
+            // Nothing to wait at for the child of a fork that happens now. Relaxed: as above.
+            self.holder.store(null_mut(), Ordering::Relaxed);
+        }
+        // Release: partner of the Acquire in `enter` and `try_acquire`.
+        let release = order!(Release, "clh-empty");
+        let alone =
+            self.tail.clear(node, generation, release) || is_old && self.tail.clear_ghost(release);
+        // SAFETY: alone, nobody else has the node; otherwise it is for the successor to take away, once it is open.
+        unsafe {
+            if alone {
+                node::give_back(NonNull::new_unchecked(node));
+            } else {
+                Gate::open(&raw const (*node).gate, GRANTED);
+            }
+        }
+    }
+}
+
+without_node!(Clh);

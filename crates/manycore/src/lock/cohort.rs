@@ -1,0 +1,171 @@
+//! Lock cohorting: a queue for each node of memory, and above them a lock between the nodes.
+//!
+//! # Idea
+//!
+//! A transfer between two caches of one node costs a fraction of one between nodes. So the threads of a node queue among
+//! themselves, and only the head of such a queue *climbs*: it acquires the lock between the nodes. Whoever releases passes
+//! all of it to the next in its own queue; if there is none, or when that has happened 64 times in a row, it *descends*: it
+//! releases the lock between the nodes, and then tells the next in its queue, if any, to climb.
+//!
+//! # Source
+//!
+//! D. Dice, V. J. Marathe and N. Shavit, "Lock Cohorting: A General Technique for Designing NUMA Locks", PPoPP 2012. Its
+//! members here are [`CBoMcs`](super::CBoMcs) and [`Hmcs`](super::Hmcs), which differ in the lock between the nodes.
+//!
+//! # Fork
+//!
+//! In the child of a fork, queues of the parent's threads count as empty, but for the place of the holder if that is the
+//! thread which has forked.
+//!
+//! # Memory order
+//!
+//! Within a queue, the message from one place to the next (Release, Acquire) carries the lock. Between queues, the lock
+//! between the nodes carries it. What is noted about the holder is for the holder to write and to read.
+//!
+//! # Cost
+//!
+//! Uncontended, that of two locks. Contended, 64 of 65 hand-offs stay within a node.
+//!
+//! # When not to use it
+//!
+//! On one node of memory; where there are many locks, for each is a kilobyte large; with more runnable threads than CPUs, for
+//! nobody may overtake the thread at the head of a queue.
+
+use core::ptr::{NonNull, null_mut};
+
+use super::gate::MESSAGE;
+use super::queue::{Place, Queue};
+use crate::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use crate::sync::{CachePadded, array_of, const_new, cpu, node};
+
+/// Queues a lock. On a machine with more nodes, some share one.
+pub(super) const QUEUES: usize = if cfg!(loom) { 2 } else { 8 };
+
+/// How often in a row the lock is passed on within a node.
+const PASSES: u32 = if cfg!(loom) { 1 } else { 64 };
+
+/// To the next in a queue: climb.
+const CLIMB: u32 = MESSAGE;
+/// To the next in a queue: the lock is yours. Added to it, how often it has been passed on in a row.
+const PASSED: u32 = MESSAGE + 1;
+
+/// The queues of the nodes, and who holds the lock.
+#[derive(Debug)]
+pub(super) struct Cohorts {
+    queues: [CachePadded<Queue>; QUEUES],
+    /// The holder's place, or null. This and the next two are written by the holder.
+    holder: AtomicPtr<Place>,
+    /// Which queue it is in.
+    queue: AtomicU32,
+    /// How often the lock has been passed on in a row.
+    passes: AtomicU32,
+}
+
+impl Cohorts {
+    const_new! {
+        pub(super) fn new() -> Self {
+            Self {
+                queues: array_of!(CachePadded(Queue::new()); QUEUES),
+                holder: AtomicPtr::new(null_mut()),
+                queue: AtomicU32::new(0),
+                passes: AtomicU32::new(0),
+            }
+        }
+    }
+
+    /// Acquires the lock; `climb` is called with the number of a queue at whose head the caller is.
+    pub(super) fn acquire(&self, climb: impl FnOnce(usize)) {
+        let number = cpu::node() as usize % QUEUES;
+        let place: NonNull<Place> = node::take();
+        // SAFETY: the place is new, and stays until it has left.
+        let message = unsafe {
+            self.queues[number].enter(place.as_ptr(), || match self.holding_queue() {
+                Some(holding) if holding == number => self.holder(),
+                _ => null_mut(),
+            })
+        };
+        let passes = match message {
+            None | Some(CLIMB) => {
+                climb(number);
+                0
+            }
+            Some(passed) => passed - PASSED,
+        };
+        self.note(place, number, passes);
+    }
+
+    /// Acquires the lock if that takes no waiting; says whether it did. So does `climb`.
+    pub(super) fn try_acquire(&self, climb: impl FnOnce(usize) -> bool) -> bool {
+        let number = cpu::node() as usize % QUEUES;
+        let place: NonNull<Place> = node::take();
+        if self.queues[number].try_enter(place.as_ptr()) {
+            if climb(number) {
+                self.note(place, number, 0);
+                return true;
+            }
+            // SAFETY: it is at the head.
+            unsafe { self.leave(place.as_ptr(), number) };
+        }
+        // SAFETY: it is in no queue, and nobody has seen it or will touch it any more.
+        unsafe { node::give_back(place) };
+        false
+    }
+
+    /// Releases the lock; `descend` is called with the number of the queue for which the caller climbed, if it is to release
+    /// the lock between the nodes.
+    ///
+    /// # Safety
+    ///
+    /// The caller holds the lock.
+    pub(super) unsafe fn release(&self, descend: impl FnOnce(usize)) {
+        // Relaxed, here and below: written by the holder.
+        let (place, number) = (self.holder(), self.queue.load(Ordering::Relaxed) as usize);
+        let passes = self.passes.load(Ordering::Relaxed);
+        // SAFETY: the place is the holder's, and at the head.
+        unsafe {
+            if (*place).is_of_this_process() {
+                // Who finds a ghost, in the child of a fork that happens now, is alone. Relaxed: as above.
+                self.holder.store(null_mut(), Ordering::Relaxed);
+            }
+            match (*place).next() {
+                Some(next) if passes < PASSES => Place::tell(next, PASSED + passes + 1),
+                _ => {
+                    descend(number);
+                    self.leave(place, number);
+                }
+            }
+            node::give_back(NonNull::new_unchecked(place));
+        }
+    }
+
+    /// The queue of the thread that holds the lock, if one does: to be asked by whoever finds a ghost.
+    pub(super) fn holding_queue(&self) -> Option<usize> {
+        // Relaxed, here and in `holder`: nobody has held the lock in this process but the thread that forked it.
+        (!self.holder().is_null()).then(|| self.queue.load(Ordering::Relaxed) as usize)
+    }
+
+    fn holder(&self) -> *mut Place {
+        self.holder.load(Ordering::Relaxed) // Relaxed: as above
+    }
+
+    fn note(&self, place: NonNull<Place>, number: usize, passes: u32) {
+        // Relaxed, all: read by this thread, and see `holding_queue`.
+        self.queue.store(number as u32, Ordering::Relaxed);
+        self.passes.store(passes, Ordering::Relaxed);
+        self.holder.store(place.as_ptr(), Ordering::Relaxed);
+    }
+
+    /// Leaves a queue without the lock.
+    ///
+    /// # Safety
+    ///
+    /// The place is at the head of the queue.
+    unsafe fn leave(&self, place: *mut Place, number: usize) {
+        // SAFETY: by the caller's word; who is next waits for the message.
+        unsafe {
+            if let Some(next) = self.queues[number].leave(place) {
+                Place::tell(next, CLIMB);
+            }
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! A queue in which each waits at a place of its own until the one before it leaves it a message.
+//!
+//! It is that of `mcs`, for locks that consist of several queues. Whoever is at the head of one knows what that means.
+
+use core::ptr::null_mut;
+
+use super::gate::Gate;
+use super::link::{Link, Linked};
+use crate::sync::{const_new, hint, order, process};
+
+/// A place in a queue.
+#[derive(Debug)]
+#[repr(align(64))]
+pub(super) struct Place {
+    next: Link<Place>,
+    gate: Gate,
+    /// The [`process::generation`] in which it joined the queue.
+    generation: u32,
+}
+
+impl Default for Place {
+    fn default() -> Self {
+        Self::new(process::generation())
+    }
+}
+
+impl Place {
+    const_new! {
+        pub(super) fn new(generation: u32) -> Self {
+            Self { next: Link::new(), gate: Gate::new(), generation }
+        }
+    }
+
+    /// Whether it joined the queue in this process.
+    pub(super) fn is_of_this_process(&self) -> bool {
+        self.generation == process::generation()
+    }
+
+    /// The next in the queue, if that has linked itself.
+    #[inline]
+    pub(super) fn next(&self) -> Option<*mut Place> {
+        // Acquire: partner of the Release in `enter`.
+        match self.next.load(order!(Acquire, "queue-next")) {
+            Linked::Node(next) => Some(next),
+            Linked::Nothing | Linked::Ghost => None,
+        }
+    }
+
+    /// Leaves a message for the one that waits at this place, which then may be gone.
+    ///
+    /// # Safety
+    ///
+    /// The place has joined a queue, is not at its head, and has no message.
+    pub(super) unsafe fn tell(place: *mut Self, message: u32) {
+        // SAFETY: it is there until its message is.
+        unsafe { Gate::open(&raw const (*place).gate, message) };
+    }
+}
+
+/// The queue: a pointer to the last place. All zero is an empty one.
+#[derive(Debug)]
+#[repr(transparent)]
+pub(super) struct Queue {
+    tail: Link<Place>,
+}
+
+impl Queue {
+    const_new! {
+        pub(super) fn new() -> Self {
+            Self { tail: Link::new() }
+        }
+    }
+
+    /// Joins the queue if it is empty; says whether it did.
+    #[inline]
+    pub(super) fn try_enter(&self, place: *mut Place) -> bool {
+        // AcqRel: as in `enter`.
+        self.tail.is_empty() && self.tail.fill(place, order!(AcqRel, "queue-try"))
+    }
+
+    /// Joins the queue, and returns at its head: with the message of the one before it, or none if the queue was empty.
+    ///
+    /// In the child of a fork, the places of the parent's other threads do not count: `holder` is then the place at the head
+    /// that belongs to the thread which has forked, or null.
+    ///
+    /// # Safety
+    ///
+    /// The place is new, and stays until `leave`.
+    pub(super) unsafe fn enter(
+        &self,
+        place: *mut Place,
+        holder: impl FnOnce() -> *mut Place,
+    ) -> Option<u32> {
+        // AcqRel: Acquire, partner of the Release in `leave` and of this one in the predecessor's swap, which shows its
+        // place; Release, partner of the Acquire in the successor's swap.
+        let before = match self.tail.swap(place, order!(AcqRel, "queue-swap")) {
+            Linked::Nothing => null_mut(),
+            Linked::Node(before) => before,
+            Linked::Ghost => holder(),
+        };
+        // SAFETY: the predecessor cannot leave before it has seen its successor; the place is the caller's.
+        unsafe {
+            // Release: partner of the Acquire in `Place::next`.
+            before.as_ref()?.next.store(place, order!(Release, "queue-link"));
+            Some((*place).gate.wait())
+        }
+    }
+
+    /// Leaves the head. Returns the next in the queue, for the caller to [`tell`](Place::tell); none if it is empty now.
+    ///
+    /// # Safety
+    ///
+    /// The place is at the head.
+    pub(super) unsafe fn leave(&self, place: *mut Place) -> Option<*mut Place> {
+        // SAFETY: the caller's own place.
+        let this = unsafe { &*place };
+        loop {
+            if let Some(next) = this.next() {
+                return Some(next);
+            }
+            // Release: partner of the Acquire in `enter` and `try_enter`.
+            let release = order!(Release, "queue-empty");
+            if self.tail.clear(place, this.generation, release)
+                || !this.is_of_this_process() && self.tail.clear_ghost(release)
+            {
+                return None;
+            }
+            hint::spin_loop(); // the next is about to link itself
+        }
+    }
+}

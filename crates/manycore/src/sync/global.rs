@@ -1,0 +1,32 @@
+//! Parameters of the process.
+//!
+//! Relaxed throughout: the values are independent of each other and of any other memory, and a thread that sees an
+//! older value of one spins a little longer or shorter.
+
+use super::atomic::{AtomicU32, Ordering};
+
+/// A number that is one for the whole process: set once at start, or measured, and only read afterwards.
+#[derive(Debug)]
+pub struct Global(AtomicU32);
+
+impl Global {
+    /// With an initial value. The number tells the parameters apart where a process is not the host's.
+    pub const fn new(_number: usize, initial: u32) -> Self {
+        Self(AtomicU32::new(initial))
+    }
+
+    /// The value.
+    pub fn get(&self) -> u32 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Sets the value.
+    pub fn set(&self, value: u32) {
+        self.0.store(value, Ordering::Relaxed);
+    }
+}
+
+/// How often something is repeated that is only repeated for speed: as usual, where schedules are not explored.
+pub fn shortened(usual: u32, _explored: u32) -> u32 {
+    usual
+}

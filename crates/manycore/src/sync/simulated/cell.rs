@@ -1,0 +1,27 @@
+//! Shared plain data, each line of which is charged.
+
+use manycore_sim::backend;
+
+/// A cell; `with` and `with_mut` mark the extent of each access, and charge it.
+#[derive(Debug, Default)]
+#[repr(transparent)]
+pub struct UnsafeCell<T>(core::cell::UnsafeCell<T>);
+
+impl<T> UnsafeCell<T> {
+    /// Wraps a value.
+    pub const fn new(value: T) -> Self {
+        Self(core::cell::UnsafeCell::new(value))
+    }
+
+    /// Reads: during `f` nobody may write.
+    pub fn with<R>(&self, f: impl FnOnce(*const T) -> R) -> R {
+        backend::read_plain(self.0.get().addr(), size_of::<T>());
+        f(self.0.get())
+    }
+
+    /// Writes: during `f` nobody else may read or write.
+    pub fn with_mut<R>(&self, f: impl FnOnce(*mut T) -> R) -> R {
+        backend::write_plain(self.0.get().addr(), size_of::<T>());
+        f(self.0.get())
+    }
+}

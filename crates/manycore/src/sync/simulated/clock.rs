@@ -1,0 +1,21 @@
+//! Time in cycles of the simulated core.
+
+use manycore_sim::backend;
+
+use super::super::Deadline;
+
+/// Now, in ticks: the core's time-stamp counter, which may be ahead of others by the machine's skew.
+pub fn now() -> u64 {
+    backend::clock()
+}
+
+/// Whether `ticks` have passed since [`now`] was `start`. A loop that polls until then can be parked until then.
+pub fn has_passed(start: u64, ticks: u64) -> bool {
+    backend::has_passed(start, ticks)
+}
+
+/// A deadline in nanoseconds since the simulation began, which is where both clocks begin.
+pub(super) fn moment(deadline: &Deadline) -> u64 {
+    let seconds = u64::try_from(deadline.seconds).unwrap_or(0);
+    seconds.saturating_mul(1_000_000_000).saturating_add(u64::from(deadline.nanoseconds))
+}

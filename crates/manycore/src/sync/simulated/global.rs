@@ -1,0 +1,35 @@
+//! Parameters of the simulated process: each simulation starts with the initial ones.
+
+use manycore_sim::backend;
+
+/// A number that is one for the whole process.
+#[derive(Debug)]
+pub struct Global {
+    number: usize,
+    initial: u32,
+}
+
+impl Global {
+    /// The parameter with this number (below [`backend::WORDS`]), and its initial value.
+    pub const fn new(number: usize, initial: u32) -> Self {
+        assert!(number < backend::WORDS);
+        Self { number, initial }
+    }
+
+    /// The value.
+    pub fn get(&self) -> u32 {
+        // 0 is what nobody has set.
+        backend::word(self.number).checked_sub(1).map_or(self.initial, |value| value as u32)
+    }
+
+    /// Sets the value.
+    pub fn set(&self, value: u32) {
+        backend::set_word(self.number, u64::from(value) + 1);
+    }
+}
+
+/// How often something is repeated that is only repeated for speed: less often where schedules are explored, so that
+/// what comes after it is reached.
+pub fn shortened(usual: u32, explored: u32) -> u32 {
+    if backend::explores() { explored } else { usual }
+}

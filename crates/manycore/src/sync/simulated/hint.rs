@@ -1,0 +1,33 @@
+//! Ways of passing simulated time.
+
+use manycore_sim::backend;
+
+/// One turn of a polling loop: the CPU is parked until something changes that the loop has read.
+pub fn spin_loop() {
+    backend::spin_loop();
+}
+
+/// One turn of a loop that ends by itself.
+pub fn pause() {
+    backend::pause();
+}
+
+/// Passes `ticks` of the clock without giving up the CPU.
+pub fn delay(ticks: u64) {
+    backend::delay(ticks);
+}
+
+/// Lets another runnable thread have the CPU; returns at once if there is none.
+pub fn yield_now() {
+    backend::yield_now();
+}
+
+/// Sleeps for no time, which gives up the CPU for as long as the simulated kernel's timer slack.
+pub fn sleep_zero() {
+    sleep(0);
+}
+
+/// Sleeps for at least `nanoseconds` (below 10^9).
+pub fn sleep(nanoseconds: u32) {
+    backend::sleep(u64::from(nanoseconds));
+}

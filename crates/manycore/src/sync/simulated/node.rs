@@ -1,0 +1,37 @@
+//! Nodes for queue locks, from the simulated heap: near to the core that takes them, each on lines of its own.
+
+use core::alloc::Layout;
+use core::ptr::NonNull;
+
+extern crate alloc;
+use alloc::alloc::{alloc, dealloc};
+
+use manycore_sim::backend;
+
+/// As the Linux back end has it.
+const LAYOUT: Layout = match Layout::from_size_align(128, 128) {
+    Ok(layout) => layout,
+    Err(_) => unreachable!(),
+};
+
+/// A node in its initial state. It is the caller's until [`give_back`].
+pub fn take<T: Default>() -> NonNull<T> {
+    const { assert!(size_of::<T>() <= LAYOUT.size() && align_of::<T>() <= LAYOUT.align()) };
+    backend::local_rmw();
+    // SAFETY: of non-zero size.
+    let node = NonNull::new(unsafe { alloc(LAYOUT) }).expect("simulated memory for a node").cast();
+    // SAFETY: new memory of sufficient size and alignment.
+    unsafe { node.write(T::default()) };
+    node
+}
+
+/// Gives a node back, from any thread.
+///
+/// # Safety
+///
+/// It came from [`take`], and nobody will touch it.
+pub unsafe fn give_back<T>(node: NonNull<T>) {
+    backend::local_rmw();
+    // SAFETY: from `take`.
+    unsafe { dealloc(node.as_ptr().cast(), LAYOUT) };
+}

@@ -1,0 +1,6 @@
+//! Processes.
+
+/// A simulated process does not fork.
+pub fn generation() -> u32 {
+    0
+}
