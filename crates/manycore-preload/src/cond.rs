@@ -257,6 +257,8 @@ impl Wait<'_> {
     ) -> c_int {
         let mut wait =
             Wait { cond, waiter: Waiter::new(), mutex: m, caller, deadline, timed_out: false };
+        // Now: once the waiter has been signalled, the program may have destroyed the condition variable.
+        let number = if STATS { stats::number(&cond.object(caller)) } else { 0 };
         // SAFETY: the waiter stays here until it is signalled or withdrawn, which `sleep` and `abandon` see to.
         unsafe {
             cond.queue.enqueue(&wait.waiter);
@@ -269,7 +271,7 @@ impl Wait<'_> {
             manycore_guard(Self::sleep, Self::abandon::<L, STATS>, (&raw mut wait).cast());
             let refused = mutex::lock::<L, STATS>(m, caller);
             if let Some(waiting) = waiting {
-                waiting.end(&cond.object(caller), Mode::Exclusive, wait.timed_out);
+                waiting.end_without_object(number, Mode::Exclusive, wait.timed_out);
             }
             if refused != 0 {
                 return refused;

@@ -139,9 +139,13 @@ impl Wait {
 
     /// Counts the wait for `object`.
     pub fn end(self, object: &Object, mode: Mode, timed_out: bool) {
+        self.end_without_object(number(object), mode, timed_out);
+    }
+
+    /// Counts the wait for an object that may be gone by now, but had this [`number`].
+    pub fn end_without_object(self, number: u32, mode: Mode, timed_out: bool) {
         let ticks = clock::now().wrapping_sub(self.started);
         let Some(mapping) = mapping::get() else { return };
-        let number = records::of(mapping, object);
         let record = records::get(mapping, number);
         record.contended.fetch_add(1, Ordering::Relaxed);
         if mode == Mode::Shared {
@@ -159,6 +163,11 @@ impl Wait {
         }
         records::distributions(mapping, record).wait.count(ticks);
     }
+}
+
+/// The object's number in the mapping, which it is given now if it has none; 0 without statistics.
+pub fn number(object: &Object) -> u32 {
+    mapping::get().map_or(0, |mapping| records::of(mapping, object))
 }
 
 /// The object is destroyed: its record may serve the next one that is first used at the same place.
