@@ -9,6 +9,7 @@
 //! | [`contender`] | the locks that take part: manycore's, glibc's, `parking_lot`'s, the standard library's |
 //! | [`host`] | what the machine underneath costs: the constants of a machine model |
 //! | [`worker`] | the process in which a lock is measured |
+//! | [`simulated`] | the same workloads on simulated machines |
 //! | [`slice`](mod@slice), [`mix`], [`work`] | one short run, what its threads do, and the work that takes its time |
 //!
 //! # A first comparison
@@ -41,6 +42,7 @@ pub mod mix;
 pub mod paired;
 mod pairs;
 mod progress;
+pub mod simulated;
 pub mod slice;
 pub mod uncontended;
 mod waits;

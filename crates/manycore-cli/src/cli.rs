@@ -2,7 +2,7 @@
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::{bench, compare, demo, locks, machines, manual, profile, run};
+use crate::{bench, compare, demo, locks, machines, manual, profile, run, sim};
 
 const NOTES: &str = "\
 Examples:
@@ -21,6 +21,7 @@ Environment:
                      looked for beside the command and in ../lib/manycore
   NO_COLOR           no colours if it is set and not empty
   TMPDIR             where programs under test get their directories
+  XDG_CACHE_HOME     where `sim` keeps results; without it, ~/.cache
 ";
 
 /// Find what keeps a program from scaling, and run it with better locks
@@ -59,6 +60,7 @@ pub enum Command {
     Profile(profile::Options),
     Compare(compare::Options),
     Bench(bench::Options),
+    Sim(sim::Options),
     Locks(locks::Options),
     Machines(machines::Options),
     Completions(manual::CompletionOptions),

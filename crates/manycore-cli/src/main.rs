@@ -12,7 +12,7 @@
 //! | module | what is in it |
 //! |---|---|
 //! | `cli`, `failure`, `terminal` | the options; how it ends; what it says meanwhile |
-//! | `demo`, `locks`, `machines`, `run`, `profile`, `compare`, `bench`, `manual` | a command each |
+//! | `demo`, `locks`, `machines`, `run`, `profile`, `compare`, `bench`, `sim`, `manual` | a command each |
 //! | `spec`, `preload`, `target` | which lock; the environment that brings it; whether the program can take it |
 //! | `trial` | one run of a program under a lock, with a load if it is a server |
 //! | `child`, `signals`, `statistics` | programs that are started, measured and stopped, and what they leave |
@@ -31,6 +31,7 @@ mod preload;
 mod profile;
 mod run;
 mod signals;
+mod sim;
 mod spec;
 mod statistics;
 mod target;
@@ -67,6 +68,7 @@ fn execute(cli: &Cli) -> Result<u8> {
         Command::Profile(options) => return profile::run(options, &terminal),
         Command::Demo(options) => demo::run(options, &terminal),
         Command::Bench(options) => bench::run(options, &terminal),
+        Command::Sim(options) => sim::run(options, &terminal),
         Command::Compare(options) => compare::run(options, &terminal),
         Command::Locks(options) => locks::run(options),
         Command::Machines(options) => machines::run(options, &terminal),

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use support::{directory, manycore, printed};
 
-const COMMANDS: [&[&str]; 12] = [
+const COMMANDS: [&[&str]; 14] = [
     &["demo"],
     &["run"],
     &["profile"],
@@ -15,6 +15,8 @@ const COMMANDS: [&[&str]; 12] = [
     &["bench", "lock"],
     &["bench", "uncontended"],
     &["bench", "grid"],
+    &["sim", "lock"],
+    &["sim", "db"],
     &["locks"],
     &["machines"],
     &["machines", "measure"],
@@ -46,7 +48,11 @@ fn each_command_has_a_page_with_the_same_sections() {
     }
     let page = fs::read_to_string(man.join("manycore.1")).unwrap();
     assert_eq!(page, printed(&mut manycore(&["man"])));
-    assert_eq!(fs::read_dir(man).unwrap().count(), COMMANDS.len() + 2, "these, manycore and bench");
+    assert_eq!(
+        fs::read_dir(man).unwrap().count(),
+        COMMANDS.len() + 3,
+        "these, manycore, bench and sim"
+    );
     assert!(
         page.contains(".SH \"EXIT STATUS\"") && page.contains("manycore\\-compare(1)"),
         "{page}"

@@ -70,7 +70,7 @@ mod simulation;
 pub mod thread;
 
 pub use coherence::{MemoryPolicy, Messages};
-pub use engine::{Blocked, Breakdown, Cause, Failure, Stall};
+pub use engine::{Blocked, Breakdown, Cause, CpuTime, Failure, Stall};
 pub use machine::Machine;
 pub use model::Model;
 pub use simulation::{Placement, Report, Simulation, ThreadReport};

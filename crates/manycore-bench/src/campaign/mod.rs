@@ -17,6 +17,7 @@ use crate::progress::Progress;
 use crate::slice::{Pinning, Settings, Slice};
 use crate::work::{Length, Pace};
 use crate::worker::{Command, Subject, Worker};
+pub(crate) use result::PERCENTILES;
 
 /// How often to repeat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

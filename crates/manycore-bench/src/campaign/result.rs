@@ -3,14 +3,14 @@
 use manycore_report::{Measurement, Mechanism, Metric, Parameter};
 
 use super::pool::{Draw, Pool, Pooled};
-use super::{BASE, Samples};
+use super::{BASE, Point, Samples};
 use crate::failure::Failure;
 use crate::paired::{Better, Comparison, Median, Protocol};
 use crate::slice::Slice;
 use crate::work::{Length, Spread};
 
 /// Percentiles of waits that are reported, with the names of their metrics.
-const PERCENTILES: [(&str, f64); 4] =
+pub(crate) const PERCENTILES: [(&str, f64); 4] =
     [("wait_p50", 0.5), ("wait_p99", 0.99), ("wait_p99_9", 0.999), ("wait_max", 1.0)];
 
 impl Samples {
@@ -78,18 +78,25 @@ impl Samples {
         measurement.update = Some(100.0 - point.reads);
         measurement.repetitions = slices.len() as u32;
         measurement.seed = Some(self.seed);
-        let parameters: [(&str, Parameter); 6] = [
-            ("locks", f64::from(point.locks).into()),
-            ("section_ns", point.section.mean_ns.into()),
-            ("section_spread", spread(point.section)),
-            ("outside_ns", point.outside.mean_ns.into()),
-            ("outside_spread", spread(point.outside)),
-            ("through", subject.through.name().into()),
-        ];
         let others = self.others.map(|percent| ("others_cpu".to_string(), percent.into()));
         measurement.parameters.extend(others);
-        measurement.parameters.extend(parameters.map(|(name, value)| (name.to_string(), value)));
+        measurement.parameters.extend(point.parameters());
+        measurement.parameters.insert("through".into(), subject.through.name().into());
         measurement
+    }
+}
+
+impl Point {
+    /// What a record says about it.
+    pub(crate) fn parameters(&self) -> [(String, Parameter); 5] {
+        let parameters: [(&str, Parameter); 5] = [
+            ("locks", f64::from(self.locks).into()),
+            ("section_ns", self.section.mean_ns.into()),
+            ("section_spread", spread(self.section)),
+            ("outside_ns", self.outside.mean_ns.into()),
+            ("outside_spread", spread(self.outside)),
+        ];
+        parameters.map(|(name, value)| (name.to_string(), value))
     }
 }
 

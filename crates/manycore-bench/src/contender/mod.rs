@@ -1,15 +1,17 @@
 //! The locks that compete: all of manycore's, and their peers.
 //!
 //! A benchmark is written once over [`Contender`] and compiled for each lock ([`with`]), so that no call through a
-//! pointer stands between the loop and the lock.
+//! pointer stands between the loop and the lock. `simulated` has manycore's locks once more, built for the simulator.
 
 mod peer;
 mod pthread;
+pub(crate) mod simulated;
 
 pub(crate) use pthread::origin;
 
+use manycore::LockInfo;
 use manycore::lock::{self, PlainLock, Preference};
-use manycore::{LockInfo, RawLock};
+use manycore_traits::RawLock;
 
 /// The name of "as the program is": glibc's default mutex, and the base line of every comparison.
 pub const BASE: &str = "glibc";
@@ -43,7 +45,7 @@ pub trait Visitor {
     fn visit<C: Contender>(self) -> Self::Output;
 }
 
-/// One of manycore's locks.
+/// One of manycore's locks, of either build.
 struct Native<L>(L);
 
 impl<L: RawLock + 'static> Contender for Native<L> {

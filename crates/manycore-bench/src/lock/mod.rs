@@ -13,6 +13,7 @@
 //! ```
 
 mod render;
+mod workload;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -27,10 +28,8 @@ use crate::slice::Pinning;
 use crate::work::Length;
 use crate::worker::{Command, Subject, Through};
 pub use render::render;
-pub(crate) use render::warning;
-
-/// The most threads that a point may have.
-const MOST_THREADS: u32 = 4_096;
+pub(crate) use render::{in_words, warning};
+pub(crate) use workload::Workload;
 
 /// What to measure.
 #[derive(Clone, Debug)]
@@ -118,52 +117,33 @@ impl Options {
     }
 
     fn check(&self) -> Result<(), Failure> {
-        let lengths = || self.sections.iter().chain(&self.outside);
+        self.workload().check()?;
         let faults = [
-            (self.threads.is_empty(), "no thread counts: give some, such as 1,2,4".to_string()),
-            (
-                self.threads.iter().any(|count| !(1..=MOST_THREADS).contains(count)),
-                format!("a thread count is not between 1 and {MOST_THREADS}"),
-            ),
-            (
-                self.sections.is_empty(),
-                "no section lengths: give some, such as 50ns,1us".to_string(),
-            ),
-            (
-                lengths().any(|length| !(0.0..=1e9).contains(&length.mean_ns)),
-                "a section or outside length is not between 0 and one second".to_string(),
-            ),
-            (
-                !(0.0..=100.0).contains(&self.reads),
-                "the read share is not between 0 and 100 %".to_string(),
-            ),
-            (
-                !(1..=1_000_000).contains(&self.lock_count),
-                "the number of locks is not between 1 and a million".to_string(),
-            ),
-            (self.slice < Duration::from_millis(1), "a slice needs at least 1 ms".to_string()),
-            (self.rounds == Rounds::Count(0), "no rounds: at least 6 give an interval".to_string()),
+            (self.slice < Duration::from_millis(1), "a slice needs at least 1 ms"),
+            (self.rounds == Rounds::Count(0), "no rounds: at least 6 give an interval"),
             (
                 !self.native && self.preload.is_none(),
-                "neither native nor through the preload library: choose at least one".to_string(),
+                "neither native nor through the preload library: choose at least one",
             ),
         ];
         match faults.into_iter().find(|(wrong, _)| *wrong) {
-            Some((_, fault)) => Err(Failure::Usage(fault)),
+            Some((_, fault)) => Err(Failure::Usage(fault.into())),
             None => Ok(()),
         }
     }
 
-    fn points(&self) -> Vec<Point> {
-        let point = |section: &Length, threads: &u32| Point {
-            threads: *threads,
-            locks: self.lock_count,
-            section: *section,
-            outside: self.outside.unwrap_or(Length::exponential(2.0 * section.mean_ns)),
+    fn workload(&self) -> Workload<'_> {
+        Workload {
+            threads: &self.threads,
+            lock_count: self.lock_count,
+            sections: &self.sections,
+            outside: self.outside,
             reads: self.reads,
-        };
-        let of_section = |section| self.threads.iter().map(move |threads| point(section, threads));
-        self.sections.iter().flat_map(of_section).collect()
+        }
+    }
+
+    fn points(&self) -> Vec<Point> {
+        self.workload().points()
     }
 
     /// The base line first, then the others in the order asked for.

@@ -44,6 +44,12 @@ const TOLERATED: f64 = 5.0;
 
 /// What all locks at a point have in common.
 fn heading(measurement: &Measurement) -> String {
+    let rounds = counted(f64::from(measurement.repetitions), "round");
+    format!("{}, {rounds}", in_words(measurement))
+}
+
+/// The point in words.
+pub(crate) fn in_words(measurement: &Measurement) -> String {
     let number = |name: &str| match measurement.parameters.get(name) {
         Some(Parameter::Number(number)) => *number,
         _ => 0.0,
@@ -55,18 +61,19 @@ fn heading(measurement: &Measurement) -> String {
         };
         format!("{spread}{}", duration(number(&format!("{name}_ns"))).trim_end())
     };
-    let plural =
-        |count: f64, noun: &str| format!("{count} {noun}{}", if count == 1.0 { "" } else { "s" });
     let reads = 100.0 - measurement.update.unwrap_or(100.0);
     let readers = if reads > 0.0 { format!(", {reads} % of them reading") } else { String::new() };
     format!(
-        "{}, {}, sections of {}{readers}, {} between them, {}",
-        plural(f64::from(measurement.threads), "thread"),
-        plural(number("locks"), "lock"),
+        "{}, {}, sections of {}{readers}, {} between them",
+        counted(f64::from(measurement.threads), "thread"),
+        counted(number("locks"), "lock"),
         length("section"),
         length("outside"),
-        plural(f64::from(measurement.repetitions), "round"),
     )
+}
+
+fn counted(count: f64, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1.0 { "" } else { "s" })
 }
 
 fn table(members: &[&Measurement]) -> Table {

@@ -23,7 +23,9 @@ pub(crate) struct Runner {
 pub(crate) struct Outcome {
     /// Timed waits, in ticks.
     pub waits: Histogram<u64>,
-    /// Exclusive sections, from the first to the last.
+    /// Sections, from the first to the last.
+    pub sections: u64,
+    /// The exclusive ones among them.
     pub written: u64,
     /// Sections in which the thread was not alone.
     pub violations: u64,
@@ -33,7 +35,7 @@ pub(crate) struct Outcome {
 
 impl Outcome {
     fn new() -> Self {
-        Self { waits: waits::recorder(), written: 0, violations: 0, error: None }
+        Self { waits: waits::recorder(), sections: 0, written: 0, violations: 0, error: None }
     }
 
     /// Of a thread that could not run as asked.
@@ -81,6 +83,7 @@ impl Runner {
                 stage.sleep(self.think_ns);
             }
         }
+        self.outcome.sections = done;
         self.outcome
     }
 

@@ -85,14 +85,26 @@ pub struct Options {
     json: bool,
 }
 
+/// Which CPUs threads run on.
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Pin {
+pub enum Pin {
     /// One of its own for each, where there are enough
     Auto,
     /// Left to the scheduler
     None,
     /// One for each, in turn
     Each,
+}
+
+impl Pin {
+    /// As the workload knows it.
+    pub fn pinning(self) -> Pinning {
+        match self {
+            Self::Auto => Pinning::Auto,
+            Self::None => Pinning::None,
+            Self::Each => Pinning::Each,
+        }
+    }
 }
 
 /// Measures, and prints what came out.
@@ -119,11 +131,7 @@ impl Options {
                 Some(budget) => lock::Rounds::Within(budget),
                 None => lock::Rounds::Count(slices.ceil() as u32),
             },
-            pinning: match self.pin {
-                Pin::Auto => Pinning::Auto,
-                Pin::None => Pinning::None,
-                Pin::Each => Pinning::Each,
-            },
+            pinning: self.pin.pinning(),
             seed: self.seed,
             progress: terminal.shows_progress(),
             ..lock::Options::new(worker_command()?)

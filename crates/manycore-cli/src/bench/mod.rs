@@ -2,7 +2,7 @@
 
 mod contended;
 mod grid;
-mod length;
+pub mod length;
 mod uncontended;
 
 use std::io;
@@ -10,6 +10,8 @@ use std::io;
 use clap::{Args, Subcommand};
 use manycore_bench::worker;
 use manycore_report::{Claim, Host, Judgement, Results};
+
+pub use contended::Pin;
 
 use crate::failure::{Failure, Result};
 use crate::terminal::{Terminal, print};
@@ -60,14 +62,19 @@ fn report(results: &Results, json: bool, text: impl FnOnce() -> String) -> Resul
     if !json {
         return print(&format!("{}\n\n{}\n", Host::describe(), text().trim_end()));
     }
+    print(&results_as_json(results)?)
+}
+
+/// Results for machines.
+pub fn results_as_json(results: &Results) -> Result<String> {
     let results = results.to_json();
     let results =
         results.map_err(|error| Failure::failed(format!("no usable results: {error}")))?;
-    print(&format!("{results}\n"))
+    Ok(format!("{results}\n"))
 }
 
 /// An error if some locks could not be measured: a line for each.
-fn failed_locks(failures: &[String]) -> Result<()> {
+pub fn failed_locks(failures: &[String]) -> Result<()> {
     match failures {
         [] => Ok(()),
         failures => Err(Failure::failed(failures.join("; "))),
@@ -91,7 +98,8 @@ fn failed_claims(claims: &[Claim]) -> Result<()> {
     }
 }
 
-fn failure(failure: manycore_bench::Failure) -> Failure {
+/// What the library says went wrong, as the command says it.
+pub fn failure(failure: manycore_bench::Failure) -> Failure {
     match failure {
         manycore_bench::Failure::Usage(text) => Failure::BadInput(text),
         manycore_bench::Failure::Failed(text) => Failure::failed(text),

@@ -23,8 +23,10 @@ pub(crate) enum Spent {
     Computing,
     /// Waiting for a line.
     Stalled,
-    /// Spinning, pausing or sleeping until another thread does something.
+    /// Spinning or pausing until another thread does something.
     Waiting,
+    /// Sleeping until another thread does something.
+    Asleep,
     /// In the operating system, and being switched to.
     System,
     /// Runnable, without a CPU.
@@ -52,6 +54,35 @@ pub struct Breakdown {
     pub ready: Cycles,
     /// Sleeping because it wanted to, or until other threads had ended.
     pub idle: Cycles,
+    /// The same time once more, as far as the thread had a CPU.
+    pub cpu: CpuTime,
+}
+
+/// CPU time, as a profiler tells it apart by the functions that it finds a program in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CpuTime {
+    /// In the program.
+    pub program: Cycles,
+    /// In the functions of locks, whatever for: stalls and spinning, too.
+    pub locks: Cycles,
+    /// In the operating system.
+    pub system: Cycles,
+}
+
+impl CpuTime {
+    fn add(&mut self, phase: Phase, spent: Spent, cycles: Cycles) {
+        match (spent, phase) {
+            (Spent::Asleep | Spent::Ready | Spent::Idle, _) => {}
+            (Spent::System, _) => self.system += cycles,
+            (Spent::Waiting, _) | (_, Phase::Lock) => self.locks += cycles,
+            (Spent::Computing | Spent::Stalled, _) => self.program += cycles,
+        }
+    }
+
+    /// All of it.
+    pub fn total(&self) -> Cycles {
+        self.program + self.locks + self.system
+    }
 }
 
 impl Breakdown {
@@ -63,17 +94,23 @@ impl Breakdown {
             (Spent::Idle, _) => &mut self.idle,
             (Spent::Computing, Phase::Work) => &mut self.compute,
             (Spent::Computing, Phase::Log) => &mut self.log_work,
-            (Spent::Computing | Spent::Waiting, Phase::Quiescence) => &mut self.quiescence_wait,
+            (Spent::Computing | Spent::Waiting | Spent::Asleep, Phase::Quiescence) => {
+                &mut self.quiescence_wait
+            }
             // Who waits in the middle of its work waits for a lock, whether it says so or not.
-            (Spent::Computing, Phase::Lock) | (Spent::Waiting, _) => &mut self.lock_wait,
+            (Spent::Computing, Phase::Lock) | (Spent::Waiting | Spent::Asleep, _) => {
+                &mut self.lock_wait
+            }
         };
         *part += cycles;
+        self.cpu.add(phase, spent, cycles);
     }
 
     /// All of it.
     pub fn total(&self) -> Cycles {
-        let Self { compute, stall, lock_wait, quiescence_wait, log_work, system, ready, idle } =
-            self;
+        let Self {
+            compute, stall, lock_wait, quiescence_wait, log_work, system, ready, idle, ..
+        } = self;
         compute + stall + lock_wait + quiescence_wait + log_work + system + ready + idle
     }
 }

@@ -23,7 +23,7 @@ use std::ptr::{NonNull, null_mut};
 
 pub(crate) use self::access::{Pending, access, fence, local_rmw, touch};
 pub(crate) use self::account::Spent;
-pub use self::account::{Breakdown, Phase};
+pub use self::account::{Breakdown, CpuTime, Phase};
 pub(crate) use self::cpu::Cpu;
 use self::events::{Events, Key};
 pub use self::failure::{Blocked, Cause, Failure};

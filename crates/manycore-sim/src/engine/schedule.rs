@@ -159,7 +159,7 @@ impl Engine {
         let t = &mut self.threads[thread as usize];
         let asleep_for = at.saturating_sub(t.since);
         let spent = match t.state {
-            State::Asleep(Why::Futex(_)) => Spent::Waiting,
+            State::Asleep(Why::Futex(_)) => Spent::Asleep,
             State::Asleep(Why::Stalled) => Spent::Ready,
             _ => Spent::Idle,
         };

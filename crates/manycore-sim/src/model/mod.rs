@@ -37,7 +37,7 @@ use crate::machine::{
 };
 
 pub use constant::{Constant, Origin, Provenance};
-pub use field::{FIELDS, Field, Unit};
+pub use field::{CHOICES, FIELDS, Field, Unit};
 pub use library::{EMBEDDED, find, names};
 pub use problem::Problem;
 

@@ -16,7 +16,10 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("manycore-profile", &[]),
     ("manycore-preload", &["manycore", "manycore-profile"]),
     ("manycore-report", &[]),
-    ("manycore-bench", &["manycore-traits", "manycore", "manycore-sim", "manycore-report"]),
+    (
+        "manycore-bench",
+        &["manycore-traits", "manycore", "manycore-sim", "manycore-simulated", "manycore-report"],
+    ),
     (
         "manycore-cli",
         &[

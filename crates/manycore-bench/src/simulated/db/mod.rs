@@ -1,0 +1,213 @@
+//! `manycore sim db`: the situation of a database server on a machine with 24 CPUs, as "Locking in Practice: Performance
+//! of a Database System on a Multicore Machine" (H. Han) has it.
+//!
+//! Terminals send transactions, each from a thread of its own, of which there are as many as the *multiprogramming
+//! level*. A transaction takes a few hot latches again and again, for times that vary, and computes in between. Then its
+//! terminal takes a while to send the next one.
+//!
+//! The publication says what was run, not how often a transaction takes which latch, nor for how long. So the shape below
+//! is assumed, with one number fitted: the mean time between two sections, [`OUTSIDE_NS`].
+
+mod render;
+
+use std::time::Duration;
+
+use manycore_report::{Measurement, Mechanism};
+use manycore_sim::Model;
+
+use super::crew::Crew;
+use super::job::Job;
+use super::{record, variant};
+use crate::contender;
+use crate::failure::Failure;
+use crate::lock::Found;
+use crate::mix::{Latch, Mix};
+use crate::slice::{Pinning, Settings};
+use crate::work::{Length, Pace};
+pub use render::render;
+
+/// Sections of a transaction.
+const SECTIONS: u32 = 20;
+
+/// Time between two sections. Fitted to one observation: of all combinations of terminals and CPUs, 10 terminals on 24
+/// CPUs do the most transactions, so that the hottest latch is saturated by about 10 running threads.
+pub const OUTSIDE_NS: u64 = 2_700;
+
+/// From the end of a transaction to the start of the next one of the same terminal, beside the timer's slack: the way to
+/// a client on another machine and back. Assumed.
+pub const THINK_NS: u64 = 100_000;
+
+/// The latches: how often each is taken, relative to the others, and the mean time in its sections. Assumed: the list of
+/// transactions, the table of locks, an index's root and its leaves.
+const LATCHES: [(f64, f64); 4] = [(2.0, 2_000.0), (2.0, 1_000.0), (4.0, 300.0), (4.0, 150.0)];
+
+/// The locks of the publication.
+pub const LOCKS: [&str; 7] =
+    ["innodb", "double-delay", "exponential", "proportional", "sleep", "half-spin", "hybrid"];
+
+/// What to simulate.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The machine.
+    pub machine: Model,
+    /// Names of locks.
+    pub locks: Vec<String>,
+    /// Numbers of CPUs.
+    pub cpus: Vec<u32>,
+    /// Multiprogramming levels.
+    pub terminals: Vec<u32>,
+    /// The mean time between two sections.
+    pub outside: Duration,
+    /// From the end of a transaction to the start of the next one of the same terminal.
+    pub think: Duration,
+    /// Simulated time that is counted.
+    pub duration: Duration,
+    /// The seed of every random choice.
+    pub seed: u64,
+    /// Whether to vary what nobody knows about the machine.
+    pub sweep: bool,
+    /// Who does it.
+    pub crew: Crew,
+}
+
+impl Options {
+    /// The publication's locks, 50 terminals, 4 to 24 CPUs, 200 ms.
+    pub fn new(machine: Model, crew: Crew) -> Self {
+        Self {
+            machine,
+            locks: LOCKS.map(str::to_owned).to_vec(),
+            cpus: vec![4, 8, 12, 16, 20, 24],
+            terminals: vec![50],
+            outside: Duration::from_nanos(OUTSIDE_NS),
+            think: Duration::from_nanos(THINK_NS),
+            duration: Duration::from_millis(200),
+            seed: 1,
+            sweep: false,
+            crew,
+        }
+    }
+}
+
+/// Simulates.
+pub fn run(options: &Options) -> Result<Found, Failure> {
+    options.check()?;
+    let machines = match options.sweep {
+        true => variant::sweep(&options.machine),
+        false => variant::alone(&options.machine),
+    };
+    let mut points = Vec::new();
+    for terminals in &options.terminals {
+        for lock in &options.locks {
+            points.extend(options.cpus.iter().map(|cpus| (*terminals, lock.as_str(), *cpus)));
+        }
+    }
+    let of_point = |(terminals, lock, cpus): &(u32, &str, u32)| {
+        let job = |machine: &String| options.job(*terminals, lock, *cpus, machine);
+        machines.iter().map(job).collect::<Vec<_>>()
+    };
+    let jobs: Vec<Job> = points.iter().flat_map(of_point).collect();
+    let mut answers = options.crew.run(&jobs).into_iter();
+    let mut found = Found { measurements: Vec::new(), failures: Vec::new() };
+    for (terminals, lock, cpus) in points {
+        let findings: Result<Vec<_>, _> = answers.by_ref().take(machines.len()).collect();
+        match findings {
+            Ok(findings) => {
+                let mechanism = Mechanism::Lock(lock.to_owned());
+                let record = record::of("db", mechanism, &findings, f64::from(SECTIONS));
+                found.measurements.push(options.describe(record, terminals, cpus));
+            }
+            Err(error) => found.failures.push(format!("{lock}, {cpus} CPUs: {error}")),
+        }
+    }
+    Ok(found)
+}
+
+impl Options {
+    fn check(&self) -> Result<(), Failure> {
+        let has = self.machine.machine().topology.cpus();
+        let name = &self.machine.name;
+        let unknown = self
+            .locks
+            .iter()
+            .find(|lock| contender::simulated::names(false).all(|known| known != lock.as_str()));
+        if let Some(unknown) = unknown {
+            let names = contender::simulated::names(false).collect::<Vec<_>>().join(", ");
+            let fault = format!("no lock `{unknown}` can be simulated: choose from {names}");
+            return Err(Failure::Usage(fault));
+        }
+        let limits = Duration::from_micros(1)..=Duration::from_secs(60);
+        let faults = [
+            (
+                self.cpus.iter().any(|cpus| !(1..=has).contains(cpus)),
+                format!("{name} has {has} CPUs: use 1 to {has} of them"),
+            ),
+            (
+                self.terminals.iter().any(|terminals| !(1..=4_096).contains(terminals)),
+                "a multiprogramming level is not between 1 and 4096".to_owned(),
+            ),
+            (
+                self.outside.max(self.think) > Duration::from_secs(1),
+                "a time between sections or transactions is over a second".to_owned(),
+            ),
+            (
+                !limits.contains(&self.duration),
+                "the simulated time is not between 1 us and a minute".to_owned(),
+            ),
+        ];
+        match faults.into_iter().find(|(wrong, _)| *wrong) {
+            Some((_, fault)) => Err(Failure::Usage(fault)),
+            None => Ok(()),
+        }
+    }
+
+    /// What all threads do.
+    fn mix(&self) -> Mix {
+        let latch = |(weight, ns)| Latch { weight, section: Length::exponential(ns) };
+        Mix {
+            locks: LATCHES.into_iter().map(latch).collect(),
+            outside: Length::exponential(self.outside.as_nanos() as f64),
+            reads: 0.0,
+            sections: SECTIONS,
+            think_ns: self.think.as_nanos() as f64,
+        }
+    }
+
+    fn job(&self, terminals: u32, lock: &str, cpus: u32, machine: &str) -> Job {
+        let settings = Settings {
+            threads: terminals,
+            mix: self.mix(),
+            // A server leaves its threads to the scheduler.
+            pinning: Pinning::None,
+            warm_up: self.duration / 5,
+            measured: self.duration,
+            drain: Duration::ZERO,
+            sample: 1,
+            pace: Pace::of(1.0),
+            seed: self.seed,
+        };
+        Job {
+            machine: machine.to_owned(),
+            cpus: Some(cpus),
+            lock: lock.to_owned(),
+            settings,
+            every_turn: false,
+        }
+    }
+
+    fn describe(&self, mut record: Measurement, terminals: u32, cpus: u32) -> Measurement {
+        record.threads = terminals;
+        record.machine.clone_from(&self.machine.name);
+        record.seed = Some(self.seed);
+        let numbers = [
+            ("cpus", f64::from(cpus)),
+            ("duration_ns", self.duration.as_nanos() as f64),
+            ("sections", f64::from(SECTIONS)),
+            ("section_ns", self.mix().section_mean_ns()),
+            ("outside_ns", self.outside.as_nanos() as f64),
+            ("think_ns", self.think.as_nanos() as f64),
+        ];
+        let numbers = numbers.map(|(name, number)| (name.to_owned(), number.into()));
+        record.parameters.extend(numbers);
+        record
+    }
+}

@@ -1,0 +1,71 @@
+//! The results of `sim db` for a person.
+
+use manycore_report::{Cell, Column, Measurement, Metric, Parameter, Table, quantity, significant};
+
+/// For each multiprogramming level: transactions a second, and the share of CPU time that goes to locks, by CPUs.
+pub fn render(measurements: &[Measurement]) -> String {
+    let mut levels: Vec<u32> = measurements.iter().map(|record| record.threads).collect();
+    levels.dedup();
+    let of_level = |level: &u32| {
+        let members: Vec<&Measurement> =
+            measurements.iter().filter(|record| record.threads == *level).collect();
+        let first = members[0];
+        let variants = match number(first, "variants") {
+            more if more > 1.0 => format!(", range over {more} variants of the machine"),
+            _ => String::new(),
+        };
+        let rates = matrix(&members, |record| {
+            let rate = |value| quantity(value, "op/s").replace("op/s", "tx/s");
+            band(rate(record.value), record.low.zip(record.high).map(|(l, h)| [rate(l), rate(h)]))
+        });
+        let shares = matrix(&members, |record| {
+            let Some(Metric { value, low, high, .. }) = record.metrics.get("cpu_locks") else {
+                return String::new();
+            };
+            let share = |value: f64| format!("{} %", significant(value, 2));
+            band(share(*value), low.zip(*high).map(|(low, high)| [share(low), share(high)]))
+        });
+        format!(
+            "{} (simulated), {level} terminals, {} counted{variants}\n\
+             Transactions a second, by CPUs:\n{rates}\n\nCPU time in locks, by CPUs:\n{shares}\n",
+            first.machine,
+            quantity(number(first, "duration_ns"), "ns").trim_end(),
+        )
+    };
+    levels.iter().map(of_level).collect::<Vec<_>>().join("\n")
+}
+
+fn band(value: String, range: Option<[String; 2]>) -> String {
+    match range {
+        Some([low, high]) => format!("{value} ({low} .. {high})"),
+        None => value,
+    }
+}
+
+fn number(record: &Measurement, name: &str) -> f64 {
+    match record.parameters.get(name) {
+        Some(Parameter::Number(number)) => *number,
+        _ => 0.0,
+    }
+}
+
+/// A row for each lock, a column for each number of CPUs.
+fn matrix(members: &[&Measurement], show: impl Fn(&Measurement) -> String) -> Table {
+    let cpus = |record: &Measurement| number(record, "cpus") as u32;
+    let mut columns: Vec<u32> = members.iter().map(|record| cpus(record)).collect();
+    columns.sort_unstable();
+    columns.dedup();
+    let headings = columns.iter().map(|cpus| Column::number(&cpus.to_string()));
+    let mut table = Table::new([Column::words("lock")].into_iter().chain(headings));
+    let mut locks: Vec<&str> = members.iter().map(|record| record.mechanism.name()).collect();
+    locks.dedup();
+    for lock in locks {
+        let cell = |column: &u32| {
+            let is_it =
+                |record: &&&Measurement| record.mechanism.name() == lock && cpus(record) == *column;
+            Cell::from(members.iter().find(is_it).map_or(String::new(), |record| show(record)))
+        };
+        table.row([Cell::from(lock)].into_iter().chain(columns.iter().map(cell)));
+    }
+    table
+}

@@ -1,0 +1,232 @@
+//! `manycore sim lock`: threads contend for locks on a simulated machine, at every point of a small grid.
+
+use std::time::Duration;
+
+use manycore_report::{Measurement, Mechanism, Parameter};
+use manycore_sim::Model;
+
+use super::crew::{Answer, Crew};
+use super::job::{Finding, Job};
+use super::{record, variant};
+use crate::campaign::Point;
+use crate::contender;
+use crate::failure::Failure;
+use crate::lock::{Found, Workload};
+use crate::slice::{Pinning, Settings};
+use crate::work::{Length, Pace};
+
+/// The base line: what `pthread_mutex_lock` does in glibc.
+pub(crate) const BASE: &str = "futex";
+
+/// The usual time that is simulated.
+const DURATION: Duration = Duration::from_millis(10);
+
+/// Where threads outnumber CPUs, the usual time is so many time slices.
+const SLICES: f64 = 50.0;
+
+/// What to simulate.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The machine.
+    pub machine: Model,
+    /// How many of its CPUs the threads may use; all if nothing is said.
+    pub cpus: Option<u32>,
+    /// Names of locks; empty means all that there are. The base line takes part in any case.
+    pub locks: Vec<String>,
+    /// Thread counts.
+    pub threads: Vec<u32>,
+    /// How many locks the threads share.
+    pub lock_count: u32,
+    /// Times in a section.
+    pub sections: Vec<Length>,
+    /// Time between two sections; `None` means exponential with twice the mean of the section.
+    pub outside: Option<Length>,
+    /// The share of sections that only read, in percent.
+    pub reads: f64,
+    /// Simulated time that is counted; `None` means 10 ms, and 50 time slices where threads outnumber CPUs.
+    pub duration: Option<Duration>,
+    /// Which CPUs the threads run on.
+    pub pinning: Pinning,
+    /// The seed of every random choice.
+    pub seed: u64,
+    /// Whether to vary what nobody knows about the machine.
+    pub sweep: bool,
+    /// Whether to simulate each turn of a polling loop, and park nobody.
+    pub every_turn: bool,
+    /// Who does it.
+    pub crew: Crew,
+}
+
+impl Options {
+    /// All locks, with 1, 2, 4 and 8 threads, one lock, sections of 1 us.
+    pub fn new(machine: Model, crew: Crew) -> Self {
+        Self {
+            machine,
+            cpus: None,
+            locks: Vec::new(),
+            threads: vec![1, 2, 4, 8],
+            lock_count: 1,
+            sections: vec![Length::fixed(1_000.0)],
+            outside: None,
+            reads: 0.0,
+            duration: None,
+            pinning: Pinning::Auto,
+            seed: 1,
+            sweep: false,
+            every_turn: false,
+            crew,
+        }
+    }
+}
+
+/// Simulates.
+pub fn run(options: &Options) -> Result<Found, Failure> {
+    options.check()?;
+    let (points, locks) = (options.workload().points(), options.subjects()?);
+    let machines = match options.sweep {
+        true => variant::sweep(&options.machine),
+        false => variant::alone(&options.machine),
+    };
+    let mut jobs = Vec::new();
+    for point in &points {
+        for lock in &locks {
+            jobs.extend(machines.iter().map(|machine| options.job(point, lock, machine)));
+        }
+    }
+    let mut answers = options.crew.run(&jobs).into_iter();
+    let mut found = Found { measurements: Vec::new(), failures: Vec::new() };
+    for point in &points {
+        let mut base: Option<Vec<Finding>> = None;
+        for lock in &locks {
+            let variants: Vec<Answer> = answers.by_ref().take(machines.len()).collect();
+            match variants.into_iter().collect::<Result<Vec<Finding>, String>>() {
+                Ok(findings) => {
+                    found.measurements.push(options.record(
+                        point,
+                        lock,
+                        &findings,
+                        base.as_deref(),
+                    ));
+                    if lock == BASE {
+                        base = Some(findings);
+                    }
+                }
+                Err(error) => {
+                    found.failures.push(format!("{lock}, {} threads: {error}", point.threads));
+                }
+            }
+        }
+    }
+    Ok(found)
+}
+
+impl Options {
+    fn workload(&self) -> Workload<'_> {
+        Workload {
+            threads: &self.threads,
+            lock_count: self.lock_count,
+            sections: &self.sections,
+            outside: self.outside,
+            reads: self.reads,
+        }
+    }
+
+    fn check(&self) -> Result<(), Failure> {
+        self.workload().check()?;
+        let has = self.machine.machine().topology.cpus();
+        if self.cpus.is_some_and(|cpus| !(1..=has).contains(&cpus)) {
+            let name = &self.machine.name;
+            return Err(Failure::Usage(format!("{name} has {has} CPUs: use 1 to {has} of them")));
+        }
+        let limits = Duration::from_micros(1)..=Duration::from_secs(60);
+        if self.duration.is_some_and(|duration| !limits.contains(&duration)) {
+            let fault = "the simulated time is not between 1 us and a minute";
+            return Err(Failure::Usage(fault.into()));
+        }
+        Ok(())
+    }
+
+    /// The base line first, then the others in the order asked for.
+    fn subjects(&self) -> Result<Vec<String>, Failure> {
+        let known = || contender::simulated::names(true);
+        if let Some(unknown) = self.locks.iter().find(|name| !known().any(|lock| lock == *name)) {
+            let names = known().collect::<Vec<_>>().join(", ");
+            let fault = format!("no lock `{unknown}` can be simulated: choose from {names}");
+            return Err(Failure::Usage(fault));
+        }
+        let every = || contender::simulated::names(self.reads > 0.0).map(str::to_owned).collect();
+        let asked = if self.locks.is_empty() { every() } else { self.locks.clone() };
+        let mut subjects = vec![BASE.to_owned()];
+        for lock in asked {
+            if !subjects.contains(&lock) {
+                subjects.push(lock);
+            }
+        }
+        Ok(subjects)
+    }
+
+    pub(super) fn job(&self, point: &Point, lock: &str, machine: &str) -> Job {
+        let measured = self.measured(point);
+        let settings = Settings {
+            threads: point.threads,
+            mix: point.mix(),
+            pinning: self.pinning,
+            warm_up: measured / 5,
+            measured,
+            drain: Duration::ZERO,
+            sample: 1,
+            pace: Pace::of(1.0),
+            seed: self.seed,
+        };
+        Job {
+            machine: machine.to_owned(),
+            cpus: self.cpus,
+            lock: lock.to_owned(),
+            settings,
+            every_turn: self.every_turn,
+        }
+    }
+
+    fn measured(&self, point: &Point) -> Duration {
+        let machine = self.machine.machine();
+        let slices = SLICES * machine.os.time_slice as f64 / machine.core.ghz;
+        let usual = match point.threads > self.cpus() {
+            true => DURATION.max(Duration::from_nanos(slices as u64)),
+            false => DURATION,
+        };
+        self.duration.unwrap_or(usual)
+    }
+
+    fn cpus(&self) -> u32 {
+        self.cpus.unwrap_or(self.machine.machine().topology.cpus())
+    }
+
+    /// Of a lock at a point: the first finding is that of the model as it is.
+    fn record(
+        &self,
+        point: &Point,
+        lock: &str,
+        findings: &[Finding],
+        base: Option<&[Finding]>,
+    ) -> Measurement {
+        let lock = Mechanism::Lock(lock.to_owned());
+        let mut record = record::of("lock", lock, findings, 1.0);
+        record.threads = point.threads;
+        record.update = Some(100.0 - point.reads);
+        record.machine.clone_from(&self.machine.name);
+        record.seed = Some(self.seed);
+        record.parameters.extend(point.parameters());
+        let mut parameter = |name: &str, value: Parameter| {
+            record.parameters.insert(name.to_owned(), value);
+        };
+        parameter("cpus", f64::from(self.cpus()).into());
+        parameter("duration_ns", (self.measured(point).as_nanos() as f64).into());
+        if self.every_turn {
+            parameter("polling", "every turn".into());
+        }
+        if let Some(base) = base {
+            record.metrics.extend(record::ratios(findings, base));
+        }
+        record
+    }
+}

@@ -1,0 +1,29 @@
+//! The same workloads on simulated machines.
+//!
+//! A thread does there what it does on a real machine, by the same loop: `stage` is where it does it. What determines a
+//! result is a *job*; jobs are dealt out to processes, and their results kept.
+//!
+//! | module | what is in it |
+//! |---|---|
+//! | [`lock`] | threads that contend for locks |
+//! | `stage` | locks and data in simulated memory |
+//! | `job` | one simulation: what determines it, and what comes of it |
+//! | `crew` | processes that simulate, one simulation each at a time |
+//! | `cache` | results that are kept |
+//! | [`db`] | a database whose threads contend for a few hot latches |
+//! | `variant` | what the machine might be like as well |
+//! | `record` | from results to records |
+
+mod cache;
+mod crew;
+pub mod db;
+mod job;
+pub mod lock;
+mod record;
+mod render;
+mod stage;
+mod variant;
+
+pub use cache::Cache;
+pub use crew::{Crew, serve};
+pub use render::render;

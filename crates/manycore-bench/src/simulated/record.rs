@@ -1,0 +1,71 @@
+//! From findings to records.
+//!
+//! The first finding is that of the model as it is; with others, which are those of its variants, every value has a range.
+
+use manycore_report::{Measurement, Mechanism, Metric, Provenance};
+
+use super::job::Finding;
+use crate::campaign::PERCENTILES;
+use crate::slice::Slice;
+
+/// A record of operations a second, each of so many sections, with all that the findings tell. What was asked for is the
+/// caller's to add.
+pub(super) fn of(
+    workload: &str,
+    mechanism: Mechanism,
+    findings: &[Finding],
+    sections: f64,
+) -> Measurement {
+    let throughput = |finding: &Finding| finding.slice.throughput() / sections;
+    let throughput = band(&findings.iter().map(throughput).collect::<Vec<_>>(), "op/s");
+    let mut record = Measurement::new(workload, mechanism, "op/s", throughput.value);
+    (record.low, record.high) = (throughput.low, throughput.high);
+    record.provenance = Provenance::Simulated;
+    record.parameters.insert("variants".into(), (findings.len() as f64).into());
+    let mut metric = |name: &str, unit, value: &dyn Fn(&Finding) -> Option<f64>| {
+        let values: Option<Vec<f64>> = findings.iter().map(value).collect();
+        record.metrics.extend(values.map(|values| (name.to_owned(), band(&values, unit))));
+    };
+    metric("fairness", "ratio", &|finding| Some(finding.slice.fairness()));
+    for (name, share) in PERCENTILES {
+        metric(name, "ns", &|finding| finding.slice.waits.quantile(share));
+    }
+    for name in findings[0].sight.keys() {
+        let is_share = name.starts_with("time_") || name.starts_with("cpu_");
+        let unit = if is_share { "%" } else { "ratio" };
+        metric(name, unit, &|finding| finding.sight.get(name).copied());
+    }
+    record
+}
+
+/// The ratios to a base line, variant by variant.
+pub(super) fn ratios(
+    findings: &[Finding],
+    base: &[Finding],
+) -> impl Iterator<Item = (String, Metric)> {
+    let ratio = |value: fn(&Slice) -> Option<f64>| {
+        let pairs = findings.iter().zip(base);
+        let ratios: Option<Vec<f64>> =
+            pairs.map(|(own, base)| Some(value(&own.slice)? / value(&base.slice)?)).collect();
+        ratios.map(|ratios| band(&ratios, "ratio"))
+    };
+    let metrics = [
+        ("ratio", ratio(|slice| Some(slice.throughput()))),
+        ("fairness_ratio", ratio(|slice| Some(slice.fairness()))),
+        ("wait_p99_9_ratio", ratio(|slice| slice.waits.quantile(0.999))),
+    ];
+    metrics.into_iter().filter_map(|(name, metric)| Some((name.to_owned(), metric?)))
+}
+
+/// The first value, with the range of all if there are several.
+fn band(values: &[f64], unit: &str) -> Metric {
+    let swept = values.len() > 1;
+    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    Metric {
+        value: values[0],
+        unit: unit.to_owned(),
+        low: swept.then_some(least),
+        high: swept.then_some(most),
+    }
+}

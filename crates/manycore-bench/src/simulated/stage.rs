@@ -1,0 +1,160 @@
+//! The stage of a slice on a simulated machine.
+
+use std::cell::Cell;
+
+use manycore_sim::backend;
+use manycore_sim::thread::{self, Phase as Doing};
+use manycore_simulated::sync::CachePadded;
+use manycore_simulated::sync::cell::UnsafeCell;
+
+use crate::contender::Contender;
+use crate::slice::{Phase, Stage, Step};
+
+/// What a turn of a thread's loop takes beside its accesses, which are all that the simulator sees of it: the loop, the
+/// counting, the calls. Chosen so that the simulated loop takes as long as the native one when nobody else wants the
+/// lock; see the chapter on accuracy.
+pub(super) const LOOP_NS: f64 = 1.0;
+
+/// Locks and data in simulated memory; counters and the times of the phases outside of it.
+pub(super) struct SimulatedStage<'a, C> {
+    locks: Vec<Guarded<C>>,
+    window: Window,
+    loop_cycles: u64,
+    counts: &'a [Count],
+}
+
+/// When counting begins and ends, in cycles.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Window {
+    pub begin: u64,
+    pub end: u64,
+}
+
+/// Sections of a thread until counting began, and until it ended.
+#[derive(Debug, Default)]
+pub(super) struct Count {
+    before: Cell<u64>,
+    until: Cell<u64>,
+}
+
+impl Count {
+    /// Sections in the time that is counted.
+    pub fn counted(&self) -> u64 {
+        self.until.get() - self.before.get()
+    }
+}
+
+impl<'a, C: Contender> SimulatedStage<'a, C> {
+    /// To be called by the simulated program.
+    pub fn new(locks: usize, window: Window, ghz: f64, counts: &'a [Count]) -> Self {
+        Self {
+            locks: (0..locks).map(|_| Guarded::new()).collect(),
+            window,
+            loop_cycles: (LOOP_NS * ghz).round() as u64,
+            counts,
+        }
+    }
+
+    /// Exclusive sections that left their mark in the data. All threads have ended.
+    pub fn written(&self) -> u64 {
+        self.locks.iter().map(|guarded| guarded.lock.exclusive(|| guarded.marks().0)).sum()
+    }
+}
+
+impl<C: Contender> Stage for SimulatedStage<'_, C> {
+    fn is(&self, phase: Phase) -> bool {
+        let now = thread::now();
+        match phase {
+            Phase::WarmUp => now < self.window.begin,
+            Phase::Measure => (self.window.begin..self.window.end).contains(&now),
+            Phase::Stop => now >= self.window.end,
+        }
+    }
+
+    fn publish(&self, thread: usize, sections: u64) {
+        let (now, count) = (thread::now(), &self.counts[thread]);
+        if now < self.window.begin {
+            count.before.set(sections);
+        }
+        if now < self.window.end {
+            count.until.set(sections);
+        }
+        thread::compute(self.loop_cycles);
+    }
+
+    /// True time, which costs nothing: so every wait is timed.
+    fn now(&self) -> u64 {
+        thread::now()
+    }
+
+    /// A turn is a cycle.
+    fn work(&self, value: u64, turns: u32) -> u64 {
+        thread::compute(u64::from(turns));
+        value
+    }
+
+    fn sleep(&self, ns: f64) {
+        backend::sleep(ns as u64);
+    }
+
+    fn section<R>(&self, step: Step, on_entry: impl FnOnce() -> R) -> (R, bool) {
+        let guarded = &self.locks[step.lock as usize];
+        let inside = || {
+            thread::phase(Doing::Work);
+            let result = on_entry();
+            let alone = match step.reads {
+                true => guarded.read(step.section),
+                false => guarded.write(step.section),
+            };
+            thread::phase(Doing::Lock);
+            (result, alone)
+        };
+        thread::in_phase(Doing::Lock, || match step.reads {
+            true => guarded.lock.shared(inside),
+            false => guarded.lock.exclusive(inside),
+        })
+    }
+}
+
+/// A lock with the data that it guards, on cache lines of their own.
+struct Guarded<C> {
+    lock: CachePadded<C>,
+    data: CachePadded<UnsafeCell<Marks>>,
+}
+
+/// One cache line that each section touches, in the order in which a native section does.
+#[derive(Clone, Copy, Default)]
+struct Marks {
+    begun: u64,
+    ended: u64,
+}
+
+impl<C: Contender> Guarded<C> {
+    fn new() -> Self {
+        Self { lock: CachePadded(C::new()), data: CachePadded(UnsafeCell::default()) }
+    }
+
+    fn marks(&self) -> (u64, u64) {
+        // SAFETY: all simulated threads are one thread of the host. Who else is in the section shows in the marks.
+        let marks = self.data.with(|data| unsafe { *data });
+        (marks.begun, marks.ended)
+    }
+
+    /// An exclusive section, with the lock held. Says whether this thread was alone.
+    fn write(&self, turns: u32) -> bool {
+        let (begun, ended) = self.marks();
+        // SAFETY: as in `marks`.
+        self.data.with_mut(|data| unsafe { (*data).begun = begun + 1 });
+        thread::compute(u64::from(turns));
+        // SAFETY: as in `marks`.
+        self.data.with_mut(|data| unsafe { (*data).ended = ended + 1 });
+        begun == ended
+    }
+
+    /// A section that only reads, with the lock held for reading. Says whether no writer was there.
+    fn read(&self, turns: u32) -> bool {
+        let before = self.marks();
+        thread::compute(u64::from(turns));
+        before.0 == before.1 && before == self.marks()
+    }
+}

@@ -1,0 +1,69 @@
+//! What a machine might be like as well: a sweep over what nobody knows about it.
+
+use manycore_sim::Model;
+use manycore_sim::model::CHOICES;
+
+/// By what the latencies of transfers are multiplied.
+const LATENCIES: [f64; 3] = [1.0, 0.7, 1.4];
+
+/// How long a core keeps a line, in cycles; none for what the model says.
+const HOLDS: [Option<f64>; 3] = [None, Some(0.0), Some(150.0)];
+
+/// The model as it is.
+pub(crate) fn alone(model: &Model) -> Vec<String> {
+    vec![model.to_toml()]
+}
+
+/// The model as it is, then each other combination of latencies, hold and policy of combining.
+pub(crate) fn sweep(model: &Model) -> Vec<String> {
+    let mut variants = Vec::new();
+    for policy in 0..CHOICES.len() {
+        for hold in HOLDS {
+            for latency in LATENCIES {
+                variants.push(changed(model, latency, hold, policy as f64).to_toml());
+            }
+        }
+    }
+    variants
+}
+
+fn changed(model: &Model, latency: f64, hold: Option<f64>, policy: f64) -> Model {
+    let mut model = model.clone();
+    for constant in &mut model.constants {
+        let value = match constant.field.path {
+            "directory.hold" => hold.unwrap_or(constant.value),
+            // The model's own policy comes first.
+            "directory.combining" => (constant.value + policy) % CHOICES.len() as f64,
+            _ if constant.field.is_transfer() => {
+                (constant.value * latency).round().max(constant.field.least)
+            }
+            _ => constant.value,
+        };
+        // The range is what is known of the machine; a file whose value is outside of it would be refused.
+        constant.value = value;
+        constant.low = constant.low.min(value);
+        constant.high = constant.high.max(value);
+    }
+    model
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use manycore_sim::model;
+
+    #[test]
+    fn a_sweep_begins_with_the_model_and_repeats_nothing() {
+        for name in model::names() {
+            let model = model::find(name).unwrap();
+            let variants = sweep(&model);
+            let machine = |text: &String| Model::parse("variant", text).unwrap().machine();
+            assert_eq!(machine(&variants[0]), model.machine());
+            let mut distinct: Vec<String> =
+                variants.iter().map(|text| format!("{:?}", machine(text))).collect();
+            distinct.sort();
+            distinct.dedup();
+            assert_eq!((variants.len(), distinct.len()), (18, 18), "{name}");
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! `manycore sim lock`: threads that contend for locks on a simulated machine.
+
+use std::time::Duration;
+
+use clap::Args;
+use humantime::parse_duration;
+use manycore_bench::simulated::{self, lock};
+use manycore_bench::work::Length;
+use manycore_report::Results;
+
+use super::crew::{CrewOptions, say_troubles};
+use crate::bench::{Pin, failed_locks, failure, length, results_as_json};
+use crate::failure::Result;
+use crate::machines;
+use crate::terminal::{Terminal, print};
+
+const NOTES: &str = "\
+Examples:
+  manycore sim lock --machine xeon-e7-8870-8x15 --threads 1,15,30,60,120
+  manycore sim lock --machine epyc-2x96 --threads 192 --lock mcs,hmcs,c-bo-mcs --sweep
+  manycore sim lock --machine ./here.toml --threads 2,32 --section about:1us --json
+
+Locks:
+  Those of `manycore locks`, library-only ones too; futex, which does what glibc
+  does, is the base line. With --reads also phase-rw, the reader-writer lock.
+
+Workload:
+  That of `manycore bench lock`, run by the same loop. Times are simulated. Where
+  there is a CPU for every thread, waiters of queue locks never sleep.
+
+Columns:
+  of futex           the ratio to the base line
+  p50 wait ... max   the time from asking for a lock to having it
+  max/min            sections of the luckiest thread over those of the least lucky
+  range              with --sweep: over latencies x0.7 and x1.4, lines held for 0
+                     and 150 cycles, reads of a socket combined and not
+
+Exit status:
+  0   simulated
+  1   a lock got stuck or did not exclude; stderr says which. The others are printed
+  2   bad usage
+";
+
+/// Threads contend for locks on a simulated machine: throughput, waits, causes
+#[derive(Args, Debug)]
+#[command(after_long_help = NOTES)]
+pub struct Options {
+    /// The machine: a name of `manycore machines`, or the file of a model
+    #[arg(long, value_name = "NAME")]
+    machine: String,
+    /// How many of the machine's CPUs the threads may use [default: all]
+    #[arg(long, value_name = "N")]
+    cpus: Option<u32>,
+    /// Locks to simulate [default: all]
+    #[arg(long, value_name = "A,B,..", value_delimiter = ',')]
+    lock: Vec<String>,
+    /// Numbers of threads
+    #[arg(long, value_name = "N,..", value_delimiter = ',', default_value = "1,2,4,8")]
+    threads: Vec<u32>,
+    /// Lengths of a section; about:TIME varies exponentially
+    #[arg(long, value_name = "TIME,..", value_delimiter = ',', default_value = "1us", value_parser = length::parse)]
+    section: Vec<Length>,
+    /// Length of what is between two sections [default: about twice the section]
+    #[arg(long, value_name = "TIME", value_parser = length::parse)]
+    outside: Option<Length>,
+    /// Number of locks that the threads share
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    locks: u32,
+    /// Share of sections that only read, in percent
+    #[arg(long, value_name = "PERCENT", default_value_t = 0.0)]
+    reads: f64,
+    /// Simulated time that is counted [default: 10ms; 50 time slices where threads outnumber CPUs]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    duration: Option<Duration>,
+    /// CPUs of the threads
+    #[arg(long, value_enum, default_value = "auto")]
+    pin: Pin,
+    /// Vary what nobody knows about the machine, and show the range of results: 18 simulations each
+    #[arg(long)]
+    sweep: bool,
+    /// Simulate each turn of a loop that polls: slow, to check that parking changes nothing
+    #[arg(long)]
+    every_turn: bool,
+    /// Show also where the time goes, and how far lines travel
+    #[arg(long)]
+    details: bool,
+    /// Seed of everything that is drawn
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    crew: CrewOptions,
+}
+
+/// Simulates, and prints what came out.
+pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
+    let settings = options.settings(terminal)?;
+    let found = lock::run(&settings).map_err(failure)?;
+    say_troubles(&settings.crew, terminal);
+    let results = Results::new(found.measurements);
+    match options.json {
+        true => print(&results_as_json(&results)?),
+        false => print(&simulated::render(&results.measurements, options.details)),
+    }?;
+    failed_locks(&found.failures)
+}
+
+impl Options {
+    fn settings(&self, terminal: &Terminal) -> Result<lock::Options> {
+        let machine = machines::find(&self.machine)?;
+        Ok(lock::Options {
+            cpus: self.cpus,
+            locks: self.lock.clone(),
+            threads: self.threads.clone(),
+            lock_count: self.locks,
+            sections: self.section.clone(),
+            outside: self.outside,
+            reads: self.reads,
+            duration: self.duration,
+            pinning: self.pin.pinning(),
+            seed: self.seed,
+            sweep: self.sweep,
+            every_turn: self.every_turn,
+            ..lock::Options::new(machine, self.crew.crew(terminal)?)
+        })
+    }
+}

@@ -1,0 +1,96 @@
+//! `manycore sim db`: a database server whose threads contend for a few hot latches.
+
+use std::time::Duration;
+
+use clap::Args;
+use humantime::parse_duration;
+use manycore_bench::simulated::db;
+use manycore_report::Results;
+
+use super::crew::{CrewOptions, say_troubles};
+use crate::bench::{failed_locks, failure, results_as_json};
+use crate::failure::Result;
+use crate::machines;
+use crate::terminal::{Terminal, print};
+
+const NOTES: &str = "\
+Examples:
+  manycore sim db
+  manycore sim db --lock innodb,sleep,hybrid,adaptive --terminals 10,30,50
+  manycore sim db --cpus 24 --sweep --json
+
+Workload:
+  The situation of 'Locking in Practice: Performance of a Database System on a
+  Multicore Machine'. Each terminal has a thread of the server. A transaction takes
+  one of a few hot latches 20 times, for times that vary, and computes in between;
+  then its terminal takes a while. The shape is assumed, and the time between
+  sections is fitted to one observation: see the chapter `sim` of the book.
+
+Exit status:
+  0   simulated
+  1   a lock got stuck or did not exclude; stderr says which. The others are printed
+  2   bad usage
+";
+
+/// A database's threads contend for hot latches: transactions, and the CPU time that goes to locks
+#[derive(Args, Debug)]
+#[command(after_long_help = NOTES)]
+pub struct Options {
+    /// The machine: a name of `manycore machines`, or the file of a model
+    #[arg(long, value_name = "NAME", default_value = "xeon-4x6-like")]
+    machine: String,
+    /// Locks to simulate [default: those of the publication]
+    #[arg(long, value_name = "A,B,..", value_delimiter = ',')]
+    lock: Vec<String>,
+    /// Numbers of CPUs
+    #[arg(long, value_name = "N,..", value_delimiter = ',', default_value = "4,8,12,16,20,24")]
+    cpus: Vec<u32>,
+    /// Multiprogramming levels: terminals that send transactions
+    #[arg(long, value_name = "N,..", value_delimiter = ',', default_value = "50")]
+    terminals: Vec<u32>,
+    /// Mean time between two sections [default: 2700ns, fitted]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    outside: Option<Duration>,
+    /// Time from a transaction to the next one of the same terminal [default: 100us]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    think: Option<Duration>,
+    /// Simulated time that is counted
+    #[arg(long, value_name = "TIME", default_value = "200ms", value_parser = parse_duration)]
+    duration: Duration,
+    /// Vary what nobody knows about the machine, and show the range of results: 18 simulations each
+    #[arg(long)]
+    sweep: bool,
+    /// Seed of everything that is drawn
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    crew: CrewOptions,
+}
+
+/// Simulates, and prints what came out.
+pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
+    let machine = machines::find(&options.machine)?;
+    let usual = db::Options::new(machine, options.crew.crew(terminal)?);
+    let settings = db::Options {
+        locks: if options.lock.is_empty() { usual.locks } else { options.lock.clone() },
+        cpus: options.cpus.clone(),
+        terminals: options.terminals.clone(),
+        outside: options.outside.unwrap_or(usual.outside),
+        think: options.think.unwrap_or(usual.think),
+        duration: options.duration,
+        seed: options.seed,
+        sweep: options.sweep,
+        ..usual
+    };
+    let found = db::run(&settings).map_err(failure)?;
+    say_troubles(&settings.crew, terminal);
+    let results = Results::new(found.measurements);
+    match options.json {
+        true => print(&results_as_json(&results)?),
+        false => print(&db::render(&results.measurements)),
+    }?;
+    failed_locks(&found.failures)
+}

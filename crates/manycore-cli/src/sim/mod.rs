@@ -1,0 +1,49 @@
+//! `manycore sim`: workloads on simulated machines.
+
+mod contended;
+mod crew;
+mod db;
+
+use clap::{Args, Subcommand};
+use manycore_bench::simulated;
+
+use crate::failure::{Failure, Result};
+use crate::terminal::Terminal;
+
+const NOTES: &str = "\
+Examples:
+  manycore sim lock --machine xeon-e7-8870-8x15 --threads 1,15,120
+  manycore sim db --lock innodb,sleep,hybrid
+  manycore machines
+
+What may be concluded: which lock is ahead, about where each stops scaling, and
+why. Not how many operations a second a machine does.
+";
+
+/// Run workloads on simulated machines with many cores
+#[derive(Args, Debug)]
+#[command(after_long_help = NOTES, disable_help_subcommand = true)]
+pub struct Options {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    Lock(contended::Options),
+    Db(db::Options),
+    /// A process that simulates; this command starts it itself.
+    #[command(hide = true)]
+    Worker,
+}
+
+/// Simulates, and prints what came out.
+pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
+    match &options.what {
+        What::Lock(options) => contended::run(options, terminal),
+        What::Db(options) => db::run(options, terminal),
+        What::Worker => simulated::serve().map_err(|error| {
+            Failure::failed(format!("the simulation that this worker serves is gone: {error}"))
+        }),
+    }
+}

@@ -1,0 +1,263 @@
+//! `manycore sim`: records, the cache, workers, and what every machine of that size shows.
+
+mod support;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+use support::{directory, failure, manycore, printed};
+
+/// A command with a cache of its own.
+fn sim(cache: &Path, arguments: &[&str]) -> Command {
+    let mut command = manycore(&[&["sim"], arguments].concat());
+    command.env("XDG_CACHE_HOME", cache);
+    command
+}
+
+const SHORT: [&str; 9] = [
+    "lock",
+    "--machine",
+    "xeon-4x6",
+    "--section",
+    "50ns,about:1us",
+    "--duration",
+    "100us",
+    "--json",
+    "-q",
+];
+
+fn short<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    [&SHORT[..], more].concat()
+}
+
+fn measurements(text: &str) -> Vec<Value> {
+    let mut results: Value = serde_json::from_str(text).unwrap();
+    assert_eq!((&results["schema"], results.get("host")), (&1.into(), None));
+    results["measurements"].as_array_mut().unwrap().drain(..).collect()
+}
+
+#[test]
+fn records_say_that_they_are_simulated_and_where() {
+    let cache = directory();
+    let text = printed(&mut sim(cache.path(), &short(&["--lock", "mcs", "--threads", "1,6"])));
+    let records = measurements(&text);
+    assert_eq!(records.len(), 2 * 2 * 2);
+    for record in &records {
+        assert_eq!(record["provenance"], "simulated");
+        assert_eq!(record["machine"], "xeon-4x6-like");
+        assert_eq!((&record["workload"], &record["unit"]), (&"lock".into(), &"op/s".into()));
+        assert_eq!(record["low"], Value::Null);
+        let metric = |name: &str| {
+            let metric = record["metrics"][name]["value"].as_f64();
+            metric.unwrap_or_else(|| panic!("no {name} in {record}"))
+        };
+        assert!(metric("wait_p50") <= metric("wait_max") && metric("fairness") >= 1.0);
+        let shares = |names: &[&str]| names.iter().map(|name| metric(name)).sum::<f64>();
+        let parts = [
+            "compute",
+            "stall",
+            "lock_wait",
+            "quiescence_wait",
+            "log_work",
+            "system",
+            "ready",
+            "idle",
+        ];
+        let all = shares(&parts.map(|part| format!("time_{part}")).each_ref().map(String::as_str));
+        assert!((99.9..100.1).contains(&all), "{all} % of the time");
+        let cpu = shares(&["cpu_program", "cpu_locks", "cpu_system"]);
+        assert!((99.9..100.1).contains(&cpu), "{cpu} % of CPU time");
+        assert_eq!(record["metrics"].get("ratio").is_none(), record["lock"] == "futex");
+        // One thread takes what nobody else has; six send lines to each other.
+        assert_eq!(metric("transfers_0") > 1.0, record["threads"] == 6, "{record}");
+    }
+}
+
+#[test]
+fn the_result_does_not_depend_on_workers_or_the_cache() {
+    let cache = directory();
+    let run = |more: &[&str]| {
+        printed(&mut sim(
+            cache.path(),
+            &short(&[&["--lock", "tas,hybrid", "--threads", "3,30"], more].concat()),
+        ))
+    };
+    let alone = run(&["--no-cache", "--workers", "1"]);
+    assert_eq!(entries(cache.path()).len(), 0);
+    for more in [&["--workers", "3"][..], &[], &["--no-cache"]] {
+        assert_eq!(run(more), alone, "{more:?}");
+    }
+    assert_eq!(entries(cache.path()).len(), 12);
+    assert_ne!(run(&["--seed", "2"]), alone);
+}
+
+/// The files of the cache.
+fn entries(cache: &Path) -> Vec<PathBuf> {
+    let list =
+        |path: PathBuf| fs::read_dir(path).into_iter().flatten().map(|entry| entry.unwrap().path());
+    let mut entries: Vec<_> = list(cache.join("manycore/sim")).flat_map(list).collect();
+    entries.sort();
+    entries
+}
+
+#[test]
+fn what_is_known_is_not_simulated_again() {
+    let cache = directory();
+    let run =
+        |locks: &str| printed(&mut sim(cache.path(), &short(&["--lock", locks, "--threads", "4"])));
+    run("mcs");
+    let known = entries(cache.path());
+    assert_eq!(known.len(), 4);
+    // An answer that only the cache can give.
+    for entry in &known {
+        let text = fs::read_to_string(entry).unwrap();
+        let (before, after) = text.split_once("\"counts\":[").unwrap();
+        fs::write(entry, format!("{before}\"counts\":[77000,{}", after.split_once(',').unwrap().1))
+            .unwrap();
+    }
+    let changed = measurements(&run("mcs,clh"));
+    assert_eq!(entries(cache.path()).len(), 6);
+    for record in changed {
+        assert_eq!(record["value"].as_f64().unwrap() > 77e7, record["lock"] != "clh", "{record}");
+    }
+}
+
+#[test]
+fn results_that_cannot_be_read_are_replaced() {
+    let cache = directory();
+    let arguments = short(&["--lock", "mcs,clh", "--threads", "4"]);
+    let loud: Vec<&str> = arguments.iter().copied().filter(|argument| *argument != "-q").collect();
+    let first = printed(&mut sim(cache.path(), &arguments));
+    let known = entries(cache.path());
+    let kept: Vec<_> = known.iter().map(|entry| fs::read(entry).unwrap()).collect();
+    for (index, entry) in known.iter().enumerate() {
+        fs::write(entry, &kept[index][..index * 40]).unwrap();
+    }
+    let output = sim(cache.path(), &loud).output().unwrap();
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), first);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(said.lines().count(), 1, "{said}");
+    assert!(said.contains("unreadable") && said.contains("manycore/sim"), "{said}");
+    let repaired: Vec<_> = known.iter().map(|entry| fs::read(entry).unwrap()).collect();
+    assert!(repaired == kept);
+}
+
+#[test]
+fn a_sweep_shows_a_range() {
+    let cache = directory();
+    let sweep = ["--lock", "ticket", "--threads", "24", "--sweep"];
+    for record in measurements(&printed(&mut sim(cache.path(), &short(&sweep)))) {
+        let number = |name: &str| record[name].as_f64().unwrap();
+        assert!(number("low") < number("value") && number("value") <= number("high"), "{record}");
+        assert_eq!(record["parameters"]["variants"], 18.0);
+        if record["lock"] == "ticket" {
+            assert!(record["metrics"]["ratio"]["low"].is_number(), "{record}");
+        }
+    }
+    let text = [
+        "lock",
+        "--machine",
+        "xeon-4x6",
+        "--duration",
+        "100us",
+        "--lock",
+        "ticket",
+        "--threads",
+        "24",
+    ];
+    let text = printed(&mut sim(cache.path(), &[&text[..], &["--sweep", "--details"]].concat()));
+    assert!(text.starts_with("xeon-4x6-like (simulated), 24 CPUs: 24 threads"), "{text}");
+    assert!(text.contains("18 variants") && text.contains("stall %"), "{text}");
+}
+
+#[test]
+fn parking_changes_little() {
+    let cache = directory();
+    let values = |more: &[&str]| -> Vec<f64> {
+        let arguments = short(&[&["--lock", "mcs", "--threads", "6"], more].concat());
+        let records = measurements(&printed(&mut sim(cache.path(), &arguments)));
+        records.iter().map(|record| record["value"].as_f64().unwrap()).collect()
+    };
+    for (parked, polling) in values(&[]).into_iter().zip(values(&["--every-turn"])) {
+        assert!((0.9..1.1).contains(&(parked / polling)), "{parked} parked, {polling} polling");
+    }
+}
+
+/// Sections a second of a lock by the number of threads, on a machine with 120 CPUs.
+fn at_120(cache: &Path, locks: &[&str]) -> impl Fn(&str, u64) -> f64 {
+    let locks = locks.join(",");
+    let arguments = [
+        &["lock", "--machine", "xeon-e7-8870-8x15", "--json", "-q", "--lock", &locks][..],
+        &["--threads", "2,15,30,120", "--section", "50ns", "--outside", "about:200ns"],
+        &["--duration", "200us"],
+    ];
+    let records = measurements(&printed(&mut sim(cache, &arguments.concat())));
+    move |lock, threads| {
+        let found = records.iter().find(|r| r["lock"] == lock && r["threads"] == threads);
+        found.unwrap_or_else(|| panic!("{lock} with {threads} threads"))["value"].as_f64().unwrap()
+    }
+}
+
+#[test]
+fn locks_on_120_cpus_are_as_everybody_knows_them() {
+    let cache = directory();
+    let value = at_120(cache.path(), &["tas", "ticket", "mcs", "clh", "c-bo-mcs", "hmcs"]);
+    let all = |lock| value(lock, 120);
+    assert!(all("tas") < value("tas", 2) / 8.0, "tas collapses");
+    assert!(all("ticket") < value("ticket", 15) / 1.8, "ticket collapses");
+    for lock in ["mcs", "clh"] {
+        let beyond = all(lock) / value(lock, 30);
+        assert!((0.75..1.35).contains(&beyond), "{lock} is flat beyond the socket: {beyond}");
+        assert!(all(lock) > 1.5 * all("ticket"), "{lock} is above ticket");
+    }
+    for lock in ["c-bo-mcs", "hmcs"] {
+        assert!(all(lock) > 1.1 * all("mcs"), "{lock} is above mcs across sockets");
+    }
+}
+
+#[test]
+fn a_database_spends_more_of_more_cpus_on_locks() {
+    let cache = directory();
+    let arguments = ["db", "--lock", "innodb,sleep", "--cpus", "4,24", "--duration", "5ms", "-q"];
+    let json = [&arguments[..], &["--json"]].concat();
+    let records = measurements(&printed(&mut sim(cache.path(), &json)));
+    let share = |lock: &str, cpus: f64| {
+        let is_it = |r: &&Value| r["lock"] == lock && r["parameters"]["cpus"] == cpus;
+        let record = records.iter().find(is_it).unwrap();
+        assert_eq!((&record["workload"], &record["threads"]), (&"db".into(), &50.into()));
+        record["metrics"]["cpu_locks"]["value"].as_f64().unwrap()
+    };
+    assert!(share("innodb", 24.0) > share("innodb", 4.0) + 20.0);
+    assert!(share("innodb", 24.0) > share("sleep", 24.0) + 20.0);
+    let text = printed(&mut sim(cache.path(), &arguments));
+    assert!(text.contains("50 terminals") && text.contains("tx/s"), "{text}");
+    for (argument, word) in [("--cpus=25", "24 CPUs"), ("--terminals=0", "multiprogramming")] {
+        let said = failure(2, &mut sim(cache.path(), &["db", argument]));
+        assert!(said.contains(word) && said.lines().count() == 1, "{said}");
+    }
+}
+
+#[test]
+fn bad_questions_are_named_in_a_line() {
+    let cache = directory();
+    let lock = ["lock", "--machine", "xeon-4x6"];
+    for (arguments, words) in [
+        (&["lock"][..], &["--machine"][..]),
+        (&["lock", "--machine", "vax"], &["vax", "xeon-4x6-like", "epyc-2x96-like"]),
+        (&["lock", "--machine", "./none.toml"], &["none.toml", "machines measure"]),
+        (&[&lock[..], &["--lock", "glibc"]].concat(), &["glibc", "futex", "phase-rw"]),
+        (&[&lock[..], &["--threads", "5000"]].concat(), &["thread count", "4096"]),
+        (&[&lock[..], &["--threads", "0"]].concat(), &["thread count", "between 1"]),
+        (&[&lock[..], &["--cpus", "25"]].concat(), &["xeon-4x6-like", "24 CPUs"]),
+        (&[&lock[..], &["--duration", "0s"]].concat(), &["simulated time"]),
+        (&[&lock[..], &["--section", "1 parsec"]].concat(), &["parsec", "50ns"]),
+        (&[&lock[..], &["--sweep=hold"]].concat(), &["--sweep"]),
+        (&[&lock[..], &["--workers", "0"]].concat(), &["--workers"]),
+    ] {
+        let said = failure(2, &mut sim(cache.path(), arguments));
+        assert_eq!(said.lines().count(), 1, "{said}");
+        assert!(words.iter().all(|word| said.contains(word)), "{said}");
+    }
+}
