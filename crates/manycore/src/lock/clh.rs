@@ -120,19 +120,16 @@ unsafe impl PlainLock for Clh {
 
     #[inline]
     fn try_acquire(&self) -> bool {
-        if !self.tail.is_empty() {
-            return false;
-        }
-        let node: NonNull<Node> = node::take();
-        // AcqRel: as in `enter`.
-        let taken = self.tail.fill(node.as_ptr(), order!(AcqRel, "clh-try"));
-        if taken {
-            self.holder.store(node.as_ptr(), Ordering::Relaxed); // Relaxed: read by this thread, and see `enter`
-        } else {
-            // SAFETY: nobody has seen it.
-            unsafe { node::give_back(node) };
-        }
-        taken
+        let enter = |node: NonNull<Node>| {
+            // AcqRel: as in `enter`.
+            let taken = self.tail.fill(node.as_ptr(), order!(AcqRel, "clh-try"));
+            if taken {
+                self.holder.store(node.as_ptr(), Ordering::Relaxed); // Relaxed: read by this thread, and see `enter`
+            }
+            taken
+        };
+        // SAFETY: nobody sees a node that is not at the tail.
+        self.tail.is_empty() && unsafe { node::lend(enter) }
     }
 
     #[cold]

@@ -97,18 +97,21 @@ impl Cohorts {
     /// Acquires the lock if that takes no waiting; says whether it did. So does `climb`.
     pub(super) fn try_acquire(&self, climb: impl FnOnce(usize) -> bool) -> bool {
         let number = cpu::node() as usize % QUEUES;
-        let place: NonNull<Place> = node::take();
-        if self.queues[number].try_enter(place.as_ptr()) {
-            if climb(number) {
-                self.note(place, number, 0);
-                return true;
+        let enter = |place: NonNull<Place>| {
+            if !self.queues[number].try_enter(place.as_ptr()) {
+                return false;
             }
-            // SAFETY: it is at the head.
-            unsafe { self.leave(place.as_ptr(), number) };
-        }
-        // SAFETY: it is in no queue, and nobody has seen it or will touch it any more.
-        unsafe { node::give_back(place) };
-        false
+            let climbed = climb(number);
+            if climbed {
+                self.note(place, number, 0);
+            } else {
+                // SAFETY: it is at the head.
+                unsafe { self.leave(place.as_ptr(), number) };
+            }
+            climbed
+        };
+        // SAFETY: a place that is in no queue, or has left it, is nobody's.
+        unsafe { node::lend(enter) }
     }
 
     /// Releases the lock; `descend` is called with the number of the queue for which the caller climbed, if it is to release

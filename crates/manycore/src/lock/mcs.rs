@@ -301,18 +301,15 @@ unsafe impl PlainLock for Mcs {
 
     #[inline]
     fn try_acquire(&self) -> bool {
-        if !self.tail.is_empty() {
-            return false;
-        }
-        let node: NonNull<McsNode> = node::take();
-        let taken = self.try_enter(node.as_ptr());
-        if taken {
-            self.holder.store(node.as_ptr(), Ordering::Relaxed); // Relaxed: as in `enter_inline`
-        } else {
-            // SAFETY: nobody has seen it.
-            unsafe { node::give_back(node) };
-        }
-        taken
+        let enter = |node: NonNull<McsNode>| {
+            let taken = self.try_enter(node.as_ptr());
+            if taken {
+                self.holder.store(node.as_ptr(), Ordering::Relaxed); // Relaxed: as in `enter_inline`
+            }
+            taken
+        };
+        // SAFETY: nobody sees a node that is not at the tail.
+        self.tail.is_empty() && unsafe { node::lend(enter) }
     }
 
     #[cold]

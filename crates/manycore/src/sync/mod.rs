@@ -33,6 +33,7 @@
 // Here the methods are wrapped that algorithms must not name.
 #![allow(clippy::disallowed_methods)]
 
+pub mod node;
 mod pad;
 #[cfg(not(loom))]
 pub mod tuning;
@@ -54,7 +55,7 @@ mod backend;
 pub use backend::thread::{self, Local};
 #[cfg(loom)]
 pub use backend::tuning;
-pub use backend::{atomic, cell, clock, cpu, futex, hint, node, process};
+pub use backend::{atomic, cell, clock, cpu, futex, hint, process};
 pub use pad::CachePadded;
 
 /// A moment until which somebody is willing to wait, as the futex system call understands it.

@@ -1,0 +1,21 @@
+//! Nodes for queue locks: taken from the back end, and lent for an attempt.
+
+use core::ptr::NonNull;
+
+pub use super::backend::node::*;
+
+/// Takes a node for `enter`, which says whether it has put it into a queue; if not, gives it back. Says the same.
+///
+/// # Safety
+///
+/// If `enter` says no, nobody else has the node.
+#[inline]
+pub unsafe fn lend<T: Default>(enter: impl FnOnce(NonNull<T>) -> bool) -> bool {
+    let node = take();
+    let entered = enter(node);
+    if !entered {
+        // SAFETY: it came from `take`, and nobody has it, by the caller's word.
+        unsafe { give_back(node) };
+    }
+    entered
+}
