@@ -9,6 +9,7 @@ const MUTATIONS: &[(&str, &str, &str)] = &[
     ("futex-wake-up", "mutex::Futex", "deadlock"),
     ("rw-reader-beside-writer", "phase_rw::readers_and_writers", "with a writer inside"),
     ("bypass-forgets", "mutex::McsBypass", "deadlock"),
+    ("cna-forgets", "mutex::Cna", "deadlock"),
 ];
 
 /// A minute each is the limit.

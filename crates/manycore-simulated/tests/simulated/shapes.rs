@@ -34,6 +34,23 @@ fn a_queue_stays_flat_beyond_the_socket() {
     assert!(all > 2.0 * ticket, "at 120 threads: mcs {all}, ticket {ticket}");
 }
 
+#[test]
+fn locks_that_stay_on_a_node_gain_across_sockets() {
+    // Waiters are sorted by and by.
+    let long = Load { length: 3_000_000, ..SHORT };
+    let mcs = throughput::<lock::Mcs>(&large(), 120, long);
+    macro_rules! compare {
+        ($($lock:ident),* $(,)?) => {
+            $(
+                let gain = throughput::<lock::$lock>(&large(), 120, long) / mcs;
+                println!("{}: {gain:.2} x mcs", <lock::$lock as PlainLock>::INFO.name);
+                assert!(gain > 1.2, "{}: {gain} x mcs", <lock::$lock as PlainLock>::INFO.name);
+            )*
+        };
+    }
+    compare!(Hmcs, CBoMcs, Cna);
+}
+
 /// Throughput with parked and with polling threads.
 fn parked_and_polling<L: PlainLock + 'static>(threads: u32) -> [f64; 2] {
     [true, false].map(|parking| {

@@ -18,6 +18,7 @@ const NO_ALGORITHM: &[(&str, &str)] = &[
     ("gate.rs", "a word at which one thread waits for a message"),
     ("link.rs", "a pointer between the nodes of a queue"),
     ("queue.rs", "a queue of places, of which locks are made"),
+    ("held_queue.rs", "a queue whose head holds a lock, of which locks are made"),
     ("registry.rs", "the list of all locks"),
     ("waiter/mod.rs", "a waiting thread's record, which several algorithms queue"),
 ];

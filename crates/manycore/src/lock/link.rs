@@ -50,9 +50,10 @@ impl<T> Link<T> {
         self.pointer.load(Ordering::Relaxed).is_null() // Relaxed: not followed
     }
 
+    /// Makes it point to a node, or to nothing.
     #[inline]
     pub(super) fn store(&self, node: *mut T, order: Ordering) {
-        self.pointer.store(written_now(node), order);
+        self.pointer.store(null_or_written_now(node), order);
     }
 
     #[inline]
@@ -69,7 +70,13 @@ impl<T> Link<T> {
     /// Makes what points to this node since that generation point to nothing; says whether it did.
     #[inline]
     pub(super) fn clear(&self, node: *mut T, generation: u32, order: Ordering) -> bool {
-        self.replace(written_in(node, generation), core::ptr::null_mut(), order)
+        self.pass(node, generation, core::ptr::null_mut(), order)
+    }
+
+    /// Makes what points to this node since that generation point to another, or to nothing; says whether it did.
+    #[inline]
+    pub(super) fn pass(&self, node: *mut T, generation: u32, to: *mut T, order: Ordering) -> bool {
+        self.replace(written_in(node, generation), null_or_written_now(to), order)
     }
 
     /// Makes what points to a ghost point to nothing; says whether it did.
@@ -90,6 +97,11 @@ impl<T> Link<T> {
 #[inline]
 fn written_now<T>(node: *mut T) -> *mut T {
     written_in(node, process::generation())
+}
+
+#[inline]
+fn null_or_written_now<T>(node: *mut T) -> *mut T {
+    if node.is_null() { node } else { written_now(node) }
 }
 
 #[inline]

@@ -1,36 +1,43 @@
 //! A queue in which each waits at a place of its own until the one before it leaves it a message.
 //!
-//! It is that of `mcs`, for locks that consist of several queues. Whoever is at the head of one knows what that means.
+//! It is that of `mcs`, for locks that consist of several queues, or that choose who is next. Whoever is at the head of one
+//! knows what that means.
 
 use core::ptr::null_mut;
 
 use super::gate::Gate;
 use super::link::{Link, Linked};
+use crate::sync::atomic::Ordering;
 use crate::sync::{const_new, hint, order, process};
 
-/// A place in a queue.
+/// A place in a queue, with what else a lock notes about a waiter or hands over.
 #[derive(Debug)]
 #[repr(align(64))]
-pub(super) struct Place {
-    next: Link<Place>,
+pub(super) struct Place<N = ()> {
+    next: Link<Place<N>>,
     gate: Gate,
     /// The [`process::generation`] in which it joined the queue.
     generation: u32,
+    pub(super) notes: N,
 }
 
-impl Default for Place {
+impl<N: Default> Default for Place<N> {
+    #[inline]
     fn default() -> Self {
-        Self::new(process::generation())
+        let generation = process::generation();
+        Self { next: Link::new(), gate: Gate::new(), generation, notes: N::default() }
     }
 }
 
 impl Place {
     const_new! {
         pub(super) fn new(generation: u32) -> Self {
-            Self { next: Link::new(), gate: Gate::new(), generation }
+            Self { next: Link::new(), gate: Gate::new(), generation, notes: () }
         }
     }
+}
 
+impl<N> Place<N> {
     /// Whether it joined the queue in this process.
     pub(super) fn is_of_this_process(&self) -> bool {
         self.generation == process::generation()
@@ -38,12 +45,19 @@ impl Place {
 
     /// The next in the queue, if that has linked itself.
     #[inline]
-    pub(super) fn next(&self) -> Option<*mut Place> {
+    pub(super) fn next(&self) -> Option<*mut Self> {
         // Acquire: partner of the Release in `enter`.
         match self.next.load(order!(Acquire, "queue-next")) {
             Linked::Node(next) => Some(next),
             Linked::Nothing | Linked::Ghost => None,
         }
+    }
+
+    /// Puts another behind this one, or none, as the thread that holds the lock: only at the end of the queue do others
+    /// write this link.
+    pub(super) fn set_next(&self, next: *mut Self) {
+        // Relaxed: read by whoever holds the lock later; and who comes to the end has it by the queue's tail.
+        self.next.store(next, Ordering::Relaxed);
     }
 
     /// Leaves a message for the one that waits at this place, which then may be gone.
@@ -60,22 +74,28 @@ impl Place {
 /// The queue: a pointer to the last place. All zero is an empty one.
 #[derive(Debug)]
 #[repr(transparent)]
-pub(super) struct Queue {
-    tail: Link<Place>,
+pub(super) struct Queue<N = ()> {
+    tail: Link<Place<N>>,
 }
 
-impl Queue {
+impl<N> Queue<N> {
     const_new! {
         pub(super) fn new() -> Self {
             Self { tail: Link::new() }
         }
     }
 
+    /// Whether the queue is empty, as a hint.
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.tail.is_empty()
+    }
+
     /// Joins the queue if it is empty; says whether it did.
     #[inline]
-    pub(super) fn try_enter(&self, place: *mut Place) -> bool {
+    pub(super) fn try_enter(&self, place: *mut Place<N>) -> bool {
         // AcqRel: as in `enter`.
-        self.tail.is_empty() && self.tail.fill(place, order!(AcqRel, "queue-try"))
+        self.is_empty() && self.tail.fill(place, order!(AcqRel, "queue-try"))
     }
 
     /// Joins the queue, and returns at its head: with the message of the one before it, or none if the queue was empty.
@@ -88,8 +108,8 @@ impl Queue {
     /// The place is new, and stays until `leave`.
     pub(super) unsafe fn enter(
         &self,
-        place: *mut Place,
-        holder: impl FnOnce() -> *mut Place,
+        place: *mut Place<N>,
+        holder: impl FnOnce() -> *mut Place<N>,
     ) -> Option<u32> {
         // AcqRel: Acquire, partner of the Release in `leave` and of this one in the predecessor's swap, which shows its
         // place; Release, partner of the Acquire in the successor's swap.
@@ -111,7 +131,24 @@ impl Queue {
     /// # Safety
     ///
     /// The place is at the head.
-    pub(super) unsafe fn leave(&self, place: *mut Place) -> Option<*mut Place> {
+    #[inline]
+    pub(super) unsafe fn leave(&self, place: *mut Place<N>) -> Option<*mut Place<N>> {
+        // SAFETY: passed on.
+        unsafe { self.leave_to(place, null_mut()) }
+    }
+
+    /// As [`leave`](Self::leave), but if there is no next, this place that is in no queue becomes the last (and is for the
+    /// caller to tell), or null for none.
+    ///
+    /// # Safety
+    ///
+    /// The place is at the head; behind the one that becomes the last there is no other.
+    #[inline]
+    pub(super) unsafe fn leave_to(
+        &self,
+        place: *mut Place<N>,
+        last: *mut Place<N>,
+    ) -> Option<*mut Place<N>> {
         // SAFETY: the caller's own place.
         let this = unsafe { &*place };
         loop {
@@ -120,7 +157,7 @@ impl Queue {
             }
             // Release: partner of the Acquire in `enter` and `try_enter`.
             let release = order!(Release, "queue-empty");
-            if self.tail.clear(place, this.generation, release)
+            if self.tail.pass(place, this.generation, last, release)
                 || !this.is_of_this_process() && self.tail.clear_ghost(release)
             {
                 return None;

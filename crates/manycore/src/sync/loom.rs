@@ -237,6 +237,11 @@ pub mod tuning {
         LENIENCE.set(times);
     }
 
+    /// How often a lock is passed on while somebody is set aside.
+    pub fn passes() -> u32 {
+        1
+    }
+
     /// Gives up the CPU.
     pub fn give_up_cpu() {
         loom::thread::yield_now();

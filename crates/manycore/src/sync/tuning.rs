@@ -69,6 +69,11 @@ pub fn lenience() -> u32 {
     shortened(3, 1)
 }
 
+/// How often in a row a lock that sets waiters aside is passed on among the others, before the eldest of them has its turn.
+pub fn passes() -> u32 {
+    shortened(1000, 1)
+}
+
 /// How a waiter gives up its CPU.
 pub fn give_up() -> GiveUp {
     if GIVE_UP.get() == GiveUp::Yield as u32 { GiveUp::Yield } else { GiveUp::Sleep }

@@ -1,0 +1,247 @@
+//! `cna`: one queue, from which a release takes out those who wait on other nodes of memory.
+//!
+//! # Idea
+//!
+//! The queue of `mcs`, and a second one. A release looks through the queue for the first waiter on its own node of memory, and
+//! moves those before it to the end of the second queue. So the lock stays on a node for as long as somebody waits there.
+//! If nobody does, or when that has happened a thousand times in a row with others set aside, the second queue is put
+//! back at the head of the first, and its eldest gets the lock. The second queue is handed from holder to holder, so that the
+//! lock is as small as that of `mcs`, however many nodes there are.
+//!
+//! # Source
+//!
+//! D. Dice and A. Kogan, "Compact NUMA-Aware Locks", EuroSys 2019. There the second queue is handed over in the word on which
+//! a waiter spins; here beside it, since that word is one to sleep on. There a release gives up its node with a probability
+//! of one in 65536; here it counts, and to less, for the sake of those who wait. A waiter sleeps after some microseconds.
+//!
+//! # Fork
+//!
+//! In the child of a fork, the waiters of both queues are the parent's. What the holder's place says about a second queue is
+//! void if it was taken in another process.
+//!
+//! # Memory order
+//!
+//! That of [`Queue`]. The links between places that have joined it, and what is noted in them, are for the holder to read and
+//! to write: the message that hands the lock over orders them (Release, Acquire). When the second queue takes the place of an
+//! empty first one, that too publishes them (Release) to whoever comes behind (Acquire).
+//!
+//! # Cost
+//!
+//! Uncontended, that of `mcs` and a look at a line that the holder has. Contended, a release reads the line of each waiter that
+//! it passes over, once, for it is then out of the way.
+//!
+//! # When not to use it
+//!
+//! With more runnable threads than CPUs, as `mcs`. Where service has to be in order of arrival.
+
+use core::ptr::null_mut;
+
+use super::gate::MESSAGE;
+use super::held_queue::HeldQueue;
+use super::plain::{PlainLock, without_node};
+use super::queue::{Place, Queue};
+use crate::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use crate::sync::{const_new, cpu, mutation, tuning};
+use crate::{LockInfo, Order};
+
+/// To the one that gets the lock.
+const GRANTED: u32 = MESSAGE;
+
+/// The node of a holder that has not waited, and has not asked.
+const NOWHERE: u32 = u32::MAX;
+
+/// What is noted in a place. Relaxed throughout: `node` is written before the place joins the queue, the rest by the holder
+/// before it hands over.
+#[derive(Debug)]
+struct Notes {
+    /// The node of memory on which its thread waits.
+    node: u32,
+    /// How often the lock has been passed on within a node while others were set aside.
+    passes: AtomicU32,
+    /// The second queue, if this is the holder's place: its first, and its last; or null.
+    first: AtomicPtr<Place<Notes>>,
+    last: AtomicPtr<Place<Notes>>,
+}
+
+impl Notes {
+    fn of_node(node: u32) -> Self {
+        let none = || AtomicPtr::new(null_mut());
+        Self { node, passes: AtomicU32::new(0), first: none(), last: none() }
+    }
+}
+
+impl Default for Notes {
+    #[inline]
+    fn default() -> Self {
+        Self::of_node(NOWHERE)
+    }
+}
+
+/// The second queue, in the holder's hands. With a first it has a last, behind which there is none.
+struct Aside {
+    first: *mut Place<Notes>,
+    last: *mut Place<Notes>,
+}
+
+impl Aside {
+    /// What the holder was handed.
+    #[inline]
+    fn of(holder: &Place<Notes>) -> Self {
+        let notes = &holder.notes;
+        let (first, last) =
+            (notes.first.load(Ordering::Relaxed), notes.last.load(Ordering::Relaxed));
+        if last.is_null() || holder.is_of_this_process() {
+            Self { first, last }
+        } else {
+            Self { first: null_mut(), last: null_mut() }
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.first.is_null()
+    }
+
+    /// Takes the first waiter on a node of memory out of the main queue, of which `next` is the first, and sets aside those
+    /// before it. None if there is none.
+    ///
+    /// # Safety
+    ///
+    /// The caller is the holder.
+    unsafe fn pass_over(
+        &mut self,
+        next: *mut Place<Notes>,
+        node: u32,
+    ) -> Option<*mut Place<Notes>> {
+        let (mut passed_over, mut waiter) = (null_mut(), next);
+        // SAFETY: who waits stays; and the last one passed over has another behind it, so that nobody else writes its link.
+        unsafe {
+            while (*waiter).notes.node != node {
+                passed_over = waiter;
+                waiter = (*waiter).next()?;
+            }
+            if !passed_over.is_null() {
+                (*passed_over).set_next(null_mut());
+                match self.last.as_ref() {
+                    Some(last) => last.set_next(next),
+                    None => self.first = next,
+                }
+                self.last = passed_over;
+            }
+        }
+        Some(waiter)
+    }
+
+    /// Puts the second queue back before the first, of which `next` is the first; returns who is then first of all.
+    ///
+    /// # Safety
+    ///
+    /// The caller is the holder.
+    unsafe fn put_back(&mut self, next: *mut Place<Notes>) -> *mut Place<Notes> {
+        // SAFETY: as above; behind the last there is nobody.
+        match unsafe { self.last.as_ref() } {
+            None => next,
+            Some(last) => {
+                last.set_next(next);
+                self.take_all()
+            }
+        }
+    }
+
+    /// The first, behind which are the others.
+    fn take_all(&mut self) -> *mut Place<Notes> {
+        self.last = null_mut();
+        core::mem::replace(&mut self.first, null_mut())
+    }
+}
+
+/// The compact NUMA-aware lock.
+#[derive(Debug)]
+#[repr(transparent)]
+pub struct Cna(HeldQueue<Notes>);
+
+impl Default for Cna {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Cna {
+    const_new! {
+        /// A lock that nobody holds.
+        pub fn new() -> Self {
+            Self(HeldQueue::new())
+        }
+    }
+}
+
+/// Has the holder leave: `next` is behind it in the main queue, or it has left that to those set aside.
+///
+/// # Safety
+///
+/// The place is the holder's.
+#[cold]
+unsafe fn hand_over(place: *mut Place<Notes>, next: Option<*mut Place<Notes>>, mut aside: Aside) {
+    // SAFETY: the holder's own place, and those of threads that wait until they are told.
+    unsafe {
+        let notes = &(*place).notes;
+        let passes = notes.passes.load(Ordering::Relaxed);
+        let near = match next {
+            Some(next) if passes < tuning::passes() => {
+                let node = if notes.node == NOWHERE { cpu::node() } else { notes.node };
+                aside.pass_over(next, node)
+            }
+            _ => None,
+        };
+        let heir = near.unwrap_or_else(|| match next {
+            Some(next) => aside.put_back(next),
+            None => aside.take_all(),
+        });
+        let heirs = &(*heir).notes;
+        let passes = if aside.is_empty() { 0 } else { passes + 1 };
+        heirs.passes.store(passes, Ordering::Relaxed);
+        heirs.first.store(aside.first, Ordering::Relaxed);
+        heirs.last.store(aside.last, Ordering::Relaxed);
+        Place::tell(heir, GRANTED);
+    }
+}
+
+// SAFETY: only the head of the main queue, or whoever it has told, holds the lock, until it has left that to another or empty;
+// sixteen bytes, and zero is an empty queue.
+unsafe impl PlainLock for Cna {
+    const INFO: LockInfo = LockInfo {
+        name: "cna",
+        summary: "mcs that passes over waiters on other nodes of memory; spins, then sleeps in its place",
+        source: "Dice and Kogan, EuroSys 2019",
+        order: Order::Queued,
+        blocks: true,
+    };
+
+    #[inline]
+    fn try_acquire(&self) -> bool {
+        self.0.try_acquire()
+    }
+
+    #[cold]
+    fn acquire_contended(&self) {
+        self.0.acquire(Notes::of_node(cpu::node()));
+    }
+
+    #[inline]
+    unsafe fn release(&self) {
+        let pass_on = |queue: &Queue<Notes>, place: *mut Place<Notes>| {
+            // SAFETY: the holder's place; behind the last of those set aside there is nobody.
+            unsafe {
+                let aside = Aside::of(&*place);
+                let last = if mutation!("cna-forgets") { null_mut() } else { aside.last };
+                let next = queue.leave_to(place, last);
+                if next.is_some() || !last.is_null() {
+                    hand_over(place, next, aside);
+                }
+            }
+        };
+        // SAFETY: the caller holds the lock.
+        unsafe { self.0.release(pass_on) }
+    }
+}
+
+without_node!(Cna);

@@ -1,0 +1,78 @@
+//! A queue whose head holds a lock: what locks consist of that choose who is next.
+
+use core::ptr::{NonNull, null_mut};
+
+use super::queue::{Place, Queue};
+use crate::sync::atomic::{AtomicPtr, Ordering};
+use crate::sync::{const_new, node};
+
+/// The queue, and who is at its head. All zero is a lock that nobody holds.
+#[derive(Debug)]
+#[repr(C)]
+pub(super) struct HeldQueue<N> {
+    queue: Queue<N>,
+    /// The holder's place. Written by the holder.
+    holder: AtomicPtr<Place<N>>,
+}
+
+impl<N: Default> HeldQueue<N> {
+    const_new! {
+        pub(super) fn new() -> Self {
+            Self { queue: Queue::new(), holder: AtomicPtr::new(null_mut()) }
+        }
+    }
+
+    /// Acquires the lock if the queue is empty; says whether it did.
+    #[inline]
+    pub(super) fn try_acquire(&self) -> bool {
+        let enter = |place: NonNull<Place<N>>| {
+            let entered = self.queue.try_enter(place.as_ptr());
+            if entered {
+                self.note(place);
+            }
+            entered
+        };
+        // SAFETY: nobody sees a place that is in no queue.
+        self.queue.is_empty() && unsafe { node::lend(enter) }
+    }
+
+    /// Acquires the lock, at a place with these notes.
+    pub(super) fn acquire(&self, notes: N) {
+        let mut place: NonNull<Place<N>> = node::take();
+        // SAFETY: the place is new and this thread's, and stays until it has left.
+        unsafe {
+            place.as_mut().notes = notes;
+            self.queue.enter(place.as_ptr(), || self.holder());
+        }
+        self.note(place);
+    }
+
+    /// Releases the lock: `pass_on` has the holder's place leave the queue, and tells another if there is one.
+    ///
+    /// # Safety
+    ///
+    /// The caller holds the lock, and its place has left when `pass_on` returns.
+    #[inline]
+    pub(super) unsafe fn release(&self, pass_on: impl FnOnce(&Queue<N>, *mut Place<N>)) {
+        let place = self.holder();
+        // SAFETY: the place is the caller's own, at the head, and nobody touches it once it has left.
+        unsafe {
+            if (*place).is_of_this_process() {
+                // Who finds a ghost, in the child of a fork that happens now, is alone. Relaxed: as in `note`.
+                self.holder.store(null_mut(), Ordering::Relaxed);
+            }
+            pass_on(&self.queue, place);
+            node::give_back(NonNull::new_unchecked(place));
+        }
+    }
+
+    fn note(&self, place: NonNull<Place<N>>) {
+        // Relaxed, here and in `holder`: read by this thread, and by one that finds a ghost at the end of the queue;
+        // nobody has held the lock in that process but the thread that forked it.
+        self.holder.store(place.as_ptr(), Ordering::Relaxed);
+    }
+
+    fn holder(&self) -> *mut Place<N> {
+        self.holder.load(Ordering::Relaxed) // Relaxed: as in `note`
+    }
+}
