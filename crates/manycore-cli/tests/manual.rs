@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use support::{directory, manycore, printed};
 
-const COMMANDS: [&[&str]; 14] = [
+const COMMANDS: [&[&str]; 15] = [
     &["demo"],
     &["run"],
     &["profile"],
@@ -17,6 +17,7 @@ const COMMANDS: [&[&str]; 14] = [
     &["bench", "grid"],
     &["sim", "lock"],
     &["sim", "db"],
+    &["sim", "accuracy"],
     &["locks"],
     &["machines"],
     &["machines", "measure"],

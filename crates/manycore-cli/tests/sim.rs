@@ -240,6 +240,27 @@ fn a_database_spends_more_of_more_cpus_on_locks() {
 }
 
 #[test]
+fn the_simulator_is_compared_with_this_host() {
+    let cache = directory();
+    let arguments = ["accuracy", "--quick", "--machine", "xeon-4x6", "--no-cache", "-q"];
+    let run = |more: &[&str]| {
+        let output = sim(cache.path(), &[&arguments[..], more].concat()).output().unwrap();
+        // Whether the claims hold is not for a run this short to say.
+        assert!(output.status.code().is_some_and(|code| code < 2), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let results: Value = serde_json::from_str(&run(&["--json"])).unwrap();
+    let claims = results["claims"].as_array().unwrap();
+    let ids: Vec<&str> = claims.iter().map(|claim| claim["id"].as_str().unwrap()).collect();
+    assert_eq!(ids, ["accuracy-median", "accuracy-p90", "accuracy-order", "accuracy-parking"]);
+    let count = |provenance: &str| {
+        let records = results["measurements"].as_array().unwrap();
+        records.iter().filter(|record| record["provenance"] == provenance).count()
+    };
+    assert_eq!((count("native"), count("simulated")), (216, 216));
+}
+
+#[test]
 fn bad_questions_are_named_in_a_line() {
     let cache = directory();
     let lock = ["lock", "--machine", "xeon-4x6"];

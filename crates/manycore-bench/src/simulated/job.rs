@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
-use manycore_sim::{Machine, Model, Report, Simulation, backend, thread};
+use manycore_sim::{Machine, Model, Report, Simulation, thread};
 use manycore_simulated::sync::tuning;
 use serde::{Deserialize, Serialize};
 
@@ -26,6 +26,8 @@ pub(crate) struct Job {
     pub settings: Settings,
     /// Whether each turn of a polling loop is simulated.
     pub every_turn: bool,
+    /// Whether waiters of queue locks spin for as long as it takes.
+    pub patient: bool,
 }
 
 /// What came of it.
@@ -72,8 +74,7 @@ impl Visitor for Run<'_> {
             .map(|index| Cell::new(Some(Runner::new(index, &settings))))
             .collect();
         let report = self.simulation().run(|| -> Left {
-            // No thread waits for a CPU, so that there is no reason to sleep.
-            if settings.threads <= backend::cpus() {
+            if self.job.patient {
                 tuning::set_spin_limit(u32::MAX);
             }
             let locks = settings.mix.locks.len();

@@ -184,6 +184,8 @@ impl Options {
             lock: lock.to_owned(),
             settings,
             every_turn: self.every_turn,
+            // No thread waits for a CPU, so that there is no reason to sleep.
+            patient: point.threads <= self.cpus(),
         }
     }
 

@@ -6,6 +6,7 @@
 //! | module | what is in it |
 //! |---|---|
 //! | [`lock`] | threads that contend for locks |
+//! | [`accuracy`] | the simulator against this host |
 //! | `stage` | locks and data in simulated memory |
 //! | `job` | one simulation: what determines it, and what comes of it |
 //! | `crew` | processes that simulate, one simulation each at a time |
@@ -14,6 +15,7 @@
 //! | `variant` | what the machine might be like as well |
 //! | `record` | from results to records |
 
+pub mod accuracy;
 mod cache;
 mod crew;
 pub mod db;

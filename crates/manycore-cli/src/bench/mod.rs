@@ -54,7 +54,7 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
 }
 
 /// How this command starts its workers.
-fn worker_command() -> Result<worker::Command> {
+pub fn worker_command() -> Result<worker::Command> {
     worker::Command::this_executable(["bench", "worker"]).map_err(failure)
 }
 
@@ -82,7 +82,7 @@ pub fn failed_locks(failures: &[String]) -> Result<()> {
 }
 
 /// An error if something that is promised was found not to be so.
-fn failed_claims(claims: &[Claim]) -> Result<()> {
+pub fn failed_claims(claims: &[Claim]) -> Result<()> {
     let failed: Vec<&str> = claims
         .iter()
         .filter(|claim| claim.verdict == Judgement::Fail)

@@ -22,7 +22,7 @@ Examples:
 Workload:
   The situation of 'Locking in Practice: Performance of a Database System on a
   Multicore Machine'. Each terminal has a thread of the server. A transaction takes
-  one of a few hot latches 20 times, for times that vary, and computes in between;
+  one of a few hot latches 100 times, for times that vary, and computes in between;
   then its terminal takes a while. The shape is assumed, and the time between
   sections is fitted to one observation: see the chapter `sim` of the book.
 
@@ -48,10 +48,10 @@ pub struct Options {
     /// Multiprogramming levels: terminals that send transactions
     #[arg(long, value_name = "N,..", value_delimiter = ',', default_value = "50")]
     terminals: Vec<u32>,
-    /// Mean time between two sections [default: 2700ns, fitted]
+    /// Mean time between two sections [default: 1500ns, fitted]
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     outside: Option<Duration>,
-    /// Time from a transaction to the next one of the same terminal [default: 100us]
+    /// Time from a transaction to the next one of the same terminal [default: 200us]
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     think: Option<Duration>,
     /// Simulated time that is counted

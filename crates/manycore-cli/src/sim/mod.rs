@@ -1,5 +1,6 @@
 //! `manycore sim`: workloads on simulated machines.
 
+mod accuracy;
 mod contended;
 mod crew;
 mod db;
@@ -32,6 +33,7 @@ pub struct Options {
 enum What {
     Lock(contended::Options),
     Db(db::Options),
+    Accuracy(accuracy::Options),
     /// A process that simulates; this command starts it itself.
     #[command(hide = true)]
     Worker,
@@ -42,6 +44,7 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
     match &options.what {
         What::Lock(options) => contended::run(options, terminal),
         What::Db(options) => db::run(options, terminal),
+        What::Accuracy(options) => accuracy::run(options, terminal),
         What::Worker => simulated::serve().map_err(|error| {
             Failure::failed(format!("the simulation that this worker serves is gone: {error}"))
         }),
