@@ -22,6 +22,11 @@ Columns:
   for       any program, by `manycore run`; or, where the lock is too large for a pthread
             mutex, only those that are written with the library
 
+Reader-writer locks:
+  What `run` puts into a program in place of each pthread_rwlock_t is always phase-rw,
+  whatever lock is chosen for the mutexes. The others are for programs that are written
+  with the library, and for `manycore bench lock --reads`.
+
 Warning:
   A lock marked ! is slow by its nature when more threads run than there are CPUs:
   each hand-off waits until the scheduler runs the one thread whose turn it is.
@@ -41,19 +46,31 @@ pub struct Options {
 
 /// Prints the list.
 pub fn run(options: &Options) -> Result<()> {
-    let locks = spec::all();
+    let (locks, rw_locks) = (spec::all(), spec::all_rw());
     if options.plain {
         let inline = locks.iter().filter(|lock| spec::is_inline(lock));
         return print(&inline.map(|lock| format!("{}\n", lock.name)).collect::<String>());
     }
     if options.json {
-        return print(&format!("{:#}\n", as_json(&locks)));
+        let json = json!({
+            "schema": 1,
+            "locks": as_json(&locks, spec::is_inline),
+            "rw_locks": as_json(&rw_locks, is_of_programs),
+        });
+        return print(&format!("{json:#}\n"));
     }
     let warning = match locks.iter().any(|lock| lock.order.hands_over()) {
         true => "\n! slow by its nature when more threads run than there are CPUs\n",
         false => "",
     };
-    print(&format!("{}\n{warning}", as_table(&locks)))
+    let table = as_table("lock", &locks, spec::is_inline);
+    let rw_table = as_table("reader-writer lock", &rw_locks, is_of_programs);
+    print(&format!("{table}\n{warning}\n{rw_table}\n"))
+}
+
+/// Whether it is the reader-writer lock that `run` puts into programs.
+fn is_of_programs(lock: &LockInfo) -> bool {
+    lock.name == spec::RW_LOCK_OF_PROGRAMS.name
 }
 
 fn order(order: Order) -> &'static str {
@@ -64,23 +81,23 @@ fn order(order: Order) -> &'static str {
     }
 }
 
-fn as_json(locks: &[LockInfo]) -> serde_json::Value {
+fn as_json(locks: &[LockInfo], is_inline: impl Fn(&LockInfo) -> bool) -> serde_json::Value {
     let lock = |lock: &LockInfo| {
         json!({
             "name": lock.name,
             "summary": lock.summary,
             "order": order(lock.order),
             "blocks": lock.blocks,
-            "inline": spec::is_inline(lock),
+            "inline": is_inline(lock),
             "source": lock.source,
         })
     };
-    json!({ "schema": 1, "locks": locks.iter().map(lock).collect::<Vec<_>>() })
+    locks.iter().map(lock).collect()
 }
 
-fn as_table(locks: &[LockInfo]) -> Table {
-    let mut table =
-        Table::new(["lock", "what it is", "next", "waiting", "for", "source"].map(Column::words));
+fn as_table(title: &str, locks: &[LockInfo], is_inline: impl Fn(&LockInfo) -> bool) -> Table {
+    let columns = [title, "what it is", "next", "waiting", "for", "source"];
+    let mut table = Table::new(columns.map(Column::words));
     for lock in locks {
         let next = match lock.order {
             next if next.hands_over() => Cell::new(format!("{} !", order(next)), Tone::Bad),
@@ -92,7 +109,7 @@ fn as_table(locks: &[LockInfo]) -> Table {
             lock.summary.into(),
             next,
             waiting.into(),
-            if spec::is_inline(lock) { "any" } else { "library" }.into(),
+            if is_inline(lock) { "any" } else { "library" }.into(),
             Cell::new(lock.source, Tone::Faint),
         ]);
     }

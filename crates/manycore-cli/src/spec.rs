@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use manycore::lock::PlainLock;
-use manycore::{LockInfo, for_each_inline_lock, for_each_lock};
+use manycore::{LockInfo, RawRwLock, for_each_inline_lock, for_each_lock, for_each_rw_lock};
 
 use crate::failure::Failure;
 
@@ -18,6 +18,17 @@ pub fn all() -> Vec<LockInfo> {
     }
     for_each_lock!(infos)
 }
+
+/// The same of the reader-writer locks.
+pub fn all_rw() -> Vec<LockInfo> {
+    macro_rules! infos {
+        ($($lock:ident),* $(,)?) => { vec![$(<manycore::lock::$lock as RawRwLock>::INFO),*] };
+    }
+    for_each_rw_lock!(infos)
+}
+
+/// The reader-writer lock that a program gets, whatever lock is chosen for its mutexes.
+pub const RW_LOCK_OF_PROGRAMS: LockInfo = <manycore::lock::PhaseRw as RawRwLock>::INFO;
 
 /// Whether the lock can be put into a program: it fits into a pthread mutex.
 pub fn is_inline(lock: &LockInfo) -> bool {

@@ -91,6 +91,24 @@ fn the_lists_of_locks_agree() {
 }
 
 #[test]
+fn reader_writer_locks_have_a_list_of_their_own() {
+    let table = printed(&mut manycore(&["locks"]));
+    let json: serde_json::Value =
+        serde_json::from_str(&printed(&mut manycore(&["locks", "--json"]))).unwrap();
+    let (_, listed) = table.split_once("reader-writer lock ").expect("a table of them");
+    let all = json["rw_locks"].as_array().unwrap();
+    assert_eq!((&all[0]["name"], &all[0]["inline"]), (&"phase-rw".into(), &true.into()));
+    for (lock, line) in all.iter().zip(listed.lines().skip(2)) {
+        assert!(line.trim_start().starts_with(lock["name"].as_str().unwrap()), "{line}");
+        assert_eq!(
+            line.contains(" any "),
+            lock["name"] == "phase-rw",
+            "one for every program: {line}"
+        );
+    }
+}
+
+#[test]
 fn a_closed_pipe_is_no_error() {
     let mut child =
         manycore(&["man"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();

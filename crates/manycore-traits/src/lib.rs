@@ -21,5 +21,7 @@
 #![no_std]
 
 mod lock;
+mod rw_lock;
 
 pub use lock::{LockInfo, Order, RawLock};
+pub use rw_lock::RawRwLock;

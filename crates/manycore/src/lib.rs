@@ -7,8 +7,8 @@
 //!
 //! # A first program
 //!
-//! With the feature `lock_api` every lock is a drop-in for `lock_api::Mutex`; without it, the raw interface of
-//! [`RawLock`] is all there is:
+//! With the feature `lock_api` every lock is a drop-in for `lock_api::Mutex` or `lock_api::RwLock`; without it, the raw
+//! interfaces of [`RawLock`] and [`RawRwLock`] are all there is:
 //!
 //! ```
 //! use manycore::{RawLock, lock::Futex};
@@ -36,4 +36,4 @@ extern crate std;
 pub mod lock;
 pub mod sync;
 
-pub use manycore_traits::{LockInfo, Order, RawLock};
+pub use manycore_traits::{LockInfo, Order, RawLock, RawRwLock};

@@ -14,9 +14,9 @@ use std::sync::{LazyLock, Mutex};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
-use manycore::for_each_lock;
 use manycore::lock::{self, PlainLock};
 use manycore::sync::Deadline;
+use manycore::{RawRwLock, for_each_lock, for_each_rw_lock};
 
 /// Time counts from here.
 static START: LazyLock<Instant> = LazyLock::new(Instant::now);
@@ -181,3 +181,52 @@ macro_rules! tests {
     };
 }
 for_each_lock!(tests);
+
+impl<L: RawRwLock> Counter<L> {
+    fn write(&self) {
+        self.lock.acquire_write();
+        // SAFETY: the lock is held while the value is touched, and was acquired above.
+        unsafe {
+            *self.value.get() += 1;
+            self.lock.release_write();
+        }
+    }
+
+    fn read(&self) {
+        self.lock.acquire_read();
+        // SAFETY: as above.
+        unsafe {
+            let before = self.value.get().read_volatile();
+            thread::yield_now();
+            assert_eq!(before, self.value.get().read_volatile(), "somebody writes");
+            self.lock.release_read();
+        }
+    }
+}
+
+/// Threads increment and look; nobody looks while another increments, and none sleeps for ever.
+fn readers_and_writers<L: RawRwLock>() {
+    const ROUNDS: u32 = 2_000;
+    let counter = Counter { lock: L::new(), value: UnsafeCell::new(0) };
+    thread::scope(|s| {
+        for _ in 0..2 {
+            s.spawn(|| (0..ROUNDS).for_each(|_| counter.write()));
+            s.spawn(|| (0..ROUNDS).for_each(|_| counter.read()));
+        }
+    });
+    assert!(counter.lock.try_acquire_write(), "it is free");
+    assert_eq!(counter.value.into_inner(), 2 * ROUNDS);
+}
+
+macro_rules! rw_tests {
+    ($($lock:ident),* $(,)?) => {
+        $(
+            #[test]
+            #[allow(non_snake_case, reason = "named as the lock")]
+            fn $lock() {
+                readers_and_writers::<lock::$lock>();
+            }
+        )*
+    };
+}
+for_each_rw_lock!(rw_tests);

@@ -10,17 +10,14 @@ pub(crate) mod simulated;
 pub(crate) use pthread::origin;
 
 use manycore::LockInfo;
-use manycore::lock::{self, PlainLock, Preference};
-use manycore_traits::RawLock;
+use manycore::lock::{self, PlainLock};
+use manycore_traits::{RawLock, RawRwLock};
 
 /// The name of "as the program is": glibc's default mutex, and the base line of every comparison.
 pub const BASE: &str = "glibc";
 
 /// The base line among reader-writer locks.
 pub const BASE_SHARED: &str = "glibc-rwlock";
-
-/// Manycore's own reader-writer lock.
-const PHASE_RW: &str = "phase-rw";
 
 /// A lock as a benchmark uses it.
 pub trait Contender: Send + Sync + 'static {
@@ -66,19 +63,17 @@ impl<L: RawLock + 'static> Contender for Native<L> {
     }
 }
 
-/// Manycore's reader-writer lock, as it stands in a `pthread_rwlock_t`.
-struct PhaseRw(lock::PhaseRw);
+/// One of manycore's reader-writer locks.
+struct NativeRw<L>(L);
 
-impl Contender for PhaseRw {
+impl<L: RawRwLock + 'static> Contender for NativeRw<L> {
     fn new() -> Self {
-        Self(lock::PhaseRw::new())
+        Self(L::new())
     }
 
     #[inline]
     fn exclusive<R>(&self, section: impl FnOnce() -> R) -> R {
-        if !self.0.try_write() {
-            self.0.write();
-        }
+        self.0.acquire_write();
         let result = section();
         // SAFETY: acquired above.
         unsafe { self.0.release_write() };
@@ -87,9 +82,7 @@ impl Contender for PhaseRw {
 
     #[inline]
     fn shared<R>(&self, section: impl FnOnce() -> R) -> R {
-        if !self.0.try_read(Preference::Phases) {
-            self.0.read(Preference::Phases);
-        }
+        self.0.acquire_read();
         let result = section();
         // SAFETY: acquired above.
         unsafe { self.0.release_read() };
@@ -128,6 +121,20 @@ macro_rules! manycore_locks {
 }
 manycore::for_each_lock!(manycore_locks);
 
+macro_rules! manycore_rw_locks {
+    ($($lock:ident),* $(,)?) => {
+        const RW_LOCKS: &[LockInfo] = &[$(<lock::$lock as RawRwLock>::INFO),*];
+
+        fn with_rw_lock<V: Visitor>(name: &str, visitor: V) -> Result<V::Output, V> {
+            $(if name == <lock::$lock as RawRwLock>::INFO.name {
+                return Ok(visitor.visit::<NativeRw<lock::$lock>>());
+            })*
+            Err(visitor)
+        }
+    };
+}
+manycore::for_each_rw_lock!(manycore_rw_locks);
+
 macro_rules! inline_names {
     ($($lock:ident),* $(,)?) => {
         const INLINE: &[&str] = &[$(<lock::$lock as PlainLock>::INFO.name),*];
@@ -151,7 +158,6 @@ peers! {
     BASE => pthread::Mutex,
     "glibc-adaptive" => pthread::AdaptiveMutex,
     BASE_SHARED => pthread::RwLock,
-    PHASE_RW => PhaseRw,
     "parking_lot" => peer::ParkingLot,
     "parking_lot-rwlock" => peer::ParkingLotRwLock,
     "std" => peer::Std,
@@ -160,21 +166,25 @@ peers! {
 
 /// Calls the visitor with the contender of this name; `None` if there is no such lock.
 pub fn with<V: Visitor>(name: &str, visitor: V) -> Option<V::Output> {
-    match with_lock(name, visitor) {
+    match with_lock(name, visitor).or_else(|visitor| with_rw_lock(name, visitor)) {
         Ok(output) => Some(output),
         Err(visitor) => with_peer(name, visitor),
     }
 }
 
-/// What manycore's own locks say about themselves.
+/// What manycore's own mutexes say about themselves.
 pub fn locks() -> &'static [LockInfo] {
     LOCKS
 }
 
+/// What manycore's own reader-writer locks say about themselves.
+pub fn rw_locks() -> &'static [LockInfo] {
+    RW_LOCKS
+}
+
 /// The names of the others: mutexes, or reader-writer locks.
 pub fn peers(shared: bool) -> impl Iterator<Item = &'static str> {
-    let knows_readers = |name: &str| name.ends_with("-rwlock") || name == PHASE_RW;
-    PEERS.iter().copied().filter(move |name| knows_readers(name) == shared)
+    PEERS.iter().copied().filter(move |name| name.ends_with("-rwlock") == shared)
 }
 
 /// Whether there is a lock of this name.
@@ -184,7 +194,7 @@ pub fn exists(name: &str) -> bool {
 
 /// Whether the name is one of manycore's own locks.
 pub fn is_ours(name: &str) -> bool {
-    LOCKS.iter().any(|info| info.name == name)
+    LOCKS.iter().chain(RW_LOCKS).any(|info| info.name == name)
 }
 
 /// Whether the name is one of those which the preload library can put under a program.
@@ -207,10 +217,13 @@ mod tests {
         }
     }
 
+    fn all() -> impl Iterator<Item = &'static str> {
+        LOCKS.iter().chain(RW_LOCKS).map(|info| info.name).chain(PEERS.iter().copied())
+    }
+
     #[test]
     fn every_contender_locks_and_unlocks() {
-        let names = LOCKS.iter().map(|info| info.name).chain(PEERS.iter().copied());
-        for name in names.chain([NOTHING]) {
+        for name in all().chain([NOTHING]) {
             assert_eq!(with(name, CountTo(3)), Some(3), "{name}");
         }
         assert_eq!(with("no such lock", CountTo(3)), None);
@@ -218,8 +231,7 @@ mod tests {
 
     #[test]
     fn names_are_distinct() {
-        let mut names: Vec<_> =
-            LOCKS.iter().map(|info| info.name).chain(PEERS.iter().copied()).collect();
+        let mut names: Vec<_> = all().collect();
         names.sort_unstable();
         let before = names.len();
         names.dedup();

@@ -1,37 +1,9 @@
 //! The same locks, built for the simulator.
 
-use manycore_simulated::lock::{self, PlainLock, Preference};
+use manycore_simulated::lock::{self, PlainLock};
+use manycore_traits::RawRwLock;
 
-use super::{Contender, Native, PHASE_RW, Visitor};
-
-/// Manycore's reader-writer lock.
-struct PhaseRw(lock::PhaseRw);
-
-impl Contender for PhaseRw {
-    fn new() -> Self {
-        Self(lock::PhaseRw::new())
-    }
-
-    fn exclusive<R>(&self, section: impl FnOnce() -> R) -> R {
-        if !self.0.try_write() {
-            self.0.write();
-        }
-        let result = section();
-        // SAFETY: acquired above.
-        unsafe { self.0.release_write() };
-        result
-    }
-
-    fn shared<R>(&self, section: impl FnOnce() -> R) -> R {
-        if !self.0.try_read(Preference::Phases) {
-            self.0.read(Preference::Phases);
-        }
-        let result = section();
-        // SAFETY: acquired above.
-        unsafe { self.0.release_read() };
-        result
-    }
-}
+use super::{Native, NativeRw, Visitor};
 
 macro_rules! simulated_locks {
     ($($lock:ident),* $(,)?) => {
@@ -45,22 +17,35 @@ macro_rules! simulated_locks {
 }
 manycore_simulated::for_each_lock!(simulated_locks);
 
+macro_rules! simulated_rw_locks {
+    ($($lock:ident),* $(,)?) => {
+        fn with_rw_lock<V: Visitor>(name: &str, visitor: V) -> Option<V::Output> {
+            $(if name == <lock::$lock as RawRwLock>::INFO.name {
+                return Some(visitor.visit::<NativeRw<lock::$lock>>());
+            })*
+            None
+        }
+    };
+}
+manycore_simulated::for_each_rw_lock!(simulated_rw_locks);
+
 /// Calls the visitor with the simulated lock of this name; `None` if there is no such lock.
 pub(crate) fn with<V: Visitor>(name: &str, visitor: V) -> Option<V::Output> {
     match with_lock(name, visitor) {
         Ok(output) => Some(output),
-        Err(visitor) => (name == PHASE_RW).then(|| visitor.visit::<PhaseRw>()),
+        Err(visitor) => with_rw_lock(name, visitor),
     }
 }
 
-/// The names of all simulated locks; with readers, manycore's reader-writer lock is one of them.
+/// The names of all simulated locks; with readers, manycore's reader-writer locks are among them.
 pub(crate) fn names(shared: bool) -> impl Iterator<Item = &'static str> {
-    let rw = shared.then_some(PHASE_RW);
-    super::locks().iter().map(|info| info.name).chain(rw)
+    let rw_locks = if shared { super::rw_locks() } else { &[] };
+    super::locks().iter().chain(rw_locks).map(|info| info.name)
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::Contender;
     use super::*;
 
     struct IsThere;

@@ -176,14 +176,16 @@ impl Options {
 }
 
 fn every_lock(shared: bool) -> Vec<String> {
-    let ours = contender::locks().iter().map(|info| info.name);
+    // A mutex takes part among readers too: there they exclude each other.
+    let rw_locks = if shared { contender::rw_locks() } else { &[] };
+    let ours = contender::locks().iter().chain(rw_locks).map(|info| info.name);
     ours.chain(contender::peers(shared)).map(str::to_string).collect()
 }
 
 /// What to say about a lock that does not exist.
 pub(crate) fn unknown_lock(name: &str) -> Failure {
-    let known: Vec<String> =
-        every_lock(false).into_iter().chain(contender::peers(true).map(Into::into)).collect();
+    let mut known = every_lock(false);
+    known.extend(every_lock(true).into_iter().filter(|name| !every_lock(false).contains(name)));
     Failure::Usage(format!("there is no lock `{name}`: choose from {}", known.join(", ")))
 }
 
@@ -222,6 +224,7 @@ mod tests {
     fn readers_bring_other_peers() {
         let all = names(&Options { reads: 90.0, ..options() });
         assert_eq!(all[0], "glibc-rwlock");
+        assert!(contender::rw_locks().iter().all(|info| all.contains(&info.name.to_string())));
         assert!(
             all.contains(&"parking_lot-rwlock".to_string()) && !all.contains(&"std".to_string())
         );

@@ -22,7 +22,7 @@ Examples:
 
 Locks:
   Those of `manycore locks`, library-only ones too; futex, which does what glibc
-  does, is the base line. With --reads also phase-rw, the reader-writer lock.
+  does, is the base line. With --reads also the reader-writer locks.
 
 Workload:
   That of `manycore bench lock`, run by the same loop. Times are simulated. Where

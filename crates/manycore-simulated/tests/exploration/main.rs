@@ -4,7 +4,7 @@
 
 mod mutations;
 mod mutex;
-mod phase_rw;
+mod rw;
 mod wait_queue;
 
 use std::time::Duration;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 const MUTATIONS: &[(&str, &str, &str)] = &[
     ("mcs-hand-off", "mutex::Mcs", "deadlock"),
     ("futex-wake-up", "mutex::Futex", "deadlock"),
-    ("rw-reader-beside-writer", "phase_rw::readers_and_writers", "with a writer inside"),
+    ("rw-reader-beside-writer", "rw::PhaseRw", "with a writer inside"),
     ("bypass-forgets", "mutex::McsBypass", "deadlock"),
     ("cna-forgets", "mutex::Cna", "deadlock"),
 ];

@@ -3,5 +3,6 @@
 mod exclusion;
 mod native;
 mod repeats;
+mod rw;
 mod shapes;
 mod workload;

@@ -5,7 +5,28 @@
 //! library-only. [`for_each_lock`](crate::for_each_lock) is the registry: a lock that is named there appears in
 //! `manycore locks`, in `run`, in the benchmarks and in every test suite.
 //!
-//! Beside them are [`WaitQueue`], waiting for a condition with any of them, and [`PhaseRw`], a reader-writer lock.
+//! Reader-writer locks implement [`RawRwLock`](crate::RawRwLock), and have a registry of their own,
+//! [`for_each_rw_lock`](crate::for_each_rw_lock). The first of them, [`PhaseRw`], is what `manycore run` puts into a
+//! program.
+//!
+//! With the feature `lock_api`, all of them hold data:
+//!
+//! ```
+//! # #[cfg(feature = "lock_api")] {
+//! use manycore::lock::{Adaptive, PhaseRw};
+//!
+//! let total = lock_api::Mutex::<Adaptive, _>::new(0);
+//! *total.lock() += 1;
+//!
+//! let numbers = lock_api::RwLock::<PhaseRw, _>::new(vec![1, 2]);
+//! numbers.write().push(3);
+//! let (one, other) = (numbers.read(), numbers.read());
+//! assert_eq!(one.len() + other.len(), 6);
+//! assert!(numbers.try_write().is_none());
+//! # }
+//! ```
+//!
+//! Beside them is [`WaitQueue`], waiting for a condition with any mutex.
 
 mod adaptive;
 mod anderson;

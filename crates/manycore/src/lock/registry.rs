@@ -1,4 +1,4 @@
-//! The list of all locks. To add one, write its file and name it here.
+//! The lists of all locks. To add one, write its file and name it here.
 
 /// Calls a macro with the list of all locks: `callback! { Type, Type, ... }`.
 ///
@@ -46,3 +46,62 @@ macro_rules! inline {
     };
 }
 for_each_inline_lock!(inline);
+
+/// Calls a macro with the list of all reader-writer locks: `callback! { Type, Type, ... }`.
+///
+/// The types are those of [`lock`](crate::lock); each is a [`RawRwLock`](crate::RawRwLock).
+#[macro_export]
+macro_rules! for_each_rw_lock {
+    ($callback:ident $(, $argument:tt)*) => {
+        $callback! { $($argument)* PhaseRw }
+    };
+}
+
+/// Gives reader-writer locks the form of those of `lock_api`. Loom's atomics have no constants.
+#[cfg(all(feature = "lock_api", not(loom)))]
+macro_rules! lock_api_forms {
+    ($($lock:ident),* $(,)?) => {$(
+        // SAFETY: it is a lock by `RawRwLock`'s contract.
+        unsafe impl lock_api::RawRwLock for super::$lock {
+            #[allow(clippy::declare_interior_mutable_const, reason = "lock_api has it so")]
+            const INIT: Self = Self::new();
+
+            // Who acquires for reading is who releases.
+            type GuardMarker = lock_api::GuardNoSend;
+
+            #[inline]
+            fn lock_shared(&self) {
+                crate::RawRwLock::acquire_read(self);
+            }
+
+            #[inline]
+            fn try_lock_shared(&self) -> bool {
+                crate::RawRwLock::try_acquire_read(self)
+            }
+
+            #[inline]
+            unsafe fn unlock_shared(&self) {
+                // SAFETY: acquired by the caller.
+                unsafe { crate::RawRwLock::release_read(self) }
+            }
+
+            #[inline]
+            fn lock_exclusive(&self) {
+                crate::RawRwLock::acquire_write(self);
+            }
+
+            #[inline]
+            fn try_lock_exclusive(&self) -> bool {
+                crate::RawRwLock::try_acquire_write(self)
+            }
+
+            #[inline]
+            unsafe fn unlock_exclusive(&self) {
+                // SAFETY: acquired by the caller.
+                unsafe { crate::RawRwLock::release_write(self) }
+            }
+        }
+    )*};
+}
+#[cfg(all(feature = "lock_api", not(loom)))]
+for_each_rw_lock!(lock_api_forms);

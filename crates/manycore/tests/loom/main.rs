@@ -7,6 +7,7 @@
 mod mutations;
 mod mutex;
 mod phase_rw;
+mod rw;
 mod wait_queue;
 
 use std::cell::UnsafeCell;

@@ -43,6 +43,7 @@ mod turns;
 use super::waiter::chain::Chain;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{Deadline, const_new, mortal, mutation, order};
+use crate::{LockInfo, Order, RawRwLock};
 
 /// A writer holds the lock.
 const WRITER: u64 = 1;
@@ -179,6 +180,54 @@ impl PhaseRw {
     fn try_write_as(&self, woken: u64) -> bool {
         // Acquire: partner of the Release in `release_read` and `release_write`, and of the AcqRel in `pass_on`.
         self.take(order!(Acquire, "rw-write-acquire"), |state| writing(state, woken))
+    }
+}
+
+// SAFETY: one word says who holds the lock, and a writer is let in by it only if nobody does; see the page for what
+// happens before what.
+unsafe impl RawRwLock for PhaseRw {
+    const INFO: LockInfo = LockInfo {
+        name: "phase-rw",
+        summary: "readers count in one word; readers and writers take turns; spins, then sleeps",
+        source: "Brandenburg & Anderson, Real-Time Systems 2010; blocking form ours",
+        order: Order::Barging,
+        blocks: true,
+    };
+
+    fn new() -> Self {
+        Self::new()
+    }
+
+    #[inline]
+    fn try_acquire_read(&self) -> bool {
+        self.try_read(Preference::Phases)
+    }
+
+    #[inline]
+    fn acquire_read(&self) {
+        self.read(Preference::Phases);
+    }
+
+    #[inline]
+    unsafe fn release_read(&self) {
+        // SAFETY: acquired by the caller.
+        unsafe { self.release_read() }
+    }
+
+    #[inline]
+    fn try_acquire_write(&self) -> bool {
+        self.try_write()
+    }
+
+    #[inline]
+    fn acquire_write(&self) {
+        self.write();
+    }
+
+    #[inline]
+    unsafe fn release_write(&self) {
+        // SAFETY: acquired by the caller.
+        unsafe { self.release_write() }
     }
 }
 

@@ -1,0 +1,100 @@
+//! Every reader-writer lock of the registry: a writer is alone, everybody gets in, and sees what was written before.
+
+use std::sync::Arc;
+
+use loom::cell::UnsafeCell;
+use loom::thread::{self, JoinHandle};
+use manycore::{RawRwLock, lock};
+
+use crate::check;
+
+/// A number that is written with the lock held for writing, and read with it held in any way.
+struct Shared<L> {
+    lock: L,
+    value: UnsafeCell<u32>,
+}
+
+// SAFETY: the value is accessed under the lock only; loom fails the test if that does not order the accesses.
+unsafe impl<L: Sync> Sync for Shared<L> {}
+
+impl<L: RawRwLock + 'static> Shared<L> {
+    fn new() -> Arc<Self> {
+        Arc::new(Self { lock: L::new(), value: UnsafeCell::new(0) })
+    }
+
+    fn read(&self) {
+        self.lock.acquire_read();
+        self.look();
+        // SAFETY: acquired above.
+        unsafe { self.lock.release_read() };
+    }
+
+    fn look(&self) -> u32 {
+        // SAFETY: the lock is held.
+        self.value.with(|v| unsafe { *v })
+    }
+
+    fn write(&self) {
+        self.lock.acquire_write();
+        // SAFETY: the lock is held for writing.
+        self.value.with_mut(|v| unsafe { *v += 1 });
+        // SAFETY: acquired above.
+        unsafe { self.lock.release_write() };
+    }
+
+    fn spawn(self: &Arc<Self>, f: impl FnOnce(&Self) + 'static) -> JoinHandle<()> {
+        let shared = self.clone();
+        thread::spawn(move || f(&shared))
+    }
+
+    /// In the end, nobody holds it, and so many have written.
+    fn assert_written(&self, times: u32) {
+        assert!(self.lock.try_acquire_write(), "somebody holds it");
+        assert_eq!(self.look(), times);
+    }
+}
+
+fn a_writer_beside_a_reader<L: RawRwLock + 'static>() {
+    check(3, || {
+        let shared = Shared::<L>::new();
+        let reading = shared.spawn(|s| (0..2).for_each(|_| s.read()));
+        (0..2).for_each(|_| shared.write());
+        reading.join().unwrap();
+        shared.assert_written(2);
+    });
+}
+
+fn two_writers_and_a_reader<L: RawRwLock + 'static>() {
+    check(2, || {
+        let shared = Shared::<L>::new();
+        let others = [shared.spawn(Shared::read), shared.spawn(Shared::write)];
+        shared.write();
+        others.into_iter().for_each(|thread| thread.join().unwrap());
+        shared.assert_written(2);
+    });
+}
+
+fn two_readers_and_a_writer<L: RawRwLock + 'static>() {
+    check(2, || {
+        let shared = Shared::<L>::new();
+        let reading = [(); 2].map(|()| shared.spawn(Shared::read));
+        shared.write();
+        reading.into_iter().for_each(|thread| thread.join().unwrap());
+        shared.assert_written(1);
+    });
+}
+
+macro_rules! models {
+    ($($lock:ident),* $(,)?) => {
+        $(
+            #[test]
+            #[allow(non_snake_case)]
+            fn $lock() {
+                a_writer_beside_a_reader::<lock::$lock>();
+                two_writers_and_a_reader::<lock::$lock>();
+                two_readers_and_a_writer::<lock::$lock>();
+            }
+        )*
+    };
+}
+manycore::for_each_rw_lock!(models);
