@@ -155,6 +155,11 @@ pub fn cpu() -> u32 {
     Handle::current().map_or(0, |handle| handle.get().cpu)
 }
 
+/// The number of the calling thread; 0 on the host.
+pub fn thread() -> u32 {
+    Handle::current().map_or(0, |handle| handle.get().current)
+}
+
 /// How many memory nodes the machine has; 1 on the host.
 pub fn nodes() -> u32 {
     Handle::current().map_or(1, |handle| handle.get().machine.topology.nodes())
@@ -178,6 +183,12 @@ pub fn local_rmw() {
 /// Does something that is no part of the simulated program: it costs nothing, and what it allocates is the host's.
 pub fn on_host<R>(f: impl FnOnce() -> R) -> R {
     crate::arena::global::host(f)
+}
+
+/// Zeroed memory of the simulated program, of so many bytes: what would be a large `static` elsewhere. It is there until the
+/// simulation ends, and needs not be freed. None on the host.
+pub fn memory(bytes: usize) -> Option<std::ptr::NonNull<u8>> {
+    crate::arena::global::lasting(bytes)
 }
 
 /// One of the [`WORDS`] globals of the simulated program, all 0 at its start: what would be a `static` elsewhere. Free of

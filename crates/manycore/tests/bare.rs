@@ -94,14 +94,19 @@ extern "C" fn manycore_cpu_count() -> u32 {
     2
 }
 
-/// A CPU for each thread.
-fn cpu() -> u32 {
+#[unsafe(no_mangle)]
+extern "C" fn manycore_thread_id() -> u32 {
     static THREADS: AtomicU32 = AtomicU32::new(0);
     thread_local! {
         // Relaxed: only the number matters.
-        static CPU: u32 = THREADS.fetch_add(1, Ordering::Relaxed) % manycore_cpu_count();
+        static ID: u32 = THREADS.fetch_add(1, Ordering::Relaxed);
     }
-    CPU.with(|cpu| *cpu)
+    ID.with(|id| *id)
+}
+
+/// A CPU for each thread.
+fn cpu() -> u32 {
+    manycore_thread_id() % manycore_cpu_count()
 }
 
 #[unsafe(no_mangle)]

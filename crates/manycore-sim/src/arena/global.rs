@@ -2,7 +2,7 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
-use std::ptr::null_mut;
+use std::ptr::{NonNull, null_mut};
 
 use super::{Heap, allocated, contains, freed};
 
@@ -92,6 +92,20 @@ unsafe impl GlobalAlloc for Hook {
             moved
         }
     }
+}
+
+/// Zeroed memory, on lines of its own, for as long as the simulation that runs on this thread; none if none does.
+pub(crate) fn lasting(bytes: usize) -> Option<NonNull<u8>> {
+    let heap = HEAP.get();
+    let layout = Layout::from_size_align(bytes, super::LINE).expect("a size of memory");
+    if heap.is_null() {
+        return None;
+    }
+    // SAFETY: as in `in_arena`. It is not counted as in use: it ends with the heap.
+    let block = host(|| unsafe { (*heap).allocate(layout) }).expect("simulated memory");
+    // SAFETY: just allocated, of this size.
+    unsafe { block.write_bytes(0, bytes) };
+    Some(block)
 }
 
 #[cold]

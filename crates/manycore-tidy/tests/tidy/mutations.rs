@@ -7,6 +7,7 @@ use crate::source::{Source, TREE};
 /// A macro that names mutations, at which place in its arguments, and where the tests are that have to notice.
 const NAMES: &[(&str, usize, &str)] = &[
     ("order ! (", 2, "crates/manycore/tests/"),
+    ("store_load ! (", 0, "crates/manycore/tests/"),
     ("mutation ! (", 0, "crates/manycore-simulated/tests/"),
 ];
 

@@ -20,6 +20,7 @@ const NO_ALGORITHM: &[(&str, &str)] = &[
     ("queue.rs", "a queue of places, of which locks are made"),
     ("held_queue.rs", "a queue whose head holds a lock, of which locks are made"),
     ("registry.rs", "the list of all locks"),
+    ("side_door.rs", "the way of readers past a lock, and of writers to shut it"),
     ("waiter/mod.rs", "a waiting thread's record, which several algorithms queue"),
 ];
 

@@ -30,6 +30,7 @@
 
 mod adaptive;
 mod anderson;
+mod bravo;
 mod c_bo_mcs;
 mod clh;
 mod cna;
@@ -47,11 +48,13 @@ mod link;
 mod mcs;
 mod mcs_bypass;
 mod numbers;
+mod per_cpu_rw;
 mod phase_rw;
 mod plain;
 mod proportional;
 mod queue;
 mod registry;
+mod side_door;
 mod sleep;
 mod spin_then_block;
 mod tas;
@@ -62,6 +65,7 @@ mod waiter;
 
 pub use adaptive::Adaptive;
 pub use anderson::Anderson;
+pub use bravo::Bravo;
 pub use c_bo_mcs::CBoMcs;
 pub use clh::Clh;
 pub use cna::Cna;
@@ -74,6 +78,7 @@ pub use hybrid::{Hybrid, HybridPatience};
 pub use innodb::{Innodb, InnodbPatience};
 pub use mcs::{Mcs, McsNode};
 pub use mcs_bypass::McsBypass;
+pub use per_cpu_rw::PerCpuRw;
 pub use phase_rw::{PhaseRw, Preference};
 pub use plain::{INLINE_SIZE, InlineLock, PlainLock};
 pub use proportional::{Proportional, ProportionalPatience};

@@ -28,6 +28,8 @@ mod symbols {
         pub fn manycore_cpu_count() -> u32;
         /// The CPU on which the caller runs, below the count.
         pub fn manycore_cpu_current() -> u32;
+        /// A number of the calling thread, which no other thread has while it lives.
+        pub fn manycore_thread_id() -> u32;
         /// How many nodes of memory there are, at least 1.
         pub fn manycore_node_count() -> u32;
         /// The node to which the caller's CPU belongs, below the count.
@@ -48,6 +50,9 @@ pub mod cell;
 
 #[path = "global.rs"]
 pub(super) mod global;
+
+#[path = "process_table.rs"]
+pub(super) mod table;
 
 /// Waiting on a word.
 pub mod futex {
@@ -224,6 +229,15 @@ pub mod cpu {
     pub fn node() -> u32 {
         // SAFETY: as above.
         unsafe { super::symbols::manycore_node_current() }
+    }
+}
+
+/// Threads.
+pub mod thread {
+    /// A number of the calling thread, which no other thread has while it lives.
+    pub fn id() -> u32 {
+        // SAFETY: reads a number.
+        unsafe { super::symbols::manycore_thread_id() }
     }
 }
 

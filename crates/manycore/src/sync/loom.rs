@@ -196,6 +196,28 @@ pub mod cpu {
     }
 }
 
+/// Threads.
+pub mod thread {
+    /// A number for each thread, in the order in which they ask.
+    pub fn id() -> u32 {
+        super::cpu::current()
+    }
+}
+
+/// A table of one slot, which all threads share.
+pub mod table {
+    use super::atomic::AtomicUsize;
+
+    loom::lazy_static! {
+        static ref SLOTS: [AtomicUsize; 1] = [AtomicUsize::new(0)];
+    }
+
+    /// All slots.
+    pub fn slots() -> &'static [AtomicUsize] {
+        &*SLOTS
+    }
+}
+
 /// The parameters of spinning locks, as small as they can be without skipping a branch.
 pub mod tuning {
     /// Tests before blocking.
@@ -242,6 +264,11 @@ pub mod tuning {
         1
     }
 
+    /// All of them: under the checker there are few.
+    pub fn places(there_are: usize) -> usize {
+        there_are
+    }
+
     /// Gives up the CPU.
     pub fn give_up_cpu() {
         loom::thread::yield_now();
@@ -270,6 +297,14 @@ pub(crate) fn weaken(mutation: &str, order: atomic::Ordering) -> atomic::Orderin
     static CHOSEN: std::sync::OnceLock<Option<std::string::String>> = std::sync::OnceLock::new();
     let chosen = CHOSEN.get_or_init(|| std::env::var("MANYCORE_MUTATION").ok());
     if chosen.as_deref() == Some(mutation) { atomic::Ordering::Relaxed } else { order }
+}
+
+/// A fence, unless the environment asks for this mutation.
+pub(crate) fn fence_unless(mutation: &str) {
+    // SeqCst: orders the accesses before it before those after it.
+    if weaken(mutation, atomic::Ordering::SeqCst) == atomic::Ordering::SeqCst {
+        atomic::fence(atomic::Ordering::SeqCst);
+    }
 }
 
 /// Whether the model has failed already: a second panic would hide the first.

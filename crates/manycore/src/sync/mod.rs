@@ -28,13 +28,14 @@
 //! # Bare
 //!
 //! A kernel that links this crate defines the symbols listed in `sync/bare.rs`: futex wait and wake, yield, a cycle
-//! counter, and the numbers of CPUs and of nodes of memory.
+//! counter, and the numbers of CPUs, of nodes of memory and of threads.
 
 // Here the methods are wrapped that algorithms must not name.
 #![allow(clippy::disallowed_methods)]
 
 pub mod node;
 mod pad;
+pub mod table;
 #[cfg(not(loom))]
 pub mod tuning;
 
@@ -52,10 +53,10 @@ mod backend;
 mod backend;
 
 #[cfg(all(target_os = "linux", not(loom), not(manycore_bare), not(feature = "sim")))]
-pub use backend::thread::{self, Local};
+pub use backend::thread::Local;
 #[cfg(loom)]
 pub use backend::tuning;
-pub use backend::{atomic, cell, clock, cpu, futex, hint, process};
+pub use backend::{atomic, cell, clock, cpu, futex, hint, process, thread};
 pub use pad::CachePadded;
 
 /// A moment until which somebody is willing to wait, as the futex system call understands it.
@@ -124,6 +125,17 @@ macro_rules! order {
 }
 pub(crate) use order;
 
+/// Orders a sequentially consistent read-modify-write before the sequentially consistent load that follows it, of another
+/// place: those orderings do so by themselves. The model checker takes them for weaker than they are, and needs a fence;
+/// `MANYCORE_MUTATION` leaves out the one with this name.
+macro_rules! store_load {
+    ($mutation:literal) => {
+        #[cfg(loom)]
+        $crate::sync::fence_unless($mutation);
+    };
+}
+pub(crate) use store_load;
+
 /// Whether a test has planted the mistake with this name, to see whether exploring schedules finds it.
 ///
 /// Simulated, `MANYCORE_MUTATION=mcs-hand-off` makes `mutation!("mcs-hand-off")` true. Otherwise it is the constant
@@ -158,4 +170,4 @@ pub(crate) use mortal;
 #[cfg(feature = "sim")]
 pub(crate) use backend::is_mutated;
 #[cfg(loom)]
-pub(crate) use backend::{is_panicking, weaken};
+pub(crate) use backend::{fence_unless, is_panicking, weaken};

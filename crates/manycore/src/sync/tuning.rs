@@ -74,6 +74,12 @@ pub fn passes() -> u32 {
     shortened(1000, 1)
 }
 
+/// How many places are used of an array that has so many of them only to keep CPUs apart.
+#[inline]
+pub fn places(there_are: usize) -> usize {
+    shortened(there_are as u32, 3) as usize
+}
+
 /// How a waiter gives up its CPU.
 pub fn give_up() -> GiveUp {
     if GIVE_UP.get() == GiveUp::Yield as u32 { GiveUp::Yield } else { GiveUp::Sleep }

@@ -61,6 +61,16 @@ const MUTATIONS: &[(&str, &str)] = &[
     ("rw-pass-acqrel", "phase_rw::a_writer_beside_a_reader"),
     ("rw-chain-acquire", "phase_rw::a_writer_beside_a_reader"),
     ("rw-chain-release", "phase_rw::a_writer_beside_a_reader"),
+    ("door-enter", "rw::PerCpuRw"),
+    ("door-admit", "rw::PerCpuRw"),
+    ("door-leave", "rw::PerCpuRw"),
+    ("door-open", "rw::PerCpuRw"),
+    ("door-shut", "rw::PerCpuRw"),
+    ("door-sleep", "rw::a_reader_that_moves"),
+    ("per-cpu-rw-sum", "rw::PerCpuRw"),
+    ("per-cpu-rw-leave", "rw::PerCpuRw"),
+    ("bravo-leave", "rw::Bravo"),
+    ("bravo-scan", "rw::Bravo"),
 ];
 
 #[test]

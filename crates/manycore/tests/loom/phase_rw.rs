@@ -7,7 +7,7 @@ use loom::thread::{self, JoinHandle};
 use manycore::lock::{PhaseRw, Preference};
 use manycore::sync::{Deadline, tuning};
 
-use crate::{Mortal, SOON, check};
+use crate::{Mortal, SOON, check, rw};
 
 /// A number that is written with the lock held for writing, and read with it held in any way.
 struct Shared {
@@ -68,6 +68,13 @@ fn a_writer_beside_a_reader() {
         reading.join().unwrap();
         assert!(shared.lock.try_write());
     });
+}
+
+/// Deeper than for every lock: others are made of this one.
+#[test]
+fn three_threads() {
+    rw::two_writers_and_a_reader::<PhaseRw>(2);
+    rw::two_readers_and_a_writer::<PhaseRw>(2);
 }
 
 /// One is overtaken by another and insists: the lock is handed to it.

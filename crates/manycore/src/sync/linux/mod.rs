@@ -26,6 +26,9 @@ pub mod cell;
 #[path = "../global.rs"]
 pub(super) mod global;
 
+#[path = "../process_table.rs"]
+pub(super) mod table;
+
 pub(super) fn has_passed(deadline: &super::Deadline) -> bool {
     let clock = if deadline.wall { libc::CLOCK_REALTIME } else { libc::CLOCK_MONOTONIC };
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };

@@ -13,6 +13,8 @@ pub mod hint;
 mod mutation;
 pub mod node;
 pub mod process;
+pub(super) mod table;
+pub mod thread;
 
 pub(crate) use mutation::is_mutated;
 

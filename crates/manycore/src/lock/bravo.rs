@@ -1,0 +1,230 @@
+//! `bravo`: a reader-writer lock that its readers get past by a mark in a table.
+//!
+//! # Idea
+//!
+//! One table, the same for all locks of the process, has thousands of slots. While a lock is *biased* towards readers, a
+//! reader writes the lock's address into the slot that belongs to it and the lock, by a hash, and is in; readers on many
+//! CPUs then write to different lines. If the slot is taken, the reader uses the lock below, a [`PhaseRw`]. A writer takes the
+//! lock below, and if there is a bias, revokes it: it shuts the way by the table, looks through all of it and waits for each
+//! reader of its lock. That is slow; so a reader that comes through the lock below may restore the bias only when nine times
+//! as long has passed as the last revocation took. Writers thus lose a tenth of their time at most.
+//!
+//! # Source
+//!
+//! D. Dice and A. Kogan, "BRAVO: Biased Locking for Reader-Writer Locks", USENIX ATC 2019: the table of 4096 slots, the
+//! factor of nine. There a reader keeps its slot until it releases, and a writer spins until a slot is cleared. Here:
+//!
+//! - A release looks at the thread's slot again, so that there is nothing to keep. Two threads may share a slot; then one
+//!   may clear the mark that the other made, and leave it its hold on the lock below. As many holds as readers there are
+//!   at any time, and to which of them each belongs does not matter: whoever finds no mark in its slot has, or has
+//!   inherited, a hold on the lock below.
+//! - A writer sleeps after some microseconds, and a reader that leaves wakes it.
+//!
+//! # Memory order
+//!
+//! Marks, the bias and the sleeping writer are those of [`SideDoor`]. A slot changes by compare-and-swaps only, so that a
+//! writer that finds no mark of its lock there (Acquire) sees what each reader did which cleared one (Release), or marked
+//! the slot for another lock later. Whoever inherits a hold on the lock below sees what its first owner did (Acquire), and
+//! passes that on with the hold. The time at which a bias is possible again is written by a writer and read by readers of
+//! the lock below, which orders them.
+//!
+//! # Cost
+//!
+//! With a bias, a reader has two compare-and-swaps of its slot, and three looks at a word that seldom changes. A writer has
+//! those of `PhaseRw`, and with a bias before it looks at 4096 slots, some microseconds. The lock has 40 bytes.
+//!
+//! # When not to use it
+//!
+//! Where writers are frequent: then it is `PhaseRw`, with more to look at. A thread that reads must not begin to read again,
+//! and has to be the one that releases. The child of a fork finds the marks of its parent's threads, as it finds the locks
+//! that they held.
+
+use super::PhaseRw;
+use super::side_door::SideDoor;
+use crate::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use crate::sync::{clock, const_new, order, table};
+use crate::{LockInfo, Order, RawRwLock};
+
+/// For how many times the length of a revocation there is no bias after it.
+const INHIBITION: u64 = 9;
+
+/// BRAVO over `phase-rw`. A lock that nobody holds.
+#[derive(Debug)]
+pub struct Bravo {
+    below: PhaseRw,
+    /// Open while there is a bias.
+    door: SideDoor,
+    /// When a bias is possible again, on [`clock::now`].
+    inhibited_until: AtomicU64,
+}
+
+impl Bravo {
+    const_new! {
+        /// A lock that nobody holds.
+        pub fn new() -> Self {
+            Self {
+                below: PhaseRw::new(),
+                door: SideDoor::new(false),
+                inhibited_until: AtomicU64::new(0),
+            }
+        }
+    }
+
+    /// What readers of this lock write into their slots.
+    #[inline]
+    fn mark(&self) -> usize {
+        core::ptr::from_ref(self).addr()
+    }
+
+    /// Takes the way by the table, if it is there.
+    #[inline]
+    fn try_pass(&self) -> bool {
+        if !self.door.looks_open() {
+            return false;
+        }
+        let (slot, mark) = (table::slot(self.mark()), self.mark());
+        // Relaxed: a hint. On failure too: the lock below is as good.
+        let free = slot.load(Ordering::Relaxed) == 0;
+        // SeqCst: see `SideDoor::admits`.
+        let (set, failed) = (Ordering::SeqCst, Ordering::Relaxed);
+        if !free || slot.compare_exchange(0, mark, set, failed).is_err() {
+            return false;
+        }
+        if self.door.admits() {
+            return true;
+        }
+        self.leave();
+        false
+    }
+
+    /// Gives up a hold, or an attempt, of which there is a mark or a hold on the lock below.
+    #[inline]
+    fn leave(&self) {
+        let (slot, mark) = (table::slot(self.mark()), self.mark());
+        // Acquire: whoever has cleared this thread's mark has left it what it did. Partner of the SeqCst below. It takes
+        // four threads for this to matter, which is more than a model can have.
+        let marked = slot.load(Ordering::Acquire) == mark;
+        // SeqCst: see `SideDoor::left`; releases to `is_clear`. Acquire on failure: as above.
+        let (done, failed) = (order!(SeqCst, "bravo-leave"), Ordering::Acquire);
+        if marked && slot.compare_exchange(mark, 0, done, failed).is_ok() {
+            self.door.left();
+        } else {
+            // SAFETY: see the page: there are as many holds as readers, and those of this slot's threads are no marks.
+            unsafe { RawRwLock::release_read(&self.below) };
+        }
+    }
+
+    /// Restores the bias if it is time. The caller holds the lock below for reading.
+    #[inline]
+    fn bias(&self) {
+        // Relaxed: written under the lock below.
+        let until = self.inhibited_until.load(Ordering::Relaxed);
+        if !self.door.looks_open() && clock::now().wrapping_sub(until).cast_signed() >= 0 {
+            self.door.open();
+        }
+    }
+
+    /// Whether there is no mark of this lock in a slot.
+    fn is_clear(&self, slot: &AtomicUsize) -> bool {
+        // SeqCst: partner of the compare-and-swap in `try_pass`, see `SideDoor`; acquires what `leave` released.
+        slot.load(order!(SeqCst, "bravo-scan")) != self.mark()
+    }
+
+    /// Waits for all readers that came by the table. The caller holds the lock below for writing.
+    #[cold]
+    fn revoke(&self) {
+        let start = clock::now();
+        self.door.shut();
+        for slot in table::slots() {
+            self.door.wait_until(|| self.is_clear(slot));
+        }
+        let now = clock::now();
+        let until = now.wrapping_add(now.wrapping_sub(start).wrapping_mul(INHIBITION));
+        self.inhibited_until.store(until, Ordering::Relaxed); // Relaxed: as in `bias`
+    }
+
+    /// The same if there are none.
+    #[cold]
+    fn try_revoke(&self) -> bool {
+        self.door.shut();
+        let alone = table::slots().iter().all(|slot| self.is_clear(slot));
+        if !alone {
+            self.door.open();
+        }
+        alone
+    }
+}
+
+impl Default for Bravo {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+// SAFETY: writers hold the lock below, and have shut the way by the table and seen each reader that took it leave; see the
+// page for why a reader that is not seen is turned away.
+unsafe impl RawRwLock for Bravo {
+    const INFO: LockInfo = LockInfo {
+        name: "bravo",
+        summary: "readers mark a slot of a table past phase-rw; a writer looks through the table",
+        source: "Dice & Kogan, USENIX ATC 2019",
+        order: Order::Barging,
+        blocks: true,
+    };
+
+    fn new() -> Self {
+        Self::new()
+    }
+
+    #[inline]
+    fn try_acquire_read(&self) -> bool {
+        if self.try_pass() {
+            return true;
+        }
+        let acquired = self.below.try_acquire_read();
+        if acquired {
+            self.bias();
+        }
+        acquired
+    }
+
+    #[inline]
+    fn acquire_read(&self) {
+        if !self.try_pass() {
+            self.below.acquire_read();
+            self.bias();
+        }
+    }
+
+    #[inline]
+    unsafe fn release_read(&self) {
+        self.leave();
+    }
+
+    #[inline]
+    fn try_acquire_write(&self) -> bool {
+        if !self.below.try_acquire_write() {
+            return false;
+        }
+        let alone = !self.door.looks_open() || self.try_revoke();
+        if !alone {
+            // SAFETY: acquired above.
+            unsafe { RawRwLock::release_write(&self.below) };
+        }
+        alone
+    }
+
+    #[inline]
+    fn acquire_write(&self) {
+        self.below.acquire_write();
+        if self.door.looks_open() {
+            self.revoke();
+        }
+    }
+
+    #[inline]
+    unsafe fn release_write(&self) {
+        // SAFETY: acquired by the caller.
+        unsafe { RawRwLock::release_write(&self.below) };
+    }
+}

@@ -1,0 +1,183 @@
+//! `per-cpu-rw`: a reader-writer lock whose readers count on lines of their own CPUs.
+//!
+//! # Idea
+//!
+//! Each CPU has a counter. A reader adds one to that of its CPU, sees that no writer is about, and is in: it has written
+//! nothing that another CPU reads. A writer says that it is about, and waits until all counters together are zero. Readers
+//! that come meanwhile wait in line: they, and the writers, take turns at a [`PhaseRw`], which a writer holds all the time,
+//! and such a reader only while it counts itself. So nobody starves: a writer that waits lets no more readers in, and the
+//! readers that have waited for one writer get in before the next.
+//!
+//! A thread may be on another CPU when it releases. It then counts down there, and the counters are right in sum only.
+//!
+//! # Source
+//!
+//! The "big-reader" lock of Linux (`brlock`, I. Molnar and D. Miller, 2000), later `lglock`, and its successor
+//! `percpu_rw_semaphore` (M. Patocka, O. Nesterov, P. Zijlstra), from which counting down elsewhere comes. There a writer
+//! waits for a grace period of RCU if readers are to do without a fence; here an atomic addition is fence enough. Waiting in
+//! turns is ours.
+//!
+//! # Memory order
+//!
+//! Counting up and the question for a writer are those of [`SideDoor`], and counting down and the wake-up. A writer adds the
+//! counters up while they change. The sum is zero only if no reader is in: once the door is shut, each reader that is in
+//! has counted up where the writer can see it, and only counts down from then on, which makes a sum that misses it too
+//! large. A reader that is turned away counts up and down, at the same counter, which can add to a sum but not take from
+//! it. Each counter changes by read-modify-writes, so that a writer that sees the last of them (Acquire) sees what all
+//! readers did which counted down there (Release). A reader that was let in by `PhaseRw` has what was written before from
+//! there, and counts up before it releases that: the next writer sees it.
+//!
+//! # Cost
+//!
+//! A reader has two read-modify-writes of a line that stays with its CPU, and looks three times at one that all share and
+//! that writers only change. A writer has a swap of that line, and looks at 128 others. The lock is large: 17 KiB.
+//!
+//! # When not to use it
+//!
+//! Where one section in a hundred writes, or more; for many locks. A thread that reads must not begin to read again. The
+//! child of a fork finds the lock as it was: a reader or writer that the child does not have stays where it is.
+
+use super::PhaseRw;
+use super::side_door::SideDoor;
+use crate::sync::atomic::{AtomicU32, Ordering};
+use crate::sync::{CachePadded, array_of, const_new, cpu, order, tuning};
+use crate::{LockInfo, Order, RawRwLock};
+
+/// How many CPUs have a counter of their own; with more, some share.
+pub const COUNTERS: usize = if cfg!(loom) { 2 } else { 128 };
+
+/// A reader-writer lock with a counter for each CPU. All zero is one that nobody holds.
+///
+/// Any thread may release it after reading.
+#[derive(Debug)]
+pub struct PerCpuRw {
+    /// Readers that have come in on a CPU, less those that have left on it.
+    counters: [CachePadded<AtomicU32>; COUNTERS],
+    door: CachePadded<SideDoor>,
+    turns: CachePadded<PhaseRw>,
+}
+
+impl PerCpuRw {
+    const_new! {
+        /// A lock that nobody holds.
+        pub fn new() -> Self {
+            Self {
+                counters: array_of!(CachePadded(AtomicU32::new(0)); COUNTERS),
+                door: CachePadded(SideDoor::new(true)),
+                turns: CachePadded(PhaseRw::new()),
+            }
+        }
+    }
+
+    fn counters(&self) -> &[CachePadded<AtomicU32>] {
+        &self.counters[..tuning::places(COUNTERS)]
+    }
+
+    /// The counter of this CPU.
+    #[inline]
+    fn counter(&self) -> &AtomicU32 {
+        let counters = self.counters();
+        &counters[cpu::current() as usize % counters.len()]
+    }
+
+    /// Whether no reader is in, with the door shut.
+    fn is_empty(&self) -> bool {
+        // SeqCst: partner of `fetch_add` in `try_acquire_read`, see `SideDoor`; acquires what `leave` released.
+        let count = |c: &CachePadded<AtomicU32>| c.load(order!(SeqCst, "per-cpu-rw-sum"));
+        self.counters().iter().map(count).fold(0, u32::wrapping_add) == 0
+    }
+
+    #[inline]
+    fn leave(&self, counter: &AtomicU32) {
+        // SeqCst: see `SideDoor::left`; and it releases to `is_empty`.
+        counter.fetch_sub(1, order!(SeqCst, "per-cpu-rw-leave"));
+        self.door.left();
+    }
+
+    #[cold]
+    fn wait_to_read(&self) {
+        self.turns.acquire_read();
+        // Relaxed: `turns` orders it before the next writer.
+        self.counter().fetch_add(1, Ordering::Relaxed);
+        // SAFETY: acquired above.
+        unsafe { RawRwLock::release_read(&*self.turns) };
+    }
+
+    /// Lets readers in, and the next writer.
+    fn end_write(&self) {
+        self.door.open();
+        // SAFETY: the caller holds it.
+        unsafe { RawRwLock::release_write(&*self.turns) };
+    }
+}
+
+impl Default for PerCpuRw {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+// SAFETY: writers hold `turns`, and wait until the counters say that no reader is in; see the page for why readers that
+// come meanwhile are seen, or see the writer.
+unsafe impl RawRwLock for PerCpuRw {
+    const INFO: LockInfo = LockInfo {
+        name: "per-cpu-rw",
+        summary: "readers count on their own CPU's line; a writer visits all; spins, then sleeps",
+        source: "Linux brlock, 2000, and percpu_rw_semaphore",
+        order: Order::Barging,
+        blocks: true,
+    };
+
+    fn new() -> Self {
+        Self::new()
+    }
+
+    #[inline]
+    fn try_acquire_read(&self) -> bool {
+        if !self.door.looks_open() {
+            return false;
+        }
+        let counter = self.counter();
+        // SeqCst: see `SideDoor::admits`.
+        counter.fetch_add(1, Ordering::SeqCst);
+        if self.door.admits() {
+            return true;
+        }
+        self.leave(counter);
+        false
+    }
+
+    #[inline]
+    fn acquire_read(&self) {
+        if !self.try_acquire_read() {
+            self.wait_to_read();
+        }
+    }
+
+    #[inline]
+    unsafe fn release_read(&self) {
+        self.leave(self.counter());
+    }
+
+    fn try_acquire_write(&self) -> bool {
+        if !self.turns.try_acquire_write() {
+            return false;
+        }
+        self.door.shut();
+        let alone = self.is_empty();
+        if !alone {
+            self.end_write();
+        }
+        alone
+    }
+
+    fn acquire_write(&self) {
+        self.turns.acquire_write();
+        self.door.shut();
+        self.door.wait_until(|| self.is_empty());
+    }
+
+    unsafe fn release_write(&self) {
+        self.end_write();
+    }
+}

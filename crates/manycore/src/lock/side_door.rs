@@ -1,0 +1,113 @@
+//! A door by which readers get past a lock, until a writer shuts it.
+//!
+//! Where many read, the word of a lock in which they count is what limits them. With a side door they do not touch it: a
+//! reader leaves a mark somewhere else, where few others do, looks whether the door is open, and is in. A writer, which
+//! holds the lock itself, shuts the door and waits until there is no mark any more. Then it is alone, for whoever finds the
+//! door shut has to go through the lock.
+//!
+//! # Memory order
+//!
+//! A reader sets its mark and then looks at the door; a writer shuts the door and then looks at the marks. All of it is
+//! sequentially consistent, so that in one order of everything one of the two comes later, and sees the other: the writer
+//! waits, or the reader takes its mark back. In the same way a reader takes its mark away and then looks whether the writer
+//! sleeps, and a writer says that it sleeps and then looks at the marks once more.
+//!
+//! What a writer did is seen by readers that come after it through the door, because they read what [`open`](SideDoor::open)
+//! wrote (Release, Acquire). What readers did is seen by the writer through the marks: that is for the lock to arrange.
+
+use crate::sync::atomic::{AtomicU32, Ordering};
+use crate::sync::{clock, const_new, futex, hint, order, store_load, tuning};
+
+const OPEN: u32 = 0;
+const SHUT: u32 = 1;
+/// Shut, and the writer sleeps until readers leave.
+const SHUT_ASLEEP: u32 = 2;
+
+/// The door.
+#[derive(Debug)]
+pub(super) struct SideDoor {
+    word: AtomicU32,
+}
+
+impl SideDoor {
+    const_new! {
+        pub(super) fn new(is_open: bool) -> Self {
+            Self { word: AtomicU32::new(if is_open { OPEN } else { SHUT }) }
+        }
+    }
+
+    /// Whether the door is open, as a hint. It is more than that to whoever holds the lock, under which it changes.
+    #[inline]
+    pub(super) fn looks_open(&self) -> bool {
+        self.word.load(Ordering::Relaxed) == OPEN // Relaxed: `admits` decides and orders
+    }
+
+    /// Whether a reader that has just set its mark, by a sequentially consistent read-modify-write, is in. If not, it has
+    /// to take the mark away again, and to say so by [`left`](Self::left).
+    #[inline]
+    pub(super) fn admits(&self) -> bool {
+        store_load!("door-enter");
+        // SeqCst: partner of the swap in `shut`; and it acquires what the Release in `open` released.
+        self.word.load(order!(SeqCst, "door-admit")) == OPEN
+    }
+
+    /// To be called when a reader has just taken its mark away, by a sequentially consistent read-modify-write.
+    #[inline]
+    pub(super) fn left(&self) {
+        store_load!("door-leave");
+        // SeqCst: partner of the swap in `sleep_until`.
+        if self.word.load(Ordering::SeqCst) == SHUT_ASLEEP {
+            self.wake();
+        }
+    }
+
+    #[cold]
+    fn wake(&self) {
+        // Relaxed, both: the writer looks at the marks itself.
+        let (done, failed) = (Ordering::Relaxed, Ordering::Relaxed);
+        if self.word.compare_exchange(SHUT_ASLEEP, SHUT, done, failed).is_ok() {
+            futex::wake(&raw const self.word, 1);
+        }
+    }
+
+    /// Opens the door. The caller holds the lock, and no writer waits for marks.
+    #[inline]
+    pub(super) fn open(&self) {
+        // Release: partner of the load in `admits`.
+        self.word.store(OPEN, order!(Release, "door-open"));
+    }
+
+    /// Shuts the door. The caller holds the lock for writing; it has to look for marks next.
+    #[inline]
+    pub(super) fn shut(&self) {
+        // SeqCst: partner of the load in `admits`.
+        self.word.swap(SHUT, Ordering::SeqCst);
+        store_load!("door-shut");
+    }
+
+    /// Waits, with the door shut, until there is no mark, or none at some place. New marks are taken away soon.
+    pub(super) fn wait_until(&self, is_empty: impl Fn() -> bool) {
+        let (start, limit) = (clock::now(), tuning::spin_limit());
+        while !is_empty() {
+            if clock::has_passed(start, limit) {
+                return self.sleep_until(is_empty);
+            }
+            hint::spin_loop();
+        }
+    }
+
+    #[cold]
+    fn sleep_until(&self, is_empty: impl Fn() -> bool) {
+        loop {
+            // SeqCst: partner of the load in `left`.
+            self.word.swap(SHUT_ASLEEP, Ordering::SeqCst);
+            store_load!("door-sleep");
+            if is_empty() {
+                break;
+            }
+            futex::wait(&self.word, SHUT_ASLEEP, None);
+        }
+        // Relaxed: for readers that find the door shut and leave, so that they need not wake anybody.
+        self.word.store(SHUT, Ordering::Relaxed);
+    }
+}

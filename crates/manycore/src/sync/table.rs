@@ -1,0 +1,23 @@
+//! A table of slots that is one for the whole process, in which threads leave marks for others to find.
+
+use super::atomic::AtomicUsize;
+use super::{backend, thread, tuning};
+
+/// The slots; nobody's are 0.
+#[inline]
+pub fn slots() -> &'static [AtomicUsize] {
+    let slots: &[AtomicUsize] = backend::table::slots();
+    &slots[..tuning::places(slots.len())]
+}
+
+/// The slot for the calling thread's mark on what is at this address: always the same, and seldom another thread's.
+#[inline]
+pub fn slot(address: usize) -> &'static AtomicUsize {
+    let slots = slots();
+    // The model checker repeats executions, in which addresses differ.
+    let address = if cfg!(loom) { 0 } else { address as u64 };
+    // Consecutive numbers of threads come far apart, by Fibonacci hashing.
+    let key = address.rotate_left(32) ^ u64::from(thread::id());
+    let hash = key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 52;
+    &slots[hash as usize % slots.len()]
+}
