@@ -9,13 +9,13 @@
 //!    microseconds: if the holder runs, that is enough nearly always. Where spins seldom pay, they are short; now and
 //!    then a waiter spins for long all the same, to see whether that has changed.
 //! 2. *Whether there are more runnable threads than CPUs.* If a spin fails although spins usually pay, the holder does
-//!    not run; if the clock jumps while a waiter spins, it was itself that did not run. For a tenth of a second after
+//!    not run; if the clock jumps while a waiter spins, it was itself that did not run. For ten milliseconds after
 //!    either, the lock is *crowded*. Then spins are short. And in each turn of about 150 microseconds, one thread that
 //!    finds the lock held goes to sleep at once: it makes room for the others, who would otherwise wait for a CPU for
 //!    whole time slices of the scheduler, some of them with the lock in their hands.
 //!
 //! A thread that runs may overtake one that was woken: that is what keeps the lock busy. But a waiter that has waited
-//! for a tenth of a second *reserves* the lock. As long as it is reserved, only threads that have slept take it, in the
+//! for ten milliseconds *reserves* the lock. As long as it is reserved, only threads that have slept take it, in the
 //! order of their sleeps, so that nobody starves.
 //!
 //! It never yields: `sched_yield` gives away a thread's share of the CPU (Linux 6.18 charges a whole time slice for
@@ -82,12 +82,12 @@ const WORTH_WHILE: u32 = 32;
 const RELIABLE: u32 = if cfg!(loom) { 0 } else { 128 };
 /// A clock that jumps by more while a thread spins says that the thread did not run (100 us).
 const JUMP: u64 = 250_000;
-/// For how long a lock stays crowded after a sign of it (100 ms).
-const CROWDED: u32 = if cfg!(loom) { u32::MAX } else { 250_000_000 };
+/// For how long a lock stays crowded after a sign of it (10 ms).
+const CROWDED: u32 = if cfg!(loom) { u32::MAX } else { 25_000_000 };
 /// In a crowd, one newcomer sleeps at once in each turn (160 us).
 const TURN: u32 = if cfg!(loom) { 0 } else { 400_000 };
-/// A waiter starves after so long (100 ms).
-const PATIENCE: u64 = if cfg!(loom) { 0 } else { 250_000_000 };
+/// A waiter starves after so long (10 ms).
+const PATIENCE: u64 = if cfg!(loom) { 0 } else { 25_000_000 };
 /// How long a newcomer leaves a free, reserved lock alone: longer than a wake-up takes, and a remedy if none can come,
 /// because the waiter that reserved the lock is in the parent of a fork.
 const RESPECT_NS: u32 = 1_000_000;
