@@ -171,7 +171,7 @@ impl Simulation {
             started: thread.started,
             finished: thread.finished,
             accesses: thread.accesses,
-            times: thread.times,
+            times: thread.times.breakdown(),
         });
         Ok(Report {
             result: returned.expect("the main thread has ended"),

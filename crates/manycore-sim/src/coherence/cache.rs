@@ -47,32 +47,42 @@ impl Cache {
         if set[0] == wanted {
             return true;
         }
-        match set.iter().position(|entry| *entry == wanted) {
-            Some(way) => {
-                to_front(set, way, wanted);
-                true
-            }
-            None => false,
+        let place = set.iter().position(|entry| *entry == wanted);
+        if let Some(place) = place {
+            set.copy_within(..place, 1);
+            set[0] = wanted;
         }
+        place.is_some()
     }
 
-    /// Puts a line in, in place of an older version if there is one; returns what has to go for it.
-    pub(crate) fn insert(&mut self, copy: Copy) -> Option<Copy> {
+    /// Puts a line in, in place of an older version if there is one, and makes it the most recently used.
+    #[inline]
+    pub(crate) fn put(&mut self, copy: Copy) -> Put {
+        let wanted = entry(copy);
         let set = self.set(copy.line);
-        let older = set.iter().position(|entry| line(*entry) == Some(copy.line));
-        let way = older.unwrap_or(set.len() - 1);
-        let gone = if older.is_some() { 0 } else { set[way] };
-        to_front(set, way, entry(copy));
-        line(gone).map(|line| Copy { line, version: (gone >> 32) as u32 })
+        if set[0] == wanted {
+            return Put::Present;
+        }
+        // From the front on, everything moves a place back, up to where the line was or to the end.
+        let mut moved = wanted;
+        for slot in set {
+            let before = std::mem::replace(slot, moved);
+            if before as u32 == wanted as u32 {
+                return if before == wanted { Put::Present } else { Put::New(None) };
+            }
+            moved = before;
+        }
+        Put::New(line(moved).map(|line| Copy { line, version: (moved >> 32) as u32 }))
     }
 }
 
-/// Puts an entry first, and those before the place behind it.
-fn to_front(set: &mut [Entry], place: usize, entry: Entry) {
-    let mut moved = entry;
-    for slot in &mut set[..=place] {
-        std::mem::swap(slot, &mut moved);
-    }
+/// What came of putting a line in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Put {
+    /// It was there, in this version.
+    Present,
+    /// It was not, and this had to go for it.
+    New(Option<Copy>),
 }
 
 fn entry(copy: Copy) -> Entry {
@@ -99,36 +109,37 @@ mod tests {
     #[test]
     fn the_least_recently_used_line_goes() {
         let mut cache = small();
-        assert_eq!(cache.insert(copy(1)), None);
-        assert_eq!(cache.insert(copy(5)), None);
+        assert_eq!(cache.put(copy(1)), Put::New(None));
+        assert_eq!(cache.put(copy(5)), Put::New(None));
         assert!(cache.touch(copy(1)));
-        assert_eq!(cache.insert(copy(9)), Some(copy(5)));
+        assert_eq!(cache.put(copy(9)), Put::New(Some(copy(5))));
         assert!(cache.touch(copy(1)) && cache.touch(copy(9)) && !cache.touch(copy(5)));
     }
 
     #[test]
     fn sets_do_not_compete() {
         let mut cache = small();
-        assert!((0..8).all(|line| cache.insert(copy(line)).is_none()));
+        assert!((0..8).all(|line| cache.put(copy(line)) == Put::New(None)));
         assert!((0..8).all(|line| cache.touch(copy(line))));
     }
 
     #[test]
     fn a_new_version_replaces_the_old_one() {
         let mut cache = small();
-        cache.insert(copy(1));
+        cache.put(copy(1));
+        assert_eq!(cache.put(copy(1)), Put::Present);
         let newer = Copy { line: 1, version: 8 };
         assert!(!cache.touch(newer));
-        assert_eq!(cache.insert(newer), None);
+        assert_eq!(cache.put(newer), Put::New(None));
         assert!(cache.touch(newer) && !cache.touch(copy(1)));
-        assert_eq!(cache.insert(copy(5)), None, "only one way is taken");
+        assert_eq!(cache.put(copy(5)), Put::New(None), "only one way is taken");
     }
 
     #[test]
     fn any_number_of_sets() {
         let mut cache = Cache::new(Capacity { bytes: 3 * 64, ways: 1 });
-        assert_eq!(cache.insert(copy(0)), None);
-        assert_eq!(cache.insert(copy(3)), Some(copy(0)));
-        assert_eq!(cache.insert(copy(4)), None);
+        assert_eq!(cache.put(copy(0)), Put::New(None));
+        assert_eq!(cache.put(copy(3)), Put::New(Some(copy(0))));
+        assert_eq!(cache.put(copy(4)), Put::New(None));
     }
 }

@@ -15,7 +15,7 @@ mod line;
 mod placement;
 mod traffic;
 
-use self::cache::{Cache, Copy};
+use self::cache::{Cache, Copy, Put};
 use self::line::CoreId;
 pub(crate) use self::line::Lines;
 pub use self::placement::MemoryPolicy;
@@ -47,7 +47,6 @@ pub(crate) struct Service {
 /// A read that a socket is waiting for.
 #[derive(Clone, Copy, Debug, Default)]
 struct Pending {
-    line: u32,
     start: Cycles,
     done: Cycles,
     /// When the socket's last level can give a copy to the next core.
@@ -62,9 +61,13 @@ const PENDING: usize = 16;
 #[derive(Debug)]
 struct Socket {
     llc: Cache,
+    /// The lines that are read, or [`NO_LINE`]; what else is known of each read is in `pending`.
+    lines: [u32; PENDING],
     pending: [Pending; PENDING],
     next: usize,
 }
+
+const NO_LINE: u32 = u32::MAX;
 
 #[derive(Debug)]
 struct Private {
@@ -81,6 +84,8 @@ pub(crate) struct Coherence {
     sockets: Vec<Socket>,
     /// The socket of each core.
     socket_of: Vec<u32>,
+    /// The class of distance of each pair of sockets, row by row.
+    classes: Vec<u8>,
     traffic: Traffic,
     /// The time of the last request.
     now: Cycles,
@@ -93,6 +98,7 @@ impl Coherence {
         let private = |_| Private { l1: Cache::new(caches.l1), l2: Cache::new(caches.l2) };
         let socket = |_| Socket {
             llc: Cache::new(caches.llc),
+            lines: [NO_LINE; PENDING],
             pending: [Pending::default(); PENDING],
             next: 0,
         };
@@ -101,6 +107,7 @@ impl Coherence {
             cores: (0..topology.cores()).map(private).collect(),
             sockets: (0..topology.sockets).map(socket).collect(),
             socket_of: (0..topology.cores()).map(|core| topology.socket_of(core)).collect(),
+            classes: topology.distance.iter().flatten().copied().collect(),
             traffic: Traffic::new(
                 &machine.bandwidth,
                 topology.nodes(),
@@ -131,7 +138,7 @@ impl Coherence {
             if !private.l2.touch(copy) {
                 return None;
             }
-            private.l1.insert(copy);
+            private.l1.put(copy);
             return Some(self.machine.caches.l2_hit);
         }
         if record.holder != CoreId::new(core) {
@@ -139,8 +146,9 @@ impl Coherence {
         }
         record.writes = record.writes.wrapping_add(1);
         record.dirty = true;
+        let version = record.version;
         let cost = if kind == Kind::Store { latency.store_hit } else { latency.rmw_hit };
-        self.fill(line, core);
+        self.fill(line, core, version);
         Some(cost)
     }
 
@@ -174,8 +182,8 @@ impl Coherence {
             record.sharers = others | 1 << socket;
             record.owner = CoreId::NONE;
             let (done, occupancy) = (start + travel, self.machine.directory.shared_read_occupancy);
-            let pending = Pending { line, start, done, next: done + occupancy };
-            self.sockets[socket as usize].push(pending);
+            let pending = Pending { start, done, next: done + occupancy };
+            self.sockets[socket as usize].push(line, pending);
         }
         Service { start, done: start + travel, exclusive, downgrades: owner.is_some() }
     }
@@ -251,11 +259,10 @@ impl Coherence {
     /// Of the sockets with clean copies: the nearest, where a load gets one from, or the farthest, whose copy a write
     /// invalidates last.
     fn copy_to_wait_for(&self, sharers: u64, kind: Kind, socket: u32) -> u32 {
-        let sockets = (0..self.sockets.len() as u32).filter(|other| sharers & 1 << other != 0);
         let class = |other: &u32| self.class(socket, *other);
         let chosen = match kind {
-            Kind::Load => sockets.min_by_key(class),
-            Kind::Store | Kind::Rmw => sockets.max_by_key(class),
+            Kind::Load => bits(sharers).min_by_key(class),
+            Kind::Store | Kind::Rmw => bits(sharers).max_by_key(class),
         };
         chosen.unwrap_or(socket)
     }
@@ -271,7 +278,7 @@ impl Coherence {
 
     /// The class of distance between two sockets.
     fn class(&self, a: u32, b: u32) -> usize {
-        usize::from(self.machine.topology.distance[a as usize][b as usize])
+        usize::from(self.classes[a as usize * self.sockets.len() + b as usize])
     }
 
     /// The service of a load starts: the core gets a copy.
@@ -289,7 +296,8 @@ impl Coherence {
         if !service.exclusive {
             self.share(line, self.socket_of[core as usize]);
         }
-        self.fill(line, core);
+        let version = self.lines.get(line).version;
+        self.fill(line, core, version);
     }
 
     /// The service of a write starts: from now on it is the core's line.
@@ -299,21 +307,19 @@ impl Coherence {
         record.version = record.version.wrapping_add(1);
         record.writes = record.writes.wrapping_add(1);
         record.dirty = true;
-        self.fill(line, core);
+        let version = record.version;
+        self.fill(line, core, version);
     }
 
     /// Puts a line into a core's own caches.
-    fn fill(&mut self, line: u32, core: u32) {
-        let copy = Copy { line, version: self.lines.get(line).version };
+    #[inline]
+    fn fill(&mut self, line: u32, core: u32, version: u32) {
+        let copy = Copy { line, version };
         let private = &mut self.cores[core as usize];
-        if private.l1.touch(copy) {
+        if private.l1.put(copy) == Put::Present {
             return;
         }
-        private.l1.insert(copy);
-        if private.l2.touch(copy) {
-            return;
-        }
-        if let Some(gone) = private.l2.insert(copy) {
+        if let Put::New(Some(gone)) = private.l2.put(copy) {
             self.evict_private(gone, core);
         }
     }
@@ -336,9 +342,8 @@ impl Coherence {
     /// Puts a line into a socket's last-level cache.
     fn share(&mut self, line: u32, socket: u32) {
         // There is one copy a socket, whatever its version: the directory knows whether it counts.
-        let Some(gone) = self.sockets[socket as usize].llc.insert(Copy { line, version: 0 }) else {
-            return;
-        };
+        let put = self.sockets[socket as usize].llc.put(Copy { line, version: 0 });
+        let Put::New(Some(gone)) = put else { return };
         let record = self.lines.get(gone.line);
         record.sharers &= !(1 << socket);
         if record.sharers == 0 && record.owner == CoreId::NONE && record.dirty {
@@ -363,14 +368,26 @@ impl Coherence {
 }
 
 impl Socket {
-    fn push(&mut self, pending: Pending) {
+    fn push(&mut self, line: u32, pending: Pending) {
+        self.lines[self.next] = line;
         self.pending[self.next] = pending;
         self.next = (self.next + 1) % PENDING;
     }
 
     /// The last read of a line by this socket.
     fn pending(&mut self, line: u32) -> Option<&mut Pending> {
-        let same = self.pending.iter_mut().filter(|read| read.line == line && read.done > 0);
-        same.max_by_key(|read| read.start)
+        // The requests for a line are served in the order in which they come: the last read is the one that came last.
+        let mut latest_first = (0..PENDING).map(|back| (self.next + PENDING - 1 - back) % PENDING);
+        let place = latest_first.find(|place| self.lines[*place] == line)?;
+        Some(&mut self.pending[place])
     }
+}
+
+/// The numbers of the bits that are set, in ascending order.
+fn bits(mut set: u64) -> impl Iterator<Item = u32> {
+    std::iter::from_fn(move || {
+        let first = (set != 0).then(|| set.trailing_zeros());
+        set &= set.wrapping_sub(1);
+        first
+    })
 }

@@ -29,8 +29,7 @@ pub(crate) fn access(address: usize, kind: Kind) {
     if kind == Kind::Rmw {
         engine.drain_stores();
     }
-    engine.threads[engine.current as usize].pending = Pending::Asked(line, kind);
-    if !engine.advance() {
+    if !engine.ask(line, kind) {
         handle.suspend();
     }
 }
@@ -62,40 +61,51 @@ pub(crate) fn local_rmw(handle: Handle) {
 
 impl Engine {
     /// Moves the running thread's access on; says whether it takes effect now. If not, others have to go first.
+    #[inline]
     pub(super) fn advance(&mut self) -> bool {
-        loop {
-            match self.threads[self.current as usize].pending {
-                Pending::Nothing => return true,
-                Pending::Asked(line, kind) => {
-                    if !self.may_go_on() {
-                        self.defer();
-                        return false;
-                    }
-                    self.went_on();
-                    if self.is_stalled() {
-                        return false;
-                    }
-                    let hits = self.hits(line, kind);
-                    let next = if hits { Pending::Nothing } else { self.reserve(line, kind) };
-                    self.threads[self.current as usize].pending = next;
-                }
-                // The slice may end meanwhile; the request is on its way all the same.
-                Pending::Reserved(line, kind, service) => {
-                    if !self.is_earliest() {
-                        self.defer_to_clock();
-                        return false;
-                    }
-                    self.serve(line, kind, &service);
-                    self.threads[self.current as usize].pending = Pending::Nothing;
-                }
-            }
+        match self.thread().pending {
+            Pending::Nothing => true,
+            Pending::Asked(line, kind) => self.ask(line, kind),
+            Pending::Reserved(line, kind, service) => self.wait_for_service(line, kind, &service),
         }
+    }
+
+    /// The running thread wants to access a line; says whether that takes effect now.
+    fn ask(&mut self, line: u32, kind: Kind) -> bool {
+        if !self.may_go_on() {
+            self.thread().pending = Pending::Asked(line, kind);
+            self.defer();
+            return false;
+        }
+        self.went_on();
+        if self.is_stalled() {
+            self.thread().pending = Pending::Asked(line, kind);
+            return false;
+        }
+        if self.hits(line, kind) {
+            self.thread().pending = Pending::Nothing;
+            return true;
+        }
+        let service = self.reserve(line, kind);
+        self.wait_for_service(line, kind, &service)
+    }
+
+    /// Says whether it has started. The slice may end meanwhile; the request is on its way all the same.
+    fn wait_for_service(&mut self, line: u32, kind: Kind, service: &Service) -> bool {
+        if !self.is_earliest() {
+            self.thread().pending = Pending::Reserved(line, kind, *service);
+            self.defer_to_clock();
+            return false;
+        }
+        self.serve(line, kind, service);
+        self.thread().pending = Pending::Nothing;
+        true
     }
 
     /// Counts the access; says whether the thread has been taken off its CPU before it.
     #[inline]
     fn is_stalled(&mut self) -> bool {
-        let thread = &mut self.threads[self.current as usize];
+        let thread = self.thread();
         match thread.stall {
             Some((access, cycles)) if access == thread.accesses + 1 => {
                 self.stall(cycles);
@@ -116,21 +126,23 @@ impl Engine {
             self.explored_access(line, kind);
             return true;
         }
-        let core = self.cpus[self.cpu as usize].core;
-        let Some(cost) = self.coherence.hit(line, kind, core) else { return false };
-        let now = self.clock();
+        let cpu = &self.cpus[self.cpu as usize];
+        let now = cpu.clock;
+        let Some(cost) = self.coherence.hit(line, kind, cpu.core) else { return false };
         self.pass(cost, Spent::Computing);
         self.note_effect(line, kind, now);
         true
     }
 
-    fn reserve(&mut self, line: u32, kind: Kind) -> Pending {
-        let (core, now) = (self.cpus[self.cpu as usize].core, self.clock());
-        let service = self.coherence.reserve(line, kind, core, now);
+    #[inline]
+    fn reserve(&mut self, line: u32, kind: Kind) -> Service {
+        let cpu = &self.cpus[self.cpu as usize];
+        let service = self.coherence.reserve(line, kind, cpu.core, cpu.clock);
         self.pass_until(service.start, Spent::Stalled);
-        Pending::Reserved(line, kind, service)
+        service
     }
 
+    #[inline]
     fn serve(&mut self, line: u32, kind: Kind, service: &Service) {
         let core = self.cpus[self.cpu as usize].core;
         if kind == Kind::Load {

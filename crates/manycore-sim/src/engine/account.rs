@@ -16,6 +16,10 @@ pub enum Phase {
     Log,
 }
 
+impl Phase {
+    const ALL: [Self; 4] = [Self::Work, Self::Lock, Self::Quiescence, Self::Log];
+}
+
 /// How time passes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Spent {
@@ -70,42 +74,56 @@ pub struct CpuTime {
 }
 
 impl CpuTime {
-    fn add(&mut self, phase: Phase, spent: Spent, cycles: Cycles) {
-        match (spent, phase) {
-            (Spent::Asleep | Spent::Ready | Spent::Idle, _) => {}
-            (Spent::System, _) => self.system += cycles,
-            (Spent::Waiting, _) | (_, Phase::Lock) => self.locks += cycles,
-            (Spent::Computing | Spent::Stalled, _) => self.program += cycles,
-        }
-    }
-
     /// All of it.
     pub fn total(&self) -> Cycles {
         self.program + self.locks + self.system
     }
 }
 
-impl Breakdown {
+/// A thread's time as it is counted: a row for each phase, a column for each way of passing.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Times([[Cycles; WAYS]; Phase::ALL.len()]);
+
+/// How many ways there are.
+const WAYS: usize = Spent::Idle as usize + 1;
+
+impl Times {
+    #[inline]
     pub(crate) fn add(&mut self, phase: Phase, spent: Spent, cycles: Cycles) {
-        let part = match (spent, phase) {
-            (Spent::Stalled, _) => &mut self.stall,
-            (Spent::System, _) => &mut self.system,
-            (Spent::Ready, _) => &mut self.ready,
-            (Spent::Idle, _) => &mut self.idle,
-            (Spent::Computing, Phase::Work) => &mut self.compute,
-            (Spent::Computing, Phase::Log) => &mut self.log_work,
-            (Spent::Computing | Spent::Waiting | Spent::Asleep, Phase::Quiescence) => {
-                &mut self.quiescence_wait
-            }
-            // Who waits in the middle of its work waits for a lock, whether it says so or not.
-            (Spent::Computing, Phase::Lock) | (Spent::Waiting | Spent::Asleep, _) => {
-                &mut self.lock_wait
-            }
-        };
-        *part += cycles;
-        self.cpu.add(phase, spent, cycles);
+        self.0[phase as usize][spent as usize] += cycles;
     }
 
+    /// The sums that are reported.
+    pub(crate) fn breakdown(&self) -> Breakdown {
+        let mut times = Breakdown::default();
+        for (phase, ways) in Phase::ALL.into_iter().zip(self.0) {
+            let [computing, stalled, waiting, asleep, system, ready, idle] = ways;
+            times.stall += stalled;
+            times.system += system;
+            times.ready += ready;
+            times.idle += idle;
+            *match phase {
+                Phase::Work => &mut times.compute,
+                Phase::Lock => &mut times.lock_wait,
+                Phase::Quiescence => &mut times.quiescence_wait,
+                Phase::Log => &mut times.log_work,
+            } += computing;
+            *match phase {
+                Phase::Quiescence => &mut times.quiescence_wait,
+                // Who waits in the middle of its work waits for a lock, whether it says so or not.
+                Phase::Work | Phase::Lock | Phase::Log => &mut times.lock_wait,
+            } += waiting + asleep;
+            let own =
+                if phase == Phase::Lock { &mut times.cpu.locks } else { &mut times.cpu.program };
+            *own += computing + stalled;
+            times.cpu.locks += waiting;
+            times.cpu.system += system;
+        }
+        times
+    }
+}
+
+impl Breakdown {
     /// All of it.
     pub fn total(&self) -> Cycles {
         let Self {

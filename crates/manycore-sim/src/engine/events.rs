@@ -28,6 +28,12 @@ impl Key {
     pub(crate) fn id(self) -> Id {
         (self.0 & 0xFFFF) as Id
     }
+
+    /// The derived order, in one instruction.
+    #[inline]
+    pub(crate) fn earlier(self, other: Self) -> Self {
+        Self(self.0.min(other.0))
+    }
 }
 
 const ABSENT: u32 = u32::MAX;
@@ -35,11 +41,19 @@ const ABSENT: u32 = u32::MAX;
 const ARITY: usize = 4;
 
 /// The moments to come, the earliest first.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Events {
+    /// The heap, and [`Key::NEVER`] up to a length at which every node has all its children.
     heap: Vec<Key>,
+    len: usize,
     /// Where in the heap each id is.
     places: Vec<u32>,
+}
+
+impl Default for Events {
+    fn default() -> Self {
+        Self { heap: vec![Key::NEVER; ARITY + 1], len: 0, places: Vec::new() }
+    }
 }
 
 impl Events {
@@ -47,26 +61,33 @@ impl Events {
     pub(crate) fn grow(&mut self, ids: usize) {
         if self.places.len() < ids {
             self.places.resize(ids, ABSENT);
-            self.heap.reserve(ids - self.heap.len());
+            self.heap.resize(ARITY * ids + 1, Key::NEVER);
         }
     }
 
-    /// The earliest.
+    /// The earliest; [`Key::NEVER`] if there is none.
     #[inline]
-    pub(crate) fn first(&self) -> Option<Key> {
-        self.heap.first().copied()
+    pub(crate) fn first(&self) -> Key {
+        self.heap[0]
     }
 
     /// The earliest but for the first.
     #[inline]
     pub(crate) fn second(&self) -> Key {
-        let end = self.heap.len().min(ARITY + 1);
-        self.heap.get(1..end).and_then(|keys| keys.iter().min().copied()).unwrap_or(Key::NEVER)
+        self.first_child(0)
+    }
+
+    /// The earliest child of a node.
+    #[inline]
+    fn first_child(&self, place: usize) -> Key {
+        let first = place * ARITY + 1;
+        let [a, b, c, d] = self.heap[first..first + ARITY].try_into().expect("so many there are");
+        a.earlier(b).earlier(c.earlier(d))
     }
 
     /// All of them, in no order that means anything, but the same in every run.
     pub(crate) fn all(&self) -> &[Key] {
-        &self.heap
+        &self.heap[..self.len]
     }
 
     /// Sets or moves an id's moment.
@@ -74,11 +95,10 @@ impl Events {
         let key = Key::new(time, id);
         let place = self.places[id as usize];
         if place == ABSENT {
-            self.heap.push(key);
-            self.rise(self.heap.len() - 1);
+            self.len += 1;
+            self.rise(self.len - 1, key);
         } else {
-            let before = std::mem::replace(&mut self.heap[place as usize], key);
-            if key < before { self.rise(place as usize) } else { self.sink(place as usize) }
+            self.replace(place as usize, key);
         }
     }
 
@@ -95,16 +115,20 @@ impl Events {
             return;
         }
         self.places[id as usize] = ABSENT;
-        let last = self.heap.pop().expect("the id is in the heap");
-        let place = place as usize;
-        if let Some(removed) = self.heap.get_mut(place) {
-            let before = std::mem::replace(removed, last);
-            if last < before { self.rise(place) } else { self.sink(place) }
+        self.len -= 1;
+        let last = std::mem::replace(&mut self.heap[self.len], Key::NEVER);
+        if place as usize != self.len {
+            self.replace(place as usize, last);
         }
     }
 
-    fn rise(&mut self, mut place: usize) {
-        let key = self.heap[place];
+    /// Puts a key where another was, or as near as the order allows.
+    #[inline]
+    fn replace(&mut self, place: usize, key: Key) {
+        if key < self.heap[place] { self.rise(place, key) } else { self.sink(place, key) }
+    }
+
+    fn rise(&mut self, mut place: usize, key: Key) {
         while place > 0 {
             let parent = (place - 1) / ARITY;
             if self.heap[parent] < key {
@@ -116,27 +140,20 @@ impl Events {
         self.put(place, key);
     }
 
-    fn sink(&mut self, mut place: usize) {
-        let key = self.heap[place];
+    fn sink(&mut self, mut place: usize, key: Key) {
         loop {
-            let first = place * ARITY + 1;
-            let end = (first + ARITY).min(self.heap.len());
-            let Some(children) = self.heap.get(first..end) else { break };
-            let (mut least, mut at) = (key, place);
-            for (child, other) in children.iter().enumerate() {
-                if *other < least {
-                    (least, at) = (*other, first + child);
-                }
-            }
-            if at == place {
+            let least = self.first_child(place);
+            if key < least {
                 break;
             }
+            let below = self.places[least.id() as usize] as usize;
             self.put(place, least);
-            place = at;
+            place = below;
         }
         self.put(place, key);
     }
 
+    #[inline]
     fn put(&mut self, place: usize, key: Key) {
         self.heap[place] = key;
         self.places[key.id() as usize] = place as u32;
@@ -151,7 +168,11 @@ mod tests {
     fn the_earliest_first_whatever_is_moved() {
         let mut random = fastrand::Rng::with_seed(3);
         let mut events = Events::default();
+        events.grow(20);
+        events.set(19, 5);
         events.grow(64);
+        assert_eq!(events.time_of(19), Some(5));
+        events.remove(19);
         let mut model = std::collections::BTreeMap::new();
         for _ in 0..20_000 {
             let id = random.u32(0..64);
@@ -165,8 +186,9 @@ mod tests {
             }
             let mut keys: Vec<_> = model.iter().map(|(id, time)| Key::new(*time, *id)).collect();
             keys.sort();
-            assert_eq!(events.first(), keys.first().copied());
-            assert_eq!(events.second(), keys.get(1).copied().unwrap_or(Key::NEVER));
+            let key = |place: usize| keys.get(place).copied().unwrap_or(Key::NEVER);
+            assert_eq!((events.first(), events.second()), (key(0), key(1)));
+            assert_eq!(events.all().len(), keys.len());
             assert_eq!(events.time_of(id), model.get(&id).copied());
         }
     }

@@ -232,16 +232,24 @@ impl Engine {
     #[inline]
     pub(crate) fn pass(&mut self, cycles: Cycles, spent: Spent) {
         self.cpus[self.cpu as usize].clock += cycles;
-        let thread = &mut self.threads[self.current as usize];
+        let thread = self.thread();
         thread.times.add(thread.phase, spent, cycles);
+    }
+
+    /// The running thread.
+    #[inline]
+    fn thread(&mut self) -> &mut Thread {
+        &mut self.threads[self.current as usize]
     }
 
     /// The running thread spends time until a moment that may have passed.
     #[inline]
     pub(crate) fn pass_until(&mut self, time: Cycles, spent: Spent) {
-        let clock = self.clock();
-        if time > clock {
-            self.pass(time - clock, spent);
+        let cpu = &mut self.cpus[self.cpu as usize];
+        if time > cpu.clock {
+            let cycles = time - std::mem::replace(&mut cpu.clock, time);
+            let thread = self.thread();
+            thread.times.add(thread.phase, spent, cycles);
         }
     }
 

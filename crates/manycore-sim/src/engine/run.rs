@@ -9,7 +9,7 @@ use std::sync::Once;
 
 use corosensei::{CoroutineResult, Yielder};
 
-use super::account::{Breakdown, Phase};
+use super::account::{Phase, Times};
 use super::events::{Id, Key};
 use super::spin::Reads;
 use super::thread::{Body, Thread};
@@ -154,7 +154,7 @@ impl Engine {
             cpu,
             pinned,
             phase: Phase::default(),
-            times: Breakdown::default(),
+            times: Times::default(),
             since: now,
             started: now,
             finished: 0,
@@ -177,20 +177,20 @@ impl Engine {
     /// Takes the next event.
     #[inline]
     fn step(&mut self) -> Step {
-        match self.events.first() {
-            Some(key) if self.is_plain(key) => self.go_on(key.id(), key.time()),
-            _ => host(|| self.take_event()),
+        let key = self.events.first();
+        match self.plainly(key) {
+            Some(thread) => self.let_run(key.id(), thread, self.events.second()),
+            None => host(|| self.take_event()),
         }
     }
 
-    /// Whether an event is nothing but that a running thread goes on, as nearly always.
+    /// Whether an event is nothing but that a running thread goes on, as nearly always; says which.
     #[inline]
-    fn is_plain(&self, key: Key) -> bool {
-        let cpu = self.cpus.get(key.id() as usize);
-        let current = cpu.and_then(|cpu| cpu.current);
-        let runs = current.is_some_and(|t| self.threads[t as usize].state == State::Running);
-        runs && !self.policy.explores()
-            && key.time() - self.progress.min(key.time()) <= self.patience
+    fn plainly(&self, key: Key) -> Option<ThreadId> {
+        let thread = self.cpus.get(key.id() as usize)?.current?;
+        let in_patience = key.time() <= self.progress.saturating_add(self.patience);
+        let runs = self.threads[thread as usize].state == State::Running;
+        (runs && in_patience && !self.policy.explores()).then_some(thread)
     }
 
     fn take_event(&mut self) -> Step {
@@ -215,9 +215,10 @@ impl Engine {
 
     fn next_event(&mut self) -> Option<(Cycles, Id)> {
         let Policy::Explored(explored) = &mut self.policy else {
-            return self.events.first().map(|key| (key.time(), key.id()));
+            let first = self.events.first();
+            return (first != Key::NEVER).then(|| (first.time(), first.id()));
         };
-        if self.events.all().is_empty() {
+        if self.events.first() == Key::NEVER {
             return None;
         }
         self.steps_left -= 1;
@@ -250,17 +251,23 @@ impl Engine {
             }
             return Step::Settled;
         }
-        self.cpu = cpu;
-        self.current = thread;
-        self.allocate_for(cpu);
         if self.policy.explores() {
             let clock = &mut self.cpus[cpu as usize].clock;
             *clock = time.max(*clock);
             self.latest = *clock;
-            self.horizon = Key::NEVER;
+            self.let_run(cpu, thread, Key::NEVER)
         } else {
-            self.horizon = self.events.second();
+            self.let_run(cpu, thread, self.events.second())
         }
+    }
+
+    /// A thread goes on with its access, and then with its code, until the horizon.
+    #[inline]
+    fn let_run(&mut self, cpu: u32, thread: ThreadId, horizon: Key) -> Step {
+        self.cpu = cpu;
+        self.current = thread;
+        self.horizon = horizon;
+        self.allocate_for(cpu);
         if self.advance() { Step::Resume(thread) } else { Step::Settled }
     }
 

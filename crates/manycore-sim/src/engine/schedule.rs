@@ -75,7 +75,7 @@ impl Engine {
         let t = &mut self.threads[thread as usize];
         t.state = state;
         t.since = c.clock;
-        t.reads = super::spin::Reads::default();
+        t.reads.clear();
         if state == State::Ready {
             c.queue.push_back(thread);
             self.queued += 1;

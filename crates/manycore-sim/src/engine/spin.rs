@@ -53,8 +53,10 @@ impl Reads {
         }
     }
 
-    fn clear(&mut self) {
-        *self = Self::default();
+    /// Forgets what was read; what is left of `lines` means nothing.
+    #[inline]
+    pub(super) fn clear(&mut self) {
+        (self.len, self.unforeseen, self.limit) = (0, false, None);
     }
 
     pub(crate) fn lines(&self) -> impl Iterator<Item = u32> + '_ {
@@ -123,22 +125,17 @@ impl Engine {
     pub(crate) fn end_of_turn(&mut self) -> bool {
         self.pass(self.machine.core.pause, Spent::Waiting);
         self.policy.yielded(self.current);
+        let clock = self.clock();
         let thread = &mut self.threads[self.current as usize];
-        let mut reads = thread.reads;
-        thread.reads.clear();
-        if !self.parking || !reads.are_current(&mut self.coherence.lines) {
+        let reads = &mut thread.reads;
+        let gives_up = reads.limit.is_some_and(|limit| limit <= clock);
+        if !self.parking || !reads.are_current(&mut self.coherence.lines) || gives_up {
+            reads.clear();
             return false;
         }
-        let clock = self.cpus[self.cpu as usize].clock;
-        if reads.limit.is_some_and(|limit| limit <= clock) {
-            return false;
-        }
-        reads.unforeseen = false;
-        let thread = &mut self.threads[self.current as usize];
-        thread.reads = reads;
         thread.state = State::Parked;
         thread.since = clock;
-        self.watchers.link(self.current, &reads, &mut self.coherence.lines);
+        self.watchers.link(self.current, &thread.reads, &mut self.coherence.lines);
         self.schedule_parked(self.cpu);
         true
     }
@@ -186,10 +183,9 @@ impl Engine {
         let cpu = &mut self.cpus[t.cpu as usize];
         cpu.clock = cpu.clock.max(at);
         t.times.add(t.phase, Spent::Waiting, cpu.clock - t.since);
-        let reads = t.reads;
+        self.watchers.unlink(thread, &t.reads, &mut self.coherence.lines);
         t.reads.clear();
-        self.watchers.unlink(thread, &reads, &mut self.coherence.lines);
-        self.threads[thread as usize].cpu
+        t.cpu
     }
 
     /// What a parked thread has read, for a report.

@@ -5,7 +5,7 @@ use std::backtrace::Backtrace;
 use corosensei::{Coroutine, Yielder};
 
 use super::access::Pending;
-use super::account::{Breakdown, Phase};
+use super::account::{Phase, Times};
 use super::spin::Reads;
 use crate::arena::Stack;
 use crate::machine::Cycles;
@@ -61,7 +61,7 @@ pub(crate) struct Thread {
     /// Whether it stays there.
     pub(crate) pinned: bool,
     pub(crate) phase: Phase,
-    pub(crate) times: Breakdown,
+    pub(crate) times: Times,
     /// Since when it has been parked, asleep or ready.
     pub(crate) since: Cycles,
     pub(crate) started: Cycles,
