@@ -1,6 +1,6 @@
 //! Sleeping until a word changes.
 
-use super::{Engine, Handle, Spent, State, Why};
+use super::{Engine, Handle, Spent, State, ThreadId, Why};
 use crate::arena::global::host;
 use crate::coherence::Kind;
 use crate::machine::Cycles;
@@ -56,9 +56,21 @@ impl Engine {
                 self.sleepers.remove(&address);
             }
             let Some(thread) = thread else { return };
-            self.pass_system(self.machine.os.wake_thread);
-            let now = self.clock();
-            self.make_ready(thread, now);
+            self.wake(thread);
+        }
+    }
+
+    /// The running thread wakes one that sleeps.
+    fn wake(&mut self, thread: ThreadId) {
+        let (here, there) = (self.machine.os.wake_path, self.machine.os.wake_thread);
+        if self.cpu_for(thread) == self.cpu {
+            // No other CPU has to be told; the caller does here what that would do there.
+            self.pass_system(here);
+            self.make_ready(thread, self.clock());
+        } else {
+            // The other CPU sets out when it is told, and does not wait until the caller has returned.
+            self.make_ready(thread, self.clock());
+            self.pass_system(there);
         }
     }
 

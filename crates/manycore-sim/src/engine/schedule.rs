@@ -171,7 +171,7 @@ impl Engine {
     }
 
     /// Where a woken thread goes: to its CPU, or if that is taken to an idle one, in the same socket if possible.
-    fn cpu_for(&self, thread: ThreadId) -> u32 {
+    pub(super) fn cpu_for(&self, thread: ThreadId) -> u32 {
         let t = &self.threads[thread as usize];
         if t.pinned || self.cpus[t.cpu as usize].is_idle() {
             return t.cpu;

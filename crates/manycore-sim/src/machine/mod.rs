@@ -152,9 +152,10 @@ pub struct Os {
     pub futex_wait: Cycles,
     /// `futex` wake that finds nobody.
     pub futex_wake: Cycles,
-    /// What `futex` wake costs its caller for each thread woken, in addition.
+    /// What `futex` wake costs its caller for each thread woken on another CPU, in addition.
     pub wake_thread: Cycles,
-    /// From the moment at which a thread is woken to that at which its CPU can switch to it.
+    /// From the moment at which a thread is woken to that at which its CPU can switch to it. If that is the CPU of who
+    /// wakes it, the caller pays this, and not `wake_thread`.
     pub wake_path: Cycles,
     /// What a CPU without a thread takes in addition to leave its idle state.
     pub idle_exit: Cycles,

@@ -82,6 +82,39 @@ fn a_futex_wakes_in_order() {
     assert_eq!(report.result, [0, 1, 2, 0]);
 }
 
+/// What a wake-up costs its caller, and how long the woken thread takes from the call until it runs.
+fn wake_up(cpus: [u32; 2]) -> [u64; 2] {
+    let on = Placement::Cpus(cpus.to_vec());
+    let report = Simulation::new(&Machine::example()).placement(on).run(|| {
+        let word = Box::new(Word::default());
+        let times = thread::parallel(2, |me| {
+            if me == 0 {
+                word.wait(0, None);
+                return [thread::now(), 0];
+            }
+            thread::compute(1_000_000);
+            let called = thread::now();
+            word.wake(1);
+            let returned = thread::now();
+            backend::sleep(10); // makes room, on the same CPU
+            [called, returned]
+        });
+        let [[woken, _], [called, returned]] = times[..] else { panic!("two threads") };
+        [returned - called, woken - called]
+    });
+    report.unwrap().result
+}
+
+#[test]
+fn a_wake_up_of_another_cpu_costs_more_than_of_ones_own() {
+    let os = Machine::example().os;
+    let way = os.wake_path + os.idle_exit + os.context_switch;
+    assert_eq!(wake_up([0, 1]), [os.futex_wake + os.wake_thread, os.futex_wake + way]);
+    let call = os.futex_wake + os.wake_path;
+    let sleep = os.futex_wait;
+    assert_eq!(wake_up([0, 0]), [call, call + sleep + os.context_switch]);
+}
+
 #[test]
 fn a_futex_times_out() {
     let report = run(|| {
