@@ -100,6 +100,57 @@ fn writers_are_served_one_after_the_other() {
     assert_eq!(gaps, [each + machine.directory.hold; 2]);
 }
 
+#[test]
+fn a_message_is_two_transfers_and_hold() {
+    let machine = Machine::example();
+    let round_trips = |count: u32| {
+        run(|| {
+            let turn = Box::new(Word::default());
+            thread::parallel(2, |me| {
+                for _ in 0..count {
+                    turn.spin_until(me);
+                    turn.store(1 - me);
+                }
+            });
+        })
+    };
+    let two_hundred_messages = round_trips(200).cycles - round_trips(100).cycles;
+    // The line is taken away to be written, is kept for a while, and is read from there.
+    let (store, load) = (machine.latency.store.shared[0], machine.latency.load.modified[0]);
+    assert_eq!(two_hundred_messages, 200 * (store + machine.directory.hold + load));
+}
+
+/// How long eight stores take to lines that another socket has.
+fn stores(places: u32) -> u64 {
+    let mut machine = Machine::example();
+    machine.core.store_buffer = places;
+    machine.bandwidth.link_occupancy = 0;
+    let on = Placement::Cpus(vec![0, 4]);
+    let report = Simulation::new(&machine).placement(on).run(|| {
+        let words: Vec<Word> = (0..8).map(|_| Word::default()).collect();
+        thread::parallel(2, |me| {
+            if me == 1 {
+                words.iter().for_each(|word| word.store(1));
+                return 0;
+            }
+            thread::compute(10_000);
+            took(|| words.iter().for_each(|word| word.store(2)))
+        })[0]
+    });
+    report.unwrap().result
+}
+
+#[test]
+fn the_store_buffer_has_so_many_places() {
+    let latency = Machine::example().latency;
+    let (far, hit) = (latency.store.modified[1], latency.store_hit);
+    assert_eq!(stores(8), 8 * hit, "none is waited for");
+    // The first is waited for, and the others have started meanwhile, but the last.
+    assert_eq!(stores(7), far);
+    assert!((3 * far..5 * far).contains(&stores(1)), "two at a time: {}", stores(1));
+    assert_eq!(stores(0), 8 * far, "each is waited for");
+}
+
 /// How long it takes until all CPUs of a socket have seen a change.
 fn all_have_seen(combining: Combining) -> u64 {
     let mut machine = Machine::example();
@@ -171,7 +222,7 @@ fn clocks_are_skewed() {
 }
 
 #[test]
-fn links_and_memory_have_a_bandwidth() {
+fn memory_has_a_bandwidth() {
     let elapsed = |occupancy| {
         let mut machine = Machine::example();
         machine.bandwidth.memory_occupancy = occupancy;
@@ -185,4 +236,27 @@ fn links_and_memory_have_a_bandwidth() {
     };
     assert!(elapsed(0) < 500 * 400);
     assert!(elapsed(200) >= 4 * 500 * 200);
+}
+
+#[test]
+fn links_have_a_bandwidth() {
+    let elapsed = |occupancy| {
+        let mut machine = Machine::example();
+        machine.bandwidth.link_occupancy = occupancy;
+        let report = Simulation::new(&machine).run(|| {
+            let words: Vec<Word> = (0..400).map(|_| Word::default()).collect();
+            words.iter().for_each(|word| word.store(1));
+            backend::fence();
+            let start = thread::now();
+            // Four CPUs of the other socket read a hundred lines each.
+            thread::parallel(8, |me| {
+                let mine = words.iter().skip(me as usize * 100 % 400).take(100);
+                mine.filter(|_| me >= 4).for_each(|word| _ = word.load());
+            });
+            thread::now() - start
+        });
+        report.unwrap().result
+    };
+    assert!(elapsed(0) < 100 * 400 + 20_000, "{}", elapsed(0));
+    assert!(elapsed(1000) >= 400 * 1000, "{}", elapsed(1000));
 }
