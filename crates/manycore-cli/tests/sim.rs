@@ -58,6 +58,7 @@ fn records_say_that_they_are_simulated_and_where() {
         let parts = [
             "compute",
             "stall",
+            "lock_spin",
             "lock_wait",
             "quiescence_wait",
             "log_work",

@@ -146,6 +146,7 @@ fn sight(report: &Report<Left>) -> BTreeMap<String, f64> {
     };
     share("time_compute", |times| times.compute, all);
     share("time_stall", |times| times.stall, all);
+    share("time_lock_spin", |times| times.lock_spin, all);
     share("time_lock_wait", |times| times.lock_wait, all);
     share("time_quiescence_wait", |times| times.quiescence_wait, all);
     share("time_log_work", |times| times.log_work, all);

@@ -88,9 +88,10 @@ fn range(metric: &Metric) -> String {
 
 /// Where the threads' time goes, and the messages of a section.
 fn causes(members: &[&Measurement]) -> Table {
-    const TIMES: [(&str, &str); 6] = [
+    const TIMES: [(&str, &str); 7] = [
         ("compute", "time_compute"),
         ("stall", "time_stall"),
+        ("lock spin", "time_lock_spin"),
         ("lock wait", "time_lock_wait"),
         ("system", "time_system"),
         ("ready", "time_ready"),

@@ -46,9 +46,11 @@ pub struct Breakdown {
     pub compute: Cycles,
     /// Waiting for lines, whatever for.
     pub stall: Cycles,
-    /// Acquiring and releasing locks but for the stalls: spinning, pausing, sleeping on a futex.
+    /// Acquiring and releasing locks on a CPU, but for the stalls: spinning, pausing, and the instructions of locks.
+    pub lock_spin: Cycles,
+    /// Sleeping until there is a chance to get a lock.
     pub lock_wait: Cycles,
-    /// The same while waiting for a grace period.
+    /// Both, while waiting for a grace period.
     pub quiescence_wait: Cycles,
     /// Keeping or applying a log.
     pub log_work: Cycles,
@@ -67,7 +69,7 @@ pub struct Breakdown {
 pub struct CpuTime {
     /// In the program.
     pub program: Cycles,
-    /// In the functions of locks, whatever for: stalls and spinning, too.
+    /// In the functions of locks, whatever for: stalls, too, and spinning elsewhere but for a grace period.
     pub locks: Cycles,
     /// In the operating system.
     pub system: Cycles,
@@ -104,19 +106,25 @@ impl Times {
             times.idle += idle;
             *match phase {
                 Phase::Work => &mut times.compute,
-                Phase::Lock => &mut times.lock_wait,
+                Phase::Lock => &mut times.lock_spin,
                 Phase::Quiescence => &mut times.quiescence_wait,
                 Phase::Log => &mut times.log_work,
             } += computing;
-            *match phase {
-                Phase::Quiescence => &mut times.quiescence_wait,
+            if phase == Phase::Quiescence {
+                times.quiescence_wait += waiting + asleep;
+            } else {
                 // Who waits in the middle of its work waits for a lock, whether it says so or not.
-                Phase::Work | Phase::Lock | Phase::Log => &mut times.lock_wait,
-            } += waiting + asleep;
-            let own =
-                if phase == Phase::Lock { &mut times.cpu.locks } else { &mut times.cpu.program };
-            *own += computing + stalled;
-            times.cpu.locks += waiting;
+                times.lock_spin += waiting;
+                times.lock_wait += asleep;
+            }
+            match phase {
+                Phase::Lock => times.cpu.locks += computing + stalled + waiting,
+                Phase::Quiescence => times.cpu.program += computing + stalled + waiting,
+                Phase::Work | Phase::Log => {
+                    times.cpu.program += computing + stalled;
+                    times.cpu.locks += waiting;
+                }
+            }
             times.cpu.system += system;
         }
         times
@@ -126,9 +134,8 @@ impl Times {
 impl Breakdown {
     /// All of it.
     pub fn total(&self) -> Cycles {
-        let Self {
-            compute, stall, lock_wait, quiescence_wait, log_work, system, ready, idle, ..
-        } = self;
-        compute + stall + lock_wait + quiescence_wait + log_work + system + ready + idle
+        let Self { compute, stall, lock_spin, lock_wait, quiescence_wait, log_work, .. } = self;
+        let waiting = lock_spin + lock_wait + quiescence_wait;
+        compute + stall + waiting + log_work + self.system + self.ready + self.idle
     }
 }

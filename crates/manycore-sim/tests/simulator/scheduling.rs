@@ -185,6 +185,32 @@ fn time_adds_up() {
 }
 
 #[test]
+fn spinning_is_told_from_sleeping() {
+    let report = run(|| {
+        let (spun, slept) = (Box::new(Word::default()), Box::new(Word::default()));
+        thread::parallel(4, |me| match me {
+            0 => spun.spin_until(1),
+            1 => _ = slept.wait(0, None),
+            2 => thread::in_phase(thread::Phase::Quiescence, || spun.spin_until(1)),
+            _ => {
+                thread::compute(1_000_000);
+                spun.store(1);
+                slept.wake(1);
+            }
+        });
+    });
+    let [_, spins, sleeps, quiesces, computes] = report.threads[..] else { panic!("five") };
+    let (spins, sleeps, quiesces) = (spins.times, sleeps.times, quiesces.times);
+    assert!(spins.lock_spin > 990_000 && spins.lock_wait == 0, "{spins:?}");
+    assert!(sleeps.lock_wait > 990_000 && sleeps.lock_spin == 0, "{sleeps:?}");
+    assert!(quiesces.quiescence_wait > 990_000 && quiesces.lock_spin == 0, "{quiesces:?}");
+    // A profiler finds who spins in a lock, and who sleeps nowhere.
+    assert!(spins.cpu.locks > 990_000 && quiesces.cpu.locks == 0, "{spins:?} {quiesces:?}");
+    assert!(sleeps.cpu.total() < 10_000, "{sleeps:?}");
+    assert_eq!(computes.times.compute / 10_000, 100);
+}
+
+#[test]
 fn the_same_seed_gives_the_same_report() {
     let report = |seed| {
         let simulation = Simulation::new(&Machine::example()).seed(seed);
