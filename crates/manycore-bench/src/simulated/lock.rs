@@ -7,6 +7,7 @@ use manycore_sim::Model;
 
 use super::crew::{Answer, Crew};
 use super::job::{Finding, Job};
+use super::question::Question;
 use super::{record, variant};
 use crate::campaign::Point;
 use crate::contender;
@@ -82,7 +83,7 @@ impl Options {
 /// Simulates.
 pub fn run(options: &Options) -> Result<Found, Failure> {
     options.check()?;
-    let (points, locks) = (options.workload().points(), options.subjects()?);
+    let (points, locks) = (options.workload().points(), options.subjects());
     let machines = match options.sweep {
         true => variant::sweep(&options.machine),
         false => variant::alone(&options.machine),
@@ -132,28 +133,19 @@ impl Options {
     }
 
     fn check(&self) -> Result<(), Failure> {
-        self.workload().check()?;
-        let has = self.machine.machine().topology.cpus();
-        if self.cpus.is_some_and(|cpus| !(1..=has).contains(&cpus)) {
-            let name = &self.machine.name;
-            return Err(Failure::Usage(format!("{name} has {has} CPUs: use 1 to {has} of them")));
-        }
-        let limits = Duration::from_micros(1)..=Duration::from_secs(60);
-        if self.duration.is_some_and(|duration| !limits.contains(&duration)) {
-            let fault = "the simulated time is not between 1 us and a minute";
-            return Err(Failure::Usage(fault.into()));
-        }
-        Ok(())
+        let question = Question {
+            machine: &self.machine,
+            locks: &self.locks,
+            threads: &self.threads,
+            cpus: self.cpus.as_slice(),
+            duration: self.duration,
+        };
+        question.check()?;
+        self.workload().check()
     }
 
     /// The base line first, then the others in the order asked for.
-    fn subjects(&self) -> Result<Vec<String>, Failure> {
-        let known = || contender::simulated::names(true);
-        if let Some(unknown) = self.locks.iter().find(|name| !known().any(|lock| lock == *name)) {
-            let names = known().collect::<Vec<_>>().join(", ");
-            let fault = format!("no lock `{unknown}` can be simulated: choose from {names}");
-            return Err(Failure::Usage(fault));
-        }
+    fn subjects(&self) -> Vec<String> {
         let every = || contender::simulated::names(self.reads > 0.0).map(str::to_owned).collect();
         let asked = if self.locks.is_empty() { every() } else { self.locks.clone() };
         let mut subjects = vec![BASE.to_owned()];
@@ -162,7 +154,7 @@ impl Options {
                 subjects.push(lock);
             }
         }
-        Ok(subjects)
+        subjects
     }
 
     pub(super) fn job(&self, point: &Point, lock: &str, machine: &str) -> Job {

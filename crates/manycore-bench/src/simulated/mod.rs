@@ -13,6 +13,7 @@
 //! | `cache` | results that are kept |
 //! | [`db`] | a database whose threads contend for a few hot latches |
 //! | `variant` | what the machine might be like as well |
+//! | `question` | what can be asked |
 //! | `record` | from results to records |
 
 pub mod accuracy;
@@ -21,6 +22,7 @@ mod crew;
 pub mod db;
 mod job;
 pub mod lock;
+mod question;
 mod record;
 mod render;
 mod stage;

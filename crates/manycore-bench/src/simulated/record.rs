@@ -2,7 +2,7 @@
 //!
 //! The first finding is that of the model as it is; with others, which are those of its variants, every value has a range.
 
-use manycore_report::{Measurement, Mechanism, Metric, Provenance};
+use manycore_report::{Measurement, Mechanism, Metric, Parameter, Provenance};
 
 use super::job::Finding;
 use crate::campaign::PERCENTILES;
@@ -36,6 +36,14 @@ pub(super) fn of(
         metric(name, unit, &|finding| finding.sight.get(name).copied());
     }
     record
+}
+
+/// A number that the workload was told; 0 if it was not.
+pub(super) fn told(record: &Measurement, name: &str) -> f64 {
+    match record.parameters.get(name) {
+        Some(Parameter::Number(number)) => *number,
+        _ => 0.0,
+    }
 }
 
 /// The ratios to a base line, variant by variant.

@@ -1,8 +1,9 @@
 //! The results of `sim lock` for a person.
 
-use manycore_report::{Cell, Column, Measurement, Metric, Parameter, Table, quantity, significant};
+use manycore_report::{Cell, Column, Measurement, Metric, Table, quantity, significant};
 
 use super::lock::BASE;
+use super::record::told;
 use crate::lock::in_words;
 
 /// A table for each point, best lock first; with `details`, one more that says where time goes and how far lines travel.
@@ -25,10 +26,7 @@ pub fn render(measurements: &[Measurement], details: bool) -> String {
 
 /// What all locks at a point have in common.
 fn heading(measurement: &Measurement) -> String {
-    let number = |name: &str| match measurement.parameters.get(name) {
-        Some(Parameter::Number(number)) => *number,
-        _ => 0.0,
-    };
+    let number = |name: &str| told(measurement, name);
     let variants = match number("variants") {
         more if more > 1.0 => format!(", range over {more} variants of the machine"),
         _ => String::new(),

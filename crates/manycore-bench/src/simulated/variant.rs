@@ -14,6 +14,12 @@ pub(crate) fn alone(model: &Model) -> Vec<String> {
     vec![model.to_toml()]
 }
 
+/// The model as it is, and with lines that can be taken away at once. Where a line is kept for long, the moment at which a
+/// thread notices a change is hidden behind that.
+pub(crate) fn with_and_without_hold(model: &Model) -> Vec<String> {
+    vec![model.to_toml(), changed(model, 1.0, Some(0.0), 0.0).to_toml()]
+}
+
 /// The model as it is, then each other combination of latencies, hold and policy of combining.
 pub(crate) fn sweep(model: &Model) -> Vec<String> {
     let mut variants = Vec::new();

@@ -166,8 +166,9 @@ pub fn run(options: &Options) -> Result<Found, Failure> {
     let two: Vec<Point> = points.iter().filter(|point| point.threads == 2).copied().collect();
     let checked = Some(options.checked);
     let throughput = |answer: super::crew::Answer| Some(answer.ok()?.slice.throughput());
-    let parked = of_points(&two, &usual, false, checked).into_iter().map(throughput);
-    let polling = of_points(&two, &usual, true, checked).into_iter().map(throughput);
+    let both = variant::with_and_without_hold(&options.model);
+    let parked = of_points(&two, &both, false, checked).into_iter().map(throughput);
+    let polling = of_points(&two, &both, true, checked).into_iter().map(throughput);
     found.parking = parked.zip(polling).filter_map(|(a, b)| Some((a?, b?))).collect();
     found.bands = options.bands(&two, &found.comparisons, |machines| {
         of_points(&two, machines, false, checked).into_iter().map(throughput).collect()

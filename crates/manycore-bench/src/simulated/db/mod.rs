@@ -17,8 +17,8 @@ use manycore_sim::Model;
 
 use super::crew::Crew;
 use super::job::Job;
+use super::question::Question;
 use super::{record, variant};
-use crate::contender;
 use crate::failure::Failure;
 use crate::lock::Found;
 use crate::mix::{Latch, Mix};
@@ -124,40 +124,19 @@ pub fn run(options: &Options) -> Result<Found, Failure> {
 
 impl Options {
     fn check(&self) -> Result<(), Failure> {
-        let has = self.machine.machine().topology.cpus();
-        let name = &self.machine.name;
-        let unknown = self
-            .locks
-            .iter()
-            .find(|lock| contender::simulated::names(false).all(|known| known != lock.as_str()));
-        if let Some(unknown) = unknown {
-            let names = contender::simulated::names(false).collect::<Vec<_>>().join(", ");
-            let fault = format!("no lock `{unknown}` can be simulated: choose from {names}");
-            return Err(Failure::Usage(fault));
+        let question = Question {
+            machine: &self.machine,
+            locks: &self.locks,
+            threads: &self.terminals,
+            cpus: &self.cpus,
+            duration: Some(self.duration),
+        };
+        question.check()?;
+        if self.outside.max(self.think) > Duration::from_secs(1) {
+            let fault = "a time between sections or transactions is over a second";
+            return Err(Failure::Usage(fault.into()));
         }
-        let limits = Duration::from_micros(1)..=Duration::from_secs(60);
-        let faults = [
-            (
-                self.cpus.iter().any(|cpus| !(1..=has).contains(cpus)),
-                format!("{name} has {has} CPUs: use 1 to {has} of them"),
-            ),
-            (
-                self.terminals.iter().any(|terminals| !(1..=4_096).contains(terminals)),
-                "a multiprogramming level is not between 1 and 4096".to_owned(),
-            ),
-            (
-                self.outside.max(self.think) > Duration::from_secs(1),
-                "a time between sections or transactions is over a second".to_owned(),
-            ),
-            (
-                !limits.contains(&self.duration),
-                "the simulated time is not between 1 us and a minute".to_owned(),
-            ),
-        ];
-        match faults.into_iter().find(|(wrong, _)| *wrong) {
-            Some((_, fault)) => Err(Failure::Usage(fault)),
-            None => Ok(()),
-        }
+        Ok(())
     }
 
     /// What all threads do.

@@ -1,6 +1,8 @@
 //! The results of `sim db` for a person.
 
-use manycore_report::{Cell, Column, Measurement, Metric, Parameter, Table, quantity, significant};
+use manycore_report::{Cell, Column, Measurement, Metric, Table, quantity, significant};
+
+use crate::simulated::record::told;
 
 /// For each multiprogramming level: transactions a second, and the share of CPU time that goes to locks, by CPUs.
 pub fn render(measurements: &[Measurement]) -> String {
@@ -10,7 +12,7 @@ pub fn render(measurements: &[Measurement]) -> String {
         let members: Vec<&Measurement> =
             measurements.iter().filter(|record| record.threads == *level).collect();
         let first = members[0];
-        let variants = match number(first, "variants") {
+        let variants = match told(first, "variants") {
             more if more > 1.0 => format!(", range over {more} variants of the machine"),
             _ => String::new(),
         };
@@ -29,7 +31,7 @@ pub fn render(measurements: &[Measurement]) -> String {
             "{} (simulated), {level} terminals, {} counted{variants}\n\
              Transactions a second, by CPUs:\n{rates}\n\nCPU time in locks, by CPUs:\n{shares}\n",
             first.machine,
-            quantity(number(first, "duration_ns"), "ns").trim_end(),
+            quantity(told(first, "duration_ns"), "ns").trim_end(),
         )
     };
     levels.iter().map(of_level).collect::<Vec<_>>().join("\n")
@@ -42,16 +44,9 @@ fn band(value: String, range: Option<[String; 2]>) -> String {
     }
 }
 
-fn number(record: &Measurement, name: &str) -> f64 {
-    match record.parameters.get(name) {
-        Some(Parameter::Number(number)) => *number,
-        _ => 0.0,
-    }
-}
-
 /// A row for each lock, a column for each number of CPUs.
 fn matrix(members: &[&Measurement], show: impl Fn(&Measurement) -> String) -> Table {
-    let cpus = |record: &Measurement| number(record, "cpus") as u32;
+    let cpus = |record: &Measurement| told(record, "cpus") as u32;
     let mut columns: Vec<u32> = members.iter().map(|record| cpus(record)).collect();
     columns.sort_unstable();
     columns.dedup();
