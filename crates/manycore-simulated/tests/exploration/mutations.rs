@@ -10,6 +10,7 @@ const MUTATIONS: &[(&str, &str, &str)] = &[
     ("rw-reader-beside-writer", "rw::PhaseRw", "with a writer inside"),
     ("bypass-forgets", "mutex::McsBypass", "deadlock"),
     ("cna-forgets", "mutex::Cna", "deadlock"),
+    ("malthusian-forgets", "mutex::Malthusian", "deadlock"),
 ];
 
 /// A minute each is the limit.

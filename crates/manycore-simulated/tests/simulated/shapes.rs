@@ -1,6 +1,6 @@
 //! What everybody knows about locks on large machines, and what parking leaves out.
 
-use manycore_sim::{Machine, Simulation, model};
+use manycore_sim::{Machine, Report, Simulation, model};
 use manycore_simulated::lock::{self, PlainLock};
 
 use crate::workload::{Load, simulate, throughput};
@@ -49,6 +49,20 @@ fn locks_that_stay_on_a_node_gain_across_sockets() {
         };
     }
     compare!(Hmcs, CBoMcs, Cna);
+}
+
+#[test]
+fn culling_spares_wake_ups_when_threads_outnumber_cpus() {
+    let few_cpus = Simulation::new(&large()).cpus(15).pinned(false);
+    let load = Load { inside: 500, outside: 2_000, length: 10_000_000 };
+    let throughput = |threads, run: fn(&Simulation, u32, Load) -> Report<Vec<u64>>| {
+        let report = run(&few_cpus, threads, load);
+        1e6 * report.result.iter().sum::<u64>() as f64 / report.cycles as f64
+    };
+    let mcs = throughput(60, simulate::<lock::Mcs>);
+    let malthusian = throughput(60, simulate::<lock::Malthusian>);
+    println!("60 threads on 15 CPUs: malthusian {malthusian:.0}, mcs {mcs:.0}");
+    assert!(malthusian > 2.0 * mcs, "malthusian {malthusian}, mcs {mcs}");
 }
 
 /// Throughput with parked and with polling threads.

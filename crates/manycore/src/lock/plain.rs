@@ -89,7 +89,7 @@ macro_rules! without_node {
 }
 pub(super) use without_node;
 
-/// Gives a lock the form of a `lock_api` raw mutex. Loom's atomics have no constants.
+/// Gives a lock the form of a `lock_api` raw mutex, with deadlines. Loom's atomics have no constants.
 macro_rules! lock_api_form {
     ($lock:ty $(, $parameter:ident: $bound:path)?) => {
         #[cfg(all(feature = "lock_api", not(loom)))]
@@ -114,6 +114,26 @@ macro_rules! lock_api_form {
             unsafe fn unlock(&self) {
                 // SAFETY: the caller holds the lock.
                 unsafe { $crate::lock::PlainLock::release(self) }
+            }
+        }
+
+        // Without an operating system there is no clock that a deadline could be told from.
+        #[cfg(all(
+            feature = "lock_api",
+            any(feature = "sim", all(target_os = "linux", not(loom), not(manycore_bare)))
+        ))]
+        // SAFETY: as above: a deadline that has passed leaves the lock alone.
+        unsafe impl$(<$parameter: $bound>)? lock_api::RawMutexTimed for $lock {
+            type Duration = core::time::Duration;
+            type Instant = $crate::sync::Deadline;
+
+            fn try_lock_for(&self, timeout: core::time::Duration) -> bool {
+                $crate::lock::PlainLock::try_acquire(self)
+                    || $crate::lock::PlainLock::acquire_until(self, $crate::sync::Deadline::after(timeout))
+            }
+
+            fn try_lock_until(&self, deadline: $crate::sync::Deadline) -> bool {
+                $crate::lock::PlainLock::acquire_until(self, deadline)
             }
         }
     };

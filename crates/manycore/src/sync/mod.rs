@@ -72,6 +72,14 @@ pub struct Deadline {
 }
 
 impl Deadline {
+    /// The moment so long from now, on the monotonic clock.
+    #[cfg(any(feature = "sim", all(target_os = "linux", not(loom), not(manycore_bare))))]
+    pub fn after(duration: core::time::Duration) -> Self {
+        let until = backend::monotonic().saturating_add(duration);
+        let seconds = i64::try_from(until.as_secs()).unwrap_or(i64::MAX);
+        Self { wall: false, seconds, nanoseconds: until.subsec_nanos() }
+    }
+
     /// Whether the moment has come.
     pub fn has_passed(&self) -> bool {
         backend::has_passed(self)

@@ -30,11 +30,21 @@ pub(super) mod global;
 pub(super) mod table;
 
 pub(super) fn has_passed(deadline: &super::Deadline) -> bool {
-    let clock = if deadline.wall { libc::CLOCK_REALTIME } else { libc::CLOCK_MONOTONIC };
+    let now = read(if deadline.wall { libc::CLOCK_REALTIME } else { libc::CLOCK_MONOTONIC });
+    (now.tv_sec, now.tv_nsec) >= (deadline.seconds, i64::from(deadline.nanoseconds))
+}
+
+/// What the monotonic clock says.
+pub(super) fn monotonic() -> core::time::Duration {
+    let now = read(libc::CLOCK_MONOTONIC);
+    core::time::Duration::new(now.tv_sec.cast_unsigned(), now.tv_nsec as u32)
+}
+
+fn read(clock: libc::clockid_t) -> libc::timespec {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the kernel writes one timespec, here.
     unsafe {
         syscalls::raw_syscall!(syscalls::Sysno::clock_gettime, clock, &raw mut now);
     }
-    (now.tv_sec, now.tv_nsec) >= (deadline.seconds, i64::from(deadline.nanoseconds))
+    now
 }

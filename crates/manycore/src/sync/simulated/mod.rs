@@ -21,3 +21,8 @@ pub(crate) use mutation::is_mutated;
 pub(super) fn has_passed(deadline: &super::Deadline) -> bool {
     manycore_sim::backend::nanoseconds() >= clock::moment(deadline)
 }
+
+/// What the monotonic clock says.
+pub(super) fn monotonic() -> core::time::Duration {
+    core::time::Duration::from_nanos(manycore_sim::backend::nanoseconds())
+}

@@ -1,0 +1,268 @@
+//! `malthusian`: a queue that is kept short, by setting aside those who are not needed to keep the lock busy.
+//!
+//! # Idea
+//!
+//! A lock that is always held is not held more by having more threads wait for it; but each that comes round again has its
+//! data in a cache and its turn on a CPU. So of two or more waiters a release *culls* the first: moves it from the queue to
+//! a passive set, where it sleeps, and hands the lock to the second. A few threads then pass the lock round among
+//! themselves, as many as keep it busy. If a release finds nobody in the queue, the youngest of the passive set gets the lock;
+//! and in every thousandth the eldest, so that nobody waits for ever.
+//!
+//! # Source
+//!
+//! D. Dice, "Malthusian Locks", EuroSys 2017, its lock MCSCR. There the passive set is part of the lock; here it is handed from
+//! holder to holder, so that the lock is as small as that of `mcs`. There a release calls the eldest with a probability of one
+//! in a thousand; here it counts. A waiter sleeps after some microseconds.
+//!
+//! # Fork
+//!
+//! In the child of a fork, the waiters of the queue and of the passive set are the parent's. What the holder's place says about
+//! a passive set is void if it was taken in another process.
+//!
+//! # Memory order
+//!
+//! That of [`Queue`]. The links between places that have joined it, and what is noted in them, are for the holder to read and
+//! to write: the message that hands the lock over orders them (Release, Acquire). Where one of the passive set comes to
+//! the end of the queue, that publishes it (Release) to whoever comes behind (Acquire).
+//!
+//! # Cost
+//!
+//! Uncontended, that of `mcs` and a look at a line that the holder has. Contended, the lines of two waiters a release, and one
+//! of the passive set if somebody is culled.
+//!
+//! # When not to use it
+//!
+//! Where waits have to be about as long for all: most are short, and some as long as a thousand times as many hand-offs as
+//! threads wait. With a CPU for each thread and data that fit into its cache: culling then only costs, above all between
+//! several nodes of memory.
+
+use core::ptr::null_mut;
+
+use super::gate::MESSAGE;
+use super::held_queue::HeldQueue;
+use super::plain::{PlainLock, without_node};
+use super::queue::{Place, Queue};
+use crate::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use crate::sync::{const_new, mutation, tuning};
+use crate::{LockInfo, Order};
+
+/// To the one that gets the lock.
+const GRANTED: u32 = MESSAGE;
+
+/// What is noted in a place, by the holder before it hands over. Relaxed throughout: the message orders.
+#[derive(Debug, Default)]
+struct Notes {
+    /// If it is in the passive set: who was culled before and after it, or null.
+    elder: Pointer,
+    younger: Pointer,
+    /// If it is the holder's: the passive set, or null.
+    youngest: Pointer,
+    eldest: Pointer,
+    /// If it is the holder's: how often the lock has been handed over since the eldest was last called.
+    passes: AtomicU32,
+}
+
+/// A pointer to a place.
+#[derive(Debug)]
+struct Pointer(AtomicPtr<Place<Notes>>);
+
+impl Default for Pointer {
+    #[inline]
+    fn default() -> Self {
+        Self(AtomicPtr::new(null_mut()))
+    }
+}
+
+impl Pointer {
+    #[inline]
+    fn get(&self) -> *mut Place<Notes> {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn set(&self, place: *mut Place<Notes>) {
+        self.0.store(place, Ordering::Relaxed);
+    }
+}
+
+/// The passive set, in the holder's hands. With a youngest it has an eldest.
+struct Passive {
+    youngest: *mut Place<Notes>,
+    eldest: *mut Place<Notes>,
+}
+
+impl Passive {
+    /// What the holder was handed.
+    #[inline]
+    fn of(holder: &Place<Notes>) -> Self {
+        let (youngest, eldest) = (holder.notes.youngest.get(), holder.notes.eldest.get());
+        if youngest.is_null() || holder.is_of_this_process() {
+            Self { youngest, eldest }
+        } else {
+            Self { youngest: null_mut(), eldest: null_mut() }
+        }
+    }
+
+    #[inline]
+    fn is_empty(&self) -> bool {
+        self.youngest.is_null()
+    }
+
+    /// Puts in somebody who is taken out of the queue.
+    ///
+    /// # Safety
+    ///
+    /// The caller is the holder, and the place one of a thread that waits.
+    unsafe fn put(&mut self, place: *mut Place<Notes>) {
+        // SAFETY: those of the set wait, too.
+        unsafe {
+            (*place).set_next(null_mut());
+            (*place).notes.elder.set(self.youngest);
+            match self.youngest.as_ref() {
+                Some(youngest) => youngest.notes.younger.set(place),
+                None => self.eldest = place,
+            }
+        }
+        self.youngest = place;
+    }
+
+    /// Takes the youngest out.
+    ///
+    /// # Safety
+    ///
+    /// The caller is the holder, and there is one.
+    unsafe fn take_youngest(&mut self) -> *mut Place<Notes> {
+        let taken = self.youngest;
+        // SAFETY: those of the set wait.
+        unsafe {
+            self.youngest = (*taken).notes.elder.get();
+            match self.youngest.as_ref() {
+                Some(youngest) => youngest.notes.younger.set(null_mut()),
+                None => self.eldest = null_mut(),
+            }
+        }
+        taken
+    }
+
+    /// Takes the eldest out.
+    ///
+    /// # Safety
+    ///
+    /// The caller is the holder, and there is one.
+    unsafe fn take_eldest(&mut self) -> *mut Place<Notes> {
+        let taken = self.eldest;
+        // SAFETY: those of the set wait.
+        unsafe {
+            self.eldest = (*taken).notes.younger.get();
+            match self.eldest.as_ref() {
+                Some(eldest) => eldest.notes.elder.set(null_mut()),
+                None => self.youngest = null_mut(),
+            }
+        }
+        taken
+    }
+}
+
+/// The Malthusian lock.
+#[derive(Debug)]
+#[repr(transparent)]
+pub struct Malthusian(HeldQueue<Notes>);
+
+impl Default for Malthusian {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Malthusian {
+    const_new! {
+        /// A lock that nobody holds.
+        pub fn new() -> Self {
+            Self(HeldQueue::new())
+        }
+    }
+}
+
+/// Hands the lock over: `next` is behind the holder in the queue, or that has been left to one of the passive set, the eldest
+/// if it is its turn.
+///
+/// # Safety
+///
+/// The place is the holder's.
+#[cold]
+unsafe fn hand_over(
+    place: *mut Place<Notes>,
+    next: Option<*mut Place<Notes>>,
+    mut passive: Passive,
+    is_eldests_turn: bool,
+) {
+    // SAFETY: the holder's own place, and those of threads that wait until they are told.
+    unsafe {
+        let heir = match next {
+            Some(next) if is_eldests_turn => {
+                let eldest = passive.take_eldest();
+                (*eldest).set_next(next);
+                eldest
+            }
+            Some(next) => match (*next).next() {
+                Some(second) => {
+                    passive.put(next);
+                    second
+                }
+                None => next,
+            },
+            None if is_eldests_turn => passive.take_eldest(),
+            None => passive.take_youngest(),
+        };
+        let passes = (*place).notes.passes.load(Ordering::Relaxed);
+        let passes = if is_eldests_turn || passive.is_empty() { 0 } else { passes + 1 };
+        let heirs = &(*heir).notes;
+        heirs.passes.store(passes, Ordering::Relaxed);
+        heirs.youngest.set(passive.youngest);
+        heirs.eldest.set(passive.eldest);
+        Place::tell(heir, GRANTED);
+    }
+}
+
+// SAFETY: only the head of the queue, or whoever it has told, holds the lock, until it has left the queue to another or empty;
+// sixteen bytes, and zero is an empty queue.
+unsafe impl PlainLock for Malthusian {
+    const INFO: LockInfo = LockInfo {
+        name: "malthusian",
+        summary: "mcs that sets aside waiters which are not needed to keep the lock busy",
+        source: "Dice, EuroSys 2017",
+        order: Order::Queued,
+        blocks: true,
+    };
+
+    #[inline]
+    fn try_acquire(&self) -> bool {
+        self.0.try_acquire()
+    }
+
+    #[cold]
+    fn acquire_contended(&self) {
+        self.0.acquire(Notes::default());
+    }
+
+    #[inline]
+    unsafe fn release(&self) {
+        let pass_on = |queue: &Queue<Notes>, place: *mut Place<Notes>| {
+            // SAFETY: the holder's place; behind those of the passive set there is nobody.
+            unsafe {
+                let passive = Passive::of(&*place);
+                let passes = (*place).notes.passes.load(Ordering::Relaxed);
+                let is_eldests_turn = passes >= tuning::passes() && !passive.is_empty();
+                let called = if is_eldests_turn { passive.eldest } else { passive.youngest };
+                let last = if mutation!("malthusian-forgets") { null_mut() } else { called };
+                let next = queue.leave_to(place, last);
+                if next.is_some() || !last.is_null() {
+                    hand_over(place, next, passive, is_eldests_turn);
+                }
+            }
+        };
+        // SAFETY: the caller holds the lock.
+        unsafe { self.0.release(pass_on) }
+    }
+}
+
+without_node!(Malthusian);
