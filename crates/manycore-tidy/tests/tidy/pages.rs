@@ -17,6 +17,7 @@ const NO_ALGORITHM: &[(&str, &str)] = &[
     ("plain.rs", "the interface of locks that are used without a node"),
     ("gate.rs", "a word at which one thread waits for a message"),
     ("link.rs", "a pointer between the nodes of a queue"),
+    ("top_word.rs", "a word before a queue, of which locks are made"),
     ("queue.rs", "a queue of places, of which locks are made"),
     ("held_queue.rs", "a queue whose head holds a lock, of which locks are made"),
     ("registry.rs", "the list of all locks"),

@@ -12,16 +12,16 @@
 //! # Source
 //!
 //! The queue: Mellor-Crummey and Scott, ACM TOCS 9(1), 1991. A word before it: the queued spin lock of Linux
-//! (W. Long and P. Zijlstra, 2014) and D. Dice and A. Kogan, "Malthusian locks", EuroSys 2017, Section 4. The bound
+//! (W. Long and P. Zijlstra, 2014) and D. Dice, "Malthusian Locks", EuroSys 2017, Section 4. The bound
 //! on overtaking is ours.
 //!
 //! # Memory order
 //!
-//! Exclusion is by the word alone: acquired by a compare-and-swap that sets `HELD` (Acquire), released by a
-//! read-modify-write that clears it (Release). In the queue, the swap of the tail and the link make the nodes visible.
+//! Exclusion is by the word alone, see [`TopWord`]: acquired by a compare-and-swap (Acquire), released by a read-modify-write
+//! that clears it (Release). In the queue, the swap of the tail and the link make the nodes visible.
 //! Passing on the place at the head needs no order: it is done by a holder of the lock, and the new head leaves only
-//! when it has acquired the word after that. A head that sleeps has set `ASLEEP` in the word; the release that clears
-//! the mark wakes it.
+//! when it has acquired the word after that. A head that sleeps has marked the word; the release that clears the mark
+//! wakes it.
 //!
 //! # Fork
 //!
@@ -38,16 +38,10 @@
 
 use super::link::{Link, Linked};
 use super::plain::{PlainLock, without_node};
+use super::top_word::TopWord;
 use crate::sync::atomic::{AtomicU32, Ordering};
 use crate::sync::{clock, const_new, futex, hint, mortal, mutation, order, process, tuning};
 use crate::{LockInfo, Order};
-
-/// Somebody has the lock.
-const HELD: u32 = 1;
-/// The head of the queue sleeps on the word.
-const ASLEEP: u32 = 2;
-/// The lock is for the head of the queue.
-const RESERVED: u32 = 4;
 
 const QUEUED: u32 = 0;
 const QUEUED_ASLEEP: u32 = 1;
@@ -67,7 +61,7 @@ mortal!(Node { state });
 #[derive(Debug)]
 #[repr(C)]
 pub struct McsBypass {
-    word: AtomicU32,
+    word: TopWord,
     tail: Link<Node>,
 }
 
@@ -81,7 +75,7 @@ impl McsBypass {
     const_new! {
         /// A lock that nobody holds.
         pub fn new() -> Self {
-            Self { word: AtomicU32::new(0), tail: Link::new() }
+            Self { word: TopWord::new(), tail: Link::new() }
         }
     }
 
@@ -98,49 +92,8 @@ impl McsBypass {
             unsafe { (*before).next.store(this, order!(Release, "bypass-link")) };
             node.wait_for_head();
         }
-        self.wait_at_head();
+        self.word.wait_at_head(|| ());
         self.pass_head(&node);
-    }
-
-    /// Acquires the word, as the only thread that sleeps on it.
-    fn wait_at_head(&self) {
-        let mut bypassed = 0;
-        loop {
-            if self.spin() {
-                return;
-            }
-            bypassed += 1;
-            let reserve = if bypassed > tuning::lenience() { RESERVED } else { 0 };
-            // Relaxed: a hint.
-            let word = self.word.load(Ordering::Relaxed);
-            let marked = word | ASLEEP | reserve;
-            // Relaxed, both: the marks publish nothing; the kernel compares the word again before the sleep.
-            let (done, failed) = (Ordering::Relaxed, Ordering::Relaxed);
-            if word & HELD != 0 && self.word.compare_exchange(word, marked, done, failed).is_ok() {
-                futex::wait(&self.word, marked, None);
-            }
-        }
-    }
-
-    /// Polls the word for a while; says whether it was acquired.
-    fn spin(&self) -> bool {
-        let (start, limit) = (clock::now(), tuning::spin_limit());
-        loop {
-            // Relaxed: a hint; the exchange decides and orders.
-            let word = self.word.load(Ordering::Relaxed);
-            // Only the head has set the marks, and it needs them no more.
-            // Acquire: partner of the Releases in `release`. Relaxed on failure: nothing was acquired.
-            let acquire = order!(Acquire, "bypass-head-acquire");
-            if word & HELD == 0
-                && self.word.compare_exchange(word, HELD, acquire, Ordering::Relaxed).is_ok()
-            {
-                return true;
-            }
-            if clock::has_passed(start, limit) {
-                return false;
-            }
-            hint::spin_loop();
-        }
     }
 
     /// Makes the next in the queue its head, as the holder of the lock.
@@ -166,25 +119,6 @@ impl McsBypass {
         // SAFETY: as above.
         if unsafe { (*state).swap(HEAD, Ordering::Relaxed) } == QUEUED_ASLEEP {
             futex::wake(state, 1);
-        }
-    }
-
-    /// Takes a word that is free but reserved, if the head that it is reserved for is with the parent of a fork.
-    #[cold]
-    fn try_orphaned(&self) -> bool {
-        // Relaxed, and on failure: a hint; the exchange decides and orders. Acquire: as in `try_acquire`.
-        let (acquire, failed) = (Ordering::Acquire, Ordering::Relaxed);
-        matches!(self.tail.load(Ordering::Relaxed), Linked::Ghost)
-            && self.word.compare_exchange(RESERVED, HELD, acquire, failed).is_ok()
-    }
-
-    /// Frees a word that has marks, and wakes the head if it sleeps.
-    #[cold]
-    fn release_marked(&self) {
-        // Release: partner of the Acquires in `try_acquire` and `spin`.
-        let before = self.word.fetch_and(RESERVED, order!(Release, "bypass-marked-release"));
-        if before & ASLEEP != 0 {
-            futex::wake(&raw const self.word, 1);
         }
     }
 }
@@ -215,26 +149,21 @@ impl Node {
     }
 }
 
-// SAFETY: `HELD` is set only by a compare-and-swap from a word without it, and cleared only in a release; sixteen
-// bytes, and zero is free with an empty queue.
+// SAFETY: the word is held only by a compare-and-swap from one that is not, until a release; sixteen bytes, and zero is
+// free with an empty queue.
 unsafe impl PlainLock for McsBypass {
     const INFO: LockInfo = LockInfo {
         name: "mcs-bypass",
         summary: "mcs whose queue may be bypassed, so often, while its head sleeps",
-        source: "Mellor-Crummey and Scott, TOCS 1991; Dice and Kogan, EuroSys 2017; bound ours",
+        source: "Mellor-Crummey and Scott, TOCS 1991; Dice, EuroSys 2017; bound ours",
         order: Order::Barging,
         blocks: true,
     };
 
     #[inline]
     fn try_acquire(&self) -> bool {
-        // Acquire: partner of the Releases. Relaxed on failure: nothing was acquired.
-        let acquire = order!(Acquire, "bypass-acquire");
-        match self.word.compare_exchange(0, HELD, acquire, Ordering::Relaxed) {
-            Ok(_) => true,
-            Err(RESERVED) => self.try_orphaned(),
-            Err(_) => false,
-        }
+        // Relaxed: not followed.
+        self.word.try_acquire(|| matches!(self.tail.load(Ordering::Relaxed), Linked::Ghost))
     }
 
     #[cold]
@@ -244,11 +173,7 @@ unsafe impl PlainLock for McsBypass {
 
     #[inline]
     unsafe fn release(&self) {
-        // Release: partner of the Acquires in `try_acquire` and `spin`. Relaxed on failure: nothing was released.
-        let release = order!(Release, "bypass-release");
-        if self.word.compare_exchange(HELD, 0, release, Ordering::Relaxed).is_err() {
-            self.release_marked();
-        }
+        self.word.release();
     }
 }
 

@@ -166,6 +166,8 @@ pub mod node {
 
 /// CPUs.
 pub mod cpu {
+    use std::cell::Cell;
+
     /// Two, so that no algorithm skips its spinning.
     pub fn count() -> u32 {
         2
@@ -177,12 +179,17 @@ pub mod cpu {
     }
     loom::thread_local! {
         // Relaxed: the checker runs one thread at a time.
-        static CURRENT: u32 = ASKED.fetch_add(1, core::sync::atomic::Ordering::Relaxed);
+        static CURRENT: Cell<u32> = Cell::new(ASKED.fetch_add(1, core::sync::atomic::Ordering::Relaxed));
     }
 
     /// A CPU for each thread, in the order in which they ask.
     pub fn current() -> u32 {
-        CURRENT.with(|current| *current)
+        CURRENT.with(Cell::get)
+    }
+
+    /// For models in which it matters which threads are near to each other.
+    pub fn run_on(cpu: u32) {
+        CURRENT.with(|current| current.set(cpu));
     }
 
     /// Two, so that two threads are far from each other, and with three also two near.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use loom::cell::UnsafeCell;
 use manycore::lock::{self, PlainLock};
+use manycore::sync::cpu;
 
 use crate::{SOON, check};
 
@@ -79,6 +80,25 @@ fn gives_up<L: PlainLock + 'static>() {
         assert_eq!(counter.value.with(|v| unsafe { *v }), done);
         // SAFETY: as above.
         unsafe { counter.lock.release() };
+    });
+}
+
+/// Two wait on one node of memory, so that the first of them sorts the queue, and passes that role on to the other.
+#[test]
+fn neighbours_sort_their_queue() {
+    check(2, || {
+        let counter = Arc::new(Counter { lock: lock::Shfl::new(), value: UnsafeCell::new(0) });
+        counter.lock.acquire();
+        let spawn = || {
+            let counter = counter.clone();
+            loom::thread::spawn(move || {
+                cpu::run_on(0);
+                counter.increment();
+            })
+        };
+        let workers = [spawn(), spawn()];
+        counter.increment_and_release();
+        workers.into_iter().for_each(|worker| worker.join().unwrap());
     });
 }
 

@@ -1,0 +1,340 @@
+//! `shfl`: a word that is the lock, before a queue that its waiters sort while they wait.
+//!
+//! # Idea
+//!
+//! A waiter has time. So it is not a release that sorts the queue by nodes of memory, as in `cna`, but a waiter: the
+//! *shuffler* looks through the queue behind it and brings those of its own node up, behind those that it has brought up
+//! already; if they sleep it wakes them, so that they are awake when they come to the head of the queue. There it passes the
+//! role on to the last of them, who goes on; so there is one shuffler, and what happens between it and the end of the
+//! queue is its business. The next behind a shuffler that has brought up nobody begins a new group. The lock itself is a word,
+//! as in `mcs-bypass`: nobody holds a node, and a running thread may overtake a head that sleeps.
+//!
+//! # Source
+//!
+//! S. Kashyap, I. Calciu, X. Cheng, C. Min and T. Kim, "Scalable and Practical Locking with Shuffling", SOSP 2019, its blocking
+//! lock. There a shuffler passes its role on whenever it has looked through the queue, and each that it brings up is told its
+//! place in the group; here it looks on from where it was until it comes to the head of the queue, and only the next
+//! shuffler is told. The word is that of `mcs-bypass`, with the bound on overtaking that is ours.
+//!
+//! # Memory order
+//!
+//! Exclusion is by the word alone, see [`TopWord`]. In the queue, the swap of the tail and the link make the nodes visible
+//! (Release, Acquire). Links are written by two: who comes links itself to the last node, of which the shuffler keeps away;
+//! those of nodes behind the shuffler that have another behind them are the shuffler's. What it has written it publishes with
+//! its role, or with the place at the head if that begins a new group (Release, Acquire); to those between it and the next
+//! shuffler, with the word, which they acquire after it.
+//!
+//! # Fork
+//!
+//! As for `mcs-bypass`: the child finds a ghost at the tail.
+//!
+//! # Cost
+//!
+//! Uncontended, two compare-and-swaps. Contended, two transfers of the word and one of a node a hand-off, and the sorting by
+//! those who wait. Nodes are on the stacks of the waiters, since the holder needs none.
+//!
+//! # When not to use it
+//!
+//! Where service has to be in order of arrival. Where sections are short: there is no time to sort, and `cna` hands over sooner.
+
+use super::link::{Link, Linked};
+use super::plain::{PlainLock, without_node};
+use super::top_word::TopWord;
+use crate::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use crate::sync::cell::UnsafeCell;
+use crate::sync::{clock, const_new, cpu, futex, hint, mortal, order, process, tuning};
+use crate::{LockInfo, Order};
+
+/// Awake: at first, and when woken ahead.
+const AWAKE: u32 = 0;
+const ASLEEP: u32 = 1;
+/// At the head of the queue, in the group of the one before; or as the first of a new one.
+const HEAD: u32 = 2;
+const HEAD_OF_NEW_GROUP: u32 = 3;
+
+/// How many of a node of memory go ahead of others: as many as in the paper.
+const GROUP: u32 = 1024;
+
+/// A waiter's place in the queue. What shufflers look at is on a line of its own, so that they do not disturb hand-overs.
+#[derive(Debug)]
+#[repr(align(64))]
+struct Node {
+    next: Link<Node>,
+    /// The node of memory on which its thread waits.
+    home: u32,
+    told: Told,
+}
+
+/// What a waiter is told.
+#[derive(Debug)]
+#[repr(align(64))]
+struct Told {
+    state: AtomicU32,
+    /// Whether this is the shuffler, because another has passed on that role.
+    is_shuffler: AtomicBool,
+    /// The shuffler's.
+    group: UnsafeCell<Group>,
+}
+
+/// Those that have been brought up, as far as the shuffler has looked. What it points to is behind the shuffler or itself.
+#[derive(Clone, Copy, Debug)]
+struct Group {
+    size: u32,
+    last: *const Node,
+    /// The last node that was looked at.
+    seen: *const Node,
+}
+
+impl Group {
+    /// Of one.
+    fn of(node: *const Node) -> Self {
+        Self { size: 1, last: node, seen: node }
+    }
+}
+
+mortal!(Told { state });
+
+/// The lock whose waiters sort their queue.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Shfl {
+    word: TopWord,
+    tail: Link<Node>,
+}
+
+impl Default for Shfl {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Shfl {
+    const_new! {
+        /// A lock that nobody holds.
+        pub fn new() -> Self {
+            Self { word: TopWord::new(), tail: Link::new() }
+        }
+    }
+
+    /// Waits in the queue, and at its head for the word.
+    #[cold]
+    fn wait(&self) {
+        let told = Told {
+            state: AtomicU32::new(AWAKE),
+            is_shuffler: AtomicBool::new(false),
+            group: UnsafeCell::new(Group::of(core::ptr::null())),
+        };
+        let node = Node { next: Link::new(), home: cpu::node(), told };
+        let this = (&raw const node).cast_mut();
+        // AcqRel: Release, partner of the Acquire in the successor's swap: the node is initialised; Acquire likewise.
+        // Behind a ghost this one is at the head.
+        let mut is_shuffler = match self.tail.swap(this, order!(AcqRel, "shfl-swap")) {
+            Linked::Node(before) => {
+                // Release: partner of the Acquire in `Node::next`.
+                // SAFETY: the predecessor stays until it has seen its successor.
+                unsafe { (*before).next.store(this, order!(Release, "shfl-link")) };
+                node.wait_for_head() == HEAD_OF_NEW_GROUP || node.is_shuffler()
+            }
+            Linked::Nothing | Linked::Ghost => {
+                node.set_group(Group::of(this));
+                true
+            }
+        };
+        self.word.wait_at_head(|| {
+            if is_shuffler {
+                node.shuffle(|| self.word.is_free());
+                is_shuffler = !node.pass_role();
+            }
+        });
+        self.pass_head(&node, if is_shuffler { HEAD_OF_NEW_GROUP } else { HEAD });
+    }
+
+    /// Makes the next in the queue its head, as the holder of the lock.
+    fn pass_head(&self, node: &Node, message: u32) {
+        let next = loop {
+            if let Some(next) = node.next() {
+                break next;
+            }
+            // Relaxed: who finds the queue empty looks at nothing of ours but the word.
+            let this = core::ptr::from_ref(node).cast_mut();
+            if self.tail.clear(this, process::generation(), Ordering::Relaxed) {
+                return;
+            }
+            hint::spin_loop();
+        };
+        // SAFETY: the next waits in its node until the swap has taken effect; it does not shuffle when a group is to begin.
+        let state = unsafe {
+            if message == HEAD_OF_NEW_GROUP {
+                (*next).set_group(Group::of(next));
+            }
+            &raw const (*next).told.state
+        };
+        // Release: partner of the Acquires in `wait_for_head` and `sleep`.
+        // SAFETY: as above.
+        if unsafe { (*state).swap(message, order!(Release, "shfl-head")) } == ASLEEP {
+            futex::wake(state, 1);
+        }
+    }
+}
+
+impl Node {
+    /// Waits until this is at the head of the queue, and shuffles if it is to; returns the message.
+    fn wait_for_head(&self) -> u32 {
+        loop {
+            let (start, limit) = (clock::now(), tuning::spin_limit());
+            loop {
+                // Acquire: partner of the Release in `pass_head`.
+                let state = self.told.state.load(order!(Acquire, "shfl-spin"));
+                if state >= HEAD {
+                    return state;
+                }
+                if self.is_shuffler() {
+                    // Relaxed: a hint to stop.
+                    self.shuffle(|| self.told.state.load(Ordering::Relaxed) >= HEAD);
+                }
+                if clock::has_passed(start, limit) {
+                    break;
+                }
+                hint::spin_loop();
+            }
+            let state = self.sleep();
+            if state >= HEAD {
+                return state;
+            }
+        }
+    }
+
+    /// As the shuffler, brings up those of its node of memory that are behind it, until it is needed for something better.
+    fn shuffle(&self, is_needed: impl Fn() -> bool) {
+        let mut group = self.group();
+        while group.size < GROUP && !is_needed() {
+            // SAFETY: those of the group, and those behind this one, wait until it has passed on the place at the head.
+            let (last, seen) = unsafe { (&*group.last, &*group.seen) };
+            let Some(next) = seen.next() else { break };
+            // SAFETY: as above.
+            let node = unsafe { &*next };
+            if node.home != self.home {
+                group.seen = next;
+                continue;
+            }
+            if core::ptr::eq(seen, last) {
+                group.seen = next;
+            } else if !node.move_behind(last, seen) {
+                break;
+            }
+            group.last = next;
+            group.size += 1;
+            node.wake_ahead();
+        }
+        self.set_group(group);
+    }
+
+    /// Moves this node, which is behind `seen`, to behind `last`; says whether that could be done.
+    fn move_behind(&self, last: &Self, seen: &Self) -> bool {
+        // At the end of the queue, the link is not the shuffler's to write.
+        let Some(next) = self.next() else { return false };
+        let Some(behind) = last.next() else { return false };
+        // Relaxed, all: read by later shufflers and heads, see the page.
+        seen.next.store(next, Ordering::Relaxed);
+        self.next.store(behind, Ordering::Relaxed);
+        last.next.store(core::ptr::from_ref(self).cast_mut(), Ordering::Relaxed);
+        true
+    }
+
+    /// Makes the last of the group the shuffler, if that is another; says whether it did.
+    fn pass_role(&self) -> bool {
+        let group = self.group();
+        if core::ptr::eq(group.last, self) {
+            return false;
+        }
+        // SAFETY: it waits behind this one.
+        let last = unsafe { &*group.last };
+        last.set_group(group);
+        // Release: partner of the Acquire in `is_shuffler`.
+        last.told.is_shuffler.store(true, order!(Release, "shfl-role"));
+        true
+    }
+
+    fn is_shuffler(&self) -> bool {
+        // Acquire: partner of the Release in `pass_role`.
+        self.told.is_shuffler.load(order!(Acquire, "shfl-lead"))
+    }
+
+    fn group(&self) -> Group {
+        // SAFETY: the shuffler's own.
+        self.told.group.with(|group| unsafe { *group })
+    }
+
+    fn set_group(&self, now: Group) {
+        // SAFETY: as above, or of a thread that is to become the shuffler.
+        self.told.group.with_mut(|group| unsafe { *group = now });
+    }
+
+    /// The next in the queue, if that has linked itself.
+    fn next(&self) -> Option<*mut Self> {
+        // Acquire: partner of the Release in `wait`.
+        match self.next.load(order!(Acquire, "shfl-next")) {
+            Linked::Node(next) => Some(next),
+            Linked::Nothing | Linked::Ghost => None,
+        }
+    }
+
+    /// Wakes its thread, if that sleeps, so that it is awake when it becomes the head.
+    fn wake_ahead(&self) {
+        let (done, failed) = (Ordering::Relaxed, Ordering::Relaxed); // Relaxed, all: says nothing but that
+        if self.told.state.load(Ordering::Relaxed) == ASLEEP
+            && self.told.state.compare_exchange(ASLEEP, AWAKE, done, failed).is_ok()
+        {
+            futex::wake(&raw const self.told.state, 1);
+        }
+    }
+
+    /// Sleeps until woken, ahead or for good; returns the state then.
+    #[cold]
+    fn sleep(&self) -> u32 {
+        // Relaxed on success: says only that this thread sleeps. Acquire on failure: the head, as in `wait_for_head`.
+        let head = order!(Acquire, "shfl-sleep");
+        if let Err(state) = self.told.state.compare_exchange(AWAKE, ASLEEP, Ordering::Relaxed, head)
+        {
+            return state;
+        }
+        loop {
+            // Acquire: as in `wait_for_head`.
+            let state = self.told.state.load(order!(Acquire, "shfl-woken"));
+            if state != ASLEEP {
+                return state;
+            }
+            futex::wait(&self.told.state, ASLEEP, None);
+        }
+    }
+}
+
+// SAFETY: the word is held only by a compare-and-swap from one that is not, until a release; sixteen bytes, and zero is
+// free with an empty queue.
+unsafe impl PlainLock for Shfl {
+    const INFO: LockInfo = LockInfo {
+        name: "shfl",
+        summary: "word before a queue that its waiters sort by nodes of memory; may be bypassed while the head sleeps",
+        source: "Kashyap et al., SOSP 2019; bound ours",
+        order: Order::Barging,
+        blocks: true,
+    };
+
+    #[inline]
+    fn try_acquire(&self) -> bool {
+        // Relaxed: not followed.
+        self.word.try_acquire(|| matches!(self.tail.load(Ordering::Relaxed), Linked::Ghost))
+    }
+
+    #[cold]
+    fn acquire_contended(&self) {
+        self.wait();
+    }
+
+    #[inline]
+    unsafe fn release(&self) {
+        self.word.release();
+    }
+}
+
+without_node!(Shfl);
