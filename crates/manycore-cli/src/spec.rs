@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use manycore::delegate::FlatCombining;
 use manycore::lock::PlainLock;
 use manycore::{LockInfo, RawRwLock, for_each_inline_lock, for_each_lock, for_each_rw_lock};
 
@@ -11,10 +12,12 @@ use crate::failure::Failure;
 /// The name for "the program as it is, nothing preloaded".
 pub const GLIBC: &str = "glibc";
 
-/// What every lock says about itself, in the order of the registry.
+/// What every lock says about itself, in the order of the registry; the last delegates sections.
 pub fn all() -> Vec<LockInfo> {
     macro_rules! infos {
-        ($($lock:ident),* $(,)?) => { vec![$(<manycore::lock::$lock as PlainLock>::INFO),*] };
+        ($($lock:ident),* $(,)?) => {
+            vec![$(<manycore::lock::$lock as PlainLock>::INFO,)* FlatCombining::INFO]
+        };
     }
     for_each_lock!(infos)
 }

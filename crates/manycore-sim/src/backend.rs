@@ -204,6 +204,11 @@ pub fn set_word(number: usize, value: u64) {
     }
 }
 
+/// Whether the caller is a thread of a simulation that goes on: not after it has failed, when its threads are unwound.
+pub fn is_simulating() -> bool {
+    Handle::current().is_some()
+}
+
 /// Whether schedules are being explored: then a spin that is only there for speed may be shorter.
 pub fn explores() -> bool {
     Handle::current().is_some_and(|handle| handle.get().policy.explores())

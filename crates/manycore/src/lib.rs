@@ -3,6 +3,7 @@
 //! | module | what is in it |
 //! |---|---|
 //! | [`lock`] | mutual exclusion: a file per algorithm, from test-and-set to one that learns; condition variables |
+//! | [`delegate`] | sections that run on the thread that has the data |
 //! | [`sync`] | the one place that names atomics, parking, clocks and CPUs, with a back end a platform |
 //!
 //! # A first program
@@ -33,6 +34,7 @@
 #[cfg(any(test, loom, manycore_bare))]
 extern crate std;
 
+pub mod delegate;
 pub mod lock;
 pub mod sync;
 

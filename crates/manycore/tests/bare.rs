@@ -14,6 +14,7 @@ use std::sync::{LazyLock, Mutex};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
+use manycore::delegate::FlatCombining;
 use manycore::lock::{self, PlainLock};
 use manycore::sync::Deadline;
 use manycore::{RawRwLock, for_each_lock, for_each_rw_lock};
@@ -235,3 +236,17 @@ macro_rules! rw_tests {
     };
 }
 for_each_rw_lock!(rw_tests);
+
+/// Sections of several threads run one at a time, and all of them.
+#[test]
+fn flat_combining() {
+    const THREADS: u32 = 4;
+    const ROUNDS: u32 = 2_000;
+    let count = FlatCombining::new(0);
+    thread::scope(|s| {
+        for _ in 0..THREADS {
+            s.spawn(|| (0..ROUNDS).for_each(|_| count.with(|count| *count += 1)));
+        }
+    });
+    assert_eq!(count.into_inner(), THREADS * ROUNDS);
+}

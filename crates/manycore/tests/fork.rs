@@ -3,10 +3,12 @@
 // A test is an ordinary program: the rules for algorithms are not for it.
 #![allow(clippy::disallowed_types, clippy::disallowed_methods)]
 
+use std::sync::Barrier;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use manycore::delegate::FlatCombining;
 use manycore::lock::{self, PlainLock, WaitQueue, Waiter};
 use manycore::sync::Deadline;
 
@@ -59,6 +61,48 @@ fn a_child_finds_no_waiters() {
         QUEUE.broadcast();
         assert_eq!(status, 0);
     });
+}
+
+/// The records of the parent's threads mean nothing in the child, not even to sections that wait in them.
+#[test]
+fn a_child_combines_for_its_own_threads() {
+    static COUNT: FlatCombining<u32> = FlatCombining::new(0);
+    let add = || COUNT.with(|count| *count += 1);
+    thread::scope(|s| {
+        for _ in 0..3 {
+            s.spawn(move || (0..1_000).for_each(|_| add()));
+        }
+    });
+    // One thread is in a section, and what another has published waits for it.
+    let at_fork = Barrier::new(2);
+    let done = AtomicU32::new(0);
+    thread::scope(|s| {
+        let (at_fork, done) = (&at_fork, &done);
+        s.spawn(move || {
+            COUNT.with(|_| {
+                at_fork.wait();
+                while done.load(Ordering::Relaxed) == 0 {
+                    thread::sleep(Duration::from_millis(1));
+                }
+            });
+        });
+        at_fork.wait();
+        s.spawn(add);
+        thread::sleep(Duration::from_millis(20));
+        let status = in_child(|| {
+            let refused = std::panic::catch_unwind(add).is_err();
+            assert!(refused, "another thread was at the data, which may be half changed");
+        });
+        done.store(1, Ordering::Relaxed);
+        assert_eq!(status, 0);
+    });
+    let status = in_child(|| {
+        thread::scope(|s| {
+            (0..3).for_each(|_| _ = s.spawn(move || (0..100).for_each(|_| add())));
+        });
+        assert_eq!(COUNT.with(|count| *count), 3_301);
+    });
+    assert_eq!(status, 0);
 }
 
 fn pass(lock: &impl PlainLock) {

@@ -90,6 +90,41 @@ impl<L: RawRwLock + 'static> Contender for NativeRw<L> {
     }
 }
 
+/// A section, and what it returns, on its way to the thread that runs it and back.
+struct Lent<T>(T);
+
+// SAFETY: whoever lends it waits meanwhile, so that it, and what it borrows, is used by one thread at a time. The sections of
+// benchmarks touch nothing that belongs to one thread for good.
+unsafe impl<T> Send for Lent<T> {}
+
+impl<T> Lent<T> {
+    fn into_inner(self) -> T {
+        self.0
+    }
+}
+
+/// The form of a contender for one of manycore's ways to delegate sections, in either build of the library.
+macro_rules! delegate {
+    ($library:ident) => {
+        struct FlatCombining($library::delegate::FlatCombining<()>);
+
+        impl $crate::contender::Contender for FlatCombining {
+            fn new() -> Self {
+                Self($library::delegate::FlatCombining::new(()))
+            }
+
+            #[inline]
+            fn exclusive<R>(&self, section: impl FnOnce() -> R) -> R {
+                let section = $crate::contender::Lent(section);
+                let run = move |(): &mut ()| $crate::contender::Lent(section.into_inner()());
+                self.0.with(run).into_inner()
+            }
+        }
+    };
+}
+use delegate;
+delegate!(manycore);
+
 /// No lock at all: what the loop around a lock costs.
 struct Nothing;
 
@@ -107,15 +142,18 @@ impl Contender for Nothing {
 /// The contender that locks nothing. It loses updates by design and is in no list of locks.
 pub(crate) const NOTHING: &str = "nothing";
 
+/// A mutex in all but its interface.
+const DELEGATE: LockInfo = manycore::delegate::FlatCombining::INFO;
+
 macro_rules! manycore_locks {
     ($($lock:ident),* $(,)?) => {
-        const LOCKS: &[LockInfo] = &[$(<lock::$lock as PlainLock>::INFO),*];
+        const LOCKS: &[LockInfo] = &[$(<lock::$lock as PlainLock>::INFO,)* DELEGATE];
 
         fn with_lock<V: Visitor>(name: &str, visitor: V) -> Result<V::Output, V> {
             $(if name == <lock::$lock as PlainLock>::INFO.name {
                 return Ok(visitor.visit::<Native<lock::$lock>>());
             })*
-            Err(visitor)
+            if name == DELEGATE.name { Ok(visitor.visit::<FlatCombining>()) } else { Err(visitor) }
         }
     };
 }

@@ -3,7 +3,9 @@
 use manycore_simulated::lock::{self, PlainLock};
 use manycore_traits::RawRwLock;
 
-use super::{Native, NativeRw, Visitor};
+use super::{DELEGATE, Native, NativeRw, Visitor, delegate};
+
+delegate!(manycore_simulated);
 
 macro_rules! simulated_locks {
     ($($lock:ident),* $(,)?) => {
@@ -11,7 +13,7 @@ macro_rules! simulated_locks {
             $(if name == <lock::$lock as PlainLock>::INFO.name {
                 return Ok(visitor.visit::<Native<lock::$lock>>());
             })*
-            Err(visitor)
+            if name == DELEGATE.name { Ok(visitor.visit::<FlatCombining>()) } else { Err(visitor) }
         }
     };
 }

@@ -6,7 +6,7 @@
 use crate::Finding;
 use crate::source::{Source, TREE, file_name};
 
-const ALGORITHMS: &str = "crates/manycore/src/lock/";
+const ALGORITHMS: &[&str] = &["crates/manycore/src/lock/", "crates/manycore/src/delegate/"];
 const HEADINGS: &[&str] =
     &["# Idea", "# Source", "# Memory order", "# Cost", "# When not to use it"];
 
@@ -81,7 +81,9 @@ fn has_example(page: &[&str]) -> bool {
 
 /// A file beside `mod.rs`, or the top of a folder with the parts of one algorithm.
 fn is_algorithm(file: &&Source) -> bool {
-    let Some(name) = file.path.strip_prefix(ALGORITHMS) else { return false };
+    let Some(name) = ALGORITHMS.iter().find_map(|place| file.path.strip_prefix(place)) else {
+        return false;
+    };
     let exempt = NO_ALGORITHM.iter().any(|(listed, _)| *listed == name);
     !exempt && (!name.contains('/') || name.ends_with("/mod.rs"))
 }

@@ -35,6 +35,7 @@
 
 pub mod node;
 mod pad;
+pub(crate) mod panic;
 pub mod table;
 #[cfg(not(loom))]
 pub mod tuning;

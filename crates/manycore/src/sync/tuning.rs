@@ -74,6 +74,11 @@ pub fn passes() -> u32 {
     shortened(1000, 1)
 }
 
+/// After how many passes over a list in which there was nothing to do for an entry it is taken off.
+pub fn idle_passes() -> u32 {
+    shortened(256, 0)
+}
+
 /// How many places are used of an array that has so many of them only to keep CPUs apart.
 #[inline]
 pub fn places(there_are: usize) -> usize {

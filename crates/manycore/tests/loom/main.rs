@@ -4,6 +4,7 @@
 //! ordering relaxed, the algorithm's model must fail.
 #![cfg(loom)]
 
+mod flat_combining;
 mod mutations;
 mod mutex;
 mod phase_rw;
@@ -23,6 +24,15 @@ const SOON: Option<Deadline> = Some(Deadline { wall: false, seconds: 0, nanoseco
 fn check(preemptions: usize, model: impl Fn() + Send + Sync + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(preemptions);
+
+    builder.check(model);
+}
+
+/// Checks the first so many of those executions, of a model that has too many.
+fn check_first(executions: usize, preemptions: usize, model: impl Fn() + Send + Sync + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(preemptions);
+    builder.max_permutations = Some(executions);
 
     builder.check(model);
 }

@@ -1,0 +1,297 @@
+//! `flat-combining`: whoever gets the lock runs the sections of those who wait for it.
+//!
+//! # Idea
+//!
+//! A thread that finds the lock taken publishes its section in a record, and waits until it has run. Whoever holds the lock,
+//! the *combiner*, goes through the list of records and runs what is published there, before it releases the lock. The data,
+//! and the lock, then stay in one CPU's cache for many sections, each of which costs two transfers of a record's line. Nobody
+//! who spins waits for somebody else to begin: it tries the lock itself, and is the next combiner.
+//!
+//! # Source
+//!
+//! D. Hendler, I. Incze, N. Shavit and M. Tzafrir, "Flat Combining and the Synchronization-Parallelism Tradeoff", SPAA 2010:
+//! the list, the passes, and that records are taken off the list when they are idle for long. There each thread has a record
+//! for good. Here records belong to the lock, and a thread takes one for the length of a section, at best that of its CPU: so
+//! threads may come and go, and nothing is left behind. More than 64 threads that wait at a time wait for a record. Who finds
+//! the lock free does not publish anything; and who has waited for some microseconds sleeps.
+//!
+//! # Memory order
+//!
+//! A record goes from hand to hand: its state is written with Release by whoever passes it on, and read with Acquire by
+//! whoever takes it. The data is the combiner's, and goes from one to the next with the lock (Release, Acquire).
+//!
+//! A thread sleeps only if somebody is going to run its section. It counts itself among those who went to sleep, and then
+//! looks at the lock; a combiner releases the lock, and then looks at the count. All four are sequentially consistent, so
+//! that one of the two comes later, and sees the other: the thread sees the lock free, and takes it; or the combiner sees
+//! that the count is not what it was before its last pass, and makes another, unless somebody else has the lock by then, who
+//! is under the same obligation. If the count is what it was, its last pass has seen the records of all who sleep (Acquire).
+//!
+//! # Cost
+//!
+//! Uncontended, two read-modify-writes of the lock and a look at each record of the list. Contended, a section costs its
+//! thread a compare-and-swap of a record's line, and the combiner one too. 8 KiB large.
+//!
+//! # When not to use it
+//!
+//! For long sections: they run one after the other on one CPU, whose thread does the work of others meanwhile, and gets on
+//! with its own only when nobody publishes any more. A section runs on any thread: it must not use what belongs to its own,
+//! nor enter the same lock again, nor fork.
+
+mod list;
+mod record;
+
+use list::List;
+use record::{Job, Record};
+
+use crate::sync::atomic::{AtomicU32, Ordering};
+use crate::sync::cell::UnsafeCell;
+use crate::sync::panic::{self, Payload};
+use crate::sync::{CachePadded, clock, const_new, hint, order, process, store_load, tuning};
+use crate::{LockInfo, Order};
+
+/// The lock is held, by a combiner. The bits from the third on are the generation of the process.
+const HELD: u32 = 1;
+/// And the combiner, which is the first in the child of a fork, clears away what it finds from the parent.
+const CLEARING: u32 = 2;
+
+/// The lock when it is free.
+#[inline]
+fn free() -> u32 {
+    process::generation() << 2
+}
+
+/// How many passes a combiner makes, as long as each of them finds something to do.
+const PASSES: usize = if cfg!(loom) { 1 } else { 4 };
+
+/// Data, and sections that run with it one at a time, on whichever thread has it.
+///
+/// ```
+/// use manycore::delegate::FlatCombining;
+///
+/// let words = FlatCombining::new(Vec::new());
+/// std::thread::scope(|s| {
+///     for word in ["flat", "combining"] {
+///         let words = &words;
+///         s.spawn(move || words.with(|words| words.push(word)));
+///     }
+/// });
+/// assert_eq!(words.with(|words| words.len()), 2);
+/// ```
+pub struct FlatCombining<T> {
+    lock: CachePadded<AtomicU32>,
+    /// How often a thread has gone to sleep.
+    sleeps: AtomicU32,
+    list: List<T>,
+    data: UnsafeCell<T>,
+}
+
+// SAFETY: the data goes from thread to thread, one at a time has it; a job goes to a combiner with its section, which is
+// `Send`, and comes back before `with` returns.
+unsafe impl<T: Send> Sync for FlatCombining<T> {}
+// SAFETY: as above. While the lock is moved nobody has published anything.
+unsafe impl<T: Send> Send for FlatCombining<T> {}
+
+/// The right to be the combiner: the lock's word when it is free again.
+struct Turn(u32);
+
+/// A section, and then what came of it.
+struct Section<F, R> {
+    section: Option<F>,
+    result: Option<Result<R, Payload>>,
+}
+
+impl FlatCombining<()> {
+    /// The row in `manycore locks`.
+    pub const INFO: LockInfo = LockInfo {
+        name: "flat-combining",
+        summary: "who gets the lock runs the sections of those who wait; spins, then sleeps",
+        source: "Hendler, Incze, Shavit & Tzafrir, SPAA 2010",
+        order: Order::Barging,
+        blocks: true,
+    };
+}
+
+impl<T> FlatCombining<T> {
+    const_new! {
+        /// With this data.
+        pub fn new(data: T) -> Self {
+            Self {
+                lock: CachePadded(AtomicU32::new(0)),
+                sleeps: AtomicU32::new(0),
+                list: List::new(),
+                data: UnsafeCell::new(data),
+            }
+        }
+    }
+
+    /// Tries to become the combiner.
+    #[inline]
+    fn try_lock(&self) -> Option<Turn> {
+        // SeqCst: partner of the swap in `combine`.
+        let word = self.lock.load(Ordering::SeqCst);
+        if word & HELD != 0 {
+            return None;
+        }
+        if word != free() {
+            return self.try_lock_after_fork(word);
+        }
+        // Acquire: partner of the swap in `combine`. Relaxed on failure: nothing was acquired.
+        let (done, failed) = (order!(Acquire, "combining-lock"), Ordering::Relaxed);
+        self.lock.compare_exchange(word, word | HELD, done, failed).is_ok().then_some(Turn(word))
+    }
+
+    #[cold]
+    fn try_lock_after_fork(&self, word: u32) -> Option<Turn> {
+        // Relaxed, both: what the parent did came before the fork.
+        let (done, failed) = (Ordering::Relaxed, Ordering::Relaxed);
+        let clearing = free() | HELD | CLEARING;
+        self.lock.compare_exchange(word, clearing, done, failed).ok()?;
+        self.list.clear();
+        // Release: partner of the Acquire in `lock_or_claim`.
+        self.lock.store(free() | HELD, Ordering::Release);
+        Some(Turn(free()))
+    }
+
+    /// Runs what is published, and releases the lock.
+    fn combine(&self, turn: &Turn) {
+        loop {
+            // Acquire: partner of the addition in `sleep`. Whoever is counted has published before.
+            let seen = self.sleeps.load(order!(Acquire, "combining-seen"));
+            let _idle = (0..PASSES).any(|_| !self.list.pass(&self.data));
+            // SeqCst: partner of the load in `try_lock`; and it releases the data.
+            self.lock.swap(turn.0, order!(SeqCst, "combining-release"));
+            store_load!("combining-look");
+            // SeqCst: partner of the addition in `sleep`.
+            if self.sleeps.load(Ordering::SeqCst) == seen || self.try_lock().is_none() {
+                return;
+            }
+        }
+    }
+
+    /// Waits until the section in the record has run, or runs it.
+    fn wait(&self, record: &Record<T>) {
+        let (start, limit) = (clock::now(), tuning::spin_limit());
+        while !record.is_done() {
+            if let Some(turn) = self.try_lock() {
+                return self.combine(&turn);
+            }
+            if clock::has_passed(start, limit) {
+                return self.sleep(record);
+            }
+            hint::spin_loop();
+        }
+    }
+
+    #[cold]
+    fn sleep(&self, record: &Record<T>) {
+        // SeqCst: partner of the load in `combine`, see the page.
+        self.sleeps.fetch_add(1, Ordering::SeqCst);
+        store_load!("combining-sleep");
+        match self.try_lock() {
+            Some(turn) => self.combine(&turn),
+            None => record.sleep(),
+        }
+    }
+
+    /// Becomes the combiner, or takes a record, if need be after a while.
+    #[cold]
+    fn lock_or_claim(&self) -> Result<Turn, &Record<T>> {
+        let mut pause_ns = 1_000;
+        loop {
+            if let Some(turn) = self.try_lock() {
+                return Ok(turn);
+            }
+            // Acquire: partner of the Release in `try_lock_after_fork`.
+            let word = self.lock.load(Ordering::Acquire);
+            assert!(
+                word & HELD == 0 || word & !(HELD | CLEARING) == free(),
+                "the process was forked while another thread was at this data"
+            );
+            if word & CLEARING == 0
+                && let Some(record) = self.list.claim()
+            {
+                return Err(record);
+            }
+            hint::sleep(pause_ns);
+            pause_ns = (pause_ns * 2).min(1_000_000);
+        }
+    }
+
+    /// The data, of a lock that nobody else has.
+    pub fn into_inner(self) -> T {
+        // SAFETY: nobody else has the lock, and this is its end; `self` is not dropped.
+        let data = self.data.with(|data| unsafe { data.read() });
+        core::mem::forget(self);
+        data
+    }
+}
+
+impl<T: Send> FlatCombining<T> {
+    /// Runs a section with the data, which no other section has meanwhile, on this thread or on another; returns what it
+    /// returns.
+    ///
+    /// # Panics
+    ///
+    /// If the section does, with what it panics with: the data stays as it is then, and others go on. Without the feature
+    /// `std` that aborts the program. And in the child of a fork, if another thread of the parent was at the data.
+    pub fn with<R: Send>(&self, section: impl FnOnce(&mut T) -> R + Send) -> R {
+        let mut section = Section { section: Some(section), result: None };
+        let turn = match self.try_lock() {
+            Some(turn) => Ok(turn),
+            None => self.lock_or_claim(),
+        };
+        match turn {
+            Ok(turn) => {
+                self.data.with_mut(|data| section.run(data));
+                self.combine(&turn);
+            }
+            Err(record) => {
+                record.publish(section.as_job());
+                self.wait(record);
+                record.give_back();
+            }
+        }
+        match section.result.expect("the section has run") {
+            Ok(result) => result,
+            Err(payload) => panic::resume(payload),
+        }
+    }
+}
+
+impl<F, R> Section<F, R> {
+    fn run<T>(&mut self, data: *mut T)
+    where
+        F: FnOnce(&mut T) -> R,
+    {
+        let section = self.section.take().expect("a section runs once");
+        // SAFETY: the caller is the combiner, so that the data is this section's.
+        self.result = Some(panic::catch(|| section(unsafe { &mut *data })));
+    }
+
+    /// For somebody who has the data, while this stays where it is.
+    fn as_job<T>(&mut self) -> Job<T>
+    where
+        F: FnOnce(&mut T) -> R,
+    {
+        /// # Safety
+        ///
+        /// `section` is the one that the job was made of, and nobody else uses it.
+        unsafe fn run<T, F: FnOnce(&mut T) -> R, R>(section: *mut (), data: *mut T) {
+            // SAFETY: by the caller's word.
+            unsafe { (*section.cast::<Section<F, R>>()).run(data) };
+        }
+        Job { run: run::<T, F, R>, section: core::ptr::from_mut(self).cast() }
+    }
+}
+
+impl<T: Default> Default for FlatCombining<T> {
+    fn default() -> Self {
+        Self::new(T::default())
+    }
+}
+
+impl<T> core::fmt::Debug for FlatCombining<T> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("FlatCombining").finish_non_exhaustive()
+    }
+}

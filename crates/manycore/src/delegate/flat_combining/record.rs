@@ -1,0 +1,121 @@
+//! A record in which a thread publishes a section, and is told that it has run.
+
+use crate::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use crate::sync::cell::UnsafeCell;
+use crate::sync::{const_new, futex, order};
+
+/// Nobody has it.
+const FREE: u32 = 0;
+/// A thread has it, to publish a section in; or a combiner, to take it off the list.
+const CLAIMED: u32 = 1;
+/// There is a section in it, to be run.
+const PENDING: u32 = 2;
+/// The same, and its thread sleeps.
+const PENDING_ASLEEP: u32 = 3;
+/// The section has run, and the record is its thread's again.
+const DONE: u32 = 4;
+
+/// A section without its type: what to call with it and the data.
+pub(super) struct Job<T> {
+    pub run: unsafe fn(*mut (), *mut T),
+    pub section: *mut (),
+}
+
+/// The record. All zero is a free one that is not listed.
+pub(super) struct Record<T> {
+    state: AtomicU32,
+    /// The next on the list, see [`List`](super::list::List).
+    pub next: AtomicU32,
+    /// Whether it is on the list; read and written by whoever has claimed it.
+    listed: AtomicBool,
+    /// The combiner's pass in which it was last of use; read and written by combiners.
+    pub last_use: AtomicU32,
+    job: UnsafeCell<Option<Job<T>>>,
+}
+
+impl<T> Record<T> {
+    const_new! {
+        pub(super) fn new() -> Self {
+            Self {
+                state: AtomicU32::new(FREE),
+                next: AtomicU32::new(0),
+                listed: AtomicBool::new(false),
+                last_use: AtomicU32::new(0),
+                job: UnsafeCell::new(None),
+            }
+        }
+    }
+
+    /// Takes the record if nobody has it; says whether it did.
+    pub(super) fn claim(&self) -> bool {
+        // Relaxed: a hint, and on failure.
+        let free = self.state.load(Ordering::Relaxed) == FREE;
+        // Acquire: partner of the Release in `give_back`.
+        let (done, failed) = (order!(Acquire, "combining-claim"), Ordering::Relaxed);
+        free && self.state.compare_exchange(FREE, CLAIMED, done, failed).is_ok()
+    }
+
+    /// Whoever has claimed it does not need it any more.
+    pub(super) fn give_back(&self) {
+        // Release: partner of the Acquire in `claim`.
+        self.state.store(FREE, order!(Release, "combining-give-back"));
+    }
+
+    /// Says that it is on the list now, or is not; says whether it was. The caller has claimed it.
+    pub(super) fn set_listed(&self, listed: bool) -> bool {
+        // Relaxed, both: passed on with the claim.
+        let before = self.listed.load(Ordering::Relaxed);
+        self.listed.store(listed, Ordering::Relaxed);
+        before
+    }
+
+    /// Makes the record free and not listed, in the child of a fork, whatever it was.
+    pub(super) fn reset(&self) {
+        self.set_listed(false);
+        self.give_back();
+    }
+
+    /// Has a combiner run this, which stays where it is until then. The caller has claimed the record.
+    pub(super) fn publish(&self, job: Job<T>) {
+        // SAFETY: whoever has claimed the record has the job, up to the line below.
+        self.job.with_mut(|place| unsafe { *place = Some(job) });
+        // Release: partner of the Acquire in `serve`.
+        self.state.store(PENDING, order!(Release, "combining-publish"));
+    }
+
+    /// Runs the section that is published in the record; says whether there is one. The caller has `data` for itself.
+    pub(super) fn serve(&self, data: &UnsafeCell<T>) -> bool {
+        // Acquire: partner of the Release in `publish`.
+        let state = self.state.load(order!(Acquire, "combining-serve"));
+        if state != PENDING && state != PENDING_ASLEEP {
+            return false;
+        }
+        // SAFETY: pending, so that the job is the combiner's until `DONE`.
+        let job = self.job.with_mut(|place| unsafe { (*place).take() });
+        let Job { run, section } = job.expect("a pending record has a job");
+        // SAFETY: the section stays where it is until `DONE`, and the caller has the data.
+        data.with_mut(|data| unsafe { run(section, data) });
+        let state = &raw const self.state;
+        // Release: partner of the Acquire in `is_done` and `sleep`.
+        if self.state.swap(DONE, order!(Release, "combining-done")) == PENDING_ASLEEP {
+            futex::wake(state, 1);
+        }
+        true
+    }
+
+    /// Whether the section has run.
+    pub(super) fn is_done(&self) -> bool {
+        // Acquire: partner of the Release in `serve`.
+        self.state.load(order!(Acquire, "combining-spin")) == DONE
+    }
+
+    /// Sleeps until the section has run. The caller has made sure that somebody is going to run it.
+    pub(super) fn sleep(&self) {
+        // Relaxed, both: says only that this thread sleeps, and `is_done` has a look.
+        let (done, failed) = (Ordering::Relaxed, Ordering::Relaxed);
+        let _ = self.state.compare_exchange(PENDING, PENDING_ASLEEP, done, failed);
+        while !self.is_done() {
+            futex::wait(&self.state, PENDING_ASLEEP, None);
+        }
+    }
+}
