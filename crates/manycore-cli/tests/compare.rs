@@ -2,7 +2,7 @@
 
 mod support;
 
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -201,16 +201,8 @@ fn a_signal_ends_all_and_the_command_dies_of_it() {
     for number in [libc::SIGINT, libc::SIGTERM] {
         let (directory, word) = (directory(), long_time());
         let mut command = compare(&["--lock", "futex"], &format!("sleep {word}"));
-        // A shell starts jobs in the background with SIGINT ignored, and the command respects that.
-        // SAFETY: a system call, in the child.
-        unsafe {
-            command.pre_exec(move || {
-                libc::signal(number, libc::SIG_DFL);
-                Ok(())
-            });
-        }
-        let mut child =
-            command.env("TMPDIR", directory.path()).stderr(Stdio::piped()).spawn().unwrap();
+        command.env("TMPDIR", directory.path()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
         eventually("the program runs", || runs(&word));
         let pid = rustix::process::Pid::from_child(&child);
         let signal = rustix::process::Signal::from_named_raw(number).unwrap();

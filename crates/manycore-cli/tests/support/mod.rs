@@ -5,6 +5,7 @@
 pub mod real;
 
 use std::fs;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
@@ -20,8 +21,25 @@ pub fn directory() -> TempDir {
 
 /// The command, with the preload library of the same build.
 pub fn manycore(arguments: &[&str]) -> Command {
+    let mut command = bare_manycore();
+    command.args(arguments).env("MANYCORE_PRELOAD", library());
+    command
+}
+
+/// The command. Signals end it, whoever runs the tests: under `nohup`, or in a job that a shell started in the background,
+/// it would ignore some of them, as would the programs that it runs.
+pub fn bare_manycore() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_manycore"));
-    command.args(arguments).env("MANYCORE_PRELOAD", library()).env_remove("LD_PRELOAD");
+    command.env_remove("LD_PRELOAD");
+    // SAFETY: system calls, in the child.
+    unsafe {
+        command.pre_exec(|| {
+            for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM] {
+                libc::signal(signal, libc::SIG_DFL);
+            }
+            Ok(())
+        });
+    }
     command
 }
 

@@ -25,9 +25,9 @@ pub fn library() -> &'static Path {
 
 /// `manycore profile` with these options, of a command.
 pub fn profiling<W: AsRef<OsStr>>(options: &[&str], command: &[W]) -> Command {
-    let mut profiling = Command::new(env!("CARGO_BIN_EXE_manycore"));
+    let mut profiling = super::bare_manycore();
     profiling.arg("profile").args(options).arg("--").args(command);
-    profiling.env("MANYCORE_PRELOAD", library()).env_remove("LD_PRELOAD");
+    profiling.env("MANYCORE_PRELOAD", library());
     profiling
 }
 
