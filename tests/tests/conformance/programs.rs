@@ -40,6 +40,7 @@ const PROGRAMS: &[(&str, Language, bool)] = &[
     ("c11_cond", C, false),
     ("once", C, false),
     ("cancel", C, false),
+    ("cancel_steps", C, false),
     ("cancel_unwinds", Cpp, false),
     ("fork", C, false),
     ("ends", C, false),
