@@ -20,8 +20,10 @@
 //! ```
 #![no_std]
 
+mod collection;
 mod lock;
 mod rw_lock;
 
+pub use collection::{ConcurrentMap, ConcurrentSet, MapHandle, SetHandle};
 pub use lock::{LockInfo, Order, RawLock};
 pub use rw_lock::RawRwLock;

@@ -1,0 +1,52 @@
+//! Sets and maps that many threads use at once.
+//!
+//! Mechanisms like RCU or MV-RLU know each thread that takes part. So a thread uses a collection through a handle of its own,
+//! which is cheap to use and not to be shared; where a mechanism needs none, the handle is a reference.
+
+/// A set that many threads use at once. Every operation takes effect at one instant between its call and its return
+/// (linearizable).
+pub trait ConcurrentSet<K>: Sync {
+    /// What one thread uses the set with.
+    type Handle<'a>: SetHandle<K>
+    where
+        Self: 'a;
+
+    /// The calling thread's access to the set. May allocate; keep it for as long as the thread uses the set.
+    fn handle(&self) -> Self::Handle<'_>;
+}
+
+/// One thread's access to a [`ConcurrentSet`].
+pub trait SetHandle<K> {
+    /// Whether the key is in the set.
+    fn contains(&mut self, key: &K) -> bool;
+
+    /// Adds the key; whether it was not there.
+    fn insert(&mut self, key: K) -> bool;
+
+    /// Takes the key out; whether it was there.
+    fn remove(&mut self, key: &K) -> bool;
+}
+
+/// A map that many threads use at once. Every operation takes effect at one instant between its call and its return
+/// (linearizable).
+pub trait ConcurrentMap<K, V>: Sync {
+    /// What one thread uses the map with.
+    type Handle<'a>: MapHandle<K, V>
+    where
+        Self: 'a;
+
+    /// The calling thread's access to the map. May allocate; keep it for as long as the thread uses the map.
+    fn handle(&self) -> Self::Handle<'_>;
+}
+
+/// One thread's access to a [`ConcurrentMap`].
+pub trait MapHandle<K, V> {
+    /// A copy of the key's value.
+    fn get(&mut self, key: &K) -> Option<V>;
+
+    /// Gives the key a value; returns the one it had.
+    fn insert(&mut self, key: K, value: V) -> Option<V>;
+
+    /// Takes the key out; returns its value.
+    fn remove(&mut self, key: &K) -> Option<V>;
+}
