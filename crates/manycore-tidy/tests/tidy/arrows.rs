@@ -8,11 +8,13 @@ use crate::source::{Source, TREE, root};
 /// Each crate, and the crates of this workspace that it may use (in tests, too).
 const ARROWS: &[(&str, &[&str])] = &[
     ("manycore-traits", &[]),
-    ("manycore", &["manycore-traits"]),
     // A runtime for simulated programs, which knows none of them.
     ("manycore-sim", &[]),
+    // Judges what collections did, natively and under explored schedules; for tests.
+    ("manycore-history", &["manycore-traits", "manycore-sim"]),
+    ("manycore", &["manycore-traits", "manycore-history"]),
     // The sources of manycore on that runtime, compared in its tests with the native build.
-    ("manycore-simulated", &["manycore-traits", "manycore-sim", "manycore"]),
+    ("manycore-simulated", &["manycore-traits", "manycore-sim", "manycore", "manycore-history"]),
     ("manycore-profile", &[]),
     ("manycore-preload", &["manycore", "manycore-profile"]),
     ("manycore-report", &[]),

@@ -1,0 +1,70 @@
+//! Recording: who called what when, and what it returned.
+//!
+//! Moments are drawn from one counter, before the call and after the return. So a call that got a later moment than
+//! another's return does happen after it, on any machine: a read-modify-write of one place orders what lies before one
+//! before what lies after the other. A time-stamp counter does not say as much: a store may be seen later than the CPU
+//! that made it has read the time. In a simulation drawing a moment is no step, and free.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// One operation, from its call to its return.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Call<O, R> {
+    /// Who called.
+    pub thread: u32,
+    /// What.
+    pub operation: O,
+    /// What it returned.
+    pub result: R,
+    /// A moment before.
+    pub called: u64,
+    /// A moment after; later than `called`.
+    pub returned: u64,
+}
+
+/// What the threads of one run draw their moments from.
+#[derive(Debug, Default)]
+pub struct Clock {
+    next: AtomicU64,
+}
+
+impl Clock {
+    /// Before the first moment.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The next moment: later than all that were drawn before.
+    pub fn moment(&self) -> u64 {
+        // AcqRel: partner of itself, see the page.
+        self.next.fetch_add(1, Ordering::AcqRel)
+    }
+
+    /// A record for a thread.
+    pub fn log<O, R>(&self, thread: u32) -> Log<'_, O, R> {
+        Log { clock: self, thread, calls: Vec::new() }
+    }
+}
+
+/// What one thread did.
+#[derive(Debug)]
+pub struct Log<'c, O, R> {
+    clock: &'c Clock,
+    thread: u32,
+    calls: Vec<Call<O, R>>,
+}
+
+impl<O, R> Log<'_, O, R> {
+    /// Does an operation, and records it.
+    pub fn call(&mut self, operation: O, does: impl FnOnce(&O) -> R) {
+        let called = self.clock.moment();
+        let result = does(&operation);
+        let returned = self.clock.moment();
+        self.calls.push(Call { thread: self.thread, operation, result, called, returned });
+    }
+
+    /// What was recorded, in order.
+    pub fn into_calls(self) -> Vec<Call<O, R>> {
+        self.calls
+    }
+}

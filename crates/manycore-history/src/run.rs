@@ -1,0 +1,174 @@
+//! A random mix of operations on any collection, natively and under explored schedules.
+//!
+//! A test of a collection is one line:
+//!
+//! ```text
+//! run::check_set(Native, &Mix::native(4), &LockedList::new());                                     // on real threads
+//! explore().check(|| run::check_set(Explored, &Mix::explored(3, seed), &LockedList::new()));       // in a simulation
+//! ```
+
+use manycore_sim::{backend, thread};
+use manycore_traits::{ConcurrentMap, ConcurrentSet, MapHandle, SetHandle};
+
+use crate::history::Clock;
+use crate::linearizable::{self, CallOf};
+use crate::specification::{Map, MapOperation, Set, SetOperation, Specification};
+
+/// What the threads do.
+#[derive(Clone, Debug)]
+pub struct Mix {
+    /// How many threads.
+    pub threads: u32,
+    /// How many operations each does.
+    pub operations: u32,
+    /// The keys are those below.
+    pub keys: u64,
+    /// The share of insertions in percent.
+    pub inserts: u32,
+    /// The share of removals in percent; the rest looks keys up.
+    pub removes: u32,
+    /// Which mix: the same seed, the same operations.
+    pub seed: u64,
+}
+
+impl Mix {
+    /// So many operations on a few keys that real threads do meet.
+    pub fn native(threads: u32) -> Self {
+        Self { threads, operations: 10_000, keys: 8, inserts: 30, removes: 30, seed: 1 }
+    }
+
+    /// Some operations on three keys, so that a schedule has few enough steps.
+    pub fn explored(threads: u32, seed: u64) -> Self {
+        Self { threads, operations: 4, keys: 3, inserts: 40, removes: 40, seed }
+    }
+
+    /// The thread's operations.
+    fn operations(&self, thread: u32) -> impl Iterator<Item = (Kind, u64)> {
+        let mut random =
+            fastrand::Rng::with_seed(self.seed.wrapping_mul(1 << 32) + u64::from(thread));
+        let (keys, inserts, removes) = (self.keys, self.inserts, self.removes);
+        std::iter::repeat_with(move || {
+            let kind = match random.u32(..100) {
+                share if share < inserts => Kind::Insert,
+                share if share < inserts + removes => Kind::Remove,
+                _ => Kind::Look,
+            };
+            (kind, random.u64(..keys))
+        })
+        .take(self.operations as usize)
+    }
+}
+
+enum Kind {
+    Look,
+    Insert,
+    Remove,
+}
+
+/// Threads to run something on.
+pub trait Threads {
+    /// Runs the body on so many threads, which have numbers, and returns what they return.
+    fn parallel<T: Send>(&self, threads: u32, body: impl Fn(u32) -> T + Sync) -> Vec<T>;
+
+    /// Does what is no part of the program that is tested.
+    fn aside<R>(&self, does: impl FnOnce() -> R) -> R {
+        does()
+    }
+}
+
+/// Threads of the operating system.
+#[derive(Clone, Copy, Debug)]
+pub struct Native;
+
+impl Threads for Native {
+    fn parallel<T: Send>(&self, threads: u32, body: impl Fn(u32) -> T + Sync) -> Vec<T> {
+        let start = std::sync::Barrier::new(threads as usize);
+        std::thread::scope(|scope| {
+            let (body, start) = (&body, &start);
+            let started: Vec<_> = (0..threads)
+                .map(|thread| {
+                    scope.spawn(move || {
+                        start.wait();
+                        body(thread)
+                    })
+                })
+                .collect();
+            let joined = started.into_iter().map(|thread| thread.join());
+            joined.map(|result| result.unwrap_or_else(|p| std::panic::resume_unwind(p))).collect()
+        })
+    }
+}
+
+/// Threads of a simulation, for programs whose schedules are explored.
+#[derive(Clone, Copy, Debug)]
+pub struct Explored;
+
+impl Threads for Explored {
+    fn parallel<T: Send>(&self, threads: u32, body: impl Fn(u32) -> T + Sync) -> Vec<T> {
+        thread::parallel(threads, body)
+    }
+
+    fn aside<R>(&self, does: impl FnOnce() -> R) -> R {
+        backend::on_host(does)
+    }
+}
+
+/// Runs a mix of operations on an empty set, and checks what they returned.
+///
+/// # Panics
+///
+/// If the history is not linearizable; the message shows the operations that contradict each other.
+#[track_caller]
+pub fn check_set(threads: impl Threads, mix: &Mix, set: &impl ConcurrentSet<u64>) {
+    let clock = Clock::new();
+    let logs = threads.parallel(mix.threads, |thread| {
+        let (mut log, mut handle) = (clock.log(thread), set.handle());
+        for (kind, key) in mix.operations(thread) {
+            match kind {
+                Kind::Look => log.call(SetOperation::Contains(key), |_| handle.contains(&key)),
+                Kind::Insert => log.call(SetOperation::Insert(key), |_| handle.insert(key)),
+                Kind::Remove => log.call(SetOperation::Remove(key), |_| handle.remove(&key)),
+            }
+        }
+        log.into_calls()
+    });
+    judge::<Set>(&threads, &logs);
+}
+
+/// Runs a mix of operations on an empty map, and checks what they returned. Each value is inserted once only.
+///
+/// # Panics
+///
+/// If the history is not linearizable; the message shows the operations that contradict each other.
+#[track_caller]
+pub fn check_map(threads: impl Threads, mix: &Mix, map: &impl ConcurrentMap<u64, u64>) {
+    let clock = Clock::new();
+    let logs = threads.parallel(mix.threads, |thread| {
+        let (mut log, mut handle) = (clock.log(thread), map.handle());
+        for ((kind, key), number) in mix.operations(thread).zip(0..) {
+            let value = u64::from(thread) << 32 | number;
+            match kind {
+                Kind::Look => log.call(MapOperation::Get(key), |_| handle.get(&key)),
+                Kind::Insert => {
+                    log.call(MapOperation::Insert(key, value), |_| handle.insert(key, value));
+                }
+                Kind::Remove => log.call(MapOperation::Remove(key), |_| handle.remove(&key)),
+            }
+        }
+        log.into_calls()
+    });
+    judge::<Map>(&threads, &logs);
+}
+
+/// Checks what threads have logged.
+///
+/// # Panics
+///
+/// If it is not linearizable; the message shows the operations that contradict each other.
+#[track_caller]
+pub fn judge<S: Specification>(threads: &impl Threads, logs: &[Vec<CallOf<S>>]) {
+    let verdict = threads.aside(|| linearizable::check::<S>(&logs.concat()));
+    if let Err(violation) = verdict {
+        panic!("not linearizable: {violation}");
+    }
+}

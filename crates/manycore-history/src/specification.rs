@@ -1,0 +1,163 @@
+//! What a collection does when one thread uses it: that is what many threads must be able to explain their results by.
+
+use std::collections::VecDeque;
+use std::fmt::Debug;
+use std::hash::Hash;
+use std::marker::PhantomData;
+
+/// A sequential object: a state, and operations that change it.
+pub trait Specification {
+    /// The state; its default is the one at the start.
+    type State: Clone + Eq + Hash + Default;
+    /// What can be called.
+    type Operation: Clone + Debug;
+    /// What that returns.
+    type Result: Clone + PartialEq + Debug;
+
+    /// Does the operation.
+    fn apply(state: &mut Self::State, operation: &Self::Operation) -> Self::Result;
+
+    /// The key that the operation is about, if operations on different keys have nothing to do with each other. Then the
+    /// state is that of one key.
+    fn key(operation: &Self::Operation) -> Option<u64>;
+}
+
+/// What a set of numbers can be asked to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SetOperation {
+    /// Is it there?
+    Contains(u64),
+    /// Add it: was it not there?
+    Insert(u64),
+    /// Take it out: was it there?
+    Remove(u64),
+}
+
+/// A set, key by key.
+#[derive(Clone, Copy, Debug)]
+pub struct Set;
+
+impl Specification for Set {
+    /// Whether the key is there.
+    type State = bool;
+    type Operation = SetOperation;
+    type Result = bool;
+
+    fn apply(state: &mut bool, operation: &SetOperation) -> bool {
+        match operation {
+            SetOperation::Contains(_) => *state,
+            SetOperation::Insert(_) => !std::mem::replace(state, true),
+            SetOperation::Remove(_) => std::mem::replace(state, false),
+        }
+    }
+
+    fn key(operation: &SetOperation) -> Option<u64> {
+        let (SetOperation::Contains(key) | SetOperation::Insert(key) | SetOperation::Remove(key)) =
+            operation;
+        Some(*key)
+    }
+}
+
+/// What a map from numbers to numbers can be asked to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MapOperation {
+    /// The key's value.
+    Get(u64),
+    /// Gives the key a value; returns the one before.
+    Insert(u64, u64),
+    /// Takes the key out; returns its value.
+    Remove(u64),
+}
+
+/// A map, key by key.
+#[derive(Clone, Copy, Debug)]
+pub struct Map;
+
+impl Specification for Map {
+    /// The key's value.
+    type State = Option<u64>;
+    type Operation = MapOperation;
+    type Result = Option<u64>;
+
+    fn apply(state: &mut Option<u64>, operation: &MapOperation) -> Option<u64> {
+        match operation {
+            MapOperation::Get(_) => *state,
+            MapOperation::Insert(_, value) => state.replace(*value),
+            MapOperation::Remove(_) => state.take(),
+        }
+    }
+
+    fn key(operation: &MapOperation) -> Option<u64> {
+        let (MapOperation::Get(key) | MapOperation::Insert(key, _) | MapOperation::Remove(key)) =
+            operation;
+        Some(*key)
+    }
+}
+
+/// What a stack or a queue can be asked to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PileOperation {
+    /// Puts something in; returns nothing.
+    Push(u64),
+    /// Takes one out, if there is one.
+    Pop,
+    /// Takes all out, in the order in which `Pop` would.
+    TakeAll,
+}
+
+/// Where a pile is taken from.
+pub trait End {
+    /// Takes one out.
+    fn pop(pile: &mut VecDeque<u64>) -> Option<u64>;
+}
+
+/// Last in, first out.
+#[derive(Clone, Copy, Debug)]
+pub struct Last;
+
+/// First in, first out.
+#[derive(Clone, Copy, Debug)]
+pub struct First;
+
+impl End for Last {
+    fn pop(pile: &mut VecDeque<u64>) -> Option<u64> {
+        pile.pop_back()
+    }
+}
+
+impl End for First {
+    fn pop(pile: &mut VecDeque<u64>) -> Option<u64> {
+        pile.pop_front()
+    }
+}
+
+/// A stack or a queue of numbers, in one piece: histories have to be short.
+#[derive(Clone, Copy, Debug)]
+pub struct Pile<E>(PhantomData<E>);
+
+/// A stack.
+pub type Stack = Pile<Last>;
+
+/// A queue.
+pub type Queue = Pile<First>;
+
+impl<E: End> Specification for Pile<E> {
+    type State = VecDeque<u64>;
+    type Operation = PileOperation;
+    type Result = Vec<u64>;
+
+    fn apply(state: &mut VecDeque<u64>, operation: &PileOperation) -> Vec<u64> {
+        match operation {
+            PileOperation::Push(value) => {
+                state.push_back(*value);
+                Vec::new()
+            }
+            PileOperation::Pop => E::pop(state).into_iter().collect(),
+            PileOperation::TakeAll => std::iter::from_fn(|| E::pop(state)).collect(),
+        }
+    }
+
+    fn key(_: &PileOperation) -> Option<u64> {
+        None
+    }
+}
