@@ -13,6 +13,9 @@ pub trait ConcurrentSet<K>: Sync {
 
     /// The calling thread's access to the set. May allocate; keep it for as long as the thread uses the set.
     fn handle(&self) -> Self::Handle<'_>;
+
+    /// Visits what the mechanism has counted so far: a name and a number each, such as aborted attempts.
+    fn statistics(&self, _visit: &mut dyn FnMut(&'static str, u64)) {}
 }
 
 /// One thread's access to a [`ConcurrentSet`].

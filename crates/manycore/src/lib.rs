@@ -3,6 +3,7 @@
 //! | module | what is in it |
 //! |---|---|
 //! | [`lock`] | mutual exclusion: a file per algorithm, from test-and-set to one that learns; condition variables |
+//! | [`collections`] | sets and maps that many threads use at once: a folder per structure, a file per mechanism |
 //! | [`delegate`] | sections that run on the thread that has the data |
 //! | [`sync`] | the one place that names atomics, parking, clocks and CPUs, with a back end a platform |
 //!
@@ -31,11 +32,15 @@
 #![no_std]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+extern crate alloc;
 #[cfg(any(test, loom, manycore_bare))]
 extern crate std;
 
+pub mod collections;
 pub mod delegate;
 pub mod lock;
 pub mod sync;
 
-pub use manycore_traits::{LockInfo, Order, RawLock, RawRwLock};
+pub use manycore_traits::{
+    ConcurrentMap, ConcurrentSet, LockInfo, MapHandle, Order, RawLock, RawRwLock, SetHandle,
+};

@@ -1,7 +1,8 @@
-//! Every lock under many schedules: exclusion, no lost wake-up, no deadlock.
+//! Every lock and collection under many schedules: exclusion, no lost wake-up, no deadlock, results that an order explains.
 //!
 //! A failure names its seed; `MANYCORE_SEED=... cargo test -p manycore-simulated --test exploration NAME` repeats it.
 
+mod collections;
 mod flat_combining;
 mod mutations;
 mod mutex;

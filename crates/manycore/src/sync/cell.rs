@@ -11,6 +11,11 @@ impl<T> UnsafeCell<T> {
         Self(core::cell::UnsafeCell::new(value))
     }
 
+    /// The value, when nobody else has the cell any more.
+    pub fn into_inner(self) -> T {
+        self.0.into_inner()
+    }
+
     /// Reads: during `f` nobody may write.
     pub fn with<R>(&self, f: impl FnOnce(*const T) -> R) -> R {
         f(self.0.get())

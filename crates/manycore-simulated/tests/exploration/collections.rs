@@ -1,0 +1,52 @@
+//! Every set and map: what threads are told has an order that explains it.
+
+use manycore_history::run::{self, Explored, Mix};
+use manycore_simulated::ConcurrentSet;
+use manycore_simulated::collections::Sizes;
+use manycore_simulated::collections::hash::LockedTable;
+use manycore_simulated::collections::list::LockedList;
+use manycore_simulated::collections::tree::LockedTree;
+use manycore_simulated::lock::{Adaptive, Mcs};
+
+use crate::explore;
+
+const SIZES: Sizes = Sizes { keys: 3, buckets: 2 };
+
+fn is_linearizable<S: ConcurrentSet<u64>>(make: impl Fn() -> S) {
+    for seed in 0..3 {
+        let mix = Mix::explored(2 + seed as u32 % 2, seed);
+        explore().schedules(1000).check(|| run::check_set(Explored, &mix, &make()));
+    }
+}
+
+macro_rules! tests {
+    ($($name:ident, $structure:literal, $mechanism:literal, $sizes:ident => $make:expr;)*) => {
+        $(
+            #[test]
+            fn $name() {
+                let $sizes = SIZES;
+                is_linearizable(|| $make);
+            }
+        )*
+    };
+}
+manycore_simulated::for_each_set!(tests);
+
+#[test]
+fn list_locked() {
+    is_linearizable(LockedList::<u64, (), Adaptive>::default);
+    let mix = Mix::explored(3, 1);
+    explore().schedules(300).check(|| {
+        run::check_map(Explored, &mix, &LockedList::<u64, u64, Mcs>::default());
+    });
+}
+
+#[test]
+fn hash_locked() {
+    is_linearizable(|| LockedTable::<u64, (), Adaptive>::new(SIZES.buckets));
+}
+
+#[test]
+fn bst_locked() {
+    is_linearizable(LockedTree::<u64, (), Adaptive>::default);
+}

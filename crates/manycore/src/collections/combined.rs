@@ -1,0 +1,101 @@
+//! `flat-combining`: a structure whose operations are run by whoever has it.
+//!
+//! # Idea
+//!
+//! Operations are sections of a [`FlatCombining`], whose page says how those run.
+//!
+//! # Source
+//!
+//! D. Hendler et al., SPAA 2010. There the combiner also sorts and merges what it finds, where the structure allows for it; here
+//! each operation runs by itself.
+//!
+//! # Memory order
+//!
+//! That of `FlatCombining`: operations run one after the other, each sees what those before it did.
+//!
+//! # Cost
+//!
+//! Two transfers of a line an operation where threads meet, whatever the operation touches: those lines stay with the
+//! combiner.
+//!
+//! # When not to use it
+//!
+//! For operations that take long: they all run on one CPU. And for structures that can be divided: locks for the parts then let
+//! threads run side by side.
+
+use super::SequentialMap;
+use crate::delegate::FlatCombining;
+use crate::{ConcurrentMap, ConcurrentSet, MapHandle, SetHandle};
+
+/// A structure whose operations are run by whoever has it.
+#[derive(Debug, Default)]
+pub struct Combined<S> {
+    structure: FlatCombining<S>,
+}
+
+impl<S> Combined<S> {
+    /// With this structure.
+    pub fn new(structure: S) -> Self {
+        Self { structure: FlatCombining::new(structure) }
+    }
+}
+
+impl<K, V, S> ConcurrentMap<K, V> for Combined<S>
+where
+    K: Send + Sync,
+    V: Send,
+    S: SequentialMap<K, V> + Send,
+{
+    type Handle<'a>
+        = &'a Self
+    where
+        Self: 'a;
+
+    fn handle(&self) -> &Self {
+        self
+    }
+}
+
+impl<K, V, S> MapHandle<K, V> for &Combined<S>
+where
+    K: Send + Sync,
+    V: Send,
+    S: SequentialMap<K, V> + Send,
+{
+    fn get(&mut self, key: &K) -> Option<V> {
+        self.structure.with(|map| map.get(key))
+    }
+
+    fn insert(&mut self, key: K, value: V) -> Option<V> {
+        self.structure.with(|map| map.insert(key, value))
+    }
+
+    fn remove(&mut self, key: &K) -> Option<V> {
+        self.structure.with(|map| map.remove(key))
+    }
+}
+
+impl<K: Send + Sync, S: SequentialMap<K, ()> + Send> ConcurrentSet<K> for Combined<S> {
+    type Handle<'a>
+        = &'a Self
+    where
+        Self: 'a;
+
+    fn handle(&self) -> &Self {
+        self
+    }
+}
+
+impl<K: Send + Sync, S: SequentialMap<K, ()> + Send> SetHandle<K> for &Combined<S> {
+    fn contains(&mut self, key: &K) -> bool {
+        MapHandle::get(self, key).is_some()
+    }
+
+    fn insert(&mut self, key: K) -> bool {
+        MapHandle::insert(self, key, ()).is_none()
+    }
+
+    fn remove(&mut self, key: &K) -> bool {
+        MapHandle::remove(self, key).is_some()
+    }
+}

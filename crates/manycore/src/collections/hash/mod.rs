@@ -1,0 +1,11 @@
+//! A hash table of chains: each bucket is a [sorted list](super::list).
+//!
+//! The number of buckets is fixed when the table is made: choose a quarter to a tenth of the keys that are expected.
+
+mod chained;
+mod locked;
+mod place;
+
+pub use chained::ChainedTable;
+pub use locked::{CombinedTable, LockedTable};
+pub(crate) use place::bucket_of;

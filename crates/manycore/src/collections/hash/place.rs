@@ -1,0 +1,63 @@
+//! Which bucket a key is in.
+
+use core::hash::{Hash, Hasher};
+
+/// The bucket of a key, of so many. Not against keys that somebody chooses to collide: there is no secret in it.
+pub(crate) fn bucket_of<K: Hash>(key: &K, buckets: usize) -> usize {
+    let mut mixer = Mixer(0);
+    key.hash(&mut mixer);
+    // The upper bits are the mixed ones: the product maps them to the buckets evenly, without a division.
+    ((u128::from(mixer.finish()) * buckets as u128) >> 64) as usize
+}
+
+/// Multiplies by an odd number near the golden ratio's part of 2^64, as Knuth has it.
+struct Mixer(u64);
+
+impl Mixer {
+    fn add(&mut self, word: u64) {
+        self.0 = (self.0.rotate_left(5) ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    }
+}
+
+impl Hasher for Mixer {
+    fn write(&mut self, bytes: &[u8]) {
+        for chunk in bytes.chunks(8) {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            self.add(u64::from_le_bytes(word));
+        }
+    }
+
+    fn write_u8(&mut self, number: u8) {
+        self.add(u64::from(number));
+    }
+
+    fn write_u32(&mut self, number: u32) {
+        self.add(u64::from(number));
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        self.add(number);
+    }
+
+    fn write_usize(&mut self, number: usize) {
+        self.add(number as u64);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_in_a_row_are_spread() {
+        let mut counts = [0; 100];
+        (0..10_000_u64).for_each(|key| counts[bucket_of(&key, 100)] += 1);
+        assert!(counts.iter().all(|count| (50..200).contains(count)), "{counts:?}");
+        assert_eq!(bucket_of(&"a long string of text", 1), 0);
+    }
+}

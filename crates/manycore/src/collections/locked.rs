@@ -1,0 +1,137 @@
+//! `lock:NAME`: a structure under a lock, one operation at a time.
+//!
+//! # Idea
+//!
+//! Whoever holds the lock has the structure. A look-up takes the lock, too: what one thread may read, no other may change.
+//!
+//! # Source
+//!
+//! Folklore; the base line of everything else.
+//!
+//! # Memory order
+//!
+//! The lock's: what happened before a release happens before the next acquisition returns.
+//!
+//! # Cost
+//!
+//! An acquisition an operation, and the transfer of every line that the last holder has changed. Nothing runs in parallel, but
+//! nothing is kept for later either: no garbage.
+//!
+//! # When not to use it
+//!
+//! Where threads meet often. A lock for each part, as in [`LockedTable`](super::hash::LockedTable), keeps them apart.
+
+use super::SequentialMap;
+use crate::sync::cell::UnsafeCell;
+use crate::{ConcurrentMap, ConcurrentSet, MapHandle, RawLock, SetHandle};
+
+/// A structure under a lock.
+pub struct Locked<S, L> {
+    lock: L,
+    structure: UnsafeCell<S>,
+}
+
+// SAFETY: the structure goes from thread to thread with the lock.
+unsafe impl<S: Send, L: RawLock> Sync for Locked<S, L> {}
+// SAFETY: as above.
+unsafe impl<S: Send, L: RawLock> Send for Locked<S, L> {}
+
+/// A lock that is held, and released at the end even of a section that panics.
+struct Held<'a, L: RawLock> {
+    lock: &'a L,
+    node: &'a mut L::Node,
+}
+
+impl<L: RawLock> Drop for Held<'_, L> {
+    fn drop(&mut self) {
+        // SAFETY: acquired with this node by whoever made this.
+        unsafe { self.lock.unlock(self.node) }
+    }
+}
+
+impl<S, L: RawLock> Locked<S, L> {
+    /// With this structure.
+    pub fn new(structure: S) -> Self {
+        Self { lock: L::new(), structure: UnsafeCell::new(structure) }
+    }
+
+    fn hold<R>(&self, section: impl FnOnce(&UnsafeCell<S>) -> R) -> R {
+        let mut node = L::Node::default();
+        // SAFETY: the node stays here until the lock is released, below.
+        unsafe { self.lock.lock(&mut node) };
+        let _held = Held { lock: &self.lock, node: &mut node };
+        section(&self.structure)
+    }
+
+    fn read<R>(&self, section: impl FnOnce(&S) -> R) -> R {
+        // SAFETY: the lock is held.
+        self.hold(|structure| structure.with(|structure| section(unsafe { &*structure })))
+    }
+
+    fn write<R>(&self, section: impl FnOnce(&mut S) -> R) -> R {
+        // SAFETY: the lock is held, and this is its only section.
+        self.hold(|structure| structure.with_mut(|structure| section(unsafe { &mut *structure })))
+    }
+}
+
+impl<S: Default, L: RawLock> Default for Locked<S, L> {
+    fn default() -> Self {
+        Self::new(S::default())
+    }
+}
+
+impl<S, L> core::fmt::Debug for Locked<S, L> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Locked").finish_non_exhaustive()
+    }
+}
+
+impl<K, V, S: SequentialMap<K, V> + Send, L: RawLock> ConcurrentMap<K, V> for Locked<S, L> {
+    type Handle<'a>
+        = &'a Self
+    where
+        Self: 'a;
+
+    fn handle(&self) -> &Self {
+        self
+    }
+}
+
+impl<K, V, S: SequentialMap<K, V>, L: RawLock> MapHandle<K, V> for &Locked<S, L> {
+    fn get(&mut self, key: &K) -> Option<V> {
+        self.read(|map| map.get(key))
+    }
+
+    fn insert(&mut self, key: K, value: V) -> Option<V> {
+        self.write(|map| map.insert(key, value))
+    }
+
+    fn remove(&mut self, key: &K) -> Option<V> {
+        self.write(|map| map.remove(key))
+    }
+}
+
+impl<K, S: SequentialMap<K, ()> + Send, L: RawLock> ConcurrentSet<K> for Locked<S, L> {
+    type Handle<'a>
+        = &'a Self
+    where
+        Self: 'a;
+
+    fn handle(&self) -> &Self {
+        self
+    }
+}
+
+impl<K, S: SequentialMap<K, ()>, L: RawLock> SetHandle<K> for &Locked<S, L> {
+    fn contains(&mut self, key: &K) -> bool {
+        MapHandle::get(self, key).is_some()
+    }
+
+    fn insert(&mut self, key: K) -> bool {
+        MapHandle::insert(self, key, ()).is_none()
+    }
+
+    fn remove(&mut self, key: &K) -> bool {
+        MapHandle::remove(self, key).is_some()
+    }
+}

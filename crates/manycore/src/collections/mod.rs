@@ -1,0 +1,37 @@
+//! Sets and maps that many threads use at once: a folder per structure, a file per mechanism.
+//!
+//! All of them implement [`ConcurrentSet`](crate::ConcurrentSet), [`ConcurrentMap`](crate::ConcurrentMap) or both; a thread
+//! uses them through a handle of its own. A set is a map to nothing.
+//!
+//! | | |
+//! |---|---|
+//! | [`list`] | a sorted list |
+//! | [`hash`] | a hash table of chains |
+//! | [`tree`] | a search tree |
+//! | [`Locked`], [`Combined`] | any of these, as one thread would use it, under a lock or by flat combining |
+//!
+//! ```
+//! use manycore::collections::list::LockedList;
+//! use manycore::lock::Adaptive;
+//! use manycore::{ConcurrentSet, SetHandle};
+//!
+//! let primes = LockedList::<u32, (), Adaptive>::default();
+//! std::thread::scope(|s| {
+//!     s.spawn(|| ConcurrentSet::handle(&primes).insert(2));
+//!     s.spawn(|| ConcurrentSet::handle(&primes).insert(3));
+//! });
+//! assert!(SetHandle::contains(&mut ConcurrentSet::handle(&primes), &3));
+//! ```
+
+mod combined;
+pub mod hash;
+pub mod list;
+mod locked;
+mod registry;
+mod sequential;
+pub mod tree;
+
+pub use combined::Combined;
+pub use locked::Locked;
+pub use registry::Sizes;
+pub use sequential::SequentialMap;

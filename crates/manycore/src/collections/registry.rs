@@ -1,0 +1,32 @@
+//! The list of all sets. To add one, write its file and name it here: then it is in every test and in the benchmarks.
+
+/// What a set is made for.
+#[derive(Clone, Copy, Debug)]
+pub struct Sizes {
+    /// How many keys it is going to have, about.
+    pub keys: usize,
+    /// How many buckets, if it has buckets.
+    pub buckets: usize,
+}
+
+/// Calls a macro with the list of all sets of numbers, but for those under a lock:
+/// `callback! { name, "structure", "mechanism", sizes => set; ... }`.
+///
+/// The name is one for a test, structure and mechanism are those of `manycore bench set`, and the expression makes an
+/// empty [`ConcurrentSet<u64>`](crate::ConcurrentSet) from [`Sizes`].
+#[macro_export]
+macro_rules! for_each_set {
+    ($callback:ident $(, $argument:tt)*) => {
+        $callback! {
+            $($argument)*
+            list_flat_combining, "list", "flat-combining", _sizes =>
+                $crate::collections::list::CombinedList::<u64, ()>::default();
+            hash_flat_combining, "hash", "flat-combining", sizes =>
+                $crate::collections::hash::CombinedTable::<u64, ()>::new(
+                    $crate::collections::hash::ChainedTable::new(sizes.buckets)
+                );
+            bst_flat_combining, "bst", "flat-combining", _sizes =>
+                $crate::collections::tree::CombinedTree::<u64, ()>::default();
+        }
+    };
+}

@@ -1,0 +1,170 @@
+//! A binary search tree for one thread.
+
+use alloc::boxed::Box;
+use core::cmp::Ordering;
+use core::marker::PhantomData;
+use core::ptr::null_mut;
+
+use crate::collections::SequentialMap;
+use crate::sync::cell::UnsafeCell;
+
+/// A search tree.
+///
+/// Invariant: the links from `root` lead through nodes that came from `Box` and belong to this tree, each by one way; in the
+/// left part below a node are the smaller keys, in the right one the larger.
+#[derive(Debug)]
+pub struct SearchTree<K, V> {
+    root: UnsafeCell<Link<K, V>>,
+    _nodes: PhantomData<Box<Node<K, V>>>,
+}
+
+type Link<K, V> = *mut UnsafeCell<Node<K, V>>;
+
+const LEFT: usize = 0;
+const RIGHT: usize = 1;
+
+#[derive(Debug)]
+struct Node<K, V> {
+    key: K,
+    value: V,
+    /// [`LEFT`] and [`RIGHT`].
+    below: [Link<K, V>; 2],
+}
+
+/// Where a link is: in a node, on one side; or, if that is null, the root.
+struct Place<K, V> {
+    above: Link<K, V>,
+    side: usize,
+}
+
+// SAFETY: the tree owns its nodes.
+unsafe impl<K: Send, V: Send> Send for SearchTree<K, V> {}
+
+impl<K, V> SearchTree<K, V> {
+    /// Without keys.
+    pub fn new() -> Self {
+        Self { root: UnsafeCell::new(null_mut()), _nodes: PhantomData }
+    }
+
+    fn set(&mut self, place: &Place<K, V>, link: Link<K, V>) {
+        if place.above.is_null() {
+            // SAFETY: this tree is ours alone.
+            self.root.with_mut(|root| unsafe { *root = link });
+        } else {
+            // SAFETY: a node of this tree, which is ours alone.
+            unsafe { (*place.above).with_mut(|above| (*above).below[place.side] = link) };
+        }
+    }
+
+    /// What is below a node of this tree.
+    fn below(&self, node: Link<K, V>) -> [Link<K, V>; 2] {
+        // SAFETY: by the caller's word a node of this tree, which nobody changes meanwhile.
+        unsafe { (*node).with(|node| (*node).below) }
+    }
+
+    /// Takes the smallest node out of what is to the right of a node, which has two sides.
+    fn take_successor(&mut self, node: Link<K, V>) -> Link<K, V> {
+        let mut place = Place { above: node, side: RIGHT };
+        let mut next = self.below(node)[RIGHT];
+        loop {
+            let below = self.below(next);
+            if below[LEFT].is_null() {
+                self.set(&place, below[RIGHT]);
+                return next;
+            }
+            place = Place { above: next, side: LEFT };
+            next = below[LEFT];
+        }
+    }
+}
+
+impl<K: Ord, V> SearchTree<K, V> {
+    /// The link that leads to the key, or would, and where it is.
+    fn find(&self, key: &K) -> (Place<K, V>, Link<K, V>) {
+        let mut place = Place { above: null_mut(), side: LEFT };
+        // SAFETY: nobody changes the tree meanwhile.
+        let mut node = self.root.with(|root| unsafe { *root });
+        while !node.is_null() {
+            // SAFETY: a node of this tree.
+            let (order, below) =
+                unsafe { (*node).with(|node| (key.cmp(&(*node).key), (*node).below)) };
+            let side = match order {
+                Ordering::Equal => break,
+                Ordering::Less => LEFT,
+                Ordering::Greater => RIGHT,
+            };
+            place = Place { above: node, side };
+            node = below[side];
+        }
+        (place, node)
+    }
+}
+
+impl<K: Ord, V: Clone> SequentialMap<K, V> for SearchTree<K, V> {
+    fn get(&self, key: &K) -> Option<V> {
+        let (_, node) = self.find(key);
+        // SAFETY: a node of this tree, which nobody changes meanwhile.
+        (!node.is_null()).then(|| unsafe { (*node).with(|node| (*node).value.clone()) })
+    }
+
+    fn insert(&mut self, key: K, value: V) -> Option<V> {
+        let (place, node) = self.find(&key);
+        if node.is_null() {
+            let below = [null_mut(); 2];
+            let new = Box::into_raw(Box::new(UnsafeCell::new(Node { key, value, below })));
+            self.set(&place, new);
+            return None;
+        }
+        // SAFETY: a node of this tree, which is ours alone.
+        Some(unsafe { (*node).with_mut(|node| core::mem::replace(&mut (*node).value, value)) })
+    }
+
+    fn remove(&mut self, key: &K) -> Option<V> {
+        let (place, node) = self.find(key);
+        if node.is_null() {
+            return None;
+        }
+        let heir = match self.below(node) {
+            [only, none] | [none, only] if none.is_null() => only,
+            _ => {
+                let next = self.take_successor(node);
+                let below = self.below(node);
+                // SAFETY: was taken out of this tree, which is ours alone.
+                unsafe { (*next).with_mut(|next| (*next).below = below) };
+                next
+            }
+        };
+        self.set(&place, heir);
+        // SAFETY: the node has come from `Box`, and nothing leads to it any more.
+        let node = unsafe { Box::from_raw(node) };
+        Some(node.into_inner().value)
+    }
+}
+
+impl<K, V> Default for SearchTree<K, V> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<K, V> Drop for SearchTree<K, V> {
+    /// Turns what is on the left to the right, until there is nothing on the left: without recursion, which could be as deep as
+    /// there are keys.
+    fn drop(&mut self) {
+        // SAFETY: this tree is ours alone.
+        let mut node = self.root.with(|root| unsafe { *root });
+        while !node.is_null() {
+            let [left, right] = self.below(node);
+            if left.is_null() {
+                // SAFETY: the node has come from `Box`; nobody looks at the tree any more.
+                drop(unsafe { Box::from_raw(node) });
+                node = right;
+                continue;
+            }
+            let inner = self.below(left)[RIGHT];
+            self.set(&Place { above: node, side: LEFT }, inner);
+            self.set(&Place { above: left, side: RIGHT }, node);
+            node = left;
+        }
+    }
+}

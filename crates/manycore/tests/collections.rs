@@ -1,0 +1,121 @@
+//! Every set and map on real CPUs, with as many threads as CPUs and with more, against its specification.
+#![cfg(not(any(loom, manycore_bare)))]
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use manycore::collections::hash::{ChainedTable, LockedTable};
+use manycore::collections::list::{LockedList, SortedList};
+use manycore::collections::tree::{LockedTree, SearchTree};
+use manycore::collections::{SequentialMap, Sizes};
+use manycore::lock::{Adaptive, Mcs};
+use manycore::{ConcurrentMap, ConcurrentSet, MapHandle, SetHandle};
+use manycore_history::run::{self, Mix, Native};
+
+/// Few buckets, so that keys share them.
+const SIZES: Sizes = Sizes { keys: 8, buckets: 3 };
+
+fn is_linearizable<S: ConcurrentSet<u64>>(make: impl Fn() -> S) {
+    for threads in [1, 2, 8] {
+        run::check_set(Native, &Mix::native(threads), &make());
+    }
+}
+
+macro_rules! tests {
+    ($($name:ident, $structure:literal, $mechanism:literal, $sizes:ident => $make:expr;)*) => {
+        $(
+            #[test]
+            fn $name() {
+                let $sizes = SIZES;
+                is_linearizable(|| $make);
+            }
+        )*
+    };
+}
+manycore::for_each_set!(tests);
+
+#[test]
+fn list_locked() {
+    is_linearizable(LockedList::<u64, (), Adaptive>::default);
+    run::check_map(Native, &Mix::native(4), &LockedList::<u64, u64, Mcs>::default());
+}
+
+#[test]
+fn hash_locked() {
+    is_linearizable(|| LockedTable::<u64, (), Adaptive>::new(SIZES.buckets));
+    run::check_map(Native, &Mix::native(4), &LockedTable::<u64, u64, Mcs>::new(2));
+}
+
+#[test]
+fn bst_locked() {
+    is_linearizable(LockedTree::<u64, (), Adaptive>::default);
+    run::check_map(Native, &Mix::native(4), &LockedTree::<u64, u64, Mcs>::default());
+}
+
+/// Random operations, by one thread, as on the standard library's map. Values own memory, which nobody may lose.
+fn as_the_standard_library(mut map: impl SequentialMap<u16, Box<u32>>) {
+    let (mut standard, mut random) = (BTreeMap::new(), fastrand::Rng::with_seed(1));
+    for value in 0..20_000 {
+        let key = random.u16(..200);
+        match random.u8(..3) {
+            0 => assert_eq!(map.get(&key), standard.get(&key).cloned()),
+            1 => {
+                let value = Box::new(value);
+                assert_eq!(map.insert(key, value.clone()), standard.insert(key, value));
+            }
+            _ => assert_eq!(map.remove(&key), standard.remove(&key)),
+        }
+    }
+    (0..200).for_each(|key| assert_eq!(map.get(&key), standard.get(&key).cloned()));
+}
+
+#[test]
+fn structures_are_as_the_standard_librarys() {
+    as_the_standard_library(SortedList::default());
+    as_the_standard_library(ChainedTable::new(16));
+    as_the_standard_library(SearchTree::default());
+}
+
+#[test]
+fn a_deep_tree_is_dropped() {
+    let mut tree = SearchTree::default();
+    // A chain: as deep as there are keys.
+    (0..3_000_u32).for_each(|key| drop(tree.insert(key, Box::new(key))));
+    (0..3_000).step_by(2).for_each(|key| assert_eq!(tree.remove(&key), Some(Box::new(key))));
+}
+
+/// A key that cannot be compared with 7.
+#[derive(Debug, PartialEq, Eq)]
+struct Fussy(u32);
+
+impl PartialOrd for Fussy {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Fussy {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        assert!(self.0 != 7 && other.0 != 7, "not with 7");
+        self.0.cmp(&other.0)
+    }
+}
+
+#[test]
+fn a_comparison_that_panics_releases_the_lock() {
+    let list = LockedList::<Fussy, u32, Adaptive>::default();
+    let mut handle = ConcurrentMap::handle(&list);
+    assert_eq!(MapHandle::insert(&mut handle, Fussy(1), 10), None);
+    let insert = || MapHandle::insert(&mut ConcurrentMap::handle(&list), Fussy(7), 70);
+    assert!(catch_unwind(AssertUnwindSafe(insert)).is_err());
+    assert_eq!(handle.get(&Fussy(1)), Some(10), "and the list is as it was");
+}
+
+#[test]
+fn a_set_says_what_it_did() {
+    let list = LockedList::<u32, (), Adaptive>::default();
+    let mut handle = ConcurrentSet::handle(&list);
+    assert!(SetHandle::insert(&mut handle, 1) && !SetHandle::insert(&mut handle, 1));
+    assert!(handle.contains(&1) && !handle.contains(&2));
+    assert!(SetHandle::remove(&mut handle, &1) && !SetHandle::remove(&mut handle, &1));
+}
