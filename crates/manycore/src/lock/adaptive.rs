@@ -10,7 +10,7 @@
 //!    then a waiter spins for long all the same, to see whether that has changed.
 //! 2. *Whether there are more runnable threads than CPUs.* If a spin fails although spins usually pay, the holder does
 //!    not run; if the clock jumps while a waiter spins, it was itself that did not run. For ten milliseconds after
-//!    either, the lock is *crowded*. Then spins are short. And in each turn of about 150 microseconds, one thread that
+//!    either, the lock is *crowded*. Then spins are short. And in each turn of 20 microseconds or more, one thread that
 //!    finds the lock held goes to sleep at once: it makes room for the others, who would otherwise wait for a CPU for
 //!    whole time slices of the scheduler, some of them with the lock in their hands.
 //!
@@ -84,8 +84,14 @@ const RELIABLE: u32 = if cfg!(loom) { 0 } else { 128 };
 const JUMP: u64 = 250_000;
 /// For how long a lock stays crowded after a sign of it (10 ms).
 const CROWDED: u32 = if cfg!(loom) { u32::MAX } else { 25_000_000 };
-/// In a crowd, one newcomer sleeps at once in each turn (160 us).
-const TURN: u32 = if cfg!(loom) { 0 } else { 400_000 };
+/// In a crowd, one newcomer sleeps at once in each turn. Where waits are so short (240 ns) ...
+const SHORT_WAIT: u32 = 600;
+/// ... that a switch of threads costs as much as many sections, turns are long (160 us).
+const TURN_AMONG_SHORT_WAITS: u32 = if cfg!(loom) { 0 } else { 400_000 };
+/// Otherwise a turn is as long as so many usual waits, ...
+const TURN_WAITS: u32 = if cfg!(loom) { 0 } else { 8 };
+/// ... and at least this (20 us).
+const SHORTEST_TURN: u32 = if cfg!(loom) { 0 } else { 50_000 };
 /// A waiter starves after so long (10 ms).
 const PATIENCE: u64 = if cfg!(loom) { 0 } else { 25_000_000 };
 /// How long a newcomer leaves a free, reserved lock alone: longer than a wake-up takes, and a remedy if none can come,
@@ -193,9 +199,10 @@ impl Adaptive {
 
     /// Whether this newcomer is the one that goes to sleep in this turn.
     fn makes_room(&self, now: u64) -> bool {
-        // Relaxed, both: steers waiting.
+        // Relaxed, all: steers waiting.
         let turn = self.turn.load(Ordering::Relaxed);
-        let due = (now as u32).wrapping_sub(turn) > TURN && self.is_crowded(now);
+        let length = Spins(self.spins.load(Ordering::Relaxed)).turn();
+        let due = (now as u32).wrapping_sub(turn) > length && self.is_crowded(now);
         if due {
             self.turn.store(now as u32, Ordering::Relaxed);
         }
@@ -296,6 +303,15 @@ impl Spins {
             (PERSISTENCE * u64::from(self.usual())).clamp(shortest, LONGEST_SPIN)
         } else {
             shortest
+        }
+    }
+
+    /// How long a turn is, in ticks.
+    fn turn(self) -> u32 {
+        if self.usual() < SHORT_WAIT {
+            TURN_AMONG_SHORT_WAITS
+        } else {
+            (TURN_WAITS * self.usual()).max(SHORTEST_TURN)
         }
     }
 
