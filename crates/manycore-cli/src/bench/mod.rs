@@ -58,19 +58,20 @@ pub fn worker_command() -> Result<worker::Command> {
     worker::Command::this_executable(["bench", "worker"]).map_err(failure)
 }
 
-fn report(results: &Results, json: bool, text: impl FnOnce() -> String) -> Result<()> {
-    if !json {
-        return print(&format!("{}\n\n{}\n", Host::describe(), text().trim_end()));
-    }
-    print(&results_as_json(results)?)
+/// Prints what was measured on this host.
+pub fn report(results: &Results, json: bool, text: impl FnOnce() -> String) -> Result<()> {
+    print_results(results, json, || format!("{}\n\n{}\n", Host::describe(), text().trim_end()))
 }
 
-/// Results for machines.
-pub fn results_as_json(results: &Results) -> Result<String> {
+/// Prints results: for machines, or as text.
+pub fn print_results(results: &Results, json: bool, text: impl FnOnce() -> String) -> Result<()> {
+    if !json {
+        return print(&text());
+    }
     let results = results.to_json();
     let results =
         results.map_err(|error| Failure::failed(format!("no usable results: {error}")))?;
-    Ok(format!("{results}\n"))
+    print(&format!("{results}\n"))
 }
 
 /// An error if some locks could not be measured: a line for each.

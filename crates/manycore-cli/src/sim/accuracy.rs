@@ -5,14 +5,14 @@ use std::time::Duration;
 use clap::Args;
 use manycore_bench::host;
 use manycore_bench::simulated::accuracy;
-use manycore_report::{Host, Results};
+use manycore_report::Results;
 use manycore_sim::Model;
 
 use super::crew::{CrewOptions, say_troubles};
-use crate::bench::{failed_claims, failed_locks, failure, results_as_json, worker_command};
+use crate::bench::{failed_claims, failed_locks, failure, report, worker_command};
 use crate::failure::Result;
 use crate::machines;
-use crate::terminal::{Terminal, print};
+use crate::terminal::Terminal;
 
 const NOTES: &str = "\
 Examples:
@@ -78,15 +78,13 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
     };
     let found = accuracy::run(&settings).map_err(failure)?;
     say_troubles(&settings.crew, terminal);
-    let claims = found.claims.clone();
-    let results =
-        Results { claims: claims.clone(), ..Results::of_this_host(found.measurements.clone()) };
-    match options.json {
-        true => print(&results_as_json(&results)?),
-        false => print(&format!("{}\n\n{}", Host::describe(), accuracy::render(&found))),
-    }?;
+    let results = Results {
+        claims: found.claims.clone(),
+        ..Results::of_this_host(found.measurements.clone())
+    };
+    report(&results, options.json, || accuracy::render(&found))?;
     failed_locks(&found.failures)?;
-    failed_claims(&claims)
+    failed_claims(&found.claims)
 }
 
 impl Options {

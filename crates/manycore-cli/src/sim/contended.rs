@@ -9,10 +9,10 @@ use manycore_bench::work::Length;
 use manycore_report::Results;
 
 use super::crew::{CrewOptions, say_troubles};
-use crate::bench::{Pin, failed_locks, failure, length, results_as_json};
+use crate::bench::{Pin, failed_locks, failure, length, print_results};
 use crate::failure::Result;
 use crate::machines;
-use crate::terminal::{Terminal, print};
+use crate::terminal::Terminal;
 
 const NOTES: &str = "\
 Examples:
@@ -100,10 +100,9 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
     let found = lock::run(&settings).map_err(failure)?;
     say_troubles(&settings.crew, terminal);
     let results = Results::new(found.measurements);
-    match options.json {
-        true => print(&results_as_json(&results)?),
-        false => print(&simulated::render(&results.measurements, options.details)),
-    }?;
+    print_results(&results, options.json, || {
+        simulated::render(&results.measurements, options.details)
+    })?;
     failed_locks(&found.failures)
 }
 

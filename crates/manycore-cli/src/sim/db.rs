@@ -8,10 +8,10 @@ use manycore_bench::simulated::db;
 use manycore_report::Results;
 
 use super::crew::{CrewOptions, say_troubles};
-use crate::bench::{failed_locks, failure, results_as_json};
+use crate::bench::{failed_locks, failure, print_results};
 use crate::failure::Result;
 use crate::machines;
-use crate::terminal::{Terminal, print};
+use crate::terminal::Terminal;
 
 const NOTES: &str = "\
 Examples:
@@ -88,9 +88,6 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
     let found = db::run(&settings).map_err(failure)?;
     say_troubles(&settings.crew, terminal);
     let results = Results::new(found.measurements);
-    match options.json {
-        true => print(&results_as_json(&results)?),
-        false => print(&db::render(&results.measurements)),
-    }?;
+    print_results(&results, options.json, || db::render(&results.measurements))?;
     failed_locks(&found.failures)
 }
