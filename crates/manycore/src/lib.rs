@@ -5,6 +5,7 @@
 //! | [`lock`] | mutual exclusion: a file per algorithm, from test-and-set to one that learns; condition variables |
 //! | [`collections`] | sets and maps that many threads use at once: a folder per structure, a file per mechanism |
 //! | [`delegate`] | sections that run on the thread that has the data |
+//! | [`ldu`] | updates that are logged, and applied when somebody reads |
 //! | [`sync`] | the one place that names atomics, parking, clocks and CPUs, with a back end a platform |
 //!
 //! # A first program
@@ -38,6 +39,7 @@ extern crate std;
 
 pub mod collections;
 pub mod delegate;
+pub mod ldu;
 pub mod lock;
 pub mod sync;
 

@@ -4,6 +4,7 @@
 
 mod collections;
 mod flat_combining;
+mod ldu;
 mod mutations;
 mod mutex;
 mod rw;

@@ -11,6 +11,7 @@ const MUTATIONS: &[(&str, &str, &str)] = &[
     ("bypass-forgets", "mutex::McsBypass", "deadlock"),
     ("cna-forgets", "mutex::Cna", "deadlock"),
     ("malthusian-forgets", "mutex::Malthusian", "deadlock"),
+    ("ldu-second-test", "ldu::global", ""),
 ];
 
 /// A minute each is the limit.

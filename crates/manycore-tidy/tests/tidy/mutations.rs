@@ -8,6 +8,7 @@ use crate::source::{Source, TREE};
 const NAMES: &[(&str, usize, &str)] = &[
     ("order ! (", 2, "crates/manycore/tests/"),
     ("store_load ! (", 0, "crates/manycore/tests/"),
+    ("full_fence ! (", 0, "crates/manycore/tests/"),
     ("mutation ! (", 0, "crates/manycore-simulated/tests/"),
 ];
 

@@ -7,6 +7,8 @@ use crate::Finding;
 use crate::source::{Source, TREE, file_name};
 
 const ALGORITHMS: &[&str] = &["crates/manycore/src/lock/", "crates/manycore/src/delegate/"];
+/// Folders that are one algorithm each.
+const FOLDERS: &[&str] = &["crates/manycore/src/ldu/"];
 const HEADINGS: &[&str] =
     &["# Idea", "# Source", "# Memory order", "# Cost", "# When not to use it"];
 
@@ -81,6 +83,9 @@ fn has_example(page: &[&str]) -> bool {
 
 /// A file beside `mod.rs`, or the top of a folder with the parts of one algorithm.
 fn is_algorithm(file: &&Source) -> bool {
+    if FOLDERS.iter().any(|folder| file.path.strip_prefix(folder) == Some("mod.rs")) {
+        return true;
+    }
     let Some(name) = ALGORITHMS.iter().find_map(|place| file.path.strip_prefix(place)) else {
         return false;
     };

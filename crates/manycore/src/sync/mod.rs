@@ -145,6 +145,18 @@ macro_rules! store_load {
 }
 pub(crate) use store_load;
 
+/// A sequentially consistent fence; with the model checker, `MANYCORE_MUTATION` leaves out the one with this name.
+macro_rules! full_fence {
+    ($mutation:literal) => {
+        // SeqCst: orders what comes before it before what comes after it.
+        #[cfg(not(loom))]
+        $crate::sync::atomic::fence($crate::sync::atomic::Ordering::SeqCst);
+        #[cfg(loom)]
+        $crate::sync::fence_unless($mutation);
+    };
+}
+pub(crate) use full_fence;
+
 /// Whether a test has planted the mistake with this name, to see whether exploring schedules finds it.
 ///
 /// Simulated, `MANYCORE_MUTATION=mcs-hand-off` makes `mutation!("mcs-hand-off")` true. Otherwise it is the constant

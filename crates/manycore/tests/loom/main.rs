@@ -5,6 +5,7 @@
 #![cfg(loom)]
 
 mod flat_combining;
+mod ldu;
 mod mutations;
 mod mutex;
 mod phase_rw;

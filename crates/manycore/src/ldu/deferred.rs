@@ -1,0 +1,317 @@
+//! A structure whose updates are logged, and which is brought up to date when it is read.
+
+use alloc::boxed::Box;
+use core::marker::PhantomData;
+use core::ptr::NonNull;
+
+use super::item::{Absent, Object};
+use super::node::{Node, Operation, Target};
+use super::queue::{Drained, Global, Queue, drain};
+use crate::RawLock;
+use crate::lock::Adaptive;
+use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use crate::sync::cell::UnsafeCell;
+use crate::sync::{CachePadded, clock, full_fence, order};
+
+/// What can be updated by a log.
+///
+/// Updates of different items come in any order: what the structure is afterwards must not depend on it. An order that
+/// matters, such as that of items which are equal otherwise, has to be part of the items. Updates of one item alternate
+/// between the two, beginning with [`insert`](Self::insert).
+pub trait Structure<T> {
+    /// The item comes in.
+    fn insert(&mut self, item: Item<'_, T>);
+
+    /// The item leaves.
+    fn remove(&mut self, item: Item<'_, T>);
+}
+
+/// An item that is about to come into a structure, or to leave it.
+///
+/// A structure may keep its [address](Self::pointer): from its insertion until its removal the item stays where it is,
+/// and nobody has it mutably.
+#[derive(Debug)]
+pub struct Item<'a, T>(&'a T);
+
+impl<T> Item<'_, T> {
+    /// Where the item is, until it is removed.
+    pub fn pointer(&self) -> NonNull<T> {
+        NonNull::from(self.0)
+    }
+}
+
+impl<T> core::ops::Deref for Item<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        self.0
+    }
+}
+
+/// What draining the log has done so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Statistics {
+    /// How often the log was drained.
+    pub drains: u64,
+    /// Entries that were found in it.
+    pub entries: u64,
+    /// Updates that were applied; the other entries stood for updates that had cancelled each other.
+    pub applied: u64,
+    /// Items that were given back to the allocator.
+    pub released: u64,
+    /// The most entries that one drain found: so long was the log.
+    pub entries_max: u64,
+}
+
+/// A structure `S` of items `T`, of which updates are logged in a queue `Q`, under a lock `L`.
+///
+/// Whoever makes an item with [`item`](Self::item) owns it, and with it the state that it is in: [`Absent`] or
+/// [`Present`](super::Present). So nobody can insert what is there already. Updates take no lock. A read acquires the lock,
+/// applies the log, and then sees all updates that were done before it began.
+///
+/// ```
+/// use std::collections::BTreeSet;
+/// use manycore::ldu::{Deferred, Item, Structure};
+///
+/// #[derive(Default)]
+/// struct Names(BTreeSet<&'static str>);
+///
+/// impl Structure<&'static str> for Names {
+///     fn insert(&mut self, name: Item<'_, &'static str>) {
+///         self.0.insert(*name);
+///     }
+///     fn remove(&mut self, name: Item<'_, &'static str>) {
+///         self.0.remove(*name);
+///     }
+/// }
+///
+/// let names = Deferred::<Names, &str>::default();
+/// std::thread::scope(|s| {
+///     s.spawn(|| names.item("lightweight").insert().keep());
+///     s.spawn(|| drop(names.item("deferred").insert())); // inserted, and removed again
+/// });
+/// assert_eq!(names.read(|names| names.0.len()), 1);
+/// ```
+pub struct Deferred<S, T, Q: Queue = Global, L = Adaptive>
+where
+    S: Structure<T>,
+{
+    queue: Q,
+    guarded: CachePadded<Guarded<S, L>>,
+    /// When it was brought up to date by the timer.
+    synchronized: CachePadded<AtomicU64>,
+    _items: PhantomData<T>,
+}
+
+struct Guarded<S, L> {
+    lock: L,
+    /// Whether somebody reads, and may not have seen what is logged now.
+    reading: AtomicBool,
+    inner: UnsafeCell<Inner<S>>,
+}
+
+struct Inner<S> {
+    structure: S,
+    statistics: Statistics,
+}
+
+// SAFETY: the structure goes from thread to thread with the lock. Items are dropped by whoever drains, and looked at by
+// their owners meanwhile.
+unsafe impl<S, T, Q, L> Sync for Deferred<S, T, Q, L>
+where
+    S: Structure<T> + Send,
+    T: Send + Sync,
+    Q: Queue + Sync,
+    L: RawLock,
+{
+}
+// SAFETY: as above; one that is moved has no owners of items.
+unsafe impl<S, T, Q, L> Send for Deferred<S, T, Q, L>
+where
+    S: Structure<T> + Send,
+    T: Send + Sync,
+    Q: Queue + Send,
+    L: RawLock,
+{
+}
+
+/// Applies what comes out of the queue.
+struct Applier<'a, S, T> {
+    inner: &'a mut Inner<S>,
+    _items: PhantomData<T>,
+}
+
+impl<S: Structure<T>, T> Target for Applier<'_, S, T> {
+    fn apply(&mut self, operation: Operation, node: NonNull<Node>) {
+        // SAFETY: the node is that of an object, which is there until it is released.
+        let item = Item(unsafe { &Object::<T>::of(node).as_ref().value });
+        match operation {
+            Operation::Insert => self.inner.structure.insert(item),
+            Operation::Remove => self.inner.structure.remove(item),
+        }
+    }
+
+    fn release(&mut self, node: NonNull<Node>) {
+        self.inner.statistics.released += 1;
+        // SAFETY: made by `Absent::new` of a box, and nobody else knows of it any more.
+        drop(unsafe { Box::from_raw(Object::<T>::of(node).as_ptr()) });
+    }
+}
+
+impl<S: Structure<T>, T> Deferred<S, T> {
+    /// With one queue for all, and the usual lock.
+    pub fn new(structure: S) -> Self {
+        Self::with_queue(structure, Global::new())
+    }
+}
+
+impl<S: Structure<T>, T, Q: Queue, L: RawLock> Deferred<S, T, Q, L> {
+    /// With this queue, in which nothing is yet.
+    pub fn with_queue(structure: S, queue: Q) -> Self {
+        let inner = Inner { structure, statistics: Statistics::default() };
+        let reading = AtomicBool::new(false);
+        Self {
+            queue,
+            guarded: CachePadded(Guarded {
+                lock: L::new(),
+                reading,
+                inner: UnsafeCell::new(inner),
+            }),
+            synchronized: CachePadded(AtomicU64::new(0)),
+            _items: PhantomData,
+        }
+    }
+
+    /// A new item, which is not in the structure.
+    pub fn item(&self, value: T) -> Absent<'_, S, T, Q, L> {
+        Absent::new(self, value)
+    }
+
+    pub(super) fn queue(&self) -> &Q {
+        &self.queue
+    }
+
+    /// Does something with the lock held.
+    fn with_lock<R>(&self, f: impl FnOnce(&mut Inner<S>) -> R) -> R {
+        let mut node = L::Node::default();
+        // SAFETY: the node stays in place until the end of this function.
+        unsafe { self.guarded.lock.lock(&mut node) };
+        self.release_after(&mut node, f)
+    }
+
+    /// Does something with the lock, which the caller has acquired with this node, and releases it, even after a panic.
+    fn release_after<R>(&self, node: &mut L::Node, f: impl FnOnce(&mut Inner<S>) -> R) -> R {
+        struct Unlock<'a, L: RawLock>(&'a L, &'a mut L::Node);
+        impl<L: RawLock> Drop for Unlock<'_, L> {
+            fn drop(&mut self) {
+                // SAFETY: acquired with this node by the caller of `release_after`.
+                unsafe { self.0.unlock(self.1) };
+            }
+        }
+        let _unlock = Unlock(&self.guarded.lock, node);
+        // SAFETY: the lock is held.
+        self.guarded.inner.with_mut(|inner| f(unsafe { &mut *inner }))
+    }
+
+    /// Applies what is logged. The caller has the lock.
+    fn drain(&self, inner: &mut Inner<S>) {
+        // SAFETY: the lock is held, which all who drain this queue hold.
+        let drained = unsafe { drain(&self.queue, &mut Applier { inner, _items: PhantomData }) };
+        let Drained { entries, applied } = drained;
+        let statistics = &mut inner.statistics;
+        statistics.drains += 1;
+        statistics.entries += entries;
+        statistics.applied += applied;
+        statistics.entries_max = statistics.entries_max.max(entries);
+    }
+
+    /// Looks at the structure as it is after all updates that were done before. Nobody else looks meanwhile; updates go on,
+    /// and are seen by the next who looks.
+    ///
+    /// # Panics
+    ///
+    /// If `look` or the structure does.
+    pub fn read<R>(&self, look: impl FnOnce(&S) -> R) -> R {
+        /// Says that the read has ended.
+        struct Reading<'a>(&'a AtomicBool);
+        impl Drop for Reading<'_> {
+            fn drop(&mut self) {
+                // Release: partner of the Acquire in `wait_for_reads`.
+                self.0.store(false, order!(Release, "ldu-read-end"));
+            }
+        }
+        self.with_lock(|inner| {
+            let reading = &self.guarded.reading;
+            // Relaxed: the fence orders it before the looks at the queue.
+            reading.store(true, Ordering::Relaxed);
+            full_fence!("ldu-reading");
+            let _reading = Reading(reading);
+            self.drain(inner);
+            look(&inner.structure)
+        })
+    }
+
+    /// Waits until all reads have ended that may have missed an update which the caller has made. Reads that begin meanwhile
+    /// see it.
+    ///
+    /// For an owner who is about to change something that readers find by way of the structure.
+    pub fn wait_for_reads(&self) {
+        full_fence!("ldu-look-for-reads");
+        // Acquire: partner of the Release in `read`.
+        if self.guarded.reading.load(order!(Acquire, "ldu-no-reads")) {
+            self.with_lock(|_| ());
+        }
+    }
+
+    /// Applies what is logged.
+    pub fn synchronize(&self) {
+        self.with_lock(|inner| self.drain(inner));
+    }
+
+    /// The timer: applies what is logged if that was not done by this function for so many ticks of [`clock::now`], unless
+    /// somebody else has the lock. Says whether it did. Cheap enough to be called with every update.
+    pub fn synchronize_if_due(&self, period: u64) -> bool {
+        let now = clock::now();
+        // Relaxed, here and below: a hint; the lock decides.
+        if now.saturating_sub(self.synchronized.load(Ordering::Relaxed)) < period {
+            return false;
+        }
+        let mut node = L::Node::default();
+        // SAFETY: the node stays in place until the end of this function.
+        let acquired = unsafe { self.guarded.lock.try_lock(&mut node) };
+        if acquired {
+            self.synchronized.store(now, Ordering::Relaxed); // Relaxed: as above
+            self.release_after(&mut node, |inner| self.drain(inner));
+        }
+        acquired
+    }
+
+    /// What has been done so far.
+    pub fn statistics(&self) -> Statistics {
+        self.with_lock(|inner| inner.statistics)
+    }
+}
+
+impl<S: Structure<T>, T, Q: Queue, L> Drop for Deferred<S, T, Q, L> {
+    fn drop(&mut self) {
+        let queue = &self.queue;
+        // SAFETY: nobody else has it any more.
+        self.guarded.inner.with_mut(|inner| unsafe {
+            drain(queue, &mut Applier { inner: &mut *inner, _items: PhantomData });
+        });
+    }
+}
+
+impl<S: Structure<T> + Default, T, Q: Queue + Default, L: RawLock> Default
+    for Deferred<S, T, Q, L>
+{
+    fn default() -> Self {
+        Self::with_queue(S::default(), Q::default())
+    }
+}
+
+impl<S: Structure<T>, T, Q: Queue, L> core::fmt::Debug for Deferred<S, T, Q, L> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Deferred").finish_non_exhaustive()
+    }
+}

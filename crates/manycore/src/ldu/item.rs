@@ -1,0 +1,158 @@
+//! Who owns an item, and in which state it is.
+
+use alloc::boxed::Box;
+use core::mem::{ManuallyDrop, forget};
+use core::ops::Deref;
+use core::ptr::NonNull;
+
+use super::deferred::{Deferred, Structure};
+use super::node::{Node, Operation};
+use super::queue::{Global, Queue};
+use crate::RawLock;
+use crate::lock::Adaptive;
+
+/// An item with its part of the log, which comes first, so that one address is that of both.
+#[repr(C)]
+pub(super) struct Object<T> {
+    node: Node,
+    pub(super) value: T,
+}
+
+impl<T> Object<T> {
+    /// The object whose node it is.
+    pub(super) fn of(node: NonNull<Node>) -> NonNull<Self> {
+        node.cast()
+    }
+}
+
+/// An item that is not in its structure, as far as its owner is concerned. Dropped, it is given back to the allocator when
+/// the log is next drained.
+#[must_use = "what is dropped does not come into the structure"]
+pub struct Absent<'d, S: Structure<T>, T, Q: Queue = Global, L: RawLock = Adaptive> {
+    deferred: &'d Deferred<S, T, Q, L>,
+    object: NonNull<Object<T>>,
+}
+
+/// An item that is in its structure, as far as its owner is concerned. Dropped, it is removed.
+#[must_use = "what is dropped is removed again: `keep` it if it should stay"]
+pub struct Present<'d, S: Structure<T>, T, Q: Queue = Global, L: RawLock = Adaptive>(
+    ManuallyDrop<Absent<'d, S, T, Q, L>>,
+);
+
+// SAFETY: a reference, and the right to change the item's state, which any thread may have.
+unsafe impl<S, T, Q, L> Send for Absent<'_, S, T, Q, L>
+where
+    S: Structure<T>,
+    T: Send + Sync,
+    Q: Queue,
+    L: RawLock,
+    for<'a> &'a Deferred<S, T, Q, L>: Send,
+{
+}
+
+impl<'d, S: Structure<T>, T, Q: Queue, L: RawLock> Absent<'d, S, T, Q, L> {
+    pub(super) fn new(deferred: &'d Deferred<S, T, Q, L>, value: T) -> Self {
+        let object = Box::new(Object { node: Node::new(), value });
+        // The address is that of the whole object, also where only the node is known of.
+        Self { deferred, object: NonNull::from(Box::leak(object)) }
+    }
+
+    fn log(&self, operation: Operation) {
+        // SAFETY: only the owner has one of these two states, and it goes to the other by this. The object is released by who
+        // drains this queue, after it was retired.
+        unsafe { Node::log(self.object.cast(), operation, self.deferred.queue()) };
+    }
+
+    /// The item comes into the structure.
+    #[inline]
+    pub fn insert(self) -> Present<'d, S, T, Q, L> {
+        self.log(Operation::Insert);
+        Present(ManuallyDrop::new(self))
+    }
+
+    /// Changes the item, after all that is logged has been applied: nobody then knows of it but its owner.
+    ///
+    /// An insertion and a removal that are both in the log cancel, which is right because an item is the same in both: so it
+    /// cannot be changed while it may be in the log.
+    pub fn edit<R>(&mut self, edit: impl FnOnce(&mut T) -> R) -> R {
+        self.deferred.synchronize();
+        // SAFETY: it is not in the structure now, and not in the log, which only its owner could have changed.
+        edit(unsafe { &mut self.object.as_mut().value })
+    }
+
+    /// The item itself, after all that is logged has been applied.
+    pub fn into_inner(self) -> T {
+        self.deferred.synchronize();
+        let object = self.object;
+        forget(self);
+        // SAFETY: as in `edit`; made of a box by `new`.
+        let object = unsafe { Box::from_raw(object.as_ptr()) };
+        object.value
+    }
+}
+
+impl<'d, S: Structure<T>, T, Q: Queue, L: RawLock> Present<'d, S, T, Q, L> {
+    /// The item leaves the structure. A read that is going on may still see it.
+    #[inline]
+    pub fn remove(self) -> Absent<'d, S, T, Q, L> {
+        self.0.log(Operation::Remove);
+        let mut this = ManuallyDrop::new(self);
+        // SAFETY: `this` is not used any more.
+        unsafe { ManuallyDrop::take(&mut this.0) }
+    }
+
+    /// The item stays in the structure for good: until both are gone, and its memory for ever.
+    pub fn keep(self) {
+        forget(self);
+    }
+}
+
+impl<S: Structure<T>, T, Q: Queue, L: RawLock> Drop for Absent<'_, S, T, Q, L> {
+    #[inline]
+    fn drop(&mut self) {
+        // SAFETY: it is absent, and its owner's no more.
+        unsafe { Node::retire(self.object.cast(), self.deferred.queue()) };
+    }
+}
+
+impl<S: Structure<T>, T, Q: Queue, L: RawLock> Drop for Present<'_, S, T, Q, L> {
+    #[inline]
+    fn drop(&mut self) {
+        self.0.log(Operation::Remove);
+        // SAFETY: it is absent now, and not used any more.
+        unsafe { ManuallyDrop::drop(&mut self.0) };
+    }
+}
+
+impl<S: Structure<T>, T, Q: Queue, L: RawLock> Deref for Absent<'_, S, T, Q, L> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        // SAFETY: nobody changes it but its owner, by `edit`.
+        unsafe { &self.object.as_ref().value }
+    }
+}
+
+impl<S: Structure<T>, T, Q: Queue, L: RawLock> Deref for Present<'_, S, T, Q, L> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+impl<S: Structure<T>, T: core::fmt::Debug, Q: Queue, L: RawLock> core::fmt::Debug
+    for Absent<'_, S, T, Q, L>
+{
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_tuple("Absent").field(&**self).finish()
+    }
+}
+
+impl<S: Structure<T>, T: core::fmt::Debug, Q: Queue, L: RawLock> core::fmt::Debug
+    for Present<'_, S, T, Q, L>
+{
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_tuple("Present").field(&**self).finish()
+    }
+}

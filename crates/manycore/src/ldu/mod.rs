@@ -1,0 +1,119 @@
+//! Lightweight deferred update: updates are logged without a lock, and applied when somebody reads.
+//!
+//! # Idea
+//!
+//! A structure that is updated far more often than it is read need not be up to date all the time. Updates go into a log;
+//! who reads acquires the structure's lock, applies the log, and looks. The order of most updates does not matter. Only an
+//! insertion and a removal of the *same* object do not commute, and of those one is pending at most: an object carries a mark
+//! for each of the two, and who logs one of them first takes back the mark of the other. If there was one, the two cancel,
+//! and nothing is left to do:
+//!
+//! ```text
+//!                 insert                                           synchronize, with the structure's lock
+//!  1  remove mark set? clear it, done                        5  insert mark set? clear it, insert into the structure
+//!  2  set the insert mark                                    6  clear `used`
+//!  3  `used` set already? done: the entry is in the queue    7  insert mark set? clear it, insert into the structure
+//!  4  put the entry into the queue
+//! ```
+//!
+//! The entry of an update that was cancelled stays in the queue, and the object's next update of the kind finds it there
+//! (step 3). Whoever drains the queue clears `used` between two looks at the mark (5 and 7): an owner that sets the mark after
+//! the first look either finds `used` set, and then the second look finds the mark; or it finds it clear, and puts the entry
+//! into the queue again.
+//!
+//! The queue comes in three arrangements:
+//!
+//! | queue | arrangement |
+//! |---|---|
+//! | [`Global`] | one queue for each structure, at whose head all meet |
+//! | [`Rooted`] | for each core a [`Table`] of structures, of which each has a place; who finds another's entries at its place has them go back to a queue of that structure's own |
+//! | [`PerCore`] | for each core a queue that is not divided by structure: the structure that it belongs to may be a whole forest, under one lock |
+//!
+//! [`Deferred`] is the form for programs: items have an owner, whose handle says whether the item is in the structure.
+//! [`Node`], [`Queue`] and [`drain`] are the form for kernels, whose objects carry the node.
+//!
+//! # Timer
+//!
+//! A structure that is never read has a log that grows with the number of items, and items that were dropped stay in memory
+//! until it is drained. [`Deferred::synchronize_if_due`] drains it now and then, from updates; [`every`] does so from a thread:
+//!
+//! ```
+//! # use manycore::ldu::{Deferred, Item, Structure, every};
+//! # use std::sync::atomic::{AtomicBool, Ordering};
+//! # #[derive(Default)]
+//! # struct Count(u32);
+//! # impl Structure<u32> for Count {
+//! #     fn insert(&mut self, _: Item<'_, u32>) { self.0 += 1; }
+//! #     fn remove(&mut self, _: Item<'_, u32>) { self.0 -= 1; }
+//! # }
+//! let (count, stop) = (Deferred::<Count, u32>::default(), AtomicBool::new(false));
+//! std::thread::scope(|s| {
+//!     s.spawn(|| every(1_000_000, &stop, || count.synchronize()));
+//!     (0..100).for_each(|i| drop(count.item(i).insert()));
+//!     stop.store(true, Ordering::Release);
+//! });
+//! ```
+//!
+//! # Source
+//!
+//! "LDU: Lightweight log-based Deferred Update", a dissertation on update-heavy structures of Linux, whose reverse maps are
+//! updated by every fork and read by hardly anybody. The idea of a log for each core that is applied before reads is that of
+//! OpLog (S. Boyd-Wickizer, M. F. Kaashoek, R. Morris and N. Zeldovich, MIT-CSAIL-TR-2014-019). What differs:
+//!
+//! - The bits `used` of the two entries, and one that says that the owner is gone, are in one word, and are only changed by
+//!   read-modify-writes: see below. The published code clears the bit with a plain store.
+//! - In the published code the assertion on the mark is the wrong way round; here it says that the same update does not come
+//!   twice.
+//! - An object is freed by who drains the queue, under the lock, and by nobody else. In the published code it may be freed
+//!   between steps 6 and 7.
+//! - On a conflict in the table the published code takes the other structure's entries out of the queue, and only then
+//!   acquires its lock; a read in between misses them. Here they go to a queue of the other structure's own, no lock of a
+//!   structure is acquired, and nobody waits: who finds somebody at the place uses the structure's own queue as well.
+//! - *Walkers in progress.* With a lock, an update waits for readers; a logged one does not. So an object that was removed
+//!   may still be looked at: it is not freed, nor given out to be changed, before the reader has left the lock; and
+//!   [`Deferred::wait_for_reads`] waits for readers that may have missed an insertion.
+//! - *Order of related objects.* Entries are applied in no particular order. A structure in which the order of two objects
+//!   matters has to have it in the objects: [`Structure`] asks for it.
+//! - *Changed keys.* A removal and an insertion that follows it cancel only if the object is the same in both. So an object
+//!   cannot be changed but by [`Absent::edit`], which drains the queue first.
+//!
+//! # Memory order
+//!
+//! The word `used` orders owner and drainer: both change it by read-modify-writes (AcqRel), one of which comes first. If it is
+//! the owner's, the drainer's acquires the mark that was set before, so that step 7 sees it. If it is the drainer's, the owner
+//! puts the entry into the queue, and has acquired the end of the drainer's use of it. With a plain store in step 6 there would
+//! be a store and then a load of another place on both sides, which needs sequentially consistent fences on both.
+//!
+//! The object itself is released by the head of the queue when its entry is put in, and acquired there by who takes it; it
+//! does not change until it is in no queue. What the structure is like goes from drainer to drainer with the lock.
+//!
+//! A read says so, and then looks at the queue; [`Deferred::wait_for_reads`] comes after the caller's updates, and looks at
+//! what the read has said. With a fence between the two steps on both sides, one of the two sees the other.
+//!
+//! # Cost
+//!
+//! An update is two read-modify-writes of the object's line; if the two operations cancel, one. The first of its kind since
+//! the queue was drained is one more, at the head of the queue: a transfer of that line with [`Global`], none with the others
+//! as long as the thread stays on its core. A drain is two read-modify-writes for each entry, and the cache misses of walking
+//! objects that others have written; with the queues of cores, also a look at the head of each. 24 bytes for each object.
+//!
+//! # When not to use it
+//!
+//! Where reads are not rare: each one waits for the lock, and does the work of all updates since the last. Where updates have
+//! results, such as whether a key was there. Where the order of updates of different objects matters, as in a stack.
+
+mod deferred;
+mod item;
+mod node;
+mod per_core;
+mod queue;
+mod table;
+mod timer;
+
+pub use deferred::{Deferred, Item, Statistics, Structure};
+pub use item::{Absent, Present};
+pub use node::{Node, Operation, Target};
+pub use per_core::PerCore;
+pub use queue::{Chain, Drained, Global, Link, Queue, drain};
+pub use table::{Rooted, Table};
+pub use timer::every;

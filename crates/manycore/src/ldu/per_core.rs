@@ -1,0 +1,40 @@
+//! A queue for each core, for one structure: who adds an entry seldom meets anybody else.
+
+use alloc::boxed::Box;
+
+use super::queue::{Chain, Global, Link, Queue};
+use crate::sync::cpu;
+
+/// A queue for each core.
+///
+/// A core is where the thread runs, or ran a while ago: several threads may use a core's queue at a time. Who drains looks
+/// at all of them, which with many cores takes as long as a read of so many cache lines.
+#[derive(Debug)]
+pub struct PerCore(Box<[Global]>);
+
+impl PerCore {
+    /// Without entries, for the cores that there are.
+    pub fn new() -> Self {
+        Self((0..cpu::count().max(1)).map(|_| Global::new()).collect())
+    }
+}
+
+// SAFETY: each of them is one, and an entry is put into one of them. All are looked at.
+unsafe impl Queue for PerCore {
+    #[inline]
+    unsafe fn push(&self, link: Link) {
+        let queues = &self.0;
+        // SAFETY: by the caller's word.
+        unsafe { queues[cpu::current() as usize % queues.len()].push(link) };
+    }
+
+    fn take(&self, mut each: impl FnMut(Chain)) {
+        self.0.iter().for_each(|queue| each(queue.take_all()));
+    }
+}
+
+impl Default for PerCore {
+    fn default() -> Self {
+        Self::new()
+    }
+}

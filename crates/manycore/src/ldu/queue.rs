@@ -1,0 +1,225 @@
+//! Queues of entries: many put one in, one takes all.
+
+use core::ptr::NonNull;
+
+use super::node::{Node, Operation, Target};
+use crate::sync::atomic::{AtomicPtr, Ordering};
+use crate::sync::{CachePadded, const_new, order};
+
+/// An entry of a node, which it has one of for each operation: the node's address, and the operation in the lowest bit.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Link(NonNull<Node>);
+
+impl Link {
+    /// The node's entry for this operation.
+    #[inline]
+    pub fn new(node: NonNull<Node>, operation: Operation) -> Self {
+        const { assert!(align_of::<Node>() > 1) };
+        Self(node.map_addr(|address| address | operation as usize))
+    }
+
+    /// What it was made of.
+    #[inline]
+    pub fn parts(self) -> (NonNull<Node>, Operation) {
+        let is_remove = self.0.addr().get() & 1 != 0;
+        let node = self.0.as_ptr().map_addr(|address| address & !1);
+        let operation = if is_remove { Operation::Remove } else { Operation::Insert };
+        // SAFETY: a node's address but for its lowest bit, which the alignment leaves free, is not 0.
+        (unsafe { NonNull::new_unchecked(node) }, operation)
+    }
+
+    fn from_ptr(pointer: *mut Node) -> Option<Self> {
+        NonNull::new(pointer).map(Self)
+    }
+
+    fn as_ptr(link: Option<Self>) -> *mut Node {
+        link.map_or(core::ptr::null_mut(), |link| link.0.as_ptr())
+    }
+
+    /// The entry behind this one.
+    ///
+    /// # Safety
+    ///
+    /// The caller has this entry.
+    #[inline]
+    pub(super) unsafe fn next(self) -> Option<Self> {
+        let (node, operation) = self.parts();
+        // SAFETY: a queued node is there, and the entry is the caller's.
+        unsafe { node.as_ref().next(operation) }
+    }
+
+    /// Puts an entry behind this one.
+    ///
+    /// # Safety
+    ///
+    /// As for [`next`](Self::next).
+    #[inline]
+    pub(super) unsafe fn set_next(self, next: Option<Self>) {
+        let (node, operation) = self.parts();
+        // SAFETY: as above.
+        unsafe { node.as_ref().set_next(operation, next) };
+    }
+}
+
+/// Where entries wait.
+///
+/// # Safety
+///
+/// An entry that was put in is given out once. What happened before it was put in happens before it is given out; and one
+/// whose [`push`](Self::push) happens before [`take`](Self::take) is called is given out by that.
+pub unsafe trait Queue {
+    /// Puts an entry in.
+    ///
+    /// # Safety
+    ///
+    /// It is in no queue, and its node is there until it is given out, which it is before the queue's end.
+    unsafe fn push(&self, link: Link);
+
+    /// Takes all entries out, in one or several chains.
+    fn take(&self, each: impl FnMut(Chain));
+}
+
+/// Entries that were taken out of a queue.
+#[derive(Debug)]
+pub struct Chain(Option<Link>);
+
+impl Chain {
+    /// From this entry on, all of which are the caller's.
+    pub(super) fn new(first: Option<Link>) -> Self {
+        Self(first)
+    }
+}
+
+impl Iterator for Chain {
+    type Item = Link;
+
+    #[inline]
+    fn next(&mut self) -> Option<Link> {
+        let link = self.0?;
+        // SAFETY: the chain has it.
+        self.0 = unsafe { link.next() };
+        Some(link)
+    }
+}
+
+/// What a drain did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Drained {
+    /// Entries that it took out of the queue.
+    pub entries: u64,
+    /// Operations that it applied: an entry may stand for one that was cancelled.
+    pub applied: u64,
+}
+
+/// Entries that are being settled. If that panics, those that are left go back into the queue, and with them the one at
+/// which it happened, which stands for nothing any more.
+struct Rest<'a, Q: Queue> {
+    queue: &'a Q,
+    current: Option<Link>,
+    chain: Chain,
+}
+
+impl<Q: Queue> Drop for Rest<'_, Q> {
+    fn drop(&mut self) {
+        for link in self.current.take().into_iter().chain(&mut self.chain) {
+            // SAFETY: it was taken out, and is marked as used.
+            unsafe { self.queue.push(link) };
+        }
+    }
+}
+
+/// Takes all entries out of a queue, and applies what they stand for.
+///
+/// # Safety
+///
+/// One at a time drains the queue: usually, whoever has the lock of the structure that the target is.
+pub unsafe fn drain<Q: Queue>(queue: &Q, target: &mut impl Target) -> Drained {
+    let mut drained = Drained::default();
+    queue.take(|chain| {
+        let mut rest = Rest { queue, current: None, chain };
+        for link in rest.chain.by_ref() {
+            rest.current = Some(link);
+            drained.entries += 1;
+            // SAFETY: taken out of the queue; for the rest the caller's word.
+            drained.applied += unsafe { Node::settle(link, target) };
+            rest.current = None;
+        }
+    });
+    drained
+}
+
+/// One queue for everybody: the simplest, for any structure.
+#[derive(Debug)]
+pub struct Global {
+    head: CachePadded<AtomicPtr<Node>>,
+}
+
+impl Global {
+    const_new! {
+        /// Without entries.
+        pub fn new() -> Self {
+            Self { head: CachePadded(AtomicPtr::new(core::ptr::null_mut())) }
+        }
+    }
+
+    /// Puts in a chain of entries that ends with `last`.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Queue::push`], of each.
+    #[inline]
+    pub(super) unsafe fn push_chain(&self, first: Link, last: Link) {
+        // Relaxed, here and on failure: the compare-and-swap decides, and the head is not followed.
+        let mut head = self.head.load(Ordering::Relaxed);
+        loop {
+            // SAFETY: the entry is the caller's until the line below.
+            unsafe { last.set_next(Link::from_ptr(head)) };
+            let new = Link::as_ptr(Some(first));
+            // Release: partner of the Acquire in `take_all`.
+            let release = order!(Release, "ldu-push");
+            match self.head.compare_exchange_weak(head, new, release, Ordering::Relaxed) {
+                Ok(_) => return,
+                Err(changed) => head = changed,
+            }
+        }
+    }
+
+    /// Takes all entries, the last that came first.
+    #[inline]
+    pub(super) fn take_all(&self) -> Chain {
+        // Relaxed: what came before is seen, and what comes meanwhile need not be. The model checker does not notice that a
+        // load and somebody else's compare-and-swap collide if that one has a load before it.
+        if !cfg!(loom) && self.head.load(Ordering::Relaxed).is_null() {
+            return Chain(None);
+        }
+        // Acquire: partner of the Release in `push_chain`.
+        let acquire = order!(Acquire, "ldu-take");
+        Chain(Link::from_ptr(self.head.swap(core::ptr::null_mut(), acquire)))
+    }
+}
+
+// SAFETY: a stack to which everybody adds at the head; whoever takes the head has all that is behind it.
+unsafe impl Queue for Global {
+    #[inline]
+    unsafe fn push(&self, link: Link) {
+        // SAFETY: by the caller's word.
+        unsafe { self.push_chain(link, link) };
+    }
+
+    #[inline]
+    fn take(&self, mut each: impl FnMut(Chain)) {
+        each(self.take_all());
+    }
+}
+
+impl Default for Global {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl core::fmt::Debug for Link {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_tuple("Link").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,179 @@
+//! Queues of many structures, in tables of which each core has one: each place of a table is one structure's at a time.
+
+use alloc::boxed::Box;
+use core::ops::Deref;
+use core::ptr;
+
+use super::queue::{Chain, Global, Link, Queue};
+use crate::lock::{Futex, PlainLock};
+use crate::sync::atomic::{AtomicPtr, Ordering};
+use crate::sync::cell::UnsafeCell;
+use crate::sync::{CachePadded, cpu};
+
+/// For each core, a direct-mapped table of structures with entries that were put in there.
+///
+/// All structures that share a table together cost as much memory as their number of places and that of the cores say, and
+/// not each of them. A structure that comes to a place which is another's takes it over: the other's entries go to a queue
+/// of its own, where it finds them.
+pub struct Table {
+    /// All places of the first core, then those of the second.
+    slots: Box<[CachePadded<Slot>]>,
+    places: usize,
+}
+
+struct Slot {
+    lock: Futex,
+    /// Whose entries are here: the structure's queue of its own, which is what it is known by. Null if there are none.
+    owner: AtomicPtr<Global>,
+    /// The first and the last, if there are any; whose the lock is.
+    ends: UnsafeCell<Option<(Link, Link)>>,
+}
+
+// SAFETY: the ends are whose the lock is.
+unsafe impl Sync for Slot {}
+// SAFETY: as above; a slot that is moved has no entries.
+unsafe impl Send for Slot {}
+
+/// A structure's share of a [`Table`].
+pub struct Rooted<P: Deref<Target = Table>> {
+    table: P,
+    /// Entries that had to leave the table, or found no way in. Where it is, is what the structure is known by.
+    own: Box<Global>,
+}
+
+impl Table {
+    /// With so many places for each core, at least 1.
+    pub fn new(places: usize) -> Self {
+        let places = places.max(1);
+        let slot = |_| CachePadded(Slot::new());
+        Self { slots: (0..places * cpu::count().max(1) as usize).map(slot).collect(), places }
+    }
+
+    /// Where the structure's place is in each core's table.
+    fn place(&self, root: *const Global) -> usize {
+        // Fibonacci hashing: addresses are multiples of a power of two. The model checker repeats executions, in which
+        // addresses differ.
+        let address = if cfg!(loom) { 0 } else { root.addr() as u64 };
+        (address.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as usize % self.places
+    }
+}
+
+impl Slot {
+    fn new() -> Self {
+        let owner = AtomicPtr::new(ptr::null_mut());
+        Self { lock: Futex::new(), owner, ends: UnsafeCell::new(None) }
+    }
+
+    /// Changes the entries and whose they are, with the lock that the caller has acquired, and releases it.
+    fn change(
+        &self,
+        change: impl FnOnce(*const Global, &mut Option<(Link, Link)>) -> *const Global,
+    ) {
+        // Relaxed: written under the lock.
+        let before = self.owner.load(Ordering::Relaxed);
+        // SAFETY: the lock is held.
+        let owner = self.ends.with_mut(|ends| change(before, unsafe { &mut *ends }));
+        // Release: partner of the Acquire in `take`: whoever sees another's mark finds its own entries where they went.
+        self.owner.store(owner.cast_mut(), Ordering::Release);
+        // SAFETY: acquired by the caller, and `change` does not panic.
+        unsafe { self.lock.release() };
+    }
+
+    /// Adds an entry of a structure, unless somebody else is at the slot; says whether it did.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Queue::push`].
+    unsafe fn push(&self, root: &Global, link: Link) -> bool {
+        if !self.lock.try_acquire() {
+            return false;
+        }
+        self.change(|owner, ends| {
+            let (first, last) = match *ends {
+                Some((first, last)) if ptr::eq(owner, root) => (Some(first), last),
+                Some((first, last)) => {
+                    // SAFETY: a structure is there as long as it has entries here, which are the slot's.
+                    unsafe { (*owner).push_chain(first, last) };
+                    (None, link)
+                }
+                None => (None, link),
+            };
+            // SAFETY: the entry is the caller's.
+            unsafe { link.set_next(first) };
+            *ends = Some((link, last));
+            root
+        });
+        true
+    }
+
+    /// Takes the structure's entries.
+    fn take(&self, root: &Global) -> Chain {
+        let mut first = None;
+        // Acquire: partner of the Release in `change`.
+        if ptr::eq(self.owner.load(Ordering::Acquire), root) {
+            self.lock.acquire();
+            self.change(|owner, ends| match ptr::eq(owner, root) {
+                true => {
+                    first = ends.take().map(|(first, _)| first);
+                    ptr::null()
+                }
+                false => owner,
+            });
+        }
+        Chain::new(first)
+    }
+}
+
+impl<P: Deref<Target = Table>> Rooted<P> {
+    /// Of this table, in which nothing is the structure's yet.
+    pub fn new(table: P) -> Self {
+        Self { table, own: Box::new(Global::new()) }
+    }
+
+    /// The structure's slot of each core.
+    fn slots(&self) -> impl Iterator<Item = &Slot> {
+        let table = &*self.table;
+        let place = table.place(&raw const *self.own);
+        table.slots.iter().skip(place).step_by(table.places).map(|slot| &**slot)
+    }
+
+    /// The structure's slot of the core on which the caller runs.
+    #[inline]
+    fn slot(&self) -> &Slot {
+        let table = &*self.table;
+        let cores = table.slots.len() / table.places;
+        let core = cpu::current() as usize % cores;
+        &table.slots[core * table.places + table.place(&raw const *self.own)]
+    }
+}
+
+// SAFETY: an entry is in one slot, or in the queue of the structure's own. It goes from there to here under the slot's lock;
+// the slots are looked at first, so that it is found.
+unsafe impl<P: Deref<Target = Table>> Queue for Rooted<P> {
+    #[inline]
+    unsafe fn push(&self, link: Link) {
+        // Nobody waits here. SAFETY: by the caller's word.
+        let pushed = unsafe { self.slot().push(&self.own, link) };
+        if !pushed {
+            // SAFETY: as above.
+            unsafe { self.own.push(link) };
+        }
+    }
+
+    fn take(&self, mut each: impl FnMut(Chain)) {
+        self.slots().for_each(|slot| each(slot.take(&self.own)));
+        each(self.own.take_all());
+    }
+}
+
+impl core::fmt::Debug for Table {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Table").field("places", &self.places).finish_non_exhaustive()
+    }
+}
+
+impl<P: Deref<Target = Table>> core::fmt::Debug for Rooted<P> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Rooted").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,298 @@
+//! Deferred update on real CPUs: against the standard library's sets, with more threads than CPUs, and the holes of the
+//! published method.
+#![cfg(not(any(loom, manycore_bare)))]
+
+use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc;
+use std::thread;
+
+use manycore::ldu::{Deferred, Global, Item, PerCore, Queue, Rooted, Structure, Table, every};
+use manycore::lock;
+
+/// Numbers from 0 on, in an order that the seed decides.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % limit
+    }
+}
+
+/// An item that counts itself while it is there.
+struct Counted<'a> {
+    key: u64,
+    alive: &'a AtomicU64,
+}
+
+impl<'a> Counted<'a> {
+    fn new(key: u64, alive: &'a AtomicU64) -> Self {
+        alive.fetch_add(1, Ordering::Relaxed);
+        Self { key, alive }
+    }
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.alive.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// A set that takes note of what no set may be asked to do.
+#[derive(Default)]
+struct Keys(BTreeSet<u64>);
+
+impl Structure<Counted<'_>> for Keys {
+    fn insert(&mut self, item: Item<'_, Counted<'_>>) {
+        assert!(self.0.insert(item.key), "inserted twice");
+    }
+
+    fn remove(&mut self, item: Item<'_, Counted<'_>>) {
+        assert!(self.0.remove(&item.key), "removed twice");
+    }
+}
+
+type Set<'a, Q> = Deferred<Keys, Counted<'a>, Q, lock::Adaptive>;
+
+/// One thread inserts and removes, as a set of the standard library does; items come and go.
+fn agrees_with_std<Q: Queue>(queue: Q, seed: u64) {
+    const ITEMS: usize = 24;
+    let alive = AtomicU64::new(0);
+    {
+        let set: Set<'_, Q> = Deferred::with_queue(Keys::default(), queue);
+        let mut random = Random(seed);
+        let mut present: Vec<_> = (0..ITEMS).map(|_| None).collect();
+        let mut absent: Vec<_> =
+            (0..ITEMS as u64).map(|key| Some(set.item(Counted::new(key, &alive)))).collect();
+        for _ in 0..4_000 {
+            let index = random.below(ITEMS as u64) as usize;
+            match random.below(8) {
+                0 => set.read(|keys| {
+                    let expected = present.iter().flatten().map(|item: &_| {
+                        let item: &manycore::ldu::Present<'_, _, Counted<'_>, _, _> = item;
+                        item.key
+                    });
+                    assert_eq!(keys.0, expected.collect::<BTreeSet<_>>());
+                }),
+                1 => {
+                    // Another item in its place. A fresh one, whose key was another's in the same log.
+                    absent[index] = None;
+                    present[index] = None;
+                    absent[index] =
+                        Some(set.item(Counted::new(random.below(1 << 40) + 1_000, &alive)));
+                }
+                _ => match absent[index].take() {
+                    Some(item) => present[index] = Some(item.insert()),
+                    None => absent[index] = present[index].take().map(|item| item.remove()),
+                },
+            }
+        }
+        drop((present, absent));
+        assert_eq!(set.read(|keys| keys.0.len()), 0);
+        let statistics = set.statistics();
+        assert!(statistics.applied < statistics.entries, "nothing was cancelled: {statistics:?}");
+    }
+    assert_eq!(alive.into_inner(), 0, "every item dies, and once");
+}
+
+#[test]
+fn a_set_of_the_standard_library_agrees() {
+    for seed in 1..=8 {
+        agrees_with_std(Global::new(), seed);
+        agrees_with_std(PerCore::new(), seed);
+        agrees_with_std(Rooted::new(&Table::new(2)), seed);
+    }
+}
+
+/// Threads insert and remove items of their own. A read sees all that its own thread did before.
+fn stress<Q: Queue + Sync>(sets: &[Set<'_, Q>], threads: u64, alive: &AtomicU64) {
+    const ROUNDS: u64 = 24_000;
+    thread::scope(|scope| {
+        for thread in 0..threads {
+            scope.spawn(move || {
+                let mut random = Random(thread + 1);
+                let mut kept = Vec::new();
+                for round in 0..ROUNDS / threads {
+                    let set = &sets[random.below(sets.len() as u64) as usize];
+                    let key = thread * ROUNDS + round;
+                    let present = set.item(Counted::new(key, alive)).insert();
+                    match random.below(16) {
+                        0 => {
+                            assert!(set.read(|keys| keys.0.contains(&key)), "{key} is missed");
+                            let absent = present.remove();
+                            assert!(!set.read(|keys| keys.0.contains(&key)), "{key} is still seen");
+                            drop(absent.insert());
+                        }
+                        1..8 => kept.push(present),
+                        8..12 => {
+                            let again = (0..random.below(4))
+                                .fold(present, |item, _| item.remove().insert());
+                            drop(again);
+                        }
+                        _ => drop(present),
+                    }
+                    if kept.len() > 8 {
+                        drop(kept.swap_remove(random.below(8) as usize));
+                    }
+                    set.synchronize_if_due(1_000_000);
+                }
+                drop(kept);
+            });
+        }
+    });
+    for set in sets {
+        assert_eq!(set.read(|keys| keys.0.len()), 0);
+    }
+}
+
+#[test]
+fn more_threads_than_cpus() {
+    for threads in [2, 32] {
+        let alive = AtomicU64::new(0);
+        stress(
+            &[(); 2].map(|()| Deferred::with_queue(Keys::default(), Global::new())),
+            threads,
+            &alive,
+        );
+        stress(
+            &[(); 1].map(|()| Deferred::with_queue(Keys::default(), PerCore::new())),
+            threads,
+            &alive,
+        );
+        let table = Arc::new(Table::new(2));
+        let queue = || Rooted::new(table.clone());
+        // More than there are places, so that they drive each other out.
+        stress(&[(); 5].map(|()| Deferred::with_queue(Keys::default(), queue())), threads, &alive);
+        assert_eq!(alive.into_inner(), 0, "every item dies, and once");
+    }
+}
+
+/// Walkers in progress: an item that is removed and dropped while somebody looks at the structure stays there until then.
+#[test]
+fn what_a_reader_sees_does_not_die() {
+    let alive = AtomicU64::new(0);
+    let set: Set<'_, Global> = Deferred::default();
+    let item = set.item(Counted::new(7, &alive)).insert();
+    thread::scope(|scope| {
+        let (looks, begun) = mpsc::channel();
+        let (end, ended) = mpsc::channel::<()>();
+        let (set, alive) = (&set, &alive);
+        scope.spawn(move || {
+            set.read(|keys| {
+                looks.send(()).unwrap();
+                ended.recv().unwrap();
+                assert!(keys.0.contains(&7));
+                assert_eq!(alive.load(Ordering::Relaxed), 1, "it died under a reader");
+            });
+        });
+        begun.recv().unwrap();
+        drop(item);
+        // The timer finds the lock taken.
+        assert!(!set.synchronize_if_due(0));
+        end.send(()).unwrap();
+    });
+    set.synchronize();
+    assert_eq!(alive.load(Ordering::Relaxed), 0);
+}
+
+/// Walkers in progress: an owner can wait for those who have missed its insertion.
+#[test]
+fn readers_that_missed_an_insertion_are_waited_for() {
+    let alive = AtomicU64::new(0);
+    let set: Set<'_, Global> = Deferred::default();
+    let missed = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let (looks, begun) = mpsc::channel();
+        let (end, ended) = mpsc::channel::<()>();
+        let (set, missed) = (&set, &missed);
+        scope.spawn(move || {
+            set.read(|keys| {
+                looks.send(()).unwrap();
+                ended.recv().unwrap();
+                assert!(keys.0.is_empty(), "it began before the insertion");
+                missed.store(true, Ordering::Relaxed);
+            });
+        });
+        begun.recv().unwrap();
+        let _item = set.item(Counted::new(1, &alive)).insert();
+        end.send(()).unwrap();
+        set.wait_for_reads();
+        assert!(missed.load(Ordering::Relaxed), "it did not wait");
+    });
+    set.wait_for_reads(); // nobody reads
+}
+
+/// Changed keys: what is pending for an item under its old key is done before the item changes.
+#[test]
+fn a_key_changes_when_nothing_is_pending() {
+    let alive = AtomicU64::new(0);
+    let set: Set<'_, Global> = Deferred::default();
+    let other = set.item(Counted::new(1, &alive)).insert();
+    let mut item = set.item(Counted::new(2, &alive)).insert().remove().insert().remove();
+    item.edit(|counted| counted.key = 3);
+    let item = item.insert();
+    assert!(set.read(|keys| keys.0.iter().eq(&[1, 3])));
+    let mut item = item.remove();
+    item.edit(|counted| counted.key = 4);
+    assert!(set.read(|keys| keys.0.iter().eq(&[1])), "it is removed under the key that it had");
+    let key = item.into_inner().key;
+    assert_eq!((key, other.key), (4, 1));
+}
+
+/// Threads that end with items leave them, and handles go from thread to thread.
+#[test]
+fn handles_change_threads() {
+    let alive = AtomicU64::new(0);
+    let set: Set<'_, PerCore> = Deferred::default();
+    let mut item = set.item(Counted::new(1, &alive));
+    for _ in 0..20 {
+        item = thread::scope(|scope| {
+            let present = scope.spawn(|| item.insert()).join().unwrap();
+            assert!(set.read(|keys| keys.0.contains(&1)));
+            scope.spawn(|| present.remove()).join().unwrap()
+        });
+        assert!(set.read(|keys| keys.0.is_empty()));
+    }
+}
+
+#[test]
+fn a_timer_brings_it_up_to_date() {
+    let alive = AtomicU64::new(0);
+    let (set, stop): (Set<'_, Global>, _) = (Deferred::default(), AtomicBool::new(false));
+    thread::scope(|scope| {
+        scope.spawn(|| every(100_000, &stop, || set.synchronize()));
+        drop(set.item(Counted::new(1, &alive)).insert());
+        while set.statistics().released == 0 {
+            manycore::sync::hint::yield_now();
+        }
+        stop.store(true, Ordering::Release);
+    });
+    assert!(set.synchronize_if_due(0));
+    assert!(!set.synchronize_if_due(u64::MAX), "it was just done");
+}
+
+/// A structure that panics loses nothing of what others have logged.
+#[test]
+fn a_panic_leaves_the_log() {
+    struct Picky(u32);
+    impl Structure<bool> for Picky {
+        fn insert(&mut self, good: Item<'_, bool>) {
+            assert!(*good, "a bad item");
+            self.0 += 1;
+        }
+
+        fn remove(&mut self, _: Item<'_, bool>) {
+            self.0 -= 1;
+        }
+    }
+    let picky = Deferred::<Picky, bool>::new(Picky(0));
+    let items = [true, false, true].map(|good| picky.item(good).insert());
+    assert!(catch_unwind(AssertUnwindSafe(|| picky.synchronize())).is_err());
+    assert_eq!(picky.read(|picky| picky.0), 2);
+    items.into_iter().for_each(|item| item.keep());
+}

@@ -1,0 +1,255 @@
+//! Deferred update: each object is in the structure in turns, the last update wins, and nobody touches what is gone.
+
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use loom::cell::UnsafeCell;
+use loom::sync::Mutex;
+use loom::thread;
+use manycore::ldu::{
+    Deferred, Global, Item, Node, Operation, PerCore, Queue, Rooted, Structure, Table, Target,
+    drain,
+};
+use manycore::lock;
+
+use crate::check;
+
+/// An object with something that its owner prepares before it inserts it, and looks at before it retires it.
+#[repr(C)]
+struct Object {
+    node: Node,
+    value: UnsafeCell<u32>,
+}
+
+impl Object {
+    fn new() -> Box<Self> {
+        Box::new(Self { node: Node::new(), value: UnsafeCell::new(0) })
+    }
+}
+
+/// Where an object is, and its structure's queue and state.
+#[derive(Clone, Copy)]
+struct Owned(NonNull<Object>);
+
+// SAFETY: tests pass it on to one owner.
+unsafe impl Send for Owned {}
+
+impl Owned {
+    fn log<Q: Queue>(self, operation: Operation, queue: &Q) {
+        // SAFETY: the tests' owners alternate, and end before their objects.
+        unsafe { Node::log(self.0.cast(), operation, queue) };
+    }
+}
+
+/// Who is in the structure, and who was released.
+#[derive(Default)]
+struct Books {
+    present: Vec<NonNull<Node>>,
+    released: u32,
+}
+
+impl Target for Books {
+    fn apply(&mut self, operation: Operation, node: NonNull<Node>) {
+        // SAFETY: prepared before it was inserted, and not written meanwhile: the model fails otherwise.
+        let value = unsafe { node.cast::<Object>().as_ref() }.value.with(|value| unsafe { *value });
+        assert_eq!(value, 1, "the object is not what it was prepared to be");
+        let place = self.present.iter().position(|present| *present == node);
+        match (operation, place) {
+            (Operation::Insert, None) => self.present.push(node),
+            (Operation::Remove, Some(place)) => drop(self.present.remove(place)),
+            _ => panic!("{operation:?} twice in a row"),
+        }
+    }
+
+    fn release(&mut self, node: NonNull<Node>) {
+        assert!(!self.present.contains(&node), "released while it is in the structure");
+        // SAFETY: nobody else looks at it any more: the model fails otherwise.
+        unsafe { node.cast::<Object>().as_ref() }.value.with_mut(|value| unsafe { *value = 2 });
+        self.released += 1;
+    }
+}
+
+/// A structure under a lock, and its queue.
+struct Shared<Q> {
+    queue: Q,
+    books: Mutex<Books>,
+}
+
+// SAFETY: the books are the lock's, and the nodes in them are only compared.
+unsafe impl<Q: Sync> Sync for Shared<Q> {}
+// SAFETY: as above.
+unsafe impl<Q: Send> Send for Shared<Q> {}
+
+impl<Q: Queue> Shared<Q> {
+    fn new(queue: Q) -> Arc<Self> {
+        Arc::new(Self { queue, books: Mutex::new(Books::default()) })
+    }
+
+    fn drain(&self) {
+        let mut books = self.books.lock().unwrap();
+        // SAFETY: with the lock held.
+        unsafe { drain(&self.queue, &mut *books) };
+    }
+}
+
+use Operation::{Insert, Remove};
+
+/// An owner goes through this history, and others drain meanwhile.
+fn history<Q: Queue + Send + Sync + 'static>(queue: Q, history: &'static [Operation]) {
+    let shared = Shared::new(queue);
+    let object = Object::new();
+    let owned = Owned(NonNull::from(&*object));
+    // SAFETY: nobody else has it yet.
+    object.value.with_mut(|value| unsafe { *value = 1 });
+    let of_owner = shared.clone();
+    let owner = thread::spawn(move || {
+        let owned = owned;
+        history.iter().for_each(|operation| owned.log(*operation, &of_owner.queue));
+    });
+    shared.drain();
+    shared.drain();
+    owner.join().unwrap();
+    shared.drain();
+    let books = shared.books.lock().unwrap();
+    assert_eq!(!books.present.is_empty(), history.last() == Some(&Insert), "an update is lost");
+}
+
+#[test]
+fn insert_and_remove() {
+    check(3, || history(Global::new(), &[Insert, Remove, Insert]));
+    check(2, || history(Global::new(), &[Insert, Remove, Insert, Remove]));
+}
+
+#[test]
+fn with_other_queues() {
+    check(2, || history(PerCore::new(), &[Insert, Remove, Insert]));
+    check(2, || history(Rooted::new(Arc::new(Table::new(1))), &[Insert, Remove, Insert]));
+}
+
+#[test]
+fn an_object_is_released_after_its_owner() {
+    for operations in [&[][..], &[Insert, Remove]] {
+        check(3, move || {
+            let shared = Shared::new(Global::new());
+            let object = Object::new();
+            let owned = Owned(NonNull::from(&*object));
+            let of_owner = shared.clone();
+            let owner = thread::spawn(move || {
+                // SAFETY: it lives to the end of the model.
+                let this = unsafe { { owned }.0.as_ref() };
+                // SAFETY: nobody else has it yet.
+                this.value.with_mut(|value| unsafe { *value = 1 });
+                operations.iter().for_each(|operation| owned.log(*operation, &of_owner.queue));
+                // SAFETY: not yet retired.
+                assert_eq!(this.value.with(|value| unsafe { *value }), 1);
+                // SAFETY: absent, and not touched any more.
+                unsafe { Node::retire(owned.0.cast(), &of_owner.queue) };
+            });
+            shared.drain();
+            owner.join().unwrap();
+            shared.drain();
+            assert_eq!(shared.books.lock().unwrap().released, 1);
+        });
+    }
+}
+
+#[test]
+fn push_against_take() {
+    check(3, || {
+        let shared = Shared::new(Global::new());
+        let objects = [Object::new(), Object::new()];
+        let push = |shared: &Shared<Global>, owned: Owned| {
+            // SAFETY: it lives to the end of the model, and nobody else has it yet.
+            unsafe { owned.0.as_ref() }.value.with_mut(|value| unsafe { *value = 1 });
+            owned.log(Insert, &shared.queue);
+        };
+        let [first, second] = [0, 1].map(|index: usize| Owned(NonNull::from(&*objects[index])));
+        let of_pusher = shared.clone();
+        let pusher = thread::spawn(move || push(&of_pusher, first));
+        let of_drainer = shared.clone();
+        let drainer = thread::spawn(move || of_drainer.drain());
+        push(&shared, second);
+        pusher.join().unwrap();
+        drainer.join().unwrap();
+        shared.drain();
+        assert_eq!(shared.books.lock().unwrap().present.len(), 2, "an entry is lost");
+    });
+}
+
+/// Two structures want the same place of a table. What leaves the place is found by its own.
+#[test]
+fn what_is_driven_out_is_found() {
+    check(3, || {
+        loom_cpu(0);
+        let table = Arc::new(Table::new(1));
+        let [one, other] = [(); 2].map(|()| Shared::new(Rooted::new(table.clone())));
+        let objects = [Object::new(), Object::new()];
+        let [first, second] = [0, 1].map(|index: usize| Owned(NonNull::from(&*objects[index])));
+        for object in &objects {
+            // SAFETY: nobody else has it yet.
+            object.value.with_mut(|value| unsafe { *value = 1 });
+        }
+        first.log(Insert, &one.queue);
+        let of_rival = other.clone();
+        let rival = thread::spawn(move || {
+            loom_cpu(0);
+            { second }.log(Insert, &of_rival.queue);
+        });
+        one.drain();
+        assert_eq!(one.books.lock().unwrap().present.len(), 1, "driven out, and not found");
+        rival.join().unwrap();
+        other.drain();
+        assert_eq!(other.books.lock().unwrap().present.len(), 1);
+    });
+}
+
+/// All on one core.
+fn loom_cpu(cpu: u32) {
+    manycore::sync::cpu::run_on(cpu);
+}
+
+/// A structure that counts.
+#[derive(Default)]
+struct Count(u32);
+
+impl Structure<()> for Count {
+    fn insert(&mut self, _: Item<'_, ()>) {
+        self.0 += 1;
+    }
+
+    fn remove(&mut self, _: Item<'_, ()>) {
+        self.0 -= 1;
+    }
+}
+
+/// What the owner changes, and a reader looks at that does not know the item.
+struct Page(UnsafeCell<u32>);
+
+// SAFETY: the model fails if two are at it at a time.
+unsafe impl Sync for Page {}
+// SAFETY: as above.
+unsafe impl Send for Page {}
+
+/// A reader that has missed an insertion looks at what the owner changes once it has waited for such readers.
+#[test]
+fn owners_wait_for_reads() {
+    check(3, || {
+        let count = Arc::new(Deferred::<Count, (), Global, lock::Futex>::default());
+        let page = Arc::new(Page(UnsafeCell::new(0)));
+        let (of_reader, page_of_reader) = (count.clone(), page.clone());
+        let reader = thread::spawn(move || {
+            of_reader.read(|count| {
+                if count.0 == 0 {
+                    // SAFETY: the owner waits for this.
+                    page_of_reader.0.with(|page| unsafe { *page });
+                }
+            });
+        });
+        count.item(()).insert().keep();
+        count.wait_for_reads();
+        // SAFETY: who looks at it without knowing the item has ended.
+        page.0.with_mut(|page| unsafe { *page = 1 });
+        reader.join().unwrap();
+        assert_eq!(count.read(|count| count.0), 1);
+    });
+}
