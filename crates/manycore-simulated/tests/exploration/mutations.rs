@@ -12,6 +12,11 @@ const MUTATIONS: &[(&str, &str, &str)] = &[
     ("cna-forgets", "mutex::Cna", "deadlock"),
     ("malthusian-forgets", "mutex::Malthusian", "deadlock"),
     ("ldu-second-test", "ldu::global", ""),
+    (
+        "reclaim-too-soon",
+        "reclaim::nothing_is_destroyed_too_soon",
+        "destroyed while a reader is inside",
+    ),
 ];
 
 /// A minute each is the limit.

@@ -48,6 +48,9 @@ pub mod atomic {
 #[path = "cell.rs"]
 pub mod cell;
 
+#[path = "fences.rs"]
+pub mod barrier;
+
 #[path = "global.rs"]
 pub(super) mod global;
 

@@ -16,6 +16,9 @@ pub mod cell {
     pub use loom::cell::UnsafeCell;
 }
 
+#[path = "fences.rs"]
+pub mod barrier;
+
 /// A model of the futex system call: compare and sleep are one step with regard to a wake-up.
 pub mod futex {
     use std::vec::Vec;

@@ -57,7 +57,7 @@ mod backend;
 pub use backend::thread::Local;
 #[cfg(loom)]
 pub use backend::tuning;
-pub use backend::{atomic, cell, clock, cpu, futex, hint, process, thread};
+pub use backend::{atomic, barrier, cell, clock, cpu, futex, hint, process, thread};
 pub use pad::CachePadded;
 
 /// A moment until which somebody is willing to wait, as the futex system call understands it.

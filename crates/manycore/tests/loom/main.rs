@@ -9,6 +9,7 @@ mod ldu;
 mod mutations;
 mod mutex;
 mod phase_rw;
+mod reclaim;
 mod rw;
 mod wait_queue;
 

@@ -102,6 +102,16 @@ const MUTATIONS: &[(&str, &str)] = &[
     ("ldu-no-reads", "ldu::owners_wait_for_reads"),
     ("bravo-leave", "rw::Bravo"),
     ("bravo-scan", "rw::Bravo"),
+    ("reclaim-add-record", "reclaim::synchronize"),
+    ("reclaim-records", "reclaim::synchronize"),
+    ("reclaim-leave", "reclaim::synchronize"),
+    ("reclaim-now", "reclaim::synchronize"),
+    ("reclaim-reader-fence", "reclaim::synchronize"),
+    ("reclaim-synchronize", "reclaim::synchronize"),
+    ("reclaim-advance-fence", "reclaim::pin_against_advance"),
+    ("reclaim-pile-push", "reclaim::garbage_of_one_who_is_gone"),
+    ("reclaim-pile-take", "reclaim::garbage_of_one_who_is_gone"),
+    ("reclaim-state", "reclaim::another_thread_advances"),
 ];
 
 #[test]

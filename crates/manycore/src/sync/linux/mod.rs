@@ -4,6 +4,7 @@
 //! and after its destructors: no allocation, no libc call on a lock path, `errno` untouched, and thread-local state
 //! by initial-exec TLS, which needs no call and no set-up.
 
+pub mod barrier;
 pub mod clock;
 pub mod cpu;
 pub mod futex;

@@ -4,6 +4,8 @@
 //! once: no other simulated thread runs in between.
 
 pub mod atomic;
+#[path = "../fences.rs"]
+pub mod barrier;
 pub mod cell;
 pub mod clock;
 pub mod cpu;

@@ -1,0 +1,156 @@
+//! Garbage, and the bags and piles in which it waits.
+//!
+//! A bag belongs to one thread at a time: to the one that fills it, then, closed, to whoever takes it off a pile. Its fields
+//! are plain memory, which goes from hand to hand with the pile's head.
+
+use alloc::boxed::Box;
+use core::mem::MaybeUninit;
+use core::ptr::null_mut;
+
+use crate::sync::atomic::{AtomicPtr, Ordering};
+use crate::sync::cell::UnsafeCell;
+use crate::sync::order;
+
+/// How many objects a bag has room for: with its head it is 4 KiB large.
+pub(super) const CAPACITY: usize = 253;
+
+/// An object that nobody can find any more, and how to destroy it.
+#[derive(Clone, Copy)]
+pub(super) struct Garbage {
+    pub object: *mut (),
+    pub destroy: unsafe fn(*mut ()),
+}
+
+/// Objects that are destroyed together.
+pub(super) struct Bag {
+    next: *mut Bag,
+    /// The epoch in which it was closed. In a cell so that the model checker sees who has the bag.
+    epoch: UnsafeCell<usize>,
+    /// What its objects count for.
+    pub bytes: usize,
+    length: usize,
+    garbage: [MaybeUninit<Garbage>; CAPACITY],
+}
+
+impl Bag {
+    pub fn new() -> Box<Self> {
+        let mut bag = Box::<Self>::new_uninit();
+        let at = bag.as_mut_ptr();
+        // SAFETY: writes each field but for the places of the garbage, which need not be initialised.
+        unsafe {
+            (&raw mut (*at).next).write(null_mut());
+            (&raw mut (*at).epoch).write(UnsafeCell::new(0));
+            (&raw mut (*at).bytes).write(0);
+            (&raw mut (*at).length).write(0);
+            bag.assume_init()
+        }
+    }
+
+    pub fn close(&mut self, epoch: usize) {
+        // SAFETY: the bag is the caller's.
+        self.epoch.with_mut(|place| unsafe { *place = epoch });
+    }
+
+    pub fn epoch(&self) -> usize {
+        // SAFETY: the bag is the caller's.
+        self.epoch.with(|place| unsafe { *place })
+    }
+
+    pub fn len(&self) -> usize {
+        self.length
+    }
+
+    /// Adds an object. The bag has room.
+    #[inline]
+    pub fn push(&mut self, garbage: Garbage, bytes: usize) {
+        self.garbage[self.length] = MaybeUninit::new(garbage);
+        self.length += 1;
+        self.bytes += bytes;
+    }
+
+    /// Takes an object out, in order that it is destroyed.
+    fn pop(&mut self) -> Option<Garbage> {
+        self.length = self.length.checked_sub(1)?;
+        // SAFETY: the places below the length are written, and this one is below what it was.
+        Some(unsafe { self.garbage[self.length].assume_init() })
+    }
+
+    /// Destroys what is in it.
+    ///
+    /// # Safety
+    ///
+    /// No thread has a reference to any of it.
+    pub unsafe fn empty(&mut self) {
+        // One at a time, and each is out of the bag before: if one panics, the others are still there.
+        while let Some(Garbage { object, destroy }) = self.pop() {
+            // SAFETY: nobody has the object, by the caller's word, and it was retired to be destroyed so, once.
+            unsafe { destroy(object) };
+        }
+        self.bytes = 0;
+    }
+}
+
+/// Closed bags that anybody may take: all of them at a time.
+pub(super) struct Pile(AtomicPtr<Bag>);
+
+impl Pile {
+    pub fn new() -> Self {
+        Self(AtomicPtr::new(null_mut()))
+    }
+
+    /// Whether there is nothing to take, or was a moment ago.
+    pub fn is_empty(&self) -> bool {
+        self.0.load(Ordering::Relaxed).is_null() // Relaxed: a hint
+    }
+
+    pub fn push(&self, bag: Box<Bag>) {
+        let bag = Box::into_raw(bag);
+        // Relaxed, here and on failure: the compare-and-swap decides.
+        let mut head = self.0.load(Ordering::Relaxed);
+        loop {
+            // SAFETY: the bag is the caller's up to the line below.
+            unsafe { (*bag).next = head };
+            // Release: partner of the Acquire in `take`.
+            let release = order!(Release, "reclaim-pile-push");
+            match self.0.compare_exchange_weak(head, bag, release, Ordering::Relaxed) {
+                Ok(_) => return,
+                Err(changed) => head = changed,
+            }
+        }
+    }
+
+    /// Takes all bags. What is left of them in the end is put back.
+    pub fn take(&self) -> Taken<'_> {
+        // Acquire: partner of the Release in `push`.
+        let first = self.0.swap(null_mut(), order!(Acquire, "reclaim-pile-take"));
+        Taken { pile: self, first }
+    }
+}
+
+/// Bags that were on a pile, and go back there if nobody takes them.
+pub(super) struct Taken<'a> {
+    pile: &'a Pile,
+    first: *mut Bag,
+}
+
+impl Iterator for Taken<'_> {
+    type Item = Box<Bag>;
+
+    fn next(&mut self) -> Option<Box<Bag>> {
+        if self.first.is_null() {
+            return None;
+        }
+        // SAFETY: from `Box::into_raw`, and the caller's since `take`.
+        let bag = unsafe { Box::from_raw(self.first) };
+        self.first = bag.next;
+        Some(bag)
+    }
+}
+
+impl Drop for Taken<'_> {
+    fn drop(&mut self) {
+        while let Some(bag) = self.next() {
+            self.pile.push(bag);
+        }
+    }
+}

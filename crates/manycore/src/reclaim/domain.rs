@@ -1,0 +1,329 @@
+//! The domain: its epoch, who is inside, and what may be freed.
+
+use alloc::boxed::Box;
+use core::fmt;
+use core::ptr::null_mut;
+
+use super::bag::Pile;
+use super::config::{Barriers, Config, Stall};
+use super::handle::Handle;
+use super::record::{INSIDE, PILES, Record, STEP};
+use crate::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+use crate::sync::{CachePadded, barrier, clock, full_fence, hint, mutation, order, tuning};
+
+/// Threads, the objects that they share, and the garbage that waits until nobody can have a reference to it any more.
+///
+/// See the [module](super) for an example. Dropping a domain frees all that is left.
+pub struct Domain {
+    /// The epoch, in units of [`STEP`]. Read by every reader, and seldom written.
+    epoch: CachePadded<AtomicUsize>,
+    /// The newest record, and so all of them.
+    records: AtomicPtr<Record>,
+    /// How many there are.
+    record_count: AtomicUsize,
+    /// When the epoch began, in ticks.
+    began: AtomicU64,
+    /// When a stall was last told of.
+    told: AtomicU64,
+    /// How often a thread has waited for room, and has given up.
+    pub(super) waits: AtomicUsize,
+    pub(super) overruns: AtomicUsize,
+    /// Whether readers do without a fence.
+    asymmetric: bool,
+    pub(super) config: Config,
+}
+
+/// After how many epochs nobody can have a reference to garbage, in units of [`STEP`].
+const GRACE: usize = 3 * STEP;
+const _: () = assert!(GRACE == (PILES - 1) * STEP, "one pile is ripe");
+
+/// What somebody saw who wanted to begin the next epoch.
+pub(super) struct Look<'d> {
+    /// One who keeps it from beginning.
+    pub blocker: Option<&'d Record>,
+    /// What waits to be freed, in bytes.
+    pub held: usize,
+}
+
+/// Which of a record's piles to look at.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Piles {
+    /// Those in which nothing has to wait.
+    Ripe,
+    All,
+}
+
+/// Whose garbage to free.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Whose {
+    /// A thread's own, and that of threads that are gone.
+    OwnAndGone,
+    Everybodys,
+}
+
+impl Domain {
+    /// A domain without threads.
+    ///
+    /// # Panics
+    ///
+    /// If the batch is not 1 to 253.
+    pub fn new(config: Config) -> Self {
+        let most = super::bag::CAPACITY;
+        assert!((1..=most).contains(&config.batch), "a batch is 1 to {most} objects");
+        Self {
+            epoch: CachePadded(AtomicUsize::new(0)),
+            records: AtomicPtr::new(null_mut()),
+            record_count: AtomicUsize::new(0),
+            began: AtomicU64::new(clock::now()),
+            told: AtomicU64::new(0),
+            waits: AtomicUsize::new(0),
+            overruns: AtomicUsize::new(0),
+            asymmetric: config.barriers == Barriers::Auto && barrier::is_asymmetric(),
+            config,
+        }
+    }
+
+    /// The calling thread's access to the domain. A thread may have several.
+    pub fn register(&self) -> Handle<'_> {
+        let record = self.records().find(|record| record.claim());
+        Handle::new(self, record.unwrap_or_else(|| self.add_record()))
+    }
+
+    /// Whether readers do without a fence: the system has granted it, and it was not asked otherwise.
+    pub fn is_asymmetric(&self) -> bool {
+        self.asymmetric
+    }
+
+    /// What has been retired and not yet freed, in bytes. Adds up a number of each thread: exact if nobody retires or frees
+    /// meanwhile.
+    pub fn held_bytes(&self) -> usize {
+        no_debt(self.records().map(Record::balance).fold(0, usize::wrapping_add))
+    }
+
+    /// How often a thread has had to wait because too much was held.
+    pub fn waits(&self) -> usize {
+        self.waits.load(Ordering::Relaxed) // Relaxed: a statistic
+    }
+
+    /// How often a thread has waited for as long as the configuration says, and has gone on all the same.
+    pub fn overruns(&self) -> usize {
+        self.overruns.load(Ordering::Relaxed) // Relaxed: a statistic
+    }
+
+    /// Waits until every section has ended that began before the call. Who enters one later sees all that the caller did
+    /// before.
+    ///
+    /// A thread that is inside a section of this domain itself would wait for ever: use [`Handle::synchronize`], which
+    /// excludes that.
+    pub fn synchronize(&self) {
+        full_fence!("reclaim-synchronize");
+        // Relaxed: see the page; the fence orders it.
+        let until = self.epoch.load(Ordering::Relaxed).wrapping_add(GRACE);
+        let mut pause_ns = 1_000;
+        while !has_come(until, self.now()) {
+            if let Some(blocker) = self.advance().blocker {
+                self.tell_of(blocker);
+                wait_for(blocker, &mut pause_ns);
+            }
+        }
+    }
+
+    /// The epoch, for a reader.
+    #[inline]
+    pub(super) fn epoch_to_enter(&self) -> usize {
+        // Acquire: partner of the Release in `advance`. The model has a fence in readers, which would do.
+        self.epoch.load(Ordering::Acquire)
+    }
+
+    /// Between a reader's record, which it has written, and what it reads inside.
+    #[inline]
+    pub(super) fn fence_reader(&self) {
+        if self.asymmetric {
+            barrier::light();
+        } else {
+            full_fence!("reclaim-reader-fence");
+        }
+    }
+
+    /// The other side of it.
+    fn fence_readers(&self) {
+        full_fence!("reclaim-advance-fence");
+        if self.asymmetric {
+            barrier::heavy();
+        }
+    }
+
+    /// The epoch, for whoever is going to free something.
+    pub(super) fn now(&self) -> usize {
+        // Acquire: partner of the Release in `advance`, which passes on what readers did inside.
+        self.epoch.load(order!(Acquire, "reclaim-now"))
+    }
+
+    /// The epoch, for a bag that is closed by a thread which has been inside.
+    pub(super) fn epoch_to_close(&self) -> usize {
+        self.epoch.load(Ordering::Relaxed) // Relaxed: not before the one in which it came in; see the page
+    }
+
+    /// Begins the next epoch unless a thread is inside since an earlier one than this.
+    pub(super) fn advance(&self) -> Look<'_> {
+        let now = self.epoch.load(Ordering::Relaxed); // Relaxed: see the page; the fence orders it
+        self.fence_readers();
+        let (mut blocker, mut balance) = (None, 0_usize);
+        for record in self.records() {
+            let state = record.state();
+            if state & INSIDE != 0 && state != now | INSIDE && !mutation!("reclaim-too-soon") {
+                blocker = Some(record);
+            }
+            balance = balance.wrapping_add(record.balance());
+        }
+        if blocker.is_none() {
+            // Release: partner of the Acquires in `now` and `epoch_to_enter`, for what the records have told. Relaxed on
+            // failure: somebody else has.
+            let (done, failed) = (Ordering::Release, Ordering::Relaxed);
+            let next = now.wrapping_add(STEP);
+            if self.epoch.compare_exchange(now, next, done, failed).is_ok() {
+                self.began.store(clock::now(), Ordering::Relaxed); // Relaxed: for reports
+            }
+        }
+        Look { blocker, held: no_debt(balance) }
+    }
+
+    /// Tells of a reader that keeps the next epoch from beginning, if it has done so for long.
+    pub(super) fn tell_of(&self, blocker: &Record) {
+        let Some(on_stall) = &self.config.on_stall else { return };
+        // Relaxed, throughout: numbers that steer reports.
+        let (now, since) = (clock::now(), self.began.load(Ordering::Relaxed));
+        let told = self.told.load(Ordering::Relaxed);
+        let is_long = |ticks| now.wrapping_sub(ticks).cast_signed() > self.patience();
+        if is_long(since) && (told == 0 || is_long(told)) {
+            let (done, failed) = (Ordering::Relaxed, Ordering::Relaxed);
+            if self.told.compare_exchange(told, now.max(1), done, failed).is_ok() {
+                let held_bytes = self.held_bytes();
+                on_stall(&Stall { thread: blocker.thread(), since, held_bytes });
+            }
+        }
+    }
+
+    fn patience(&self) -> i64 {
+        i64::try_from(self.config.patience_ticks).unwrap_or(i64::MAX)
+    }
+
+    /// Frees what may be of a record's garbage, on behalf of a thread, and gives that the empty bags.
+    fn free(&self, record: &Record, piles: Piles, by: &Handle) {
+        let now = self.now();
+        for (number, pile) in record.piles().iter().enumerate() {
+            let age = (now / STEP).wrapping_sub(number) % PILES;
+            if pile.is_empty() || (piles == Piles::Ripe && age * STEP < GRACE) {
+                continue;
+            }
+            for bag in pile.take() {
+                // Not only in piles that were not ripe: the epoch may have come round to this one meanwhile.
+                if has_come(bag.epoch().wrapping_add(GRACE), now) {
+                    // SAFETY: it was closed so many epochs ago; see the page.
+                    unsafe { by.empty(pile, bag) };
+                } else {
+                    pile.push(bag);
+                }
+            }
+        }
+    }
+
+    /// The same for the records of several threads.
+    pub(super) fn free_all(&self, whose: Whose, piles: Piles, by: &Handle) {
+        self.records()
+            .filter(|record| whose == Whose::Everybodys || by.has(record) || !record.is_claimed())
+            .for_each(|record| self.free(record, piles, by));
+    }
+
+    /// How many bytes a thread may keep to itself before others must be able to free them.
+    pub(super) fn bag_bytes_max(&self) -> usize {
+        let records = self.record_count.load(Ordering::Relaxed); // Relaxed: a statistic
+        self.config.limit_bytes / 16 / records.max(1)
+    }
+
+    fn records(&self) -> impl Iterator<Item = &Record> {
+        // Acquire: partner of the Release in `add_record`.
+        let mut next = self.records.load(order!(Acquire, "reclaim-records"));
+        core::iter::from_fn(move || {
+            // SAFETY: null, or a record; those are freed with the domain.
+            let record = unsafe { next.as_ref() }?;
+            next = record.before.load(Ordering::Relaxed); // Relaxed: written before the record was there
+            Some(record)
+        })
+    }
+
+    #[cold]
+    fn add_record(&self) -> &Record {
+        let new = Box::into_raw(Box::new(Record::new()));
+        // SAFETY: freed with the domain.
+        let record = unsafe { &*new };
+        // Relaxed, here and on failure: the compare-and-swap decides.
+        let mut head = self.records.load(Ordering::Relaxed);
+        loop {
+            record.before.store(head, Ordering::Relaxed); // Relaxed: released by the line below
+            // Release: partner of the Acquire in `records`.
+            let release = order!(Release, "reclaim-add-record");
+            match self.records.compare_exchange_weak(head, new, release, Ordering::Relaxed) {
+                Ok(_) => break,
+                Err(changed) => head = changed,
+            }
+        }
+        self.record_count.fetch_add(1, Ordering::Relaxed); // Relaxed: a statistic
+        record
+    }
+}
+
+impl Default for Domain {
+    fn default() -> Self {
+        Self::new(Config::default())
+    }
+}
+
+impl fmt::Debug for Domain {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.debug_struct("Domain")
+            .field("held_bytes", &self.held_bytes())
+            .field("is_asymmetric", &self.asymmetric)
+            .field("config", &self.config)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Drop for Domain {
+    fn drop(&mut self) {
+        // Relaxed, both: nobody else has the domain.
+        let mut next = self.records.load(Ordering::Relaxed);
+        while !next.is_null() {
+            // SAFETY: a record, from `Box::into_raw`.
+            let record = unsafe { Box::from_raw(next) };
+            next = record.before.load(Ordering::Relaxed);
+            for mut bag in record.piles().iter().flat_map(Pile::take) {
+                // SAFETY: handles and guards borrow the domain, so that nobody is inside.
+                unsafe { bag.empty() };
+            }
+        }
+    }
+}
+
+/// Whether a moment has come, counted in epochs, which wrap.
+fn has_come(moment: usize, now: usize) -> bool {
+    now.wrapping_sub(moment).cast_signed() >= 0
+}
+
+/// A sum of numbers that change while they are added up, which may be some bytes under 0.
+fn no_debt(balance: usize) -> usize {
+    if balance.cast_signed() < 0 { 0 } else { balance }
+}
+
+/// Waits until a thread has left its section, or some time has passed.
+fn wait_for(blocker: &Record, pause_ns: &mut u32) {
+    let (state, start) = (blocker.state(), clock::now());
+    while blocker.state() == state {
+        if clock::has_passed(start, tuning::spin_limit()) {
+            hint::sleep(*pause_ns);
+            *pause_ns = (*pause_ns * 2).min(1_000_000);
+            return;
+        }
+        hint::spin_loop();
+    }
+}

@@ -1,0 +1,352 @@
+//! A thread's access to a domain, and its sections.
+
+use alloc::boxed::Box;
+use core::cell::Cell;
+use core::fmt;
+use core::marker::PhantomData;
+use core::ptr::null_mut;
+
+use super::bag::{Bag, Garbage, Pile};
+use super::domain::{Domain, Piles, Whose};
+use super::record::Record;
+use crate::sync::atomic::Ordering;
+use crate::sync::{clock, hint};
+
+/// A thread's access to a [`Domain`]. It stays with the thread.
+///
+/// When it is dropped, what the thread has retired and not yet freed is left to the others.
+pub struct Handle<'d> {
+    domain: &'d Domain,
+    record: &'d Record,
+    /// How many guards there are.
+    depth: Cell<usize>,
+    /// The bag that is being filled; null if there is none.
+    bag: Cell<*mut Bag>,
+    /// An empty one; null if there is none.
+    spare: Cell<*mut Bag>,
+    /// How many bytes the bag may hold.
+    bag_bytes_max: Cell<usize>,
+    /// Whether a bag was closed since this thread last looked what can be freed.
+    is_due: Cell<bool>,
+    /// Whether it is looking.
+    is_collecting: Cell<bool>,
+    /// The epoch when it last looked.
+    seen: Cell<usize>,
+    _stays: PhantomData<*mut ()>,
+}
+
+impl<'d> Handle<'d> {
+    /// The caller has the record.
+    pub(super) fn new(domain: &'d Domain, record: &'d Record) -> Self {
+        Self {
+            domain,
+            record,
+            depth: Cell::new(0),
+            bag: Cell::new(null_mut()),
+            spare: Cell::new(null_mut()),
+            bag_bytes_max: Cell::new(domain.bag_bytes_max()),
+            is_due: Cell::new(false),
+            is_collecting: Cell::new(false),
+            seen: Cell::new(domain.now()),
+            _stays: PhantomData,
+        }
+    }
+
+    /// The domain.
+    pub fn domain(&self) -> &'d Domain {
+        self.domain
+    }
+
+    /// Begins a section: what can be reached while the guard is there is not freed before it is dropped.
+    ///
+    /// Sections may contain others. A guard that is forgotten keeps all garbage from being freed until the handle is
+    /// dropped.
+    #[inline]
+    pub fn pin(&self) -> Guard<'_> {
+        let depth = self.depth.get();
+        self.depth.set(depth + 1);
+        if depth == 0 {
+            self.enter();
+        }
+        Guard { handle: self }
+    }
+
+    /// Waits until every section of other threads has ended that began before the call, and then frees what it can.
+    ///
+    /// # Panics
+    ///
+    /// If a guard of this handle was forgotten: then it would wait for ever.
+    pub fn synchronize(&mut self) {
+        assert!(self.depth.get() == 0, "a guard of this thread was forgotten");
+        self.close_bag();
+        self.domain.synchronize();
+        self.collect(Whose::Everybodys, Piles::All);
+    }
+
+    /// Frees what can be freed now, of all threads, without waiting for anybody.
+    pub fn collect_now(&mut self) {
+        self.close_bag();
+        self.domain.advance();
+        self.collect(Whose::Everybodys, Piles::Ripe);
+    }
+
+    /// Whether it is the one with this record.
+    pub(super) fn has(&self, record: &Record) -> bool {
+        core::ptr::eq(self.record, record)
+    }
+
+    #[inline]
+    pub(super) fn enter(&self) {
+        self.record.enter(self.domain.epoch_to_enter());
+        self.domain.fence_reader();
+    }
+
+    #[inline]
+    pub(super) fn leave(&self) {
+        self.record.leave();
+        if self.is_due.get() {
+            self.settle();
+        }
+    }
+
+    /// Inside for good, and not any more, for [`Online`](super::Online).
+    pub(super) fn stay(&self) {
+        self.depth.set(1);
+        self.enter();
+    }
+
+    pub(super) fn leave_for_good(&self) {
+        self.depth.set(0);
+        self.leave();
+    }
+
+    #[inline]
+    fn retire(&self, garbage: Garbage, bytes: usize) {
+        let mut bag = self.bag.get();
+        if bag.is_null() {
+            bag = self.open_bag();
+        }
+        // SAFETY: the handle's own.
+        let bag = unsafe { &mut *bag };
+        bag.push(garbage, bytes);
+        let full = bag.len() >= self.domain.config.batch || bag.bytes > self.bag_bytes_max.get();
+        self.record.count_retired(bytes);
+        if full {
+            self.close_bag();
+        }
+    }
+
+    #[cold]
+    fn open_bag(&self) -> *mut Bag {
+        let mut bag = self.spare.replace(null_mut());
+        if bag.is_null() {
+            bag = Box::into_raw(Bag::new());
+        }
+        self.bag.set(bag);
+        bag
+    }
+
+    /// Puts the bag where others find it.
+    #[cold]
+    fn close_bag(&self) {
+        let bag = self.bag.replace(null_mut());
+        if !bag.is_null() {
+            // SAFETY: from `Box::into_raw`, and the handle's own.
+            let bag = unsafe { Box::from_raw(bag) };
+            self.record.put(bag, self.domain.epoch_to_close());
+            self.is_due.set(true);
+        }
+    }
+
+    /// Destroys what is in a bag that was on a pile, and keeps the bag.
+    ///
+    /// # Safety
+    ///
+    /// No thread has a reference to any of it.
+    pub(super) unsafe fn empty(&self, pile: &Pile, bag: Box<Bag>) {
+        /// Back onto the pile, if a destructor panics.
+        struct Unwinding<'a>(&'a Pile, Option<Box<Bag>>);
+        impl Drop for Unwinding<'_> {
+            fn drop(&mut self) {
+                self.1.take().into_iter().for_each(|bag| self.0.push(bag));
+            }
+        }
+        let bytes = bag.bytes;
+        let mut unwinding = Unwinding(pile, Some(bag));
+        let bag = unwinding.1.as_mut().expect("put there above");
+        // SAFETY: by the caller's word.
+        unsafe { bag.empty() };
+        self.record.count_freed(bytes);
+        if self.spare.get().is_null() {
+            self.spare.set(unwinding.1.take().map_or(null_mut(), Box::into_raw));
+        } else {
+            unwinding.1 = None;
+        }
+    }
+
+    /// After a section in which a bag was closed: frees what can be freed, and waits if too much is held.
+    #[cold]
+    fn settle(&self) {
+        if self.is_collecting.get() {
+            return; // a destructor has a section of its own
+        }
+        let now = self.domain.now();
+        let mut held = None;
+        // If another thread has begun an epoch since, this one need not.
+        if now == self.seen.get() {
+            let look = self.domain.advance();
+            look.blocker.inspect(|blocker| self.domain.tell_of(blocker));
+            held = Some(look.held);
+        }
+        self.collect(Whose::OwnAndGone, Piles::Ripe);
+        if held.is_some_and(|held| held > self.pressure()) {
+            self.wait_for_room();
+        }
+    }
+
+    /// From how many bytes on threads wait: there is some space left for those in the middle of a section.
+    fn pressure(&self) -> usize {
+        let limit = self.domain.config.limit_bytes;
+        limit - limit / 8
+    }
+
+    #[cold]
+    fn wait_for_room(&self) {
+        let (start, mut pause_ns) = (clock::now(), 1_000);
+        self.domain.waits.fetch_add(1, Ordering::Relaxed); // Relaxed: a statistic
+        self.close_bag();
+        while self.domain.held_bytes() > self.pressure() {
+            if clock::has_passed(start, self.domain.config.wait_ticks_max) {
+                self.domain.overruns.fetch_add(1, Ordering::Relaxed); // Relaxed: a statistic
+                return;
+            }
+            let look = self.domain.advance();
+            look.blocker.inspect(|blocker| self.domain.tell_of(blocker));
+            hint::sleep(pause_ns);
+            pause_ns = (pause_ns * 2).min(1_000_000);
+            self.collect(Whose::Everybodys, Piles::Ripe);
+        }
+    }
+
+    /// Frees what can be freed.
+    fn collect(&self, whose: Whose, piles: Piles) {
+        if self.is_collecting.replace(true) {
+            return;
+        }
+        let _done = Reset(&self.is_collecting);
+        self.is_due.set(false);
+        self.seen.set(self.domain.now());
+        self.bag_bytes_max.set(self.domain.bag_bytes_max());
+        self.domain.free_all(whose, piles, self);
+    }
+}
+
+struct Reset<'a>(&'a Cell<bool>);
+
+impl Drop for Reset<'_> {
+    fn drop(&mut self) {
+        self.0.set(false);
+    }
+}
+
+impl Drop for Handle<'_> {
+    fn drop(&mut self) {
+        // Whether or not a guard was forgotten: none is left that could be used.
+        self.record.leave();
+        self.close_bag();
+        let spare = self.spare.replace(null_mut());
+        if !spare.is_null() {
+            // SAFETY: from `Box::into_raw`, and empty.
+            drop(unsafe { Box::from_raw(spare) });
+        }
+        self.record.give_back();
+    }
+}
+
+impl fmt::Debug for Handle<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.debug_struct("Handle")
+            .field("thread", &self.record.thread())
+            .field("depth", &self.depth.get())
+            .finish_non_exhaustive()
+    }
+}
+
+/// A section: what can be reached while it is there is not freed.
+pub struct Guard<'h> {
+    handle: &'h Handle<'h>,
+}
+
+impl<'h> Guard<'h> {
+    /// The handle that it is of.
+    pub fn handle(&self) -> &'h Handle<'h> {
+        self.handle
+    }
+
+    /// Drops the value, some time after every section has ended that is going on now.
+    ///
+    /// # Safety
+    ///
+    /// It comes from `Box::into_raw`, and is used by nobody but those who are inside a section now: it cannot be reached
+    /// any more from where it was. It is retired once. It may be dropped by any thread, and as late as the domain.
+    #[inline]
+    pub unsafe fn retire<T: Send>(&self, value: *mut T) {
+        /// # Safety
+        ///
+        /// It comes from `Box::into_raw`, and nobody has it.
+        unsafe fn destroy<T>(value: *mut ()) {
+            // SAFETY: by the caller's word.
+            drop(unsafe { Box::from_raw(value.cast::<T>()) });
+        }
+        // SAFETY: by the caller's word.
+        unsafe { self.retire_with(value.cast(), size_of::<T>(), destroy::<T>) };
+    }
+
+    /// Calls `destroy` with the object, some time after every section has ended that is going on now; until then it counts
+    /// for so many bytes. For objects that are not in a box. Does not allocate, but for a bag now and then.
+    ///
+    /// # Safety
+    ///
+    /// Nobody but those who are inside a section now uses the object. Then `destroy` may be called with it, once, by any
+    /// thread, and as late as the domain is dropped.
+    #[inline]
+    pub unsafe fn retire_with(&self, object: *mut (), bytes: usize, destroy: unsafe fn(*mut ())) {
+        self.handle.retire(Garbage { object, destroy }, bytes);
+    }
+
+    /// Runs something some time after every section has ended that is going on now, on any thread: at the end of one of its
+    /// sections, or when the domain is dropped.
+    pub fn defer(&self, f: impl FnOnce() + Send + 'static) {
+        /// # Safety
+        ///
+        /// It comes from `Box::into_raw`, and nobody has it.
+        unsafe fn run<F: FnOnce()>(f: *mut ()) {
+            // SAFETY: by the caller's word.
+            let f = unsafe { Box::from_raw(f.cast::<F>()) };
+            f();
+        }
+        fn retire<F: FnOnce() + Send + 'static>(guard: &Guard, f: F) {
+            let f = Box::into_raw(Box::new(f));
+            // SAFETY: in a box, known to nobody, and without references that end.
+            unsafe { guard.retire_with(f.cast(), size_of::<F>(), run::<F>) };
+        }
+        retire(self, f);
+    }
+}
+
+impl Drop for Guard<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        let depth = self.handle.depth.get() - 1;
+        self.handle.depth.set(depth);
+        if depth == 0 {
+            self.handle.leave();
+        }
+    }
+}
+
+impl fmt::Debug for Guard<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.debug_struct("Guard").field("handle", self.handle).finish()
+    }
+}

@@ -1,0 +1,117 @@
+//! `rcu`: readers that never wait, and memory that is freed when none of them can have a reference to it any more.
+//!
+//! # Idea
+//!
+//! A writer that takes a node out of a structure cannot free it: a reader may be on it. So it *retires* the node, and the
+//! node is freed after a *grace period*, when every *section* has ended in which somebody could have found it. A reader says
+//! when it enters a section and when it leaves, in a record of its own, and that is all it does.
+//!
+//! Time is counted in *epochs*. Who enters a section writes the epoch into its record. The next epoch begins when all who are
+//! inside have the current one, so that nobody is further behind than one epoch:
+//!
+//! ```text
+//!   epoch        4              5              6              7
+//!   reader A  [------]       [----]                [-----]
+//!   reader B       [-----------]   [--------------------]
+//!                       ^ unlinked, retired in 4   ^ nobody has it any more: freed from here on
+//! ```
+//!
+//! Retired objects wait in bags of up to 253. A full bag is closed with the epoch of that time, and put on a pile of its
+//! thread's record. There anybody can take it: each thread frees what it has retired itself, because that memory is near to
+//! it, but what belongs to a thread that is gone, or when space is short to any, is freed by whoever comes.
+//!
+//! ```
+//! use std::sync::atomic::{AtomicPtr, Ordering};
+//! use manycore::reclaim::{Config, Domain};
+//!
+//! let domain = Domain::new(Config::default());
+//! let newest = AtomicPtr::new(Box::into_raw(Box::new(String::from("first"))));
+//! std::thread::scope(|scope| {
+//!     scope.spawn(|| {
+//!         let handle = domain.register();
+//!         let guard = handle.pin();
+//!         // SAFETY: it was there during the section, and so is not dropped before the guard.
+//!         let text = unsafe { &*newest.load(Ordering::Acquire) };
+//!         assert!(["first", "second"].contains(&text.as_str()));
+//!     });
+//!     let handle = domain.register();
+//!     let guard = handle.pin();
+//!     let old = newest.swap(Box::into_raw(Box::new(String::from("second"))), Ordering::AcqRel);
+//!     // SAFETY: from a box, and not reachable any more.
+//!     unsafe { guard.retire(old) };
+//! });
+//! # drop(unsafe { Box::from_raw(newest.into_inner()) });
+//! ```
+//!
+//! ## Bounded garbage
+//!
+//! A reader that stays inside keeps everything from being freed. [`Config::limit_bytes`] says how much may be held: near it,
+//! who has retired something waits at the end of its section. [`Config::on_stall`] is told who it is waited for: the thread,
+//! since when, and how much is held. Readers are never kept waiting. When the reader leaves, all goes on.
+//!
+//! So a thread that leaves a section in which it has retired something must hold no lock that others wait for inside one:
+//! take locks inside, and give them back inside. And destructors run there.
+//!
+//! ## Quiescent states
+//!
+//! [`Online`] is for threads that can say, now and then, that they have nothing: their sections are free.
+//!
+//! # Source
+//!
+//! P. McKenney and J. Slingwine, "Read-copy update", PDCS 1998, for what it guarantees; K. Fraser, "Practical lock-freedom",
+//! PhD thesis, Cambridge 2004, for epochs; M. Desnoyers, P. McKenney, A. Stern, M. Dagenais and J. Walpole, "User-level
+//! implementations of read-copy update", TPDS 2012, for readers without fences. Ours: bags on piles that anybody may take, the
+//! limit, and that there is no list of threads to lock.
+//!
+//! # Memory order
+//!
+//! A *writer* W unlinks an object and retires it, in a section; at the end of the section or later it reads the epoch *t*
+//! with which it closes the bag. A *reader* R writes the epoch into its record, passes a fence, and then reads pointers. An
+//! *advancer* A reads the epoch *n*, passes a fence, and then reads the records, before it begins *n* + 1. So does W, like any
+//! reader, when it enters. The fences are sequentially consistent: of two, one comes first, and who has passed the second
+//! sees what was written before the first. The object is freed when somebody sees the epoch *t* + 3.
+//!
+//! *What W did comes before the epoch t + 2.* The advancer that began it has read *t* + 1. It has seen W enter: otherwise its
+//! fence came before W's, and W, which reads the epoch after that, would have found *t* + 1 and not *t*. It has not seen W
+//! inside, because W did not enter with *t* + 1, or it would have found that. So it has seen that W had left (Release,
+//! Acquire), and has told so with the epoch (Release).
+//!
+//! *R does not have the object at t + 3.* If R has entered with *t* + 2 or later (Acquire), it sees that the object is
+//! unlinked. If it has entered with an earlier epoch, the advancer that began *t* + 3 did not see it inside. Either it saw
+//! that R had left: what R did inside comes before its Release, in `leave` or, if it is inside again, in `enter`, which the
+//! advancer acquires, and releases with the epoch; who frees acquires the epoch. Or it did not see R enter: then its fence
+//! came before R's, and it has read *t* + 2 before its fence, so that R sees what W did.
+//!
+//! [`Domain::synchronize`] is called by a thread that need not have been inside. It passes a fence before it reads *t*, which
+//! comes before that of the advancer that began *t* + 2, in place of W's section.
+//!
+//! *Without fences in readers.* If the system can make all threads pass a fence ([`sync::barrier`](crate::sync::barrier)), A
+//! has it do so, after its own fence, and R only keeps the compiler from exchanging its accesses. To A, each R is then either
+//! past its write, and is seen, or has yet to read, and sees what happened before A's fence. That is all that was said of
+//! their fences above.
+//!
+//! Bags go from hand to hand by Release and Acquire of a pile's head, the counts of a record with the record.
+//!
+//! # Cost
+//!
+//! A section costs two writes of a line of the thread's own and a read of the epoch's line, which changes once for some
+//! hundred retired objects; and a fence, without [`Barriers::Auto`]. Retiring costs a write of two words. Per bag, one system
+//! call that interrupts the CPUs on which threads of the process run, and a look at each thread's line. 128 bytes a thread,
+//! and about four bags a thread that retires, of 4 KiB, with what is in them.
+//!
+//! # When not to use it
+//!
+//! Where memory has to be freed at once, or where readers stay inside for long. After a fork the child must not use the
+//! domains of its parent: the records of threads that it does not have stay as they were.
+
+mod bag;
+mod config;
+mod domain;
+mod handle;
+mod online;
+mod record;
+
+pub use config::{Barriers, Config, OnStall, Stall};
+pub use domain::Domain;
+pub use handle::{Guard, Handle};
+pub use online::Online;

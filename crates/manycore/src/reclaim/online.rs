@@ -1,0 +1,59 @@
+//! Quiescent states: threads that are inside all the time, and say when they have nothing.
+
+use super::domain::Domain;
+use super::handle::{Guard, Handle};
+
+/// A thread's access to a [`Domain`] that makes sections free: the thread counts as inside all the time, and says now and
+/// then that it has no reference to anything. A kernel does so where it switches threads, a server between two requests.
+///
+/// The source is P. McKenney and J. Slingwine, "Read-copy update", PDCS 1998, where a grace period ends when every CPU has
+/// switched threads. It is the way of RCU with the cheapest readers, and the one in which a thread that does not keep its
+/// word stops all others from freeing: before it sleeps or computes for long, it goes [`offline`](Self::offline).
+#[derive(Debug)]
+pub struct Online<'d> {
+    handle: Handle<'d>,
+}
+
+impl Domain {
+    /// The calling thread's access to the domain, for a thread that is going to call [`Online::quiescent`] often.
+    pub fn register_online(&self) -> Online<'_> {
+        let handle = self.register();
+        handle.stay();
+        Online { handle }
+    }
+}
+
+impl<'d> Online<'d> {
+    /// Begins a section, which costs nothing that another thread could see.
+    #[inline]
+    pub fn pin(&self) -> Guard<'_> {
+        self.handle.pin()
+    }
+
+    /// Says that the thread has no reference to anything. That there are no guards, the compiler checks.
+    #[inline]
+    pub fn quiescent(&mut self) {
+        self.handle.leave();
+        self.handle.enter();
+    }
+
+    /// Does something for which nobody has to wait, such as to sleep.
+    pub fn offline<R>(&mut self, f: impl FnOnce() -> R) -> R {
+        struct Back<'a, 'd>(&'a Handle<'d>);
+        impl Drop for Back<'_, '_> {
+            fn drop(&mut self) {
+                self.0.enter();
+            }
+        }
+        self.handle.leave();
+        let _back = Back(&self.handle);
+        f()
+    }
+
+    /// As [`Handle::synchronize`]; the thread is quiescent.
+    pub fn synchronize(&mut self) {
+        self.handle.leave_for_good();
+        self.handle.synchronize();
+        self.handle.stay();
+    }
+}

@@ -1,0 +1,135 @@
+//! What a domain knows of each thread.
+
+use super::bag::{Bag, Pile};
+use crate::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
+use crate::sync::{order, thread};
+
+use alloc::boxed::Box;
+use core::ptr::null_mut;
+
+/// Set in a record's state while its thread is inside a section; the other bits are the epoch in which it came in.
+pub(super) const INSIDE: usize = 1;
+/// From one epoch to the next: the lowest bit is [`INSIDE`].
+pub(super) const STEP: usize = 2;
+
+/// How many piles a record has: one more than there are epochs whose garbage may have to wait.
+pub(super) const PILES: usize = 4;
+
+/// A thread's place in a domain, on lines of its own. It outlives the thread, and is the next one's who comes.
+#[repr(align(128))]
+pub(super) struct Record {
+    /// 0, or the epoch in which its thread came in and [`INSIDE`].
+    state: AtomicUsize,
+    /// Whether a thread has it.
+    claimed: AtomicBool,
+    /// The number of that thread, by [`thread::id`].
+    thread: AtomicU32,
+    /// Bytes that its threads have retired so far, and that they have freed, whoever retired them. Both wrap. Written by
+    /// the thread that has the record.
+    retired: AtomicUsize,
+    freed: AtomicUsize,
+    /// Closed bags, by the epoch in which they were closed. A pile that the epoch has come back to may also have bags of
+    /// earlier rounds.
+    piles: [Pile; PILES],
+    /// The one that was there before it; not changed any more.
+    pub before: AtomicPtr<Record>,
+}
+
+impl Record {
+    /// One that the caller has.
+    pub fn new() -> Self {
+        Self {
+            state: AtomicUsize::new(0),
+            claimed: AtomicBool::new(true),
+            thread: AtomicU32::new(thread::id()),
+            retired: AtomicUsize::new(0),
+            freed: AtomicUsize::new(0),
+            piles: core::array::from_fn(|_| Pile::new()),
+            before: AtomicPtr::new(null_mut()),
+        }
+    }
+
+    /// Takes the record if nobody has it; says whether it did.
+    pub fn claim(&self) -> bool {
+        // Relaxed, here and on failure: a hint.
+        let free = !self.is_claimed();
+        // Acquire: partner of the Release in `give_back`. Who sees that the new thread enters may not see any more that
+        // the old one has left, and the counts go on where they were.
+        let (done, failed) = (Ordering::Acquire, Ordering::Relaxed);
+        let claimed = free && self.claimed.compare_exchange(false, true, done, failed).is_ok();
+        if claimed {
+            self.thread.store(thread::id(), Ordering::Relaxed); // Relaxed: a name
+        }
+        claimed
+    }
+
+    /// Whether a thread has it, or had a moment ago.
+    pub fn is_claimed(&self) -> bool {
+        self.claimed.load(Ordering::Relaxed) // Relaxed: a hint
+    }
+
+    /// The thread does not need it any more.
+    pub fn give_back(&self) {
+        // Release: partner of the Acquire in `claim`.
+        self.claimed.store(false, Ordering::Release);
+    }
+
+    /// The number of the thread that has it.
+    pub fn thread(&self) -> u32 {
+        self.thread.load(Ordering::Relaxed) // Relaxed: a name
+    }
+
+    /// Says that the thread is inside, since this epoch.
+    #[inline]
+    pub fn enter(&self, epoch: usize) {
+        // Release: partner of the Acquire in `state`, for the section before this one, of which the advancer may not see
+        // that it has ended. The model has a fence in each section, which would do.
+        self.state.store(epoch | INSIDE, Ordering::Release);
+    }
+
+    /// Says that it is not.
+    #[inline]
+    pub fn leave(&self) {
+        // Release: partner of the Acquire in `state`: what was done inside comes before what it protects is freed.
+        self.state.store(0, order!(Release, "reclaim-leave"));
+    }
+
+    /// Since when its thread is inside, see [`enter`](Self::enter); 0 if it is not.
+    pub fn state(&self) -> usize {
+        // Acquire: partner of the Releases in `enter` and `leave`.
+        self.state.load(order!(Acquire, "reclaim-state"))
+    }
+
+    /// The thread that has the record has retired so much.
+    #[inline]
+    pub fn count_retired(&self, bytes: usize) {
+        // Relaxed, both: a statistic, which one thread writes.
+        let before = self.retired.load(Ordering::Relaxed);
+        self.retired.store(before.wrapping_add(bytes), Ordering::Relaxed);
+    }
+
+    /// The thread that has the record has freed so much.
+    pub fn count_freed(&self, bytes: usize) {
+        // Relaxed, both: a statistic, which one thread writes.
+        let before = self.freed.load(Ordering::Relaxed);
+        self.freed.store(before.wrapping_add(bytes), Ordering::Relaxed);
+    }
+
+    /// What was retired here less what was freed here.
+    pub fn balance(&self) -> usize {
+        // Relaxed, both: a statistic.
+        let retired = self.retired.load(Ordering::Relaxed);
+        retired.wrapping_sub(self.freed.load(Ordering::Relaxed))
+    }
+
+    /// Closes a bag in this epoch, and puts it where everybody can find it.
+    pub fn put(&self, mut bag: Box<Bag>, epoch: usize) {
+        bag.close(epoch);
+        self.piles[epoch / STEP % PILES].push(bag);
+    }
+
+    /// All piles.
+    pub fn piles(&self) -> &[Pile] {
+        &self.piles
+    }
+}

@@ -1,0 +1,306 @@
+//! Grace periods on real CPUs: many threads, threads that come and go, readers that stay, a system that refuses.
+#![cfg(all(target_os = "linux", not(any(loom, manycore_bare))))]
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::thread;
+
+use manycore::reclaim::{Barriers, Config, Domain, Guard};
+use manycore::sync;
+
+/// Overwritten when it is dropped, so that who looks at it later is likely to notice.
+struct Object {
+    number: u64,
+    twice: u64,
+    dropped: Arc<AtomicUsize>,
+}
+
+impl Object {
+    fn new(number: u64, dropped: &Arc<AtomicUsize>) -> *mut Self {
+        Box::into_raw(Box::new(Self { number, twice: 2 * number, dropped: dropped.clone() }))
+    }
+
+    fn check(&self) {
+        assert_eq!(self.twice, 2 * self.number, "looked at after its end");
+    }
+}
+
+impl Drop for Object {
+    fn drop(&mut self) {
+        self.twice = u64::MAX;
+        self.dropped.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Objects that threads look at and replace.
+struct Slots {
+    domain: Domain,
+    slots: Vec<AtomicPtr<Object>>,
+    made: AtomicUsize,
+    dropped: Arc<AtomicUsize>,
+}
+
+impl Slots {
+    fn new(config: Config) -> Self {
+        let dropped = Arc::default();
+        let slots = (0..4).map(|n| AtomicPtr::new(Object::new(n, &dropped))).collect();
+        Self { domain: Domain::new(config), slots, made: 4.into(), dropped }
+    }
+
+    fn look(&self, _guard: &Guard, number: u64) {
+        let slot = &self.slots[number as usize % self.slots.len()];
+        // SAFETY: it was there during the section.
+        unsafe { &*slot.load(Ordering::Acquire) }.check();
+    }
+
+    fn replace(&self, guard: &Guard, number: u64) {
+        let slot = &self.slots[number as usize % self.slots.len()];
+        self.made.fetch_add(1, Ordering::Relaxed);
+        let old = slot.swap(Object::new(number, &self.dropped), Ordering::AcqRel);
+        // SAFETY: from a box, and cannot be found any more.
+        unsafe { guard.retire(old) };
+    }
+
+    /// Nobody is inside, and nothing is held any more.
+    fn check_settled(&self) {
+        self.domain.register().synchronize();
+        assert_eq!(self.domain.held_bytes(), 0);
+        let left = self.made.load(Ordering::Relaxed) - self.dropped.load(Ordering::Relaxed);
+        assert_eq!(left, self.slots.len(), "all but the newest are dropped");
+    }
+}
+
+impl Drop for Slots {
+    fn drop(&mut self) {
+        for slot in &mut self.slots {
+            // SAFETY: from a box, and nobody else's now.
+            drop(unsafe { Box::from_raw(*slot.get_mut()) });
+        }
+    }
+}
+
+fn small(barriers: Barriers) -> Config {
+    Config { barriers, batch: 16, ..Config::default() }
+}
+
+#[test]
+fn more_threads_than_cpus() {
+    for barriers in [Barriers::Auto, Barriers::Fences] {
+        let slots = Slots::new(small(barriers));
+        thread::scope(|scope| {
+            for thread in 0..16 {
+                let slots = &slots;
+                scope.spawn(move || {
+                    let handle = slots.domain.register();
+                    for round in 0..5_000 {
+                        let guard = handle.pin();
+                        slots.look(&guard, round);
+                        let nested = handle.pin();
+                        if (thread + round) % 3 == 0 {
+                            slots.replace(&nested, round);
+                        }
+                        drop(guard);
+                        slots.look(&nested, round + 1);
+                    }
+                });
+            }
+        });
+        slots.check_settled();
+    }
+}
+
+#[test]
+fn threads_come_and_go() {
+    let slots = Slots::new(small(Barriers::Auto));
+    for _ in 0..50 {
+        thread::scope(|scope| {
+            for thread in 0..8 {
+                let slots = &slots;
+                scope.spawn(move || {
+                    let handle = slots.domain.register();
+                    let guard = handle.pin();
+                    (0..20).for_each(|round| slots.replace(&guard, thread + round));
+                    slots.look(&guard, thread);
+                    if thread == 3 {
+                        std::mem::forget(guard);
+                    }
+                });
+            }
+        });
+    }
+    slots.check_settled();
+}
+
+#[test]
+fn what_is_left_goes_with_the_domain() {
+    let dropped = Arc::default();
+    let domain = Domain::default();
+    let handle = domain.register();
+    // SAFETY: from a box, and known to nobody.
+    unsafe { handle.pin().retire(Object::new(1, &dropped)) };
+    assert_eq!(domain.held_bytes(), size_of::<Object>());
+    drop(handle);
+    drop(domain);
+    assert_eq!(dropped.load(Ordering::Relaxed), 1);
+}
+
+#[test]
+fn quiescent_states() {
+    let slots = Slots::new(small(Barriers::Auto));
+    thread::scope(|scope| {
+        for _ in 0..8 {
+            let slots = &slots;
+            scope.spawn(move || {
+                let mut online = slots.domain.register_online();
+                for round in 0..2_000 {
+                    {
+                        let guard = online.pin();
+                        slots.look(&guard, round);
+                        slots.replace(&guard, round);
+                    }
+                    online.quiescent();
+                    if round % 500 == 0 {
+                        online.offline(sync::hint::yield_now);
+                        online.synchronize();
+                    }
+                }
+            });
+        }
+    });
+    slots.check_settled();
+}
+
+/// A reader stays inside. Writers go on until little room is left, and again when it has left; the report names it.
+#[test]
+fn a_reader_that_stays() {
+    const LIMIT: usize = 1 << 20;
+    let (told, reports) = mpsc::channel();
+    let config = Config {
+        limit_bytes: LIMIT,
+        patience_ticks: 1 << 20,
+        on_stall: Some(Box::new(move |stall| _ = told.send(*stall))),
+        ..Config::default()
+    };
+    let slots = Slots::new(config);
+    let most = AtomicUsize::new(0);
+    let (inside, is_inside) = mpsc::channel();
+    let leave = AtomicBool::new(false);
+    let (slots, most, leave) = (&slots, &most, &leave);
+    let needed = (2 * LIMIT / size_of::<Object>()) as u64; // more than there is room for
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            let handle = slots.domain.register();
+            let guard = handle.pin();
+            slots.look(&guard, 0);
+            inside.send(sync::thread::id()).unwrap();
+            // Until a writer has waited for room, which it cannot but do.
+            while !leave.load(Ordering::Acquire) {
+                thread::sleep(std::time::Duration::from_millis(1));
+            }
+            slots.look(&guard, 1);
+        });
+        let reader = is_inside.recv().unwrap();
+        for _ in 0..3 {
+            scope.spawn(move || {
+                let handle = slots.domain.register();
+                for round in 0..needed {
+                    slots.replace(&handle.pin(), round);
+                    most.fetch_max(slots.domain.held_bytes(), Ordering::Relaxed);
+                }
+            });
+        }
+        // That a writer waits is told after it has begun to.
+        let stall = reports.iter().find(|stall| stall.held_bytes > LIMIT / 2).unwrap();
+        assert_eq!(stall.thread, reader, "the report names another thread");
+        assert!(sync::clock::now().wrapping_sub(stall.since) > 1 << 20);
+        while slots.domain.waits() == 0 {
+            sync::hint::yield_now();
+        }
+        leave.store(true, Ordering::Release);
+    });
+    let most = most.load(Ordering::Relaxed);
+    assert!((LIMIT / 2..=LIMIT).contains(&most), "{most} bytes were held, the limit is {LIMIT}");
+    assert_eq!(slots.domain.overruns(), 0);
+    slots.check_settled();
+}
+
+/// Who does not want to wait for ever goes on beyond the limit, and that is counted.
+#[test]
+fn waiting_has_an_end_if_asked_for() {
+    let config = Config { limit_bytes: 10_000, wait_ticks_max: 0, batch: 4, ..Config::default() };
+    let slots = Slots::new(config);
+    let reader = slots.domain.register();
+    let guard = reader.pin();
+    let writer = slots.domain.register();
+    (0..1_000).for_each(|round| slots.replace(&writer.pin(), round));
+    assert!(slots.domain.held_bytes() > 10_000 && slots.domain.overruns() > 0);
+    drop(guard);
+    drop((reader, writer));
+    slots.check_settled();
+}
+
+#[test]
+fn a_destructor_may_panic_or_use_the_domain() {
+    struct Uses(Arc<Domain>, Arc<AtomicU64>);
+    impl Drop for Uses {
+        fn drop(&mut self) {
+            let handle = self.0.register();
+            let counter = self.1.clone();
+            handle.pin().defer(move || _ = counter.fetch_add(1, Ordering::Relaxed));
+        }
+    }
+    let domain = Arc::new(Domain::new(Config { batch: 1, ..Config::default() }));
+    let counter = Arc::new(AtomicU64::new(0));
+    let mut handle = domain.register();
+    for _ in 0..10 {
+        let (domain, counter) = (domain.clone(), counter.clone());
+        let uses = Uses(domain, counter.clone());
+        // A panic is of a destructor that this thread happens to call, not of what it defers.
+        _ = catch_unwind(AssertUnwindSafe(|| handle.pin().defer(move || drop(uses))));
+        _ = catch_unwind(AssertUnwindSafe(|| handle.pin().defer(|| panic!("a destructor's"))));
+    }
+    while counter.load(Ordering::Relaxed) < 10 {
+        _ = catch_unwind(AssertUnwindSafe(|| handle.synchronize()));
+    }
+}
+
+/// The system refuses membarrier to this thread: readers have fences then.
+#[test]
+fn a_system_that_refuses() {
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            if !refuse_membarrier() {
+                eprintln!("this kernel has no seccomp: nothing can be refused");
+                return;
+            }
+            let slots = Slots::new(small(Barriers::Auto));
+            assert!(!slots.domain.is_asymmetric());
+            let handle = slots.domain.register();
+            (0..100).for_each(|round| slots.replace(&handle.pin(), round));
+            drop(handle);
+            slots.check_settled();
+        });
+    });
+}
+
+/// From now on the call fails for this thread, as in some sandboxes; says whether that can be had.
+fn refuse_membarrier() -> bool {
+    let load = libc::BPF_LD | libc::BPF_W | libc::BPF_ABS;
+    let jump = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
+    let end = libc::BPF_RET | libc::BPF_K;
+    let step = |code: u32, jt, jf, k| libc::sock_filter { code: code as u16, jt, jf, k };
+    let mut steps = [
+        step(load, 0, 0, 0), // the number of the call
+        step(jump, 0, 1, libc::SYS_membarrier as u32),
+        step(end, 0, 0, libc::SECCOMP_RET_ERRNO | libc::EPERM as u32),
+        step(end, 0, 0, libc::SECCOMP_RET_ALLOW),
+    ];
+    let program = libc::sock_fprog { len: steps.len() as u16, filter: steps.as_mut_ptr() };
+    // SAFETY: the program outlives the call, which copies it.
+    unsafe {
+        libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
+            && libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program) == 0
+    }
+}
