@@ -73,13 +73,17 @@ static void from_a_quiet_process(void) {
     pthread_rwlock_unlock(&rwlock);
 }
 
-/* Threads keep every lock busy while others are forked off. */
+/* Threads keep locks busy while others are forked off. None reads at that instant: the child would wait for a reader that
+ * it does not have. */
 static void keep_busy(long index) {
     while (!__atomic_load_n(&stop, __ATOMIC_ACQUIRE)) {
-        pthread_mutex_lock(index % 2 ? &prepared : &busy);
-        pthread_mutex_unlock(index % 2 ? &prepared : &busy);
-        pthread_rwlock_rdlock(&rwlock);
-        pthread_rwlock_unlock(&rwlock);
+        pthread_mutex_t *mutex = index % 2 ? &prepared : &busy;
+        pthread_mutex_lock(mutex);
+        if (mutex == &prepared) {
+            pthread_rwlock_rdlock(&rwlock);
+            pthread_rwlock_unlock(&rwlock);
+        }
+        pthread_mutex_unlock(mutex);
         struct timespec moment = {0, 20000};
         nanosleep(&moment, NULL);
     }
