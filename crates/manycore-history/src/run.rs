@@ -12,7 +12,9 @@ use manycore_traits::{ConcurrentMap, ConcurrentSet, MapHandle, SetHandle};
 
 use crate::history::Clock;
 use crate::linearizable::{self, CallOf};
-use crate::specification::{Map, MapOperation, Set, SetOperation, Specification};
+use crate::specification::{
+    End, Map, MapOperation, Pile, PileOperation, Set, SetOperation, Specification,
+};
 
 /// What the threads do.
 #[derive(Clone, Debug)]
@@ -158,6 +160,34 @@ pub fn check_map(threads: impl Threads, mix: &Mix, map: &impl ConcurrentMap<u64,
         log.into_calls()
     });
     judge::<Map>(&threads, &logs);
+}
+
+/// Runs a mix of operations on an empty stack or queue, and checks what they returned. Insertions are pushes; removals pop, or
+/// take everything if that is all that the pile can do. Each value is pushed once only.
+///
+/// # Panics
+///
+/// If the history is not linearizable; the message shows the operations that contradict each other.
+#[track_caller]
+pub fn check_pile<E: End>(
+    threads: impl Threads,
+    mix: &Mix,
+    removal: PileOperation,
+    operate: impl Fn(PileOperation) -> Vec<u64> + Sync,
+) {
+    let clock = Clock::new();
+    let logs = threads.parallel(mix.threads, |thread| {
+        let mut log = clock.log(thread);
+        for ((kind, _), number) in mix.operations(thread).zip(0..) {
+            let operation = match kind {
+                Kind::Insert => PileOperation::Push(u64::from(thread) << 32 | number),
+                Kind::Look | Kind::Remove => removal,
+            };
+            log.call(operation, |operation| operate(*operation));
+        }
+        log.into_calls()
+    });
+    judge::<Pile<E>>(&threads, &logs);
 }
 
 /// Checks what threads have logged.

@@ -6,11 +6,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use manycore::collections::hash::{ChainedTable, LockedTable};
 use manycore::collections::list::{LockedList, SortedList};
+use manycore::collections::queue::TakeAll;
 use manycore::collections::tree::{LockedTree, SearchTree};
 use manycore::collections::{SequentialMap, Sizes};
 use manycore::lock::{Adaptive, Mcs};
 use manycore::{ConcurrentMap, ConcurrentSet, MapHandle, SetHandle};
 use manycore_history::run::{self, Mix, Native};
+use manycore_history::specification::{First, PileOperation};
 
 /// Few buckets, so that keys share them.
 const SIZES: Sizes = Sizes { keys: 8, buckets: 3 };
@@ -50,6 +52,22 @@ fn hash_locked() {
 fn bst_locked() {
     is_linearizable(LockedTree::<u64, (), Adaptive>::default);
     run::check_map(Native, &Mix::native(4), &LockedTree::<u64, u64, Mcs>::default());
+}
+
+#[test]
+fn take_all() {
+    // In pieces: a queue is judged as a whole.
+    for seed in 0..200 {
+        let queue = TakeAll::new();
+        let mix = Mix { operations: 50, inserts: 80, removes: 20, seed, ..Mix::native(4) };
+        run::check_pile::<First>(Native, &mix, PileOperation::TakeAll, |operation| {
+            match operation {
+                PileOperation::Push(value) => queue.push(value),
+                _ => return queue.take().collect(),
+            }
+            Vec::new()
+        });
+    }
 }
 
 /// Random operations, by one thread, as on the standard library's map. Values own memory, which nobody may lose.

@@ -1,10 +1,12 @@
 //! Every set and map: what threads are told has an order that explains it.
 
 use manycore_history::run::{self, Explored, Mix};
+use manycore_history::specification::{First, PileOperation};
 use manycore_simulated::ConcurrentSet;
 use manycore_simulated::collections::Sizes;
 use manycore_simulated::collections::hash::LockedTable;
 use manycore_simulated::collections::list::LockedList;
+use manycore_simulated::collections::queue::TakeAll;
 use manycore_simulated::collections::tree::LockedTree;
 use manycore_simulated::lock::{Adaptive, Mcs};
 
@@ -49,4 +51,21 @@ fn hash_locked() {
 #[test]
 fn bst_locked() {
     is_linearizable(LockedTree::<u64, (), Adaptive>::default);
+}
+
+#[test]
+fn take_all() {
+    for seed in 0..3 {
+        let mix = Mix { inserts: 70, removes: 30, ..Mix::explored(3, seed) };
+        explore().schedules(1000).check(|| {
+            let queue = TakeAll::new();
+            run::check_pile::<First>(Explored, &mix, PileOperation::TakeAll, |operation| {
+                match operation {
+                    PileOperation::Push(value) => queue.push(value),
+                    _ => return queue.take().collect(),
+                }
+                Vec::new()
+            });
+        });
+    }
 }

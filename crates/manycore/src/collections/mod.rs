@@ -8,6 +8,7 @@
 //! | [`list`] | a sorted list |
 //! | [`hash`] | a hash table of chains |
 //! | [`tree`] | a search tree |
+//! | [`queue`] | a queue out of which everything is taken at once |
 //! | [`Locked`], [`Combined`] | any of these, as one thread would use it, under a lock or by flat combining |
 //!
 //! ```
@@ -27,6 +28,7 @@ mod combined;
 pub mod hash;
 pub mod list;
 mod locked;
+pub mod queue;
 mod registry;
 mod sequential;
 pub mod tree;

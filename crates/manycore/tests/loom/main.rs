@@ -11,6 +11,7 @@ mod mutex;
 mod phase_rw;
 mod reclaim;
 mod rw;
+mod take_all;
 mod wait_queue;
 
 use std::cell::UnsafeCell;

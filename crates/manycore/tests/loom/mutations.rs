@@ -100,6 +100,8 @@ const MUTATIONS: &[(&str, &str)] = &[
     ("ldu-look-for-reads", "ldu::owners_wait_for_reads"),
     ("ldu-read-end", "ldu::owners_wait_for_reads"),
     ("ldu-no-reads", "ldu::owners_wait_for_reads"),
+    ("take-all-push", "take_all::two_push_and_one_takes"),
+    ("take-all-take", "take_all::two_push_and_one_takes"),
     ("bravo-leave", "rw::Bravo"),
     ("bravo-scan", "rw::Bravo"),
     ("reclaim-add-record", "reclaim::synchronize"),

@@ -1,0 +1,154 @@
+//! `take-all`: many put something in, and whoever takes gets all there is, in the order in which it was put in.
+//!
+//! # Idea
+//!
+//! ```text
+//!  head -> newest -> ... -> oldest          push: a new node before the head, by compare-and-swap
+//!                                           take: the head is swapped with null, and the chain turned round
+//! ```
+//!
+//! Nobody takes a single node, so that none comes back to the head while somebody looks at it: what makes a stack's `pop` hard
+//! (the ABA problem, and the end of a node's life) does not arise.
+//!
+//! # Source
+//!
+//! R. K. Treiber, "Systems Programming: Coping with Parallelism", IBM 1986, for the push; taking all at once is folklore, and what
+//! LDU's queues do.
+//!
+//! # Memory order
+//!
+//! A push releases its node, and a take acquires what it swaps out. Pushes are read-modify-writes of the head, so that one take
+//! synchronises with all of those whose nodes it gets, whoever made the last. Nodes are not shared before the one, and belong to
+//! one thread after the other.
+//!
+//! # Cost
+//!
+//! An allocation and a compare-and-swap a push, on one line for all threads; a swap a take, whatever it gets. Lock-free; a take is
+//! wait-free.
+//!
+//! # When not to use it
+//!
+//! Where takers want one at a time, or threads push so often that they keep failing at the head.
+
+use alloc::boxed::Box;
+use core::marker::PhantomData;
+use core::ptr::null_mut;
+
+use crate::sync::atomic::{AtomicPtr, Ordering};
+use crate::sync::cell::UnsafeCell;
+use crate::sync::order;
+
+/// A queue out of which everything is taken at once.
+///
+/// ```
+/// use manycore::collections::queue::TakeAll;
+///
+/// let queue = TakeAll::new();
+/// std::thread::scope(|s| {
+///     s.spawn(|| (0..3).for_each(|n| queue.push(n)));
+/// });
+/// assert_eq!(queue.take().collect::<Vec<_>>(), [0, 1, 2]);
+/// assert_eq!(queue.take().next(), None);
+/// ```
+///
+/// Invariant: the head leads through nodes that came from `Box` and belong to this queue, newest first, to null.
+#[derive(Debug)]
+pub struct TakeAll<T> {
+    head: AtomicPtr<Node<T>>,
+    _nodes: PhantomData<Box<Node<T>>>,
+}
+
+#[derive(Debug)]
+struct Node<T> {
+    value: T,
+    next: UnsafeCell<*mut Node<T>>,
+}
+
+// SAFETY: values go from thread to thread, and are never shared.
+unsafe impl<T: Send> Send for TakeAll<T> {}
+// SAFETY: as above.
+unsafe impl<T: Send> Sync for TakeAll<T> {}
+
+impl<T> TakeAll<T> {
+    /// Without values.
+    pub fn new() -> Self {
+        Self { head: AtomicPtr::new(null_mut()), _nodes: PhantomData }
+    }
+
+    /// Puts a value in.
+    pub fn push(&self, value: T) {
+        // Relaxed, here and on failure: the compare-and-swap decides.
+        let mut head = self.head.load(Ordering::Relaxed);
+        let node = Box::into_raw(Box::new(Node { value, next: UnsafeCell::new(head) }));
+        loop {
+            // Release: partner of the Acquire in `take`.
+            let release = order!(Release, "take-all-push");
+            // Relaxed: as above.
+            match self.head.compare_exchange(head, node, release, Ordering::Relaxed) {
+                Ok(_) => return,
+                Err(changed) => head = changed,
+            }
+            // SAFETY: the node is not in the queue yet, and so ours.
+            unsafe { (*node).next.with_mut(|next| *next = head) };
+        }
+    }
+
+    /// Takes everything out, oldest first.
+    pub fn take(&self) -> Taken<T> {
+        // Acquire: partner of the Release in `push`.
+        let mut newest = self.head.swap(null_mut(), order!(Acquire, "take-all-take"));
+        let mut oldest = null_mut();
+        while !newest.is_null() {
+            // SAFETY: the nodes of the chain were the queue's, and are ours now.
+            let next =
+                unsafe { (*newest).next.with_mut(|next| core::mem::replace(&mut *next, oldest)) };
+            oldest = newest;
+            newest = next;
+        }
+        Taken { node: oldest, _nodes: PhantomData }
+    }
+}
+
+impl<T> Default for TakeAll<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T> Drop for TakeAll<T> {
+    fn drop(&mut self) {
+        drop(self.take());
+    }
+}
+
+/// What was taken out of a [`TakeAll`], oldest first.
+///
+/// Invariant: the links lead through nodes that came from `Box` and belong to this, to null.
+#[derive(Debug)]
+pub struct Taken<T> {
+    node: *mut Node<T>,
+    _nodes: PhantomData<Box<Node<T>>>,
+}
+
+// SAFETY: the nodes are owned.
+unsafe impl<T: Send> Send for Taken<T> {}
+
+impl<T> Iterator for Taken<T> {
+    type Item = T;
+
+    fn next(&mut self) -> Option<T> {
+        if self.node.is_null() {
+            return None;
+        }
+        // SAFETY: a node of ours, which has come from `Box`.
+        let Node { value, next } = *unsafe { Box::from_raw(self.node) };
+        self.node = next.into_inner();
+        Some(value)
+    }
+}
+
+impl<T> Drop for Taken<T> {
+    fn drop(&mut self) {
+        self.for_each(drop);
+    }
+}
