@@ -3,13 +3,15 @@
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
-use manycore::collections::hash::{ChainedTable, LockedTable};
-use manycore::collections::list::{LockedList, SortedList};
+use manycore::collections::hash::{ChainedTable, LockedTable, RcuTable};
+use manycore::collections::list::{HarrisList, LockedList, RcuList, SortedList};
 use manycore::collections::queue::TakeAll;
 use manycore::collections::tree::{LockedTree, SearchTree};
 use manycore::collections::{SequentialMap, Sizes};
 use manycore::lock::{Adaptive, Mcs};
+use manycore::reclaim::Config;
 use manycore::{ConcurrentMap, ConcurrentSet, MapHandle, SetHandle};
 use manycore_history::run::{self, Mix, Native};
 use manycore_history::specification::{First, PileOperation};
@@ -85,6 +87,64 @@ fn as_the_standard_library(mut map: impl SequentialMap<u16, Box<u32>>) {
         }
     }
     (0..200).for_each(|key| assert_eq!(map.get(&key), standard.get(&key).cloned()));
+}
+
+/// The same, through a thread's handle.
+fn one_thread_is_as_the_standard_library(mut map: impl MapHandle<u16, Box<u32>>) {
+    let (mut standard, mut random) = (BTreeMap::new(), fastrand::Rng::with_seed(1));
+    for value in 0..20_000 {
+        let key = random.u16(..200);
+        match random.u8(..3) {
+            0 => assert_eq!(map.get(&key), standard.get(&key).cloned()),
+            1 => {
+                let value = Box::new(value);
+                assert_eq!(map.insert(key, value.clone()), standard.insert(key, value));
+            }
+            _ => assert_eq!(map.remove(&key), standard.remove(&key)),
+        }
+    }
+}
+
+#[test]
+fn maps_are_as_the_standard_librarys() {
+    let list = RcuList::<u16, Box<u32>, Adaptive>::default();
+    one_thread_is_as_the_standard_library(ConcurrentMap::handle(&list));
+    let table = RcuTable::<u16, Box<u32>, Adaptive>::new(16, Config::default());
+    one_thread_is_as_the_standard_library(ConcurrentMap::handle(&table));
+}
+
+#[test]
+fn maps_without_locks_for_readers() {
+    let eager = || Config { batch: 2, ..Config::default() };
+    let list = RcuList::<u64, u64, Mcs>::new(eager());
+    run::check_map(Native, &Mix::native(8), &list);
+    let table = RcuTable::<u64, u64, Adaptive>::new(2, eager());
+    run::check_map(Native, &Mix::native(8), &table);
+    is_linearizable(|| HarrisList::<u64>::new(eager()));
+}
+
+/// What a list is dropped with, and what it has let go, is dropped once.
+#[test]
+fn nothing_is_lost_or_dropped_twice() {
+    let counted = Arc::new(());
+    {
+        let list = RcuList::<u32, Arc<()>, Adaptive>::default();
+        let mut handle = ConcurrentMap::handle(&list);
+        (0..1_000).for_each(|key| _ = handle.insert(key % 300, counted.clone()));
+        (0..100).for_each(|key| assert!(handle.remove(&key).is_some()));
+    }
+    assert_eq!(Arc::strong_count(&counted), 1);
+    {
+        let list = HarrisList::<Arc<u32>>::default();
+        let mut handle = list.handle();
+        let keys: Vec<_> = (0..300).map(Arc::new).collect();
+        keys.iter().for_each(|key| assert!(handle.insert(key.clone())));
+        keys.iter().for_each(|key| assert!(!handle.insert(key.clone())));
+        keys[..100].iter().for_each(|key| assert!(handle.remove(key)));
+        drop(handle);
+        drop(list);
+        assert!(keys.iter().all(|key| Arc::strong_count(key) == 1));
+    }
 }
 
 #[test]

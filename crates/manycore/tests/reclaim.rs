@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering}
 use std::sync::mpsc;
 use std::thread;
 
-use manycore::reclaim::{Barriers, Config, Domain, Guard};
+use manycore::reclaim::{Barriers, Config, Domain, Guard, Stall};
 use manycore::sync;
 
 /// Overwritten when it is dropped, so that who looks at it later is likely to notice.
@@ -207,13 +207,17 @@ fn a_reader_that_stays() {
                 let handle = slots.domain.register();
                 for round in 0..needed {
                     slots.replace(&handle.pin(), round);
-                    most.fetch_max(slots.domain.held_bytes(), Ordering::Relaxed);
+                    // An exact sum as long as nothing is freed, which is while the reader is there.
+                    let held = slots.domain.held_bytes();
+                    if !leave.load(Ordering::Acquire) {
+                        most.fetch_max(held, Ordering::Relaxed);
+                    }
                 }
             });
         }
-        // That a writer waits is told after it has begun to.
-        let stall = reports.iter().find(|stall| stall.held_bytes > LIMIT / 2).unwrap();
-        assert_eq!(stall.thread, reader, "the report names another thread");
+        // A writer that has lost its CPU in a section is told of, too, but in the end there is only the reader.
+        let is_reader = |stall: &Stall| stall.thread == reader && stall.held_bytes > LIMIT / 2;
+        let stall = reports.iter().find(is_reader).unwrap();
         assert!(sync::clock::now().wrapping_sub(stall.since) > 1 << 20);
         while slots.domain.waits() == 0 {
             sync::hint::yield_now();

@@ -5,10 +5,11 @@ use manycore_history::specification::{First, PileOperation};
 use manycore_simulated::ConcurrentSet;
 use manycore_simulated::collections::Sizes;
 use manycore_simulated::collections::hash::LockedTable;
-use manycore_simulated::collections::list::LockedList;
+use manycore_simulated::collections::list::{HarrisList, LockedList, RcuList};
 use manycore_simulated::collections::queue::TakeAll;
 use manycore_simulated::collections::tree::LockedTree;
 use manycore_simulated::lock::{Adaptive, Mcs};
+use manycore_simulated::reclaim::Config;
 
 use crate::explore;
 
@@ -33,6 +34,25 @@ macro_rules! tests {
     };
 }
 manycore_simulated::for_each_set!(tests);
+
+/// Each node is freed as soon as it may be.
+fn eager() -> Config {
+    Config { batch: 1, ..Config::default() }
+}
+
+#[test]
+fn list_rcu_eager() {
+    is_linearizable(|| RcuList::<u64, (), Adaptive>::new(eager()));
+    let mix = Mix::explored(3, 1);
+    explore().schedules(1000).check(|| {
+        run::check_map(Explored, &mix, &RcuList::<u64, u64, Adaptive>::new(eager()));
+    });
+}
+
+#[test]
+fn list_harris_eager() {
+    is_linearizable(|| HarrisList::<u64>::new(eager()));
+}
 
 #[test]
 fn list_locked() {

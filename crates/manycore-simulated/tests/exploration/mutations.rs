@@ -12,6 +12,8 @@ const MUTATIONS: &[(&str, &str, &str)] = &[
     ("cna-forgets", "mutex::Cna", "deadlock"),
     ("malthusian-forgets", "mutex::Malthusian", "deadlock"),
     ("ldu-second-test", "ldu::global", ""),
+    ("chain-trusts", "collections::list_rcu", "not linearizable"),
+    ("harris-unmarked", "collections::list_harris", "not linearizable"),
     (
         "reclaim-too-soon",
         "reclaim::nothing_is_destroyed_too_soon",

@@ -37,9 +37,18 @@ unsafe impl<S: Send, L: RawLock> Sync for Locked<S, L> {}
 unsafe impl<S: Send, L: RawLock> Send for Locked<S, L> {}
 
 /// A lock that is held, and released at the end even of a section that panics.
-struct Held<'a, L: RawLock> {
+pub(super) struct Held<'a, L: RawLock> {
     lock: &'a L,
     node: &'a mut L::Node,
+}
+
+impl<'a, L: RawLock> Held<'a, L> {
+    /// Acquires the lock.
+    pub fn new(lock: &'a L, node: &'a mut L::Node) -> Self {
+        // SAFETY: the node is borrowed until the lock is released, when this is dropped; forgotten, it is never used again.
+        unsafe { lock.lock(node) };
+        Self { lock, node }
+    }
 }
 
 impl<L: RawLock> Drop for Held<'_, L> {
@@ -57,9 +66,7 @@ impl<S, L: RawLock> Locked<S, L> {
 
     fn hold<R>(&self, section: impl FnOnce(&UnsafeCell<S>) -> R) -> R {
         let mut node = L::Node::default();
-        // SAFETY: the node stays here until the lock is released, below.
-        unsafe { self.lock.lock(&mut node) };
-        let _held = Held { lock: &self.lock, node: &mut node };
+        let _held = Held::new(&self.lock, &mut node);
         section(&self.structure)
     }
 

@@ -25,6 +25,15 @@ macro_rules! for_each_set {
                 $crate::collections::hash::CombinedTable::<u64, ()>::new(
                     $crate::collections::hash::ChainedTable::new(sizes.buckets)
                 );
+            list_rcu, "list", "rcu", _sizes =>
+                $crate::collections::list::RcuList::<u64, (), $crate::lock::Adaptive>::default();
+            list_harris, "list", "harris", _sizes =>
+                $crate::collections::list::HarrisList::<u64>::default();
+            hash_rcu, "hash", "rcu", sizes =>
+                $crate::collections::hash::RcuTable::<u64, (), $crate::lock::Adaptive>::new(
+                    sizes.buckets,
+                    $crate::reclaim::Config::default()
+                );
             bst_flat_combining, "bst", "flat-combining", _sizes =>
                 $crate::collections::tree::CombinedTree::<u64, ()>::default();
         }

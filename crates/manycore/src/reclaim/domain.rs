@@ -39,7 +39,7 @@ const _: () = assert!(GRACE == (PILES - 1) * STEP, "one pile is ripe");
 
 /// What somebody saw who wanted to begin the next epoch.
 pub(super) struct Look<'d> {
-    /// One who keeps it from beginning.
+    /// One who keeps it from beginning: of those who do, one who has been inside for longest.
     pub blocker: Option<&'d Record>,
     /// What waits to be freed, in bytes.
     pub held: usize,
@@ -168,11 +168,12 @@ impl Domain {
     pub(super) fn advance(&self) -> Look<'_> {
         let now = self.epoch.load(Ordering::Relaxed); // Relaxed: see the page; the fence orders it
         self.fence_readers();
-        let (mut blocker, mut balance) = (None, 0_usize);
+        let (mut blocker, mut longest, mut balance) = (None, 0, 0_usize);
         for record in self.records() {
             let state = record.state();
-            if state & INSIDE != 0 && state != now | INSIDE && !mutation!("reclaim-too-soon") {
-                blocker = Some(record);
+            let since = now.wrapping_sub(state & !INSIDE);
+            if state & INSIDE != 0 && since > longest && !mutation!("reclaim-too-soon") {
+                (blocker, longest) = (Some(record), since);
             }
             balance = balance.wrapping_add(record.balance());
         }

@@ -6,6 +6,7 @@
 
 mod flat_combining;
 mod ldu;
+mod lists;
 mod mutations;
 mod mutex;
 mod phase_rw;

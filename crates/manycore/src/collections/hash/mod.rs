@@ -5,7 +5,9 @@
 mod chained;
 mod locked;
 mod place;
+mod rcu;
 
 pub use chained::ChainedTable;
 pub use locked::{CombinedTable, LockedTable};
 pub(crate) use place::bucket_of;
+pub use rcu::{RcuTable, RcuTableHandle};

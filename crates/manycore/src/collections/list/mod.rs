@@ -3,8 +3,14 @@
 //! The worst structure for many keys, and the one in which mechanisms differ most: an update of one node is a small part of an
 //! operation that reads hundreds.
 
+mod chain;
+mod harris;
 mod locked;
+mod rcu;
 mod sorted;
 
+pub(super) use chain::Chain;
+pub use harris::{HarrisHandle, HarrisList};
 pub use locked::{CombinedList, LockedList};
+pub use rcu::{RcuList, RcuListHandle};
 pub use sorted::SortedList;

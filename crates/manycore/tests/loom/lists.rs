@@ -1,0 +1,128 @@
+//! Lists that are read without a lock: what two threads do at one place leaves the list whole.
+
+use std::sync::Arc;
+
+use loom::thread;
+use manycore::collections::list::{HarrisList, RcuList};
+use manycore::lock::Tas;
+use manycore::{ConcurrentSet, SetHandle};
+
+use crate::check;
+
+type Op = fn(&mut dyn SetHandle<u32>) -> bool;
+
+/// Threads do something with a set of 2 and 4; returns what they were told, and what is in the set then, of 1 to 4.
+fn meet<S, const N: usize>(set: S, started: [Op; N], own: Op) -> (Vec<bool>, Vec<u32>)
+where
+    S: ConcurrentSet<u32> + Send + 'static,
+{
+    let set = Arc::new(set);
+    {
+        let mut handle = set.handle();
+        assert!(handle.insert(2) && handle.insert(4));
+    }
+    let started = started.map(|op| {
+        let set = set.clone();
+        thread::spawn(move || op(&mut set.handle()))
+    });
+    let own = own(&mut set.handle());
+    let mut told: Vec<_> = started.into_iter().map(|thread| thread.join().unwrap()).collect();
+    told.push(own);
+    let mut handle = set.handle();
+    (told, (1..=4).filter(|key| handle.contains(key)).collect())
+}
+
+fn insert_3(set: &mut dyn SetHandle<u32>) -> bool {
+    set.insert(3)
+}
+
+fn remove_2(set: &mut dyn SetHandle<u32>) -> bool {
+    set.remove(&2)
+}
+
+fn remove_4(set: &mut dyn SetHandle<u32>) -> bool {
+    set.remove(&4)
+}
+
+fn insert_1(set: &mut dyn SetHandle<u32>) -> bool {
+    set.insert(1)
+}
+
+fn has_4(set: &mut dyn SetHandle<u32>) -> bool {
+    set.contains(&4)
+}
+
+fn has_3(set: &mut dyn SetHandle<u32>) -> bool {
+    set.contains(&3)
+}
+
+macro_rules! tests {
+    ($($module:ident: $set:ty),*) => {
+        $(
+            mod $module {
+                use super::*;
+
+                #[test]
+                fn put_in_behind_what_is_taken_out() {
+                    check(2, || {
+                        let (told, left) = meet(<$set>::default(), [remove_2], insert_3);
+                        assert_eq!((told, left), (vec![true, true], vec![3, 4]));
+                    });
+                }
+
+                #[test]
+                fn take_out_neighbours() {
+                    check(2, || {
+                        let (told, left) = meet(<$set>::default(), [remove_2], remove_4);
+                        assert_eq!((told, left), (vec![true, true], vec![]));
+                    });
+                }
+
+                #[test]
+                fn one_of_two_puts_in() {
+                    check(2, || {
+                        let (told, left) = meet(<$set>::default(), [insert_3], insert_3);
+                        assert!(told[0] != told[1]);
+                        assert_eq!(left, [2, 3, 4]);
+                    });
+                }
+
+                #[test]
+                fn one_of_two_takes_out() {
+                    check(2, || {
+                        let (told, left) = meet(<$set>::default(), [remove_2], remove_2);
+                        assert!(told[0] != told[1]);
+                        assert_eq!(left, [4]);
+                    });
+                }
+
+                #[test]
+                fn look_past_what_is_put_in_front() {
+                    check(2, || {
+                        let (told, left) = meet(<$set>::default(), [insert_1], has_4);
+                        assert_eq!((told, left), (vec![true, true], vec![1, 2, 4]));
+                    });
+                }
+
+                /// What one puts in is found by another on a way that a third has led past a node.
+                #[test]
+                fn look_past_both() {
+                    check(2, || {
+                        let (told, left) = meet(<$set>::default(), [insert_3, remove_2], has_4);
+                        assert_eq!((told, left), (vec![true, true, true], vec![3, 4]));
+                    });
+                }
+
+                #[test]
+                fn look_at_what_is_put_in() {
+                    check(2, || {
+                        let (told, left) = meet(<$set>::default(), [insert_3], has_3);
+                        assert!(told[0]);
+                        assert_eq!(left, [2, 3, 4]);
+                    });
+                }
+            }
+        )*
+    };
+}
+tests!(harris: HarrisList<u32>, rcu: RcuList<u32, (), Tas>);
