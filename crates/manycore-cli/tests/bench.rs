@@ -40,6 +40,36 @@ fn one_thread_alone() {
 }
 
 #[test]
+fn reverse_maps_as_json_and_as_tables() {
+    let short = [
+        "rmap",
+        "--sync",
+        "ldu,lock:mcs",
+        "--threads",
+        "2",
+        "--update",
+        "50,100",
+        "--initial",
+        "20",
+    ];
+    let short = [&short[..], &["--duration", "2ms", "--rounds", "2", "-q"]].concat();
+    let text = printed(&mut bench(&[&short[..], &["--json"]].concat()));
+    let results: Value = serde_json::from_str(&text).unwrap();
+    let measurements = results["measurements"].as_array().unwrap();
+    assert_eq!(measurements.len(), 2 * 3);
+    for measurement in measurements {
+        assert_eq!(measurement["workload"], "rmap");
+        assert_eq!(measurement["structure"], "interval-tree");
+        assert_eq!(
+            measurement["metrics"].get("ratio").is_some(),
+            measurement["sync"] != "lock:adaptive"
+        );
+    }
+    let tables = printed(&mut bench(&short));
+    assert_eq!(tables.matches("fresh objects").count(), 2, "{tables}");
+}
+
+#[test]
 fn bad_questions_are_named_in_a_line() {
     for (arguments, words) in [
         (&["lock", "--lock", "futx"][..], ["futx", "futex"]),
@@ -47,6 +77,7 @@ fn bad_questions_are_named_in_a_line() {
         (&["lock", "--section", "1 parsec"], ["parsec", "50ns"]),
         (&["lock", "--reads", "101"], ["read share", "100 %"]),
         (&["uncontended", "--lock", "futx"], ["futx", "futex"]),
+        (&["rmap", "--sync", "ldx"], ["ldx", "ldu-forest"]),
     ] {
         let said = failure(2, &mut bench(arguments));
         assert_eq!(said.lines().count(), 1, "{said}");

@@ -284,3 +284,22 @@ fn bad_questions_are_named_in_a_line() {
         assert!(words.iter().all(|word| said.contains(word)), "{said}");
     }
 }
+
+#[test]
+fn reverse_maps_repeat_to_the_byte() {
+    let cache = directory();
+    let asked =
+        ["rmap", "--machine", "xeon-4x6", "--threads", "1,6", "--update", "90", "--initial", "20"];
+    let asked = [&asked[..], &["--duration", "100us", "--outside", "1us", "--json", "-q"]].concat();
+    let text = printed(&mut sim(cache.path(), &asked));
+    assert_eq!(text, printed(&mut sim(cache.path(), &asked)));
+    let records = measurements(&text);
+    assert_eq!(records.len(), 2 * 6);
+    for record in &records {
+        assert_eq!(
+            (&record["provenance"], &record["workload"]),
+            (&"simulated".into(), &"rmap".into())
+        );
+        assert_eq!(record["machine"], "xeon-4x6-like");
+    }
+}

@@ -6,6 +6,7 @@
 //! | [`collections`] | sets and maps that many threads use at once: a folder per structure, a file per mechanism |
 //! | [`delegate`] | sections that run on the thread that has the data |
 //! | [`ldu`] | updates that are logged, and applied when somebody reads |
+//! | [`oplog`] | the same for any operations, by clocks |
 //! | [`reclaim`] | grace periods: when memory that others may still read can be freed (RCU) |
 //! | [`sync`] | the one place that names atomics, parking, clocks and CPUs, with a back end a platform |
 //!
@@ -42,9 +43,11 @@ pub mod collections;
 pub mod delegate;
 pub mod ldu;
 pub mod lock;
+pub mod oplog;
 pub mod reclaim;
 pub mod sync;
 
 pub use manycore_traits::{
-    ConcurrentMap, ConcurrentSet, LockInfo, MapHandle, Order, RawLock, RawRwLock, SetHandle,
+    ConcurrentMap, ConcurrentSet, Interval, LockInfo, MapHandle, Order, RawLock, RawRwLock,
+    ReverseMap, SetHandle,
 };

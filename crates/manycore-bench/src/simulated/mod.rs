@@ -23,11 +23,12 @@ pub mod db;
 mod job;
 pub mod lock;
 mod question;
-mod record;
+pub(crate) mod record;
 mod render;
 mod stage;
 mod variant;
 
 pub use cache::Cache;
 pub use crew::{Crew, serve};
+pub(crate) use job::Finding;
 pub use render::render;

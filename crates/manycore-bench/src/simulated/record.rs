@@ -10,7 +10,7 @@ use crate::slice::Slice;
 
 /// A record of operations a second, each of so many sections, with all that the findings tell. What was asked for is the
 /// caller's to add.
-pub(super) fn of(
+pub(crate) fn of(
     workload: &str,
     mechanism: Mechanism,
     findings: &[Finding],

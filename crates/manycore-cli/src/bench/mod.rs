@@ -3,6 +3,7 @@
 mod contended;
 mod grid;
 pub mod length;
+pub mod reverse_map;
 mod uncontended;
 
 use std::io;
@@ -21,6 +22,7 @@ Examples:
   manycore bench lock --threads 1,2,8 --section 50ns,1us
   manycore bench uncontended --preload
   manycore bench grid --quick
+  manycore bench rmap --threads 8 --update 50,100
 ";
 
 /// Measure locks without a program around them
@@ -36,6 +38,7 @@ enum What {
     Lock(contended::Options),
     Uncontended(uncontended::Options),
     Grid(grid::Options),
+    Rmap(reverse_map::Options),
     /// The process in which a lock is measured; this command starts it itself.
     #[command(hide = true)]
     Worker {
@@ -49,6 +52,7 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
         What::Lock(options) => contended::run(options, terminal),
         What::Uncontended(options) => uncontended::run(options, terminal),
         What::Grid(options) => grid::run(options, terminal),
+        What::Rmap(options) => reverse_map::run(options, terminal),
         What::Worker { lock } => worker::serve(lock).map_err(lost),
     }
 }

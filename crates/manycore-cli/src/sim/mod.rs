@@ -4,6 +4,7 @@ mod accuracy;
 mod contended;
 mod crew;
 mod db;
+mod reverse_map;
 
 use clap::{Args, Subcommand};
 use manycore_bench::simulated;
@@ -15,6 +16,7 @@ const NOTES: &str = "\
 Examples:
   manycore sim lock --machine xeon-e7-8870-8x15 --threads 1,15,120
   manycore sim db --lock innodb,sleep,hybrid
+  manycore sim rmap --machine xeon-e7-8870-8x15 --threads 1,30,120
   manycore machines
 
 What may be concluded: which lock is ahead, about where each stops scaling, and
@@ -33,6 +35,7 @@ pub struct Options {
 enum What {
     Lock(contended::Options),
     Db(db::Options),
+    Rmap(reverse_map::Options),
     Accuracy(accuracy::Options),
     /// A process that simulates; this command starts it itself.
     #[command(hide = true)]
@@ -44,6 +47,7 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
     match &options.what {
         What::Lock(options) => contended::run(options, terminal),
         What::Db(options) => db::run(options, terminal),
+        What::Rmap(options) => reverse_map::run(options, terminal),
         What::Accuracy(options) => accuracy::run(options, terminal),
         What::Worker => simulated::serve().map_err(|error| {
             Failure::failed(format!("the simulation that this worker serves is gone: {error}"))

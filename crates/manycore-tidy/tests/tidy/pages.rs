@@ -8,7 +8,7 @@ use crate::source::{Source, TREE, file_name};
 
 const ALGORITHMS: &[&str] = &["crates/manycore/src/lock/", "crates/manycore/src/delegate/"];
 /// Folders that are one algorithm each.
-const FOLDERS: &[&str] = &["crates/manycore/src/ldu/"];
+const FOLDERS: &[&str] = &["crates/manycore/src/ldu/", "crates/manycore/src/oplog/"];
 const HEADINGS: &[&str] =
     &["# Idea", "# Source", "# Memory order", "# Cost", "# When not to use it"];
 

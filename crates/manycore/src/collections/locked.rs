@@ -70,12 +70,12 @@ impl<S, L: RawLock> Locked<S, L> {
         section(&self.structure)
     }
 
-    fn read<R>(&self, section: impl FnOnce(&S) -> R) -> R {
+    pub(super) fn read<R>(&self, section: impl FnOnce(&S) -> R) -> R {
         // SAFETY: the lock is held.
         self.hold(|structure| structure.with(|structure| section(unsafe { &*structure })))
     }
 
-    fn write<R>(&self, section: impl FnOnce(&mut S) -> R) -> R {
+    pub(super) fn write<R>(&self, section: impl FnOnce(&mut S) -> R) -> R {
         // SAFETY: the lock is held, and this is its only section.
         self.hold(|structure| structure.with_mut(|structure| section(unsafe { &mut *structure })))
     }

@@ -9,6 +9,7 @@
 //! | [`hash`] | a hash table of chains |
 //! | [`tree`] | a search tree |
 //! | [`queue`] | a queue out of which everything is taken at once |
+//! | [`interval`] | trees of intervals, which are updated often and read seldom |
 //! | [`Locked`], [`Combined`] | any of these, as one thread would use it, under a lock or by flat combining |
 //!
 //! ```
@@ -26,6 +27,7 @@
 
 mod combined;
 pub mod hash;
+pub mod interval;
 pub mod list;
 mod locked;
 pub mod queue;

@@ -63,6 +63,21 @@ pub struct Statistics {
     pub entries_max: u64,
 }
 
+impl core::ops::Add for Statistics {
+    type Output = Self;
+
+    /// Of two structures together; the most entries of a drain are those of either.
+    fn add(self, other: Self) -> Self {
+        Self {
+            drains: self.drains + other.drains,
+            entries: self.entries + other.entries,
+            applied: self.applied + other.applied,
+            released: self.released + other.released,
+            entries_max: self.entries_max.max(other.entries_max),
+        }
+    }
+}
+
 /// A structure `S` of items `T`, of which updates are logged in a queue `Q`, under a lock `L`.
 ///
 /// Whoever makes an item with [`item`](Self::item) owns it, and with it the state that it is in: [`Absent`] or

@@ -9,6 +9,7 @@ mod ldu;
 mod lists;
 mod mutations;
 mod mutex;
+mod oplog;
 mod phase_rw;
 mod reclaim;
 mod rw;

@@ -1,0 +1,232 @@
+//! `manycore bench rmap` and `manycore sim rmap`: threads insert and remove intervals of their own in trees that they share,
+//! as processes do that fork and end; few ask which intervals overlap others.
+//!
+//! | module | what is in it |
+//! |---|---|
+//! | `load` | what a thread does, natively and simulated alike |
+//! | `mechanism` | the reverse maps that take part, by name |
+//! | `native`, `simulated` | where threads do it |
+//! | `render` | the results for a person |
+
+mod load;
+mod mechanism;
+mod native;
+mod render;
+mod simulated;
+
+use std::time::Duration;
+
+use manycore_report::{Measurement, Parameter};
+use manycore_sim::Model;
+
+use crate::failure::Failure;
+pub(crate) use load::Load;
+pub use mechanism::names;
+pub use render::render;
+
+/// The base line: the lock that `manycore run` uses.
+pub const BASE: &str = "lock:adaptive";
+
+/// The most threads.
+const THREADS_MAX: u32 = 4_095;
+
+/// What to measure.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Mechanisms by name; the base line takes part in any case.
+    pub syncs: Vec<String>,
+    /// Numbers of threads.
+    pub threads: Vec<u32>,
+    /// Shares of updates, in percent; the others are reads.
+    pub updates: Vec<f64>,
+    /// How many trees there are.
+    pub trees: u32,
+    /// Intervals of each tree that stay, so that trees are deep.
+    pub initial: u32,
+    /// Intervals that a thread has at a time.
+    pub held: u32,
+    /// Whether a thread inserts and removes the same intervals again and again, and not fresh ones.
+    pub reuse: bool,
+    /// What a thread does between two operations, in nanoseconds.
+    pub outside_ns: f64,
+    /// After so long an update does what was put off.
+    pub tend: Duration,
+    /// The time that is counted.
+    pub duration: Duration,
+    /// How often to repeat, natively.
+    pub rounds: u32,
+    /// The seed of everything that is drawn.
+    pub seed: u64,
+    /// Whether to show progress, if standard error is a terminal.
+    pub progress: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            syncs: ["ldu", "ldu-per-core", "ldu-forest", "oplog", "flat-combining"]
+                .map(str::to_owned)
+                .to_vec(),
+            threads: vec![1, 2, 4, 8],
+            updates: vec![100.0],
+            trees: 1,
+            initial: 1_000,
+            held: 16,
+            reuse: false,
+            outside_ns: 0.0,
+            tend: Duration::from_millis(1),
+            duration: Duration::from_millis(30),
+            rounds: 31,
+            seed: 1,
+            progress: false,
+        }
+    }
+}
+
+/// Measures on this host, in interleaved rounds.
+pub fn run(options: &Options) -> Result<Vec<Measurement>, Failure> {
+    options.check()?;
+    native::run(options)
+}
+
+/// Simulates on a machine. The error says which mechanism failed.
+pub fn simulate(options: &Options, machine: &Model) -> Result<Vec<Measurement>, Failure> {
+    options.check()?;
+    simulated::run(options, machine)
+}
+
+/// A mix of operations, and how many threads do it.
+#[derive(Clone, Copy, Debug)]
+struct Point {
+    threads: u32,
+    update: f64,
+}
+
+impl Options {
+    fn check(&self) -> Result<(), Failure> {
+        let known = || names().chain([BASE.to_owned()]);
+        let unknown = self.syncs.iter().find(|name| !known().any(|known| known == **name));
+        let faults = [
+            unknown.map(|name| {
+                let names = names().collect::<Vec<_>>().join(", ");
+                format!("no mechanism `{name}` keeps a reverse map: choose from {names}")
+            }),
+            self.threads.iter().find(|count| !(1..=THREADS_MAX).contains(count)).map(|count| {
+                format!("{count} threads: a thread count is between 1 and {THREADS_MAX}")
+            }),
+            self.updates
+                .iter()
+                .find(|share| !(0.0..=100.0).contains(*share))
+                .map(|share| format!("an update share of {share}: it is between 0 and 100 %")),
+            (!(1..=10_000).contains(&self.trees))
+                .then(|| "the number of trees is not between 1 and 10000".to_owned()),
+            (!(1..=100_000).contains(&self.held))
+                .then(|| "a thread holds between 1 and 100000 intervals".to_owned()),
+            (self.initial > 10_000_000).then(|| "over 10 million initial intervals".to_owned()),
+            (!(0.0..=1e9).contains(&self.outside_ns))
+                .then(|| "the time between operations is not between 0 and one second".to_owned()),
+            (self.duration < Duration::from_micros(10))
+                .then(|| "less than 10 us cannot be measured".to_owned()),
+            (self.rounds == 0).then(|| "no rounds: at least 6 give an interval".to_owned()),
+        ];
+        match faults.into_iter().flatten().next() {
+            Some(fault) => Err(Failure::Usage(fault)),
+            None => Ok(()),
+        }
+    }
+
+    /// The base line first, then the others in the order asked for.
+    fn subjects(&self) -> Vec<String> {
+        let mut subjects = vec![BASE.to_owned()];
+        for name in &self.syncs {
+            if !subjects.contains(name) {
+                subjects.push(name.clone());
+            }
+        }
+        subjects
+    }
+
+    fn points(&self) -> Vec<Point> {
+        let of_share = |update: &f64| {
+            self.threads
+                .iter()
+                .map(|threads| Point { threads: *threads, update: *update })
+                .collect::<Vec<_>>()
+        };
+        self.updates.iter().flat_map(of_share).collect()
+    }
+
+    fn load(&self, point: Point, seed: u64) -> Load {
+        Load {
+            trees: self.trees,
+            initial: self.initial,
+            held: self.held,
+            reuse: self.reuse,
+            reads: 100.0 - point.update,
+            seed,
+        }
+    }
+
+    /// What both kinds of records say.
+    fn describe(&self, mut record: Measurement, point: Point) -> Measurement {
+        record.structure = Some("interval-tree".to_owned());
+        record.threads = point.threads;
+        record.update = Some(point.update);
+        record.seed = Some(self.seed);
+        let mut parameter = |name: &str, value: Parameter| {
+            record.parameters.insert(name.to_owned(), value);
+        };
+        parameter("trees", f64::from(self.trees).into());
+        parameter("initial", f64::from(self.initial).into());
+        parameter("held", f64::from(self.held).into());
+        parameter("objects", if self.reuse { "reused" } else { "fresh" }.into());
+        parameter("outside_ns", self.outside_ns.into());
+        parameter("tend_ns", (self.tend.as_nanos() as f64).into());
+        parameter("duration_ns", (self.duration.as_nanos() as f64).into());
+        record
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bad_questions_are_named() {
+        let refuse = |options: Options| match options.check() {
+            Err(Failure::Usage(fault)) => fault,
+            other => panic!("{other:?}"),
+        };
+        let unknown = refuse(Options { syncs: vec!["ldx".into()], ..Options::default() });
+        assert!(unknown.contains("ldx") && unknown.contains("ldu-forest"), "{unknown}");
+        for wrong in [
+            Options { threads: vec![0], ..Options::default() },
+            Options { updates: vec![101.0], ..Options::default() },
+            Options { trees: 0, ..Options::default() },
+            Options { held: 0, ..Options::default() },
+            Options { rounds: 0, ..Options::default() },
+        ] {
+            refuse(wrong);
+        }
+    }
+
+    /// Every mechanism, natively and simulated, for a moment.
+    #[test]
+    fn every_mechanism_runs() {
+        for reuse in [false, true] {
+            let options = Options {
+                threads: vec![2],
+                updates: vec![75.0],
+                trees: 2,
+                initial: 50,
+                reuse,
+                duration: Duration::from_micros(300),
+                rounds: 1,
+                ..Options::default()
+            };
+            let native = run(&options).unwrap();
+            assert_eq!(native.len(), 1 + options.syncs.len());
+            assert!(native.iter().all(|record| record.value > 0.0));
+        }
+    }
+}

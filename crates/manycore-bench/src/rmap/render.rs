@@ -1,0 +1,73 @@
+//! The results of `bench rmap` and `sim rmap` for a person.
+
+use manycore_report::{Cell, Column, Measurement, Parameter, Table, duration, interval, quantity};
+
+use super::BASE;
+
+/// A table for each point, best mechanism first.
+pub fn render(measurements: &[Measurement]) -> String {
+    let mut points: Vec<(String, Vec<&Measurement>)> = Vec::new();
+    for measurement in measurements {
+        let heading = heading(measurement);
+        match points.iter_mut().find(|(known, _)| *known == heading) {
+            Some((_, members)) => members.push(measurement),
+            None => points.push((heading, vec![measurement])),
+        }
+    }
+    let tables = points.iter_mut().map(|(heading, members)| {
+        members.sort_by(|a, b| b.value.total_cmp(&a.value));
+        format!("{heading}\n{}\n", table(members))
+    });
+    tables.collect::<Vec<_>>().join("\n")
+}
+
+fn heading(measurement: &Measurement) -> String {
+    let number = |name: &str| match measurement.parameters.get(name) {
+        Some(Parameter::Number(number)) => *number,
+        _ => 0.0,
+    };
+    let objects = match measurement.parameters.get("objects") {
+        Some(Parameter::Name(name)) => name.as_str(),
+        _ => "",
+    };
+    let simulated = match measurement.provenance {
+        manycore_report::Provenance::Simulated => format!("{} (simulated): ", measurement.machine),
+        _ => String::new(),
+    };
+    format!(
+        "{simulated}{} threads, {} % updates, {objects} objects, trees: {} of {} intervals, {} between operations",
+        measurement.threads,
+        measurement.update.unwrap_or(100.0),
+        number("trees"),
+        number("initial"),
+        duration(number("outside_ns")).trim_end(),
+    )
+}
+
+fn table(members: &[&Measurement]) -> Table {
+    let native = members.iter().any(|member| member.metrics.contains_key("time_p50"));
+    let numbers =
+        ["operations", &format!("of {BASE}"), "95 %", "p50 time", "p99", "p99.9", "max", "put off"];
+    let numbers = numbers.iter().map(|name| Column::number(name));
+    let mut table = Table::new([Column::words("sync")].into_iter().chain(numbers));
+    for member in members {
+        let metric = |name: &str| member.metrics.get(name);
+        let text = |name: &str| {
+            metric(name).map_or(String::new(), |metric| quantity(metric.value, &metric.unit))
+        };
+        let spread = metric("ratio").map(|metric| interval(metric.low, metric.high));
+        let mut row = vec![
+            member.mechanism.name().to_owned(),
+            quantity(member.value, &member.unit),
+            text("ratio"),
+            spread.unwrap_or_default(),
+        ];
+        let prefix = if native { "time" } else { "time_of" };
+        row.extend(["p50", "p99", "p99_9", "max"].map(|share| text(&format!("{prefix}_{share}"))));
+        row.push(
+            metric("put_off_max").map_or(String::new(), |metric| format!("{:.0}", metric.value)),
+        );
+        table.row(row.into_iter().map(Cell::from));
+    }
+    table
+}

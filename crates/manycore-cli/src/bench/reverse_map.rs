@@ -1,0 +1,138 @@
+//! `manycore bench rmap`: threads that update trees of intervals.
+
+use std::time::Duration;
+
+use clap::Args;
+use humantime::parse_duration;
+use manycore_bench::rmap;
+use manycore_report::Results;
+
+use super::{failure, report};
+use crate::failure::Result;
+use crate::terminal::Terminal;
+
+const NOTES: &str = "\
+Examples:
+  manycore bench rmap
+  manycore bench rmap --threads 8 --update 50,100 --sync ldu,flat-combining,lock:mcs
+  manycore bench rmap --objects reused --trees 16 --json
+
+Mechanisms:
+  ldu, ldu-per-core, ldu-forest, oplog, flat-combining, and lock:NAME with any lock
+  of `manycore locks`. lock:adaptive is the base line.
+
+Workload:
+  As processes do that fork and end, threads insert and remove intervals of their
+  own in trees that they share. The other operations ask which intervals overlap a
+  number; a mechanism that puts work off does it then, or after --tend.
+
+Columns:
+  p50 time ... max   how long an operation takes
+  put off            the most updates of a tree that waited at a time
+
+Exit status:
+  0   measured
+  2   bad usage
+";
+
+/// Threads update trees of intervals which few read
+#[derive(Args, Debug)]
+#[command(after_long_help = NOTES)]
+pub struct Options {
+    #[command(flatten)]
+    pub workload: Workload,
+    /// Time to measure each mechanism in a round
+    #[arg(long, value_name = "TIME", default_value = "30ms", value_parser = parse_duration)]
+    duration: Duration,
+    /// Rounds, in each of which every mechanism has its turn
+    #[arg(long, value_name = "N", default_value_t = 31, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    rounds: u32,
+    /// Length of what is between two operations
+    #[arg(long, value_name = "TIME", default_value = "0ns", value_parser = parse_duration)]
+    outside: Duration,
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// What threads do, on whatever machine.
+#[derive(Args, Debug)]
+pub struct Workload {
+    /// Mechanisms
+    #[arg(
+        long,
+        value_name = "A,B,..",
+        value_delimiter = ',',
+        default_value = "ldu,ldu-per-core,ldu-forest,oplog,flat-combining"
+    )]
+    sync: Vec<String>,
+    /// Numbers of threads
+    #[arg(long, value_name = "N,..", value_delimiter = ',', default_value = "1,2,4,8")]
+    threads: Vec<u32>,
+    /// Shares of operations that update, in percent
+    #[arg(long, value_name = "PERCENT,..", value_delimiter = ',', default_value = "100")]
+    update: Vec<f64>,
+    /// Number of trees
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    trees: u32,
+    /// Intervals of each tree that stay there
+    #[arg(long, value_name = "N", default_value_t = 1_000)]
+    initial: u32,
+    /// Intervals that each thread has at a time
+    #[arg(long, value_name = "N", default_value_t = 16)]
+    held: u32,
+    /// What is inserted: new intervals each time, or the same again and again
+    #[arg(long, value_enum, default_value = "fresh")]
+    objects: Objects,
+    /// After so long without a read, an update does what was put off
+    #[arg(long, value_name = "TIME", default_value = "1ms", value_parser = parse_duration)]
+    tend: Duration,
+    /// Seed of everything that is drawn
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+}
+
+/// What is inserted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Objects {
+    /// New intervals each time
+    Fresh,
+    /// The same again and again
+    Reused,
+}
+
+impl Workload {
+    /// As the benchmark knows it, for the time that is given.
+    pub fn settings(
+        &self,
+        outside: Duration,
+        duration: Duration,
+        terminal: &Terminal,
+    ) -> rmap::Options {
+        rmap::Options {
+            syncs: self.sync.clone(),
+            threads: self.threads.clone(),
+            updates: self.update.clone(),
+            trees: self.trees,
+            initial: self.initial,
+            held: self.held,
+            reuse: self.objects == Objects::Reused,
+            outside_ns: outside.as_nanos() as f64,
+            tend: self.tend,
+            duration,
+            seed: self.seed,
+            progress: terminal.shows_progress(),
+            ..rmap::Options::default()
+        }
+    }
+}
+
+/// Measures, and prints what came out.
+pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
+    let settings = rmap::Options {
+        rounds: options.rounds,
+        ..options.workload.settings(options.outside, options.duration, terminal)
+    };
+    let results = Results::of_this_host(rmap::run(&settings).map_err(failure)?);
+    report(&results, options.json, || rmap::render(&results.measurements))
+}

@@ -1,0 +1,56 @@
+//! `manycore sim rmap`: threads that update trees of intervals on a simulated machine.
+
+use std::time::Duration;
+
+use clap::Args;
+use humantime::parse_duration;
+use manycore_bench::rmap;
+use manycore_report::Results;
+
+use crate::bench::reverse_map::Workload;
+use crate::bench::{failure, print_results};
+use crate::failure::Result;
+use crate::machines;
+use crate::terminal::Terminal;
+
+const NOTES: &str = "\
+Examples:
+  manycore sim rmap --machine xeon-e7-8870-8x15 --threads 1,30,60,120
+  manycore sim rmap --machine xeon-e7-8870-8x15 --threads 120 --update 75,90,100
+
+Workload:
+  That of `manycore bench rmap`, run by the same loop. Times are simulated.
+
+Exit status:
+  0   simulated
+  1   a mechanism got stuck or failed; stderr says which
+  2   bad usage
+";
+
+/// Threads update trees of intervals which few read, on a simulated machine
+#[derive(Args, Debug)]
+#[command(after_long_help = NOTES)]
+pub struct Options {
+    /// The machine: a name of `manycore machines`, or the file of a model
+    #[arg(long, value_name = "NAME")]
+    machine: String,
+    #[command(flatten)]
+    workload: Workload,
+    /// Simulated time that is counted
+    #[arg(long, value_name = "TIME", default_value = "2ms", value_parser = parse_duration)]
+    duration: Duration,
+    /// Length of what is between two operations
+    #[arg(long, value_name = "TIME", default_value = "10us", value_parser = parse_duration)]
+    outside: Duration,
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Simulates, and prints what came out.
+pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
+    let machine = machines::find(&options.machine)?;
+    let settings = options.workload.settings(options.outside, options.duration, terminal);
+    let results = Results::new(rmap::simulate(&settings, &machine).map_err(failure)?);
+    print_results(&results, options.json, || rmap::render(&results.measurements))
+}

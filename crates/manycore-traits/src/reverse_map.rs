@@ -1,0 +1,63 @@
+//! Trees of intervals that many threads update and few read.
+
+/// Numbers from `first` to `last`, both included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Interval {
+    /// The first of them.
+    pub first: u64,
+    /// Where it stands among those that begin at the same number: they are found in this order, whatever the order in which
+    /// they were inserted. So a child, say, has a higher number than its parent.
+    pub order: u64,
+    /// The last of them.
+    pub last: u64,
+}
+
+/// Trees of intervals, such as an operating system's for the places at which pages are mapped. Who makes an interval owns it,
+/// inserts and removes it, and may be another thread every time; readers ask which intervals overlap others.
+///
+/// Every operation takes effect at one instant between its call and its return.
+pub trait ReverseMap: Sync {
+    /// An interval that is in no tree. Dropped, it is gone.
+    type Absent<'a>: Send
+    where
+        Self: 'a;
+
+    /// An interval that is in its tree. Dropped, it is removed and gone.
+    type Present<'a>: Send
+    where
+        Self: 'a;
+
+    /// How many trees there are.
+    fn trees(&self) -> usize;
+
+    /// A new interval for the tree with this number.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such tree, here or when it is inserted.
+    fn interval(&self, tree: usize, interval: Interval) -> Self::Absent<'_>;
+
+    /// The interval comes into its tree.
+    fn insert<'a>(&'a self, interval: Self::Absent<'a>) -> Self::Present<'a>;
+
+    /// The interval leaves its tree.
+    fn remove<'a>(&'a self, interval: Self::Present<'a>) -> Self::Absent<'a>;
+
+    /// Calls `found` for each interval of a tree that has a number from `first` to `last`, by first number and order.
+    fn overlaps(
+        &self,
+        tree: usize,
+        first: u64,
+        last: u64,
+        found: &mut (dyn FnMut(Interval) + Send),
+    );
+
+    /// The timer of mechanisms that put work off: does what has waited for more than `ticks` of the clock. Cheap enough to be
+    /// called with every update.
+    fn tend(&self, _tree: usize, _ticks: u64) {}
+
+    /// The most updates of a tree, or of all if they are done together, that were put off at a time.
+    fn put_off_max(&self) -> u64 {
+        0
+    }
+}

@@ -1,0 +1,207 @@
+//! `ldu`: trees of intervals whose updates are logged.
+
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+
+use super::tree::{Entry, IntervalTree};
+use crate::ldu::{
+    Absent, Deferred, Global, Item, PerCore, Present, Queue, Rooted, Statistics, Structure, Table,
+};
+use crate::lock::Adaptive;
+use crate::sync::CachePadded;
+use crate::{Interval, RawLock, ReverseMap};
+
+impl Structure<Entry> for IntervalTree {
+    fn insert(&mut self, entry: Item<'_, Entry>) {
+        // SAFETY: updates of an entry alternate, and it stays where it is until it is removed.
+        unsafe { self.insert(entry.pointer()) };
+    }
+
+    fn remove(&mut self, entry: Item<'_, Entry>) {
+        // SAFETY: as above.
+        unsafe { self.remove(entry.pointer()) };
+    }
+}
+
+type Tree<Q, L> = CachePadded<Deferred<IntervalTree, Entry, Q, L>>;
+
+/// Trees of intervals, each with a queue and a lock of its own.
+pub struct DeferredTrees<Q: Queue = Global, L: RawLock = Adaptive> {
+    trees: Box<[Tree<Q, L>]>,
+}
+
+impl<Q: Queue, L: RawLock> DeferredTrees<Q, L> {
+    /// So many trees, with a queue for each.
+    pub fn new(trees: usize, mut queue: impl FnMut() -> Q) -> Self {
+        let tree = |_| CachePadded(Deferred::with_queue(IntervalTree::new(), queue()));
+        Self { trees: (0..trees).map(tree).collect() }
+    }
+
+    /// What was drained so far, and the most entries of a drain, over all trees.
+    pub fn statistics(&self) -> Statistics {
+        self.trees
+            .iter()
+            .map(|tree| tree.statistics())
+            .fold(Statistics::default(), |sum, of_tree| sum + of_tree)
+    }
+}
+
+impl<Q: Queue + Send + Sync, L: RawLock> ReverseMap for DeferredTrees<Q, L> {
+    type Absent<'a>
+        = Absent<'a, IntervalTree, Entry, Q, L>
+    where
+        Self: 'a;
+
+    type Present<'a>
+        = Present<'a, IntervalTree, Entry, Q, L>
+    where
+        Self: 'a;
+
+    fn trees(&self) -> usize {
+        self.trees.len()
+    }
+
+    fn interval(&self, tree: usize, interval: Interval) -> Self::Absent<'_> {
+        self.trees[tree].item(Entry::new(interval))
+    }
+
+    fn insert<'a>(&'a self, interval: Self::Absent<'a>) -> Self::Present<'a> {
+        interval.insert()
+    }
+
+    fn remove<'a>(&'a self, interval: Self::Present<'a>) -> Self::Absent<'a> {
+        interval.remove()
+    }
+
+    fn overlaps(
+        &self,
+        tree: usize,
+        first: u64,
+        last: u64,
+        found: &mut (dyn FnMut(Interval) + Send),
+    ) {
+        self.trees[tree].read(|tree| tree.overlaps(first, last, found));
+    }
+
+    fn tend(&self, tree: usize, ticks: u64) {
+        self.trees[tree].synchronize_if_due(ticks);
+    }
+
+    fn put_off_max(&self) -> u64 {
+        self.statistics().entries_max
+    }
+}
+
+/// Trees whose entries wait in tables that each core has.
+pub type TabledTrees = DeferredTrees<Rooted<Arc<Table>>>;
+
+/// How many places such a table has: there may be more trees, of which a core works with some at a time.
+const PLACES: usize = 64;
+
+/// So many trees, with tables for them.
+pub fn tabled(trees: usize) -> TabledTrees {
+    let table = Arc::new(Table::new(PLACES));
+    DeferredTrees::new(trees, || Rooted::new(table.clone()))
+}
+
+/// Several trees under one lock, with one log for each core that is not divided by tree: for trees that come and go too fast
+/// for a table.
+pub struct DeferredForest<L: RawLock = Adaptive> {
+    forest: Deferred<Forest, Member, PerCore, L>,
+    trees: usize,
+}
+
+/// The trees of a [`DeferredForest`].
+#[derive(Debug)]
+pub struct Forest(Box<[IntervalTree]>);
+
+/// An entry of one of the trees of a [`DeferredForest`].
+#[derive(Debug)]
+pub struct Member {
+    tree: usize,
+    entry: Entry,
+}
+
+impl Structure<Member> for Forest {
+    fn insert(&mut self, member: Item<'_, Member>) {
+        // SAFETY: updates of a member alternate, and it stays where it is until it is removed.
+        unsafe { self.0[member.tree].insert((&member.entry).into()) };
+    }
+
+    fn remove(&mut self, member: Item<'_, Member>) {
+        // SAFETY: as above.
+        unsafe { self.0[member.tree].remove((&member.entry).into()) };
+    }
+}
+
+impl<L: RawLock> DeferredForest<L> {
+    /// So many trees.
+    pub fn new(trees: usize) -> Self {
+        let forest = Forest((0..trees).map(|_| IntervalTree::new()).collect());
+        Self { forest: Deferred::with_queue(forest, PerCore::new()), trees }
+    }
+
+    /// What was drained so far.
+    pub fn statistics(&self) -> Statistics {
+        self.forest.statistics()
+    }
+}
+
+impl<L: RawLock> ReverseMap for DeferredForest<L> {
+    type Absent<'a>
+        = Absent<'a, Forest, Member, PerCore, L>
+    where
+        Self: 'a;
+
+    type Present<'a>
+        = Present<'a, Forest, Member, PerCore, L>
+    where
+        Self: 'a;
+
+    fn trees(&self) -> usize {
+        self.trees
+    }
+
+    fn interval(&self, tree: usize, interval: Interval) -> Self::Absent<'_> {
+        assert!(tree < self.trees, "there are {} trees, and no number {tree}", self.trees);
+        self.forest.item(Member { tree, entry: Entry::new(interval) })
+    }
+
+    fn insert<'a>(&'a self, interval: Self::Absent<'a>) -> Self::Present<'a> {
+        interval.insert()
+    }
+
+    fn remove<'a>(&'a self, interval: Self::Present<'a>) -> Self::Absent<'a> {
+        interval.remove()
+    }
+
+    fn overlaps(
+        &self,
+        tree: usize,
+        first: u64,
+        last: u64,
+        found: &mut (dyn FnMut(Interval) + Send),
+    ) {
+        self.forest.read(|forest| forest.0[tree].overlaps(first, last, found));
+    }
+
+    fn tend(&self, _tree: usize, ticks: u64) {
+        self.forest.synchronize_if_due(ticks);
+    }
+
+    fn put_off_max(&self) -> u64 {
+        self.statistics().entries_max
+    }
+}
+
+impl<Q: Queue, L: RawLock> core::fmt::Debug for DeferredTrees<Q, L> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("DeferredTrees").field("trees", &self.trees.len()).finish_non_exhaustive()
+    }
+}
+
+impl<L: RawLock> core::fmt::Debug for DeferredForest<L> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("DeferredForest").field("trees", &self.trees).finish_non_exhaustive()
+    }
+}

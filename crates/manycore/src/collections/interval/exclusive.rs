@@ -1,0 +1,177 @@
+//! `lock:NAME` and `flat-combining`: trees of intervals that one thread has at a time.
+
+use alloc::boxed::Box;
+use core::mem::{ManuallyDrop, forget};
+use core::ptr::NonNull;
+
+use super::tree::{Entry, IntervalTree};
+use crate::collections::Locked;
+use crate::delegate::FlatCombining;
+use crate::sync::CachePadded;
+use crate::{Interval, RawLock, ReverseMap};
+
+/// A tree that one thread has at a time.
+pub trait Exclusive: Send + Sync {
+    /// A tree without intervals.
+    fn new() -> Self;
+
+    /// Does something with the tree, here or on another thread.
+    fn with<R: Send>(&self, section: impl FnOnce(&mut IntervalTree) -> R + Send) -> R;
+}
+
+impl<L: RawLock> Exclusive for Locked<IntervalTree, L> {
+    fn new() -> Self {
+        Self::new(IntervalTree::new())
+    }
+
+    fn with<R: Send>(&self, section: impl FnOnce(&mut IntervalTree) -> R + Send) -> R {
+        self.write(section)
+    }
+}
+
+impl Exclusive for FlatCombining<IntervalTree> {
+    fn new() -> Self {
+        Self::new(IntervalTree::new())
+    }
+
+    fn with<R: Send>(&self, section: impl FnOnce(&mut IntervalTree) -> R + Send) -> R {
+        self.with(section)
+    }
+}
+
+/// Trees of intervals, each of which one thread has at a time.
+pub struct ExclusiveTrees<X> {
+    trees: Box<[CachePadded<X>]>,
+}
+
+/// Trees of intervals, each under a lock.
+pub type LockedTrees<L> = ExclusiveTrees<Locked<IntervalTree, L>>;
+
+/// Trees of intervals, whose operations are run by whoever has the tree.
+pub type CombinedTrees = ExclusiveTrees<FlatCombining<IntervalTree>>;
+
+/// An interval that is in no tree.
+pub struct AbsentEntry<'a, X: Exclusive> {
+    tree: &'a X,
+    entry: Handle,
+}
+
+/// An interval that is in its tree. Dropped, it is removed.
+pub struct PresentEntry<'a, X: Exclusive>(ManuallyDrop<AbsentEntry<'a, X>>);
+
+/// The right to insert and remove an entry, which came from a box.
+#[derive(Clone, Copy)]
+struct Handle(NonNull<Entry>);
+
+// SAFETY: an entry may be anywhere.
+unsafe impl Send for Handle {}
+
+impl Handle {
+    fn entry(self) -> NonNull<Entry> {
+        self.0
+    }
+}
+
+impl<X: Exclusive> ExclusiveTrees<X> {
+    /// So many trees.
+    pub fn new(trees: usize) -> Self {
+        Self { trees: (0..trees).map(|_| CachePadded(X::new())).collect() }
+    }
+}
+
+impl<'a, X: Exclusive> AbsentEntry<'a, X> {
+    fn insert(self) -> PresentEntry<'a, X> {
+        let entry = self.entry;
+        // SAFETY: it is in no tree, as this handle says, and is freed after its removal only.
+        self.tree.with(move |tree| unsafe { tree.insert(entry.entry()) });
+        PresentEntry(ManuallyDrop::new(self))
+    }
+}
+
+impl<'a, X: Exclusive> PresentEntry<'a, X> {
+    fn take_out(&self) {
+        let entry = self.0.entry;
+        // SAFETY: it is in the tree, as this handle says.
+        self.0.tree.with(move |tree| unsafe { tree.remove(entry.entry()) });
+    }
+
+    fn remove(mut self) -> AbsentEntry<'a, X> {
+        self.take_out();
+        // SAFETY: not used any more.
+        let absent = unsafe { ManuallyDrop::take(&mut self.0) };
+        forget(self);
+        absent
+    }
+}
+
+impl<X: Exclusive> Drop for AbsentEntry<'_, X> {
+    fn drop(&mut self) {
+        // SAFETY: from a box, and in no tree.
+        drop(unsafe { Box::from_raw(self.entry.entry().as_ptr()) });
+    }
+}
+
+impl<X: Exclusive> Drop for PresentEntry<'_, X> {
+    fn drop(&mut self) {
+        self.take_out();
+        // SAFETY: not used any more.
+        unsafe { ManuallyDrop::drop(&mut self.0) };
+    }
+}
+
+impl<X: Exclusive> ReverseMap for ExclusiveTrees<X> {
+    type Absent<'a>
+        = AbsentEntry<'a, X>
+    where
+        Self: 'a;
+
+    type Present<'a>
+        = PresentEntry<'a, X>
+    where
+        Self: 'a;
+
+    fn trees(&self) -> usize {
+        self.trees.len()
+    }
+
+    fn interval(&self, tree: usize, interval: Interval) -> Self::Absent<'_> {
+        let entry = Handle(NonNull::from(Box::leak(Box::new(Entry::new(interval)))));
+        AbsentEntry { tree: &self.trees[tree], entry }
+    }
+
+    fn insert<'a>(&'a self, interval: Self::Absent<'a>) -> Self::Present<'a> {
+        interval.insert()
+    }
+
+    fn remove<'a>(&'a self, interval: Self::Present<'a>) -> Self::Absent<'a> {
+        interval.remove()
+    }
+
+    fn overlaps(
+        &self,
+        tree: usize,
+        first: u64,
+        last: u64,
+        found: &mut (dyn FnMut(Interval) + Send),
+    ) {
+        self.trees[tree].with(|tree| tree.overlaps(first, last, found));
+    }
+}
+
+impl<X> core::fmt::Debug for ExclusiveTrees<X> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("ExclusiveTrees").field("trees", &self.trees.len()).finish_non_exhaustive()
+    }
+}
+
+impl<X: Exclusive> core::fmt::Debug for AbsentEntry<'_, X> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("AbsentEntry").finish_non_exhaustive()
+    }
+}
+
+impl<X: Exclusive> core::fmt::Debug for PresentEntry<'_, X> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("PresentEntry").finish_non_exhaustive()
+    }
+}

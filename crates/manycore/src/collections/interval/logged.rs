@@ -1,0 +1,163 @@
+//! `oplog`: trees of intervals whose operations are logged by each core with the time.
+
+use alloc::boxed::Box;
+use core::mem::{ManuallyDrop, forget};
+use core::ptr::NonNull;
+
+use super::tree::{Entry, IntervalTree};
+use crate::lock::Adaptive;
+use crate::oplog::{Apply, OpLog, Stamp};
+use crate::sync::CachePadded;
+use crate::{Interval, RawLock, ReverseMap};
+
+/// What is done with an entry, which came from a box.
+struct Operation {
+    what: What,
+    entry: NonNull<Entry>,
+}
+
+enum What {
+    Insert,
+    Remove,
+    Free,
+}
+
+// SAFETY: an entry may be anywhere, and who logs an operation of it does not touch it any more, but to log the next.
+unsafe impl Send for Operation {}
+
+impl Apply<Operation> for IntervalTree {
+    fn apply(&mut self, Operation { what, entry }: Operation) {
+        // SAFETY: the handles below log operations of an entry in turns, each after the one before, and nothing after its end.
+        unsafe {
+            match what {
+                What::Insert => self.insert(entry),
+                What::Remove => self.remove(entry),
+                What::Free => drop(Box::from_raw(entry.as_ptr())),
+            }
+        }
+    }
+}
+
+type Tree<L> = OpLog<IntervalTree, Operation, L>;
+
+/// Trees of intervals, each with a log for each core.
+pub struct LoggedTrees<L: RawLock = Adaptive> {
+    trees: Box<[CachePadded<Tree<L>>]>,
+}
+
+/// An interval that is in no tree.
+pub struct AbsentLogged<'a, L: RawLock> {
+    tree: &'a Tree<L>,
+    entry: NonNull<Entry>,
+    /// Of what was done last; none at first.
+    last: Option<Stamp>,
+}
+
+/// An interval that is in its tree. Dropped, it is removed.
+pub struct PresentLogged<'a, L: RawLock>(ManuallyDrop<AbsentLogged<'a, L>>);
+
+// SAFETY: the right to log operations of the entry, which any thread may have.
+unsafe impl<L: RawLock> Send for AbsentLogged<'_, L> {}
+
+impl<L: RawLock> AbsentLogged<'_, L> {
+    fn log(&mut self, what: What) {
+        let operation = Operation { what, entry: self.entry };
+        self.last = Some(self.tree.log_after(operation, self.last.unwrap_or_default()));
+    }
+}
+
+impl<L: RawLock> Drop for AbsentLogged<'_, L> {
+    fn drop(&mut self) {
+        match self.last {
+            Some(_) => self.log(What::Free),
+            // SAFETY: from a box, and in no log.
+            None => drop(unsafe { Box::from_raw(self.entry.as_ptr()) }),
+        }
+    }
+}
+
+impl<L: RawLock> Drop for PresentLogged<'_, L> {
+    fn drop(&mut self) {
+        self.0.log(What::Remove);
+        // SAFETY: not used any more.
+        unsafe { ManuallyDrop::drop(&mut self.0) };
+    }
+}
+
+impl<L: RawLock> LoggedTrees<L> {
+    /// So many trees.
+    pub fn new(trees: usize) -> Self {
+        let tree = |_| CachePadded(OpLog::new(IntervalTree::new()));
+        Self { trees: (0..trees).map(tree).collect() }
+    }
+}
+
+impl<L: RawLock> ReverseMap for LoggedTrees<L> {
+    type Absent<'a>
+        = AbsentLogged<'a, L>
+    where
+        Self: 'a;
+
+    type Present<'a>
+        = PresentLogged<'a, L>
+    where
+        Self: 'a;
+
+    fn trees(&self) -> usize {
+        self.trees.len()
+    }
+
+    fn interval(&self, tree: usize, interval: Interval) -> Self::Absent<'_> {
+        let entry = NonNull::from(Box::leak(Box::new(Entry::new(interval))));
+        AbsentLogged { tree: &self.trees[tree], entry, last: None }
+    }
+
+    fn insert<'a>(&'a self, mut interval: Self::Absent<'a>) -> Self::Present<'a> {
+        interval.log(What::Insert);
+        PresentLogged(ManuallyDrop::new(interval))
+    }
+
+    fn remove<'a>(&'a self, mut interval: Self::Present<'a>) -> Self::Absent<'a> {
+        interval.0.log(What::Remove);
+        // SAFETY: not used any more.
+        let absent = unsafe { ManuallyDrop::take(&mut interval.0) };
+        forget(interval);
+        absent
+    }
+
+    fn overlaps(
+        &self,
+        tree: usize,
+        first: u64,
+        last: u64,
+        found: &mut (dyn FnMut(Interval) + Send),
+    ) {
+        self.trees[tree].read(|tree| tree.overlaps(first, last, found));
+    }
+
+    fn tend(&self, tree: usize, ticks: u64) {
+        self.trees[tree].synchronize_if_due(ticks);
+    }
+
+    fn put_off_max(&self) -> u64 {
+        self.trees.iter().map(|tree| tree.operations_max()).max().unwrap_or(0)
+    }
+}
+
+impl<L: RawLock> core::fmt::Debug for LoggedTrees<L> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("LoggedTrees").field("trees", &self.trees.len()).finish_non_exhaustive()
+    }
+}
+
+impl<L: RawLock> core::fmt::Debug for AbsentLogged<'_, L> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("AbsentLogged").finish_non_exhaustive()
+    }
+}
+
+impl<L: RawLock> core::fmt::Debug for PresentLogged<'_, L> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("PresentLogged").finish_non_exhaustive()
+    }
+}

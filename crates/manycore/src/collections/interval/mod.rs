@@ -1,0 +1,43 @@
+//! Trees of intervals that many threads update and few read: the reverse maps of an operating system, which tell of a page
+//! where it is mapped.
+//!
+//! | | |
+//! |---|---|
+//! | [`IntervalTree`] | a tree for one thread, of entries that belong to the caller |
+//! | [`LockedTrees`] | `lock:NAME`: each tree under a lock |
+//! | [`CombinedTrees`] | `flat-combining`: updates go to the thread that has the tree |
+//! | [`DeferredTrees`] | `ldu` and `ldu-per-core`: updates are logged, in a queue for each tree, or in tables of each core |
+//! | [`DeferredForest`] | `ldu-forest`: updates are logged in a queue for each core; all trees are under one lock |
+//! | [`LoggedTrees`] | `oplog`: operations are logged by each core with the time |
+//!
+//! All but the first implement [`ReverseMap`](crate::ReverseMap):
+//!
+//! ```
+//! use manycore::collections::interval::DeferredTrees;
+//! use manycore::ldu::Global;
+//! use manycore::lock::Adaptive;
+//! use manycore::{Interval, ReverseMap};
+//!
+//! let files = DeferredTrees::<Global, Adaptive>::new(1, Global::new);
+//! let parent = files.insert(files.interval(0, Interval { first: 0, order: 0, last: 9 }));
+//! std::thread::scope(|s| {
+//!     s.spawn(|| drop(files.insert(files.interval(0, Interval { first: 0, order: 1, last: 9 }))));
+//! });
+//! let mut mapped = 0;
+//! files.overlaps(0, 5, 5, &mut |_| mapped += 1);
+//! assert_eq!(mapped, 1);
+//! # drop(parent);
+//! ```
+
+mod deferred;
+mod exclusive;
+mod logged;
+mod registry;
+mod tree;
+
+pub use deferred::{DeferredForest, DeferredTrees, Forest, Member, TabledTrees, tabled};
+pub use exclusive::{
+    AbsentEntry, CombinedTrees, Exclusive, ExclusiveTrees, LockedTrees, PresentEntry,
+};
+pub use logged::{AbsentLogged, LoggedTrees, PresentLogged};
+pub use tree::{Entry, IntervalTree};

@@ -1,0 +1,19 @@
+//! The list of all reverse maps but those under a lock.
+
+/// Calls a macro with the list: `callback! { "mechanism", trees => map; ... }`, in which the expression makes a
+/// [`ReverseMap`](crate::ReverseMap) with so many trees.
+#[macro_export]
+macro_rules! for_each_reverse_map {
+    ($callback:ident) => {
+        $callback! {
+            "flat-combining", trees => $crate::collections::interval::CombinedTrees::new(trees);
+            "ldu", trees => $crate::collections::interval::DeferredTrees::<$crate::ldu::Global>::new(
+                trees,
+                $crate::ldu::Global::new,
+            );
+            "ldu-per-core", trees => $crate::collections::interval::tabled(trees);
+            "oplog", trees => $crate::collections::interval::LoggedTrees::<$crate::lock::Adaptive>::new(trees);
+            "ldu-forest", trees => $crate::collections::interval::DeferredForest::<$crate::lock::Adaptive>::new(trees);
+        }
+    };
+}

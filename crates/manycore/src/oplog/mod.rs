@@ -1,0 +1,239 @@
+//! OpLog: operations are logged by each core with the time, and applied in the order of time when somebody reads.
+//!
+//! # Idea
+//!
+//! Each core has a log. An operation is stamped with the clock and put at the end of the log of the core on which its thread
+//! runs, whose line is in that core's cache. Who reads acquires the structure's lock, takes all logs, merges them by their
+//! stamps, applies them, and looks. In contrast to [`ldu`](crate::ldu), any operation can be logged, and they are applied in an
+//! order that explains what threads did; for that all logs have to be merged before a read.
+//!
+//! # Source
+//!
+//! S. Boyd-Wickizer, M. F. Kaashoek, R. Morris and N. Zeldovich, "OpLog: a library for scaling update-heavy data structures",
+//! MIT-CSAIL-TR-2014-019. Here a structure has logs of its own, and no place in a table of each core; and operations that
+//! cancel each other are not looked for in a core's log.
+//!
+//! Clocks of cores may differ. So an operation that has to come after another, such as the removal of an object after its
+//! insertion, says so ([`OpLog::log_after`]): its stamp is higher, whatever its core's clock says.
+//!
+//! # Memory order
+//!
+//! Each log is under a lock of its own. Who reads acquires all of them before it takes the first, so that what it takes is
+//! closed: an operation that came before one that it takes was in its log, and is taken too.
+//!
+//! # Cost
+//!
+//! An operation is an acquisition of its core's lock and a look at the clock. A read acquires the locks of all cores, and sorts
+//! what it finds.
+//!
+//! # When not to use it
+//!
+//! Where reads are not rare; where operations have results. Where an object's insertion and removal are all there is, `ldu`
+//! needs neither clock nor sorting, and most of them cancel.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use crate::RawLock;
+use crate::lock::{Adaptive, Futex, PlainLock};
+use crate::sync::atomic::{AtomicU64, Ordering};
+use crate::sync::cell::UnsafeCell;
+use crate::sync::{CachePadded, clock, cpu};
+
+/// What can be updated by a log.
+pub trait Apply<O> {
+    /// Does this.
+    fn apply(&mut self, operation: O);
+}
+
+/// When an operation was logged: those with higher stamps are applied later.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Stamp(u64);
+
+/// A structure `S` whose operations `O` are logged by each core, under a lock `L`.
+///
+/// ```
+/// use manycore::oplog::{Apply, OpLog};
+///
+/// struct Total(i64);
+/// impl Apply<i64> for Total {
+///     fn apply(&mut self, change: i64) {
+///         self.0 += change;
+///     }
+/// }
+///
+/// let total = OpLog::<Total, i64>::new(Total(0));
+/// std::thread::scope(|s| {
+///     (1..=4).for_each(|i| drop(s.spawn(|| total.log(10))));
+/// });
+/// assert_eq!(total.read(|total| total.0), 40);
+/// ```
+pub struct OpLog<S: Apply<O>, O, L = Adaptive> {
+    logs: Box<[CachePadded<Log<O>>]>,
+    guarded: CachePadded<Guarded<S, O, L>>,
+    /// When it was brought up to date by the timer.
+    synchronized: CachePadded<AtomicU64>,
+}
+
+struct Guarded<S, O, L> {
+    lock: L,
+    inner: UnsafeCell<Inner<S, O>>,
+}
+
+struct Inner<S, O> {
+    structure: S,
+    /// Where logs are merged; its memory is kept.
+    merged: Vec<(Stamp, O)>,
+    most: u64,
+}
+
+/// A core's log, by stamps.
+struct Log<O> {
+    lock: Futex,
+    operations: UnsafeCell<Vec<(Stamp, O)>>,
+}
+
+// SAFETY: operations go from thread to thread with the lock of their log, and then with the structure's, as does that.
+unsafe impl<S: Apply<O> + Send, O: Send, L: RawLock> Sync for OpLog<S, O, L> {}
+// SAFETY: as above.
+unsafe impl<S: Apply<O> + Send, O: Send, L: RawLock> Send for OpLog<S, O, L> {}
+
+impl<S: Apply<O>, O, L: RawLock> OpLog<S, O, L> {
+    /// With this structure.
+    pub fn new(structure: S) -> Self {
+        let log =
+            |_| CachePadded(Log { lock: Futex::new(), operations: UnsafeCell::new(Vec::new()) });
+        let inner = Inner { structure, merged: Vec::new(), most: 0 };
+        Self {
+            logs: (0..cpu::count().max(1)).map(log).collect(),
+            guarded: CachePadded(Guarded { lock: L::new(), inner: UnsafeCell::new(inner) }),
+            synchronized: CachePadded(AtomicU64::new(0)),
+        }
+    }
+
+    /// Has this done before anybody reads.
+    pub fn log(&self, operation: O) -> Stamp {
+        self.log_after(operation, Stamp::default())
+    }
+
+    /// Has this done before anybody reads, and after what was logged with that stamp.
+    pub fn log_after(&self, operation: O, after: Stamp) -> Stamp {
+        let log = &self.logs[cpu::current() as usize % self.logs.len()];
+        log.lock.acquire();
+        let stamp = log.operations.with_mut(|operations| {
+            // SAFETY: the log's lock is held.
+            let operations = unsafe { &mut *operations };
+            let last = operations.last().map_or(Stamp::default(), |(last, _)| *last);
+            let stamp = Stamp(clock::now().max(after.max(last).0 + 1));
+            operations.push((stamp, operation));
+            stamp
+        });
+        // SAFETY: acquired above; nothing there panics but for want of memory, which aborts.
+        unsafe { log.lock.release() };
+        stamp
+    }
+
+    /// Takes all logs. The caller has the structure's lock.
+    fn take(&self, merged: &mut Vec<(Stamp, O)>) {
+        self.logs.iter().for_each(|log| log.lock.acquire());
+        for log in &self.logs {
+            // SAFETY: the log's lock is held.
+            log.operations.with_mut(|operations| merged.append(unsafe { &mut *operations }));
+        }
+        // SAFETY: acquired above.
+        self.logs.iter().for_each(|log| unsafe { log.lock.release() });
+    }
+
+    /// Applies what is logged. The caller has the structure's lock.
+    fn drain(&self, inner: &mut Inner<S, O>) {
+        let Inner { structure, merged, most } = inner;
+        self.take(merged);
+        *most = (*most).max(merged.len() as u64);
+        // Stable: an operation that panics takes those behind it with it, and no others.
+        merged.sort_by_key(|(stamp, _)| *stamp);
+        merged.drain(..).for_each(|(_, operation)| structure.apply(operation));
+    }
+
+    /// Does something with the lock held, after a panic also releases it.
+    fn with_lock<R>(&self, f: impl FnOnce(&mut Inner<S, O>) -> R) -> R {
+        let mut node = L::Node::default();
+        // SAFETY: the node stays in place until the end of this function.
+        unsafe { self.guarded.lock.lock(&mut node) };
+        self.release_after(&mut node, f)
+    }
+
+    fn release_after<R>(&self, node: &mut L::Node, f: impl FnOnce(&mut Inner<S, O>) -> R) -> R {
+        struct Unlock<'a, L: RawLock>(&'a L, &'a mut L::Node);
+        impl<L: RawLock> Drop for Unlock<'_, L> {
+            fn drop(&mut self) {
+                // SAFETY: acquired with this node by the caller of `release_after`.
+                unsafe { self.0.unlock(self.1) };
+            }
+        }
+        let _unlock = Unlock(&self.guarded.lock, node);
+        // SAFETY: the lock is held.
+        self.guarded.inner.with_mut(|inner| f(unsafe { &mut *inner }))
+    }
+
+    /// Looks at the structure as it is after all operations that were logged before. Nobody else looks meanwhile.
+    ///
+    /// # Panics
+    ///
+    /// If `look` or an operation does; operations that were logged before and not applied are then lost.
+    pub fn read<R>(&self, look: impl FnOnce(&S) -> R) -> R {
+        self.with_lock(|inner| {
+            self.drain(inner);
+            look(&inner.structure)
+        })
+    }
+
+    /// Applies what is logged.
+    pub fn synchronize(&self) {
+        self.with_lock(|inner| self.drain(inner));
+    }
+
+    /// The timer: applies what is logged if that was not done by this function for so many ticks of [`clock::now`], unless
+    /// somebody else has the lock. Says whether it did.
+    pub fn synchronize_if_due(&self, period: u64) -> bool {
+        let now = clock::now();
+        // Relaxed, here and below: a hint; the lock decides.
+        if now.saturating_sub(self.synchronized.load(Ordering::Relaxed)) < period {
+            return false;
+        }
+        let mut node = L::Node::default();
+        // SAFETY: the node stays in place until the end of this function.
+        let acquired = unsafe { self.guarded.lock.try_lock(&mut node) };
+        if acquired {
+            self.synchronized.store(now, Ordering::Relaxed); // Relaxed: as above
+            self.release_after(&mut node, |inner| self.drain(inner));
+        }
+        acquired
+    }
+
+    /// The most operations that waited at a time.
+    pub fn operations_max(&self) -> u64 {
+        self.with_lock(|inner| inner.most)
+    }
+}
+
+impl<S: Apply<O>, O, L> Drop for OpLog<S, O, L> {
+    fn drop(&mut self) {
+        let mut merged = Vec::new();
+        for log in &self.logs {
+            // SAFETY: nobody else has it any more.
+            log.operations.with_mut(|operations| merged.append(unsafe { &mut *operations }));
+        }
+        merged.sort_by_key(|(stamp, _)| *stamp);
+        self.guarded.inner.with_mut(|inner| {
+            // SAFETY: as above.
+            let structure = unsafe { &mut (*inner).structure };
+            merged.into_iter().for_each(|(_, operation)| structure.apply(operation));
+        });
+    }
+}
+
+impl<S: Apply<O>, O, L> core::fmt::Debug for OpLog<S, O, L> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("OpLog").finish_non_exhaustive()
+    }
+}
