@@ -24,8 +24,10 @@ mod collection;
 mod lock;
 mod reverse_map;
 mod rw_lock;
+mod session;
 
 pub use collection::{ConcurrentMap, ConcurrentSet, MapHandle, SetHandle};
 pub use lock::{LockInfo, Order, RawLock};
 pub use reverse_map::{Interval, ReverseMap};
 pub use rw_lock::RawRwLock;
+pub use session::{Conflict, Link, RawSession, Sessions, View};

@@ -8,6 +8,9 @@
 //! | [`ldu`] | updates that are logged, and applied when somebody reads |
 //! | [`oplog`] | the same for any operations, by clocks |
 //! | [`reclaim`] | grace periods: when memory that others may still read can be freed (RCU) |
+//! | [`mvrlu`] | objects with versions: snapshots for readers, transactions for writers (MV-RLU) |
+//! | [`session`] | the safe interface to that |
+//! | [`clock`] | what orders commits: the CPUs' counters (ORDO), or a counter |
 //! | [`sync`] | the one place that names atomics, parking, clocks and CPUs, with a back end a platform |
 //!
 //! # A first program
@@ -39,12 +42,15 @@ extern crate alloc;
 #[cfg(any(test, loom, manycore_bare))]
 extern crate std;
 
+pub mod clock;
 pub mod collections;
 pub mod delegate;
 pub mod ldu;
 pub mod lock;
+pub mod mvrlu;
 pub mod oplog;
 pub mod reclaim;
+pub mod session;
 pub mod sync;
 
 pub use manycore_traits::{

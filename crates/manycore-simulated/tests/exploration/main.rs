@@ -7,6 +7,7 @@ mod flat_combining;
 mod ldu;
 mod mutations;
 mod mutex;
+mod mvrlu;
 mod reclaim;
 mod rw;
 mod wait_queue;

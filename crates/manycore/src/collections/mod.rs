@@ -34,6 +34,7 @@ pub mod queue;
 mod registry;
 mod sequential;
 pub mod tree;
+pub mod versioned;
 
 pub use combined::Combined;
 pub use locked::Locked;

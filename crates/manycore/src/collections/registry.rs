@@ -19,6 +19,10 @@ macro_rules! for_each_set {
     ($callback:ident $(, $argument:tt)*) => {
         $callback! {
             $($argument)*
+            list_mvrlu, "list", "mvrlu", _sizes =>
+                $crate::collections::list::MvrluList::<u64, ()>::default();
+            hash_mvrlu, "hash", "mvrlu", sizes =>
+                $crate::collections::hash::MvrluTable::<u64, ()>::new(sizes.buckets);
             list_flat_combining, "list", "flat-combining", _sizes =>
                 $crate::collections::list::CombinedList::<u64, ()>::default();
             hash_flat_combining, "hash", "flat-combining", sizes =>

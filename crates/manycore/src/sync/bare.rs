@@ -106,6 +106,20 @@ pub mod clock {
     pub fn has_passed(start: u64, ticks: u64) -> bool {
         now().wrapping_sub(start) > ticks
     }
+
+    /// [`now`], between two fences. The kernel's counter must not be read ahead of the first of them.
+    pub fn ordered() -> u64 {
+        // SeqCst, both: of all accesses.
+        super::atomic::fence(super::atomic::Ordering::SeqCst);
+        let ticks = now();
+        super::atomic::fence(super::atomic::Ordering::SeqCst); // SeqCst: as above
+        ticks
+    }
+
+    /// By how much two CPUs' counters may differ at most: a kernel knows, and says so where it makes a clock.
+    pub fn boundary() -> Option<u64> {
+        None
+    }
 }
 
 /// Ways of passing time.

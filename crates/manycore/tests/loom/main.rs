@@ -9,6 +9,7 @@ mod ldu;
 mod lists;
 mod mutations;
 mod mutex;
+mod mvrlu;
 mod oplog;
 mod phase_rw;
 mod reclaim;

@@ -123,6 +123,11 @@ const MUTATIONS: &[(&str, &str)] = &[
     ("reclaim-pile-push", "reclaim::garbage_of_one_who_is_gone"),
     ("reclaim-pile-take", "reclaim::garbage_of_one_who_is_gone"),
     ("reclaim-state", "reclaim::another_thread_advances"),
+    ("counter-present", "mvrlu::snapshots_are_consistent"),
+    ("counter-stamp", "mvrlu::snapshots_are_consistent"),
+    ("mvrlu-newest", "mvrlu::nothing_is_lost"),
+    ("mvrlu-exchange", "mvrlu::nothing_is_lost"),
+    ("mvrlu-record-give", "mvrlu::nothing_is_lost"),
 ];
 
 #[test]

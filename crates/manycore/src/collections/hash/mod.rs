@@ -4,10 +4,12 @@
 
 mod chained;
 mod locked;
+mod mvrlu;
 mod place;
 mod rcu;
 
 pub use chained::ChainedTable;
 pub use locked::{CombinedTable, LockedTable};
+pub use mvrlu::{MvrluTable, VersionedTable};
 pub(crate) use place::bucket_of;
 pub use rcu::{RcuTable, RcuTableHandle};

@@ -6,11 +6,13 @@
 mod chain;
 mod harris;
 mod locked;
+mod mvrlu;
 mod rcu;
 mod sorted;
 
 pub(super) use chain::Chain;
 pub use harris::{HarrisHandle, HarrisList};
 pub use locked::{CombinedList, LockedList};
+pub use mvrlu::{MvrluList, VersionedList};
 pub use rcu::{RcuList, RcuListHandle};
 pub use sorted::SortedList;

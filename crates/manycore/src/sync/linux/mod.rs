@@ -5,6 +5,8 @@
 //! by initial-exec TLS, which needs no call and no set-up.
 
 pub mod barrier;
+#[cfg(feature = "std")]
+mod boundary;
 pub mod clock;
 pub mod cpu;
 pub mod futex;

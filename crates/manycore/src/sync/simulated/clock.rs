@@ -14,6 +14,16 @@ pub fn has_passed(start: u64, ticks: u64) -> bool {
     backend::has_passed(start, ticks)
 }
 
+/// [`now`]: a simulated CPU does one thing after the other.
+pub fn ordered() -> u64 {
+    now()
+}
+
+/// Not measured: the machine model says.
+pub fn boundary() -> Option<u64> {
+    None
+}
+
 /// A deadline in nanoseconds since the simulation began, which is where both clocks begin.
 pub(super) fn moment(deadline: &Deadline) -> u64 {
     let seconds = u64::try_from(deadline.seconds).unwrap_or(0);

@@ -1,0 +1,188 @@
+//! Sessions: reading and writing objects that many threads share, as of one moment.
+//!
+//! This is the base on which data structures are built, over any mechanism that has it. It checks nothing; see the safe
+//! interface in the library `manycore`.
+
+use core::fmt;
+use core::hash::{Hash, Hasher};
+use core::marker::PhantomData;
+
+/// Where an object is, as it is stored in other objects; or nowhere.
+#[repr(transparent)]
+pub struct Link<T>(*mut (), PhantomData<fn() -> T>);
+
+// SAFETY: a place, without the right to look there.
+unsafe impl<T> Send for Link<T> {}
+// SAFETY: as above.
+unsafe impl<T> Sync for Link<T> {}
+
+impl<T> Link<T> {
+    /// Leads nowhere.
+    pub const NULL: Self = Self(core::ptr::null_mut(), PhantomData);
+
+    /// For whoever implements a mechanism: the link that leads to this place.
+    #[inline]
+    pub const fn from_ptr(object: *mut ()) -> Self {
+        Self(object, PhantomData)
+    }
+
+    /// Where it leads.
+    #[inline]
+    pub const fn as_ptr(self) -> *mut () {
+        self.0
+    }
+
+    /// Whether it leads nowhere.
+    #[inline]
+    pub const fn is_null(self) -> bool {
+        self.0.is_null()
+    }
+}
+
+impl<T> Clone for Link<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Link<T> {}
+
+impl<T> Default for Link<T> {
+    fn default() -> Self {
+        Self::NULL
+    }
+}
+
+impl<T> PartialEq for Link<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.0 == other.0
+    }
+}
+
+impl<T> Eq for Link<T> {}
+
+impl<T> Hash for Link<T> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.hash(state);
+    }
+}
+
+impl<T> fmt::Debug for Link<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Link({:p})", self.0)
+    }
+}
+
+/// Why a session cannot lock an object, and has to be given up and begun anew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Conflict {
+    /// Another thread has locked it.
+    Locked,
+    /// Another thread has changed it since the session began.
+    Changed,
+    /// Another thread has freed it.
+    Freed,
+    /// There is no room for another version before old ones can be discarded.
+    Full,
+    /// The caller's own, from what it has read.
+    Retry,
+}
+
+/// What a session sees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum View {
+    /// Everything as it was at one moment, that of the session's begin.
+    Snapshot,
+    /// Of each object what is committed when it is read. Cheaper to begin; two objects may be read as they never were at the
+    /// same time, which the caller has to expect.
+    Latest,
+}
+
+/// A mechanism with sessions, and the objects that are used through it.
+///
+/// # Safety
+///
+/// The methods of the handles do what they say. In particular, what is read in a session stays as it is until the session's end,
+/// but for what the session itself writes.
+pub unsafe trait Sessions: Send + Sync + Sized {
+    /// What one thread has sessions with.
+    type Handle<'a>: RawSession
+    where
+        Self: 'a;
+
+    /// The calling thread's access. May allocate; keep it for as long as the thread takes part.
+    fn register(&self) -> Self::Handle<'_>;
+}
+
+/// A thread's access to objects: at most one session at a time.
+///
+/// # Safety
+///
+/// As for [`Sessions`].
+pub unsafe trait RawSession {
+    /// Begins a session.
+    ///
+    /// # Safety
+    ///
+    /// None has begun that has not ended.
+    unsafe fn begin(&mut self, view: View);
+
+    /// What the session sees of an object, or has written itself.
+    ///
+    /// # Safety
+    ///
+    /// In a session. The link is not null, and was found in it: it leads to an object of this mechanism that was not freed, or
+    /// by a commit that this session does not see.
+    unsafe fn deref<T: Copy>(&self, link: Link<T>) -> *const T;
+
+    /// Locks an object, and returns a copy of it, to be changed; it is seen by others after the commit. The data is that which the
+    /// session sees, or under [`View::Latest`] what was committed last: the caller then looks whether it is as expected.
+    ///
+    /// # Safety
+    ///
+    /// As for [`deref`](Self::deref).
+    unsafe fn try_lock<T: Copy>(&mut self, link: Link<T>) -> Result<*mut T, Conflict>;
+
+    /// Locks an object which the session is not going to change, up to the session's end. If all transactions do this with what they
+    /// have only read, their commits are as if they had run one after the other (no write skew).
+    ///
+    /// # Safety
+    ///
+    /// As for [`deref`](Self::deref).
+    unsafe fn try_lock_const<T: Copy>(&mut self, link: Link<T>) -> Result<(), Conflict>;
+
+    /// A new object. If the session is aborted, there is no such object.
+    ///
+    /// # Safety
+    ///
+    /// In a session.
+    unsafe fn alloc<T: Copy>(&mut self, data: T) -> Link<T>;
+
+    /// Locks an object, and frees it with the session's commit.
+    ///
+    /// # Safety
+    ///
+    /// As for [`deref`](Self::deref); and after the commit no object has a link to it.
+    unsafe fn free<T: Copy>(&mut self, link: Link<T>) -> Result<(), Conflict>;
+
+    /// Ends the session; all that it has written is seen by others, at once.
+    ///
+    /// # Safety
+    ///
+    /// In a session.
+    unsafe fn commit(&mut self);
+
+    /// Ends the session as if it had not been.
+    ///
+    /// # Safety
+    ///
+    /// In a session.
+    unsafe fn abort(&mut self);
+
+    /// After an abort: waits a little, the longer the more attempts there were, or until there is room.
+    ///
+    /// # Safety
+    ///
+    /// In no session.
+    unsafe fn back_off(&mut self, conflict: Conflict, attempts: u32);
+}

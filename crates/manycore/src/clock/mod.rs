@@ -1,0 +1,78 @@
+//! Clocks that order commits: of several threads, without a line that all of them write.
+//!
+//! A mechanism with versions asks a clock two things: for a *stamp*, when it commits, and for the *present*, when a snapshot
+//! begins, which is to see the commits with stamps up to it. [`Ordo`] answers from the CPUs' own counters, and knows by how
+//! much they may differ; [`Counter`] is a number that every commit increments.
+//!
+//! | | a stamp costs | the present costs | after a commit |
+//! |---|---|---|---|
+//! | [`Ordo`] | a read of the CPU's counter | the same | the boundary is waited out, twice |
+//! | [`Counter`] | a read-modify-write of the line that all share | a read of that line | nothing |
+//! | [`RelaxedClock`] | as the clock in it | as the clock in it | nothing: who begins later may not see the commit |
+
+mod counter;
+mod ordo;
+
+pub use counter::Counter;
+pub use ordo::Ordo;
+
+use crate::sync::hint;
+
+/// Order among commits and snapshots.
+///
+/// # Safety
+///
+/// The promises of the methods hold. Times are below 2^63.
+pub unsafe trait Clock: Send + Sync {
+    /// The time of a snapshot that begins now. What the thread reads later in its program, it reads later.
+    fn present(&self) -> u64;
+
+    /// A stamp for a commit: later than every [`present`](Self::present) that was returned before this was called, on any
+    /// thread. What the thread has written before, everybody sees whose present is not before the stamp.
+    fn stamp(&self) -> u64;
+
+    /// A time that every `present` reaches which is asked for after this was called, on any thread.
+    fn horizon(&self) -> u64;
+
+    /// Waits until the [`horizon`](Self::horizon) reaches a stamp, and returns it: whoever begins afterwards sees the commit.
+    #[inline]
+    fn settle(&self, stamp: u64) -> u64 {
+        loop {
+            let horizon = self.horizon();
+            if horizon >= stamp {
+                return horizon;
+            }
+            hint::pause();
+        }
+    }
+}
+
+/// A clock after whose stamps nobody waits.
+///
+/// A snapshot is as consistent as ever. But one that begins on another thread just after a commit has returned may be from
+/// before that commit, by twice the clock's uncertainty: the form of the paper on MV-RLU. A thread always sees its own commits.
+#[derive(Debug, Default)]
+pub struct RelaxedClock<C>(pub C);
+
+// SAFETY: of the clock inside. That `settle` does not wait is what this type is for, and no matter of memory safety.
+unsafe impl<C: Clock> Clock for RelaxedClock<C> {
+    #[inline]
+    fn present(&self) -> u64 {
+        self.0.present()
+    }
+
+    #[inline]
+    fn stamp(&self) -> u64 {
+        self.0.stamp()
+    }
+
+    #[inline]
+    fn horizon(&self) -> u64 {
+        self.0.horizon()
+    }
+
+    #[inline]
+    fn settle(&self, stamp: u64) -> u64 {
+        stamp
+    }
+}

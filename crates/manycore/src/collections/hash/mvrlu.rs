@@ -1,0 +1,34 @@
+//! A hash table over MV-RLU.
+
+use crate::collections::versioned::{Chains, Hashed};
+use crate::mvrlu::Domain;
+use crate::session::Sessions;
+
+/// A hash table over a mechanism with sessions.
+pub type VersionedTable<K, V, M> = Chains<K, V, M, Hashed>;
+
+/// A hash table over MV-RLU. Lookups never wait; changes of different places do not either; snapshots and transactions see all
+/// buckets at one moment.
+pub type MvrluTable<K, V, D = Domain> = VersionedTable<K, V, D>;
+
+impl<K: Copy, V: Copy, M: Sessions> VersionedTable<K, V, M> {
+    /// With so many buckets and no entries, in a domain that has nothing else.
+    ///
+    /// # Panics
+    ///
+    /// If that is 0.
+    pub fn with_buckets(domain: M, buckets: usize) -> Self {
+        Self::with_chains(domain, buckets)
+    }
+}
+
+impl<K: Copy, V: Copy, M: Sessions + Default> VersionedTable<K, V, M> {
+    /// With so many buckets and no entries.
+    ///
+    /// # Panics
+    ///
+    /// If that is 0.
+    pub fn new(buckets: usize) -> Self {
+        Self::with_buckets(M::default(), buckets)
+    }
+}

@@ -1,0 +1,192 @@
+//! A sorted chain of nodes, read and changed in sessions.
+//!
+//! It begins with a node without a key, so that there is always one before. All functions are to be called in a session of the
+//! domain to which the chain belongs.
+//!
+//! An operation on one key reads the latest of each node, and then locks the node before the key's place: if that was not freed
+//! and still leads where the operation has gone, the key's place is what it was found to be. So no time is needed, and a walk may
+//! pass over nodes that are removed meanwhile, as under RCU. In a transaction on several keys the session sees one moment, and the
+//! same checks hold by themselves.
+
+use core::mem::MaybeUninit;
+
+use crate::session::{Conflict, Link, RawSession};
+
+/// A node; its key and value are there in all but the first one of a chain.
+pub(super) struct Node<K, V> {
+    next: Link<Node<K, V>>,
+    key: MaybeUninit<K>,
+    value: MaybeUninit<V>,
+}
+
+impl<K: Copy, V: Copy> Clone for Node<K, V> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<K: Copy, V: Copy> Copy for Node<K, V> {}
+
+/// Where a chain begins.
+pub(super) type Root<K, V> = Link<Node<K, V>>;
+
+/// A key's place.
+struct Place<K, V> {
+    /// The last node before it.
+    before: Link<Node<K, V>>,
+    /// The first node at or after it, if there is one.
+    node: Link<Node<K, V>>,
+    /// The value, if the key is there.
+    value: Option<V>,
+}
+
+impl<K: Copy, V: Copy> Node<K, V> {
+    /// The first of a chain.
+    pub fn first() -> Self {
+        Self { next: Link::NULL, key: MaybeUninit::uninit(), value: MaybeUninit::uninit() }
+    }
+
+    /// # Safety
+    ///
+    /// It is not the first of a chain.
+    unsafe fn entry(&self) -> (&K, &V) {
+        // SAFETY: by the caller's word, both were written.
+        unsafe { (self.key.assume_init_ref(), self.value.assume_init_ref()) }
+    }
+}
+
+/// # Safety
+///
+/// In a session, as of this module.
+#[inline]
+unsafe fn find<K: Copy + Ord, V: Copy, S: RawSession>(
+    session: &S,
+    root: Root<K, V>,
+    key: &K,
+) -> Place<K, V> {
+    let mut before = root;
+    // SAFETY: a chain's nodes are there for as long as the session, and all but the first have keys.
+    unsafe {
+        let mut node = (*session.deref(root)).next;
+        while !node.is_null() {
+            let this = &*session.deref(node);
+            let (found, value) = this.entry();
+            if found >= key {
+                let value = (found == key).then_some(*value);
+                return Place { before, node, value };
+            }
+            before = node;
+            node = this.next;
+        }
+    }
+    Place { before, node: Link::NULL, value: None }
+}
+
+/// The key's value.
+///
+/// # Safety
+///
+/// In a session, as of this module.
+#[inline]
+pub(super) unsafe fn get<K: Copy + Ord, V: Copy, S: RawSession>(
+    session: &S,
+    root: Root<K, V>,
+    key: &K,
+) -> Option<V> {
+    // SAFETY: by the caller's word.
+    unsafe { find(session, root, key) }.value
+}
+
+/// Gives the key a value, unless it has one that is to be kept; returns the one it had.
+///
+/// # Safety
+///
+/// In a session, as of this module.
+#[inline]
+pub(super) unsafe fn insert<K: Copy + Ord, V: Copy, S: RawSession>(
+    session: &mut S,
+    root: Root<K, V>,
+    key: K,
+    value: V,
+    keep: bool,
+) -> Result<Option<V>, Conflict> {
+    // SAFETY: a chain's nodes are there for as long as the session.
+    unsafe {
+        let place = find(session, root, &key);
+        if place.value.is_some() {
+            if keep {
+                return Ok(place.value);
+            }
+            // If it can be locked, it was not removed.
+            let node = &mut *session.try_lock(place.node)?;
+            return Ok(Some(
+                core::mem::replace(&mut node.value, MaybeUninit::new(value)).assume_init(),
+            ));
+        }
+        let before = session.try_lock(place.before)?;
+        if (*before).next != place.node {
+            return Err(Conflict::Retry);
+        }
+        let node =
+            Node { next: place.node, key: MaybeUninit::new(key), value: MaybeUninit::new(value) };
+        (*before).next = session.alloc(node);
+        Ok(None)
+    }
+}
+
+/// Takes the key out; returns its value.
+///
+/// # Safety
+///
+/// In a session, as of this module.
+#[inline]
+pub(super) unsafe fn remove<K: Copy + Ord, V: Copy, S: RawSession>(
+    session: &mut S,
+    root: Root<K, V>,
+    key: &K,
+) -> Result<Option<V>, Conflict> {
+    // SAFETY: a chain's nodes are there for as long as the session. After the commit nothing leads to the node: what did is locked,
+    // and so is the node.
+    unsafe {
+        let place = find(session, root, key);
+        if place.value.is_none() {
+            return Ok(None);
+        }
+        let before = session.try_lock(place.before)?;
+        if (*before).next != place.node {
+            return Err(Conflict::Retry);
+        }
+        session.free(place.node)?;
+        let node = *session.deref(place.node);
+        (*before).next = node.next;
+        Ok(Some(node.value.assume_init()))
+    }
+}
+
+/// Calls `f` with each entry from a key on, or from the first, until it says that it is enough.
+///
+/// # Safety
+///
+/// In a session, as of this module.
+pub(super) unsafe fn visit<K: Copy + Ord, V: Copy, S: RawSession>(
+    session: &S,
+    root: Root<K, V>,
+    from: Option<&K>,
+    mut f: impl FnMut(&K, &V) -> bool,
+) {
+    // SAFETY: as in `find`.
+    unsafe {
+        let mut node = match from {
+            Some(key) => find(session, root, key).node,
+            None => (*session.deref(root)).next,
+        };
+        while !node.is_null() {
+            let this = &*session.deref(node);
+            let (key, value) = this.entry();
+            if !f(key, value) {
+                return;
+            }
+            node = this.next;
+        }
+    }
+}

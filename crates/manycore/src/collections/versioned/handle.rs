@@ -1,0 +1,255 @@
+//! A thread's access to chains: one key at a time, snapshots, transactions.
+
+use core::ops::{Bound, RangeBounds};
+
+use super::chain::{self, Root};
+use super::{Chains, One, Placement};
+use crate::session::{self, Conflict, Open, RawSession, Sessions, View};
+use crate::{ConcurrentMap, ConcurrentSet, MapHandle, SetHandle};
+
+/// A thread's access to [`Chains`].
+pub struct Handle<'a, K: Copy, V: Copy, M: Sessions + 'a, P> {
+    chains: &'a Chains<K, V, M, P>,
+    session: M::Handle<'a>,
+}
+
+/// A session that sees all chains at one moment.
+pub struct Reads<'s, K: Copy, V: Copy, M: Sessions, P, S> {
+    chains: &'s Chains<K, V, M, P>,
+    session: &'s S,
+}
+
+/// A transaction on any keys of the chains.
+pub struct Writes<'s, K: Copy, V: Copy, M: Sessions, P, S> {
+    chains: &'s Chains<K, V, M, P>,
+    session: &'s mut S,
+}
+
+impl<K: Copy, V: Copy, M: Sessions, P: Placement<K>> Chains<K, V, M, P> {
+    #[inline]
+    fn root(&self, key: &K) -> Root<K, V> {
+        self.roots[P::place(key, self.roots.len())]
+    }
+
+    fn new_handle(&self) -> Handle<'_, K, V, M, P> {
+        Handle { chains: self, session: self.domain.register() }
+    }
+}
+
+impl<'a, K, V, M, P> Handle<'a, K, V, M, P>
+where
+    K: Copy + Ord,
+    V: Copy,
+    M: Sessions,
+    P: Placement<K>,
+{
+    /// Reads any keys as they are at one moment.
+    pub fn snapshot<R>(&mut self, f: impl FnOnce(&Reads<'_, K, V, M, P, M::Handle<'a>>) -> R) -> R {
+        let open = Open::begin(&mut self.session, View::Snapshot);
+        let result = f(&Reads { chains: self.chains, session: open.handle });
+        open.commit();
+        result
+    }
+
+    /// Reads and changes any keys; others see all of it or nothing. Runs again as long as there are conflicts.
+    pub fn transact<R>(
+        &mut self,
+        mut f: impl FnMut(&mut Writes<'_, K, V, M, P, M::Handle<'a>>) -> Result<R, Conflict>,
+    ) -> R {
+        let chains = self.chains;
+        session::retry(&mut self.session, View::Snapshot, |session| {
+            f(&mut Writes { chains, session })
+        })
+    }
+
+    #[inline]
+    fn look_up(&mut self, key: &K) -> Option<V> {
+        let root = self.chains.root(key);
+        let open = Open::begin(&mut self.session, View::Latest);
+        // SAFETY: in a session of the chains' domain.
+        let value = unsafe { chain::get(&*open.handle, root, key) };
+        open.commit();
+        value
+    }
+
+    #[inline]
+    fn put(&mut self, key: K, value: V, keep: bool) -> Option<V> {
+        let root = self.chains.root(&key);
+        session::retry(&mut self.session, View::Latest, |session| {
+            // SAFETY: in a session of the chains' domain.
+            unsafe { chain::insert(session, root, key, value, keep) }
+        })
+    }
+
+    #[inline]
+    fn take(&mut self, key: &K) -> Option<V> {
+        let root = self.chains.root(key);
+        session::retry(&mut self.session, View::Latest, |session| {
+            // SAFETY: in a session of the chains' domain.
+            unsafe { chain::remove(session, root, key) }
+        })
+    }
+}
+
+impl<K, V, M, P, S> Reads<'_, K, V, M, P, S>
+where
+    K: Copy + Ord,
+    V: Copy,
+    M: Sessions,
+    P: Placement<K>,
+    S: RawSession,
+{
+    /// The key's value.
+    pub fn get(&self, key: &K) -> Option<V> {
+        // SAFETY: in a session of the chains' domain.
+        unsafe { chain::get(self.session, self.chains.root(key), key) }
+    }
+
+    /// Calls `f` with every entry, chain by chain.
+    pub fn for_each(&self, mut f: impl FnMut(&K, &V)) {
+        for root in &self.chains.roots {
+            let visit = |key: &K, value: &V| {
+                f(key, value);
+                true
+            };
+            // SAFETY: as above.
+            unsafe { chain::visit(self.session, *root, None, visit) };
+        }
+    }
+}
+
+impl<K: Copy + Ord, V: Copy, M: Sessions, S: RawSession> Reads<'_, K, V, M, One, S> {
+    /// Calls `f` with the entries of a range, in the order of their keys.
+    pub fn range(&self, range: impl RangeBounds<K>, mut f: impl FnMut(&K, &V)) {
+        let from = match range.start_bound() {
+            Bound::Included(key) | Bound::Excluded(key) => Some(key),
+            Bound::Unbounded => None,
+        };
+        let is_over = |key: &K| match range.end_bound() {
+            Bound::Included(end) => key > end,
+            Bound::Excluded(end) => key >= end,
+            Bound::Unbounded => false,
+        };
+        let visit = |key: &K, value: &V| {
+            if range.contains(key) {
+                f(key, value);
+            }
+            !is_over(key)
+        };
+        // SAFETY: in a session of the chain's domain.
+        unsafe { chain::visit(self.session, self.chains.roots[0], from, visit) };
+    }
+}
+
+impl<K, V, M, P, S> Writes<'_, K, V, M, P, S>
+where
+    K: Copy + Ord,
+    V: Copy,
+    M: Sessions,
+    P: Placement<K>,
+    S: RawSession,
+{
+    /// The key's value, as of the transaction's begin or as it has changed it.
+    pub fn get(&self, key: &K) -> Option<V> {
+        // SAFETY: in a session of the chains' domain.
+        unsafe { chain::get(&*self.session, self.chains.root(key), key) }
+    }
+
+    /// Gives the key a value; returns the one it had.
+    ///
+    /// # Errors
+    ///
+    /// If another thread changes the same place: the transaction has to end, as by `?`.
+    pub fn insert(&mut self, key: K, value: V) -> Result<Option<V>, Conflict> {
+        // SAFETY: as above.
+        unsafe { chain::insert(self.session, self.chains.root(&key), key, value, false) }
+    }
+
+    /// Takes the key out; returns its value.
+    ///
+    /// # Errors
+    ///
+    /// As of [`insert`](Self::insert).
+    pub fn remove(&mut self, key: &K) -> Result<Option<V>, Conflict> {
+        // SAFETY: as above.
+        unsafe { chain::remove(self.session, self.chains.root(key), key) }
+    }
+}
+
+impl<K, M, P> ConcurrentSet<K> for Chains<K, (), M, P>
+where
+    K: Copy + Ord + Send + Sync,
+    M: Sessions,
+    P: Placement<K>,
+{
+    type Handle<'a>
+        = Handle<'a, K, (), M, P>
+    where
+        Self: 'a;
+
+    fn handle(&self) -> Handle<'_, K, (), M, P> {
+        self.new_handle()
+    }
+}
+
+impl<K, M, P> SetHandle<K> for Handle<'_, K, (), M, P>
+where
+    K: Copy + Ord,
+    M: Sessions,
+    P: Placement<K>,
+{
+    #[inline]
+    fn contains(&mut self, key: &K) -> bool {
+        self.look_up(key).is_some()
+    }
+
+    #[inline]
+    fn insert(&mut self, key: K) -> bool {
+        self.put(key, (), true).is_none()
+    }
+
+    #[inline]
+    fn remove(&mut self, key: &K) -> bool {
+        self.take(key).is_some()
+    }
+}
+
+impl<K, V, M, P> ConcurrentMap<K, V> for Chains<K, V, M, P>
+where
+    K: Copy + Ord + Send + Sync,
+    V: Copy + Send + Sync,
+    M: Sessions,
+    P: Placement<K>,
+{
+    type Handle<'a>
+        = Handle<'a, K, V, M, P>
+    where
+        Self: 'a;
+
+    fn handle(&self) -> Handle<'_, K, V, M, P> {
+        self.new_handle()
+    }
+}
+
+impl<K, V, M, P> MapHandle<K, V> for Handle<'_, K, V, M, P>
+where
+    K: Copy + Ord,
+    V: Copy,
+    M: Sessions,
+    P: Placement<K>,
+{
+    #[inline]
+    fn get(&mut self, key: &K) -> Option<V> {
+        self.look_up(key)
+    }
+
+    #[inline]
+    fn insert(&mut self, key: K, value: V) -> Option<V> {
+        self.put(key, value, false)
+    }
+
+    #[inline]
+    fn remove(&mut self, key: &K) -> Option<V> {
+        self.take(key)
+    }
+}

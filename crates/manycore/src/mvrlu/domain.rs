@@ -1,0 +1,177 @@
+//! A domain: the threads that take part, the clock that they go by, and their grace periods.
+
+use alloc::boxed::Box;
+use core::ptr::null_mut;
+
+use super::config::{Config, Stall};
+use super::handle::Handle;
+use super::pool::Depot;
+use super::record::{Local, Record};
+use super::stats::Stats;
+use crate::clock::{Clock, Ordo};
+use crate::sync::atomic::{AtomicPtr, AtomicU64, Ordering, fence};
+use crate::sync::{CachePadded, barrier, thread};
+
+/// Objects that threads share, and the threads.
+///
+/// All memory is the domain's, and is given back when it is dropped.
+pub struct Domain<C: Clock = Ordo> {
+    pub(super) clock: C,
+    pub(super) config: Config,
+    pub(super) depot: Depot,
+    periods: CachePadded<Periods>,
+    records: AtomicPtr<Record>,
+    /// Whether threads begin sessions without a fence.
+    asymmetric: bool,
+}
+
+/// Read at every session, written once in a grace period.
+struct Periods {
+    /// Every session that begins from now on, begins when every clock is past this.
+    epoch: AtomicU64,
+    /// Every session that is open or begins from now on, has begun when every clock was past this.
+    watermark: AtomicU64,
+}
+
+impl<C: Clock + Default> Default for Domain<C> {
+    fn default() -> Self {
+        Self::new(C::default(), Config::default())
+    }
+}
+
+impl<C: Clock> Domain<C> {
+    /// With a clock and limits.
+    ///
+    /// # Panics
+    ///
+    /// If the limits contradict each other: see [`Config`].
+    pub fn new(clock: C, config: Config) -> Self {
+        config.check();
+        Self {
+            clock,
+            config,
+            depot: Depot::new(),
+            periods: CachePadded(Periods {
+                epoch: AtomicU64::new(0),
+                watermark: AtomicU64::new(0),
+            }),
+            records: AtomicPtr::new(null_mut()),
+            asymmetric: barrier::is_asymmetric(),
+        }
+    }
+
+    /// Lets the calling thread take part.
+    pub fn register(&self) -> Handle<'_, C> {
+        let adopted = self.records().find_map(|record| Some((record, record.take()?)));
+        let (record, local) = adopted.unwrap_or_else(|| self.new_record());
+        record.thread.store(thread::id(), Ordering::Relaxed); // Relaxed: for reports
+        Handle::new(self, record, local)
+    }
+
+    fn new_record(&self) -> (&Record, Box<Local>) {
+        let (record, local) = Record::new(self.config.segment_bytes, self.config.segments);
+        let record = Box::into_raw(Box::new(record));
+        // Relaxed, here and on failure: the compare-and-swap decides.
+        let mut head = self.records.load(Ordering::Relaxed);
+        loop {
+            // SAFETY: the record is this thread's up to the line below.
+            unsafe { (*record).next = head };
+            // Release: partner of the Acquire in `records`.
+            let release = Ordering::Release;
+            match self.records.compare_exchange(head, record, release, Ordering::Relaxed) {
+                // SAFETY: records are there for as long as the domain.
+                Ok(_) => return (unsafe { &*record }, local),
+                Err(changed) => head = changed,
+            }
+        }
+    }
+
+    pub(super) fn records(&self) -> impl Iterator<Item = &Record> {
+        // Acquire: partner of the Release in `new_record`.
+        let first = self.records.load(Ordering::Acquire);
+        // SAFETY: null, or a record, which is there for as long as the domain.
+        core::iter::successors(unsafe { first.as_ref() }, |record| unsafe { record.next.as_ref() })
+    }
+
+    /// Announces that the thread of the record begins a session; returns the epoch from which on it is protected.
+    #[inline]
+    pub(super) fn enter(&self, record: &Record) -> u64 {
+        // Acquire: partner of the Release in `advance`: what was detached before that epoch, the session does not find.
+        let epoch = self.periods.epoch.load(Ordering::Acquire);
+        record.enter(epoch);
+        if self.asymmetric {
+            barrier::light();
+        } else {
+            fence(Ordering::SeqCst); // SeqCst: partner of the barrier in `advance`
+        }
+        epoch
+    }
+
+    /// See [`Periods`].
+    #[inline]
+    pub(super) fn watermark(&self) -> u64 {
+        // Acquire: partner of the Release in `advance`: what the sessions did that have ended, they did before.
+        self.periods.watermark.load(Ordering::Acquire)
+    }
+
+    /// Looks which sessions are open, and raises the watermark if the oldest have ended. Costs two or three microseconds.
+    #[cold]
+    pub(super) fn advance(&self) -> u64 {
+        let epoch = self.clock.horizon();
+        // AcqRel: partner of the Acquire in `enter`.
+        self.periods.epoch.fetch_max(epoch, Ordering::AcqRel);
+        if self.asymmetric {
+            barrier::heavy();
+        } else {
+            fence(Ordering::SeqCst); // SeqCst: partner of the barrier in `enter`
+        }
+        let oldest = self.records().map(Record::session_since).min().unwrap_or(epoch).min(epoch);
+        // AcqRel: partner of the Acquire in `watermark`; and of each other.
+        let before = self.periods.watermark.fetch_max(oldest, Ordering::AcqRel);
+        before.max(oldest)
+    }
+
+    /// The session that keeps the watermark where it is, if one does.
+    pub(super) fn oldest_session(&self, bytes: usize) -> Option<Stall> {
+        let since = |record: &&Record| record.session_since();
+        let record = self.records().min_by_key(since)?;
+        let since = record.session_since();
+        let now = self.clock.horizon();
+        let thread = record.thread.load(Ordering::Relaxed); // Relaxed: for reports
+        (since < now).then(|| Stall { thread, since, age: now - since, bytes })
+    }
+
+    /// What has been done so far, by all threads.
+    pub fn stats(&self) -> Stats {
+        let mut stats = Stats::default();
+        self.records().for_each(|record| record.counters.add_to(&mut stats));
+        stats
+    }
+
+    /// Bytes of memory for objects that the domain has, whether in use or free.
+    pub fn object_bytes(&self) -> usize {
+        self.depot.bytes()
+    }
+
+    /// The clock.
+    pub fn clock(&self) -> &C {
+        &self.clock
+    }
+}
+
+impl<C: Clock> Drop for Domain<C> {
+    fn drop(&mut self) {
+        let mut record = self.records.load(Ordering::Relaxed); // Relaxed: nobody else is left
+        while !record.is_null() {
+            // SAFETY: from `new_record`; the handles that borrowed the domain are gone.
+            let record_box = unsafe { Box::from_raw(record) };
+            record = record_box.next;
+        }
+    }
+}
+
+impl<C: Clock> core::fmt::Debug for Domain<C> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Domain").field("stats", &self.stats()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,313 @@
+//! A thread's access to a domain: sessions, and reading in them.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::cell::Cell;
+use core::marker::PhantomData;
+
+use manycore_traits::{Conflict, Link, RawSession, Sessions, View};
+
+use super::domain::Domain;
+use super::object::{BARE, Copy as VersionOf, Head, Kind, Master, NEVER, UNDECIDED, Version};
+use super::object::{head, newest};
+use super::record::{Local, Record};
+use super::stats::count;
+use crate::clock::{Clock, Ordo};
+use crate::sync::atomic::Ordering;
+use crate::sync::hint;
+
+/// Later than any stamp.
+const LATEST: u64 = UNDECIDED - 1;
+
+/// A thread's access to a [`Domain`]. Dropped in a session, it aborts that.
+pub struct Handle<'a, C: Clock = Ordo> {
+    pub(super) domain: &'a Domain<C>,
+    pub(super) record: &'a Record,
+    /// Taken when the handle is dropped.
+    pub(super) local: Option<Box<Local>>,
+    /// The stamp of this thread's versions before their commit.
+    pub(super) mine: u64,
+    /// The session sees commits with stamps up to this.
+    pub(super) read: u64,
+    /// And decides, of commits that are under way, that their stamps are later than this.
+    limit: u64,
+    /// The latest stamp that this thread knows to be in the past of every clock.
+    pub(super) settled: Cell<u64>,
+    /// Steps over versions since the last grace period.
+    pub(super) hops: Cell<u32>,
+    /// At so many the next one is looked for.
+    pub(super) hops_max: u32,
+    /// Whether another segment of the log was begun, and those are many.
+    pub(super) is_filling: bool,
+    /// The watermark when the log was last reclaimed.
+    pub(super) reclaimed: u64,
+    pub(super) is_open: bool,
+    /// What the session has locked.
+    pub(super) locked: Vec<*mut Version>,
+    /// What it has made.
+    pub(super) fresh: Vec<(*mut Head, &'static Kind)>,
+    /// A handle is its thread's.
+    _not_send: PhantomData<*mut ()>,
+}
+
+impl<'a, C: Clock> Handle<'a, C> {
+    pub(super) fn new(domain: &'a Domain<C>, record: &'a Record, local: Box<Local>) -> Self {
+        Self {
+            domain,
+            record,
+            local: Some(local),
+            mine: UNDECIDED | core::ptr::from_ref(record).expose_provenance() as u64,
+            read: 0,
+            limit: 0,
+            settled: Cell::new(0),
+            hops: Cell::new(0),
+            hops_max: domain.config.hops_max,
+            is_filling: false,
+            reclaimed: 0,
+            is_open: false,
+            locked: Vec::with_capacity(16),
+            fresh: Vec::with_capacity(16),
+            _not_send: PhantomData,
+        }
+    }
+
+    /// The thread's own part.
+    #[inline]
+    pub(super) fn local(&mut self) -> &mut Local {
+        self.local.as_mut().expect("the handle is not dropped yet")
+    }
+
+    /// The domain.
+    pub fn domain(&self) -> &'a Domain<C> {
+        self.domain
+    }
+
+    #[inline]
+    pub(super) fn open(&mut self, view: View) {
+        debug_assert!(!self.is_open, "a session has begun in a session");
+        self.is_open = true;
+        let epoch = self.domain.enter(self.record);
+        match view {
+            View::Latest => (self.read, self.limit) = (LATEST, epoch),
+            View::Snapshot => {
+                let mut now = self.domain.clock.present();
+                // What this thread has committed or seen, it sees: under a relaxed clock that may be a moment ahead.
+                while now < self.settled.get() {
+                    hint::pause();
+                    now = self.domain.clock.present();
+                }
+                (self.read, self.limit) = (now, now);
+            }
+        }
+    }
+
+    /// Nothing is read or written any more in the session.
+    #[inline]
+    pub(super) fn close(&mut self) {
+        self.record.leave();
+        self.is_open = false;
+    }
+
+    /// What there is to do between two sessions, if there is anything.
+    #[inline]
+    pub(super) fn between_sessions(&mut self) {
+        let due = self.hops.get() >= self.hops_max || self.is_filling;
+        if due || self.domain.watermark() != self.reclaimed {
+            self.maintain(due);
+        }
+    }
+
+    /// A commit with this stamp was seen: what this thread begins from now on is later, and so is what others begin whom it
+    /// tells.
+    #[inline]
+    pub(super) fn observe(&self, stamp: u64) {
+        if stamp > self.settled.get() {
+            self.settled.set(self.domain.clock.settle(stamp));
+        }
+    }
+
+    /// Whether the session sees the version; one without data stands for the next older one.
+    #[inline]
+    fn sees(&self, version: &Version) -> bool {
+        // Acquire: partner of the Release in `commit`.
+        let stamp = version.stamp.load(Ordering::Acquire);
+        if stamp < UNDECIDED {
+            return self.sees_stamp(version, stamp);
+        }
+        self.sees_undecided(version, stamp)
+    }
+
+    #[inline]
+    fn sees_stamp(&self, version: &Version, stamp: u64) -> bool {
+        if stamp > self.read {
+            return false;
+        }
+        self.observe(stamp);
+        !version.has(BARE)
+    }
+
+    #[cold]
+    fn sees_undecided(&self, version: &Version, mut stamp: u64) -> bool {
+        loop {
+            if stamp == NEVER {
+                return false;
+            }
+            if stamp == self.mine {
+                return !version.has(BARE);
+            }
+            if stamp < UNDECIDED {
+                return self.sees_stamp(version, stamp);
+            }
+            let record: *const Record =
+                core::ptr::with_exposed_provenance((stamp & !UNDECIDED) as usize);
+            // SAFETY: a record is there for as long as its domain.
+            let fate = unsafe { &*record }.fate(self.limit);
+            // Acquire: partner of the Release in `commit`. If the stamp is still open, the fate was that of this transaction.
+            let again = version.stamp.load(Ordering::Acquire);
+            if again == stamp {
+                return fate.is_some_and(|fate| self.sees_stamp(version, fate));
+            }
+            stamp = again;
+        }
+    }
+
+    /// The version that the session sees; null for the object itself.
+    ///
+    /// # Safety
+    ///
+    /// In a session, in which the version was found.
+    pub(super) unsafe fn version(&self, mut version: *mut Version) -> *mut Version {
+        let mut hops = self.hops.get();
+        // SAFETY: null, or a version that is not discarded before the session's end.
+        while let Some(v) = unsafe { version.as_ref() } {
+            hops += 1;
+            if self.sees(v) {
+                break;
+            }
+            version = v.older;
+        }
+        self.hops.set(hops);
+        version
+    }
+
+    /// What the session sees of an object with this newest version.
+    ///
+    /// # Safety
+    ///
+    /// As of [`RawSession::deref`].
+    #[inline]
+    pub(super) unsafe fn data<T>(&self, link: Link<T>, version: *mut Version) -> *const T {
+        // SAFETY: an object, or a version of it, that is not discarded before the session's end; what it holds does not change
+        // before then, or is this session's.
+        unsafe {
+            if version.is_null() {
+                Master::of(link).as_ref().data.with(|data| data)
+            } else {
+                (*version.cast::<VersionOf<T>>()).data.with(|data| data)
+            }
+        }
+    }
+}
+
+// SAFETY: the argument is in the module's page.
+unsafe impl<C: Clock> Sessions for Domain<C> {
+    type Handle<'a>
+        = Handle<'a, C>
+    where
+        Self: 'a;
+
+    fn register(&self) -> Handle<'_, C> {
+        Self::register(self)
+    }
+}
+
+// SAFETY: as above.
+unsafe impl<C: Clock> RawSession for Handle<'_, C> {
+    #[inline]
+    unsafe fn begin(&mut self, view: View) {
+        self.open(view);
+    }
+
+    #[inline]
+    unsafe fn deref<T: Copy>(&self, link: Link<T>) -> *const T {
+        debug_assert!(self.is_open, "an object is read outside a session");
+        // SAFETY: by the caller's word, the object is there.
+        unsafe {
+            let mut version = newest(head(link));
+            if !version.is_null() {
+                version = self.version(version);
+            }
+            self.data(link, version)
+        }
+    }
+
+    #[inline]
+    unsafe fn try_lock<T: Copy>(&mut self, link: Link<T>) -> Result<*mut T, Conflict> {
+        // SAFETY: by the caller's word.
+        unsafe { self.lock(link) }
+    }
+
+    unsafe fn try_lock_const<T: Copy>(&mut self, link: Link<T>) -> Result<(), Conflict> {
+        // SAFETY: by the caller's word.
+        unsafe { self.lock_bare(link, 0) }
+    }
+
+    #[inline]
+    unsafe fn alloc<T: Copy>(&mut self, data: T) -> Link<T> {
+        self.make(data)
+    }
+
+    #[inline]
+    unsafe fn free<T: Copy>(&mut self, link: Link<T>) -> Result<(), Conflict> {
+        // SAFETY: by the caller's word.
+        unsafe { self.lock_bare(link, super::object::FREED) }
+    }
+
+    #[inline]
+    unsafe fn commit(&mut self) {
+        self.end_by_commit();
+    }
+
+    unsafe fn abort(&mut self) {
+        self.end_by_abort();
+    }
+
+    unsafe fn back_off(&mut self, conflict: Conflict, attempts: u32) {
+        if conflict == Conflict::Full {
+            self.wait_for_room();
+        }
+        self.pause(attempts);
+    }
+}
+
+impl<C: Clock> Handle<'_, C> {
+    /// Lets others get on, the longer the more attempts there were.
+    fn pause(&self, attempts: u32) {
+        // Whoever has locked the object may have been preempted.
+        if attempts > 8 {
+            hint::yield_now();
+        }
+        let unit = if cfg!(loom) { 0 } else { 64 };
+        // Threads that began together do not go on doing so.
+        let spread = u64::from(self.record.thread.load(Ordering::Relaxed) % 8); // Relaxed: a number
+        hint::delay((unit << attempts.min(8)) + 16 * spread);
+    }
+}
+
+impl<C: Clock> Drop for Handle<'_, C> {
+    fn drop(&mut self) {
+        if self.is_open {
+            self.end_by_abort();
+        }
+        count(&self.record.counters.hops, u64::from(self.hops.take()));
+        if let Some(local) = self.local.take() {
+            self.record.give_back(local);
+        }
+    }
+}
+
+impl<C: Clock> core::fmt::Debug for Handle<'_, C> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Handle").field("is_open", &self.is_open).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,331 @@
+//! A thread's log: versions one after the other, in segments.
+//!
+//! ```text
+//!    tail            scan                 published
+//!     |  detached     |  committed, or aborted |  of the present transaction
+//!     v               v                        v
+//!   [ segment ] --> [ segment ] -----------> [ segment ]        spare: [ segment ] [ segment ]
+//! ```
+//!
+//! Only its thread appends. Whoever holds the right to reclaim (its thread, as a rule) moves `scan` and `tail`; segments that
+//! the tail has left become spare, and the thread takes them up again: so the log is circular, and the segment that was used
+//! last comes first. Segments are written once when they are made: no page fault is left for later.
+
+use alloc::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use alloc::vec::Vec;
+use core::ptr::null_mut;
+
+use super::object::Version;
+use crate::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
+use crate::sync::cell::UnsafeCell;
+
+/// A segment's first line, or more of them where atomics are large.
+#[repr(C, align(64))]
+pub(super) struct Segment {
+    /// The one that was filled next; null until all in this one is published.
+    next: AtomicPtr<Segment>,
+    /// Where what is published ends, from the segment's begin.
+    used: AtomicUsize,
+    /// The one that was made before.
+    made_before: *mut Segment,
+}
+
+const FIRST: usize = size_of::<Segment>();
+
+/// A place in a log.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Position {
+    segment: *mut Segment,
+    offset: usize,
+}
+
+impl Position {
+    fn start(segment: *mut Segment) -> Self {
+        Self { segment, offset: FIRST }
+    }
+
+    /// The version here; none at the end of what is published. Goes on to the next segment, of which `leave` is told.
+    pub fn version(&mut self, mut leave: impl FnMut(*mut Segment)) -> Option<*mut Version> {
+        loop {
+            // SAFETY: segments are there for as long as their domain.
+            let segment = unsafe { &*self.segment };
+            // Acquire: partner of the Release in `publish`.
+            let next = segment.next.load(Ordering::Acquire);
+            // Acquire: as above.
+            if self.offset < segment.used.load(Ordering::Acquire) {
+                // SAFETY: within the segment.
+                return Some(unsafe { self.segment.byte_add(self.offset) }.cast());
+            }
+            if next.is_null() {
+                return None;
+            }
+            leave(self.segment);
+            *self = Self::start(next);
+        }
+    }
+
+    /// Goes past a version of this size.
+    pub fn advance(&mut self, bytes: usize) {
+        self.offset += bytes;
+    }
+}
+
+/// What the thread has of its log.
+pub(super) struct Writer {
+    end: Position,
+    /// Segments that the present transaction has filled, and where each ends.
+    filled: Vec<(Position, *mut Segment)>,
+    spare: *mut Segment,
+    /// How many segments there are, and how many were ever begun.
+    segments: usize,
+    begun: usize,
+    /// Versions ever published.
+    published: usize,
+    unpublished: usize,
+}
+
+// SAFETY: passed on as a whole; the segments are only touched as the module says.
+unsafe impl Send for Writer {}
+
+/// What all have of it.
+pub(super) struct Log {
+    segment_bytes: usize,
+    spare: AtomicPtr<Segment>,
+    last_made: AtomicPtr<Segment>,
+    /// How many segments were ever given back.
+    given_back: AtomicUsize,
+    /// Versions that were ever published, and that were ever discarded.
+    published: AtomicUsize,
+    discarded: AtomicUsize,
+    reclaiming: AtomicBool,
+    tail: UnsafeCell<Tail>,
+}
+
+/// Versions up to here were detached by then.
+#[derive(Clone, Copy)]
+pub(super) struct Batch {
+    pub end: Position,
+    pub stamp: u64,
+}
+
+/// So many batches wait for their grace periods.
+pub(super) const BATCHES: usize = 4;
+
+/// Where the log begins, for whoever reclaims.
+pub(super) struct Tail {
+    pub tail: Position,
+    pub scan: Position,
+    pub batches: Vec<Batch>,
+}
+
+impl Log {
+    /// With so many segments of this size, a multiple of 64.
+    pub fn new(segment_bytes: usize, segments: usize) -> (Self, Writer) {
+        let start = Position { segment: null_mut(), offset: 0 };
+        let log = Self {
+            segment_bytes,
+            spare: AtomicPtr::new(null_mut()),
+            last_made: AtomicPtr::new(null_mut()),
+            given_back: AtomicUsize::new(0),
+            published: AtomicUsize::new(0),
+            discarded: AtomicUsize::new(0),
+            reclaiming: AtomicBool::new(false),
+            tail: UnsafeCell::new(Tail {
+                tail: start,
+                scan: start,
+                batches: Vec::with_capacity(BATCHES),
+            }),
+        };
+        let first = Position::start(log.new_segment());
+        log.tail.with_mut(|tail| {
+            // SAFETY: nobody else has the log yet.
+            let tail = unsafe { &mut *tail };
+            (tail.tail, tail.scan) = (first, first);
+        });
+        (1..segments).for_each(|_| log.give_back(log.new_segment()));
+        log.given_back.store(0, Ordering::Relaxed); // Relaxed: nobody else has the log yet
+        let writer = Writer {
+            end: first,
+            filled: Vec::with_capacity(8),
+            spare: null_mut(),
+            segments,
+            begun: 1,
+            published: 0,
+            unpublished: 0,
+        };
+        (log, writer)
+    }
+
+    fn layout(&self) -> Layout {
+        Layout::from_size_align(self.segment_bytes, 64).expect("a segment's size is reasonable")
+    }
+
+    fn new_segment(&self) -> *mut Segment {
+        // SAFETY: the layout has a size.
+        let memory = unsafe { alloc(self.layout()) };
+        if memory.is_null() {
+            handle_alloc_error(self.layout());
+        }
+        let made_before = self.last_made.load(Ordering::Relaxed); // Relaxed: of this thread
+        let segment = memory.cast::<Segment>();
+        // SAFETY: new memory, at least a segment's head large; all of it is written, to have its pages.
+        unsafe {
+            memory.write_bytes(0, self.segment_bytes);
+            segment.write(Segment {
+                next: AtomicPtr::new(null_mut()),
+                used: AtomicUsize::new(FIRST),
+                made_before,
+            });
+        }
+        // Relaxed: followed at the domain's end, after which nobody else is left.
+        self.last_made.store(segment, Ordering::Relaxed);
+        segment
+    }
+
+    /// Takes back a segment that the tail has left.
+    pub fn give_back(&self, segment: *mut Segment) {
+        // SAFETY: nobody else touches the segment until it is taken.
+        let s = unsafe { &*segment };
+        s.used.store(FIRST, Ordering::Relaxed); // Relaxed: released by the line with `release`
+        // Relaxed, here and on failure: the compare-and-swap decides.
+        let mut head = self.spare.load(Ordering::Relaxed);
+        loop {
+            s.next.store(head, Ordering::Relaxed); // Relaxed: as above
+            // Release: partner of the Acquire in `take_spare`; whoever wrote in the segment is done.
+            let release = Ordering::Release;
+            match self.spare.compare_exchange_weak(head, segment, release, Ordering::Relaxed) {
+                Ok(_) => break,
+                Err(changed) => head = changed,
+            }
+        }
+        self.given_back.fetch_add(1, Ordering::Relaxed); // Relaxed: a count that decides when to reclaim
+    }
+
+    /// Counts versions that were discarded. The caller has the right to reclaim.
+    pub fn count_discarded(&self, versions: usize) {
+        // Relaxed, both: a count that decides where to look.
+        let so_far = self.discarded.load(Ordering::Relaxed);
+        self.discarded.store(so_far + versions, Ordering::Relaxed);
+    }
+
+    /// Whether there may be versions in it.
+    pub fn may_have_versions(&self) -> bool {
+        // Relaxed, both: a hint.
+        self.published.load(Ordering::Relaxed) != self.discarded.load(Ordering::Relaxed)
+    }
+
+    /// Runs `f` with the right to reclaim, unless somebody else has it.
+    pub fn reclaim(&self, f: impl FnOnce(&mut Tail)) -> bool {
+        // Relaxed: a hint, and on failure.
+        let taken = self.reclaiming.load(Ordering::Relaxed);
+        // Acquire: partner of the Release below.
+        let done = Ordering::Acquire;
+        if taken || self.reclaiming.compare_exchange(false, true, done, Ordering::Relaxed).is_err()
+        {
+            return false;
+        }
+        // SAFETY: this thread has the right.
+        self.tail.with_mut(|tail| f(unsafe { &mut *tail }));
+        // Release: partner of the Acquire above.
+        self.reclaiming.store(false, Ordering::Release);
+        true
+    }
+}
+
+impl Writer {
+    /// Room for a version of this size; none if the log is full. Also says whether a segment was begun.
+    #[inline]
+    pub fn append(&mut self, log: &Log, bytes: usize, most: usize) -> Option<(*mut Version, bool)> {
+        let begins = self.end.offset + bytes > log.segment_bytes;
+        if begins {
+            self.begin_segment(log, bytes, most)?;
+        }
+        // SAFETY: within the segment.
+        let place = unsafe { self.end.segment.byte_add(self.end.offset) };
+        self.end.offset += bytes;
+        self.unpublished += 1;
+        Some((place.cast(), begins))
+    }
+
+    /// Takes back the room of the version that was appended last, and that nobody has seen.
+    pub fn take_back(&mut self, bytes: usize) {
+        self.end.offset -= bytes;
+        self.unpublished -= 1;
+    }
+
+    #[cold]
+    fn begin_segment(&mut self, log: &Log, bytes: usize, most: usize) -> Option<()> {
+        assert!(
+            FIRST + bytes <= log.segment_bytes,
+            "an object of {bytes} bytes does not fit into a log of segments of {}: make Config::segment_bytes larger",
+            log.segment_bytes
+        );
+        assert!(
+            self.filled.len() + 1 < most,
+            "a transaction fills a whole log of {most} segments: make it smaller, or Config::segments_max larger"
+        );
+        let segment = self.take_spare(log).or_else(|| {
+            (self.segments < most).then(|| {
+                self.segments += 1;
+                log.new_segment()
+            })
+        })?;
+        self.begun += 1;
+        self.filled.push((self.end, segment));
+        self.end = Position::start(segment);
+        Some(())
+    }
+
+    fn take_spare(&mut self, log: &Log) -> Option<*mut Segment> {
+        if self.spare.is_null() {
+            // Acquire: partner of the Release in `give_back`.
+            self.spare = log.spare.swap(null_mut(), Ordering::Acquire);
+        }
+        let segment = self.spare;
+        // SAFETY: null, or a spare segment, which is this thread's.
+        let next = unsafe { segment.as_ref()? }.next.swap(null_mut(), Ordering::Relaxed); // Relaxed: as above
+        self.spare = next;
+        Some(segment)
+    }
+
+    /// Lets what was appended be reclaimed: its transaction is over.
+    pub fn publish(&mut self, log: &Log) {
+        for (end, next) in self.filled.drain(..) {
+            // SAFETY: segments are there for as long as their domain.
+            let segment = unsafe { &*end.segment };
+            // Release, both: partner of the Acquire in `Position::version`.
+            segment.used.store(end.offset, Ordering::Release);
+            segment.next.store(next, Ordering::Release);
+        }
+        // SAFETY: as above.
+        let segment = unsafe { &*self.end.segment };
+        // Release: partner of the Acquire in `Position::version`.
+        segment.used.store(self.end.offset, Ordering::Release);
+        self.published += core::mem::take(&mut self.unpublished);
+        log.published.store(self.published, Ordering::Relaxed); // Relaxed: a hint
+    }
+
+    /// How many segments have versions in them.
+    pub fn live(&self, log: &Log) -> usize {
+        self.begun - log.given_back.load(Ordering::Relaxed) // Relaxed: a count that decides when to reclaim
+    }
+
+    /// How many segments there are.
+    pub fn segments(&self) -> usize {
+        self.segments
+    }
+}
+
+impl Drop for Log {
+    fn drop(&mut self) {
+        let mut segment = self.last_made.load(Ordering::Relaxed); // Relaxed: nobody else is left
+        while !segment.is_null() {
+            // SAFETY: from `new_segment`, and no version is used any more.
+            unsafe {
+                let before = (*segment).made_before;
+                dealloc(segment.cast(), self.layout());
+                segment = before;
+            }
+        }
+    }
+}

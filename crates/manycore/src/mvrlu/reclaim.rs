@@ -1,0 +1,224 @@
+//! Discarding old versions: each thread does it with its own log, between two sessions, and helps those that do not get to it.
+//!
+//! A version goes in two steps. When no session can need it any more, because all of them see a newer one or it is the newest
+//! and was written back to its object, it is *detached*: no session that begins from then on finds it. When all sessions have
+//! ended that had begun before, its memory is used again, and that of the object if the version was its end.
+
+use core::ptr::null_mut;
+
+use super::domain::Domain;
+use super::handle::Handle;
+use super::log::{BATCHES, Batch, Tail};
+use super::object::{FREED, NEVER, Version, exchange, newest};
+use super::pool::Pool;
+use super::record::Record;
+use super::stats::count;
+use crate::clock::Clock;
+use crate::sync::atomic::Ordering;
+use crate::sync::{hint, mutation};
+
+/// The longest pause of a thread that waits for room.
+const PAUSE_MAX_NS: u32 = 1_000_000;
+
+/// What one turn has done.
+#[derive(Default)]
+struct Done {
+    written_back: u64,
+    superseded: u64,
+    freed: u64,
+}
+
+impl<C: Clock> Handle<'_, C> {
+    /// Looks for a grace period if that is due, and reclaims the log if one is over.
+    #[cold]
+    pub(super) fn maintain(&mut self, due: bool) {
+        let before = self.domain.watermark();
+        if due {
+            let counters = &self.record.counters;
+            let hops = self.hops.take();
+            let for_readers = hops >= self.hops_max;
+            count(&counters.hops, u64::from(hops));
+            count(&counters.periods, 1);
+            count(&counters.periods_for_readers, u64::from(for_readers));
+            self.is_filling = false;
+            let moved = self.domain.advance() != before;
+            // If somebody is in the way, looking more often does not help.
+            let usual = self.domain.config.hops_max;
+            self.hops_max = if moved { usual } else { (self.hops_max * 2).min(usual * 64) };
+        }
+        let watermark = self.domain.watermark();
+        if watermark != self.reclaimed {
+            self.reclaimed = watermark;
+            self.reclaim_logs(watermark, if due { before } else { 0 });
+        }
+    }
+
+    /// Reclaims this thread's log; and others' that were not even reclaimed up to `lagging`.
+    fn reclaim_logs(&mut self, watermark: u64, lagging: u64) {
+        // In a session, so that the objects are there that are looked at.
+        self.domain.enter(self.record);
+        let (domain, record) = (self.domain, self.record);
+        if record.log.may_have_versions() {
+            count(&record.counters.reclaims, 1);
+            self.reclaim(record, watermark);
+        }
+        record.reclaimed.store(watermark, Ordering::Relaxed); // Relaxed: a hint
+        if lagging > 0 {
+            // Relaxed: a hint.
+            let lags = |other: &&Record| other.reclaimed.load(Ordering::Relaxed) < lagging;
+            for other in domain.records().filter(lags) {
+                if other.log.may_have_versions() {
+                    count(&record.counters.helps, 1);
+                    self.reclaim(other, watermark);
+                }
+            }
+        }
+        record.leave();
+    }
+
+    fn reclaim(&mut self, record: &Record, watermark: u64) {
+        let mut done = Done::default();
+        let domain = self.domain;
+        let pool = &mut self.local().pool;
+        record.log.reclaim(|tail| {
+            discard(domain, record, tail, watermark, pool, &mut done);
+            if tail.batches.len() < BATCHES {
+                detach_all(domain, tail, watermark, &mut done);
+            }
+        });
+        let counters = &self.record.counters;
+        count(&counters.written_back, done.written_back);
+        count(&counters.superseded, done.superseded);
+        count(&counters.freed, done.freed);
+    }
+
+    /// Waits until the log has room again, and says who is in the way if that takes long.
+    #[cold]
+    pub(super) fn wait_for_room(&mut self) {
+        let (domain, record) = (self.domain, self.record);
+        let mut attempts = 0;
+        let mut pause_ns = 1000;
+        while self.local().writer.live(&record.log) >= domain.config.high() {
+            if attempts == 0 {
+                count(&record.counters.forced, 1);
+            }
+            attempts += 1;
+            self.maintain(true);
+            if attempts > 4 {
+                hint::sleep(pause_ns);
+                pause_ns = (pause_ns * 2).min(PAUSE_MAX_NS);
+            }
+            if attempts % domain.config.patience.max(1) == 0 {
+                self.report();
+            }
+        }
+    }
+
+    fn report(&mut self) {
+        let (domain, record) = (self.domain, self.record);
+        let bytes = self.local().writer.live(&record.log) * domain.config.segment_bytes;
+        if let Some(report) = &domain.config.report
+            && let Some(stall) = domain.oldest_session(bytes)
+        {
+            report(&stall);
+        }
+    }
+}
+
+/// The second step: nobody has what was detached before the watermark.
+fn discard<C: Clock>(
+    domain: &Domain<C>,
+    record: &Record,
+    tail: &mut Tail,
+    watermark: u64,
+    pool: &mut Pool,
+    done: &mut Done,
+) {
+    let ripe = |batch: &&Batch| batch.stamp <= watermark || mutation!("mvrlu-early-free");
+    let batches = tail.batches.iter().take_while(ripe).count();
+    let Some(last) = batches.checked_sub(1) else { return };
+    let end = tail.batches[last].end;
+    tail.batches.drain(..batches);
+    let mut discarded = 0;
+    while tail.tail != end {
+        let Some(version) = tail.tail.version(|segment| record.log.give_back(segment)) else {
+            break;
+        };
+        if tail.tail == end {
+            break; // at the begin of a segment
+        }
+        // SAFETY: published, and not discarded yet.
+        let version = unsafe { &*version };
+        // The model checker is to see that nobody else touches it now.
+        #[cfg(loom)]
+        // SAFETY: nobody has it any more.
+        unsafe {
+            (version.kind.end_version)(core::ptr::from_ref(version).cast_mut());
+        }
+        // Relaxed: passed on with the right to reclaim.
+        if version.has(FREED) && version.stamp.load(Ordering::Relaxed) != NEVER {
+            // SAFETY: the object ended with this version, and nobody has it any more.
+            unsafe { (version.kind.end)(version.master()) };
+            pool.give(version.master().cast(), version.kind.object, &domain.depot);
+            done.freed += 1;
+        }
+        discarded += 1;
+        tail.tail.advance(version.kind.version);
+    }
+    record.log.count_discarded(discarded);
+}
+
+/// The first step, as far as it goes.
+fn detach_all<C: Clock>(domain: &Domain<C>, tail: &mut Tail, watermark: u64, done: &mut Done) {
+    let start = tail.scan;
+    while let Some(version) = tail.scan.version(|_| ()) {
+        // SAFETY: published, and not discarded yet; the caller has the right to reclaim, and is in a session.
+        let version = unsafe { &*version };
+        // SAFETY: as above.
+        if !unsafe { detach(version, watermark, done) } {
+            break;
+        }
+        tail.scan.advance(version.kind.version);
+    }
+    if tail.scan != start {
+        // Later than the present of every session that may have found one of them; see the module's page.
+        let stamp = domain.clock.stamp();
+        tail.batches.push(Batch { end: tail.scan, stamp });
+    }
+}
+
+/// Whether no session that begins from now on finds the version.
+///
+/// # Safety
+///
+/// The caller is in a session, and has the right to reclaim the log in which the version is, published.
+unsafe fn detach(version: &Version, watermark: u64, done: &mut Done) -> bool {
+    // Relaxed: published after it was written.
+    let stamp = version.stamp.load(Ordering::Relaxed);
+    if stamp == NEVER {
+        return true;
+    }
+    // Acquire: partner of the Release in `stamp`.
+    let superseded = version.superseded.load(Ordering::Acquire);
+    if superseded != 0 {
+        done.superseded += u64::from(superseded <= watermark);
+        return superseded <= watermark;
+    }
+    if stamp > watermark {
+        return false;
+    }
+    if version.has(FREED) {
+        return true;
+    }
+    let this = core::ptr::from_ref(version).cast_mut();
+    // SAFETY: the version is not superseded, so that its object is not freed by anything that was committed before this session.
+    let head = unsafe { &*version.master() };
+    if newest(head) != this {
+        return false; // somebody has locked the object
+    }
+    // SAFETY: all sessions see this version or a newer one, and nobody reads the object itself.
+    unsafe { (version.kind.write_back)(this, version.master()) };
+    let detached = exchange(head, this, null_mut());
+    done.written_back += u64::from(detached);
+    detached
+}

@@ -1,0 +1,287 @@
+//! Writing in a session: locks, new objects, the commit.
+
+use manycore_traits::{Conflict, Link};
+
+use super::handle::Handle;
+use super::object::{
+    BARE, Copy as VersionOf, FREED, Head, KindOf, Master, NEVER, UNDECIDED, Version,
+};
+use super::object::{exchange, head, newest};
+use super::stats::count;
+use crate::clock::Clock;
+use crate::sync::atomic::Ordering;
+use crate::sync::cell::UnsafeCell;
+
+impl<C: Clock> Handle<'_, C> {
+    /// # Safety
+    ///
+    /// As of `RawSession::try_lock`.
+    #[inline]
+    pub(super) unsafe fn lock<T: Copy>(&mut self, link: Link<T>) -> Result<*mut T, Conflict> {
+        // SAFETY: by the caller's word; `mine` is this session's own version.
+        unsafe { self.lock_with(link, 0, |mine| Self::with_data(mine)) }
+    }
+
+    /// Locks without data.
+    ///
+    /// # Safety
+    ///
+    /// As of `RawSession::try_lock`.
+    #[inline]
+    pub(super) unsafe fn lock_bare<T: Copy>(
+        &mut self,
+        link: Link<T>,
+        flag: usize,
+    ) -> Result<(), Conflict> {
+        let again = |mine: *mut Version| {
+            // SAFETY: this session's own version.
+            unsafe { (*mine).set(flag) };
+            core::ptr::null_mut()
+        };
+        // The data is copied in case that the session wants to change it after all.
+        // SAFETY: by the caller's word.
+        unsafe { self.lock_with(link, BARE | flag, again).map(|_| ()) }
+    }
+
+    /// Locks an object with a version of these flags, unless the session has locked it: then that version goes to `again`.
+    ///
+    /// # Safety
+    ///
+    /// As of `RawSession::try_lock`.
+    #[inline]
+    unsafe fn lock_with<T: Copy>(
+        &mut self,
+        link: Link<T>,
+        flags: usize,
+        again: impl Fn(*mut Version) -> *mut T,
+    ) -> Result<*mut T, Conflict> {
+        loop {
+            // SAFETY: by the caller's word. The newest version is visible to this session: by its stamp, or because the session is
+            // for the latest.
+            unsafe {
+                let newest = self.lockable(link)?;
+                if self.is_mine(newest) {
+                    return Ok(again(newest));
+                }
+                let data = self.data(link, newest).read();
+                match self.push(link, newest, flags, data) {
+                    // It was written back meanwhile, which is no conflict.
+                    Err(Conflict::Locked) if self::newest(head(link)).is_null() => {}
+                    result => return result,
+                }
+            }
+        }
+    }
+
+    fn is_mine(&self, version: *mut Version) -> bool {
+        // SAFETY: null, or a version that was found in this session.
+        // Relaxed: this thread has written it, or it is another's.
+        unsafe { version.as_ref() }.is_some_and(|v| v.stamp.load(Ordering::Relaxed) == self.mine)
+    }
+
+    /// The newest version of an object, if this session may lock that or has done so.
+    ///
+    /// # Safety
+    ///
+    /// As of `RawSession::try_lock`.
+    #[inline]
+    unsafe fn lockable<T>(&self, link: Link<T>) -> Result<*mut Version, Conflict> {
+        debug_assert!(self.is_open, "an object is locked outside a session");
+        // SAFETY: by the caller's word, the object is there.
+        let newest = newest(unsafe { head(link) });
+        // SAFETY: null, or a version that is not discarded before the session's end.
+        let Some(version) = (unsafe { newest.as_ref() }) else { return Ok(newest) };
+        // Acquire: partner of the Release in `end_by_commit`.
+        let stamp = version.stamp.load(Ordering::Acquire);
+        if stamp == self.mine {
+            return if version.has(FREED) { Err(Conflict::Freed) } else { Ok(newest) };
+        }
+        if stamp >= UNDECIDED {
+            return Err(Conflict::Locked);
+        }
+        if stamp > self.read {
+            return Err(Conflict::Changed);
+        }
+        self.observe(stamp);
+        if version.has(FREED) { Err(Conflict::Freed) } else { Ok(newest) }
+    }
+
+    /// Puts a version before the newest, which is the lock.
+    ///
+    /// # Safety
+    ///
+    /// As of `RawSession::try_lock`.
+    #[inline]
+    unsafe fn push<T: Copy>(
+        &mut self,
+        link: Link<T>,
+        newest: *mut Version,
+        flags: usize,
+        data: T,
+    ) -> Result<*mut T, Conflict> {
+        let kind = &KindOf::<T>::KIND;
+        if self.locked.is_empty() {
+            self.record.set_pending();
+        }
+        let place = self.append(kind.version).ok_or(Conflict::Full)?.cast::<VersionOf<T>>();
+        let mut version = Version::new(self.mine, newest, kind, link.as_ptr().cast());
+        version.set(flags);
+        // SAFETY: room for it, which is this thread's.
+        unsafe { place.write(VersionOf { version, data: UnsafeCell::new(data) }) };
+        // SAFETY: by the caller's word, the object is there.
+        if !exchange(unsafe { head(link) }, newest, place.cast()) {
+            self.local().writer.take_back(kind.version);
+            return Err(Conflict::Locked);
+        }
+        self.locked.push(place.cast());
+        // SAFETY: written above.
+        Ok(unsafe { (*place).data.with_mut(|data| data) })
+    }
+
+    fn append(&mut self, bytes: usize) -> Option<*mut Version> {
+        let (domain, record) = (self.domain, self.record);
+        let writer = &mut self.local().writer;
+        let segments = writer.segments();
+        let (place, begins) = writer.append(&record.log, bytes, domain.config.segments_max)?;
+        if begins {
+            self.has_begun_segment(segments);
+        }
+        Some(place)
+    }
+
+    #[cold]
+    fn has_begun_segment(&mut self, segments: usize) {
+        let (domain, record) = (self.domain, self.record);
+        let writer = &self.local().writer;
+        let grown = writer.segments() - segments;
+        let is_filling = writer.live(&record.log) >= domain.config.low();
+        count(&record.counters.grown, grown as u64);
+        self.is_filling |= is_filling;
+    }
+
+    /// The data of a version of this session's, which it has perhaps only locked so far.
+    ///
+    /// # Safety
+    ///
+    /// The version is this session's, of an object of this type.
+    unsafe fn with_data<T>(version: *mut Version) -> *mut T {
+        // SAFETY: by the caller's word; nobody else looks at its flags or its data before the commit.
+        unsafe {
+            let data = (*version.cast::<VersionOf<T>>()).data.with_mut(|data| data);
+            (*version).clear(BARE);
+            data
+        }
+    }
+
+    /// A new object, which nobody knows.
+    #[inline]
+    pub(super) fn make<T: Copy>(&mut self, data: T) -> Link<T> {
+        let kind = &KindOf::<T>::KIND;
+        let depot = &self.domain.depot;
+        let place = self.local().pool.take(kind.object, depot).cast::<Master<T>>();
+        // SAFETY: memory of that size, aligned to 32 bytes, and this thread's.
+        unsafe { place.write(Master::new(data)) };
+        self.fresh.push((place.cast(), kind));
+        Link::from_ptr(place.cast())
+    }
+
+    /// Ends the session by its commit.
+    #[inline]
+    pub(super) fn end_by_commit(&mut self) {
+        self.fresh.clear();
+        if self.locked.is_empty() {
+            self.close();
+        } else {
+            self.commit_locked();
+        }
+        self.between_sessions();
+    }
+
+    fn commit_locked(&mut self) {
+        // SAFETY: this session's own versions.
+        let writes = self.locked.iter().any(|v| unsafe { Self::is_write(&**v) });
+        if !writes {
+            self.unlock_all();
+            return self.close();
+        }
+        let (clock, settled) = (&self.domain.clock, self.settled.get());
+        let stamp = self.record.decide(|| {
+            loop {
+                let stamp = clock.stamp();
+                // Later than what it was made from: under a relaxed clock that may be a moment ahead.
+                if stamp > settled {
+                    break stamp;
+                }
+            }
+        });
+        let mut versions = 0;
+        for &version in &self.locked {
+            // SAFETY: this session's own versions, which nobody discards before they are published below.
+            let version = unsafe { &*version };
+            if Self::is_write(version) {
+                Self::stamp(version, stamp);
+                versions += 1;
+            } else {
+                Self::unlock(version);
+            }
+        }
+        self.locked.clear();
+        let record = self.record;
+        self.local().writer.publish(&record.log);
+        self.close();
+        count(&record.counters.commits, 1);
+        count(&record.counters.versions, versions);
+        self.settled.set(self.domain.clock.settle(stamp).max(settled));
+    }
+
+    /// Whether the commit of the version changes its object.
+    fn is_write(version: &Version) -> bool {
+        !version.has(BARE) || version.has(FREED)
+    }
+
+    /// The commit of a version, and the end of the lock.
+    fn stamp(version: &Version, stamp: u64) {
+        // SAFETY: null, or the version before, which is not discarded as long as it is not superseded.
+        if let Some(older) = unsafe { version.older.as_ref() } {
+            // Release: partner of the Acquire in `detach`.
+            older.superseded.store(stamp, Ordering::Release);
+        }
+        // Release: partner of the Acquire in `sees` and `lockable`: its flags.
+        version.stamp.store(stamp, Ordering::Release);
+    }
+
+    /// The end of a lock, without a change: the version before is the newest again.
+    fn unlock(version: &Version) {
+        // SAFETY: the object is there: this session has it locked.
+        let head: &Head = unsafe { &*version.master() };
+        // Release: partner of the Acquire in `newest`.
+        head.store(version.older, Ordering::Release);
+        // Release: partner of the Acquire in `sees_undecided`: whoever takes the next transaction of this thread for this one
+        // finds this.
+        version.stamp.store(NEVER, Ordering::Release);
+    }
+
+    fn unlock_all(&mut self) {
+        // SAFETY: this session's own versions, which nobody discards before they are published below.
+        self.locked.iter().for_each(|version| Self::unlock(unsafe { &**version }));
+        self.locked.clear();
+        let record = self.record;
+        self.local().writer.publish(&record.log);
+    }
+
+    /// Ends the session as if it had not been.
+    pub(super) fn end_by_abort(&mut self) {
+        if !self.locked.is_empty() {
+            self.unlock_all();
+        }
+        self.close();
+        count(&self.record.counters.aborts, 1);
+        let depot = &self.domain.depot;
+        while let Some((object, kind)) = self.fresh.pop() {
+            // SAFETY: nobody else has ever known the object.
+            unsafe { (kind.end)(object) };
+            self.local().pool.give(object.cast(), kind.object, depot);
+        }
+        self.between_sessions();
+    }
+}

@@ -1,0 +1,305 @@
+//! Transactions on objects that threads share, over any mechanism that has sessions: [`mvrlu`](crate::mvrlu) or `rlu`.
+//!
+//! ```
+//! use manycore::mvrlu::Domain;
+//! use manycore::session::{self, Conflict};
+//!
+//! session::scope(&<Domain>::default(), |accounts| {
+//!     let mut member = accounts.register();
+//!     let (ours, theirs) = (member.create(100_u64), member.create(0_u64));
+//!     member.run(|tx| {
+//!         *tx.try_lock(ours)? -= 30;
+//!         *tx.try_lock(theirs)? += 30;
+//!         Ok(())
+//!     });
+//!     let sum = member.read(|snapshot| snapshot.deref(ours) + snapshot.deref(theirs));
+//!     assert_eq!(sum, 100);
+//! });
+//! ```
+//!
+//! # What is safe, and why
+//!
+//! A [`Ptr`] bears the brand of the [`scope`] in which its object was made: a lifetime that is no other's. So one domain's
+//! pointers cannot get into another's sessions; the check is the compiler's and costs nothing. Objects are copied bytewise
+//! from version to version, so they are `Copy`, and may have pointers of the same brand in them. A session is a closure's
+//! argument: it cannot outlast its end, or be forgotten, and a panic in it aborts it. It is not `Send`, because it is its thread's.
+//!
+//! What the compiler cannot see is whether a pointer to an object that is freed is left somewhere. So [`Transaction::free`] is
+//! `unsafe`, and so is [`Transaction::alloc`], whose object is gone if the transaction is aborted; [`Member::create`] is not.
+
+use core::marker::PhantomData;
+
+pub use manycore_traits::{Conflict, Link, RawSession, Sessions, View};
+
+/// A lifetime that is like no other.
+type Brand<'id> = PhantomData<fn(&'id ()) -> &'id ()>;
+
+/// What may be an object: it is shared by threads, and copied bytewise.
+pub trait Object: Copy + Send + Sync {}
+
+impl<T: Copy + Send + Sync> Object for T {}
+
+/// Runs `f` with a domain whose pointers have a brand of their own.
+pub fn scope<M: Sessions, R>(domain: &M, f: impl for<'id> FnOnce(Scope<'_, 'id, M>) -> R) -> R {
+    f(Scope { domain, brand: PhantomData })
+}
+
+/// A domain, to threads of a [`scope`].
+pub struct Scope<'a, 'id, M> {
+    domain: &'a M,
+    brand: Brand<'id>,
+}
+
+impl<M> Clone for Scope<'_, '_, M> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<M> Copy for Scope<'_, '_, M> {}
+
+impl<'a, 'id, M: Sessions> Scope<'a, 'id, M> {
+    /// Lets the calling thread take part.
+    pub fn register(self) -> Member<'a, 'id, M> {
+        Member { handle: self.domain.register(), brand: PhantomData }
+    }
+}
+
+/// An object of a [`scope`]: where it is.
+pub struct Ptr<'id, T> {
+    link: Link<T>,
+    brand: Brand<'id>,
+}
+
+impl<T> Clone for Ptr<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Ptr<'_, T> {}
+
+impl<T> PartialEq for Ptr<'_, T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.link == other.link
+    }
+}
+
+impl<T> Eq for Ptr<'_, T> {}
+
+impl<T> core::fmt::Debug for Ptr<'_, T> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        self.link.fmt(f)
+    }
+}
+
+/// A thread that takes part.
+pub struct Member<'a, 'id, M: Sessions + 'a> {
+    handle: M::Handle<'a>,
+    brand: Brand<'id>,
+}
+
+/// A session that reads: all that it sees is of one moment.
+pub struct Snapshot<'s, 'id, S> {
+    handle: &'s S,
+    brand: Brand<'id>,
+}
+
+/// A session that may also write.
+pub struct Transaction<'s, 'id, S: RawSession> {
+    open: Open<'s, S>,
+    brand: Brand<'id>,
+}
+
+/// A session that is aborted when this is dropped, as by a panic, unless it was committed.
+pub(crate) struct Open<'s, S: RawSession> {
+    pub(crate) handle: &'s mut S,
+    is_over: bool,
+}
+
+impl<'s, S: RawSession> Open<'s, S> {
+    /// Begins a session; the handle is in none.
+    #[inline]
+    pub(crate) fn begin(handle: &'s mut S, view: View) -> Self {
+        // SAFETY: each session ends before the borrow does; if it is forgotten, so is the borrow.
+        unsafe { handle.begin(view) };
+        Self { handle, is_over: false }
+    }
+
+    #[inline]
+    pub(crate) fn commit(mut self) {
+        self.is_over = true;
+        // SAFETY: begun, and not ended.
+        unsafe { self.handle.commit() };
+    }
+}
+
+impl<S: RawSession> Drop for Open<'_, S> {
+    #[inline]
+    fn drop(&mut self) {
+        if !self.is_over {
+            // SAFETY: begun, and not ended.
+            unsafe { self.handle.abort() };
+        }
+    }
+}
+
+/// Runs `f` in sessions, until there is no conflict.
+#[inline]
+pub(crate) fn retry<S: RawSession, R>(
+    handle: &mut S,
+    view: View,
+    mut f: impl FnMut(&mut S) -> Result<R, Conflict>,
+) -> R {
+    let mut attempts = 0;
+    loop {
+        let open = Open::begin(handle, view);
+        match f(open.handle) {
+            Ok(result) => {
+                open.commit();
+                return result;
+            }
+            Err(conflict) => {
+                drop(open);
+                // SAFETY: the session has ended.
+                unsafe { handle.back_off(conflict, attempts) };
+            }
+        }
+        attempts += 1;
+    }
+}
+
+impl<'id, S: RawSession> Transaction<'_, 'id, S> {
+    /// What the transaction sees of an object: as of its begin, or what it has written itself.
+    #[inline]
+    pub fn deref<T: Object>(&self, object: Ptr<'id, T>) -> &T {
+        // SAFETY: in a session; the object is this domain's, by its brand, and not freed, by the word of whoever freed any. What the
+        // session sees stays as it is, but for `try_lock`, which borrows all of the transaction.
+        unsafe { &*self.open.handle.deref(object.link) }
+    }
+
+    /// Locks an object, and returns a copy of it, to be changed; others see it after the commit.
+    ///
+    /// # Errors
+    ///
+    /// If another thread has locked it, or changed it since the transaction began. The transaction then has to end, as by `?`.
+    #[inline]
+    pub fn try_lock<T: Object>(&mut self, object: Ptr<'id, T>) -> Result<&mut T, Conflict> {
+        // SAFETY: as in `deref`. The copy is this session's, and borrowed with it.
+        unsafe { self.open.handle.try_lock(object.link).map(|data| &mut *data) }
+    }
+
+    /// Locks an object that the transaction has only read. If all transactions do so with what they depend on, there is no write
+    /// skew: their commits are as if they had run one after the other.
+    ///
+    /// # Errors
+    ///
+    /// As of [`try_lock`](Self::try_lock).
+    #[inline]
+    pub fn try_lock_const<T: Object>(&mut self, object: Ptr<'id, T>) -> Result<(), Conflict> {
+        // SAFETY: as in `deref`.
+        unsafe { self.open.handle.try_lock_const(object.link) }
+    }
+
+    /// A new object.
+    ///
+    /// # Safety
+    ///
+    /// If the transaction is aborted, the pointer is not used any more.
+    #[inline]
+    pub unsafe fn alloc<T: Object>(&mut self, data: T) -> Ptr<'id, T> {
+        // SAFETY: in a session.
+        Ptr { link: unsafe { self.open.handle.alloc(data) }, brand: PhantomData }
+    }
+
+    /// Locks an object, and frees it with the commit.
+    ///
+    /// # Errors
+    ///
+    /// As of [`try_lock`](Self::try_lock).
+    ///
+    /// # Safety
+    ///
+    /// After the commit, no object has a pointer to it, and nobody uses one that was read before.
+    #[inline]
+    pub unsafe fn free<T: Object>(&mut self, object: Ptr<'id, T>) -> Result<(), Conflict> {
+        // SAFETY: as in `deref`, and by the caller's word.
+        unsafe { self.open.handle.free(object.link) }
+    }
+}
+
+impl<'id, S> Clone for Snapshot<'_, 'id, S> {
+    fn clone(&self) -> Self {
+        Self { handle: self.handle, brand: PhantomData::<fn(&'id ()) -> &'id ()> }
+    }
+}
+
+impl<'s, 'id, S: RawSession> Snapshot<'s, 'id, S> {
+    /// An object as it was at the snapshot's moment.
+    #[inline]
+    pub fn deref<T: Object>(&self, object: Ptr<'id, T>) -> &'s T {
+        // SAFETY: as in `Transaction::deref`; nothing is written in this session.
+        unsafe { &*self.handle.deref(object.link) }
+    }
+
+    /// Reads within this session, in a part of the program that reads by itself elsewhere: it sees the same moment.
+    pub fn read<R>(&self, f: impl FnOnce(Self) -> R) -> R {
+        f(self.clone())
+    }
+}
+
+impl<'a, 'id, M: Sessions> Member<'a, 'id, M> {
+    /// Reads objects as they are at one moment.
+    pub fn read<R>(&mut self, f: impl FnOnce(Snapshot<'_, 'id, M::Handle<'a>>) -> R) -> R {
+        let open = Open::begin(&mut self.handle, View::Snapshot);
+        let result = f(Snapshot { handle: open.handle, brand: PhantomData });
+        open.commit();
+        result
+    }
+
+    /// Runs `f` in a transaction and commits that, unless `f` says that there was a conflict: then it is as if it had not run.
+    ///
+    /// # Errors
+    ///
+    /// What `f` returns.
+    pub fn attempt<R>(
+        &mut self,
+        f: impl FnOnce(&mut Transaction<'_, 'id, M::Handle<'a>>) -> Result<R, Conflict>,
+    ) -> Result<R, Conflict> {
+        let open = Open::begin(&mut self.handle, View::Snapshot);
+        let mut transaction = Transaction { open, brand: PhantomData };
+        let result = f(&mut transaction)?;
+        transaction.open.commit();
+        Ok(result)
+    }
+
+    /// Runs `f` in a transaction, again and again as long as there are conflicts, with pauses between that become longer.
+    pub fn run<R>(
+        &mut self,
+        mut f: impl FnMut(&mut Transaction<'_, 'id, M::Handle<'a>>) -> Result<R, Conflict>,
+    ) -> R {
+        let mut attempts = 0;
+        loop {
+            match self.attempt(&mut f) {
+                Ok(result) => return result,
+                // SAFETY: the attempt's session has ended.
+                Err(conflict) => unsafe { self.handle.back_off(conflict, attempts) },
+            }
+            attempts += 1;
+        }
+    }
+
+    /// A new object, which is there until the domain's end or until it is freed.
+    pub fn create<T: Object>(&mut self, data: T) -> Ptr<'id, T> {
+        let open = Open::begin(&mut self.handle, View::Latest);
+        // SAFETY: in a session, which is committed.
+        let link = unsafe { open.handle.alloc(data) };
+        open.commit();
+        Ptr { link, brand: PhantomData }
+    }
+
+    /// For what the mechanism has beside sessions.
+    pub fn handle(&self) -> &M::Handle<'a> {
+        &self.handle
+    }
+}

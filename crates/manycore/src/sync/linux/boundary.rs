@@ -1,0 +1,132 @@
+//! By how much the CPUs' counters differ at most: two threads on two CPUs send each other what theirs say.
+
+extern crate std;
+
+use core::mem::size_of_val;
+use core::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::vec::Vec;
+
+use syscalls::{Sysno, raw_syscall};
+
+use super::clock;
+use crate::sync::CachePadded;
+
+/// So many CPUs are measured in all pairs; more, against the first one.
+const PAIRS_MAX: usize = 8;
+
+/// So many messages each way, or as many as there is time for, but at least so many.
+const ROUNDS_MIN: u32 = 10;
+const ROUNDS: u32 = 2000;
+const TICKS_MAX: u64 = 10_000_000;
+
+/// The boundary, measured once; none if threads cannot be put onto CPUs, or there is one CPU only.
+pub fn boundary() -> Option<u64> {
+    static BOUNDARY: std::sync::OnceLock<Option<u64>> = std::sync::OnceLock::new();
+    *BOUNDARY.get_or_init(|| {
+        // A thread of its own, because it is bound to CPUs.
+        thread::spawn(measure).join().ok().flatten()
+    })
+}
+
+fn measure() -> Option<u64> {
+    let cpus = allowed();
+    let between = |a: usize, b: usize| difference(cpus[a], cpus[b]);
+    if cpus.len() <= PAIRS_MAX {
+        let pairs = (0..cpus.len()).flat_map(|a| (0..a).map(move |b| (a, b)));
+        return pairs.map(|(a, b)| between(a, b)).collect::<Option<Vec<_>>>()?.into_iter().max();
+    }
+    // By way of the first: at most the sum of the two that are furthest from it.
+    let mut of_first = (1..cpus.len()).map(|a| between(a, 0)).collect::<Option<Vec<_>>>()?;
+    of_first.sort_unstable();
+    Some(of_first.iter().rev().take(2).sum())
+}
+
+/// The CPUs on which the process may run.
+fn allowed() -> Vec<usize> {
+    let mut mask = [0u64; 128];
+    // SAFETY: the kernel writes at most the given number of bytes into the mask.
+    let written =
+        unsafe { raw_syscall!(Sysno::sched_getaffinity, 0, size_of_val(&mask), mask.as_mut_ptr()) };
+    if written > size_of_val(&mask) {
+        return Vec::new(); // an error number
+    }
+    (0..64 * mask.len()).filter(|cpu| mask[cpu / 64] >> (cpu % 64) & 1 != 0).collect()
+}
+
+fn run_on(cpu: usize) -> bool {
+    let mut mask = [0u64; 128];
+    mask[cpu / 64] = 1 << (cpu % 64);
+    // SAFETY: the kernel reads the mask.
+    unsafe { raw_syscall!(Sysno::sched_setaffinity, 0, size_of_val(&mask), mask.as_ptr()) == 0 }
+}
+
+/// What one thread says to the other: its counter; 0 when that has been read.
+type Message = CachePadded<AtomicU64>;
+
+/// No more messages.
+const END: u64 = u64::MAX;
+
+/// The larger of the differences in both directions; none if a thread cannot be put onto its CPU.
+fn difference(a: usize, b: usize) -> Option<u64> {
+    Some(one_way(a, b)?.max(one_way(b, a)?))
+}
+
+/// By how much a message from one CPU is older than the counter of the other when it arrives, at least; 0 if it is from the
+/// future.
+fn one_way(from: usize, to: usize) -> Option<u64> {
+    let message = &Message::default();
+    thread::scope(|s| {
+        let sender = s.spawn(move || run_on(from) && send(message) || end(message));
+        let receives = run_on(to);
+        let least = receive(message);
+        (sender.join().ok()? && receives && least != i64::MAX).then(|| least.max(0).cast_unsigned())
+    })
+}
+
+fn send(message: &Message) -> bool {
+    let start = clock::now();
+    for round in 0..ROUNDS {
+        if round >= ROUNDS_MIN && clock::has_passed(start, TICKS_MAX) {
+            break;
+        }
+        message.store(clock::ordered(), Ordering::Release); // Release: partner of the Acquire in `receive`
+        // Acquire: partner of the Release in `receive`.
+        while message.load(Ordering::Acquire) != 0 {
+            super::hint::pause();
+        }
+    }
+    !end(message)
+}
+
+/// Says that there are no more messages; false.
+fn end(message: &Message) -> bool {
+    message.store(END, Ordering::Release); // Release: partner of the Acquire in `receive`
+    false
+}
+
+fn receive(message: &Message) -> i64 {
+    let mut least = i64::MAX;
+    loop {
+        // Acquire: partner of the Release in `send`.
+        match message.load(Ordering::Acquire) {
+            0 => {}
+            END => return least,
+            sent => {
+                least = least.min(clock::ordered().wrapping_sub(sent).cast_signed());
+                message.store(0, Ordering::Release); // Release: partner of the Acquire in `send`
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_boundary_is_measured_where_there_are_two_cpus() {
+        assert_eq!(boundary().is_some(), allowed().len() > 1);
+        assert_eq!(boundary(), boundary());
+    }
+}
