@@ -16,10 +16,10 @@ build   := $(CARGO) build --locked --release -p manycore-cli -p manycore-preload
 setup    = $(if $(filter yes,$(SETUP)),@scripts/setup $(1))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test soak bench docs install clean
+.PHONY: help demo test soak bench bench-set docs install clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: ## build, then profile and improve a contended server; under a minute
 	@$(build)
@@ -41,6 +41,10 @@ bench: ## measure what the project promises, on this machine
 	$(call setup,bench)
 	@$(build)
 	@scripts/bench
+
+bench-set: ## measure the sets that the library has, by every mechanism
+	@$(build)
+	@scripts/bench-set
 
 docs: $(target)/tools/bin/mdbook ## the book, into docs/book
 	@$< build docs

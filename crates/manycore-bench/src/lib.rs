@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`paired`] | the measuring protocol: interleaved rounds, ratios with an interval, a verdict |
 //! | [`lock`] | threads that contend for locks: throughput, waits, fairness |
+//! | [`set`] | threads that use a set, by several mechanisms: throughput, latency, memory |
 //! | [`uncontended`] | what a lock costs when nobody else wants it: nanoseconds and instructions |
 //! | [`grid`] | what the project promises about its locks, measured and judged |
 //! | [`contender`] | the locks that take part: manycore's, glibc's, `parking_lot`'s, the standard library's |
@@ -44,6 +45,7 @@ pub mod paired;
 mod pairs;
 mod progress;
 pub mod rmap;
+pub mod set;
 pub mod simulated;
 pub mod slice;
 pub mod uncontended;

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::campaign::Rounds;
+
 /// A bar on standard error, if that is a terminal; nothing otherwise.
 pub(crate) struct Progress {
     bar: ProgressBar,
@@ -19,6 +21,14 @@ impl Progress {
     /// Of a run that takes so long.
     pub fn time(wanted: bool, budget: Duration) -> Self {
         Self::new(wanted, budget.as_secs(), true)
+    }
+
+    /// Of a run with so many steps a round.
+    pub fn rounds(wanted: bool, steps: usize, rounds: Rounds) -> Self {
+        match rounds {
+            Rounds::Count(count) => Self::steps(wanted, steps * count as usize),
+            Rounds::Within(budget) => Self::time(wanted, budget),
+        }
     }
 
     fn new(wanted: bool, length: u64, timed: bool) -> Self {

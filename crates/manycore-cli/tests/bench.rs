@@ -31,6 +31,36 @@ fn a_grid_of_points_as_json_and_as_tables() {
 }
 
 #[test]
+fn sets_as_json_and_as_tables() {
+    let short = ["set", "--structure", "list", "--initial", "20", "--threads", "1,3", "-q"];
+    let short =
+        [&short[..], &["--sync", "lock:adaptive,flat-combining", "--update", "0,50"]].concat();
+    let timed = [&short[..], &["--duration", "2ms", "--slice", "1ms", "--json"]].concat();
+    let results: Value = serde_json::from_str(&printed(&mut bench(&timed))).unwrap();
+    let measurements = results["measurements"].as_array().unwrap();
+    assert_eq!(measurements.len(), 2 * 2 * 2);
+    for measurement in measurements {
+        assert_eq!(
+            (&measurement["workload"], &measurement["structure"]),
+            (&"set".into(), &"list".into())
+        );
+        assert_eq!(measurement["repetitions"], 2);
+        // So few nodes may all be memory that the allocator had at hand.
+        assert!(measurement["metrics"]["bytes_per_key"]["value"].as_f64().unwrap() >= 0.0);
+        let is_base = measurement["sync"] == "lock:adaptive";
+        assert_eq!(measurement["metrics"]["ratio"].is_null(), is_base);
+    }
+    let counted =
+        [&short[..], &["--operations", "100", "--duration", "30ms", "--zipf", "1"]].concat();
+    let tables = printed(&mut bench(&counted));
+    assert_eq!(tables.matches("base line").count(), 4, "{tables}");
+    assert!(
+        tables.contains("list of 20 keys below 40, zipf 1: 3 threads, 50 % updates"),
+        "{tables}"
+    );
+}
+
+#[test]
 fn one_thread_alone() {
     let text = printed(&mut bench(&["uncontended", "--lock", "futex", "--runs", "1", "--json"]));
     let results: Value = serde_json::from_str(&text).unwrap();
@@ -78,6 +108,10 @@ fn bad_questions_are_named_in_a_line() {
         (&["lock", "--reads", "101"], ["read share", "100 %"]),
         (&["uncontended", "--lock", "futx"], ["futx", "futex"]),
         (&["rmap", "--sync", "ldx"], ["ldx", "ldu-forest"]),
+        (&["set", "--structure", "lst"], ["lst", "list"]),
+        (&["set", "--sync", "lock:futx"], ["futx", "lock:futex"]),
+        (&["set", "--initial", "10", "--range", "9"], ["10 keys of 9", "range"]),
+        (&["set", "--update", "101"], ["update share", "100 %"]),
     ] {
         let said = failure(2, &mut bench(arguments));
         assert_eq!(said.lines().count(), 1, "{said}");

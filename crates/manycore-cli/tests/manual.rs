@@ -7,12 +7,13 @@ use std::process::{Command, Stdio};
 
 use support::{directory, manycore, printed};
 
-const COMMANDS: [&[&str]; 15] = [
+const COMMANDS: [&[&str]; 16] = [
     &["demo"],
     &["run"],
     &["profile"],
     &["compare"],
     &["bench", "lock"],
+    &["bench", "set"],
     &["bench", "uncontended"],
     &["bench", "grid"],
     &["sim", "lock"],

@@ -4,7 +4,7 @@
 //! run one after another in random order, so that the slices of which a ratio is taken lie seconds apart at most.
 
 pub(crate) mod pool;
-mod result;
+pub(crate) mod result;
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -91,7 +91,8 @@ impl Campaign<'_> {
         let mut subjects = Schedule::new(self.subjects.len(), !self.seed);
         let mut samples = Samples::new(&self);
         let mut stopwatch = Stopwatch::new(self.rounds);
-        let progress = self.progress();
+        let steps = self.points.len() * self.subjects.len();
+        let progress = Progress::rounds(self.progress, steps, self.rounds);
         let watch = Watch::new();
         while stopwatch.another() {
             let mut crew = Crew::new(&self);
@@ -106,14 +107,6 @@ impl Campaign<'_> {
         }
         samples.others = watch.others();
         Ok(samples)
-    }
-
-    fn progress(&self) -> Progress {
-        let steps = self.points.len() * self.subjects.len();
-        match self.rounds {
-            Rounds::Count(count) => Progress::steps(self.progress, steps * count as usize),
-            Rounds::Within(budget) => Progress::time(self.progress, budget),
-        }
     }
 
     fn settings(&self, point: &Point, pace: Pace, round: u32) -> Settings {
@@ -213,18 +206,19 @@ impl<'a> Crew<'a> {
 }
 
 /// Decides whether there is time for another round.
-struct Stopwatch {
+pub(crate) struct Stopwatch {
     limit: Rounds,
     start: Instant,
-    rounds: u32,
+    /// How many there were, with the one that goes on.
+    pub rounds: u32,
 }
 
 impl Stopwatch {
-    fn new(limit: Rounds) -> Self {
+    pub fn new(limit: Rounds) -> Self {
         Self { limit, start: Instant::now(), rounds: 0 }
     }
 
-    fn another(&mut self) -> bool {
+    pub fn another(&mut self) -> bool {
         let elapsed = self.start.elapsed();
         let more = match self.limit {
             Rounds::Count(count) => self.rounds < count,

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use crate::slice::Slice;
-use crate::waits;
+use crate::waits::{self, Waits};
 
 /// How often rounds are drawn anew.
 const RESAMPLES: usize = 1_000;
@@ -31,18 +31,23 @@ pub(crate) struct Pooled {
 
 impl Pool {
     pub fn new(slices: &[Slice]) -> Self {
-        let all = slices.iter().flat_map(|slice| slice.waits.bins());
+        Self::of(&slices.iter().map(|slice| &slice.waits).collect::<Vec<_>>())
+    }
+
+    /// Of the waits of each round.
+    pub fn of(rounds: &[&Waits]) -> Self {
+        let all = rounds.iter().flat_map(|waits| waits.bins());
         let index: BTreeMap<u64, usize> = all.map(|(ns, _)| (ns, 0)).collect();
         let lengths: Vec<u64> = index.into_keys().collect();
-        let row = |slice: &Slice| {
+        let row = |waits: &&Waits| {
             let mut row = vec![0; lengths.len()];
-            for (ns, count) in slice.waits.bins() {
+            for (ns, count) in waits.bins() {
                 let place = lengths.partition_point(|length| *length < ns);
                 row[place] += count;
             }
             row
         };
-        let counts = slices.iter().map(row).collect();
+        let counts = rounds.iter().map(row).collect();
         Self { lengths, counts }
     }
 
@@ -107,7 +112,6 @@ impl Draw {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::waits::Waits;
 
     /// A slice whose waits are these.
     fn slice(waits: &[(u64, u64)]) -> Slice {

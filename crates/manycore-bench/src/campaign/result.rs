@@ -112,7 +112,7 @@ fn values(slices: &[Slice], value: impl Fn(&Slice) -> f64) -> Vec<f64> {
 }
 
 /// The median over the rounds. There is at least one round.
-fn median(unit: &str, values: &[f64]) -> Metric {
+pub(crate) fn median(unit: &str, values: &[f64]) -> Metric {
     let Median { value, interval } =
         Median::of(values).unwrap_or(Median { value: f64::NAN, interval: None });
     Metric { value, unit: unit.into(), low: interval.map(|i| i.0), high: interval.map(|i| i.1) }
@@ -122,11 +122,11 @@ fn plain(unit: &str, value: f64) -> Metric {
     Metric { value, unit: unit.into(), low: None, high: None }
 }
 
-fn metric(unit: &str, Pooled { value, interval }: Pooled) -> Metric {
+pub(crate) fn metric(unit: &str, Pooled { value, interval }: Pooled) -> Metric {
     Metric { value, unit: unit.into(), low: interval.map(|i| i.0), high: interval.map(|i| i.1) }
 }
 
-fn ratio(comparison: &Comparison) -> Metric {
+pub(crate) fn ratio(comparison: &Comparison) -> Metric {
     let (low, high) = (comparison.interval.map(|i| i.0), comparison.interval.map(|i| i.1));
     Metric { value: comparison.ratio, unit: "ratio".into(), low, high }
 }

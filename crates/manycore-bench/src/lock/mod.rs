@@ -28,8 +28,8 @@ use crate::slice::Pinning;
 use crate::work::Length;
 use crate::worker::{Command, Subject, Through};
 pub use render::render;
-pub(crate) use render::{in_words, warning};
-pub(crate) use workload::Workload;
+pub(crate) use render::{in_words, judge, warning};
+pub(crate) use workload::{MOST_THREADS, Workload};
 
 /// What to measure.
 #[derive(Clone, Debug)]

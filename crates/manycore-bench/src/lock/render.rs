@@ -114,7 +114,8 @@ fn name(measurement: &Measurement) -> String {
     }
 }
 
-fn judge(interval: Option<(f64, f64)>) -> (String, Tone) {
+/// What an interval of ratios says, and how to show it.
+pub(crate) fn judge(interval: Option<(f64, f64)>) -> (String, Tone) {
     let verdict = Protocol::new(Better::Higher).judge(interval);
     let tone = match verdict {
         Verdict::Faster => Tone::Good,

@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::work::Length;
 
 /// The most threads that a point may have.
-const MOST_THREADS: u32 = 4_096;
+pub(crate) const MOST_THREADS: u32 = 4_096;
 
 /// A grid of points.
 pub(crate) struct Workload<'a> {

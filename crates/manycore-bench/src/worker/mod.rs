@@ -17,6 +17,7 @@ use std::io::{self, BufRead, Write};
 use serde::{Deserialize, Serialize};
 
 use crate::contender::{self, Contender, Visitor};
+use crate::set;
 use crate::slice::{self, Settings, Slice};
 
 pub(crate) use remote::Worker;
@@ -32,6 +33,8 @@ pub(crate) enum Order {
     Contend(Settings),
     /// Lock and unlock it so many times.
     Pairs(u32),
+    /// Let threads use a set. The lock is not looked at.
+    Use(set::Settings),
 }
 
 /// What the worker answers.
@@ -41,6 +44,8 @@ pub(crate) enum Answer {
     Origin(Option<String>),
     /// A slice.
     Slice(Slice),
+    /// A slice with a set.
+    Used(set::Slice),
     /// Nanoseconds for a pair.
     Nanoseconds(f64),
     /// The lock or the machine did not do what was asked.
@@ -71,6 +76,9 @@ pub fn serve(lock: &str) -> io::Result<()> {
 }
 
 fn obey(lock: &str, order: Order) -> Answer {
+    if let Order::Use(settings) = &order {
+        return set::run_slice(settings).map_or_else(Answer::Failed, Answer::Used);
+    }
     let unknown = || Answer::Failed(format!("there is no lock `{lock}`"));
     contender::with(lock, order).unwrap_or_else(unknown)
 }
@@ -85,6 +93,7 @@ impl Visitor for Order {
                 Ok(slice) => Answer::Slice(slice),
                 Err(error) => Answer::Failed(error),
             },
+            Self::Use(_) => unreachable!("needs no lock, and is obeyed before one is looked for"),
             Self::Pairs(pairs) => Answer::Nanoseconds(crate::pairs::time::<C>(pairs)),
         }
     }

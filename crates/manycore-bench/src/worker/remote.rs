@@ -13,6 +13,7 @@ use tempfile::TempDir;
 use super::subject::{Command, Subject, Through};
 use super::{Answer, Order};
 use crate::failure::Failure;
+use crate::set;
 use crate::slice::{Settings, Slice};
 
 /// How long a worker may take beyond what it was asked to do, on a machine that is busy with other things.
@@ -66,6 +67,14 @@ impl Worker {
         let duration = settings.warm_up + settings.measured + settings.drain;
         match self.ask(&Order::Contend(settings.clone()), duration)? {
             Answer::Slice(slice) => Ok(slice),
+            other => Err(self.failure(&complaint_of(other))),
+        }
+    }
+
+    /// Runs one slice with a set.
+    pub fn use_set(&mut self, settings: &set::Settings) -> Result<set::Slice, Failure> {
+        match self.ask(&Order::Use(settings.clone()), settings.time_max())? {
+            Answer::Used(slice) => Ok(slice),
             other => Err(self.failure(&complaint_of(other))),
         }
     }

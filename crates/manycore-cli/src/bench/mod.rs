@@ -1,9 +1,11 @@
-//! `manycore bench`: the locks themselves, without a program around them.
+//! `manycore bench`: the locks and sets themselves, without a program around them.
 
 mod contended;
 mod grid;
 pub mod length;
 pub mod reverse_map;
+mod set;
+pub mod sets;
 mod uncontended;
 
 use std::io;
@@ -20,12 +22,13 @@ use crate::terminal::{Terminal, print};
 const NOTES: &str = "\
 Examples:
   manycore bench lock --threads 1,2,8 --section 50ns,1us
+  manycore bench set --structure list --initial 1000 --update 2,20,80
   manycore bench uncontended --preload
   manycore bench grid --quick
   manycore bench rmap --threads 8 --update 50,100
 ";
 
-/// Measure locks without a program around them
+/// Measure locks and sets without a program around them
 #[derive(Args, Debug)]
 #[command(after_long_help = NOTES, disable_help_subcommand = true)]
 pub struct Options {
@@ -36,6 +39,7 @@ pub struct Options {
 #[derive(Debug, Subcommand)]
 enum What {
     Lock(contended::Options),
+    Set(set::Options),
     Uncontended(uncontended::Options),
     Grid(grid::Options),
     Rmap(reverse_map::Options),
@@ -50,6 +54,7 @@ enum What {
 pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
     match &options.what {
         What::Lock(options) => contended::run(options, terminal),
+        What::Set(options) => set::run(options, terminal),
         What::Uncontended(options) => uncontended::run(options, terminal),
         What::Grid(options) => grid::run(options, terminal),
         What::Rmap(options) => reverse_map::run(options, terminal),

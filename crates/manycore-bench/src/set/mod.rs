@@ -1,0 +1,95 @@
+//! `manycore bench set`: threads use a set, by several mechanisms in turn.
+//!
+//! ```no_run
+//! use manycore_bench::set::{self, Options};
+//! use manycore_bench::worker::Command;
+//!
+//! // The arguments that lead this program to `worker::serve`.
+//! let worker = Command::this_executable(["bench", "worker"])?;
+//! let found = set::run(&Options::new(worker))?;
+//! println!("{}", set::render(&found.measurements));
+//! # Ok::<(), manycore_bench::Failure>(())
+//! ```
+
+mod campaign;
+pub(crate) mod contenders;
+mod heap;
+mod render;
+mod result;
+mod slice;
+mod task;
+mod workload;
+
+use std::time::Duration;
+
+pub use crate::campaign::Rounds;
+use crate::failure::Failure;
+pub use crate::lock::Found;
+use crate::slice::Pinning;
+use crate::worker::Command;
+pub use render::render;
+pub(crate) use slice::{Settings, Slice, run as run_slice};
+pub use task::Popularity;
+pub(crate) use task::Task;
+pub use workload::Workload;
+
+/// What to measure.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// What threads do.
+    pub workload: Workload,
+    /// The length of a slice with few threads per CPU; with many, slices are longer.
+    pub slice: Duration,
+    /// Operations of each thread in a slice, instead of a time.
+    pub operations: Option<u64>,
+    /// How often to repeat.
+    pub rounds: Rounds,
+    /// Which CPUs the threads run on.
+    pub pinning: Pinning,
+    /// How to start a worker.
+    pub worker: Command,
+    /// Whether to show progress, if standard error is a terminal.
+    pub progress: bool,
+}
+
+impl Options {
+    /// The usual workload, in 31 rounds.
+    pub fn new(worker: Command) -> Self {
+        Self {
+            workload: Workload::default(),
+            slice: Duration::from_millis(30),
+            operations: None,
+            rounds: Rounds::Count(31),
+            pinning: Pinning::Auto,
+            worker,
+            progress: false,
+        }
+    }
+
+    fn check(&self) -> Result<(), Failure> {
+        self.workload.check(&contenders::native::names(&self.workload.structure))?;
+        let faults = [
+            (self.slice < Duration::from_millis(1), "a slice needs at least 1 ms"),
+            (self.operations == Some(0), "no operations: give at least 1"),
+            (self.rounds == Rounds::Count(0), "no rounds: at least 6 give an interval"),
+        ];
+        match faults.into_iter().find(|(wrong, _)| *wrong) {
+            Some((_, fault)) => Err(Failure::Usage(fault.into())),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What there is of a structure: `lock:adaptive`, and all mechanisms that are no locks. Nothing of one that is unknown.
+pub fn usual_syncs(structure: &str) -> Vec<String> {
+    let names = contenders::native::names(structure);
+    let first = ["lock:adaptive".to_owned()];
+    first.into_iter().chain(names.into_iter().filter(|name| !name.starts_with("lock:"))).collect()
+}
+
+/// Measures.
+pub fn run(options: &Options) -> Result<Found, Failure> {
+    options.check()?;
+    let samples = campaign::run(options)?;
+    Ok(Found { measurements: samples.measurements()?, failures: samples.failures() })
+}

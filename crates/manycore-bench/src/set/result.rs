@@ -1,0 +1,93 @@
+//! From slices to records.
+
+use manycore_report::{Measurement, Mechanism, Parameter};
+
+use super::Slice;
+use super::campaign::{BASE, Samples};
+use super::task::{Popularity, Task};
+use crate::campaign::pool::{Draw, Pool};
+use crate::campaign::result::{median, metric, ratio};
+use crate::failure::Failure;
+use crate::paired::{Better, Protocol};
+
+/// Percentiles of latencies that are reported, with the names of their metrics.
+pub(crate) const PERCENTILES: [(&str, f64); 4] =
+    [("latency_p50", 0.5), ("latency_p99", 0.99), ("latency_p99_9", 0.999), ("latency_max", 1.0)];
+
+impl Samples {
+    /// A record for each mechanism at each point.
+    pub fn measurements(&self) -> Result<Vec<Measurement>, Failure> {
+        let points = (0..self.points.len()).map(|point| self.measure_point(point));
+        Ok(points.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
+    }
+
+    fn measure_point(&self, point: usize) -> Result<Vec<Measurement>, Failure> {
+        let present = self.present(point);
+        let throughputs: Vec<Vec<f64>> =
+            present.iter().map(|(_, slices)| values(slices, Slice::throughput)).collect();
+        let others: Vec<&[f64]> = throughputs[1..].iter().map(Vec::as_slice).collect();
+        let ratios = Protocol::new(Better::Higher).compare_all(&throughputs[BASE], &others)?;
+        let mut records = Vec::new();
+        for (index, (sync, slices)) in present.iter().enumerate() {
+            let mut record = self.record(&self.points[point], *sync, slices);
+            if index != BASE {
+                record.metrics.insert("ratio".into(), ratio(&ratios[index - 1]));
+            }
+            records.push(record);
+        }
+        Ok(records)
+    }
+
+    fn record(&self, point: &Task, sync: usize, slices: &[Slice]) -> Measurement {
+        let throughput = median("op/s", &values(slices, Slice::throughput));
+        let mechanism = Mechanism::Sync(self.syncs[sync].clone());
+        let mut record = Measurement::new("set", mechanism, "op/s", throughput.value);
+        (record.low, record.high) = (throughput.low, throughput.high);
+        record.repetitions = slices.len() as u32;
+        let others = self.others.map(|percent| ("others_cpu".to_string(), percent.into()));
+        record.parameters.extend(others);
+        describe(&mut record, point);
+
+        let metrics = &mut record.metrics;
+        let pool = Pool::of(&slices.iter().map(|slice| &slice.latency).collect::<Vec<_>>());
+        let draw = Draw { confidence: 0.95, seed: point.seed };
+        for (name, share) in PERCENTILES {
+            let pooled = pool.quantile(share, draw);
+            metrics.extend(pooled.map(|pooled| (name.into(), metric("ns", pooled))));
+        }
+        metrics.insert("fairness".into(), median("ratio", &values(slices, Slice::fairness)));
+        let bytes = |value: fn(&Slice) -> f64| median("bytes", &values(slices, value));
+        metrics.insert("bytes_per_key".into(), bytes(|slice| slice.bytes_per_key));
+        metrics.insert("garbage".into(), bytes(|slice| slice.garbage));
+        for name in slices.iter().flat_map(|slice| slice.statistics.keys()) {
+            let value = |slice: &Slice| slice.statistics.get(name).copied().unwrap_or_default();
+            metrics.insert(format!("count_{name}"), median("1/op", &values(slices, value)));
+        }
+        record
+    }
+}
+
+/// What a record says about its point.
+pub(crate) fn describe(record: &mut Measurement, point: &Task) {
+    record.structure = Some(point.structure.clone());
+    record.threads = point.threads;
+    record.update = Some(point.update);
+    record.seed = Some(point.seed);
+    let exponent = match point.popularity {
+        Popularity::Uniform => 0.0,
+        Popularity::Zipf(exponent) => exponent,
+    };
+    let mut parameter = |name: &str, value: f64| {
+        record.parameters.insert(name.to_owned(), Parameter::from(value));
+    };
+    parameter("initial", point.initial as f64);
+    parameter("range", point.range as f64);
+    parameter("zipf", exponent);
+    if point.structure == "hash" {
+        parameter("buckets", point.buckets as f64);
+    }
+}
+
+fn values(slices: &[Slice], value: impl Fn(&Slice) -> f64) -> Vec<f64> {
+    slices.iter().map(value).collect()
+}

@@ -1,0 +1,213 @@
+//! What threads do with a set, drawn the same way for real and for simulated machines.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+/// Which keys are asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Popularity {
+    /// All alike.
+    Uniform,
+    /// The k-th most popular key k^S times as seldom as the first. With S = 1, the first of 10,000 keys gets 10.2 % of the
+    /// operations.
+    Zipf(f64),
+}
+
+/// A set and what is done with it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Task {
+    /// `list`, `hash` or `bst`.
+    pub structure: String,
+    /// The mechanism.
+    pub sync: String,
+    /// How many threads.
+    pub threads: u32,
+    /// The share of operations that change the set, in percent: half of them insert, half remove.
+    pub update: f64,
+    /// How many keys there are at the start.
+    pub initial: u64,
+    /// Keys are below.
+    pub range: u64,
+    /// How many buckets a hash table has.
+    pub buckets: u64,
+    /// Which keys are asked for.
+    pub popularity: Popularity,
+    /// What everything is drawn by.
+    pub seed: u64,
+}
+
+/// An operation on a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Operation {
+    Contains(u64),
+    Insert(u64),
+    Remove(u64),
+}
+
+/// The keys of a popularity that is not uniform are drawn before the start, so many a thread, and then the same again.
+const DRAWN: usize = 1 << 16;
+
+impl Task {
+    /// The keys of the start, in random order: a tree that is not balanced needs that.
+    pub fn first_keys(&self) -> Vec<u64> {
+        let mut random = fastrand::Rng::with_seed(self.seed);
+        let mut left = self.initial;
+        // Each key with the probability that makes it so many in the end.
+        let is_chosen = |key: &u64| {
+            let chosen = random.u64(..self.range - key) < left;
+            left -= u64::from(chosen);
+            chosen
+        };
+        let mut keys: Vec<u64> = (0..self.range).filter(is_chosen).collect();
+        fastrand::Rng::with_seed(!self.seed).shuffle(&mut keys);
+        keys
+    }
+
+    /// What all threads draw their keys from.
+    pub fn popular(&self) -> Arc<[f64]> {
+        let Popularity::Zipf(exponent) = self.popularity else { return Arc::new([]) };
+        let mut sum = 0.0;
+        let up_to = (1..=self.range).map(|rank| {
+            sum += (rank as f64).powf(-exponent);
+            sum
+        });
+        up_to.collect()
+    }
+
+    /// A thread's operations, for ever.
+    pub fn operations(&self, thread: u32, popular: &[f64]) -> Operations {
+        // Any odd multiplier keeps the threads' seeds apart.
+        let own = (u64::from(thread) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let mut random = fastrand::Rng::with_seed(self.seed.wrapping_add(own));
+        let drawn = match popular.last() {
+            None => Box::default(),
+            Some(sum) => {
+                let mut key = || {
+                    let at = random.f64() * sum;
+                    self.key_of(popular.partition_point(|up_to| *up_to <= at) as u64)
+                };
+                (0..DRAWN).map(|_| key()).collect()
+            }
+        };
+        // Of 2^32.
+        let share = |percent: f64| (percent / 100.0 * 4_294_967_296.0) as u64;
+        Operations {
+            random,
+            range: self.range,
+            inserts: share(self.update / 2.0),
+            updates: share(self.update),
+            drawn,
+            next: 0,
+        }
+    }
+
+    /// The key that is the so many-th most popular, so that those are spread over the range.
+    fn key_of(&self, rank: u64) -> u64 {
+        // A prime that divides no range that is smaller: the ranks are all the keys.
+        (u128::from(rank.min(self.range - 1)) * 11_400_714_785_074_694_791 % u128::from(self.range))
+            as u64
+    }
+}
+
+/// A thread's operations.
+#[derive(Clone, Debug)]
+pub(crate) struct Operations {
+    random: fastrand::Rng,
+    range: u64,
+    inserts: u64,
+    updates: u64,
+    drawn: Box<[u64]>,
+    next: usize,
+}
+
+impl Operations {
+    #[inline]
+    pub fn draw(&mut self) -> Operation {
+        let word = self.random.u64(..);
+        let key = if self.drawn.is_empty() {
+            // The upper half of the word, mapped to the range without a division.
+            ((u128::from(self.random.u64(..)) * u128::from(self.range)) >> 64) as u64
+        } else {
+            self.next = (self.next + 1) % DRAWN;
+            self.drawn[self.next]
+        };
+        match word >> 32 {
+            part if part < self.inserts => Operation::Insert(key),
+            part if part < self.updates => Operation::Remove(key),
+            _ => Operation::Contains(key),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    fn task(popularity: Popularity) -> Task {
+        Task {
+            structure: "list".into(),
+            sync: "lock:futex".into(),
+            threads: 1,
+            update: 20.0,
+            initial: 500,
+            range: 10_000,
+            buckets: 1,
+            popularity,
+            seed: 7,
+        }
+    }
+
+    fn counts(task: &Task) -> (BTreeMap<u64, u32>, [u32; 3]) {
+        let (mut keys, mut kinds) = (BTreeMap::new(), [0; 3]);
+        let mut operations = task.operations(3, &task.popular());
+        for _ in 0..100_000 {
+            let (key, kind) = match operations.draw() {
+                Operation::Contains(key) => (key, 0),
+                Operation::Insert(key) => (key, 1),
+                Operation::Remove(key) => (key, 2),
+            };
+            *keys.entry(key).or_default() += 1;
+            kinds[kind] += 1;
+        }
+        (keys, kinds)
+    }
+
+    #[test]
+    fn the_start_has_as_many_keys_as_asked_for() {
+        let mut keys = task(Popularity::Uniform).first_keys();
+        keys.sort_unstable();
+        keys.dedup();
+        assert_eq!(keys.len(), 500);
+        assert!(keys[499] < 10_000 && keys[499] > 9_000);
+        let full = Task { initial: 10_000, ..task(Popularity::Uniform) };
+        assert_eq!(full.first_keys().len(), 10_000);
+    }
+
+    #[test]
+    fn shares_are_those_asked_for() {
+        let (keys, [reads, inserts, removes]) = counts(&task(Popularity::Uniform));
+        assert!((79_000..81_000).contains(&reads), "{reads}");
+        assert!((9_500..10_500).contains(&inserts) && (9_500..10_500).contains(&removes));
+        assert!(keys.len() > 9_900 && *keys.values().max().unwrap() < 50);
+    }
+
+    #[test]
+    fn the_most_popular_of_ten_thousand_keys_has_a_tenth() {
+        let (keys, _) = counts(&task(Popularity::Zipf(1.0)));
+        let most = *keys.values().max().unwrap();
+        assert!((9_700..10_700).contains(&most), "{most}");
+        assert_eq!(keys[&0], most);
+    }
+
+    #[test]
+    fn ranks_are_all_the_keys() {
+        let task = task(Popularity::Uniform);
+        let keys: std::collections::BTreeSet<_> =
+            (0..task.range).map(|rank| task.key_of(rank)).collect();
+        assert_eq!(keys.len(), 10_000);
+    }
+}

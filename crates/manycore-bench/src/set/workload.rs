@@ -1,0 +1,125 @@
+//! What threads do with sets: a grid of points, for every machine alike.
+
+use super::contenders::STRUCTURES;
+use super::task::{Popularity, Task};
+use crate::failure::Failure;
+use crate::lock::MOST_THREADS;
+
+/// The largest set that is asked about.
+const KEYS_MAX: u64 = 1 << 32;
+
+/// The most keys of which some are more popular than others: each has a number in a table.
+const POPULAR_MAX: u64 = 10_000_000;
+
+/// A structure, mechanisms, and a grid of points.
+#[derive(Clone, Debug)]
+pub struct Workload {
+    /// `list`, `hash` or `bst`.
+    pub structure: String,
+    /// Names of mechanisms; the first is the base line.
+    pub syncs: Vec<String>,
+    /// Thread counts.
+    pub threads: Vec<u32>,
+    /// Shares of operations that change the set, in percent: half of them insert, half remove.
+    pub updates: Vec<f64>,
+    /// How many keys there are at the start.
+    pub initial: u64,
+    /// Keys are below; `None` means twice as many.
+    pub range: Option<u64>,
+    /// How many buckets a hash table has; `None` means a tenth of the keys.
+    pub buckets: Option<u64>,
+    /// Which keys are asked for.
+    pub popularity: Popularity,
+    /// The seed of every random choice.
+    pub seed: u64,
+}
+
+impl Default for Workload {
+    /// A hash table of 10,000 keys under `lock:adaptive`, with 1, 2 and 8 threads and updates of 20 %.
+    fn default() -> Self {
+        Self {
+            structure: "hash".into(),
+            syncs: vec!["lock:adaptive".into()],
+            threads: vec![1, 2, 8],
+            updates: vec![20.0],
+            initial: 10_000,
+            range: None,
+            buckets: None,
+            popularity: Popularity::Uniform,
+            seed: 1,
+        }
+    }
+}
+
+impl Workload {
+    /// Whether it makes sense. The names are those of the mechanisms that the structure has.
+    pub(crate) fn check(&self, names: &[String]) -> Result<(), Failure> {
+        let range = self.range();
+        let unknown = self.syncs.iter().find(|sync| !names.contains(sync));
+        let too_popular = self.popularity != Popularity::Uniform && range > POPULAR_MAX;
+        let exponent = match self.popularity {
+            Popularity::Uniform => 1.0,
+            Popularity::Zipf(exponent) => exponent,
+        };
+        let faults = [
+            (!STRUCTURES.contains(&self.structure.as_str())).then(|| {
+                format!(
+                    "there is no structure `{}`: choose from {}",
+                    self.structure,
+                    STRUCTURES.join(", ")
+                )
+            }),
+            self.syncs.is_empty().then(|| "no mechanisms: give some, such as lock:adaptive".into()),
+            unknown.map(|unknown| {
+                let names = names.join(", ");
+                format!("no {} by `{unknown}`: choose from {names}", self.structure)
+            }),
+            (self.threads.is_empty()
+                || self.threads.iter().any(|n| !(1..=MOST_THREADS).contains(n)))
+            .then(|| format!("a thread count is not between 1 and {MOST_THREADS}")),
+            (self.updates.is_empty() || self.updates.iter().any(|u| !(0.0..=100.0).contains(u)))
+                .then(|| "the update share is not between 0 and 100 %".into()),
+            (!(1..=KEYS_MAX).contains(&range) || self.initial > range).then(|| {
+                format!(
+                    "{} keys of {range}: the range holds the initial keys, and is at most 2^32",
+                    self.initial
+                )
+            }),
+            (!(1..=KEYS_MAX).contains(&self.buckets()))
+                .then(|| "the number of buckets is not between 1 and 2^32".into()),
+            too_popular
+                .then(|| format!("zipf over {range} keys: use a range of at most {POPULAR_MAX}")),
+            (!(0.0..=10.0).contains(&exponent))
+                .then(|| "the zipf exponent is not between 0 and 10".into()),
+        ];
+        match faults.into_iter().flatten().next() {
+            Some(fault) => Err(Failure::Usage(fault)),
+            None => Ok(()),
+        }
+    }
+
+    fn range(&self) -> u64 {
+        self.range.unwrap_or(self.initial.saturating_mul(2))
+    }
+
+    fn buckets(&self) -> u64 {
+        self.buckets.unwrap_or((self.initial / 10).max(1))
+    }
+
+    /// Each share of updates with each number of threads. The mechanism is the base line.
+    pub(crate) fn points(&self) -> Vec<Task> {
+        let point = |update: &f64, threads: &u32| Task {
+            structure: self.structure.clone(),
+            sync: self.syncs[0].clone(),
+            threads: *threads,
+            update: *update,
+            initial: self.initial,
+            range: self.range(),
+            buckets: self.buckets(),
+            popularity: self.popularity,
+            seed: self.seed,
+        };
+        let of_update = |update| self.threads.iter().map(move |threads| point(update, threads));
+        self.updates.iter().flat_map(of_update).collect()
+    }
+}
