@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use support::{directory, manycore, printed};
 
-const COMMANDS: [&[&str]; 16] = [
+const COMMANDS: [&[&str]; 17] = [
     &["demo"],
     &["run"],
     &["profile"],
@@ -17,6 +17,7 @@ const COMMANDS: [&[&str]; 16] = [
     &["bench", "uncontended"],
     &["bench", "grid"],
     &["sim", "lock"],
+    &["sim", "set"],
     &["sim", "db"],
     &["sim", "accuracy"],
     &["locks"],

@@ -39,6 +39,32 @@ fn measurements(text: &str) -> Vec<Value> {
 }
 
 #[test]
+fn sets_on_a_machine_with_many_cpus() {
+    let question = ["sim", "set", "--machine", "xeon-4x6", "--threads", "1,24", "--update", "20"];
+    let set = ["--structure", "hash", "--initial", "2000", "--sync", "lock:mcs,flat-combining"];
+    let how = ["--duration", "20us", "--no-cache", "-q"];
+    let all = [&question[..], &set, &how].concat();
+    let text = printed(&mut manycore(&[&all[..], &["--json"]].concat()));
+    assert_eq!(text, printed(&mut manycore(&[&all[..], &["--json"]].concat())), "the same twice");
+    let results: Value = serde_json::from_str(&text).unwrap();
+    let measurements = results["measurements"].as_array().unwrap();
+    assert_eq!(measurements.len(), 2 * 2);
+    for measurement in measurements {
+        assert_eq!(measurement["provenance"], "simulated");
+        assert_eq!(measurement["machine"], "xeon-4x6-like");
+        assert!(measurement["value"].as_f64().unwrap() > 0.0);
+        assert!(measurement["metrics"]["latency_p50"]["value"].as_f64().unwrap() > 0.0);
+    }
+    let values = |sync| {
+        let of_sync = measurements.iter().filter(move |m| m["sync"] == sync);
+        of_sync.map(|m| m["value"].as_f64().unwrap()).collect::<Vec<_>>()
+    };
+    let locked = values("lock:mcs");
+    assert!(locked[1] > locked[0], "there is a lock a bucket: {locked:?}");
+    assert!(printed(&mut manycore(&all)).contains("20 % updates, simulated xeon-4x6-like"));
+}
+
+#[test]
 fn records_say_that_they_are_simulated_and_where() {
     let cache = directory();
     let text = printed(&mut sim(cache.path(), &short(&["--lock", "mcs", "--threads", "1,6"])));

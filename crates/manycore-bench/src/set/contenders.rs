@@ -1,4 +1,4 @@
-//! The sets that compete: all of manycore's.
+//! The sets that compete: all of manycore's, in either build of the library.
 
 use manycore_traits::ConcurrentSet;
 
@@ -97,4 +97,9 @@ macro_rules! library {
 /// Those of the native library.
 pub(crate) mod native {
     library!(manycore);
+}
+
+/// Those of the library that is built for the simulator.
+pub(crate) mod simulated {
+    library!(manycore_simulated);
 }

@@ -28,9 +28,10 @@ pub use crate::lock::Found;
 use crate::slice::Pinning;
 use crate::worker::Command;
 pub use render::render;
-pub(crate) use slice::{Settings, Slice, run as run_slice};
+pub(crate) use result::describe;
+pub(crate) use slice::{Settings, Slice, apply, run as run_slice};
 pub use task::Popularity;
-pub(crate) use task::Task;
+pub(crate) use task::{Operations, Task};
 pub use workload::Workload;
 
 /// What to measure.

@@ -1,7 +1,8 @@
 //! The results of `bench set` and `sim set` for a person.
 
 use manycore_report::{
-    Cell, Column, Measurement, Parameter, Table, Tone, interval, quantity, ratio, significant,
+    Cell, Column, Measurement, Parameter, Provenance, Table, Tone, interval, quantity, ratio,
+    significant,
 };
 
 use crate::lock::{judge, warning};
@@ -41,14 +42,17 @@ fn heading(measurement: &Measurement) -> String {
         exponent => format!(", zipf {exponent}"),
     };
     let plural = if measurement.threads == 1 { "" } else { "s" };
+    let runs = match measurement.provenance {
+        Provenance::Simulated => format!("simulated {}", measurement.machine),
+        _ => format!("{} rounds", measurement.repetitions),
+    };
     format!(
-        "{} of {} keys below {}{buckets}{popularity}: {} thread{plural}, {} % updates, {} rounds",
+        "{} of {} keys below {}{buckets}{popularity}: {} thread{plural}, {} % updates, {runs}",
         measurement.structure.as_deref().unwrap_or("set"),
         told("initial"),
         told("range"),
         measurement.threads,
         measurement.update.unwrap_or_default(),
-        measurement.repetitions,
     )
 }
 
@@ -63,6 +67,10 @@ fn table(members: &[&Measurement], base: &str) -> Table {
         let text = |name: &str| metric(name).map_or(String::new(), |m| quantity(m.value, &m.unit));
         let against = metric("ratio");
         let (verdict, tone) = match against {
+            // A simulation has no rounds that differ; with a sweep, the interval is the range over variants.
+            Some(_) if measurement.provenance == Provenance::Simulated => {
+                (String::new(), Tone::Plain)
+            }
             Some(metric) => judge(metric.low.zip(metric.high)),
             None => ("base line".to_string(), Tone::Faint),
         };

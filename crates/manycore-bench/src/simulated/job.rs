@@ -7,8 +7,10 @@ use manycore_sim::{Machine, Model, Report, Simulation, thread};
 use manycore_simulated::sync::tuning;
 use serde::{Deserialize, Serialize};
 
+use super::set;
 use super::stage::{Count, SimulatedStage, Window};
 use crate::contender::{self, Contender, Visitor};
+use crate::set::Task;
 use crate::slice::{Outcome, Pinning, Runner, Settings, Slice};
 use crate::waits::Waits;
 use crate::work::Pace;
@@ -28,6 +30,8 @@ pub(crate) struct Job {
     pub every_turn: bool,
     /// Whether waiters of queue locks spin for as long as it takes.
     pub patient: bool,
+    /// What is done with a set, in place of sections under locks; the lock's name is then the mechanism's.
+    pub task: Option<Task>,
 }
 
 /// What came of it.
@@ -44,6 +48,9 @@ impl Job {
     pub fn run(&self) -> Result<Finding, String> {
         let model = Model::parse("model", &self.machine).map_err(|problem| problem.to_string())?;
         let run = Run { job: self, machine: model.machine() };
+        if let Some(task) = &self.task {
+            return set::simulate(self, task, &run.machine, &run.simulation());
+        }
         let unknown = || Err(format!("there is no lock `{}` that can be simulated", self.lock));
         contender::simulated::with(&self.lock, run).unwrap_or_else(unknown)
     }
@@ -97,7 +104,8 @@ impl Visitor for Run<'_> {
             waits,
             stuck: 0,
         };
-        Ok(Finding { slice, sight: sight(&report) })
+        let sections = report.result.0.iter().map(|outcome| outcome.sections).sum::<u64>().max(1);
+        Ok(Finding { slice, sight: sight(&report, sections) })
     }
 }
 
@@ -119,7 +127,7 @@ impl Run<'_> {
 }
 
 /// Of a failure that tells of each thread: the cause and the first thread.
-fn first_lines(failure: &str) -> String {
+pub(super) fn first_lines(failure: &str) -> String {
     failure.lines().take(2).map(str::trim).collect::<Vec<_>>().join("; ")
 }
 
@@ -134,7 +142,7 @@ fn verify((outcomes, found): &Left) -> Result<(), String> {
 }
 
 /// Where time went and how far lines did, from the start of the threads to their end.
-fn sight(report: &Report<Left>) -> BTreeMap<String, f64> {
+pub(super) fn sight<T>(report: &Report<T>, sections: u64) -> BTreeMap<String, f64> {
     let mut sight = BTreeMap::new();
     // The first thread only starts the others and waits for them.
     let threads = || report.threads.iter().skip(1).map(|thread| &thread.times);
@@ -156,7 +164,6 @@ fn sight(report: &Report<Left>) -> BTreeMap<String, f64> {
     share("cpu_program", |times| times.cpu.program, used);
     share("cpu_locks", |times| times.cpu.locks, used);
     share("cpu_system", |times| times.cpu.system, used);
-    let sections = report.result.0.iter().map(|outcome| outcome.sections).sum::<u64>().max(1);
     let mut each = |name: String, count: u64| {
         sight.insert(name, count as f64 / sections as f64);
     };

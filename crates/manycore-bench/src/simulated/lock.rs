@@ -178,6 +178,7 @@ impl Options {
             every_turn: self.every_turn,
             // No thread waits for a CPU, so that there is no reason to sleep.
             patient: point.threads <= self.cpus(),
+            task: None,
         }
     }
 

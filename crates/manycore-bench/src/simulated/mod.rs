@@ -6,6 +6,7 @@
 //! | module | what is in it |
 //! |---|---|
 //! | [`lock`] | threads that contend for locks |
+//! | [`set`] | threads that use a set |
 //! | [`accuracy`] | the simulator against this host |
 //! | `stage` | locks and data in simulated memory |
 //! | `job` | one simulation: what determines it, and what comes of it |
@@ -25,6 +26,7 @@ pub mod lock;
 mod question;
 pub(crate) mod record;
 mod render;
+pub mod set;
 mod stage;
 mod variant;
 

@@ -38,6 +38,17 @@ pub(super) struct Count {
 }
 
 impl Count {
+    /// So many there are now.
+    pub fn note(&self, window: Window, sections: u64) {
+        let now = thread::now();
+        if now < window.begin {
+            self.before.set(sections);
+        }
+        if now < window.end {
+            self.until.set(sections);
+        }
+    }
+
     /// Sections in the time that is counted.
     pub fn counted(&self) -> u64 {
         self.until.get() - self.before.get()
@@ -72,13 +83,7 @@ impl<C: Contender> Stage for SimulatedStage<'_, C> {
     }
 
     fn publish(&self, thread: usize, sections: u64) {
-        let (now, count) = (thread::now(), &self.counts[thread]);
-        if now < self.window.begin {
-            count.before.set(sections);
-        }
-        if now < self.window.end {
-            count.until.set(sections);
-        }
+        self.counts[thread].note(self.window, sections);
         thread::compute(self.loop_cycles);
     }
 

@@ -34,7 +34,7 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
-    fn new() -> Self {
+    pub fn new() -> Self {
         Self { waits: waits::recorder(), sections: 0, written: 0, violations: 0, error: None }
     }
 

@@ -5,6 +5,7 @@ mod contended;
 mod crew;
 mod db;
 mod reverse_map;
+mod set;
 
 use clap::{Args, Subcommand};
 use manycore_bench::simulated;
@@ -15,6 +16,7 @@ use crate::terminal::Terminal;
 const NOTES: &str = "\
 Examples:
   manycore sim lock --machine xeon-e7-8870-8x15 --threads 1,15,120
+  manycore sim set --machine xeon-8180-8x28x2 --structure hash --threads 56,448
   manycore sim db --lock innodb,sleep,hybrid
   manycore sim rmap --machine xeon-e7-8870-8x15 --threads 1,30,120
   manycore machines
@@ -34,6 +36,7 @@ pub struct Options {
 #[derive(Debug, Subcommand)]
 enum What {
     Lock(contended::Options),
+    Set(set::Options),
     Db(db::Options),
     Rmap(reverse_map::Options),
     Accuracy(accuracy::Options),
@@ -46,6 +49,7 @@ enum What {
 pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
     match &options.what {
         What::Lock(options) => contended::run(options, terminal),
+        What::Set(options) => set::run(options, terminal),
         What::Db(options) => db::run(options, terminal),
         What::Rmap(options) => reverse_map::run(options, terminal),
         What::Accuracy(options) => accuracy::run(options, terminal),

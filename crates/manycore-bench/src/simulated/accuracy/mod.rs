@@ -215,7 +215,7 @@ impl Options {
         // The model's machine may have more CPUs than this process may use.
         let cpus = Some(cpus.min(self.model.machine().topology.cpus()));
         let (machine, lock) = (machine.to_owned(), lock.to_owned());
-        Job { machine, cpus, lock, settings, every_turn, patient: false }
+        Job { machine, cpus, lock, settings, every_turn, patient: false, task: None }
     }
 
     fn record(&self, point: &Point, lock: &str, finding: &Finding) -> Measurement {

@@ -171,6 +171,7 @@ impl Options {
             settings,
             every_turn: false,
             patient: terminals <= cpus,
+            task: None,
         }
     }
 
