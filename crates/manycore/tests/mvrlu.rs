@@ -56,7 +56,7 @@ fn bank<C: Clock>(clock: C, threads: u64, rounds: u32) {
                     for round in 0..rounds {
                         let (from, to) =
                             (next(&mut random) % ACCOUNTS, next(&mut random) % ACCOUNTS);
-                        let gives_up = next(&mut random) % 8 == 0;
+                        let gives_up = next(&mut random).is_multiple_of(8);
                         if gives_up {
                             let attempt =
                                 member.attempt(|tx| transfer(tx, accounts, from, to, true));
@@ -64,7 +64,7 @@ fn bank<C: Clock>(clock: C, threads: u64, rounds: u32) {
                         } else {
                             member.run(|tx| transfer(tx, accounts, from, to, false));
                         }
-                        if round % 4 == 0 {
+                        if round.is_multiple_of(4) {
                             let sum: u64 = member.read(|snapshot| {
                                 accounts.iter().map(|a| *snapshot.deref(*a)).sum()
                             });
@@ -74,7 +74,7 @@ fn bank<C: Clock>(clock: C, threads: u64, rounds: u32) {
                             );
                         }
                     }
-                    if me % 4 == 0 {
+                    if me.is_multiple_of(4) {
                         // Dies with a session open, and an object locked.
                         let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
                             member.run(|tx| -> Result<(), Conflict> {

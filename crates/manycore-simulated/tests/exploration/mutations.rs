@@ -19,7 +19,6 @@ const MUTATIONS: &[(&str, &str, &str)] = &[
         "reclaim::nothing_is_destroyed_too_soon",
         "destroyed while a reader is inside",
     ),
-    ("mvrlu-early-free", "mvrlu::nobody_finds_what_was_freed", "a leaf that was freed"),
 ];
 
 /// A minute each is the limit.

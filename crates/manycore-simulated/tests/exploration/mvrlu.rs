@@ -44,7 +44,7 @@ fn bank<C: Clock>(clock: impl Fn() -> C, threads: u32, rounds: u32) -> impl Fn()
                     member.run(|tx| -> Result<(), Conflict> {
                         *tx.try_lock(from)? -= 1;
                         attempts += 1;
-                        if (me + round) % 3 == 0 && attempts == 1 {
+                        if (me + round).is_multiple_of(3) && attempts == 1 {
                             return Err(Conflict::Retry);
                         }
                         *tx.try_lock(to)? += 1;

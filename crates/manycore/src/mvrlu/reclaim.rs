@@ -15,7 +15,7 @@ use super::record::Record;
 use super::stats::count;
 use crate::clock::Clock;
 use crate::sync::atomic::Ordering;
-use crate::sync::{hint, mutation};
+use crate::sync::hint;
 
 /// The longest pause of a thread that waits for room.
 const PAUSE_MAX_NS: u32 = 1_000_000;
@@ -44,7 +44,11 @@ impl<C: Clock> Handle<'_, C> {
             let moved = self.domain.advance() != before;
             // If somebody is in the way, looking more often does not help.
             let usual = self.domain.config.hops_max;
-            self.hops_max = if moved { usual } else { (self.hops_max * 2).min(usual * 64) };
+            self.hops_max = if moved {
+                usual
+            } else {
+                self.hops_max.saturating_mul(2).min(usual.saturating_mul(64))
+            };
         }
         let watermark = self.domain.watermark();
         if watermark != self.reclaimed {
@@ -134,7 +138,7 @@ fn discard<C: Clock>(
     pool: &mut Pool,
     done: &mut Done,
 ) {
-    let ripe = |batch: &&Batch| batch.stamp <= watermark || mutation!("mvrlu-early-free");
+    let ripe = |batch: &&Batch| batch.stamp <= watermark;
     let batches = tail.batches.iter().take_while(ripe).count();
     let Some(last) = batches.checked_sub(1) else { return };
     let end = tail.batches[last].end;
