@@ -6,6 +6,10 @@ use super::{PAGE, STACKS};
 
 /// Address space for a stack. What a simulated thread does not use of it takes no memory.
 pub(super) const SIZE: usize = 256 << 10;
+/// How far apart the tops of neighbouring stacks are, beside `SIZE`, and how many different tops there are: at multiples of
+/// `SIZE` the lines of all stacks would compete for the same few sets of the host's caches.
+const COLOUR: usize = 17 * 64;
+const COLOURS: usize = 64;
 /// How many there are: so many threads a simulation can have.
 pub(crate) const STACKS_MAX: usize = 4096;
 
@@ -13,6 +17,7 @@ pub(crate) const STACKS_MAX: usize = 4096;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stack {
     limit: StackPointer,
+    base: StackPointer,
 }
 
 impl Stack {
@@ -23,8 +28,10 @@ impl Stack {
             protect(STACKS + *guarded * SIZE);
             *guarded += 1;
         }
-        let limit = StackPointer::new(STACKS + number * SIZE).expect("the arena is not at 0");
-        Self { limit }
+        let pointer = |address| StackPointer::new(address).expect("the arena is not at 0");
+        let limit = STACKS + number * SIZE;
+        let base = limit + SIZE - number % COLOURS * COLOUR;
+        Self { limit: pointer(limit), base: pointer(base) }
     }
 }
 
@@ -38,7 +45,7 @@ fn protect(page: usize) {
 // SAFETY: the lowest page cannot be accessed, which catches overflows, and the rest is large enough.
 unsafe impl corosensei::stack::Stack for Stack {
     fn base(&self) -> StackPointer {
-        self.limit.checked_add(SIZE).expect("the arena is not at the end of the address space")
+        self.base
     }
 
     fn limit(&self) -> StackPointer {
