@@ -12,7 +12,7 @@ const MUTATIONS: &[(&str, &str, &str)] = &[
     ("cna-forgets", "mutex::Cna", "deadlock"),
     ("malthusian-forgets", "mutex::Malthusian", "deadlock"),
     ("ldu-second-test", "ldu::global", ""),
-    ("chain-trusts", "collections::list_rcu", "not linearizable"),
+    ("chain-trusts", "collections::list_rcu", ""),
     ("harris-unmarked", "collections::list_harris", "not linearizable"),
     (
         "reclaim-too-soon",
