@@ -7,17 +7,19 @@ use std::process::{Command, Stdio};
 
 use support::{directory, manycore, printed};
 
-const COMMANDS: [&[&str]; 17] = [
+const COMMANDS: [&[&str]; 19] = [
     &["demo"],
     &["run"],
     &["profile"],
     &["compare"],
     &["bench", "lock"],
     &["bench", "set"],
+    &["bench", "rmap"],
     &["bench", "uncontended"],
     &["bench", "grid"],
     &["sim", "lock"],
     &["sim", "set"],
+    &["sim", "rmap"],
     &["sim", "db"],
     &["sim", "accuracy"],
     &["locks"],
