@@ -19,7 +19,8 @@ Examples:
   manycore bench set --sync lock:adaptive,lock:mcs,flat-combining --zipf 1 --json
 
 Mechanisms:
-  lock:NAME with a name of `manycore locks`, and flat-combining.
+  lock:NAME with a name of `manycore locks`, flat-combining, and for a list or a hash
+  table rcu and mvrlu; harris for a list.
 
 Workload:
   A set that begins with --initial of the keys below --range. Each thread looks
