@@ -38,6 +38,7 @@ mod cpus;
 mod disturbance;
 mod failure;
 pub mod grid;
+mod heading;
 pub mod host;
 pub mod lock;
 pub mod mix;

@@ -4,21 +4,14 @@ use manycore_report::{
     Cell, Column, Measurement, Parameter, Table, Tone, duration, interval, quantity, ratio,
 };
 
+use crate::heading::by_heading;
 use crate::paired::{Better, Protocol, Verdict};
 
 /// A table for each point, best lock first.
 pub fn render(measurements: &[Measurement]) -> String {
-    let mut points: Vec<(String, Vec<&Measurement>)> = Vec::new();
-    for measurement in measurements {
-        let heading = heading(measurement);
-        match points.iter_mut().find(|(known, _)| *known == heading) {
-            Some((_, members)) => members.push(measurement),
-            None => points.push((heading, vec![measurement])),
-        }
-    }
-    let tables = points.iter_mut().map(|(heading, members)| {
+    let tables = by_heading(measurements, heading).into_iter().map(|(heading, mut members)| {
         members.sort_by(|a, b| b.value.total_cmp(&a.value));
-        format!("{heading}\n{}\n", table(members))
+        format!("{heading}\n{}\n", table(&members))
     });
     let tables = tables.collect::<Vec<_>>().join("\n");
     format!("{tables}{}", warning(measurements))

@@ -14,86 +14,65 @@ pub(super) trait Visitor {
 /// The mechanism with a lock of this name.
 const LOCK: &str = "lock:";
 
+/// The reverse maps of one build of the library.
+macro_rules! library {
+    ($library:ident) => {
+        use $library::collections::interval::LockedTrees;
+        use $library::lock::{self, PlainLock};
+
+        use super::{LOCK, Visitor};
+
+        /// Calls the visitor with the mechanism of this name; `None` if there is none.
+        pub(in crate::rmap) fn with<V: Visitor>(name: &str, visitor: V) -> Option<V::Output> {
+            match name.strip_prefix(LOCK) {
+                Some(lock) => with_lock(lock, visitor),
+                None => with_other(name, visitor),
+            }
+        }
+
+        /// The names of all mechanisms, those that are locks last.
+        pub(in crate::rmap) fn names() -> Vec<String> {
+            let locks = LOCKS.iter().map(|lock| format!("{LOCK}{lock}"));
+            OTHERS.iter().map(|name| (*name).to_owned()).chain(locks).collect()
+        }
+
+        $library::for_each_reverse_map!(others);
+        $library::for_each_lock!(locks);
+    };
+}
+
+macro_rules! others {
+    ($($name:literal, $trees:ident => $map:expr;)*) => {
+        const OTHERS: &[&str] = &[$($name),*];
+
+        fn with_other<V: Visitor>(name: &str, visitor: V) -> Option<V::Output> {
+            $(if name == $name {
+                return Some(visitor.visit(|$trees| $map));
+            })*
+            None
+        }
+    };
+}
+
+macro_rules! locks {
+    ($($lock:ident),* $(,)?) => {
+        const LOCKS: &[&str] = &[$(<lock::$lock as PlainLock>::INFO.name),*];
+
+        fn with_lock<V: Visitor>(name: &str, visitor: V) -> Option<V::Output> {
+            $(if name == <lock::$lock as PlainLock>::INFO.name {
+                return Some(visitor.visit(LockedTrees::<lock::$lock>::new));
+            })*
+            None
+        }
+    };
+}
+
+/// Those of the native library.
 pub(super) mod native {
-    use manycore::collections::interval::LockedTrees;
-    use manycore::lock::{self, PlainLock};
-
-    use super::{LOCK, Visitor};
-
-    macro_rules! others {
-        ($($name:literal, $trees:ident => $map:expr;)*) => {
-            pub(in crate::rmap) const OTHERS: &[&str] = &[$($name),*];
-
-            fn with_other<V: Visitor>(name: &str, visitor: V) -> Result<V::Output, V> {
-                $(if name == $name {
-                    return Ok(visitor.visit(|$trees| $map));
-                })*
-                Err(visitor)
-            }
-        };
-    }
-    manycore::for_each_reverse_map!(others);
-
-    macro_rules! locks {
-        ($($lock:ident),* $(,)?) => {
-            pub(in crate::rmap) const LOCKS: &[&str] = &[$(<lock::$lock as PlainLock>::INFO.name),*];
-
-            /// Calls the visitor with the mechanism of this name; `None` if there is none.
-            pub(in crate::rmap) fn with<V: Visitor>(name: &str, visitor: V) -> Option<V::Output> {
-                let visitor = match with_other(name, visitor) {
-                    Ok(output) => return Some(output),
-                    Err(visitor) => visitor,
-                };
-                let lock = name.strip_prefix(LOCK)?;
-                $(if lock == <lock::$lock as PlainLock>::INFO.name {
-                    return Some(visitor.visit(LockedTrees::<lock::$lock>::new));
-                })*
-                None
-            }
-        };
-    }
-    manycore::for_each_lock!(locks);
+    library!(manycore);
 }
 
+/// Those of the library that is built for the simulator.
 pub(super) mod simulated {
-    use manycore_simulated::collections::interval::LockedTrees;
-    use manycore_simulated::lock::{self, PlainLock};
-
-    use super::{LOCK, Visitor};
-
-    macro_rules! others {
-        ($($name:literal, $trees:ident => $map:expr;)*) => {
-            fn with_other<V: Visitor>(name: &str, visitor: V) -> Result<V::Output, V> {
-                $(if name == $name {
-                    return Ok(visitor.visit(|$trees| $map));
-                })*
-                Err(visitor)
-            }
-        };
-    }
-    manycore_simulated::for_each_reverse_map!(others);
-
-    macro_rules! locks {
-        ($($lock:ident),* $(,)?) => {
-            /// Calls the visitor with the mechanism of this name; `None` if there is none.
-            pub(in crate::rmap) fn with<V: Visitor>(name: &str, visitor: V) -> Option<V::Output> {
-                let visitor = match with_other(name, visitor) {
-                    Ok(output) => return Some(output),
-                    Err(visitor) => visitor,
-                };
-                let lock = name.strip_prefix(LOCK)?;
-                $(if lock == <lock::$lock as PlainLock>::INFO.name {
-                    return Some(visitor.visit(LockedTrees::<lock::$lock>::new));
-                })*
-                None
-            }
-        };
-    }
-    manycore_simulated::for_each_lock!(locks);
-}
-
-/// The names of all mechanisms.
-pub fn names() -> impl Iterator<Item = String> {
-    let locks = native::LOCKS.iter().map(|lock| format!("{LOCK}{lock}"));
-    native::OTHERS.iter().map(|name| (*name).to_owned()).chain(locks)
+    library!(manycore_simulated);
 }

@@ -21,7 +21,6 @@ use manycore_sim::Model;
 
 use crate::failure::Failure;
 pub(crate) use load::Load;
-pub use mechanism::names;
 pub use render::render;
 
 /// The base line: the lock that `manycore run` uses.
@@ -85,13 +84,13 @@ impl Default for Options {
 
 /// Measures on this host, in interleaved rounds.
 pub fn run(options: &Options) -> Result<Vec<Measurement>, Failure> {
-    options.check()?;
+    options.check(&mechanism::native::names())?;
     native::run(options)
 }
 
 /// Simulates on a machine. The error says which mechanism failed.
 pub fn simulate(options: &Options, machine: &Model) -> Result<Vec<Measurement>, Failure> {
-    options.check()?;
+    options.check(&mechanism::simulated::names())?;
     simulated::run(options, machine)
 }
 
@@ -103,12 +102,12 @@ struct Point {
 }
 
 impl Options {
-    fn check(&self) -> Result<(), Failure> {
-        let known = || names().chain([BASE.to_owned()]);
-        let unknown = self.syncs.iter().find(|name| !known().any(|known| known == **name));
+    /// Whether it makes sense. The names are those of all mechanisms.
+    fn check(&self, names: &[String]) -> Result<(), Failure> {
+        let unknown = self.syncs.iter().find(|name| !names.contains(name));
         let faults = [
             unknown.map(|name| {
-                let names = names().collect::<Vec<_>>().join(", ");
+                let names = names.join(", ");
                 format!("no mechanism `{name}` keeps a reverse map: choose from {names}")
             }),
             self.threads.iter().find(|count| !(1..=THREADS_MAX).contains(count)).map(|count| {
@@ -193,7 +192,7 @@ mod tests {
 
     #[test]
     fn bad_questions_are_named() {
-        let refuse = |options: Options| match options.check() {
+        let refuse = |options: Options| match options.check(&mechanism::native::names()) {
             Err(Failure::Usage(fault)) => fault,
             other => panic!("{other:?}"),
         };

@@ -5,23 +5,16 @@ use manycore_report::{
     significant,
 };
 
+use crate::heading::by_heading;
 use crate::lock::{judge, warning};
 
 /// A table for each point, mechanisms in the order asked for.
 pub fn render(measurements: &[Measurement]) -> String {
-    let mut points: Vec<(String, Vec<&Measurement>)> = Vec::new();
-    for measurement in measurements {
-        let heading = heading(measurement);
-        match points.iter_mut().find(|(known, _)| *known == heading) {
-            Some((_, members)) => members.push(measurement),
-            None => points.push((heading, vec![measurement])),
-        }
-    }
     let base = measurements.first().map_or("", |first| first.mechanism.name());
-    let tables: Vec<_> = points
-        .iter()
+    let tables: Vec<_> = by_heading(measurements, heading)
+        .into_iter()
         .map(|(heading, members)| {
-            format!("{heading}\n{}\n{}", table(members, base), counts(members))
+            format!("{heading}\n{}\n{}", table(&members, base), counts(&members))
         })
         .collect();
     format!("{}{}", tables.join("\n"), warning(measurements))

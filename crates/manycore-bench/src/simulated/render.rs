@@ -4,22 +4,15 @@ use manycore_report::{Cell, Column, Measurement, Metric, Table, quantity, signif
 
 use super::lock::BASE;
 use super::record::told;
+use crate::heading::by_heading;
 use crate::lock::in_words;
 
 /// A table for each point, best lock first; with `details`, one more that says where time goes and how far lines travel.
 pub fn render(measurements: &[Measurement], details: bool) -> String {
-    let mut points: Vec<(String, Vec<&Measurement>)> = Vec::new();
-    for measurement in measurements {
-        let heading = heading(measurement);
-        match points.iter_mut().find(|(known, _)| *known == heading) {
-            Some((_, members)) => members.push(measurement),
-            None => points.push((heading, vec![measurement])),
-        }
-    }
-    let tables = points.iter_mut().map(|(heading, members)| {
+    let tables = by_heading(measurements, heading).into_iter().map(|(heading, mut members)| {
         members.sort_by(|a, b| b.value.total_cmp(&a.value));
-        let causes = if details { format!("\n\n{}", causes(members)) } else { String::new() };
-        format!("{heading}\n{}{causes}\n", table(members))
+        let causes = if details { format!("\n\n{}", causes(&members)) } else { String::new() };
+        format!("{heading}\n{}{causes}\n", table(&members))
     });
     tables.collect::<Vec<_>>().join("\n")
 }
