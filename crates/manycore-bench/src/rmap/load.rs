@@ -1,9 +1,9 @@
 //! What a thread does.
 
-use std::collections::VecDeque;
-
 use hdrhistogram::Histogram;
-use manycore_traits::{Interval, ReverseMap};
+use manycore_traits::Interval;
+
+use super::mechanism::{AnyMap, Handle};
 
 /// Intervals lie between 0 and this number, and cover so many.
 const SPAN: u64 = 1 << 20;
@@ -12,7 +12,6 @@ const LENGTH: u64 = 16;
 /// A thread's share of the work.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Load {
-    pub trees: u32,
     /// Intervals of each tree that stay.
     pub initial: u32,
     /// Intervals that a thread has at a time.
@@ -46,47 +45,43 @@ pub(crate) struct Outcome {
     pub times: Histogram<u64>,
 }
 
-/// An interval of a thread.
-enum Owned<A, P> {
-    Absent(A),
-    Present(P),
-}
-
 impl Load {
-    /// Intervals that stay while threads work, in every tree.
-    pub fn fill<'a, M: ReverseMap>(&self, map: &'a M) -> Vec<M::Present<'a>> {
+    /// Puts in the intervals that stay while threads work, in every tree, until what is returned is dropped. Nothing of it is
+    /// put off: what threads find waiting is their own.
+    pub(super) fn fill<'a>(&self, map: &'a dyn AnyMap) -> Box<dyn Handle + 'a> {
         let mut random = fastrand::Rng::with_seed(self.seed);
-        let mut filled = Vec::with_capacity((self.trees * self.initial) as usize);
+        let mut filler = map.handle(map.trees() * self.initial as usize, false);
         for tree in 0..map.trees() {
             for order in 0..u64::from(self.initial) {
-                filled.push(map.insert(map.interval(tree, interval(&mut random, order))));
+                filler.update(tree, interval(&mut random, order));
+                map.overlaps(tree, 0, &mut |_| ());
             }
         }
-        filled
+        filler
     }
 
     /// Works until the stage says that it is over. `outcome` has the memory for what is recorded.
-    pub fn run<M: ReverseMap, S: Stage>(
+    pub(super) fn run<S: Stage>(
         &self,
-        map: &M,
+        map: &dyn AnyMap,
         me: u32,
         sample: u64,
         stage: &S,
         mut outcome: Outcome,
     ) -> Outcome {
         let mut random = fastrand::Rng::with_seed(self.seed.wrapping_add(1 + u64::from(me)));
-        let mut owned = VecDeque::with_capacity(self.held as usize + 1);
+        let mut handle = map.handle(self.held as usize, self.reuse);
+        let trees = map.trees();
         let mut number = u64::from(me) << 32;
         let mut sum = 0_u64;
         while let Some(counted) = stage.counted() {
             number += 1;
             let timed = (counted && number.is_multiple_of(sample)).then(|| stage.now());
-            let tree = random.usize(..map.trees());
+            let tree = random.usize(..trees);
             if random.f64() * 100.0 < self.reads {
-                let at = random.u64(..SPAN);
-                map.overlaps(tree, at, at, &mut |interval| sum += interval.last);
+                map.overlaps(tree, random.u64(..SPAN), &mut |interval| sum += interval.last);
             } else {
-                self.update(map, tree, number, &mut owned, &mut random);
+                handle.update(tree, interval(&mut random, number));
                 map.tend(tree, stage.tend_ticks());
             }
             if let Some(start) = timed {
@@ -97,30 +92,6 @@ impl Load {
         }
         std::hint::black_box(sum);
         outcome
-    }
-
-    /// Inserts an interval or removes one.
-    fn update<'a, M: ReverseMap>(
-        &self,
-        map: &'a M,
-        tree: usize,
-        number: u64,
-        owned: &mut VecDeque<Owned<M::Absent<'a>, M::Present<'a>>>,
-        random: &mut fastrand::Rng,
-    ) {
-        if owned.len() < self.held as usize {
-            let fresh = map.interval(tree, interval(random, number));
-            owned.push_back(Owned::Present(map.insert(fresh)));
-            return;
-        }
-        match owned.pop_front() {
-            Some(Owned::Absent(absent)) => owned.push_back(Owned::Present(map.insert(absent))),
-            Some(Owned::Present(present)) if self.reuse => {
-                owned.push_back(Owned::Absent(map.remove(present)));
-            }
-            // Removed, and gone.
-            oldest => drop(oldest),
-        }
     }
 }
 

@@ -1,14 +1,86 @@
 //! The reverse maps that take part, by name, in either build of the library.
 
-use manycore_traits::ReverseMap;
+use std::collections::VecDeque;
 
-/// What to do with a mechanism's type, once it is known.
-pub(super) trait Visitor {
-    /// What comes of it.
-    type Output;
+use manycore_traits::{Interval, ReverseMap};
 
-    /// Does it with what makes a map with so many trees.
-    fn visit<M: ReverseMap + 'static>(self, new: impl Fn(usize) -> M) -> Self::Output;
+/// A reverse map whose mechanism is not known, so that what is done with one is compiled once. A call through a pointer then
+/// stands before every operation of every mechanism, which takes a nanosecond natively and no simulated time.
+pub(super) trait AnyMap: Sync {
+    /// How many trees there are.
+    fn trees(&self) -> usize;
+
+    /// Access for a thread, which has so many intervals at a time; and again the same, or fresh ones.
+    fn handle(&self, held: usize, reuse: bool) -> Box<dyn Handle + '_>;
+
+    /// Visits the intervals of a tree that have this number.
+    fn overlaps(&self, tree: usize, number: u64, found: &mut (dyn FnMut(Interval) + Send));
+
+    /// Does what has waited for so many ticks.
+    fn tend(&self, tree: usize, ticks: u64);
+
+    /// The most updates that were put off at a time.
+    fn put_off_max(&self) -> u64;
+}
+
+/// What a thread updates a reverse map with. Dropped, it removes its intervals.
+pub(super) trait Handle {
+    /// Inserts an interval, or removes its oldest. What it inserts is this one, unless it has one that is to be used again.
+    fn update(&mut self, tree: usize, fresh: Interval);
+}
+
+impl<M: ReverseMap> AnyMap for M {
+    fn trees(&self) -> usize {
+        ReverseMap::trees(self)
+    }
+
+    fn handle(&self, held: usize, reuse: bool) -> Box<dyn Handle + '_> {
+        Box::new(Own { map: self, owned: VecDeque::with_capacity(held + 1), held, reuse })
+    }
+
+    fn overlaps(&self, tree: usize, number: u64, found: &mut (dyn FnMut(Interval) + Send)) {
+        ReverseMap::overlaps(self, tree, number, number, found);
+    }
+
+    fn tend(&self, tree: usize, ticks: u64) {
+        ReverseMap::tend(self, tree, ticks);
+    }
+
+    fn put_off_max(&self) -> u64 {
+        ReverseMap::put_off_max(self)
+    }
+}
+
+/// The intervals of a thread, oldest first.
+struct Own<'a, M: ReverseMap + 'a> {
+    map: &'a M,
+    owned: VecDeque<Owned<M::Absent<'a>, M::Present<'a>>>,
+    held: usize,
+    reuse: bool,
+}
+
+/// An interval of a thread.
+enum Owned<A, P> {
+    Absent(A),
+    Present(P),
+}
+
+impl<M: ReverseMap> Handle for Own<'_, M> {
+    fn update(&mut self, tree: usize, fresh: Interval) {
+        let Self { map, owned, held, reuse } = self;
+        if owned.len() < *held {
+            owned.push_back(Owned::Present(map.insert(map.interval(tree, fresh))));
+            return;
+        }
+        match owned.pop_front() {
+            Some(Owned::Absent(absent)) => owned.push_back(Owned::Present(map.insert(absent))),
+            Some(Owned::Present(present)) if *reuse => {
+                owned.push_back(Owned::Absent(map.remove(present)));
+            }
+            // Removed, and gone.
+            oldest => drop(oldest),
+        }
+    }
 }
 
 /// The mechanism with a lock of this name.
@@ -20,13 +92,13 @@ macro_rules! library {
         use $library::collections::interval::LockedTrees;
         use $library::lock::{self, PlainLock};
 
-        use super::{LOCK, Visitor};
+        use super::{AnyMap, LOCK};
 
-        /// Calls the visitor with the mechanism of this name; `None` if there is none.
-        pub(in crate::rmap) fn with<V: Visitor>(name: &str, visitor: V) -> Option<V::Output> {
+        /// So many trees by the mechanism of this name; `None` if there is none.
+        pub(in crate::rmap) fn make(name: &str, trees: usize) -> Option<Box<dyn AnyMap>> {
             match name.strip_prefix(LOCK) {
-                Some(lock) => with_lock(lock, visitor),
-                None => with_other(name, visitor),
+                Some(lock) => by_lock(lock, trees),
+                None => by_other(name, trees),
             }
         }
 
@@ -45,9 +117,10 @@ macro_rules! others {
     ($($name:literal, $trees:ident => $map:expr;)*) => {
         const OTHERS: &[&str] = &[$($name),*];
 
-        fn with_other<V: Visitor>(name: &str, visitor: V) -> Option<V::Output> {
+        fn by_other(name: &str, trees: usize) -> Option<Box<dyn AnyMap>> {
             $(if name == $name {
-                return Some(visitor.visit(|$trees| $map));
+                let $trees = trees;
+                return Some(Box::new($map));
             })*
             None
         }
@@ -58,9 +131,9 @@ macro_rules! locks {
     ($($lock:ident),* $(,)?) => {
         const LOCKS: &[&str] = &[$(<lock::$lock as PlainLock>::INFO.name),*];
 
-        fn with_lock<V: Visitor>(name: &str, visitor: V) -> Option<V::Output> {
+        fn by_lock(name: &str, trees: usize) -> Option<Box<dyn AnyMap>> {
             $(if name == <lock::$lock as PlainLock>::INFO.name {
-                return Some(visitor.visit(LockedTrees::<lock::$lock>::new));
+                return Some(Box::new(LockedTrees::<lock::$lock>::new(trees)));
             })*
             None
         }

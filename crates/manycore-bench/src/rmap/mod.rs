@@ -121,7 +121,8 @@ impl Options {
                 .then(|| "the number of trees is not between 1 and 10000".to_owned()),
             (!(1..=100_000).contains(&self.held))
                 .then(|| "a thread holds between 1 and 100000 intervals".to_owned()),
-            (self.initial > 10_000_000).then(|| "over 10 million initial intervals".to_owned()),
+            (u64::from(self.initial) * u64::from(self.trees) > 10_000_000)
+                .then(|| "over 10 million initial intervals, over all trees".to_owned()),
             (!(0.0..=1e9).contains(&self.outside_ns))
                 .then(|| "the time between operations is not between 0 and one second".to_owned()),
             (self.duration < Duration::from_micros(10))
@@ -157,7 +158,6 @@ impl Options {
 
     fn load(&self, point: Point, seed: u64) -> Load {
         Load {
-            trees: self.trees,
             initial: self.initial,
             held: self.held,
             reuse: self.reuse,

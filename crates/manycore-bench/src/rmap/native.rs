@@ -5,10 +5,9 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, Instant};
 
 use manycore_report::{Measurement, Mechanism, Metric};
-use manycore_traits::ReverseMap;
 
 use super::load::{Load, Outcome, Stage};
-use super::mechanism::{self, Visitor};
+use super::mechanism::{self, AnyMap};
 use super::{Options, Point};
 use crate::campaign::PERCENTILES;
 use crate::failure::Failure;
@@ -42,8 +41,9 @@ pub(super) fn run(options: &Options) -> Result<Vec<Measurement>, Failure> {
                 let load = options.load(*point, options.seed.wrapping_add(u64::from(round)));
                 let turns = pace.turns(options.outside_ns);
                 let run = Run { options, point: *point, load, turns };
-                let done = mechanism::native::with(name, run).expect("the names were checked");
-                of_point[subject].push(done);
+                let map = mechanism::native::make(name, options.trees as usize);
+                let map = map.expect("the names were checked");
+                of_point[subject].push(run.round(&*map));
             }
         }
     }
@@ -142,12 +142,9 @@ impl Stage for Here {
     }
 }
 
-impl Visitor for Run<'_> {
-    type Output = Round;
-
-    fn visit<M: ReverseMap + 'static>(self, new: impl Fn(usize) -> M) -> Round {
-        let map = new(self.load.trees as usize);
-        let filled = self.load.fill(&map);
+impl Run<'_> {
+    fn round(&self, map: &dyn AnyMap) -> Round {
+        let filled = self.load.fill(map);
         let stage = Here {
             phase: AtomicU8::new(WARM_UP),
             start: Instant::now(),
@@ -158,7 +155,7 @@ impl Visitor for Run<'_> {
         let mut slice =
             Slice { counts: Vec::new(), elapsed_ns: 0.0, waits: Waits::default(), stuck: 0 };
         std::thread::scope(|scope| {
-            let (map, stage, barrier, load) = (&map, &stage, &barrier, &self.load);
+            let (stage, barrier, load) = (&stage, &barrier, &self.load);
             let workers: Vec<_> = (0..self.point.threads)
                 .map(|me| {
                     scope.spawn(move || {

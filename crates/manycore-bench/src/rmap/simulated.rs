@@ -6,10 +6,9 @@ use std::collections::BTreeMap;
 use manycore_report::{Measurement, Mechanism, Metric};
 use manycore_sim::{Machine, Model, Simulation, thread};
 use manycore_simulated::sync::tuning;
-use manycore_traits::ReverseMap;
 
 use super::load::{Load, Outcome, Stage};
-use super::mechanism::{self, Visitor};
+use super::mechanism;
 use super::{Options, Point};
 use crate::failure::Failure;
 use crate::progress::Progress;
@@ -30,8 +29,7 @@ pub(super) fn run(options: &Options, model: &Model) -> Result<Vec<Measurement>, 
             progress.step(format!("{name}, {} threads", point.threads));
             let load = options.load(point, options.seed);
             let run = Run { options, point, load, machine: &machine };
-            let done = mechanism::simulated::with(name, run).expect("the names were checked");
-            let (finding, put_off_max) = done.map_err(|error| {
+            let (finding, put_off_max) = run.simulate(name).map_err(|error| {
                 Failure::Failed(format!("{name}, {} threads: {error}", point.threads))
             })?;
             let throughput = finding.slice.throughput();
@@ -91,10 +89,8 @@ impl Stage for There {
     }
 }
 
-impl Visitor for Run<'_> {
-    type Output = Result<(Finding, u64), String>;
-
-    fn visit<M: ReverseMap + 'static>(self, new: impl Fn(usize) -> M) -> Self::Output {
+impl Run<'_> {
+    fn simulate(&self, name: &str) -> Result<(Finding, u64), String> {
         let (options, threads, ghz) = (self.options, self.point.threads, self.machine.core.ghz);
         let cycles = |ns: f64| (ns * ghz) as u64;
         let measured = cycles(options.duration.as_nanos() as f64);
@@ -108,7 +104,8 @@ impl Visitor for Run<'_> {
             if threads <= cpus {
                 tuning::set_spin_limit(u32::MAX);
             }
-            let map = Box::new(new(self.load.trees as usize));
+            let map = mechanism::simulated::make(name, options.trees as usize);
+            let map = map.expect("the names were checked");
             let filled = self.load.fill(&*map);
             let begin = thread::now() + measured / 5;
             let stage = There { begin, end: begin + measured, outside, tend };

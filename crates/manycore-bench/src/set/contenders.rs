@@ -1,16 +1,27 @@
 //! The sets that compete: all of manycore's, in either build of the library.
 
-use manycore_traits::ConcurrentSet;
+use manycore_traits::{ConcurrentSet, SetHandle};
 
 use super::task::Task;
 
-/// What to do with a set, once its type is known.
-pub(crate) trait SetVisitor {
-    /// What comes of it.
-    type Output;
+/// A set whose mechanism is not known, so that what is done with sets is compiled once. A call through a pointer then
+/// stands before every operation of every mechanism, which takes a nanosecond natively and no simulated time.
+pub(crate) trait AnySet: Send + Sync {
+    /// The calling thread's access to the set.
+    fn handle(&self) -> Box<dyn SetHandle<u64> + '_>;
 
-    /// Does it.
-    fn visit<S: ConcurrentSet<u64> + Send + 'static>(self, set: S) -> Self::Output;
+    /// Visits what the mechanism has counted.
+    fn statistics(&self, visit: &mut dyn FnMut(&'static str, u64));
+}
+
+impl<S: ConcurrentSet<u64> + Send> AnySet for S {
+    fn handle(&self) -> Box<dyn SetHandle<u64> + '_> {
+        Box::new(ConcurrentSet::handle(self))
+    }
+
+    fn statistics(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+        ConcurrentSet::statistics(self, visit);
+    }
 }
 
 /// What there is to choose from.
@@ -24,10 +35,10 @@ macro_rules! mechanisms {
         /// Structures and mechanisms, without the locks.
         const MECHANISMS: &[(&str, &str)] = &[$(($structure, $sync)),*];
 
-        fn with_mechanism<V: SetVisitor>(task: &Task, visitor: V) -> Option<V::Output> {
+        fn by_mechanism(task: &Task) -> Option<Box<dyn AnySet>> {
             $(if (task.structure.as_str(), task.sync.as_str()) == ($structure, $sync) {
                 let $sizes = sizes(task);
-                return Some(visitor.visit($make));
+                return Some(Box::new($make));
             })*
             None
         }
@@ -38,9 +49,9 @@ macro_rules! locks {
     ($($lock:ident),* $(,)?) => {
         const LOCKS: &[&str] = &[$(<lock::$lock as PlainLock>::INFO.name),*];
 
-        fn with_lock<V: SetVisitor>(name: &str, task: &Task, visitor: V) -> Option<V::Output> {
+        fn by_lock(name: &str, task: &Task) -> Option<Box<dyn AnySet>> {
             $(if name == <lock::$lock as PlainLock>::INFO.name {
-                return under::<lock::$lock, V>(task, visitor);
+                return under::<lock::$lock>(task);
             })*
             None
         }
@@ -56,29 +67,26 @@ macro_rules! library {
         use $library::collections::tree::LockedTree;
         use $library::lock::{self, PlainLock};
 
-        use super::{LOCK, SetVisitor, Task};
+        use super::{AnySet, LOCK, Task};
 
         fn sizes(task: &Task) -> Sizes {
             Sizes { keys: task.initial as usize, buckets: task.buckets as usize }
         }
 
-        fn under<L: PlainLock + 'static, V: SetVisitor>(
-            task: &Task,
-            visitor: V,
-        ) -> Option<V::Output> {
+        fn under<L: PlainLock + 'static>(task: &Task) -> Option<Box<dyn AnySet>> {
             match task.structure.as_str() {
-                "list" => Some(visitor.visit(LockedList::<u64, (), L>::default())),
-                "hash" => Some(visitor.visit(LockedTable::<u64, (), L>::new(sizes(task).buckets))),
-                "bst" => Some(visitor.visit(LockedTree::<u64, (), L>::default())),
+                "list" => Some(Box::new(LockedList::<u64, (), L>::default())),
+                "hash" => Some(Box::new(LockedTable::<u64, (), L>::new(sizes(task).buckets))),
+                "bst" => Some(Box::new(LockedTree::<u64, (), L>::default())),
                 _ => None,
             }
         }
 
-        /// Calls the visitor with an empty set for the task; `None` if there is no such structure or mechanism.
-        pub(crate) fn with<V: SetVisitor>(task: &Task, visitor: V) -> Option<V::Output> {
+        /// An empty set for the task; `None` if there is no such structure or mechanism.
+        pub(crate) fn make(task: &Task) -> Option<Box<dyn AnySet>> {
             match task.sync.strip_prefix(LOCK) {
-                Some(lock) => with_lock(lock, task, visitor),
-                None => with_mechanism(task, visitor),
+                Some(lock) => by_lock(lock, task),
+                None => by_mechanism(task),
             }
         }
 

@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
 use manycore::sync::{CachePadded, clock};
-use manycore_traits::{ConcurrentSet, SetHandle};
+use manycore_traits::SetHandle;
 use serde::{Deserialize, Serialize};
 
-use super::contenders::{self, SetVisitor};
+use super::contenders::{self, AnySet};
 use super::heap;
 use super::task::{Operation, Operations, Task};
 use crate::slice::Pinning;
@@ -84,77 +84,35 @@ impl Slice {
 
 /// Runs one. The error, in one line, says what the set did wrong or what the machine refused.
 pub(crate) fn run(settings: &Settings) -> Result<Slice, String> {
-    struct Boxed;
-    impl SetVisitor for Boxed {
-        type Output = Box<dyn Subject>;
-
-        fn visit<S: ConcurrentSet<u64> + Send + 'static>(self, set: S) -> Box<dyn Subject> {
-            Box::new(Typed(set))
-        }
-    }
     let Task { structure, sync, .. } = &settings.task;
-    let set = contenders::native::with(&settings.task, Boxed);
+    let set = contenders::native::make(&settings.task);
     measure(set.ok_or_else(|| format!("there is no {structure} by {sync}"))?, settings)
 }
 
-/// What is done with a set of some type, in pieces so large that nothing stands between an operation and the set.
-trait Subject: Send + Sync {
-    /// Puts keys in.
-    fn fill(&self, keys: &[u64]);
-
-    /// What one thread does until it is told to stop.
-    fn work(&self, shared: &Shared, settings: &Settings, worker: &mut Worker);
-
-    /// How many of the keys below are there.
-    fn count(&self, range: u64) -> u64;
-
-    /// What the mechanism has counted.
-    fn statistics(&self) -> BTreeMap<String, u64>;
-}
-
-struct Typed<S>(S);
-
-impl<S: ConcurrentSet<u64> + Send> Subject for Typed<S> {
-    fn fill(&self, keys: &[u64]) {
-        let mut handle = self.0.handle();
-        keys.iter().for_each(|key| _ = handle.insert(*key));
-    }
-
-    fn work(&self, shared: &Shared, settings: &Settings, worker: &mut Worker) {
-        let limit = match settings.bound {
-            Bound::Time(_) => u64::MAX,
-            Bound::Operations(count) => count,
-        };
-        let Worker { index, operations, outcome } = worker;
-        let mut handle = self.0.handle();
-        let count = &shared.counts[*index as usize];
-        let mut until_sample = settings.sample;
-        // Relaxed, both: see `Shared::read` and where it is set.
-        while outcome.operations < limit && !shared.stop.load(Ordering::Relaxed) {
-            let operation = operations.draw();
-            until_sample -= 1;
-            if until_sample == 0 {
-                until_sample = settings.sample;
-                let begin = clock::now();
-                outcome.added += apply(&mut handle, operation);
-                outcome.latency.saturating_record(clock::now().saturating_sub(begin));
-            } else {
-                outcome.added += apply(&mut handle, operation);
-            }
-            outcome.operations += 1;
-            count.store(outcome.operations, Ordering::Relaxed); // Relaxed: as above
+/// What one thread does until it is told to stop.
+fn work(set: &dyn AnySet, shared: &Shared, settings: &Settings, worker: &mut Worker) {
+    let limit = match settings.bound {
+        Bound::Time(_) => u64::MAX,
+        Bound::Operations(count) => count,
+    };
+    let Worker { index, operations, outcome } = worker;
+    let mut handle = set.handle();
+    let count = &shared.counts[*index as usize];
+    let mut until_sample = settings.sample;
+    // Relaxed, both: see `Shared::read` and where it is set.
+    while outcome.operations < limit && !shared.stop.load(Ordering::Relaxed) {
+        let operation = operations.draw();
+        until_sample -= 1;
+        if until_sample == 0 {
+            until_sample = settings.sample;
+            let begin = clock::now();
+            outcome.added += apply(&mut *handle, operation);
+            outcome.latency.saturating_record(clock::now().saturating_sub(begin));
+        } else {
+            outcome.added += apply(&mut *handle, operation);
         }
-    }
-
-    fn count(&self, range: u64) -> u64 {
-        let mut handle = self.0.handle();
-        (0..range).filter(|key| handle.contains(key)).count() as u64
-    }
-
-    fn statistics(&self) -> BTreeMap<String, u64> {
-        let mut counts = BTreeMap::new();
-        self.0.statistics(&mut |name, count| _ = counts.insert(name.to_owned(), count));
-        counts
+        outcome.operations += 1;
+        count.store(outcome.operations, Ordering::Relaxed); // Relaxed: as above
     }
 }
 
@@ -197,11 +155,11 @@ impl Shared {
     }
 }
 
-fn measure(set: Box<dyn Subject>, settings: &Settings) -> Result<Slice, String> {
+fn measure(set: Box<dyn AnySet>, settings: &Settings) -> Result<Slice, String> {
     let task = &settings.task;
     let bytes_per_key = fill(&*set, task);
     let before = heap::in_use();
-    let set: Arc<dyn Subject> = Arc::from(set);
+    let set: Arc<dyn AnySet> = Arc::from(set);
     let shared = Arc::new(Shared {
         stop: AtomicBool::new(false),
         start: Barrier::new(task.threads as usize + 1),
@@ -256,22 +214,25 @@ fn measure(set: Box<dyn Subject>, settings: &Settings) -> Result<Slice, String> 
         ..Slice::default()
     };
     ended.iter().for_each(|outcome| slice.latency.add_ticks(&outcome.latency, ns_per_tick));
-    let each = |(name, count)| (name, count as f64 / operations.max(1) as f64);
-    slice.statistics.extend(set.statistics().into_iter().map(each));
+    set.statistics(&mut |name, count| {
+        slice.statistics.insert(name.to_owned(), count as f64 / operations.max(1) as f64);
+    });
     Ok(slice)
 }
 
 /// Puts the first keys in; returns how many bytes each takes.
-fn fill(set: &dyn Subject, task: &Task) -> f64 {
+fn fill(set: &dyn AnySet, task: &Task) -> f64 {
     let keys = task.first_keys();
     let before = heap::in_use();
-    set.fill(&keys);
+    let mut handle = set.handle();
+    keys.iter().for_each(|key| _ = handle.insert(*key));
+    drop(handle);
     let used = heap::in_use().saturating_sub(before);
     used as f64 / keys.len().max(1) as f64
 }
 
 fn start(
-    set: &Arc<dyn Subject>,
+    set: &Arc<dyn AnySet>,
     shared: &Arc<Shared>,
     settings: &Settings,
 ) -> Result<mpsc::Receiver<Outcome>, String> {
@@ -297,7 +258,7 @@ fn start(
                 worker.outcome.error = Some(format!("cannot keep a thread on its CPU: {error}"));
             }
             shared.start.wait();
-            let work = || set.work(&shared, &settings, &mut worker);
+            let work = || work(&*set, &shared, &settings, &mut worker);
             if catch_unwind(AssertUnwindSafe(work)).is_err() {
                 worker.outcome.error = Some("a thread of the benchmark panicked".to_owned());
             }
@@ -320,7 +281,7 @@ impl Outcome {
 
 /// Does an operation; returns how many keys there are more.
 #[inline]
-pub(crate) fn apply(handle: &mut impl SetHandle<u64>, operation: Operation) -> i64 {
+pub(crate) fn apply(handle: &mut dyn SetHandle<u64>, operation: Operation) -> i64 {
     match operation {
         Operation::Contains(key) => {
             std::hint::black_box(handle.contains(&key));
@@ -347,7 +308,7 @@ fn gather(outcomes: &mpsc::Receiver<Outcome>, settings: &Settings) -> Vec<Outcom
 const LOOKED_UP: u64 = 200_000;
 
 /// Whether everybody came back, and the set has as many keys as the threads were told.
-fn verify(set: &dyn Subject, ended: &[Outcome], task: &Task) -> Result<(), String> {
+fn verify(set: &dyn AnySet, ended: &[Outcome], task: &Task) -> Result<(), String> {
     if let Some(error) = ended.iter().find_map(|outcome| outcome.error.as_deref()) {
         return Err(error.to_owned());
     }
@@ -359,7 +320,8 @@ fn verify(set: &dyn Subject, ended: &[Outcome], task: &Task) -> Result<(), Strin
         ));
     }
     if task.range <= LOOKED_UP {
-        let found = set.count(task.range) as i64;
+        let mut handle = set.handle();
+        let found = (0..task.range).filter(|key| handle.contains(key)).count() as i64;
         let told = task.initial as i64 + ended.iter().map(|outcome| outcome.added).sum::<i64>();
         if found != told {
             return Err(format!("the set has {found} keys, and should have {told}"));

@@ -8,7 +8,7 @@ use manycore_simulated::sync::tuning;
 use serde::{Deserialize, Serialize};
 
 use super::set;
-use super::stage::{Count, SimulatedStage, Window};
+use super::stage::{self, AnyStage, Count, Window};
 use crate::contender::{self, Contender, Visitor};
 use crate::set::Task;
 use crate::slice::{Outcome, Pinning, Runner, Settings, Slice};
@@ -52,7 +52,7 @@ impl Job {
             return set::simulate(self, task, &run.machine, &run.simulation());
         }
         let unknown = || Err(format!("there is no lock `{}` that can be simulated", self.lock));
-        contender::simulated::with(&self.lock, run).unwrap_or_else(unknown)
+        contender::simulated::with(&self.lock, Stager).map_or_else(unknown, |set| run.simulate(set))
     }
 }
 
@@ -65,10 +65,22 @@ struct Run<'a> {
 /// What the simulated program leaves.
 type Left = (Vec<Outcome>, u64);
 
-impl Visitor for Run<'_> {
-    type Output = Result<Finding, String>;
+/// Sets a stage: for so many locks, what is counted when, the clock's rate, and where to count.
+type Staging = for<'a> fn(usize, Window, f64, &'a [Count]) -> Box<dyn AnyStage + 'a>;
 
-    fn visit<C: Contender>(self) -> Self::Output {
+/// What sets a stage for a kind of lock.
+struct Stager;
+
+impl Visitor for Stager {
+    type Output = Staging;
+
+    fn visit<C: Contender>(self) -> Staging {
+        stage::set::<C>
+    }
+}
+
+impl Run<'_> {
+    fn simulate(&self, set: Staging) -> Result<Finding, String> {
         let ghz = self.machine.core.ghz;
         // A turn of work is a cycle.
         let settings =
@@ -85,10 +97,10 @@ impl Visitor for Run<'_> {
                 tuning::set_spin_limit(u32::MAX);
             }
             let locks = settings.mix.locks.len();
-            let stage = Box::new(SimulatedStage::<C>::new(locks, window, ghz, &counts));
+            let stage = set(locks, window, ghz, &counts);
             let outcomes = thread::parallel(settings.threads, |index| {
                 let runner = runners[index as usize].take().expect("each thread runs once");
-                runner.run(&*stage)
+                stage.run(runner)
             });
             (outcomes, stage.written())
         });
@@ -107,9 +119,7 @@ impl Visitor for Run<'_> {
         let sections = report.result.0.iter().map(|outcome| outcome.sections).sum::<u64>().max(1);
         Ok(Finding { slice, sight: sight(&report, sections) })
     }
-}
 
-impl Run<'_> {
     fn simulation(&self) -> Simulation {
         let settings = &self.job.settings;
         let cpus = self.job.cpus.unwrap_or(u32::MAX).min(self.machine.topology.cpus());

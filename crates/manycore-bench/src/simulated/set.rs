@@ -10,7 +10,6 @@ use std::time::Duration;
 use manycore_report::{Measurement, Mechanism};
 use manycore_sim::{Machine, Model, Simulation, thread};
 use manycore_simulated::sync::tuning;
-use manycore_traits::{ConcurrentSet, SetHandle};
 
 use super::crew::Crew;
 use super::job::{self, Finding, Job};
@@ -20,7 +19,7 @@ use super::{record, variant};
 use crate::failure::Failure;
 use crate::lock::Found;
 use crate::mix::Mix;
-use crate::set::contenders::{self, SetVisitor};
+use crate::set::contenders::{self, AnySet};
 use crate::set::{Operations, Task, Workload, apply, describe};
 use crate::slice::{Outcome, Pinning, Settings, Slice};
 use crate::waits::Waits;
@@ -173,6 +172,9 @@ impl Options {
     }
 }
 
+/// The largest range whose keys are all looked up at the end.
+const LOOKED_UP: u64 = 20_000;
+
 /// What the simulated program leaves.
 type Left = Result<(Vec<Outcome>, BTreeMap<String, u64>, Window), String>;
 
@@ -197,7 +199,7 @@ pub(super) fn simulate(
         let program = Program { job, task, ghz, counts: &counts, threads: &threads, keys: &keys };
         let unknown =
             || Err(format!("there is no {} by {} to simulate", task.structure, task.sync));
-        contenders::simulated::with(task, program).unwrap_or_else(unknown)
+        contenders::simulated::make(task).map_or_else(unknown, |set| program.run(&*set))
     });
     let report = report.map_err(|failure| job::first_lines(&failure.to_string()))?;
     let (outcomes, statistics, window) = report.result.as_ref().map_err(Clone::clone)?;
@@ -230,10 +232,8 @@ struct Program<'a> {
     keys: &'a [u64],
 }
 
-impl SetVisitor for Program<'_> {
-    type Output = Left;
-
-    fn visit<S: ConcurrentSet<u64> + Send + 'static>(self, set: S) -> Left {
+impl Program<'_> {
+    fn run(&self, set: &dyn AnySet) -> Left {
         let mut handle = set.handle();
         for key in self.keys {
             handle.insert(*key);
@@ -247,7 +247,7 @@ impl SetVisitor for Program<'_> {
         let outcomes = thread::parallel(self.task.threads, |index| {
             let (operations, outcome) =
                 self.threads[index as usize].take().expect("each thread runs once");
-            let (outcome, added) = self.work(&set, index, window, operations, outcome);
+            let (outcome, added) = self.work(set, index, window, operations, outcome);
             told.set(told.get() + added);
             outcome
         });
@@ -266,16 +266,11 @@ impl SetVisitor for Program<'_> {
         set.statistics(&mut |name, count| _ = statistics.insert(name.to_owned(), count));
         Ok((outcomes, statistics, window))
     }
-}
 
-/// The largest range whose keys are all looked up at the end.
-const LOOKED_UP: u64 = 20_000;
-
-impl Program<'_> {
     /// What one thread does; returns also how many keys it has added.
-    fn work<S: ConcurrentSet<u64>>(
+    fn work(
         &self,
-        set: &S,
+        set: &dyn AnySet,
         index: u32,
         window: Window,
         mut operations: Operations,
@@ -288,7 +283,7 @@ impl Program<'_> {
             if begin >= window.end {
                 return (outcome, added);
             }
-            added += apply(&mut handle, operations.draw());
+            added += apply(&mut *handle, operations.draw());
             thread::compute(each);
             outcome.sections += 1;
             if begin >= window.begin {

@@ -8,7 +8,7 @@ use manycore_simulated::sync::CachePadded;
 use manycore_simulated::sync::cell::UnsafeCell;
 
 use crate::contender::Contender;
-use crate::slice::{Phase, Stage, Step};
+use crate::slice::{Outcome, Phase, Runner, Stage, Step};
 
 /// What a turn of a thread's loop takes beside its accesses, which are all that the simulator sees of it: the loop, the
 /// counting, the calls. Chosen so that the simulated loop takes as long as the native one when nobody else wants the
@@ -16,7 +16,7 @@ use crate::slice::{Phase, Stage, Step};
 pub(super) const LOOP_NS: f64 = 1.0;
 
 /// Locks and data in simulated memory; counters and the times of the phases outside of it.
-pub(super) struct SimulatedStage<'a, C> {
+struct SimulatedStage<'a, C> {
     locks: Vec<Guarded<C>>,
     window: Window,
     loop_cycles: u64,
@@ -55,19 +55,36 @@ impl Count {
     }
 }
 
-impl<'a, C: Contender> SimulatedStage<'a, C> {
-    /// To be called by the simulated program.
-    pub fn new(locks: usize, window: Window, ghz: f64, counts: &'a [Count]) -> Self {
-        Self {
-            locks: (0..locks).map(|_| Guarded::new()).collect(),
-            window,
-            loop_cycles: (LOOP_NS * ghz).round() as u64,
-            counts,
-        }
-    }
+/// A stage with locks of some kind: so that little is compiled for each kind.
+pub(super) trait AnyStage {
+    /// Does what a thread does until the slice stops.
+    fn run(&self, runner: Runner) -> Outcome;
 
     /// Exclusive sections that left their mark in the data. All threads have ended.
-    pub fn written(&self) -> u64 {
+    fn written(&self) -> u64;
+}
+
+/// Sets a stage with so many locks. To be called by the simulated program.
+pub(super) fn set<C: Contender>(
+    locks: usize,
+    window: Window,
+    ghz: f64,
+    counts: &[Count],
+) -> Box<dyn AnyStage + '_> {
+    Box::new(SimulatedStage::<C> {
+        locks: (0..locks).map(|_| Guarded::new()).collect(),
+        window,
+        loop_cycles: (LOOP_NS * ghz).round() as u64,
+        counts,
+    })
+}
+
+impl<C: Contender> AnyStage for SimulatedStage<'_, C> {
+    fn run(&self, runner: Runner) -> Outcome {
+        runner.run(self)
+    }
+
+    fn written(&self) -> u64 {
         self.locks.iter().map(|guarded| guarded.lock.exclusive(|| guarded.marks().0)).sum()
     }
 }

@@ -7,13 +7,12 @@ use std::time::{Duration, Instant};
 use manycore::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use manycore::sync::{CachePadded, clock};
 
-use super::{Phase, Stage, Step};
+use super::{Outcome, Phase, Runner, Stage, Step};
 use crate::contender::Contender;
 use crate::work::work;
 
-/// Locks, the flag that ends it all, and the counters.
-pub(super) struct Arena<C> {
-    locks: Vec<Guarded<C>>,
+/// The flag that ends it all, and the counters: what does not depend on the kind of lock.
+pub(super) struct Course {
     /// All threads and the one that started them.
     pub barrier: Barrier,
     phase: CachePadded<AtomicU32>,
@@ -28,10 +27,9 @@ pub(super) struct Reading {
     pub counts: Vec<u64>,
 }
 
-impl<C: Contender> Arena<C> {
-    pub fn new(threads: u32, locks: usize) -> Self {
+impl Course {
+    pub fn new(threads: u32) -> Self {
         Self {
-            locks: (0..locks).map(|_| Guarded::new()).collect(),
             barrier: Barrier::new(threads as usize + 1),
             phase: CachePadded(AtomicU32::new(Phase::WarmUp as u32)),
             progress: (0..threads).map(|_| CachePadded(AtomicU64::new(0))).collect(),
@@ -52,22 +50,53 @@ impl<C: Contender> Arena<C> {
             counts: self.progress.iter().map(count).collect(),
         }
     }
+}
+
+/// Locks of some kind, which a thread uses in one call from its start to its end: so that nothing stands between its loop
+/// and the lock, and little is compiled for each kind.
+pub(super) trait Locks: Send + Sync {
+    /// Does what a thread does until the slice stops.
+    fn run(&self, course: &Course, runner: Runner) -> Outcome;
 
     /// Exclusive sections that left their mark in the data. All threads have ended.
-    pub fn written(&self) -> u64 {
-        self.locks.iter().map(|guarded| guarded.lock.exclusive(|| guarded.marks().0)).sum()
+    fn written(&self) -> u64;
+}
+
+/// So many locks.
+pub(super) struct Arena<C>(Box<[Guarded<C>]>);
+
+impl<C: Contender> Arena<C> {
+    pub fn new(locks: usize) -> Self {
+        Self((0..locks).map(|_| Guarded::new()).collect())
     }
 }
 
-impl<C: Contender> Stage for Arena<C> {
+impl<C: Contender> Locks for Arena<C> {
+    fn run(&self, course: &Course, runner: Runner) -> Outcome {
+        runner.run(&Here { locks: &self.0, course })
+    }
+
+    fn written(&self) -> u64 {
+        self.0.iter().map(|guarded| guarded.lock.exclusive(|| guarded.marks().0)).sum()
+    }
+}
+
+/// Where a thread is.
+struct Here<'a, C> {
+    locks: &'a [Guarded<C>],
+    course: &'a Course,
+}
+
+impl<C: Contender> Stage for Here<'_, C> {
     #[inline]
     fn is(&self, phase: Phase) -> bool {
-        self.phase.load(Ordering::Relaxed) == phase as u32 // Relaxed: as in `set_phase`
+        // Relaxed: as in `set_phase`.
+        self.course.phase.load(Ordering::Relaxed) == phase as u32
     }
 
     #[inline]
     fn publish(&self, thread: usize, sections: u64) {
-        self.progress[thread].store(sections, Ordering::Relaxed); // Relaxed: as in `read`
+        self.course.progress[thread].store(sections, Ordering::Relaxed); // Relaxed: as in `read`
     }
 
     #[inline]

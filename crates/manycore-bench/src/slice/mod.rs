@@ -33,7 +33,7 @@ use crate::contender::Contender;
 use crate::mix::Mix;
 use crate::waits::Waits;
 use crate::work::Pace;
-use arena::Arena;
+use arena::{Arena, Course, Locks};
 pub(crate) use plan::Step;
 pub(crate) use stage::{Phase, Stage};
 pub(crate) use thread::{Outcome, Runner};
@@ -102,15 +102,19 @@ impl Slice {
 
 /// Runs one slice. The error, in one line, says what the lock did wrong or what the machine refused.
 pub fn run<C: Contender>(settings: &Settings) -> Result<Slice, String> {
-    let arena = Arc::new(Arena::<C>::new(settings.threads, settings.mix.locks.len()));
-    let outcomes = start(&arena, settings)?;
-    arena.barrier.wait();
+    measure(Arc::new(Arena::<C>::new(settings.mix.locks.len())), settings)
+}
+
+fn measure(locks: Arc<dyn Locks>, settings: &Settings) -> Result<Slice, String> {
+    let course = Arc::new(Course::new(settings.threads));
+    let outcomes = start(&locks, &course, settings)?;
+    course.barrier.wait();
     std::thread::sleep(settings.warm_up);
-    arena.set_phase(Phase::Measure);
-    let first = arena.read();
+    course.set_phase(Phase::Measure);
+    let first = course.read();
     std::thread::sleep(settings.measured);
-    let last = arena.read();
-    arena.set_phase(Phase::Stop);
+    let last = course.read();
+    course.set_phase(Phase::Stop);
 
     let stopped = Instant::now();
     let ended = gather(&outcomes, settings, stopped);
@@ -128,15 +132,16 @@ pub fn run<C: Contender>(settings: &Settings) -> Result<Slice, String> {
     if slice.stuck > 0 {
         slice.waits.add(stopped.elapsed().as_nanos() as u64, u64::from(slice.stuck));
     }
-    verify(&arena, &ended, slice.stuck)?;
+    verify(&*locks, &ended, slice.stuck)?;
     Ok(slice)
 }
 
 /// Said of a thread that failed in a way that the benchmark does not foresee; it has said how on standard error.
 const PANICKED: &str = "a thread of the benchmark panicked";
 
-fn start<C: Contender>(
-    arena: &Arc<Arena<C>>,
+fn start(
+    locks: &Arc<dyn Locks>,
+    course: &Arc<Course>,
     settings: &Settings,
 ) -> Result<mpsc::Receiver<Outcome>, String> {
     let (sender, outcomes) = mpsc::channel();
@@ -148,10 +153,11 @@ fn start<C: Contender>(
     };
     for index in 0..settings.threads as usize {
         let cpu = pinned.then(|| cpus[index % cpus.len()]);
-        let (runner, arena, sender) =
-            (Runner::new(index, settings), Arc::clone(arena), sender.clone());
+        let (locks, course) = (Arc::clone(locks), Arc::clone(course));
+        let (runner, sender) = (Runner::new(index, settings), sender.clone());
         let run = move || {
-            let outcome = catch_unwind(AssertUnwindSafe(|| on_cpu(cpu, runner, &arena)));
+            let work = || on_cpu(cpu, runner, &*locks, &course);
+            let outcome = catch_unwind(AssertUnwindSafe(work));
             // The receiver is gone if the slice is: nobody wants to know then.
             drop(sender.send(outcome.unwrap_or_else(|_| Outcome::failed(PANICKED.into()))));
         };
@@ -164,10 +170,10 @@ fn start<C: Contender>(
 }
 
 /// Runs a thread of the slice once all of them are there.
-fn on_cpu<C: Contender>(cpu: Option<usize>, runner: Runner, arena: &Arena<C>) -> Outcome {
+fn on_cpu(cpu: Option<usize>, runner: Runner, locks: &dyn Locks, course: &Course) -> Outcome {
     let pinned = cpu.map(crate::cpus::pin);
-    arena.barrier.wait();
-    let outcome = runner.run(arena);
+    course.barrier.wait();
+    let outcome = locks.run(course, runner);
     match pinned {
         Some(Err(error)) => Outcome::failed(format!("cannot keep a thread on its CPU: {error}")),
         _ => outcome,
@@ -191,7 +197,7 @@ fn gather(
 }
 
 /// Whether the lock did what a lock is for.
-fn verify<C: Contender>(arena: &Arena<C>, ended: &[Outcome], stuck: u32) -> Result<(), String> {
+fn verify(locks: &dyn Locks, ended: &[Outcome], stuck: u32) -> Result<(), String> {
     if let Some(error) = ended.iter().find_map(|outcome| outcome.error.as_deref()) {
         return Err(error.to_string());
     }
@@ -201,7 +207,7 @@ fn verify<C: Contender>(arena: &Arena<C>, ended: &[Outcome], stuck: u32) -> Resu
     }
     if stuck == 0 {
         let written: u64 = ended.iter().map(|outcome| outcome.written).sum();
-        let found = arena.written();
+        let found = locks.written();
         if written != found {
             return Err(format!(
                 "the lock lost updates: {written} were made and {found} were found"
