@@ -64,6 +64,22 @@ impl Measurement {
         }
     }
 
+    /// A parameter that is a number.
+    pub fn number(&self, parameter: &str) -> Option<f64> {
+        match self.parameters.get(parameter)? {
+            Parameter::Number(number) => Some(*number),
+            Parameter::Name(_) => None,
+        }
+    }
+
+    /// A parameter that is a name.
+    pub fn name(&self, parameter: &str) -> Option<&str> {
+        match self.parameters.get(parameter)? {
+            Parameter::Name(name) => Some(name),
+            Parameter::Number(_) => None,
+        }
+    }
+
     /// The first thing about the record that cannot be right, if there is one.
     pub(crate) fn fault(&self) -> Option<String> {
         let metrics = self.metrics.iter().map(|(name, m)| (name.as_str(), m.value, m.low, m.high));

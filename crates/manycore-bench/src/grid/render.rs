@@ -1,6 +1,6 @@
 //! The results of the grid for a person.
 
-use manycore_report::{Cell, Claim, Column, Measurement, Parameter, Table, Tone, duration, ratio};
+use manycore_report::{Cell, Claim, Column, Measurement, Table, Tone, duration, ratio};
 
 use super::Found;
 use crate::lock::warning;
@@ -38,17 +38,12 @@ fn belongs(measurement: &Measurement, way: &str) -> bool {
 }
 
 fn name(measurement: &Measurement, parameter: &str) -> String {
-    match measurement.parameters.get(parameter) {
-        Some(Parameter::Name(name)) => name.clone(),
-        _ => String::new(),
-    }
+    measurement.name(parameter).unwrap_or_default().to_owned()
 }
 
 fn length(measurement: &Measurement, parameter: &str) -> String {
-    match measurement.parameters.get(parameter) {
-        Some(Parameter::Number(ns)) => duration(*ns).trim_end().to_string(),
-        _ => String::new(),
-    }
+    let length = measurement.number(parameter).map(duration).unwrap_or_default();
+    length.trim_end().to_owned()
 }
 
 /// The different values, in the order of their first appearance.

@@ -1,7 +1,7 @@
 //! The results of `bench lock` for a person.
 
 use manycore_report::{
-    Cell, Column, Measurement, Parameter, Table, Tone, duration, interval, quantity, ratio,
+    Cell, Column, Measurement, Table, Tone, duration, interval, quantity, ratio,
 };
 
 use crate::heading::by_heading;
@@ -19,13 +19,8 @@ pub fn render(measurements: &[Measurement]) -> String {
 
 /// A line about a machine that was too busy to be believed; empty if it was not.
 pub(crate) fn warning(measurements: &[Measurement]) -> String {
-    let others = measurements.iter().find_map(|measurement| {
-        match measurement.parameters.get("others_cpu") {
-            Some(Parameter::Number(percent)) if *percent > TOLERATED => Some(percent),
-            _ => None,
-        }
-    });
-    others.map_or(String::new(), |percent| {
+    let mut others = measurements.iter().filter_map(|measurement| measurement.number("others_cpu"));
+    others.find(|percent| *percent > TOLERATED).map_or(String::new(), |percent| {
         format!(
             "\nOther programs used {percent:.0} % of the CPUs meanwhile: expect wide intervals.\n"
         )
@@ -43,13 +38,10 @@ fn heading(measurement: &Measurement) -> String {
 
 /// The point in words.
 pub(crate) fn in_words(measurement: &Measurement) -> String {
-    let number = |name: &str| match measurement.parameters.get(name) {
-        Some(Parameter::Number(number)) => *number,
-        _ => 0.0,
-    };
+    let number = |name: &str| measurement.number(name).unwrap_or_default();
     let length = |name: &str| {
-        let spread = match measurement.parameters.get(&format!("{name}_spread")) {
-            Some(Parameter::Name(spread)) if spread == "exponential" => "about ",
+        let spread = match measurement.name(&format!("{name}_spread")) {
+            Some("exponential") => "about ",
             _ => "",
         };
         format!("{spread}{}", duration(number(&format!("{name}_ns"))).trim_end())
@@ -99,8 +91,8 @@ fn table(members: &[&Measurement]) -> Table {
 }
 
 fn name(measurement: &Measurement) -> String {
-    match measurement.parameters.get("through") {
-        Some(Parameter::Name(through)) if through != "native" => {
+    match measurement.name("through") {
+        Some(through) if through != "native" => {
             format!("{} ({through})", measurement.mechanism.name())
         }
         _ => measurement.mechanism.name().to_string(),

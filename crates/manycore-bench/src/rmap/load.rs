@@ -1,7 +1,10 @@
 //! What a thread does.
 
+use std::time::Duration;
+
 use hdrhistogram::Histogram;
 use manycore_traits::Interval;
+use serde::{Deserialize, Serialize};
 
 use super::mechanism::{AnyMap, Handle};
 
@@ -9,21 +12,41 @@ use super::mechanism::{AnyMap, Handle};
 const SPAN: u64 = 1 << 20;
 const LENGTH: u64 = 16;
 
-/// A thread's share of the work.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Load {
-    /// Intervals of each tree that stay.
+/// What threads do, but for the share of operations that update.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Load {
+    /// How many trees there are.
+    pub trees: u32,
+    /// Intervals of each tree that stay, so that trees are deep.
     pub initial: u32,
     /// Intervals that a thread has at a time.
     pub held: u32,
+    /// Whether a thread inserts and removes the same intervals again and again, and not fresh ones.
     pub reuse: bool,
-    /// The share of operations that read, in percent.
-    pub reads: f64,
+    /// What a thread does between two operations, in nanoseconds.
+    pub outside_ns: f64,
+    /// After so long an update does what was put off.
+    pub tend: Duration,
+    /// The seed of everything that is drawn.
     pub seed: u64,
 }
 
+impl Default for Load {
+    fn default() -> Self {
+        Self {
+            trees: 1,
+            initial: 1_000,
+            held: 16,
+            reuse: false,
+            outside_ns: 0.0,
+            tend: Duration::from_millis(1),
+            seed: 1,
+        }
+    }
+}
+
 /// Where a thread works.
-pub(crate) trait Stage {
+pub(super) trait Stage {
     /// Whether an operation that begins now is counted; none at the end.
     fn counted(&self) -> Option<bool>;
 
@@ -39,7 +62,7 @@ pub(crate) trait Stage {
 
 /// What a thread did in the time that is counted.
 #[derive(Clone)]
-pub(crate) struct Outcome {
+pub(super) struct Outcome {
     pub operations: u64,
     /// The time of one of `sample` operations.
     pub times: Histogram<u64>,
@@ -65,6 +88,7 @@ impl Load {
         &self,
         map: &dyn AnyMap,
         me: u32,
+        update: f64,
         sample: u64,
         stage: &S,
         mut outcome: Outcome,
@@ -78,7 +102,7 @@ impl Load {
             number += 1;
             let timed = (counted && number.is_multiple_of(sample)).then(|| stage.now());
             let tree = random.usize(..trees);
-            if random.f64() * 100.0 < self.reads {
+            if random.f64() * 100.0 >= update {
                 map.overlaps(tree, random.u64(..SPAN), &mut |interval| sum += interval.last);
             } else {
                 handle.update(tree, interval(&mut random, number));

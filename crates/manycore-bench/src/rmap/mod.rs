@@ -20,8 +20,11 @@ use manycore_report::{Measurement, Parameter};
 use manycore_sim::Model;
 
 use crate::failure::Failure;
-pub(crate) use load::Load;
+use crate::lock::Found;
+use crate::simulated::Crew;
+pub use load::Load;
 pub use render::render;
+pub(crate) use simulated::simulate as simulate_job;
 
 /// The base line: the lock that `manycore run` uses.
 pub const BASE: &str = "lock:adaptive";
@@ -38,24 +41,12 @@ pub struct Options {
     pub threads: Vec<u32>,
     /// Shares of updates, in percent; the others are reads.
     pub updates: Vec<f64>,
-    /// How many trees there are.
-    pub trees: u32,
-    /// Intervals of each tree that stay, so that trees are deep.
-    pub initial: u32,
-    /// Intervals that a thread has at a time.
-    pub held: u32,
-    /// Whether a thread inserts and removes the same intervals again and again, and not fresh ones.
-    pub reuse: bool,
-    /// What a thread does between two operations, in nanoseconds.
-    pub outside_ns: f64,
-    /// After so long an update does what was put off.
-    pub tend: Duration,
+    /// What threads do.
+    pub load: Load,
     /// The time that is counted.
     pub duration: Duration,
     /// How often to repeat, natively.
     pub rounds: u32,
-    /// The seed of everything that is drawn.
-    pub seed: u64,
     /// Whether to show progress, if standard error is a terminal.
     pub progress: bool,
 }
@@ -68,15 +59,9 @@ impl Default for Options {
                 .to_vec(),
             threads: vec![1, 2, 4, 8],
             updates: vec![100.0],
-            trees: 1,
-            initial: 1_000,
-            held: 16,
-            reuse: false,
-            outside_ns: 0.0,
-            tend: Duration::from_millis(1),
+            load: Load::default(),
             duration: Duration::from_millis(30),
             rounds: 31,
-            seed: 1,
             progress: false,
         }
     }
@@ -88,10 +73,10 @@ pub fn run(options: &Options) -> Result<Vec<Measurement>, Failure> {
     native::run(options)
 }
 
-/// Simulates on a machine. The error says which mechanism failed.
-pub fn simulate(options: &Options, machine: &Model) -> Result<Vec<Measurement>, Failure> {
+/// Simulates on a machine.
+pub fn simulate(options: &Options, machine: &Model, crew: &Crew) -> Result<Found, Failure> {
     options.check(&mechanism::simulated::names())?;
-    simulated::run(options, machine)
+    Ok(simulated::run(options, machine, crew))
 }
 
 /// A mix of operations, and how many threads do it.
@@ -104,6 +89,7 @@ struct Point {
 impl Options {
     /// Whether it makes sense. The names are those of all mechanisms.
     fn check(&self, names: &[String]) -> Result<(), Failure> {
+        let load = &self.load;
         let unknown = self.syncs.iter().find(|name| !names.contains(name));
         let faults = [
             unknown.map(|name| {
@@ -117,13 +103,13 @@ impl Options {
                 .iter()
                 .find(|share| !(0.0..=100.0).contains(*share))
                 .map(|share| format!("an update share of {share}: it is between 0 and 100 %")),
-            (!(1..=10_000).contains(&self.trees))
+            (!(1..=10_000).contains(&load.trees))
                 .then(|| "the number of trees is not between 1 and 10000".to_owned()),
-            (!(1..=100_000).contains(&self.held))
+            (!(1..=100_000).contains(&load.held))
                 .then(|| "a thread holds between 1 and 100000 intervals".to_owned()),
-            (u64::from(self.initial) * u64::from(self.trees) > 10_000_000)
+            (u64::from(load.initial) * u64::from(load.trees) > 10_000_000)
                 .then(|| "over 10 million initial intervals, over all trees".to_owned()),
-            (!(0.0..=1e9).contains(&self.outside_ns))
+            (!(0.0..=1e9).contains(&load.outside_ns))
                 .then(|| "the time between operations is not between 0 and one second".to_owned()),
             (self.duration < Duration::from_micros(10))
                 .then(|| "less than 10 us cannot be measured".to_owned()),
@@ -156,31 +142,21 @@ impl Options {
         self.updates.iter().flat_map(of_share).collect()
     }
 
-    fn load(&self, point: Point, seed: u64) -> Load {
-        Load {
-            initial: self.initial,
-            held: self.held,
-            reuse: self.reuse,
-            reads: 100.0 - point.update,
-            seed,
-        }
-    }
-
     /// What both kinds of records say.
     fn describe(&self, mut record: Measurement, point: Point) -> Measurement {
         record.structure = Some("interval-tree".to_owned());
         record.threads = point.threads;
         record.update = Some(point.update);
-        record.seed = Some(self.seed);
+        record.seed = Some(self.load.seed);
         let mut parameter = |name: &str, value: Parameter| {
             record.parameters.insert(name.to_owned(), value);
         };
-        parameter("trees", f64::from(self.trees).into());
-        parameter("initial", f64::from(self.initial).into());
-        parameter("held", f64::from(self.held).into());
-        parameter("objects", if self.reuse { "reused" } else { "fresh" }.into());
-        parameter("outside_ns", self.outside_ns.into());
-        parameter("tend_ns", (self.tend.as_nanos() as f64).into());
+        parameter("trees", f64::from(self.load.trees).into());
+        parameter("initial", f64::from(self.load.initial).into());
+        parameter("held", f64::from(self.load.held).into());
+        parameter("objects", if self.load.reuse { "reused" } else { "fresh" }.into());
+        parameter("outside_ns", self.load.outside_ns.into());
+        parameter("tend_ns", (self.load.tend.as_nanos() as f64).into());
         parameter("duration_ns", (self.duration.as_nanos() as f64).into());
         record
     }
@@ -201,8 +177,8 @@ mod tests {
         for wrong in [
             Options { threads: vec![0], ..Options::default() },
             Options { updates: vec![101.0], ..Options::default() },
-            Options { trees: 0, ..Options::default() },
-            Options { held: 0, ..Options::default() },
+            Options { load: Load { trees: 0, ..Load::default() }, ..Options::default() },
+            Options { load: Load { held: 0, ..Load::default() }, ..Options::default() },
             Options { rounds: 0, ..Options::default() },
         ] {
             refuse(wrong);
@@ -216,9 +192,7 @@ mod tests {
             let options = Options {
                 threads: vec![2],
                 updates: vec![75.0],
-                trees: 2,
-                initial: 50,
-                reuse,
+                load: Load { trees: 2, initial: 50, reuse, ..Load::default() },
                 duration: Duration::from_micros(300),
                 rounds: 1,
                 ..Options::default()

@@ -32,16 +32,17 @@ pub(super) fn run(options: &Options) -> Result<Vec<Measurement>, Failure> {
         Progress::steps(options.progress, points.len() * subjects.len() * options.rounds as usize);
     let mut rounds: Vec<Vec<Vec<Round>>> =
         points.iter().map(|_| subjects.iter().map(|_| Vec::new()).collect()).collect();
-    let mut order = Schedule::new(subjects.len(), options.seed);
+    let mut order = Schedule::new(subjects.len(), options.load.seed);
     for round in 0..options.rounds {
         for (point, of_point) in points.iter().zip(&mut rounds) {
             for subject in order.next().unwrap_or_default() {
                 let name = &subjects[subject];
                 progress.step(format!("{name}, {} threads", point.threads));
-                let load = options.load(*point, options.seed.wrapping_add(u64::from(round)));
-                let turns = pace.turns(options.outside_ns);
-                let run = Run { options, point: *point, load, turns };
-                let map = mechanism::native::make(name, options.trees as usize);
+                let seed = options.load.seed.wrapping_add(u64::from(round));
+                let load = Load { seed, ..options.load.clone() };
+                let turns = pace.turns(load.outside_ns);
+                let run = Run { duration: options.duration, point: *point, load, turns };
+                let map = mechanism::native::make(name, options.load.trees as usize);
                 let map = map.expect("the names were checked");
                 of_point[subject].push(run.round(&*map));
             }
@@ -101,8 +102,8 @@ fn median(unit: &str, values: &[f64]) -> Metric {
 }
 
 /// A round of a mechanism at a point.
-struct Run<'a> {
-    options: &'a Options,
+struct Run {
+    duration: Duration,
     point: Point,
     load: Load,
     /// Of work between two operations.
@@ -142,34 +143,35 @@ impl Stage for Here {
     }
 }
 
-impl Run<'_> {
+impl Run {
     fn round(&self, map: &dyn AnyMap) -> Round {
         let filled = self.load.fill(map);
         let stage = Here {
             phase: AtomicU8::new(WARM_UP),
             start: Instant::now(),
             turns: self.turns,
-            tend_ticks: ticks(self.options.tend),
+            tend_ticks: ticks(self.load.tend),
         };
         let barrier = Barrier::new(self.point.threads as usize + 1);
         let mut slice =
             Slice { counts: Vec::new(), elapsed_ns: 0.0, waits: Waits::default(), stuck: 0 };
         std::thread::scope(|scope| {
             let (stage, barrier, load) = (&stage, &barrier, &self.load);
+            let update = self.point.update;
             let workers: Vec<_> = (0..self.point.threads)
                 .map(|me| {
                     scope.spawn(move || {
                         let outcome = Outcome { operations: 0, times: recorder() };
                         barrier.wait();
-                        load.run(map, me, SAMPLE, stage, outcome)
+                        load.run(map, me, update, SAMPLE, stage, outcome)
                     })
                 })
                 .collect();
             barrier.wait();
-            std::thread::sleep(self.options.duration / 5);
+            std::thread::sleep(self.duration / 5);
             let begin = Instant::now();
             stage.phase.store(MEASURE, Ordering::Relaxed); // Relaxed: as in `counted`
-            std::thread::sleep(self.options.duration);
+            std::thread::sleep(self.duration);
             stage.phase.store(STOP, Ordering::Relaxed); // Relaxed: as in `counted`
             slice.elapsed_ns = begin.elapsed().as_nanos() as f64;
             for worker in workers {

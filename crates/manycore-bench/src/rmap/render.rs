@@ -1,6 +1,6 @@
 //! The results of `bench rmap` and `sim rmap` for a person.
 
-use manycore_report::{Cell, Column, Measurement, Parameter, Table, duration, interval, quantity};
+use manycore_report::{Cell, Column, Measurement, Table, duration, interval, quantity};
 
 use super::BASE;
 use crate::heading::by_heading;
@@ -15,14 +15,8 @@ pub fn render(measurements: &[Measurement]) -> String {
 }
 
 fn heading(measurement: &Measurement) -> String {
-    let number = |name: &str| match measurement.parameters.get(name) {
-        Some(Parameter::Number(number)) => *number,
-        _ => 0.0,
-    };
-    let objects = match measurement.parameters.get("objects") {
-        Some(Parameter::Name(name)) => name.as_str(),
-        _ => "",
-    };
+    let number = |name: &str| measurement.number(name).unwrap_or_default();
+    let objects = measurement.name("objects").unwrap_or_default();
     let simulated = match measurement.provenance {
         manycore_report::Provenance::Simulated => format!("{} (simulated): ", measurement.machine),
         _ => String::new(),

@@ -1,71 +1,71 @@
-//! On a simulated machine, one mechanism after the other.
+//! On a simulated machine.
 
 use std::cell::Cell;
-use std::collections::BTreeMap;
 
-use manycore_report::{Measurement, Mechanism, Metric};
-use manycore_sim::{Machine, Model, Simulation, thread};
-use manycore_simulated::sync::tuning;
+use manycore_report::{Measurement, Mechanism};
+use manycore_sim::{Model, thread};
 
 use super::load::{Load, Outcome, Stage};
 use super::mechanism;
 use super::{Options, Point};
-use crate::failure::Failure;
-use crate::progress::Progress;
-use crate::simulated::{Finding, record};
-use crate::slice::Slice;
-use crate::waits::{Waits, recorder};
+use crate::lock::Found;
+use crate::simulated::{
+    Campaign, Crew, Finding, Job, Program, Run, Window, record, sight, variant,
+};
+use crate::slice::Pinning;
+use crate::waits::recorder;
 
 /// What a turn of a thread's loop takes beside its accesses: drawing numbers, counting, the calls. A guess.
 const LOOP_NS: f64 = 10.0;
 
-pub(super) fn run(options: &Options, model: &Model) -> Result<Vec<Measurement>, Failure> {
-    let (subjects, points, machine) = (options.subjects(), options.points(), model.machine());
-    let progress = Progress::steps(options.progress, points.len() * subjects.len());
-    let mut records = Vec::new();
-    for point in points {
-        let mut base = None;
-        for name in &subjects {
-            progress.step(format!("{name}, {} threads", point.threads));
-            let load = options.load(point, options.seed);
-            let run = Run { options, point, load, machine: &machine };
-            let (finding, put_off_max) = run.simulate(name).map_err(|error| {
-                Failure::Failed(format!("{name}, {} threads: {error}", point.threads))
-            })?;
-            let throughput = finding.slice.throughput();
-            let mechanism = Mechanism::Sync(name.clone());
-            let mut record = record::of("rmap", mechanism, &[finding], 1.0);
-            record.machine.clone_from(&model.name);
-            record.metrics = std::mem::take(&mut record.metrics)
-                .into_iter()
-                .map(|(name, metric)| (name.replace("wait_", "time_of_"), metric))
-                .collect();
-            let ratio = base.map(|base: f64| throughput / base);
-            base.get_or_insert(throughput);
-            let metrics =
-                [("ratio", "ratio", ratio), ("put_off_max", "updates", Some(put_off_max as f64))];
-            for (name, unit, value) in metrics {
-                let metric = |value| Metric { value, unit: unit.to_owned(), low: None, high: None };
-                record.metrics.extend(value.map(|value| (name.to_owned(), metric(value))));
-            }
-            records.push(options.describe(record, point));
-        }
+/// The name of what a mechanism put off, among what only a simulator sees.
+const PUT_OFF: &str = "put_off_max";
+
+pub(super) fn run(options: &Options, model: &Model, crew: &Crew) -> Found {
+    let campaign = Campaign {
+        points: &options.points(),
+        mechanisms: &options.subjects(),
+        machines: &variant::alone(model),
+        crew,
+    };
+    let cpus = model.machine().topology.cpus();
+    let job = |point: &Point, sync: &str, machine: &str| Job {
+        machine: machine.to_owned(),
+        cpus: None,
+        mechanism: sync.to_owned(),
+        threads: point.threads,
+        program: Program::ReverseMap(options.load.clone(), point.update),
+        measured: options.duration,
+        pinning: Pinning::Auto,
+        seed: options.load.seed,
+        every_turn: false,
+        // No thread waits for a CPU, so that there is no reason to sleep.
+        patient: point.threads <= cpus,
+    };
+    campaign.run(job, |point, sync, findings, base| {
+        let mut record = measurement(sync, findings, base);
+        record.machine.clone_from(&model.name);
+        options.describe(record, *point)
+    })
+}
+
+fn measurement(sync: &str, findings: &[Finding], base: Option<&[Finding]>) -> Measurement {
+    let mut record = record::of("rmap", Mechanism::Sync(sync.to_owned()), findings, 1.0);
+    record.metrics = std::mem::take(&mut record.metrics)
+        .into_iter()
+        .map(|(name, metric)| (name.replace("wait_", "time_of_"), metric))
+        .collect();
+    if let Some(put_off) = record.metrics.get_mut(PUT_OFF) {
+        put_off.unit = "updates".to_owned();
     }
-    Ok(records)
+    let ratios = base.into_iter().flat_map(|base| record::ratios(findings, base));
+    record.metrics.extend(ratios.filter(|(name, _)| name == "ratio"));
+    record
 }
 
-/// A mechanism at a point.
-struct Run<'a> {
-    options: &'a Options,
-    point: Point,
-    load: Load,
-    machine: &'a Machine,
-}
-
-/// In cycles.
 struct There {
-    begin: u64,
-    end: u64,
+    window: Window,
+    /// In cycles.
     outside: u64,
     tend: u64,
 }
@@ -73,7 +73,7 @@ struct There {
 impl Stage for There {
     fn counted(&self) -> Option<bool> {
         let now = thread::now();
-        (now < self.end).then_some(now >= self.begin)
+        (now < self.window.end).then_some(now >= self.window.begin)
     }
 
     fn now(&self) -> u64 {
@@ -89,44 +89,31 @@ impl Stage for There {
     }
 }
 
-impl Run<'_> {
-    fn simulate(&self, name: &str) -> Result<(Finding, u64), String> {
-        let (options, threads, ghz) = (self.options, self.point.threads, self.machine.core.ghz);
-        let cycles = |ns: f64| (ns * ghz) as u64;
-        let measured = cycles(options.duration.as_nanos() as f64);
-        let outside = cycles(options.outside_ns + LOOP_NS);
-        let tend = cycles(options.tend.as_nanos() as f64);
-        let recorders: Vec<_> = (0..threads).map(|_| Cell::new(Some(recorder()))).collect();
-        let cpus = self.machine.topology.cpus();
-        let simulation = Simulation::new(self.machine).seed(options.seed).pinned(threads <= cpus);
-        let report = simulation.run(|| {
-            // No thread waits for a CPU, so that there is no reason to sleep.
-            if threads <= cpus {
-                tuning::set_spin_limit(u32::MAX);
-            }
-            let map = mechanism::simulated::make(name, options.trees as usize);
-            let map = map.expect("the names were checked");
-            let filled = self.load.fill(&*map);
-            let begin = thread::now() + measured / 5;
-            let stage = There { begin, end: begin + measured, outside, tend };
-            let outcomes = thread::parallel(threads, |me| {
-                let times = recorders[me as usize].take().expect("each thread runs once");
-                self.load.run(&*map, me, 1, &stage, Outcome { operations: 0, times })
-            });
-            drop(filled);
-            (outcomes, map.put_off_max())
+/// Simulates one job in this process.
+pub(crate) fn simulate(run: &Run, load: &Load, update: f64) -> Result<Finding, String> {
+    let job = run.job;
+    let cycles = |ns: f64| (ns * run.ghz()) as u64;
+    let outside = cycles(load.outside_ns + LOOP_NS);
+    let tend = cycles(load.tend.as_nanos() as f64);
+    let recorders: Vec<_> = (0..job.threads).map(|_| Cell::new(Some(recorder()))).collect();
+    let report = run.simulate(|| {
+        let unknown = || format!("no mechanism `{}` keeps a reverse map", job.mechanism);
+        let map = mechanism::simulated::make(&job.mechanism, load.trees as usize);
+        let map = map.ok_or_else(unknown)?;
+        let filled = load.fill(&*map);
+        let window = run.window(thread::now());
+        let stage = There { window, outside, tend };
+        let outcomes = thread::parallel(job.threads, |me| {
+            let times = recorders[me as usize].take().expect("each thread runs once");
+            load.run(&*map, me, update, 1, &stage, Outcome { operations: 0, times })
         });
-        let report = report
-            .map_err(|failure| failure.to_string().lines().next().unwrap_or_default().to_owned())?;
-        let (outcomes, put_off_max) = report.result;
-        let mut waits = Waits::default();
-        outcomes.iter().for_each(|outcome| waits.add_ticks(&outcome.times, 1.0 / ghz));
-        let slice = Slice {
-            counts: outcomes.iter().map(|outcome| outcome.operations).collect(),
-            elapsed_ns: measured as f64 / ghz,
-            waits,
-            stuck: 0,
-        };
-        Ok((Finding { slice, sight: BTreeMap::new() }, put_off_max))
-    }
+        drop(filled);
+        Ok::<_, String>((outcomes, window, map.put_off_max()))
+    })?;
+    let (outcomes, window, put_off_max) = report.result.as_ref().map_err(Clone::clone)?;
+    let counts: Vec<u64> = outcomes.iter().map(|outcome| outcome.operations).collect();
+    let mut sight = sight(&report, counts.iter().sum::<u64>().max(1));
+    sight.insert(PUT_OFF.to_owned(), *put_off_max as f64);
+    let times = outcomes.iter().map(|outcome| &outcome.times);
+    Ok(Finding { slice: run.slice(*window, counts, times), sight })
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::slice::Bound;
-use super::{Options, Settings, Slice, Task};
+use super::{Keys, Options, Settings, Slice, Task};
 use crate::campaign::Stopwatch;
 use crate::disturbance::Watch;
 use crate::failure::Failure;
@@ -33,7 +33,7 @@ pub(super) struct Samples {
 /// Runs it all. A mechanism that fails is left out from then on; if it is the base line, all is in vain.
 pub(super) fn run(options: &Options) -> Result<Samples, Failure> {
     let (points, syncs) = (options.workload.points(), options.workload.syncs.clone());
-    let seed = options.workload.seed;
+    let seed = options.workload.keys.seed;
     let mut point_order = Schedule::new(points.len(), seed);
     let mut sync_order = Schedule::new(syncs.len(), !seed);
     let of_point = || vec![Vec::new(); syncs.len()];
@@ -85,7 +85,10 @@ impl Options {
         Settings {
             task: Task {
                 sync: sync.to_owned(),
-                seed: point.seed.wrapping_add(u64::from(round)),
+                keys: Keys {
+                    seed: point.keys.seed.wrapping_add(u64::from(round)),
+                    ..point.keys.clone()
+                },
                 ..point.clone()
             },
             bound: self.operations.map_or(Bound::Time(measured), Bound::Operations),

@@ -70,7 +70,7 @@ macro_rules! library {
         use super::{AnySet, LOCK, Task};
 
         fn sizes(task: &Task) -> Sizes {
-            Sizes { keys: task.initial as usize, buckets: task.buckets as usize }
+            Sizes { keys: task.keys.initial as usize, buckets: task.keys.buckets as usize }
         }
 
         fn under<L: PlainLock + 'static>(task: &Task) -> Option<Box<dyn AnySet>> {

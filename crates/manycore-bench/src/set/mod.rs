@@ -30,7 +30,7 @@ use crate::worker::Command;
 pub use render::render;
 pub(crate) use result::describe;
 pub(crate) use slice::{Settings, Slice, apply, run as run_slice};
-pub use task::Popularity;
+pub use task::{Keys, Popularity};
 pub(crate) use task::{Operations, Task};
 pub use workload::Workload;
 

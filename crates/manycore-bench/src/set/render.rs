@@ -1,8 +1,7 @@
 //! The results of `bench set` and `sim set` for a person.
 
 use manycore_report::{
-    Cell, Column, Measurement, Parameter, Provenance, Table, Tone, interval, quantity, ratio,
-    significant,
+    Cell, Column, Measurement, Provenance, Table, Tone, interval, quantity, ratio, significant,
 };
 
 use crate::heading::by_heading;
@@ -22,10 +21,7 @@ pub fn render(measurements: &[Measurement]) -> String {
 
 /// What all mechanisms at a point have in common.
 fn heading(measurement: &Measurement) -> String {
-    let told = |name: &str| match measurement.parameters.get(name) {
-        Some(Parameter::Number(number)) => *number,
-        _ => 0.0,
-    };
+    let told = |name: &str| measurement.number(name).unwrap_or_default();
     let buckets = match told("buckets") {
         0.0 => String::new(),
         buckets => format!(" in {buckets} buckets"),

@@ -50,7 +50,7 @@ impl Samples {
 
         let metrics = &mut record.metrics;
         let pool = Pool::of(&slices.iter().map(|slice| &slice.latency).collect::<Vec<_>>());
-        let draw = Draw { confidence: 0.95, seed: point.seed };
+        let draw = Draw { confidence: 0.95, seed: point.keys.seed };
         for (name, share) in PERCENTILES {
             let pooled = pool.quantile(share, draw);
             metrics.extend(pooled.map(|pooled| (name.into(), metric("ns", pooled))));
@@ -72,19 +72,19 @@ pub(crate) fn describe(record: &mut Measurement, point: &Task) {
     record.structure = Some(point.structure.clone());
     record.threads = point.threads;
     record.update = Some(point.update);
-    record.seed = Some(point.seed);
-    let exponent = match point.popularity {
+    record.seed = Some(point.keys.seed);
+    let exponent = match point.keys.popularity {
         Popularity::Uniform => 0.0,
         Popularity::Zipf(exponent) => exponent,
     };
     let mut parameter = |name: &str, value: f64| {
         record.parameters.insert(name.to_owned(), Parameter::from(value));
     };
-    parameter("initial", point.initial as f64);
-    parameter("range", point.range as f64);
+    parameter("initial", point.keys.initial as f64);
+    parameter("range", point.keys.range as f64);
     parameter("zipf", exponent);
     if point.structure == "hash" {
-        parameter("buckets", point.buckets as f64);
+        parameter("buckets", point.keys.buckets as f64);
     }
 }
 

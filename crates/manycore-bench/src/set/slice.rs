@@ -222,7 +222,7 @@ fn measure(set: Box<dyn AnySet>, settings: &Settings) -> Result<Slice, String> {
 
 /// Puts the first keys in; returns how many bytes each takes.
 fn fill(set: &dyn AnySet, task: &Task) -> f64 {
-    let keys = task.first_keys();
+    let keys = task.keys.first();
     let before = heap::in_use();
     let mut handle = set.handle();
     keys.iter().for_each(|key| _ = handle.insert(*key));
@@ -244,7 +244,7 @@ fn start(
         Pinning::None => false,
         Pinning::Each => true,
     };
-    let popular = settings.task.popular();
+    let popular = settings.task.keys.popular();
     for index in 0..threads {
         let cpu = pinned.then(|| cpus[index as usize % cpus.len()]);
         let (set, shared) = (Arc::clone(set), Arc::clone(shared));
@@ -319,10 +319,11 @@ fn verify(set: &dyn AnySet, ended: &[Outcome], task: &Task) -> Result<(), String
             task.threads
         ));
     }
-    if task.range <= LOOKED_UP {
+    if task.keys.range <= LOOKED_UP {
         let mut handle = set.handle();
-        let found = (0..task.range).filter(|key| handle.contains(key)).count() as i64;
-        let told = task.initial as i64 + ended.iter().map(|outcome| outcome.added).sum::<i64>();
+        let found = (0..task.keys.range).filter(|key| handle.contains(key)).count() as i64;
+        let told =
+            task.keys.initial as i64 + ended.iter().map(|outcome| outcome.added).sum::<i64>();
         if found != told {
             return Err(format!("the set has {found} keys, and should have {told}"));
         }

@@ -26,16 +26,36 @@ pub struct Task {
     pub threads: u32,
     /// The share of operations that change the set, in percent: half of them insert, half remove.
     pub update: f64,
-    /// How many keys there are at the start.
+    /// The keys.
+    pub keys: Keys,
+}
+
+/// The keys of a set.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Keys {
+    /// How many there are at the start.
     pub initial: u64,
     /// Keys are below.
     pub range: u64,
-    /// How many buckets a hash table has.
+    /// How many buckets a hash table has for them.
     pub buckets: u64,
     /// Which keys are asked for.
     pub popularity: Popularity,
     /// What everything is drawn by.
     pub seed: u64,
+}
+
+impl Keys {
+    /// So many keys of twice as many, in a tenth as many buckets, all asked for alike.
+    pub fn of(initial: u64) -> Self {
+        Self {
+            initial,
+            range: initial.saturating_mul(2),
+            buckets: (initial / 10).max(1),
+            popularity: Popularity::Uniform,
+            seed: 1,
+        }
+    }
 }
 
 /// An operation on a key.
@@ -49,9 +69,9 @@ pub(crate) enum Operation {
 /// The keys of a popularity that is not uniform are drawn before the start, so many a thread, and then the same again.
 const DRAWN: usize = 1 << 16;
 
-impl Task {
+impl Keys {
     /// The keys of the start, in random order: a tree that is not balanced needs that.
-    pub fn first_keys(&self) -> Vec<u64> {
+    pub fn first(&self) -> Vec<u64> {
         let mut random = fastrand::Rng::with_seed(self.seed);
         let mut left = self.initial;
         // Each key with the probability that makes it so many in the end.
@@ -76,17 +96,27 @@ impl Task {
         up_to.collect()
     }
 
+    /// The key that is the so many-th most popular, so that those are spread over the range.
+    fn key_of(&self, rank: u64) -> u64 {
+        // A prime that divides no range that is smaller: the ranks are all the keys.
+        (u128::from(rank.min(self.range - 1)) * 11_400_714_785_074_694_791 % u128::from(self.range))
+            as u64
+    }
+}
+
+impl Task {
     /// A thread's operations, for ever.
-    pub fn operations(&self, thread: u32, popular: &[f64]) -> Operations {
+    pub(crate) fn operations(&self, thread: u32, popular: &[f64]) -> Operations {
+        let keys = &self.keys;
         // Any odd multiplier keeps the threads' seeds apart.
         let own = (u64::from(thread) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let mut random = fastrand::Rng::with_seed(self.seed.wrapping_add(own));
+        let mut random = fastrand::Rng::with_seed(keys.seed.wrapping_add(own));
         let drawn = match popular.last() {
             None => Box::default(),
             Some(sum) => {
                 let mut key = || {
                     let at = random.f64() * sum;
-                    self.key_of(popular.partition_point(|up_to| *up_to <= at) as u64)
+                    keys.key_of(popular.partition_point(|up_to| *up_to <= at) as u64)
                 };
                 (0..DRAWN).map(|_| key()).collect()
             }
@@ -95,19 +125,12 @@ impl Task {
         let share = |percent: f64| (percent / 100.0 * 4_294_967_296.0) as u64;
         Operations {
             random,
-            range: self.range,
+            range: keys.range,
             inserts: share(self.update / 2.0),
             updates: share(self.update),
             drawn,
             next: 0,
         }
-    }
-
-    /// The key that is the so many-th most popular, so that those are spread over the range.
-    fn key_of(&self, rank: u64) -> u64 {
-        // A prime that divides no range that is smaller: the ranks are all the keys.
-        (u128::from(rank.min(self.range - 1)) * 11_400_714_785_074_694_791 % u128::from(self.range))
-            as u64
     }
 }
 
@@ -153,17 +176,13 @@ mod tests {
             sync: "lock:futex".into(),
             threads: 1,
             update: 20.0,
-            initial: 500,
-            range: 10_000,
-            buckets: 1,
-            popularity,
-            seed: 7,
+            keys: Keys { range: 10_000, popularity, seed: 7, ..Keys::of(500) },
         }
     }
 
     fn counts(task: &Task) -> (BTreeMap<u64, u32>, [u32; 3]) {
         let (mut keys, mut kinds) = (BTreeMap::new(), [0; 3]);
-        let mut operations = task.operations(3, &task.popular());
+        let mut operations = task.operations(3, &task.keys.popular());
         for _ in 0..100_000 {
             let (key, kind) = match operations.draw() {
                 Operation::Contains(key) => (key, 0),
@@ -178,13 +197,13 @@ mod tests {
 
     #[test]
     fn the_start_has_as_many_keys_as_asked_for() {
-        let mut keys = task(Popularity::Uniform).first_keys();
+        let mut keys = task(Popularity::Uniform).keys.first();
         keys.sort_unstable();
         keys.dedup();
         assert_eq!(keys.len(), 500);
         assert!(keys[499] < 10_000 && keys[499] > 9_000);
-        let full = Task { initial: 10_000, ..task(Popularity::Uniform) };
-        assert_eq!(full.first_keys().len(), 10_000);
+        let full = Keys { range: 10_000, ..Keys::of(10_000) };
+        assert_eq!(full.first().len(), 10_000);
     }
 
     #[test]
@@ -205,9 +224,9 @@ mod tests {
 
     #[test]
     fn ranks_are_all_the_keys() {
-        let task = task(Popularity::Uniform);
+        let keys = Keys::of(5_000);
         let keys: std::collections::BTreeSet<_> =
-            (0..task.range).map(|rank| task.key_of(rank)).collect();
+            (0..keys.range).map(|rank| keys.key_of(rank)).collect();
         assert_eq!(keys.len(), 10_000);
     }
 }

@@ -1,7 +1,7 @@
 //! What threads do with sets: a grid of points, for every machine alike.
 
 use super::contenders::STRUCTURES;
-use super::task::{Popularity, Task};
+use super::task::{Keys, Popularity, Task};
 use crate::failure::Failure;
 use crate::lock::MOST_THREADS;
 
@@ -22,16 +22,8 @@ pub struct Workload {
     pub threads: Vec<u32>,
     /// Shares of operations that change the set, in percent: half of them insert, half remove.
     pub updates: Vec<f64>,
-    /// How many keys there are at the start.
-    pub initial: u64,
-    /// Keys are below; `None` means twice as many.
-    pub range: Option<u64>,
-    /// How many buckets a hash table has; `None` means a tenth of the keys.
-    pub buckets: Option<u64>,
-    /// Which keys are asked for.
-    pub popularity: Popularity,
-    /// The seed of every random choice.
-    pub seed: u64,
+    /// The keys.
+    pub keys: Keys,
 }
 
 impl Default for Workload {
@@ -42,11 +34,7 @@ impl Default for Workload {
             syncs: vec!["lock:adaptive".into()],
             threads: vec![1, 2, 8],
             updates: vec![20.0],
-            initial: 10_000,
-            range: None,
-            buckets: None,
-            popularity: Popularity::Uniform,
-            seed: 1,
+            keys: Keys::of(10_000),
         }
     }
 }
@@ -54,10 +42,10 @@ impl Default for Workload {
 impl Workload {
     /// Whether it makes sense. The names are those of the mechanisms that the structure has.
     pub(crate) fn check(&self, names: &[String]) -> Result<(), Failure> {
-        let range = self.range();
+        let Keys { initial, range, buckets, popularity, .. } = self.keys;
         let unknown = self.syncs.iter().find(|sync| !names.contains(sync));
-        let too_popular = self.popularity != Popularity::Uniform && range > POPULAR_MAX;
-        let exponent = match self.popularity {
+        let too_popular = popularity != Popularity::Uniform && range > POPULAR_MAX;
+        let exponent = match popularity {
             Popularity::Uniform => 1.0,
             Popularity::Zipf(exponent) => exponent,
         };
@@ -79,13 +67,12 @@ impl Workload {
             .then(|| format!("a thread count is not between 1 and {MOST_THREADS}")),
             (self.updates.is_empty() || self.updates.iter().any(|u| !(0.0..=100.0).contains(u)))
                 .then(|| "the update share is not between 0 and 100 %".into()),
-            (!(1..=KEYS_MAX).contains(&range) || self.initial > range).then(|| {
+            (!(1..=KEYS_MAX).contains(&range) || initial > range).then(|| {
                 format!(
-                    "{} keys of {range}: the range holds the initial keys, and is at most 2^32",
-                    self.initial
+                    "{initial} keys of {range}: the range holds the initial keys, and is at most 2^32"
                 )
             }),
-            (!(1..=KEYS_MAX).contains(&self.buckets()))
+            (!(1..=KEYS_MAX).contains(&buckets))
                 .then(|| "the number of buckets is not between 1 and 2^32".into()),
             too_popular
                 .then(|| format!("zipf over {range} keys: use a range of at most {POPULAR_MAX}")),
@@ -98,14 +85,6 @@ impl Workload {
         }
     }
 
-    fn range(&self) -> u64 {
-        self.range.unwrap_or(self.initial.saturating_mul(2))
-    }
-
-    fn buckets(&self) -> u64 {
-        self.buckets.unwrap_or((self.initial / 10).max(1))
-    }
-
     /// Each share of updates with each number of threads. The mechanism is the base line.
     pub(crate) fn points(&self) -> Vec<Task> {
         let point = |update: &f64, threads: &u32| Task {
@@ -113,11 +92,7 @@ impl Workload {
             sync: self.syncs[0].clone(),
             threads: *threads,
             update: *update,
-            initial: self.initial,
-            range: self.range(),
-            buckets: self.buckets(),
-            popularity: self.popularity,
-            seed: self.seed,
+            keys: self.keys.clone(),
         };
         let of_update = |update| self.threads.iter().map(move |threads| point(update, threads));
         self.updates.iter().flat_map(of_update).collect()

@@ -45,7 +45,7 @@ impl Crew {
                 // Relaxed: the counter deals out numbers and orders nothing.
                 let index = next.fetch_add(1, Ordering::Relaxed);
                 let Some(job) = jobs.get(index) else { return };
-                progress.step(format!("{}, {} threads", job.lock, job.settings.threads));
+                progress.step(format!("{}, {} threads", job.mechanism, job.threads));
                 // Nobody else has this index.
                 _ = answers[index].set(self.answer(&mut worker, job));
             }
@@ -189,7 +189,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_simulated_is_an_error() {
-        let error = Job { lock: "nosuch".into(), ..job() }.run().unwrap_err();
+        let error = Job { mechanism: "nosuch".into(), ..job() }.run().unwrap_err();
         assert!(error.contains("nosuch"), "{error}");
         let error = Job { machine: "schema = 7".into(), ..job() }.run().unwrap_err();
         assert!(error.contains("schema"), "{error}");

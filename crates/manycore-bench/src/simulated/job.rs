@@ -1,19 +1,20 @@
 //! One simulation: what determines its result, and the result.
 
-use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::time::Duration;
 
-use manycore_sim::{Machine, Model, Report, Simulation, thread};
+use hdrhistogram::Histogram;
+use manycore_sim::{Machine, Model, Report, Simulation};
 use manycore_simulated::sync::tuning;
 use serde::{Deserialize, Serialize};
 
-use super::set;
-use super::stage::{self, AnyStage, Count, Window};
-use crate::contender::{self, Contender, Visitor};
+use super::stage::Window;
+use super::{sections, set};
+use crate::mix::Mix;
+use crate::rmap::{self, Load};
 use crate::set::Task;
-use crate::slice::{Outcome, Pinning, Runner, Settings, Slice};
+use crate::slice::{Pinning, Slice};
 use crate::waits::Waits;
-use crate::work::Pace;
 
 /// All that determines the result of a simulation, but for the simulator itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -22,16 +23,33 @@ pub(crate) struct Job {
     pub machine: String,
     /// How many of its CPUs the program may use; all if nothing is said.
     pub cpus: Option<u32>,
-    /// The lock's name.
-    pub lock: String,
-    /// What the threads do, for how long in simulated time. The pace, the sample and the drain are not looked at.
-    pub settings: Settings,
+    /// The name of the lock, or of another mechanism.
+    pub mechanism: String,
+    /// How many threads there are, beside the one that starts them.
+    pub threads: u32,
+    /// What they do.
+    pub program: Program,
+    /// Simulated time that is counted; before it goes a fifth of it that is not.
+    pub measured: Duration,
+    /// Which CPUs the threads run on.
+    pub pinning: Pinning,
+    /// What everything is drawn by.
+    pub seed: u64,
     /// Whether each turn of a polling loop is simulated.
     pub every_turn: bool,
     /// Whether waiters of queue locks spin for as long as it takes.
     pub patient: bool,
-    /// What is done with a set, in place of sections under locks; the lock's name is then the mechanism's.
-    pub task: Option<Task>,
+}
+
+/// What threads do.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) enum Program {
+    /// Sections under locks.
+    Sections(Mix),
+    /// Operations of a set.
+    Set(Task),
+    /// Operations of trees of intervals; the number is the share of those that update, in percent.
+    ReverseMap(Load, f64),
 }
 
 /// What came of it.
@@ -39,7 +57,8 @@ pub(crate) struct Job {
 pub(crate) struct Finding {
     /// What a native slice would have measured.
     pub slice: Slice,
-    /// What only a simulator sees, by the name of the metric: shares of time in percent, messages for each section.
+    /// What only a simulator sees, and what the mechanism counted, by the name of the metric: shares of time in percent,
+    /// messages for each section.
     pub sight: BTreeMap<String, f64>,
 }
 
@@ -48,111 +67,78 @@ impl Job {
     pub fn run(&self) -> Result<Finding, String> {
         let model = Model::parse("model", &self.machine).map_err(|problem| problem.to_string())?;
         let run = Run { job: self, machine: model.machine() };
-        if let Some(task) = &self.task {
-            return set::simulate(self, task, &run.machine, &run.simulation());
+        match &self.program {
+            Program::Sections(mix) => sections::simulate(&run, mix),
+            Program::Set(task) => set::simulate(&run, task),
+            Program::ReverseMap(load, update) => rmap::simulate_job(&run, load, *update),
         }
-        let unknown = || Err(format!("there is no lock `{}` that can be simulated", self.lock));
-        contender::simulated::with(&self.lock, Stager).map_or_else(unknown, |set| run.simulate(set))
     }
 }
 
 /// A job on its machine.
-struct Run<'a> {
-    job: &'a Job,
-    machine: Machine,
-}
-
-/// What the simulated program leaves.
-type Left = (Vec<Outcome>, u64);
-
-/// Sets a stage: for so many locks, what is counted when, the clock's rate, and where to count.
-type Staging = for<'a> fn(usize, Window, f64, &'a [Count]) -> Box<dyn AnyStage + 'a>;
-
-/// What sets a stage for a kind of lock.
-struct Stager;
-
-impl Visitor for Stager {
-    type Output = Staging;
-
-    fn visit<C: Contender>(self) -> Staging {
-        stage::set::<C>
-    }
+pub(crate) struct Run<'a> {
+    pub job: &'a Job,
+    pub machine: Machine,
 }
 
 impl Run<'_> {
-    fn simulate(&self, set: Staging) -> Result<Finding, String> {
-        let ghz = self.machine.core.ghz;
-        // A turn of work is a cycle.
-        let settings =
-            Settings { pace: Pace::of(1.0 / ghz), sample: 1, ..self.job.settings.clone() };
-        let cycles = |time: std::time::Duration| (time.as_nanos() as f64 * ghz) as u64;
-        let begin = cycles(settings.warm_up);
-        let window = Window { begin, end: begin + cycles(settings.measured) };
-        let counts: Vec<Count> = (0..settings.threads).map(|_| Count::default()).collect();
-        let runners: Vec<Cell<Option<Runner>>> = (0..settings.threads as usize)
-            .map(|index| Cell::new(Some(Runner::new(index, &settings))))
-            .collect();
-        let report = self.simulation().run(|| -> Left {
-            if self.job.patient {
-                tuning::set_spin_limit(u32::MAX);
-            }
-            let locks = settings.mix.locks.len();
-            let stage = set(locks, window, ghz, &counts);
-            let outcomes = thread::parallel(settings.threads, |index| {
-                let runner = runners[index as usize].take().expect("each thread runs once");
-                stage.run(runner)
-            });
-            (outcomes, stage.written())
-        });
-        let report = report.map_err(|failure| first_lines(&failure.to_string()))?;
-        verify(&report.result)?;
-        let mut waits = Waits::default();
-        for outcome in &report.result.0 {
-            waits.add_ticks(&outcome.waits, 1.0 / ghz);
-        }
-        let slice = Slice {
-            counts: counts.iter().map(Count::counted).collect(),
-            elapsed_ns: (window.end - window.begin) as f64 / ghz,
-            waits,
-            stuck: 0,
-        };
-        let sections = report.result.0.iter().map(|outcome| outcome.sections).sum::<u64>().max(1);
-        Ok(Finding { slice, sight: sight(&report, sections) })
+    /// So many cycles take a nanosecond.
+    pub fn ghz(&self) -> f64 {
+        self.machine.core.ghz
     }
 
-    fn simulation(&self) -> Simulation {
-        let settings = &self.job.settings;
-        let cpus = self.job.cpus.unwrap_or(u32::MAX).min(self.machine.topology.cpus());
-        let pinned = match settings.pinning {
-            Pinning::Auto => settings.threads <= cpus,
+    /// What is counted of threads that start now, at this number of cycles.
+    pub fn window(&self, now: u64) -> Window {
+        let cycles = |time: Duration| (time.as_nanos() as f64 * self.ghz()) as u64;
+        let begin = now + cycles(self.job.measured / 5);
+        Window { begin, end: begin + cycles(self.job.measured) }
+    }
+
+    /// Runs the simulated program.
+    pub fn simulate<T: Clone>(&self, program: impl FnOnce() -> T) -> Result<Report<T>, String> {
+        let job = self.job;
+        let cpus = job.cpus.unwrap_or(u32::MAX).min(self.machine.topology.cpus());
+        let pinned = match job.pinning {
+            Pinning::Auto => job.threads <= cpus,
             Pinning::None => false,
             Pinning::Each => true,
         };
-        Simulation::new(&self.machine)
-            .seed(settings.seed)
+        let simulation = Simulation::new(&self.machine)
+            .seed(job.seed)
             .cpus(cpus)
             .pinned(pinned)
-            .parking(!self.job.every_turn)
+            .parking(!job.every_turn);
+        let report = simulation.run(|| {
+            if job.patient {
+                tuning::set_spin_limit(u32::MAX);
+            }
+            program()
+        });
+        report.map_err(|failure| first_lines(&failure.to_string()))
+    }
+
+    /// What a native slice would have measured: with what each thread did in the time that is counted, and the times that
+    /// threads recorded, in cycles.
+    pub fn slice<'h>(
+        &self,
+        window: Window,
+        counts: Vec<u64>,
+        times: impl Iterator<Item = &'h Histogram<u64>>,
+    ) -> Slice {
+        let mut waits = Waits::default();
+        times.for_each(|times| waits.add_ticks(times, 1.0 / self.ghz()));
+        let elapsed_ns = (window.end - window.begin) as f64 / self.ghz();
+        Slice { counts, elapsed_ns, waits, stuck: 0 }
     }
 }
 
 /// Of a failure that tells of each thread: the cause and the first thread.
-pub(super) fn first_lines(failure: &str) -> String {
+fn first_lines(failure: &str) -> String {
     failure.lines().take(2).map(str::trim).collect::<Vec<_>>().join("; ")
 }
 
-/// Whether the lock did what a lock is for.
-fn verify((outcomes, found): &Left) -> Result<(), String> {
-    let sum = |part: fn(&Outcome) -> u64| outcomes.iter().map(part).sum::<u64>();
-    match (sum(|outcome| outcome.violations), sum(|outcome| outcome.written)) {
-        (0, written) if written == *found => Ok(()),
-        (0, written) => Err(format!("the lock lost updates: {written} were made, {found} found")),
-        (violations, _) => Err(format!("the lock let two threads in at once, {violations} times")),
-    }
-}
-
 /// Where time went and how far lines did, from the start of the threads to their end.
-pub(super) fn sight<T>(report: &Report<T>, sections: u64) -> BTreeMap<String, f64> {
+pub(crate) fn sight<T>(report: &Report<T>, sections: u64) -> BTreeMap<String, f64> {
     let mut sight = BTreeMap::new();
     // The first thread only starts the others and waits for them.
     let threads = || report.threads.iter().skip(1).map(|thread| &thread.times);

@@ -5,16 +5,17 @@ use std::time::Duration;
 use manycore_report::{Measurement, Mechanism, Parameter};
 use manycore_sim::Model;
 
-use super::crew::{Answer, Crew};
-use super::job::{Finding, Job};
+use super::campaign::Campaign;
+use super::crew::Crew;
+use super::job::{Finding, Job, Program};
 use super::question::Question;
 use super::{record, variant};
 use crate::campaign::Point;
 use crate::contender;
 use crate::failure::Failure;
 use crate::lock::{Found, Workload};
-use crate::slice::{Pinning, Settings};
-use crate::work::{Length, Pace};
+use crate::slice::Pinning;
+use crate::work::Length;
 
 /// The base line: what `pthread_mutex_lock` does in glibc.
 pub(crate) const BASE: &str = "futex";
@@ -83,42 +84,17 @@ impl Options {
 /// Simulates.
 pub fn run(options: &Options) -> Result<Found, Failure> {
     options.check()?;
-    let (points, locks) = (options.workload().points(), options.subjects());
-    let machines = match options.sweep {
-        true => variant::sweep(&options.machine),
-        false => variant::alone(&options.machine),
+    let campaign = Campaign {
+        points: &options.workload().points(),
+        mechanisms: &options.subjects(),
+        machines: &variant::of(&options.machine, options.sweep),
+        crew: &options.crew,
     };
-    let mut jobs = Vec::new();
-    for point in &points {
-        for lock in &locks {
-            jobs.extend(machines.iter().map(|machine| options.job(point, lock, machine)));
-        }
-    }
-    let mut answers = options.crew.run(&jobs).into_iter();
-    let mut found = Found { measurements: Vec::new(), failures: Vec::new() };
-    for point in &points {
-        let mut base: Option<Vec<Finding>> = None;
-        for lock in &locks {
-            let variants: Vec<Answer> = answers.by_ref().take(machines.len()).collect();
-            match variants.into_iter().collect::<Result<Vec<Finding>, String>>() {
-                Ok(findings) => {
-                    found.measurements.push(options.record(
-                        point,
-                        lock,
-                        &findings,
-                        base.as_deref(),
-                    ));
-                    if lock == BASE {
-                        base = Some(findings);
-                    }
-                }
-                Err(error) => {
-                    found.failures.push(format!("{lock}, {} threads: {error}", point.threads));
-                }
-            }
-        }
-    }
-    Ok(found)
+    let job = |point: &Point, lock: &str, machine: &str| options.job(point, lock, machine);
+    let record = |point: &Point, lock: &str, findings: &[Finding], base: Option<&[Finding]>| {
+        options.record(point, lock, findings, base)
+    };
+    Ok(campaign.run(job, record))
 }
 
 impl Options {
@@ -158,27 +134,18 @@ impl Options {
     }
 
     pub(super) fn job(&self, point: &Point, lock: &str, machine: &str) -> Job {
-        let measured = self.measured(point);
-        let settings = Settings {
-            threads: point.threads,
-            mix: point.mix(),
-            pinning: self.pinning,
-            warm_up: measured / 5,
-            measured,
-            drain: Duration::ZERO,
-            sample: 1,
-            pace: Pace::of(1.0),
-            seed: self.seed,
-        };
         Job {
             machine: machine.to_owned(),
             cpus: self.cpus,
-            lock: lock.to_owned(),
-            settings,
+            mechanism: lock.to_owned(),
+            threads: point.threads,
+            program: Program::Sections(point.mix()),
+            measured: self.measured(point),
+            pinning: self.pinning,
+            seed: self.seed,
             every_turn: self.every_turn,
             // No thread waits for a CPU, so that there is no reason to sleep.
             patient: point.threads <= self.cpus(),
-            task: None,
         }
     }
 

@@ -10,6 +10,8 @@
 //! | [`accuracy`] | the simulator against this host |
 //! | `stage` | locks and data in simulated memory |
 //! | `job` | one simulation: what determines it, and what comes of it |
+//! | `sections` | the simulated program of threads that contend for locks |
+//! | `campaign` | every mechanism at every point |
 //! | `crew` | processes that simulate, one simulation each at a time |
 //! | `cache` | results that are kept |
 //! | [`db`] | a database whose threads contend for a few hot latches |
@@ -19,6 +21,7 @@
 
 pub mod accuracy;
 mod cache;
+mod campaign;
 mod crew;
 pub mod db;
 mod job;
@@ -26,11 +29,14 @@ pub mod lock;
 mod question;
 pub(crate) mod record;
 mod render;
+mod sections;
 pub mod set;
 mod stage;
-mod variant;
+pub(crate) mod variant;
 
 pub use cache::Cache;
+pub(crate) use campaign::Campaign;
 pub use crew::{Crew, serve};
-pub(crate) use job::Finding;
+pub(crate) use job::{Finding, Job, Program, Run, sight};
 pub use render::render;
+pub(crate) use stage::Window;

@@ -2,7 +2,7 @@
 //!
 //! The first finding is that of the model as it is; with others, which are those of its variants, every value has a range.
 
-use manycore_report::{Measurement, Mechanism, Metric, Parameter, Provenance};
+use manycore_report::{Measurement, Mechanism, Metric, Provenance};
 
 use super::job::Finding;
 use crate::campaign::PERCENTILES;
@@ -38,16 +38,8 @@ pub(crate) fn of(
     record
 }
 
-/// A number that the workload was told; 0 if it was not.
-pub(super) fn told(record: &Measurement, name: &str) -> f64 {
-    match record.parameters.get(name) {
-        Some(Parameter::Number(number)) => *number,
-        _ => 0.0,
-    }
-}
-
 /// The ratios to a base line, variant by variant.
-pub(super) fn ratios(
+pub(crate) fn ratios(
     findings: &[Finding],
     base: &[Finding],
 ) -> impl Iterator<Item = (String, Metric)> {

@@ -3,7 +3,6 @@
 use manycore_report::{Cell, Column, Measurement, Metric, Table, quantity, significant};
 
 use super::lock::BASE;
-use super::record::told;
 use crate::heading::by_heading;
 use crate::lock::in_words;
 
@@ -19,7 +18,7 @@ pub fn render(measurements: &[Measurement], details: bool) -> String {
 
 /// What all locks at a point have in common.
 fn heading(measurement: &Measurement) -> String {
-    let number = |name: &str| told(measurement, name);
+    let number = |name: &str| measurement.number(name).unwrap_or_default();
     let variants = match number("variants") {
         more if more > 1.0 => format!(", range over {more} variants of the machine"),
         _ => String::new(),

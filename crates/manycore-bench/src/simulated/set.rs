@@ -8,22 +8,19 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use manycore_report::{Measurement, Mechanism};
-use manycore_sim::{Machine, Model, Simulation, thread};
-use manycore_simulated::sync::tuning;
+use manycore_sim::{Model, thread};
 
+use super::campaign::Campaign;
 use super::crew::Crew;
-use super::job::{self, Finding, Job};
+use super::job::{self, Finding, Job, Program, Run};
 use super::question::Question;
 use super::stage::{Count, Window};
 use super::{record, variant};
 use crate::failure::Failure;
 use crate::lock::Found;
-use crate::mix::Mix;
 use crate::set::contenders::{self, AnySet};
 use crate::set::{Operations, Task, Workload, apply, describe};
-use crate::slice::{Outcome, Pinning, Settings, Slice};
-use crate::waits::Waits;
-use crate::work::{Length, Pace};
+use crate::slice::{Outcome, Pinning};
 
 /// What an operation takes beside its accesses: drawing it, the loop, calls, comparisons.
 pub const OPERATION_NS: f64 = 5.0;
@@ -68,38 +65,17 @@ impl Options {
 /// Simulates.
 pub fn run(options: &Options) -> Result<Found, Failure> {
     options.check()?;
-    let (points, syncs) = (options.workload.points(), &options.workload.syncs);
-    let machines = match options.sweep {
-        true => variant::sweep(&options.machine),
-        false => variant::alone(&options.machine),
+    let campaign = Campaign {
+        points: &options.workload.points(),
+        mechanisms: &options.workload.syncs,
+        machines: &variant::of(&options.machine, options.sweep),
+        crew: &options.crew,
     };
-    let mut jobs = Vec::new();
-    for point in &points {
-        for sync in syncs {
-            jobs.extend(machines.iter().map(|machine| options.job(point, sync, machine)));
-        }
-    }
-    let mut answers = options.crew.run(&jobs).into_iter();
-    let mut found = Found { measurements: Vec::new(), failures: Vec::new() };
-    for point in &points {
-        let mut base: Option<Vec<Finding>> = None;
-        for (number, sync) in syncs.iter().enumerate() {
-            let variants: Vec<_> = answers.by_ref().take(machines.len()).collect();
-            match variants.into_iter().collect::<Result<Vec<Finding>, String>>() {
-                Ok(findings) => {
-                    let record = options.record(point, sync, &findings, base.as_deref());
-                    found.measurements.push(record);
-                    if number == 0 {
-                        base = Some(findings);
-                    }
-                }
-                Err(error) => {
-                    found.failures.push(format!("{sync}, {} threads: {error}", point.threads));
-                }
-            }
-        }
-    }
-    Ok(found)
+    let job = |point: &Task, sync: &str, machine: &str| options.job(point, sync, machine);
+    let record = |point: &Task, sync: &str, findings: &[Finding], base: Option<&[Finding]>| {
+        options.record(point, sync, findings, base)
+    };
+    Ok(campaign.run(job, record))
 }
 
 impl Options {
@@ -116,27 +92,18 @@ impl Options {
     }
 
     fn job(&self, point: &Task, sync: &str, machine: &str) -> Job {
-        let settings = Settings {
-            threads: point.threads,
-            // There are no locks, nor sections.
-            mix: Mix::uniform(0, Length::fixed(0.0), Length::fixed(0.0), 0.0),
-            pinning: self.pinning,
-            warm_up: self.duration / 5,
-            measured: self.duration,
-            drain: Duration::ZERO,
-            sample: 1,
-            pace: Pace::of(1.0),
-            seed: point.seed,
-        };
         Job {
             machine: machine.to_owned(),
             cpus: self.cpus,
-            lock: sync.to_owned(),
-            settings,
+            mechanism: sync.to_owned(),
+            threads: point.threads,
+            program: Program::Set(Task { sync: sync.to_owned(), ..point.clone() }),
+            measured: self.duration,
+            pinning: self.pinning,
+            seed: point.keys.seed,
             every_turn: false,
             // No thread waits for a CPU, so that there is no reason to sleep.
             patient: point.threads <= self.cpus(),
-            task: Some(Task { sync: sync.to_owned(), ..point.clone() }),
         }
     }
 
@@ -175,44 +142,22 @@ impl Options {
 /// The largest range whose keys are all looked up at the end.
 const LOOKED_UP: u64 = 20_000;
 
-/// What the simulated program leaves.
-type Left = Result<(Vec<Outcome>, BTreeMap<String, u64>, Window), String>;
-
 /// Simulates one job in this process.
-pub(super) fn simulate(
-    job: &Job,
-    task: &Task,
-    machine: &Machine,
-    simulation: &Simulation,
-) -> Result<Finding, String> {
-    let ghz = machine.core.ghz;
+pub(super) fn simulate(run: &Run, task: &Task) -> Result<Finding, String> {
     let counts: Vec<Count> = (0..task.threads).map(|_| Count::default()).collect();
-    let popular = task.popular();
+    let popular = task.keys.popular();
     let threads: Vec<Cell<Option<(Operations, Outcome)>>> = (0..task.threads)
         .map(|index| Cell::new(Some((task.operations(index, &popular), Outcome::new()))))
         .collect();
-    let keys = task.first_keys();
-    let report = simulation.run(|| -> Left {
-        if job.patient {
-            tuning::set_spin_limit(u32::MAX);
-        }
-        let program = Program { job, task, ghz, counts: &counts, threads: &threads, keys: &keys };
-        let unknown =
-            || Err(format!("there is no {} by {} to simulate", task.structure, task.sync));
-        contenders::simulated::make(task).map_or_else(unknown, |set| program.run(&*set))
-    });
-    let report = report.map_err(|failure| job::first_lines(&failure.to_string()))?;
-    let (outcomes, statistics, window) = report.result.as_ref().map_err(Clone::clone)?;
-    let mut waits = Waits::default();
-    for outcome in outcomes {
-        waits.add_ticks(&outcome.waits, 1.0 / ghz);
-    }
-    let slice = Slice {
-        counts: counts.iter().map(Count::counted).collect(),
-        elapsed_ns: (window.end - window.begin) as f64 / ghz,
-        waits,
-        stuck: 0,
-    };
+    let keys = task.keys.first();
+    let report = run.simulate(|| {
+        let unknown = || format!("there is no {} by {} to simulate", task.structure, task.sync);
+        let set = contenders::simulated::make(task).ok_or_else(unknown)?;
+        Work { run, task, counts: &counts, threads: &threads, keys: &keys }.on(&*set)
+    })?;
+    let Left { outcomes, statistics, window } = report.result.as_ref().map_err(Clone::clone)?;
+    let counted = counts.iter().map(Count::counted).collect();
+    let slice = run.slice(*window, counted, outcomes.iter().map(|outcome| &outcome.waits));
     let operations = outcomes.iter().map(|outcome| outcome.sections).sum::<u64>().max(1);
     let mut sight = job::sight(&report, operations);
     let each = |(name, count): (&String, &u64)| {
@@ -222,53 +167,59 @@ pub(super) fn simulate(
     Ok(Finding { slice, sight })
 }
 
-/// The simulated program, to be run by its first thread.
-struct Program<'a> {
-    job: &'a Job,
+/// What the simulated program leaves.
+#[derive(Clone)]
+struct Left {
+    outcomes: Vec<Outcome>,
+    statistics: BTreeMap<String, u64>,
+    window: Window,
+}
+
+/// The simulated program.
+struct Work<'a> {
+    run: &'a Run<'a>,
     task: &'a Task,
-    ghz: f64,
     counts: &'a [Count],
     threads: &'a [Cell<Option<(Operations, Outcome)>>],
     keys: &'a [u64],
 }
 
-impl Program<'_> {
-    fn run(&self, set: &dyn AnySet) -> Left {
+impl Work<'_> {
+    /// To be called by the first thread.
+    fn on(&self, set: &dyn AnySet) -> Result<Left, String> {
         let mut handle = set.handle();
         for key in self.keys {
             handle.insert(*key);
             thread::progress();
         }
         drop(handle);
-        let cycles = |time: Duration| (time.as_nanos() as f64 * self.ghz) as u64;
-        let begin = thread::now() + cycles(self.job.settings.warm_up);
-        let window = Window { begin, end: begin + cycles(self.job.settings.measured) };
-        let told = Cell::new(self.task.initial as i64);
+        let window = self.run.window(thread::now());
+        let told = Cell::new(self.task.keys.initial as i64);
         let outcomes = thread::parallel(self.task.threads, |index| {
             let (operations, outcome) =
                 self.threads[index as usize].take().expect("each thread runs once");
-            let (outcome, added) = self.work(set, index, window, operations, outcome);
+            let (outcome, added) = self.thread(set, index, window, operations, outcome);
             told.set(told.get() + added);
             outcome
         });
-        if self.task.range <= LOOKED_UP {
+        if self.task.keys.range <= LOOKED_UP {
             let mut handle = set.handle();
             let is_there = |key: &u64| {
                 thread::progress();
                 handle.contains(key)
             };
-            let found = (0..self.task.range).filter(is_there).count() as i64;
+            let found = (0..self.task.keys.range).filter(is_there).count() as i64;
             if found != told.get() {
                 return Err(format!("the set has {found} keys, and should have {}", told.get()));
             }
         }
         let mut statistics = BTreeMap::new();
         set.statistics(&mut |name, count| _ = statistics.insert(name.to_owned(), count));
-        Ok((outcomes, statistics, window))
+        Ok(Left { outcomes, statistics, window })
     }
 
     /// What one thread does; returns also how many keys it has added.
-    fn work(
+    fn thread(
         &self,
         set: &dyn AnySet,
         index: u32,
@@ -277,7 +228,7 @@ impl Program<'_> {
         mut outcome: Outcome,
     ) -> (Outcome, i64) {
         let (mut handle, mut added) = (set.handle(), 0);
-        let each = (OPERATION_NS * self.ghz).round() as u64;
+        let each = (OPERATION_NS * self.run.ghz()).round() as u64;
         loop {
             let begin = thread::now();
             if begin >= window.end {

@@ -25,7 +25,7 @@ struct SimulatedStage<'a, C> {
 
 /// When counting begins and ends, in cycles.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Window {
+pub(crate) struct Window {
     pub begin: u64,
     pub end: u64,
 }

@@ -14,6 +14,11 @@ pub(crate) fn alone(model: &Model) -> Vec<String> {
     vec![model.to_toml()]
 }
 
+/// The model as it is, or a sweep.
+pub(crate) fn of(model: &Model, swept: bool) -> Vec<String> {
+    if swept { sweep(model) } else { alone(model) }
+}
+
 /// The model as it is, and with lines that can be taken away at once. Where a line is kept for long, the moment at which a
 /// thread notices a change is hidden behind that.
 pub(crate) fn with_and_without_hold(model: &Model) -> Vec<String> {

@@ -1,7 +1,7 @@
 //! The results of `bench uncontended` for a person.
 
 use manycore_report::{
-    Cell, Claim, Column, Measurement, Parameter, Table, duration, interval, ratio, significant,
+    Cell, Claim, Column, Measurement, Table, duration, interval, ratio, significant,
 };
 
 /// A table with a row for each lock and way, and the claims if there are any.
@@ -12,13 +12,9 @@ pub fn render(measurements: &[Measurement], claims: &[Claim]) -> String {
     for measurement in measurements {
         let metric = |name: &str| measurement.metrics.get(name);
         let ratio_of = |name: &str| metric(name).map_or(String::new(), |m| ratio(m.value));
-        let through = match measurement.parameters.get("through") {
-            Some(Parameter::Name(name)) => name.as_str(),
-            _ => "",
-        };
         table.row([
             Cell::from(measurement.mechanism.name()),
-            through.into(),
+            measurement.name("through").unwrap_or_default().into(),
             duration(measurement.value).into(),
             ratio_of("ratio").into(),
             metric("ratio").map_or(String::new(), |m| interval(m.low, m.high)).into(),

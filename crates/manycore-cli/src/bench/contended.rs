@@ -1,14 +1,11 @@
 //! `manycore bench lock`: threads that contend for locks.
 
-use std::time::Duration;
-
-use clap::{Args, ValueEnum};
-use humantime::parse_duration;
+use clap::Args;
 use manycore_bench::lock;
-use manycore_bench::slice::Pinning;
 use manycore_bench::work::Length;
 use manycore_report::Results;
 
+use super::slices::SliceOptions;
 use super::{failed_locks, failure, length, report, worker_command};
 use crate::failure::Result;
 use crate::preload::Library;
@@ -65,46 +62,14 @@ pub struct Options {
     /// Measure also through the preload library
     #[arg(long)]
     preload: bool,
-    /// Time to measure each lock at each point, in slices
-    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_duration)]
-    duration: Duration,
-    /// Time for everything, instead of --duration
-    #[arg(long, value_name = "TIME", value_parser = parse_duration, conflicts_with = "duration")]
-    budget: Option<Duration>,
-    /// Length of a slice; longer where there are many threads to a CPU
-    #[arg(long, value_name = "TIME", default_value = "30ms", value_parser = parse_duration)]
-    slice: Duration,
-    /// CPUs of the threads
-    #[arg(long, value_enum, default_value = "auto")]
-    pin: Pin,
+    #[command(flatten)]
+    slices: SliceOptions,
     /// Seed of everything that is drawn
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// Print the result as JSON
     #[arg(long)]
     json: bool,
-}
-
-/// Which CPUs threads run on.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub enum Pin {
-    /// One of its own for each, where there are enough
-    Auto,
-    /// Left to the scheduler
-    None,
-    /// One for each, in turn
-    Each,
-}
-
-impl Pin {
-    /// As the workload knows it.
-    pub fn pinning(self) -> Pinning {
-        match self {
-            Self::Auto => Pinning::Auto,
-            Self::None => Pinning::None,
-            Self::Each => Pinning::Each,
-        }
-    }
 }
 
 /// Measures, and prints what came out.
@@ -117,7 +82,6 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
 
 impl Options {
     fn settings(&self, terminal: &Terminal) -> Result<lock::Options> {
-        let slices = self.duration.as_secs_f64() / self.slice.as_secs_f64().max(1e-9);
         Ok(lock::Options {
             locks: self.lock.clone(),
             threads: self.threads.clone(),
@@ -126,12 +90,9 @@ impl Options {
             outside: self.outside,
             reads: self.reads,
             preload: self.preload.then(Library::find).transpose()?.map(Library::into_path),
-            slice: self.slice,
-            rounds: match self.budget {
-                Some(budget) => lock::Rounds::Within(budget),
-                None => lock::Rounds::Count(slices.ceil() as u32),
-            },
-            pinning: self.pin.pinning(),
+            slice: self.slices.slice,
+            rounds: self.slices.rounds(),
+            pinning: self.slices.pinning(),
             seed: self.seed,
             progress: terminal.shows_progress(),
             ..lock::Options::new(worker_command()?)

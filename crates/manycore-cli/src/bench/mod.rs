@@ -6,6 +6,7 @@ pub mod length;
 pub mod reverse_map;
 mod set;
 pub mod sets;
+mod slices;
 mod uncontended;
 
 use std::io;
@@ -14,7 +15,7 @@ use clap::{Args, Subcommand};
 use manycore_bench::worker;
 use manycore_report::{Claim, Host, Judgement, Results};
 
-pub use contended::Pin;
+pub use slices::Pin;
 
 use crate::failure::{Failure, Result};
 use crate::terminal::{Terminal, print};

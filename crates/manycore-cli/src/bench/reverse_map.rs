@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 use humantime::parse_duration;
-use manycore_bench::rmap;
+use manycore_bench::rmap::{self, Load};
 use manycore_report::Results;
 
 use super::{failure, report};
@@ -113,14 +113,16 @@ impl Workload {
             syncs: self.sync.clone(),
             threads: self.threads.clone(),
             updates: self.update.clone(),
-            trees: self.trees,
-            initial: self.initial,
-            held: self.held,
-            reuse: self.objects == Objects::Reused,
-            outside_ns: outside.as_nanos() as f64,
-            tend: self.tend,
+            load: Load {
+                trees: self.trees,
+                initial: self.initial,
+                held: self.held,
+                reuse: self.objects == Objects::Reused,
+                outside_ns: outside.as_nanos() as f64,
+                tend: self.tend,
+                seed: self.seed,
+            },
             duration,
-            seed: self.seed,
             progress: terminal.shows_progress(),
             ..rmap::Options::default()
         }

@@ -1,14 +1,12 @@
 //! `manycore bench set`: threads that use a set.
 
-use std::time::Duration;
-
 use clap::Args;
-use humantime::parse_duration;
 use manycore_bench::set;
 use manycore_report::Results;
 
 use super::sets::SetOptions;
-use super::{Pin, failed_locks, failure, report, worker_command};
+use super::slices::SliceOptions;
+use super::{failed_locks, failure, report, worker_command};
 use crate::failure::Result;
 use crate::terminal::Terminal;
 
@@ -46,21 +44,11 @@ Exit status:
 pub struct Options {
     #[command(flatten)]
     sets: SetOptions,
-    /// Time to measure each mechanism at each point, in slices
-    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_duration)]
-    duration: Duration,
-    /// Time for everything, instead of --duration
-    #[arg(long, value_name = "TIME", value_parser = parse_duration, conflicts_with = "duration")]
-    budget: Option<Duration>,
-    /// Length of a slice; longer where there are many threads to a CPU
-    #[arg(long, value_name = "TIME", default_value = "30ms", value_parser = parse_duration)]
-    slice: Duration,
+    #[command(flatten)]
+    slices: SliceOptions,
     /// Operations of each thread in a slice, which then takes as long as it takes
     #[arg(long, value_name = "N", conflicts_with = "slice")]
     operations: Option<u64>,
-    /// CPUs of the threads
-    #[arg(long, value_enum, default_value = "auto")]
-    pin: Pin,
     /// Print the result as JSON
     #[arg(long)]
     json: bool,
@@ -76,16 +64,12 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
 
 impl Options {
     fn settings(&self, terminal: &Terminal) -> Result<set::Options> {
-        let slices = self.duration.as_secs_f64() / self.slice.as_secs_f64().max(1e-9);
         Ok(set::Options {
             workload: self.sets.workload(),
-            slice: self.slice,
+            slice: self.slices.slice,
             operations: self.operations,
-            rounds: match self.budget {
-                Some(budget) => set::Rounds::Within(budget),
-                None => set::Rounds::Count(slices.ceil() as u32),
-            },
-            pinning: self.pin.pinning(),
+            rounds: self.slices.rounds(),
+            pinning: self.slices.pinning(),
             progress: terminal.shows_progress(),
             ..set::Options::new(worker_command()?)
         })

@@ -1,7 +1,7 @@
 //! Sets and what is done with them, as the flags of `bench set` and `sim set` say.
 
 use clap::Args;
-use manycore_bench::set::{self, Popularity, Workload};
+use manycore_bench::set::{self, Keys, Popularity, Workload};
 
 /// What threads do with which set.
 #[derive(Args, Debug)]
@@ -39,16 +39,19 @@ impl SetOptions {
     /// As the benchmark knows it.
     pub fn workload(&self) -> Workload {
         let usual = || set::usual_syncs(&self.structure);
+        let keys = Keys::of(self.initial);
         Workload {
             structure: self.structure.clone(),
             syncs: if self.sync.is_empty() { usual() } else { self.sync.clone() },
             threads: self.threads.clone(),
             updates: self.update.clone(),
-            initial: self.initial,
-            range: self.range,
-            buckets: self.buckets,
-            popularity: self.zipf.map_or(Popularity::Uniform, Popularity::Zipf),
-            seed: self.seed,
+            keys: Keys {
+                range: self.range.unwrap_or(keys.range),
+                buckets: self.buckets.unwrap_or(keys.buckets),
+                popularity: self.zipf.map_or(Popularity::Uniform, Popularity::Zipf),
+                seed: self.seed,
+                ..keys
+            },
         }
     }
 }

@@ -7,8 +7,9 @@ use humantime::parse_duration;
 use manycore_bench::rmap;
 use manycore_report::Results;
 
+use super::crew::{CrewOptions, say_troubles};
 use crate::bench::reverse_map::Workload;
-use crate::bench::{failure, print_results};
+use crate::bench::{failed_locks, failure, print_results};
 use crate::failure::Result;
 use crate::machines;
 use crate::terminal::Terminal;
@@ -45,12 +46,18 @@ pub struct Options {
     /// Print the result as JSON
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    crew: CrewOptions,
 }
 
 /// Simulates, and prints what came out.
 pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
     let machine = machines::find(&options.machine)?;
     let settings = options.workload.settings(options.outside, options.duration, terminal);
-    let results = Results::new(rmap::simulate(&settings, &machine).map_err(failure)?);
-    print_results(&results, options.json, || rmap::render(&results.measurements))
+    let crew = options.crew.crew(terminal)?;
+    let found = rmap::simulate(&settings, &machine, &crew).map_err(failure)?;
+    say_troubles(&crew, terminal);
+    let results = Results::new(found.measurements);
+    print_results(&results, options.json, || rmap::render(&results.measurements))?;
+    failed_locks(&found.failures)
 }

@@ -23,12 +23,12 @@ use manycore_report::{Claim, Measurement, Mechanism};
 use manycore_sim::Model;
 
 use super::crew::Crew;
-use super::job::{Finding, Job};
+use super::job::{Finding, Job, Program};
 use super::{record, variant};
 use crate::campaign::Point;
 use crate::failure::Failure;
-use crate::slice::{Pinning, Settings};
-use crate::work::{Length, Pace};
+use crate::slice::Pinning;
+use crate::work::Length;
 use crate::worker::Command;
 pub(super) use comparison::Comparison;
 pub use render::render;
@@ -201,21 +201,19 @@ impl Options {
         // As long as a native slice.
         let cpus = crate::cpus::allowed().len() as u32;
         let measured = time.unwrap_or(self.slice * point.threads.div_ceil(3 * cpus));
-        let settings = Settings {
+        Job {
+            machine: machine.to_owned(),
+            // The model's machine may have more CPUs than this process may use.
+            cpus: Some(cpus.min(self.model.machine().topology.cpus())),
+            mechanism: lock.to_owned(),
             threads: point.threads,
-            mix: point.mix(),
-            pinning: Pinning::Auto,
-            warm_up: measured / 5,
+            program: Program::Sections(point.mix()),
             measured,
-            drain: Duration::ZERO,
-            sample: 1,
-            pace: Pace::of(1.0),
+            pinning: Pinning::Auto,
             seed: self.seed,
-        };
-        // The model's machine may have more CPUs than this process may use.
-        let cpus = Some(cpus.min(self.model.machine().topology.cpus()));
-        let (machine, lock) = (machine.to_owned(), lock.to_owned());
-        Job { machine, cpus, lock, settings, every_turn, patient: false, task: None }
+            every_turn,
+            patient: false,
+        }
     }
 
     fn record(&self, point: &Point, lock: &str, finding: &Finding) -> Measurement {

@@ -16,14 +16,14 @@ use manycore_report::{Measurement, Mechanism};
 use manycore_sim::Model;
 
 use super::crew::Crew;
-use super::job::Job;
+use super::job::{Job, Program};
 use super::question::Question;
 use super::{record, variant};
 use crate::failure::Failure;
 use crate::lock::Found;
 use crate::mix::{Latch, Mix};
-use crate::slice::{Pinning, Settings};
-use crate::work::{Length, Pace};
+use crate::slice::Pinning;
+use crate::work::Length;
 pub use render::render;
 
 /// Sections of a transaction: it reads 100 rows. Assumed.
@@ -91,10 +91,7 @@ impl Options {
 /// Simulates.
 pub fn run(options: &Options) -> Result<Found, Failure> {
     options.check()?;
-    let machines = match options.sweep {
-        true => variant::sweep(&options.machine),
-        false => variant::alone(&options.machine),
-    };
+    let machines = variant::of(&options.machine, options.sweep);
     let mut points = Vec::new();
     for terminals in &options.terminals {
         for lock in &options.locks {
@@ -152,26 +149,18 @@ impl Options {
     }
 
     fn job(&self, terminals: u32, lock: &str, cpus: u32, machine: &str) -> Job {
-        let settings = Settings {
-            threads: terminals,
-            mix: self.mix(),
-            // A server leaves its threads to the scheduler.
-            pinning: Pinning::None,
-            warm_up: self.duration / 5,
-            measured: self.duration,
-            drain: Duration::ZERO,
-            sample: 1,
-            pace: Pace::of(1.0),
-            seed: self.seed,
-        };
         Job {
             machine: machine.to_owned(),
             cpus: Some(cpus),
-            lock: lock.to_owned(),
-            settings,
+            mechanism: lock.to_owned(),
+            threads: terminals,
+            program: Program::Sections(self.mix()),
+            measured: self.duration,
+            // A server leaves its threads to the scheduler.
+            pinning: Pinning::None,
+            seed: self.seed,
             every_turn: false,
             patient: terminals <= cpus,
-            task: None,
         }
     }
 

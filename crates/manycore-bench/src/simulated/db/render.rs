@@ -2,8 +2,6 @@
 
 use manycore_report::{Cell, Column, Measurement, Metric, Table, quantity, significant};
 
-use crate::simulated::record::told;
-
 /// For each multiprogramming level: transactions a second, and the share of CPU time that goes to locks, by CPUs.
 pub fn render(measurements: &[Measurement]) -> String {
     let mut levels: Vec<u32> = measurements.iter().map(|record| record.threads).collect();
@@ -12,7 +10,7 @@ pub fn render(measurements: &[Measurement]) -> String {
         let members: Vec<&Measurement> =
             measurements.iter().filter(|record| record.threads == *level).collect();
         let first = members[0];
-        let variants = match told(first, "variants") {
+        let variants = match first.number("variants").unwrap_or_default() {
             more if more > 1.0 => format!(", range over {more} variants of the machine"),
             _ => String::new(),
         };
@@ -31,7 +29,7 @@ pub fn render(measurements: &[Measurement]) -> String {
             "{} (simulated), {level} terminals, {} counted{variants}\n\
              Transactions a second, by CPUs:\n{rates}\n\nCPU time in locks, by CPUs:\n{shares}\n",
             first.machine,
-            quantity(told(first, "duration_ns"), "ns").trim_end(),
+            quantity(first.number("duration_ns").unwrap_or_default(), "ns").trim_end(),
         )
     };
     levels.iter().map(of_level).collect::<Vec<_>>().join("\n")
@@ -46,7 +44,7 @@ fn band(value: String, range: Option<[String; 2]>) -> String {
 
 /// A row for each lock, a column for each number of CPUs.
 fn matrix(members: &[&Measurement], show: impl Fn(&Measurement) -> String) -> Table {
-    let cpus = |record: &Measurement| told(record, "cpus") as u32;
+    let cpus = |record: &Measurement| record.number("cpus").unwrap_or_default() as u32;
     let mut columns: Vec<u32> = members.iter().map(|record| cpus(record)).collect();
     columns.sort_unstable();
     columns.dedup();

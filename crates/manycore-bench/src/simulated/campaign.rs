@@ -1,0 +1,53 @@
+//! Every mechanism at every point, on every variant of the machine.
+
+use manycore_report::Measurement;
+
+use super::crew::Crew;
+use super::job::{Finding, Job};
+use crate::lock::Found;
+
+/// What is simulated: the first mechanism is the base line.
+pub(crate) struct Campaign<'a, P> {
+    pub points: &'a [P],
+    pub mechanisms: &'a [String],
+    /// Models of machines as the text of their files; the first one as it is.
+    pub machines: &'a [String],
+    pub crew: &'a Crew,
+}
+
+impl<P> Campaign<'_, P> {
+    /// Simulates. A job is made from a point, a mechanism and a machine; a record from the findings of a point and a mechanism
+    /// on all machines, and those of the base line there.
+    pub fn run(
+        &self,
+        job: impl Fn(&P, &str, &str) -> Job,
+        record: impl Fn(&P, &str, &[Finding], Option<&[Finding]>) -> Measurement,
+    ) -> Found {
+        let mut jobs = Vec::new();
+        for point in self.points {
+            for mechanism in self.mechanisms {
+                jobs.extend(self.machines.iter().map(|machine| job(point, mechanism, machine)));
+            }
+        }
+        let mut answers = self.crew.run(&jobs).into_iter().zip(&jobs);
+        let mut found = Found { measurements: Vec::new(), failures: Vec::new() };
+        for point in self.points {
+            let mut base: Option<Vec<Finding>> = None;
+            for (number, mechanism) in self.mechanisms.iter().enumerate() {
+                let of_machine = |(answer, job): (Result<Finding, String>, &Job)| {
+                    answer.map_err(|error| format!("{mechanism}, {} threads: {error}", job.threads))
+                };
+                let variants = answers.by_ref().take(self.machines.len()).map(of_machine);
+                match variants.collect::<Vec<_>>().into_iter().collect::<Result<Vec<_>, _>>() {
+                    Ok(findings) => {
+                        let record = record(point, mechanism, &findings, base.as_deref());
+                        found.measurements.push(record);
+                        base = base.or((number == 0).then_some(findings));
+                    }
+                    Err(error) => found.failures.push(error),
+                }
+            }
+        }
+        found
+    }
+}
