@@ -14,7 +14,7 @@ use super::record::{Local, Record};
 use super::stats::count;
 use crate::clock::{Clock, Ordo};
 use crate::sync::atomic::Ordering;
-use crate::sync::hint;
+use crate::sync::{hint, thread};
 
 /// Later than any stamp.
 const LATEST: u64 = UNDECIDED - 1;
@@ -75,6 +75,12 @@ impl<'a, C: Clock> Handle<'a, C> {
     #[inline]
     pub(super) fn local(&mut self) -> &mut Local {
         self.local.as_mut().expect("the handle is not dropped yet")
+    }
+
+    /// Says that the handle is the calling thread's now: another has passed it on, with all that it has done. Reports then name
+    /// this one.
+    pub fn adopt(&mut self) {
+        self.record.thread.store(thread::id(), Ordering::Relaxed); // Relaxed: for reports
     }
 
     /// The domain.

@@ -90,6 +90,8 @@
 //! objects of kilobytes, which are copied for each change. And where code reads again and again in one session to wait for a change:
 //! it sees its moment for ever.
 
+#[cfg(not(loom))]
+mod bytes;
 mod config;
 mod domain;
 mod handle;
@@ -101,6 +103,8 @@ mod record;
 mod stats;
 mod write;
 
+#[cfg(not(loom))]
+pub use bytes::object_of;
 pub use config::{Config, Report, Stall};
 pub use domain::Domain;
 pub use handle::Handle;

@@ -173,6 +173,21 @@ unsafe fn end_version<T>(version: *mut Version) {
     unsafe { (*version.cast::<Copy<T>>()).data.with_mut(|_| ()) };
 }
 
+/// The object, if the word before some data is a version's.
+///
+/// # Safety
+///
+/// The word is the last of a version's header, or an object's head.
+#[cfg(not(loom))]
+#[inline]
+pub(super) unsafe fn master_of(word: *const Head) -> Option<*mut Head> {
+    // SAFETY: either may be read as a pointer. Relaxed: only its lowest bit is looked at unless it is a version's, and that word
+    // does not change while others have the version.
+    let word = unsafe { &*word }.load(Ordering::Relaxed);
+    let is_version = word.addr() & VERSION != 0;
+    is_version.then(|| core::ptr::with_exposed_provenance_mut(word.addr() & !FLAGS))
+}
+
 /// The newest version of an object, which the caller may follow; null if that is the master.
 #[inline]
 pub(super) fn newest(head: &Head) -> *mut Version {

@@ -40,6 +40,12 @@ fn size_of_class(class: usize) -> usize {
     if class < fine { (class + 1) * STEP } else { FINE_MAX << (class - fine + 1) }
 }
 
+/// How large the memory of an object of this size is; none if there is no such object.
+#[cfg(not(loom))]
+pub(super) fn rounded(size: usize) -> Option<usize> {
+    (size <= SIZE_MAX).then(|| size_of_class(class_of(size)))
+}
+
 /// What is in a free object.
 struct Free {
     next: *mut Free,

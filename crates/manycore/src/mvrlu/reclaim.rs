@@ -57,6 +57,24 @@ impl<C: Clock> Handle<'_, C> {
         }
     }
 
+    /// Writes back and discards what no session needs, in the logs of all threads. If no session is open and nobody else
+    /// reclaims, the objects themselves are up to date then: for a thread that leaves, or a program that has only one left.
+    pub fn flush(&mut self) {
+        debug_assert!(!self.is_open, "a flush in a session");
+        let clock = self.domain.clock();
+        // What is detached by the first is discarded by the second.
+        for _ in 0..2 {
+            // What was committed or detached so far is then in the past of every clock, and no batch has to wait.
+            let stamp = clock.stamp();
+            while clock.horizon() < stamp {
+                hint::pause();
+            }
+            let watermark = self.domain.advance();
+            self.reclaimed = watermark;
+            self.reclaim_logs(watermark, watermark);
+        }
+    }
+
     /// Reclaims this thread's log; and others' that were not even reclaimed up to `lagging`.
     fn reclaim_logs(&mut self, watermark: u64, lagging: u64) {
         // In a session, so that the objects are there that are looked at.

@@ -1,0 +1,199 @@
+//! Objects whose size is known at run time only: what the C interface is made of, and kernels that are written in C.
+//!
+//! A program knows an object by the address of its data, and gets the address of the data of a version when it reads or locks it.
+//! Either is good wherever an object is asked for; the word 16 bytes before the data says which it is.
+//!
+//! ```text
+//!   object    | head |                                 size | data, aligned to 16 bytes
+//!   version   | stamp | superseded | older | kind | master | size | data
+//!                                              16 bytes before |
+//! ```
+//!
+//! That word is part of the binary interface: it is null for an object without versions, whose data may then be read.
+
+use core::mem::{MaybeUninit, offset_of};
+use core::ptr::NonNull;
+
+use manycore_traits::{Conflict, Link, RawSession};
+
+use super::handle::Handle;
+use super::object::{Copy as VersionOf, FREED, Head, Master, master_of};
+use super::pool;
+use crate::clock::Clock;
+
+/// What there is between the word and the data.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Bytes<const WORDS: usize> {
+    size: usize,
+    data: [MaybeUninit<u64>; WORDS],
+}
+
+/// From an object's begin to its data.
+const HEADER: usize = 16;
+const _: () = {
+    assert!(offset_of!(Master<Bytes<2>>, data) + offset_of!(Bytes<2>, data) == HEADER);
+    assert!(size_of::<Master<Bytes<2>>>() == 32, "as the smallest piece of memory");
+    let data = offset_of!(VersionOf<Bytes<2>>, data) + offset_of!(Bytes<2>, data);
+    assert!(data.is_multiple_of(16), "versions are aligned to lines");
+};
+
+/// Runs a method with the type that has room for so many bytes, one for each size of the memory of objects.
+macro_rules! with_room {
+    ($size:expr, |$bytes:ident| $run:expr; $($words:literal)*) => {
+        $(if $size <= $words * 8 {
+            type $bytes = Bytes<$words>;
+            return $run;
+        })*
+    };
+    ($size:expr, |$bytes:ident| $run:expr) => {
+        with_room!($size, |$bytes| $run;
+            2 6 10 14 18 22 26 30 34 38 42 46 50 54 58 62 126 254 510 1022 2046 4094);
+        unreachable!("no object has {} bytes", $size)
+    };
+}
+
+/// The object of which this is a version, or itself.
+///
+/// # Safety
+///
+/// The data of an object from [`Handle::create_bytes`], or of a version that this thread has found in a session which is
+/// still open.
+#[inline]
+pub unsafe fn object_of(data: NonNull<u8>) -> NonNull<u8> {
+    // SAFETY: by the caller's word.
+    unsafe {
+        match master_of(data.as_ptr().sub(HEADER).cast()) {
+            None => data,
+            Some(master) => NonNull::new_unchecked(master.cast::<u8>().add(HEADER)),
+        }
+    }
+}
+
+/// # Safety
+///
+/// The address is that of an object's data.
+#[inline]
+unsafe fn link<T>(object: NonNull<u8>) -> Link<T> {
+    // SAFETY: by the caller's word.
+    Link::from_ptr(unsafe { object.as_ptr().sub(HEADER) }.cast())
+}
+
+/// # Safety
+///
+/// The address is that of an object's or version's data, which does not change.
+#[inline]
+unsafe fn size_of_data(data: NonNull<u8>) -> usize {
+    // SAFETY: by the caller's word.
+    unsafe { *data.as_ptr().cast::<usize>().sub(1) }
+}
+
+/// # Safety
+///
+/// From a session's method.
+#[inline]
+unsafe fn data_of<T>(bytes: *const T) -> NonNull<u8> {
+    // SAFETY: by the caller's word.
+    unsafe { NonNull::new_unchecked(bytes.cast_mut().cast::<u8>().add(offset_of!(Bytes<2>, data))) }
+}
+
+impl<C: Clock> Handle<'_, C> {
+    /// Whether a version of an object of so many bytes fits into a segment of a log.
+    fn has_room_for(&self, size: usize) -> bool {
+        const LINES: usize = size_of::<VersionOf<Bytes<0>>>() - HEADER + 64; // of the version, and of the segment
+        let limit = self.domain.config.segment_bytes - LINES;
+        size < pool::SIZE_MAX && pool::rounded(HEADER + size).is_some_and(|bytes| bytes <= limit)
+    }
+
+    /// A new object, all zero, which nobody knows: whether or not a session is open, and is committed. None if it is too large
+    /// for a log: with segments of 16 KiB, larger than 8,176 bytes; and for any, 32,752 bytes.
+    pub fn create_bytes(&mut self, size: usize) -> Option<NonNull<u8>> {
+        if !self.has_room_for(size) {
+            return None;
+        }
+        let depot = &self.domain.depot;
+        let place = self.local().pool.take(HEADER + size, depot);
+        // SAFETY: memory of that size, aligned to 32 bytes, and this thread's.
+        unsafe {
+            place.cast::<Head>().write(Head::new(core::ptr::null_mut()));
+            place.cast::<usize>().add(1).write(size);
+            let data = place.add(HEADER);
+            data.write_bytes(0, size);
+            Some(NonNull::new_unchecked(data))
+        }
+    }
+
+    /// What the session sees of an object.
+    ///
+    /// # Safety
+    ///
+    /// As of [`RawSession::deref`]; `data` is as for [`object_of`].
+    #[inline]
+    pub unsafe fn deref_bytes(&self, data: NonNull<u8>) -> NonNull<u8> {
+        // SAFETY: by the caller's word.
+        unsafe {
+            if object_of(data) != data {
+                return data;
+            }
+            data_of(self.deref(link::<Bytes<0>>(data)))
+        }
+    }
+
+    /// Locks an object, and returns a copy of it, to be changed.
+    ///
+    /// # Errors
+    ///
+    /// As of [`RawSession::try_lock`].
+    ///
+    /// # Safety
+    ///
+    /// As of [`deref_bytes`](Self::deref_bytes).
+    pub unsafe fn try_lock_bytes(&mut self, data: NonNull<u8>) -> Result<NonNull<u8>, Conflict> {
+        // SAFETY: by the caller's word. What the session sees does not change.
+        unsafe {
+            let object = object_of(data);
+            let size = size_of_data(self.deref_bytes(data));
+            with_room!(size, |B| self.lock::<B>(link(object)).map(|bytes| data_of(bytes)));
+        }
+    }
+
+    /// Locks an object which the session is not going to change.
+    ///
+    /// # Errors
+    ///
+    /// As of [`RawSession::try_lock`].
+    ///
+    /// # Safety
+    ///
+    /// As of [`deref_bytes`](Self::deref_bytes).
+    pub unsafe fn try_lock_const_bytes(&mut self, data: NonNull<u8>) -> Result<(), Conflict> {
+        // SAFETY: by the caller's word.
+        unsafe { self.lock_bare_bytes(data, 0) }
+    }
+
+    /// Locks an object, and frees it with the session's commit.
+    ///
+    /// # Errors
+    ///
+    /// As of [`RawSession::try_lock`].
+    ///
+    /// # Safety
+    ///
+    /// As of [`deref_bytes`](Self::deref_bytes); and after the commit no object has a pointer to it.
+    pub unsafe fn free_bytes(&mut self, data: NonNull<u8>) -> Result<(), Conflict> {
+        // SAFETY: by the caller's word.
+        unsafe { self.lock_bare_bytes(data, FREED) }
+    }
+
+    /// # Safety
+    ///
+    /// As of [`try_lock_bytes`](Self::try_lock_bytes).
+    unsafe fn lock_bare_bytes(&mut self, data: NonNull<u8>, flag: usize) -> Result<(), Conflict> {
+        // SAFETY: as in `try_lock_bytes`.
+        unsafe {
+            let object = object_of(data);
+            let size = size_of_data(self.deref_bytes(data));
+            with_room!(size, |B| self.lock_bare::<B>(link(object), flag));
+        }
+    }
+}
