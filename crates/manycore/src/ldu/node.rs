@@ -84,23 +84,37 @@ impl Node {
     /// retired and released.
     #[inline]
     pub unsafe fn log<Q: Queue>(node: NonNull<Self>, operation: Operation, queue: &Q) {
+        // SAFETY: by the caller's word.
+        assert!(unsafe { Self::try_log(node, operation, queue) }, "{operation:?} twice in a row");
+    }
+
+    /// As [`log`](Self::log), but says whether it did so: not, if the same was done last, and is not applied yet.
+    ///
+    /// # Safety
+    ///
+    /// As for [`log`](Self::log), but that an operation which is not applied yet may be repeated.
+    #[inline]
+    pub unsafe fn try_log<Q: Queue>(node: NonNull<Self>, operation: Operation, queue: &Q) -> bool {
         // SAFETY: it is there, by the caller's word.
         let this = unsafe { node.as_ref() };
         let (mark, inverse) = (&this.marks[operation as usize], operation.inverse());
         // Phase 1: the inverse is pending, so that the two cancel. AcqRel: partner of the swaps in `settle`; what comes below
         // comes after the inverse was found applied.
         if this.marks[inverse as usize].swap(false, Ordering::AcqRel) {
-            return;
+            return true;
         }
-        assert!(!set(mark), "{operation:?} twice in a row");
+        if set(mark) {
+            return false;
+        }
         // Phase 2: the entry is in the queue, left there by an operation that was cancelled. AcqRel: partner of `settle`: it
         // clears the bit after this, and then sees the mark; or before, and then has done with the entry.
         if this.state.fetch_or(operation.used(), order!(AcqRel, "ldu-use")) & operation.used() != 0
         {
-            return;
+            return true;
         }
         // Phase 3. SAFETY: the entry is not in the queue: the bit was clear, and is set now.
         unsafe { queue.push(Link::new(node, operation)) };
+        true
     }
 
     /// The owner will not touch the node any more: it is released by who drains the queue, when all is applied.
