@@ -15,8 +15,11 @@ fish    := $(root)/share/fish/vendor_completions.d
 build   := $(CARGO) build --locked --release -p manycore-cli -p manycore-preload
 setup    = $(if $(filter yes,$(SETUP)),@scripts/setup $(1))
 
+version := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)
+capi    := crates/manycore-capi
+
 .DEFAULT_GOAL := help
-.PHONY: help demo test soak bench bench-set docs install clean
+.PHONY: help demo test soak bench bench-set docs install install-library clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -52,7 +55,7 @@ docs: $(target)/tools/bin/mdbook ## the book, into docs/book
 $(target)/tools/bin/mdbook:
 	$(CARGO) install mdbook --version 0.5.4 --locked --no-default-features --features search --root $(target)/tools
 
-install: ## the command, the preload library, man pages and completions; PREFIX=, DESTDIR=
+install: install-library ## all of it: the command, man pages, completions, and what follows; PREFIX=, DESTDIR=
 	@$(build)
 	install -D -m 755 $(release)/manycore $(root)/bin/manycore
 	install -D -m 755 $(release)/libmanycore_preload.so $(root)/lib/manycore/libmanycore_preload.so
@@ -61,6 +64,20 @@ install: ## the command, the preload library, man pages and completions; PREFIX=
 	$(release)/manycore completions bash >$(bash)/manycore
 	$(release)/manycore completions zsh >$(zsh)/_manycore
 	$(release)/manycore completions fish >$(fish)/manycore.fish
+
+install-library: ## the library for C and C++: headers, static and shared, pkg-config; PREFIX=, DESTDIR=
+	@$(CARGO) build --locked --release -p manycore-capi
+	install -D -m 755 $(release)/libmanycore_capi.so $(root)/lib/libmanycore.so.$(version)
+	ln -sf libmanycore.so.$(version) $(root)/lib/libmanycore.so.0
+	ln -sf libmanycore.so.0 $(root)/lib/libmanycore.so
+	install -D -m 644 $(release)/libmanycore_capi.a $(root)/lib/libmanycore.a
+	install -d $(root)/include/manycore/compat $(root)/lib/pkgconfig
+	install -m 644 $(capi)/include/manycore/*.h $(root)/include/manycore
+	install -m 644 $(capi)/include/manycore/compat/*.h $(root)/include/manycore/compat
+	for pc in manycore manycore-rlu; do \
+	    sed 's|@PREFIX@|$(abspath $(PREFIX))|; s|@VERSION@|$(version)|' $(capi)/$$pc.pc.in >$(root)/lib/pkgconfig/$$pc.pc; \
+	done
+	install -D -m 644 $(capi)/tsan.supp $(root)/share/manycore/tsan.supp
 
 clean: ## remove what was built
 	$(CARGO) clean

@@ -9,6 +9,7 @@
 //! |---|---|
 //! | [`toolchain`] | compiles a program with the system's compilers, or names the package that is missing |
 //! | [`child`] | runs it, for no longer than a limit |
+//! | [`capi`] | installs the library for C, and compiles programs with it |
 //! | [`preload`] | builds the library under test and puts it beneath a program |
 //! | [`cases`] | reads cases, and compares two runs |
 //! | [`soak`] | servers under load, whose answers have to add up |
@@ -30,6 +31,7 @@
 //! Put it into the program of its object, or into a new one, which is then listed in `tests/conformance/programs.rs`.
 //! `programs/case.h` has what a case needs: threads that make one call, deadlines, children, printing.
 
+pub mod capi;
 pub mod cases;
 pub mod child;
 pub mod preload;

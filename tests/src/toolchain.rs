@@ -163,7 +163,7 @@ fn pkg_config(library: &str, package: &str) -> String {
 }
 
 /// Runs a tool that has to succeed; what it printed.
-fn tool(name: &str, package: &str, command: &mut Command) -> String {
+pub(crate) fn tool(name: &str, package: &str, command: &mut Command) -> String {
     let output = command.output().unwrap_or_else(|error| match error.kind() {
         ErrorKind::NotFound => panic!("{name} is not installed: apt-get install {package}"),
         _ => panic!("cannot start {name}: {error}"),

@@ -17,6 +17,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("manycore-simulated", &["manycore-traits", "manycore-sim", "manycore", "manycore-history"]),
     ("manycore-profile", &[]),
     ("manycore-preload", &["manycore", "manycore-profile"]),
+    ("manycore-capi", &["manycore"]),
     ("manycore-report", &[]),
     (
         "manycore-bench",

@@ -1,0 +1,2 @@
+/* For programs that include "mvrlu.h": the package manycore-rlu of pkg-config puts this directory on their path. */
+#include <manycore/rlu.h>

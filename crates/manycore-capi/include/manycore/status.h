@@ -1,0 +1,60 @@
+/*
+ * What the functions of manycore return that can fail, and the version.
+ *
+ * Every function may be called from any thread, but not from a signal handler, unless its comment says otherwise. None of them
+ * throws, and none lets a C++ exception pass: one that leaves a callback ends the process.
+ */
+#ifndef MANYCORE_STATUS_H
+#define MANYCORE_STATUS_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The version of these headers; the library's own is manycore_version(). */
+#define MANYCORE_VERSION 100 /* 0.1.0: 10,000 times the first number, 100 times the second, and the third */
+
+typedef enum manycore_status {
+    MANYCORE_OK = 0,
+    MANYCORE_NULL = 1,            /* a pointer is null that must not be */
+    MANYCORE_INVALID = 2,         /* an argument is out of its range */
+    MANYCORE_NOT_INITIALIZED = 3, /* before RLU_INIT, or after RLU_FINISH */
+    MANYCORE_ALREADY = 4,         /* initialized already; nothing has changed */
+    MANYCORE_BUSY = 5,            /* in use: held, waited for, or with a session or a thread that has not ended */
+    MANYCORE_NOT_REGISTERED = 6,  /* a thread that is not registered */
+    MANYCORE_NOT_OWNER = 7,       /* the calling thread does not hold the lock */
+    MANYCORE_DEADLOCK = 8,        /* the calling thread would wait for itself */
+    MANYCORE_TIMED_OUT = 9,
+    MANYCORE_UNKNOWN_LOCK = 10, /* no lock has this name */
+    MANYCORE_NO_SESSION = 11,   /* outside a section */
+    MANYCORE_REPEATED = 12      /* inserted or removed twice in a row */
+} manycore_status_t;
+
+/* A line about a status, also of numbers that are none. Never null; stays valid. */
+const char *manycore_strerror(int status);
+
+/* The version of the library that the program runs with. */
+uint32_t manycore_version(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+/*
+ * ThreadSanitizer does not see what the library orders, which is not compiled with it. In a program that is, what follows tells it:
+ * see docs/src/capi.md.
+ */
+#if defined(__SANITIZE_THREAD__)
+#define MANYCORE_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define MANYCORE_TSAN 1
+#endif
+#endif
+#ifdef MANYCORE_TSAN
+#include <sanitizer/tsan_interface.h>
+#endif
+
+#endif

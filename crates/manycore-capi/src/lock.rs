@@ -1,0 +1,472 @@
+//! `manycore/lock.h`: every lock of the library behind one type, chosen by name.
+//!
+//! ```text
+//!        0        4        8            24
+//! mutex  | kind   | owner  | the lock   |      or the address of one that is too large
+//! rwlock | kind   | writer | the lock            |  32
+//! ```
+
+use core::ffi::{CStr, c_char};
+use core::sync::atomic::{AtomicU32, Ordering};
+use core::time::Duration;
+use std::ffi::CString;
+use std::sync::OnceLock;
+
+use manycore::lock::{self, Adaptive, INLINE_SIZE, PhaseRw, PlainLock};
+use manycore::sync::{Deadline, thread};
+use manycore::{RawRwLock, for_each_lock, for_each_rw_lock};
+
+use crate::process::prepare_thread;
+use crate::status::Status;
+
+// The kind is written by whoever initialises or destroys a lock, which the program orders before and after every use. A thread
+// compares the owner with itself, and reads its own number there only if it wrote it: all accesses to both are Relaxed.
+const RELAXED: Ordering = Ordering::Relaxed;
+
+/// The kind of a lock that is all zero.
+const USUAL: u32 = 0;
+const DESTROYED: u32 = u32::MAX;
+
+/// `manycore_mutex_t`.
+#[repr(C)]
+pub struct Mutex {
+    kind: AtomicU32,
+    owner: AtomicU32,
+    lock: [u64; 2],
+}
+
+/// `manycore_rwlock_t`.
+#[repr(C)]
+pub struct RwLock {
+    kind: AtomicU32,
+    writer: AtomicU32,
+    lock: [u64; 3],
+}
+
+const _: () = assert!(size_of::<Mutex>() == 24 && size_of::<RwLock>() == 32);
+
+/// What is done with a lock of some type, which is at this address.
+struct Mutexes {
+    name: &'static str,
+    /// Makes one, if it does not fit into a [`Mutex`].
+    make: Option<fn() -> *mut ()>,
+    end: unsafe fn(*mut ()),
+    acquire: unsafe fn(*const ()),
+    try_acquire: unsafe fn(*const ()) -> bool,
+    acquire_until: unsafe fn(*const (), Deadline) -> bool,
+    release: unsafe fn(*const ()),
+}
+
+/// The same for reader-writer locks.
+struct RwLocks {
+    name: &'static str,
+    make: Option<fn() -> *mut ()>,
+    end: unsafe fn(*mut ()),
+    acquire_read: unsafe fn(*const ()),
+    try_acquire_read: unsafe fn(*const ()) -> bool,
+    release_read: unsafe fn(*const ()),
+    acquire_write: unsafe fn(*const ()),
+    try_acquire_write: unsafe fn(*const ()) -> bool,
+    release_write: unsafe fn(*const ()),
+}
+
+/// # Safety
+///
+/// From [`make`], and not used any more.
+unsafe fn end<L>(lock: *mut ()) {
+    // SAFETY: by the caller's word.
+    drop(unsafe { Box::from_raw(lock.cast::<L>()) });
+}
+
+impl Mutexes {
+    const fn of<L: PlainLock>() -> Self {
+        // SAFETY, throughout: the caller gives the address of a lock of this type, which it holds if it is to be released.
+        Self {
+            name: L::INFO.name,
+            make: if size_of::<L>() > INLINE_SIZE { Some(|| make(L::new())) } else { None },
+            end: end::<L>,
+            // SAFETY: as above.
+            acquire: |lock| unsafe { (*lock.cast::<L>()).acquire() },
+            // SAFETY: as above.
+            try_acquire: |lock| unsafe { (*lock.cast::<L>()).try_acquire() },
+            // SAFETY: as above.
+            acquire_until: |lock, until| unsafe { (*lock.cast::<L>()).acquire_until(until) },
+            // SAFETY: as above.
+            release: |lock| unsafe { (*lock.cast::<L>()).release() },
+        }
+    }
+}
+
+impl RwLocks {
+    const fn of<L: RawRwLock>() -> Self {
+        // SAFETY, throughout: as for `Mutexes`.
+        Self {
+            name: L::INFO.name,
+            make: if size_of::<L>() > INLINE_RW { Some(|| make(L::new())) } else { None },
+            end: end::<L>,
+            // SAFETY: as above.
+            acquire_read: |lock| unsafe { (*lock.cast::<L>()).acquire_read() },
+            // SAFETY: as above.
+            try_acquire_read: |lock| unsafe { (*lock.cast::<L>()).try_acquire_read() },
+            // SAFETY: as above.
+            release_read: |lock| unsafe { (*lock.cast::<L>()).release_read() },
+            // SAFETY: as above.
+            acquire_write: |lock| unsafe { (*lock.cast::<L>()).acquire_write() },
+            // SAFETY: as above.
+            try_acquire_write: |lock| unsafe { (*lock.cast::<L>()).try_acquire_write() },
+            // SAFETY: as above.
+            release_write: |lock| unsafe { (*lock.cast::<L>()).release_write() },
+        }
+    }
+}
+
+fn make<L>(lock: L) -> *mut () {
+    Box::into_raw(Box::new(lock)).cast()
+}
+
+/// How large a reader-writer lock may be to be in an [`RwLock`].
+const INLINE_RW: usize = 24;
+const _: () = assert!(size_of::<PhaseRw>() <= INLINE_RW && align_of::<PhaseRw>() <= 8);
+
+macro_rules! mutexes {
+    ($($lock:ident),* $(,)?) => {
+        static MUTEXES: &[Mutexes] = &[Mutexes::of::<Adaptive>(), $(Mutexes::of::<lock::$lock>()),*];
+    };
+}
+for_each_lock!(mutexes);
+
+macro_rules! rw_locks {
+    ($($lock:ident),* $(,)?) => {
+        static RW_LOCKS: &[RwLocks] = &[$(RwLocks::of::<lock::$lock>()),*];
+    };
+}
+for_each_rw_lock!(rw_locks);
+
+fn find(mut names: impl Iterator<Item = &'static str>, wanted: &CStr) -> Result<usize, Status> {
+    let is_wanted = |name: &'static str| name.as_bytes() == wanted.to_bytes();
+    names.position(is_wanted).ok_or(Status::UnknownLock)
+}
+
+fn status(result: Result<(), Status>) -> Status {
+    result.err().unwrap_or(Status::Ok)
+}
+
+/// # Safety
+///
+/// Null, or an object.
+unsafe fn there<'a, T>(pointer: *const T) -> Result<&'a T, Status> {
+    // SAFETY: by the caller's word.
+    unsafe { pointer.as_ref() }.ok_or(Status::Null)
+}
+
+impl Mutex {
+    /// What is done with it, and where the lock is.
+    #[inline]
+    fn resolve(&self) -> Result<(&'static Mutexes, *const ()), Status> {
+        let methods = MUTEXES.get(self.kind.load(RELAXED) as usize).ok_or(Status::Invalid)?;
+        Ok((methods, place(methods.make.is_some(), &self.lock)))
+    }
+
+    /// Acquires the lock by `acquire`, unless the calling thread holds it.
+    #[inline]
+    fn acquire(
+        &self,
+        otherwise: Status,
+        acquire: impl FnOnce(&Mutexes, *const ()) -> bool,
+    ) -> Result<(), Status> {
+        prepare_thread();
+        let (methods, lock) = self.resolve()?;
+        let me = thread::id();
+        if self.owner.load(RELAXED) == me {
+            return Err(Status::Deadlock);
+        }
+        if !acquire(methods, lock) {
+            return Err(otherwise);
+        }
+        self.owner.store(me, RELAXED);
+        Ok(())
+    }
+
+    fn release(&self) -> Result<(), Status> {
+        let (methods, lock) = self.resolve()?;
+        if self.owner.load(RELAXED) != thread::id() {
+            return Err(Status::NotOwner);
+        }
+        self.owner.store(0, RELAXED);
+        // SAFETY: the lock is there, and held by this thread.
+        unsafe { (methods.release)(lock) };
+        Ok(())
+    }
+}
+
+/// Where the lock is: in these words, or where they say.
+#[inline]
+fn place(is_elsewhere: bool, words: &[u64]) -> *const () {
+    if is_elsewhere {
+        core::ptr::with_exposed_provenance(words[0] as usize)
+    } else {
+        words.as_ptr().cast()
+    }
+}
+
+/// The name of a lock, from 0 on; null after the last.
+#[unsafe(no_mangle)]
+pub extern "C" fn manycore_lock_name(number: usize) -> *const c_char {
+    static NAMES: OnceLock<Vec<CString>> = OnceLock::new();
+    let names = NAMES.get_or_init(|| {
+        let c_string = |name| CString::new(name).expect("a name without zeroes");
+        MUTEXES[1..].iter().map(|lock| c_string(lock.name)).collect()
+    });
+    names.get(number).map_or(core::ptr::null(), |name| name.as_ptr())
+}
+
+/// See `manycore/lock.h`, as for all of these.
+///
+/// # Safety
+///
+/// Null or a mutex that may be written; null or a string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn manycore_mutex_init(mutex: *mut Mutex, name: *const c_char) -> Status {
+    if mutex.is_null() {
+        return Status::Null;
+    }
+    let mut kind = USUAL as usize;
+    if !name.is_null() {
+        // SAFETY: by the caller's word.
+        match find(MUTEXES.iter().map(|lock| lock.name), unsafe { CStr::from_ptr(name) }) {
+            Ok(number) => kind = number,
+            Err(status) => return status,
+        }
+    }
+    let lock = MUTEXES[kind].make.map_or(0, |make| make().expose_provenance() as u64);
+    let (kind, owner) = (AtomicU32::new(kind as u32), AtomicU32::new(0));
+    // SAFETY: by the caller's word.
+    unsafe { mutex.write(Mutex { kind, owner, lock: [lock, 0] }) };
+    Status::Ok
+}
+
+/// # Safety
+///
+/// Null, or a mutex.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn manycore_mutex_destroy(mutex: *mut Mutex) -> Status {
+    // SAFETY: by the caller's word.
+    status(unsafe { there(mutex) }.and_then(|mutex| {
+        let (methods, lock) = mutex.resolve()?;
+        if mutex.owner.load(RELAXED) != 0 {
+            return Err(Status::Busy);
+        }
+        mutex.kind.store(DESTROYED, RELAXED);
+        if methods.make.is_some() {
+            // SAFETY: from `make`, and the program does not use it any more.
+            unsafe { (methods.end)(lock.cast_mut()) };
+        }
+        Ok(())
+    }))
+}
+
+/// # Safety
+///
+/// Null, or a mutex.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn manycore_mutex_lock(mutex: *mut Mutex) -> Status {
+    // SAFETY: by the caller's word.
+    status(unsafe { there(mutex) }.and_then(|mutex| {
+        mutex.acquire(Status::Ok, |methods, lock| {
+            // SAFETY: the lock is there.
+            unsafe { (methods.acquire)(lock) };
+            true
+        })
+    }))
+}
+
+/// # Safety
+///
+/// Null, or a mutex.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn manycore_mutex_trylock(mutex: *mut Mutex) -> Status {
+    // SAFETY: by the caller's word.
+    status(unsafe { there(mutex) }.and_then(|mutex| {
+        // SAFETY: the lock is there.
+        mutex.acquire(Status::Busy, |methods, lock| unsafe { (methods.try_acquire)(lock) })
+    }))
+}
+
+/// # Safety
+///
+/// Null, or a mutex.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn manycore_mutex_timedlock(mutex: *mut Mutex, nanoseconds: u64) -> Status {
+    // SAFETY: by the caller's word.
+    status(unsafe { there(mutex) }.and_then(|mutex| {
+        mutex.acquire(Status::TimedOut, |methods, lock| {
+            let until = Deadline::after(Duration::from_nanos(nanoseconds));
+            // SAFETY: the lock is there.
+            unsafe { (methods.try_acquire)(lock) || (methods.acquire_until)(lock, until) }
+        })
+    }))
+}
+
+/// # Safety
+///
+/// Null, or a mutex.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn manycore_mutex_unlock(mutex: *mut Mutex) -> Status {
+    // SAFETY: by the caller's word.
+    status(unsafe { there(mutex) }.and_then(Mutex::release))
+}
+
+impl RwLock {
+    #[inline]
+    fn resolve(&self) -> Result<(&'static RwLocks, *const ()), Status> {
+        let methods = RW_LOCKS.get(self.kind.load(RELAXED) as usize).ok_or(Status::Invalid)?;
+        Ok((methods, place(methods.make.is_some(), &self.lock)))
+    }
+
+    /// For an acquisition: not by the thread that writes.
+    #[inline]
+    fn resolve_for_me(&self) -> Result<(&'static RwLocks, *const ()), Status> {
+        prepare_thread();
+        if self.writer.load(RELAXED) == thread::id() {
+            return Err(Status::Deadlock);
+        }
+        self.resolve()
+    }
+}
+
+/// # Safety
+///
+/// Null or a lock that may be written; null or a string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn manycore_rwlock_init(rwlock: *mut RwLock, name: *const c_char) -> Status {
+    if rwlock.is_null() {
+        return Status::Null;
+    }
+    let mut kind = USUAL as usize;
+    if !name.is_null() {
+        // SAFETY: by the caller's word.
+        match find(RW_LOCKS.iter().map(|lock| lock.name), unsafe { CStr::from_ptr(name) }) {
+            Ok(number) => kind = number,
+            Err(status) => return status,
+        }
+    }
+    let lock = RW_LOCKS[kind].make.map_or(0, |make| make().expose_provenance() as u64);
+    let (kind, writer) = (AtomicU32::new(kind as u32), AtomicU32::new(0));
+    // SAFETY: by the caller's word.
+    unsafe { rwlock.write(RwLock { kind, writer, lock: [lock, 0, 0] }) };
+    Status::Ok
+}
+
+/// # Safety
+///
+/// Null, or a lock.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn manycore_rwlock_destroy(rwlock: *mut RwLock) -> Status {
+    // SAFETY: by the caller's word.
+    status(unsafe { there(rwlock) }.and_then(|rwlock| {
+        let (methods, lock) = rwlock.resolve()?;
+        // SAFETY: the lock is there.
+        if !unsafe { (methods.try_acquire_write)(lock) } {
+            return Err(Status::Busy);
+        }
+        // SAFETY: acquired above.
+        unsafe { (methods.release_write)(lock) };
+        rwlock.kind.store(DESTROYED, RELAXED);
+        if methods.make.is_some() {
+            // SAFETY: from `make`, and the program does not use it any more.
+            unsafe { (methods.end)(lock.cast_mut()) };
+        }
+        Ok(())
+    }))
+}
+
+/// # Safety
+///
+/// Null, or a lock.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn manycore_rwlock_rdlock(rwlock: *mut RwLock) -> Status {
+    // SAFETY: by the caller's word; the lock is there.
+    status(unsafe { there(rwlock) }.and_then(|rwlock| {
+        let (methods, lock) = rwlock.resolve_for_me()?;
+        // SAFETY: the lock is there.
+        unsafe { (methods.acquire_read)(lock) };
+        Ok(())
+    }))
+}
+
+/// # Safety
+///
+/// Null, or a lock.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn manycore_rwlock_tryrdlock(rwlock: *mut RwLock) -> Status {
+    // SAFETY: by the caller's word.
+    status(unsafe { there(rwlock) }.and_then(|rwlock| {
+        let (methods, lock) = rwlock.resolve_for_me()?;
+        // SAFETY: the lock is there.
+        unsafe { (methods.try_acquire_read)(lock) }.then_some(()).ok_or(Status::Busy)
+    }))
+}
+
+/// # Safety
+///
+/// Null, or a lock that the calling thread has acquired for reading.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn manycore_rwlock_rdunlock(rwlock: *mut RwLock) -> Status {
+    // SAFETY: by the caller's word.
+    status(unsafe { there(rwlock) }.and_then(|rwlock| {
+        let (methods, lock) = rwlock.resolve()?;
+        // SAFETY: by the caller's word.
+        unsafe { (methods.release_read)(lock) };
+        Ok(())
+    }))
+}
+
+/// # Safety
+///
+/// Null, or a lock.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn manycore_rwlock_wrlock(rwlock: *mut RwLock) -> Status {
+    // SAFETY: by the caller's word.
+    status(unsafe { there(rwlock) }.and_then(|rwlock| {
+        let (methods, lock) = rwlock.resolve_for_me()?;
+        // SAFETY: the lock is there.
+        unsafe { (methods.acquire_write)(lock) };
+        rwlock.writer.store(thread::id(), RELAXED);
+        Ok(())
+    }))
+}
+
+/// # Safety
+///
+/// Null, or a lock.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn manycore_rwlock_trywrlock(rwlock: *mut RwLock) -> Status {
+    // SAFETY: by the caller's word.
+    status(unsafe { there(rwlock) }.and_then(|rwlock| {
+        let (methods, lock) = rwlock.resolve_for_me()?;
+        // SAFETY: the lock is there.
+        if !unsafe { (methods.try_acquire_write)(lock) } {
+            return Err(Status::Busy);
+        }
+        rwlock.writer.store(thread::id(), RELAXED);
+        Ok(())
+    }))
+}
+
+/// # Safety
+///
+/// Null, or a lock.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn manycore_rwlock_wrunlock(rwlock: *mut RwLock) -> Status {
+    // SAFETY: by the caller's word.
+    status(unsafe { there(rwlock) }.and_then(|rwlock| {
+        let (methods, lock) = rwlock.resolve()?;
+        if rwlock.writer.load(RELAXED) != thread::id() {
+            return Err(Status::NotOwner);
+        }
+        rwlock.writer.store(0, RELAXED);
+        // SAFETY: held by this thread.
+        unsafe { (methods.release_write)(lock) };
+        Ok(())
+    }))
+}

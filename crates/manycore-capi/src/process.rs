@@ -1,0 +1,70 @@
+//! What a thread, and the child of a fork, have to be told of.
+//!
+//! A thread that uses the library for the first time makes two arrangements: its exit ends a session that is still open, and in a
+//! child that it forks, the thread there learns that it is another one. Whether that was done is noted in the thread's own block.
+
+use std::cell::RefCell;
+use std::sync::Once;
+
+use manycore::sync::thread;
+
+use crate::{rcu, rlu};
+
+/// In the first of the thread's two words.
+const PREPARED: u64 = 1;
+
+/// To be called by a thread before it does something whose end it may not see.
+#[inline]
+pub fn prepare_thread() {
+    if thread::local().words.get()[0] & PREPARED == 0 {
+        prepare();
+    }
+}
+
+#[cold]
+fn prepare() {
+    static FORKS: Once = Once::new();
+    FORKS.call_once(|| {
+        // SAFETY: the handler is a function of this library, which is not unloaded: threads have destructors in it.
+        unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
+    });
+    // Has its destructor run when the thread ends; if that has been, there is nothing that could be arranged for.
+    _ = EXIT.try_with(|_| ());
+    let words = &thread::local().words;
+    words.set([words.get()[0] | PREPARED, words.get()[1]]);
+}
+
+/// In the child of a fork. The parent's domains are not the child's, which is not to wait for threads that it does not have.
+unsafe extern "C" fn in_child() {
+    thread::forked();
+    rlu::forked();
+    _ = EXIT.try_with(|exit| exit.0.take());
+}
+
+thread_local! {
+    static EXIT: Exit = const { Exit(RefCell::new(Vec::new())) };
+}
+
+/// The thread's registrations for RCU. Dropped when it ends, by whatever means but the end of the process.
+struct Exit(RefCell<Vec<*mut rcu::Thread>>);
+
+impl Drop for Exit {
+    fn drop(&mut self) {
+        rlu::thread_ends();
+        for thread in self.0.take() {
+            // SAFETY: from a box, and on the list until it is unregistered.
+            drop(unsafe { Box::from_raw(thread) });
+        }
+    }
+}
+
+/// The registration ends with the calling thread, if not before.
+pub fn at_exit(thread: *mut rcu::Thread) {
+    prepare_thread();
+    _ = EXIT.try_with(|exit| exit.0.borrow_mut().push(thread));
+}
+
+/// The registration ends now.
+pub fn not_at_exit(thread: *mut rcu::Thread) {
+    _ = EXIT.try_with(|exit| exit.0.borrow_mut().retain(|other| *other != thread));
+}

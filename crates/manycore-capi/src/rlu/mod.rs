@@ -1,0 +1,451 @@
+//! `manycore/rlu.h`: the macros `RLU_*` of the papers on RLU and MV-RLU, over [`manycore::mvrlu`].
+//!
+//! A macro without a result cannot say that it was misused. Then the process ends with one line that says so.
+
+mod config;
+mod process;
+
+use core::ffi::{c_int, c_void};
+use core::ptr::NonNull;
+
+use manycore::mvrlu::{Domain, object_of};
+use manycore::session::{Conflict, RawSession, View};
+use manycore::sync::thread;
+
+use crate::status::{Status, fatal};
+use config::Config;
+use process::{Member, Session};
+pub use process::{forked, thread_ends};
+
+/// A thread's data, as the program has it: `rlu_thread_data_t`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct ThreadData {
+    member: *mut Member,
+    /// For the benchmark of RLU, which writes to it; means nothing here.
+    is_no_quiescence: c_int,
+    reserved: c_int,
+    more: [*mut c_void; 2],
+}
+
+impl ThreadData {
+    const EMPTY: Self = Self {
+        member: core::ptr::null_mut(),
+        is_no_quiescence: 0,
+        reserved: 0,
+        more: [core::ptr::null_mut(); 2],
+    };
+}
+
+/// What was done so far: `manycore_rlu_stats_t`.
+#[derive(Clone, Copy, Default)]
+#[repr(C)]
+pub struct Stats {
+    commits: u64,
+    aborts: u64,
+    versions: u64,
+    hops: u64,
+    periods: u64,
+    forced: u64,
+    written_back: u64,
+    freed: u64,
+    object_bytes: u64,
+}
+
+const _: () = assert!(size_of::<ThreadData>() == 32 && size_of::<Stats>() == 72);
+
+fn stats() -> Result<Stats, Status> {
+    let domain = process::get()?.domain;
+    let stats = domain.stats();
+    Ok(Stats {
+        commits: stats.commits,
+        aborts: stats.aborts,
+        versions: stats.versions,
+        hops: stats.hops,
+        periods: stats.periods,
+        forced: stats.forced,
+        written_back: stats.written_back,
+        freed: stats.freed,
+        object_bytes: domain.object_bytes() as u64,
+    })
+}
+
+/// The member to which a thread's data leads.
+///
+/// # Safety
+///
+/// Null, or a structure on which `RLU_THREAD_INIT` was done, or that is zero.
+#[inline]
+unsafe fn member<'a>(data: *mut ThreadData, what: &str) -> &'a mut Member {
+    // SAFETY: by the caller's word; a member is used by one thread at a time.
+    match unsafe { data.as_ref().and_then(|data| data.member.as_mut()) } {
+        Some(member) => member,
+        None => fatal(&format!("{what} with a thread that RLU_THREAD_INIT does not know")),
+    }
+}
+
+/// The member, in whose session the call is.
+///
+/// # Safety
+///
+/// As of [`member`].
+#[inline]
+unsafe fn member_in_session<'a>(data: *mut ThreadData, what: &str) -> &'a mut Member {
+    // SAFETY: by the caller's word.
+    let member = unsafe { member(data, what) };
+    if !member.is_open() {
+        fatal(&format!("{what} outside a session: RLU_READER_LOCK comes first"));
+    }
+    member
+}
+
+/// `RLU_INIT`: see `manycore/rlu.h`, as for all of these.
+///
+/// # Safety
+///
+/// Null, or a configuration.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn manycore_rlu_init(config: *const Config) -> Status {
+    // SAFETY: by the caller's word.
+    let config = unsafe { config.as_ref() }.unwrap_or(&Config::USUAL);
+    if process::get().is_ok() {
+        return Status::Already;
+    }
+    match config.resolve() {
+        Ok((clock, config)) => process::begin(Domain::new(clock, config)),
+        Err(status) => status,
+    }
+}
+
+/// `RLU_FINISH`. No other thread uses any of it meanwhile or later.
+#[unsafe(no_mangle)]
+pub extern "C" fn manycore_rlu_finish() -> Status {
+    process::finish().err().unwrap_or(Status::Ok)
+}
+
+/// `RLU_PRINT_STATS`.
+#[unsafe(no_mangle)]
+pub extern "C" fn manycore_rlu_print_stats() {
+    let Ok(stats) = stats() else { return };
+    println!("commits {}, aborts {}, versions {}", stats.commits, stats.aborts, stats.versions);
+    println!("grace periods {}, hops over versions {}", stats.periods, stats.hops);
+    println!("waits for room {}, written back {}", stats.forced, stats.written_back);
+    println!("objects freed {}, bytes of objects {}", stats.freed, stats.object_bytes);
+}
+
+/// What was done so far.
+///
+/// # Safety
+///
+/// Null, or `size` bytes that may be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn manycore_rlu_stats(out: *mut Stats, size: usize) -> Status {
+    if out.is_null() {
+        return Status::Null;
+    }
+    if size != size_of::<Stats>() {
+        return Status::Invalid;
+    }
+    match stats() {
+        Ok(stats) => {
+            // SAFETY: by the caller's word.
+            unsafe { out.write(stats) };
+            Status::Ok
+        }
+        Err(status) => status,
+    }
+}
+
+/// In the second of the thread's two words: what this thread has allocated last.
+fn note_own(data: *mut ThreadData) {
+    let words = &thread::local().words;
+    words.set([words.get()[0], data.expose_provenance() as u64]);
+}
+
+fn own() -> *mut ThreadData {
+    core::ptr::with_exposed_provenance_mut(thread::local().words.get()[1] as usize)
+}
+
+/// `RLU_THREAD_ALLOC`.
+#[unsafe(no_mangle)]
+pub extern "C" fn manycore_rlu_thread_alloc() -> *mut ThreadData {
+    let data = Box::into_raw(Box::new(ThreadData::EMPTY));
+    note_own(data);
+    data
+}
+
+/// `RLU_THREAD_FREE`. Null stands for what the calling thread has allocated last.
+///
+/// # Safety
+///
+/// Null, or from `manycore_rlu_thread_alloc`, and not freed yet.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn manycore_rlu_thread_free(data: *mut ThreadData) -> Status {
+    let data = if data.is_null() { own() } else { data };
+    if data.is_null() {
+        return Status::Null;
+    }
+    let left = process::get().and_then(|process| process.leave(data));
+    if left == Err(Status::Busy) {
+        return Status::Busy;
+    }
+    if data == own() {
+        note_own(core::ptr::null_mut());
+    }
+    // SAFETY: by the caller's word.
+    drop(unsafe { Box::from_raw(data) });
+    Status::Ok
+}
+
+/// `RLU_THREAD_INIT`.
+///
+/// # Safety
+///
+/// Null, or a structure that may be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn manycore_rlu_thread_init(data: *mut ThreadData) -> Status {
+    if data.is_null() {
+        return Status::Null;
+    }
+    process::get().map_or_else(|status| status, |process| process.register(data))
+}
+
+/// `RLU_THREAD_FINISH`.
+///
+/// # Safety
+///
+/// Null, or a structure that may be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn manycore_rlu_thread_finish(data: *mut ThreadData) -> Status {
+    if data.is_null() {
+        return Status::Null;
+    }
+    process::get().and_then(|process| process.leave(data)).err().unwrap_or(Status::Ok)
+}
+
+/// `RLU_READER_LOCK`.
+///
+/// # Safety
+///
+/// As of [`member`], and no other thread uses it now.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn manycore_rlu_reader_lock(data: *mut ThreadData) {
+    // SAFETY: by the caller's word.
+    unsafe { member(data, "RLU_READER_LOCK") }.enter();
+}
+
+/// `RLU_READER_UNLOCK`.
+///
+/// # Safety
+///
+/// As of [`manycore_rlu_reader_lock`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn manycore_rlu_reader_unlock(data: *mut ThreadData) {
+    // SAFETY: by the caller's word.
+    unsafe { member_in_session(data, "RLU_READER_UNLOCK") }.leave();
+}
+
+/// `RLU_ABORT`.
+///
+/// # Safety
+///
+/// As of [`manycore_rlu_reader_lock`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn manycore_rlu_abort(data: *mut ThreadData) {
+    // SAFETY: by the caller's word.
+    unsafe { member_in_session(data, "RLU_ABORT") }.abort();
+}
+
+/// `RLU_TRY_LOCK`: 1 if it has locked the object, and then `*pointer` is the copy.
+///
+/// # Safety
+///
+/// As of [`manycore_rlu_reader_lock`]; a pointer to a pointer to an object.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn manycore_rlu_try_lock(
+    data: *mut ThreadData,
+    pointer: *mut *mut c_void,
+) -> c_int {
+    // SAFETY: by the caller's word.
+    unsafe {
+        let member = member_in_session(data, "RLU_TRY_LOCK");
+        let object = pointer.as_ref().and_then(|object| NonNull::new(object.cast()));
+        let Some(object) = object else { fatal("RLU_TRY_LOCK of a null pointer") };
+        match member.handle.try_lock_bytes(object) {
+            Ok(copy) => {
+                *pointer = copy.as_ptr().cast();
+                1
+            }
+            Err(conflict) => lost(member, conflict),
+        }
+    }
+}
+
+/// `RLU_TRY_LOCK_CONST`: 1 if it has locked the object.
+///
+/// # Safety
+///
+/// As of [`manycore_rlu_reader_lock`]; an object.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn manycore_rlu_try_lock_const(
+    data: *mut ThreadData,
+    object: *mut c_void,
+) -> c_int {
+    // SAFETY: by the caller's word.
+    unsafe {
+        let member = member_in_session(data, "RLU_TRY_LOCK_CONST");
+        let Some(object) = NonNull::new(object.cast()) else {
+            fatal("RLU_TRY_LOCK_CONST of a null pointer")
+        };
+        member.handle.try_lock_const_bytes(object).map_or_else(|lock| lost(member, lock), |()| 1)
+    }
+}
+
+/// What keeps the session from going on is what its abort waits for.
+fn lost(member: &mut Member, conflict: Conflict) -> c_int {
+    member.conflict = Some(conflict);
+    0
+}
+
+/// `RLU_ALLOC`: null if there is no domain, or the object is too large for it.
+#[unsafe(no_mangle)]
+pub extern "C" fn manycore_rlu_alloc(size: usize) -> *mut c_void {
+    // SAFETY: null, or a member in whose session this thread is.
+    let object = match unsafe { process::current().as_mut() } {
+        Some(member) => member.handle.create_bytes(size),
+        None => process::get()
+            .ok()
+            .and_then(|process| process.with_spare(|spare| spare.create_bytes(size))),
+    };
+    object.map_or(core::ptr::null_mut(), |object| object.as_ptr().cast())
+}
+
+/// `RLU_FREE`: 1 if the object is going to be freed.
+///
+/// # Safety
+///
+/// As of [`manycore_rlu_reader_lock`], or null; an object, to which no other has a pointer after the commit.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn manycore_rlu_free(data: *mut ThreadData, object: *mut c_void) -> c_int {
+    let Some(object) = NonNull::new(object.cast()) else { return 1 };
+    let member = match data.is_null() {
+        true => process::current(),
+        // SAFETY: by the caller's word.
+        false => core::ptr::from_mut(unsafe { member(data, "RLU_FREE") }),
+    };
+    // SAFETY: null, or the caller's own.
+    match unsafe { member.as_mut() } {
+        // SAFETY: in the session.
+        Some(member) if member.is_open() => match unsafe { member.handle.free_bytes(object) } {
+            Ok(()) => 1,
+            Err(conflict) => lost(member, conflict),
+        },
+        // SAFETY: in no session; the object is nobody's any more.
+        Some(member) => c_int::from(unsafe { free_at_once(&mut member.handle, object) }),
+        None => process::get().map_or(0, |process| {
+            // SAFETY: as above.
+            c_int::from(process.with_spare(|spare| unsafe { free_at_once(spare, object) }))
+        }),
+    }
+}
+
+/// Frees an object in a session of its own; not, if it was freed already.
+///
+/// # Safety
+///
+/// In no session; no object has a pointer to it.
+unsafe fn free_at_once(handle: &mut Session, object: NonNull<u8>) -> bool {
+    let mut attempts = 0;
+    loop {
+        // SAFETY: by the caller's word; the session ends below.
+        unsafe {
+            handle.begin(View::Latest);
+            let Err(conflict) = handle.free_bytes(object) else {
+                handle.commit();
+                return true;
+            };
+            handle.abort();
+            if conflict == Conflict::Freed {
+                return false;
+            }
+            handle.back_off(conflict, attempts);
+        }
+        attempts += 1;
+    }
+}
+
+/// `RLU_ASSIGN_PTR`: `*place` becomes a pointer to the object of which this is a version, or itself.
+///
+/// # Safety
+///
+/// A pointer that may be written; null, or an object that was found in this session.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn manycore_rlu_assign_ptr(place: *mut *mut c_void, object: *mut c_void) {
+    if place.is_null() {
+        fatal("RLU_ASSIGN_PTR to a null pointer");
+    }
+    // SAFETY: by the caller's word.
+    unsafe { *place = the_object(object) };
+}
+
+/// `RLU_IS_SAME_PTRS`: 1 if both are of one object, or null.
+///
+/// # Safety
+///
+/// As of [`manycore_rlu_assign_ptr`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn manycore_rlu_is_same(one: *mut c_void, other: *mut c_void) -> c_int {
+    // SAFETY: by the caller's word.
+    c_int::from(unsafe { the_object(one) == the_object(other) })
+}
+
+/// # Safety
+///
+/// As of [`manycore_rlu_assign_ptr`].
+unsafe fn the_object(data: *mut c_void) -> *mut c_void {
+    // SAFETY: by the caller's word.
+    NonNull::new(data.cast()).map_or(data, |data| unsafe { object_of(data) }.as_ptr().cast())
+}
+
+/// `RLU_DEREF`, for objects that have versions, or null. Outside a session, in a program that has only one thread left: what was
+/// committed last.
+///
+/// # Safety
+///
+/// As of [`manycore_rlu_reader_lock`]; null, or an object that was found in this session.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn manycore_rlu_deref(
+    data: *mut ThreadData,
+    object: *mut c_void,
+) -> *mut c_void {
+    let Some(object) = NonNull::new(object.cast()) else { return object };
+    // SAFETY: by the caller's word.
+    let seen = unsafe {
+        let handle = member(data, "RLU_DEREF");
+        if handle.is_open() {
+            handle.handle.deref_bytes(object)
+        } else {
+            handle.handle.begin(View::Latest);
+            let seen = handle.handle.deref_bytes(object);
+            handle.handle.commit();
+            seen
+        }
+    };
+    seen.as_ptr().cast()
+}
+
+/// Writes back what no session needs any more, so that the objects themselves are up to date if no session is open.
+///
+/// # Safety
+///
+/// As of [`manycore_rlu_reader_lock`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn manycore_rlu_flush(data: *mut ThreadData) -> Status {
+    // SAFETY: by the caller's word.
+    let member = unsafe { member(data, "manycore_rlu_flush") };
+    if member.is_open() {
+        return Status::Busy;
+    }
+    member.handle.flush();
+    Status::Ok
+}

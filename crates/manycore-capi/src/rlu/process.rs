@@ -1,0 +1,252 @@
+//! The one domain of a process, and the threads that take part in it.
+
+use std::collections::BTreeMap;
+use std::ptr::null_mut;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use manycore::mvrlu::{Domain, Handle};
+use manycore::session::{Conflict, RawSession, View};
+use manycore::sync::thread;
+
+use super::ThreadData;
+use super::config::AnyClock;
+use crate::process::prepare_thread;
+use crate::status::Status;
+
+/// A thread's access to the domain. It may be used by several threads, one after the other: the program orders them.
+pub type Session = Handle<'static, AnyClock>;
+
+/// What there is from `RLU_INIT` to `RLU_FINISH`. Null otherwise.
+static PROCESS: AtomicPtr<Process> = AtomicPtr::new(null_mut());
+
+pub struct Process {
+    /// From a box; outlives the handles, which borrow it.
+    pub domain: &'static Domain<AnyClock>,
+    members: Mutex<Members>,
+}
+
+/// Who takes part.
+struct Members {
+    /// By the address of the program's structure. A program may hand that to another thread, so that it is not known to
+    /// be any thread's own.
+    by_address: BTreeMap<usize, *mut Member>,
+    /// For objects that are made and freed outside a session.
+    spare: Session,
+}
+
+/// A thread's part, which its structure leads to.
+pub struct Member {
+    pub handle: Session,
+    /// How many times the session was begun and not ended. Written by its thread only.
+    depth: AtomicU32,
+    /// Why the session has to be given up, if it has.
+    pub conflict: Option<Conflict>,
+    /// How often in a row that happened.
+    attempts: u32,
+    /// The number of the thread that had the last session.
+    thread: u32,
+}
+
+/// The process' state, if there is one.
+pub fn get() -> Result<&'static Process, Status> {
+    // Acquire: partner of the Release in `begin`.
+    let process = PROCESS.load(Ordering::Acquire);
+    // SAFETY: null, or a box that is there until `finish`, after which the program uses nothing of it.
+    unsafe { process.as_ref() }.ok_or(Status::NotInitialized)
+}
+
+/// `RLU_INIT`.
+pub fn begin(domain: Domain<AnyClock>) -> Status {
+    let domain = Box::into_raw(Box::new(domain));
+    // SAFETY: from a box, which is freed after all that borrows it.
+    let members = Members { by_address: BTreeMap::new(), spare: unsafe { &*domain }.register() };
+    // SAFETY: as above.
+    let process = Process { domain: unsafe { &*domain }, members: Mutex::new(members) };
+    let process = Box::into_raw(Box::new(process));
+    // Release: partner of the Acquire in `get`. Relaxed on failure: nothing is followed.
+    let done = Ordering::Release;
+    match PROCESS.compare_exchange(null_mut(), process, done, Ordering::Relaxed) {
+        Ok(_) => Status::Ok,
+        Err(_) => {
+            // SAFETY: from a box, and nobody else has it.
+            end(unsafe { Box::from_raw(process) });
+            Status::Already
+        }
+    }
+}
+
+/// `RLU_FINISH`.
+pub fn finish() -> Result<(), Status> {
+    let process = get()?;
+    let members = process.members();
+    // SAFETY: members are there for as long as they are in the list.
+    if members.by_address.values().any(|member| unsafe { &**member }.is_open()) {
+        return Err(Status::Busy);
+    }
+    drop(members);
+    // Relaxed: the program sees to it that no other thread is about to use it.
+    let process = PROCESS.swap(null_mut(), Ordering::Relaxed);
+    // SAFETY: from a box, and the program's threads have done with it.
+    end(unsafe { Box::from_raw(process) });
+    Ok(())
+}
+
+/// All of it goes, the domain last.
+fn end(process: Box<Process>) {
+    let domain = core::ptr::from_ref(process.domain).cast_mut();
+    for member in process.members().by_address.values() {
+        // SAFETY: from a box, and in the list, which goes too.
+        drop(unsafe { Box::from_raw(*member) });
+    }
+    drop(process);
+    // SAFETY: from a box, and nobody borrows it any more.
+    drop(unsafe { Box::from_raw(domain) });
+}
+
+/// In the child of a fork: the parent's threads and its domain are not the child's. It may call `RLU_INIT` itself.
+pub fn forked() {
+    PROCESS.store(null_mut(), Ordering::Relaxed); // Relaxed: there is one thread
+    thread::local().extension.set(null_mut());
+}
+
+impl Process {
+    fn members(&self) -> MutexGuard<'_, Members> {
+        // Nothing in it is left half done by a panic, of which there are none here.
+        self.members.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// `RLU_THREAD_INIT`. A structure that is in the list already leads to the same member again: it may be on the stack of another
+    /// thread, where one that ended has left it.
+    pub fn register(&self, data: *mut ThreadData) -> Status {
+        let mut members = self.members();
+        let mut status = Status::Already;
+        let member = *members.by_address.entry(data.addr()).or_insert_with(|| {
+            status = Status::Ok;
+            Box::into_raw(Box::new(Member::new(self.domain.register())))
+        });
+        // SAFETY: the caller's own, by the contract of `manycore_rlu_thread_init`.
+        unsafe { data.write(ThreadData { member, ..ThreadData::EMPTY }) };
+        status
+    }
+
+    /// `RLU_THREAD_FINISH`: when the last thread has left, all objects are up to date.
+    pub fn leave(&self, data: *mut ThreadData) -> Result<(), Status> {
+        // Held for all of it: of two that leave, one comes last.
+        let mut members = self.members();
+        let member = *members.by_address.get(&data.addr()).ok_or(Status::NotRegistered)?;
+        // SAFETY: members are there for as long as they are in the list.
+        if unsafe { &*member }.is_open() {
+            return Err(Status::Busy);
+        }
+        members.by_address.remove(&data.addr());
+        // SAFETY: from a box, no more in the list, and in no session.
+        let mut member = unsafe { Box::from_raw(member) };
+        member.handle.flush();
+        // SAFETY: the caller's own.
+        unsafe { (*data).member = null_mut() };
+        Ok(())
+    }
+
+    /// Does something with a handle that is in no session.
+    pub fn with_spare<R>(&self, f: impl FnOnce(&mut Session) -> R) -> R {
+        f(&mut self.members().spare)
+    }
+}
+
+impl Member {
+    fn new(handle: Session) -> Self {
+        Self { handle, depth: AtomicU32::new(0), conflict: None, attempts: 0, thread: 0 }
+    }
+
+    /// Whether a session is open.
+    #[inline]
+    pub fn is_open(&self) -> bool {
+        self.depth() > 0
+    }
+
+    fn depth(&self) -> u32 {
+        self.depth.load(Ordering::Relaxed) // Relaxed: of the calling thread, or ordered by the program
+    }
+
+    fn set_depth(&self, depth: u32) {
+        self.depth.store(depth, Ordering::Relaxed); // Relaxed: as above
+    }
+
+    /// Begins a session, or goes on in the one that is open.
+    #[inline]
+    pub fn enter(&mut self) {
+        let depth = self.depth();
+        self.set_depth(depth + 1);
+        if depth > 0 {
+            return;
+        }
+        if self.thread != thread::id() {
+            self.pass_on();
+        }
+        // SAFETY: none is open.
+        unsafe { self.handle.begin(View::Snapshot) };
+        let current = &thread::local().extension;
+        if current.get().is_null() {
+            current.set(core::ptr::from_mut(self).cast());
+        }
+    }
+
+    /// The thread has begun to use it.
+    #[cold]
+    fn pass_on(&mut self) {
+        prepare_thread();
+        self.handle.adopt();
+        self.thread = thread::id();
+    }
+
+    /// Ends what was begun last. A session that is open; ends by its commit.
+    #[inline]
+    pub fn leave(&mut self) {
+        let depth = self.depth() - 1;
+        self.set_depth(depth);
+        if depth > 0 {
+            return;
+        }
+        self.is_current_no_more();
+        (self.conflict, self.attempts) = (None, 0);
+        // SAFETY: it is open.
+        unsafe { self.handle.commit() };
+    }
+
+    /// Ends the session that is open as if it had not been, and all that was begun in it. Waits a little before the next.
+    pub fn abort(&mut self) {
+        self.give_up();
+        let conflict = self.conflict.take().unwrap_or(Conflict::Retry);
+        // SAFETY: no session is open.
+        unsafe { self.handle.back_off(conflict, self.attempts) };
+        self.attempts += 1;
+    }
+
+    fn give_up(&mut self) {
+        self.set_depth(0);
+        self.is_current_no_more();
+        // SAFETY: it is open.
+        unsafe { self.handle.abort() };
+    }
+
+    fn is_current_no_more(&self) {
+        let current = &thread::local().extension;
+        if core::ptr::eq(current.get().cast(), self) {
+            current.set(null_mut());
+        }
+    }
+}
+
+/// The member in whose session the calling thread is, if it is in one.
+pub fn current() -> *mut Member {
+    thread::local().extension.get().cast()
+}
+
+/// The calling thread ends: so does its session.
+pub fn thread_ends() {
+    // SAFETY: null, or a member with a session of this thread: it does not leave before that is over.
+    if let Some(member) = unsafe { current().as_mut() } {
+        member.give_up();
+    }
+}

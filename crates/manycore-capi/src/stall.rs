@@ -1,0 +1,45 @@
+//! Somebody who keeps memory from being used again, and whom the program has chosen to tell of it.
+
+use core::ffi::c_void;
+
+/// `manycore_stall_t`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct Stall {
+    thread: u32,
+    reserved: u32,
+    age: u64,
+    bytes: usize,
+}
+
+const _: () = assert!(size_of::<Stall>() == 24);
+
+/// The function of the program's that is told.
+pub type Report = unsafe extern "C-unwind" fn(*const Stall, *mut c_void);
+
+/// What the function is told with.
+struct Context(*mut c_void);
+
+// SAFETY: the library only passes it on; the header says that any thread may.
+unsafe impl Send for Context {}
+// SAFETY: as above.
+unsafe impl Sync for Context {}
+
+impl Stall {
+    pub fn new(thread: u32, age: u64, bytes: usize) -> Self {
+        Self { thread, reserved: 0, age, bytes }
+    }
+
+    /// What calls the program's function, if there is one.
+    pub fn reporter(
+        report: Option<Report>,
+        context: *mut c_void,
+    ) -> Option<impl Fn(Self) + Send + Sync> {
+        let (report, context) = (report?, Context(context));
+        Some(move |stall: Self| {
+            let context = &context;
+            // SAFETY: the program has given both for this.
+            unsafe { report(&raw const stall, context.0) };
+        })
+    }
+}

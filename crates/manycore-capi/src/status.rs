@@ -1,0 +1,83 @@
+//! What went wrong, as a number and as a text.
+
+use core::ffi::{CStr, c_char, c_int};
+
+macro_rules! statuses {
+    ($($(#[$meta:meta])* $name:ident = $number:literal, $text:literal;)*) => {
+        /// What a function returns that can fail: `manycore_status_t` in `manycore/status.h`.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[repr(i32)]
+        pub enum Status {
+            $($(#[$meta])* $name = $number,)*
+        }
+
+        impl Status {
+            fn text(number: c_int) -> &'static CStr {
+                match number {
+                    $($number => $text,)*
+                    _ => c"no status of manycore has this number",
+                }
+            }
+        }
+    };
+}
+
+statuses! {
+    /// Done.
+    Ok = 0, c"success";
+    /// A pointer is null.
+    Null = 1, c"a pointer is null that must not be";
+    /// A number is out of its range.
+    Invalid = 2, c"an argument is out of its range: see the header";
+    /// Before the initialisation.
+    NotInitialized = 3, c"RLU_INIT was not called, or RLU_FINISH was since";
+    /// Twice.
+    Already = 4, c"initialized already";
+    /// In use.
+    Busy = 5, c"in use: held, waited for, or with a session or thread that has not ended";
+    /// A thread's data without `RLU_THREAD_INIT`.
+    NotRegistered = 6, c"the thread is not registered: RLU_THREAD_INIT or manycore_rcu_register comes first";
+    /// Another thread holds it, or nobody.
+    NotOwner = 7, c"the calling thread does not hold it";
+    /// It would wait for itself.
+    Deadlock = 8, c"the calling thread would wait for itself";
+    /// The time is over.
+    TimedOut = 9, c"timed out";
+    /// No lock has this name.
+    UnknownLock = 10, c"no lock has this name: `manycore locks` lists them";
+    /// No session is open.
+    NoSession = 11, c"no session is open: RLU_READER_LOCK or manycore_rcu_read_lock comes first";
+    /// The same update twice.
+    Repeated = 12, c"the object was inserted or removed twice in a row";
+}
+
+/// The text of a status. Never null; the text is there for as long as the library.
+#[unsafe(no_mangle)]
+pub extern "C" fn manycore_strerror(status: c_int) -> *const c_char {
+    Status::text(status).as_ptr()
+}
+
+/// The version of the library that runs, which may be another than that of the header: 10,000 times the first number, 100
+/// times the second, and the third.
+#[unsafe(no_mangle)]
+pub extern "C" fn manycore_version() -> u32 {
+    const fn number(text: &str) -> u32 {
+        match u32::from_str_radix(text, 10) {
+            Ok(number) => number,
+            Err(_) => panic!("a version is made of numbers"),
+        }
+    }
+    const MAJOR: u32 = number(env!("CARGO_PKG_VERSION_MAJOR"));
+    const MINOR: u32 = number(env!("CARGO_PKG_VERSION_MINOR"));
+    const PATCH: u32 = number(env!("CARGO_PKG_VERSION_PATCH"));
+    10_000 * MAJOR + 100 * MINOR + PATCH
+}
+
+/// Ends the process with one line: for mistakes of a program that a macro without a result cannot tell it.
+#[cold]
+pub fn fatal(mistake: &str) -> ! {
+    use std::io::Write;
+    // If nobody can be told, there is nothing else to do.
+    _ = writeln!(std::io::stderr(), "manycore: {mistake}");
+    std::process::abort()
+}

@@ -1,0 +1,41 @@
+/* Sizes, alignments and offsets, as docs/src/capi.md has them. They do not change within a version of the shared library's name. */
+#include <manycore/ldu.h>
+#include <manycore/lock.h>
+#include <manycore/rcu.h>
+#include <manycore/rlu.h>
+
+#define IS(type, size) _Static_assert(sizeof(type) == (size) && _Alignof(type) == 8, #type)
+#define AT(type, member, offset) _Static_assert(offsetof(type, member) == (offset), #type "." #member)
+
+IS(rlu_thread_data_t, 32);
+AT(rlu_thread_data_t, is_no_quiescence, 8);
+IS(manycore_rlu_config_t, 56);
+AT(manycore_rlu_config_t, clock, 8);
+AT(manycore_rlu_config_t, patience, 12);
+AT(manycore_rlu_config_t, segment_bytes, 16);
+AT(manycore_rlu_config_t, segments, 24);
+AT(manycore_rlu_config_t, segments_max, 32);
+AT(manycore_rlu_config_t, report, 40);
+AT(manycore_rlu_config_t, context, 48);
+IS(manycore_rlu_stats_t, 72);
+IS(manycore_stall_t, 24);
+AT(manycore_stall_t, age, 8);
+AT(manycore_stall_t, bytes, 16);
+IS(manycore_mutex_t, 24);
+IS(manycore_rwlock_t, 32);
+IS(manycore_rcu_head_t, 16);
+IS(manycore_rcu_config_t, 48);
+AT(manycore_rcu_config_t, limit_bytes, 8);
+AT(manycore_rcu_config_t, patience_ticks, 16);
+AT(manycore_rcu_config_t, fences, 24);
+AT(manycore_rcu_config_t, report, 32);
+AT(manycore_rcu_config_t, context, 40);
+IS(manycore_ldu_node_t, 24);
+IS(manycore_ldu_target_t, 16);
+IS(manycore_ldu_drained_t, 16);
+_Static_assert(sizeof(manycore_status_t) == 4 && sizeof(int) == 4, "statuses are 32 bits");
+
+int main(void)
+{
+    return 0;
+}

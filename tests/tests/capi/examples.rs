@@ -1,0 +1,60 @@
+//! Every example, in each standard and under each watcher.
+
+use std::path::PathBuf;
+
+use manycore_tests::capi::Variant;
+
+use crate::{root, succeeds};
+
+const STANDARDS: &[(&str, &[&str])] = &[("c", &["c99", "c11"]), ("cc", &["c++17"])];
+
+fn examples() -> Vec<PathBuf> {
+    let folder = root().join("crates/manycore-capi/examples");
+    let mut examples: Vec<_> = folder
+        .read_dir()
+        .expect("the examples")
+        .map(|entry| entry.expect("an entry").path())
+        .collect();
+    examples.sort();
+    examples
+}
+
+fn all_succeed(variant: Variant) {
+    let examples = examples();
+    assert!(examples.len() >= 5, "{examples:?}");
+    for example in examples {
+        let standards =
+            STANDARDS.iter().find(|(kind, _)| example.extension().is_some_and(|e| e == *kind));
+        let (_, standards) = standards.expect("C or C++");
+        // The first one will do where the program is the same.
+        let chosen = if variant == Variant::Shared { standards } else { &standards[..1] };
+        for standard in chosen {
+            succeeds(&example, standard, variant);
+        }
+    }
+}
+
+#[test]
+fn with_the_shared_library() {
+    all_succeed(Variant::Shared);
+}
+
+#[test]
+fn with_the_static_library() {
+    all_succeed(Variant::Static);
+}
+
+#[test]
+fn under_the_address_sanitizer() {
+    all_succeed(Variant::Address);
+}
+
+#[test]
+fn under_the_thread_sanitizer() {
+    all_succeed(Variant::Thread);
+}
+
+#[test]
+fn under_valgrind() {
+    all_succeed(Variant::Valgrind);
+}

@@ -1,0 +1,54 @@
+//! Mistakes: each is answered by a status, or ends the process with a line that names it.
+
+use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
+
+use manycore_tests::capi::{Variant, installed};
+use manycore_tests::child::{self, End};
+
+use crate::{LIMIT, root, run, succeeds};
+
+fn program(name: &str) -> PathBuf {
+    root().join("tests/programs/capi").join(name)
+}
+
+#[test]
+fn every_function_answers_to_mistakes() {
+    // Not with valgrind, which complains that the child of a fork has what its parent is going to free.
+    for variant in [Variant::Shared, Variant::Static, Variant::Address, Variant::Thread] {
+        succeeds(&program("mistakes.c"), "c11", variant);
+    }
+}
+
+#[test]
+fn mistakes_without_an_answer_end_the_process() {
+    let installed = installed();
+    let compiled = installed.compile(&program("fatal.cc"), "c++17", Variant::Shared);
+    let no_session = "outside a session: RLU_READER_LOCK comes first";
+    let unknown = "with a thread that RLU_THREAD_INIT does not know";
+    for (mistake, line) in [
+        ("null", format!("RLU_READER_LOCK {unknown}")),
+        ("unlock", format!("RLU_READER_UNLOCK {no_session}")),
+        ("outside", format!("RLU_TRY_LOCK {no_session}")),
+        ("nothing", "RLU_TRY_LOCK of a null pointer".to_owned()),
+        ("section", "manycore_rcu_read_unlock outside a section".to_owned()),
+        ("unknown", format!("RLU_READER_LOCK {unknown}")),
+    ] {
+        let mut command = installed.run(&compiled, Variant::Shared);
+        let outcome = child::run(command.arg(mistake), "", LIMIT);
+        let aborted = matches!(outcome.end, End::Exited(s) if s.signal() == Some(6));
+        assert!(aborted, "{mistake}: {}", outcome.end);
+        assert_eq!(outcome.stderr, format!("manycore: {line}\n"), "{mistake}");
+    }
+    let mut command = installed.run(&compiled, Variant::Shared);
+    let outcome = child::run(command.arg("exception"), "", LIMIT);
+    let aborted = matches!(outcome.end, End::Exited(s) if s.signal() == Some(6));
+    assert!(aborted, "an exception has passed through the library: {}", outcome.end);
+}
+
+#[test]
+fn thread_sanitizer_sees_past_the_annotations() {
+    let outcome = run(&program("race.c"), "c11", Variant::Thread);
+    let failed = matches!(outcome.end, End::Exited(status) if !status.success());
+    assert!(failed && outcome.stderr.contains("data race"), "{}\n{}", outcome.end, outcome.stderr);
+}
