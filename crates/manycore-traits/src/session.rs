@@ -112,6 +112,9 @@ pub unsafe trait Sessions: Send + Sync + Sized {
 
     /// The calling thread's access. May allocate; keep it for as long as the thread takes part.
     fn register(&self) -> Self::Handle<'_>;
+
+    /// Visits what has been counted so far: a name and a number each, such as aborted attempts.
+    fn statistics(&self, _visit: &mut dyn FnMut(&'static str, u64)) {}
 }
 
 /// A thread's access to objects: at most one session at a time.

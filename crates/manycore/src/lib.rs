@@ -9,6 +9,7 @@
 //! | [`oplog`] | the same for any operations, by clocks |
 //! | [`reclaim`] | grace periods: when memory that others may still read can be freed (RCU) |
 //! | [`mvrlu`] | objects with versions: snapshots for readers, transactions for writers (MV-RLU) |
+//! | [`rlu`] | the same interface with two versions: writers wait for readers (RLU) |
 //! | [`session`] | the safe interface to that |
 //! | [`clock`] | what orders commits: the CPUs' counters (ORDO), or a counter |
 //! | [`sync`] | the one place that names atomics, parking, clocks and CPUs, with a back end a platform |
@@ -44,12 +45,14 @@ extern crate std;
 
 pub mod clock;
 pub mod collections;
+mod counters;
 pub mod delegate;
 pub mod ldu;
 pub mod lock;
 pub mod mvrlu;
 pub mod oplog;
 pub mod reclaim;
+pub mod rlu;
 pub mod session;
 pub mod sync;
 

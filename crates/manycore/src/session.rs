@@ -1,4 +1,4 @@
-//! Transactions on objects that threads share, over any mechanism that has sessions: [`mvrlu`](crate::mvrlu) or `rlu`.
+//! Transactions on objects that threads share, over any mechanism that has sessions: [`mvrlu`](crate::mvrlu) or [`rlu`](crate::rlu).
 //!
 //! ```
 //! use manycore::mvrlu::Domain;
@@ -26,6 +26,8 @@
 //!
 //! What the compiler cannot see is whether a pointer to an object that is freed is left somewhere. So [`Transaction::free`] is
 //! `unsafe`, and so is [`Transaction::alloc`], whose object is gone if the transaction is aborted; [`Member::create`] is not.
+
+pub(crate) mod pool;
 
 use core::marker::PhantomData;
 

@@ -9,7 +9,9 @@ mod mutations;
 mod mutex;
 mod mvrlu;
 mod reclaim;
+mod rlu;
 mod rw;
+mod sessions;
 mod wait_queue;
 
 use std::time::Duration;

@@ -19,6 +19,7 @@ const MUTATIONS: &[(&str, &str, &str)] = &[
         "reclaim::nothing_is_destroyed_too_soon",
         "destroyed while a reader is inside",
     ),
+    ("rlu-no-wait", "rlu::nobody_finds_what_was_freed", ""),
 ];
 
 /// A minute each is the limit.

@@ -11,9 +11,11 @@
 //! | [`RelaxedClock`] | as the clock in it | as the clock in it | nothing: who begins later may not see the commit |
 
 mod counter;
+mod decision;
 mod ordo;
 
 pub use counter::Counter;
+pub(crate) use decision::{Decision, UNDECIDED};
 pub use ordo::Ordo;
 
 use crate::sync::hint;

@@ -23,6 +23,23 @@ macro_rules! for_each_set {
                 $crate::collections::list::MvrluList::<u64, ()>::default();
             hash_mvrlu, "hash", "mvrlu", sizes =>
                 $crate::collections::hash::MvrluTable::<u64, ()>::new(sizes.buckets);
+            list_rlu, "list", "rlu", _sizes =>
+                $crate::collections::list::RluList::<u64, ()>::default();
+            hash_rlu, "hash", "rlu", sizes =>
+                $crate::collections::hash::RluTable::<u64, ()>::new(sizes.buckets);
+            list_rlu_ordo, "list", "rlu-ordo", _sizes =>
+                $crate::collections::list::RluList::<u64, (), $crate::rlu::Domain<$crate::clock::Ordo>>::default();
+            hash_rlu_ordo, "hash", "rlu-ordo", sizes =>
+                $crate::collections::hash::RluTable::<u64, (), $crate::rlu::Domain<$crate::clock::Ordo>>::new(
+                    sizes.buckets
+                );
+            list_rlu_defer, "list", "rlu-defer", _sizes =>
+                $crate::collections::list::RluList::<u64, ()>::new($crate::rlu::Domain::deferring());
+            hash_rlu_defer, "hash", "rlu-defer", sizes =>
+                $crate::collections::hash::RluTable::<u64, ()>::with_buckets(
+                    $crate::rlu::Domain::deferring(),
+                    sizes.buckets
+                );
             list_flat_combining, "list", "flat-combining", _sizes =>
                 $crate::collections::list::CombinedList::<u64, ()>::default();
             hash_flat_combining, "hash", "flat-combining", sizes =>

@@ -18,8 +18,8 @@ use manycore_traits::{Conflict, Link, RawSession};
 
 use super::handle::Handle;
 use super::object::{Copy as VersionOf, FREED, Head, Master, master_of};
-use super::pool;
 use crate::clock::Clock;
+use crate::session::pool;
 
 /// What there is between the word and the data.
 #[derive(Clone, Copy)]

@@ -5,10 +5,10 @@ use core::ptr::null_mut;
 
 use super::config::{Config, Stall};
 use super::handle::Handle;
-use super::pool::Depot;
 use super::record::{Local, Record};
 use super::stats::Stats;
 use crate::clock::{Clock, Ordo};
+use crate::session::pool::Depot;
 use crate::sync::atomic::{AtomicPtr, AtomicU64, Ordering, fence};
 use crate::sync::{CachePadded, barrier, thread};
 

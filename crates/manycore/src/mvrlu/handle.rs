@@ -8,11 +8,11 @@ use core::marker::PhantomData;
 use manycore_traits::{Conflict, Link, RawSession, Sessions, View};
 
 use super::domain::Domain;
-use super::object::{BARE, Copy as VersionOf, Head, Kind, Master, NEVER, UNDECIDED, Version};
+use super::object::{BARE, Copy as VersionOf, Head, Kind, Master, NEVER, Version};
 use super::object::{head, newest};
 use super::record::{Local, Record};
 use super::stats::count;
-use crate::clock::{Clock, Ordo};
+use crate::clock::{Clock, Ordo, UNDECIDED};
 use crate::sync::atomic::Ordering;
 use crate::sync::{hint, thread};
 
@@ -167,7 +167,7 @@ impl<'a, C: Clock> Handle<'a, C> {
             let record: *const Record =
                 core::ptr::with_exposed_provenance((stamp & !UNDECIDED) as usize);
             // SAFETY: a record is there for as long as its domain.
-            let fate = unsafe { &*record }.fate(self.limit);
+            let fate = unsafe { &*record }.decision.fate(self.limit);
             // Acquire: partner of the Release in `commit`. If the stamp is still open, the fate was that of this transaction.
             let again = version.stamp.load(Ordering::Acquire);
             if again == stamp {
@@ -224,6 +224,10 @@ unsafe impl<C: Clock> Sessions for Domain<C> {
 
     fn register(&self) -> Handle<'_, C> {
         Self::register(self)
+    }
+
+    fn statistics(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+        self.stats().visit(visit);
     }
 }
 

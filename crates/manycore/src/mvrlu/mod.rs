@@ -97,7 +97,6 @@ mod domain;
 mod handle;
 mod log;
 mod object;
-mod pool;
 mod reclaim;
 mod record;
 mod stats;

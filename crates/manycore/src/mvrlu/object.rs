@@ -40,8 +40,6 @@ impl<T> Master<T> {
     }
 }
 
-/// Undecided, with the thread's [`Record`](super::record::Record) in the lower bits: the record's decision says more.
-pub(super) const UNDECIDED: u64 = 1 << 63;
 /// A version that was never committed, and never will be; or a lock without data.
 pub(super) const NEVER: u64 = u64::MAX;
 
@@ -56,7 +54,7 @@ const FLAGS: usize = 7;
 /// What comes before the data of a version.
 #[repr(C)]
 pub(super) struct Version {
-    /// When it was committed; or `UNDECIDED` and by whom, or `NEVER`.
+    /// When it was committed; or `UNDECIDED` and the [`Record`](super::record::Record) of by whom, or `NEVER`.
     pub stamp: AtomicU64,
     /// When the next newer one was committed, or 0.
     pub superseded: AtomicU64,

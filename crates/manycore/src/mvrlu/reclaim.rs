@@ -10,10 +10,10 @@ use super::domain::Domain;
 use super::handle::Handle;
 use super::log::{BATCHES, Batch, Tail};
 use super::object::{FREED, NEVER, Version, exchange, newest};
-use super::pool::Pool;
 use super::record::Record;
 use super::stats::count;
 use crate::clock::Clock;
+use crate::session::pool::Pool;
 use crate::sync::atomic::Ordering;
 use crate::sync::hint;
 

@@ -5,24 +5,20 @@ use core::ptr::null_mut;
 use alloc::boxed::Box;
 
 use super::log::{Log, Writer};
-use super::object::UNDECIDED;
-use super::pool::Pool;
 use super::stats::Counters;
+use crate::clock::Decision;
+use crate::session::pool::Pool;
 use crate::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use crate::sync::{CachePadded, order};
 
 /// In no session.
 const IDLE: u64 = u64::MAX;
-/// The transaction has not come to its commit.
-const PENDING: u64 = u64::MAX;
 
 /// A thread's record. It outlives the thread, and is then another's.
 pub(super) struct Record {
     /// In a session: an epoch that had been announced when the session began. Else `IDLE`.
     session: CachePadded<AtomicU64>,
-    /// Of the present transaction or the last one: `PENDING`; or `UNDECIDED` and a time that its stamp is going to exceed; or its
-    /// stamp.
-    decision: CachePadded<AtomicU64>,
+    pub decision: Decision,
     pub log: Log,
     pub counters: Counters,
     /// The watermark up to which the log was last reclaimed.
@@ -51,7 +47,7 @@ impl Record {
         let (log, writer) = Log::new(segment_bytes, segments);
         let record = Self {
             session: CachePadded(AtomicU64::new(IDLE)),
-            decision: CachePadded(AtomicU64::new(PENDING)),
+            decision: Decision::new(),
             log,
             counters: Counters::default(),
             reclaimed: AtomicU64::new(0),
@@ -100,52 +96,6 @@ impl Record {
     pub fn session_since(&self) -> u64 {
         // Acquire: partner of the Release in `enter` and `leave`.
         self.session.load(Ordering::Acquire)
-    }
-
-    /// A transaction begins to lock objects.
-    pub fn set_pending(&self) {
-        // Release: partner of the Acquire in `fate`, which then sees that the versions of the last transaction have their
-        // stamps.
-        self.decision.store(PENDING, Ordering::Release);
-    }
-
-    /// Commits the transaction, with a stamp from `stamp` that is later than what other threads ask for.
-    pub fn decide(&self, mut stamp: impl FnMut() -> u64) -> u64 {
-        // AcqRel: whoever has found `PENDING` so far has done so before a stamp is asked for.
-        let mut word = UNDECIDED;
-        self.decision.swap(word, Ordering::AcqRel);
-        loop {
-            let decided = stamp();
-            if decided <= word & !UNDECIDED {
-                continue; // the clock is a little behind that thread's
-            }
-            // Release: partner of the Acquire in `fate`. Relaxed on failure: the number only.
-            let done = Ordering::Release;
-            match self.decision.compare_exchange(word, decided, done, Ordering::Relaxed) {
-                Ok(_) => return decided,
-                Err(raised) => word = raised,
-            }
-        }
-    }
-
-    /// The stamp of the transaction; or none if that is going to be later than `limit`, which it is from now on if it was open.
-    #[cold]
-    pub fn fate(&self, limit: u64) -> Option<u64> {
-        // Acquire, here and below: partner of the Release in `set_pending` and `decide`.
-        let mut word = self.decision.load(Ordering::Acquire);
-        loop {
-            if word < UNDECIDED {
-                return Some(word);
-            }
-            if word == PENDING || word & !UNDECIDED >= limit {
-                return None;
-            }
-            let (raised, acquire) = (UNDECIDED | limit, Ordering::Acquire); // Acquire: as above
-            match self.decision.compare_exchange(word, raised, acquire, acquire) {
-                Ok(_) => return None,
-                Err(changed) => word = changed,
-            }
-        }
     }
 }
 

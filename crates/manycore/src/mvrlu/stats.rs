@@ -1,31 +1,11 @@
-//! What a domain has done, counted by each thread for itself.
-//!
-//! Relaxed throughout: each number is written by one thread, and read by others as a statistic.
+//! What a domain has done.
 
-use crate::sync::atomic::{AtomicU64, Ordering};
-
-macro_rules! counters {
-    ($($(#[$doc:meta])* $name:ident),* $(,)?) => {
-        /// What a [`Domain`](super::Domain) has done so far; the numbers of the paper's section 6 and more.
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-        pub struct Stats {
-            $($(#[$doc])* pub $name: u64,)*
-        }
-
-        #[derive(Default)]
-        pub(super) struct Counters {
-            $(pub $name: AtomicU64,)*
-        }
-
-        impl Counters {
-            pub fn add_to(&self, stats: &mut Stats) {
-                $(stats.$name += self.$name.load(Ordering::Relaxed);)*
-            }
-        }
-    };
-}
+pub(super) use crate::counters::count;
+use crate::counters::counters;
 
 counters! {
+    /// What a [`Domain`](super::Domain) has done so far; the numbers of the paper's section 6 and more.
+    Stats:
     /// Transactions that committed a change.
     commits,
     /// Transactions that were given up.
@@ -52,10 +32,4 @@ counters! {
     freed,
     /// Segments by which logs have grown.
     grown,
-}
-
-/// Adds to a counter of the calling thread's.
-#[inline]
-pub(super) fn count(counter: &AtomicU64, more: u64) {
-    counter.store(counter.load(Ordering::Relaxed) + more, Ordering::Relaxed);
 }

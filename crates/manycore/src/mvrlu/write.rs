@@ -3,12 +3,10 @@
 use manycore_traits::{Conflict, Link};
 
 use super::handle::Handle;
-use super::object::{
-    BARE, Copy as VersionOf, FREED, Head, KindOf, Master, NEVER, UNDECIDED, Version,
-};
+use super::object::{BARE, Copy as VersionOf, FREED, Head, KindOf, Master, NEVER, Version};
 use super::object::{exchange, head, newest};
 use super::stats::count;
-use crate::clock::Clock;
+use crate::clock::{Clock, UNDECIDED};
 use crate::sync::atomic::Ordering;
 use crate::sync::cell::UnsafeCell;
 
@@ -121,7 +119,7 @@ impl<C: Clock> Handle<'_, C> {
     ) -> Result<*mut T, Conflict> {
         let kind = &KindOf::<T>::KIND;
         if self.locked.is_empty() {
-            self.record.set_pending();
+            self.record.decision.set_pending();
         }
         let place = self.append(kind.version).ok_or(Conflict::Full)?.cast::<VersionOf<T>>();
         let mut version = Version::new(self.mine, newest, kind, link.as_ptr().cast());
@@ -205,7 +203,7 @@ impl<C: Clock> Handle<'_, C> {
             return self.close();
         }
         let (clock, settled) = (&self.domain.clock, self.settled.get());
-        let stamp = self.record.decide(|| {
+        let stamp = self.record.decision.decide(|| {
             loop {
                 let stamp = clock.stamp();
                 // Later than what it was made from: under a relaxed clock that may be a moment ahead.

@@ -13,6 +13,7 @@ mod mvrlu;
 mod oplog;
 mod phase_rw;
 mod reclaim;
+mod rlu;
 mod rw;
 mod take_all;
 mod wait_queue;

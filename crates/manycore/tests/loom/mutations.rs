@@ -128,6 +128,18 @@ const MUTATIONS: &[(&str, &str)] = &[
     ("mvrlu-newest", "mvrlu::nothing_is_lost"),
     ("mvrlu-exchange", "mvrlu::nothing_is_lost"),
     ("mvrlu-record-give", "mvrlu::nothing_is_lost"),
+    ("rlu-copy-of", "rlu::nothing_is_lost"),
+    ("rlu-lock", "rlu::nothing_is_lost"),
+    ("rlu-unlock", "rlu::nothing_is_lost"),
+    ("rlu-sees", "rlu::a_commit_is_seen_without_the_clock"),
+    ("rlu-stamp", "rlu::a_commit_is_seen_without_the_clock"),
+    ("rlu-set-session", "rlu::the_latest_beside_writing_back"),
+    ("rlu-session", "rlu::the_latest_beside_writing_back"),
+    ("rlu-reader-fence", "rlu::the_latest_beside_writing_back"),
+    ("rlu-writer-fence", "rlu::the_latest_beside_writing_back"),
+    ("rlu-add-record", "rlu::nothing_is_lost"),
+    ("rlu-records", "rlu::nothing_is_lost"),
+    ("rlu-record-give", "rlu::nothing_is_lost"),
 ];
 
 #[test]

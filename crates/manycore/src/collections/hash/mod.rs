@@ -7,9 +7,11 @@ mod locked;
 mod mvrlu;
 mod place;
 mod rcu;
+mod rlu;
 
 pub use chained::ChainedTable;
 pub use locked::{CombinedTable, LockedTable};
 pub use mvrlu::{MvrluTable, VersionedTable};
 pub(crate) use place::bucket_of;
 pub use rcu::{RcuTable, RcuTableHandle};
+pub use rlu::RluTable;

@@ -8,6 +8,7 @@ mod harris;
 mod locked;
 mod mvrlu;
 mod rcu;
+mod rlu;
 mod sorted;
 
 pub(super) use chain::Chain;
@@ -15,4 +16,5 @@ pub use harris::{HarrisHandle, HarrisList};
 pub use locked::{CombinedList, LockedList};
 pub use mvrlu::{MvrluList, VersionedList};
 pub use rcu::{RcuList, RcuListHandle};
+pub use rlu::RluList;
 pub use sorted::SortedList;

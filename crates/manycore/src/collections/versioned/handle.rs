@@ -190,6 +190,10 @@ where
     fn handle(&self) -> Handle<'_, K, (), M, P> {
         self.new_handle()
     }
+
+    fn statistics(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+        self.domain.statistics(visit);
+    }
 }
 
 impl<K, M, P> SetHandle<K> for Handle<'_, K, (), M, P>

@@ -14,7 +14,7 @@ use crate::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 const STEP: usize = 32;
 const FINE_MAX: usize = 512;
 /// The largest object, its head included.
-pub(super) const SIZE_MAX: usize = 32 << 10;
+pub(crate) const SIZE_MAX: usize = 32 << 10;
 const CLASSES: usize = FINE_MAX / STEP + (SIZE_MAX / FINE_MAX).ilog2() as usize;
 
 /// Memory is asked for so much at a time.
@@ -42,7 +42,7 @@ fn size_of_class(class: usize) -> usize {
 
 /// How large the memory of an object of this size is; none if there is no such object.
 #[cfg(not(loom))]
-pub(super) fn rounded(size: usize) -> Option<usize> {
+pub(crate) fn rounded(size: usize) -> Option<usize> {
     (size <= SIZE_MAX).then(|| size_of_class(class_of(size)))
 }
 
@@ -60,7 +60,7 @@ struct List {
 }
 
 /// One thread's free objects.
-pub(super) struct Pool {
+pub(crate) struct Pool {
     lists: [List; CLASSES],
     /// What is left of the chunk that was got last.
     rest: *mut u8,
@@ -149,7 +149,7 @@ struct Chunk {
 }
 
 /// What a domain's threads have in common: batches of free objects, and all chunks.
-pub(super) struct Depot {
+pub(crate) struct Depot {
     batches: [CachePadded<AtomicPtr<Free>>; CLASSES],
     chunks: AtomicPtr<Chunk>,
     bytes: AtomicUsize,

@@ -1,0 +1,49 @@
+//! RLU: snapshots are of one moment, and nobody finds what was freed.
+
+use manycore_history::snapshot::Isolation;
+use manycore_simulated::clock::{Clock, Counter, Ordo};
+use manycore_simulated::rlu::{Config, Domain};
+use manycore_simulated::session::View;
+
+use crate::explore;
+use crate::sessions::{bank, history, leaves};
+
+fn domain<C: Clock>(clock: C, deferred: usize) -> Domain<C> {
+    Domain::new(clock, Config { deferred, ..Config::default() })
+}
+
+fn counter() -> Domain<Counter> {
+    domain(Counter::default(), 0)
+}
+
+/// Simulated counters do not differ here, so that any boundary will do.
+fn ordo() -> Domain<Ordo> {
+    domain(Ordo::with_boundary(10), 0)
+}
+
+/// Written back by whoever is in need of it.
+fn deferred() -> Domain<Counter> {
+    domain(Counter::default(), 2)
+}
+
+#[test]
+fn an_order_explains_what_transactions_saw() {
+    explore().schedules(1500).check(history(counter, 3, Isolation::STRICT));
+    explore().schedules(1500).check(history(ordo, 2, Isolation::STRICT));
+    explore().schedules(1500).check(history(deferred, 3, Isolation::STRICT));
+    explore().schedules(1500).check(history(counter, 2, Isolation::STRICT_SERIALIZABLE));
+}
+
+#[test]
+fn a_snapshot_is_of_one_moment() {
+    explore().schedules(1500).check(bank(counter, 3, 2));
+    explore().schedules(1500).check(bank(ordo, 2, 2));
+    explore().schedules(1500).check(bank(deferred, 3, 2));
+}
+
+#[test]
+fn nobody_finds_what_was_freed() {
+    explore().check(leaves(counter, View::Latest, 4));
+    explore().check(leaves(ordo, View::Snapshot, 3));
+    explore().check(leaves(deferred, View::Latest, 4));
+}

@@ -1,0 +1,163 @@
+//! Programs for any mechanism with sessions: snapshots are of one moment, and nobody finds what was freed.
+
+use manycore_history::history::Clock;
+use manycore_history::run::{Explored, Threads};
+use manycore_history::snapshot::{self, Isolation};
+use manycore_sim::thread;
+use manycore_simulated::session::{self, Conflict, Link, RawSession, Sessions, View};
+
+/// Threads change random numbers of a few; what they have seen and written has an order that explains it.
+pub fn history<M: Sessions>(
+    domain: impl Fn() -> M,
+    threads: u32,
+    isolation: Isolation,
+) -> impl Fn() {
+    move || {
+        let domain = domain();
+        let clock = Clock::new();
+        let logs = session::scope(&domain, |all| {
+            let objects = {
+                let mut member = all.register();
+                [(); 3].map(|()| member.create(0_u64))
+            };
+            Explored.parallel(threads, |me| {
+                let (mut member, mut log) = (all.register(), Vec::new());
+                for round in 0..3 {
+                    let mut seen = snapshot::Transaction::begin(&clock, me);
+                    let result = member.attempt(|tx| {
+                        // Reads all, and changes one or two.
+                        for (name, object) in (0..).zip(objects) {
+                            seen.read(name, *tx.deref(object));
+                            if isolation.serializable {
+                                tx.try_lock_const(object)?;
+                            }
+                        }
+                        for name in [me % 3, (me + round) % 3] {
+                            let data = tx.try_lock(objects[name as usize])?;
+                            let version =
+                                1 + u64::from(me) * 100 + u64::from(round) * 10 + u64::from(name);
+                            if *data != version {
+                                seen.write(u64::from(name), *data, version);
+                                *data = version;
+                            }
+                        }
+                        Ok(())
+                    });
+                    log.push(match result {
+                        Ok(()) => seen.commit(&clock),
+                        Err(_) => seen.abort(&clock),
+                    });
+                }
+                log
+            })
+        });
+        let found = Explored.aside(|| snapshot::check(&logs.concat(), isolation));
+        if let Err(violation) = found {
+            panic!("no order explains it: {violation}");
+        }
+    }
+}
+
+const ACCOUNTS: u32 = 3;
+
+/// Threads transfer between accounts and look at the sum.
+pub fn bank<M: Sessions>(domain: impl Fn() -> M, threads: u32, rounds: u32) -> impl Fn() {
+    move || {
+        let domain = domain();
+        session::scope(&domain, |bank| {
+            let accounts = {
+                let mut member = bank.register();
+                [(); ACCOUNTS as usize].map(|()| member.create(10_u32))
+            };
+            thread::parallel(threads, |me| {
+                let mut member = bank.register();
+                for round in 0..rounds {
+                    let from = accounts[((me + round) % ACCOUNTS) as usize];
+                    let to = accounts[((me + round + 1) % ACCOUNTS) as usize];
+                    let mut attempts = 0;
+                    member.run(|tx| -> Result<(), Conflict> {
+                        *tx.try_lock(from)? -= 1;
+                        attempts += 1;
+                        if (me + round).is_multiple_of(3) && attempts == 1 {
+                            return Err(Conflict::Retry);
+                        }
+                        *tx.try_lock(to)? += 1;
+                        Ok(())
+                    });
+                    let sum: u32 =
+                        member.read(|now| accounts.iter().map(|account| now.deref(*account)).sum());
+                    assert_eq!(sum, ACCOUNTS * 10, "a snapshot of two moments");
+                }
+            });
+        });
+    }
+}
+
+/// A number that is also in a leaf, which is made anew for each change.
+#[derive(Clone, Copy)]
+struct Root {
+    number: u32,
+    leaf: Link<u32>,
+}
+
+/// Changes the number, and its leaf.
+fn change(
+    handle: &mut impl RawSession,
+    root: Link<Root>,
+    number: u32,
+    view: View,
+) -> Result<(), Conflict> {
+    // SAFETY: a session, from begin to end; a leaf is freed when the root does not lead to it any more.
+    unsafe {
+        handle.begin(view);
+        match handle.try_lock(root) {
+            Ok(place) => {
+                let before = (*place).leaf;
+                *place = Root { number, leaf: handle.alloc(number) };
+                handle.free(before).expect("nobody else frees it");
+                handle.commit();
+                Ok(())
+            }
+            Err(conflict) => {
+                handle.abort();
+                handle.back_off(conflict, 0);
+                Err(conflict)
+            }
+        }
+    }
+}
+
+/// A thread changes the number, others read it.
+pub fn leaves<M: Sessions>(domain: impl Fn() -> M, view: View, changes: u32) -> impl Fn() {
+    move || {
+        let domain = domain();
+        let mut handle = domain.register();
+        // SAFETY: a session, from begin to end.
+        let root = unsafe {
+            handle.begin(View::Latest);
+            let leaf = handle.alloc(0);
+            let root = handle.alloc(Root { number: 0, leaf });
+            handle.commit();
+            root
+        };
+        drop(handle);
+        thread::parallel(3, |me| {
+            let mut handle = domain.register();
+            for number in 1..=changes {
+                if me == 0 {
+                    while change(&mut handle, root, number, view).is_err() {}
+                    continue;
+                }
+                // SAFETY: a session, from begin to end.
+                unsafe {
+                    handle.begin(view);
+                    let root = &*handle.deref(root);
+                    let (number, leaf) = (root.number, &*handle.deref(root.leaf));
+                    assert_eq!(number, *leaf, "a leaf that was freed");
+                    assert_eq!(number, root.number, "what a session reads has changed");
+                    handle.commit();
+                }
+            }
+        });
+    }
+}

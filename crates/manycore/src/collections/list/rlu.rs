@@ -1,0 +1,7 @@
+//! A sorted list over RLU.
+
+use super::VersionedList;
+use crate::rlu::Domain;
+
+/// A sorted list over [RLU](crate::rlu): as [`MvrluList`](super::MvrluList), but that whoever changes it waits for those who read it.
+pub type RluList<K, V, D = Domain> = VersionedList<K, V, D>;

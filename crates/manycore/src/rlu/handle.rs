@@ -1,0 +1,289 @@
+//! A thread's access to a domain: sessions, and reading in them.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::cell::Cell;
+use core::marker::PhantomData;
+
+use manycore_traits::{Conflict, Link, RawSession, Sessions, View};
+
+use super::domain::Domain;
+use super::object::{BARE, Copy as CopyOf, FREED, Head, Header, Kind, Master, NEVER};
+use super::object::{copy_of, head};
+use super::record::{Local, Record, Session};
+use super::stats::count;
+use crate::clock::{Clock, Counter, UNDECIDED};
+use crate::sync::atomic::Ordering;
+use crate::sync::{hint, order};
+
+/// Later than any stamp.
+const LATEST: u64 = UNDECIDED - 1;
+
+/// A thread's access to a [`Domain`]. Dropped in a session, it aborts that.
+pub struct Handle<'a, C: Clock = Counter> {
+    pub(super) domain: &'a Domain<C>,
+    pub(super) record: &'a Record,
+    /// Taken when the handle is dropped.
+    pub(super) local: Option<Box<Local>>,
+    /// The stamp of this thread's copies before their commit.
+    pub(super) mine: u64,
+    /// The session sees commits with stamps up to this.
+    pub(super) read: u64,
+    /// And decides, of commits that are under way, that their stamps are later than this.
+    limit: u64,
+    /// The latest stamp that this thread knows to be in the past of every clock.
+    pub(super) settled: Cell<u64>,
+    steals: Cell<u64>,
+    pub(super) is_open: bool,
+    /// What the session has locked.
+    pub(super) locked: Vec<*mut Header>,
+    /// What it has made.
+    pub(super) fresh: Vec<(*mut Head, &'static Kind)>,
+    /// Whose commit was found on an object that this session would have locked.
+    pub(super) in_the_way: *const Record,
+    /// Sessions that a writer waits for.
+    pub(super) waiting: Vec<(&'a Record, Session)>,
+    /// A handle is its thread's.
+    _not_send: PhantomData<*mut ()>,
+}
+
+impl<'a, C: Clock> Handle<'a, C> {
+    pub(super) fn new(domain: &'a Domain<C>, record: &'a Record, local: Box<Local>) -> Self {
+        Self {
+            domain,
+            record,
+            local: Some(local),
+            mine: UNDECIDED | core::ptr::from_ref(record).expose_provenance() as u64,
+            read: 0,
+            limit: 0,
+            settled: Cell::new(0),
+            steals: Cell::new(0),
+            is_open: false,
+            locked: Vec::with_capacity(16),
+            fresh: Vec::with_capacity(16),
+            in_the_way: core::ptr::null(),
+            waiting: Vec::new(),
+            _not_send: PhantomData,
+        }
+    }
+
+    /// The thread's own part.
+    #[inline]
+    pub(super) fn local(&mut self) -> &mut Local {
+        self.local.as_mut().expect("the handle is not dropped yet")
+    }
+
+    /// The domain.
+    pub fn domain(&self) -> &'a Domain<C> {
+        self.domain
+    }
+
+    #[inline]
+    fn open(&mut self, view: View) {
+        debug_assert!(!self.is_open, "a session has begun in a session");
+        self.is_open = true;
+        let local = self.local();
+        local.sessions += 1;
+        let number = local.sessions;
+        self.record.set_session(Session::untimed(number));
+        self.domain.fence_reader();
+        match view {
+            View::Latest => (self.read, self.limit) = (LATEST, 0),
+            View::Snapshot => self.take_time(),
+        }
+    }
+
+    fn take_time(&mut self) {
+        let mut now = self.domain.clock.present();
+        // What this thread has committed or seen, it sees: under a relaxed clock that may be a moment ahead.
+        while now < self.settled.get() {
+            hint::pause();
+            now = self.domain.clock.present();
+        }
+        (self.read, self.limit) = (now, now);
+        self.record.set_session(Session::at(now));
+    }
+
+    /// Nothing is read or written any more in the session.
+    #[inline]
+    pub(super) fn close(&mut self) {
+        self.record.set_session(Session::NONE);
+        self.is_open = false;
+    }
+
+    /// A commit with this stamp was seen: what this thread begins from now on is later, and so is what others begin whom it
+    /// tells.
+    fn observe(&self, stamp: u64) {
+        if stamp > self.settled.get() {
+            self.settled.set(self.domain.clock.settle(stamp));
+        }
+    }
+
+    /// Whether the session reads the copy rather than its object.
+    #[cold]
+    fn sees(&self, copy: &Header) -> bool {
+        // Acquire, here and below: partner of the Release in `commit_locked`.
+        let mut stamp = copy.stamp.load(order!(Acquire, "rlu-sees"));
+        loop {
+            if stamp == NEVER {
+                return false;
+            }
+            if stamp == self.mine {
+                return !copy.has(BARE);
+            }
+            if stamp < UNDECIDED {
+                return self.sees_stamp(copy, stamp);
+            }
+            // SAFETY: a record is there for as long as its domain.
+            let fate = unsafe { &*copy.owner }.decision.fate(self.limit);
+            // Acquire: as above. If the stamp is still open, the fate was that of this transaction.
+            let again = copy.stamp.load(Ordering::Acquire);
+            if again == stamp {
+                return fate.is_some_and(|fate| self.sees_stamp(copy, fate));
+            }
+            stamp = again;
+        }
+    }
+
+    fn sees_stamp(&self, copy: &Header, stamp: u64) -> bool {
+        if stamp > self.read {
+            return false;
+        }
+        self.observe(stamp);
+        self.steals.set(self.steals.get() + 1);
+        !copy.has(BARE)
+    }
+
+    /// Why the session cannot lock the object of a copy that is not its own.
+    pub(super) fn conflict(&mut self, copy: &Header) -> Conflict {
+        // Acquire: partner of the Release in `commit_locked`.
+        let stamp = copy.stamp.load(Ordering::Acquire);
+        if stamp >= UNDECIDED {
+            return Conflict::Locked;
+        }
+        self.observe(stamp);
+        self.in_the_way = copy.owner;
+        if copy.has(FREED) {
+            Conflict::Freed
+        } else if stamp > self.read {
+            Conflict::Changed
+        } else {
+            Conflict::Full
+        }
+    }
+}
+
+// SAFETY: the argument is in the module's page.
+unsafe impl<C: Clock> Sessions for Domain<C> {
+    type Handle<'a>
+        = Handle<'a, C>
+    where
+        Self: 'a;
+
+    fn register(&self) -> Handle<'_, C> {
+        Self::register(self)
+    }
+
+    fn statistics(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+        self.stats().visit(visit);
+    }
+}
+
+// SAFETY: as above.
+unsafe impl<C: Clock> RawSession for Handle<'_, C> {
+    #[inline]
+    unsafe fn begin(&mut self, view: View) {
+        self.open(view);
+    }
+
+    #[inline]
+    unsafe fn deref<T: Copy>(&self, link: Link<T>) -> *const T {
+        debug_assert!(self.is_open, "an object is read outside a session");
+        // SAFETY: by the caller's word, the object is there; and so is a copy that is found in a session, up to its end. What they
+        // hold does not change before then, or is this session's.
+        unsafe {
+            let copy = copy_of(head(link));
+            if copy.is_null() || !self.sees(&*copy) {
+                Master::of(link).as_ref().data.with(|data| data)
+            } else {
+                (*copy.cast::<CopyOf<T>>()).data.with(|data| data)
+            }
+        }
+    }
+
+    #[inline]
+    unsafe fn try_lock<T: Copy>(&mut self, link: Link<T>) -> Result<*mut T, Conflict> {
+        // SAFETY: by the caller's word. Nobody else looks at the flags or the data of this session's copy before its commit.
+        unsafe {
+            let copy = self.lock_object(link, 0)?;
+            (*copy).clear(BARE);
+            Ok((*copy.cast::<CopyOf<T>>()).data.with_mut(|data| data))
+        }
+    }
+
+    unsafe fn try_lock_const<T: Copy>(&mut self, link: Link<T>) -> Result<(), Conflict> {
+        // SAFETY: by the caller's word.
+        unsafe { self.lock_object(link, BARE).map(|_| ()) }
+    }
+
+    #[inline]
+    unsafe fn alloc<T: Copy>(&mut self, data: T) -> Link<T> {
+        self.make(data)
+    }
+
+    #[inline]
+    unsafe fn free<T: Copy>(&mut self, link: Link<T>) -> Result<(), Conflict> {
+        // SAFETY: by the caller's word; the copy is this session's.
+        unsafe {
+            let copy = self.lock_object(link, BARE)?;
+            (*copy).set(FREED);
+            Ok(())
+        }
+    }
+
+    #[inline]
+    unsafe fn commit(&mut self) {
+        self.end_by_commit();
+    }
+
+    unsafe fn abort(&mut self) {
+        self.end_by_abort();
+    }
+
+    unsafe fn back_off(&mut self, _conflict: Conflict, attempts: u32) {
+        self.clear_the_way();
+        self.pause(attempts);
+    }
+}
+
+impl<C: Clock> Handle<'_, C> {
+    /// Lets others get on, the longer the more attempts there were.
+    fn pause(&self, attempts: u32) {
+        // Whoever has locked the object may have been preempted.
+        if attempts > 8 {
+            hint::yield_now();
+        }
+        let unit = if cfg!(loom) { 0 } else { 64 };
+        // Threads that began together do not go on doing so.
+        let spread = u64::from(self.record.thread.load(Ordering::Relaxed) % 8); // Relaxed: a number
+        hint::delay((unit << attempts.min(8)) + 16 * spread);
+    }
+}
+
+impl<C: Clock> Drop for Handle<'_, C> {
+    fn drop(&mut self) {
+        if self.is_open {
+            self.end_by_abort();
+        }
+        count(&self.record.counters.steals, self.steals.get());
+        if let Some(local) = self.local.take() {
+            self.record.give_back(local);
+        }
+    }
+}
+
+impl<C: Clock> core::fmt::Debug for Handle<'_, C> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Handle").field("is_open", &self.is_open).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,104 @@
+//! What was committed, until its memory can be used again.
+//!
+//! ```text
+//!   try_lock        commit                   write back                          a later commit is written back
+//!      |               |                         |                                     |
+//!      v               v                         v                                     v
+//!   a session's  --> Log: the object is  -----> Limbo: nobody finds the copy any ----> the pool
+//!                    locked, the copy is        more, but sessions may have it
+//!                    what later sessions see
+//! ```
+
+use alloc::vec::Vec;
+
+use super::object::Header;
+use crate::RawLock;
+use crate::lock::Futex;
+use crate::sync::cell::UnsafeCell;
+
+/// Copies that a thread has committed and that nobody has written back. Whoever has the lock may do so; it is not to be taken
+/// in a session.
+pub(super) struct Log {
+    lock: Futex,
+    committed: UnsafeCell<Committed>,
+}
+
+#[derive(Default)]
+pub(super) struct Committed {
+    pub copies: Vec<*mut Header>,
+    /// The stamp of the last commit.
+    pub stamp: u64,
+    /// How many commits.
+    pub commits: usize,
+}
+
+// SAFETY: the copies are those of whoever has the lock, as the module says.
+unsafe impl Sync for Log {}
+
+/// Unlocks when it is dropped, as by a panic of the callback that is told about a stall.
+struct Locked<'l>(&'l Futex);
+
+impl Drop for Locked<'_> {
+    fn drop(&mut self) {
+        // SAFETY: locked by whoever has made this.
+        unsafe { self.0.unlock(&mut ()) };
+    }
+}
+
+impl Log {
+    pub fn new() -> Self {
+        Self { lock: Futex::new(), committed: UnsafeCell::new(Committed::default()) }
+    }
+
+    /// Runs `f` with what was committed. Waits for whoever else does.
+    pub fn with<R>(&self, f: impl FnOnce(&mut Committed) -> R) -> R {
+        // SAFETY: this lock needs no node; unlocked in `locked`.
+        unsafe { self.lock.lock(&mut ()) };
+        self.locked(f)
+    }
+
+    /// Runs `f` with what was committed, unless somebody else does so.
+    pub fn try_with<R>(&self, f: impl FnOnce(&mut Committed) -> R) -> Option<R> {
+        // SAFETY: as above.
+        unsafe { self.lock.try_lock(&mut ()) }.then(|| self.locked(f))
+    }
+
+    fn locked<R>(&self, f: impl FnOnce(&mut Committed) -> R) -> R {
+        let _locked = Locked(&self.lock);
+        // SAFETY: this thread has the lock.
+        self.committed.with_mut(|committed| f(unsafe { &mut *committed }))
+    }
+}
+
+/// Copies that a thread has taken away from their objects, the oldest first. Sessions that are open may have found them before.
+#[derive(Default)]
+pub(super) struct Limbo {
+    copies: Vec<*mut Header>,
+    /// Sessions that see commits up to `stamp` have not found the first so many: those were there before it was taken.
+    ripening: usize,
+    stamp: u64,
+}
+
+// SAFETY: passed on as a whole; the copies are nobody else's to free.
+unsafe impl Send for Limbo {}
+
+impl Limbo {
+    pub fn push(&mut self, copy: *mut Header) {
+        self.copies.push(copy);
+    }
+
+    pub fn len(&self) -> usize {
+        self.copies.len()
+    }
+
+    /// The thread has taken a stamp, when so many copies were there.
+    pub fn ripens(&mut self, copies: usize, stamp: u64) {
+        (self.ripening, self.stamp) = (copies, stamp);
+    }
+
+    /// Takes the copies that nobody has any more, now that no session is open that may miss a commit of this stamp.
+    pub fn take_ripe(&mut self, stamp: u64) -> impl Iterator<Item = *mut Header> {
+        let ripe = if stamp < self.stamp { 0 } else { core::mem::take(&mut self.ripening) };
+        self.copies.drain(..ripe)
+    }
+}

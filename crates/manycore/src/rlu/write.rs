@@ -1,0 +1,165 @@
+//! Writing in a session: locks, new objects, the commit.
+
+use manycore_traits::{Conflict, Link};
+
+use super::handle::Handle;
+use super::object::{Copy as CopyOf, FREED, Head, Header, KindOf, Master, NEVER};
+use super::object::{copy_of, head, lock, unlock};
+use super::stats::count;
+use crate::clock::Clock;
+use crate::sync::atomic::Ordering;
+use crate::sync::cell::UnsafeCell;
+use crate::sync::order;
+
+impl<C: Clock> Handle<'_, C> {
+    /// Locks an object by a copy with these flags, unless this session has done so: then that is its copy.
+    ///
+    /// # Safety
+    ///
+    /// As of `RawSession::try_lock`.
+    #[inline]
+    pub(super) unsafe fn lock_object<T: Copy>(
+        &mut self,
+        link: Link<T>,
+        flags: usize,
+    ) -> Result<*mut Header, Conflict> {
+        debug_assert!(self.is_open, "an object is locked outside a session");
+        // SAFETY: by the caller's word, the object is there.
+        let head = unsafe { head(link) };
+        let copy = copy_of(head);
+        // SAFETY: null, or a copy that was found in a session.
+        if let Some(other) = unsafe { copy.as_ref() } {
+            // Relaxed: this thread has written it, or it is another's.
+            return match other.stamp.load(Ordering::Relaxed) == self.mine {
+                true if other.has(FREED) => Err(Conflict::Freed),
+                true => Ok(copy),
+                false => Err(self.conflict(other)),
+            };
+        }
+        // SAFETY: nobody writes an object that has no copy, nor one that gets a copy from now on, before this session's end.
+        let data = unsafe { Master::of(link).as_ref().data.with(|data| data.read()) };
+        self.lock_by_copy(head, data, flags)
+    }
+
+    fn lock_by_copy<T: Copy>(
+        &mut self,
+        object: &Head,
+        data: T,
+        flags: usize,
+    ) -> Result<*mut Header, Conflict> {
+        let (kind, domain) = (&KindOf::<T>::KIND, self.domain);
+        if self.locked.is_empty() {
+            self.record.decision.set_pending();
+        }
+        let copy = self.local().pool.take(kind.copy, &domain.depot).cast::<CopyOf<T>>();
+        let place = core::ptr::from_ref(object).cast_mut();
+        let header = Header::new(self.mine, self.record, kind, place, flags);
+        // SAFETY: memory of that size, aligned to 32 bytes, and this thread's.
+        unsafe { copy.write(CopyOf { header, data: UnsafeCell::new(data) }) };
+        if !lock(object, copy.cast()) {
+            self.local().pool.give(copy.cast(), kind.copy, &domain.depot);
+            return Err(Conflict::Locked);
+        }
+        self.locked.push(copy.cast());
+        Ok(copy.cast())
+    }
+
+    /// A new object, which nobody knows.
+    #[inline]
+    pub(super) fn make<T: Copy>(&mut self, data: T) -> Link<T> {
+        let (kind, domain) = (&KindOf::<T>::KIND, self.domain);
+        let object = self.local().pool.take(kind.object, &domain.depot).cast::<Master<T>>();
+        // SAFETY: memory of that size, aligned to 32 bytes, and this thread's.
+        unsafe { object.write(Master::new(data)) };
+        self.fresh.push((object.cast(), kind));
+        Link::from_ptr(object.cast())
+    }
+
+    /// Ends the session by its commit.
+    #[inline]
+    pub(super) fn end_by_commit(&mut self) {
+        self.fresh.clear();
+        if self.locked.is_empty() {
+            self.close();
+        } else {
+            self.commit_locked();
+        }
+    }
+
+    fn commit_locked(&mut self) {
+        // SAFETY: this session's own copies.
+        if !self.locked.iter().any(|copy| unsafe { &**copy }.is_write()) {
+            self.unlock_all();
+            return self.close();
+        }
+        let before = self.local().limbo.len();
+        let (clock, settled) = (&self.domain.clock, self.settled.get());
+        let stamp = self.record.decision.decide(|| {
+            loop {
+                let stamp = clock.stamp();
+                // Later than what it was made from: under a relaxed clock that may be a moment ahead.
+                if stamp > settled {
+                    break stamp;
+                }
+            }
+        });
+        self.local().limbo.ripens(before, stamp);
+        let mut locked = core::mem::take(&mut self.locked);
+        locked.retain(|&copy| {
+            // SAFETY: this session's own copies, which nobody frees before they are in the log or in limbo.
+            let header = unsafe { &*copy };
+            if header.is_write() {
+                // Release: partner of the Acquire in `sees` and `conflict`: its flags.
+                header.stamp.store(stamp, order!(Release, "rlu-stamp"));
+            } else {
+                self.give_up(copy);
+            }
+            header.is_write()
+        });
+        self.close();
+        count(&self.record.counters.commits, 1);
+        count(&self.record.counters.copies, locked.len() as u64);
+        self.settled.set(self.domain.clock.settle(stamp).max(settled));
+        let record = self.record;
+        record.log.with(|committed| {
+            committed.copies.append(&mut locked);
+            committed.stamp = stamp;
+            committed.commits += 1;
+            if committed.commits > self.domain.config.deferred {
+                self.write_back(committed);
+            }
+        });
+        self.locked = locked;
+    }
+
+    /// Takes a copy away that was not committed.
+    fn give_up(&mut self, copy: *mut Header) {
+        // SAFETY: this session's own copy; the object is there, because the session has it locked.
+        unsafe {
+            unlock(&*(*copy).object());
+            // Release: partner of the Acquire in `sees`: whoever takes the next transaction of this thread for this one finds this.
+            (*copy).stamp.store(NEVER, Ordering::Release);
+        }
+        self.local().limbo.push(copy);
+    }
+
+    fn unlock_all(&mut self) {
+        while let Some(copy) = self.locked.pop() {
+            self.give_up(copy);
+        }
+    }
+
+    /// Ends the session as if it had not been.
+    pub(super) fn end_by_abort(&mut self) {
+        self.unlock_all();
+        self.close();
+        count(&self.record.counters.aborts, 1);
+        let domain = self.domain;
+        while let Some((object, kind)) = self.fresh.pop() {
+            // SAFETY: nobody else has ever known the object.
+            unsafe { (kind.end)(object) };
+            self.local().pool.give(object.cast(), kind.object, &domain.depot);
+        }
+        self.clear_limbo();
+    }
+}

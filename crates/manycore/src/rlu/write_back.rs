@@ -1,0 +1,154 @@
+//! Writing back: waiting for the sessions that read objects rather than their copies, and then unlocking the objects.
+
+use super::config::Stall;
+use super::handle::Handle;
+use super::log::Committed;
+use super::object::{FREED, unlock};
+use super::record::{Record, Session};
+use super::stats::count;
+use crate::clock::Clock;
+use crate::sync::atomic::Ordering;
+use crate::sync::{clock, hint, mutation, thread};
+
+/// When there are so many copies that nobody finds any more, and no commit, it is time to see whether anybody has them.
+const LIMBO_MAX: usize = if cfg!(loom) { 1 } else { 256 };
+
+/// For so long a writer polls for the end of a session, in ticks: some microseconds, as long as most sessions last.
+const POLLED: u64 = if cfg!(loom) { 0 } else { 10_000 };
+/// So often it then lets other threads have the CPU, before it sleeps.
+const YIELDS: u32 = 32;
+/// The longest pause.
+const PAUSE_MAX_NS: u32 = 1_000_000;
+
+impl<C: Clock> Handle<'_, C> {
+    /// Writes back what is in the way of what this thread wants to do, if its owner has put that off.
+    pub(super) fn clear_the_way(&mut self) {
+        let owner = core::mem::replace(&mut self.in_the_way, core::ptr::null());
+        // SAFETY: null, or a record, which is there for as long as its domain.
+        let Some(owner) = (unsafe { owner.as_ref() }) else { return };
+        let helped = owner.log.try_with(|committed| {
+            let is_some = !committed.copies.is_empty();
+            self.write_back(committed);
+            is_some
+        });
+        count(&self.record.counters.helps, u64::from(helped == Some(true)));
+        self.clear_limbo();
+    }
+
+    /// Writes back what a thread has committed. To be called in no session.
+    pub(super) fn write_back(&mut self, committed: &mut Committed) {
+        if committed.copies.is_empty() {
+            return;
+        }
+        self.wait_for_sessions(committed.stamp, committed);
+        self.free_limbo(committed.stamp);
+        let depot = &self.domain.depot;
+        let mut freed = 0;
+        for &copy in &committed.copies {
+            // SAFETY: committed; every session that is open reads the copy rather than the object.
+            unsafe {
+                let (kind, object) = ((*copy).kind, (*copy).object());
+                if (*copy).has(FREED) {
+                    (kind.end)(object);
+                    self.local().pool.give(object.cast(), kind.object, depot);
+                    freed += 1;
+                } else {
+                    (kind.write_back)(copy, object);
+                    unlock(&*object);
+                }
+            }
+            self.local().limbo.push(copy);
+        }
+        let counters = &self.record.counters;
+        count(&counters.freed, freed);
+        count(&counters.written_back, committed.copies.len() as u64 - freed);
+        committed.copies.clear();
+        committed.commits = 0;
+    }
+
+    /// Frees what nobody has any more, if there is much of it.
+    pub(super) fn clear_limbo(&mut self) {
+        let limbo = &mut self.local().limbo;
+        let copies = limbo.len();
+        if copies > LIMBO_MAX {
+            let stamp = self.domain.clock.stamp();
+            self.local().limbo.ripens(copies, stamp);
+            self.wait_for_sessions(stamp, &Committed::default());
+            self.free_limbo(stamp);
+        }
+    }
+
+    /// Frees the copies that only sessions may have that miss commits of this stamp: there are none.
+    fn free_limbo(&mut self, stamp: u64) {
+        let (domain, local) = (self.domain, self.local());
+        for copy in local.limbo.take_ripe(stamp) {
+            // SAFETY: nobody has it any more.
+            let kind = unsafe { (*copy).kind };
+            // SAFETY: as above.
+            unsafe { (kind.end_copy)(copy) };
+            local.pool.give(copy.cast(), kind.copy, &domain.depot);
+        }
+    }
+
+    /// Waits until no session is open that may miss a commit of this stamp. Those that begin meanwhile do not.
+    fn wait_for_sessions(&mut self, stamp: u64, committed: &Committed) {
+        while self.domain.clock.horizon() < stamp {
+            hint::pause();
+        }
+        self.domain.fence_readers();
+        count(&self.record.counters.quiescences, 1);
+        if mutation!("rlu-no-wait") {
+            return;
+        }
+        let mut waiting = core::mem::take(&mut self.waiting);
+        let sessions = self.domain.records().map(|record| (record, record.session()));
+        waiting.extend(sessions.filter(|(_, session)| session.may_miss(stamp)));
+        count(&self.record.counters.waits, waiting.len() as u64);
+        for (record, session) in waiting.drain(..) {
+            self.wait_for(record, session, stamp, committed);
+        }
+        self.waiting = waiting;
+    }
+
+    /// Waits until a session has ended, or says that it sees commits of this stamp.
+    fn wait_for(&self, record: &Record, session: Session, stamp: u64, committed: &Committed) {
+        let start = clock::now();
+        let lasts = || record.session().is_still(session, stamp);
+        while lasts() && !clock::has_passed(start, POLLED) {
+            hint::spin_loop();
+        }
+        let mut pauses: u32 = 0;
+        while lasts() {
+            if pauses == 0 {
+                // Relaxed: a number, written by the thread that it is compared with.
+                let is_own = record.thread.load(Ordering::Relaxed) == thread::id();
+                assert!(
+                    !is_own,
+                    "this thread has two handles of a domain, and would wait for its own session: end that before it commits in another"
+                );
+            }
+            pauses += 1;
+            if pauses <= YIELDS {
+                hint::yield_now();
+            } else {
+                hint::sleep((1000 << (pauses - YIELDS).min(10)).min(PAUSE_MAX_NS));
+            }
+            if pauses.is_multiple_of(self.domain.config.patience.max(1) + YIELDS) {
+                self.report(record, start, committed);
+            }
+        }
+        count(&self.record.counters.yields, u64::from(pauses));
+    }
+
+    fn report(&self, record: &Record, start: u64, committed: &Committed) {
+        let Some(report) = &self.domain.config.report else { return };
+        // SAFETY: committed, and not freed.
+        let bytes = committed.copies.iter().map(|copy| unsafe { (**copy).kind.copy }).sum();
+        report(&Stall {
+            thread: record.thread.load(Ordering::Relaxed), // Relaxed: a number
+            waited: clock::now().wrapping_sub(start),
+            objects: committed.copies.len(),
+            bytes,
+        });
+    }
+}

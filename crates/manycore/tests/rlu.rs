@@ -1,0 +1,186 @@
+//! RLU by many native threads, more than CPUs: snapshots are consistent, nothing is lost, and what stalls is reported.
+#![cfg(not(any(loom, manycore_bare)))]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use manycore::clock::{Clock, Counter, Ordo, RelaxedClock};
+use manycore::rlu::{Config, Domain};
+use manycore::session::{self, Conflict, Ptr, RawSession, Transaction};
+
+fn domain<C: Clock>(clock: C, deferred: usize) -> Domain<C> {
+    Domain::new(clock, Config { deferred, ..Config::default() })
+}
+
+const ACCOUNTS: usize = 50;
+const EACH: u64 = 100;
+
+fn transfer<'id, S: RawSession>(
+    tx: &mut Transaction<'_, 'id, S>,
+    accounts: &[Ptr<'id, u64>],
+    from: usize,
+    to: usize,
+    gives_up: bool,
+) -> Result<(), Conflict> {
+    let left = tx.try_lock(accounts[from])?;
+    let amount = (*left).min(3);
+    *left -= amount;
+    if gives_up {
+        return Err(Conflict::Retry);
+    }
+    *tx.try_lock(accounts[to])? += amount;
+    Ok(())
+}
+
+/// Threads transfer between accounts, some of them in vain, some die on the way; every snapshot has the same sum.
+fn bank<C: Clock>(domain: &Domain<C>, threads: u64, rounds: u32) {
+    let torn = AtomicU32::new(0);
+    session::scope(domain, |bank| {
+        let mut member = bank.register();
+        let accounts: Vec<_> = (0..ACCOUNTS).map(|_| member.create(EACH)).collect();
+        let accounts = &accounts;
+        thread::scope(|s| {
+            for me in 0..threads {
+                let torn = &torn;
+                s.spawn(move || {
+                    let mut random = fastrand::Rng::with_seed(me);
+                    let mut member = bank.register();
+                    for round in 0..rounds {
+                        let (from, to) = (random.usize(..ACCOUNTS), random.usize(..ACCOUNTS));
+                        if random.u8(..8) == 0 {
+                            let attempt =
+                                member.attempt(|tx| transfer(tx, accounts, from, to, true));
+                            assert!(attempt.is_err());
+                        } else {
+                            member.run(|tx| transfer(tx, accounts, from, to, false));
+                        }
+                        if round.is_multiple_of(4) {
+                            let sum: u64 = member.read(|snapshot| {
+                                accounts.iter().map(|a| *snapshot.deref(*a)).sum()
+                            });
+                            // Relaxed: read when the threads have ended.
+                            torn.fetch_add(
+                                u32::from(sum != ACCOUNTS as u64 * EACH),
+                                Ordering::Relaxed,
+                            );
+                        }
+                    }
+                    if me.is_multiple_of(4) {
+                        // Dies with a session open, and an object locked.
+                        let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                            member.run(|tx| -> Result<(), Conflict> {
+                                *tx.try_lock(accounts[me as usize % ACCOUNTS])? += 1;
+                                std::panic::resume_unwind(Box::new(()));
+                            });
+                        }));
+                    }
+                });
+            }
+        });
+        assert_eq!(torn.into_inner(), 0, "snapshots with another sum");
+        let sum: u64 = member.read(|snapshot| accounts.iter().map(|a| *snapshot.deref(*a)).sum());
+        assert_eq!(sum, ACCOUNTS as u64 * EACH);
+    });
+    println!("{:?}", domain.stats());
+}
+
+#[test]
+fn a_bank_with_the_counter() {
+    bank(&domain(Counter::default(), 0), 64, 300);
+}
+
+#[test]
+fn a_bank_with_the_cpus_clocks() {
+    bank(&domain(Ordo::measured(), 0), 64, 300);
+    bank(&domain(RelaxedClock(Ordo::measured()), 0), 64, 100);
+}
+
+#[test]
+fn a_bank_that_puts_off_writing_back() {
+    bank(&domain(Counter::default(), 20), 64, 300);
+    bank(&domain(Ordo::measured(), 3), 64, 100);
+}
+
+/// A transaction that adds one.
+fn add_one<'id, S: RawSession>(
+    tx: &mut Transaction<'_, 'id, S>,
+    object: Ptr<'id, u32>,
+) -> Result<(), Conflict> {
+    *tx.try_lock(object)? += 1;
+    Ok(())
+}
+
+/// What a thread has put off and left behind, others write back.
+#[test]
+fn what_a_thread_leaves_behind_is_written_back() {
+    let domain = domain(Counter::default(), 100);
+    session::scope(&domain, |all| {
+        let mut member = all.register();
+        let object = member.create(0_u32);
+        thread::scope(|s| {
+            s.spawn(move || all.register().run(|tx| add_one(tx, object)));
+        });
+        // A record of its own, not that of the thread that has ended.
+        thread::scope(|s| {
+            let other = s.spawn(move || {
+                let _mine = all.register();
+                all.register().run(|tx| add_one(tx, object));
+            });
+            other.join().unwrap();
+        });
+        assert_eq!(member.read(|now| *now.deref(object)), 2);
+    });
+}
+
+/// A session that lasts keeps a writer waiting; that is reported, and goes on when the session has ended.
+#[test]
+fn a_session_that_stays_is_reported() {
+    let (reported, is_over) = (Arc::new(AtomicU32::new(0)), AtomicBool::new(false));
+    let told = reported.clone();
+    let config = Config {
+        patience: 1,
+        report: Some(Box::new(move |stall| {
+            assert_eq!(stall.objects, 1);
+            told.store(stall.thread, Ordering::Release);
+        })),
+        ..Config::default()
+    };
+    let domain = Domain::new(Counter::default(), config);
+    session::scope(&domain, |all| {
+        let mut member = all.register();
+        let object = member.create(0_u32);
+        thread::scope(|s| {
+            let (reported, is_over) = (&reported, &is_over);
+            let mut reader = all.register();
+            let thread = reader.read(|now| {
+                let seen = now.deref(object);
+                s.spawn(move || {
+                    all.register().run(|tx| add_one(tx, object));
+                    is_over.store(true, Ordering::Release);
+                });
+                while reported.load(Ordering::Acquire) == 0 {
+                    thread::sleep(Duration::from_millis(1));
+                }
+                assert!(!is_over.load(Ordering::Acquire), "a writer has not waited");
+                assert_eq!(*seen, 0, "what a session reads has changed");
+                manycore::sync::thread::id()
+            });
+            assert_eq!(reported.load(Ordering::Acquire), thread);
+        });
+        assert_eq!(member.read(|now| *now.deref(object)), 1);
+    });
+}
+
+/// It would wait for ever.
+#[test]
+#[should_panic = "would wait for its own session"]
+fn a_thread_does_not_wait_for_itself() {
+    let domain = domain(Counter::default(), 0);
+    session::scope(&domain, |all| {
+        let (mut one, mut other) = (all.register(), all.register());
+        let object = one.create(0_u32);
+        one.read(|_now| other.run(|tx| add_one(tx, object)));
+    });
+}
