@@ -140,7 +140,7 @@ static void *work(void *data)
 int main(int argc, char **argv)
 {
     int threads = argc > 1 ? atoi(argv[1]) : 4;
-    int operations = argc > 2 ? atoi(argv[2]) : 20000;
+    int operations = argc > 2 ? atoi(argv[2]) : 5000;
     int i, expected = 0, size = 0;
     worker_t *workers;
     list_t list;

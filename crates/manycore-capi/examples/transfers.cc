@@ -89,7 +89,7 @@ int main()
         threads.emplace_back([t, &wrong] {
             Member member;
             unsigned seed = static_cast<unsigned>(t) + 1;
-            for (int i = 0; i < 5000; i++) {
+            for (int i = 0; i < 2000; i++) {
                 seed = seed * 1103515245 + 12345;
                 const int from = static_cast<int>(seed >> 16) % accounts, to = (from + 1 + i % (accounts - 1)) % accounts;
                 if (i % 4 == 0)

@@ -31,6 +31,29 @@
 //! }
 //! ```
 //!
+//! # Which one
+//!
+//! A lock around a structure is where to begin. When threads wait for it, and another lock does not help:
+//!
+//! | threads | then | example |
+//! |---|---|---|
+//! | read, one thing at a time | [`reclaim`]: readers take no lock | `examples/rcu.rs` |
+//! | read or write several things at once | [`mvrlu`]: sessions that see one moment | `examples/transactions.rs` |
+//! | insert and remove, and hardly ever read | [`ldu`]: updates that cancel before anybody looks | `examples/deferred.rs` |
+//! | log other operations, and hardly ever read | [`oplog`]: logs of cores, merged by time | `examples/oplog.rs` |
+//! | all change the same few lines | [`delegate`]: whoever has them does it for the others | `examples/combining.rs` |
+//!
+//! `cargo run --release -p manycore --example rcu` runs the first. The book's chapter `docs/src/choosing.md` goes through the
+//! questions one by one, and [`collections`] has sets and maps over most of these.
+//!
+//! # Without an operating system
+//!
+//! The crate is `no_std`: it wants an allocator, and for locks not even that. On a machine without Linux, or with
+//! `--cfg manycore_bare`, [`sync`] asks the kernel that links it for ten functions, such as to wait on a word and to say which CPU
+//! this is. Raw layers below the safe ones take objects as a kernel has them: [`RawSession`](manycore_traits::RawSession) and
+//! objects of any size for [`mvrlu`], [`ldu::Node`] in the object, [`reclaim::Guard::retire_with`] with a function.
+//! `manycore-capi` is made of these, for programs in C and C++.
+//!
 //! # One source per algorithm
 //!
 //! The same lines are compiled for a Rust program, for the library that `manycore run` preloads into a program
@@ -40,7 +63,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 extern crate alloc;
-#[cfg(any(test, loom, manycore_bare))]
+#[cfg(any(test, loom))]
 extern crate std;
 
 pub mod clock;

@@ -1,0 +1,46 @@
+//! A journal that many write and few read: each core logs with the time, and whoever reads merges.
+//!
+//!     cargo run --release -p manycore --example oplog
+
+use manycore::oplog::{Apply, OpLog, Stamp};
+
+/// An entry: who, and the how-manieth of theirs.
+struct Entry {
+    thread: usize,
+    number: u32,
+}
+
+/// The last number of each.
+struct Journal([u32; 4]);
+
+impl Apply<Entry> for Journal {
+    fn apply(&mut self, entry: Entry) {
+        let last = &mut self.0[entry.thread];
+        assert_eq!(entry.number, *last + 1, "a thread's entries come in its order");
+        *last = entry.number;
+    }
+}
+
+fn main() {
+    let journal = OpLog::<Journal, Entry>::new(Journal([0; 4]));
+    std::thread::scope(|s| {
+        for thread in 0..4 {
+            let journal = &journal;
+            s.spawn(move || {
+                let mut last = Stamp::default();
+                for number in 1..=1000 {
+                    // The thread may be on another core by now, whose clock is behind: so it says what this comes after.
+                    last = journal.log_after(Entry { thread, number }, last);
+                }
+            });
+        }
+        let entries: u32 = journal.read(|journal| journal.0.iter().sum());
+        println!("{entries} so far");
+    });
+    assert_eq!(journal.read(|journal| journal.0), [1000; 4]);
+}
+
+#[test]
+fn runs() {
+    main();
+}
