@@ -63,6 +63,15 @@ unsafe impl Clock for AnyClock {
     }
 
     #[inline]
+    fn fresh(&self) -> u64 {
+        match self {
+            Self::Ordo(clock) => clock.fresh(),
+            Self::NoWait(clock) => clock.present(),
+            Self::Counter(clock) => clock.fresh(),
+        }
+    }
+
+    #[inline]
     fn horizon(&self) -> u64 {
         each!(self, clock => clock.horizon())
     }

@@ -1,9 +1,13 @@
 //! MV-RLU: snapshots are of one moment, and nobody finds what was discarded.
 
+use std::cell::Cell;
+
 use manycore_sim::thread;
 use manycore_simulated::clock::{Clock, Counter, Ordo};
-use manycore_simulated::mvrlu::{Config, Domain};
+use manycore_simulated::mvrlu::{Config, Domain, Handle};
 use manycore_simulated::session::{self, Conflict, Link, RawSession, View};
+use manycore_simulated::sync::atomic::{AtomicU32, Ordering};
+use manycore_simulated::sync::hint;
 
 use crate::explore;
 
@@ -101,6 +105,154 @@ fn leaves<C: Clock>(clock: impl Fn() -> C, view: View, changes: u32) -> impl Fn(
             }
         });
     }
+}
+
+/// Counters of which each thread has its own, ahead of those of threads before it.
+struct Skewed(Ordo);
+
+/// A few times as much as the clock goes forward each time that it is read.
+const SKEW: u64 = 3000;
+
+impl Skewed {
+    fn new() -> Self {
+        Self(Ordo::with_boundary(2 * SKEW))
+    }
+
+    fn skew() -> u64 {
+        u64::from(thread::id() % 3) * SKEW
+    }
+}
+
+// SAFETY: any two counters differ by the boundary at most.
+unsafe impl Clock for Skewed {
+    fn present(&self) -> u64 {
+        self.0.present() + Self::skew()
+    }
+
+    fn stamp(&self) -> u64 {
+        self.0.stamp() + Self::skew()
+    }
+
+    fn fresh(&self) -> u64 {
+        let fresh = self.present() + 2 * self.0.boundary() + 1;
+        loop {
+            let now = self.present();
+            if now >= fresh {
+                return now;
+            }
+            hint::pause();
+        }
+    }
+
+    fn horizon(&self) -> u64 {
+        self.present().saturating_sub(self.0.boundary())
+    }
+}
+
+/// One more, in a session for the latest.
+fn add<C: Clock>(handle: &mut Handle<'_, C>, counter: Link<u32>) -> u32 {
+    let mut attempts = 0;
+    loop {
+        // SAFETY: a session, from begin to end; nothing is freed.
+        unsafe {
+            handle.begin(View::Latest);
+            match handle.try_lock(counter) {
+                Ok(place) => {
+                    *place += 1;
+                    let count = *place;
+                    handle.commit();
+                    return count;
+                }
+                Err(conflict) => {
+                    handle.abort();
+                    handle.back_off(conflict, attempts);
+                }
+            }
+        }
+        attempts += 1;
+    }
+}
+
+fn look<C: Clock>(handle: &mut Handle<'_, C>, counter: Link<u32>) -> u32 {
+    // SAFETY: a session, from begin to end; nothing is freed.
+    unsafe {
+        handle.begin(View::Snapshot);
+        let count = *handle.deref(counter);
+        handle.commit();
+        count
+    }
+}
+
+/// Threads count, and tell each other how far they have come: at first they mostly look, in the end they mostly add.
+fn count<C: Clock>(clock: impl Fn() -> C, swing: u32) -> impl Fn() {
+    move || {
+        let config = Config { swing, hops_max: 10, ..Config::default() };
+        let domain = Domain::new(clock(), config);
+        let known = AtomicU32::new(0);
+        let counter = {
+            let mut handle = domain.register();
+            // SAFETY: a session, from begin to end.
+            unsafe {
+                handle.begin(View::Latest);
+                let counter = handle.alloc(0);
+                handle.commit();
+                counter
+            }
+        };
+        thread::parallel(2, |me| {
+            let mut handle = domain.register();
+            for round in 0..14 {
+                // Relaxed: the simulator's memory has one order.
+                let before = known.load(Ordering::Relaxed);
+                let looks = round < 8 || (me + round) % 4 == 0;
+                let found =
+                    if looks { look(&mut handle, counter) } else { add(&mut handle, counter) };
+                assert!(found >= before, "a commit is missed: {found} after {before}");
+                known.fetch_max(found, Ordering::Relaxed);
+            }
+        });
+    }
+}
+
+/// Two threads each claim something if the other has not; returns whether both have it.
+fn claims(locks: bool) -> bool {
+    let domain = domain(Counter::default());
+    session::scope(&domain, |scope| {
+        let claims = {
+            let mut member = scope.register();
+            [member.create(false), member.create(false)]
+        };
+        let claim = |me: usize| {
+            scope.register().attempt(|tx| {
+                if locks {
+                    tx.try_lock_const(claims[1 - me])?;
+                }
+                if !*tx.deref(claims[1 - me]) {
+                    *tx.try_lock(claims[me])? = true;
+                }
+                Ok(())
+            })
+        };
+        // A conflict is the end of it.
+        thread::parallel(2, |me| _ = claim(me as usize));
+        scope.register().read(|now| claims.iter().all(|claim| *now.deref(*claim)))
+    })
+}
+
+#[test]
+fn write_skew_is_there_without_locks_and_not_with_them() {
+    let skews = Cell::new(0);
+    explore().check(|| skews.set(skews.get() + u32::from(claims(false))));
+    assert!(skews.get() > 0, "snapshots are isolated from each other");
+    explore().check(|| assert!(!claims(true), "both have claimed"));
+}
+
+#[test]
+fn no_finished_commit_is_missed() {
+    for swing in [1, 0, 2, u32::MAX] {
+        explore().check(count(Skewed::new, swing));
+    }
+    explore().check(count(Counter::default, 0));
 }
 
 #[test]

@@ -31,6 +31,11 @@ unsafe impl Clock for Counter {
     }
 
     #[inline]
+    fn fresh(&self) -> u64 {
+        self.present()
+    }
+
+    #[inline]
     fn horizon(&self) -> u64 {
         self.present()
     }

@@ -4,7 +4,7 @@
 //! begins, which is to see the commits with stamps up to it. [`Ordo`] answers from the CPUs' own counters, and knows by how
 //! much they may differ; [`Counter`] is a number that every commit increments.
 //!
-//! | | a stamp costs | the present costs | after a commit |
+//! | | a stamp costs | the present costs | after a commit, or before a snapshot |
 //! |---|---|---|---|
 //! | [`Ordo`] | a read of the CPU's counter | the same | the boundary is waited out, twice |
 //! | [`Counter`] | a read-modify-write of the line that all share | a read of that line | nothing |
@@ -32,6 +32,11 @@ pub unsafe trait Clock: Send + Sync {
     /// A stamp for a commit: later than every [`present`](Self::present) that was returned before this was called, on any
     /// thread. What the thread has written before, everybody sees whose present is not before the stamp.
     fn stamp(&self) -> u64;
+
+    /// The time of a snapshot that begins now and is to see every commit that has returned, also those after which nobody
+    /// has waited: not before any [`stamp`](Self::stamp) that was returned before this was called, on any thread. Else as
+    /// [`present`](Self::present).
+    fn fresh(&self) -> u64;
 
     /// A time that every `present` reaches which is asked for after this was called, on any thread.
     fn horizon(&self) -> u64;
@@ -66,6 +71,11 @@ unsafe impl<C: Clock> Clock for RelaxedClock<C> {
     #[inline]
     fn stamp(&self) -> u64 {
         self.0.stamp()
+    }
+
+    #[inline]
+    fn fresh(&self) -> u64 {
+        self.0.present()
     }
 
     #[inline]

@@ -21,7 +21,7 @@
 //! Rapids).
 
 use super::Clock;
-use crate::sync::clock;
+use crate::sync::{clock, hint};
 
 /// A clock of the CPUs' counters.
 #[derive(Debug)]
@@ -69,6 +69,19 @@ unsafe impl Clock for Ordo {
     #[inline]
     fn stamp(&self) -> u64 {
         clock::ordered() + self.boundary + 1
+    }
+
+    #[inline]
+    fn fresh(&self) -> u64 {
+        // A stamp is ahead of its clock by the boundary, and that clock of this one by as much at most.
+        let fresh = clock::ordered() + 2 * self.boundary + 1;
+        loop {
+            let now = clock::ordered();
+            if now >= fresh {
+                return now;
+            }
+            hint::pause();
+        }
     }
 
     #[inline]

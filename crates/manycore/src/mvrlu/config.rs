@@ -20,6 +20,8 @@ pub struct Config {
     /// After so many steps over versions, rather than objects, a thread looks for a grace period, after which versions are written
     /// back: about as many as cost as much as that. 1000.
     pub hops_max: u32,
+    /// After so many more snapshots than commits, commits wait for the clocks rather than snapshots, and the other way round. 1000.
+    pub swing: u32,
     /// Attempts for room in a log, pauses of up to 1 ms between them, after which a session that is in the way is reported. 100.
     pub patience: u32,
     /// Who is told about it.
@@ -51,6 +53,7 @@ impl Default for Config {
             low_percent: 50,
             high_percent: 75,
             hops_max: 1000,
+            swing: 1000,
             patience: 100,
             report: None,
         }

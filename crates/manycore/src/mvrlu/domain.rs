@@ -7,10 +7,11 @@ use super::config::{Config, Stall};
 use super::handle::Handle;
 use super::record::{Local, Record};
 use super::stats::Stats;
+use super::waits::{Account, Waiting, Waits};
 use crate::clock::{Clock, Ordo};
 use crate::session::pool::Depot;
 use crate::sync::atomic::{AtomicPtr, AtomicU64, Ordering, fence};
-use crate::sync::{CachePadded, barrier, thread};
+use crate::sync::{CachePadded, barrier, mutation, thread};
 
 /// Objects that threads share, and the threads.
 ///
@@ -31,6 +32,7 @@ struct Periods {
     epoch: AtomicU64,
     /// Every session that is open or begins from now on, has begun when every clock was past this.
     watermark: AtomicU64,
+    waits: Waits,
 }
 
 impl<C: Clock + Default> Default for Domain<C> {
@@ -47,13 +49,15 @@ impl<C: Clock> Domain<C> {
     /// If the limits contradict each other: see [`Config`].
     pub fn new(clock: C, config: Config) -> Self {
         config.check();
+        let epoch = AtomicU64::new(clock.horizon());
         Self {
             clock,
             config,
             depot: Depot::new(),
             periods: CachePadded(Periods {
-                epoch: AtomicU64::new(0),
+                epoch,
                 watermark: AtomicU64::new(0),
+                waits: Waits::new(),
             }),
             records: AtomicPtr::new(null_mut()),
             asymmetric: barrier::is_asymmetric(),
@@ -107,6 +111,24 @@ impl<C: Clock> Domain<C> {
         epoch
     }
 
+    /// Who waits for the clocks. Asked after `enter`.
+    #[inline]
+    pub(super) fn waiting(&self) -> Waiting {
+        self.periods.waits.waiting()
+    }
+
+    /// Takes into account what a thread has counted that is in no session.
+    #[cold]
+    pub(super) fn account(&self, account: &Account) {
+        let waits = &self.periods.waits;
+        waits.tell(account, self.config.swing, &self.clock);
+        if let Some(since) = waits.both_since()
+            && self.advance() >= since
+        {
+            waits.only_commits(since, &self.clock);
+        }
+    }
+
     /// See [`Periods`].
     #[inline]
     pub(super) fn watermark(&self) -> u64 {
@@ -125,7 +147,9 @@ impl<C: Clock> Domain<C> {
         } else {
             fence(Ordering::SeqCst); // SeqCst: partner of the barrier in `enter`
         }
-        let oldest = self.records().map(Record::session_since).min().unwrap_or(epoch).min(epoch);
+        let sessions = self.records().map(Record::session_since);
+        let oldest = if mutation!("mvrlu-early-free") { None } else { sessions.min() };
+        let oldest = oldest.map_or(epoch, |oldest| oldest.min(epoch));
         // AcqRel: partner of the Acquire in `watermark`; and of each other.
         let before = self.periods.watermark.fetch_max(oldest, Ordering::AcqRel);
         before.max(oldest)

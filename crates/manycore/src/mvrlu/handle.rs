@@ -12,9 +12,10 @@ use super::object::{BARE, Copy as VersionOf, Head, Kind, Master, NEVER, Version}
 use super::object::{head, newest};
 use super::record::{Local, Record};
 use super::stats::count;
+use super::waits::{Account, Waiting};
 use crate::clock::{Clock, Ordo, UNDECIDED};
 use crate::sync::atomic::Ordering;
-use crate::sync::{hint, thread};
+use crate::sync::{hint, mutation, thread};
 
 /// Later than any stamp.
 const LATEST: u64 = UNDECIDED - 1;
@@ -31,8 +32,11 @@ pub struct Handle<'a, C: Clock = Ordo> {
     pub(super) read: u64,
     /// And decides, of commits that are under way, that their stamps are later than this.
     limit: u64,
-    /// The latest stamp that this thread knows to be in the past of every clock.
+    /// Later stamps than this the thread has not seen, or it has waited until they were in the past of every clock.
     pub(super) settled: Cell<u64>,
+    /// Who waits for the clocks, as of the session's begin.
+    pub(super) waiting: Waiting,
+    pub(super) account: Account,
     /// Steps over versions since the last grace period.
     pub(super) hops: Cell<u32>,
     /// At so many the next one is looked for.
@@ -60,6 +64,8 @@ impl<'a, C: Clock> Handle<'a, C> {
             read: 0,
             limit: 0,
             settled: Cell::new(0),
+            waiting: Waiting::SNAPSHOTS,
+            account: Account::default(),
             hops: Cell::new(0),
             hops_max: domain.config.hops_max,
             is_filling: false,
@@ -92,19 +98,31 @@ impl<'a, C: Clock> Handle<'a, C> {
     pub(super) fn open(&mut self, view: View) {
         debug_assert!(!self.is_open, "a session has begun in a session");
         self.is_open = true;
+        if view == View::Snapshot && self.account.count(1, self.domain.config.swing) {
+            self.domain.account(&self.account);
+        }
         let epoch = self.domain.enter(self.record);
-        match view {
-            View::Latest => (self.read, self.limit) = (LATEST, epoch),
+        self.waiting = self.domain.waiting();
+        (self.read, self.limit) = match view {
+            View::Latest => (LATEST, epoch),
             View::Snapshot => {
-                let mut now = self.domain.clock.present();
-                // What this thread has committed or seen, it sees: under a relaxed clock that may be a moment ahead.
-                while now < self.settled.get() {
-                    hint::pause();
-                    now = self.domain.clock.present();
-                }
-                (self.read, self.limit) = (now, now);
+                let now = self.now();
+                (now, now)
             }
         }
+    }
+
+    /// The time of a snapshot that begins.
+    #[inline]
+    fn now(&self) -> u64 {
+        let clock = &self.domain.clock;
+        let mut now = if self.waiting.has_snapshots() { clock.fresh() } else { clock.present() };
+        // What this thread has committed or seen, it sees: under a relaxed clock that may be a moment ahead.
+        while now < self.settled.get() {
+            hint::pause();
+            now = clock.present();
+        }
+        now
     }
 
     /// Nothing is read or written any more in the session.
@@ -128,8 +146,15 @@ impl<'a, C: Clock> Handle<'a, C> {
     #[inline]
     pub(super) fn observe(&self, stamp: u64) {
         if stamp > self.settled.get() {
-            self.settled.set(self.domain.clock.settle(stamp));
+            self.settled.set(self.settle(stamp));
         }
+    }
+
+    /// Waits until every clock has passed the stamp, if snapshots do not see to it that they are later.
+    #[inline]
+    pub(super) fn settle(&self, stamp: u64) -> u64 {
+        let waits = self.waiting.has_commits() && !mutation!("mvrlu-nobody-waits");
+        if waits { self.domain.clock.settle(stamp) } else { stamp }
     }
 
     /// Whether the session sees the version; one without data stands for the next older one.

@@ -42,11 +42,14 @@ impl<C: Clock> Handle<'_, C> {
             count(&counters.periods_for_readers, u64::from(for_readers));
             self.is_filling = false;
             let moved = self.domain.advance() != before;
-            // If somebody is in the way, looking more often does not help.
+            // If somebody is in the way, looking more often does not help. But with more threads than CPUs it most likely waits for
+            // one: it gets this one's, which is in no session now. So it is rare that a thread is preempted in a session and the
+            // others go on for a whole slice of time.
             let usual = self.domain.config.hops_max;
             self.hops_max = if moved {
                 usual
             } else {
+                hint::yield_now();
                 self.hops_max.saturating_mul(2).min(usual.saturating_mul(64))
             };
         }
@@ -65,7 +68,7 @@ impl<C: Clock> Handle<'_, C> {
         // What is detached by the first is discarded by the second.
         for _ in 0..2 {
             // What was committed or detached so far is then in the past of every clock, and no batch has to wait.
-            let stamp = clock.stamp();
+            let stamp = clock.fresh().max(clock.stamp());
             while clock.horizon() < stamp {
                 hint::pause();
             }

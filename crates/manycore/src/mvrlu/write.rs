@@ -229,7 +229,10 @@ impl<C: Clock> Handle<'_, C> {
         self.close();
         count(&record.counters.commits, 1);
         count(&record.counters.versions, versions);
-        self.settled.set(self.domain.clock.settle(stamp).max(settled));
+        self.settled.set(self.settle(stamp).max(settled));
+        if self.account.count(-1, self.domain.config.swing) {
+            self.domain.account(&self.account);
+        }
     }
 
     /// Whether the commit of the version changes its object.

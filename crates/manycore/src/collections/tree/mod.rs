@@ -2,8 +2,6 @@
 
 mod locked;
 mod search;
-mod versioned;
 
 pub use locked::{CombinedTree, LockedTree};
 pub use search::SearchTree;
-pub use versioned::{MvrluTree, RluTree, VersionedTree};

@@ -61,8 +61,10 @@ fn run_on(cpu: usize) -> bool {
     unsafe { raw_syscall!(Sysno::sched_setaffinity, 0, size_of_val(&mask), mask.as_ptr()) == 0 }
 }
 
-/// What one thread says to the other: its counter; 0 when that has been read.
+/// What one thread says to the other: its counter; 0 when that has been read. On several lines in turn, because how long a
+/// message takes depends on where the line is at home.
 type Message = CachePadded<AtomicU64>;
+const LINES: usize = 8;
 
 /// No more messages.
 const END: u64 = u64::MAX;
@@ -75,28 +77,30 @@ fn difference(a: usize, b: usize) -> Option<u64> {
 /// By how much a message from one CPU is older than the counter of the other when it arrives, at least; 0 if it is from the
 /// future.
 fn one_way(from: usize, to: usize) -> Option<u64> {
-    let message = &Message::default();
+    let messages = &<[Message; LINES]>::default();
     thread::scope(|s| {
-        let sender = s.spawn(move || run_on(from) && send(message) || end(message));
+        let sender = s.spawn(move || run_on(from) && send(messages) || end(&messages[0]));
         let receives = run_on(to);
-        let least = receive(message);
+        let least = receive(messages);
         (sender.join().ok()? && receives && least != i64::MAX).then(|| least.max(0).cast_unsigned())
     })
 }
 
-fn send(message: &Message) -> bool {
+fn send(messages: &[Message; LINES]) -> bool {
     let start = clock::now();
-    for round in 0..ROUNDS {
+    let mut turns = messages.iter().cycle();
+    for (round, message) in (0..ROUNDS).zip(turns.by_ref()) {
         if round >= ROUNDS_MIN && clock::has_passed(start, TICKS_MAX) {
-            break;
+            return !end(message);
         }
-        message.store(clock::ordered(), Ordering::Release); // Release: partner of the Acquire in `receive`
+        // Not `ordered`: if the counter is read earlier than it is written here, the difference is larger.
+        message.store(clock::now(), Ordering::Release); // Release: partner of the Acquire in `receive`
         // Acquire: partner of the Release in `receive`.
         while message.load(Ordering::Acquire) != 0 {
             super::hint::pause();
         }
     }
-    !end(message)
+    turns.next().is_some_and(|message| !end(message))
 }
 
 /// Says that there are no more messages; false.
@@ -105,19 +109,23 @@ fn end(message: &Message) -> bool {
     false
 }
 
-fn receive(message: &Message) -> i64 {
+fn receive(messages: &[Message; LINES]) -> i64 {
     let mut least = i64::MAX;
-    loop {
-        // Acquire: partner of the Release in `send`.
-        match message.load(Ordering::Acquire) {
-            0 => {}
-            END => return least,
-            sent => {
-                least = least.min(clock::ordered().wrapping_sub(sent).cast_signed());
-                message.store(0, Ordering::Release); // Release: partner of the Acquire in `send`
+    for message in messages.iter().cycle() {
+        let sent = loop {
+            // Acquire: partner of the Release in `send`.
+            let sent = message.load(Ordering::Acquire);
+            if sent != 0 {
+                break sent;
             }
+        };
+        if sent == END {
+            break;
         }
+        least = least.min(clock::ordered().wrapping_sub(sent).cast_signed());
+        message.store(0, Ordering::Release); // Release: partner of the Acquire in `send`
     }
+    least
 }
 
 #[cfg(test)]

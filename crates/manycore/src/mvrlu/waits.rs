@@ -1,0 +1,129 @@
+//! Who waits for the clocks: commits, or snapshots.
+//!
+//! A stamp is a little ahead of the clocks, so that it is later than the begin of every snapshot that has missed the commit. So
+//! that no later snapshot misses it, too, somebody has to wait as long: the commit, until every clock has passed its stamp,
+//! or the snapshot that begins, until it is later than every stamp that was given before. Who reads and changes one key at
+//! a time needs no snapshots, and then commits need not wait; where there are mostly snapshots, those should not.
+//! So threads count both, and a domain goes by what is more frequent.
+//!
+//! ```text
+//!                 snapshots wait  -------->  both wait  -------->  commits wait
+//!                        ^        many snapshots  a grace period        |
+//!                        +----------------------------------------------+
+//!                                         many commits
+//! ```
+//!
+//! A session reads who waits when it begins. Let a commit C have returned before a snapshot S begins. If C waited, or
+//! S does, S sees it. If neither does, C has found the state on the left, and S the one on the right, later. Between them
+//! lies a grace period: all sessions had ended that began with the state on the left, C's among them. So whoever
+//! ended it took a time that is not before C's stamp, and waited until all clocks had passed that.
+//!
+//! What a session has *seen* commit, it passes on likewise: S may begin because it was told so. The same argument holds,
+//! with the session that has seen it in the place of C.
+
+use core::cell::Cell;
+
+use crate::clock::Clock;
+use crate::sync::CachePadded;
+use crate::sync::atomic::{AtomicU64, Ordering};
+
+/// Who waits, as a session has found it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Waiting(u64);
+
+impl Waiting {
+    pub const SNAPSHOTS: Self = Self(0);
+    /// Both, from a moment on that has no stamp yet. Then both with that stamp.
+    const BOTH: Self = Self(1);
+    const COMMITS: Self = Self(u64::MAX);
+
+    #[inline]
+    pub fn has_commits(self) -> bool {
+        self != Self::SNAPSHOTS
+    }
+
+    #[inline]
+    pub fn has_snapshots(self) -> bool {
+        self != Self::COMMITS
+    }
+}
+
+/// For all threads of a domain.
+pub(super) struct Waits {
+    /// A [`Waiting`].
+    waiting: AtomicU64,
+    /// So many more snapshots than commits there were lately: a number with a sign.
+    balance: CachePadded<AtomicU64>,
+}
+
+/// What a thread has counted, and not told the others yet: snapshots, less commits.
+#[derive(Default)]
+pub(super) struct Account(Cell<i32>);
+
+impl Account {
+    /// Counts; whether it is time to tell the others.
+    #[inline]
+    pub fn count(&self, more: i32, most: u32) -> bool {
+        let balance = self.0.get() + more;
+        self.0.set(balance);
+        balance.unsigned_abs() > most
+    }
+}
+
+impl Waits {
+    pub fn new() -> Self {
+        Self {
+            waiting: AtomicU64::new(Waiting::SNAPSHOTS.0),
+            balance: CachePadded(AtomicU64::new(0)),
+        }
+    }
+
+    #[inline]
+    pub fn waiting(&self) -> Waiting {
+        // Acquire: partner of the Release in `only_commits`: what the clocks have passed there, this thread's has passed now.
+        Waiting(self.waiting.load(Ordering::Acquire))
+    }
+
+    /// Takes what a thread has counted. If there is an excess of `swing`, the others are to wait.
+    pub fn tell(&self, account: &Account, swing: u32, clock: &impl Clock) {
+        let most = i64::from(swing);
+        let more = i64::from(account.0.take());
+        // Relaxed, both: some counts may be lost between them.
+        let before = self.balance.load(Ordering::Relaxed).cast_signed();
+        let balance = (before + more).clamp(-most, most);
+        self.balance.store(balance.cast_unsigned(), Ordering::Relaxed);
+        match self.waiting() {
+            Waiting::SNAPSHOTS if balance >= most => self.both(clock),
+            // Relaxed: what was given before it is seen, commits have waited for.
+            Waiting::COMMITS if balance <= -most => {
+                self.waiting.store(Waiting::SNAPSHOTS.0, Ordering::Relaxed);
+            }
+            _ => {}
+        }
+    }
+
+    fn both(&self, clock: &impl Clock) {
+        let (from, to) = (Waiting::SNAPSHOTS.0, Waiting::BOTH.0);
+        // AcqRel: the stamp is taken later, so that sessions with an epoch that is not before it find this. Relaxed on failure:
+        // somebody else does it.
+        if self.waiting.compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+            // Release: partner of the Acquire in `waiting`.
+            self.waiting.store(clock.stamp(), Ordering::Release);
+        }
+    }
+
+    /// Since when both wait.
+    pub fn both_since(&self) -> Option<u64> {
+        let waiting = self.waiting();
+        let is_stamp = ![Waiting::SNAPSHOTS, Waiting::BOTH, Waiting::COMMITS].contains(&waiting);
+        is_stamp.then_some(waiting.0)
+    }
+
+    /// All sessions have begun since that stamp: snapshots need not wait any more.
+    pub fn only_commits(&self, since: u64, clock: &impl Clock) {
+        clock.settle(clock.fresh());
+        // Release: partner of the Acquire in `waiting`. Relaxed on failure: somebody else has done it.
+        let (to, release) = (Waiting::COMMITS.0, Ordering::Release);
+        let _ = self.waiting.compare_exchange(since, to, release, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,291 @@
+//! MV-RLU at its limits: a reader that stalls, logs that are full, memory that is used again, objects that everybody wants.
+#![cfg(all(target_os = "linux", not(any(loom, manycore_bare))))]
+
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use manycore::clock::{Clock, Counter, Ordo};
+use manycore::collections::hash::MvrluTable;
+use manycore::mvrlu::{Config, Domain, Handle, Stall};
+use manycore::session::{self, Conflict, Link, RawSession, View};
+use manycore::{ConcurrentMap, MapHandle, sync};
+
+/// Small logs, so that they go round.
+fn small() -> Config {
+    Config { segment_bytes: 1024, segments: 3, segments_max: 8, ..Config::default() }
+}
+
+/// A little random number.
+fn next(state: &mut u64) -> usize {
+    *state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+    (*state >> 40) as usize
+}
+
+/// While a reader stays, writers fill their logs and wait; the report says for whom; when it has gone, all is done that was begun.
+#[test]
+fn a_reader_that_stalls_is_named_and_then_all_goes_on() {
+    const WRITERS: u64 = 3;
+    const EACH: u64 = 2_000;
+    let (told, reports) = mpsc::channel::<Stall>();
+    let config = Config {
+        patience: 10,
+        report: Some(Box::new(move |stall| _ = told.send(*stall))),
+        ..small()
+    };
+    let domain = Domain::new(Ordo::measured(), config);
+    let (inside, is_inside) = mpsc::channel();
+    let leave = AtomicBool::new(false);
+    session::scope(&domain, |scope| {
+        let counter = scope.register().create(0_u64);
+        thread::scope(|s| {
+            let leave = &leave;
+            s.spawn(move || {
+                scope.register().read(|snapshot| {
+                    let before = *snapshot.deref(counter);
+                    inside.send((sync::thread::id(), sync::clock::now())).unwrap();
+                    while !leave.load(Ordering::Acquire) {
+                        thread::sleep(Duration::from_millis(1));
+                    }
+                    assert_eq!(*snapshot.deref(counter), before, "a snapshot is of one moment");
+                });
+            });
+            let (reader, entered) = is_inside.recv().unwrap();
+            for _ in 0..WRITERS {
+                s.spawn(move || {
+                    let mut member = scope.register();
+                    for _ in 0..EACH {
+                        member.run(|tx| {
+                            *tx.try_lock(counter)? += 1;
+                            Ok(())
+                        });
+                    }
+                });
+            }
+            // A writer that has lost its CPU in a session may be named, too, but in the end there is only the reader.
+            let stall = reports.iter().find(|stall| stall.thread == reader).unwrap();
+            assert!(stall.since <= entered, "{stall:?}, inside since {entered} or before");
+            let high = 1024 * 8 * 75 / 100;
+            assert!((high..=1024 * 8).contains(&stall.bytes), "{stall:?}");
+            leave.store(true, Ordering::Release);
+        });
+        let sum = scope.register().read(|snapshot| *snapshot.deref(counter));
+        assert_eq!(sum, WRITERS * EACH, "increments");
+    });
+    let stats = domain.stats();
+    assert!(stats.forced > 0 && stats.grown <= (WRITERS + 1) * 5, "{stats:?}");
+    assert_eq!(stats.commits, WRITERS * EACH);
+}
+
+/// Without anybody in the way a log has always room: its thread discards what is old before that.
+#[test]
+fn nobody_waits_for_room_if_nobody_stalls() {
+    let domain = Domain::new(Ordo::measured(), Config::default());
+    session::scope(&domain, |scope| {
+        let mut member = scope.register();
+        let counters: Vec<_> = (0..1_000).map(|_| member.create(0_u64)).collect();
+        for round in 0..100_000 {
+            member.run(|tx| {
+                *tx.try_lock(counters[round % 1_000])? += 1;
+                Ok(())
+            });
+        }
+    });
+    let stats = domain.stats();
+    assert!(stats.forced == 0 && stats.grown == 0 && stats.aborts == 0, "{stats:?}");
+    assert!(stats.reclaims > 0, "{stats:?}");
+}
+
+/// A number twice, made anew for each change.
+#[derive(Clone, Copy)]
+struct Leaf {
+    number: u64,
+    twice: u64,
+}
+
+#[derive(Clone, Copy)]
+struct Root {
+    number: u64,
+    leaf: Link<Leaf>,
+}
+
+/// One session of a thread that changes a leaf or looks at one.
+fn change_or_look<C: Clock>(
+    handle: &mut Handle<'_, C>,
+    root: Link<Root>,
+    changes: bool,
+    view: View,
+) -> Result<(), Conflict> {
+    // SAFETY: a session from begin to end; a leaf is freed when the root does not lead to it any more.
+    unsafe {
+        handle.begin(view);
+        let Root { number, leaf } = *handle.deref(root);
+        let found = *handle.deref(leaf);
+        assert!(found.number == number && found.twice == 2 * number, "a leaf that was freed");
+        let mut change = || {
+            let place = handle.try_lock(root)?;
+            let Root { number, leaf } = *place;
+            let new = Leaf { number: number + 1, twice: 2 * number + 2 };
+            *place = Root { number: number + 1, leaf: handle.alloc(new) };
+            handle.free(leaf)
+        };
+        let result = if changes { change() } else { Ok(()) };
+        match result {
+            Ok(()) => handle.commit(),
+            Err(_) => handle.abort(),
+        }
+        result
+    }
+}
+
+/// More threads than CPUs, in waves, so that records change hands; objects are freed, and nobody finds that.
+#[test]
+fn what_is_freed_is_used_again_and_nobody_finds_it() {
+    const ROOTS: usize = 8;
+    let domain = Domain::new(Ordo::measured(), small());
+    let make = |number: u64| {
+        let mut handle = domain.register();
+        // SAFETY: a session from begin to end.
+        unsafe {
+            handle.begin(View::Latest);
+            let leaf = handle.alloc(Leaf { number, twice: 2 * number });
+            let root = handle.alloc(Root { number, leaf });
+            handle.commit();
+            root
+        }
+    };
+    let roots: Vec<_> = (0..ROOTS as u64).map(make).collect();
+    let changed = AtomicU32::new(0);
+    for wave in 0..4 {
+        thread::scope(|s| {
+            for me in 0..16_u64 {
+                let (domain, roots, changed) = (&domain, &roots, &changed);
+                s.spawn(move || {
+                    let mut random = wave * 16 + me;
+                    let mut handle = domain.register();
+                    for _ in 0..500 {
+                        let root = roots[next(&mut random) % ROOTS];
+                        let changes = next(&mut random).is_multiple_of(2);
+                        let latest = next(&mut random).is_multiple_of(2);
+                        let view = if latest { View::Latest } else { View::Snapshot };
+                        let mut attempts = 0;
+                        while let Err(conflict) = change_or_look(&mut handle, root, changes, view) {
+                            // SAFETY: the session has ended.
+                            unsafe { handle.back_off(conflict, attempts) };
+                            attempts += 1;
+                        }
+                        changed.fetch_add(u32::from(changes), Ordering::Relaxed);
+                    }
+                });
+            }
+        });
+    }
+    let (stats, changed) = (domain.stats(), u64::from(changed.into_inner()));
+    assert_eq!(stats.commits, changed);
+    // What the last sessions have freed may wait in the logs: not more than there is room for.
+    assert!(stats.freed > changed / 2 && stats.freed <= changed, "{stats:?}, {changed} changes");
+}
+
+/// Sets the first if the second is not set, in two transactions at the same time; returns whether both have committed.
+fn both_commit(locks: bool) -> bool {
+    let domain = Domain::new(Counter::default(), Config::default());
+    let (mut one, mut two) = (domain.register(), domain.register());
+    // SAFETY: sessions from begin to end; nothing is freed.
+    unsafe {
+        one.begin(View::Latest);
+        let claims = [one.alloc(false), one.alloc(false)];
+        one.commit();
+        let claim = |handle: &mut Handle<'_, Counter>, mine: Link<bool>, other: Link<bool>| {
+            if locks && handle.try_lock_const(other).is_err() {
+                return false;
+            }
+            assert!(!*handle.deref(other));
+            handle.try_lock(mine).map(|mine| *mine = true).is_ok()
+        };
+        one.begin(View::Snapshot);
+        two.begin(View::Snapshot);
+        let done = [claim(&mut one, claims[0], claims[1]), claim(&mut two, claims[1], claims[0])];
+        for (handle, done) in [&mut one, &mut two].into_iter().zip(done) {
+            if done { handle.commit() } else { handle.abort() }
+        }
+        done == [true; 2]
+    }
+}
+
+#[test]
+fn write_skew_is_possible_unless_what_is_read_is_locked() {
+    assert!(both_commit(false));
+    assert!(!both_commit(true));
+}
+
+/// Whoever is told of a commit sees it, whether commits wait for the clocks or snapshots.
+#[test]
+fn no_finished_commit_is_missed() {
+    const LAST: u32 = 20_000;
+    for swing in [0, 10, u32::MAX] {
+        let domain = Domain::new(Ordo::measured(), Config { swing, ..Config::default() });
+        let told = AtomicU32::new(0);
+        session::scope(&domain, |scope| {
+            let number = scope.register().create(0_u32);
+            thread::scope(|s| {
+                s.spawn(|| {
+                    let mut member = scope.register();
+                    for next in 1..=LAST {
+                        member.run(|tx| {
+                            *tx.try_lock(number)? = next;
+                            Ok(())
+                        });
+                        told.store(next, Ordering::Release);
+                    }
+                });
+                let mut member = scope.register();
+                loop {
+                    let known = told.load(Ordering::Acquire);
+                    let seen = member.read(|now| *now.deref(number));
+                    assert!(seen >= known, "{seen} is seen after {known} was told of");
+                    if known == LAST {
+                        break;
+                    }
+                }
+            });
+        });
+    }
+}
+
+/// The hottest of 10,000 keys gets 10.2 % of all changes, and yet chains stay short: what readers go over is counted.
+#[test]
+fn keys_that_everybody_wants_have_short_chains() {
+    const KEYS: u64 = 10_000;
+    const ROUNDS: usize = 200_000;
+    let table = MvrluTable::<u64, u64>::new(1_000);
+    let (mut writer, mut reader) = (ConcurrentMap::handle(&table), ConcurrentMap::handle(&table));
+    (0..KEYS).for_each(|key| _ = writer.insert(key, 0));
+    let mut sum = 0.0;
+    let ranks: Vec<f64> = (1..=KEYS)
+        .map(|rank| {
+            sum += 1.0 / rank as f64;
+            sum
+        })
+        .collect();
+    let mut random = 1;
+    let mut draw = || {
+        let at = next(&mut random) as f64 / f64::from(1 << 24) * sum;
+        ranks.partition_point(|up_to| *up_to <= at) as u64
+    };
+    let before = table.domain().stats();
+    let mut reads = 0;
+    for round in 0..ROUNDS {
+        MapHandle::insert(&mut writer, draw(), round as u64);
+        if round.is_multiple_of(10) {
+            let key = draw();
+            reads += 1;
+            reader.snapshot(|now| assert!(now.get(&key).is_some()));
+        }
+    }
+    drop((writer, reader));
+    let stats = table.domain().stats();
+    let hops = (stats.hops - before.hops) as f64 / (ROUNDS + reads) as f64;
+    // A walk is over six nodes on average, of which some have a version.
+    assert!(hops < 6.0, "{hops} versions an operation, {stats:?}");
+}
