@@ -17,8 +17,8 @@ Examples:
   manycore bench set --sync lock:adaptive,lock:mcs,flat-combining --zipf 1 --json
 
 Mechanisms:
-  lock:NAME with a name of `manycore locks`, flat-combining, and for a list or a hash
-  table rcu and mvrlu; harris for a list.
+  lock:NAME with a name of `manycore locks`, flat-combining, mvrlu, rlu, rlu-ordo
+  and rlu-defer; for a list or a hash table also rcu; harris for a list.
 
 Workload:
   A set that begins with --initial of the keys below --range. Each thread looks

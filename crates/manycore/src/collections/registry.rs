@@ -40,6 +40,14 @@ macro_rules! for_each_set {
                     $crate::rlu::Domain::deferring(),
                     sizes.buckets
                 );
+            bst_mvrlu, "bst", "mvrlu", _sizes =>
+                $crate::collections::tree::MvrluTree::<u64, ()>::default();
+            bst_rlu, "bst", "rlu", _sizes =>
+                $crate::collections::tree::RluTree::<u64, ()>::default();
+            bst_rlu_ordo, "bst", "rlu-ordo", _sizes =>
+                $crate::collections::tree::RluTree::<u64, (), $crate::rlu::Domain<$crate::clock::Ordo>>::default();
+            bst_rlu_defer, "bst", "rlu-defer", _sizes =>
+                $crate::collections::tree::RluTree::<u64, ()>::new($crate::rlu::Domain::deferring());
             list_flat_combining, "list", "flat-combining", _sizes =>
                 $crate::collections::list::CombinedList::<u64, ()>::default();
             hash_flat_combining, "hash", "flat-combining", sizes =>

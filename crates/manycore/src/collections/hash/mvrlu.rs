@@ -1,11 +1,11 @@
 //! A hash table over MV-RLU.
 
-use crate::collections::versioned::{Chains, Hashed};
+use crate::collections::versioned::{Hashed, Versioned};
 use crate::mvrlu::Domain;
 use crate::session::Sessions;
 
 /// A hash table over a mechanism with sessions.
-pub type VersionedTable<K, V, M> = Chains<K, V, M, Hashed>;
+pub type VersionedTable<K, V, M> = Versioned<K, V, M, Hashed>;
 
 /// A hash table over MV-RLU. Lookups never wait; changes of different places do not either; snapshots and transactions see all
 /// buckets at one moment.
@@ -18,7 +18,7 @@ impl<K: Copy, V: Copy, M: Sessions> VersionedTable<K, V, M> {
     ///
     /// If that is 0.
     pub fn with_buckets(domain: M, buckets: usize) -> Self {
-        Self::with_chains(domain, buckets)
+        Self::with_parts(domain, buckets)
     }
 }
 

@@ -1,11 +1,11 @@
 //! A sorted list over MV-RLU.
 
-use crate::collections::versioned::{Chains, One};
+use crate::collections::versioned::{Chain, One, Versioned};
 use crate::mvrlu::Domain;
 use crate::session::Sessions;
 
 /// A sorted list over a mechanism with sessions.
-pub type VersionedList<K, V, M> = Chains<K, V, M, One>;
+pub type VersionedList<K, V, M> = Versioned<K, V, M, One<Chain>>;
 
 /// A sorted list over MV-RLU. Lookups never wait; changes of different places do not either; ranges and transactions see one
 /// moment.
@@ -30,7 +30,7 @@ pub type MvrluList<K, V, D = Domain> = VersionedList<K, V, D>;
 impl<K: Copy, V: Copy, M: Sessions> VersionedList<K, V, M> {
     /// An empty list, in a domain that has nothing else.
     pub fn new(domain: M) -> Self {
-        Self::with_chains(domain, 1)
+        Self::with_parts(domain, 1)
     }
 }
 

@@ -2,6 +2,8 @@
 
 mod locked;
 mod search;
+mod versioned;
 
 pub use locked::{CombinedTree, LockedTree};
 pub use search::SearchTree;
+pub use versioned::{MvrluTree, RluTree, VersionedTree};

@@ -10,10 +10,11 @@
 
 use core::mem::MaybeUninit;
 
-use crate::session::{Conflict, Link, RawSession};
+use super::Shape;
+use crate::session::{Conflict, Link, RawSession, View};
 
 /// A node; its key and value are there in all but the first one of a chain.
-pub(super) struct Node<K, V> {
+pub struct Node<K, V> {
     next: Link<Node<K, V>>,
     key: MaybeUninit<K>,
     value: MaybeUninit<V>,
@@ -27,9 +28,6 @@ impl<K: Copy, V: Copy> Clone for Node<K, V> {
 
 impl<K: Copy, V: Copy> Copy for Node<K, V> {}
 
-/// Where a chain begins.
-pub(super) type Root<K, V> = Link<Node<K, V>>;
-
 /// A key's place.
 struct Place<K, V> {
     /// The last node before it.
@@ -41,11 +39,6 @@ struct Place<K, V> {
 }
 
 impl<K: Copy, V: Copy> Node<K, V> {
-    /// The first of a chain.
-    pub fn first() -> Self {
-        Self { next: Link::NULL, key: MaybeUninit::uninit(), value: MaybeUninit::uninit() }
-    }
-
     /// # Safety
     ///
     /// It is not the first of a chain.
@@ -61,7 +54,7 @@ impl<K: Copy, V: Copy> Node<K, V> {
 #[inline]
 unsafe fn find<K: Copy + Ord, V: Copy, S: RawSession>(
     session: &S,
-    root: Root<K, V>,
+    root: Link<Node<K, V>>,
     key: &K,
 ) -> Place<K, V> {
     let mut before = root;
@@ -82,111 +75,108 @@ unsafe fn find<K: Copy + Ord, V: Copy, S: RawSession>(
     Place { before, node: Link::NULL, value: None }
 }
 
-/// The key's value.
-///
-/// # Safety
-///
-/// In a session, as of this module.
-#[inline]
-pub(super) unsafe fn get<K: Copy + Ord, V: Copy, S: RawSession>(
-    session: &S,
-    root: Root<K, V>,
-    key: &K,
-) -> Option<V> {
-    // SAFETY: by the caller's word.
-    unsafe { find(session, root, key) }.value
-}
+/// A sorted chain.
+#[derive(Debug)]
+pub struct Chain;
 
-/// Gives the key a value, unless it has one that is to be kept; returns the one it had.
-///
-/// # Safety
-///
-/// In a session, as of this module.
-#[inline]
-pub(super) unsafe fn insert<K: Copy + Ord, V: Copy, S: RawSession>(
-    session: &mut S,
-    root: Root<K, V>,
-    key: K,
-    value: V,
-    keep: bool,
-) -> Result<Option<V>, Conflict> {
-    // SAFETY: a chain's nodes are there for as long as the session.
-    unsafe {
-        let place = find(session, root, &key);
-        if place.value.is_some() {
-            if keep {
-                return Ok(place.value);
-            }
-            // If it can be locked, it was not removed.
-            let node = &mut *session.try_lock(place.node)?;
-            return Ok(Some(
-                core::mem::replace(&mut node.value, MaybeUninit::new(value)).assume_init(),
-            ));
-        }
-        let before = session.try_lock(place.before)?;
-        if (*before).next != place.node {
-            return Err(Conflict::Retry);
-        }
-        let node =
-            Node { next: place.node, key: MaybeUninit::new(key), value: MaybeUninit::new(value) };
-        (*before).next = session.alloc(node);
-        Ok(None)
+impl Shape for Chain {
+    type Node<K: Copy, V: Copy> = Node<K, V>;
+
+    const VIEW: View = View::Latest;
+
+    fn first<K: Copy, V: Copy>() -> Node<K, V> {
+        Node { next: Link::NULL, key: MaybeUninit::uninit(), value: MaybeUninit::uninit() }
     }
-}
 
-/// Takes the key out; returns its value.
-///
-/// # Safety
-///
-/// In a session, as of this module.
-#[inline]
-pub(super) unsafe fn remove<K: Copy + Ord, V: Copy, S: RawSession>(
-    session: &mut S,
-    root: Root<K, V>,
-    key: &K,
-) -> Result<Option<V>, Conflict> {
-    // SAFETY: a chain's nodes are there for as long as the session. After the commit nothing leads to the node: what did is locked,
-    // and so is the node.
-    unsafe {
-        let place = find(session, root, key);
-        if place.value.is_none() {
-            return Ok(None);
-        }
-        let before = session.try_lock(place.before)?;
-        if (*before).next != place.node {
-            return Err(Conflict::Retry);
-        }
-        session.free(place.node)?;
-        let node = *session.deref(place.node);
-        (*before).next = node.next;
-        Ok(Some(node.value.assume_init()))
+    #[inline]
+    unsafe fn get<K: Copy + Ord, V: Copy, S: RawSession>(
+        session: &S,
+        root: Link<Node<K, V>>,
+        key: &K,
+    ) -> Option<V> {
+        // SAFETY: by the caller's word.
+        unsafe { find(session, root, key) }.value
     }
-}
 
-/// Calls `f` with each entry from a key on, or from the first, until it says that it is enough.
-///
-/// # Safety
-///
-/// In a session, as of this module.
-pub(super) unsafe fn visit<K: Copy + Ord, V: Copy, S: RawSession>(
-    session: &S,
-    root: Root<K, V>,
-    from: Option<&K>,
-    mut f: impl FnMut(&K, &V) -> bool,
-) {
-    // SAFETY: as in `find`.
-    unsafe {
-        let mut node = match from {
-            Some(key) => find(session, root, key).node,
-            None => (*session.deref(root)).next,
-        };
-        while !node.is_null() {
-            let this = &*session.deref(node);
-            let (key, value) = this.entry();
-            if !f(key, value) {
-                return;
+    #[inline]
+    unsafe fn insert<K: Copy + Ord, V: Copy, S: RawSession>(
+        session: &mut S,
+        root: Link<Node<K, V>>,
+        key: K,
+        value: V,
+        keep: bool,
+    ) -> Result<Option<V>, Conflict> {
+        // SAFETY: a chain's nodes are there for as long as the session.
+        unsafe {
+            let place = find(session, root, &key);
+            if place.value.is_some() {
+                if keep {
+                    return Ok(place.value);
+                }
+                // If it can be locked, it was not removed.
+                let node = &mut *session.try_lock(place.node)?;
+                return Ok(Some(
+                    core::mem::replace(&mut node.value, MaybeUninit::new(value)).assume_init(),
+                ));
             }
-            node = this.next;
+            let before = session.try_lock(place.before)?;
+            if (*before).next != place.node {
+                return Err(Conflict::Retry);
+            }
+            let node = Node {
+                next: place.node,
+                key: MaybeUninit::new(key),
+                value: MaybeUninit::new(value),
+            };
+            (*before).next = session.alloc(node);
+            Ok(None)
+        }
+    }
+
+    #[inline]
+    unsafe fn remove<K: Copy + Ord, V: Copy, S: RawSession>(
+        session: &mut S,
+        root: Link<Node<K, V>>,
+        key: &K,
+    ) -> Result<Option<V>, Conflict> {
+        // SAFETY: a chain's nodes are there for as long as the session. After the commit nothing leads to the node: what did is locked,
+        // and so is the node.
+        unsafe {
+            let place = find(session, root, key);
+            if place.value.is_none() {
+                return Ok(None);
+            }
+            let before = session.try_lock(place.before)?;
+            if (*before).next != place.node {
+                return Err(Conflict::Retry);
+            }
+            session.free(place.node)?;
+            let node = *session.deref(place.node);
+            (*before).next = node.next;
+            Ok(Some(node.value.assume_init()))
+        }
+    }
+
+    unsafe fn visit<K: Copy + Ord, V: Copy, S: RawSession>(
+        session: &S,
+        root: Link<Node<K, V>>,
+        from: Option<&K>,
+        mut f: impl FnMut(&K, &V) -> bool,
+    ) {
+        // SAFETY: as in `find`.
+        unsafe {
+            let mut node = match from {
+                Some(key) => find(session, root, key).node,
+                None => (*session.deref(root)).next,
+            };
+            while !node.is_null() {
+                let this = &*session.deref(node);
+                let (key, value) = this.entry();
+                if !f(key, value) {
+                    return;
+                }
+                node = this.next;
+            }
         }
     }
 }

@@ -1,38 +1,37 @@
-//! A thread's access to chains: one key at a time, snapshots, transactions.
+//! A thread's access to a map: one key at a time, snapshots, transactions.
 
 use core::ops::{Bound, RangeBounds};
 
-use super::chain::{self, Root};
-use super::{Chains, One, Placement};
+use super::{Arrangement, One, Placement, Root, Shape, Versioned};
 use crate::session::{self, Conflict, Open, RawSession, Sessions, View};
 use crate::{ConcurrentMap, ConcurrentSet, MapHandle, SetHandle};
 
-/// A thread's access to [`Chains`].
-pub struct Handle<'a, K: Copy, V: Copy, M: Sessions + 'a, P> {
-    chains: &'a Chains<K, V, M, P>,
+/// A thread's access to [`Versioned`].
+pub struct Handle<'a, K: Copy, V: Copy, M: Sessions + 'a, P: Arrangement> {
+    map: &'a Versioned<K, V, M, P>,
     session: M::Handle<'a>,
 }
 
-/// A session that sees all chains at one moment.
-pub struct Reads<'s, K: Copy, V: Copy, M: Sessions, P, S> {
-    chains: &'s Chains<K, V, M, P>,
+/// A session that sees the whole map at one moment.
+pub struct Reads<'s, K: Copy, V: Copy, M: Sessions, P: Arrangement, S> {
+    map: &'s Versioned<K, V, M, P>,
     session: &'s S,
 }
 
-/// A transaction on any keys of the chains.
-pub struct Writes<'s, K: Copy, V: Copy, M: Sessions, P, S> {
-    chains: &'s Chains<K, V, M, P>,
+/// A transaction on any keys of the map.
+pub struct Writes<'s, K: Copy, V: Copy, M: Sessions, P: Arrangement, S> {
+    map: &'s Versioned<K, V, M, P>,
     session: &'s mut S,
 }
 
-impl<K: Copy, V: Copy, M: Sessions, P: Placement<K>> Chains<K, V, M, P> {
+impl<K: Copy, V: Copy, M: Sessions, P: Placement<K>> Versioned<K, V, M, P> {
     #[inline]
-    fn root(&self, key: &K) -> Root<K, V> {
+    fn root(&self, key: &K) -> Root<K, V, P> {
         self.roots[P::place(key, self.roots.len())]
     }
 
     fn new_handle(&self) -> Handle<'_, K, V, M, P> {
-        Handle { chains: self, session: self.domain.register() }
+        Handle { map: self, session: self.domain.register() }
     }
 }
 
@@ -46,7 +45,7 @@ where
     /// Reads any keys as they are at one moment.
     pub fn snapshot<R>(&mut self, f: impl FnOnce(&Reads<'_, K, V, M, P, M::Handle<'a>>) -> R) -> R {
         let open = Open::begin(&mut self.session, View::Snapshot);
-        let result = f(&Reads { chains: self.chains, session: open.handle });
+        let result = f(&Reads { map: self.map, session: open.handle });
         open.commit();
         result
     }
@@ -56,37 +55,35 @@ where
         &mut self,
         mut f: impl FnMut(&mut Writes<'_, K, V, M, P, M::Handle<'a>>) -> Result<R, Conflict>,
     ) -> R {
-        let chains = self.chains;
-        session::retry(&mut self.session, View::Snapshot, |session| {
-            f(&mut Writes { chains, session })
-        })
+        let map = self.map;
+        session::retry(&mut self.session, View::Snapshot, |session| f(&mut Writes { map, session }))
     }
 
     #[inline]
     fn look_up(&mut self, key: &K) -> Option<V> {
-        let root = self.chains.root(key);
-        let open = Open::begin(&mut self.session, View::Latest);
-        // SAFETY: in a session of the chains' domain.
-        let value = unsafe { chain::get(&*open.handle, root, key) };
+        let root = self.map.root(key);
+        let open = Open::begin(&mut self.session, P::Shape::VIEW);
+        // SAFETY: in a session of the map's domain.
+        let value = unsafe { P::Shape::get(&*open.handle, root, key) };
         open.commit();
         value
     }
 
     #[inline]
     fn put(&mut self, key: K, value: V, keep: bool) -> Option<V> {
-        let root = self.chains.root(&key);
-        session::retry(&mut self.session, View::Latest, |session| {
-            // SAFETY: in a session of the chains' domain.
-            unsafe { chain::insert(session, root, key, value, keep) }
+        let root = self.map.root(&key);
+        session::retry(&mut self.session, P::Shape::VIEW, |session| {
+            // SAFETY: in a session of the map's domain.
+            unsafe { P::Shape::insert(session, root, key, value, keep) }
         })
     }
 
     #[inline]
     fn take(&mut self, key: &K) -> Option<V> {
-        let root = self.chains.root(key);
-        session::retry(&mut self.session, View::Latest, |session| {
-            // SAFETY: in a session of the chains' domain.
-            unsafe { chain::remove(session, root, key) }
+        let root = self.map.root(key);
+        session::retry(&mut self.session, P::Shape::VIEW, |session| {
+            // SAFETY: in a session of the map's domain.
+            unsafe { P::Shape::remove(session, root, key) }
         })
     }
 }
@@ -101,24 +98,24 @@ where
 {
     /// The key's value.
     pub fn get(&self, key: &K) -> Option<V> {
-        // SAFETY: in a session of the chains' domain.
-        unsafe { chain::get(self.session, self.chains.root(key), key) }
+        // SAFETY: in a session of the map's domain.
+        unsafe { P::Shape::get(self.session, self.map.root(key), key) }
     }
 
-    /// Calls `f` with every entry, chain by chain.
+    /// Calls `f` with every entry, part by part.
     pub fn for_each(&self, mut f: impl FnMut(&K, &V)) {
-        for root in &self.chains.roots {
+        for root in &self.map.roots {
             let visit = |key: &K, value: &V| {
                 f(key, value);
                 true
             };
             // SAFETY: as above.
-            unsafe { chain::visit(self.session, *root, None, visit) };
+            unsafe { P::Shape::visit(self.session, *root, None, visit) };
         }
     }
 }
 
-impl<K: Copy + Ord, V: Copy, M: Sessions, S: RawSession> Reads<'_, K, V, M, One, S> {
+impl<K: Copy + Ord, V: Copy, M: Sessions, F: Shape, S: RawSession> Reads<'_, K, V, M, One<F>, S> {
     /// Calls `f` with the entries of a range, in the order of their keys.
     pub fn range(&self, range: impl RangeBounds<K>, mut f: impl FnMut(&K, &V)) {
         let from = match range.start_bound() {
@@ -136,8 +133,8 @@ impl<K: Copy + Ord, V: Copy, M: Sessions, S: RawSession> Reads<'_, K, V, M, One,
             }
             !is_over(key)
         };
-        // SAFETY: in a session of the chain's domain.
-        unsafe { chain::visit(self.session, self.chains.roots[0], from, visit) };
+        // SAFETY: in a session of the map's domain.
+        unsafe { F::visit(self.session, self.map.roots[0], from, visit) };
     }
 }
 
@@ -151,8 +148,8 @@ where
 {
     /// The key's value, as of the transaction's begin or as it has changed it.
     pub fn get(&self, key: &K) -> Option<V> {
-        // SAFETY: in a session of the chains' domain.
-        unsafe { chain::get(&*self.session, self.chains.root(key), key) }
+        // SAFETY: in a session of the map's domain.
+        unsafe { P::Shape::get(&*self.session, self.map.root(key), key) }
     }
 
     /// Gives the key a value; returns the one it had.
@@ -162,7 +159,7 @@ where
     /// If another thread changes the same place: the transaction has to end, as by `?`.
     pub fn insert(&mut self, key: K, value: V) -> Result<Option<V>, Conflict> {
         // SAFETY: as above.
-        unsafe { chain::insert(self.session, self.chains.root(&key), key, value, false) }
+        unsafe { P::Shape::insert(self.session, self.map.root(&key), key, value, false) }
     }
 
     /// Takes the key out; returns its value.
@@ -172,11 +169,11 @@ where
     /// As of [`insert`](Self::insert).
     pub fn remove(&mut self, key: &K) -> Result<Option<V>, Conflict> {
         // SAFETY: as above.
-        unsafe { chain::remove(self.session, self.chains.root(key), key) }
+        unsafe { P::Shape::remove(self.session, self.map.root(key), key) }
     }
 }
 
-impl<K, M, P> ConcurrentSet<K> for Chains<K, (), M, P>
+impl<K, M, P> ConcurrentSet<K> for Versioned<K, (), M, P>
 where
     K: Copy + Ord + Send + Sync,
     M: Sessions,
@@ -218,7 +215,7 @@ where
     }
 }
 
-impl<K, V, M, P> ConcurrentMap<K, V> for Chains<K, V, M, P>
+impl<K, V, M, P> ConcurrentMap<K, V> for Versioned<K, V, M, P>
 where
     K: Copy + Ord + Send + Sync,
     V: Copy + Send + Sync,

@@ -1,0 +1,249 @@
+//! A binary search tree, which is not balanced, read and changed in sessions.
+//!
+//! It begins with a node without a key, to the right of which all keys are, so that there is always one above. All functions are to be
+//! called in a session of the domain to which the tree belongs.
+//!
+//! # Why each operation sees one moment
+//!
+//! A node with two sides is removed by giving it the key of its successor, the smallest on its right, and taking that one out. Whoever reads
+//! the upper node before this commit and the lower ones after it does not find the successor's key at all. (Under RCU the writer has to wait
+//! for readers between the two; Citrus does.) So every session is a snapshot.
+//!
+//! # What a writer locks
+//!
+//! A session that has read one moment and locks a node knows that the node is still as it was. That is not all: its path may have
+//! changed above. It is enough, because whoever changes where a key's place is locks a node that the other locks, too:
+//!
+//! - A key goes below the node where its search ends: that one is locked.
+//! - A node with one side is taken out: it is locked, and so is the one above, whose link changes. Keys below keep their
+//!   places.
+//! - A node with two sides gets another key: it, the successor, and the one above that are locked. Places move for the
+//!   keys between the old and the new key only, and there are none; one that is to be put in there goes below the successor.
+
+use alloc::vec::Vec;
+use core::cmp::Ordering;
+use core::mem::MaybeUninit;
+
+use super::Shape;
+use crate::session::{Conflict, Link, RawSession, View};
+
+const LEFT: usize = 0;
+const RIGHT: usize = 1;
+
+/// A node; its key and value are there in all but the first one of a tree.
+pub struct Node<K, V> {
+    /// [`LEFT`] and [`RIGHT`].
+    below: [Link<Node<K, V>>; 2],
+    key: MaybeUninit<K>,
+    value: MaybeUninit<V>,
+}
+
+impl<K: Copy, V: Copy> Clone for Node<K, V> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<K: Copy, V: Copy> Copy for Node<K, V> {}
+
+impl<K: Copy, V: Copy> Node<K, V> {
+    /// # Safety
+    ///
+    /// It is not the first of a tree.
+    unsafe fn entry(&self) -> (&K, &V) {
+        // SAFETY: by the caller's word, both were written.
+        unsafe { (self.key.assume_init_ref(), self.value.assume_init_ref()) }
+    }
+}
+
+/// Where a link is: in a node, on one side.
+struct Place<K, V> {
+    above: Link<Node<K, V>>,
+    side: usize,
+    /// What it leads to.
+    node: Link<Node<K, V>>,
+}
+
+/// The link that leads to the key, or would.
+///
+/// # Safety
+///
+/// In a session, as of this module.
+#[inline]
+unsafe fn find<K: Copy + Ord, V: Copy, S: RawSession>(
+    session: &S,
+    root: Link<Node<K, V>>,
+    key: &K,
+) -> Place<K, V> {
+    // SAFETY: a tree's nodes are there for as long as the session, and all but the first have keys.
+    unsafe {
+        let node = (*session.deref(root)).below[RIGHT];
+        let mut place = Place { above: root, side: RIGHT, node };
+        while !place.node.is_null() {
+            let this = &*session.deref(place.node);
+            let side = match key.cmp(this.entry().0) {
+                Ordering::Equal => break,
+                Ordering::Less => LEFT,
+                Ordering::Greater => RIGHT,
+            };
+            place = Place { above: place.node, side, node: this.below[side] };
+        }
+        place
+    }
+}
+
+/// The smallest node on the right of one that has two sides.
+///
+/// # Safety
+///
+/// In a session, as of this module.
+unsafe fn successor<K: Copy, V: Copy, S: RawSession>(
+    session: &S,
+    node: Link<Node<K, V>>,
+) -> Place<K, V> {
+    // SAFETY: as in `find`.
+    unsafe {
+        let right = (*session.deref(node)).below[RIGHT];
+        let mut place = Place { above: node, side: RIGHT, node: right };
+        loop {
+            let left = (*session.deref(place.node)).below[LEFT];
+            if left.is_null() {
+                return place;
+            }
+            place = Place { above: place.node, side: LEFT, node: left };
+        }
+    }
+}
+
+/// Takes out a node that has one side at most: what is below it comes to its place.
+///
+/// # Safety
+///
+/// In a session, as of this module.
+unsafe fn unlink<K: Copy, V: Copy, S: RawSession>(
+    session: &mut S,
+    place: &Place<K, V>,
+) -> Result<(), Conflict> {
+    // SAFETY: a tree's nodes are there for as long as the session. After the commit nothing leads to the node: what did is locked,
+    // and so is the node.
+    unsafe {
+        session.free(place.node)?;
+        let [left, right] = (*session.deref(place.node)).below;
+        let above = session.try_lock(place.above)?;
+        (*above).below[place.side] = if left.is_null() { right } else { left };
+        Ok(())
+    }
+}
+
+/// A binary search tree.
+#[derive(Debug)]
+pub struct Search;
+
+// SAFETY (of the functions): a tree's nodes are there for as long as the session, and all but the first have keys.
+impl Shape for Search {
+    type Node<K: Copy, V: Copy> = Node<K, V>;
+
+    const VIEW: View = View::Snapshot;
+
+    fn first<K: Copy, V: Copy>() -> Node<K, V> {
+        let below = [Link::NULL; 2];
+        Node { below, key: MaybeUninit::uninit(), value: MaybeUninit::uninit() }
+    }
+
+    #[inline]
+    unsafe fn get<K: Copy + Ord, V: Copy, S: RawSession>(
+        session: &S,
+        root: Link<Node<K, V>>,
+        key: &K,
+    ) -> Option<V> {
+        // SAFETY: by the caller's word.
+        unsafe {
+            let node = find(session, root, key).node;
+            (!node.is_null()).then(|| *(*session.deref(node)).entry().1)
+        }
+    }
+
+    #[inline]
+    unsafe fn insert<K: Copy + Ord, V: Copy, S: RawSession>(
+        session: &mut S,
+        root: Link<Node<K, V>>,
+        key: K,
+        value: V,
+        keep: bool,
+    ) -> Result<Option<V>, Conflict> {
+        // SAFETY: by the caller's word.
+        unsafe {
+            let place = find(session, root, &key);
+            if place.node.is_null() {
+                let above = session.try_lock(place.above)?;
+                let (key, value) = (MaybeUninit::new(key), MaybeUninit::new(value));
+                let below = [Link::NULL; 2];
+                (*above).below[place.side] = session.alloc(Node { below, key, value });
+                return Ok(None);
+            }
+            if keep {
+                return Ok(Some(*(*session.deref(place.node)).entry().1));
+            }
+            let node = &mut *session.try_lock(place.node)?;
+            Ok(Some(core::mem::replace(&mut node.value, MaybeUninit::new(value)).assume_init()))
+        }
+    }
+
+    #[inline]
+    unsafe fn remove<K: Copy + Ord, V: Copy, S: RawSession>(
+        session: &mut S,
+        root: Link<Node<K, V>>,
+        key: &K,
+    ) -> Result<Option<V>, Conflict> {
+        // SAFETY: by the caller's word. The copy of a node that is locked is this session's, and nothing else refers to it.
+        unsafe {
+            let place = find(session, root, key);
+            if place.node.is_null() {
+                return Ok(None);
+            }
+            let node = *session.deref(place.node);
+            if node.below.iter().all(|below| !below.is_null()) {
+                let next = successor(session, place.node);
+                unlink(session, &next)?;
+                let heir = *session.deref(next.node);
+                let node = &mut *session.try_lock(place.node)?;
+                (node.key, node.value) = (heir.key, heir.value);
+            } else {
+                unlink(session, &place)?;
+            }
+            Ok(Some(node.value.assume_init()))
+        }
+    }
+
+    unsafe fn visit<K: Copy + Ord, V: Copy, S: RawSession>(
+        session: &S,
+        root: Link<Node<K, V>>,
+        from: Option<&K>,
+        mut f: impl FnMut(&K, &V) -> bool,
+    ) {
+        // SAFETY: by the caller's word.
+        unsafe {
+            // The nodes whose left sides are done or left out, and that come next, the last one first.
+            let mut path = Vec::new();
+            let mut node = (*session.deref(root)).below[RIGHT];
+            loop {
+                while !node.is_null() {
+                    let this = &*session.deref(node);
+                    let is_before = from.is_some_and(|from| this.entry().0 < from);
+                    node = if is_before {
+                        this.below[RIGHT]
+                    } else {
+                        path.push(this);
+                        this.below[LEFT]
+                    };
+                }
+                let Some(next) = path.pop() else { return };
+                let (key, value) = next.entry();
+                if !f(key, value) {
+                    return;
+                }
+                node = next.below[RIGHT];
+            }
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! Maps over sessions: as the standard library's by one thread; snapshots and transactions of many keys by more threads than CPUs.
+#![cfg(not(any(loom, manycore_bare)))]
+
+use std::collections::BTreeMap;
+use std::thread;
+
+use manycore::collections::hash::{MvrluTable, RluTable};
+use manycore::collections::list::{MvrluList, RluList};
+use manycore::collections::tree::{MvrluTree, RluTree};
+use manycore::collections::versioned::{Chain, Hashed, One, Placement, Reads, Search, Versioned};
+use manycore::session::{RawSession, Sessions};
+use manycore::{ConcurrentMap, MapHandle};
+use manycore_history::run::{self, Mix, Native};
+
+/// The entries from a key to another, in their order.
+trait Range: Placement<u64> + Sized {
+    fn range<M: Sessions, S: RawSession>(
+        now: &Reads<'_, u64, u64, M, Self, S>,
+        from: u64,
+        to: u64,
+    ) -> Vec<(u64, u64)> {
+        let mut found = Vec::new();
+        now.for_each(|key, value| found.push((*key, *value)));
+        found.retain(|(key, _)| (from..to).contains(key));
+        found.sort_unstable();
+        found
+    }
+}
+
+impl Range for Hashed {}
+
+macro_rules! in_order {
+    ($($shape:ident),*) => {$(
+        impl Range for One<$shape> {
+            fn range<M: Sessions, S: RawSession>(
+                now: &Reads<'_, u64, u64, M, Self, S>,
+                from: u64,
+                to: u64,
+            ) -> Vec<(u64, u64)> {
+                let mut found = Vec::new();
+                now.range(from..to, |key, value| found.push((*key, *value)));
+                found
+            }
+        }
+    )*};
+}
+in_order!(Chain, Search);
+
+/// Random operations by one thread, as on the standard library's map.
+fn is_as_the_standard_library<M: Sessions, P: Range>(map: &Versioned<u64, u64, M, P>) {
+    let mut handle = ConcurrentMap::handle(map);
+    let (mut standard, mut random) = (BTreeMap::new(), fastrand::Rng::with_seed(1));
+    for value in 0..10_000 {
+        let key = random.u64(..100);
+        match random.u8(..5) {
+            0 => assert_eq!(handle.get(&key), standard.get(&key).copied()),
+            1 => {
+                let to = key + random.u64(..50);
+                let found = handle.snapshot(|now| P::range(now, key, to));
+                assert!(found.into_iter().eq(standard.range(key..to).map(|(k, v)| (*k, *v))));
+            }
+            2 | 3 => assert_eq!(handle.insert(key, value), standard.insert(key, value)),
+            _ => assert_eq!(handle.remove(&key), standard.remove(&key)),
+        }
+        if value % 100 == 0 {
+            // Several operations in one transaction, which sees what it has done.
+            let keys = [key, key / 2, key + 1];
+            let (removed, found) = handle.transact(|tx| {
+                let removed = [tx.remove(&keys[0])?, tx.remove(&keys[1])?];
+                tx.insert(keys[2], value)?;
+                Ok((removed, keys.map(|key| tx.get(&key))))
+            });
+            assert_eq!(removed, [standard.remove(&keys[0]), standard.remove(&keys[1])]);
+            standard.insert(keys[2], value);
+            assert_eq!(found, keys.map(|key| standard.get(&key).copied()));
+        }
+    }
+}
+
+const PAIRS: u64 = 50;
+
+/// Each pair of keys has one entry, which threads move between the two; whoever looks finds one of each, and the same sum.
+fn scans_see_one_moment<M: Sessions, P: Range>(map: &Versioned<u64, u64, M, P>, threads: u64)
+where
+    Versioned<u64, u64, M, P>: Sync,
+{
+    let mut handle = ConcurrentMap::handle(map);
+    let mut keys: Vec<_> = (0..PAIRS).collect();
+    fastrand::Rng::with_seed(7).shuffle(&mut keys);
+    keys.iter().for_each(|pair| _ = handle.insert(2 * pair, *pair));
+    thread::scope(|s| {
+        for me in 0..threads {
+            s.spawn(move || {
+                let (mut handle, mut random) =
+                    (ConcurrentMap::handle(map), fastrand::Rng::with_seed(me));
+                for round in 0..300 {
+                    let pair = random.u64(..PAIRS);
+                    handle.transact(|tx| {
+                        let (from, to) = match tx.get(&(2 * pair)) {
+                            Some(_) => (2 * pair, 2 * pair + 1),
+                            None => (2 * pair + 1, 2 * pair),
+                        };
+                        let value = tx.remove(&from)?.expect("one of the pair is there");
+                        assert_eq!(tx.insert(to, value)?, None);
+                        Ok(())
+                    });
+                    if round % 8 == 0 {
+                        let from = 2 * random.u64(..PAIRS);
+                        let found = handle.snapshot(|now| P::range(now, from, 2 * PAIRS));
+                        let pairs = found.iter().map(|(key, value)| (key / 2, *value));
+                        let all = (from / 2..PAIRS).map(|pair| (pair, pair));
+                        assert!(pairs.eq(all), "a scan of two moments: {found:?}");
+                    }
+                }
+            });
+        }
+    });
+}
+
+macro_rules! tests {
+    ($($name:ident => $make:expr;)*) => {
+        $(
+            mod $name {
+                use super::*;
+
+                #[test]
+                fn as_the_standard_library() {
+                    is_as_the_standard_library(&$make);
+                }
+
+                #[test]
+                fn one_moment() {
+                    scans_see_one_moment(&$make, 8);
+                }
+
+                #[test]
+                fn linearizable() {
+                    run::check_map(Native, &Mix::native(8), &$make);
+                }
+            }
+        )*
+    };
+}
+tests! {
+    list_mvrlu => MvrluList::<u64, u64>::default();
+    hash_mvrlu => MvrluTable::<u64, u64>::new(7);
+    bst_mvrlu => MvrluTree::<u64, u64>::default();
+    list_rlu => RluList::<u64, u64>::default();
+    hash_rlu => RluTable::<u64, u64>::new(7);
+    bst_rlu => RluTree::<u64, u64>::default();
+    bst_rlu_defer => RluTree::<u64, u64>::new(manycore::rlu::Domain::deferring());
+}
