@@ -64,6 +64,12 @@ pub fn installed() -> &'static Installed {
     &INSTALLED
 }
 
+/// Whether programs can be run at the same addresses each time. gcc's sanitizers want that, on kernels that choose them from a
+/// wider range than there was when they were written (`vm.mmap_rnd_bits`).
+fn can_fix_addresses() -> bool {
+    Command::new("setarch").args(["-R", "true"]).status().is_ok_and(|status| status.success())
+}
+
 impl Installed {
     /// Where the shared library is.
     pub fn library(&self) -> PathBuf {
@@ -121,6 +127,11 @@ impl Installed {
                 ]);
                 valgrind.arg(program);
                 valgrind
+            }
+            Variant::Address | Variant::Thread if can_fix_addresses() => {
+                let mut command = Command::new("setarch");
+                command.arg("-R").arg(program);
+                command
             }
             _ => Command::new(program),
         };
