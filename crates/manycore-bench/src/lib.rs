@@ -7,6 +7,7 @@
 //! | [`set`] | threads that use a set, by several mechanisms: throughput, latency, memory |
 //! | [`uncontended`] | what a lock costs when nobody else wants it: nanoseconds and instructions |
 //! | [`grid`] | what the project promises about its locks, measured and judged |
+//! | [`goals`] | what it wants of its sets and reverse maps, measured and judged |
 //! | [`contender`] | the locks that take part: manycore's, glibc's, `parking_lot`'s, the standard library's |
 //! | [`host`] | what the machine underneath costs: the constants of a machine model |
 //! | [`worker`] | the process in which a lock is measured |
@@ -37,11 +38,13 @@ pub mod contender;
 mod cpus;
 mod disturbance;
 mod failure;
+pub mod goals;
 pub mod grid;
 mod heading;
 pub mod host;
 pub mod lock;
 pub mod mix;
+mod open;
 pub mod paired;
 mod pairs;
 mod progress;

@@ -36,6 +36,10 @@ impl Progress {
         let bar = if wanted { ProgressBar::new(length) } else { ProgressBar::hidden() };
         let style = ProgressStyle::with_template("{wide_msg} {bar:30} {elapsed}");
         bar.set_style(style.unwrap_or(ProgressStyle::default_bar()));
+        if wanted {
+            // Some steps take long.
+            bar.enable_steady_tick(Duration::from_secs(1));
+        }
         Self { bar, timed }
     }
 

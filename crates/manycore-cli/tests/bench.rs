@@ -61,6 +61,32 @@ fn sets_as_json_and_as_tables() {
 }
 
 #[test]
+fn sets_of_others_are_measured_beside() {
+    let short = ["set", "--sync", "rcu", "--against", "papaya,crossbeam-epoch", "--initial", "50"];
+    let short = [&short[..], &["--threads", "2", "--update", "50", "-q", "--json"]].concat();
+    let short = [&short[..], &["--duration", "2ms", "--slice", "1ms"]].concat();
+    let results: Value = serde_json::from_str(&printed(&mut bench(&short))).unwrap();
+    let measurements = results["measurements"].as_array().unwrap();
+    let names: Vec<&Value> = measurements.iter().map(|measurement| &measurement["sync"]).collect();
+    assert_eq!(names, ["rcu", "papaya", "crossbeam-epoch"]);
+    assert!(measurements[1]["metrics"]["ratio"]["value"].as_f64().unwrap() > 0.0);
+}
+
+/// One round has no interval, and decides nothing.
+#[test]
+fn goals_are_claims_with_verdicts() {
+    let short = ["goals", "--part", "zipf", "--budget", "1ms", "-q"];
+    let results: Value =
+        serde_json::from_str(&printed(&mut bench(&[&short[..], &["--json"]].concat()))).unwrap();
+    assert_eq!(results["measurements"].as_array().unwrap().len(), 2 * 2);
+    let claims = results["claims"].as_array().unwrap();
+    assert_eq!((claims.len(), &claims[0]["id"]), (1, &"zipf-mvrlu".into()));
+    assert_eq!(claims[0]["verdict"], "undecided");
+    let text = printed(&mut bench(&short));
+    assert!(text.contains("zipf 1: 2 threads") && text.contains("at least 0.70x"), "{text}");
+}
+
+#[test]
 fn one_thread_alone() {
     let text = printed(&mut bench(&["uncontended", "--lock", "futex", "--runs", "1", "--json"]));
     let results: Value = serde_json::from_str(&text).unwrap();
@@ -112,6 +138,9 @@ fn bad_questions_are_named_in_a_line() {
         (&["set", "--sync", "lock:futx"], ["futx", "lock:futex"]),
         (&["set", "--initial", "10", "--range", "9"], ["10 keys of 9", "range"]),
         (&["set", "--update", "101"], ["update share", "100 %"]),
+        (&["set", "--against", "papaia"], ["papaia", "dashmap"]),
+        (&["set", "--structure", "list", "--against", "papaya"], ["list", "crossbeam-harris"]),
+        (&["goals", "--part", "lists"], ["lists", "zipf"]),
     ] {
         let said = failure(2, &mut bench(arguments));
         assert_eq!(said.lines().count(), 1, "{said}");

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use support::{directory, manycore, printed};
 
-const COMMANDS: [&[&str]; 19] = [
+const COMMANDS: [&[&str]; 20] = [
     &["demo"],
     &["run"],
     &["profile"],
@@ -17,6 +17,7 @@ const COMMANDS: [&[&str]; 19] = [
     &["bench", "rmap"],
     &["bench", "uncontended"],
     &["bench", "grid"],
+    &["bench", "goals"],
     &["sim", "lock"],
     &["sim", "set"],
     &["sim", "rmap"],

@@ -2,11 +2,11 @@
 
 use manycore_report::{Bound, Claim};
 
-use super::open::{Open, Part};
 use super::view::View;
 use crate::campaign::BASE;
 use crate::campaign::pool::Pooled;
 use crate::failure::Failure;
+use crate::open::Part;
 use crate::paired::{Better, Protocol, Unusable};
 
 /// The lock that is to be as good as the best of the others everywhere.
@@ -34,11 +34,12 @@ fn compare(base: &[f64], candidate: &[f64], confidence: f64) -> Result<Pooled, U
 
 /// Throughput against the best other lock: on average, and at each point.
 fn against_the_best(view: &View) -> Result<Vec<Claim>, Failure> {
-    let open = |id: &str, text: &str, bound| Open {
-        view,
-        id: format!("{LEARNING}-{id}"),
-        text: format!("{LEARNING} over the best other lock, {text}"),
-        bound: Bound::AtLeast(bound),
+    let open = |id: &str, text: &str, bound| {
+        view.open(
+            format!("{LEARNING}-{id}"),
+            format!("{LEARNING} over the best other lock, {text}"),
+            Bound::AtLeast(bound),
+        )
     };
     let mean = open("mean", "geometric mean", 0.97);
     let least = open("least", "every point", 0.85);
@@ -98,12 +99,11 @@ impl Rivals {
 /// The 99.9th percentile of waits at each point with more than one thread: nobody makes one thread wait, and what is
 /// timed there is the clock and the interrupts.
 fn waits(view: &View) -> Result<Claim, Failure> {
-    let open = Open {
-        view,
-        id: format!("{LEARNING}-wait"),
-        text: format!("{LEARNING}'s p99.9 wait over glibc's, every point with threads that wait"),
-        bound: Bound::AtMost(2.0),
-    };
+    let open = view.open(
+        format!("{LEARNING}-wait"),
+        format!("{LEARNING}'s p99.9 wait over glibc's, every point with threads that wait"),
+        Bound::AtMost(2.0),
+    );
     let Some(lock) = view.lock(LEARNING) else { return Ok(open.missing(&view.absent(LEARNING))) };
     let waited = |point: &usize| view.points()[*point].threads > 1;
     let points: Vec<usize> = (0..view.points().len()).filter(waited).collect();
@@ -117,12 +117,11 @@ fn waits(view: &View) -> Result<Claim, Failure> {
 
 /// Sections of the busiest thread over those of the least busy at each point.
 fn fairness(view: &View) -> Result<Claim, Failure> {
-    let open = Open {
-        view,
-        id: format!("{LEARNING}-fairness"),
-        text: format!("{LEARNING}'s max/min of threads over glibc's, every point"),
-        bound: Bound::AtMost(2.0),
-    };
+    let open = view.open(
+        format!("{LEARNING}-fairness"),
+        format!("{LEARNING}'s max/min of threads over glibc's, every point"),
+        Bound::AtMost(2.0),
+    );
     let Some(lock) = view.lock(LEARNING) else { return Ok(open.missing(&view.absent(LEARNING))) };
     let points = view.points().len();
     let part = |point| {
@@ -134,12 +133,11 @@ fn fairness(view: &View) -> Result<Claim, Failure> {
 
 /// Half of glibc's throughput with many more threads than CPUs.
 fn holds_under_load(view: &View, lock: &str) -> Result<Claim, Failure> {
-    let open = Open {
-        view,
-        id: format!("{lock}-under-load"),
-        text: format!("{lock} over glibc at 8 and 32 threads"),
-        bound: Bound::AtLeast(0.5),
-    };
+    let open = view.open(
+        format!("{lock}-under-load"),
+        format!("{lock} over glibc at 8 and 32 threads"),
+        Bound::AtLeast(0.5),
+    );
     let Some(subject) = view.lock(lock) else { return Ok(open.missing(&view.absent(lock))) };
     let loaded = |point: &usize| [8, 32].contains(&view.points()[*point].threads);
     let points: Vec<usize> = (0..view.points().len()).filter(loaded).collect();
@@ -153,12 +151,11 @@ fn holds_under_load(view: &View, lock: &str) -> Result<Claim, Failure> {
 /// Seed claim: the hybrid lock is as fast as the spinning one where spinning is at its best.
 fn peak(view: &View, section: &[usize]) -> Result<Claim, Failure> {
     let (length, _) = view.section(section);
-    let open = Open {
-        view,
-        id: format!("hybrid-peak-{length}").replace(' ', ""),
-        text: format!("hybrid's peak over innodb's, sections of {length}"),
-        bound: Bound::AtLeast(0.95),
-    };
+    let open = view.open(
+        format!("hybrid-peak-{length}").replace(' ', ""),
+        format!("hybrid's peak over innodb's, sections of {length}"),
+        Bound::AtLeast(0.95),
+    );
     let (Some(hybrid), Some(innodb)) = (view.lock("hybrid"), view.lock("innodb")) else {
         return Ok(open.missing(&view.absent("hybrid or innodb")));
     };
@@ -173,14 +170,13 @@ fn peak(view: &View, section: &[usize]) -> Result<Claim, Failure> {
 fn keeps_its_peak(view: &View, section: &[usize]) -> Result<Claim, Failure> {
     let (length, most) = view.section(section);
     let threads = view.points()[most].threads;
-    let open = Open {
-        view,
-        id: format!("hybrid-keeps-peak-{length}").replace(' ', ""),
-        text: format!(
+    let open = view.open(
+        format!("hybrid-keeps-peak-{length}").replace(' ', ""),
+        format!(
             "hybrid's share of its peak at {threads} threads over sleep's, sections of {length}"
         ),
-        bound: Bound::AtLeast(0.9),
-    };
+        Bound::AtLeast(0.9),
+    );
     let (Some(hybrid), Some(sleep)) = (view.lock("hybrid"), view.lock("sleep")) else {
         return Ok(open.missing(&view.absent("hybrid or sleep")));
     };

@@ -5,7 +5,6 @@
 //! undecided.
 
 mod claims;
-mod open;
 mod render;
 mod view;
 

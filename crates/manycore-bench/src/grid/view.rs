@@ -1,10 +1,11 @@
 //! The samples of a grid as one user of the locks sees them: as a library, or through the preload library.
 
-use manycore_report::duration;
+use manycore_report::{Bound, duration};
 
 use crate::campaign::pool::{Draw, Pool, Pooled};
 use crate::campaign::{BASE, Point, Samples};
 use crate::contender;
+use crate::open::Open;
 use crate::paired::{Better, Comparison, Median, Protocol, Unusable};
 use crate::slice::Slice;
 use crate::worker::Through;
@@ -27,6 +28,12 @@ impl<'a> View<'a> {
 
     pub fn points(&self) -> &'a [Point] {
         &self.samples.points
+    }
+
+    /// A claim about this way.
+    pub fn open(&self, id: String, text: String, bound: Bound) -> Open {
+        let way = self.name();
+        Open { id: format!("{id}-{way}"), text: format!("{text}, {way}"), bound }
     }
 
     /// A point in words.

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::slice::Bound;
-use super::{Keys, Options, Settings, Slice, Task};
+use super::{Keys, Options, Settings, Slice, Task, peers};
 use crate::campaign::Stopwatch;
 use crate::disturbance::Watch;
 use crate::failure::Failure;
@@ -16,10 +16,10 @@ use crate::progress::Progress;
 use crate::worker::{Subject, Through, Worker};
 
 /// The base line's place among the mechanisms.
-pub(super) const BASE: usize = 0;
+pub(crate) const BASE: usize = 0;
 
 /// What was measured.
-pub(super) struct Samples {
+pub(crate) struct Samples {
     pub points: Vec<Task>,
     pub syncs: Vec<String>,
     /// By point, mechanism and round.
@@ -30,9 +30,13 @@ pub(super) struct Samples {
     pub others: Option<f64>,
 }
 
-/// Runs it all. A mechanism that fails is left out from then on; if it is the base line, all is in vain.
-pub(super) fn run(options: &Options) -> Result<Samples, Failure> {
-    let (points, syncs) = (options.workload.points(), options.workload.syncs.clone());
+/// Runs these mechanisms at these points, as the options say. A mechanism that fails is left out from then on; if it is the base
+/// line, all is in vain.
+pub(crate) fn run(
+    options: &Options,
+    points: Vec<Task>,
+    syncs: Vec<String>,
+) -> Result<Samples, Failure> {
     let seed = options.workload.keys.seed;
     let mut point_order = Schedule::new(points.len(), seed);
     let mut sync_order = Schedule::new(syncs.len(), !seed);
@@ -49,8 +53,7 @@ pub(super) fn run(options: &Options) -> Result<Samples, Failure> {
             for sync in sync_order.next().unwrap_or_default() {
                 let settings =
                     options.settings(&samples.points[point], &samples.syncs[sync], round);
-                let Task { sync: name, threads, .. } = &settings.task;
-                progress.step(format!("round {round}: {name}, {threads} threads"));
+                progress.step(format!("round {round}: {}", in_words(&settings.task)));
                 samples.take(point, sync, || slice(options, &mut workers[sync], &settings))?;
             }
         }
@@ -68,13 +71,27 @@ fn slice(
         Some(worker) => worker,
         None => {
             let lock = settings.task.sync.clone();
+            let command = match peers::is_foreign(&lock) {
+                true => options.foreign.as_ref().unwrap_or(&options.worker),
+                false => &options.worker,
+            };
             let subject = Subject { lock, through: Through::Native, shared: false };
-            Worker::start(&options.worker, &[], &subject)?
+            Worker::start(command, &[], &subject)?
         }
     };
     let slice = at_work.use_set(settings)?;
     *worker = Some(at_work);
     Ok(slice)
+}
+
+fn in_words(task: &Task) -> String {
+    let Task { sync, threads, keys, .. } = task;
+    let filling = if keys.is_many() {
+        format!(" ({} keys to begin with)", keys.initial)
+    } else {
+        String::new()
+    };
+    format!("{sync}, {threads} threads{filling}")
 }
 
 impl Options {
@@ -118,6 +135,19 @@ impl Samples {
             Err(failure) => drop(self.failed.insert(sync, failure)),
         }
         Ok(())
+    }
+
+    /// Made-up samples, by point, mechanism and round.
+    #[cfg(test)]
+    pub fn of(points: Vec<Task>, syncs: Vec<String>, slices: Vec<Vec<Vec<Slice>>>) -> Self {
+        Self { points, syncs, slices, failed: BTreeMap::new(), others: None }
+    }
+
+    /// Operations a second of a mechanism at a point, by round; `None` if it failed or is not there.
+    pub fn throughput(&self, point: usize, sync: &str) -> Option<Vec<f64>> {
+        let sync = self.syncs.iter().position(|known| known == sync)?;
+        let measured = !self.failed.contains_key(&sync);
+        measured.then(|| self.slices[point][sync].iter().map(Slice::throughput).collect())
     }
 
     /// The slices of the mechanisms at a point that have not failed, by round.

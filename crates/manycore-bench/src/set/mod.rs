@@ -11,9 +11,10 @@
 //! # Ok::<(), manycore_bench::Failure>(())
 //! ```
 
-mod campaign;
+pub(crate) mod campaign;
 pub(crate) mod contenders;
 mod heap;
+pub mod peers;
 mod render;
 mod result;
 mod slice;
@@ -27,11 +28,12 @@ use crate::failure::Failure;
 pub use crate::lock::Found;
 use crate::slice::Pinning;
 use crate::worker::Command;
+pub use contenders::AnySet;
 pub use render::render;
 pub(crate) use result::describe;
 pub(crate) use slice::{Settings, Slice, apply, run as run_slice};
-pub use task::{Keys, Popularity};
-pub(crate) use task::{Operations, Task};
+pub(crate) use task::Operations;
+pub use task::{Keys, Popularity, Task};
 pub use workload::Workload;
 
 /// What to measure.
@@ -39,6 +41,8 @@ pub use workload::Workload;
 pub struct Options {
     /// What threads do.
     pub workload: Workload,
+    /// Names of sets of others, to be measured beside: see [`peers`].
+    pub against: Vec<String>,
     /// The length of a slice with few threads per CPU; with many, slices are longer.
     pub slice: Duration,
     /// Operations of each thread in a slice, instead of a time.
@@ -49,26 +53,39 @@ pub struct Options {
     pub pinning: Pinning,
     /// How to start a worker.
     pub worker: Command,
+    /// How to start one that has the sets of C libraries; `None` if that program is not there.
+    pub foreign: Option<Command>,
     /// Whether to show progress, if standard error is a terminal.
     pub progress: bool,
 }
 
 impl Options {
+    /// All that take part, the base line first.
+    fn subjects(&self) -> Vec<String> {
+        let mut subjects = self.workload.syncs.clone();
+        let others = self.against.iter().filter(|peer| !self.workload.syncs.contains(peer));
+        subjects.extend(others.cloned());
+        subjects
+    }
+
     /// The usual workload, in 31 rounds.
     pub fn new(worker: Command) -> Self {
         Self {
             workload: Workload::default(),
+            against: Vec::new(),
             slice: Duration::from_millis(30),
             operations: None,
             rounds: Rounds::Count(31),
             pinning: Pinning::Auto,
             worker,
+            foreign: None,
             progress: false,
         }
     }
 
     fn check(&self) -> Result<(), Failure> {
         self.workload.check(&contenders::native::names(&self.workload.structure))?;
+        peers::check(&self.against, &self.workload.structure, self.foreign.is_some())?;
         let faults = [
             (self.slice < Duration::from_millis(1), "a slice needs at least 1 ms"),
             (self.operations == Some(0), "no operations: give at least 1"),
@@ -91,6 +108,6 @@ pub fn usual_syncs(structure: &str) -> Vec<String> {
 /// Measures.
 pub fn run(options: &Options) -> Result<Found, Failure> {
     options.check()?;
-    let samples = campaign::run(options)?;
+    let samples = campaign::run(options, options.workload.points(), options.subjects())?;
     Ok(Found { measurements: samples.measurements()?, failures: samples.failures() })
 }

@@ -1,6 +1,6 @@
 //! One slice: threads use a set for a short time, or for so many operations, and are counted.
 //!
-//! It begins with an empty set, which the first thread fills. Warm-up, reading of counters and the end are those of a
+//! It begins with an empty set, which the first thread fills; a large one is kept for the next slice. Warm-up, reading of counters and the end are those of a
 //! [slice of locks](crate::slice). At the end what is in the set must be what the threads were told.
 
 use std::collections::BTreeMap;
@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use super::contenders::{self, AnySet};
 use super::heap;
+use super::peers::{self, Peer};
 use super::task::{Operation, Operations, Task};
 use crate::slice::Pinning;
 use crate::waits::{self, Waits};
@@ -83,10 +84,50 @@ impl Slice {
 }
 
 /// Runs one. The error, in one line, says what the set did wrong or what the machine refused.
-pub(crate) fn run(settings: &Settings) -> Result<Slice, String> {
-    let Task { structure, sync, .. } = &settings.task;
-    let set = contenders::native::make(&settings.task);
-    measure(set.ok_or_else(|| format!("there is no {structure} by {sync}"))?, settings)
+///
+/// Beside manycore's sets and those of [`peers`], there are these.
+pub(crate) fn run(
+    settings: &Settings,
+    more: &[Peer],
+    kept: &mut Option<Filled>,
+) -> Result<Slice, String> {
+    let task = &settings.task;
+    let filled = match kept.take() {
+        Some(filled) if filled.is_for(task) => filled,
+        _ => Filled::new(task, more)?,
+    };
+    let slice = measure(&filled, settings)?;
+    *kept = task.keys.is_many().then_some(filled);
+    Ok(slice)
+}
+
+/// A set with its first keys.
+pub(crate) struct Filled {
+    set: Arc<dyn AnySet>,
+    task: Task,
+    bytes_per_key: f64,
+}
+
+impl Filled {
+    fn new(task: &Task, more: &[Peer]) -> Result<Self, String> {
+        let keys = task.keys.first();
+        let before = heap::in_use();
+        let ours = contenders::native::make(task);
+        let set = ours.or_else(|| peers::make(task, more));
+        let set = set.ok_or_else(|| format!("there is no {} by {}", task.structure, task.sync))?;
+        let mut handle = set.handle();
+        keys.iter().for_each(|key| _ = handle.insert(*key));
+        drop(handle);
+        let used = heap::in_use().saturating_sub(before);
+        let bytes_per_key = used as f64 / keys.len().max(1) as f64;
+        Ok(Self { set: Arc::from(set), task: task.clone(), bytes_per_key })
+    }
+
+    /// Whether a task begins with what is there.
+    fn is_for(&self, task: &Task) -> bool {
+        let same = |a: &Task, b: &Task| a.structure == b.structure && a.sync == b.sync;
+        same(&self.task, task) && self.task.keys == task.keys
+    }
 }
 
 /// What one thread does until it is told to stop.
@@ -155,17 +196,16 @@ impl Shared {
     }
 }
 
-fn measure(set: Box<dyn AnySet>, settings: &Settings) -> Result<Slice, String> {
-    let task = &settings.task;
-    let bytes_per_key = fill(&*set, task);
+fn measure(filled: &Filled, settings: &Settings) -> Result<Slice, String> {
+    let Filled { set, bytes_per_key, .. } = filled;
+    let (task, bytes_per_key) = (&settings.task, *bytes_per_key);
     let before = heap::in_use();
-    let set: Arc<dyn AnySet> = Arc::from(set);
     let shared = Arc::new(Shared {
         stop: AtomicBool::new(false),
         start: Barrier::new(task.threads as usize + 1),
         counts: (0..task.threads).map(|_| CachePadded::default()).collect(),
     });
-    let outcomes = start(&set, &shared, settings)?;
+    let outcomes = start(set, &shared, settings)?;
     // What workers keep for themselves; those that have ended keep nothing.
     let own = match settings.bound {
         Bound::Time(_) => heap::in_use() - before,
@@ -196,7 +236,7 @@ fn measure(set: Box<dyn AnySet>, settings: &Settings) -> Result<Slice, String> {
     if ended.is_empty() {
         ended = gather(&outcomes, settings);
     }
-    verify(&*set, &ended, task)?;
+    verify(&**set, &ended, task)?;
 
     let added: i64 = ended.iter().map(|outcome| outcome.added).sum();
     let operations: u64 = ended.iter().map(|outcome| outcome.operations).sum();
@@ -218,17 +258,6 @@ fn measure(set: Box<dyn AnySet>, settings: &Settings) -> Result<Slice, String> {
         slice.statistics.insert(name.to_owned(), count as f64 / operations.max(1) as f64);
     });
     Ok(slice)
-}
-
-/// Puts the first keys in; returns how many bytes each takes.
-fn fill(set: &dyn AnySet, task: &Task) -> f64 {
-    let keys = task.keys.first();
-    let before = heap::in_use();
-    let mut handle = set.handle();
-    keys.iter().for_each(|key| _ = handle.insert(*key));
-    drop(handle);
-    let used = heap::in_use().saturating_sub(before);
-    used as f64 / keys.len().max(1) as f64
 }
 
 fn start(

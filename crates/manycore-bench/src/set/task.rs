@@ -70,6 +70,11 @@ pub(crate) enum Operation {
 const DRAWN: usize = 1 << 16;
 
 impl Keys {
+    /// Whether they take long to put in.
+    pub(crate) fn is_many(&self) -> bool {
+        self.initial >= 1_000_000
+    }
+
     /// The keys of the start, in random order: a tree that is not balanced needs that.
     pub fn first(&self) -> Vec<u64> {
         let mut random = fastrand::Rng::with_seed(self.seed);

@@ -17,7 +17,7 @@ use std::io::{self, BufRead, Write};
 use serde::{Deserialize, Serialize};
 
 use crate::contender::{self, Contender, Visitor};
-use crate::set;
+use crate::set::{self, peers::Peer};
 use crate::slice::{self, Settings, Slice};
 
 pub(crate) use remote::Worker;
@@ -54,14 +54,24 @@ pub(crate) enum Answer {
 
 /// Serves a harness for as long as it has orders: the whole of the worker's life. `lock` is the contender's name.
 pub fn serve(lock: &str) -> io::Result<()> {
+    serve_with(lock, &[])
+}
+
+/// The same, by a program that has sets which this crate has not.
+pub fn serve_with(lock: &str, sets: &[Peer]) -> io::Result<()> {
     // glibc leaves the atomic instructions out of its locks while a process has a single thread.
     std::thread::spawn(|| {
         loop {
             std::thread::park();
         }
     });
+    let mut kept = None;
     for line in io::stdin().lock().lines() {
         let answer = match serde_json::from_str::<Order>(&line?) {
+            Ok(Order::Use(settings)) => match set::run_slice(&settings, sets, &mut kept) {
+                Ok(slice) => Answer::Used(slice),
+                Err(error) => Answer::Failed(error),
+            },
             Ok(order) => obey(lock, order),
             Err(error) => {
                 Answer::Failed(format!("the worker got an order that it does not know: {error}"))
@@ -76,9 +86,6 @@ pub fn serve(lock: &str) -> io::Result<()> {
 }
 
 fn obey(lock: &str, order: Order) -> Answer {
-    if let Order::Use(settings) = &order {
-        return set::run_slice(settings).map_or_else(Answer::Failed, Answer::Used);
-    }
     let unknown = || Answer::Failed(format!("there is no lock `{lock}`"));
     contender::with(lock, order).unwrap_or_else(unknown)
 }

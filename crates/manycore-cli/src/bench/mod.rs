@@ -1,6 +1,7 @@
 //! `manycore bench`: the locks and sets themselves, without a program around them.
 
 mod contended;
+mod goals;
 mod grid;
 pub mod length;
 pub mod reverse_map;
@@ -43,6 +44,7 @@ enum What {
     Set(set::Options),
     Uncontended(uncontended::Options),
     Grid(grid::Options),
+    Goals(goals::Options),
     Rmap(reverse_map::Options),
     /// The process in which a lock is measured; this command starts it itself.
     #[command(hide = true)]
@@ -58,6 +60,7 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
         What::Set(options) => set::run(options, terminal),
         What::Uncontended(options) => uncontended::run(options, terminal),
         What::Grid(options) => grid::run(options, terminal),
+        What::Goals(options) => goals::run(options, terminal),
         What::Rmap(options) => reverse_map::run(options, terminal),
         What::Worker { lock } => worker::serve(lock).map_err(lost),
     }

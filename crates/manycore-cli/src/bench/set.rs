@@ -2,6 +2,7 @@
 
 use clap::Args;
 use manycore_bench::set;
+use manycore_bench::worker::Command;
 use manycore_report::Results;
 
 use super::sets::SetOptions;
@@ -15,10 +16,18 @@ Examples:
   manycore bench set
   manycore bench set --structure list --initial 1000 --update 2,20,80 --threads 1,2,8
   manycore bench set --sync lock:adaptive,lock:mcs,flat-combining --zipf 1 --json
+  manycore bench set --sync mvrlu --against papaya,scc,dashmap --initial 100000
 
 Mechanisms:
   lock:NAME with a name of `manycore locks`, flat-combining, mvrlu, rlu, rlu-ordo
   and rlu-defer; for a list or a hash table also rcu; harris for a list.
+
+Sets of others:
+  hash   papaya, scc, scc-index, dashmap, parking_lot-mutex, parking_lot-rwlock,
+         crossbeam-epoch; urcu-memb, urcu-qsbr, urcu-lfht, ck-epoch, ck-ht
+  list   crossbeam-harris, crossbeam-epoch, scc-tree; urcu-memb, urcu-qsbr, ck-epoch
+  bst    scc-tree, parking_lot-mutex, parking_lot-rwlock
+  Those of C libraries, urcu-* and ck-*, need the program manycore-bench-peers.
 
 Workload:
   A set that begins with --initial of the keys below --range. Each thread looks
@@ -44,6 +53,9 @@ Exit status:
 pub struct Options {
     #[command(flatten)]
     sets: SetOptions,
+    /// Sets of others to measure beside, such as papaya or crossbeam-epoch
+    #[arg(long, value_name = "A,B,..", value_delimiter = ',')]
+    against: Vec<String>,
     #[command(flatten)]
     slices: SliceOptions,
     /// Operations of each thread in a slice, which then takes as long as it takes
@@ -62,10 +74,19 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
     failed_locks(&found.failures)
 }
 
+/// How to start the program that has the sets of C libraries, which is built into the directory of this one; `None` if it was
+/// not.
+pub fn foreign_worker() -> Option<Command> {
+    let program = std::env::current_exe().ok()?.with_file_name("manycore-bench-peers");
+    program.is_file().then(|| Command { program, arguments: Vec::new() })
+}
+
 impl Options {
     fn settings(&self, terminal: &Terminal) -> Result<set::Options> {
         Ok(set::Options {
             workload: self.sets.workload(),
+            against: self.against.clone(),
+            foreign: foreign_worker(),
             slice: self.slices.slice,
             operations: self.operations,
             rounds: self.slices.rounds(),

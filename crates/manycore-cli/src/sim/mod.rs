@@ -2,7 +2,7 @@
 
 mod accuracy;
 mod contended;
-mod crew;
+pub mod crew;
 mod db;
 mod reverse_map;
 mod set;

@@ -23,6 +23,8 @@ const ARROWS: &[(&str, &[&str])] = &[
         "manycore-bench",
         &["manycore-traits", "manycore", "manycore-sim", "manycore-simulated", "manycore-report"],
     ),
+    // Sets of C libraries, for who has those: nothing else may need it.
+    ("manycore-bench-peers", &["manycore-traits", "manycore", "manycore-bench"]),
     (
         "manycore-cli",
         &[

@@ -2,20 +2,18 @@
 
 use manycore_report::{Bound, Claim, Judgement};
 
-use super::view::View;
 use crate::campaign::pool::Pooled;
 use crate::paired::{Comparison, Unusable};
 
 /// A claim without a verdict.
-pub(super) struct Open<'a> {
-    pub view: &'a View<'a>,
+pub(crate) struct Open {
     pub id: String,
     pub text: String,
     pub bound: Bound,
 }
 
 /// A ratio that was found at one place.
-pub(super) struct Part {
+pub(crate) struct Part {
     pub place: String,
     pub value: f64,
     /// The 95 % interval.
@@ -43,7 +41,7 @@ impl From<Comparison> for Pooled {
     }
 }
 
-impl Open<'_> {
+impl Open {
     /// There is nothing to judge.
     pub fn missing(self, what: &str) -> Claim {
         self.close(None, Judgement::Undecided, format!("not judged: {what}"))
@@ -76,8 +74,8 @@ impl Open<'_> {
     fn close(self, found: Option<Pooled>, verdict: Judgement, note: String) -> Claim {
         let interval = found.and_then(|found| found.interval);
         Claim {
-            id: format!("{}-{}", self.id, self.view.name()),
-            text: format!("{}, {}", self.text, self.view.name()),
+            id: self.id,
+            text: self.text,
             bound: self.bound,
             value: found.map(|found| found.value),
             low: interval.map(|(low, _)| low),

@@ -1,0 +1,110 @@
+//! `manycore bench goals`: how fast the library's sets and reverse maps are to be, and whether they are.
+//!
+//! What is measured are a few parts ([`NAMES`]), each a campaign of [`set`] or [`rmap`], natively or
+//! simulated; from each a list of claims is judged. A mechanism that a claim names and that is not in this build, or
+//! failed, leaves the claim undecided.
+
+mod claims;
+mod parts;
+mod simulated;
+
+use std::time::Duration;
+
+use manycore_report::{Claim, Measurement};
+
+use crate::failure::Failure;
+use crate::simulated::Crew;
+use crate::worker::Command;
+use crate::{rmap, set};
+pub use parts::NAMES;
+
+/// What to measure.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The parts, of [`NAMES`].
+    pub parts: Vec<String>,
+    /// Time for all of them. The simulations take the time that they take.
+    pub budget: Duration,
+    /// What everything is drawn by.
+    pub seed: u64,
+    /// How to start a worker.
+    pub worker: Command,
+    /// How to start one that has the sets of C libraries; `None` if that program is not there.
+    pub foreign: Option<Command>,
+    /// Who simulates.
+    pub crew: Crew,
+    /// Whether to show progress, if standard error is a terminal.
+    pub progress: bool,
+}
+
+/// What came of it.
+#[derive(Clone, Debug, Default)]
+pub struct Found {
+    /// A record for each mechanism at each point.
+    pub measurements: Vec<Measurement>,
+    /// The goals.
+    pub claims: Vec<Claim>,
+    /// Mechanisms that failed, a line for each.
+    pub failures: Vec<String>,
+}
+
+/// Measures the parts and judges the claims.
+pub fn run(options: &Options) -> Result<Found, Failure> {
+    let unknown = options.parts.iter().find(|part| !NAMES.contains(&part.as_str()));
+    if let Some(unknown) = unknown {
+        let names = NAMES.join(", ");
+        return Err(Failure::Usage(format!("there is no part `{unknown}`: choose from {names}")));
+    }
+    let mut found = Found::default();
+    let shares: f64 = options.parts.iter().map(|part| parts::share(part)).sum();
+    for part in &options.parts {
+        let time = options.budget.mul_f64(parts::share(part) / shares.max(f64::MIN_POSITIVE));
+        let of_part = match part.as_str() {
+            "rmap" => reverse_map(options, time)?,
+            "simulated" => simulated::run(options)?,
+            name => sets(options, name, time)?,
+        };
+        found.measurements.extend(of_part.measurements);
+        found.claims.extend(of_part.claims);
+        found.failures.extend(of_part.failures);
+    }
+    Ok(found)
+}
+
+fn sets(options: &Options, name: &str, time: Duration) -> Result<Found, Failure> {
+    let part = parts::of_sets(name, options.foreign.is_some());
+    let settings = set::Options {
+        workload: set::Workload {
+            keys: set::Keys { seed: options.seed, ..set::Keys::of(1) },
+            ..set::Workload::default()
+        },
+        rounds: set::Rounds::Within(time),
+        foreign: options.foreign.clone(),
+        progress: options.progress,
+        ..set::Options::new(options.worker.clone())
+    };
+    let mut points = part.points;
+    points.iter_mut().for_each(|point| point.keys.seed = options.seed);
+    let samples = set::campaign::run(&settings, points, part.mechanisms)?;
+    Ok(Found {
+        measurements: samples.measurements()?,
+        claims: claims::judge(name, &samples)?,
+        failures: samples.failures(),
+    })
+}
+
+fn reverse_map(options: &Options, time: Duration) -> Result<Found, Failure> {
+    let settings = parts::reverse_map(options, time);
+    let measurements = rmap::run(&settings)?;
+    let claims = claims::of_reverse_maps(&measurements);
+    Ok(Found { measurements, claims, failures: Vec::new() })
+}
+
+/// The results for a person: tables of all that was measured, and the claims.
+pub fn render(found: &Found) -> String {
+    let of = |workload: &str| -> Vec<Measurement> {
+        found.measurements.iter().filter(|record| record.workload == workload).cloned().collect()
+    };
+    let (sets, maps) = (set::render(&of("set")), rmap::render(&of("rmap")));
+    format!("{sets}\n{maps}\n{}\n", Claim::table(&found.claims))
+}

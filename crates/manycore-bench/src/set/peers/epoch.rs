@@ -1,0 +1,39 @@
+//! Sets in a domain of crossbeam-epoch.
+
+use crossbeam_epoch::{Collector, Guard, LocalHandle, Shared};
+
+use super::chain::{self, Domain, Node};
+use crate::set::contenders::AnySet;
+use crate::set::task::Task;
+
+/// A collector of its own, so that a thread's handle is at hand: the crate's global one is looked for at each entry.
+struct Epoch(Collector);
+
+// SAFETY: that is what the crate does.
+unsafe impl Domain for Epoch {
+    type Header = ();
+    type Thread<'a> = LocalHandle;
+    type Section<'a> = Guard;
+
+    fn new() -> Self {
+        Self(Collector::new())
+    }
+
+    fn register(&self) -> LocalHandle {
+        self.0.register()
+    }
+
+    #[inline]
+    fn enter(thread: &LocalHandle) -> Guard {
+        thread.pin()
+    }
+
+    unsafe fn retire(section: &Guard, node: *mut Node<Self>) {
+        // SAFETY: passed on; nodes are aligned.
+        unsafe { section.defer_destroy(Shared::from(node.cast_const())) };
+    }
+}
+
+pub(super) fn chained(task: &Task) -> Box<dyn AnySet> {
+    chain::chained::<Epoch>(task)
+}

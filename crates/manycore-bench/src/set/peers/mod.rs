@@ -1,0 +1,129 @@
+//! Sets of others, which the library is compared with: what a program would use otherwise.
+//!
+//! | name | what it is |
+//! |---|---|
+//! | `papaya`, `scc`, `scc-index`, `dashmap` | hash tables: papaya's `HashSet`, scc's `HashSet` and `HashIndex`, `DashSet` |
+//! | `scc-tree` | an ordered set: scc's `TreeIndex` |
+//! | `parking_lot-mutex`, `parking_lot-rwlock` | the standard library's `HashSet` or `BTreeSet` under a lock |
+//! | `crossbeam-epoch` | the [`chain`] of `rcu`, in a domain of crossbeam-epoch |
+//! | `crossbeam-harris` | Harris' list, in a domain of crossbeam-epoch |
+//!
+//! Those of C libraries are in a program of their own, so that this one builds without those: [`FOREIGN`].
+//!
+//! crossbeam's skip list is missing: an insertion does not say whether the key was there. What can be found out from the entry
+//! that it returns (version 0.1.3) does not add up when threads meet at a key, and here sets are counted after each slice.
+//!
+//! Each is used as its documentation has it, with the hash function of `hasher` in place of its default, which is made to
+//! withstand keys that somebody chooses, and takes longer than a look-up.
+
+pub mod chain;
+mod epoch;
+mod exercise;
+mod harris;
+mod hasher;
+mod maps;
+
+pub use exercise::exercise;
+
+use super::contenders::AnySet;
+use super::task::Task;
+use crate::failure::Failure;
+
+/// A set of others.
+pub struct Peer {
+    /// What it is called after `--against`.
+    pub name: &'static str,
+    /// The structures that it can stand for.
+    pub structures: &'static [&'static str],
+    /// Makes an empty one.
+    pub make: fn(&Task) -> Box<dyn AnySet>,
+}
+
+impl std::fmt::Debug for Peer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Peer").field(&self.name).finish()
+    }
+}
+
+/// Those that this crate has.
+pub(crate) const PEERS: &[Peer] = &[
+    Peer { name: "papaya", structures: &["hash"], make: maps::papaya },
+    Peer { name: "scc", structures: &["hash"], make: maps::scc },
+    Peer { name: "scc-index", structures: &["hash"], make: maps::scc_index },
+    Peer { name: "dashmap", structures: &["hash"], make: maps::dashmap },
+    Peer { name: "scc-tree", structures: &["list", "bst"], make: maps::scc_tree },
+    Peer { name: "parking_lot-mutex", structures: &["hash", "bst"], make: maps::under_mutex },
+    Peer { name: "parking_lot-rwlock", structures: &["hash", "bst"], make: maps::under_rwlock },
+    Peer { name: "crossbeam-epoch", structures: &["list", "hash"], make: epoch::chained },
+    Peer { name: "crossbeam-harris", structures: &["list"], make: harris::list },
+];
+
+/// Those of C libraries, with the structures that they can stand for. The program `manycore-bench-peers` has them.
+pub const FOREIGN: &[(&str, &[&str])] = &[
+    ("urcu-memb", &["list", "hash"]),
+    ("urcu-qsbr", &["list", "hash"]),
+    ("urcu-lfht", &["hash"]),
+    ("ck-epoch", &["list", "hash"]),
+    ("ck-ht", &["hash"]),
+];
+
+/// What to do where that program is not there.
+const FOREIGN_MISSING: &str = "is of a C library, and the program manycore-bench-peers is not there: run \
+    `apt-get install liburcu-dev libck-dev`, then `cargo build --release -p manycore-bench-peers --features c-libraries`";
+
+/// Whether a set is one of a C library.
+pub(crate) fn is_foreign(name: &str) -> bool {
+    FOREIGN.iter().any(|(foreign, _)| *foreign == name)
+}
+
+/// An empty set of others, of those that this crate has and some more; `None` if there is none for the task.
+pub(crate) fn make(task: &Task, more: &[Peer]) -> Option<Box<dyn AnySet>> {
+    let stands_for =
+        |peer: &&Peer| peer.name == task.sync && peer.structures.contains(&task.structure.as_str());
+    PEERS.iter().chain(more).find(stands_for).map(|peer| (peer.make)(task))
+}
+
+/// All that can stand for a structure, of C libraries too.
+pub(crate) fn names(structure: &str) -> Vec<&'static str> {
+    let all = PEERS.iter().map(|peer| (peer.name, peer.structures)).chain(FOREIGN.iter().copied());
+    all.filter(|(_, structures)| structures.contains(&structure)).map(|(name, _)| name).collect()
+}
+
+/// Whether a structure can be measured against these.
+pub(crate) fn check(wanted: &[String], structure: &str, foreign: bool) -> Result<(), Failure> {
+    let known = names(structure);
+    if let Some(unknown) = wanted.iter().find(|name| !known.contains(&name.as_str())) {
+        let known = known.join(", ");
+        return Err(Failure::Usage(format!(
+            "no {structure} of others is called `{unknown}`: choose from {known}"
+        )));
+    }
+    match wanted.iter().find(|name| is_foreign(name) && !foreign) {
+        Some(name) => Err(Failure::Usage(format!("{name} {FOREIGN_MISSING}"))),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_peer_is_a_set_for_many_threads() {
+        PEERS.iter().for_each(exercise);
+    }
+
+    #[test]
+    fn what_cannot_be_measured_is_named() {
+        let refusal =
+            |name: &str, structure, foreign| match check(&[name.into()], structure, foreign) {
+                Err(Failure::Usage(fault)) => fault,
+                other => panic!("{other:?}"),
+            };
+        let unknown = refusal("papaia", "hash", true);
+        assert!(unknown.contains("`papaia`") && unknown.contains("papaya, scc"), "{unknown}");
+        assert!(refusal("papaya", "list", true).contains("crossbeam-harris"));
+        assert!(refusal("urcu-qsbr", "list", false).contains("apt-get install liburcu-dev"));
+        assert!(check(&["urcu-qsbr".into()], "list", true).is_ok());
+    }
+}

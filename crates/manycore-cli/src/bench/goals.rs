@@ -1,0 +1,82 @@
+//! `manycore bench goals`: how fast sets and reverse maps are to be.
+
+use std::time::Duration;
+
+use clap::Args;
+use humantime::parse_duration;
+use manycore_bench::goals;
+use manycore_report::Results;
+
+use super::set::foreign_worker;
+use super::{failed_claims, failed_locks, failure, report, worker_command};
+use crate::failure::Result;
+use crate::sim::crew::{CrewOptions, say_troubles};
+use crate::terminal::Terminal;
+
+const NOTES: &str = "\
+Examples:
+  manycore bench goals
+  manycore bench goals --part list,hash --budget 10m
+  manycore bench goals --part simulated
+
+Parts:
+  list, hash   1,000 keys in a list, 10,000 in a hash table; 1, 2 and 8 threads
+  zipf         keys of which one in 10,000 gets a tenth of the operations
+  100k, 10m    large hash tables, against papaya, scc and dashmap
+  rmap         trees of intervals with 8 threads
+  simulated    machines with 120 and 448 CPUs
+  The tables show what was measured. The claims below them are what the project
+  wants, each with what was found here, its interval and a verdict.
+
+Exit status:
+  0   measured, and no claim failed
+  1   a claim failed, or a set hung or crashed; the rest is printed
+  2   bad usage
+";
+
+/// How fast sets and reverse maps are to be, and whether they are
+#[derive(Args, Debug)]
+#[command(after_long_help = NOTES)]
+pub struct Options {
+    /// Parts to measure
+    #[arg(
+        long,
+        value_name = "A,B,..",
+        value_delimiter = ',',
+        default_value = "list,hash,zipf,100k,10m,rmap,simulated"
+    )]
+    part: Vec<String>,
+    /// Time for all that is measured here
+    #[arg(long, value_name = "TIME", default_value = "20m", value_parser = parse_duration)]
+    budget: Duration,
+    /// Seed of everything that is drawn
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    crew: CrewOptions,
+}
+
+/// Measures, and prints what came out.
+pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
+    let settings = goals::Options {
+        parts: options.part.clone(),
+        budget: options.budget,
+        seed: options.seed,
+        worker: worker_command()?,
+        foreign: foreign_worker(),
+        crew: options.crew.crew(terminal)?,
+        progress: terminal.shows_progress(),
+    };
+    let found = goals::run(&settings).map_err(failure)?;
+    say_troubles(&settings.crew, terminal);
+    let results = Results {
+        claims: found.claims.clone(),
+        ..Results::of_this_host(found.measurements.clone())
+    };
+    report(&results, options.json, || goals::render(&found))?;
+    failed_locks(&found.failures)?;
+    failed_claims(&found.claims)
+}
