@@ -24,8 +24,9 @@
 //! threads run side by side.
 
 use super::SequentialMap;
+use super::set_by_map::set_by_map;
 use crate::delegate::FlatCombining;
-use crate::{ConcurrentMap, ConcurrentSet, MapHandle, SetHandle};
+use crate::{ConcurrentMap, MapHandle};
 
 /// A structure whose operations are run by whoever has it.
 #[derive(Debug, Default)]
@@ -75,27 +76,4 @@ where
     }
 }
 
-impl<K: Send + Sync, S: SequentialMap<K, ()> + Send> ConcurrentSet<K> for Combined<S> {
-    type Handle<'a>
-        = &'a Self
-    where
-        Self: 'a;
-
-    fn handle(&self) -> &Self {
-        self
-    }
-}
-
-impl<K: Send + Sync, S: SequentialMap<K, ()> + Send> SetHandle<K> for &Combined<S> {
-    fn contains(&mut self, key: &K) -> bool {
-        MapHandle::get(self, key).is_some()
-    }
-
-    fn insert(&mut self, key: K) -> bool {
-        MapHandle::insert(self, key, ()).is_none()
-    }
-
-    fn remove(&mut self, key: &K) -> bool {
-        MapHandle::remove(self, key).is_some()
-    }
-}
+set_by_map!(impl[K: Send + Sync, S: SequentialMap<K, ()> + Send] Combined<S>);

@@ -22,8 +22,10 @@
 //! Where threads meet often. A lock for each part, as in [`LockedTable`](super::hash::LockedTable), keeps them apart.
 
 use super::SequentialMap;
+use super::set_by_map::set_by_map;
+use crate::lock::Held;
 use crate::sync::cell::UnsafeCell;
-use crate::{ConcurrentMap, ConcurrentSet, MapHandle, RawLock, SetHandle};
+use crate::{ConcurrentMap, MapHandle, RawLock};
 
 /// A structure under a lock.
 pub struct Locked<S, L> {
@@ -35,28 +37,6 @@ pub struct Locked<S, L> {
 unsafe impl<S: Send, L: RawLock> Sync for Locked<S, L> {}
 // SAFETY: as above.
 unsafe impl<S: Send, L: RawLock> Send for Locked<S, L> {}
-
-/// A lock that is held, and released at the end even of a section that panics.
-pub(super) struct Held<'a, L: RawLock> {
-    lock: &'a L,
-    node: &'a mut L::Node,
-}
-
-impl<'a, L: RawLock> Held<'a, L> {
-    /// Acquires the lock.
-    pub fn new(lock: &'a L, node: &'a mut L::Node) -> Self {
-        // SAFETY: the node is borrowed until the lock is released, when this is dropped; forgotten, it is never used again.
-        unsafe { lock.lock(node) };
-        Self { lock, node }
-    }
-}
-
-impl<L: RawLock> Drop for Held<'_, L> {
-    fn drop(&mut self) {
-        // SAFETY: acquired with this node by whoever made this.
-        unsafe { self.lock.unlock(self.node) }
-    }
-}
 
 impl<S, L: RawLock> Locked<S, L> {
     /// With this structure.
@@ -118,27 +98,4 @@ impl<K, V, S: SequentialMap<K, V>, L: RawLock> MapHandle<K, V> for &Locked<S, L>
     }
 }
 
-impl<K, S: SequentialMap<K, ()> + Send, L: RawLock> ConcurrentSet<K> for Locked<S, L> {
-    type Handle<'a>
-        = &'a Self
-    where
-        Self: 'a;
-
-    fn handle(&self) -> &Self {
-        self
-    }
-}
-
-impl<K, S: SequentialMap<K, ()>, L: RawLock> SetHandle<K> for &Locked<S, L> {
-    fn contains(&mut self, key: &K) -> bool {
-        MapHandle::get(self, key).is_some()
-    }
-
-    fn insert(&mut self, key: K) -> bool {
-        MapHandle::insert(self, key, ()).is_none()
-    }
-
-    fn remove(&mut self, key: &K) -> bool {
-        MapHandle::remove(self, key).is_some()
-    }
-}
+set_by_map!(impl[K, S: SequentialMap<K, ()> + Send, L: RawLock] Locked<S, L>);

@@ -31,12 +31,15 @@ pub mod interval;
 pub mod list;
 mod locked;
 pub mod queue;
+mod rcu;
 mod registry;
 mod sequential;
+mod set_by_map;
 pub mod tree;
 pub mod versioned;
 
 pub use combined::Combined;
 pub use locked::Locked;
+pub use rcu::{RcuChains, RcuHandle, Scattered, Spread, Together};
 pub use registry::Sizes;
 pub use sequential::SequentialMap;

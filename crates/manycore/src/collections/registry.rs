@@ -56,6 +56,10 @@ macro_rules! for_each_set {
                 );
             list_rcu, "list", "rcu", _sizes =>
                 $crate::collections::list::RcuList::<u64, (), $crate::lock::Adaptive>::default();
+            list_rcu_qsbr, "list", "rcu-qsbr", _sizes =>
+                $crate::collections::list::RcuList::<
+                    u64, (), $crate::lock::Adaptive, $crate::reclaim::Quiescent
+                >::default();
             list_harris, "list", "harris", _sizes =>
                 $crate::collections::list::HarrisList::<u64>::default();
             hash_rcu, "hash", "rcu", sizes =>
@@ -63,6 +67,10 @@ macro_rules! for_each_set {
                     sizes.buckets,
                     $crate::reclaim::Config::default()
                 );
+            hash_rcu_qsbr, "hash", "rcu-qsbr", sizes =>
+                $crate::collections::hash::RcuTable::<
+                    u64, (), $crate::lock::Adaptive, $crate::reclaim::Quiescent
+                >::new(sizes.buckets, $crate::reclaim::Config::default());
             bst_flat_combining, "bst", "flat-combining", _sizes =>
                 $crate::collections::tree::CombinedTree::<u64, ()>::default();
         }

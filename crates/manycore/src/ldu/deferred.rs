@@ -8,7 +8,7 @@ use super::item::{Absent, Object};
 use super::node::{Node, Operation, Target};
 use super::queue::{Drained, Global, Queue, drain};
 use crate::RawLock;
-use crate::lock::Adaptive;
+use crate::lock::{Adaptive, Held};
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::sync::cell::UnsafeCell;
 use crate::sync::{CachePadded, clock, full_fence, order};
@@ -209,23 +209,17 @@ impl<S: Structure<T>, T, Q: Queue, L: RawLock> Deferred<S, T, Q, L> {
     /// Does something with the lock held.
     fn with_lock<R>(&self, f: impl FnOnce(&mut Inner<S>) -> R) -> R {
         let mut node = L::Node::default();
-        // SAFETY: the node stays in place until the end of this function.
-        unsafe { self.guarded.lock.lock(&mut node) };
-        self.release_after(&mut node, f)
-    }
-
-    /// Does something with the lock, which the caller has acquired with this node, and releases it, even after a panic.
-    fn release_after<R>(&self, node: &mut L::Node, f: impl FnOnce(&mut Inner<S>) -> R) -> R {
-        struct Unlock<'a, L: RawLock>(&'a L, &'a mut L::Node);
-        impl<L: RawLock> Drop for Unlock<'_, L> {
-            fn drop(&mut self) {
-                // SAFETY: acquired with this node by the caller of `release_after`.
-                unsafe { self.0.unlock(self.1) };
-            }
-        }
-        let _unlock = Unlock(&self.guarded.lock, node);
+        let _held = Held::new(&self.guarded.lock, &mut node);
         // SAFETY: the lock is held.
         self.guarded.inner.with_mut(|inner| f(unsafe { &mut *inner }))
+    }
+
+    /// The same, unless somebody else has it.
+    fn try_with_lock<R>(&self, f: impl FnOnce(&mut Inner<S>) -> R) -> Option<R> {
+        let mut node = L::Node::default();
+        let _held = Held::try_new(&self.guarded.lock, &mut node)?;
+        // SAFETY: the lock is held.
+        Some(self.guarded.inner.with_mut(|inner| f(unsafe { &mut *inner })))
     }
 
     /// Applies what is logged. The caller has the lock.
@@ -291,14 +285,11 @@ impl<S: Structure<T>, T, Q: Queue, L: RawLock> Deferred<S, T, Q, L> {
         if now.saturating_sub(self.synchronized.load(Ordering::Relaxed)) < period {
             return false;
         }
-        let mut node = L::Node::default();
-        // SAFETY: the node stays in place until the end of this function.
-        let acquired = unsafe { self.guarded.lock.try_lock(&mut node) };
-        if acquired {
+        self.try_with_lock(|inner| {
             self.synchronized.store(now, Ordering::Relaxed); // Relaxed: as above
-            self.release_after(&mut node, |inner| self.drain(inner));
-        }
-        acquired
+            self.drain(inner);
+        })
+        .is_some()
     }
 
     /// What has been done so far.

@@ -35,7 +35,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use crate::RawLock;
-use crate::lock::{Adaptive, Futex, PlainLock};
+use crate::lock::{Adaptive, Futex, Held, PlainLock};
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::cell::UnsafeCell;
 use crate::sync::{CachePadded, clock, cpu};
@@ -154,25 +154,20 @@ impl<S: Apply<O>, O, L: RawLock> OpLog<S, O, L> {
         merged.drain(..).for_each(|(_, operation)| structure.apply(operation));
     }
 
-    /// Does something with the lock held, after a panic also releases it.
+    /// Does something with the lock held.
     fn with_lock<R>(&self, f: impl FnOnce(&mut Inner<S, O>) -> R) -> R {
         let mut node = L::Node::default();
-        // SAFETY: the node stays in place until the end of this function.
-        unsafe { self.guarded.lock.lock(&mut node) };
-        self.release_after(&mut node, f)
-    }
-
-    fn release_after<R>(&self, node: &mut L::Node, f: impl FnOnce(&mut Inner<S, O>) -> R) -> R {
-        struct Unlock<'a, L: RawLock>(&'a L, &'a mut L::Node);
-        impl<L: RawLock> Drop for Unlock<'_, L> {
-            fn drop(&mut self) {
-                // SAFETY: acquired with this node by the caller of `release_after`.
-                unsafe { self.0.unlock(self.1) };
-            }
-        }
-        let _unlock = Unlock(&self.guarded.lock, node);
+        let _held = Held::new(&self.guarded.lock, &mut node);
         // SAFETY: the lock is held.
         self.guarded.inner.with_mut(|inner| f(unsafe { &mut *inner }))
+    }
+
+    /// The same, unless somebody else has it.
+    fn try_with_lock<R>(&self, f: impl FnOnce(&mut Inner<S, O>) -> R) -> Option<R> {
+        let mut node = L::Node::default();
+        let _held = Held::try_new(&self.guarded.lock, &mut node)?;
+        // SAFETY: the lock is held.
+        Some(self.guarded.inner.with_mut(|inner| f(unsafe { &mut *inner })))
     }
 
     /// Looks at the structure as it is after all operations that were logged before. Nobody else looks meanwhile.
@@ -200,14 +195,11 @@ impl<S: Apply<O>, O, L: RawLock> OpLog<S, O, L> {
         if now.saturating_sub(self.synchronized.load(Ordering::Relaxed)) < period {
             return false;
         }
-        let mut node = L::Node::default();
-        // SAFETY: the node stays in place until the end of this function.
-        let acquired = unsafe { self.guarded.lock.try_lock(&mut node) };
-        if acquired {
+        self.try_with_lock(|inner| {
             self.synchronized.store(now, Ordering::Relaxed); // Relaxed: as above
-            self.release_after(&mut node, |inner| self.drain(inner));
-        }
-        acquired
+            self.drain(inner);
+        })
+        .is_some()
     }
 
     /// The most operations that waited at a time.

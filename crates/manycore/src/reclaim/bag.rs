@@ -28,6 +28,10 @@ pub(super) struct Bag {
     epoch: UnsafeCell<usize>,
     /// What its objects count for.
     pub bytes: usize,
+    /// The same without the newest.
+    bytes_before: usize,
+    /// What each of those counts for when it is destroyed: their sum is what matters.
+    bytes_each: usize,
     length: usize,
     garbage: [MaybeUninit<Garbage>; CAPACITY],
 }
@@ -41,12 +45,16 @@ impl Bag {
             (&raw mut (*at).next).write(null_mut());
             (&raw mut (*at).epoch).write(UnsafeCell::new(0));
             (&raw mut (*at).bytes).write(0);
+            (&raw mut (*at).bytes_before).write(0);
+            (&raw mut (*at).bytes_each).write(0);
             (&raw mut (*at).length).write(0);
             bag.assume_init()
         }
     }
 
+    /// Nothing is added any more. The bag is not empty.
     pub fn close(&mut self, epoch: usize) {
+        self.bytes_each = self.bytes_before / (self.length - 1).max(1);
         // SAFETY: the bag is the caller's.
         self.epoch.with_mut(|place| unsafe { *place = epoch });
     }
@@ -65,28 +73,18 @@ impl Bag {
     pub fn push(&mut self, garbage: Garbage, bytes: usize) {
         self.garbage[self.length] = MaybeUninit::new(garbage);
         self.length += 1;
+        self.bytes_before = self.bytes;
         self.bytes += bytes;
     }
 
-    /// Takes an object out, in order that it is destroyed.
-    fn pop(&mut self) -> Option<Garbage> {
-        self.length = self.length.checked_sub(1)?;
+    /// Takes the newest object out of a closed bag, in order that it is destroyed, and what it counts for. The bag is not empty.
+    pub fn pop(&mut self) -> (Garbage, usize) {
+        self.length -= 1;
+        let left = self.bytes_each * self.length;
+        let bytes = self.bytes - left;
+        self.bytes = left;
         // SAFETY: the places below the length are written, and this one is below what it was.
-        Some(unsafe { self.garbage[self.length].assume_init() })
-    }
-
-    /// Destroys what is in it.
-    ///
-    /// # Safety
-    ///
-    /// No thread has a reference to any of it.
-    pub unsafe fn empty(&mut self) {
-        // One at a time, and each is out of the bag before: if one panics, the others are still there.
-        while let Some(Garbage { object, destroy }) = self.pop() {
-            // SAFETY: nobody has the object, by the caller's word, and it was retired to be destroyed so, once.
-            unsafe { destroy(object) };
-        }
-        self.bytes = 0;
+        (unsafe { self.garbage[self.length].assume_init() }, bytes)
     }
 }
 

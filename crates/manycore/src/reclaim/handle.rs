@@ -6,11 +6,14 @@ use core::fmt;
 use core::marker::PhantomData;
 use core::ptr::null_mut;
 
-use super::bag::{Bag, Garbage, Pile};
+use super::bag::{Bag, Garbage};
 use super::domain::{Domain, Piles, Whose};
 use super::record::Record;
 use crate::sync::atomic::Ordering;
 use crate::sync::{clock, hint};
+
+/// Of how many bags that have become ripe at once the objects are not destroyed little by little.
+const BACKLOG: usize = 8;
 
 /// A thread's access to a [`Domain`]. It stays with the thread.
 ///
@@ -22,13 +25,17 @@ pub struct Handle<'d> {
     depth: Cell<usize>,
     /// The bag that is being filled; null if there is none.
     bag: Cell<*mut Bag>,
+    /// The one whose objects are being destroyed, none of which has to wait; null if there is none.
+    emptying: Cell<*mut Bag>,
     /// An empty one; null if there is none.
     spare: Cell<*mut Bag>,
     /// How many bytes the bag may hold.
     bag_bytes_max: Cell<usize>,
+    /// How many objects were retired since this thread last destroyed some.
+    owed: Cell<usize>,
     /// Whether a bag was closed since this thread last looked what can be freed.
     is_due: Cell<bool>,
-    /// Whether it is looking.
+    /// Whether it is destroying something, or looking for it.
     is_collecting: Cell<bool>,
     /// The epoch when it last looked.
     seen: Cell<usize>,
@@ -43,8 +50,10 @@ impl<'d> Handle<'d> {
             record,
             depth: Cell::new(0),
             bag: Cell::new(null_mut()),
+            emptying: Cell::new(null_mut()),
             spare: Cell::new(null_mut()),
             bag_bytes_max: Cell::new(domain.bag_bytes_max()),
+            owed: Cell::new(0),
             is_due: Cell::new(false),
             is_collecting: Cell::new(false),
             seen: Cell::new(domain.now()),
@@ -80,19 +89,14 @@ impl<'d> Handle<'d> {
         assert!(self.depth.get() == 0, "a guard of this thread was forgotten");
         self.close_bag();
         self.domain.synchronize();
-        self.collect(Whose::Everybodys, Piles::All);
+        self.collect(Piles::All);
     }
 
     /// Frees what can be freed now, of all threads, without waiting for anybody.
     pub fn collect_now(&mut self) {
         self.close_bag();
         self.domain.advance();
-        self.collect(Whose::Everybodys, Piles::Ripe);
-    }
-
-    /// Whether it is the one with this record.
-    pub(super) fn has(&self, record: &Record) -> bool {
-        core::ptr::eq(self.record, record)
+        self.collect(Piles::Ripe);
     }
 
     #[inline]
@@ -104,7 +108,7 @@ impl<'d> Handle<'d> {
     #[inline]
     pub(super) fn leave(&self) {
         self.record.leave();
-        if self.is_due.get() {
+        if self.owed.get() > 0 {
             self.settle();
         }
     }
@@ -131,6 +135,7 @@ impl<'d> Handle<'d> {
         bag.push(garbage, bytes);
         let full = bag.len() >= self.domain.config.batch || bag.bytes > self.bag_bytes_max.get();
         self.record.count_retired(bytes);
+        self.owed.set(self.owed.get() + 1);
         if full {
             self.close_bag();
         }
@@ -158,48 +163,38 @@ impl<'d> Handle<'d> {
         }
     }
 
-    /// Destroys what is in a bag that was on a pile, and keeps the bag.
-    ///
-    /// # Safety
-    ///
-    /// No thread has a reference to any of it.
-    pub(super) unsafe fn empty(&self, pile: &Pile, bag: Box<Bag>) {
-        /// Back onto the pile, if a destructor panics.
-        struct Unwinding<'a>(&'a Pile, Option<Box<Bag>>);
-        impl Drop for Unwinding<'_> {
-            fn drop(&mut self) {
-                self.1.take().into_iter().for_each(|bag| self.0.push(bag));
-            }
+    /// After a section in which something was retired: destroys about as much of what has waited for long enough.
+    fn settle(&self) {
+        let Some(_collecting) = self.begin_collecting() else {
+            return; // a destructor has a section of its own
+        };
+        let owed = self.owed.replace(0);
+        if self.is_due.replace(false) {
+            self.look_round();
         }
-        let bytes = bag.bytes;
-        let mut unwinding = Unwinding(pile, Some(bag));
-        let bag = unwinding.1.as_mut().expect("put there above");
-        // SAFETY: by the caller's word.
-        unsafe { bag.empty() };
-        self.record.count_freed(bytes);
-        if self.spare.get().is_null() {
-            self.spare.set(unwinding.1.take().map_or(null_mut(), Box::into_raw));
-        } else {
-            unwinding.1 = None;
+        // One for one, so that the allocator gives out what it has just been given; some more if there is more than a bag.
+        let share = if self.record.ripe.is_empty() { 1 } else { 4 };
+        for _ in 0..share * owed {
+            if !self.destroy_one() {
+                return;
+            }
         }
     }
 
-    /// After a section in which a bag was closed: frees what can be freed, and waits if too much is held.
+    /// After a bag was closed: finds what can be freed, and waits if too much is held.
     #[cold]
-    fn settle(&self) {
-        if self.is_collecting.get() {
-            return; // a destructor has a section of its own
-        }
-        let now = self.domain.now();
-        let mut held = None;
+    fn look_round(&self) {
+        let (now, mut held) = (self.domain.now(), 0);
         // If another thread has begun an epoch since, this one need not.
         if now == self.seen.get() {
             let look = self.domain.advance();
             look.blocker.inspect(|blocker| self.domain.tell_of(blocker));
-            held = Some(look.held);
+            held = look.held;
         }
-        self.collect(Whose::OwnAndGone, Piles::Ripe);
-        if held.is_some_and(|held| held > self.pressure()) {
+        if self.harvest(Whose::OwnAndGone, Piles::Ripe) > BACKLOG {
+            self.destroy_all();
+        }
+        if held > self.pressure() {
             self.wait_for_room();
         }
     }
@@ -210,12 +205,16 @@ impl<'d> Handle<'d> {
         limit - limit / 8
     }
 
-    #[cold]
     fn wait_for_room(&self) {
         let (start, mut pause_ns) = (clock::now(), 1_000);
         self.domain.waits.fetch_add(1, Ordering::Relaxed); // Relaxed: a statistic
         self.close_bag();
-        while self.domain.held_bytes() > self.pressure() {
+        loop {
+            self.harvest(Whose::Everybodys, Piles::Ripe);
+            self.destroy_all();
+            if self.domain.held_bytes() <= self.pressure() {
+                return;
+            }
             if clock::has_passed(start, self.domain.config.wait_ticks_max) {
                 self.domain.overruns.fetch_add(1, Ordering::Relaxed); // Relaxed: a statistic
                 return;
@@ -224,20 +223,77 @@ impl<'d> Handle<'d> {
             look.blocker.inspect(|blocker| self.domain.tell_of(blocker));
             hint::sleep(pause_ns);
             pause_ns = (pause_ns * 2).min(1_000_000);
-            self.collect(Whose::Everybodys, Piles::Ripe);
         }
     }
 
-    /// Frees what can be freed.
-    fn collect(&self, whose: Whose, piles: Piles) {
-        if self.is_collecting.replace(true) {
-            return;
+    /// Frees what can be freed, of all threads.
+    fn collect(&self, piles: Piles) {
+        if let Some(_collecting) = self.begin_collecting() {
+            self.is_due.set(false);
+            self.harvest(Whose::Everybodys, piles);
+            self.destroy_all();
         }
-        let _done = Reset(&self.is_collecting);
-        self.is_due.set(false);
+    }
+
+    /// Takes what can be freed; says how many bags that are.
+    fn harvest(&self, whose: Whose, piles: Piles) -> usize {
         self.seen.set(self.domain.now());
         self.bag_bytes_max.set(self.domain.bag_bytes_max());
-        self.domain.free_all(whose, piles, self);
+        self.domain.harvest_all(whose, piles, self.record)
+    }
+
+    /// Destroys all that this thread has taken to be destroyed.
+    fn destroy_all(&self) {
+        self.empty();
+        for bag in self.record.ripe.take() {
+            self.emptying.set(Box::into_raw(bag));
+            self.empty();
+        }
+    }
+
+    /// The same for the bag at hand.
+    fn empty(&self) {
+        while !self.emptying.get().is_null() {
+            self.destroy_one();
+        }
+    }
+
+    /// Destroys an object that nobody has any more; says whether there was one.
+    #[inline]
+    fn destroy_one(&self) -> bool {
+        let mut bag = self.emptying.get();
+        if bag.is_null() {
+            let Some(next) = self.record.ripe.take().next() else { return false };
+            bag = Box::into_raw(next);
+            self.emptying.set(bag);
+        }
+        // SAFETY: from `Box::into_raw`, and the handle's own.
+        let open = unsafe { &mut *bag };
+        let (Garbage { object, destroy }, bytes) = open.pop();
+        let is_empty = open.len() == 0;
+        // Before the destructor, which may panic.
+        self.record.count_freed(bytes);
+        if is_empty {
+            self.emptying.set(null_mut());
+            self.keep(bag);
+        }
+        // SAFETY: it was in a ripe bag, so that nobody has it, see the page; and it was retired to be destroyed so, once.
+        unsafe { destroy(object) };
+        true
+    }
+
+    /// Keeps an empty bag for later, or frees it.
+    fn keep(&self, bag: *mut Bag) {
+        let other = self.spare.replace(bag);
+        if !other.is_null() {
+            // SAFETY: from `Box::into_raw`, and empty.
+            drop(unsafe { Box::from_raw(other) });
+        }
+    }
+
+    /// What ends with the result; `None` if it has begun already, and this is a destructor.
+    fn begin_collecting(&self) -> Option<Reset<'_>> {
+        (!self.is_collecting.replace(true)).then(|| Reset(&self.is_collecting))
     }
 }
 
@@ -254,11 +310,12 @@ impl Drop for Handle<'_> {
         // Whether or not a guard was forgotten: none is left that could be used.
         self.record.leave();
         self.close_bag();
-        let spare = self.spare.replace(null_mut());
-        if !spare.is_null() {
-            // SAFETY: from `Box::into_raw`, and empty.
-            drop(unsafe { Box::from_raw(spare) });
+        let emptying = self.emptying.replace(null_mut());
+        if !emptying.is_null() {
+            // SAFETY: from `Box::into_raw`, and the handle's own.
+            self.record.ripe.push(unsafe { Box::from_raw(emptying) });
         }
+        self.keep(null_mut());
         self.record.give_back();
     }
 }

@@ -20,6 +20,10 @@
 //! thread's record. There anybody can take it: each thread frees what it has retired itself, because that memory is near to
 //! it, but what belongs to a thread that is gone, or when space is short to any, is freed by whoever comes.
 //!
+//! A thread destroys its own objects one by one, as many at the end of a section as it has retired there. So an allocator
+//! that keeps a few blocks for each thread gives out at once what it has got back. If it gets them by the hundred, it puts them
+//! where all threads share them, and has to fetch them from there.
+//!
 //! ```
 //! use std::sync::atomic::{AtomicPtr, Ordering};
 //! use manycore::reclaim::{Config, Domain};
@@ -54,13 +58,15 @@
 //!
 //! ## Quiescent states
 //!
-//! [`Online`] is for threads that can say, now and then, that they have nothing: their sections are free.
+//! [`Online`] is for threads that can say, now and then, that they have nothing: their sections are free. A structure leaves
+//! the choice to its user by a type, [`Flavour`].
 //!
 //! # Source
 //!
 //! P. McKenney and J. Slingwine, "Read-copy update", PDCS 1998, for what it guarantees; K. Fraser, "Practical lock-freedom",
 //! PhD thesis, Cambridge 2004, for epochs; M. Desnoyers, P. McKenney, A. Stern, M. Dagenais and J. Walpole, "User-level
-//! implementations of read-copy update", TPDS 2012, for readers without fences. Ours: bags on piles that anybody may take, the
+//! implementations of read-copy update", TPDS 2012, for readers without fences; D. Kim, T. Brown and A. Singh, "Are your epochs
+//! too epic? Batch free can be harmful", PPoPP 2024, for destroying one by one. Ours: bags on piles that anybody may take, the
 //! limit, and that there is no list of threads to lock.
 //!
 //! # Memory order
@@ -95,9 +101,9 @@
 //! # Cost
 //!
 //! A section costs two writes of a line of the thread's own and a read of the epoch's line, which changes once for some
-//! hundred retired objects; and a fence, without [`Barriers::Auto`]. Retiring costs a write of two words. Per bag, one system
-//! call that interrupts the CPUs on which threads of the process run, and a look at each thread's line. 128 bytes a thread,
-//! and about four bags a thread that retires, of 4 KiB, with what is in them.
+//! hundred retired objects; and a fence, without [`Barriers::Auto`]. Retiring costs a write of two words. Per bag, a look at
+//! each thread's line, and unless one of them is inside since too long ago, a system call that interrupts the CPUs on which
+//! threads of the process run. 128 bytes a thread, and about six bags a thread that retires, of 4 KiB, with what is in them.
 //!
 //! # When not to use it
 //!
@@ -107,11 +113,13 @@
 mod bag;
 mod config;
 mod domain;
+mod flavour;
 mod handle;
 mod online;
 mod record;
 
 pub use config::{Barriers, Config, OnStall, Stall};
 pub use domain::Domain;
+pub use flavour::{Counted, Flavour, Pinned, Quiescent};
 pub use handle::{Guard, Handle};
 pub use online::Online;

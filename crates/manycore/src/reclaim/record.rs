@@ -31,6 +31,8 @@ pub(super) struct Record {
     /// Closed bags, by the epoch in which they were closed. A pile that the epoch has come back to may also have bags of
     /// earlier rounds.
     piles: [Pile; PILES],
+    /// Bags in which nothing has to wait any more. Its thread destroys what is in them little by little.
+    pub ripe: Pile,
     /// The one that was there before it; not changed any more.
     pub before: AtomicPtr<Record>,
 }
@@ -45,6 +47,7 @@ impl Record {
             retired: AtomicUsize::new(0),
             freed: AtomicUsize::new(0),
             piles: core::array::from_fn(|_| Pile::new()),
+            ripe: Pile::new(),
             before: AtomicPtr::new(null_mut()),
         }
     }
@@ -128,7 +131,7 @@ impl Record {
         self.piles[epoch / STEP % PILES].push(bag);
     }
 
-    /// All piles.
+    /// The piles, by epoch.
     pub fn piles(&self) -> &[Pile] {
         &self.piles
     }

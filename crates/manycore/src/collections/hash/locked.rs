@@ -27,8 +27,9 @@ use core::hash::Hash;
 
 use super::{ChainedTable, bucket_of};
 use crate::collections::list::{LockedList, SortedList};
+use crate::collections::set_by_map::set_by_map;
 use crate::collections::{Combined, Locked};
-use crate::{ConcurrentMap, ConcurrentSet, MapHandle, RawLock, SetHandle};
+use crate::{ConcurrentMap, MapHandle, RawLock};
 
 /// A hash table by flat combining, in one piece.
 pub type CombinedTable<K, V> = Combined<ChainedTable<K, V>>;
@@ -87,27 +88,4 @@ impl<K: Hash + Ord, V: Clone, L: RawLock> MapHandle<K, V> for &LockedTable<K, V,
     }
 }
 
-impl<K: Hash + Ord + Send, L: RawLock> ConcurrentSet<K> for LockedTable<K, (), L> {
-    type Handle<'a>
-        = &'a Self
-    where
-        Self: 'a;
-
-    fn handle(&self) -> &Self {
-        self
-    }
-}
-
-impl<K: Hash + Ord, L: RawLock> SetHandle<K> for &LockedTable<K, (), L> {
-    fn contains(&mut self, key: &K) -> bool {
-        MapHandle::get(self, key).is_some()
-    }
-
-    fn insert(&mut self, key: K) -> bool {
-        MapHandle::insert(self, key, ()).is_none()
-    }
-
-    fn remove(&mut self, key: &K) -> bool {
-        MapHandle::remove(self, key).is_some()
-    }
-}
+set_by_map!(impl[K: Hash + Ord + Send, L: RawLock] LockedTable<K, (), L>);

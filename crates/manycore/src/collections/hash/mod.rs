@@ -13,5 +13,5 @@ pub use chained::ChainedTable;
 pub use locked::{CombinedTable, LockedTable};
 pub use mvrlu::{MvrluTable, VersionedTable};
 pub(crate) use place::bucket_of;
-pub use rcu::{RcuTable, RcuTableHandle};
+pub use rcu::RcuTable;
 pub use rlu::RluTable;

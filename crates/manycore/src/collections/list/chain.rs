@@ -9,7 +9,7 @@ use core::cmp;
 use core::ptr::null_mut;
 
 use crate::RawLock;
-use crate::collections::locked::Held;
+use crate::lock::Held;
 use crate::reclaim::Guard;
 use crate::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use crate::sync::{mutation, order};
@@ -129,7 +129,7 @@ impl<K: Ord + Send, V: Clone + Send> Chain<K, V> {
     pub fn insert<L: RawLock>(&self, lock: &L, key: K, value: V, guard: &Guard) -> Option<V> {
         let place = self.find(&key, guard);
         let (node, mut queue) = (Node::boxed(key, value), L::Node::default());
-        let _held = Held::new(lock, &mut queue);
+        let held = Held::new(lock, &mut queue);
         let place = self.find_again(place, &node.key, guard);
         let Some(old) = place.there() else {
             self.put_in(&place, node, place.node);
@@ -139,6 +139,7 @@ impl<K: Ord + Send, V: Clone + Send> Chain<K, V> {
         old.removed.store(true, Ordering::Relaxed); // Relaxed: for writers
         // Relaxed: changed by writers only.
         self.put_in(&place, node, old.next.load(Ordering::Relaxed));
+        drop(held);
         // SAFETY: from `Box`, and the new node is in its place.
         unsafe { guard.retire(place.node) };
         Some(value)
@@ -149,13 +150,14 @@ impl<K: Ord + Send, V: Clone + Send> Chain<K, V> {
         let place = self.find(key, guard);
         place.there()?;
         let mut queue = L::Node::default();
-        let _held = Held::new(lock, &mut queue);
+        let held = Held::new(lock, &mut queue);
         let place = self.find_again(place, key, guard);
         let old = place.there()?;
         let value = old.value.clone();
         // Relaxed, both: for writers.
         old.removed.store(true, Ordering::Relaxed);
         self.set(&place, old.next.load(Ordering::Relaxed));
+        drop(held);
         // SAFETY: from `Box`, and the link leads past it.
         unsafe { guard.retire(place.node) };
         Some(value)

@@ -15,6 +15,6 @@ pub(super) use chain::Chain;
 pub use harris::{HarrisHandle, HarrisList};
 pub use locked::{CombinedList, LockedList};
 pub use mvrlu::{MvrluList, VersionedList};
-pub use rcu::{RcuList, RcuListHandle};
+pub use rcu::RcuList;
 pub use rlu::RluList;
 pub use sorted::SortedList;

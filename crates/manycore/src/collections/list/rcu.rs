@@ -33,113 +33,22 @@
 //!
 //! Where most operations are updates: there is one lock. Where somebody must see several keys as they were at one moment.
 
-use core::fmt;
+use crate::RawLock;
+use crate::collections::rcu::{RcuChains, Together};
+use crate::reclaim::{Config, Pinned};
 
-use super::chain::Chain;
-use crate::reclaim::{self, Config, Domain};
-use crate::{ConcurrentMap, ConcurrentSet, MapHandle, RawLock, SetHandle};
+/// A sorted list that is read without a lock. `F` is how readers [tell that they have left](crate::reclaim::Flavour).
+pub type RcuList<K, V, L, F = Pinned> = RcuChains<K, V, L, Together, F>;
 
-/// A sorted list that is read without a lock.
-pub struct RcuList<K, V, L> {
-    chain: Chain<K, V>,
-    lock: L,
-    domain: Domain,
-}
-
-impl<K, V, L: RawLock> RcuList<K, V, L> {
+impl<K, V, L: RawLock, F> RcuList<K, V, L, F> {
     /// Without keys; what is taken out waits in a domain like this.
     pub fn new(config: Config) -> Self {
-        Self { chain: Chain::new(), lock: L::new(), domain: Domain::new(config) }
+        Self::with_chains(1, config)
     }
 }
 
-impl<K, V, L> RcuList<K, V, L> {
-    /// Where what was taken out waits until nobody can be on it.
-    pub fn domain(&self) -> &Domain {
-        &self.domain
-    }
-}
-
-impl<K, V, L: RawLock> Default for RcuList<K, V, L> {
+impl<K, V, L: RawLock, F> Default for RcuList<K, V, L, F> {
     fn default() -> Self {
         Self::new(Config::default())
-    }
-}
-
-impl<K, V, L> fmt::Debug for RcuList<K, V, L> {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        f.debug_struct("RcuList").field("domain", &self.domain).finish_non_exhaustive()
-    }
-}
-
-/// A thread's access to an [`RcuList`].
-pub struct RcuListHandle<'a, K, V, L> {
-    list: &'a RcuList<K, V, L>,
-    handle: reclaim::Handle<'a>,
-}
-
-impl<K, V, L> fmt::Debug for RcuListHandle<'_, K, V, L> {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        f.debug_struct("RcuListHandle").field("handle", &self.handle).finish_non_exhaustive()
-    }
-}
-
-impl<K, V, L> ConcurrentMap<K, V> for RcuList<K, V, L>
-where
-    K: Ord + Send + Sync,
-    V: Clone + Send + Sync,
-    L: RawLock,
-{
-    type Handle<'a>
-        = RcuListHandle<'a, K, V, L>
-    where
-        Self: 'a;
-
-    fn handle(&self) -> RcuListHandle<'_, K, V, L> {
-        RcuListHandle { list: self, handle: self.domain.register() }
-    }
-}
-
-impl<K, V, L> MapHandle<K, V> for RcuListHandle<'_, K, V, L>
-where
-    K: Ord + Send,
-    V: Clone + Send,
-    L: RawLock,
-{
-    fn get(&mut self, key: &K) -> Option<V> {
-        self.list.chain.read(key, &self.handle.pin(), V::clone)
-    }
-
-    fn insert(&mut self, key: K, value: V) -> Option<V> {
-        self.list.chain.insert(&self.list.lock, key, value, &self.handle.pin())
-    }
-
-    fn remove(&mut self, key: &K) -> Option<V> {
-        self.list.chain.remove(&self.list.lock, key, &self.handle.pin())
-    }
-}
-
-impl<K: Ord + Send + Sync, L: RawLock> ConcurrentSet<K> for RcuList<K, (), L> {
-    type Handle<'a>
-        = RcuListHandle<'a, K, (), L>
-    where
-        Self: 'a;
-
-    fn handle(&self) -> RcuListHandle<'_, K, (), L> {
-        ConcurrentMap::handle(self)
-    }
-}
-
-impl<K: Ord + Send, L: RawLock> SetHandle<K> for RcuListHandle<'_, K, (), L> {
-    fn contains(&mut self, key: &K) -> bool {
-        self.get(key).is_some()
-    }
-
-    fn insert(&mut self, key: K) -> bool {
-        self.list.chain.insert_new(&self.list.lock, key, (), &self.handle.pin())
-    }
-
-    fn remove(&mut self, key: &K) -> bool {
-        MapHandle::remove(self, key).is_some()
     }
 }

@@ -1,0 +1,176 @@
+//! Sorted chains that are read without a lock: what the list and the hash table over RCU have in common.
+
+use alloc::boxed::Box;
+use core::fmt;
+use core::hash::Hash;
+use core::marker::PhantomData;
+
+use super::hash::bucket_of;
+use super::list::Chain;
+use crate::reclaim::{Config, Domain, Flavour, Pinned};
+use crate::{ConcurrentMap, ConcurrentSet, MapHandle, RawLock, SetHandle};
+
+/// In which chain a key is.
+pub trait Spread<K> {
+    /// The number of the chain, of so many.
+    fn place(key: &K, chains: usize) -> usize;
+}
+
+/// There is one chain.
+#[derive(Debug)]
+pub struct Together;
+
+impl<K> Spread<K> for Together {
+    #[inline]
+    fn place(_key: &K, _chains: usize) -> usize {
+        0
+    }
+}
+
+/// By a hash of the key.
+#[derive(Debug)]
+pub struct Scattered;
+
+impl<K: Hash> Spread<K> for Scattered {
+    #[inline]
+    fn place(key: &K, chains: usize) -> usize {
+        bucket_of(key, chains)
+    }
+}
+
+/// Chains with a lock each for writers, in one domain. `P` says in which one a key is, `F` how readers tell that they have
+/// left.
+pub struct RcuChains<K, V, L, P, F = Pinned> {
+    chains: Box<[Locked<K, V, L>]>,
+    domain: Domain,
+    _choices: PhantomData<fn() -> (P, F)>,
+}
+
+struct Locked<K, V, L> {
+    chain: Chain<K, V>,
+    lock: L,
+}
+
+impl<K, V, L: RawLock, P, F> RcuChains<K, V, L, P, F> {
+    /// So many without keys; what is taken out waits in a domain like this.
+    pub(super) fn with_chains(chains: usize, config: Config) -> Self {
+        let chain = |_| Locked { chain: Chain::new(), lock: L::new() };
+        Self {
+            chains: (0..chains).map(chain).collect(),
+            domain: Domain::new(config),
+            _choices: PhantomData,
+        }
+    }
+}
+
+impl<K, V, L, P, F> RcuChains<K, V, L, P, F> {
+    /// Where what was taken out waits until nobody can be on it.
+    pub fn domain(&self) -> &Domain {
+        &self.domain
+    }
+}
+
+impl<K, V, L, P: Spread<K>, F> RcuChains<K, V, L, P, F> {
+    #[inline]
+    fn of(&self, key: &K) -> &Locked<K, V, L> {
+        &self.chains[P::place(key, self.chains.len())]
+    }
+}
+
+impl<K, V, L, P, F> fmt::Debug for RcuChains<K, V, L, P, F> {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.debug_struct("RcuChains").field("domain", &self.domain).finish_non_exhaustive()
+    }
+}
+
+/// A thread's access to [`RcuChains`].
+pub struct RcuHandle<'a, K, V, L, P, F: Flavour> {
+    chains: &'a RcuChains<K, V, L, P, F>,
+    handle: F::Handle<'a>,
+}
+
+impl<K, V, L, P, F: Flavour> fmt::Debug for RcuHandle<'_, K, V, L, P, F> {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.debug_struct("RcuHandle").field("handle", &self.handle).finish_non_exhaustive()
+    }
+}
+
+impl<K, V, L, P, F> ConcurrentMap<K, V> for RcuChains<K, V, L, P, F>
+where
+    K: Ord + Send + Sync,
+    V: Clone + Send + Sync,
+    L: RawLock,
+    P: Spread<K>,
+    F: Flavour,
+{
+    type Handle<'a>
+        = RcuHandle<'a, K, V, L, P, F>
+    where
+        Self: 'a;
+
+    fn handle(&self) -> RcuHandle<'_, K, V, L, P, F> {
+        RcuHandle { chains: self, handle: F::register(&self.domain) }
+    }
+}
+
+impl<K, V, L, P, F> MapHandle<K, V> for RcuHandle<'_, K, V, L, P, F>
+where
+    K: Ord + Send,
+    V: Clone + Send,
+    L: RawLock,
+    P: Spread<K>,
+    F: Flavour,
+{
+    fn get(&mut self, key: &K) -> Option<V> {
+        let Locked { chain, .. } = self.chains.of(key);
+        F::section(&mut self.handle, |guard| chain.read(key, guard, V::clone))
+    }
+
+    fn insert(&mut self, key: K, value: V) -> Option<V> {
+        let Locked { chain, lock } = self.chains.of(&key);
+        F::section(&mut self.handle, |guard| chain.insert(lock, key, value, guard))
+    }
+
+    fn remove(&mut self, key: &K) -> Option<V> {
+        let Locked { chain, lock } = self.chains.of(key);
+        F::section(&mut self.handle, |guard| chain.remove(lock, key, guard))
+    }
+}
+
+impl<K, L, P, F> ConcurrentSet<K> for RcuChains<K, (), L, P, F>
+where
+    K: Ord + Send + Sync,
+    L: RawLock,
+    P: Spread<K>,
+    F: Flavour,
+{
+    type Handle<'a>
+        = RcuHandle<'a, K, (), L, P, F>
+    where
+        Self: 'a;
+
+    fn handle(&self) -> RcuHandle<'_, K, (), L, P, F> {
+        ConcurrentMap::handle(self)
+    }
+}
+
+impl<K, L, P, F> SetHandle<K> for RcuHandle<'_, K, (), L, P, F>
+where
+    K: Ord + Send,
+    L: RawLock,
+    P: Spread<K>,
+    F: Flavour,
+{
+    fn contains(&mut self, key: &K) -> bool {
+        self.get(key).is_some()
+    }
+
+    fn insert(&mut self, key: K) -> bool {
+        let Locked { chain, lock } = self.chains.of(&key);
+        F::section(&mut self.handle, |guard| chain.insert_new(lock, key, (), guard))
+    }
+
+    fn remove(&mut self, key: &K) -> bool {
+        MapHandle::remove(self, key).is_some()
+    }
+}

@@ -1,0 +1,70 @@
+//! How a thread's readers tell that they have left: the choice of a structure, by type.
+
+use core::fmt;
+
+use super::domain::Domain;
+use super::handle::{Guard, Handle};
+use super::online::Online;
+
+/// How readers tell that they have left.
+pub trait Flavour {
+    /// What a thread has sections with.
+    type Handle<'d>: fmt::Debug;
+
+    /// The calling thread's access to the domain.
+    fn register(domain: &Domain) -> Self::Handle<'_>;
+
+    /// A section.
+    fn section<R>(handle: &mut Self::Handle<'_>, f: impl FnOnce(&Guard) -> R) -> R;
+}
+
+/// At the end of each section, as [`Handle::pin`] does.
+#[derive(Debug)]
+pub struct Pinned;
+
+impl Flavour for Pinned {
+    type Handle<'d> = Handle<'d>;
+
+    fn register(domain: &Domain) -> Handle<'_> {
+        domain.register()
+    }
+
+    #[inline]
+    fn section<R>(handle: &mut Handle<'_>, f: impl FnOnce(&Guard) -> R) -> R {
+        f(&handle.pin())
+    }
+}
+
+/// After some tens of sections, by an [`Online`] of its own. Sections cost less. But a thread that keeps its handle and does
+/// nothing with it keeps all garbage from being freed: for threads that are at work all the time.
+#[derive(Debug)]
+pub struct Quiescent;
+
+/// A thread's access to a domain that says by itself, now and then, that the thread has nothing.
+#[derive(Debug)]
+pub struct Counted<'d> {
+    online: Online<'d>,
+    sections: u32,
+}
+
+/// After how many sections: few enough that what a thread has retired is not long in coming.
+const SECTIONS: u32 = 64;
+
+impl Flavour for Quiescent {
+    type Handle<'d> = Counted<'d>;
+
+    fn register(domain: &Domain) -> Counted<'_> {
+        Counted { online: domain.register_online(), sections: 0 }
+    }
+
+    #[inline]
+    fn section<R>(handle: &mut Counted<'_>, f: impl FnOnce(&Guard) -> R) -> R {
+        let result = f(&handle.online.pin());
+        handle.sections += 1;
+        if handle.sections == SECTIONS {
+            handle.sections = 0;
+            handle.online.quiescent();
+        }
+        result
+    }
+}
