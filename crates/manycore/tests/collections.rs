@@ -1,20 +1,22 @@
 //! Every set and map on real CPUs, with as many threads as CPUs and with more, against its specification.
 #![cfg(not(any(loom, manycore_bare)))]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use manycore::collections::hash::{ChainedTable, LockedTable, RcuTable};
-use manycore::collections::list::{HarrisList, LockedList, RcuList, SortedList};
+use manycore::collections::list::{HarrisList, LazyList, LockedList, RcuList, SortedList};
 use manycore::collections::queue::TakeAll;
-use manycore::collections::tree::{LockedTree, SearchTree};
+use manycore::collections::stack::TreiberStack;
+use manycore::collections::tree::{LockedTree, RcuTree, SearchTree};
 use manycore::collections::{SequentialMap, Sizes};
 use manycore::lock::{Adaptive, Mcs};
-use manycore::reclaim::Config;
+use manycore::reclaim::{Config, Quiescent};
 use manycore::{ConcurrentMap, ConcurrentSet, MapHandle, SetHandle};
 use manycore_history::run::{self, Mix, Native};
-use manycore_history::specification::{First, PileOperation};
+use manycore_history::specification::{First, Last, PileOperation};
 
 /// Few buckets, so that keys share them.
 const SIZES: Sizes = Sizes { keys: 8, buckets: 3 };
@@ -72,6 +74,81 @@ fn take_all() {
     }
 }
 
+#[test]
+fn treiber() {
+    // In pieces, too.
+    for seed in 0..200 {
+        let stack = TreiberStack::new(Config { batch: 2, ..Config::default() });
+        let mix = Mix { operations: 50, inserts: 50, removes: 50, seed, ..Mix::native(4) };
+        run::check_pile::<Last>(Native, &mix, PileOperation::Pop, |operation| {
+            let mut handle = stack.handle();
+            match operation {
+                PileOperation::Push(value) => handle.push(value),
+                _ => return handle.pop().into_iter().collect(),
+            }
+            Vec::new()
+        });
+    }
+}
+
+/// More threads than CPUs push and pop: each value comes out once.
+#[test]
+fn a_stack_loses_nothing() {
+    const EACH: usize = 5_000;
+    let stack = TreiberStack::new(Config { batch: 16, ..Config::default() });
+    let taken: Vec<Arc<AtomicUsize>> = (0..8).map(|_| Arc::default()).collect();
+    std::thread::scope(|scope| {
+        for counts in &taken {
+            let stack = &stack;
+            scope.spawn(move || {
+                let mut handle = stack.handle();
+                for round in 0..EACH {
+                    handle.push(counts.clone());
+                    if round % 3 > 0 {
+                        handle.pop().map(|counts| counts.fetch_add(1, Ordering::Relaxed));
+                    }
+                }
+            });
+        }
+    });
+    let popped: usize = taken.iter().map(|counts| counts.load(Ordering::Relaxed)).sum();
+    let mut handle = stack.handle();
+    let left = std::iter::from_fn(|| handle.pop()).take(100).count();
+    assert_eq!(left, 100, "{popped} of {} were popped", 8 * EACH);
+    drop(handle);
+    let held: usize = taken.iter().map(|counts| Arc::strong_count(counts) - 1).sum();
+    assert_eq!(popped + left + held, 8 * EACH);
+    drop(stack);
+    assert!(taken.iter().all(|counts| Arc::strong_count(counts) == 1), "dropped with the stack");
+}
+
+/// Random operations, by one thread, as on the standard library's set.
+fn a_set_is_as_the_standard_librarys(mut set: impl SetHandle<u64>) {
+    let (mut standard, mut random) = (BTreeSet::new(), fastrand::Rng::with_seed(1));
+    for _ in 0..20_000 {
+        let key = random.u64(..200);
+        match random.u8(..3) {
+            0 => assert_eq!(set.contains(&key), standard.contains(&key)),
+            1 => assert_eq!(set.insert(key), standard.insert(key)),
+            _ => assert_eq!(set.remove(&key), standard.remove(&key)),
+        }
+    }
+    (0..200).for_each(|key| assert_eq!(set.contains(&key), standard.contains(&key)));
+}
+
+macro_rules! sets_are_as_the_standard_librarys {
+    ($($name:ident, $structure:literal, $mechanism:literal, $sizes:ident => $make:expr;)*) => {
+        #[test]
+        fn sets_are_as_the_standard_librarys() {
+            $(
+                let $sizes = SIZES;
+                a_set_is_as_the_standard_librarys(ConcurrentSet::handle(&$make));
+            )*
+        }
+    };
+}
+manycore::for_each_set!(sets_are_as_the_standard_librarys);
+
 /// Random operations, by one thread, as on the standard library's map. Values own memory, which nobody may lose.
 fn as_the_standard_library(mut map: impl SequentialMap<u16, Box<u32>>) {
     let (mut standard, mut random) = (BTreeMap::new(), fastrand::Rng::with_seed(1));
@@ -121,6 +198,9 @@ fn maps_without_locks_for_readers() {
     let table = RcuTable::<u64, u64, Adaptive>::new(2, eager());
     run::check_map(Native, &Mix::native(8), &table);
     is_linearizable(|| HarrisList::<u64>::new(eager()));
+    is_linearizable(|| LazyList::<u64, Mcs>::new(eager()));
+    is_linearizable(|| RcuTree::<u64, Mcs>::new(eager()));
+    is_linearizable(|| RcuTable::<u64, (), Mcs, Quiescent>::new(2, eager()));
 }
 
 /// What a list is dropped with, and what it has let go, is dropped once.
@@ -134,17 +214,21 @@ fn nothing_is_lost_or_dropped_twice() {
         (0..100).for_each(|key| assert!(handle.remove(&key).is_some()));
     }
     assert_eq!(Arc::strong_count(&counted), 1);
-    {
-        let list = HarrisList::<Arc<u32>>::default();
-        let mut handle = list.handle();
-        let keys: Vec<_> = (0..300).map(Arc::new).collect();
-        keys.iter().for_each(|key| assert!(handle.insert(key.clone())));
-        keys.iter().for_each(|key| assert!(!handle.insert(key.clone())));
-        keys[..100].iter().for_each(|key| assert!(handle.remove(key)));
-        drop(handle);
-        drop(list);
+    fn is_dropped_once(set: impl ConcurrentSet<Arc<u32>>) {
+        let mut keys: Vec<_> = (0..300).map(Arc::new).collect();
+        fastrand::Rng::with_seed(1).shuffle(&mut keys);
+        {
+            let mut handle = set.handle();
+            keys.iter().for_each(|key| assert!(handle.insert(key.clone())));
+            keys.iter().for_each(|key| assert!(!handle.insert(key.clone())));
+            keys[..100].iter().for_each(|key| assert!(handle.remove(key)));
+        }
+        drop(set);
         assert!(keys.iter().all(|key| Arc::strong_count(key) == 1));
     }
+    is_dropped_once(HarrisList::default());
+    is_dropped_once(LazyList::<_, Adaptive>::default());
+    is_dropped_once(RcuTree::<_, Adaptive>::default());
 }
 
 #[test]
@@ -160,6 +244,19 @@ fn a_deep_tree_is_dropped() {
     // A chain: as deep as there are keys.
     (0..3_000_u32).for_each(|key| drop(tree.insert(key, Box::new(key))));
     (0..3_000).step_by(2).for_each(|key| assert_eq!(tree.remove(&key), Some(Box::new(key))));
+}
+
+/// The way to an heir is as long as there are keys on its right.
+#[test]
+fn a_long_way_to_the_heir() {
+    let tree = RcuTree::<u32, Mcs>::default();
+    let mut handle = tree.handle();
+    assert!(handle.insert(0) && handle.insert(1));
+    (3..3_000).rev().for_each(|key| assert!(handle.insert(key)));
+    for key in [1, 3, 0, 4] {
+        assert!(handle.remove(&key) && !handle.contains(&key));
+        (5..3_000).step_by(100).for_each(|key| assert!(handle.contains(&key)));
+    }
 }
 
 /// A key that cannot be compared with 7.

@@ -19,8 +19,8 @@ Examples:
   manycore bench set --sync mvrlu --against papaya,scc,dashmap --initial 100000
 
 Mechanisms:
-  lock:NAME with a name of `manycore locks`, flat-combining, mvrlu, rlu, rlu-ordo
-  and rlu-defer; for a list or a hash table also rcu; harris for a list.
+  lock:NAME with a name of `manycore locks`, flat-combining, rcu, mvrlu, rlu, rlu-ordo
+  and rlu-defer; for a list or a hash table also rcu-qsbr; lazy and harris for a list.
 
 Sets of others:
   hash   papaya, scc, scc-index, dashmap, parking_lot-mutex, parking_lot-rwlock,

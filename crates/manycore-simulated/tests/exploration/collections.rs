@@ -1,13 +1,14 @@
 //! Every set and map: what threads are told has an order that explains it.
 
 use manycore_history::run::{self, Explored, Mix};
-use manycore_history::specification::{First, PileOperation};
+use manycore_history::specification::{First, Last, PileOperation};
 use manycore_simulated::ConcurrentSet;
 use manycore_simulated::collections::Sizes;
 use manycore_simulated::collections::hash::LockedTable;
-use manycore_simulated::collections::list::{HarrisList, LockedList, RcuList};
+use manycore_simulated::collections::list::{HarrisList, LazyList, LockedList, RcuList};
 use manycore_simulated::collections::queue::TakeAll;
-use manycore_simulated::collections::tree::LockedTree;
+use manycore_simulated::collections::stack::TreiberStack;
+use manycore_simulated::collections::tree::{LockedTree, RcuTree};
 use manycore_simulated::lock::{Adaptive, Mcs};
 use manycore_simulated::reclaim::Config;
 
@@ -55,6 +56,23 @@ fn list_harris_eager() {
 }
 
 #[test]
+fn list_lazy_eager() {
+    is_linearizable(|| LazyList::<u64, Adaptive>::new(eager()));
+}
+
+/// More keys, so that there are nodes with two sides.
+#[test]
+fn bst_rcu_eager() {
+    for seed in 0..3 {
+        let mix =
+            Mix { operations: 6, keys: 6, inserts: 60, removes: 35, ..Mix::explored(3, seed) };
+        explore().schedules(1000).check(|| {
+            run::check_set(Explored, &mix, &RcuTree::<u64, Adaptive>::new(eager()));
+        });
+    }
+}
+
+#[test]
 fn list_locked() {
     is_linearizable(LockedList::<u64, (), Adaptive>::default);
     let mix = Mix::explored(3, 1);
@@ -83,6 +101,24 @@ fn take_all() {
                 match operation {
                     PileOperation::Push(value) => queue.push(value),
                     _ => return queue.take().collect(),
+                }
+                Vec::new()
+            });
+        });
+    }
+}
+
+#[test]
+fn treiber() {
+    for seed in 0..3 {
+        let mix = Mix { inserts: 55, removes: 45, ..Mix::explored(3, seed) };
+        explore().schedules(1000).check(|| {
+            let stack = TreiberStack::new(eager());
+            run::check_pile::<Last>(Explored, &mix, PileOperation::Pop, |operation| {
+                let mut handle = stack.handle();
+                match operation {
+                    PileOperation::Push(value) => handle.push(value),
+                    _ => return handle.pop().into_iter().collect(),
                 }
                 Vec::new()
             });

@@ -14,6 +14,9 @@ const MUTATIONS: &[(&str, &str, &str)] = &[
     ("ldu-second-test", "ldu::global", ""),
     ("chain-trusts", "collections::list_rcu", ""),
     ("harris-unmarked", "collections::list_harris", "not linearizable"),
+    ("lazy-unmarked", "collections::list_lazy", "not linearizable"),
+    ("tree-trusts", "collections::bst_rcu_eager", ""),
+    ("treiber-store", "collections::treiber", ""),
     ("mvrlu-early-free", "mvrlu::nobody_finds_what_was_freed", "a leaf that was freed"),
     ("mvrlu-nobody-waits", "mvrlu::no_finished_commit_is_missed", "a commit is missed"),
     (

@@ -8,6 +8,7 @@
 //! | [`list`] | a sorted list |
 //! | [`hash`] | a hash table of chains |
 //! | [`tree`] | a search tree |
+//! | [`stack`] | a stack |
 //! | [`queue`] | a queue out of which everything is taken at once |
 //! | [`interval`] | trees of intervals, which are updated often and read seldom |
 //! | [`Locked`], [`Combined`] | any of these, as one thread would use it, under a lock or by flat combining |
@@ -35,6 +36,7 @@ mod rcu;
 mod registry;
 mod sequential;
 mod set_by_map;
+pub mod stack;
 pub mod tree;
 pub mod versioned;
 

@@ -60,6 +60,8 @@ macro_rules! for_each_set {
                 $crate::collections::list::RcuList::<
                     u64, (), $crate::lock::Adaptive, $crate::reclaim::Quiescent
                 >::default();
+            list_lazy, "list", "lazy", _sizes =>
+                $crate::collections::list::LazyList::<u64, $crate::lock::Adaptive>::default();
             list_harris, "list", "harris", _sizes =>
                 $crate::collections::list::HarrisList::<u64>::default();
             hash_rcu, "hash", "rcu", sizes =>
@@ -71,6 +73,8 @@ macro_rules! for_each_set {
                 $crate::collections::hash::RcuTable::<
                     u64, (), $crate::lock::Adaptive, $crate::reclaim::Quiescent
                 >::new(sizes.buckets, $crate::reclaim::Config::default());
+            bst_rcu, "bst", "rcu", _sizes =>
+                $crate::collections::tree::RcuTree::<u64, $crate::lock::Adaptive>::default();
             bst_flat_combining, "bst", "flat-combining", _sizes =>
                 $crate::collections::tree::CombinedTree::<u64, ()>::default();
         }

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use loom::thread;
-use manycore::collections::list::{HarrisList, RcuList};
+use manycore::collections::list::{HarrisList, LazyList, RcuList};
+use manycore::collections::tree::RcuTree;
 use manycore::lock::Tas;
+use manycore::reclaim::Quiescent;
 use manycore::{ConcurrentSet, SetHandle};
 
 use crate::check;
@@ -125,4 +127,59 @@ macro_rules! tests {
         )*
     };
 }
-tests!(harris: HarrisList<u32>, rcu: RcuList<u32, (), Tas>);
+tests!(
+    harris: HarrisList<u32>,
+    rcu: RcuList<u32, (), Tas>,
+    lazy: LazyList<u32, Tas>,
+    tree: RcuTree<u32, Tas>
+);
+
+/// One puts a key in, and then takes another out. Who does not find the second finds the first; without the fences that
+/// sections have in the model.
+#[test]
+fn what_was_before_a_removal() {
+    check(2, || {
+        let set = Arc::new(LazyList::<u32, Tas, Quiescent>::default());
+        assert!(set.handle().insert(2));
+        let writer = {
+            let set = set.clone();
+            thread::spawn(move || {
+                let mut handle = set.handle();
+                assert!(handle.insert(3) && handle.remove(&2));
+            })
+        };
+        let mut handle = set.handle();
+        assert!(handle.contains(&2) || handle.contains(&3));
+        writer.join().unwrap();
+    });
+}
+
+/// The root of a tree, which has two sides, is taken out; another thread does something on the way to its heir.
+fn raise_heir(own: Op, left: &'static [u32]) {
+    check(2, move || {
+        let tree = Arc::new(RcuTree::<u32, Tas>::default());
+        [4, 2, 8, 6].iter().for_each(|key| assert!(tree.handle().insert(*key)));
+        let remover = {
+            let tree = tree.clone();
+            thread::spawn(move || assert!(tree.handle().remove(&4)))
+        };
+        let mut handle = tree.handle();
+        assert!(own(&mut handle));
+        remover.join().unwrap();
+        let found: Vec<_> = (1..=9).filter(|key| handle.contains(key)).collect();
+        assert_eq!(found, left);
+    });
+}
+
+#[test]
+fn keys_are_found_while_an_heir_is_raised() {
+    raise_heir(|set| set.contains(&6), &[2, 6, 8]);
+    raise_heir(|set| set.contains(&8), &[2, 6, 8]);
+}
+
+#[test]
+fn another_heir() {
+    raise_heir(|set| set.insert(5), &[2, 5, 6, 8]);
+    raise_heir(|set| set.remove(&6), &[2, 8]);
+    raise_heir(|set| set.remove(&8), &[2, 6]);
+}

@@ -16,6 +16,7 @@ mod reclaim;
 mod rlu;
 mod rw;
 mod take_all;
+mod treiber;
 mod wait_queue;
 
 use std::cell::UnsafeCell;

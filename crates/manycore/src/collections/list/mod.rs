@@ -5,6 +5,7 @@
 
 mod chain;
 mod harris;
+mod lazy;
 mod locked;
 mod mvrlu;
 mod rcu;
@@ -13,6 +14,7 @@ mod sorted;
 
 pub(super) use chain::Chain;
 pub use harris::{HarrisHandle, HarrisList};
+pub use lazy::{LazyHandle, LazyList};
 pub use locked::{CombinedList, LockedList};
 pub use mvrlu::{MvrluList, VersionedList};
 pub use rcu::RcuList;

@@ -1,0 +1,267 @@
+//! `lazy`: a sorted list with a lock in each node.
+//!
+//! # Idea
+//!
+//! A thread that changes the list finds the place without a lock, as readers do, and then locks the node before it, and the one
+//! that it takes out. With the locks held it looks whether the place is still what it was: the node before is not taken out, and
+//! leads to the same node. If not, it begins again. A node is *marked* before the link is led past it, and the mark is what takes
+//! the key out: readers, who take no lock, look at it last.
+//!
+//! ```text
+//!  remove 4:   3 --------> 4 --------> 6          3 ---------------------> 6
+//!           locked      locked                 locked      4 (marked) --->
+//! ```
+//!
+//! # Source
+//!
+//! S. Heller, M. Herlihy, V. Luchangco, M. Moir, W. Scherer and N. Shavit, "A lazy concurrent list-based set algorithm", OPODIS
+//! 2005. There an insertion locks both neighbours. The one before is enough: the one behind is not taken out without it. The
+//! paper leaves freeing to a garbage collector; here nodes are retired to a [domain](crate::reclaim).
+//!
+//! # Memory order
+//!
+//! A node is complete before a link leads to it (Release), and who follows the link sees that (Acquire). A mark is set before
+//! the link leads past the node, and tells of all that was done before it (Release, Acquire). Writers are ordered by the locks of
+//! the nodes that they change. Locks are taken from the front to the back, so that no circle waits.
+//!
+//! An insertion takes effect when the link leads to the node, a removal with the mark, and a look-up that finds the key with its
+//! look at the mark. One that does not find it: when it read the last link, if the node that this is in was not marked; or else when
+//! that was, which is after the look-up began, because its links have not changed since; or, if the key's node was found to be
+//! marked, and the key was put in again meanwhile, just before that.
+//!
+//! # Cost
+//!
+//! A reader writes nothing but its record. An insertion takes one lock, a removal two, which other threads want only if they change
+//! a neighbour. A lock for each node: with `adaptive` a node is 32 bytes larger than what is in it.
+//!
+//! # When not to use it
+//!
+//! For lists so short that all writers meet at one node anyway. For values that are replaced: it is a set.
+
+use alloc::boxed::Box;
+use core::cmp;
+use core::fmt;
+use core::marker::PhantomData;
+use core::ptr::null_mut;
+
+use crate::lock::Held;
+use crate::reclaim::{Config, Domain, Flavour, Guard, Pinned};
+use crate::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+use crate::sync::{mutation, order};
+use crate::{ConcurrentSet, RawLock, SetHandle};
+
+/// A sorted list with a lock in each node. `F` is how readers [tell that they have left](crate::reclaim::Flavour).
+///
+/// Invariant: the links from `front` lead through nodes that came from `Box`, in ascending order of their keys, to null.
+pub struct LazyList<K, L, F = Pinned> {
+    front: Joint<K, L>,
+    domain: Domain,
+    _flavour: PhantomData<fn() -> F>,
+}
+
+/// What leads to the next node.
+struct Joint<K, L> {
+    /// Held by who changes the other two.
+    lock: L,
+    /// Whether its node is taken out: then it does not change any more.
+    marked: AtomicBool,
+    next: AtomicPtr<Node<K, L>>,
+}
+
+struct Node<K, L> {
+    joint: Joint<K, L>,
+    key: K,
+}
+
+/// Where a key is, or would be.
+struct Place<'g, K, L> {
+    before: &'g Joint<K, L>,
+    /// The first node that is not before the key; may be null.
+    node: *mut Node<K, L>,
+    /// Whether that has the key.
+    found: bool,
+}
+
+// SAFETY: the list owns its nodes; threads that read share the keys, and any may drop one.
+unsafe impl<K: Send + Sync, L: RawLock, F> Send for LazyList<K, L, F> {}
+// SAFETY: as above.
+unsafe impl<K: Send + Sync, L: RawLock, F> Sync for LazyList<K, L, F> {}
+// SAFETY: a node is dropped by any thread, and what it leads to is not its own.
+unsafe impl<K: Send, L: RawLock> Send for Node<K, L> {}
+
+impl<K, L: RawLock> Joint<K, L> {
+    fn new(next: *mut Node<K, L>) -> Self {
+        Self { lock: L::new(), marked: AtomicBool::new(false), next: AtomicPtr::new(next) }
+    }
+
+    /// The caller has the lock.
+    fn lead_to(&self, node: *mut Node<K, L>) {
+        // Release: partner of the Acquire in `find`: who finds the node finds what is in it.
+        self.next.store(node, order!(Release, "lazy-link"));
+    }
+}
+
+impl<K, L: RawLock, F> LazyList<K, L, F> {
+    /// Without keys; what is taken out waits in a domain like this.
+    pub fn new(config: Config) -> Self {
+        Self { front: Joint::new(null_mut()), domain: Domain::new(config), _flavour: PhantomData }
+    }
+
+    /// Where what was taken out waits until nobody can be on it.
+    pub fn domain(&self) -> &Domain {
+        &self.domain
+    }
+}
+
+impl<'g, K, L> Place<'g, K, L> {
+    /// The node that has the key.
+    fn there(&self) -> Option<&'g Node<K, L>> {
+        // SAFETY: found, and so not null, and there as long as the section.
+        self.found.then(|| unsafe { &*self.node })
+    }
+
+    /// Whether the key is in the list, as far as can be seen without a lock.
+    fn is_there(&self) -> bool {
+        // Acquire: partner of the Release in `remove`: who does not find the key sees what was done before it was taken out.
+        let is_marked = |node: &Node<K, L>| node.joint.marked.load(order!(Acquire, "lazy-look"));
+        self.there().is_some_and(|node| !is_marked(node))
+    }
+
+    /// Whether it is still what it was. The caller has the lock of the node before.
+    fn holds(&self) -> bool {
+        // Relaxed, both: changed with the lock held.
+        let is_same = self.before.next.load(Ordering::Relaxed) == self.node;
+        is_same && !self.before.marked.load(Ordering::Relaxed)
+    }
+}
+
+impl<K: Ord + Send, L: RawLock, F> LazyList<K, L, F> {
+    #[inline]
+    fn find<'g>(&'g self, key: &K, _guard: &'g Guard) -> Place<'g, K, L> {
+        let mut before = &self.front;
+        loop {
+            // Acquire: partner of the Releases of links.
+            let node = before.next.load(order!(Acquire, "lazy-walk"));
+            // SAFETY: null, or a node that could be reached during the section, and is not dropped before it ends.
+            let Some(there) = (unsafe { node.as_ref() }) else {
+                return Place { before, node, found: false };
+            };
+            match there.key.cmp(key) {
+                cmp::Ordering::Less => before = &there.joint,
+                order => return Place { before, node, found: order == cmp::Ordering::Equal },
+            }
+        }
+    }
+
+    fn contains(&self, key: &K, guard: &Guard) -> bool {
+        self.find(key, guard).is_there()
+    }
+
+    fn insert(&self, key: K, guard: &Guard) -> bool {
+        let mut place = self.find(&key, guard);
+        if place.is_there() {
+            return false;
+        }
+        let node = Box::new(Node { joint: Joint::new(null_mut()), key });
+        loop {
+            let mut queue = L::Node::default();
+            let held = Held::new(&place.before.lock, &mut queue);
+            if place.holds() {
+                // With the lock held, nobody takes out the node behind: it is not marked.
+                if !place.found {
+                    node.joint.next.store(place.node, Ordering::Relaxed); // Relaxed: released by the line below
+                    place.before.lead_to(Box::into_raw(node));
+                }
+                return !place.found;
+            }
+            drop(held);
+            place = self.find(&node.key, guard);
+            if place.is_there() {
+                return false;
+            }
+        }
+    }
+
+    fn remove(&self, key: &K, guard: &Guard) -> bool {
+        loop {
+            let place = self.find(key, guard);
+            let Some(node) = place.there().filter(|_| place.is_there()) else { return false };
+            let (mut first, mut second) = <(L::Node, L::Node)>::default();
+            let held = Held::new(&place.before.lock, &mut first);
+            let both = (Held::new(&node.joint.lock, &mut second), held);
+            if !place.holds() {
+                continue;
+            }
+            if !mutation!("lazy-unmarked") {
+                // Release: partner of the Acquire in `is_there`.
+                node.joint.marked.store(true, order!(Release, "lazy-mark"));
+            }
+            // Relaxed: changed with the lock held.
+            place.before.lead_to(node.joint.next.load(Ordering::Relaxed));
+            drop(both);
+            // SAFETY: from `Box`, and the link leads past it.
+            unsafe { guard.retire(place.node) };
+            return true;
+        }
+    }
+}
+
+impl<K, L: RawLock, F> Default for LazyList<K, L, F> {
+    fn default() -> Self {
+        Self::new(Config::default())
+    }
+}
+
+impl<K, L, F> Drop for LazyList<K, L, F> {
+    fn drop(&mut self) {
+        // Relaxed, both: nobody else has the list.
+        let mut node = self.front.next.load(Ordering::Relaxed);
+        while !node.is_null() {
+            // SAFETY: from `Box`, and nobody else's now: nodes that were retired cannot be reached.
+            node = unsafe { Box::from_raw(node) }.joint.next.load(Ordering::Relaxed);
+        }
+    }
+}
+
+impl<K, L, F> fmt::Debug for LazyList<K, L, F> {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.debug_struct("LazyList").field("domain", &self.domain).finish_non_exhaustive()
+    }
+}
+
+/// A thread's access to a [`LazyList`].
+pub struct LazyHandle<'a, K, L, F: Flavour = Pinned> {
+    list: &'a LazyList<K, L, F>,
+    handle: F::Handle<'a>,
+}
+
+impl<K, L, F: Flavour> fmt::Debug for LazyHandle<'_, K, L, F> {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.debug_struct("LazyHandle").field("handle", &self.handle).finish_non_exhaustive()
+    }
+}
+
+impl<K: Ord + Send + Sync, L: RawLock, F: Flavour> ConcurrentSet<K> for LazyList<K, L, F> {
+    type Handle<'a>
+        = LazyHandle<'a, K, L, F>
+    where
+        Self: 'a;
+
+    fn handle(&self) -> LazyHandle<'_, K, L, F> {
+        LazyHandle { list: self, handle: F::register(&self.domain) }
+    }
+}
+
+impl<K: Ord + Send, L: RawLock, F: Flavour> SetHandle<K> for LazyHandle<'_, K, L, F> {
+    fn contains(&mut self, key: &K) -> bool {
+        F::section(&mut self.handle, |guard| self.list.contains(key, guard))
+    }
+
+    fn insert(&mut self, key: K) -> bool {
+        F::section(&mut self.handle, |guard| self.list.insert(key, guard))
+    }
+
+    fn remove(&mut self, key: &K) -> bool {
+        F::section(&mut self.handle, |guard| self.list.remove(key, guard))
+    }
+}

@@ -1,0 +1,5 @@
+//! Stacks between threads.
+
+mod treiber;
+
+pub use treiber::{TreiberHandle, TreiberStack};

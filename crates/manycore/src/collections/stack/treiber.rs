@@ -1,0 +1,201 @@
+//! `treiber`: a stack without locks.
+//!
+//! # Idea
+//!
+//! ```text
+//!  head -> newest -> ... -> oldest          push: a new node before the head, by compare-and-swap
+//!                                           pop: the head is led past the newest, by compare-and-swap
+//! ```
+//!
+//! Who pops reads the link of a node that another thread may pop at the same time. If that one freed the node, the read would be
+//! of freed memory; and if the node's place were used for another node, which came to the head again, the compare-and-swap would
+//! not notice, and put an old link there (the ABA problem). So nodes are retired, in sections of a [domain](crate::reclaim): as long
+//! as somebody who may have seen a node is inside, its place is not used again.
+//!
+//! # Source
+//!
+//! R. K. Treiber, "Systems Programming: Coping with Parallelism", IBM 1986, where a counter beside the head is against ABA, and
+//! nodes are never given back. That a thread waits a little after it has lost is from D. Hendler, N. Shavit and L. Yerushalmi,
+//! "A scalable lock-free stack algorithm", SPAA 2004, which also has pairs of threads exchange values without the stack: that is
+//! not done here.
+//!
+//! # Memory order
+//!
+//! A push releases its node, and a pop acquires the head before it looks into the node. The head is changed by read-modify-writes
+//! only: so who finds a node there, after others were popped, still acquires from the one who pushed it. A node's link and value
+//! are not changed while others can find it; its value belongs to the one whose compare-and-swap took the node out.
+//!
+//! An operation takes effect with its compare-and-swap, a pop that finds nothing with its read of the head.
+//!
+//! # Cost
+//!
+//! An allocation a push, and a compare-and-swap on one line for all threads; a section a pop. After a lost one a thread waits, twice
+//! as long each time, so that those who win are not disturbed by all the others.
+//!
+//! # When not to use it
+//!
+//! Where threads meet all the time: they take turns at one line, and a lock or flat combining does as well. Where the oldest value
+//! is to come first, or all at once: [`TakeAll`](crate::collections::queue::TakeAll) needs no sections.
+
+use alloc::boxed::Box;
+use core::fmt;
+use core::mem::ManuallyDrop;
+use core::ptr::null_mut;
+
+use crate::reclaim::{self, Config, Domain};
+use crate::sync::atomic::{AtomicPtr, Ordering};
+use crate::sync::cell::UnsafeCell;
+use crate::sync::{CachePadded, hint, mutation, order};
+
+/// A stack without locks.
+///
+/// ```
+/// use manycore::collections::stack::TreiberStack;
+///
+/// let stack = TreiberStack::default();
+/// std::thread::scope(|s| {
+///     s.spawn(|| (0..3).for_each(|n| stack.handle().push(n)));
+/// });
+/// let mut handle = stack.handle();
+/// assert_eq!([handle.pop(), handle.pop(), handle.pop(), handle.pop()], [Some(2), Some(1), Some(0), None]);
+/// ```
+///
+/// Invariant: the head leads through nodes that came from `Box`, newest first, to null.
+pub struct TreiberStack<T> {
+    head: CachePadded<AtomicPtr<Node<T>>>,
+    domain: Domain,
+}
+
+struct Node<T> {
+    /// Its owner's: whoever has put it in up to then, and then whoever takes it out.
+    value: UnsafeCell<ManuallyDrop<T>>,
+    next: UnsafeCell<*mut Node<T>>,
+}
+
+// SAFETY: it goes from thread to thread with what is in it.
+unsafe impl<T: Send> Send for Node<T> {}
+
+// SAFETY: values go from thread to thread, and are never shared.
+unsafe impl<T: Send> Send for TreiberStack<T> {}
+// SAFETY: as above.
+unsafe impl<T: Send> Sync for TreiberStack<T> {}
+
+/// For how long a thread waits after it has lost, in ticks: at first, and at most.
+const PAUSE: core::ops::Range<u64> = 64..4096;
+
+/// After a lost compare-and-swap; the next wait is twice as long.
+#[cold]
+fn wait(pause: &mut u64) {
+    hint::delay(*pause);
+    *pause = (*pause * 2).min(PAUSE.end);
+}
+
+impl<T> TreiberStack<T> {
+    /// Without values; nodes that were taken out wait in a domain like this.
+    pub fn new(config: Config) -> Self {
+        Self { head: CachePadded(AtomicPtr::new(null_mut())), domain: Domain::new(config) }
+    }
+
+    /// Where nodes wait until nobody can look at them.
+    pub fn domain(&self) -> &Domain {
+        &self.domain
+    }
+
+    /// The calling thread's access to the stack.
+    pub fn handle(&self) -> TreiberHandle<'_, T> {
+        TreiberHandle { stack: self, handle: self.domain.register() }
+    }
+}
+
+impl<T> Default for TreiberStack<T> {
+    fn default() -> Self {
+        Self::new(Config::default())
+    }
+}
+
+impl<T> Drop for TreiberStack<T> {
+    fn drop(&mut self) {
+        let mut node = self.head.load(Ordering::Relaxed); // Relaxed: nobody else has the stack
+        while !node.is_null() {
+            // SAFETY: from `Box`, and nobody else's now.
+            let Node { value, next } = *unsafe { Box::from_raw(node) };
+            drop(ManuallyDrop::into_inner(value.into_inner()));
+            node = next.into_inner();
+        }
+    }
+}
+
+impl<T> fmt::Debug for TreiberStack<T> {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.debug_struct("TreiberStack").field("domain", &self.domain).finish_non_exhaustive()
+    }
+}
+
+/// A thread's access to a [`TreiberStack`].
+pub struct TreiberHandle<'a, T> {
+    stack: &'a TreiberStack<T>,
+    handle: reclaim::Handle<'a>,
+}
+
+impl<T> fmt::Debug for TreiberHandle<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.debug_struct("TreiberHandle").field("handle", &self.handle).finish_non_exhaustive()
+    }
+}
+
+impl<T: Send> TreiberHandle<'_, T> {
+    /// Puts a value on top.
+    pub fn push(&mut self, value: T) {
+        let place = &self.stack.head;
+        // Relaxed, here and on failure: the compare-and-swap decides, and the head is not followed.
+        let mut head = place.load(Ordering::Relaxed);
+        let value = UnsafeCell::new(ManuallyDrop::new(value));
+        let node = Box::into_raw(Box::new(Node { value, next: UnsafeCell::new(head) }));
+        let mut pause = PAUSE.start;
+        loop {
+            // Release: partner of the Acquire in `pop`.
+            let release = order!(Release, "treiber-push");
+            // Relaxed: as above.
+            match place.compare_exchange_weak(head, node, release, Ordering::Relaxed) {
+                Ok(_) => return,
+                Err(changed) => head = changed,
+            }
+            // SAFETY: the node is not in the stack yet, and so ours.
+            unsafe { (*node).next.with_mut(|next| *next = head) };
+            wait(&mut pause);
+        }
+    }
+
+    /// Takes the value on top.
+    pub fn pop(&mut self) -> Option<T> {
+        let place = &self.stack.head;
+        let guard = self.handle.pin();
+        let mut pause = PAUSE.start;
+        loop {
+            // Acquire: partner of the Release in `push`.
+            let head = place.load(order!(Acquire, "treiber-pop"));
+            // SAFETY: null, or a node that could be found in this section, and is there up to its end.
+            let node = unsafe { head.as_ref() }?;
+            // SAFETY: not changed while it can be found.
+            let next = node.next.with(|next| unsafe { *next });
+            let is_mistaken = mutation!("treiber-store");
+            if is_mistaken {
+                place.store(next, Ordering::Relaxed); // Relaxed: the mistake is another
+            } else if place
+                // Relaxed, both: a read-modify-write passes on what others have pushed; on failure, the head is read anew.
+                .compare_exchange_weak(head, next, Ordering::Relaxed, Ordering::Relaxed)
+                .is_err()
+            {
+                wait(&mut pause);
+                continue;
+            }
+            // SAFETY: this thread has taken the node out, and nobody else looks at its value, now or later.
+            let value = node.value.with_mut(|value| unsafe { ManuallyDrop::take(&mut *value) });
+            if !is_mistaken {
+                // SAFETY: from `Box`, and cannot be found any more; the value is not dropped with it.
+                unsafe { guard.retire(head) };
+            }
+            return Some(value);
+        }
+    }
+}

@@ -1,0 +1,362 @@
+//! `rcu`: a search tree that is read without a lock, with a lock in each node for those who change it.
+//!
+//! # Idea
+//!
+//! Readers walk down; what they are on is not freed before they leave. A writer finds its place as readers do, and locks the node
+//! above it. If that is still in the tree and leads where it did, the place has not changed. A new key becomes a leaf; a node with
+//! one side at most is replaced by what is below it: one link.
+//!
+//! A node with two sides is to be replaced by the next larger key, its *heir*, which is the last of the left links on its right.
+//! A reader on its way to the heir must not miss it. So nothing moves: the nodes on that way are copied, without the heir, whose
+//! key is put on top, and one link leads from the old to the new. What hangs on the way is shared by both:
+//!
+//! ```text
+//!        above                           above
+//!          |                               |
+//!       remove 4                           5'
+//!       /      \                         /    \
+//!      2        8           -->         2      8'           old: 4, 8, 6 and 5, as they were
+//!     ...     /   \                    ...   /   \
+//!            6     9                        6'    9
+//!           / \                            / \
+//!          5   7                        (5r)  7             5r: what was on the right of 5
+//! ```
+//!
+//! # Source
+//!
+//! M. Arbel and H. Attiya, "Concurrent updates with RCU: search tree as an example", PODC 2014 (Citrus), for a search tree with a
+//! lock in each node and readers under RCU. There the heir is moved, and the thread that moves it waits for all readers in
+//! between, with five locks held; a leaf's place needs a version, because a moved node has less below it than before. Copying, which
+//! takes neither, is from P. Kung and P. Lehman, "Concurrent manipulation of binary search trees", TODS 1980, and A. Clements,
+//! M. F. Kaashoek and N. Zeldovich, "Scalable address spaces using RCU balanced trees", ASPLOS 2012. The paper does not free
+//! nodes; here they are retired to a [domain](crate::reclaim).
+//!
+//! # Memory order
+//!
+//! A node is complete before a link leads to it (Release), and who follows the link sees that (Acquire). Writers are ordered by
+//! the locks of the nodes that they change. A lock is taken with that of the node above held, so that no circle waits.
+//!
+//! The links of a node that was taken out do not change any more. So whoever stands on one finds behind it what was there when it
+//! was taken out, which is after it got there: what a reader finds or misses was there, or was not, at some moment of its call.
+//! While a node is in the tree, the keys whose place is below it become more, and never fewer. So if a writer finds a node
+//! still in the tree and nothing at the side to which its key belongs, then that is the key's place.
+//!
+//! # Cost
+//!
+//! A reader writes nothing but its record. An insertion takes one lock; a removal two, and where there are two sides a lock, an
+//! allocation and a retired node more for each node on the way to the heir: one or two, if keys come in random order. A lock for each
+//! node: with `adaptive` a node is 40 bytes larger than what is in it.
+//!
+//! # When not to use it
+//!
+//! For keys that come in order: the tree is not balanced. Where somebody must see several keys as they were at one moment.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::cmp;
+use core::fmt;
+use core::marker::PhantomData;
+use core::ptr::null_mut;
+
+use crate::lock::Held;
+use crate::reclaim::{Config, Domain, Flavour, Guard, Pinned};
+use crate::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+use crate::sync::{mutation, order};
+use crate::{ConcurrentSet, RawLock, SetHandle};
+
+/// A search tree that is read without a lock. `F` is how readers [tell that they have left](crate::reclaim::Flavour).
+///
+/// Invariant: the links from `top` lead through nodes that came from `Box`, each by one way; in the left part below a node are the
+/// smaller keys, in the right one the larger.
+pub struct RcuTree<K, L, F = Pinned> {
+    /// Leads to the root, on its left.
+    top: Fork<K, L>,
+    domain: Domain,
+    _flavour: PhantomData<fn() -> F>,
+}
+
+const LEFT: usize = 0;
+const RIGHT: usize = 1;
+
+/// What leads to the nodes below.
+struct Fork<K, L> {
+    /// Held by who changes the rest.
+    lock: L,
+    /// Whether its node was taken out: then it does not change any more.
+    removed: AtomicBool,
+    /// [`LEFT`] and [`RIGHT`].
+    below: [AtomicPtr<Node<K, L>>; 2],
+}
+
+struct Node<K, L> {
+    fork: Fork<K, L>,
+    key: K,
+}
+
+/// A link and what it leads to.
+struct Place<'g, K, L> {
+    above: &'g Fork<K, L>,
+    side: usize,
+    /// Null, or the node with the key.
+    node: *mut Node<K, L>,
+}
+
+// SAFETY: the tree owns its nodes; threads that read share the keys, and any may drop one.
+unsafe impl<K: Send + Sync, L: RawLock, F> Send for RcuTree<K, L, F> {}
+// SAFETY: as above.
+unsafe impl<K: Send + Sync, L: RawLock, F> Sync for RcuTree<K, L, F> {}
+// SAFETY: a node is dropped by any thread, and what it leads to is not its own.
+unsafe impl<K: Send, L: RawLock> Send for Node<K, L> {}
+
+impl<K, L: RawLock> Fork<K, L> {
+    fn new(below: [*mut Node<K, L>; 2]) -> Self {
+        let below = below.map(AtomicPtr::new);
+        Self { lock: L::new(), removed: AtomicBool::new(false), below }
+    }
+
+    /// What is below it. The caller has the lock.
+    fn both(&self) -> [*mut Node<K, L>; 2] {
+        // Relaxed: changed with the lock held.
+        [LEFT, RIGHT].map(|side| self.below[side].load(Ordering::Relaxed))
+    }
+}
+
+impl<K, L: RawLock> Node<K, L> {
+    fn boxed(key: K, below: [*mut Self; 2]) -> *mut Self {
+        Box::into_raw(Box::new(Self { fork: Fork::new(below), key }))
+    }
+}
+
+impl<K, L: RawLock> Place<'_, K, L> {
+    /// Whether it is still what it was. The caller has the lock of the node above.
+    fn holds(&self) -> bool {
+        // Relaxed, both: changed with the lock held.
+        let is_same = self.above.below[self.side].load(Ordering::Relaxed) == self.node;
+        is_same && (mutation!("tree-trusts") || !self.above.removed.load(Ordering::Relaxed))
+    }
+
+    /// Has the link lead there. The caller has the lock.
+    fn set(&self, node: *mut Node<K, L>) {
+        // Release: partner of the Acquire in `find`: who finds the node finds what is in it.
+        self.above.below[self.side].store(node, order!(Release, "tree-link"));
+    }
+}
+
+impl<K, L: RawLock, F> RcuTree<K, L, F> {
+    /// Without keys; what is taken out waits in a domain like this.
+    pub fn new(config: Config) -> Self {
+        Self { top: Fork::new([null_mut(); 2]), domain: Domain::new(config), _flavour: PhantomData }
+    }
+
+    /// Where what was taken out waits until nobody can be on it.
+    pub fn domain(&self) -> &Domain {
+        &self.domain
+    }
+}
+
+impl<K: Ord + Clone + Send, L: RawLock, F> RcuTree<K, L, F> {
+    #[inline]
+    fn find<'g>(&'g self, key: &K, _guard: &'g Guard) -> Place<'g, K, L> {
+        let (mut above, mut side) = (&self.top, LEFT);
+        loop {
+            // Acquire: partner of the Release in `set`.
+            let node = above.below[side].load(order!(Acquire, "tree-walk"));
+            // SAFETY: null, or a node that could be reached during the section, and is not dropped before it ends.
+            let Some(there) = (unsafe { node.as_ref() }) else {
+                return Place { above, side, node };
+            };
+            side = match key.cmp(&there.key) {
+                cmp::Ordering::Equal => return Place { above, side, node },
+                cmp::Ordering::Less => LEFT,
+                cmp::Ordering::Greater => RIGHT,
+            };
+            above = &there.fork;
+        }
+    }
+
+    fn contains(&self, key: &K, guard: &Guard) -> bool {
+        !self.find(key, guard).node.is_null()
+    }
+
+    fn insert(&self, key: K, guard: &Guard) -> bool {
+        let mut place = self.find(&key, guard);
+        if !place.node.is_null() {
+            return false;
+        }
+        let node = Box::new(Node { fork: Fork::new([null_mut(); 2]), key });
+        loop {
+            let mut queue = L::Node::default();
+            let held = Held::new(&place.above.lock, &mut queue);
+            if place.holds() {
+                place.set(Box::into_raw(node));
+                return true;
+            }
+            drop(held);
+            place = self.find(&node.key, guard);
+            if !place.node.is_null() {
+                return false;
+            }
+        }
+    }
+
+    fn remove(&self, key: &K, guard: &Guard) -> bool {
+        loop {
+            let place = self.find(key, guard);
+            if place.node.is_null() {
+                return false;
+            }
+            if place.take_out(guard) {
+                return true;
+            }
+        }
+    }
+}
+
+impl<K: Ord + Clone + Send, L: RawLock> Place<'_, K, L> {
+    /// Takes the node out, unless the place has changed.
+    fn take_out(&self, guard: &Guard) -> bool {
+        let (mut first, mut second) = <(L::Node, L::Node)>::default();
+        let _above = Held::new(&self.above.lock, &mut first);
+        if !self.holds() {
+            return false;
+        }
+        // SAFETY: not null, and there as long as the section.
+        let fork = unsafe { &(*self.node).fork };
+        let _node = Held::new(&fork.lock, &mut second);
+        match fork.both() {
+            [only, none] | [none, only] if none.is_null() => self.set(only),
+            both => {
+                if !self.raise_heir(both, guard) {
+                    return false;
+                }
+            }
+        }
+        // SAFETY: no link leads to it any more.
+        unsafe { remove(self.node, guard) };
+        true
+    }
+
+    /// Replaces the node, whose lock is held and which has two sides, by its heir; not if the way there has just become longer.
+    fn raise_heir(&self, [left, right]: [*mut Node<K, L>; 2], guard: &Guard) -> bool {
+        let length = core::iter::successors(Some(right), |node| {
+            // Acquire: as in `find`. SAFETY: a node that could be reached during the section.
+            let left = unsafe { (**node).fork.below[LEFT].load(Ordering::Acquire) };
+            (!left.is_null()).then_some(left)
+        });
+        let mut queues: Vec<L::Node> = length.map(|_| L::Node::default()).collect();
+        let mut way = Vec::with_capacity(queues.len());
+        let mut next = right;
+        for queue in &mut queues {
+            // SAFETY: not null, and below a node whose lock is held, so that it is in the tree.
+            let fork = unsafe { &(*next).fork };
+            way.push((next, fork, Held::new(&fork.lock, queue)));
+            next = fork.both()[LEFT];
+            if next.is_null() {
+                break;
+            }
+        }
+        if !next.is_null() {
+            return false;
+        }
+        // SAFETY: a node whose lock is held.
+        let key = |node: *mut Node<K, L>| unsafe { (*node).key.clone() };
+        let (heir, fork, _) = way.last().expect("there is a right side");
+        let mut below = fork.both()[RIGHT];
+        for (node, fork, _) in way.iter().rev().skip(1) {
+            below = Node::boxed(key(*node), [below, fork.both()[RIGHT]]);
+        }
+        self.set(Node::boxed(key(*heir), [left, below]));
+        for (node, _, _) in &way {
+            // SAFETY: copied, and no link of the tree leads to it any more.
+            unsafe { remove(*node, guard) };
+        }
+        true
+    }
+}
+
+/// Says that a node was taken out, and retires it.
+///
+/// # Safety
+///
+/// The caller has taken it out, and still has its lock.
+unsafe fn remove<K: Send, L: RawLock>(node: *mut Node<K, L>, guard: &Guard) {
+    // SAFETY: there as long as the section.
+    unsafe { &*node }.fork.removed.store(true, Ordering::Relaxed); // Relaxed: read with the lock held
+    // SAFETY: from `Box`, and cannot be found any more.
+    unsafe { guard.retire(node) };
+}
+
+impl<K, L: RawLock, F> Default for RcuTree<K, L, F> {
+    fn default() -> Self {
+        Self::new(Config::default())
+    }
+}
+
+impl<K, L, F> Drop for RcuTree<K, L, F> {
+    /// Turns what is on the left to the right, until there is nothing on the left: without recursion, which could be as deep as
+    /// there are keys.
+    fn drop(&mut self) {
+        // Relaxed, throughout: nobody else has the tree.
+        let mut node = self.top.below[LEFT].load(Ordering::Relaxed);
+        while !node.is_null() {
+            // SAFETY: a node of this tree.
+            let below = unsafe { &(*node).fork.below };
+            let left = below[LEFT].load(Ordering::Relaxed);
+            if left.is_null() {
+                let right = below[RIGHT].load(Ordering::Relaxed);
+                // SAFETY: from `Box`, and nobody else's now: nodes that were retired cannot be reached.
+                drop(unsafe { Box::from_raw(node) });
+                node = right;
+                continue;
+            }
+            // SAFETY: as above.
+            let inner = unsafe { &(*left).fork.below[RIGHT] };
+            below[LEFT].store(inner.load(Ordering::Relaxed), Ordering::Relaxed);
+            inner.store(node, Ordering::Relaxed);
+            node = left;
+        }
+    }
+}
+
+impl<K, L, F> fmt::Debug for RcuTree<K, L, F> {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.debug_struct("RcuTree").field("domain", &self.domain).finish_non_exhaustive()
+    }
+}
+
+/// A thread's access to an [`RcuTree`].
+pub struct RcuTreeHandle<'a, K, L, F: Flavour = Pinned> {
+    tree: &'a RcuTree<K, L, F>,
+    handle: F::Handle<'a>,
+}
+
+impl<K, L, F: Flavour> fmt::Debug for RcuTreeHandle<'_, K, L, F> {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.debug_struct("RcuTreeHandle").field("handle", &self.handle).finish_non_exhaustive()
+    }
+}
+
+impl<K: Ord + Clone + Send + Sync, L: RawLock, F: Flavour> ConcurrentSet<K> for RcuTree<K, L, F> {
+    type Handle<'a>
+        = RcuTreeHandle<'a, K, L, F>
+    where
+        Self: 'a;
+
+    fn handle(&self) -> RcuTreeHandle<'_, K, L, F> {
+        RcuTreeHandle { tree: self, handle: F::register(&self.domain) }
+    }
+}
+
+impl<K: Ord + Clone + Send, L: RawLock, F: Flavour> SetHandle<K> for RcuTreeHandle<'_, K, L, F> {
+    fn contains(&mut self, key: &K) -> bool {
+        F::section(&mut self.handle, |guard| self.tree.contains(key, guard))
+    }
+
+    fn insert(&mut self, key: K) -> bool {
+        F::section(&mut self.handle, |guard| self.tree.insert(key, guard))
+    }
+
+    fn remove(&mut self, key: &K) -> bool {
+        F::section(&mut self.handle, |guard| self.tree.remove(key, guard))
+    }
+}
