@@ -11,7 +11,7 @@
 #include <time.h>
 
 #define ROUNDS 9
-#define CALLS 20000
+#define CALLS 2000
 
 static rlu_thread_data_t *self;
 static manycore_rcu_thread_t *reader;

@@ -55,8 +55,8 @@ typedef struct rlu_thread_data {
 
 /* What orders commits. */
 typedef enum manycore_clock {
-    MANYCORE_CLOCK_ORDO = 0,         /* the CPUs' counters; a commit returns when everybody sees it */
-    MANYCORE_CLOCK_ORDO_RELAXED = 1, /* the same; a session on another CPU that begins just after it may miss it */
+    MANYCORE_CLOCK_ORDO = 0,         /* the CPUs' counters; a session sees every commit that returned before it began */
+    MANYCORE_CLOCK_ORDO_RELAXED = 1, /* the same; a session on another CPU that begins just after a commit may miss it */
     MANYCORE_CLOCK_COUNTER = 2       /* a counter that all share */
 } manycore_clock_t;
 
