@@ -63,6 +63,15 @@ impl<O, R> Log<'_, O, R> {
         self.calls.push(Call { thread: self.thread, operation, result, called, returned });
     }
 
+    /// Does something that answers several questions at once, and records each as an operation of its own.
+    pub fn call_all(&mut self, does: impl FnOnce() -> Vec<(O, R)>) {
+        let called = self.clock.moment();
+        let answers = does();
+        let (thread, returned) = (self.thread, self.clock.moment());
+        let call = |(operation, result)| Call { thread, operation, result, called, returned };
+        self.calls.extend(answers.into_iter().map(call));
+    }
+
     /// What was recorded, in order.
     pub fn into_calls(self) -> Vec<Call<O, R>> {
         self.calls

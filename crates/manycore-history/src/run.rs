@@ -8,7 +8,7 @@
 //! ```
 
 use manycore_sim::{backend, thread};
-use manycore_traits::{ConcurrentMap, ConcurrentSet, MapHandle, SetHandle};
+use manycore_traits::{ConcurrentMap, ConcurrentSet, Interval, MapHandle, ReverseMap, SetHandle};
 
 use crate::history::Clock;
 use crate::linearizable::{self, CallOf};
@@ -188,6 +188,52 @@ pub fn check_pile<E: End>(
         log.into_calls()
     });
     judge::<Pile<E>>(&threads, &logs);
+}
+
+/// Threads insert and remove an interval of their own in an empty tree, now the same one again and now a new one, and look who is
+/// there. Checks, interval by interval, what they saw: all that was done before the look, and nothing that was undone.
+///
+/// # Panics
+///
+/// If the history is not linearizable; the message shows the operations that contradict each other.
+#[track_caller]
+pub fn check_reverse_map(threads: impl Threads, mix: &Mix, map: &impl ReverseMap) {
+    let clock = Clock::new();
+    let look = || {
+        let mut there = vec![false; mix.threads as usize];
+        map.overlaps(0, 0, u64::MAX, &mut |found| there[found.order as usize] = true);
+        (0..).map(SetOperation::Contains).zip(there).collect()
+    };
+    // An interval that is dropped is removed: they are kept until all have looked.
+    let (logs, kept): (Vec<_>, Vec<_>) = threads
+        .parallel(mix.threads, |thread| {
+            let (mut log, key) = (clock.log(thread), u64::from(thread));
+            let new = || map.interval(0, Interval { first: 7, order: key, last: 7 });
+            let (mut absent, mut present) = (Some(new()), None);
+            for (kind, number) in mix.operations(thread) {
+                match (kind, present.take()) {
+                    (Kind::Look, before) => {
+                        present = before;
+                        log.call_all(look);
+                    }
+                    (_, None) => log.call(SetOperation::Insert(key), |_| {
+                        let interval = absent.take().unwrap_or_else(new);
+                        present = Some(map.insert(interval));
+                        true
+                    }),
+                    (_, Some(interval)) => log.call(SetOperation::Remove(key), |_| {
+                        absent = Some(map.remove(interval)).filter(|_| number % 2 == 0);
+                        true
+                    }),
+                }
+            }
+            log.call_all(look);
+            (log.into_calls(), (present, absent))
+        })
+        .into_iter()
+        .unzip();
+    judge::<Set>(&threads, &logs);
+    drop(kept);
 }
 
 /// Checks what threads have logged.

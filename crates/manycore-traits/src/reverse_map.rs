@@ -15,7 +15,9 @@ pub struct Interval {
 /// Trees of intervals, such as an operating system's for the places at which pages are mapped. Who makes an interval owns it,
 /// inserts and removes it, and may be another thread every time; readers ask which intervals overlap others.
 ///
-/// Every operation takes effect at one instant between its call and its return.
+/// Insertions and removals take effect at one instant between their call and their return. A reader finds what was done before it
+/// was called. Of what is done meanwhile, mechanisms that put updates off may show it any part: of two intervals, the later and not
+/// the earlier.
 pub trait ReverseMap: Sync {
     /// An interval that is in no tree. Dropped, it is gone.
     type Absent<'a>: Send

@@ -11,6 +11,7 @@ use manycore::collections::interval::{
 use manycore::ldu::{Global, PerCore, Rooted, Table};
 use manycore::lock::Adaptive;
 use manycore::{Interval, ReverseMap};
+use manycore_history::run::{self, Mix, Native};
 
 const TREES: usize = 3;
 
@@ -71,6 +72,9 @@ fn all(map: impl ReverseMap) {
     assert_eq!(map.trees(), TREES);
     children_come_after_parents(&map);
     [1, 4, 24].into_iter().for_each(|threads| stress(&map, threads));
+    // Not all at once: each look is as many operations as there are threads.
+    let mix = Mix { operations: 2_000, ..Mix::native(4) };
+    run::check_reverse_map(Native, &mix, &map);
 }
 
 #[test]

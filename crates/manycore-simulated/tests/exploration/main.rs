@@ -9,6 +9,7 @@ mod mutations;
 mod mutex;
 mod mvrlu;
 mod reclaim;
+mod reverse_map;
 mod rlu;
 mod rw;
 mod sessions;

@@ -1,0 +1,49 @@
+//! Trees of intervals: who looks finds what was done before, and nothing that was undone.
+
+use std::sync::Arc;
+
+use manycore_history::run::{self, Explored, Mix};
+use manycore_simulated::ReverseMap;
+use manycore_simulated::collections::interval::{
+    CombinedTrees, DeferredForest, DeferredTrees, LockedTrees, LoggedTrees,
+};
+use manycore_simulated::ldu::{Global, Rooted, Table};
+use manycore_simulated::lock::Adaptive;
+
+use crate::explore;
+
+fn reads_see_what_was_done<M: ReverseMap>(make: impl Fn() -> M) {
+    for seed in 0..2 {
+        let mix = Mix { operations: 5, ..Mix::explored(3, seed) };
+        explore().schedules(500).check(|| run::check_reverse_map(Explored, &mix, &make()));
+    }
+}
+
+#[test]
+fn under_a_lock() {
+    reads_see_what_was_done(|| LockedTrees::<Adaptive>::new(1));
+}
+
+#[test]
+fn by_flat_combining() {
+    reads_see_what_was_done(|| CombinedTrees::new(1));
+}
+
+#[test]
+fn deferred() {
+    reads_see_what_was_done(|| DeferredTrees::<Global, Adaptive>::new(1, Global::new));
+}
+
+#[test]
+fn deferred_by_core() {
+    reads_see_what_was_done(|| {
+        let table = Arc::new(Table::new(1));
+        DeferredTrees::<_, Adaptive>::new(1, || Rooted::new(table.clone()))
+    });
+    reads_see_what_was_done(|| DeferredForest::<Adaptive>::new(1));
+}
+
+#[test]
+fn logged_with_the_time() {
+    reads_see_what_was_done(|| LoggedTrees::<Adaptive>::new(1));
+}
