@@ -5,8 +5,8 @@
 //! that the stamp has to be later than its own time, and goes on; the commit then takes a new stamp. Nobody waits for a thread
 //! that is preempted in its commit.
 
-use crate::sync::CachePadded;
 use crate::sync::atomic::{AtomicU64, Ordering};
+use crate::sync::{CachePadded, order};
 
 /// Above all stamps: no stamp yet. What has been written by a transaction bears it together with a pointer that says by whom.
 pub(crate) const UNDECIDED: u64 = 1 << 63;
@@ -52,7 +52,7 @@ impl Decision {
     #[cold]
     pub fn fate(&self, limit: u64) -> Option<u64> {
         // Acquire, here and below: partner of the Release in `set_pending` and `decide`.
-        let mut word = self.0.load(Ordering::Acquire);
+        let mut word = self.0.load(order!(Acquire, "decision-fate"));
         loop {
             if word < UNDECIDED {
                 return Some(word);

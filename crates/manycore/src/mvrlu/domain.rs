@@ -10,8 +10,8 @@ use super::stats::Stats;
 use super::waits::{Account, Waiting, Waits};
 use crate::clock::{Clock, Ordo};
 use crate::session::pool::Depot;
-use crate::sync::atomic::{AtomicPtr, AtomicU64, Ordering, fence};
-use crate::sync::{CachePadded, barrier, mutation, thread};
+use crate::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use crate::sync::{CachePadded, barrier, full_fence, mutation, order, thread};
 
 /// Objects that threads share, and the threads.
 ///
@@ -81,7 +81,7 @@ impl<C: Clock> Domain<C> {
             // SAFETY: the record is this thread's up to the line below.
             unsafe { (*record).next = head };
             // Release: partner of the Acquire in `records`.
-            let release = Ordering::Release;
+            let release = order!(Release, "mvrlu-add-record");
             match self.records.compare_exchange(head, record, release, Ordering::Relaxed) {
                 // SAFETY: records are there for as long as the domain.
                 Ok(_) => return (unsafe { &*record }, local),
@@ -92,7 +92,7 @@ impl<C: Clock> Domain<C> {
 
     pub(super) fn records(&self) -> impl Iterator<Item = &Record> {
         // Acquire: partner of the Release in `new_record`.
-        let first = self.records.load(Ordering::Acquire);
+        let first = self.records.load(order!(Acquire, "mvrlu-records"));
         // SAFETY: null, or a record, which is there for as long as the domain.
         core::iter::successors(unsafe { first.as_ref() }, |record| unsafe { record.next.as_ref() })
     }
@@ -106,7 +106,8 @@ impl<C: Clock> Domain<C> {
         if self.asymmetric {
             barrier::light();
         } else {
-            fence(Ordering::SeqCst); // SeqCst: partner of the barrier in `advance`
+            // SeqCst: partner of the barrier in `advance`.
+            full_fence!("mvrlu-enter-fence");
         }
         epoch
     }
@@ -145,7 +146,8 @@ impl<C: Clock> Domain<C> {
         if self.asymmetric {
             barrier::heavy();
         } else {
-            fence(Ordering::SeqCst); // SeqCst: partner of the barrier in `enter`
+            // SeqCst: partner of the barrier in `enter`.
+            full_fence!("mvrlu-advance-fence");
         }
         let sessions = self.records().map(Record::session_since);
         let oldest = if mutation!("mvrlu-early-free") { None } else { sessions.min() };

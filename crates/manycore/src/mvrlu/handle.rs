@@ -15,7 +15,7 @@ use super::stats::count;
 use super::waits::{Account, Waiting};
 use crate::clock::{Clock, Ordo, UNDECIDED};
 use crate::sync::atomic::Ordering;
-use crate::sync::{hint, mutation, thread};
+use crate::sync::{hint, mutation, order, thread};
 
 /// Later than any stamp.
 const LATEST: u64 = UNDECIDED - 1;
@@ -161,7 +161,7 @@ impl<'a, C: Clock> Handle<'a, C> {
     #[inline]
     fn sees(&self, version: &Version) -> bool {
         // Acquire: partner of the Release in `commit`.
-        let stamp = version.stamp.load(Ordering::Acquire);
+        let stamp = version.stamp.load(order!(Acquire, "mvrlu-sees"));
         if stamp < UNDECIDED {
             return self.sees_stamp(version, stamp);
         }
@@ -194,7 +194,7 @@ impl<'a, C: Clock> Handle<'a, C> {
             // SAFETY: a record is there for as long as its domain.
             let fate = unsafe { &*record }.decision.fate(self.limit);
             // Acquire: partner of the Release in `commit`. If the stamp is still open, the fate was that of this transaction.
-            let again = version.stamp.load(Ordering::Acquire);
+            let again = version.stamp.load(order!(Acquire, "mvrlu-again"));
             if again == stamp {
                 return fate.is_some_and(|fate| self.sees_stamp(version, fate));
             }

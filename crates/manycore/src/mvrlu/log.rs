@@ -18,6 +18,7 @@ use core::ptr::null_mut;
 use super::object::Version;
 use crate::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use crate::sync::cell::UnsafeCell;
+use crate::sync::order;
 
 /// A segment's first line, or more of them where atomics are large.
 #[repr(C, align(64))]
@@ -219,7 +220,7 @@ impl Log {
         // Relaxed: a hint, and on failure.
         let taken = self.reclaiming.load(Ordering::Relaxed);
         // Acquire: partner of the Release below.
-        let done = Ordering::Acquire;
+        let done = order!(Acquire, "mvrlu-right-take");
         if taken || self.reclaiming.compare_exchange(false, true, done, Ordering::Relaxed).is_err()
         {
             return false;
@@ -227,7 +228,7 @@ impl Log {
         // SAFETY: this thread has the right.
         self.tail.with_mut(|tail| f(unsafe { &mut *tail }));
         // Release: partner of the Acquire above.
-        self.reclaiming.store(false, Ordering::Release);
+        self.reclaiming.store(false, order!(Release, "mvrlu-right-give"));
         true
     }
 }

@@ -89,7 +89,7 @@ impl Record {
     #[inline]
     pub fn leave(&self) {
         // Release: partner of the Acquire in `session_since`: what the session has read, it has read before.
-        self.session.store(IDLE, Ordering::Release);
+        self.session.store(IDLE, order!(Release, "mvrlu-leave"));
     }
 
     /// The epoch of the session; later than any if there is none.

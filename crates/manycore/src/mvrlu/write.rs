@@ -9,6 +9,7 @@ use super::stats::count;
 use crate::clock::{Clock, UNDECIDED};
 use crate::sync::atomic::Ordering;
 use crate::sync::cell::UnsafeCell;
+use crate::sync::order;
 
 impl<C: Clock> Handle<'_, C> {
     /// # Safety
@@ -248,7 +249,7 @@ impl<C: Clock> Handle<'_, C> {
             older.superseded.store(stamp, Ordering::Release);
         }
         // Release: partner of the Acquire in `sees` and `lockable`: its flags.
-        version.stamp.store(stamp, Ordering::Release);
+        version.stamp.store(stamp, order!(Release, "mvrlu-stamp"));
     }
 
     /// The end of a lock, without a change: the version before is the newest again.
