@@ -3,7 +3,7 @@
 //! # Idea
 //!
 //! There is no best way to wait, only a best way for a length of wait and a load. A waiter here spins, then sleeps,
-//! and the lock learns two things.
+//! and the lock learns three things.
 //!
 //! 1. *How long spinning takes that ends with the lock.* A waiter spins for four times that, and at least for some
 //!    microseconds: if the holder runs, that is enough nearly always. Where spins seldom pay, they are short; now and
@@ -14,6 +14,10 @@
 //!    finds the lock held goes to sleep at once: it makes room for the others, who would otherwise wait for a CPU for
 //!    whole time slices of the scheduler, some of them with the lock in their hands.
 //!
+//! 3. *Whether a short section is fought over.* If waits are short, and a waiter got the lock only a moment before, then
+//!    what costs is that the lock's line goes from CPU to CPU. A newcomer leaves such a lock alone for some microseconds
+//!    before it looks at it again. Meanwhile the holder has many turns with a line that stays where it is.
+//!
 //! A thread that runs may overtake one that was woken: that is what keeps the lock busy. But a waiter that has waited
 //! for ten milliseconds *reserves* the lock. As long as it is reserved, only threads that have slept take it, in the
 //! order of their sleeps, so that nobody starves.
@@ -23,7 +27,8 @@
 //!
 //! # Source
 //!
-//! Ours. The parts are known: spinning for a learned time, from glibc's adaptive mutex; a reservation for those who
+//! Ours. The parts are known: spinning for a learned time, from glibc's adaptive mutex; tests at a distance, from T. Anderson,
+//! "The Performance of Spin Lock Alternatives for Shared-Memory Multiprocessors", 1990; a reservation for those who
 //! have waited too long, from the starvation mode of Go's sync.Mutex; few active threads that change places with the
 //! sleepers, from D. Dice, "Malthusian Locks", EuroSys 2017.
 //!
@@ -92,6 +97,10 @@ const TURN_AMONG_SHORT_WAITS: u32 = if cfg!(loom) { 0 } else { 400_000 };
 const TURN_WAITS: u32 = if cfg!(loom) { 0 } else { 8 };
 /// ... and at least this (20 us).
 const SHORTEST_TURN: u32 = if cfg!(loom) { 0 } else { 50_000 };
+/// A lock with short waits is fought over for so long after a waiter got it (480 ns).
+const FOUGHT_OVER: u32 = if cfg!(loom) { 0 } else { 1200 };
+/// For how long a newcomer leaves it alone, at most (4 us); at least half as long.
+const LEAVE_ALONE: u64 = 10_000;
 /// A waiter starves after so long (10 ms).
 const PATIENCE: u64 = if cfg!(loom) { 0 } else { 25_000_000 };
 /// How long a newcomer leaves a free, reserved lock alone: longer than a wake-up takes, and a remedy if none can come,
@@ -107,8 +116,8 @@ pub struct Adaptive {
     spins: AtomicU32,
     /// When there was a sign that CPUs are scarce; 0 if that is long ago.
     crowded: AtomicU32,
-    /// When a newcomer last made room.
-    turn: AtomicU32,
+    /// When a newcomer last made room, and when a waiter last got the lock, see [`Times`].
+    times: AtomicU32,
 }
 
 impl Adaptive {
@@ -119,7 +128,7 @@ impl Adaptive {
                 word: AtomicU32::new(0),
                 spins: AtomicU32::new(0),
                 crowded: AtomicU32::new(0),
-                turn: AtomicU32::new(0),
+                times: AtomicU32::new(0),
             }
         }
     }
@@ -158,8 +167,13 @@ impl Adaptive {
     fn spin(&self, waiter: &Waiter) -> bool {
         // Relaxed, both: steers waiting.
         let spins = Spins(self.spins.load(Ordering::Relaxed));
+        let explores = explores(clock::now());
+        let distant = !waiter.entitled && !explores && self.is_fought_over(spins);
+        if distant {
+            leave_alone();
+        }
         let start = clock::now();
-        let allowance = spins.allowance(start, self.is_crowded(start));
+        let allowance = spins.allowance(explores, self.is_crowded(start));
         let mut spun = 0;
         let acquired = loop {
             if self.try_take(waiter) {
@@ -175,11 +189,30 @@ impl Adaptive {
                 self.notice_crowd(start.wrapping_add(spun));
             }
         };
+        let end = start.wrapping_add(spun);
         if !acquired && spins.paid() >= RELIABLE {
-            self.notice_crowd(start.wrapping_add(spun));
+            self.notice_crowd(end);
         }
-        self.spins.store(spins.and(acquired, spun).0, Ordering::Relaxed);
+        if acquired {
+            self.update_times(|times| times.with_taken(end));
+        }
+        if !distant {
+            self.spins.store(spins.and(acquired, spun).0, Ordering::Relaxed);
+        }
         acquired
+    }
+
+    /// Whether moving the lock's line between CPUs is what costs.
+    fn is_fought_over(&self, spins: Spins) -> bool {
+        // Relaxed: steers waiting.
+        let times = Times(self.times.load(Ordering::Relaxed));
+        spins.usual() < SHORT_WAIT && times.since_taken(clock::now()) < FOUGHT_OVER
+    }
+
+    fn update_times(&self, update: impl FnOnce(Times) -> Times) {
+        // Relaxed, both: steers waiting. Of two updates at the same time one may be lost.
+        let times = Times(self.times.load(Ordering::Relaxed));
+        self.times.store(update(times).0, Ordering::Relaxed);
     }
 
     fn notice_crowd(&self, now: u64) {
@@ -199,12 +232,13 @@ impl Adaptive {
 
     /// Whether this newcomer is the one that goes to sleep in this turn.
     fn makes_room(&self, now: u64) -> bool {
-        // Relaxed, all: steers waiting.
-        let turn = self.turn.load(Ordering::Relaxed);
+        // Relaxed, both: steers waiting.
+        let times = Times(self.times.load(Ordering::Relaxed));
         let length = Spins(self.spins.load(Ordering::Relaxed)).turn();
-        let due = (now as u32).wrapping_sub(turn) > length && self.is_crowded(now);
+        // Under loom, whose executions have to be repeatable, always.
+        let due = (cfg!(loom) || times.since_turn(now) > length) && self.is_crowded(now);
         if due {
-            self.turn.store(now as u32, Ordering::Relaxed);
+            self.update_times(|times| times.with_turn(now));
         }
         due
     }
@@ -294,10 +328,9 @@ impl Spins {
     }
 
     /// How long to spin, in ticks.
-    fn allowance(self, now: u64, crowded: bool) -> u64 {
+    fn allowance(self, explores: bool, crowded: bool) -> u64 {
         let shortest = if crowded { SHORTEST_SPIN_IN_CROWD } else { SHORTEST_SPIN };
-        // Not under loom, whose executions have to be repeatable.
-        if !cfg!(loom) && (now / 64).is_multiple_of(EXPLORE) {
+        if explores {
             LONGEST_SPIN
         } else if self.paid() >= WORTH_WHILE {
             (PERSISTENCE * u64::from(self.usual())).clamp(shortest, LONGEST_SPIN)
@@ -327,6 +360,47 @@ impl Spins {
         }
         Self(paid << 24 | usual)
     }
+}
+
+/// Two moments: in the high half, when a newcomer last made room, in units of 1024 ticks; in the low half, when a waiter
+/// last got the lock after spinning, in units of 8. That the halves wrap, after 26 ms and 0.2 ms, is rarely noticed, and does
+/// little then.
+#[derive(Clone, Copy)]
+struct Times(u32);
+
+impl Times {
+    const TURN: u32 = 10;
+    const TAKEN: u32 = 3;
+
+    fn since_turn(self, now: u64) -> u32 {
+        let units = ((now >> Self::TURN) as u16).wrapping_sub((self.0 >> 16) as u16);
+        u32::from(units) << Self::TURN
+    }
+
+    fn since_taken(self, now: u64) -> u32 {
+        let units = ((now >> Self::TAKEN) as u16).wrapping_sub(self.0 as u16);
+        u32::from(units) << Self::TAKEN
+    }
+
+    fn with_turn(self, now: u64) -> Self {
+        Self(((now >> Self::TURN) as u32) << 16 | self.0 & 0xFFFF)
+    }
+
+    fn with_taken(self, now: u64) -> Self {
+        Self(self.0 & !0xFFFF | u32::from((now >> Self::TAKEN) as u16))
+    }
+}
+
+/// Whether a spin that begins now is one that explores. Not under loom, whose executions have to be repeatable.
+fn explores(now: u64) -> bool {
+    !cfg!(loom) && (now / 64).is_multiple_of(EXPLORE)
+}
+
+/// Passes between half of [`LEAVE_ALONE`] and all of it.
+fn leave_alone() {
+    // Two newcomers differ in the moment.
+    let random = clock::now().wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
+    hint::delay(LEAVE_ALONE / 2 + random % (LEAVE_ALONE / 2));
 }
 
 /// What a waiter may do.
