@@ -18,6 +18,11 @@ const MUTATIONS: &[(&str, &str, &str)] = &[
     ("tree-trusts", "collections::bst_rcu_eager", ""),
     ("treiber-store", "collections::treiber", ""),
     ("mvrlu-early-free", "mvrlu::nobody_finds_what_was_freed", "a leaf that was freed"),
+    (
+        "mvrlu-early-switch",
+        "mvrlu::no_commit_is_missed_that_began_before_the_switch",
+        "a commit is missed",
+    ),
     ("mvrlu-nobody-waits", "mvrlu::no_finished_commit_is_missed", "a commit is missed"),
     (
         "reclaim-too-soon",

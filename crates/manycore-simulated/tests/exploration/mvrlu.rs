@@ -5,11 +5,12 @@ use std::cell::Cell;
 use manycore_sim::thread;
 use manycore_simulated::clock::{Clock, Counter, Ordo};
 use manycore_simulated::mvrlu::{Config, Domain, Handle};
-use manycore_simulated::session::{self, Conflict, Link, RawSession, View};
+use manycore_simulated::session::{self, Link, RawSession, View};
 use manycore_simulated::sync::atomic::{AtomicU32, Ordering};
 use manycore_simulated::sync::hint;
 
 use crate::explore;
+use crate::sessions::{bank, leaves};
 
 /// With a look for a grace period after each session, and logs that go round soon.
 fn domain<C: Clock>(clock: C) -> Domain<C> {
@@ -23,88 +24,13 @@ fn domain<C: Clock>(clock: C) -> Domain<C> {
     Domain::new(clock, config)
 }
 
-/// Simulated counters do not differ here, so that any boundary will do.
-fn ordo() -> Ordo {
-    Ordo::with_boundary(10)
+fn counter() -> Domain<Counter> {
+    domain(Counter::default())
 }
 
-const ACCOUNTS: u32 = 3;
-
-/// Threads transfer between accounts and look at the sum.
-fn bank<C: Clock>(clock: impl Fn() -> C, threads: u32, rounds: u32) -> impl Fn() {
-    move || {
-        let domain = domain(clock());
-        session::scope(&domain, |bank| {
-            let accounts = {
-                let mut member = bank.register();
-                [(); ACCOUNTS as usize].map(|()| member.create(10_u32))
-            };
-            thread::parallel(threads, |me| {
-                let mut member = bank.register();
-                for round in 0..rounds {
-                    let from = accounts[((me + round) % ACCOUNTS) as usize];
-                    let to = accounts[((me + round + 1) % ACCOUNTS) as usize];
-                    let mut attempts = 0;
-                    member.run(|tx| -> Result<(), Conflict> {
-                        *tx.try_lock(from)? -= 1;
-                        attempts += 1;
-                        if (me + round).is_multiple_of(3) && attempts == 1 {
-                            return Err(Conflict::Retry);
-                        }
-                        *tx.try_lock(to)? += 1;
-                        Ok(())
-                    });
-                    let sum: u32 =
-                        member.read(|now| accounts.iter().map(|account| now.deref(*account)).sum());
-                    assert_eq!(sum, ACCOUNTS * 10, "a snapshot of two moments");
-                }
-            });
-        });
-    }
-}
-
-/// A number that is also in a leaf, which is made anew for each change.
-#[derive(Clone, Copy)]
-struct Root {
-    number: u32,
-    leaf: Link<u32>,
-}
-
-/// A thread changes the number, others read it.
-fn leaves<C: Clock>(clock: impl Fn() -> C, view: View, changes: u32) -> impl Fn() {
-    move || {
-        let domain = domain(clock());
-        let mut handle = domain.register();
-        // SAFETY: a session, from begin to end.
-        let root = unsafe {
-            handle.begin(View::Latest);
-            let leaf = handle.alloc(0);
-            let root = handle.alloc(Root { number: 0, leaf });
-            handle.commit();
-            root
-        };
-        drop(handle);
-        thread::parallel(3, |me| {
-            let mut handle = domain.register();
-            for number in 1..=changes {
-                // SAFETY: a session, from begin to end; a leaf is freed when the root does not lead to it any more.
-                unsafe {
-                    handle.begin(view);
-                    if me == 0 {
-                        let place = handle.try_lock(root).expect("nobody else changes it");
-                        let before = (*place).leaf;
-                        *place = Root { number, leaf: handle.alloc(number) };
-                        handle.free(before).expect("nobody else frees it");
-                    } else {
-                        let root = *handle.deref(root);
-                        let number = *handle.deref(root.leaf);
-                        assert_eq!(root.number, number, "a leaf that was freed");
-                    }
-                    handle.commit();
-                }
-            }
-        });
-    }
+fn ordo() -> Domain<Ordo> {
+    // SAFETY: simulated counters do not differ here, so that any boundary will do.
+    domain(unsafe { Ordo::with_boundary(10) })
 }
 
 /// Counters of which each thread has its own, ahead of those of threads before it.
@@ -115,7 +41,8 @@ const SKEW: u64 = 3000;
 
 impl Skewed {
     fn new() -> Self {
-        Self(Ordo::with_boundary(2 * SKEW))
+        // SAFETY: that is the largest skew.
+        Self(unsafe { Ordo::with_boundary(2 * SKEW) })
     }
 
     fn skew() -> u64 {
@@ -183,22 +110,69 @@ fn look<C: Clock>(handle: &mut Handle<'_, C>, counter: Link<u32>) -> u32 {
     }
 }
 
+/// An object.
+fn zero<C: Clock>(domain: &Domain<C>) -> Link<u32> {
+    let mut handle = domain.register();
+    // SAFETY: a session, from begin to end.
+    unsafe {
+        handle.begin(View::Latest);
+        let zero = handle.alloc(0);
+        handle.commit();
+        zero
+    }
+}
+
+/// A session begins when snapshots wait for the clocks, and commits when there have been so many that commits are to.
+fn a_session_across_the_switch(adder: u32) -> impl Fn() {
+    const BEGUN: u32 = 1;
+    const LOOKED: u32 = 2;
+    const COMMITTED: u32 = 3;
+    move || {
+        let domain = Domain::new(Skewed::new(), Config { swing: 1, ..Config::default() });
+        let number = zero(&domain);
+        // Relaxed, throughout: the simulator's memory has one order.
+        let stage = AtomicU32::new(0);
+        let await_stage = |wanted| {
+            while stage.load(Ordering::Relaxed) < wanted {
+                hint::pause();
+            }
+        };
+        thread::parallel(2, |me| {
+            let mut handle = domain.register();
+            if me == adder {
+                // SAFETY: a session, from begin to end; nothing is freed.
+                unsafe {
+                    handle.begin(View::Latest);
+                    *handle.try_lock(number).expect("nobody else changes it") += 1;
+                    stage.store(BEGUN, Ordering::Relaxed);
+                    await_stage(LOOKED);
+                    handle.commit();
+                }
+                stage.store(COMMITTED, Ordering::Relaxed);
+                return;
+            }
+            await_stage(BEGUN);
+            (0..6).for_each(|_| assert_eq!(look(&mut handle, number), 0));
+            stage.store(LOOKED, Ordering::Relaxed);
+            loop {
+                let is_committed = stage.load(Ordering::Relaxed) == COMMITTED;
+                let found = look(&mut handle, number);
+                if is_committed {
+                    assert_eq!(found, 1, "a commit is missed");
+                    return;
+                }
+            }
+        });
+    }
+}
+
 /// Threads count, and tell each other how far they have come: at first they mostly look, in the end they mostly add.
 fn count<C: Clock>(clock: impl Fn() -> C, swing: u32) -> impl Fn() {
     move || {
         let config = Config { swing, hops_max: 10, ..Config::default() };
         let domain = Domain::new(clock(), config);
         let known = AtomicU32::new(0);
-        let counter = {
-            let mut handle = domain.register();
-            // SAFETY: a session, from begin to end.
-            unsafe {
-                handle.begin(View::Latest);
-                let counter = handle.alloc(0);
-                handle.commit();
-                counter
-            }
-        };
+        let counter = zero(&domain);
         thread::parallel(2, |me| {
             let mut handle = domain.register();
             for round in 0..14 {
@@ -256,13 +230,20 @@ fn no_finished_commit_is_missed() {
 }
 
 #[test]
+fn no_commit_is_missed_that_began_before_the_switch() {
+    for adder in 0..2 {
+        explore().schedules(500).check(a_session_across_the_switch(adder));
+    }
+}
+
+#[test]
 fn a_snapshot_is_of_one_moment() {
-    explore().check(bank(Counter::default, 2, 2));
+    explore().check(bank(counter, 2, 2));
     explore().check(bank(ordo, 3, 2));
 }
 
 #[test]
 fn nobody_finds_what_was_freed() {
-    explore().check(leaves(Counter::default, View::Latest, 4));
+    explore().check(leaves(counter, View::Latest, 4));
     explore().check(leaves(ordo, View::Snapshot, 3));
 }

@@ -34,8 +34,12 @@ impl Ordo {
     /// The largest boundary in the paper is 1,214 cycles, on 224 cores; this is twice that, in ticks of 0.3 ns and more.
     pub const GENEROUS: u64 = 2500;
 
-    /// With a boundary that was measured before, in ticks of the CPU's counter. Too small a one makes snapshots inconsistent.
-    pub const fn with_boundary(ticks: u64) -> Self {
+    /// With a boundary that was measured before, in ticks of the CPU's counter.
+    ///
+    /// # Safety
+    ///
+    /// No two CPUs' counters differ by more. With too small a boundary snapshots are inconsistent, and what they read is discarded.
+    pub const unsafe fn with_boundary(ticks: u64) -> Self {
         Self { boundary: ticks }
     }
 
@@ -43,7 +47,7 @@ impl Ordo {
     /// longer if they are busy. Where that is not possible (without the feature `std`, on a simulated machine, or where threads
     /// cannot be put onto CPUs) it is [`GENEROUS`](Self::GENEROUS).
     pub fn measured() -> Self {
-        Self::with_boundary(clock::boundary().unwrap_or(Self::GENEROUS))
+        Self { boundary: clock::boundary().unwrap_or(Self::GENEROUS) }
     }
 
     /// In ticks of the CPU's counter.

@@ -124,7 +124,7 @@ impl<C: Clock> Domain<C> {
         let waits = &self.periods.waits;
         waits.tell(account, self.config.swing, &self.clock);
         if let Some(since) = waits.both_since()
-            && self.advance() >= since
+            && (self.advance() >= since || mutation!("mvrlu-early-switch"))
         {
             waits.only_commits(since, &self.clock);
         }

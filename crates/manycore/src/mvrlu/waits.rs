@@ -64,7 +64,7 @@ impl Account {
     /// Counts; whether it is time to tell the others.
     #[inline]
     pub fn count(&self, more: i32, most: u32) -> bool {
-        let balance = self.0.get() + more;
+        let balance = self.0.get().saturating_add(more);
         self.0.set(balance);
         balance.unsigned_abs() > most
     }
@@ -94,12 +94,16 @@ impl Waits {
         self.balance.store(balance.cast_unsigned(), Ordering::Relaxed);
         match self.waiting() {
             Waiting::SNAPSHOTS if balance >= most => self.both(clock),
-            // Relaxed: what was given before it is seen, commits have waited for.
-            Waiting::COMMITS if balance <= -most => {
-                self.waiting.store(Waiting::SNAPSHOTS.0, Ordering::Relaxed);
-            }
+            Waiting::COMMITS if balance <= -most => self.only_snapshots(),
             _ => {}
         }
+    }
+
+    fn only_snapshots(&self) {
+        // Relaxed: what was given before it is seen, commits have waited for. Not a store: others may have gone round to `BOTH` meanwhile,
+        // and a commit that then found this in the place of that would be none of those which the grace period waits for.
+        let (from, to, relaxed) = (Waiting::COMMITS.0, Waiting::SNAPSHOTS.0, Ordering::Relaxed);
+        let _ = self.waiting.compare_exchange(from, to, relaxed, relaxed);
     }
 
     fn both(&self, clock: &impl Clock) {
