@@ -1,8 +1,8 @@
 //! RLU by many native threads, more than CPUs: snapshots are consistent, nothing is lost, and what stalls is reported.
 #![cfg(not(any(loom, manycore_bare)))]
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::Duration;
 
@@ -131,6 +131,9 @@ fn what_a_thread_leaves_behind_is_written_back() {
             other.join().unwrap();
         });
         assert_eq!(member.read(|now| *now.deref(object)), 2);
+        // By whoever meets it, also if that thread does not wait between its attempts.
+        let mut attempts = (0..2).map(|_| member.attempt(|tx| add_one(tx, object)));
+        assert_eq!((attempts.next(), attempts.next()), (Some(Err(Conflict::Full)), Some(Ok(()))));
     });
 }
 
@@ -182,5 +185,31 @@ fn a_thread_does_not_wait_for_itself() {
         let (mut one, mut other) = (all.register(), all.register());
         let object = one.create(0_u32);
         one.read(|_now| other.run(|tx| add_one(tx, object)));
+    });
+}
+
+/// Nor does one of two that would wait for each other's.
+#[test]
+fn two_threads_do_not_wait_for_each_other() {
+    let domain = domain(Counter::default(), 0);
+    let both_read = Barrier::new(2);
+    session::scope(&domain, |all| {
+        let mut member = all.register();
+        let objects = [member.create(0_u32), member.create(0_u32)];
+        thread::scope(|s| {
+            let both_read = &both_read;
+            let threads = objects.map(|object| {
+                s.spawn(move || {
+                    let (mut one, mut other) = (all.register(), all.register());
+                    one.read(|_now| {
+                        both_read.wait();
+                        other.run(|tx| add_one(tx, object));
+                    });
+                })
+            });
+            for thread in threads {
+                assert!(thread.join().is_err(), "a thread has not waited for its own session");
+            }
+        });
     });
 }

@@ -81,6 +81,9 @@ impl<'a, C: Clock> Handle<'a, C> {
     #[inline]
     fn open(&mut self, view: View) {
         debug_assert!(!self.is_open, "a session has begun in a session");
+        if !self.in_the_way.is_null() {
+            self.clear_the_way(); // who retries without `back_off` gets on, too
+        }
         self.is_open = true;
         let local = self.local();
         local.sessions += 1;

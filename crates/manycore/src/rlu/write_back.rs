@@ -104,6 +104,12 @@ impl<C: Clock> Handle<'_, C> {
         let sessions = self.domain.records().map(|record| (record, record.session()));
         waiting.extend(sessions.filter(|(_, session)| session.may_miss(stamp)));
         count(&self.record.counters.waits, waiting.len() as u64);
+        // Before it waits for any: the thread of another may be waiting for this one's. Relaxed: of this thread, or another's.
+        let me = thread::id();
+        assert!(
+            waiting.iter().all(|(record, _)| record.thread.load(Ordering::Relaxed) != me),
+            "this thread has two handles of a domain, and would wait for its own session: end that before it commits in another"
+        );
         for (record, session) in waiting.drain(..) {
             self.wait_for(record, session, stamp, committed);
         }
@@ -119,14 +125,6 @@ impl<C: Clock> Handle<'_, C> {
         }
         let mut pauses: u32 = 0;
         while lasts() {
-            if pauses == 0 {
-                // Relaxed: a number, written by the thread that it is compared with.
-                let is_own = record.thread.load(Ordering::Relaxed) == thread::id();
-                assert!(
-                    !is_own,
-                    "this thread has two handles of a domain, and would wait for its own session: end that before it commits in another"
-                );
-            }
             pauses += 1;
             if pauses <= YIELDS {
                 hint::yield_now();
