@@ -96,13 +96,14 @@ impl Thread {
         self.depth += 1;
     }
 
-    fn end(&mut self) {
-        match self.depth {
-            0 => fatal("manycore_rcu_read_unlock outside a section"),
-            1 => self.guard = None,
-            _ => {}
+    /// Returns what ends the section, if it is the outermost one: to be dropped when this is not borrowed, because destructors of the
+    /// program's run then, which may use it.
+    fn end(&mut self) -> Option<Guard<'static>> {
+        if self.depth == 0 {
+            fatal("manycore_rcu_read_unlock outside a section");
         }
         self.depth -= 1;
+        self.guard.take_if(|_| self.depth == 0)
     }
 }
 
@@ -263,10 +264,11 @@ pub unsafe extern "C" fn manycore_rcu_read_lock(thread: *mut Thread) {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn manycore_rcu_read_unlock(thread: *mut Thread) {
     // SAFETY: by the caller's word.
-    match unsafe { thread.as_mut() } {
+    let guard = match unsafe { thread.as_mut() } {
         Some(thread) => thread.end(),
         None => fatal("manycore_rcu_read_unlock with a null pointer"),
-    }
+    };
+    drop(guard);
 }
 
 /// # Safety
@@ -288,7 +290,7 @@ pub unsafe extern "C" fn manycore_rcu_call(
         unsafe { (*head).destroy.map(|destroy| destroy(head)) };
     }
     // SAFETY: by the caller's word.
-    status(unsafe { here(thread) }.and_then(|thread| {
+    let guard = unsafe { here(thread) }.and_then(|thread| {
         if head.is_null() || destroy.is_none() {
             return Err(Status::Null);
         }
@@ -301,9 +303,9 @@ pub unsafe extern "C" fn manycore_rcu_call(
             (*head).destroy = destroy;
             thread.guard.as_ref().expect("begun above").retire_with(head.cast(), bytes, run);
         }
-        thread.end();
-        Ok(())
-    }))
+        Ok(thread.end())
+    });
+    status(guard.map(drop))
 }
 
 /// # Safety
@@ -346,13 +348,11 @@ pub unsafe extern "C" fn manycore_rcu_quiescent(thread: *mut Thread) -> Status {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn manycore_rcu_offline(thread: *mut Thread) -> Status {
     // SAFETY: by the caller's word.
-    status(unsafe { outside(thread) }.and_then(|thread| match thread.handle {
-        Kind::Quiescent(_) => {
-            thread.handle = Kind::Offline;
-            Ok(())
-        }
+    let online = unsafe { outside(thread) }.and_then(|thread| match thread.handle {
+        Kind::Quiescent(_) => Ok(core::mem::replace(&mut thread.handle, Kind::Offline)),
         Kind::Sections(_) | Kind::Offline => Err(Status::Invalid),
-    }))
+    });
+    status(online.map(drop))
 }
 
 /// # Safety

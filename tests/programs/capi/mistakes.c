@@ -352,6 +352,22 @@ static void destroy(manycore_rcu_head_t *head)
     destroyed++;
 }
 
+/* A part of an object, and who is told of its end. */
+struct told {
+    manycore_rcu_head_t head;
+    manycore_rcu_thread_t *self;
+};
+
+/* A destructor may read, and put another off. */
+static void destroy_later(manycore_rcu_head_t *head)
+{
+    manycore_rcu_thread_t *self = ((struct told *)(void *)head)->self;
+    manycore_rcu_read_lock(self);
+    EXPECT(MANYCORE_DEADLOCK, manycore_rcu_synchronize(self));
+    EXPECT(MANYCORE_OK, manycore_rcu_call(self, head, 1, destroy));
+    manycore_rcu_read_unlock(self);
+}
+
 static void *end_in_section(void *data)
 {
     manycore_rcu_thread_t *self;
@@ -377,6 +393,8 @@ static void rcu(void)
     manycore_rcu_thread_t *self, *online;
     manycore_rcu_head_t head;
     manycore_rcu_t *rcu;
+    struct told told;
+    int i;
 
     memset(&config, 0, sizeof config);
     EXPECT(MANYCORE_INVALID, manycore_rcu_create(&config, &rcu));
@@ -422,9 +440,15 @@ static void rcu(void)
     EXPECT(MANYCORE_OK, manycore_rcu_synchronize(online));
     EXPECT(MANYCORE_OK, manycore_rcu_call(online, &head, 1, destroy));
     EXPECT(MANYCORE_OK, manycore_rcu_unregister(online));
+
+    told.self = self;
+    EXPECT(MANYCORE_OK, manycore_rcu_call(self, &told.head, 1, destroy_later));
+    for (i = 0; i < 3; i++)
+        EXPECT(MANYCORE_OK, manycore_rcu_synchronize(self));
+    EXPECT(3, destroyed);
     EXPECT(MANYCORE_OK, manycore_rcu_unregister(self));
     EXPECT(MANYCORE_OK, manycore_rcu_destroy(rcu));
-    EXPECT(2, destroyed);
+    EXPECT(3, destroyed);
 }
 
 /* ---- LDU ---- */

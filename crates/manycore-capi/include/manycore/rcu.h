@@ -81,6 +81,7 @@ void manycore_rcu_read_unlock(manycore_rcu_thread_t *self);
  * Calls `destroy` with the head of an object that nobody can find any more, once, after all sections that are open now, on any
  * thread that takes part, or in manycore_rcu_destroy. Until then it counts for so many bytes. Does not allocate, but for a list now
  * and then. Outside a section it may wait for room (see limit_bytes), and then the caller must not hold a lock that readers take.
+ * `destroy` may read in sections of its thread's, and call this itself.
  * MANYCORE_NULL, MANYCORE_NOT_OWNER; MANYCORE_NO_SESSION if the thread is offline.
  */
 manycore_status_t manycore_rcu_call(manycore_rcu_thread_t *self, manycore_rcu_head_t *head, size_t bytes,
