@@ -5,7 +5,6 @@
 //! or misses was there, or was not, at some moment of its call.
 
 use alloc::boxed::Box;
-use core::cmp;
 use core::ptr::null_mut;
 
 use crate::RawLock;
@@ -31,7 +30,9 @@ struct Node<K, V> {
 
 /// Where a key is, or would be.
 struct Place<'g, K, V> {
-    /// The node before it; none at the front.
+    /// The link that leads there.
+    link: &'g AtomicPtr<Node<K, V>>,
+    /// The node of that link; none at the front.
     before: Option<&'g Node<K, V>>,
     /// The first node that is not before it; may be null.
     node: *mut Node<K, V>,
@@ -48,28 +49,25 @@ impl<K, V> Chain<K, V> {
     pub fn new() -> Self {
         Self { head: AtomicPtr::new(null_mut()) }
     }
-
-    fn link<'g>(&'g self, before: Option<&'g Node<K, V>>) -> &'g AtomicPtr<Node<K, V>> {
-        before.map_or(&self.head, |node| &node.next)
-    }
 }
 
 impl<K: Ord, V> Chain<K, V> {
     /// The guard is of the domain in which this chain's nodes are retired.
     #[inline]
     fn find<'g>(&'g self, key: &K, _guard: &'g Guard) -> Place<'g, K, V> {
-        let mut before = None;
+        let (mut link, mut before) = (&self.head, None);
         loop {
-            // Acquire: partner of the Release in `set`.
-            let node = self.link(before).load(order!(Acquire, "chain-walk"));
+            // Acquire: partner of the Release in `lead_to`.
+            let node = link.load(order!(Acquire, "chain-walk"));
             // SAFETY: null, or a node that could be reached during the section, and is not dropped before it ends.
             let Some(there) = (unsafe { node.as_ref() }) else {
-                return Place { before, node, found: false };
+                return Place { link, before, node, found: false };
             };
-            match there.key.cmp(key) {
-                cmp::Ordering::Less => before = Some(there),
-                order => return Place { before, node, found: order == cmp::Ordering::Equal },
+            // Equality last: each step of a walk costs one comparison.
+            if there.key >= *key {
+                return Place { link, before, node, found: there.key == *key };
             }
+            (link, before) = (&there.next, Some(there));
         }
     }
 
@@ -79,13 +77,6 @@ impl<K: Ord, V> Chain<K, V> {
         self.find(key, guard).there().map(|node| f(&node.value))
     }
 
-    /// Whether a place is still what it was. The caller is the writer.
-    fn holds(&self, place: &Place<K, V>) -> bool {
-        // Relaxed, both: written by writers, of which this is the only one.
-        let removed = place.before.is_some_and(|before| before.removed.load(Ordering::Relaxed));
-        !removed && self.link(place.before).load(Ordering::Relaxed) == place.node
-    }
-
     /// The key's place, for the writer; it was there before it was the writer.
     fn find_again<'g>(
         &'g self,
@@ -93,19 +84,7 @@ impl<K: Ord, V> Chain<K, V> {
         key: &K,
         guard: &'g Guard,
     ) -> Place<'g, K, V> {
-        if self.holds(&place) || mutation!("chain-trusts") { place } else { self.find(key, guard) }
-    }
-
-    /// Has the link before a place lead to this node.
-    fn set(&self, place: &Place<K, V>, node: *mut Node<K, V>) {
-        // Release: partner of the Acquire in `find`: who finds the node finds what is in it.
-        self.link(place.before).store(node, order!(Release, "chain-link"));
-    }
-
-    /// Puts a node in at a place, in front of `next`. The caller is the writer.
-    fn put_in(&self, place: &Place<K, V>, node: Box<Node<K, V>>, next: *mut Node<K, V>) {
-        node.next.store(next, Ordering::Relaxed); // Relaxed: released by the line below
-        self.set(place, Box::into_raw(node));
+        if place.holds() || mutation!("chain-trusts") { place } else { self.find(key, guard) }
     }
 
     /// Adds a key if it is not there; says whether it was not.
@@ -118,7 +97,7 @@ impl<K: Ord, V> Chain<K, V> {
         let _held = Held::new(lock, &mut queue);
         let place = self.find_again(place, &node.key, guard);
         if !place.found {
-            self.put_in(&place, node, place.node);
+            place.put_in(node, place.node);
         }
         !place.found
     }
@@ -132,13 +111,13 @@ impl<K: Ord + Send, V: Clone + Send> Chain<K, V> {
         let held = Held::new(lock, &mut queue);
         let place = self.find_again(place, &node.key, guard);
         let Some(old) = place.there() else {
-            self.put_in(&place, node, place.node);
+            place.put_in(node, place.node);
             return None;
         };
         let value = old.value.clone();
         old.removed.store(true, Ordering::Relaxed); // Relaxed: for writers
         // Relaxed: changed by writers only.
-        self.put_in(&place, node, old.next.load(Ordering::Relaxed));
+        place.put_in(node, old.next.load(Ordering::Relaxed));
         drop(held);
         // SAFETY: from `Box`, and the new node is in its place.
         unsafe { guard.retire(place.node) };
@@ -156,7 +135,7 @@ impl<K: Ord + Send, V: Clone + Send> Chain<K, V> {
         let value = old.value.clone();
         // Relaxed, both: for writers.
         old.removed.store(true, Ordering::Relaxed);
-        self.set(&place, old.next.load(Ordering::Relaxed));
+        place.lead_to(old.next.load(Ordering::Relaxed));
         drop(held);
         // SAFETY: from `Box`, and the link leads past it.
         unsafe { guard.retire(place.node) };
@@ -170,6 +149,25 @@ impl<'g, K, V> Place<'g, K, V> {
     fn there(&self) -> Option<&'g Node<K, V>> {
         // SAFETY: found, and so not null, and there as long as the section.
         self.found.then(|| unsafe { &*self.node })
+    }
+
+    /// Whether it is still what it was. The caller is the writer.
+    fn holds(&self) -> bool {
+        // Relaxed, both: written by writers, of which this is the only one.
+        let removed = self.before.is_some_and(|before| before.removed.load(Ordering::Relaxed));
+        !removed && self.link.load(Ordering::Relaxed) == self.node
+    }
+
+    /// Has the link lead to this node.
+    fn lead_to(&self, node: *mut Node<K, V>) {
+        // Release: partner of the Acquire in `find`: who finds the node finds what is in it.
+        self.link.store(node, order!(Release, "chain-link"));
+    }
+
+    /// Puts a node in, in front of `next`. The caller is the writer.
+    fn put_in(&self, node: Box<Node<K, V>>, next: *mut Node<K, V>) {
+        node.next.store(next, Ordering::Relaxed); // Relaxed: released by the line below
+        self.lead_to(Box::into_raw(node));
     }
 }
 

@@ -33,7 +33,6 @@
 //! Where somebody must see several keys as they were at one moment. For values that are replaced: it is a set.
 
 use alloc::boxed::Box;
-use core::cmp;
 use core::fmt;
 use core::ptr::null_mut;
 
@@ -107,9 +106,8 @@ impl<K: Ord + Send> HarrisList<K> {
         while let Some(node) = unsafe { unmarked(link).as_ref() } {
             // Acquire: as above.
             link = node.next.load(order!(Acquire, "harris-walk"));
-            match node.key.cmp(key) {
-                cmp::Ordering::Less => {}
-                order => return order == cmp::Ordering::Equal && !is_marked(link),
+            if node.key >= *key {
+                return node.key == *key && !is_marked(link);
             }
         }
         false
@@ -137,11 +135,10 @@ impl<K: Ord + Send> HarrisList<K> {
             let next = there.next.load(order!(Acquire, "harris-find-walk"));
             if is_marked(next) {
                 node = unmarked(next);
-                continue;
-            }
-            match there.key.cmp(key) {
-                cmp::Ordering::Less => (link, first, node) = (&there.next, next, next),
-                order => break order == cmp::Ordering::Equal,
+            } else if there.key < *key {
+                (link, first, node) = (&there.next, next, next);
+            } else {
+                break there.key == *key;
             }
         };
         let clean = first == node || Self::take_away(link, first, node, guard);

@@ -39,7 +39,6 @@
 //! For lists so short that all writers meet at one node anyway. For values that are replaced: it is a set.
 
 use alloc::boxed::Box;
-use core::cmp;
 use core::fmt;
 use core::marker::PhantomData;
 use core::ptr::null_mut;
@@ -146,10 +145,10 @@ impl<K: Ord + Send, L: RawLock, F> LazyList<K, L, F> {
             let Some(there) = (unsafe { node.as_ref() }) else {
                 return Place { before, node, found: false };
             };
-            match there.key.cmp(key) {
-                cmp::Ordering::Less => before = &there.joint,
-                order => return Place { before, node, found: order == cmp::Ordering::Equal },
+            if there.key >= *key {
+                return Place { before, node, found: there.key == *key };
             }
+            before = &there.joint;
         }
     }
 
