@@ -1,4 +1,4 @@
-//! Locks and deferred update for machines with many cores.
+//! Locks, grace periods, versions, deferred update and collections on them, for machines with many cores.
 //!
 //! | module | what is in it |
 //! |---|---|
