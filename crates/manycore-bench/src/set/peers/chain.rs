@@ -140,19 +140,19 @@ impl<D: Domain> Chain<D> {
         if !place.found {
             return false;
         }
-        self.write(place, key, section, |place| {
+        let taken = self.write(place, key, section, |place| {
             if !place.found {
-                return false;
+                return None;
             }
             // SAFETY: found, and so not null, and there as long as the section.
             let old = unsafe { &*place.node };
             old.removed.store(true, Ordering::Relaxed); // Relaxed: for writers
             let next = old.next.load(Ordering::Relaxed); // Relaxed: changed by writers only
             place.link.store(next, Ordering::Release); // Release: as in `insert`
-            // SAFETY: from `Box`, and the link leads past it.
-            unsafe { D::retire(section, place.node) };
-            true
-        })
+            Some(place.node)
+        });
+        // SAFETY: from `Box`, and this thread has led the link past it.
+        taken.inspect(|node| unsafe { D::retire(section, *node) }).is_some()
     }
 }
 

@@ -45,10 +45,11 @@ macro_rules! adapters {
 }
 
 adapters! {
-    Papaya(papaya::HashSet<u64, Multiplying>):
-        |set, key| set.pin().contains(key),
-        |set, key| set.pin().insert(key),
-        |set, key| set.pin().remove(key);
+    // Its set's `insert` would replace a key that is there, which takes an allocation.
+    Papaya(papaya::HashMap<u64, (), Multiplying>):
+        |set, key| set.pin().contains_key(key),
+        |set, key| set.pin().try_insert_with(key, || ()).is_ok(),
+        |set, key| set.pin().remove(key).is_some();
     Scc(scc::HashSet<u64, Multiplying>):
         |set, key| set.contains_sync(key),
         |set, key| set.insert_sync(key).is_ok(),
@@ -92,7 +93,7 @@ fn hashing() -> Multiplying {
 }
 
 pub(super) fn papaya(task: &Task) -> Box<dyn AnySet> {
-    Box::new(Papaya(papaya::HashSet::with_capacity_and_hasher(keys(task), hashing())))
+    Box::new(Papaya(papaya::HashMap::with_capacity_and_hasher(keys(task), hashing())))
 }
 
 pub(super) fn scc(task: &Task) -> Box<dyn AnySet> {

@@ -2,7 +2,7 @@
 //!
 //! | name | what it is |
 //! |---|---|
-//! | `papaya`, `scc`, `scc-index`, `dashmap` | hash tables: papaya's `HashSet`, scc's `HashSet` and `HashIndex`, `DashSet` |
+//! | `papaya`, `scc`, `scc-index`, `dashmap` | hash tables: papaya's `HashMap`, scc's `HashSet` and `HashIndex`, `DashSet` |
 //! | `scc-tree` | an ordered set: scc's `TreeIndex` |
 //! | `parking_lot-mutex`, `parking_lot-rwlock` | the standard library's `HashSet` or `BTreeSet` under a lock |
 //! | `crossbeam-epoch` | the [`chain`] of `rcu`, in a domain of crossbeam-epoch |
@@ -68,7 +68,7 @@ pub const FOREIGN: &[(&str, &[&str])] = &[
 ];
 
 /// What to do where that program is not there.
-const FOREIGN_MISSING: &str = "is of a C library, and the program manycore-bench-peers is not there: run \
+const FOREIGN_MISSING: &str = "is of a C library, and the program manycore-bench-peers is not beside this one: run \
     `apt-get install liburcu-dev libck-dev`, then `cargo build --release -p manycore-bench-peers --features c-libraries`";
 
 /// Whether a set is one of a C library.
