@@ -75,7 +75,7 @@ impl Judge<'_> {
     fn close(&self, open: Open, names: &[&str], pairs: &[Pair]) -> Result<Claim, Failure> {
         if let Some(name) = names.iter().find(|name| self.samples.throughput(0, name).is_none()) {
             let needs = if is_foreign(name) { ", and needs manycore-bench-peers" } else { "" };
-            return Ok(open.missing(&format!("{name} is not in this run{needs}")));
+            return Ok(open.missing(&format!("{name} was not measured{needs}")));
         }
         let part = |(place, base, own): &Pair| {
             Part::new(place.clone(), pairs.len(), |confidence| {
@@ -188,7 +188,7 @@ pub(super) fn of_reverse_maps(measurements: &[Measurement]) -> Vec<Claim> {
                     let interval = ratio.low.zip(ratio.high);
                     open.once(Pooled { value: ratio.value, interval }, "fresh objects".to_owned())
                 }
-                None => open.missing(&format!("{sync} is not in this run")),
+                None => open.missing(&format!("{sync} was not measured")),
             });
         }
     }

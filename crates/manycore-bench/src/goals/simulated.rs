@@ -68,7 +68,7 @@ fn reverse_maps(options: &Options) -> Result<Found, Failure> {
     let ran = rmap::simulate(&settings, &machine("xeon-e7-8870-8x15-like")?, &options.crew)?;
     let open = Open {
         id: "simulated-ldu-per-core".to_owned(),
-        text: "simulated rmap by ldu-per-core: 120 threads over 120 times one".to_owned(),
+        text: "simulated rmap by ldu-per-core, 2 ms: 120 threads over 120 times one".to_owned(),
         bound: Bound::AtLeast(0.85),
     };
     let claims = vec![scaled(open, &ran.measurements, "ldu-per-core", [1, 120], 120.0)];
@@ -95,6 +95,6 @@ fn scaled(
             let note = "simulated: without an interval".to_owned();
             open.once(Pooled { value: ratio, interval: Some((ratio, ratio)) }, note)
         }
-        None => open.missing(&format!("{sync} is not in this run")),
+        None => open.missing(&format!("{sync} was not measured")),
     }
 }

@@ -44,6 +44,8 @@ impl Workload {
     pub(crate) fn check(&self, names: &[String]) -> Result<(), Failure> {
         let Keys { initial, range, buckets, popularity, .. } = self.keys;
         let unknown = self.syncs.iter().find(|sync| !names.contains(sync));
+        let strange_threads = self.threads.iter().find(|n| !(1..=MOST_THREADS).contains(*n));
+        let strange_update = self.updates.iter().find(|u| !(0.0..=100.0).contains(*u));
         let too_popular = popularity != Popularity::Uniform && range > POPULAR_MAX;
         let exponent = match popularity {
             Popularity::Uniform => 1.0,
@@ -62,22 +64,22 @@ impl Workload {
                 let names = names.join(", ");
                 format!("no {} by `{unknown}`: choose from {names}", self.structure)
             }),
-            (self.threads.is_empty()
-                || self.threads.iter().any(|n| !(1..=MOST_THREADS).contains(n)))
-            .then(|| format!("a thread count is not between 1 and {MOST_THREADS}")),
-            (self.updates.is_empty() || self.updates.iter().any(|u| !(0.0..=100.0).contains(u)))
-                .then(|| "the update share is not between 0 and 100 %".into()),
+            (self.threads.is_empty() || self.updates.is_empty())
+                .then(|| "nothing to measure: give a number of threads and an update share".into()),
+            strange_threads
+                .map(|n| format!("{n} threads: a thread count is between 1 and {MOST_THREADS}")),
+            strange_update.map(|u| format!("an update share of {u}: it is between 0 and 100 %")),
             (!(1..=KEYS_MAX).contains(&range) || initial > range).then(|| {
                 format!(
                     "{initial} keys of {range}: the range holds the initial keys, and is at most 2^32"
                 )
             }),
             (!(1..=KEYS_MAX).contains(&buckets))
-                .then(|| "the number of buckets is not between 1 and 2^32".into()),
+                .then(|| format!("{buckets} buckets: there are between 1 and 2^32")),
             too_popular
                 .then(|| format!("zipf over {range} keys: use a range of at most {POPULAR_MAX}")),
             (!(0.0..=10.0).contains(&exponent))
-                .then(|| "the zipf exponent is not between 0 and 10".into()),
+                .then(|| format!("a zipf exponent of {exponent}: it is between 0 and 10")),
         ];
         match faults.into_iter().flatten().next() {
             Some(fault) => Err(Failure::Usage(fault)),

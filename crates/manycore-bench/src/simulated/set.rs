@@ -25,6 +25,9 @@ use crate::slice::{Outcome, Pinning};
 /// What an operation takes beside its accesses: drawing it, the loop, calls, comparisons.
 pub const OPERATION_NS: f64 = 5.0;
 
+/// The largest set that is simulated: each key is put in by a simulated insertion.
+const KEYS_MAX: u64 = 10_000_000;
+
 /// The usual time that is simulated.
 const DURATION: Duration = Duration::from_millis(1);
 
@@ -88,7 +91,13 @@ impl Options {
             duration: Some(self.duration),
         };
         question.check()?;
-        self.workload.check(&contenders::simulated::names(&self.workload.structure))
+        self.workload.check(&contenders::simulated::names(&self.workload.structure))?;
+        match self.workload.keys.initial {
+            0..=KEYS_MAX => Ok(()),
+            many => Err(Failure::Usage(format!(
+                "{many} keys take too long to put in: simulate at most {KEYS_MAX}"
+            ))),
+        }
     }
 
     fn job(&self, point: &Task, sync: &str, machine: &str) -> Job {
