@@ -87,7 +87,7 @@ fn records(
         }
         for (name, share) in PERCENTILES {
             if let Some(value) = times.quantile(share) {
-                let name = name.replace("wait", "time");
+                let name = name.replace("wait", "latency");
                 metric(&name, Metric { value, unit: "ns".into(), low: None, high: None });
             }
         }

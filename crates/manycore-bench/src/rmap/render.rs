@@ -32,7 +32,6 @@ fn heading(measurement: &Measurement) -> String {
 }
 
 fn table(members: &[&Measurement]) -> Table {
-    let native = members.iter().any(|member| member.metrics.contains_key("time_p50"));
     let numbers =
         ["operations", &format!("of {BASE}"), "95 %", "p50 time", "p99", "p99.9", "max", "put off"];
     let numbers = numbers.iter().map(|name| Column::number(name));
@@ -49,8 +48,7 @@ fn table(members: &[&Measurement]) -> Table {
             text("ratio"),
             spread.unwrap_or_default(),
         ];
-        let prefix = if native { "time" } else { "time_of" };
-        row.extend(["p50", "p99", "p99_9", "max"].map(|share| text(&format!("{prefix}_{share}"))));
+        row.extend(["p50", "p99", "p99_9", "max"].map(|share| text(&format!("latency_{share}"))));
         row.push(
             metric("put_off_max").map_or(String::new(), |metric| format!("{:.0}", metric.value)),
         );

@@ -53,7 +53,7 @@ fn measurement(sync: &str, findings: &[Finding], base: Option<&[Finding]>) -> Me
     let mut record = record::of("rmap", Mechanism::Sync(sync.to_owned()), findings, 1.0);
     record.metrics = std::mem::take(&mut record.metrics)
         .into_iter()
-        .map(|(name, metric)| (name.replace("wait_", "time_of_"), metric))
+        .map(|(name, metric)| (name.replace("wait_", "latency_"), metric))
         .collect();
     if let Some(put_off) = record.metrics.get_mut(PUT_OFF) {
         put_off.unit = "updates".to_owned();
