@@ -172,6 +172,32 @@ fn quiescent_states() {
     slots.check_settled();
 }
 
+/// A destructor panics where a thread says that it has nothing. Afterwards the thread's sections still protect.
+#[test]
+fn a_panic_at_a_quiescent_state() {
+    let domain = Domain::new(Config { batch: 1, ..Config::default() });
+    let (mut online, mut other) = (domain.register_online(), domain.register());
+    online.pin().defer(|| panic!("a destructor, as planned"));
+    let has_panicked = (0..64).any(|_| {
+        online.pin().defer(|| ());
+        catch_unwind(AssertUnwindSafe(|| online.quiescent())).is_err()
+    });
+    assert!(has_panicked);
+
+    let is_freed = Arc::new(AtomicBool::new(false));
+    let guard = online.pin();
+    let told = is_freed.clone();
+    other.pin().defer(move || told.store(true, Ordering::Relaxed));
+    (0..8).for_each(|_| other.collect_now());
+    assert!(!is_freed.load(Ordering::Relaxed), "freed during a section");
+    drop(guard);
+    for _ in 0..8 {
+        online.quiescent();
+        other.collect_now();
+    }
+    assert!(is_freed.load(Ordering::Relaxed));
+}
+
 /// A reader stays inside. Writers go on until little room is left, and again when it has left; the report names it.
 #[test]
 fn a_reader_that_stays() {

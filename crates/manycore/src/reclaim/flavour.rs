@@ -7,7 +7,11 @@ use super::handle::{Guard, Handle};
 use super::online::Online;
 
 /// How readers tell that they have left.
-pub trait Flavour {
+///
+/// # Safety
+///
+/// A section's guard is of the domain that its handle was registered with: what is read and retired there relies on it.
+pub unsafe trait Flavour {
     /// What a thread has sections with.
     type Handle<'d>: fmt::Debug;
 
@@ -22,7 +26,8 @@ pub trait Flavour {
 #[derive(Debug)]
 pub struct Pinned;
 
-impl Flavour for Pinned {
+// SAFETY: the guard is the handle's.
+unsafe impl Flavour for Pinned {
     type Handle<'d> = Handle<'d>;
 
     fn register(domain: &Domain) -> Handle<'_> {
@@ -35,7 +40,8 @@ impl Flavour for Pinned {
     }
 }
 
-/// After some tens of sections, by an [`Online`] of its own. Sections cost less. But a thread that keeps its handle and does
+/// After some tens of sections, and after each in which something was retired, by an [`Online`] of its own. Sections of
+/// readers cost less. But a thread that keeps its handle and does
 /// nothing with it keeps all garbage from being freed: for threads that are at work all the time.
 #[derive(Debug)]
 pub struct Quiescent;
@@ -47,10 +53,11 @@ pub struct Counted<'d> {
     sections: u32,
 }
 
-/// After how many sections: few enough that what a thread has retired is not long in coming.
+/// After how many sections at the latest: few enough that others are not kept waiting for long.
 const SECTIONS: u32 = 64;
 
-impl Flavour for Quiescent {
+// SAFETY: the guard is the handle's.
+unsafe impl Flavour for Quiescent {
     type Handle<'d> = Counted<'d>;
 
     fn register(domain: &Domain) -> Counted<'_> {
@@ -61,7 +68,8 @@ impl Flavour for Quiescent {
     fn section<R>(handle: &mut Counted<'_>, f: impl FnOnce(&Guard) -> R) -> R {
         let result = f(&handle.online.pin());
         handle.sections += 1;
-        if handle.sections == SECTIONS {
+        // What was retired is paid for at once, as by others, so that the allocator gives out what it has just been given.
+        if handle.sections == SECTIONS || handle.online.is_owing() {
             handle.sections = 0;
             handle.online.quiescent();
         }

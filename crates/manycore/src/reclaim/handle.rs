@@ -108,9 +108,15 @@ impl<'d> Handle<'d> {
     #[inline]
     pub(super) fn leave(&self) {
         self.record.leave();
-        if self.owed.get() > 0 {
+        if self.is_owing() {
             self.settle();
         }
+    }
+
+    /// Whether it has retired something since it last destroyed what had waited for long enough.
+    #[inline]
+    pub(super) fn is_owing(&self) -> bool {
+        self.owed.get() > 0
     }
 
     /// Inside for good, and not any more, for [`Online`](super::Online).

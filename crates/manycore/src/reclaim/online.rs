@@ -33,21 +33,28 @@ impl<'d> Online<'d> {
     /// Says that the thread has no reference to anything. That there are no guards, the compiler checks.
     #[inline]
     pub fn quiescent(&mut self) {
-        self.handle.leave();
-        self.handle.enter();
+        self.offline(|| ());
     }
 
     /// Does something for which nobody has to wait, such as to sleep.
+    #[inline]
     pub fn offline<R>(&mut self, f: impl FnOnce() -> R) -> R {
+        /// Inside again, also after a panic of `f` or of a destructor that runs at the end of the section.
         struct Back<'a, 'd>(&'a Handle<'d>);
         impl Drop for Back<'_, '_> {
             fn drop(&mut self) {
                 self.0.enter();
             }
         }
-        self.handle.leave();
-        let _back = Back(&self.handle);
+        let back = Back(&self.handle);
+        back.0.leave();
         f()
+    }
+
+    /// Whether the thread has retired something since it last destroyed what had waited for long enough.
+    #[inline]
+    pub(super) fn is_owing(&self) -> bool {
+        self.handle.is_owing()
     }
 
     /// As [`Handle::synchronize`]; the thread is quiescent.
