@@ -11,19 +11,23 @@ use crate::lock::Adaptive;
 use crate::sync::CachePadded;
 use crate::{Interval, RawLock, ReverseMap};
 
-impl Structure<Entry> for IntervalTree {
+/// One of the [`DeferredTrees`]. Made here only: nobody but the log gives it entries, and takes them out.
+#[derive(Debug)]
+pub struct Single(IntervalTree);
+
+impl Structure<Entry> for Single {
     fn insert(&mut self, entry: Item<'_, Entry>) {
         // SAFETY: updates of an entry alternate, and it stays where it is until it is removed.
-        unsafe { self.insert(entry.pointer()) };
+        unsafe { self.0.insert(entry.pointer()) };
     }
 
     fn remove(&mut self, entry: Item<'_, Entry>) {
         // SAFETY: as above.
-        unsafe { self.remove(entry.pointer()) };
+        unsafe { self.0.remove(entry.pointer()) };
     }
 }
 
-type Tree<Q, L> = CachePadded<Deferred<IntervalTree, Entry, Q, L>>;
+type Tree<Q, L> = CachePadded<Deferred<Single, Entry, Q, L>>;
 
 /// Trees of intervals, each with a queue and a lock of its own.
 pub struct DeferredTrees<Q: Queue = Global, L: RawLock = Adaptive> {
@@ -33,7 +37,7 @@ pub struct DeferredTrees<Q: Queue = Global, L: RawLock = Adaptive> {
 impl<Q: Queue, L: RawLock> DeferredTrees<Q, L> {
     /// So many trees, with a queue for each.
     pub fn new(trees: usize, mut queue: impl FnMut() -> Q) -> Self {
-        let tree = |_| CachePadded(Deferred::with_queue(IntervalTree::new(), queue()));
+        let tree = |_| CachePadded(Deferred::with_queue(Single(IntervalTree::new()), queue()));
         Self { trees: (0..trees).map(tree).collect() }
     }
 
@@ -48,12 +52,12 @@ impl<Q: Queue, L: RawLock> DeferredTrees<Q, L> {
 
 impl<Q: Queue + Send + Sync, L: RawLock> ReverseMap for DeferredTrees<Q, L> {
     type Absent<'a>
-        = Absent<'a, IntervalTree, Entry, Q, L>
+        = Absent<'a, Single, Entry, Q, L>
     where
         Self: 'a;
 
     type Present<'a>
-        = Present<'a, IntervalTree, Entry, Q, L>
+        = Present<'a, Single, Entry, Q, L>
     where
         Self: 'a;
 
@@ -80,7 +84,7 @@ impl<Q: Queue + Send + Sync, L: RawLock> ReverseMap for DeferredTrees<Q, L> {
         last: u64,
         found: &mut (dyn FnMut(Interval) + Send),
     ) {
-        self.trees[tree].read(|tree| tree.overlaps(first, last, found));
+        self.trees[tree].read(|tree| tree.0.overlaps(first, last, found));
     }
 
     fn tend(&self, tree: usize, ticks: u64) {

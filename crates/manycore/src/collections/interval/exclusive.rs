@@ -11,7 +11,12 @@ use crate::sync::CachePadded;
 use crate::{Interval, RawLock, ReverseMap};
 
 /// A tree that one thread has at a time.
-pub trait Exclusive: Send + Sync {
+///
+/// # Safety
+///
+/// Every section has the same tree, and nobody else has it: the entries that one has put in are there until another takes
+/// them out.
+pub unsafe trait Exclusive: Send + Sync {
     /// A tree without intervals.
     fn new() -> Self;
 
@@ -19,7 +24,8 @@ pub trait Exclusive: Send + Sync {
     fn with<R: Send>(&self, section: impl FnOnce(&mut IntervalTree) -> R + Send) -> R;
 }
 
-impl<L: RawLock> Exclusive for Locked<IntervalTree, L> {
+// SAFETY: its own tree, with the lock held.
+unsafe impl<L: RawLock> Exclusive for Locked<IntervalTree, L> {
     fn new() -> Self {
         Self::new(IntervalTree::new())
     }
@@ -29,7 +35,8 @@ impl<L: RawLock> Exclusive for Locked<IntervalTree, L> {
     }
 }
 
-impl Exclusive for FlatCombining<IntervalTree> {
+// SAFETY: its own tree, of which sections are run one after the other.
+unsafe impl Exclusive for FlatCombining<IntervalTree> {
     fn new() -> Self {
         Self::new(IntervalTree::new())
     }

@@ -35,7 +35,7 @@ mod logged;
 mod registry;
 mod tree;
 
-pub use deferred::{DeferredForest, DeferredTrees, Forest, Member, TabledTrees, tabled};
+pub use deferred::{DeferredForest, DeferredTrees, Forest, Member, Single, TabledTrees, tabled};
 pub use exclusive::{
     AbsentEntry, CombinedTrees, Exclusive, ExclusiveTrees, LockedTrees, PresentEntry,
 };
