@@ -13,7 +13,8 @@ impl<'a, L: RawLock> Held<'a, L> {
     /// Acquires the lock.
     #[inline]
     pub fn new(lock: &'a L, node: &'a mut L::Node) -> Self {
-        // SAFETY: the node is borrowed until the lock is released, when this is dropped; forgotten, it is never used again.
+        // SAFETY: the node is borrowed until the lock is released, when this is dropped. It must not be forgotten: in this crate
+        // nobody does.
         unsafe { lock.lock(node) };
         Self { lock, node }
     }
