@@ -171,6 +171,11 @@ impl Depot {
 
     /// A batch; null if there is none. Takes all and puts back the rest, because one alone may be another's by then.
     fn take(&self, class: usize) -> *mut Free {
+        // Threads that have to ask for new memory come here for each object: they only read the line as long as nothing is there.
+        // Relaxed: a hint.
+        if self.batches[class].load(Ordering::Relaxed).is_null() {
+            return null_mut();
+        }
         // Acquire: partner of the Release in `give`.
         let first = self.batches[class].swap(null_mut(), Ordering::Acquire);
         if !first.is_null() {
