@@ -10,7 +10,7 @@ use super::stats::Stats;
 use super::waits::{Account, Waiting, Waits};
 use crate::clock::{Clock, Ordo};
 use crate::session::pool::Depot;
-use crate::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use crate::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 use crate::sync::{CachePadded, barrier, full_fence, mutation, order, thread};
 
 /// Objects that threads share, and the threads.
@@ -22,6 +22,8 @@ pub struct Domain<C: Clock = Ordo> {
     pub(super) depot: Depot,
     periods: CachePadded<Periods>,
     records: AtomicPtr<Record>,
+    /// Whether a thread looks for a grace period.
+    looking: CachePadded<AtomicBool>,
     /// Whether threads begin sessions without a fence.
     asymmetric: bool,
 }
@@ -60,6 +62,7 @@ impl<C: Clock> Domain<C> {
                 waits: Waits::new(),
             }),
             records: AtomicPtr::new(null_mut()),
+            looking: CachePadded(AtomicBool::new(false)),
             asymmetric: barrier::is_asymmetric(),
         }
     }
@@ -155,6 +158,21 @@ impl<C: Clock> Domain<C> {
         // AcqRel: partner of the Acquire in `watermark`; and of each other.
         let before = self.periods.watermark.fetch_max(oldest, Ordering::AcqRel);
         before.max(oldest)
+    }
+
+    /// As [`advance`](Self::advance), unless another thread is at it and this one need not, too. With hundreds of threads, those
+    /// that look at the same time are in each other's way, and all others wait for the line that each of them writes.
+    #[cold]
+    pub(super) fn try_advance(&self, must: bool) -> Option<u64> {
+        // Relaxed, throughout: a hint; what has to be in order is so in `advance`.
+        let others =
+            self.looking.load(Ordering::Relaxed) || self.looking.swap(true, Ordering::Relaxed);
+        if others && !must {
+            return None;
+        }
+        let watermark = self.advance();
+        self.looking.store(false, Ordering::Relaxed);
+        Some(watermark)
     }
 
     /// The session that keeps the watermark where it is, if one does.

@@ -43,6 +43,8 @@ pub struct Handle<'a, C: Clock = Ordo> {
     pub(super) hops_max: u32,
     /// Whether another segment of the log was begun, and those are many.
     pub(super) is_filling: bool,
+    /// Whether the thread has left a grace period that was due to another thread.
+    pub(super) has_deferred: bool,
     /// The watermark when the log was last reclaimed.
     pub(super) reclaimed: u64,
     pub(super) is_open: bool,
@@ -69,6 +71,7 @@ impl<'a, C: Clock> Handle<'a, C> {
             hops: Cell::new(0),
             hops_max: domain.config.hops_max,
             is_filling: false,
+            has_deferred: false,
             reclaimed: 0,
             is_open: false,
             locked: Vec::with_capacity(16),

@@ -35,9 +35,9 @@
 //! - *Two views.* [`View::Snapshot`](manycore_traits::View) is the paper's. `View::Latest` reads of each object what is committed,
 //!   and asks no clock: enough for an operation on one key of a structure in which that is right under RCU, too.
 //! - *No thread for grace periods.* Any thread looks for one, when its log is half full, or when it has gone over so many
-//!   versions that looking costs no more than what was spent on them ([`Config::hops_max`]). Then all write back what they can, at their
-//!   next session's end; whoever has looked helps those who did not get to it in the whole period before. That keeps chains
-//!   short where a few objects are hot.
+//!   versions that looking costs no more than what was spent on them ([`Config::hops_max`]); once, it leaves that to one that is
+//!   at it. Then all write back what they can, at their next session's end; whoever has looked helps those who did not get to it
+//!   in the whole period before. That keeps chains short where a few objects are hot.
 //! - *Segments.* A log is a list of segments: it can grow, and uses again the segment that became free last, which is in the cache.
 //!
 //! # Sessions and grace periods

@@ -33,31 +33,40 @@ impl<C: Clock> Handle<'_, C> {
     #[cold]
     pub(super) fn maintain(&mut self, due: bool) {
         let before = self.domain.watermark();
-        if due {
-            let counters = &self.record.counters;
-            let hops = self.hops.take();
-            let for_readers = hops >= self.hops_max;
-            count(&counters.hops, u64::from(hops));
-            count(&counters.periods, 1);
-            count(&counters.periods_for_readers, u64::from(for_readers));
-            self.is_filling = false;
-            let moved = self.domain.advance() != before;
-            // If somebody is in the way, looking more often does not help. But with more threads than CPUs it most likely waits for
-            // one: it gets this one's, which is in no session now. So it is rare that a thread is preempted in a session and the
-            // others go on for a whole slice of time.
-            let usual = self.domain.config.hops_max;
-            self.hops_max = if moved {
-                usual
-            } else {
-                hint::yield_now();
-                self.hops_max.saturating_mul(2).min(usual.saturating_mul(64))
-            };
-        }
+        let looked = due && self.look(before);
         let watermark = self.domain.watermark();
         if watermark != self.reclaimed {
+            self.has_deferred = false;
             self.reclaimed = watermark;
-            self.reclaim_logs(watermark, if due { before } else { 0 });
+            self.reclaim_logs(watermark, if looked { before } else { 0 });
         }
+    }
+
+    /// Looks for a grace period, unless another thread is at it: what that finds is for all. But if nothing has come of it when
+    /// the next one is due, that thread may have been preempted. Whether this one has looked.
+    fn look(&mut self, before: u64) -> bool {
+        let counters = &self.record.counters;
+        let hops = self.hops.take();
+        let for_readers = hops >= self.hops_max;
+        count(&counters.hops, u64::from(hops));
+        self.is_filling = false;
+        let Some(watermark) = self.domain.try_advance(self.has_deferred) else {
+            self.has_deferred = true;
+            return false;
+        };
+        count(&counters.periods, 1);
+        count(&counters.periods_for_readers, u64::from(for_readers));
+        // If somebody is in the way, looking more often does not help. But with more threads than CPUs it most likely waits for
+        // one: it gets this one's, which is in no session now. So it is rare that a thread is preempted in a session and the
+        // others go on for a whole slice of time.
+        let usual = self.domain.config.hops_max;
+        self.hops_max = if watermark != before {
+            usual
+        } else {
+            hint::yield_now();
+            self.hops_max.saturating_mul(2).min(usual.saturating_mul(64))
+        };
+        true
     }
 
     /// Writes back and discards what no session needs, in the logs of all threads. If no session is open and nobody else
@@ -128,6 +137,7 @@ impl<C: Clock> Handle<'_, C> {
                 count(&record.counters.forced, 1);
             }
             attempts += 1;
+            self.has_deferred = true; // Others may be at it: this thread waits for room.
             self.maintain(true);
             if attempts > 4 {
                 hint::sleep(pause_ns);
