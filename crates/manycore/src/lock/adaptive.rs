@@ -167,12 +167,13 @@ impl Adaptive {
     fn spin(&self, waiter: &Waiter) -> bool {
         // Relaxed, both: steers waiting.
         let spins = Spins(self.spins.load(Ordering::Relaxed));
-        let explores = explores(clock::now());
-        let distant = !waiter.entitled && !explores && self.is_fought_over(spins);
+        let mut start = clock::now();
+        let explores = explores(start);
+        let distant = !waiter.entitled && !explores && self.is_fought_over(spins, start);
         if distant {
-            leave_alone();
+            leave_alone(start);
+            start = clock::now();
         }
-        let start = clock::now();
         let allowance = spins.allowance(explores, self.is_crowded(start));
         let mut spun = 0;
         let acquired = loop {
@@ -203,10 +204,10 @@ impl Adaptive {
     }
 
     /// Whether moving the lock's line between CPUs is what costs.
-    fn is_fought_over(&self, spins: Spins) -> bool {
+    fn is_fought_over(&self, spins: Spins, now: u64) -> bool {
         // Relaxed: steers waiting.
         let times = Times(self.times.load(Ordering::Relaxed));
-        spins.usual() < SHORT_WAIT && times.since_taken(clock::now()) < FOUGHT_OVER
+        spins.usual() < SHORT_WAIT && times.since_taken(now) < FOUGHT_OVER
     }
 
     fn update_times(&self, update: impl FnOnce(Times) -> Times) {
@@ -397,9 +398,9 @@ fn explores(now: u64) -> bool {
 }
 
 /// Passes between half of [`LEAVE_ALONE`] and all of it.
-fn leave_alone() {
+fn leave_alone(now: u64) {
     // Two newcomers differ in the moment.
-    let random = clock::now().wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
+    let random = now.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
     hint::delay(LEAVE_ALONE / 2 + random % (LEAVE_ALONE / 2));
 }
 
