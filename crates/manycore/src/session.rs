@@ -28,6 +28,7 @@
 //! `unsafe`, and so is [`Transaction::alloc`], whose object is gone if the transaction is aborted; [`Member::create`] is not.
 
 pub(crate) mod pool;
+pub(crate) mod seat;
 
 use core::marker::PhantomData;
 

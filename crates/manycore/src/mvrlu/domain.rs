@@ -1,17 +1,15 @@
 //! A domain: the threads that take part, the clock that they go by, and their grace periods.
 
-use alloc::boxed::Box;
-use core::ptr::null_mut;
-
 use super::config::{Config, Stall};
 use super::handle::Handle;
-use super::record::{Local, Record};
+use super::record::{Local, Member, Record};
 use super::stats::Stats;
 use super::waits::{Account, Waiting, Waits};
 use crate::clock::{Clock, Ordo};
 use crate::session::pool::Depot;
-use crate::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
-use crate::sync::{CachePadded, barrier, full_fence, mutation, order, thread};
+use crate::session::seat::Seats;
+use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use crate::sync::{CachePadded, barrier, full_fence, mutation};
 
 /// Objects that threads share, and the threads.
 ///
@@ -19,9 +17,10 @@ use crate::sync::{CachePadded, barrier, full_fence, mutation, order, thread};
 pub struct Domain<C: Clock = Ordo> {
     pub(super) clock: C,
     pub(super) config: Config,
+    /// Before the depot, because its end comes first: what they have is the depot's memory.
+    pub(super) members: Seats<Record, Local>,
     pub(super) depot: Depot,
     periods: CachePadded<Periods>,
-    records: AtomicPtr<Record>,
     /// Whether a thread looks for a grace period.
     looking: CachePadded<AtomicBool>,
     /// Whether threads begin sessions without a fence.
@@ -61,7 +60,7 @@ impl<C: Clock> Domain<C> {
                 watermark: AtomicU64::new(0),
                 waits: Waits::new(),
             }),
-            records: AtomicPtr::new(null_mut()),
+            members: Seats::new(),
             looking: CachePadded(AtomicBool::new(false)),
             asymmetric: barrier::is_asymmetric(),
         }
@@ -69,35 +68,9 @@ impl<C: Clock> Domain<C> {
 
     /// Lets the calling thread take part.
     pub fn register(&self) -> Handle<'_, C> {
-        let adopted = self.records().find_map(|record| Some((record, record.take()?)));
-        let (record, local) = adopted.unwrap_or_else(|| self.new_record());
-        record.thread.store(thread::id(), Ordering::Relaxed); // Relaxed: for reports
-        Handle::new(self, record, local)
-    }
-
-    fn new_record(&self) -> (&Record, Box<Local>) {
-        let (record, local) = Record::new(self.config.segment_bytes, self.config.segments);
-        let record = Box::into_raw(Box::new(record));
-        // Relaxed, here and on failure: the compare-and-swap decides.
-        let mut head = self.records.load(Ordering::Relaxed);
-        loop {
-            // SAFETY: the record is this thread's up to the line below.
-            unsafe { (*record).next = head };
-            // Release: partner of the Acquire in `records`.
-            let release = order!(Release, "mvrlu-add-record");
-            match self.records.compare_exchange(head, record, release, Ordering::Relaxed) {
-                // SAFETY: records are there for as long as the domain.
-                Ok(_) => return (unsafe { &*record }, local),
-                Err(changed) => head = changed,
-            }
-        }
-    }
-
-    pub(super) fn records(&self) -> impl Iterator<Item = &Record> {
-        // Acquire: partner of the Release in `new_record`.
-        let first = self.records.load(order!(Acquire, "mvrlu-records"));
-        // SAFETY: null, or a record, which is there for as long as the domain.
-        core::iter::successors(unsafe { first.as_ref() }, |record| unsafe { record.next.as_ref() })
+        let (member, local) =
+            self.members.take(|| Record::new(self.config.segment_bytes, self.config.segments));
+        Handle::new(self, member, local)
     }
 
     /// Announces that the thread of the record begins a session; returns the epoch from which on it is protected.
@@ -152,7 +125,7 @@ impl<C: Clock> Domain<C> {
             // SeqCst: partner of the barrier in `enter`.
             full_fence!("mvrlu-advance-fence");
         }
-        let sessions = self.records().map(Record::session_since);
+        let sessions = self.members.iter().map(|member| member.session_since());
         let oldest = if mutation!("mvrlu-early-free") { None } else { sessions.min() };
         let oldest = oldest.map_or(epoch, |oldest| oldest.min(epoch));
         // AcqRel: partner of the Acquire in `watermark`; and of each other.
@@ -177,18 +150,18 @@ impl<C: Clock> Domain<C> {
 
     /// The session that keeps the watermark where it is, if one does.
     pub(super) fn oldest_session(&self, bytes: usize) -> Option<Stall> {
-        let since = |record: &&Record| record.session_since();
-        let record = self.records().min_by_key(since)?;
-        let since = record.session_since();
+        let since = |member: &&Member| member.session_since();
+        let oldest = self.members.iter().min_by_key(since)?;
+        let since = oldest.session_since();
         let now = self.clock.horizon();
-        let thread = record.thread.load(Ordering::Relaxed); // Relaxed: for reports
+        let thread = oldest.thread.load(Ordering::Relaxed); // Relaxed: for reports
         (since < now).then(|| Stall { thread, since, age: now - since, bytes })
     }
 
     /// What has been done so far, by all threads.
     pub fn stats(&self) -> Stats {
         let mut stats = Stats::default();
-        self.records().for_each(|record| record.counters.add_to(&mut stats));
+        self.members.iter().for_each(|member| member.counters.add_to(&mut stats));
         stats
     }
 
@@ -200,17 +173,6 @@ impl<C: Clock> Domain<C> {
     /// The clock.
     pub fn clock(&self) -> &C {
         &self.clock
-    }
-}
-
-impl<C: Clock> Drop for Domain<C> {
-    fn drop(&mut self) {
-        let mut record = self.records.load(Ordering::Relaxed); // Relaxed: nobody else is left
-        while !record.is_null() {
-            // SAFETY: from `new_record`; the handles that borrowed the domain are gone.
-            let record_box = unsafe { Box::from_raw(record) };
-            record = record_box.next;
-        }
     }
 }
 

@@ -10,7 +10,7 @@ use manycore_traits::{Conflict, Link, RawSession, Sessions, View};
 use super::domain::Domain;
 use super::object::{BARE, Copy as VersionOf, Head, Kind, Master, NEVER, Version};
 use super::object::{head, newest};
-use super::record::{Local, Record};
+use super::record::{Local, Member, Record};
 use super::stats::count;
 use super::waits::{Account, Waiting};
 use crate::clock::{Clock, Ordo, UNDECIDED};
@@ -23,7 +23,7 @@ const LATEST: u64 = UNDECIDED - 1;
 /// A thread's access to a [`Domain`]. Dropped in a session, it aborts that.
 pub struct Handle<'a, C: Clock = Ordo> {
     pub(super) domain: &'a Domain<C>,
-    pub(super) record: &'a Record,
+    pub(super) record: &'a Member,
     /// Taken when the handle is dropped.
     pub(super) local: Option<Box<Local>>,
     /// The stamp of this thread's versions before their commit.
@@ -57,12 +57,12 @@ pub struct Handle<'a, C: Clock = Ordo> {
 }
 
 impl<'a, C: Clock> Handle<'a, C> {
-    pub(super) fn new(domain: &'a Domain<C>, record: &'a Record, local: Box<Local>) -> Self {
+    pub(super) fn new(domain: &'a Domain<C>, record: &'a Member, local: Box<Local>) -> Self {
         Self {
             domain,
             record,
             local: Some(local),
-            mine: UNDECIDED | core::ptr::from_ref(record).expose_provenance() as u64,
+            mine: UNDECIDED | core::ptr::from_ref::<Record>(record).expose_provenance() as u64,
             read: 0,
             limit: 0,
             settled: Cell::new(0),

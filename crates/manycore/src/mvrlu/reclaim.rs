@@ -10,7 +10,7 @@ use super::domain::Domain;
 use super::handle::Handle;
 use super::log::{BATCHES, Batch, Tail};
 use super::object::{FREED, NEVER, Version, exchange, newest};
-use super::record::Record;
+use super::record::{Member, Record};
 use super::stats::count;
 use crate::clock::Clock;
 use crate::session::pool::Pool;
@@ -99,8 +99,8 @@ impl<C: Clock> Handle<'_, C> {
         record.reclaimed.store(watermark, Ordering::Relaxed); // Relaxed: a hint
         if lagging > 0 {
             // Relaxed: a hint.
-            let lags = |other: &&Record| other.reclaimed.load(Ordering::Relaxed) < lagging;
-            for other in domain.records().filter(lags) {
+            let lags = |other: &&Member| other.reclaimed.load(Ordering::Relaxed) < lagging;
+            for other in domain.members.iter().filter(lags) {
                 if other.log.may_have_versions() {
                     count(&record.counters.helps, 1);
                     self.reclaim(other, watermark);

@@ -1,16 +1,13 @@
 //! A domain: the threads that take part, and the clock that they go by.
 
-use alloc::boxed::Box;
-use core::ptr::null_mut;
-
 use super::config::Config;
 use super::handle::Handle;
 use super::record::{Local, Record};
 use super::stats::Stats;
 use crate::clock::{Clock, Counter};
 use crate::session::pool::Depot;
-use crate::sync::atomic::{AtomicPtr, Ordering};
-use crate::sync::{barrier, full_fence, order, thread};
+use crate::session::seat::Seats;
+use crate::sync::{barrier, full_fence};
 
 /// Objects that threads share, and the threads.
 ///
@@ -18,8 +15,9 @@ use crate::sync::{barrier, full_fence, order, thread};
 pub struct Domain<C: Clock = Counter> {
     pub(super) clock: C,
     pub(super) config: Config,
+    /// Before the depot, because its end comes first: what they have is the depot's memory.
+    pub(super) members: Seats<Record, Local>,
     pub(super) depot: Depot,
-    records: AtomicPtr<Record>,
     /// Whether threads begin sessions without a fence.
     asymmetric: bool,
 }
@@ -44,41 +42,14 @@ impl<C: Clock> Domain<C> {
     /// With a clock and parameters.
     pub fn new(clock: C, config: Config) -> Self {
         let asymmetric = config.deferred >= COMMITS_A_BARRIER && barrier::is_asymmetric();
-        let (depot, records) = (Depot::new(), AtomicPtr::new(null_mut()));
-        Self { clock, config, depot, records, asymmetric }
+        let (depot, members) = (Depot::new(), Seats::new());
+        Self { clock, config, depot, members, asymmetric }
     }
 
     /// Lets the calling thread take part.
     pub fn register(&self) -> Handle<'_, C> {
-        let adopted = self.records().find_map(|record| Some((record, record.take()?)));
-        let (record, local) = adopted.unwrap_or_else(|| self.new_record());
-        record.thread.store(thread::id(), Ordering::Relaxed); // Relaxed: a number
-        Handle::new(self, record, local)
-    }
-
-    fn new_record(&self) -> (&Record, Box<Local>) {
-        let (record, local) = Record::new();
-        let record = Box::into_raw(Box::new(record));
-        // Relaxed, here and on failure: the compare-and-swap decides.
-        let mut head = self.records.load(Ordering::Relaxed);
-        loop {
-            // SAFETY: the record is this thread's up to the line below.
-            unsafe { (*record).next = head };
-            // Release: partner of the Acquire in `records`.
-            let release = order!(Release, "rlu-add-record");
-            match self.records.compare_exchange(head, record, release, Ordering::Relaxed) {
-                // SAFETY: records are there for as long as the domain.
-                Ok(_) => return (unsafe { &*record }, local),
-                Err(changed) => head = changed,
-            }
-        }
-    }
-
-    pub(super) fn records(&self) -> impl Iterator<Item = &Record> {
-        // Acquire: partner of the Release in `new_record`.
-        let first = self.records.load(order!(Acquire, "rlu-records"));
-        // SAFETY: null, or a record, which is there for as long as the domain.
-        core::iter::successors(unsafe { first.as_ref() }, |record| unsafe { record.next.as_ref() })
+        let (member, local) = self.members.take(Record::new);
+        Handle::new(self, member, local)
     }
 
     /// Between a session's begin, which its record says, and what it reads.
@@ -102,7 +73,7 @@ impl<C: Clock> Domain<C> {
     /// What has been done so far, by all threads.
     pub fn stats(&self) -> Stats {
         let mut stats = Stats::default();
-        self.records().for_each(|record| record.counters.add_to(&mut stats));
+        self.members.iter().for_each(|member| member.counters.add_to(&mut stats));
         stats
     }
 
@@ -114,17 +85,6 @@ impl<C: Clock> Domain<C> {
     /// The clock.
     pub fn clock(&self) -> &C {
         &self.clock
-    }
-}
-
-impl<C: Clock> Drop for Domain<C> {
-    fn drop(&mut self) {
-        let mut record = self.records.load(Ordering::Relaxed); // Relaxed: nobody else is left
-        while !record.is_null() {
-            // SAFETY: from `new_record`; the handles that borrowed the domain are gone.
-            let record_box = unsafe { Box::from_raw(record) };
-            record = record_box.next;
-        }
     }
 }
 

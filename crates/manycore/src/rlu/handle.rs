@@ -10,7 +10,7 @@ use manycore_traits::{Conflict, Link, RawSession, Sessions, View};
 use super::domain::Domain;
 use super::object::{BARE, Copy as CopyOf, FREED, Head, Header, Kind, Master, NEVER};
 use super::object::{copy_of, head};
-use super::record::{Local, Record, Session};
+use super::record::{Local, Member, Record, Session};
 use super::stats::count;
 use crate::clock::{Clock, Counter, UNDECIDED};
 use crate::sync::atomic::Ordering;
@@ -22,7 +22,7 @@ const LATEST: u64 = UNDECIDED - 1;
 /// A thread's access to a [`Domain`]. Dropped in a session, it aborts that.
 pub struct Handle<'a, C: Clock = Counter> {
     pub(super) domain: &'a Domain<C>,
-    pub(super) record: &'a Record,
+    pub(super) record: &'a Member,
     /// Taken when the handle is dropped.
     pub(super) local: Option<Box<Local>>,
     /// The stamp of this thread's copies before their commit.
@@ -42,18 +42,18 @@ pub struct Handle<'a, C: Clock = Counter> {
     /// Whose commit was found on an object that this session would have locked.
     pub(super) in_the_way: *const Record,
     /// Sessions that a writer waits for.
-    pub(super) waiting: Vec<(&'a Record, Session)>,
+    pub(super) waiting: Vec<(&'a Member, Session)>,
     /// A handle is its thread's.
     _not_send: PhantomData<*mut ()>,
 }
 
 impl<'a, C: Clock> Handle<'a, C> {
-    pub(super) fn new(domain: &'a Domain<C>, record: &'a Record, local: Box<Local>) -> Self {
+    pub(super) fn new(domain: &'a Domain<C>, record: &'a Member, local: Box<Local>) -> Self {
         Self {
             domain,
             record,
             local: Some(local),
-            mine: UNDECIDED | core::ptr::from_ref(record).expose_provenance() as u64,
+            mine: UNDECIDED | core::ptr::from_ref::<Record>(record).expose_provenance() as u64,
             read: 0,
             limit: 0,
             settled: Cell::new(0),

@@ -53,7 +53,8 @@ impl<C: Clock> Handle<'_, C> {
         }
         let copy = self.local().pool.take(kind.copy, &domain.depot).cast::<CopyOf<T>>();
         let place = core::ptr::from_ref(object).cast_mut();
-        let header = Header::new(self.mine, self.record, kind, place, flags);
+        let header =
+            Header::new(self.mine, core::ptr::from_ref(&**self.record), kind, place, flags);
         // SAFETY: memory of that size, aligned to 32 bytes, and this thread's.
         unsafe { copy.write(CopyOf { header, data: UnsafeCell::new(data) }) };
         if !lock(object, copy.cast()) {

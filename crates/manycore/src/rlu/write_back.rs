@@ -4,7 +4,7 @@ use super::config::Stall;
 use super::handle::Handle;
 use super::log::Committed;
 use super::object::{FREED, unlock};
-use super::record::{Record, Session};
+use super::record::{Member, Session};
 use super::stats::count;
 use crate::clock::Clock;
 use crate::sync::atomic::Ordering;
@@ -101,7 +101,7 @@ impl<C: Clock> Handle<'_, C> {
             return;
         }
         let mut waiting = core::mem::take(&mut self.waiting);
-        let sessions = self.domain.records().map(|record| (record, record.session()));
+        let sessions = self.domain.members.iter().map(|record| (record, record.session()));
         waiting.extend(sessions.filter(|(_, session)| session.may_miss(stamp)));
         count(&self.record.counters.waits, waiting.len() as u64);
         // Before it waits for any: the thread of another may be waiting for this one's. Relaxed: of this thread, or another's.
@@ -117,7 +117,7 @@ impl<C: Clock> Handle<'_, C> {
     }
 
     /// Waits until a session has ended, or says that it sees commits of this stamp.
-    fn wait_for(&self, record: &Record, session: Session, stamp: u64, committed: &Committed) {
+    fn wait_for(&self, record: &Member, session: Session, stamp: u64, committed: &Committed) {
         let start = clock::now();
         let lasts = || record.session().is_still(session, stamp);
         while lasts() && !clock::has_passed(start, POLLED) {
@@ -138,7 +138,7 @@ impl<C: Clock> Handle<'_, C> {
         count(&self.record.counters.yields, u64::from(pauses));
     }
 
-    fn report(&self, record: &Record, start: u64, committed: &Committed) {
+    fn report(&self, record: &Member, start: u64, committed: &Committed) {
         let Some(report) = &self.domain.config.report else { return };
         // SAFETY: committed, and not freed.
         let bytes = committed.copies.iter().map(|copy| unsafe { (**copy).kind.copy }).sum();
