@@ -5,7 +5,14 @@
 
 use serde::{Deserialize, Serialize};
 
+mod kernel;
+mod whole;
+
 pub use crate::symbols::Frame;
+pub use kernel::{KernelLock, KernelRun, KernelStack, Scope, Source};
+pub use whole::{
+    Blocking, Cause, Convoy, Cycle, Interval, Note, Order, Stack, Thread, Timeline, Waited,
+};
 
 /// The version of the format.
 pub const SCHEMA: u32 = 1;
@@ -35,6 +42,36 @@ pub struct Profile {
     pub processes: Vec<Process>,
     /// Processes of the program that were seen and wrote no statistics.
     pub not_interposed: Vec<Outsider>,
+    /// All places where threads waited, as far as they were kept, most waited first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stacks: Vec<Stack>,
+    /// Over time; null if nobody looked while it ran.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeline: Option<Timeline>,
+    /// By thread, most waiting first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub threads: Vec<Thread>,
+    /// Who kept whom waiting, most first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub blocking: Vec<Blocking>,
+    /// Which lock was taken with which other one held.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub orders: Vec<Order>,
+    /// Orders that contradict each other.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cycles: Vec<Cycle>,
+    /// The longest queues, longest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub convoys: Vec<Convoy>,
+    /// What would help.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<Note>,
+    /// How the kernel was watched; null if it was not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<KernelRun>,
+    /// Locks of the kernel, most waited first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kernel_locks: Vec<KernelLock>,
     /// What of all this matters, in a sentence.
     pub finding: String,
     /// What to do next: a command.

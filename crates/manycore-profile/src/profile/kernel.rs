@@ -1,0 +1,88 @@
+//! Contention inside of the kernel.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Frame, Times};
+
+/// How the kernel's locks were watched.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct KernelRun {
+    /// By which means.
+    pub source: Source,
+    /// Whose waits were counted.
+    pub scope: Scope,
+    /// How long, in seconds.
+    pub seconds: f64,
+    /// Waits seen, all of them.
+    pub events: u64,
+    /// Waits that were seen and could not be kept.
+    pub dropped: u64,
+    /// What these means cannot show, one sentence each.
+    pub limits: Vec<String>,
+}
+
+/// By which means the kernel was watched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Source {
+    /// BPF on the tracepoints `contention_begin` and `contention_end`, added up in the kernel.
+    Bpf,
+    /// The same tracepoints through perf events.
+    Perf,
+    /// The kernel's own statistics, `/proc/lock_stat`.
+    LockStat,
+}
+
+/// Whose waits were counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scope {
+    /// Every process'.
+    System,
+    /// The command's and its children's.
+    Command,
+    /// One process'.
+    Process(u32),
+}
+
+/// A lock of the kernel, or all of one class.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct KernelLock {
+    /// Its symbol or class where that is known, or else the function that waits for it.
+    pub name: String,
+    /// Whether `name` is that of the lock, and not of a function that waits for it.
+    pub is_named: bool,
+    /// `spinlock`, `rwlock`, `mutex`, `rwsem`, `rt-mutex`, `percpu-rwsem`, `bit-lock`, or `unknown`.
+    pub kind: String,
+    /// Whether who waits for it keeps the CPU.
+    pub spins: bool,
+    /// Locks that this stands for, as far as they could be told apart.
+    pub objects: u64,
+    /// Waits, those of readers included.
+    pub contended: u64,
+    /// Those of readers.
+    pub contended_shared: u64,
+    /// How long they took.
+    pub wait: Times,
+    /// Who waited, and where: most waited first.
+    pub stacks: Vec<KernelStack>,
+}
+
+/// Waits of one task in one place.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct KernelStack {
+    /// The task's name.
+    pub task: String,
+    /// Its cgroup, where that was asked for.
+    pub cgroup: Option<String>,
+    /// Waits.
+    pub waits: u64,
+    /// Their time.
+    pub wait_ns: u64,
+    /// The calls in the kernel, innermost first.
+    pub frames: Vec<Frame>,
+    /// The calls in the program that led there, innermost first, where they are known.
+    pub user_frames: Vec<Frame>,
+    /// The calls of the lock's owner at that time, innermost first, where they are known.
+    pub owner_frames: Vec<Frame>,
+}
