@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
+use manycore_report::Host;
+
 use crate::clock::Rate;
 use crate::finding;
 use crate::layout::{Histogram, Kind};
@@ -19,6 +21,8 @@ use crate::tally::{Tally, Waiters};
 pub struct Run {
     /// The program and its arguments.
     pub command: Vec<String>,
+    /// The machine.
+    pub host: Host,
     /// How it ended.
     pub exit: Exit,
     /// The lock algorithm that it was started with.
@@ -61,6 +65,7 @@ pub fn assemble(run: Run, stats: &[ProcessStats]) -> Profile {
         schema: SCHEMA,
         cpu: split(&run, &sum),
         command: run.command,
+        host: Some(run.host),
         exit: run.exit,
         lock: run.lock,
         wall: run.wall,

@@ -36,10 +36,12 @@
 //! use manycore_profile::assemble::{Run, assemble};
 //! use manycore_profile::clock::Clock;
 //! use manycore_profile::profile::Exit;
+//! use manycore_report::Host;
 //!
 //! let clock = Clock::start();
 //! let run = Run {
 //!     command: vec!["true".into()],
+//!     host: Host::describe(),
 //!     exit: Exit::Status(0),
 //!     lock: "futex".into(),
 //!     wall: 0.001,

@@ -3,6 +3,7 @@
 //! All durations end in `_ns` and are nanoseconds, but for the CPU's, which are seconds. A reader ignores fields that
 //! it does not know; [`SCHEMA`] grows when a field changes its meaning.
 
+use manycore_report::Host;
 use serde::{Deserialize, Serialize};
 
 mod kernel;
@@ -24,6 +25,9 @@ pub struct Profile {
     pub schema: u32,
     /// The program and its arguments.
     pub command: Vec<String>,
+    /// The machine that it ran on; null in profiles of before that was noted.
+    #[serde(default)]
+    pub host: Option<Host>,
     /// How it ended.
     pub exit: Exit,
     /// The lock algorithm that it ran with.

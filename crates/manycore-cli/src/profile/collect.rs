@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use manycore_profile::assemble::{Run, assemble};
 use manycore_profile::clock::Clock;
 use manycore_profile::profile::{Exit, Profile};
+use manycore_report::Host;
 use rustix::process::{Pid, getpid, set_child_subreaper};
 
 use crate::child::Running;
@@ -67,6 +68,7 @@ pub fn observe(
     }
     let run = Run {
         command: words,
+        host: Host::describe(),
         exit: match ended.status.signal() {
             Some(signal) => Exit::Signal(signal),
             None => Exit::Status(ended.status.code().unwrap_or_default()),

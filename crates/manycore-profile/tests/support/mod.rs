@@ -14,6 +14,7 @@ use manycore_profile::layout::{Kind, MAGIC, Mapping, Record, Site, Slot};
 use manycore_profile::mapping::StatsFile;
 use manycore_profile::process::ProcessStats;
 use manycore_profile::profile::{Exit, Profile};
+use manycore_report::Host;
 use memmap2::MmapMut;
 
 /// A statistics file under construction, with the header of a process that runs.
@@ -138,10 +139,23 @@ fn store_bytes(words: &[AtomicU64], bytes: &[u8]) {
     }
 }
 
+fn host() -> Host {
+    Host {
+        cpu: "A CPU".into(),
+        cpus: 2,
+        sockets: 1,
+        numa_nodes: 1,
+        is_virtual: false,
+        kernel: "6.1.0".into(),
+        glibc: "2.36".into(),
+    }
+}
+
 /// A run of ten seconds, of which the CPU worked three in the kernel and seven elsewhere; a tick is a nanosecond.
 pub fn run() -> Run {
     Run {
         command: vec!["./server".into(), "--name".into(), "two words".into()],
+        host: host(),
         exit: Exit::Status(0),
         lock: "futex".into(),
         wall: 10.0,

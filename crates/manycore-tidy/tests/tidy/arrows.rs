@@ -15,7 +15,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("manycore", &["manycore-traits", "manycore-history"]),
     // The sources of manycore on that runtime, compared in its tests with the native build.
     ("manycore-simulated", &["manycore-traits", "manycore-sim", "manycore", "manycore-history"]),
-    ("manycore-profile", &[]),
+    ("manycore-profile", &["manycore-report"]),
     ("manycore-preload", &["manycore", "manycore-profile"]),
     ("manycore-capi", &["manycore"]),
     ("manycore-report", &[]),
