@@ -15,10 +15,10 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("manycore", &["manycore-traits", "manycore-history"]),
     // The sources of manycore on that runtime, compared in its tests with the native build.
     ("manycore-simulated", &["manycore-traits", "manycore-sim", "manycore", "manycore-history"]),
+    ("manycore-report", &[]),
     ("manycore-profile", &["manycore-report"]),
     ("manycore-preload", &["manycore", "manycore-profile"]),
     ("manycore-capi", &["manycore"]),
-    ("manycore-report", &[]),
     (
         "manycore-bench",
         &["manycore-traits", "manycore", "manycore-sim", "manycore-simulated", "manycore-report"],
