@@ -27,6 +27,7 @@
 //! What the compiler cannot see is whether a pointer to an object that is freed is left somewhere. So [`Transaction::free`] is
 //! `unsafe`, and so is [`Transaction::alloc`], whose object is gone if the transaction is aborted; [`Member::create`] is not.
 
+pub(crate) mod object;
 pub(crate) mod pool;
 pub(crate) mod seat;
 

@@ -1,4 +1,4 @@
-//! RLU by many native threads, more than CPUs: snapshots are consistent, nothing is lost, and what stalls is reported.
+//! RLU by native threads: who writes back, who waits for whom, and what stalls is reported.
 #![cfg(not(any(loom, manycore_bare)))]
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -6,101 +6,12 @@ use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::Duration;
 
-use manycore::clock::{Clock, Counter, Ordo, RelaxedClock};
+use manycore::clock::Counter;
 use manycore::rlu::{Config, Domain};
 use manycore::session::{self, Conflict, Ptr, RawSession, Transaction};
 
-fn domain<C: Clock>(clock: C, deferred: usize) -> Domain<C> {
-    Domain::new(clock, Config { deferred, ..Config::default() })
-}
-
-const ACCOUNTS: usize = 50;
-const EACH: u64 = 100;
-
-fn transfer<'id, S: RawSession>(
-    tx: &mut Transaction<'_, 'id, S>,
-    accounts: &[Ptr<'id, u64>],
-    from: usize,
-    to: usize,
-    gives_up: bool,
-) -> Result<(), Conflict> {
-    let left = tx.try_lock(accounts[from])?;
-    let amount = (*left).min(3);
-    *left -= amount;
-    if gives_up {
-        return Err(Conflict::Retry);
-    }
-    *tx.try_lock(accounts[to])? += amount;
-    Ok(())
-}
-
-/// Threads transfer between accounts, some of them in vain, some die on the way; every snapshot has the same sum.
-fn bank<C: Clock>(domain: &Domain<C>, threads: u64, rounds: u32) {
-    let torn = AtomicU32::new(0);
-    session::scope(domain, |bank| {
-        let mut member = bank.register();
-        let accounts: Vec<_> = (0..ACCOUNTS).map(|_| member.create(EACH)).collect();
-        let accounts = &accounts;
-        thread::scope(|s| {
-            for me in 0..threads {
-                let torn = &torn;
-                s.spawn(move || {
-                    let mut random = fastrand::Rng::with_seed(me);
-                    let mut member = bank.register();
-                    for round in 0..rounds {
-                        let (from, to) = (random.usize(..ACCOUNTS), random.usize(..ACCOUNTS));
-                        if random.u8(..8) == 0 {
-                            let attempt =
-                                member.attempt(|tx| transfer(tx, accounts, from, to, true));
-                            assert!(attempt.is_err());
-                        } else {
-                            member.run(|tx| transfer(tx, accounts, from, to, false));
-                        }
-                        if round.is_multiple_of(4) {
-                            let sum: u64 = member.read(|snapshot| {
-                                accounts.iter().map(|a| *snapshot.deref(*a)).sum()
-                            });
-                            // Relaxed: read when the threads have ended.
-                            torn.fetch_add(
-                                u32::from(sum != ACCOUNTS as u64 * EACH),
-                                Ordering::Relaxed,
-                            );
-                        }
-                    }
-                    if me.is_multiple_of(4) {
-                        // Dies with a session open, and an object locked.
-                        let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-                            member.run(|tx| -> Result<(), Conflict> {
-                                *tx.try_lock(accounts[me as usize % ACCOUNTS])? += 1;
-                                std::panic::resume_unwind(Box::new(()));
-                            });
-                        }));
-                    }
-                });
-            }
-        });
-        assert_eq!(torn.into_inner(), 0, "snapshots with another sum");
-        let sum: u64 = member.read(|snapshot| accounts.iter().map(|a| *snapshot.deref(*a)).sum());
-        assert_eq!(sum, ACCOUNTS as u64 * EACH);
-    });
-    println!("{:?}", domain.stats());
-}
-
-#[test]
-fn a_bank_with_the_counter() {
-    bank(&domain(Counter::default(), 0), 64, 300);
-}
-
-#[test]
-fn a_bank_with_the_cpus_clocks() {
-    bank(&domain(Ordo::measured(), 0), 64, 300);
-    bank(&domain(RelaxedClock(Ordo::measured()), 0), 64, 100);
-}
-
-#[test]
-fn a_bank_that_puts_off_writing_back() {
-    bank(&domain(Counter::default(), 20), 64, 300);
-    bank(&domain(Ordo::measured(), 3), 64, 100);
+fn domain(deferred: usize) -> Domain {
+    Domain::new(Counter::default(), Config { deferred, ..Config::default() })
 }
 
 /// A transaction that adds one.
@@ -115,7 +26,7 @@ fn add_one<'id, S: RawSession>(
 /// What a thread has put off and left behind, others write back.
 #[test]
 fn what_a_thread_leaves_behind_is_written_back() {
-    let domain = domain(Counter::default(), 100);
+    let domain = domain(100);
     session::scope(&domain, |all| {
         let mut member = all.register();
         let object = member.create(0_u32);
@@ -180,7 +91,7 @@ fn a_session_that_stays_is_reported() {
 #[test]
 #[should_panic = "would wait for its own session"]
 fn a_thread_does_not_wait_for_itself() {
-    let domain = domain(Counter::default(), 0);
+    let domain = domain(0);
     session::scope(&domain, |all| {
         let (mut one, mut other) = (all.register(), all.register());
         let object = one.create(0_u32);
@@ -191,7 +102,7 @@ fn a_thread_does_not_wait_for_itself() {
 /// Nor does one of two that would wait for each other's.
 #[test]
 fn two_threads_do_not_wait_for_each_other() {
-    let domain = domain(Counter::default(), 0);
+    let domain = domain(0);
     let both_read = Barrier::new(2);
     session::scope(&domain, |all| {
         let mut member = all.register();

@@ -10,6 +10,8 @@ use crate::sync::{CachePadded, order};
 
 /// Above all stamps: no stamp yet. What has been written by a transaction bears it together with a pointer that says by whom.
 pub(crate) const UNDECIDED: u64 = 1 << 63;
+/// Later than any stamp.
+pub(crate) const LATEST: u64 = UNDECIDED - 1;
 /// The transaction has not come to its commit.
 const PENDING: u64 = u64::MAX;
 

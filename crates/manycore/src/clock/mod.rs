@@ -15,7 +15,7 @@ mod decision;
 mod ordo;
 
 pub use counter::Counter;
-pub(crate) use decision::{Decision, UNDECIDED};
+pub(crate) use decision::{Decision, LATEST, UNDECIDED};
 pub use ordo::Ordo;
 
 use crate::sync::hint;

@@ -17,8 +17,9 @@ use core::ptr::NonNull;
 use manycore_traits::{Conflict, Link, RawSession};
 
 use super::handle::Handle;
-use super::object::{Copy as VersionOf, FREED, Head, Master, master_of};
+use super::object::{Head, Master, VersionOf};
 use crate::clock::Clock;
+use crate::session::object::{FREED, master_of};
 use crate::session::pool;
 
 /// What there is between the word and the data.
@@ -63,7 +64,7 @@ macro_rules! with_room {
 pub unsafe fn object_of(data: NonNull<u8>) -> NonNull<u8> {
     // SAFETY: by the caller's word.
     unsafe {
-        match master_of(data.as_ptr().sub(HEADER).cast()) {
+        match master_of(data.as_ptr().sub(HEADER).cast::<Head>()) {
             None => data,
             Some(master) => NonNull::new_unchecked(master.cast::<u8>().add(HEADER)),
         }

@@ -8,17 +8,14 @@ use core::marker::PhantomData;
 use manycore_traits::{Conflict, Link, RawSession, Sessions, View};
 
 use super::domain::Domain;
-use super::object::{BARE, Copy as VersionOf, Head, Kind, Master, NEVER, Version};
-use super::object::{head, newest};
+use super::object::{Head, Kind, Master, Version, VersionOf, newest};
 use super::record::{Local, Member, Record};
 use super::stats::count;
 use super::waits::{Account, Waiting};
-use crate::clock::{Clock, Ordo, UNDECIDED};
+use crate::clock::{Clock, LATEST, Ordo, UNDECIDED};
+use crate::session::object::{BARE, FREED, NEVER, head};
 use crate::sync::atomic::Ordering;
 use crate::sync::{hint, mutation, order, thread};
-
-/// Later than any stamp.
-const LATEST: u64 = UNDECIDED - 1;
 
 /// A thread's access to a [`Domain`]. Dropped in a session, it aborts that.
 pub struct Handle<'a, C: Clock = Ordo> {
@@ -218,7 +215,7 @@ impl<'a, C: Clock> Handle<'a, C> {
             if self.sees(v) {
                 break;
             }
-            version = v.older;
+            version = v.own.older;
         }
         self.hops.set(hops);
         version
@@ -298,7 +295,7 @@ unsafe impl<C: Clock> RawSession for Handle<'_, C> {
     #[inline]
     unsafe fn free<T: Copy>(&mut self, link: Link<T>) -> Result<(), Conflict> {
         // SAFETY: by the caller's word.
-        unsafe { self.lock_bare(link, super::object::FREED) }
+        unsafe { self.lock_bare(link, FREED) }
     }
 
     #[inline]
@@ -314,21 +311,7 @@ unsafe impl<C: Clock> RawSession for Handle<'_, C> {
         if conflict == Conflict::Full {
             self.wait_for_room();
         }
-        self.pause(attempts);
-    }
-}
-
-impl<C: Clock> Handle<'_, C> {
-    /// Lets others get on, the longer the more attempts there were.
-    fn pause(&self, attempts: u32) {
-        // Whoever has locked the object may have been preempted.
-        if attempts > 8 {
-            hint::yield_now();
-        }
-        let unit = if cfg!(loom) { 0 } else { 64 };
-        // Threads that began together do not go on doing so.
-        let spread = u64::from(self.record.thread.load(Ordering::Relaxed) % 8); // Relaxed: a number
-        hint::delay((unit << attempts.min(8)) + 16 * spread);
+        self.record.back_off(attempts);
     }
 }
 

@@ -9,10 +9,11 @@ use core::ptr::null_mut;
 use super::domain::Domain;
 use super::handle::Handle;
 use super::log::{BATCHES, Batch, Tail};
-use super::object::{FREED, NEVER, Version, exchange, newest};
+use super::object::{Version, exchange, newest};
 use super::record::{Member, Record};
 use super::stats::count;
 use crate::clock::Clock;
+use crate::session::object::{FREED, NEVER};
 use crate::session::pool::Pool;
 use crate::sync::atomic::Ordering;
 use crate::sync::hint;
@@ -188,17 +189,16 @@ fn discard<C: Clock>(
         #[cfg(loom)]
         // SAFETY: nobody has it any more.
         unsafe {
-            (version.kind.end_version)(core::ptr::from_ref(version).cast_mut());
+            (version.kind.end_copy)(core::ptr::from_ref(version).cast_mut());
         }
         // Relaxed: passed on with the right to reclaim.
         if version.has(FREED) && version.stamp.load(Ordering::Relaxed) != NEVER {
             // SAFETY: the object ended with this version, and nobody has it any more.
-            unsafe { (version.kind.end)(version.master()) };
-            pool.give(version.master().cast(), version.kind.object, &domain.depot);
+            unsafe { pool.end(version.master(), version.kind, &domain.depot) };
             done.freed += 1;
         }
         discarded += 1;
-        tail.tail.advance(version.kind.version);
+        tail.tail.advance(version.kind.room());
     }
     record.log.count_discarded(discarded);
 }
@@ -213,7 +213,7 @@ fn detach_all<C: Clock>(domain: &Domain<C>, tail: &mut Tail, watermark: u64, don
         if !unsafe { detach(version, watermark, done) } {
             break;
         }
-        tail.scan.advance(version.kind.version);
+        tail.scan.advance(version.kind.room());
     }
     if tail.scan != start {
         // Later than the present of every session that may have found one of them; see the module's page.
@@ -234,7 +234,7 @@ unsafe fn detach(version: &Version, watermark: u64, done: &mut Done) -> bool {
         return true;
     }
     // Acquire: partner of the Release in `stamp`.
-    let superseded = version.superseded.load(Ordering::Acquire);
+    let superseded = version.own.superseded.load(Ordering::Acquire);
     if superseded != 0 {
         done.superseded += u64::from(superseded <= watermark);
         return superseded <= watermark;

@@ -3,10 +3,10 @@
 use manycore_traits::{Conflict, Link};
 
 use super::handle::Handle;
-use super::object::{BARE, Copy as VersionOf, FREED, Head, KindOf, Master, NEVER, Version};
-use super::object::{exchange, head, newest};
+use super::object::{Chain, Head, KindOf, Version, VersionOf, exchange, newest};
 use super::stats::count;
 use crate::clock::{Clock, UNDECIDED};
+use crate::session::object::{BARE, FREED, NEVER, head};
 use crate::sync::atomic::Ordering;
 use crate::sync::cell::UnsafeCell;
 use crate::sync::order;
@@ -122,14 +122,14 @@ impl<C: Clock> Handle<'_, C> {
         if self.locked.is_empty() {
             self.record.decision.set_pending();
         }
-        let place = self.append(kind.version).ok_or(Conflict::Full)?.cast::<VersionOf<T>>();
-        let mut version = Version::new(self.mine, newest, kind, link.as_ptr().cast());
-        version.set(flags);
+        let place = self.append(kind.room()).ok_or(Conflict::Full)?.cast::<VersionOf<T>>();
+        let (chain, master) = (Chain::before(newest), link.as_ptr().cast());
+        let header = Version::new(self.mine, chain, kind, master, flags);
         // SAFETY: room for it, which is this thread's.
-        unsafe { place.write(VersionOf { version, data: UnsafeCell::new(data) }) };
+        unsafe { place.write(VersionOf { header, data: UnsafeCell::new(data) }) };
         // SAFETY: by the caller's word, the object is there.
         if !exchange(unsafe { head(link) }, newest, place.cast()) {
-            self.local().writer.take_back(kind.version);
+            self.local().writer.take_back(kind.room());
             return Err(Conflict::Locked);
         }
         self.locked.push(place.cast());
@@ -177,11 +177,9 @@ impl<C: Clock> Handle<'_, C> {
     pub(super) fn make<T: Copy>(&mut self, data: T) -> Link<T> {
         let kind = &KindOf::<T>::KIND;
         let depot = &self.domain.depot;
-        let place = self.local().pool.take(kind.object, depot).cast::<Master<T>>();
-        // SAFETY: memory of that size, aligned to 32 bytes, and this thread's.
-        unsafe { place.write(Master::new(data)) };
-        self.fresh.push((place.cast(), kind));
-        Link::from_ptr(place.cast())
+        let object = self.local().pool.make(kind, data, depot);
+        self.fresh.push((object, kind));
+        Link::from_ptr(object.cast())
     }
 
     /// Ends the session by its commit.
@@ -198,7 +196,7 @@ impl<C: Clock> Handle<'_, C> {
 
     fn commit_locked(&mut self) {
         // SAFETY: this session's own versions.
-        let writes = self.locked.iter().any(|v| unsafe { Self::is_write(&**v) });
+        let writes = self.locked.iter().any(|v| unsafe { (**v).is_write() });
         if !writes {
             self.unlock_all();
             return self.close();
@@ -217,7 +215,7 @@ impl<C: Clock> Handle<'_, C> {
         for &version in &self.locked {
             // SAFETY: this session's own versions, which nobody discards before they are published below.
             let version = unsafe { &*version };
-            if Self::is_write(version) {
+            if version.is_write() {
                 Self::stamp(version, stamp);
                 versions += 1;
             } else {
@@ -236,17 +234,12 @@ impl<C: Clock> Handle<'_, C> {
         }
     }
 
-    /// Whether the commit of the version changes its object.
-    fn is_write(version: &Version) -> bool {
-        !version.has(BARE) || version.has(FREED)
-    }
-
     /// The commit of a version, and the end of the lock.
     fn stamp(version: &Version, stamp: u64) {
         // SAFETY: null, or the version before, which is not discarded as long as it is not superseded.
-        if let Some(older) = unsafe { version.older.as_ref() } {
+        if let Some(older) = unsafe { version.own.older.as_ref() } {
             // Release: partner of the Acquire in `detach`.
-            older.superseded.store(stamp, Ordering::Release);
+            older.own.superseded.store(stamp, Ordering::Release);
         }
         // Release: partner of the Acquire in `sees` and `lockable`: its flags.
         version.stamp.store(stamp, order!(Release, "mvrlu-stamp"));
@@ -257,7 +250,7 @@ impl<C: Clock> Handle<'_, C> {
         // SAFETY: the object is there: this session has it locked.
         let head: &Head = unsafe { &*version.master() };
         // Release: partner of the Acquire in `newest`.
-        head.store(version.older, Ordering::Release);
+        head.store(version.own.older, Ordering::Release);
         // Release: partner of the Acquire in `sees_undecided`: whoever takes the next transaction of this thread for this one
         // finds this.
         version.stamp.store(NEVER, Ordering::Release);
@@ -281,8 +274,7 @@ impl<C: Clock> Handle<'_, C> {
         let depot = &self.domain.depot;
         while let Some((object, kind)) = self.fresh.pop() {
             // SAFETY: nobody else has ever known the object.
-            unsafe { (kind.end)(object) };
-            self.local().pool.give(object.cast(), kind.object, depot);
+            unsafe { self.local().pool.end(object, kind, depot) };
         }
         self.between_sessions();
     }

@@ -8,16 +8,13 @@ use core::marker::PhantomData;
 use manycore_traits::{Conflict, Link, RawSession, Sessions, View};
 
 use super::domain::Domain;
-use super::object::{BARE, Copy as CopyOf, FREED, Head, Header, Kind, Master, NEVER};
-use super::object::{copy_of, head};
+use super::object::{CopyOf, Head, Header, Kind, Master, copy_of};
 use super::record::{Local, Member, Record, Session};
 use super::stats::count;
-use crate::clock::{Clock, Counter, UNDECIDED};
+use crate::clock::{Clock, Counter, LATEST, UNDECIDED};
+use crate::session::object::{BARE, FREED, NEVER, head};
 use crate::sync::atomic::Ordering;
 use crate::sync::{hint, order};
-
-/// Later than any stamp.
-const LATEST: u64 = UNDECIDED - 1;
 
 /// A thread's access to a [`Domain`]. Dropped in a session, it aborts that.
 pub struct Handle<'a, C: Clock = Counter> {
@@ -138,7 +135,7 @@ impl<'a, C: Clock> Handle<'a, C> {
                 return self.sees_stamp(copy, stamp);
             }
             // SAFETY: a record is there for as long as its domain.
-            let fate = unsafe { &*copy.owner }.decision.fate(self.limit);
+            let fate = unsafe { &*copy.own }.decision.fate(self.limit);
             // Acquire: as above. If the stamp is still open, the fate was that of this transaction.
             let again = copy.stamp.load(Ordering::Acquire);
             if again == stamp {
@@ -165,7 +162,7 @@ impl<'a, C: Clock> Handle<'a, C> {
             return Conflict::Locked;
         }
         self.observe(stamp);
-        self.in_the_way = copy.owner;
+        self.in_the_way = copy.own;
         if copy.has(FREED) {
             Conflict::Freed
         } else if stamp > self.read {
@@ -255,21 +252,7 @@ unsafe impl<C: Clock> RawSession for Handle<'_, C> {
 
     unsafe fn back_off(&mut self, _conflict: Conflict, attempts: u32) {
         self.clear_the_way();
-        self.pause(attempts);
-    }
-}
-
-impl<C: Clock> Handle<'_, C> {
-    /// Lets others get on, the longer the more attempts there were.
-    fn pause(&self, attempts: u32) {
-        // Whoever has locked the object may have been preempted.
-        if attempts > 8 {
-            hint::yield_now();
-        }
-        let unit = if cfg!(loom) { 0 } else { 64 };
-        // Threads that began together do not go on doing so.
-        let spread = u64::from(self.record.thread.load(Ordering::Relaxed) % 8); // Relaxed: a number
-        hint::delay((unit << attempts.min(8)) + 16 * spread);
+        self.record.back_off(attempts);
     }
 }
 

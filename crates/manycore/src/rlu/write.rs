@@ -3,10 +3,10 @@
 use manycore_traits::{Conflict, Link};
 
 use super::handle::Handle;
-use super::object::{Copy as CopyOf, FREED, Head, Header, KindOf, Master, NEVER};
-use super::object::{copy_of, head, lock, unlock};
+use super::object::{CopyOf, Head, Header, Master, copy_of, kind_of, lock, unlock};
 use super::stats::count;
 use crate::clock::Clock;
+use crate::session::object::{FREED, NEVER, head};
 use crate::sync::atomic::Ordering;
 use crate::sync::cell::UnsafeCell;
 use crate::sync::order;
@@ -47,7 +47,7 @@ impl<C: Clock> Handle<'_, C> {
         data: T,
         flags: usize,
     ) -> Result<*mut Header, Conflict> {
-        let (kind, domain) = (&KindOf::<T>::KIND, self.domain);
+        let (kind, domain) = (kind_of::<T>(), self.domain);
         if self.locked.is_empty() {
             self.record.decision.set_pending();
         }
@@ -68,11 +68,9 @@ impl<C: Clock> Handle<'_, C> {
     /// A new object, which nobody knows.
     #[inline]
     pub(super) fn make<T: Copy>(&mut self, data: T) -> Link<T> {
-        let (kind, domain) = (&KindOf::<T>::KIND, self.domain);
-        let object = self.local().pool.take(kind.object, &domain.depot).cast::<Master<T>>();
-        // SAFETY: memory of that size, aligned to 32 bytes, and this thread's.
-        unsafe { object.write(Master::new(data)) };
-        self.fresh.push((object.cast(), kind));
+        let (kind, domain) = (kind_of::<T>(), self.domain);
+        let object = self.local().pool.make(kind, data, &domain.depot);
+        self.fresh.push((object, kind));
         Link::from_ptr(object.cast())
     }
 
@@ -137,7 +135,7 @@ impl<C: Clock> Handle<'_, C> {
     fn give_up(&mut self, copy: *mut Header) {
         // SAFETY: this session's own copy; the object is there, because the session has it locked.
         unsafe {
-            unlock(&*(*copy).object());
+            unlock(&*(*copy).master());
             // Release: partner of the Acquire in `sees`: whoever takes the next transaction of this thread for this one finds this.
             (*copy).stamp.store(NEVER, Ordering::Release);
         }
@@ -158,8 +156,7 @@ impl<C: Clock> Handle<'_, C> {
         let domain = self.domain;
         while let Some((object, kind)) = self.fresh.pop() {
             // SAFETY: nobody else has ever known the object.
-            unsafe { (kind.end)(object) };
-            self.local().pool.give(object.cast(), kind.object, &domain.depot);
+            unsafe { self.local().pool.end(object, kind, &domain.depot) };
         }
         self.clear_limbo();
     }

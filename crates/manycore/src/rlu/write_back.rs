@@ -3,10 +3,11 @@
 use super::config::Stall;
 use super::handle::Handle;
 use super::log::Committed;
-use super::object::{FREED, unlock};
+use super::object::unlock;
 use super::record::{Member, Session};
 use super::stats::count;
 use crate::clock::Clock;
+use crate::session::object::FREED;
 use crate::sync::atomic::Ordering;
 use crate::sync::{clock, hint, mutation, thread};
 
@@ -47,10 +48,9 @@ impl<C: Clock> Handle<'_, C> {
         for &copy in &committed.copies {
             // SAFETY: committed; every session that is open reads the copy rather than the object.
             unsafe {
-                let (kind, object) = ((*copy).kind, (*copy).object());
+                let (kind, object) = ((*copy).kind, (*copy).master());
                 if (*copy).has(FREED) {
-                    (kind.end)(object);
-                    self.local().pool.give(object.cast(), kind.object, depot);
+                    self.local().pool.end(object, kind, depot);
                     freed += 1;
                 } else {
                     (kind.write_back)(copy, object);

@@ -8,7 +8,7 @@ use core::ops::Deref;
 use core::ptr::null_mut;
 
 use crate::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
-use crate::sync::{order, thread};
+use crate::sync::{hint, order, thread};
 
 /// A thread's seat, with its record, which others may look at.
 pub(crate) struct Seat<R, L> {
@@ -47,6 +47,18 @@ impl<R, L> Seat<R, L> {
         let local = self.local.swap(null_mut(), Ordering::Relaxed); // Relaxed: the seat is this thread's
         // SAFETY: from `give_back`.
         Some(unsafe { Box::from_raw(local) })
+    }
+
+    /// Lets others get on after a conflict, the longer the more attempts there were.
+    pub fn back_off(&self, attempts: u32) {
+        // Whoever has locked the object may have been preempted.
+        if attempts > 8 {
+            hint::yield_now();
+        }
+        let unit = if cfg!(loom) { 0 } else { 64 };
+        // Threads that began together do not go on doing so.
+        let spread = u64::from(self.thread.load(Ordering::Relaxed) % 8); // Relaxed: a number
+        hint::delay((unit << attempts.min(8)) + 16 * spread);
     }
 
     /// The thread does not take part any more.

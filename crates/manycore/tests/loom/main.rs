@@ -15,6 +15,7 @@ mod phase_rw;
 mod reclaim;
 mod rlu;
 mod rw;
+mod sessions;
 mod take_all;
 mod treiber;
 mod wait_queue;

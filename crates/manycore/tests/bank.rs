@@ -1,23 +1,12 @@
-//! MV-RLU by many native threads, more than CPUs: snapshots are consistent, nothing is lost, and what stalls is reported.
+//! A bank over MV-RLU and RLU, by many native threads, more than CPUs: snapshots are consistent, and nothing is lost.
 #![cfg(not(any(loom, manycore_bare)))]
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 
 use manycore::clock::{Clock, Counter, Ordo, RelaxedClock};
-use manycore::mvrlu::{Config, Domain};
-use manycore::session::{self, Conflict, Ptr, RawSession, Transaction};
-
-/// Small logs, so that they go round.
-fn small() -> Config {
-    Config { segment_bytes: 1024, segments: 3, segments_max: 8, ..Config::default() }
-}
-
-/// A little random number.
-fn next(state: &mut u64) -> usize {
-    *state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-    (*state >> 40) as usize
-}
+use manycore::session::{self, Conflict, Ptr, RawSession, Sessions, Transaction};
+use manycore::{mvrlu, rlu};
 
 const ACCOUNTS: usize = 50;
 const EACH: u64 = 100;
@@ -40,10 +29,9 @@ fn transfer<'id, S: RawSession>(
 }
 
 /// Threads transfer between accounts, some of them in vain, some die on the way; every snapshot has the same sum.
-fn bank<C: Clock>(clock: C, threads: u64, rounds: u32) {
-    let domain = Domain::new(clock, small());
+fn bank(domain: &impl Sessions, threads: u64, rounds: u32) {
     let torn = AtomicU32::new(0);
-    session::scope(&domain, |bank| {
+    session::scope(domain, |bank| {
         let mut member = bank.register();
         let accounts: Vec<_> = (0..ACCOUNTS).map(|_| member.create(EACH)).collect();
         let accounts = &accounts;
@@ -51,13 +39,11 @@ fn bank<C: Clock>(clock: C, threads: u64, rounds: u32) {
             for me in 0..threads {
                 let torn = &torn;
                 s.spawn(move || {
-                    let mut random = me;
+                    let mut random = fastrand::Rng::with_seed(me);
                     let mut member = bank.register();
                     for round in 0..rounds {
-                        let (from, to) =
-                            (next(&mut random) % ACCOUNTS, next(&mut random) % ACCOUNTS);
-                        let gives_up = next(&mut random).is_multiple_of(8);
-                        if gives_up {
+                        let (from, to) = (random.usize(..ACCOUNTS), random.usize(..ACCOUNTS));
+                        if random.u8(..8) == 0 {
                             let attempt =
                                 member.attempt(|tx| transfer(tx, accounts, from, to, true));
                             assert!(attempt.is_err());
@@ -68,6 +54,7 @@ fn bank<C: Clock>(clock: C, threads: u64, rounds: u32) {
                             let sum: u64 = member.read(|snapshot| {
                                 accounts.iter().map(|a| *snapshot.deref(*a)).sum()
                             });
+                            // Relaxed: read when the threads have ended.
                             torn.fetch_add(
                                 u32::from(sum != ACCOUNTS as u64 * EACH),
                                 Ordering::Relaxed,
@@ -90,20 +77,52 @@ fn bank<C: Clock>(clock: C, threads: u64, rounds: u32) {
         let sum: u64 = member.read(|snapshot| accounts.iter().map(|a| *snapshot.deref(*a)).sum());
         assert_eq!(sum, ACCOUNTS as u64 * EACH);
     });
-    println!("{:?}", domain.stats());
+    domain.statistics(&mut |name, count| print!("{name} {count} "));
+}
+
+/// With small logs, so that they go round.
+fn mvrlu<C: Clock>(clock: C) -> mvrlu::Domain<C> {
+    let config = mvrlu::Config {
+        segment_bytes: 1024,
+        segments: 3,
+        segments_max: 8,
+        ..mvrlu::Config::default()
+    };
+    mvrlu::Domain::new(clock, config)
 }
 
 #[test]
-fn a_bank_with_the_counter() {
-    bank(Counter::default(), 64, 300);
+fn mvrlu_with_the_counter() {
+    bank(&mvrlu(Counter::default()), 64, 300);
 }
 
 #[test]
-fn a_bank_with_the_cpus_clocks() {
-    bank(Ordo::measured(), 64, 300);
+fn mvrlu_with_the_cpus_clocks() {
+    bank(&mvrlu(Ordo::measured()), 64, 300);
 }
 
 #[test]
-fn a_bank_with_the_cpus_clocks_relaxed() {
-    bank(RelaxedClock(Ordo::measured()), 64, 300);
+fn mvrlu_with_the_cpus_clocks_relaxed() {
+    bank(&mvrlu(RelaxedClock(Ordo::measured())), 64, 300);
+}
+
+fn rlu<C: Clock>(clock: C, deferred: usize) -> rlu::Domain<C> {
+    rlu::Domain::new(clock, rlu::Config { deferred, ..rlu::Config::default() })
+}
+
+#[test]
+fn rlu_with_the_counter() {
+    bank(&rlu(Counter::default(), 0), 64, 300);
+}
+
+#[test]
+fn rlu_with_the_cpus_clocks() {
+    bank(&rlu(Ordo::measured(), 0), 64, 300);
+    bank(&rlu(RelaxedClock(Ordo::measured()), 0), 64, 100);
+}
+
+#[test]
+fn rlu_that_puts_off_writing_back() {
+    bank(&rlu(Counter::default(), 20), 64, 300);
+    bank(&rlu(Ordo::measured(), 3), 64, 100);
 }

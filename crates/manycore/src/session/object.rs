@@ -1,0 +1,216 @@
+//! Objects, and the copies of them that transactions make: what mechanisms with sessions have in common.
+//!
+//! ```text
+//!   object (master)                 its newest copy
+//!  +-------+----------+     +-----------------------+------+
+//!  | head  |   data   |     | stamp own kind master | data |
+//!  +---|---+----------+     +-----------------------+------+
+//!      +---------------------^
+//! ```
+//!
+//! A head is null while the master is all there is, as most are at most times: then reading an object costs the load and
+//! test of one word, on the line where the data is.
+
+use core::marker::PhantomData;
+use core::ptr::{NonNull, null_mut};
+
+use manycore_traits::Link;
+
+use super::pool::{Depot, Pool};
+use crate::sync::atomic::{AtomicPtr, AtomicU64};
+use crate::sync::cell::UnsafeCell;
+
+/// An object's word before its data: its newest copy, which may be one that is being written; or null.
+pub(crate) type Head<X> = AtomicPtr<Header<X>>;
+
+/// An object as it lies in memory.
+#[repr(C)]
+pub(crate) struct Master<X: 'static, T> {
+    head: Head<X>,
+    pub data: UnsafeCell<T>,
+}
+
+impl<X: 'static, T> Master<X, T> {
+    pub fn of(link: Link<T>) -> NonNull<Self> {
+        NonNull::new(link.as_ptr().cast()).expect("a link that leads somewhere")
+    }
+}
+
+/// The word of a link's object.
+///
+/// # Safety
+///
+/// The object is there for as long as `'a`.
+#[inline]
+pub(crate) unsafe fn head<'a, X: 'static, T>(link: Link<T>) -> &'a Head<X> {
+    // SAFETY: a link leads to a master, which begins with its head.
+    unsafe { &*link.as_ptr().cast::<Head<X>>() }
+}
+
+/// The stamp of a copy that was not committed, and never will be; or of a lock without data.
+pub(crate) const NEVER: u64 = u64::MAX;
+
+/// The object ends with this copy.
+pub(crate) const FREED: usize = 2;
+/// The copy has no data: its object was locked only.
+pub(crate) const BARE: usize = 4;
+/// Tells a copy from an object, for whoever has a pointer to data: in the word before it.
+const COPY: usize = 1;
+const FLAGS: usize = 7;
+
+/// What comes before the data of a copy.
+#[repr(C)]
+pub(crate) struct Header<X: 'static> {
+    /// When it was committed; or [`UNDECIDED`](crate::clock::UNDECIDED) and the record of by whom; or `NEVER`.
+    pub stamp: AtomicU64,
+    /// What the mechanism has there.
+    pub own: X,
+    pub kind: &'static Kind<X>,
+    /// The object, and flags. Written by the thread that makes the copy, up to its commit.
+    master: usize,
+}
+
+/// A copy as it lies in memory.
+#[repr(C)]
+pub(crate) struct Copy<X: 'static, T> {
+    pub header: Header<X>,
+    pub data: UnsafeCell<T>,
+}
+
+impl<X: 'static> Header<X> {
+    pub fn new(
+        stamp: u64,
+        own: X,
+        kind: &'static Kind<X>,
+        master: *mut Head<X>,
+        flags: usize,
+    ) -> Self {
+        let master = master.expose_provenance() | COPY | flags;
+        Self { stamp: AtomicU64::new(stamp), own, kind, master }
+    }
+
+    #[inline]
+    pub fn master(&self) -> *mut Head<X> {
+        core::ptr::with_exposed_provenance_mut(self.master & !FLAGS)
+    }
+
+    #[inline]
+    pub fn has(&self, flag: usize) -> bool {
+        self.master & flag != 0
+    }
+
+    pub fn set(&mut self, flag: usize) {
+        self.master |= flag;
+    }
+
+    pub fn clear(&mut self, flag: usize) {
+        self.master &= !flag;
+    }
+
+    /// Whether its commit changes the object.
+    pub fn is_write(&self) -> bool {
+        !self.has(BARE) || self.has(FREED)
+    }
+}
+
+/// The object, if the word before some data is a copy's.
+///
+/// # Safety
+///
+/// The word is the last of a copy's header, or an object's head.
+#[cfg(not(loom))]
+#[inline]
+pub(crate) unsafe fn master_of<X: 'static>(word: *const Head<X>) -> Option<*mut Head<X>> {
+    // Relaxed: only its lowest bit is looked at unless it is a copy's, and that word does not change while others have the copy.
+    let relaxed = crate::sync::atomic::Ordering::Relaxed;
+    // SAFETY: either may be read as a pointer.
+    let word = unsafe { &*word }.load(relaxed);
+    let is_copy = word.addr() & COPY != 0;
+    is_copy.then(|| core::ptr::with_exposed_provenance_mut(word.addr() & !FLAGS))
+}
+
+/// What has to be known about a type where the type is not.
+pub(crate) struct Kind<X: 'static> {
+    /// Bytes of an object.
+    pub object: usize,
+    /// Bytes of a copy.
+    pub copy: usize,
+    /// Copies the data of a copy over that of its object. Nobody writes the one, or touches the other.
+    pub write_back: unsafe fn(*mut Header<X>, *mut Head<X>),
+    /// The end of an object, which nobody has.
+    end: unsafe fn(*mut Head<X>),
+    /// The end of a copy, which nobody has.
+    pub end_copy: unsafe fn(*mut Header<X>),
+}
+
+pub(crate) struct KindOf<X, T>(PhantomData<(X, T)>);
+
+impl<X: 'static, T> KindOf<X, T> {
+    pub const KIND: Kind<X> = {
+        assert!(align_of::<Copy<X, T>>() <= 16, "data is aligned to 16 bytes at most");
+        Kind {
+            object: size_of::<Master<X, T>>(),
+            copy: size_of::<Copy<X, T>>(),
+            write_back: write_back::<X, T>,
+            end: end::<X, T>,
+            end_copy: end_copy::<X, T>,
+        }
+    };
+}
+
+/// # Safety
+///
+/// As of [`Kind::write_back`].
+unsafe fn write_back<X: 'static, T>(from: *mut Header<X>, to: *mut Head<X>) {
+    // SAFETY: both are of this type, and the caller's for now.
+    unsafe {
+        let (from, to) = (&(*from.cast::<Copy<X, T>>()).data, &(*to.cast::<Master<X, T>>()).data);
+        from.with(|from| to.with_mut(|to| to.copy_from_nonoverlapping(from, 1)));
+    }
+}
+
+/// # Safety
+///
+/// As of [`Kind::end`].
+unsafe fn end<X: 'static, T>(_master: *mut Head<X>) {
+    // The model checker is to see that nobody else touches it now.
+    #[cfg(loom)]
+    // SAFETY: the object is the caller's.
+    unsafe {
+        (*_master.cast::<Master<X, T>>()).data.with_mut(|_| ());
+    }
+}
+
+/// # Safety
+///
+/// As of [`Kind::end_copy`].
+unsafe fn end_copy<X: 'static, T>(_copy: *mut Header<X>) {
+    #[cfg(loom)]
+    // SAFETY: the copy is the caller's.
+    unsafe {
+        (*_copy.cast::<Copy<X, T>>()).data.with_mut(|_| ());
+    }
+}
+
+impl Pool {
+    /// A new object, which nobody knows.
+    #[inline]
+    pub fn make<X: 'static, T>(&mut self, kind: &Kind<X>, data: T, depot: &Depot) -> *mut Head<X> {
+        let place = self.take(kind.object, depot).cast::<Master<X, T>>();
+        let object = Master { head: Head::new(null_mut()), data: UnsafeCell::new(data) };
+        // SAFETY: memory of that size, aligned to 32 bytes, and this thread's.
+        unsafe { place.write(object) };
+        place.cast()
+    }
+
+    /// The end of an object.
+    ///
+    /// # Safety
+    ///
+    /// It is of that kind, and nobody has it.
+    pub unsafe fn end<X: 'static>(&mut self, object: *mut Head<X>, kind: &Kind<X>, depot: &Depot) {
+        // SAFETY: by the caller's word.
+        unsafe { (kind.end)(object) };
+        self.give(object.cast(), kind.object, depot);
+    }
+}

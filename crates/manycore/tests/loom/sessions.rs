@@ -1,0 +1,144 @@
+//! What MV-RLU and RLU have in common: two threads, two objects, and a clock that the checker can follow.
+
+use std::sync::Arc;
+
+use loom::thread;
+use manycore::session::{Conflict, Link, RawSession, Sessions, View};
+
+use crate::{check, check_first};
+
+/// Two objects, made before the threads are.
+pub fn objects(domain: &impl Sessions) -> [Link<u32>; 2] {
+    let mut handle = domain.register();
+    // SAFETY: a session, from begin to end.
+    unsafe {
+        handle.begin(View::Latest);
+        let objects = [0; 2].map(|data| handle.alloc(data));
+        handle.commit();
+        objects
+    }
+}
+
+/// One transaction that adds one to the objects; whether it committed.
+pub fn add(handle: &mut impl RawSession, objects: &[Link<u32>], view: View) -> bool {
+    // SAFETY: a session, from begin to end; the objects are not freed.
+    unsafe {
+        handle.begin(view);
+        for object in objects {
+            match handle.try_lock(*object) {
+                Ok(data) => *data += 1,
+                Err(conflict) => {
+                    handle.abort();
+                    handle.back_off(conflict, 0);
+                    return false;
+                }
+            }
+        }
+        handle.commit();
+    }
+    true
+}
+
+pub fn read(handle: &mut impl RawSession, objects: &[Link<u32>], view: View) -> Vec<u32> {
+    // SAFETY: a session, from begin to end; the objects are not freed.
+    unsafe {
+        handle.begin(view);
+        let data = objects.iter().map(|object| *handle.deref(*object)).collect();
+        handle.commit();
+        data
+    }
+}
+
+/// Two threads add to both objects; what commits is there, once, and nobody sees one object changed without the other.
+pub fn nothing_is_lost<M: Sessions + 'static>(domain: fn() -> M, view: View) {
+    check(2, move || {
+        let domain = Arc::new(domain());
+        let objects = objects(&*domain);
+        let shared = domain.clone();
+        let other = thread::spawn(move || u32::from(add(&mut shared.register(), &objects, view)));
+        let mut handle = domain.register();
+        let mine = u32::from(add(&mut handle, &objects, view));
+        let sum = mine + other.join().unwrap();
+        assert_eq!(read(&mut handle, &objects, View::Snapshot), [sum; 2]);
+        assert!(sum > 0, "two conflicts");
+    });
+}
+
+/// An object that is unlinked and freed stays for as long as somebody may be there, and its memory is used again.
+pub fn an_object_is_freed_when_nobody_has_it<M: Sessions + 'static>(domain: fn() -> M) {
+    check_first(8_000, 2, move || {
+        let domain = Arc::new(domain());
+        let mut handle = domain.register();
+        // SAFETY: a session, from begin to end.
+        let root = unsafe {
+            handle.begin(View::Latest);
+            let leaf = handle.alloc(1_u32);
+            let root = handle.alloc(leaf);
+            handle.commit();
+            root
+        };
+        let shared = domain.clone();
+        let other = thread::spawn(move || {
+            let mut handle = shared.register();
+            // SAFETY: a session, from begin to end; the leaf is that of the root.
+            unsafe {
+                handle.begin(View::Latest);
+                let leaf = *handle.deref(root);
+                let data = *handle.deref(leaf);
+                assert!((1..=3).contains(&data), "{data}");
+                handle.commit();
+            }
+        });
+        for data in 2..=3_u32 {
+            // SAFETY: a session, from begin to end; the leaf is freed when no object leads to it any more.
+            unsafe {
+                handle.begin(View::Latest);
+                let place = handle.try_lock(root).unwrap();
+                let before = *place;
+                *place = handle.alloc(data);
+                assert_eq!(handle.free(before), Ok(()));
+                handle.commit();
+            }
+        }
+        other.join().unwrap();
+    });
+}
+
+/// Changes one object if the other is still 0, which it locks.
+fn claim(handle: &mut impl RawSession, mine: Link<u32>, other: Link<u32>) -> Result<(), Conflict> {
+    // SAFETY: a session, from begin to end; the objects are not freed.
+    unsafe {
+        handle.begin(View::Snapshot);
+        let mut claim = || {
+            handle.try_lock_const(other)?;
+            if *handle.deref(other) == 0 {
+                *handle.try_lock(mine)? = 1;
+            }
+            Ok(())
+        };
+        let result = claim();
+        if result.is_ok() {
+            handle.commit()
+        } else {
+            handle.abort()
+        }
+        result
+    }
+}
+
+/// Locks for reading only keep others from changing the object, and leave nothing behind.
+pub fn write_skew_is_removed_by_locks<M: Sessions + 'static>(domain: fn() -> M) {
+    check(2, move || {
+        let domain = Arc::new(domain());
+        let [one, two] = objects(&*domain);
+        let shared = domain.clone();
+        let other = thread::spawn(move || {
+            let _ = claim(&mut shared.register(), one, two);
+        });
+        let mut handle = domain.register();
+        let _ = claim(&mut handle, two, one);
+        other.join().unwrap();
+        let sum: u32 = read(&mut handle, &[one, two], View::Snapshot).iter().sum();
+        assert!(sum <= 1, "both have claimed");
+    });
+}
