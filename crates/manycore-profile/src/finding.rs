@@ -74,6 +74,7 @@ fn called(lock: &Lock) -> String {
             format!("{one} that threads wait for in {}, first used in {}", site.name, lock.short)
         }
         (Origin::FirstUse, _) => format!("{one} first used in {name}"),
+        (Origin::Futex, _) => format!("{one} that threads wait for in {name}"),
         (Origin::Rest, _) => name.clone(),
     }
 }

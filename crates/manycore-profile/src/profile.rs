@@ -126,7 +126,7 @@ pub struct Lock {
     pub origin: Origin,
     /// The file that the name is of.
     pub module: Option<String>,
-    /// `mutex`, `recursive`, `errorcheck`, `adaptive`, `rwlock`, `spinlock`.
+    /// `mutex`, `recursive`, `errorcheck`, `adaptive`, `rwlock`, `spinlock`, `futex`.
     pub kind: String,
     /// Objects that this stands for.
     pub objects: u64,
@@ -181,6 +181,8 @@ pub enum Origin {
     Variable,
     /// It lives on the heap or a stack; the name is that of its first use.
     FirstUse,
+    /// The program waited for it by a futex of its own, which the kernel saw; the name is that of the place where.
+    Futex,
     /// It stands for all objects that found no record of their own.
     Rest,
 }

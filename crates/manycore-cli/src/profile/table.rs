@@ -293,6 +293,7 @@ fn title_of(lock: &Lock, width: usize) -> String {
     match (lock.origin, lock.waits_in.first()) {
         (Origin::FirstUse, Some(site)) => prefixed("in ", &site.short, width),
         (Origin::FirstUse, None) => prefixed("in ", &lock.short, width),
+        (Origin::Futex, _) => prefixed("in ", &lock.short, width),
         (Origin::Variable | Origin::Rest, _) => shortened(&lock.short, width),
     }
 }
@@ -303,6 +304,8 @@ fn other_place(lock: &Lock, width: usize) -> Option<String> {
     let (what, place) = match lock.origin {
         Origin::FirstUse if site.name == lock.name => return None,
         Origin::FirstUse => ("  first in ", &lock.short),
+        // It has only this place.
+        Origin::Futex => return None,
         Origin::Variable | Origin::Rest => ("  waits in ", &site.short),
     };
     Some(prefixed(what, place, width))

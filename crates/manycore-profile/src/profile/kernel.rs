@@ -48,14 +48,16 @@ pub enum Scope {
 /// A lock of the kernel, or all of one class.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct KernelLock {
-    /// Its symbol or class where that is known, or else the function that waits for it.
+    /// Its symbol or class where that is known, be it from who waits for it, or else the function that waits for it.
     pub name: String,
-    /// Whether `name` is that of the lock, and not of a function that waits for it.
+    /// Whether `name` is that of the lock, and not of a function.
     pub is_named: bool,
     /// `spinlock`, `rwlock`, `mutex`, `rwsem`, `rt-mutex`, `percpu-rwsem`, `bit-lock`, or `unknown`.
     pub kind: String,
     /// Whether who waits for it keeps the CPU.
     pub spins: bool,
+    /// Of `wait.total_ns`, the time in which a CPU was spun away; of a mutex, until it was slept for.
+    pub spin_ns: u64,
     /// Locks that this stands for, as far as they could be told apart.
     pub objects: u64,
     /// Waits, those of readers included.
@@ -81,8 +83,6 @@ pub struct KernelStack {
     pub wait_ns: u64,
     /// The calls in the kernel, innermost first.
     pub frames: Vec<Frame>,
-    /// The calls in the program that led there, innermost first, where they are known.
-    pub user_frames: Vec<Frame>,
     /// The calls of the lock's owner at that time, innermost first, where they are known.
     pub owner_frames: Vec<Frame>,
 }
