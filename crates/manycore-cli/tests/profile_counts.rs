@@ -80,7 +80,7 @@ fn every_acquisition_is_counted_whatever_the_end() {
         assert_eq!((ended.code(), ended.signal()), status, "{end}");
         assert_eq!(profiled.json["exit"], exit, "{end}");
         assert_eq!(profiled.json["command"], json!([program, end]));
-        for name in ["locks (", "locks+0x28 (", "locks+0x50 (", "work+"] {
+        for name in ["locks (", "locks+0x28 (", "locks+0x50 (", "main+"] {
             let lock = profiled.lock(name);
             assert_eq!(lock["acquired"], json!(THREADS * ROUNDS), "{end}: {lock:#}");
             assert_eq!(lock["exclusive"], lock["acquired"]);

@@ -34,7 +34,11 @@ fn code(error: c_int) -> c_int {
 /// # Safety
 ///
 /// As C11 says; so for all functions of this module.
-pub unsafe extern "C-unwind" fn mtx_init(m: *mut Mutex, kind: c_int) -> c_int {
+pub unsafe extern "C-unwind" fn mtx_init<const STATS: bool>(
+    m: *mut Mutex,
+    kind: c_int,
+    caller: usize,
+) -> c_int {
     // As in glibc, a kind that C11 does not have is a plain mutex.
     let recursive = kind & !TIMED == RECURSIVE;
     // SAFETY: the attribute object lives on this stack and is initialised first.
@@ -44,7 +48,7 @@ pub unsafe extern "C-unwind" fn mtx_init(m: *mut Mutex, kind: c_int) -> c_int {
         let kind =
             if recursive { libc::PTHREAD_MUTEX_RECURSIVE } else { libc::PTHREAD_MUTEX_NORMAL };
         libc::pthread_mutexattr_settype(&mut attr, kind);
-        code(mutex::init(m, &attr))
+        code(mutex::init::<STATS>(m, &attr, caller))
     }
 }
 
@@ -115,9 +119,9 @@ pub unsafe extern "C-unwind" fn mtx_unlock<L: InlineLock, const STATS: bool>(
 /// # Safety
 ///
 /// See [`mtx_init`].
-pub unsafe extern "C-unwind" fn cnd_init(c: *mut Cond) -> c_int {
+pub unsafe extern "C-unwind" fn cnd_init<const STATS: bool>(c: *mut Cond, caller: usize) -> c_int {
     // SAFETY: passed on.
-    code(unsafe { cond::init(c, core::ptr::null()) })
+    code(unsafe { cond::init::<STATS>(c, core::ptr::null(), caller) })
 }
 
 /// `cnd_destroy`.

@@ -85,9 +85,17 @@ unsafe extern "C-unwind" {
 /// # Safety
 ///
 /// As POSIX says; so for all functions of this module.
-pub unsafe extern "C-unwind" fn init(c: *mut Cond, attr: *const libc::pthread_condattr_t) -> c_int {
+pub unsafe extern "C-unwind" fn init<const STATS: bool>(
+    c: *mut Cond,
+    attr: *const libc::pthread_condattr_t,
+    caller: usize,
+) -> c_int {
     // SAFETY: passed on; the memory is the caller's to initialise.
-    unsafe { glibc::pthread_cond_init(c.cast(), attr) }
+    let (result, cond) = unsafe { (glibc::pthread_cond_init(c.cast(), attr), &*c) };
+    if STATS && result == 0 && !cond.is_shared() {
+        stats::initialised(&cond.record, caller);
+    }
+    result
 }
 
 /// `pthread_cond_destroy`.

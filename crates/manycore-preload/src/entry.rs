@@ -99,7 +99,7 @@ const fn name(with_nul: &str) -> &core::ffi::CStr {
 }
 
 entries! {
-    mutex_init: [pthread_mutex_init, __pthread_mutex_init] "rdx" => mutex::init;
+    mutex_init: [pthread_mutex_init, __pthread_mutex_init] "rdx" => mutex::init::<STATS>;
     mutex_destroy: [pthread_mutex_destroy, __pthread_mutex_destroy] "rsi" => mutex::destroy::<STATS>;
     mutex_lock: [pthread_mutex_lock, __pthread_mutex_lock] "rsi" => mutex::lock::<L, STATS>;
     mutex_trylock: [pthread_mutex_trylock, __pthread_mutex_trylock] "rsi" => mutex::trylock::<L, STATS>;
@@ -107,7 +107,7 @@ entries! {
     mutex_clocklock: [pthread_mutex_clocklock] "rcx" => mutex::clocklock::<L, STATS>;
     mutex_unlock: [pthread_mutex_unlock, __pthread_mutex_unlock] "rsi" => mutex::unlock::<L, STATS>;
 
-    cond_init: [pthread_cond_init] "rdx" => cond::init;
+    cond_init: [pthread_cond_init] "rdx" => cond::init::<STATS>;
     cond_destroy: [pthread_cond_destroy] "rsi" => cond::destroy::<STATS>;
     cond_wait: [pthread_cond_wait] "rdx" => cond::wait::<L, STATS>;
     cond_timedwait: [pthread_cond_timedwait] "rcx" => cond::timedwait::<L, STATS>;
@@ -115,7 +115,7 @@ entries! {
     cond_signal: [pthread_cond_signal] "rsi" => cond::signal;
     cond_broadcast: [pthread_cond_broadcast] "rsi" => cond::broadcast;
 
-    rwlock_init: [pthread_rwlock_init, __pthread_rwlock_init] "rdx" => rwlock::init;
+    rwlock_init: [pthread_rwlock_init, __pthread_rwlock_init] "rdx" => rwlock::init::<STATS>;
     rwlock_destroy: [pthread_rwlock_destroy, __pthread_rwlock_destroy] "rsi" => rwlock::destroy::<STATS>;
     rwlock_rdlock: [pthread_rwlock_rdlock, __pthread_rwlock_rdlock] "rsi" => rwlock::rdlock::<STATS>;
     rwlock_tryrdlock: [pthread_rwlock_tryrdlock, __pthread_rwlock_tryrdlock] "rsi" => rwlock::tryrdlock::<STATS>;
@@ -127,19 +127,19 @@ entries! {
     rwlock_clockwrlock: [pthread_rwlock_clockwrlock] "rcx" => rwlock::clockwrlock::<STATS>;
     rwlock_unlock: [pthread_rwlock_unlock, __pthread_rwlock_unlock] "rsi" => rwlock::unlock::<STATS>;
 
-    spin_init: [pthread_spin_init] "rdx" => spin::init;
+    spin_init: [pthread_spin_init] "rdx" => spin::init::<STATS>;
     spin_destroy: [pthread_spin_destroy] "rsi" => spin::destroy;
     spin_lock: [pthread_spin_lock] "rsi" => spin::lock::<STATS>;
     spin_trylock: [pthread_spin_trylock] "rsi" => spin::trylock::<STATS>;
     spin_unlock: [pthread_spin_unlock] "rsi" => spin::unlock::<STATS>;
 
-    mtx_init: [mtx_init] "rdx" => c11::mtx_init;
+    mtx_init: [mtx_init] "rdx" => c11::mtx_init::<STATS>;
     mtx_destroy: [mtx_destroy] "rsi" => c11::mtx_destroy::<STATS>;
     mtx_lock: [mtx_lock] "rsi" => c11::mtx_lock::<L, STATS>;
     mtx_trylock: [mtx_trylock] "rsi" => c11::mtx_trylock::<L, STATS>;
     mtx_timedlock: [mtx_timedlock] "rdx" => c11::mtx_timedlock::<L, STATS>;
     mtx_unlock: [mtx_unlock] "rsi" => c11::mtx_unlock::<L, STATS>;
-    cnd_init: [cnd_init] "rsi" => c11::cnd_init;
+    cnd_init: [cnd_init] "rsi" => c11::cnd_init::<STATS>;
     cnd_destroy: [cnd_destroy] "rsi" => c11::cnd_destroy::<STATS>;
     cnd_wait: [cnd_wait] "rdx" => c11::cnd_wait::<L, STATS>;
     cnd_timedwait: [cnd_timedwait] "rcx" => c11::cnd_timedwait::<L, STATS>;

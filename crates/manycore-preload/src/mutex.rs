@@ -132,14 +132,18 @@ const ELISION: i32 = 256 | 512;
 /// # Safety
 ///
 /// As POSIX says; so for all functions of this module.
-pub unsafe extern "C-unwind" fn init(
+pub unsafe extern "C-unwind" fn init<const STATS: bool>(
     m: *mut Mutex,
     attr: *const libc::pthread_mutexattr_t,
+    caller: usize,
 ) -> c_int {
     // SAFETY: passed on; the memory is the caller's to initialise.
     let (result, mutex) = unsafe { (glibc::pthread_mutex_init(m.cast(), attr), &*m) };
     if result == 0 {
         mutex.kind.store(mutex.kind() & !ELISION, Ordering::Relaxed);
+        if STATS && mutex.is_ours() {
+            stats::initialised(&mutex.record, caller);
+        }
     }
     result
 }

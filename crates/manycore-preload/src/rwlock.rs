@@ -157,12 +157,17 @@ impl RwLock {
 /// # Safety
 ///
 /// As POSIX says; so for all functions of this module.
-pub unsafe extern "C-unwind" fn init(
+pub unsafe extern "C-unwind" fn init<const STATS: bool>(
     l: *mut RwLock,
     attr: *const libc::pthread_rwlockattr_t,
+    caller: usize,
 ) -> c_int {
     // SAFETY: passed on; the memory is the caller's to initialise.
-    unsafe { glibc::pthread_rwlock_init(l.cast(), attr) }
+    let (result, lock) = unsafe { (glibc::pthread_rwlock_init(l.cast(), attr), &*l) };
+    if STATS && result == 0 && lock.is_ours() {
+        stats::initialised(&lock.record, caller);
+    }
+    result
 }
 
 /// `pthread_rwlock_destroy`.

@@ -24,9 +24,20 @@ const POLLS: u32 = 200;
 /// # Safety
 ///
 /// As POSIX says; so for all functions of this module.
-pub unsafe extern "C" fn init(lock: *mut AtomicI32, _shared: c_int) -> c_int {
-    // SAFETY: the caller's spinlock. Relaxed: initialised before it is shared.
-    unsafe { &*lock }.store(FREE, Ordering::Relaxed);
+pub unsafe extern "C" fn init<const STATS: bool>(
+    lock: *mut AtomicI32,
+    _shared: c_int,
+    caller: usize,
+) -> c_int {
+    // SAFETY: the caller's spinlock.
+    let lock = unsafe { &*lock };
+    // Relaxed: initialised before it is shared.
+    lock.store(FREE, Ordering::Relaxed);
+    if STATS && !core::ptr::eq(record(lock), &OTHERS) {
+        // Nothing said that the one before it in this place was done with.
+        stats::destroyed(record(lock));
+        stats::initialised(record(lock), caller);
+    }
     0
 }
 

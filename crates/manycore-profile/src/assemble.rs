@@ -1,20 +1,13 @@
 //! From what processes left behind to a profile: names, sums, times.
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
-
 use manycore_report::Host;
 
 use crate::clock::Rate;
 use crate::finding;
-use crate::layout::{Histogram, Kind};
-use crate::name::{self, Identity, Name};
+use crate::groups::Groups;
 use crate::process::ProcessStats;
-use crate::profile::{
-    Condition, Cpu, End, Exit, Lock, Outsider, Process, Profile, SCHEMA, Sampling, Site, Times,
-};
+use crate::profile::{Cpu, End, Exit, Outsider, Process, Profile, SCHEMA, Sampling};
 use crate::symbols::Symbols;
-use crate::tally::{Tally, Waiters};
 
 /// What is known of a run from outside.
 #[derive(Clone, Debug)]
@@ -43,9 +36,6 @@ pub struct Run {
     pub not_interposed: Vec<Outsider>,
 }
 
-/// Of the places where threads wait for a lock, so many are kept.
-const SITES_MAX: usize = 4;
-
 /// Makes the profile of a run.
 pub fn assemble(run: Run, stats: &[ProcessStats]) -> Profile {
     let mut symbols = Symbols::default();
@@ -53,14 +43,12 @@ pub fn assemble(run: Run, stats: &[ProcessStats]) -> Profile {
     let mut processes = Vec::new();
     for one in stats.iter().filter(|one| !one.recorded.is_empty()) {
         let groups = Groups::of(one, &mut symbols);
-        processes.push(process(one, &groups, stats, &run));
+        processes.push(process(one, &groups, stats, &run, &symbols));
         sum.add(groups);
     }
     processes.sort_by(|a, b| a.started.total_cmp(&b.started));
     let is_server = run.is_server;
-    let (locks, conditions) = (sum.locks(&run.rate), sum.conditions(&run.rate));
-    let sampling =
-        stats.iter().find(|one| one.sampling != Sampling::default()).map(|one| one.sampling);
+    let sampling = stats.iter().map(|one| one.sampling).fold(Sampling::default(), Sampling::and);
     let mut profile = Profile {
         schema: SCHEMA,
         cpu: split(&run, &sum),
@@ -69,12 +57,12 @@ pub fn assemble(run: Run, stats: &[ProcessStats]) -> Profile {
         exit: run.exit,
         lock: run.lock,
         wall: run.wall,
-        sampling: sampling.unwrap_or_default(),
-        locks,
-        conditions,
+        sampling,
+        locks: sum.locks(&run.rate, &symbols),
+        conditions: sum.conditions(&run.rate, &symbols),
         processes,
         not_interposed: run.not_interposed,
-        stacks: Vec::new(),
+        stacks: sum.stacks(&run.rate, &symbols),
         timeline: None,
         threads: Vec::new(),
         blocking: Vec::new(),
@@ -91,7 +79,13 @@ pub fn assemble(run: Run, stats: &[ProcessStats]) -> Profile {
     profile
 }
 
-fn process(one: &ProcessStats, groups: &Groups, all: &[ProcessStats], run: &Run) -> Process {
+fn process(
+    one: &ProcessStats,
+    groups: &Groups,
+    all: &[ProcessStats],
+    run: &Run,
+    symbols: &Symbols,
+) -> Process {
     let replaced = all.iter().any(|other| other.pid == one.pid && other.started > one.started);
     let end = match one.exited {
         true => End::Exited,
@@ -110,8 +104,8 @@ fn process(one: &ProcessStats, groups: &Groups, all: &[ProcessStats], run: &Run)
         lock_spin,
         lock_wait,
         unrecorded: one.unrecorded,
-        locks: groups.locks(&run.rate),
-        conditions: groups.conditions(&run.rate),
+        locks: groups.locks(&run.rate, symbols),
+        conditions: groups.conditions(&run.rate, symbols),
     }
 }
 
@@ -124,201 +118,4 @@ fn split(run: &Run, groups: &Groups) -> Cpu {
     // A wait's CPU time is not known by kernel and user: it is taken from both alike.
     let rest = if all > 0.0 { 1.0 - lock_spin / all } else { 1.0 };
     Cpu { kernel: run.kernel * rest, program: run.user * rest, lock_spin, lock_wait }
-}
-
-/// Objects that are shown as one, by what they have in common.
-#[derive(Default)]
-struct Groups {
-    groups: HashMap<Identity, Group>,
-}
-
-struct Group {
-    name: Name,
-    kind: Kind,
-    objects: u64,
-    tally: Tally,
-    /// The longest total wait, in ticks, of a single object.
-    hottest: u64,
-    waiters: HashMap<Identity, Waiting>,
-}
-
-/// A place where threads waited.
-struct Waiting {
-    name: Name,
-    /// Sampled waits, and their time in ticks.
-    waits: u64,
-    wait: u64,
-}
-
-impl Groups {
-    fn of(stats: &ProcessStats, symbols: &mut Symbols) -> Self {
-        let mut groups = Self::default();
-        for recorded in &stats.recorded {
-            let (identity, name) = name::of(recorded, &stats.modules, symbols);
-            let mut tally = Tally::default();
-            tally.add(&recorded.tally);
-            let objects =
-                if recorded.is_rest { stats.unrecorded } else { recorded.objects.max(1).into() };
-            let hottest = tally.wait;
-            let waiters = HashMap::new();
-            let mut group = Group { name, kind: recorded.kind, objects, tally, hottest, waiters };
-            for waiters in &recorded.waiters {
-                let Waiters { ref frames, waits, wait } = *waiters;
-                let (place, name) =
-                    name::of_waiters(frames, recorded.kind, &stats.modules, symbols);
-                group.waited_at(place, Waiting { name, waits, wait });
-            }
-            groups.insert(identity, group);
-        }
-        groups
-    }
-
-    fn add(&mut self, other: Self) {
-        for (identity, group) in other.groups {
-            self.insert(identity, group);
-        }
-    }
-
-    fn insert(&mut self, identity: Identity, group: Group) {
-        match self.groups.entry(identity) {
-            Entry::Vacant(entry) => {
-                entry.insert(group);
-            }
-            Entry::Occupied(mut entry) => {
-                let sum = entry.get_mut();
-                sum.objects += group.objects;
-                sum.tally.add(&group.tally);
-                sum.hottest = sum.hottest.max(group.hottest);
-                group.waiters.into_iter().for_each(|(place, more)| sum.waited_at(place, more));
-            }
-        }
-    }
-
-    /// Most waited first, then most used; by name where that is equal, so that output is the same each time.
-    fn sorted(&self, wanted: impl Fn(Kind) -> bool) -> Vec<&Group> {
-        let mut sorted: Vec<_> = self.groups.values().filter(|group| wanted(group.kind)).collect();
-        let rank = |group: &Group| (group.tally.wait, group.tally.acquired());
-        sorted.sort_by(|a, b| rank(b).cmp(&rank(a)).then_with(|| a.name.full.cmp(&b.name.full)));
-        sorted
-    }
-
-    fn locks(&self, rate: &Rate) -> Vec<Lock> {
-        self.sorted(|kind| kind != Kind::Cond).iter().map(|group| group.lock(rate)).collect()
-    }
-
-    fn conditions(&self, rate: &Rate) -> Vec<Condition> {
-        self.sorted(|kind| kind == Kind::Cond).iter().map(|group| group.condition(rate)).collect()
-    }
-
-    /// Seconds in waits for locks, on the CPU and off it.
-    fn waits(&self, rate: &Rate) -> (f64, f64) {
-        let locks = || self.groups.values().filter(|group| group.kind != Kind::Cond);
-        let spin = locks().map(|group| group.tally.spin_ns as f64).sum::<f64>() / 1e9;
-        let all = locks().map(|group| rate.ns(group.tally.wait)).sum::<f64>() / 1e9;
-        (spin, (all - spin).max(0.0))
-    }
-}
-
-impl Group {
-    fn waited_at(&mut self, place: Identity, more: Waiting) {
-        match self.waiters.entry(place) {
-            Entry::Vacant(entry) => {
-                entry.insert(more);
-            }
-            Entry::Occupied(mut entry) => {
-                entry.get_mut().waits += more.waits;
-                entry.get_mut().wait += more.wait;
-            }
-        }
-    }
-
-    /// Where threads waited most.
-    fn waits_in(&self) -> Vec<Site> {
-        let mut sorted: Vec<_> = self.waiters.values().collect();
-        sorted.sort_by(|a, b| b.wait.cmp(&a.wait).then_with(|| a.name.full.cmp(&b.name.full)));
-        let all = sorted.iter().map(|waiting| waiting.wait).sum();
-        let site = |waiting: &&Waiting| Site {
-            name: waiting.name.full.clone(),
-            short: waiting.name.short.clone(),
-            waits: waiting.waits,
-            share: share(waiting.wait, all),
-            frames: waiting.name.frames.clone(),
-        };
-        sorted.iter().take(SITES_MAX).map(site).collect()
-    }
-
-    fn lock(&self, rate: &Rate) -> Lock {
-        let Self { name, tally, .. } = self;
-        let attempts = tally.acquired() + tally.timeouts;
-        Lock {
-            name: name.full.clone(),
-            short: name.short.clone(),
-            origin: name.origin,
-            module: name.module.clone(),
-            kind: name::of_kind(self.kind).to_owned(),
-            objects: self.objects,
-            acquired: tally.acquired(),
-            exclusive: tally.exclusive,
-            shared: tally.shared,
-            contended: tally.contended,
-            contended_shared: tally.contended_shared,
-            contended_share: share(tally.contended, attempts),
-            timeouts: tally.timeouts,
-            handoffs: tally.handoffs,
-            wait: self.wait(rate),
-            hold: self.hold(rate),
-            hottest_share: if tally.wait == 0 { 1.0 } else { share(self.hottest, tally.wait) },
-            frames: name.frames.clone(),
-            waits_in: self.waits_in(),
-        }
-    }
-
-    fn condition(&self, rate: &Rate) -> Condition {
-        let Self { name, tally, .. } = self;
-        Condition {
-            name: name.full.clone(),
-            short: name.short.clone(),
-            origin: name.origin,
-            module: name.module.clone(),
-            objects: self.objects,
-            waits: tally.contended,
-            timeouts: tally.timeouts,
-            wait: self.wait(rate),
-            frames: name.frames.clone(),
-            waits_in: self.waits_in(),
-        }
-    }
-
-    fn wait(&self, rate: &Rate) -> Times {
-        let Tally { contended, wait, wait_max, distributions, .. } = &self.tally;
-        times(*contended, *wait, *wait_max, distributions.as_deref().map(|d| &d.wait), rate)
-    }
-
-    fn hold(&self, rate: &Rate) -> Times {
-        let Tally { holds, hold, hold_max, distributions, .. } = &self.tally;
-        times(*holds, *hold, *hold_max, distributions.as_deref().map(|d| &d.hold), rate)
-    }
-}
-
-fn times(
-    count: u64,
-    total: u64,
-    longest: u64,
-    distribution: Option<&Histogram>,
-    rate: &Rate,
-) -> Times {
-    let ns = |ticks: u64| rate.ns(ticks).round() as u64;
-    let known = |value: u64| (count > 0).then_some(value);
-    Times {
-        count,
-        total_ns: ns(total),
-        mean_ns: known((rate.ns(total) / count.max(1) as f64).round() as u64),
-        // A bucket's middle can lie beyond the longest.
-        p99_ns: distribution.and_then(|d| d.quantile(0.99)).map(|ticks| ns(ticks.min(longest))),
-        max_ns: known(ns(longest)),
-    }
-}
-
-fn share(part: u64, whole: u64) -> f64 {
-    if whole == 0 { 0.0 } else { (part as f64 / whole as f64).min(1.0) }
 }

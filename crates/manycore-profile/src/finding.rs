@@ -70,12 +70,17 @@ fn called(lock: &Lock) -> String {
     };
     match (lock.origin, lock.waits_in.first()) {
         (Origin::Variable, _) => format!("{one} {name}"),
-        (Origin::FirstUse, Some(site)) if site.name != *name => {
-            format!("{one} that threads wait for in {}, first used in {}", site.name, lock.short)
-        }
-        (Origin::FirstUse, _) => format!("{one} first used in {name}"),
         (Origin::Futex, _) => format!("{one} that threads wait for in {name}"),
         (Origin::Rest, _) => name.clone(),
+        (origin @ (Origin::Initialised | Origin::FirstUse), site) => {
+            let how = if origin == Origin::Initialised { "initialised" } else { "first used" };
+            match site {
+                Some(site) if site.name != *name => {
+                    format!("{one} that threads wait for in {}, {how} in {}", site.name, lock.short)
+                }
+                _ => format!("{one} {how} in {name}"),
+            }
+        }
     }
 }
 

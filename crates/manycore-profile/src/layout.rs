@@ -1,7 +1,7 @@
 //! The shared mapping: what is where, and who writes it.
 //!
 //! ```text
-//! Header | Record x RECORDS | Histograms x HISTOGRAMS | Slab x SLABS | Module x MODULES | Site x SITES
+//! Header | Record x RECORDS | Histograms x HISTOGRAMS | Slab x SLABS | Module x MODULES | Stack x STACKS | Site x SITES
 //! ```
 //!
 //! All of it is zero at first, and sparse: only what is used takes memory. Every number is an atomic, written by the
@@ -10,14 +10,20 @@
 //! lock moves to the lock's record when the thread needs the place for another lock; the sum of the record and of
 //! all slabs is exact at any time but for an increment that is just under way.
 //!
+//! Locks of one kind that came to be by the same calls are one *class*. The first half of the records is for single
+//! locks, whatever their class; once it is used up, all further locks of a class share the record of its first, so that
+//! no number of locks is too large and no count is lost. A *stack* of calls is kept once, whatever it belongs to.
+//!
 //! Relaxed throughout, unless noted: counters are independent of each other.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// `manycore` and the version of this layout.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"manyco\0\x02");
-/// Locks and condition variables that can be told apart. Record 0 takes all others.
-pub const RECORDS: usize = 16_384;
+pub const MAGIC: u64 = u64::from_le_bytes(*b"manyco\0\x03");
+/// Locks and condition variables that can be told apart, and classes of others. Record 0 takes all that are left.
+pub const RECORDS: usize = 65_536;
+/// Records given out to single locks, while a class' first lock always finds one.
+pub const RECORDS_OWN: usize = RECORDS / 2;
 /// Locks that can have distributions. Distribution 0 takes all others.
 pub const HISTOGRAMS: usize = 4_096;
 /// Threads alive at a time that have a slab; the others count in the records directly.
@@ -26,10 +32,20 @@ pub const SLABS: usize = 8_192;
 pub const MODULES: usize = 1_024;
 /// Locks for which a thread has counters of its own.
 pub const SLOTS: usize = 64;
-/// Places where threads waited for locks.
-pub const SITES: usize = 8_192;
-/// Return addresses kept of the first use of a lock, and of a place where threads waited for it.
-pub const FRAMES: usize = 6;
+/// Stacks of calls.
+pub const STACKS: usize = 32_768;
+/// Stacks that are kept in full. When there are as many, those that are new are kept as their innermost call only.
+pub const STACKS_FULL: usize = STACKS / 2;
+/// Classes of locks by places where threads waited for them.
+pub const SITES: usize = 32_768;
+/// Return addresses kept of a place where threads waited for a lock.
+pub const FRAMES: usize = 32;
+/// Return addresses kept of the place where a lock came to be.
+pub const FRAMES_OF_LOCK: usize = 8;
+/// In the number of a lock's stack: it is that of the lock's initialisation, not of its first use.
+pub const INITIALISED: u32 = 1 << 31;
+/// In the number of the objects that have a record: several had it at a time.
+pub const CROWD: u32 = 1 << 31;
 
 /// The whole mapping.
 #[repr(C)]
@@ -44,7 +60,9 @@ pub struct Mapping {
     pub slabs: [Slab; SLABS],
     /// A mapped range of a file each.
     pub modules: [Module; MODULES],
-    /// A place where threads waited for a lock each: a hash table, by `key`.
+    /// Calls that led to a lock each. Number 0 is of those that could not be kept.
+    pub stacks: [Stack; STACKS],
+    /// A place where threads waited for a class of locks each. Number 0 takes all others.
     pub sites: [Site; SITES],
 }
 
@@ -73,6 +91,12 @@ pub struct Header {
     pub slabs: AtomicU32,
     /// Modules noted.
     pub modules: AtomicU32,
+    /// Stacks kept, number 0 included; stored (Release) when the last one is filled in.
+    pub stacks: AtomicU32,
+    /// Sites kept, number 0 included; stored (Release) when the last one is filled in.
+    pub sites: AtomicU32,
+    /// How often only the innermost call of a stack was kept, or nothing.
+    pub cut: AtomicU64,
     /// Objects that found no record and are counted in record 0.
     pub unrecorded: AtomicU64,
     /// The lock algorithm's name, padded with zeros.
@@ -118,21 +142,24 @@ impl Kind {
     }
 }
 
-/// A lock, or several that lived one after the other and were first used at the same place.
+/// A lock, or several of one class: those that lived one after the other, or that came when there were many.
 #[repr(C, align(64))]
 pub struct Record {
     /// A [`Kind`]; stored last (Release) when the record is ready.
     pub kind: AtomicU32,
     /// How many objects have had this record.
     pub objects: AtomicU32,
-    /// 1 while an object has it, 0 after that object was destroyed.
+    /// How many objects have it now, with [`CROWD`] if there were several at a time. Those that the program gave up
+    /// without a word still count.
     pub live: AtomicU32,
     /// The lock's distributions, by number; 0 before it has any.
     pub distributions: AtomicU32,
+    /// The stack of the initialisation, with [`INITIALISED`], or of the first use, by number.
+    pub stack: AtomicU32,
+    /// Waits whose CPU time was measured.
+    pub sampled: AtomicU32,
     /// The latest object's address.
     pub address: AtomicU64,
-    /// Return addresses of the first use, innermost first, 0 behind the last.
-    pub frames: [AtomicU64; FRAMES],
     /// Acquisitions that are not in a slab: exclusive ones.
     pub acquired: AtomicU64,
     /// Likewise, by readers.
@@ -168,7 +195,9 @@ pub struct Slab {
     pub until_hold: AtomicU32,
     /// Waits until the next one has its CPU time measured.
     pub until_spin: AtomicU32,
-    _spare: [AtomicU32; 13],
+    /// What the thread's random numbers come from.
+    pub dice: AtomicU32,
+    _spare: [AtomicU32; 12],
     /// Counters, found by a record's number modulo [`SLOTS`].
     pub slots: [Slot; SLOTS],
 }
@@ -196,20 +225,26 @@ pub struct Module {
     pub end: AtomicU64,
     /// The file's offset at `start`.
     pub offset: AtomicU64,
+    /// The file's number in its file system when it was mapped, as `stat` has it for the path; 0 if it was gone.
+    pub inode: AtomicU64,
     /// The path, padded with zeros; cut if it is longer.
-    pub path: [AtomicU64; 29],
+    pub path: [AtomicU64; 28],
 }
 
-/// A place where threads waited for a lock, and how much: of sampled waits.
+/// Calls that led to a lock: return addresses, innermost first, 0 behind the last.
+#[repr(C)]
+pub struct Stack {
+    /// They.
+    pub frames: [AtomicU64; FRAMES],
+}
+
+/// A place where threads waited for locks of a class, and how much: of sampled waits.
 #[repr(C)]
 pub struct Site {
-    /// A hash of the record's number and the frames; 0 for none yet. Written first, by whoever takes the place.
-    pub key: AtomicU64,
-    /// The record of the lock; stored last (Release) when the site is ready.
+    /// The record of the first lock of the class.
     pub record: AtomicU32,
-    _spare: AtomicU32,
-    /// Return addresses of the call that waited, innermost first, 0 behind the last.
-    pub frames: [AtomicU64; FRAMES],
+    /// The stack of the calls that waited, by number.
+    pub stack: AtomicU32,
     /// Waits that were sampled here.
     pub waits: AtomicU64,
     /// Their time, in ticks.

@@ -24,7 +24,8 @@
 //! | [`process`] | all that a file says, added up over the threads |
 //! | [`clock`] | the ticks that times are in |
 //! | `modules`, `symbols`, `wrapper`, `name` | what an address is called, and which caller tells what a lock is for |
-//! | [`mod@assemble`] | the profile of a run: names, sums over processes, times |
+//! | `groups` | the locks that are shown as one |
+//! | [`mod@assemble`] | the profile of a run: sums over processes, where the time went |
 //! | [`profile`] | the model, which is also the JSON |
 //! | `finding` | what a profile says, in a sentence |
 //! | [`command`] | commands as a person pastes them |
@@ -69,6 +70,8 @@ pub mod clock;
 pub mod command;
 #[cfg(feature = "read")]
 mod finding;
+#[cfg(feature = "read")]
+mod groups;
 #[cfg(feature = "read")]
 pub mod mapping;
 #[cfg(feature = "read")]

@@ -1,7 +1,7 @@
 //! Which file, and which place in it, an address of a process belongs to.
 
 use std::ffi::OsString;
-use std::os::unix::ffi::OsStringExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
@@ -20,6 +20,8 @@ struct Range {
     /// Where the file's first byte is mapped.
     base: u64,
     path: PathBuf,
+    inode: u64,
+    is_deleted: bool,
 }
 
 /// An address, as a place in a file.
@@ -29,6 +31,10 @@ pub struct Place<'a> {
     pub path: &'a Path,
     /// The distance from where the file's first byte is mapped.
     pub offset: u64,
+    /// The file's number in its file system; 0 if it is not known.
+    pub inode: u64,
+    /// Whether the file was gone when the process mapped or still had it. Another may be in its place.
+    pub is_deleted: bool,
 }
 
 impl Modules {
@@ -39,29 +45,37 @@ impl Modules {
         let mut modules = Self::default();
         for module in &mapping.modules[..noted.min(MODULES)] {
             // Relaxed: ordered by the Acquire above.
-            let [start, end, offset] = [&module.start, &module.end, &module.offset]
-                .map(|number| number.load(Ordering::Relaxed));
-            modules.add(start, end, offset, path(module));
+            let [start, end, offset, inode] =
+                [&module.start, &module.end, &module.offset, &module.inode]
+                    .map(|number| number.load(Ordering::Relaxed));
+            modules.add(start, end, offset, path(module), inode);
         }
         modules
     }
 
     /// Adds a range. The ranges of a file come in the order of their addresses, as the kernel lists them.
-    fn add(&mut self, start: u64, end: u64, offset: u64, path: PathBuf) {
+    pub fn add(&mut self, start: u64, end: u64, offset: u64, path: PathBuf, inode: u64) {
+        // What the kernel says of a file that is gone.
+        let bytes = path.as_os_str().as_bytes();
+        let (path, is_deleted) = match bytes.strip_suffix(b" (deleted)") {
+            Some(bytes) => (OsString::from_vec(bytes.to_vec()).into(), true),
+            None => (path, false),
+        };
         // A library that is loaded twice begins twice.
         let begun = self.ranges.iter().rev().find(|range| range.path == path && range.base < start);
         let base = match begun {
             Some(range) if offset != 0 => range.base,
             _ => start.wrapping_sub(offset),
         };
-        self.ranges.push(Range { start, end, base, path });
+        self.ranges.push(Range { start, end, base, path, inode, is_deleted });
     }
 
     /// The place of an address; none on the heap, a stack or in other memory without a file.
     pub fn find(&self, address: u64) -> Option<Place<'_>> {
         // What was mapped last: a library may have been unloaded and another be in its place.
         let range = self.ranges.iter().rev().find(|r| (r.start..r.end).contains(&address))?;
-        Some(Place { path: &range.path, offset: address.wrapping_sub(range.base) })
+        let Range { base, ref path, inode, is_deleted, .. } = *range;
+        Some(Place { path, offset: address.wrapping_sub(base), inode, is_deleted })
     }
 
     /// The program: the kernel lists it first.
@@ -74,10 +88,6 @@ fn path(module: &Module) -> PathBuf {
     // Relaxed: ordered by the Acquire in `read`.
     let words = module.path.iter().map(|word| word.load(Ordering::Relaxed).to_le_bytes());
     let bytes: Vec<u8> = words.flatten().take_while(|byte| *byte != 0).collect();
-    // What the kernel says of a file that is gone. It may have been replaced by another of the same name, as an
-    // upgrade does; but then the process' own file cannot be had.
-    let gone = b" (deleted)";
-    let bytes = bytes.strip_suffix(gone).map(<[u8]>::to_vec).unwrap_or(bytes);
     OsString::from_vec(bytes).into()
 }
 
@@ -88,13 +98,13 @@ mod tests {
     #[test]
     fn offsets_count_from_where_the_file_begins() {
         let mut modules = Modules::default();
-        modules.add(0x5000, 0x6000, 0, "prog".into());
-        modules.add(0x6000, 0x8000, 0x1000, "prog".into());
+        modules.add(0x5000, 0x6000, 0, "prog".into(), 0);
+        modules.add(0x6000, 0x8000, 0x1000, "prog".into(), 0);
         // The last mapping repeats a page of the file, and zero-initialised data follows.
-        modules.add(0x9000, 0xc000, 0x2000, "prog".into());
+        modules.add(0x9000, 0xc000, 0x2000, "prog".into(), 0);
         for base in [0x10_0000, 0x20_0000] {
-            modules.add(base, base + 0x1000, 0, "lib".into());
-            modules.add(base + 0x1000, base + 0x2000, 0x1000, "lib".into());
+            modules.add(base, base + 0x1000, 0, "lib".into(), 0);
+            modules.add(base + 0x1000, base + 0x2000, 0x1000, "lib".into(), 0);
         }
 
         let found = |address| modules.find(address).map(|p| (p.path.to_str().unwrap(), p.offset));

@@ -1,13 +1,11 @@
-//! What a lock is called: the variable that it lives in, or else the place where it was first used.
-
-use std::path::PathBuf;
+//! What a lock is called: the variable that it lives in, or else the place where it came to be.
 
 use crate::layout::Kind;
 use crate::modules::Modules;
 use crate::profile::Origin;
-use crate::symbols::{Frame, Symbols, Variable, name_of};
+use crate::symbols::{FileId, Frame, StackId, Symbols, Variable};
 use crate::tally::Recorded;
-use crate::wrapper::{first_informative, plain_path};
+use crate::wrapper::plain_path;
 
 /// What a lock is called.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,117 +18,84 @@ pub struct Name {
     pub module: Option<String>,
     /// What the name stands for.
     pub origin: Origin,
-    /// The calls of the first use, or of the place, innermost first.
-    pub frames: Vec<Frame>,
 }
 
 /// What is the same for objects that are to be shown as one, in one process or in several.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Identity {
     /// A place in a file's data.
-    Variable(PathBuf, u64, u32),
+    Variable(FileId, u64, u32),
     /// A place in a file's code. Inlined calls share their address, so they are counted.
-    Code(PathBuf, u64, usize, u32),
-    /// A process' rest, or an object whose first use is in no file (code made at run time).
+    Code(FileId, u64, usize, u32),
+    /// A process' rest, or an object that came to be in no file (in code made at run time).
     Unplaced(u64, u32),
 }
 
-/// Finds out what a lock is called, and which others it is to be shown with.
-pub fn of(recorded: &Recorded, modules: &Modules, symbols: &mut Symbols) -> (Identity, Name) {
-    let kind = recorded.kind as u32;
-    if recorded.is_rest {
-        let text = "(locks without a record of their own)".to_owned();
-        let name = Name::new(text.clone(), text, None, Origin::Rest, Vec::new());
-        return (Identity::Unplaced(0, kind), name);
-    }
-    let calls = Calls::of(&recorded.frames, modules, symbols);
-    if let Some(place) = modules.find(recorded.address) {
-        let name = of_variable(&symbols.variable(place), name_of(place.path), calls.frames);
-        return (Identity::Variable(place.path.to_owned(), place.offset, kind), name);
-    }
-    of_calls(calls, &recorded.frames, kind)
-}
-
-/// What a place is called where threads wait for a lock of this kind, and which others it is to be shown with.
-pub fn of_waiters(
-    addresses: &[u64],
-    kind: Kind,
+/// Finds out what a lock is called that came to be by the calls of `stack`, which begins with `caller`, and which others
+/// it is to be shown with.
+pub fn of(
+    recorded: &Recorded,
+    stack: StackId,
+    caller: u64,
     modules: &Modules,
     symbols: &mut Symbols,
 ) -> (Identity, Name) {
-    of_calls(Calls::of(addresses, modules, symbols), addresses, kind as u32)
+    let kind = recorded.kind as u32;
+    if recorded.is_rest {
+        let text = "(locks without a record of their own)".to_owned();
+        return (Identity::Unplaced(0, kind), Name::new(text.clone(), text, None, Origin::Rest));
+    }
+    if let Some(place) = modules.find(recorded.address) {
+        let (file, variable) = symbols.variable(place);
+        return (Identity::Variable(file, place.offset, kind), of_variable(variable));
+    }
+    let origin = if recorded.is_initialised { Origin::Initialised } else { Origin::FirstUse };
+    of_calls(stack, caller, recorded.kind, origin, symbols)
 }
 
 /// A place in code, by the call in it that tells.
-fn of_calls(calls: Calls, addresses: &[u64], kind: u32) -> (Identity, Name) {
-    match calls.informative {
-        Some((path, address, at)) => {
-            let inlined =
-                calls.frames[..at].iter().rev().take_while(|f| f.address == address).count();
-            let name = of_code(calls.frames, at);
-            (Identity::Code(path, address, inlined, kind), name)
+pub fn of_calls(
+    stack: StackId,
+    caller: u64,
+    kind: Kind,
+    origin: Origin,
+    symbols: &Symbols,
+) -> (Identity, Name) {
+    let kind = kind as u32;
+    match symbols.informative(stack) {
+        Some(found) => {
+            let name = of_code(symbols.frame(stack, found.at), origin);
+            (Identity::Code(found.file, found.address, found.inlined, kind), name)
         }
         None => {
-            let caller = addresses.first().copied().unwrap_or(0);
             let text = format!("code at {caller:#x}");
-            let name = Name::new(text.clone(), text, None, Origin::FirstUse, Vec::new());
-            (Identity::Unplaced(caller, kind), name)
+            (Identity::Unplaced(caller, kind), Name::new(text.clone(), text, None, origin))
         }
     }
 }
 
 impl Name {
-    fn new(
-        full: String,
-        short: String,
-        module: Option<String>,
-        origin: Origin,
-        frames: Vec<Frame>,
-    ) -> Self {
-        Self { full, short, module, origin, frames }
+    fn new(full: String, short: String, module: Option<String>, origin: Origin) -> Self {
+        Self { full, short, module, origin }
     }
 }
 
-/// The calls of a first use, or of a wait.
-struct Calls {
-    frames: Vec<Frame>,
-    /// The one that tells: its file, its address there, and its place in `frames`.
-    informative: Option<(PathBuf, u64, usize)>,
-}
-
-impl Calls {
-    fn of(addresses: &[u64], modules: &Modules, symbols: &mut Symbols) -> Self {
-        let mut frames = Vec::new();
-        let mut paths = Vec::new();
-        for place in addresses.iter().map_while(|address| modules.find(*address)) {
-            let calls = symbols.frames(place);
-            paths.extend(calls.iter().map(|_| place.path));
-            frames.extend(calls);
-        }
-        let informative = first_informative(&frames).map(|at| {
-            let address = frames[at].address;
-            (paths[at].to_owned(), address, at)
-        });
-        Self { frames, informative }
-    }
-}
-
-fn of_variable(variable: &Variable, module: String, frames: Vec<Frame>) -> Name {
-    let (full, short) = match &variable.symbol {
+fn of_variable(variable: Variable) -> Name {
+    let Variable { module, symbol, offset } = variable;
+    let (full, short) = match &symbol {
         Some(symbol) => {
-            let short = with_offset(&plain_path(symbol).join("::"), variable.offset);
-            (format!("{} ({module})", with_offset(symbol, variable.offset)), short)
+            let short = with_offset(&plain_path(symbol).join("::"), offset);
+            (format!("{} ({module})", with_offset(symbol, offset)), short)
         }
         None => {
-            let text = with_offset(&module, variable.offset);
+            let text = with_offset(&module, offset);
             (text.clone(), text)
         }
     };
-    Name::new(full, short, Some(module), Origin::Variable, frames)
+    Name::new(full, short, Some(module), Origin::Variable)
 }
 
-fn of_code(frames: Vec<Frame>, at: usize) -> Name {
-    let frame = &frames[at];
+fn of_code(frame: &Frame, origin: Origin) -> Name {
     let module = frame.module.clone();
     let line = frame
         .file
@@ -151,7 +116,7 @@ fn of_code(frames: Vec<Frame>, at: usize) -> Name {
             (text.clone(), text)
         }
     };
-    Name::new(full, short, Some(module), Origin::FirstUse, frames)
+    Name::new(full, short, Some(module), origin)
 }
 
 fn with_offset(name: &str, offset: u64) -> String {

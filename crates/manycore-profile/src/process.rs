@@ -30,6 +30,7 @@ pub struct ProcessStats {
     pub unrecorded: u64,
     pub(crate) modules: Modules,
     pub(crate) recorded: Vec<Recorded>,
+    pub(crate) stacks: Vec<Box<[u64]>>,
 }
 
 impl ProcessStats {
@@ -51,11 +52,15 @@ impl ProcessStats {
             sampling: Sampling {
                 hold_period: number(&header.hold_period),
                 spin_period: number(&header.spin_period),
+                cut: long(&header.cut),
+                dropped: long(&mapping.sites[0].waits),
             },
             threads: threads(mapping),
             unrecorded: long(&header.unrecorded),
-            modules: Modules::read(mapping),
             recorded: tally::read(mapping),
+            // Behind what refers to them, so that all that is referred to is there.
+            stacks: tally::stacks(mapping),
+            modules: Modules::read(mapping),
         }
     }
 

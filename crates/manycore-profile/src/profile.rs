@@ -46,7 +46,7 @@ pub struct Profile {
     pub processes: Vec<Process>,
     /// Processes of the program that were seen and wrote no statistics.
     pub not_interposed: Vec<Outsider>,
-    /// All places where threads waited, as far as they were kept, most waited first.
+    /// The places where threads waited, most waited first; and last, without calls, what is left for each lock.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stacks: Vec<Stack>,
     /// Over time; null if nobody looked while it ran.
@@ -92,13 +92,31 @@ pub enum Exit {
     Signal(i32),
 }
 
-/// One in how many was measured.
+/// One in how many was measured, on average.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sampling {
     /// Acquisitions, for the time that the lock was held.
     pub hold_period: u32,
     /// Waits, for the CPU time that they took and the place that they were in.
     pub spin_period: u32,
+    /// Stacks of which only the innermost call was kept, because there were too many.
+    #[serde(default)]
+    pub cut: u64,
+    /// Waits that were measured and whose place was not kept, because there were too many places.
+    #[serde(default)]
+    pub dropped: u64,
+}
+
+impl Sampling {
+    /// Of two processes.
+    pub(crate) fn and(self, other: Self) -> Self {
+        Self {
+            hold_period: self.hold_period.max(other.hold_period),
+            spin_period: self.spin_period.max(other.spin_period),
+            cut: self.cut + other.cut,
+            dropped: self.dropped + other.dropped,
+        }
+    }
 }
 
 /// Where the time of all threads went, in seconds. The first three are CPU time and add up to all of it; the last is
@@ -115,14 +133,14 @@ pub struct Cpu {
     pub lock_wait: f64,
 }
 
-/// A lock, or all that were first used at one place.
+/// A lock, or all that were initialised, or else first used, at one place.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Lock {
-    /// The variable that it is, `symbol+offset (module)`, or else where it was first used.
+    /// The variable that it is, `symbol+offset (module)`, or else where it was initialised or first used.
     pub name: String,
     /// The same without module and arguments.
     pub short: String,
-    /// Which of both.
+    /// Which of these.
     pub origin: Origin,
     /// The file that the name is of.
     pub module: Option<String>,
@@ -150,9 +168,10 @@ pub struct Lock {
     pub wait: Times,
     /// How long it was held; one acquisition in `sampling.hold_period` is timed.
     pub hold: Times,
-    /// The share of `wait.total_ns` that the most waited for object has; of one object, 1.
+    /// The share of `wait.total_ns` that the most waited for object has, of those that were counted singly; of one
+    /// object, 1.
     pub hottest_share: f64,
-    /// The calls of the first use, innermost first.
+    /// The calls of the initialisation or first use, innermost first.
     pub frames: Vec<Frame>,
     /// Where threads waited for it most, from samples.
     pub waits_in: Vec<Site>,
@@ -179,7 +198,9 @@ pub struct Site {
 pub enum Origin {
     /// It lives in a variable of the program or of a library.
     Variable,
-    /// It lives on the heap or a stack; the name is that of its first use.
+    /// It lives on the heap or a stack; the name is that of the place where it was initialised.
+    Initialised,
+    /// It lives on the heap or a stack and was never initialised by a call; the name is that of its first use.
     FirstUse,
     /// The program waited for it by a futex of its own, which the kernel saw; the name is that of the place where.
     Futex,
@@ -187,7 +208,7 @@ pub enum Origin {
     Rest,
 }
 
-/// A condition variable, or all that were first used at one place.
+/// A condition variable, or all that came to be at one place.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Condition {
     /// As of a [`Lock`].
@@ -206,7 +227,7 @@ pub struct Condition {
     pub timeouts: u64,
     /// How long they took, until the signal; the mutex is waited for afterwards.
     pub wait: Times,
-    /// The calls of the first use, innermost first.
+    /// The calls of the initialisation or first use, innermost first.
     pub frames: Vec<Frame>,
     /// As of a [`Lock`].
     pub waits_in: Vec<Site>,

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::layout::{
-    Distributions, HISTOGRAMS, Histogram, Kind, Mapping, RECORDS, Record, SLABS, Slot,
+    CROWD, Distributions, HISTOGRAMS, Histogram, INITIALISED, Kind, Mapping, RECORDS, Record,
+    SITES, SLABS, STACKS, Slot, Stack,
 };
 
 /// The counts of a lock or condition variable, or of several that are shown as one. Times are in ticks.
@@ -26,7 +27,9 @@ pub struct Tally {
     pub wait: u64,
     /// The longest wait.
     pub wait_max: u64,
-    /// CPU time spent in waits, in nanoseconds, as the samples say it of all.
+    /// Waits whose CPU time was measured.
+    pub sampled: u64,
+    /// That CPU time, in nanoseconds.
     pub spin_ns: u64,
     /// Holds that were measured.
     pub holds: u64,
@@ -56,21 +59,25 @@ pub struct Recorded {
     pub is_rest: bool,
     /// How many objects have had the record.
     pub objects: u32,
-    /// The latest object's address.
+    /// The latest object's address; 0 if there were several at a time.
     pub address: u64,
-    /// Return addresses of the first use, innermost first.
-    pub frames: Vec<u64>,
+    /// Whether it was several objects' at a time.
+    pub is_crowd: bool,
+    /// The number of the stack by which it came to be.
+    pub stack: u32,
+    /// Whether that is the stack of its initialisation, and not of its first use.
+    pub is_initialised: bool,
     /// The counts.
     pub tally: Tally,
-    /// Where threads waited for it.
+    /// Where threads waited for it, and for all others of its class.
     pub waiters: Vec<Waiters>,
 }
 
 /// A place where threads waited, from sampled waits.
 #[derive(Clone, Debug)]
 pub struct Waiters {
-    /// Return addresses of the call that waited, innermost first.
-    pub frames: Vec<u64>,
+    /// The number of the stack.
+    pub stack: u32,
     /// Sampled waits.
     pub waits: u64,
     /// Their time, in ticks.
@@ -80,7 +87,6 @@ pub struct Waiters {
 /// Reads everything that was counted in a process.
 pub fn read(mapping: &Mapping) -> Vec<Recorded> {
     let header = &mapping.header;
-    let spin_period = u64::from(get32(&header.spin_period).max(1));
     let in_slabs = sum_slabs(mapping);
     let mut waiters = waiters(mapping);
     // A process that dies in the middle of anything leaves counts within the arrays; a bad file might not.
@@ -88,39 +94,50 @@ pub fn read(mapping: &Mapping) -> Vec<Recorded> {
     let distributions = (get32(&header.distributions) as usize).min(HISTOGRAMS);
     let usable = &mapping.distributions[..distributions];
     let used = mapping.records[..records].iter().enumerate().filter_map(|(number, record)| {
-        let tally = Tally::of(record, in_slabs.get(&(number as u32)), usable, spin_period);
+        let tally = Tally::of(record, in_slabs.get(&(number as u32)), usable);
+        let waiters = waiters.remove(&(number as u32)).unwrap_or_default();
+        let (live, stack) = (get32(&record.live), get32(&record.stack));
         // Acquire: partner of the Release by which the process says that the record is filled in.
         let kind = Kind::from_number(record.kind.load(Ordering::Acquire));
-        (tally.is_used() && (number == 0 || kind != Kind::None)).then(|| Recorded {
+        let is_used = tally.is_used() || !waiters.is_empty();
+        (is_used && (number == 0 || kind != Kind::None)).then(|| Recorded {
             kind,
             is_rest: number == 0,
             objects: get32(&record.objects),
             address: get(&record.address),
-            frames: addresses(&record.frames),
+            is_crowd: live & CROWD != 0,
+            stack: stack & !INITIALISED,
+            is_initialised: stack & INITIALISED != 0,
             tally,
-            waiters: waiters.remove(&(number as u32)).unwrap_or_default(),
+            waiters,
         })
     });
     used.collect()
 }
 
-/// The places where threads waited, by the number of the lock's record.
+/// The places where threads waited, by the number of the first record of the lock's class.
 fn waiters(mapping: &Mapping) -> HashMap<u32, Vec<Waiters>> {
+    // Acquire: partner of the Release by which the process says that a site is filled in.
+    let kept = mapping.header.sites.load(Ordering::Acquire) as usize;
     let mut waiters: HashMap<u32, Vec<Waiters>> = HashMap::new();
-    for site in &mapping.sites {
-        // Acquire: partner of the Release by which the process says that the site is filled in.
-        let record = site.record.load(Ordering::Acquire);
-        if record != 0 {
-            let (frames, waits, wait) =
-                (addresses(&site.frames), get(&site.waits), get(&site.wait));
-            waiters.entry(record).or_default().push(Waiters { frames, waits, wait });
+    for site in mapping.sites[..kept.min(SITES)].iter().skip(1) {
+        let stack = get32(&site.stack);
+        let (waits, wait) = (get(&site.waits), get(&site.wait));
+        if waits > 0 {
+            waiters.entry(get32(&site.record)).or_default().push(Waiters { stack, waits, wait });
         }
     }
     waiters
 }
 
-fn addresses(frames: &[AtomicU64]) -> Vec<u64> {
-    frames.iter().map(get).take_while(|address| *address != 0).collect()
+/// The stacks, by number: return addresses, innermost first.
+pub fn stacks(mapping: &Mapping) -> Vec<Box<[u64]>> {
+    // Acquire: partner of the Release by which the process says that a stack is filled in.
+    let kept = mapping.header.stacks.load(Ordering::Acquire) as usize;
+    let addresses = |stack: &Stack| -> Box<[u64]> {
+        stack.frames.iter().map(get).take_while(|address| *address != 0).collect()
+    };
+    mapping.stacks[..kept.min(STACKS)].iter().map(addresses).collect()
 }
 
 #[derive(Default)]
@@ -138,6 +155,8 @@ fn sum_slabs(mapping: &Mapping) -> HashMap<u32, InSlabs> {
     for Slot { record, acquired, shared, handoffs, .. } in slots {
         let record = get32(record);
         if record != 0 {
+            // Beyond the records stands for the catch-all.
+            let record = if record as usize >= RECORDS { 0 } else { record };
             let sum = sums.entry(record).or_default();
             sum.exclusive += get(acquired);
             sum.shared += get(shared);
@@ -148,12 +167,7 @@ fn sum_slabs(mapping: &Mapping) -> HashMap<u32, InSlabs> {
 }
 
 impl Tally {
-    fn of(
-        record: &Record,
-        in_slabs: Option<&InSlabs>,
-        distributions: &[Distributions],
-        spin_period: u64,
-    ) -> Self {
+    fn of(record: &Record, in_slabs: Option<&InSlabs>, distributions: &[Distributions]) -> Self {
         let none = InSlabs::default();
         let in_slabs = in_slabs.unwrap_or(&none);
         let number = get32(&record.distributions) as usize;
@@ -166,7 +180,8 @@ impl Tally {
             timeouts: get(&record.timeouts),
             wait: get(&record.wait),
             wait_max: get(&record.wait_max),
-            spin_ns: get(&record.spin_ns) * spin_period,
+            sampled: get32(&record.sampled).into(),
+            spin_ns: get(&record.spin_ns),
             holds: get(&record.holds),
             hold: get(&record.hold),
             hold_max: get(&record.hold_max),
@@ -189,6 +204,7 @@ impl Tally {
         self.timeouts += other.timeouts;
         self.wait += other.wait;
         self.wait_max = self.wait_max.max(other.wait_max);
+        self.sampled += other.sampled;
         self.spin_ns += other.spin_ns;
         self.holds += other.holds;
         self.hold += other.hold;
@@ -201,6 +217,11 @@ impl Tally {
     /// Acquisitions of both sorts.
     pub fn acquired(&self) -> u64 {
         self.exclusive + self.shared
+    }
+
+    /// CPU time spent in waits, in nanoseconds, as the samples say it of all.
+    pub fn all_spin_ns(&self) -> f64 {
+        self.spin_ns as f64 * self.contended as f64 / self.sampled.max(1) as f64
     }
 
     fn is_used(&self) -> bool {

@@ -96,9 +96,10 @@ const MANNER: &[&str] = &[
 const LIBRARIES: &[&str] = &["libc.so", "libpthread", "libstdc++", "libc++", "libmanycore_preload"];
 
 /// The first frame, from the innermost, that is no mere wrapper; the innermost if all are.
-pub fn first_informative(frames: &[Frame]) -> Option<usize> {
-    let informative = frames.iter().position(|frame| !is_wrapper(frame));
-    informative.or((!frames.is_empty()).then_some(0))
+pub fn first_informative<'a>(frames: impl Iterator<Item = &'a Frame>) -> Option<usize> {
+    let mut frames = frames.peekable();
+    frames.peek()?;
+    Some(frames.position(|frame| !is_wrapper(frame)).unwrap_or(0))
 }
 
 fn is_wrapper(frame: &Frame) -> bool {
@@ -223,9 +224,9 @@ mod tests {
             frame("prog", None),
             frame("prog", Some("main")),
         ];
-        assert_eq!(first_informative(&chain), Some(2));
-        assert_eq!(first_informative(&chain[..2]), Some(0));
-        assert_eq!(first_informative(&[]), None);
+        assert_eq!(first_informative(chain.iter()), Some(2));
+        assert_eq!(first_informative(chain[..2].iter()), Some(0));
+        assert_eq!(first_informative([].iter()), None);
     }
 
     #[test]

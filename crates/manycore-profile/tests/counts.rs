@@ -126,8 +126,9 @@ fn the_parts_of_the_cpu_time_are_disjoint() {
     let file = process(directory.path(), 7);
     let (_, record) = file.record(Kind::Mutex, 0x2000, &[]);
     record.acquired.store(1, Relaxed);
-    file.wait(record, &[5_000_000_000]);
+    file.wait(record, &[625_000_000; 8]);
     // One wait in eight was measured: two seconds in all.
+    record.sampled.store(1, Relaxed);
     record.spin_ns.store(250_000_000, Relaxed);
     let (_, cond) = file.record(Kind::Cond, 0x3000, &[]);
     file.wait(cond, &[9_000_000_000]);

@@ -288,11 +288,12 @@ fn times(times: &Times, total: String) -> [Cell; 4] {
 }
 
 /// What a lock is called: a variable by its name, what is on the heap by the place where threads wait for it, or else
-/// by that where it was first used.
+/// by that where it was initialised or first used.
 fn title_of(lock: &Lock, width: usize) -> String {
     match (lock.origin, lock.waits_in.first()) {
-        (Origin::FirstUse, Some(site)) => prefixed("in ", &site.short, width),
-        (Origin::FirstUse, None) => prefixed("in ", &lock.short, width),
+        (Origin::Initialised | Origin::FirstUse, site) => {
+            prefixed("in ", site.map_or(&lock.short, |site| &site.short), width)
+        }
         (Origin::Futex, _) => prefixed("in ", &lock.short, width),
         (Origin::Variable | Origin::Rest, _) => shortened(&lock.short, width),
     }
@@ -302,7 +303,8 @@ fn title_of(lock: &Lock, width: usize) -> String {
 fn other_place(lock: &Lock, width: usize) -> Option<String> {
     let site = lock.waits_in.first()?;
     let (what, place) = match lock.origin {
-        Origin::FirstUse if site.name == lock.name => return None,
+        Origin::Initialised | Origin::FirstUse if site.name == lock.name => return None,
+        Origin::Initialised => ("  made in ", &lock.short),
         Origin::FirstUse => ("  first in ", &lock.short),
         // It has only this place.
         Origin::Futex => return None,

@@ -7,12 +7,13 @@ use manycore::sync::{clock, thread};
 use manycore_profile::layout::{MAGIC, Mapping, Record};
 use syscalls::{Errno, Sysno, raw_syscall};
 
-use super::{records, sites, slabs};
+use super::path::Path;
+use super::{modules, records, slabs, stacks, unwind, waiters};
 use crate::start::say;
 
-/// One in this many acquisitions of a thread has its hold measured.
+/// One in this many acquisitions of a thread has its hold measured, on average.
 pub const HOLD_PERIOD: u32 = 64;
-/// One in this many waits of a thread has its CPU time measured.
+/// One in this many waits of a thread has its CPU time measured and its place noted, on average.
 pub const SPIN_PERIOD: u32 = 8;
 /// A hold this long was not seen to end: some seconds.
 pub const FORGOTTEN_TICKS: u64 = 1 << 34;
@@ -30,9 +31,9 @@ pub fn get() -> Option<&'static Mapping> {
 
 /// Makes the mapping as a file in `MANYCORE_STATS`.
 pub fn open(directory: &CStr, lock: &[u8]) {
-    sites::prepare();
+    unwind::prepare();
     prepare_cpu();
-    sites::store_bytes(&DIRECTORY, directory.to_bytes());
+    modules::store_bytes(&DIRECTORY, directory.to_bytes());
     match map_file() {
         Ok(mapping) => {
             // SAFETY: of this size and zero, which is a valid mapping.
@@ -40,7 +41,7 @@ pub fn open(directory: &CStr, lock: &[u8]) {
             // Release: partner of the Acquire in `get`.
             MAPPING.store(mapping, Ordering::Release);
             // SAFETY: as above.
-            sites::read_maps(unsafe { &*mapping });
+            modules::read_maps(unsafe { &*mapping });
         }
         Err(_) => say(&[
             b"no statistics of this process: cannot make a file in ",
@@ -62,7 +63,9 @@ fn fill_in(mapping: &Mapping, lock: &[u8]) {
     // The catch-alls.
     header.records.store(1, Ordering::Relaxed);
     header.distributions.store(1, Ordering::Relaxed);
-    sites::store_bytes(&header.lock, lock);
+    header.stacks.store(1, Ordering::Relaxed);
+    header.sites.store(1, Ordering::Relaxed);
+    modules::store_bytes(&header.lock, lock);
     // Release: partner of the command's Acquire; whoever sees the magic sees the header.
     header.magic.store(MAGIC, Ordering::Release);
 }
@@ -74,7 +77,7 @@ fn map_file() -> Result<*mut Mapping, Errno> {
     let mut path = Path::new();
     // Relaxed: set once at start, and read there and in forked children only.
     DIRECTORY.iter().for_each(|word| path.push(&word.load(Ordering::Relaxed).to_le_bytes()));
-    path.length = path.bytes.iter().position(|byte| *byte == 0).unwrap_or(path.length);
+    path.end_at_zero();
     path.push(b"/");
     // SAFETY: a system call without arguments.
     path.push_number(unsafe { raw_syscall!(Sysno::getpid) } as u64);
@@ -88,7 +91,7 @@ fn map_file() -> Result<*mut Mapping, Errno> {
         let file = Errno::from_ret(raw_syscall!(
             Sysno::openat,
             libc::AT_FDCWD,
-            path.bytes.as_ptr(),
+            path.as_ptr(),
             flags,
             0o600
         ))?;
@@ -107,40 +110,6 @@ fn map_file() -> Result<*mut Mapping, Errno> {
         });
         raw_syscall!(Sysno::close, file);
         mapped.map(|address| address as *mut Mapping)
-    }
-}
-
-/// A path under construction, NUL-terminated.
-struct Path {
-    bytes: [u8; 640],
-    length: usize,
-}
-
-impl Path {
-    fn new() -> Self {
-        Self { bytes: [0; 640], length: 0 }
-    }
-
-    /// A path that is too long is cut, and opening it fails.
-    fn push(&mut self, part: &[u8]) {
-        let fits = part.len().min(self.bytes.len() - 1 - self.length);
-        self.bytes[self.length..self.length + fits].copy_from_slice(&part[..fits]);
-        self.length += fits;
-    }
-
-    fn push_number(&mut self, number: u64) {
-        let mut digits = [0; 20];
-        let mut rest = number;
-        let mut first = digits.len();
-        loop {
-            first -= 1;
-            digits[first] = b'0' + (rest % 10) as u8;
-            rest /= 10;
-            if rest == 0 {
-                break;
-            }
-        }
-        self.push(&digits[first..]);
     }
 }
 
@@ -180,7 +149,9 @@ fn copy_records(old: &Mapping, new: &Mapping) {
     for (from, to) in old.records.iter().zip(&new.records).take(records as usize) {
         copy_record(from, to);
     }
-    sites::read_maps(new);
+    stacks::forked(old, new);
+    waiters::forked(old, new);
+    modules::read_maps(new);
 }
 
 fn copy_record(from: &Record, to: &Record) {
@@ -190,10 +161,8 @@ fn copy_record(from: &Record, to: &Record) {
     copy(&from.kind, &to.kind);
     copy(&from.live, &to.live);
     copy(&from.objects, &to.objects);
+    copy(&from.stack, &to.stack);
     to.address.store(from.address.load(Ordering::Relaxed), Ordering::Relaxed);
-    for (from, to) in from.frames.iter().zip(&to.frames) {
-        to.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
-    }
 }
 
 /// Notes that the process ends in an orderly way.

@@ -3,17 +3,20 @@
 //! Compiled into the lock functions only where they are asked for (`STATS`). Counts are exact. A wait is timed always,
 //! since it is long anyway; a hold only now and then, since reading the clock twice costs more than the lock.
 
+mod index;
 mod mapping;
+mod modules;
+mod path;
 mod records;
-mod sites;
 mod slabs;
+mod stacks;
+mod unwind;
 mod waiters;
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use manycore::sync::{clock, thread};
-use manycore_profile::layout::{Kind, Record, SLOTS, Slab, Slot};
-use sites::Frames;
+use manycore_profile::layout::{FRAMES, Kind, Record, SLOTS, Slab, Slot};
 
 pub use mapping::{forked, open};
 
@@ -23,7 +26,7 @@ pub use mapping::{forked, open};
 pub struct Object<'a> {
     /// Where it is.
     pub address: *const (),
-    /// Its number in the mapping, in the object itself; 0 before its first event.
+    /// Its number in the mapping, in the object itself. Before its first event, what [`initialised`] noted, or 0.
     pub record: &'a AtomicU32,
     /// What it is.
     pub kind: Kind,
@@ -82,7 +85,7 @@ fn start_hold(slab: &Slab, object: &Object) {
     if measured == 0 || now.wrapping_sub(since) > mapping::FORGOTTEN_TICKS {
         thread::local().words.set([object.address as u64, now]);
     }
-    slab.until_hold.store(mapping::HOLD_PERIOD - 1, Ordering::Relaxed);
+    slab.until_hold.store(gap(slab, mapping::HOLD_PERIOD), Ordering::Relaxed);
 }
 
 /// Ends the measurement of a hold, if it is this object's: to be called before the release.
@@ -115,7 +118,8 @@ pub struct Wait {
 
 /// What is noted of one wait in some, at its start.
 struct Sample {
-    frames: Frames,
+    /// The stack's number.
+    stack: u32,
     /// The thread's CPU time.
     cpu_ns: u64,
 }
@@ -125,14 +129,14 @@ impl Wait {
     pub fn begin(caller: usize) -> Self {
         let is_sampled = slab().is_some_and(|slab| {
             let left = slab.until_spin.load(Ordering::Relaxed);
-            slab.until_spin
-                .store(left.checked_sub(1).unwrap_or(mapping::SPIN_PERIOD - 1), Ordering::Relaxed);
+            let next = left.checked_sub(1).unwrap_or_else(|| gap(slab, mapping::SPIN_PERIOD));
+            slab.until_spin.store(next, Ordering::Relaxed);
             left == 0
         });
         // Before the wait and not after it, when the thread holds the lock: unwinding takes some microseconds.
         let sample = is_sampled.then(|| {
-            let frames = sites::backtrace(caller);
-            Sample { frames, cpu_ns: mapping::thread_cpu_ns() }
+            let stack = mapping::get().map_or(0, |mapping| stacks::here(mapping, caller, FRAMES));
+            Sample { stack, cpu_ns: mapping::thread_cpu_ns() }
         });
         Self { started: clock::now(), sample }
     }
@@ -159,7 +163,8 @@ impl Wait {
         if let Some(sample) = self.sample {
             let cpu_ns = mapping::thread_cpu_ns().saturating_sub(sample.cpu_ns);
             record.spin_ns.fetch_add(cpu_ns, Ordering::Relaxed);
-            waiters::count(mapping, number, &sample.frames, ticks);
+            record.sampled.fetch_add(1, Ordering::Relaxed);
+            waiters::count(mapping, records::class(number), sample.stack, ticks);
         }
         records::distributions(mapping, record).wait.count(ticks);
     }
@@ -170,7 +175,30 @@ pub fn number(object: &Object) -> u32 {
     mapping::get().map_or(0, |mapping| records::of(mapping, object))
 }
 
-/// The object is destroyed: its record may serve the next one that is first used at the same place.
+/// How many events go by unmeasured until the next one: a random number, `period - 1` on average. With a fixed one, a
+/// thread that takes two locks in turns would only ever have one of them measured.
+fn gap(slab: &Slab, period: u32) -> u32 {
+    let mut dice = slab.dice.load(Ordering::Relaxed);
+    if dice == 0 {
+        dice = clock::now() as u32 | 1;
+    }
+    // Marsaglia, "Xorshift RNGs", 2003.
+    dice ^= dice << 13;
+    dice ^= dice >> 17;
+    dice ^= dice << 5;
+    slab.dice.store(dice, Ordering::Relaxed);
+    (u64::from(dice) * u64::from(2 * period - 1) >> 32) as u32
+}
+
+/// Notes the place where an object is initialised. It takes no room unless it is used.
+#[inline]
+pub fn initialised(record: &AtomicU32, caller: usize) {
+    if let Some(mapping) = mapping::get() {
+        records::initialised(mapping, record, caller);
+    }
+}
+
+/// The object is destroyed: its record may serve the next one of its class.
 pub fn destroyed(record: &AtomicU32) {
     if let Some(mapping) = mapping::get() {
         records::retire(mapping, record.load(Ordering::Relaxed));

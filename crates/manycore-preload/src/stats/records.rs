@@ -3,104 +3,157 @@
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use manycore::lock::{Futex, PlainLock};
-use manycore_profile::layout::{Distributions, HISTOGRAMS, Kind, Mapping, RECORDS, Record};
+use manycore_profile::layout::{
+    CROWD, Distributions, FRAMES_OF_LOCK, HISTOGRAMS, INITIALISED, Kind, Mapping, RECORDS,
+    RECORDS_OWN, Record,
+};
 
-use super::sites::Frames;
-use super::{Object, sites};
+use super::index::{Index, key};
+use super::{Object, modules, stacks};
 
 /// Protects the giving out of records. Held for some microseconds at an object's first use and at its end.
 static REGISTRY: Futex = Futex::new();
 
-const SITES: usize = 4_096;
+/// The record of the first object of each class: of all that are of one kind and came to be by the same calls, but for
+/// those that live in a variable, which are a class each.
+static CLASSES: Index<{ 2 * RECORDS }> = Index::new();
 
-/// The latest retired record of each hash of a first use's site; 0 for none.
-static RETIRED: [AtomicU32; SITES] = [const { AtomicU32::new(0) }; SITES];
+/// The record of the first object of its class, for each record.
+static CLASS: [AtomicU32; RECORDS] = [const { AtomicU32::new(0) }; RECORDS];
 
-/// The retired record before each one, of the same hash.
+/// The latest retired record of each class, by the record of its first object; 0 for none.
+static RETIRED: [AtomicU32; RECORDS] = [const { AtomicU32::new(0) }; RECORDS];
+
+/// The retired record before each one, of the same class.
 static RETIRED_BEFORE: [AtomicU32; RECORDS] = [const { AtomicU32::new(0) }; RECORDS];
 
-// Relaxed throughout, unless noted: `REGISTRY` orders all accesses to `RETIRED`, `RETIRED_BEFORE` and the numbers of
-// the header.
+/// In an object, ahead of its first use: what is there is not its record's number, but that of its initialisation's stack.
+const NOTED: u32 = INITIALISED;
+
+// Relaxed throughout, unless noted: `REGISTRY` orders all accesses to `CLASS`, `RETIRED`, `RETIRED_BEFORE` and the
+// numbers of the header; an object's own record is read by threads that use the object.
+
+/// The number of objects that found no record: beyond all records, so that it stands for the catch-all.
+const REST: u32 = RECORDS as u32;
 
 /// The record of a number; the catch-all if the number is none.
 pub fn get(mapping: &Mapping, number: u32) -> &Record {
     mapping.records.get(number as usize).unwrap_or(&mapping.records[0])
 }
 
+/// The record of the first object of the class that a record is of.
+pub fn class(number: u32) -> u32 {
+    CLASS.get(number as usize).map_or(0, |class| class.load(Ordering::Relaxed))
+}
+
+/// Notes the stack of an object's initialisation. What it was before is gone.
+pub fn initialised(mapping: &Mapping, record: &AtomicU32, caller: usize) {
+    let stack = stacks::here(mapping, caller, FRAMES_OF_LOCK);
+    let noted = if stack == 0 { 0 } else { NOTED | stack };
+    record.store(noted, Ordering::Relaxed);
+}
+
 /// The number of the object's record, which it is given now if it has none.
 pub fn of(mapping: &Mapping, object: &Object) -> u32 {
     match object.record.load(Ordering::Relaxed) {
-        0 => give(mapping, object),
+        0 => give(mapping, object, stacks::here(mapping, object.caller, FRAMES_OF_LOCK)),
+        noted if noted & NOTED != 0 => give(mapping, object, noted),
         number => number,
     }
 }
 
+/// Gives the object, which came to be by this stack, a record.
 #[cold]
-fn give(mapping: &Mapping, object: &Object) -> u32 {
-    // Without the lock: unwinding the stack takes time.
-    let frames = sites::backtrace(object.caller);
+fn give(mapping: &Mapping, object: &Object, stack: u32) -> u32 {
+    let address = object.address as u64;
+    let is_variable = modules::contain(mapping, address);
     REGISTRY.acquire();
     let mut number = object.record.load(Ordering::Relaxed);
-    if number == 0 {
-        number = unretire(mapping, object).unwrap_or_else(|| fresh(mapping, object, &frames));
-        let record = get(mapping, number);
-        record.objects.fetch_add(1, Ordering::Relaxed);
-        record.address.store(object.address as u64, Ordering::Relaxed);
-        record.live.store(1, Ordering::Relaxed);
+    if number == 0 || number & NOTED != 0 {
+        let new = |most| fresh(mapping, object, stack, most);
+        let kind = object.kind as u64;
+        let of_variable = is_variable
+            .then(|| CLASSES.number(key([kind, address]), || new(RECORDS_OWN)))
+            .flatten();
+        number = of_variable.unwrap_or_else(|| {
+            let class = CLASSES.number(key([kind, stack.into(), 0]), || new(RECORDS));
+            let own = |class| unretire(class).or_else(|| new(RECORDS_OWN)).unwrap_or(class);
+            class.map_or(REST, |class| {
+                let is_free = get(mapping, class).objects.load(Ordering::Relaxed) == 0;
+                let number = if is_free { class } else { own(class) };
+                CLASS[number as usize].store(class, Ordering::Relaxed);
+                number
+            })
+        });
+        if let Some(number) = of_variable {
+            CLASS[number as usize].store(number, Ordering::Relaxed);
+        }
+        if number == REST {
+            mapping.header.unrecorded.fetch_add(1, Ordering::Relaxed);
+        } else {
+            join(get(mapping, number), address, of_variable.is_some());
+        }
         object.record.store(number, Ordering::Relaxed);
     }
     // SAFETY: acquired above.
     unsafe { REGISTRY.release() };
-    sites::note(mapping, &frames);
     number
 }
 
-/// A record that nobody has had; the catch-all when there is none left.
-fn fresh(mapping: &Mapping, object: &Object, frames: &Frames) -> u32 {
+/// Notes that the record is an object's, too.
+fn join(record: &Record, address: u64, is_variable: bool) {
+    let live = record.live.load(Ordering::Relaxed);
+    let is_shared = live & !CROWD != 0;
+    if is_shared && is_variable {
+        // It is the same one: the program made it anew without a word that it was done with it.
+        return;
+    }
+    let crowd = if is_shared { CROWD } else { live & CROWD };
+    record.live.store(((live & !CROWD) + 1) | crowd, Ordering::Relaxed);
+    record.objects.fetch_add(1, Ordering::Relaxed);
+    record.address.store(if crowd == 0 { address } else { 0 }, Ordering::Relaxed);
+}
+
+/// A record that nobody has had, unless there are as many as `most`.
+fn fresh(mapping: &Mapping, object: &Object, stack: u32, most: usize) -> Option<u32> {
     let number = mapping.header.records.load(Ordering::Relaxed);
-    if number as usize == RECORDS {
-        mapping.header.unrecorded.fetch_add(1, Ordering::Relaxed);
-        return 0;
-    }
-    let record = get(mapping, number);
-    for (place, frame) in record.frames.iter().zip(frames) {
-        place.store(*frame, Ordering::Relaxed);
-    }
-    // Release: partner of the command's Acquire; whoever sees the kind sees the frames.
-    record.kind.store(object.kind as u32, Ordering::Release);
-    mapping.header.records.store(number + 1, Ordering::Relaxed);
-    number
-}
-
-fn site(caller: u64) -> &'static AtomicU32 {
-    &RETIRED[(caller.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 52) as usize % SITES]
-}
-
-/// The record of an object that is gone and was first used by the same caller.
-fn unretire(mapping: &Mapping, object: &Object) -> Option<u32> {
-    let site = site(object.caller as u64);
-    let number = site.load(Ordering::Relaxed);
-    let record = get(mapping, number);
-    let same = record.kind.load(Ordering::Relaxed) == object.kind as u32
-        && record.frames[0].load(Ordering::Relaxed) == object.caller as u64;
-    if number == 0 || !same {
+    if number as usize >= most {
         return None;
     }
-    site.store(RETIRED_BEFORE[number as usize].load(Ordering::Relaxed), Ordering::Relaxed);
+    let record = get(mapping, number);
+    record.stack.store(stack, Ordering::Relaxed);
+    // Release: partner of the command's Acquire; whoever sees the kind sees the stack.
+    record.kind.store(object.kind as u32, Ordering::Release);
+    mapping.header.records.store(number + 1, Ordering::Relaxed);
     Some(number)
 }
 
-/// Lets another object have this number.
+/// The record of an object of the class that is gone.
+fn unretire(class: u32) -> Option<u32> {
+    let latest = &RETIRED[class as usize];
+    let number = latest.load(Ordering::Relaxed);
+    if number == 0 {
+        return None;
+    }
+    latest.store(RETIRED_BEFORE[number as usize].load(Ordering::Relaxed), Ordering::Relaxed);
+    Some(number)
+}
+
+/// An object that had this number is gone; when it was the last one, the number may be another's.
 pub fn retire(mapping: &Mapping, number: u32) {
     if number == 0 || number as usize >= RECORDS {
         return;
     }
     REGISTRY.acquire();
     let record = get(mapping, number);
-    if record.live.swap(0, Ordering::Relaxed) == 1 {
-        let site = site(record.frames[0].load(Ordering::Relaxed));
-        RETIRED_BEFORE[number as usize]
-            .store(site.swap(number, Ordering::Relaxed), Ordering::Relaxed);
+    let live = record.live.load(Ordering::Relaxed);
+    if live & !CROWD != 0 {
+        record.live.store(live - 1, Ordering::Relaxed);
+        if live & !CROWD == 1 {
+            let latest = &RETIRED[class(number) as usize];
+            RETIRED_BEFORE[number as usize]
+                .store(latest.swap(number, Ordering::Relaxed), Ordering::Relaxed);
+        }
     }
     // SAFETY: acquired above.
     unsafe { REGISTRY.release() };
@@ -126,6 +179,7 @@ pub fn distributions<'a>(mapping: &'a Mapping, record: &Record) -> &'a Distribut
 
 /// In the child of a fork, no other thread is left that could hold the registry.
 pub fn forked() {
+    CLASSES.forked();
     // Either it is free and is acquired here, or its holder is a thread of the parent.
     let _ = REGISTRY.try_acquire();
     // SAFETY: held, and not by any thread of this process.

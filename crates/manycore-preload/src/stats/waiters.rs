@@ -1,55 +1,49 @@
-//! Where threads wait: the calls of sampled waits, counted by lock and place.
-//!
-//! A hash table in the mapping, without a lock: a place is taken by writing its key, and never given back.
+//! Where threads wait: the calls of sampled waits, counted by class of lock and place.
 
 use core::sync::atomic::Ordering;
 
 use manycore_profile::layout::{Mapping, SITES, Site};
 
-use super::sites::{self, Frames};
+use super::index::{Index, key};
 
-/// So many places from its own are looked at for a key. A table that is as full as that counts no new sites; those
-/// that it has are the ones that came first, and so, mostly, the frequent ones.
-const LOOKS: usize = 16;
+/// The sites' numbers.
+static NUMBERS: Index<{ 2 * SITES }> = Index::new();
 
-// Relaxed throughout, unless noted: counters are independent of each other.
+// Relaxed throughout, unless noted: counters are independent of each other, and what they count is published by the
+// number of sites.
 
-/// Counts a wait for the lock with this record, which took so many ticks.
-pub fn count(mapping: &Mapping, record: u32, frames: &Frames, ticks: u64) {
-    // Record 0 stands for all locks that found none.
-    if record == 0 {
-        return;
-    }
-    let key = key(record, frames);
-    let places = (0..LOOKS).map(|look| &mapping.sites[(key as usize).wrapping_add(look) % SITES]);
-    if let Some(site) = places.into_iter().find(|site| is_mine(site, key)) {
-        if site.record.load(Ordering::Relaxed) == 0 {
-            fill_in(site, record, frames);
-            sites::note(mapping, frames);
-        }
-        site.waits.fetch_add(1, Ordering::Relaxed);
-        site.wait.fetch_add(ticks, Ordering::Relaxed);
-    }
+/// Counts a wait, in the calls of this stack, for a lock of the class with this record, which took so many ticks.
+pub fn count(mapping: &Mapping, class: u32, stack: u32, ticks: u64) {
+    let key = key([class.into(), stack.into()]);
+    // Those that found no room are the rare ones, mostly, since the frequent ones came first.
+    let number = NUMBERS.number(key, || append(mapping, class, stack)).unwrap_or(0);
+    let site = &mapping.sites[number as usize];
+    site.waits.fetch_add(1, Ordering::Relaxed);
+    site.wait.fetch_add(ticks, Ordering::Relaxed);
 }
 
-/// Whether the place has this key, or gets it now.
-fn is_mine(site: &Site, key: u64) -> bool {
-    let taken = site.key.compare_exchange(0, key, Ordering::Relaxed, Ordering::Relaxed);
-    taken.is_ok() || taken == Err(key)
+/// Adds a site, if there is room. One at a time: the caller has the index locked.
+fn append(mapping: &Mapping, class: u32, stack: u32) -> Option<u32> {
+    let number = mapping.header.sites.load(Ordering::Relaxed);
+    fill_in(mapping.sites.get(number as usize)?, class, stack);
+    // Release: partner of the command's Acquire; whoever sees the number sees what the site is about.
+    mapping.header.sites.store(number + 1, Ordering::Release);
+    Some(number)
 }
 
-/// Threads that do this at the same time write the same.
-fn fill_in(site: &Site, record: u32, frames: &Frames) {
-    for (place, frame) in site.frames.iter().zip(frames) {
-        place.store(*frame, Ordering::Relaxed);
+fn fill_in(site: &Site, class: u32, stack: u32) {
+    site.record.store(class, Ordering::Relaxed);
+    site.stack.store(stack, Ordering::Relaxed);
+}
+
+/// In the child of a fork: the same sites with no waits, in a mapping of its own.
+pub fn forked(old: &Mapping, new: &Mapping) {
+    NUMBERS.forked();
+    // Acquire: as the command's.
+    let kept = old.header.sites.load(Ordering::Acquire);
+    for (from, to) in old.sites.iter().zip(&new.sites).take(kept as usize) {
+        fill_in(to, from.record.load(Ordering::Relaxed), from.stack.load(Ordering::Relaxed));
     }
-    // Release: partner of the command's Acquire; whoever sees the record sees the frames.
-    site.record.store(record, Ordering::Release);
-}
-
-/// Not 0. Two sites of one key would be counted as one: with 64 bits that does not happen.
-fn key(record: u32, frames: &Frames) -> u64 {
-    let mix =
-        |hash: u64, word: u64| (hash ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29);
-    frames.iter().fold(mix(1, record.into()), |hash, frame| mix(hash, *frame)).max(1)
+    // Release: as in `append`.
+    new.header.sites.store(kept, Ordering::Release);
 }

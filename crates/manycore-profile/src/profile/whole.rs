@@ -13,7 +13,7 @@ pub struct Stack {
     pub waits: u64,
     /// The time waited with this stack, as the samples say it of all waits.
     pub wait_ns: u64,
-    /// The calls, innermost first.
+    /// The calls, innermost first; none if this stands for all places that are not listed.
     pub frames: Vec<Frame>,
 }
 

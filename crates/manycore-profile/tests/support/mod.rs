@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use manycore_profile::assemble::{Run, assemble};
 use manycore_profile::clock::Rate;
-use manycore_profile::layout::{Kind, MAGIC, Mapping, Record, Site, Slot};
+use manycore_profile::layout::{Kind, MAGIC, Mapping, Record, Slot};
 use manycore_profile::mapping::StatsFile;
 use manycore_profile::process::ProcessStats;
 use manycore_profile::profile::{Exit, Profile};
@@ -39,6 +39,8 @@ impl Synthetic {
         header.spin_period.store(8, Relaxed);
         header.records.store(1, Relaxed);
         header.distributions.store(1, Relaxed);
+        header.stacks.store(1, Relaxed);
+        header.sites.store(1, Relaxed);
         store_bytes(&header.lock, b"futex");
         header.magic.store(MAGIC, Relaxed);
         this
@@ -55,9 +57,7 @@ impl Synthetic {
         let record = &self.get().records[number as usize];
         record.objects.store(1, Relaxed);
         record.address.store(address, Relaxed);
-        for (place, frame) in record.frames.iter().zip(frames) {
-            place.store(*frame, Relaxed);
-        }
+        record.stack.store(self.stack(frames), Relaxed);
         record.kind.store(kind as u32, Relaxed);
         (number, record)
     }
@@ -86,16 +86,26 @@ impl Synthetic {
         }
     }
 
-    /// A place where threads waited for a record's lock, by sampled waits.
-    pub fn waited_at(&self, record: u32, frames: &[u64], waits: &[u64]) {
-        let free = |site: &&Site| site.record.load(Relaxed) == 0;
-        let site = self.get().sites.iter().find(free).unwrap();
-        for (place, frame) in site.frames.iter().zip(frames) {
+    /// The number of a new stack; 0 for none at all.
+    pub fn stack(&self, frames: &[u64]) -> u32 {
+        if frames.is_empty() {
+            return 0;
+        }
+        let number = self.get().header.stacks.fetch_add(1, Relaxed);
+        for (place, frame) in self.get().stacks[number as usize].frames.iter().zip(frames) {
             place.store(*frame, Relaxed);
         }
+        number
+    }
+
+    /// A place where threads waited for a record's lock, by sampled waits.
+    pub fn waited_at(&self, record: u32, frames: &[u64], waits: &[u64]) {
+        let number = self.get().header.sites.fetch_add(1, Relaxed);
+        let site = &self.get().sites[number as usize];
+        site.record.store(record, Relaxed);
+        site.stack.store(self.stack(frames), Relaxed);
         site.waits.store(waits.len() as u64, Relaxed);
         site.wait.store(waits.iter().sum(), Relaxed);
-        site.record.store(record, Relaxed);
     }
 
     pub fn hold(&self, record: &Record, holds: &[u64]) {

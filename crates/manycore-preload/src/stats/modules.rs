@@ -1,80 +1,29 @@
-//! Where in the program an object is used: the callers of the lock functions, and the files that they are in.
+//! The files that are mapped: what the command needs to give addresses names.
 
-use core::ffi::{CStr, c_int, c_void};
+use core::ffi::CStr;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use manycore_profile::layout::{FRAMES, MODULES, Mapping, Module};
-use syscalls::{Sysno, raw_syscall};
+use manycore_profile::layout::{MODULES, Mapping, Module};
+use syscalls::{Errno, Sysno, raw_syscall};
+
+use super::path::Path;
+use super::unwind::Frames;
 
 // Relaxed throughout, unless noted: what makes up a module is published by the number of modules.
 
-/// Whether the unwinder finds its tables without a lock (`_dl_find_object`, glibc 2.35): otherwise it would take the
-/// loader's, perhaps while the loader waits for a lock of the program.
-static UNWINDS_FREELY: AtomicBool = AtomicBool::new(false);
-
-/// Looks at what the C library can do. To be called from the constructor.
-pub fn prepare() {
-    // SAFETY: a NUL-terminated name.
-    let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"_dl_find_object".as_ptr()) };
-    // Relaxed: read by threads that start later, or that do without.
-    UNWINDS_FREELY.store(!found.is_null(), Ordering::Relaxed);
-}
-
-unsafe extern "C" {
-    fn _Unwind_Backtrace(
-        step: extern "C" fn(*mut c_void, *mut c_void) -> c_int,
-        argument: *mut c_void,
-    ) -> c_int;
-    fn _Unwind_GetIP(context: *mut c_void) -> usize;
-}
-
-const CONTINUE: c_int = 0;
-const STOP: c_int = 4;
-
-/// Return addresses, innermost first, 0 behind the last.
-pub type Frames = [u64; FRAMES];
-
-struct Walk<'a> {
-    caller: u64,
-    found: usize,
-    frames: &'a mut Frames,
-}
-
-/// The return addresses from `caller` outwards.
-pub fn backtrace(caller: usize) -> Frames {
-    let mut frames = [0; FRAMES];
-    // Relaxed: see `prepare`.
-    if UNWINDS_FREELY.load(Ordering::Relaxed) {
-        let mut walk = Walk { caller: caller as u64, found: 0, frames: &mut frames };
-        // SAFETY: `step` expects a `Walk`, which outlives the call.
-        unsafe { _Unwind_Backtrace(step, (&raw mut walk).cast()) };
-    }
-    // Whatever the unwinder could not see, the caller is known.
-    frames[0] = caller as u64;
-    frames
-}
-
-extern "C" fn step(context: *mut c_void, walk: *mut c_void) -> c_int {
-    // SAFETY: the context is the unwinder's, the walk that of `backtrace`.
-    let (address, walk) = unsafe { (_Unwind_GetIP(context) as u64, &mut *walk.cast::<Walk>()) };
-    if walk.found > 0 || address == walk.caller {
-        walk.frames[walk.found] = address;
-        walk.found += 1;
-    }
-    if walk.found == FRAMES { STOP } else { CONTINUE }
-}
-
 /// Sees to it that the modules of these addresses are in the mapping.
 pub fn note(mapping: &Mapping, frames: &Frames) {
-    let known = |address: u64| {
-        modules(mapping).iter().any(|module| {
-            (module.start.load(Ordering::Relaxed)..module.end.load(Ordering::Relaxed))
-                .contains(&address)
-        })
-    };
-    if frames.iter().any(|frame| *frame != 0 && !known(*frame)) {
+    if frames.iter().any(|frame| *frame != 0 && !contain(mapping, *frame)) {
         read_maps(mapping);
     }
+}
+
+/// Whether an address is in a file that is mapped, or in the zero-initialised data of one.
+pub fn contain(mapping: &Mapping, address: u64) -> bool {
+    modules(mapping).iter().any(|module| {
+        (module.start.load(Ordering::Relaxed)..module.end.load(Ordering::Relaxed))
+            .contains(&address)
+    })
 }
 
 fn modules(mapping: &Mapping) -> &[Module] {
@@ -147,7 +96,10 @@ fn add_line(mapping: &Mapping, line: &[u8], before: Option<u64>) -> Option<u64> 
     let (start, end) = (hex(&range[..dash])?, hex(&range[dash + 1..])?);
     let offset = hex(fields.nth(1)?)?;
     match fields.nth(2) {
-        Some(path) if path.starts_with(b"/") => add(mapping, start, end, offset, path),
+        // What the kernel lends to every process is no file, and yet has a name.
+        Some(path) if path.starts_with(b"/") || path == b"[vdso]" => {
+            add(mapping, start, end, offset, path)
+        }
         // Zero-initialised data follows the file's last mapping.
         None if before == Some(start) => {
             let module =
@@ -171,9 +123,30 @@ fn add(mapping: &Mapping, start: u64, end: u64, offset: u64, path: &[u8]) {
     module.start.store(start, Ordering::Relaxed);
     module.end.store(end, Ordering::Relaxed);
     module.offset.store(offset, Ordering::Relaxed);
+    module.inode.store(inode(path), Ordering::Relaxed);
     store_bytes(&module.path, path);
     // Release: partner of the Acquires in `modules` and in the command; whoever sees the number sees the module.
     mapping.header.modules.store(number + 1, Ordering::Release);
+}
+
+/// The number of a file, by which the command can tell whether it has been replaced since; 0 if it is gone.
+///
+/// That is not the number which the kernel lists: file systems that are made of others have several for a file.
+fn inode(path: &[u8]) -> u64 {
+    let mut file = Path::new();
+    file.push(path);
+    // SAFETY: all zeros are a `stat`; the kernel writes it, and reads a NUL-terminated path.
+    unsafe {
+        let mut stat: libc::stat = core::mem::zeroed();
+        let done = raw_syscall!(
+            Sysno::newfstatat,
+            libc::AT_FDCWD,
+            file.as_ptr(),
+            &raw mut stat,
+            libc::AT_NO_AUTOMOUNT
+        );
+        Errno::from_ret(done).map_or(0, |_| stat.st_ino)
+    }
 }
 
 /// Bytes in words, padded with zeros, the last byte always zero.

@@ -1,0 +1,80 @@
+//! Finding the number of what was given one: a hash table that only grows, read without a lock.
+
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use manycore::lock::{Futex, PlainLock};
+
+/// Numbers by key. A key stands for itself: two different things of one 64-bit hash do not happen.
+pub struct Index<const PLACES: usize> {
+    /// Held while something is added.
+    adding: Futex,
+    places: [Place; PLACES],
+}
+
+struct Place {
+    /// 0 for none yet; stored last (Release).
+    key: AtomicU64,
+    number: AtomicU32,
+}
+
+impl<const PLACES: usize> Index<PLACES> {
+    /// One without anything in it. It should have twice as many places as it will have keys.
+    pub const fn new() -> Self {
+        const NONE: Place = Place { key: AtomicU64::new(0), number: AtomicU32::new(0) };
+        Self { adding: Futex::new(), places: [NONE; PLACES] }
+    }
+
+    /// The number of a key, or the place for it; neither if all places are taken.
+    fn find(&self, key: u64) -> (Option<u32>, Option<&Place>) {
+        for look in 0..PLACES {
+            let place = &self.places[(key as usize).wrapping_add(look) % PLACES];
+            // Acquire: partner of the Release in `number`; whoever sees the key sees the number, and what has it.
+            match place.key.load(Ordering::Acquire) {
+                // Relaxed: ordered by the Acquire above.
+                found if found == key => return (Some(place.number.load(Ordering::Relaxed)), None),
+                0 => return (None, Some(place)),
+                _ => {}
+            }
+        }
+        (None, None)
+    }
+
+    /// The number of a key. If it has none, `add` makes what is to have one, and gives none if there is no room for it.
+    pub fn number(&self, key: u64, add: impl FnOnce() -> Option<u32>) -> Option<u32> {
+        if let (Some(number), _) = self.find(key) {
+            return Some(number);
+        }
+        self.adding.acquire();
+        // Another thread may have added it meanwhile.
+        let number = match self.find(key) {
+            (Some(number), _) => Some(number),
+            (None, Some(place)) => add().inspect(|number| {
+                // Relaxed: published by the key.
+                place.number.store(*number, Ordering::Relaxed);
+                // Release: partner of the Acquire in `find`.
+                place.key.store(key, Ordering::Release);
+            }),
+            (None, None) => None,
+        };
+        // SAFETY: acquired above.
+        unsafe { self.adding.release() };
+        number
+    }
+
+    /// In the child of a fork, no other thread is left that could be adding.
+    pub fn forked(&self) {
+        // Either it is free and is acquired here, or its holder is a thread of the parent.
+        let _ = self.adding.try_acquire();
+        // SAFETY: held, and not by any thread of this process.
+        unsafe { self.adding.release() };
+    }
+}
+
+/// A hash of these words, in this order. Not 0.
+pub fn key(words: impl IntoIterator<Item = u64>) -> u64 {
+    let mix =
+        |hash: u64, word: u64| (hash ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29);
+    let hash = words.into_iter().fold(1, mix);
+    // The multiplications leave the low bits, by which a place is found, to the low bits of the words.
+    (hash ^ hash >> 32).max(1)
+}

@@ -1,0 +1,304 @@
+//! Locks that are shown as one: in one process, and over all.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use crate::clock::Rate;
+use crate::layout::{Histogram, Kind};
+use crate::name::{self, Identity, Name};
+use crate::process::ProcessStats;
+use crate::profile::{Condition, Lock, Origin, Site, Stack, Times};
+use crate::symbols::{StackId, Symbols};
+use crate::tally::Tally;
+
+/// Of the places where threads wait for a lock, so many are shown with it.
+const SITES_MAX: usize = 4;
+/// Of all stacks in which threads wait, so many are listed. What a picture of them has room for is far less.
+const STACKS_MAX: usize = 1_000;
+
+/// Objects that are shown as one, by what they have in common.
+#[derive(Default)]
+pub struct Groups {
+    groups: HashMap<Identity, Group>,
+}
+
+struct Group {
+    name: Name,
+    /// The calls by which the first of them came to be.
+    stack: StackId,
+    kind: Kind,
+    objects: u64,
+    tally: Tally,
+    /// The longest total wait, in ticks, of a single object.
+    hottest: u64,
+    waiters: HashMap<Place, Waited>,
+}
+
+/// A place where threads waited: its stack and, if that is empty since the place is in no file, its address.
+type Place = (StackId, u64);
+
+/// Sampled waits, and their time in ticks.
+#[derive(Clone, Copy, Default)]
+struct Waited {
+    waits: u64,
+    wait: u64,
+}
+
+impl Waited {
+    fn add(&mut self, more: Self) {
+        self.waits += more.waits;
+        self.wait += more.wait;
+    }
+}
+
+/// The stacks of a process, looked up when they are first needed.
+struct Stacks<'a> {
+    stats: &'a ProcessStats,
+    known: HashMap<u32, StackId>,
+}
+
+impl Stacks<'_> {
+    /// A stack by its number in the process, and its innermost address.
+    fn get(&mut self, number: u32, symbols: &mut Symbols) -> (StackId, u64) {
+        let addresses = self.stats.stacks.get(number as usize).map_or(&[][..], |stack| stack);
+        let stack = *self
+            .known
+            .entry(number)
+            .or_insert_with(|| symbols.stack(addresses, &self.stats.modules));
+        (stack, addresses.first().copied().unwrap_or(0))
+    }
+}
+
+impl Groups {
+    /// The locks of a process.
+    pub fn of(stats: &ProcessStats, symbols: &mut Symbols) -> Self {
+        let mut groups = Self::default();
+        let mut stacks = Stacks { stats, known: HashMap::new() };
+        for recorded in &stats.recorded {
+            let (stack, caller) = stacks.get(recorded.stack, symbols);
+            let (identity, name) = name::of(recorded, stack, caller, &stats.modules, symbols);
+            let mut tally = Tally::default();
+            tally.add(&recorded.tally);
+            let objects =
+                if recorded.is_rest { stats.unrecorded } else { recorded.objects.max(1).into() };
+            let hottest = if recorded.is_crowd { 0 } else { tally.wait };
+            let mut waiters: HashMap<Place, Waited> = HashMap::new();
+            for place in &recorded.waiters {
+                let (stack, caller) = stacks.get(place.stack, symbols);
+                let caller = if symbols.is_empty(stack) { caller } else { 0 };
+                let waited = Waited { waits: place.waits, wait: place.wait };
+                waiters.entry((stack, caller)).or_default().add(waited);
+            }
+            let kind = recorded.kind;
+            groups.insert(identity, Group { name, stack, kind, objects, tally, hottest, waiters });
+        }
+        groups
+    }
+
+    /// Adds another process' locks.
+    pub fn add(&mut self, other: Self) {
+        for (identity, group) in other.groups {
+            self.insert(identity, group);
+        }
+    }
+
+    fn insert(&mut self, identity: Identity, group: Group) {
+        match self.groups.entry(identity) {
+            Entry::Vacant(entry) => {
+                entry.insert(group);
+            }
+            Entry::Occupied(mut entry) => {
+                let sum = entry.get_mut();
+                sum.objects += group.objects;
+                sum.tally.add(&group.tally);
+                sum.hottest = sum.hottest.max(group.hottest);
+                for (place, more) in group.waiters {
+                    sum.waiters.entry(place).or_default().add(more);
+                }
+            }
+        }
+    }
+
+    /// Most waited first, then most used; by name where that is equal, so that output is the same each time.
+    fn sorted(&self, wanted: impl Fn(Kind) -> bool) -> Vec<&Group> {
+        let mut sorted: Vec<_> = self.groups.values().filter(|group| wanted(group.kind)).collect();
+        let rank = |group: &Group| (group.tally.wait, group.tally.acquired());
+        sorted.sort_by(|a, b| rank(b).cmp(&rank(a)).then_with(|| a.name.full.cmp(&b.name.full)));
+        sorted
+    }
+
+    fn sorted_locks(&self) -> Vec<&Group> {
+        self.sorted(|kind| kind != Kind::Cond)
+    }
+
+    /// The locks, most waited first.
+    pub fn locks(&self, rate: &Rate, symbols: &Symbols) -> Vec<Lock> {
+        self.sorted_locks().iter().map(|group| group.lock(rate, symbols)).collect()
+    }
+
+    /// The condition variables, most waited first.
+    pub fn conditions(&self, rate: &Rate, symbols: &Symbols) -> Vec<Condition> {
+        let sorted = self.sorted(|kind| kind == Kind::Cond);
+        sorted.iter().map(|group| group.condition(rate, symbols)).collect()
+    }
+
+    /// The stacks in which threads waited for locks, most waited first: as many as there is room for, and behind them
+    /// the rest of each lock.
+    pub fn stacks(&self, rate: &Rate, symbols: &Symbols) -> Vec<Stack> {
+        let mut stacks = Vec::new();
+        for (lock, group) in self.sorted_locks().into_iter().enumerate() {
+            let sampled: u64 = group.waiters.values().map(|waited| waited.wait).sum();
+            let total = rate.ns(group.tally.wait);
+            stacks.extend(group.waiters.iter().map(|(place, waited)| {
+                let wait_ns = (total * share(waited.wait, sampled)).round() as u64;
+                let stack = Stack { lock, waits: waited.waits, wait_ns, frames: Vec::new() };
+                (place, stack)
+            }));
+        }
+        stacks
+            .sort_by_key(|(place, stack)| (std::cmp::Reverse(stack.wait_ns), stack.lock, **place));
+        let rest = stacks.split_off(stacks.len().min(STACKS_MAX));
+        let mut stacks: Vec<_> = stacks
+            .into_iter()
+            .map(|((place, _), stack)| Stack { frames: symbols.frames(*place), ..stack })
+            .collect();
+        stacks.extend(summed_by_lock(rest.into_iter().map(|(_, stack)| stack)));
+        stacks
+    }
+
+    /// Seconds in waits for locks, on the CPU and off it.
+    pub fn waits(&self, rate: &Rate) -> (f64, f64) {
+        let locks = || self.groups.values().filter(|group| group.kind != Kind::Cond);
+        let spin = locks().map(|group| group.tally.all_spin_ns()).sum::<f64>() / 1e9;
+        let all = locks().map(|group| rate.ns(group.tally.wait)).sum::<f64>() / 1e9;
+        (spin, (all - spin).max(0.0))
+    }
+}
+
+/// One without calls for each lock.
+fn summed_by_lock(stacks: impl Iterator<Item = Stack>) -> Vec<Stack> {
+    let mut sums: Vec<Stack> = Vec::new();
+    let mut places = HashMap::new();
+    for stack in stacks {
+        let at = *places.entry(stack.lock).or_insert(sums.len());
+        match sums.get_mut(at) {
+            None => sums.push(stack),
+            Some(sum) => {
+                sum.waits += stack.waits;
+                sum.wait_ns += stack.wait_ns;
+            }
+        }
+    }
+    sums
+}
+
+/// Stacks that tell the same, as one.
+struct Called {
+    name: Name,
+    waited: Waited,
+    /// The one of them that was waited in longest.
+    longest: (u64, StackId),
+}
+
+impl Group {
+    /// Where threads waited most.
+    fn waits_in(&self, symbols: &Symbols) -> Vec<Site> {
+        let mut called: HashMap<Identity, Called> = HashMap::new();
+        for ((stack, caller), waited) in &self.waiters {
+            let (identity, name) =
+                name::of_calls(*stack, *caller, self.kind, Origin::FirstUse, symbols);
+            let one = Called { name, waited: Waited::default(), longest: (0, *stack) };
+            let sum = called.entry(identity).or_insert(one);
+            sum.waited.add(*waited);
+            sum.longest = sum.longest.max((waited.wait, *stack));
+        }
+        let mut sorted: Vec<_> = called.into_values().collect();
+        sorted.sort_by(|a, b| {
+            b.waited.wait.cmp(&a.waited.wait).then_with(|| a.name.full.cmp(&b.name.full))
+        });
+        let all = sorted.iter().map(|called| called.waited.wait).sum();
+        let site = |Called { name, waited, longest }: Called| Site {
+            name: name.full,
+            short: name.short,
+            waits: waited.waits,
+            share: share(waited.wait, all),
+            frames: symbols.frames(longest.1),
+        };
+        sorted.into_iter().take(SITES_MAX).map(site).collect()
+    }
+
+    fn lock(&self, rate: &Rate, symbols: &Symbols) -> Lock {
+        let Self { name, tally, .. } = self;
+        let attempts = tally.acquired() + tally.timeouts;
+        Lock {
+            name: name.full.clone(),
+            short: name.short.clone(),
+            origin: name.origin,
+            module: name.module.clone(),
+            kind: name::of_kind(self.kind).to_owned(),
+            objects: self.objects,
+            acquired: tally.acquired(),
+            exclusive: tally.exclusive,
+            shared: tally.shared,
+            contended: tally.contended,
+            contended_shared: tally.contended_shared,
+            contended_share: share(tally.contended, attempts),
+            timeouts: tally.timeouts,
+            handoffs: tally.handoffs,
+            wait: self.wait(rate),
+            hold: self.hold(rate),
+            hottest_share: if tally.wait == 0 { 1.0 } else { share(self.hottest, tally.wait) },
+            frames: symbols.frames(self.stack),
+            waits_in: self.waits_in(symbols),
+        }
+    }
+
+    fn condition(&self, rate: &Rate, symbols: &Symbols) -> Condition {
+        let Self { name, tally, .. } = self;
+        Condition {
+            name: name.full.clone(),
+            short: name.short.clone(),
+            origin: name.origin,
+            module: name.module.clone(),
+            objects: self.objects,
+            waits: tally.contended,
+            timeouts: tally.timeouts,
+            wait: self.wait(rate),
+            frames: symbols.frames(self.stack),
+            waits_in: self.waits_in(symbols),
+        }
+    }
+
+    fn wait(&self, rate: &Rate) -> Times {
+        let Tally { contended, wait, wait_max, distributions, .. } = &self.tally;
+        times(*contended, *wait, *wait_max, distributions.as_deref().map(|d| &d.wait), rate)
+    }
+
+    fn hold(&self, rate: &Rate) -> Times {
+        let Tally { holds, hold, hold_max, distributions, .. } = &self.tally;
+        times(*holds, *hold, *hold_max, distributions.as_deref().map(|d| &d.hold), rate)
+    }
+}
+
+fn times(
+    count: u64,
+    total: u64,
+    longest: u64,
+    distribution: Option<&Histogram>,
+    rate: &Rate,
+) -> Times {
+    let ns = |ticks: u64| rate.ns(ticks).round() as u64;
+    let known = |value: u64| (count > 0).then_some(value);
+    Times {
+        count,
+        total_ns: ns(total),
+        mean_ns: known((rate.ns(total) / count.max(1) as f64).round() as u64),
+        // A bucket's middle can lie beyond the longest.
+        p99_ns: distribution.and_then(|d| d.quantile(0.99)).map(|ticks| ns(ticks.min(longest))),
+        max_ns: known(ns(longest)),
+    }
+}
+
+fn share(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { (part as f64 / whole as f64).min(1.0) }
+}

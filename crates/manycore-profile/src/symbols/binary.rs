@@ -1,0 +1,191 @@
+//! One ELF file: which function or variable is at an address, and which calls the compiler inlined there.
+
+use std::borrow::Cow;
+use std::fs::File;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use addr2line::Loader;
+use object::read::ReadCache;
+use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, SymbolKind};
+
+use super::Frame;
+use super::separate::{self, Separate};
+use super::text::{demangled, safe};
+
+/// An ELF file, with what was taken out of it into one of its own.
+pub struct Binary {
+    /// The address, as symbols count them, of the file's first byte.
+    pub first_address: u64,
+    /// Its functions.
+    pub functions: Table,
+    /// Its variables.
+    pub variables: Table,
+    /// Present if there is DWARF.
+    lines: Option<Loader>,
+}
+
+/// Why a file cannot be looked into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unusable {
+    /// It is not there, or no ELF file.
+    Unreadable,
+    /// It is another one than the program had.
+    Replaced,
+}
+
+impl Binary {
+    /// Reads a file, which had this inode when the program had it mapped (0 if that is not known).
+    pub fn read(path: &Path, inode: u64) -> Result<Self, Unusable> {
+        let file = File::open(path).map_err(|_| Unusable::Unreadable)?;
+        if inode != 0 && file.metadata().is_ok_and(|found| found.ino() != inode) {
+            return Err(Unusable::Replaced);
+        }
+        let cache = ReadCache::new(file);
+        let file = object::File::parse(&cache).map_err(|_| Unusable::Unreadable)?;
+        let first_address =
+            file.segments().find(|s| s.file_range().0 == 0).map_or(0, |s| s.address());
+        let mut functions = Table::default();
+        let mut variables = Table::default();
+        let mut add = |file: &object::File<'_, &ReadCache<File>>| {
+            functions.add(file, SymbolKind::Text);
+            variables.add(file, SymbolKind::Data);
+        };
+        add(&file);
+        let Separate { debug, supplement } =
+            separate::find(path, &file, Path::new(separate::DEBUG));
+        if let Some(debug) = debug.as_deref().and_then(|path| File::open(path).ok()) {
+            let cache = ReadCache::new(debug);
+            if let Ok(file) = object::File::parse(&cache) {
+                add(&file);
+            }
+        }
+        let has_dwarf = file.section_by_name(".debug_info").is_some_and(|s| s.size() > 0);
+        let lines = debug.as_deref().or(has_dwarf.then_some(path));
+        functions.sort();
+        variables.sort();
+        Ok(Self {
+            first_address,
+            functions,
+            variables,
+            lines: lines.and_then(|path| Loader::new_with_sup(path, supplement).ok()),
+        })
+    }
+
+    /// The calls behind a return address, innermost first: one frame a call, a single one without DWARF.
+    pub fn frames(&self, module: &str, address: u64) -> Vec<Frame> {
+        // A return address may be that of the next line or function: what is asked about is the call before it.
+        let probe = address.wrapping_sub(1);
+        let mut frames = self.inlined(module, address, probe);
+        if let Some(outermost) = frames.last_mut()
+            && let Some((symbol, offset)) = self.functions.find(probe)
+        {
+            outermost.function.get_or_insert_with(|| demangled(symbol));
+            outermost.offset = Some(offset + 1);
+        }
+        frames
+    }
+
+    fn inlined(&self, module: &str, address: u64, probe: u64) -> Vec<Frame> {
+        let mut found = Vec::new();
+        if let Some(lines) = &self.lines
+            && let Ok(mut frames) = lines.find_frames(probe)
+        {
+            while let Ok(Some(frame)) = frames.next() {
+                let mut one = Frame::unknown(module, address);
+                one.function =
+                    frame.function.and_then(|f| f.raw_name().ok().map(|name| demangled(&name)));
+                if let Some(location) = frame.location {
+                    one.file = location.file.map(safe);
+                    one.line = location.line;
+                }
+                found.push(one);
+            }
+        }
+        if found.is_empty() {
+            found.push(Frame::unknown(module, address));
+        }
+        found
+    }
+}
+
+/// Symbols by address.
+#[derive(Default)]
+pub struct Table {
+    symbols: Vec<Symbol>,
+    /// All names, one behind the other: a large program has a million of them.
+    names: String,
+}
+
+struct Symbol {
+    address: u64,
+    size: u64,
+    /// Where in the names its own begins and ends.
+    name: (usize, usize),
+}
+
+impl Table {
+    /// Adds all symbols of a kind, exported or not.
+    fn add<'d>(&mut self, file: &impl Object<'d>, kind: SymbolKind) {
+        let all = file.symbols().chain(file.dynamic_symbols());
+        for symbol in all.filter(|s| s.kind() == kind && s.is_definition()) {
+            if let Ok(name) = symbol.name_bytes() {
+                self.push(symbol.address(), symbol.size(), &String::from_utf8_lossy(name));
+            }
+        }
+    }
+
+    fn push(&mut self, address: u64, size: u64, name: &Cow<'_, str>) {
+        if !name.is_empty() {
+            let start = self.names.len();
+            self.names.push_str(name);
+            self.symbols.push(Symbol { address, size, name: (start, self.names.len()) });
+        }
+    }
+
+    /// To be called when all are there.
+    fn sort(&mut self) {
+        let name = |symbol: &Symbol| &self.names[symbol.name.0..symbol.name.1];
+        // Of several names for a place, the plainest.
+        self.symbols.sort_by(|a, b| {
+            (a.address, b.size, name(a).len(), name(a)).cmp(&(
+                b.address,
+                a.size,
+                name(b).len(),
+                name(b),
+            ))
+        });
+        self.symbols.dedup_by_key(|symbol| symbol.address);
+    }
+
+    /// The symbol that an address is in, and how far.
+    pub fn find(&self, address: u64) -> Option<(&str, u64)> {
+        let behind = self.symbols.partition_point(|symbol| symbol.address <= address);
+        let symbol = self.symbols[..behind].last()?;
+        let offset = address - symbol.address;
+        // Assembly functions may have no size: they reach to the next symbol.
+        let is_inside = offset < symbol.size || symbol.size == 0;
+        is_inside.then(|| (&self.names[symbol.name.0..symbol.name.1], offset))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_between_symbols_has_none() {
+        let mut table = Table::default();
+        for (address, size, name) in
+            [(0x200, 8, "c"), (0x100, 0x10, "a_longer_name"), (0x120, 0, "b"), (0x100, 0x10, "a")]
+        {
+            table.push(address, size, &name.into());
+        }
+        table.sort();
+        assert_eq!(table.find(0xff), None);
+        assert_eq!(table.find(0x10f), Some(("a", 0xf)));
+        assert_eq!(table.find(0x110), None);
+        assert_eq!(table.find(0x1ff), Some(("b", 0xdf)));
+        assert_eq!(table.find(0x208), None);
+    }
+}

@@ -1,0 +1,86 @@
+//! Where distributions put what they strip off a program: a file of its own, found by the program's build id, or by the
+//! name that the program has of it.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use object::read::ReadCache;
+use object::{Object, ReadRef};
+
+/// Where packages with debugging information put it.
+pub const DEBUG: &str = "/usr/lib/debug";
+
+/// The files that belong to one that was stripped.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Separate {
+    /// Its symbols and DWARF.
+    pub debug: Option<PathBuf>,
+    /// What several such files have in common.
+    pub supplement: Option<PathBuf>,
+}
+
+/// Looks for the files that belong to `file`, next to it and below the directory `root`.
+pub fn find<'d, R: ReadRef<'d>>(path: &Path, file: &object::File<'d, R>, root: &Path) -> Separate {
+    let build_id = file.build_id().ok().flatten();
+    let debug = build_id
+        .and_then(|id| by_build_id(id, root))
+        .or_else(|| by_link(path, file, build_id, root));
+    let supplement = match &debug {
+        Some(debug) => opened(debug)
+            .and_then(|cache| supplement(debug, &object::File::parse(&cache).ok()?, root)),
+        None => supplement(path, file, root),
+    };
+    Separate { debug, supplement }
+}
+
+fn opened(path: &Path) -> Option<ReadCache<File>> {
+    File::open(path).ok().map(ReadCache::new)
+}
+
+/// `ROOT/.build-id/ab/cdef.debug`
+fn by_build_id(id: &[u8], root: &Path) -> Option<PathBuf> {
+    let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let (first, rest) = id.split_at_checked(1)?;
+    let found = root.join(".build-id").join(hex(first)).join(hex(rest) + ".debug");
+    found.is_file().then_some(found)
+}
+
+/// The file that the program names, where gdb looks for it.
+fn by_link<'d, R: ReadRef<'d>>(
+    path: &Path,
+    file: &object::File<'d, R>,
+    build_id: Option<&[u8]>,
+    root: &Path,
+) -> Option<PathBuf> {
+    let (name, sum) = file.gnu_debuglink().ok().flatten()?;
+    let name = str::from_utf8(name).ok().filter(|name| !name.contains('/'))?;
+    let directory = path.parent()?;
+    let below = root.join(directory.strip_prefix("/").ok()?);
+    let places = [directory.to_owned(), directory.join(".debug"), below];
+    let fits = |found: &PathBuf| found != path && belongs(found, build_id, sum);
+    places.into_iter().map(|place| place.join(name)).find(fits)
+}
+
+/// Whether a file is of the same build: an older one of the same name would give wrong answers.
+fn belongs(found: &Path, build_id: Option<&[u8]>, sum: u32) -> bool {
+    match build_id {
+        Some(id) => opened(found).is_some_and(|cache| {
+            let file = object::File::parse(&cache);
+            file.is_ok_and(|file| file.build_id().ok().flatten() == Some(id))
+        }),
+        None => fs::read(found).is_ok_and(|bytes| crc32fast::hash(&bytes) == sum),
+    }
+}
+
+/// What `dwz` took out of a file, because others have it, too.
+fn supplement<'d, R: ReadRef<'d>>(
+    path: &Path,
+    file: &object::File<'d, R>,
+    root: &Path,
+) -> Option<PathBuf> {
+    let (name, id) = file.gnu_debugaltlink().ok().flatten()?;
+    by_build_id(id, root).or_else(|| {
+        let named = path.parent()?.join(str::from_utf8(name).ok()?);
+        named.is_file().then_some(named)
+    })
+}

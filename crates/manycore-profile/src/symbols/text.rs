@@ -1,0 +1,106 @@
+//! What comes out of foreign files, made fit to be shown: demangled, short and harmless.
+
+use std::fmt::{self, Write};
+
+/// Longer names are cut: templates have names of any length, and a mangled name can stand for one of any size.
+const LONGEST: usize = 1024;
+
+/// A function or variable as its author called it, of C++ and of Rust (in both of its ways to mangle). The hash at the
+/// end of a Rust name is left out.
+pub fn demangled(symbol: &str) -> String {
+    let mut out = Short::default();
+    // What does not fit is an error to the demangler, which stops there.
+    let done = if let Ok(rust) = rustc_demangle::try_demangle(symbol) {
+        write!(out, "{rust:#}")
+    } else if let Ok(cxx) = cpp_demangle::Symbol::new(symbol) {
+        cxx.structured_demangle(&mut out, &cpp_demangle::DemangleOptions::new())
+    } else {
+        return safe(symbol);
+    };
+    if done.is_err() && !out.is_cut {
+        return safe(symbol);
+    }
+    out.finish()
+}
+
+/// Text without what a terminal or a page would take for a command, cut if it is long.
+pub fn safe(text: &str) -> String {
+    let mut out = Short::default();
+    // An error says that it was cut.
+    let _ = out.write_str(text);
+    out.finish()
+}
+
+/// At most [`LONGEST`] characters, all of them harmless.
+#[derive(Default)]
+struct Short {
+    text: String,
+    characters: usize,
+    is_cut: bool,
+}
+
+impl Short {
+    fn finish(mut self) -> String {
+        if self.is_cut {
+            self.text.push_str("...");
+        }
+        self.text
+    }
+}
+
+impl Write for Short {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        for c in text.chars() {
+            if self.characters == LONGEST {
+                self.is_cut = true;
+                return Err(fmt::Error);
+            }
+            self.text.push(if is_harmless(c) { c } else { char::REPLACEMENT_CHARACTER });
+            self.characters += 1;
+        }
+        Ok(())
+    }
+}
+
+/// Neither a control character nor one that turns the direction of writing.
+fn is_harmless(c: char) -> bool {
+    !c.is_control()
+        && !matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_three_languages() {
+        for (symbol, name) in [
+            ("main", "main"),
+            ("_ZN4shop5Cache3getEi", "shop::Cache::get(int)"),
+            ("_ZN4shop5Cache3get17h0123456789abcdefE", "shop::Cache::get"),
+            ("_ZN4core3ptr13drop_in_place17h0123456789abcdefE.llvm.42", "core::ptr::drop_in_place"),
+            ("_RNvCs1234_7mycrate3foo", "mycrate::foo"),
+            ("_RINvNtC3std3mem8align_ofjE", "std::mem::align_of::<usize>"),
+            ("_Z", "_Z"),
+        ] {
+            assert_eq!(demangled(symbol), name, "{symbol}");
+        }
+    }
+
+    #[test]
+    fn hostile_names_are_cut_and_harmless() {
+        let long = demangled(&"x".repeat(1 << 20));
+        assert_eq!((long.len(), &long[LONGEST..]), (LONGEST + 3, "..."));
+        assert_eq!(demangled("a\x1b[2Jb\u{202e}c\n"), "a\u{fffd}[2Jb\u{fffd}c\u{fffd}");
+        // Each argument is a pair of the one before: 2^40 of them, if written out.
+        let pairs: String = (0..40).map(|at| format!("S_IS{0}_S{0}_E", base_36(at))).collect();
+        let bomb = demangled(&format!("_Z1fI1aE{pairs}"));
+        assert!(bomb.len() <= 3 * LONGEST + 3, "{}", bomb.len());
+    }
+
+    fn base_36(at: u32) -> String {
+        at.checked_sub(1)
+            .and_then(|digit| char::from_digit(digit, 36))
+            .map_or_else(String::new, |digit| digit.to_ascii_uppercase().to_string())
+    }
+}
