@@ -114,6 +114,26 @@ fn a_stripped_file_gives_addresses() {
 }
 
 #[test]
+fn a_stripped_file_with_its_symbols_beside_it_gives_names() {
+    let subject = Loaded::new(CXX, "c++", &["-O2", "-g"]);
+    let call = subject.call_in("Cache::get(int)", "pthread_mutex_lock");
+    let variable = subject.at("shop::shared_cache");
+    let directory = subject.file.parent().unwrap();
+    for command in [
+        &["objcopy", "--only-keep-debug", "subject", "subject.debug"][..],
+        &["strip", "subject"],
+        &["objcopy", "--add-gnu-debuglink=subject.debug", "subject"],
+    ] {
+        let done = Command::new(command[0]).args(&command[1..]).current_dir(directory).status();
+        assert!(done.unwrap().success(), "{command:?}");
+    }
+    assert_eq!(subject.name(variable, &[]).name, "shop::shared_cache (subject)");
+    let lock = subject.name(HEAP, &[call]);
+    assert_eq!(lock.name, "Cache::get(int) subject.cc:7 (subject)");
+    assert!(lock.frames.len() >= 3, "{:#?}", lock.frames);
+}
+
+#[test]
 fn the_caller_of_a_wrapper_names_the_lock() {
     let subject = Loaded::new(C, "cc", &["-O1", "-fno-optimize-sibling-calls"]);
     let in_wrapper = subject.at("my_mutex_lock") + 1;
@@ -154,6 +174,18 @@ fn a_lock_tells_where_threads_wait_for_it() {
     let caller = format!("insert_row+{offset:#x} (subject)");
     assert_eq!(places, [(caller.as_str(), 4, 6.0), (lock.name.as_str(), 2, 5.0)]);
     assert_eq!(lock.waits_in[0].frames[0].function.as_deref(), Some("my_mutex_lock"));
+
+    // The same, whole: the shares of the samples in all that was waited, which is more.
+    record_more_wait(&subject.process);
+    let stacks = profile_of(&[&subject.process]).stacks;
+    let found: Vec<_> =
+        stacks.iter().map(|s| (s.lock, s.waits, s.wait_ns, s.frames.len())).collect();
+    assert_eq!(found, [(0, 2, 5000, 1), (0, 2, 3000, 3), (0, 2, 3000, 2)]);
+}
+
+/// Eleven microseconds of waiting for the first lock.
+fn record_more_wait(process: &Synthetic) {
+    process.wait(&process.get().records[1], &[11_000]);
 }
 
 #[test]

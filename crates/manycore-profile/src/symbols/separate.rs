@@ -84,3 +84,60 @@ fn supplement<'d, R: ReadRef<'d>>(
         named.is_file().then_some(named)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    /// A program with debugging information, and the same as a distribution would strip it, with a link.
+    fn stripped(directory: &Path, linker: &str) -> PathBuf {
+        let source = "int main(void) { return 0; }";
+        fs::write(directory.join("x.c"), source).unwrap();
+        for command in [
+            &["cc", "-g", linker, "-o", "x", "x.c"][..],
+            &["objcopy", "--only-keep-debug", "x", "x.debug"],
+            &["strip", "x"],
+            &["objcopy", "--add-gnu-debuglink=x.debug", "x"],
+        ] {
+            let done = Command::new(command[0]).args(&command[1..]).current_dir(directory).status();
+            assert!(done.unwrap().success(), "{command:?}");
+        }
+        directory.join("x")
+    }
+
+    fn debug_of(path: &Path, root: &Path) -> Option<PathBuf> {
+        let cache = opened(path).unwrap();
+        find(path, &object::File::parse(&cache).unwrap(), root).debug
+    }
+
+    #[test]
+    fn by_the_name_that_the_program_has_of_it() {
+        let (directory, root) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        for linker in ["-Wl,--build-id", "-Wl,--build-id=none"] {
+            let program = stripped(directory.path(), linker);
+            let debug = directory.path().join("x.debug");
+            assert_eq!(debug_of(&program, root.path()), Some(debug.clone()), "{linker}");
+            // One of another build.
+            fs::copy(&program, &debug).unwrap();
+            let status = Command::new("objcopy")
+                .args(["--remove-section=.note.gnu.build-id".as_ref(), debug.as_os_str()])
+                .status();
+            assert!(status.unwrap().success());
+            assert_eq!(debug_of(&program, root.path()), None, "{linker}");
+        }
+    }
+
+    #[test]
+    fn by_the_build_id() {
+        let (directory, root) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let id = "ab0123456789";
+        let program = stripped(directory.path(), &format!("-Wl,--build-id=0x{id}"));
+        let place = root.path().join(".build-id").join(&id[..2]);
+        fs::create_dir_all(&place).unwrap();
+        let debug = place.join(format!("{}.debug", &id[2..]));
+        fs::rename(directory.path().join("x.debug"), &debug).unwrap();
+        assert_eq!(debug_of(&program, root.path()), Some(debug));
+    }
+}
