@@ -69,7 +69,7 @@ fn convoys(groups: u64, threads: u64, locks: u64) -> Profiled {
 
 #[test]
 fn every_thread_and_lock_of_a_crowd_is_counted() {
-    convoys(5, 20, 8_000);
+    convoys(5, 10, 8_000);
 }
 
 #[test]
