@@ -13,6 +13,8 @@ use crate::tally::Tally;
 
 /// Of the places where threads wait for a lock, so many are shown with it.
 const SITES_MAX: usize = 4;
+/// With so many of their calls: `stacks` has all of them.
+const SITE_FRAMES_MAX: usize = 8;
 /// Of all stacks in which threads wait, so many are listed. What a picture of them has room for is far less.
 const STACKS_MAX: usize = 1_000;
 
@@ -222,7 +224,7 @@ impl Group {
             short: name.short,
             waits: waited.waits,
             share: share(waited.wait, all),
-            frames: symbols.frames(longest.1),
+            frames: symbols.frames(longest.1).into_iter().take(SITE_FRAMES_MAX).collect(),
         };
         sorted.into_iter().take(SITES_MAX).map(site).collect()
     }

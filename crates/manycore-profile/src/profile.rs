@@ -188,7 +188,7 @@ pub struct Site {
     pub waits: u64,
     /// The share of the sampled time waited that was spent here: 0 to 1.
     pub share: f64,
-    /// The calls, innermost first.
+    /// The innermost eight calls, innermost first.
     pub frames: Vec<Frame>,
 }
 

@@ -32,11 +32,14 @@ const LOCKING: &[&str] = &[
 
 /// Words that say how, or whose function it is, but not what is locked.
 const MANNER: &[&str] = &[
+    "alloc",
     "apr",
     "auto",
     "base",
     "clocklock",
     "clockwait",
+    "construct",
+    "create",
     "critical",
     "do",
     "enter",
@@ -47,13 +50,18 @@ const MANNER: &[&str] = &[
     "gthread",
     "gthrw",
     "impl",
+    "init",
+    "initialise",
+    "initialize",
     "inline",
     "internal",
     "kernel",
     "low",
+    "make",
     "my",
     "mysql",
     "native",
+    "new",
     "nptl",
     "of",
     "os",
@@ -185,6 +193,9 @@ mod tests {
             "apr_thread_mutex_lock",
             "uv_mutex_lock",
             "SDL_LockMutex",
+            "SDL_CreateMutex",
+            "inline_mysql_mutex_init",
+            "Mutex::Mutex()",
         ] {
             assert!(only_locks(wrapper), "{wrapper}");
         }
@@ -199,6 +210,7 @@ mod tests {
             "Cache::get(std::mutex&)",
             "tc_acquire_table",
             "threads_init",
+            "item_lock_init",
             "(anonymous namespace)::Pool::wait()",
             "kyotocabinet::CacheDB::accept(char const*, unsigned long)",
             "Queue<std::lock_guard<std::mutex> >::push()",

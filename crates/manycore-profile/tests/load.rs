@@ -25,7 +25,7 @@ fn full_tables_are_read_in_little_memory() {
     let file = Synthetic::new(directory.path(), 1);
     let program = std::env::current_exe().unwrap();
     // As if it were loaded at its own addresses; where its text is does not matter much.
-    let text = (0x10_0000, 0x20_0000);
+    let text = (0x10_0000, 0x10_8000);
     file.module(0, text.1, 0, &program);
     for number in 0..20 {
         file.module(text.1 << (number + 1), (text.1 << (number + 1)) + 1, 0, Path::new("/other"));
@@ -44,7 +44,7 @@ fn full_tables_are_read_in_little_memory() {
     }
     for thread in 0..THREADS {
         for slot in 0..SLOTS {
-            let record = 1 + (thread * SLOTS + slot) % (RECORDS - 1);
+            let record = 1 + (thread * SLOTS + slot) % (RECORDS - SLOTS);
             file.slot(thread, record as u32).acquired.store(100, Relaxed);
         }
     }

@@ -1,6 +1,5 @@
 //! One ELF file: which function or variable is at an address, and which calls the compiler inlined there.
 
-use std::borrow::Cow;
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -135,7 +134,7 @@ impl Table {
         }
     }
 
-    fn push(&mut self, address: u64, size: u64, name: &Cow<'_, str>) {
+    fn push(&mut self, address: u64, size: u64, name: &str) {
         if !name.is_empty() {
             let start = self.names.len();
             self.names.push_str(name);
@@ -179,7 +178,7 @@ mod tests {
         for (address, size, name) in
             [(0x200, 8, "c"), (0x100, 0x10, "a_longer_name"), (0x120, 0, "b"), (0x100, 0x10, "a")]
         {
-            table.push(address, size, &name.into());
+            table.push(address, size, name);
         }
         table.sort();
         assert_eq!(table.find(0xff), None);
