@@ -7,29 +7,30 @@ use std::time::SystemTime;
 use support::real::{Profiled, profile};
 use support::{compile, directory};
 
-/// Groups of threads of which each goes through locks of its own, in one order: so all but the first mostly wait. The last
-/// line on standard output is the time of the end.
+/// Groups of threads of which each goes through locks of its own, several times each, and never stays on the CPU: so it
+/// mostly finds a lock held. On standard output is the time of the end.
 const CONVOYS: &str = r#"
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
-static int groups, threads, locks;
+static int groups, threads, locks, rounds;
 static pthread_mutex_t *all;
 static pthread_barrier_t begin;
 static void *march(void *group) {
     pthread_mutex_t *mine = all + (long)group * locks;
     pthread_barrier_wait(&begin);
-    for (int at = 0; at < locks; at++) {
-        pthread_mutex_lock(mine + at);
+    for (int at = 0; at < locks * rounds; at++) {
+        pthread_mutex_lock(mine + at / rounds);
         sched_yield();
-        pthread_mutex_unlock(mine + at);
+        pthread_mutex_unlock(mine + at / rounds);
+        sched_yield();
     }
     return NULL;
 }
 int main(int argc, char **argv) {
-    groups = atoi(argv[1]), threads = atoi(argv[2]), locks = atoi(argv[3]);
+    groups = atoi(argv[1]), threads = atoi(argv[2]), locks = atoi(argv[3]), rounds = atoi(argv[4]);
     all = malloc(sizeof *all * groups * locks);
     for (int at = 0; at < groups * locks; at++) pthread_mutex_init(all + at, NULL);
     pthread_t *ids = malloc(sizeof *ids * groups * threads);
@@ -47,18 +48,18 @@ int main(int argc, char **argv) {
 }
 "#;
 
-/// Runs so many groups of so many threads, each over so many locks.
-fn convoys(groups: u64, threads: u64, locks: u64) -> Profiled {
+/// Runs so many groups of so many threads, each over so many locks, so many times each.
+fn convoys(groups: u64, threads: u64, locks: u64, rounds: u64) -> Profiled {
     let directory = directory();
     let program = compile(directory.path(), "convoys", CONVOYS, &["-O1", "-pthread"]);
-    let numbers = [groups, threads, locks].map(|number| number.to_string());
+    let numbers = [groups, threads, locks, rounds].map(|number| number.to_string());
     let words = [&[program.to_str().unwrap().to_owned()][..], &numbers].concat();
     let profiled = profile(&words);
     assert_eq!(profiled.output.status.code(), Some(0), "{}", support::stderr(&profiled.output));
     let lock = &profiled.json["locks"][0];
     assert!(lock["name"].as_str().unwrap().starts_with("main+"), "{lock:#}");
     assert_eq!(lock["objects"], groups * locks);
-    assert_eq!(lock["acquired"], groups * threads * locks);
+    assert_eq!(lock["acquired"], groups * threads * locks * rounds);
     assert_eq!(lock["wait"]["count"], lock["contended"]);
     let stacks = profiled.json["stacks"].as_array().map_or(&[][..], Vec::as_slice);
     let listed: u64 = stacks.iter().map(|stack| stack["wait_ns"].as_u64().unwrap()).sum();
@@ -69,13 +70,13 @@ fn convoys(groups: u64, threads: u64, locks: u64) -> Profiled {
 
 #[test]
 fn every_thread_and_lock_of_a_crowd_is_counted() {
-    convoys(5, 10, 8_000);
+    convoys(5, 5, 8_000, 1);
 }
 
 #[test]
 #[ignore = "minutes; scripts/bench runs it"]
 fn ten_million_waits_are_reported_within_ten_seconds() {
-    let profiled = convoys(20, 100, 5_000);
+    let profiled = convoys(200, 10, 500, 13);
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs_f64();
     let report = now - support::stdout(&profiled.output).trim().parse::<f64>().unwrap();
     let waits = profiled.json["locks"][0]["contended"].as_u64().unwrap();
