@@ -20,8 +20,9 @@ struct Place {
 impl<const PLACES: usize> Index<PLACES> {
     /// One without anything in it. It should have twice as many places as it will have keys.
     pub const fn new() -> Self {
-        const NONE: Place = Place { key: AtomicU64::new(0), number: AtomicU32::new(0) };
-        Self { adding: Futex::new(), places: [NONE; PLACES] }
+        let places =
+            [const { Place { key: AtomicU64::new(0), number: AtomicU32::new(0) } }; PLACES];
+        Self { adding: Futex::new(), places }
     }
 
     /// The number of a key, or the place for it; neither if all places are taken.
@@ -76,5 +77,5 @@ pub fn key(words: impl IntoIterator<Item = u64>) -> u64 {
         |hash: u64, word: u64| (hash ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29);
     let hash = words.into_iter().fold(1, mix);
     // The multiplications leave the low bits, by which a place is found, to the low bits of the words.
-    (hash ^ hash >> 32).max(1)
+    (hash ^ (hash >> 32)).max(1)
 }

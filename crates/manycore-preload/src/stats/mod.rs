@@ -187,7 +187,7 @@ fn gap(slab: &Slab, period: u32) -> u32 {
     dice ^= dice >> 17;
     dice ^= dice << 5;
     slab.dice.store(dice, Ordering::Relaxed);
-    (u64::from(dice) * u64::from(2 * period - 1) >> 32) as u32
+    ((u64::from(dice) * u64::from(2 * period - 1)) >> 32) as u32
 }
 
 /// Notes the place where an object is initialised. It takes no room unless it is used.
