@@ -76,7 +76,7 @@ fn every_thread_and_lock_of_a_crowd_is_counted() {
 #[test]
 #[ignore = "minutes; scripts/bench runs it"]
 fn ten_million_waits_are_reported_within_ten_seconds() {
-    let profiled = convoys(200, 10, 500, 13);
+    let profiled = convoys(200, 10, 500, 30);
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs_f64();
     let report = now - support::stdout(&profiled.output).trim().parse::<f64>().unwrap();
     let waits = profiled.json["locks"][0]["contended"].as_u64().unwrap();
