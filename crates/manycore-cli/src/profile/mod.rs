@@ -35,8 +35,8 @@ Output:
 
   lock        the variable that it is; of a lock on the heap, 'in' and the function
               that waits for it longest; below, the function that waits for a variable
-              ('waits in') or where a lock on the heap was first used ('first in');
-              locks on the heap that were first used at one place are shown as one
+              ('waits in') or where a lock on the heap was initialised ('made in') or
+              first used ('first in'); all locks of one such place are shown as one
   contended   share of the acquisitions that had to wait
   moved       share of the acquisitions on another CPU than the one before
   wait, hold  total, mean, 99th percentile (to about 20 %) and maximum; the total of
