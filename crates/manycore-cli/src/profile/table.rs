@@ -5,7 +5,7 @@ use std::io;
 
 use manycore_profile::command::joined;
 use manycore_profile::profile::{
-    Condition, End, Exit, Lock, Origin, Outsider, Process, Profile, Times,
+    Condition, End, Exit, Lock, Origin, Outsider, Process, Profile, Sampling, Times,
 };
 use manycore_report::{Cell, Column, Host, Table, Tone, duration};
 
@@ -277,6 +277,13 @@ fn time(profile: &Profile) -> String {
             profile.sampling.hold_period, profile.sampling.spin_period
         );
     }
+    let Sampling { cut, dropped, .. } = profile.sampling;
+    if cut + dropped > 0 {
+        let _ = writeln!(
+            text,
+            "Too many places: {dropped} sampled waits are without theirs, {cut} stacks have one call only."
+        );
+    }
     text.push('\n');
     text
 }
@@ -375,6 +382,14 @@ mod tests {
 
     fn shown(profile: &Profile, sort: Sort) -> String {
         whole(profile, View::plain(10, sort))
+    }
+
+    #[test]
+    fn places_that_were_not_kept_are_counted() {
+        let mut profile = example();
+        profile.sampling.dropped = 12;
+        let text = shown(&profile, Sort::Wait);
+        assert!(text.contains("12 sampled waits are without theirs, 0 stacks"), "{text}");
     }
 
     #[test]
