@@ -11,8 +11,9 @@ use crate::sync::atomic::{AtomicPtr, Ordering};
 use crate::sync::cell::UnsafeCell;
 use crate::sync::order;
 
-/// How many objects a bag has room for: with its head it is 4 KiB large.
-pub(super) const CAPACITY: usize = 253;
+/// How many objects a bag has room for: with its head it is 1 KiB large. A thread may fill several before it looks what can be
+/// freed; small ones take little memory where it retires little.
+pub(super) const CAPACITY: usize = 61;
 
 /// An object that nobody can find any more, and how to destroy it.
 #[derive(Clone, Copy)]

@@ -3,7 +3,8 @@
 use alloc::boxed::Box;
 use core::fmt;
 
-use super::bag::CAPACITY;
+/// The largest batch.
+pub(super) const BATCH_MAX: usize = 253;
 
 /// How readers and those who wait for them make sure that one of the two sees the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +46,8 @@ pub struct Config {
     /// Called with such a reader, by a thread that has retired something, at the end of its section. It must not use the
     /// domain.
     pub on_stall: Option<OnStall>,
-    /// How many objects a thread collects before it looks what can be freed: 1 to 253. More is faster, and holds more.
+    /// How many objects a thread collects at most before it looks what can be freed: 1 to 253. More is faster, and holds more.
+    /// Who retires slowly looks earlier, see [the module](super#bounded-garbage).
     pub batch: usize,
 }
 
@@ -58,7 +60,7 @@ impl Default for Config {
             wait_ticks_max: u64::MAX,
             patience_ticks: 1 << 31,
             on_stall: None,
-            batch: CAPACITY,
+            batch: BATCH_MAX,
         }
     }
 }

@@ -68,7 +68,7 @@ impl Domain {
     ///
     /// If the batch is not 1 to 253.
     pub fn new(config: Config) -> Self {
-        let most = super::bag::CAPACITY;
+        let most = super::config::BATCH_MAX;
         assert!((1..=most).contains(&config.batch), "a batch is 1 to {most} objects");
         Self {
             epoch: CachePadded(AtomicUsize::new(0)),
@@ -223,7 +223,7 @@ impl Domain {
         i64::try_from(self.config.patience_ticks).unwrap_or(i64::MAX)
     }
 
-    /// Moves those of a record's bags in which nothing has to wait any more to a pile of such; says how many.
+    /// Moves those of a record's bags in which nothing has to wait any more to a pile of such; says how many objects those have.
     fn harvest(&self, record: &Record, piles: Piles, to: &Pile) -> usize {
         let (now, mut count) = (self.now(), 0);
         for (number, pile) in record.piles().iter().enumerate() {
@@ -234,7 +234,7 @@ impl Domain {
             for bag in pile.take() {
                 // Not only in piles that were not ripe: the epoch may have come round to this one meanwhile.
                 let is_ripe = has_come(bag.epoch().wrapping_add(GRACE), now);
-                count += usize::from(is_ripe);
+                count += if is_ripe { bag.len() } else { 0 };
                 if is_ripe { to } else { pile }.push(bag);
             }
         }

@@ -16,7 +16,7 @@
 //!                       ^ unlinked, retired in 4   ^ nobody has it any more: freed from here on
 //! ```
 //!
-//! Retired objects wait in bags of up to 253. A full bag is closed with the epoch of that time, and put on a pile of its
+//! Retired objects wait in bags of up to 61. A full bag is closed with the epoch of that time, and put on a pile of its
 //! thread's record. There anybody can take it: each thread frees what it has retired itself, because that memory is near to
 //! it, but what belongs to a thread that is gone, or when space is short to any, is freed by whoever comes.
 //!
@@ -52,6 +52,9 @@
 //! A reader that stays inside keeps everything from being freed. [`Config::limit_bytes`] says how much may be held: near it,
 //! who has retired something waits at the end of its section. [`Config::on_stall`] is told who it is waited for: the thread,
 //! since when, and how much is held. Readers are never kept waiting. When the reader leaves, all goes on.
+//!
+//! Without such a reader, a thread looks what can be freed when it has retired 253 objects, or 32 and not looked for 2^19 ticks:
+//! it holds little if it retires slowly, and spends little on looking if it retires fast.
 //!
 //! So a thread that leaves a section in which it has retired something must hold no lock that others wait for inside one:
 //! take locks inside, and give them back inside. And destructors run there.
@@ -101,9 +104,9 @@
 //! # Cost
 //!
 //! A section costs two writes of a line of the thread's own and a read of the epoch's line, which changes once for some
-//! hundred retired objects; and a fence, without [`Barriers::Auto`]. Retiring costs a write of two words. Per bag, a look at
+//! hundred retired objects; and a fence, without [`Barriers::Auto`]. Retiring costs a write of two words. Now and then, a look at
 //! each thread's line, and unless one of them is inside since too long ago, a system call that interrupts the CPUs on which
-//! threads of the process run. 128 bytes a thread, and about six bags a thread that retires, of 4 KiB, with what is in them.
+//! threads of the process run. 128 bytes a thread, and for one that retires what is in about four epochs' bags, of 1 KiB.
 //!
 //! # When not to use it
 //!
