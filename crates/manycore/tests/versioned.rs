@@ -4,10 +4,12 @@
 use std::collections::BTreeMap;
 use std::thread;
 
-use manycore::collections::hash::{MvrluTable, RluTable};
+use manycore::collections::hash::{MvrluGrowingTable, MvrluTable, RluTable};
 use manycore::collections::list::{MvrluList, RluList};
 use manycore::collections::tree::{MvrluTree, RluTree};
-use manycore::collections::versioned::{Chain, Hashed, One, Placement, Reads, Search, Versioned};
+use manycore::collections::versioned::{
+    Chain, Growing, Hashed, One, Placement, Reads, Search, Versioned,
+};
 use manycore::session::{RawSession, Sessions};
 use manycore::{ConcurrentMap, MapHandle};
 use manycore_history::run::{self, Mix, Native};
@@ -28,6 +30,7 @@ trait Range: Placement<u64> + Sized {
 }
 
 impl Range for Hashed {}
+impl Range for Growing {}
 
 macro_rules! in_order {
     ($($shape:ident),*) => {$(
@@ -141,7 +144,68 @@ macro_rules! tests {
         )*
     };
 }
+
+/// It begins with one bucket, and has one more for each two keys: threads are always about to divide some.
+fn growing<M: Sessions + Default>() -> Versioned<u64, u64, M, Growing> {
+    Versioned::with_keys_per_bucket(M::default(), 0, 2)
+}
+
+/// Values for which there is no room in a bucket: all entries hang in chains.
+#[test]
+fn large_entries_grow_too() {
+    type Large = [u64; 20];
+    let map = MvrluGrowingTable::<u64, Large>::default();
+    let mut handle = ConcurrentMap::handle(&map);
+    (0..500).for_each(|key| assert_eq!(handle.insert(key, [key; 20]), None));
+    (0..500).step_by(3).for_each(|key| assert_eq!(handle.remove(&key), Some([key; 20])));
+    (0..500).step_by(5).for_each(|key| _ = handle.insert(key, [0; 20]));
+    for key in 0..500 {
+        let expected = match (key % 5, key % 3) {
+            (0, _) => Some([0; 20]),
+            (_, 0) => None,
+            _ => Some([key; 20]),
+        };
+        assert_eq!(handle.get(&key), expected, "{key}");
+    }
+    assert!(map.buckets() >= 300, "{} buckets", map.buckets());
+}
+
+/// Threads put in their own keys and take some out again, while others look at what is there for good, and at all.
+#[test]
+fn nothing_is_lost_while_it_grows() {
+    const THREADS: u64 = 4;
+    const EACH: u64 = 4_000;
+    let map = MvrluGrowingTable::<u64, u64>::default();
+    thread::scope(|s| {
+        for me in 0..THREADS {
+            let map = &map;
+            s.spawn(move || {
+                let mut handle = ConcurrentMap::handle(map);
+                for n in 0..EACH {
+                    let key = n * THREADS + me;
+                    assert_eq!(handle.insert(key, key), None);
+                    let known = n / 7 * THREADS + me;
+                    assert_eq!(handle.get(&known), Some(known), "known since before");
+                    if n % 1000 == 0 {
+                        let mut own = 0;
+                        handle.snapshot(|now| {
+                            now.for_each(|key, _| own += u64::from(key % THREADS == me));
+                        });
+                        assert_eq!(own, n + 1, "in a snapshot of {} buckets", map.buckets());
+                    }
+                }
+            });
+        }
+    });
+    let mut handle = ConcurrentMap::handle(&map);
+    (0..THREADS * EACH).for_each(|key| assert_eq!(handle.get(&key), Some(key)));
+    // Some thousand, unless a thread was preempted for long while it made room for more: others go on without.
+    assert!(map.buckets() > 256, "{} buckets", map.buckets());
+}
+
 tests! {
+    growing_mvrlu => super::growing::<manycore::mvrlu::Domain>();
+    growing_rlu => super::growing::<manycore::rlu::Domain>();
     list_mvrlu => MvrluList::<u64, u64>::default();
     hash_mvrlu => MvrluTable::<u64, u64>::new(7);
     bst_mvrlu => MvrluTree::<u64, u64>::default();

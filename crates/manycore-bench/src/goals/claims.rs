@@ -2,7 +2,7 @@
 
 use manycore_report::{Bound, Claim, Measurement};
 
-use super::parts::RIVALS;
+use super::parts::{GROWING, RIVALS};
 use crate::campaign::pool::Pooled;
 use crate::failure::Failure;
 use crate::open::{Open, Part};
@@ -161,11 +161,11 @@ impl Judge<'_> {
 
     /// Each of the rivals, and so the best of them.
     fn rivals(&self) -> Result<Claim, Failure> {
-        let text = format!("mvrlu over the best of {}", RIVALS.join(", "));
+        let text = format!("{GROWING} over the best of {}", RIVALS.join(", "));
         let open = self.open("mvrlu-over-rivals", &text, 0.8);
         let pairs: Vec<Pair> =
-            RIVALS.iter().flat_map(|rival| self.pairs("mvrlu", rival, |_| true)).collect();
-        self.close(open, &["mvrlu", RIVALS[0], RIVALS[1], RIVALS[2]], &pairs)
+            RIVALS.iter().flat_map(|rival| self.pairs(GROWING, rival, |_| true)).collect();
+        self.close(open, &[GROWING, RIVALS[0], RIVALS[1], RIVALS[2]], &pairs)
     }
 }
 

@@ -13,6 +13,9 @@ pub const NAMES: [&str; 7] = ["list", "hash", "zipf", "100k", "10m", "rmap", "si
 /// The numbers of threads of most parts: one, a CPU each, and more than CPUs.
 pub(super) const THREADS: [u32; 3] = [1, 2, 8];
 
+/// Ours for many keys.
+pub(super) const GROWING: &str = "mvrlu-growing";
+
 /// Hash tables of others with which large ones are compared.
 pub(super) const RIVALS: [&str; 3] = ["papaya", "scc", "dashmap"];
 
@@ -62,7 +65,7 @@ pub(super) fn of_sets(name: &str, foreign: bool) -> Part {
         ],
         "hash" => &["rcu", "mvrlu", "rlu", "crossbeam-epoch", "urcu-memb", "urcu-qsbr"],
         "zipf" => &["mvrlu"],
-        _ => &["mvrlu", "rcu", RIVALS[0], RIVALS[1], RIVALS[2]],
+        _ => &[GROWING, "mvrlu", "rcu", RIVALS[0], RIVALS[1], RIVALS[2]],
     };
     let ours = crate::set::contenders::native::names(structure);
     let others = crate::set::peers::names(structure);
@@ -87,7 +90,7 @@ pub(super) fn of_sets(name: &str, foreign: bool) -> Part {
     Part { points, mechanisms }
 }
 
-/// A bucket a key: tables of others have as much room.
+/// A bucket a key, for those that do not grow: tables of others have as much room.
 fn large(keys: u64) -> Keys {
     Keys { buckets: keys, ..Keys::of(keys) }
 }

@@ -16,11 +16,12 @@ Examples:
   manycore bench set
   manycore bench set --structure list --initial 1000 --update 2,20,80 --threads 1,2,8
   manycore bench set --sync lock:adaptive,lock:mcs,flat-combining --zipf 1 --json
-  manycore bench set --sync mvrlu --against papaya,scc,dashmap --initial 100000
+  manycore bench set --sync mvrlu-growing --against papaya,scc,dashmap --initial 100000
 
 Mechanisms:
   lock:NAME with a name of `manycore locks`, flat-combining, rcu, mvrlu, rlu, rlu-ordo
-  and rlu-defer; for a list or a hash table also rcu-qsbr; lazy and harris for a list.
+  and rlu-defer; for a list or a hash table also rcu-qsbr; lazy and harris for a list;
+  mvrlu-growing and rlu-growing for a hash table.
 
 Sets of others:
   hash   papaya, scc, scc-index, dashmap, parking_lot-mutex, parking_lot-rwlock,

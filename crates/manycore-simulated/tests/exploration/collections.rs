@@ -4,13 +4,14 @@ use manycore_history::run::{self, Explored, Mix};
 use manycore_history::specification::{First, Last, PileOperation};
 use manycore_simulated::ConcurrentSet;
 use manycore_simulated::collections::Sizes;
-use manycore_simulated::collections::hash::LockedTable;
+use manycore_simulated::collections::hash::{GrowingTable, LockedTable};
 use manycore_simulated::collections::list::{HarrisList, LazyList, LockedList, RcuList};
 use manycore_simulated::collections::queue::TakeAll;
 use manycore_simulated::collections::stack::TreiberStack;
 use manycore_simulated::collections::tree::{LockedTree, RcuTree};
 use manycore_simulated::lock::{Adaptive, Mcs};
 use manycore_simulated::reclaim::Config;
+use manycore_simulated::{mvrlu, rlu};
 
 use crate::explore;
 
@@ -84,6 +85,23 @@ fn list_locked() {
 #[test]
 fn hash_locked() {
     is_linearizable(|| LockedTable::<u64, (), Adaptive>::new(SIZES.buckets));
+}
+
+/// From one bucket on, with one more for each key.
+#[test]
+fn hash_growing() {
+    for seed in 0..3 {
+        let mix =
+            Mix { operations: 6, keys: 6, inserts: 60, removes: 25, ..Mix::explored(3, seed) };
+        explore().schedules(700).check(|| {
+            let domain = <mvrlu::Domain>::default();
+            run::check_set(Explored, &mix, &GrowingTable::with_keys_per_bucket(domain, 0, 1));
+        });
+        explore().schedules(700).check(|| {
+            let domain = <rlu::Domain>::default();
+            run::check_set(Explored, &mix, &GrowingTable::with_keys_per_bucket(domain, 0, 1));
+        });
+    }
 }
 
 #[test]

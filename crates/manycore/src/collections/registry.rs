@@ -23,12 +23,22 @@ macro_rules! for_each_set {
                 $crate::collections::list::MvrluList::<u64, ()>::default();
             hash_mvrlu, "hash", "mvrlu", sizes =>
                 $crate::collections::hash::MvrluTable::<u64, ()>::new(sizes.buckets);
+            hash_mvrlu_growing, "hash", "mvrlu-growing", sizes =>
+                $crate::collections::hash::MvrluGrowingTable::<u64, ()>::with_capacity(
+                    ::core::default::Default::default(),
+                    sizes.keys
+                );
             list_rlu, "list", "rlu", _sizes =>
                 $crate::collections::list::RluList::<u64, ()>::default();
             hash_rlu, "hash", "rlu", sizes =>
                 $crate::collections::hash::RluTable::<u64, ()>::new(sizes.buckets);
             list_rlu_ordo, "list", "rlu-ordo", _sizes =>
                 $crate::collections::list::RluList::<u64, (), $crate::rlu::Domain<$crate::clock::Ordo>>::default();
+            hash_rlu_growing, "hash", "rlu-growing", sizes =>
+                $crate::collections::hash::RluGrowingTable::<u64, ()>::with_capacity(
+                    ::core::default::Default::default(),
+                    sizes.keys
+                );
             hash_rlu_ordo, "hash", "rlu-ordo", sizes =>
                 $crate::collections::hash::RluTable::<u64, (), $crate::rlu::Domain<$crate::clock::Ordo>>::new(
                     sizes.buckets

@@ -1,8 +1,10 @@
 //! A hash table of chains: each bucket is a [sorted list](super::list).
 //!
-//! The number of buckets is fixed when the table is made: choose a quarter to a tenth of the keys that are expected.
+//! The number of buckets is fixed when the table is made: choose a quarter to a tenth of the keys that are expected. Only
+//! [`MvrluGrowingTable`] has more buckets when there are more keys.
 
 mod chained;
+mod growing;
 mod locked;
 mod mvrlu;
 mod place;
@@ -10,8 +12,9 @@ mod rcu;
 mod rlu;
 
 pub use chained::ChainedTable;
+pub use growing::{GrowingTable, MvrluGrowingTable, RluGrowingTable};
 pub use locked::{CombinedTable, LockedTable};
 pub use mvrlu::{MvrluTable, VersionedTable};
-pub(crate) use place::bucket_of;
+pub(crate) use place::{bucket_of, hash_of};
 pub use rcu::RcuTable;
 pub use rlu::RluTable;

@@ -18,7 +18,7 @@ impl<K: Copy, V: Copy, M: Sessions> VersionedTable<K, V, M> {
     ///
     /// If that is 0.
     pub fn with_buckets(domain: M, buckets: usize) -> Self {
-        Self::with_parts(domain, buckets)
+        Self::with_chains(domain, buckets)
     }
 }
 

@@ -3,11 +3,23 @@
 use core::hash::{Hash, Hasher};
 
 /// The bucket of a key, of so many. Not against keys that somebody chooses to collide: there is no secret in it.
+#[inline]
 pub(crate) fn bucket_of<K: Hash>(key: &K, buckets: usize) -> usize {
+    // The upper bits are the mixed ones: the product maps them to the buckets evenly, without a division.
+    ((u128::from(mixed(key)) * buckets as u128) >> 64) as usize
+}
+
+/// A hash of a key of which the lowest bits are the mixed ones.
+#[inline]
+pub(crate) fn hash_of<K: Hash>(key: &K) -> usize {
+    mixed(key).swap_bytes() as usize
+}
+
+#[inline]
+fn mixed<K: Hash>(key: &K) -> u64 {
     let mut mixer = Mixer(0);
     key.hash(&mut mixer);
-    // The upper bits are the mixed ones: the product maps them to the buckets evenly, without a division.
-    ((u128::from(mixer.finish()) * buckets as u128) >> 64) as usize
+    mixer.finish()
 }
 
 /// Multiplies by an odd number near the golden ratio's part of 2^64, as Knuth has it.

@@ -20,7 +20,8 @@
 //!
 //! # When not to use it
 //!
-//! Where the number of keys is not known to a factor of some tens: the table does not grow. For what concerns several keys at
+//! Where the number of keys is not known to a factor of some tens: the table does not grow,
+//! as [`MvrluGrowingTable`](super::MvrluGrowingTable) does. For what concerns several keys at
 //! once.
 
 use crate::RawLock;

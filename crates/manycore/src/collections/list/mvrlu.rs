@@ -30,7 +30,7 @@ pub type MvrluList<K, V, D = Domain> = VersionedList<K, V, D>;
 impl<K: Copy, V: Copy, M: Sessions> VersionedList<K, V, M> {
     /// An empty list, in a domain that has nothing else.
     pub fn new(domain: M) -> Self {
-        Self::with_parts(domain, 1)
+        Self::with_one_part(domain)
     }
 }
 

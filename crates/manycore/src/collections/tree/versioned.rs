@@ -29,7 +29,7 @@ pub type RluTree<K, V, D = rlu::Domain> = VersionedTree<K, V, D>;
 impl<K: Copy, V: Copy, M: Sessions> VersionedTree<K, V, M> {
     /// An empty tree, in a domain that has nothing else.
     pub fn new(domain: M) -> Self {
-        Self::with_parts(domain, 1)
+        Self::with_one_part(domain)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use core::ops::{Bound, RangeBounds};
 
-use super::{Arrangement, One, Placement, Root, Shape, Versioned};
+use super::{Arrangement, One, Placement, Shape, Versioned};
 use crate::session::{self, Conflict, Open, RawSession, Sessions, View};
 use crate::{ConcurrentMap, ConcurrentSet, MapHandle, SetHandle};
 
@@ -10,6 +10,14 @@ use crate::{ConcurrentMap, ConcurrentSet, MapHandle, SetHandle};
 pub struct Handle<'a, K: Copy, V: Copy, M: Sessions + 'a, P: Arrangement> {
     map: &'a Versioned<K, V, M, P>,
     session: M::Handle<'a>,
+    /// Keys that this thread has put in, less those that it has taken out, and has not told of.
+    more: isize,
+}
+
+impl<K: Copy, V: Copy, M: Sessions, P: Arrangement> Drop for Handle<'_, K, V, M, P> {
+    fn drop(&mut self) {
+        P::has_gone(&self.map.parts, self.more);
+    }
 }
 
 /// A session that sees the whole map at one moment.
@@ -22,16 +30,13 @@ pub struct Reads<'s, K: Copy, V: Copy, M: Sessions, P: Arrangement, S> {
 pub struct Writes<'s, K: Copy, V: Copy, M: Sessions, P: Arrangement, S> {
     map: &'s Versioned<K, V, M, P>,
     session: &'s mut S,
+    /// Keys that it has put in, less those that it has taken out.
+    more: isize,
 }
 
 impl<K: Copy, V: Copy, M: Sessions, P: Placement<K>> Versioned<K, V, M, P> {
-    #[inline]
-    fn root(&self, key: &K) -> Root<K, V, P> {
-        self.roots[P::place(key, self.roots.len())]
-    }
-
     fn new_handle(&self) -> Handle<'_, K, V, M, P> {
-        Handle { map: self, session: self.domain.register() }
+        Handle { map: self, session: self.domain.register(), more: 0 }
     }
 }
 
@@ -56,35 +61,56 @@ where
         mut f: impl FnMut(&mut Writes<'_, K, V, M, P, M::Handle<'a>>) -> Result<R, Conflict>,
     ) -> R {
         let map = self.map;
-        session::retry(&mut self.session, View::Snapshot, |session| f(&mut Writes { map, session }))
+        let (result, more) = session::retry(&mut self.session, View::Snapshot, |session| {
+            let mut writes = Writes { map, session, more: 0 };
+            let result = f(&mut writes)?;
+            Ok((result, writes.more))
+        });
+        self.has_changed(more);
+        result
+    }
+
+    /// A commit has put in so many keys more than it has taken out.
+    #[inline]
+    fn has_changed(&mut self, more: isize) {
+        self.more += more;
+        // SAFETY: the session has ended.
+        unsafe { P::has_changed(&self.map.parts, &mut self.session, &mut self.more) };
     }
 
     #[inline]
     fn look_up(&mut self, key: &K) -> Option<V> {
-        let root = self.map.root(key);
-        let open = Open::begin(&mut self.session, P::Shape::VIEW);
+        let open = Open::begin(&mut self.session, P::VIEW);
         // SAFETY: in a session of the map's domain.
-        let value = unsafe { P::Shape::get(&*open.handle, root, key) };
+        let value = unsafe { P::get(&self.map.parts, &*open.handle, key) };
         open.commit();
         value
     }
 
     #[inline]
     fn put(&mut self, key: K, value: V, keep: bool) -> Option<V> {
-        let root = self.map.root(&key);
-        session::retry(&mut self.session, P::Shape::VIEW, |session| {
+        let parts = &self.map.parts;
+        let old = session::retry(&mut self.session, P::VIEW, |session| {
             // SAFETY: in a session of the map's domain.
-            unsafe { P::Shape::insert(session, root, key, value, keep) }
-        })
+            unsafe { P::insert(parts, session, key, value, keep) }
+        });
+        if old.is_none() {
+            self.has_changed(1);
+        }
+        old
     }
 
     #[inline]
     fn take(&mut self, key: &K) -> Option<V> {
-        let root = self.map.root(key);
-        session::retry(&mut self.session, P::Shape::VIEW, |session| {
+        let parts = &self.map.parts;
+        let old = session::retry(&mut self.session, P::VIEW, |session| {
             // SAFETY: in a session of the map's domain.
-            unsafe { P::Shape::remove(session, root, key) }
-        })
+            unsafe { P::remove(parts, session, key) }
+        });
+        if old.is_some() {
+            self.has_changed(-1);
+        }
+        old
     }
 }
 
@@ -99,19 +125,13 @@ where
     /// The key's value.
     pub fn get(&self, key: &K) -> Option<V> {
         // SAFETY: in a session of the map's domain.
-        unsafe { P::Shape::get(self.session, self.map.root(key), key) }
+        unsafe { P::get(&self.map.parts, self.session, key) }
     }
 
     /// Calls `f` with every entry, part by part.
-    pub fn for_each(&self, mut f: impl FnMut(&K, &V)) {
-        for root in &self.map.roots {
-            let visit = |key: &K, value: &V| {
-                f(key, value);
-                true
-            };
-            // SAFETY: as above.
-            unsafe { P::Shape::visit(self.session, *root, None, visit) };
-        }
+    pub fn for_each(&self, f: impl FnMut(&K, &V)) {
+        // SAFETY: as above; the session is a snapshot.
+        unsafe { P::for_each(&self.map.parts, self.session, f) };
     }
 }
 
@@ -134,7 +154,7 @@ impl<K: Copy + Ord, V: Copy, M: Sessions, F: Shape, S: RawSession> Reads<'_, K, 
             !is_over(key)
         };
         // SAFETY: in a session of the map's domain.
-        unsafe { F::visit(self.session, self.map.roots[0], from, visit) };
+        unsafe { F::visit(self.session, self.map.parts, from, visit) };
     }
 }
 
@@ -149,7 +169,7 @@ where
     /// The key's value, as of the transaction's begin or as it has changed it.
     pub fn get(&self, key: &K) -> Option<V> {
         // SAFETY: in a session of the map's domain.
-        unsafe { P::Shape::get(&*self.session, self.map.root(key), key) }
+        unsafe { P::get(&self.map.parts, &*self.session, key) }
     }
 
     /// Gives the key a value; returns the one it had.
@@ -159,7 +179,9 @@ where
     /// If another thread changes the same place: the transaction has to end, as by `?`.
     pub fn insert(&mut self, key: K, value: V) -> Result<Option<V>, Conflict> {
         // SAFETY: as above.
-        unsafe { P::Shape::insert(self.session, self.map.root(&key), key, value, false) }
+        let old = unsafe { P::insert(&self.map.parts, self.session, key, value, false) }?;
+        self.more += isize::from(old.is_none());
+        Ok(old)
     }
 
     /// Takes the key out; returns its value.
@@ -169,7 +191,9 @@ where
     /// As of [`insert`](Self::insert).
     pub fn remove(&mut self, key: &K) -> Result<Option<V>, Conflict> {
         // SAFETY: as above.
-        unsafe { P::Shape::remove(self.session, self.map.root(key), key) }
+        let old = unsafe { P::remove(&self.map.parts, self.session, key) }?;
+        self.more -= isize::from(old.is_some());
+        Ok(old)
     }
 }
 

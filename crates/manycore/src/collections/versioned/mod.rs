@@ -1,21 +1,20 @@
 //! Maps over any mechanism with sessions: what lists, hash tables and search trees over MV-RLU and RLU have in common.
 //!
-//! A map has a [`Shape`], in which keys are found and changed: a [chain](Chain), or a [search tree](Search). And it has one of them, or
-//! many among which keys are [placed](Placement).
+//! A map has an [arrangement](Placement): [one](One) part of a [`Shape`], in which keys are found and changed, a [chain](Chain) or a
+//! [search tree](Search); [so many chains](Hashed) among which keys are placed; or [buckets](Growing) that become more.
 
 mod chain;
+mod growing;
 mod handle;
+mod roots;
 mod search;
 
 pub use chain::Chain;
+pub use growing::Growing;
 pub use handle::{Handle, Reads, Writes};
+pub use roots::{Hashed, One};
 pub use search::Search;
 
-use alloc::boxed::Box;
-use core::hash::Hash;
-use core::marker::PhantomData;
-
-use super::hash::bucket_of;
 use crate::session::{Conflict, Link, RawSession, Sessions, View};
 
 /// How entries hang together, and are found and changed: in sessions of the domain to which they belong.
@@ -79,48 +78,77 @@ pub trait Shape {
 
 /// What a map is made of.
 pub trait Arrangement {
-    /// The shape of its parts.
-    type Shape: Shape;
+    /// Where it begins. Links to objects of one domain.
+    type Parts<K: Copy, V: Copy>: Send + Sync;
+
+    /// What an operation on one key has to see.
+    const VIEW: View;
+
+    /// The calling thread will not come again, and has put in so many keys more than it has taken out, and not told of them.
+    fn has_gone<K: Copy, V: Copy>(_parts: &Self::Parts<K, V>, _more: isize) {}
 }
 
-/// In which part a key is.
-pub trait Placement<K>: Arrangement {
-    /// The number of the part, of so many.
-    fn place(key: &K, parts: usize) -> usize;
-}
+/// How keys are found there, and changed.
+pub trait Placement<K: Copy>: Arrangement {
+    /// The key's value.
+    ///
+    /// # Safety
+    ///
+    /// In a session of this view or of a snapshot, of the domain to which the parts belong.
+    unsafe fn get<V: Copy, S: RawSession>(
+        parts: &Self::Parts<K, V>,
+        session: &S,
+        key: &K,
+    ) -> Option<V>;
 
-/// All keys in one part, of this shape, which then is in their order.
-#[derive(Debug)]
-pub struct One<S>(PhantomData<S>);
+    /// Gives the key a value, unless it has one that is to be kept; returns the one it had.
+    ///
+    /// # Safety
+    ///
+    /// As for [`get`](Self::get).
+    unsafe fn insert<V: Copy, S: RawSession>(
+        parts: &Self::Parts<K, V>,
+        session: &mut S,
+        key: K,
+        value: V,
+        keep: bool,
+    ) -> Result<Option<V>, Conflict>;
 
-impl<S: Shape> Arrangement for One<S> {
-    type Shape = S;
-}
+    /// Takes the key out; returns its value.
+    ///
+    /// # Safety
+    ///
+    /// As for [`get`](Self::get).
+    unsafe fn remove<V: Copy, S: RawSession>(
+        parts: &Self::Parts<K, V>,
+        session: &mut S,
+        key: &K,
+    ) -> Result<Option<V>, Conflict>;
 
-impl<K, S: Shape> Placement<K> for One<S> {
+    /// Calls `f` with each entry.
+    ///
+    /// # Safety
+    ///
+    /// In a snapshot, of the domain to which the parts belong.
+    unsafe fn for_each<V: Copy, S: RawSession>(
+        parts: &Self::Parts<K, V>,
+        session: &S,
+        f: impl FnMut(&K, &V),
+    );
+
+    /// After a commit: the calling thread has put in so many keys more than it has taken out, since this was last set to 0.
+    ///
+    /// # Safety
+    ///
+    /// In no session; the handle is one of the domain to which the parts belong.
     #[inline]
-    fn place(_key: &K, _parts: usize) -> usize {
-        0
+    unsafe fn has_changed<V: Copy, S: RawSession>(
+        _parts: &Self::Parts<K, V>,
+        _handle: &mut S,
+        _more: &mut isize,
+    ) {
     }
 }
-
-/// Keys are spread over chains.
-#[derive(Debug)]
-pub struct Hashed;
-
-impl Arrangement for Hashed {
-    type Shape = Chain;
-}
-
-impl<K: Hash> Placement<K> for Hashed {
-    #[inline]
-    fn place(key: &K, parts: usize) -> usize {
-        bucket_of(key, parts)
-    }
-}
-
-/// Where a part begins.
-type Root<K, V, P> = Link<<<P as Arrangement>::Shape as Shape>::Node<K, V>>;
 
 /// A map in a domain of its own.
 ///
@@ -128,29 +156,10 @@ type Root<K, V, P> = Link<<<P as Arrangement>::Shape as Shape>::Node<K, V>>;
 /// map at one moment.
 pub struct Versioned<K: Copy, V: Copy, M: Sessions, P: Arrangement> {
     domain: M,
-    roots: Box<[Root<K, V, P>]>,
+    parts: P::Parts<K, V>,
 }
 
 impl<K: Copy, V: Copy, M: Sessions, P: Arrangement> Versioned<K, V, M, P> {
-    /// So many parts without entries, in a domain that has nothing else.
-    pub(super) fn with_parts(domain: M, parts: usize) -> Self {
-        assert!(parts > 0, "a hash table has one bucket at least");
-        let mut handle = domain.register();
-        let roots = (0..parts)
-            .map(|_| {
-                // SAFETY: a session, from begin to end.
-                unsafe {
-                    handle.begin(View::Latest);
-                    let root = handle.alloc(P::Shape::first());
-                    handle.commit();
-                    root
-                }
-            })
-            .collect();
-        drop(handle);
-        Self { domain, roots }
-    }
-
     /// The domain, for its statistics and limits.
     pub fn domain(&self) -> &M {
         &self.domain
@@ -159,6 +168,17 @@ impl<K: Copy, V: Copy, M: Sessions, P: Arrangement> Versioned<K, V, M, P> {
 
 impl<K: Copy, V: Copy, M: Sessions, P: Arrangement> core::fmt::Debug for Versioned<K, V, M, P> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Versioned").field("parts", &self.roots.len()).finish_non_exhaustive()
+        f.debug_struct("Versioned").finish_non_exhaustive()
+    }
+}
+
+/// A new object.
+fn create<T: Copy, S: RawSession>(handle: &mut S, data: T) -> Link<T> {
+    // SAFETY: a session, from begin to end.
+    unsafe {
+        handle.begin(View::Latest);
+        let object = handle.alloc(data);
+        handle.commit();
+        object
     }
 }

@@ -1,0 +1,48 @@
+//! A hash table that grows, over MV-RLU or RLU.
+
+use crate::collections::versioned::{Growing, Versioned};
+use crate::session::Sessions;
+use crate::{mvrlu, rlu};
+
+/// A hash table that grows, over a mechanism with sessions.
+pub type GrowingTable<K, V, M> = Versioned<K, V, M, Growing>;
+
+/// A hash table that grows with its keys, over [MV-RLU](crate::mvrlu). Lookups never wait, not while it grows either; snapshots and
+/// transactions see all of it at one moment. How it grows says `collections/versioned/growing/mod.rs`.
+///
+/// ```
+/// use manycore::collections::hash::MvrluGrowingTable;
+/// use manycore::{ConcurrentMap, MapHandle};
+///
+/// let squares = MvrluGrowingTable::<u64, u64>::default();
+/// let mut handle = ConcurrentMap::handle(&squares);
+/// (0..1000).for_each(|n| drop(handle.insert(n, n * n)));
+/// assert_eq!(handle.get(&30), Some(900));
+/// let mut sum = 0;
+/// handle.snapshot(|now| now.for_each(|n, _| sum += n));
+/// assert_eq!(sum, 499_500);
+/// ```
+pub type MvrluGrowingTable<K, V, D = mvrlu::Domain> = GrowingTable<K, V, D>;
+
+/// A hash table that grows with its keys, over [RLU](crate::rlu): as [`MvrluGrowingTable`], but that whoever changes it waits for those
+/// who read it.
+pub type RluGrowingTable<K, V, D = rlu::Domain> = GrowingTable<K, V, D>;
+
+impl<K: Copy, V: Copy, M: Sessions> GrowingTable<K, V, M> {
+    /// With room for so many keys and no entries, in a domain that has nothing else.
+    pub fn with_capacity(domain: M, keys: usize) -> Self {
+        Self::with_room(domain, keys)
+    }
+
+    /// The same; it grows when there are more than so many keys for a bucket. Usually those are as many as fill half of it. At least 1.
+    pub fn with_keys_per_bucket(domain: M, keys: usize, keys_per_bucket: usize) -> Self {
+        Self::with_load(domain, keys, keys_per_bucket)
+    }
+}
+
+impl<K: Copy, V: Copy, M: Sessions + Default> Default for GrowingTable<K, V, M> {
+    /// With one bucket.
+    fn default() -> Self {
+        Self::with_capacity(M::default(), 0)
+    }
+}

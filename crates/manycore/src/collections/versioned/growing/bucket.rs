@@ -1,0 +1,312 @@
+//! A bucket: its level, its entries, and the chain of those for which there is no room.
+
+use core::marker::PhantomData;
+use core::mem::{MaybeUninit, replace};
+
+use crate::session::{Conflict, Link, RawSession};
+
+/// So many words for entries make an object 128 bytes large.
+const WORDS: usize = 13;
+
+/// The level of a bucket that is not yet born.
+const UNBORN: u8 = u8::MAX;
+
+/// Invariant: the first `length` entries are written.
+#[repr(C)]
+pub struct Bucket<K, V> {
+    /// The first entry of the chain.
+    more: Link<Entry<K, V>>,
+    /// Of how many bits of the hash the bucket's number is, or [`UNBORN`].
+    level: u8,
+    /// How many entries there are here.
+    length: u8,
+    /// Entries, one after the other.
+    room: [MaybeUninit<u64>; WORDS],
+    _entries: PhantomData<(K, V)>,
+}
+
+/// An entry in a chain. It does not change.
+pub(super) struct Entry<K, V> {
+    next: Link<Entry<K, V>>,
+    key: K,
+    value: V,
+}
+
+impl<K: Copy, V: Copy> Clone for Bucket<K, V> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<K: Copy, V: Copy> Copy for Bucket<K, V> {}
+
+impl<K: Copy, V: Copy> Clone for Entry<K, V> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<K: Copy, V: Copy> Copy for Entry<K, V> {}
+
+impl<K: Copy, V: Copy> Bucket<K, V> {
+    /// For how many entries there is room. Those that take none have it too; those that want to lie at multiples of more than
+    /// a word have not.
+    pub const ROOM: usize = {
+        let (size, align) = (size_of::<(K, V)>(), align_of::<(K, V)>());
+        if align > align_of::<u64>() {
+            0
+        } else {
+            let most = size_of::<[u64; WORDS]>() / if size == 0 { 8 } else { size };
+            if most < u8::MAX as usize { most } else { u8::MAX as usize }
+        }
+    };
+
+    /// Without entries.
+    pub fn new(level: u8) -> Self {
+        let room = [MaybeUninit::uninit(); WORDS];
+        Self { more: Link::NULL, level, length: 0, room, _entries: PhantomData }
+    }
+
+    pub fn unborn() -> Self {
+        Self::new(UNBORN)
+    }
+
+    #[inline]
+    pub fn is_born(&self) -> bool {
+        self.level != UNBORN
+    }
+
+    pub fn level(&self) -> u8 {
+        self.level
+    }
+
+    /// The number that a bucket of this level has for keys with this hash.
+    #[inline]
+    pub fn number_of(&self, hash: usize) -> usize {
+        hash & ((1 << self.level) - 1)
+    }
+
+    /// Whether this bucket, which has that number, is the one for keys with this hash.
+    #[inline]
+    pub fn has(&self, hash: usize, number: usize) -> bool {
+        self.is_born() && self.number_of(hash) == number
+    }
+
+    #[inline]
+    fn entries(&self) -> &[(K, V)] {
+        // SAFETY: so many are written, from the first word on, which is aligned as they are if there is room for any.
+        unsafe { core::slice::from_raw_parts(self.at(0), usize::from(self.length)) }
+    }
+
+    /// Where the so many-th entry is.
+    #[inline]
+    fn at(&self, index: usize) -> *const (K, V) {
+        self.room.as_ptr().cast::<(K, V)>().wrapping_add(index)
+    }
+
+    #[inline]
+    fn at_mut(&mut self, index: usize) -> *mut (K, V) {
+        self.room.as_mut_ptr().cast::<(K, V)>().wrapping_add(index)
+    }
+
+    /// Adds an entry, whose key is not there. A chain's new entry is allocated.
+    ///
+    /// # Safety
+    ///
+    /// In the session in which the bucket is locked, or is not yet anybody's.
+    unsafe fn add<S: RawSession>(&mut self, session: &mut S, key: K, value: V) {
+        if usize::from(self.length) < Self::ROOM {
+            // SAFETY: there is room.
+            unsafe { self.at_mut(usize::from(self.length)).write((key, value)) };
+            self.length += 1;
+        } else {
+            // SAFETY: in a session.
+            self.more = unsafe { session.alloc(Entry { next: self.more, key, value }) };
+        }
+    }
+
+    /// Calls `f` with each entry.
+    ///
+    /// # Safety
+    ///
+    /// In a session in which the bucket was found.
+    pub unsafe fn for_each<S: RawSession>(&self, session: &S, f: &mut impl FnMut(&K, &V)) {
+        self.entries().iter().for_each(|(key, value)| f(key, value));
+        let mut next = self.more;
+        while !next.is_null() {
+            // SAFETY: a chain's entries are there for as long as the session.
+            let entry = unsafe { &*session.deref(next) };
+            f(&entry.key, &entry.value);
+            next = entry.next;
+        }
+    }
+}
+
+impl<K: Copy + Eq, V: Copy> Bucket<K, V> {
+    #[inline]
+    fn position(&self, key: &K) -> Option<usize> {
+        self.entries().iter().position(|(found, _)| found == key)
+    }
+
+    /// The key's value.
+    ///
+    /// # Safety
+    ///
+    /// In a session in which the bucket was found.
+    #[inline]
+    pub unsafe fn get<S: RawSession>(&self, session: &S, key: &K) -> Option<V> {
+        if let Some(index) = self.position(key) {
+            return Some(self.entries()[index].1);
+        }
+        // SAFETY: as below.
+        let entry = unsafe { self.find_in_chain(session, key) };
+        // SAFETY: a chain's entries are there for as long as the session.
+        (!entry.is_null()).then(|| unsafe { (*session.deref(entry)).value })
+    }
+
+    /// # Safety
+    ///
+    /// As for [`get`](Self::get).
+    #[inline]
+    unsafe fn find_in_chain<S: RawSession>(&self, session: &S, key: &K) -> Link<Entry<K, V>> {
+        let mut next = self.more;
+        while !next.is_null() {
+            // SAFETY: a chain's entries are there for as long as the session.
+            let entry = unsafe { &*session.deref(next) };
+            if entry.key == *key {
+                break;
+            }
+            next = entry.next;
+        }
+        next
+    }
+
+    /// Gives the key a value, unless it has one that is to be kept; returns the one it had.
+    ///
+    /// # Safety
+    ///
+    /// In the session in which the bucket is locked: it is the copy.
+    pub unsafe fn insert<S: RawSession>(
+        &mut self,
+        session: &mut S,
+        key: K,
+        value: V,
+        keep: bool,
+    ) -> Result<Option<V>, Conflict> {
+        if let Some(index) = self.position(&key) {
+            let old = self.entries()[index].1;
+            if !keep {
+                // SAFETY: one of the entries.
+                unsafe { self.at_mut(index).write((key, value)) };
+            }
+            return Ok(Some(old));
+        }
+        // SAFETY: by the caller's word; a chain's entries are there for as long as the session.
+        unsafe {
+            let entry = self.find_in_chain(session, &key);
+            let mut old = None;
+            if !entry.is_null() {
+                old = Some((*session.deref(entry)).value);
+                if keep {
+                    return Ok(old);
+                }
+                self.unchain(session, entry)?;
+            }
+            self.add(session, key, value);
+            Ok(old)
+        }
+    }
+
+    /// Takes the key out; returns its value.
+    ///
+    /// # Safety
+    ///
+    /// As for [`insert`](Self::insert).
+    pub unsafe fn remove<S: RawSession>(
+        &mut self,
+        session: &mut S,
+        key: &K,
+    ) -> Result<Option<V>, Conflict> {
+        // SAFETY: by the caller's word; a chain's entries are there for as long as the session.
+        unsafe {
+            let Some(index) = self.position(key) else {
+                let entry = self.find_in_chain(session, key);
+                if entry.is_null() {
+                    return Ok(None);
+                }
+                let old = (*session.deref(entry)).value;
+                self.unchain(session, entry)?;
+                return Ok(Some(old));
+            };
+            let old = self.entries()[index].1;
+            self.length -= 1;
+            let last = *self.at(usize::from(self.length));
+            self.at_mut(index).write(last);
+            if !self.more.is_null() {
+                // One of the chain has its room.
+                let Entry { key, value, .. } = *session.deref(self.more);
+                self.unchain(session, self.more)?;
+                self.add(session, key, value);
+            }
+            Ok(Some(old))
+        }
+    }
+
+    /// Takes an entry out of the chain. Those before it are made anew, since others may be on them.
+    ///
+    /// # Safety
+    ///
+    /// As for [`insert`](Self::insert).
+    unsafe fn unchain<S: RawSession>(
+        &mut self,
+        session: &mut S,
+        entry: Link<Entry<K, V>>,
+    ) -> Result<(), Conflict> {
+        // SAFETY: a chain's entries are there for as long as the session; after the commit nothing leads to those that are freed.
+        unsafe {
+            let mut before = replace(&mut self.more, (*session.deref(entry)).next);
+            session.free(entry)?;
+            while before != entry {
+                let Entry { next, key, value } = *session.deref(before);
+                session.free(before)?;
+                self.more = session.alloc(Entry { next: self.more, key, value });
+                before = next;
+            }
+            Ok(())
+        }
+    }
+}
+
+impl<K: Copy + core::hash::Hash, V: Copy> Bucket<K, V> {
+    /// Has one bucket be born of another: it gets the keys whose hashes have the next bit.
+    ///
+    /// # Safety
+    ///
+    /// In a session; both are buckets of one table, and only the parent is born.
+    pub unsafe fn divide<S: RawSession>(
+        session: &mut S,
+        parent: Link<Self>,
+        child: Link<Self>,
+    ) -> Result<(), Conflict> {
+        // SAFETY: by the caller's word. The copies are the session's; after the commit nothing leads to what is freed.
+        unsafe {
+            let whole: *mut Self = session.try_lock(parent)?;
+            let old = *whole;
+            let mut parts = [Self::new(old.level + 1); 2];
+            let mut give = |session: &mut S, key: K, value: V| {
+                let bit = crate::collections::hash::hash_of(&key) >> old.level & 1;
+                parts[bit].add(session, key, value);
+            };
+            old.entries().iter().for_each(|(key, value)| give(session, *key, *value));
+            let mut next = old.more;
+            while !next.is_null() {
+                let entry = *session.deref(next);
+                session.free(next)?;
+                give(session, entry.key, entry.value);
+                next = entry.next;
+            }
+            [*whole, *session.try_lock(child)?] = parts;
+            Ok(())
+        }
+    }
+}

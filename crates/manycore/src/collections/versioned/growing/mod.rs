@@ -1,0 +1,301 @@
+//! Buckets that become more: one is divided now and then, in a transaction.
+//!
+//! # Idea
+//!
+//! A bucket is one object, with the entries in it, and a version of it is all that an operation on one key reads or writes. Its number
+//! is that of the lowest bits of its keys' hashes, and its *level* is how many bits those are:
+//!
+//! ```text
+//!   bucket 1, level 2 ( ..01 )                    bucket 1, level 3 ( .001 )
+//!   +----------------------+    bucket 5 is      +----------------------+     bucket 5, level 3 ( .101 )
+//!   | 0001 1001 0101 1101  |    born:            | 0001 1001            |     +----------------------+
+//!   +----------------------+                     +----------------------+     | 0101 1101            |
+//!                                                                             +----------------------+
+//! ```
+//!
+//! Buckets are born in the order of their numbers, of the one whose number is theirs but for the highest bit: so the number of
+//! buckets says where a key is. That is a guess only. Who comes to a bucket looks at its level, which is a part of the version that
+//! the session sees, and goes on to where the key belongs according to it; and who comes to a bucket that is not yet born in what
+//! the session sees goes to the one of which it will be. So a snapshot sees the table as it was, however much it has grown since.
+//!
+//! A birth is a transaction on two buckets, so that readers see it at once or not at all, and never wait. It is done by whoever
+//! has put in a key and finds that there are too many for so few buckets.
+//!
+//! Entries for which there is no room in a bucket hang in a chain from it. They do not change while they are there: who changes the
+//! chain makes those before the place anew. So a bucket's version is all of its entries, and nobody sees a bucket half divided.
+//!
+//! # Source
+//!
+//! W. Litwin, "Linear hashing: a new tool for file and table addressing", VLDB 1980, for the order in which buckets are divided; R.
+//! Fagin, J. Nievergelt, N. Pippenger and H. R. Strong, "Extendible hashing", TODS 1979, for levels. That a birth is a transaction
+//! of MV-RLU is ours.
+//!
+//! # Memory order
+//!
+//! What a bucket holds is ordered by its mechanism. An object's place is released when it is published, not yet born, and acquired
+//! by who follows it; the array of places before the number of buckets that needs it. Both numbers are guesses.
+//!
+//! # Cost
+//!
+//! A look-up is a read of the place and one of the bucket: two lines, or three if the entry is in the second one. A bucket
+//! is 128 bytes, half of it full on average; a place is 8.
+//!
+//! # When not to use it
+//!
+//! For entries of more than some ten bytes, which then mostly hang in chains. It never shrinks.
+
+mod bucket;
+mod directory;
+
+use core::hash::Hash;
+
+use super::{Arrangement, Placement, Versioned, create};
+use crate::collections::hash::hash_of;
+use crate::session::{self, Conflict, Link, RawSession, Sessions, View};
+use bucket::Bucket;
+pub use directory::Directory;
+
+/// Keys are spread over buckets, which become more.
+#[derive(Debug)]
+pub struct Growing;
+
+impl Arrangement for Growing {
+    type Parts<K: Copy, V: Copy> = Directory<K, V>;
+
+    const VIEW: View = View::Latest;
+
+    fn has_gone<K: Copy, V: Copy>(parts: &Directory<K, V>, more: isize) {
+        parts.count(more);
+    }
+}
+
+/// How many keys are inserted or removed at most before a thread tells of them.
+const UNTOLD: isize = 32;
+
+/// What keeps a bucket from being born now.
+enum Birth {
+    /// Nothing: it is born.
+    Done,
+    /// This one has to be born before.
+    After(usize),
+}
+
+impl<K: Copy, V: Copy, M: Sessions> Versioned<K, V, M, Growing> {
+    /// Without entries, with room for so many, and with so many for each bucket before there are more of those.
+    pub(in crate::collections) fn with_load(domain: M, keys: usize, load: usize) -> Self {
+        let mut handle = domain.register();
+        // Not more than are needed: the others come with the keys.
+        let level = (keys / load.max(1)).max(1).ilog2() as u8;
+        let first = 1 << level;
+        let parts = Directory::new(first, load, || create(&mut handle, Bucket::new(level)));
+        drop(handle);
+        Self { domain, parts }
+    }
+
+    /// The same, with as many keys for each bucket as fill half of it.
+    pub(in crate::collections) fn with_room(domain: M, keys: usize) -> Self {
+        Self::with_load(domain, keys, Bucket::<K, V>::ROOM / 2)
+    }
+
+    /// How many buckets there are.
+    pub fn buckets(&self) -> usize {
+        self.parts.buckets()
+    }
+}
+
+impl<K: Copy + Eq + Hash, V: Copy> Directory<K, V> {
+    /// The bucket in which keys with this hash are, as the session sees it: where it is, its number, and itself.
+    ///
+    /// # Safety
+    ///
+    /// In a session of the domain to which the buckets belong.
+    #[inline]
+    unsafe fn find<'s, S: RawSession>(
+        &self,
+        session: &'s S,
+        hash: usize,
+    ) -> (Link<Bucket<K, V>>, usize, &'s Bucket<K, V>) {
+        let mut number = self.guess(hash);
+        loop {
+            let link = self.place(number);
+            // SAFETY: buckets are never freed.
+            let bucket = (!link.is_null()).then(|| unsafe { &*session.deref(link) });
+            match bucket.filter(|bucket| bucket.is_born()) {
+                Some(bucket) if bucket.has(hash, number) => return (link, number, bucket),
+                Some(bucket) => number = bucket.number_of(hash),
+                None => number = self.parent(number),
+            }
+        }
+    }
+
+    /// Has one bucket more be born, if there are too many keys.
+    ///
+    /// # Safety
+    ///
+    /// In no session; the handle is one of the domain to which the buckets belong.
+    #[cold]
+    unsafe fn grow<S: RawSession>(&self, handle: &mut S, births: isize) {
+        for _ in 0..births {
+            let Some(number) = self.claim() else { return };
+            // SAFETY: by the caller's word.
+            unsafe { self.bear(handle, number) };
+        }
+    }
+
+    /// Has a bucket be born that has been claimed, unless it is. Others may do so, too: who has claimed it may be slow, and a bucket
+    /// of the next round may have to be born of it.
+    ///
+    /// # Safety
+    ///
+    /// As for [`grow`](Self::grow).
+    unsafe fn bear<S: RawSession>(&self, handle: &mut S, number: usize) {
+        let parent = self.parent(number);
+        let level = number.ilog2() as u8;
+        let child = self.place_or(number, handle);
+        loop {
+            let birth = session::retry(handle, View::Snapshot, |session| {
+                // SAFETY: in a session; buckets are never freed.
+                unsafe {
+                    if (*session.deref(child)).is_born() {
+                        return Ok(Birth::Done);
+                    }
+                    let link = self.place(parent);
+                    if link.is_null() || !(*session.deref(link)).is_born() {
+                        return Ok(Birth::After(parent));
+                    }
+                    let known = (*session.deref(link)).level();
+                    if known < level {
+                        return Ok(Birth::After(parent | 1 << known));
+                    }
+                    Bucket::divide(session, link, child)?;
+                    Ok(Birth::Done)
+                }
+            });
+            match birth {
+                Birth::Done => return,
+                // SAFETY: by the caller's word.
+                Birth::After(other) => unsafe { self.bear(handle, other) },
+            }
+        }
+    }
+
+    /// The place of a bucket that has been claimed; one that is not yet born if there is none.
+    fn place_or<S: RawSession>(&self, number: usize, handle: &mut S) -> Link<Bucket<K, V>> {
+        let known = self.place(number);
+        if !known.is_null() {
+            return known;
+        }
+        let new = create(handle, Bucket::unborn());
+        match self.publish(number, new) {
+            Ok(()) => new,
+            Err(known) => {
+                // SAFETY: in a session; nobody else knows of it.
+                session::retry(handle, View::Latest, |session| unsafe { session.free(new) });
+                known
+            }
+        }
+    }
+
+    /// Calls `f` with each entry of a bucket, and of those that were born of it.
+    ///
+    /// # Safety
+    ///
+    /// In a snapshot of the domain to which the buckets belong; the bucket is born.
+    unsafe fn visit<S: RawSession>(&self, session: &S, number: usize, f: &mut impl FnMut(&K, &V)) {
+        // SAFETY: buckets are never freed.
+        let bucket = unsafe { &*session.deref(self.place(number)) };
+        // SAFETY: by the caller's word.
+        unsafe { bucket.for_each(session, f) };
+        for bit in self.level_at_birth(number)..bucket.level() {
+            // SAFETY: by the bucket's level, it is born.
+            unsafe { self.visit(session, number | 1 << bit, f) };
+        }
+    }
+}
+
+// SAFETY (of the functions): in a session by the callers' word; buckets are never freed.
+impl<K: Copy + Eq + Hash> Placement<K> for Growing {
+    #[inline]
+    unsafe fn get<V: Copy, S: RawSession>(
+        parts: &Directory<K, V>,
+        session: &S,
+        key: &K,
+    ) -> Option<V> {
+        // SAFETY: by the caller's word.
+        unsafe {
+            let (_, _, bucket) = parts.find(session, hash_of(key));
+            bucket.get(session, key)
+        }
+    }
+
+    #[inline]
+    unsafe fn insert<V: Copy, S: RawSession>(
+        parts: &Directory<K, V>,
+        session: &mut S,
+        key: K,
+        value: V,
+        keep: bool,
+    ) -> Result<Option<V>, Conflict> {
+        let hash = hash_of(&key);
+        // SAFETY: by the caller's word; the copy is the session's.
+        unsafe {
+            let (link, number, seen) = parts.find(session, hash);
+            if keep {
+                let old = seen.get(session, &key);
+                if old.is_some() {
+                    return Ok(old);
+                }
+            }
+            let bucket = &mut *session.try_lock(link)?;
+            if !bucket.has(hash, number) {
+                return Err(Conflict::Retry);
+            }
+            bucket.insert(session, key, value, keep)
+        }
+    }
+
+    #[inline]
+    unsafe fn remove<V: Copy, S: RawSession>(
+        parts: &Directory<K, V>,
+        session: &mut S,
+        key: &K,
+    ) -> Result<Option<V>, Conflict> {
+        let hash = hash_of(key);
+        // SAFETY: by the caller's word; the copy is the session's.
+        unsafe {
+            let (link, number, seen) = parts.find(session, hash);
+            if seen.get(session, key).is_none() {
+                return Ok(None);
+            }
+            let bucket = &mut *session.try_lock(link)?;
+            if !bucket.has(hash, number) {
+                return Err(Conflict::Retry);
+            }
+            bucket.remove(session, key)
+        }
+    }
+
+    unsafe fn for_each<V: Copy, S: RawSession>(
+        parts: &Directory<K, V>,
+        session: &S,
+        mut f: impl FnMut(&K, &V),
+    ) {
+        // SAFETY: by the caller's word; the first ones are born.
+        (0..parts.first()).for_each(|number| unsafe { parts.visit(session, number, &mut f) });
+    }
+
+    #[inline]
+    unsafe fn has_changed<V: Copy, S: RawSession>(
+        parts: &Directory<K, V>,
+        handle: &mut S,
+        more: &mut isize,
+    ) {
+        let untold = UNTOLD.min(parts.buckets().cast_signed() / 64);
+        if more.unsigned_abs() > untold.unsigned_abs() {
+            let told = core::mem::take(more);
+            parts.count(told);
+            // SAFETY: by the caller's word.
+            unsafe { parts.grow(handle, told) };
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! Maps with as many parts as they were made with: one, or chains over which keys are spread.
+
+use alloc::boxed::Box;
+use core::hash::Hash;
+use core::marker::PhantomData;
+
+use super::{Arrangement, Chain, Placement, Shape, Versioned, create};
+use crate::collections::hash::bucket_of;
+use crate::session::{Conflict, Link, RawSession, Sessions, View};
+
+/// All keys in one part, of this shape, which then is in their order.
+#[derive(Debug)]
+pub struct One<F>(PhantomData<F>);
+
+/// Keys are spread over chains.
+#[derive(Debug)]
+pub struct Hashed;
+
+/// Where a part of this shape begins.
+pub(super) type Root<K, V, F> = Link<<F as Shape>::Node<K, V>>;
+
+impl<F: Shape> Arrangement for One<F> {
+    type Parts<K: Copy, V: Copy> = Root<K, V, F>;
+
+    const VIEW: View = F::VIEW;
+}
+
+impl Arrangement for Hashed {
+    type Parts<K: Copy, V: Copy> = Box<[Root<K, V, Chain>]>;
+
+    const VIEW: View = Chain::VIEW;
+}
+
+/// What is done is done in the part in which the key is.
+macro_rules! placed {
+    ($shape:ty, ($parts:ident, $key:ident) => $root:expr, $roots:expr) => {
+        #[inline]
+        unsafe fn get<V: Copy, S: RawSession>(
+            $parts: &Self::Parts<K, V>,
+            session: &S,
+            $key: &K,
+        ) -> Option<V> {
+            // SAFETY: by the caller's word.
+            unsafe { <$shape>::get(session, $root, $key) }
+        }
+
+        #[inline]
+        unsafe fn insert<V: Copy, S: RawSession>(
+            $parts: &Self::Parts<K, V>,
+            session: &mut S,
+            key: K,
+            value: V,
+            keep: bool,
+        ) -> Result<Option<V>, Conflict> {
+            let $key = &key;
+            // SAFETY: by the caller's word.
+            unsafe { <$shape>::insert(session, $root, key, value, keep) }
+        }
+
+        #[inline]
+        unsafe fn remove<V: Copy, S: RawSession>(
+            $parts: &Self::Parts<K, V>,
+            session: &mut S,
+            $key: &K,
+        ) -> Result<Option<V>, Conflict> {
+            // SAFETY: by the caller's word.
+            unsafe { <$shape>::remove(session, $root, $key) }
+        }
+
+        unsafe fn for_each<V: Copy, S: RawSession>(
+            $parts: &Self::Parts<K, V>,
+            session: &S,
+            mut f: impl FnMut(&K, &V),
+        ) {
+            for root in $roots {
+                let visit = |key: &K, value: &V| {
+                    f(key, value);
+                    true
+                };
+                // SAFETY: by the caller's word.
+                unsafe { <$shape>::visit(session, *root, None, visit) };
+            }
+        }
+    };
+}
+
+// Under a name of its own, so that the macro's key is used.
+#[inline]
+fn only<K, R>(root: R, _key: &K) -> R {
+    root
+}
+
+impl<K: Copy + Ord, F: Shape> Placement<K> for One<F> {
+    placed!(F, (parts, key) => only(*parts, key), core::slice::from_ref(parts));
+}
+
+impl<K: Copy + Ord + Hash> Placement<K> for Hashed {
+    placed!(Chain, (parts, key) => parts[bucket_of(key, parts.len())], parts);
+}
+
+impl<K: Copy, V: Copy, M: Sessions, F: Shape> Versioned<K, V, M, One<F>> {
+    /// Without entries, in a domain that has nothing else.
+    pub(in crate::collections) fn with_one_part(domain: M) -> Self {
+        let parts = create(&mut domain.register(), F::first());
+        Self { domain, parts }
+    }
+}
+
+impl<K: Copy, V: Copy, M: Sessions> Versioned<K, V, M, Hashed> {
+    /// So many parts without entries, in a domain that has nothing else.
+    pub(in crate::collections) fn with_chains(domain: M, chains: usize) -> Self {
+        assert!(chains > 0, "a hash table has one bucket at least");
+        let mut handle = domain.register();
+        let parts = (0..chains).map(|_| create(&mut handle, Chain::first())).collect();
+        drop(handle);
+        Self { domain, parts }
+    }
+}
