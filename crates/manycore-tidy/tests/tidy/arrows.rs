@@ -17,6 +17,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("manycore-simulated", &["manycore-traits", "manycore-sim", "manycore", "manycore-history"]),
     ("manycore-report", &[]),
     ("manycore-profile", &["manycore-report"]),
+    // Looks into the kernel, and ends in the model of a profile.
+    ("manycore-kernel-trace", &["manycore-profile"]),
     ("manycore-preload", &["manycore", "manycore-profile"]),
     ("manycore-capi", &["manycore"]),
     (

@@ -1,0 +1,48 @@
+//! Compiles the BPF programs.
+//!
+//! By a call of clang and not by libbpf-cargo: what that adds is a generated interface, for which it builds libbpf a second
+//! time.
+
+use std::env;
+use std::path::PathBuf;
+use std::process::{Command, exit};
+
+const SOURCE: &str = "src/bpf/contention.bpf.c";
+const HEADER: &str = "src/bpf/kernel.h";
+
+fn main() {
+    for file in [SOURCE, HEADER] {
+        println!("cargo::rerun-if-changed={file}");
+    }
+    println!("cargo::rerun-if-env-changed=CLANG");
+    if env::var_os("CARGO_FEATURE_BPF").is_none() {
+        return;
+    }
+    let clang = env::var("CLANG").unwrap_or_else(|_| "clang".to_owned());
+    let object = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it")).join("contention.o");
+    let arch = env::var("CARGO_CFG_TARGET_ARCH").expect("cargo sets it");
+    // Debian has headers of the architecture (asm/types.h) in a directory that the target `bpf` does not know.
+    let headers = format!("-I/usr/include/{arch}-linux-gnu");
+    let done = Command::new(&clang)
+        .args(["-O2", "-g", "-target", "bpf", "-mcpu=v3", "-Wall", "-Werror"])
+        .args([headers.as_str(), "-c", SOURCE, "-o"])
+        .arg(&object)
+        .status();
+    match done {
+        Ok(status) if status.success() => {}
+        Ok(status) => fail(&format!("{clang} failed ({status}) on {SOURCE}, see above")),
+        Err(error) => {
+            fail(&format!("cannot run {clang}, which compiles the BPF programs: {error}"))
+        }
+    }
+}
+
+/// Ends the build with the remedy.
+fn fail(what: &str) -> ! {
+    println!("cargo::error={what}");
+    println!(
+        "cargo::error=install clang (Debian: apt-get install clang libelf-dev zlib1g-dev pkg-config), name it in CLANG, \
+         or build without the feature `bpf`: --no-default-features for manycore-cli"
+    );
+    exit(1)
+}

@@ -1,0 +1,260 @@
+//! Waits added up in the kernel by BPF programs.
+
+use std::ffi::OsStr;
+use std::mem;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::sync::Mutex;
+
+use libbpf_rs::{
+    Link, MapCore, MapFlags, MapHandle, Object, ObjectBuilder, OpenObject, PrintLevel,
+};
+use rustix::process::{Pid, PidfdFlags, getpid, pidfd_open};
+
+use crate::kallsyms::Kallsyms;
+use crate::sum::{BUCKETS, SKETCH, Sum};
+use crate::waits::{Identity, Totals, Waits};
+use crate::{Request, Scope};
+
+/// Aligned as an ELF file has to be to be read in place.
+#[repr(align(8))]
+struct Aligned<B: ?Sized>(B);
+static OBJECT: &Aligned<[u8]> =
+    &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/contention.o")));
+
+/// What libbpf said last: its reasons are worth more than the error number.
+static SAID: Mutex<String> = Mutex::new(String::new());
+
+/// The programs, loaded and attached.
+pub struct Programs {
+    object: Object,
+    /// Detached when dropped.
+    links: Vec<Link>,
+}
+
+// As in bpf/contention.bpf.c.
+const ITSELF: u32 = 1;
+const ITS_CHILDREN: u32 = 2;
+/// A stack map's value.
+const CALLS: usize = 48;
+
+impl Programs {
+    /// Loads and attaches them. The command has not been started yet.
+    pub fn start(request: &Request, symbols: &Kallsyms) -> Result<Self, String> {
+        libbpf_rs::set_print(Some((PrintLevel::Warn, keep)));
+        let mut open = ObjectBuilder::default().open_memory(&OBJECT.0).map_err(refusal)?;
+        configure(&mut open, request, symbols)?;
+        let object = open.load().map_err(refusal)?;
+        match request.scope {
+            Scope::System => {}
+            Scope::Command => follow(&object, getpid(), ITS_CHILDREN)?,
+            Scope::Process(pid) => follow(&object, pid_of(pid)?, ITSELF)?,
+        }
+        let mut links = Vec::new();
+        for program in object.progs_mut().filter(|program| program.autoload()) {
+            links.push(program.attach_trace().map_err(refusal)?);
+        }
+        Ok(Self { object, links })
+    }
+
+    /// Stops counting; gives what was counted.
+    pub fn finish(mut self) -> (Vec<Waits>, Totals) {
+        self.links.clear();
+        (self.waits(), self.totals())
+    }
+
+    fn totals(&self) -> Totals {
+        let counts = self.map("counts").lookup(&0_u32.to_ne_bytes(), MapFlags::ANY);
+        let counts = counts.ok().flatten().unwrap_or_default();
+        let mut counts = Fields(&counts);
+        // Calls that the kernel left out because the program was running on that CPU: a wait each, at most.
+        let programs = self.object.progs().filter(|program| program.autoload());
+        let missed: u64 = programs.map(|program| misses(program.as_fd())).sum();
+        Totals {
+            waits: counts.long() + missed,
+            dropped: counts.long() + missed,
+            without_stack: counts.long(),
+        }
+    }
+
+    /// Waits for locks of the kernel.
+    fn waits(&self) -> Vec<Waits> {
+        let owners = self.map("owners");
+        let stacks = self.map("stacks");
+        let sums = self.map("sums");
+        let mut all = Vec::new();
+        for (key, sum) in entries(&sums) {
+            let mut key = Fields(&key);
+            let (identity, owner, cgroup) = (key.long(), key.long(), key.long());
+            let (stack, flags) = (key.int(), key.int());
+            let owner = match owner {
+                0 => Vec::new(),
+                number => calls(&owners, &number.to_ne_bytes()),
+            };
+            all.push(Waits {
+                identity: Identity::of(identity),
+                flags,
+                task: key.text(),
+                cgroup,
+                stack: self.stack(&stacks, stack),
+                owner,
+                sum: sum_of(&sum),
+            });
+        }
+        all
+    }
+
+    fn stack(&self, stacks: &MapHandle, number: u32) -> Vec<u64> {
+        if number as i32 >= 0 { calls(stacks, &number.to_ne_bytes()) } else { Vec::new() }
+    }
+
+    fn map(&self, name: &str) -> MapHandle {
+        let map = self.object.maps().find(|map| map.name() == OsStr::new(name));
+        let map = map.expect("the object has this map");
+        MapHandle::try_from(&map).expect("a descriptor can be duplicated")
+    }
+}
+
+/// Sets the constants, and leaves out the programs that are not wanted.
+fn configure(open: &mut OpenObject, request: &Request, symbols: &Kallsyms) -> Result<(), String> {
+    let scope: u32 = match request.scope {
+        Scope::System => 0,
+        Scope::Command => 1,
+        Scope::Process(_) => 2,
+    };
+    let image = symbols.image();
+    let mut constants = [0; 24];
+    constants[..4].copy_from_slice(&scope.to_ne_bytes());
+    constants[8..16].copy_from_slice(&image.start.to_ne_bytes());
+    constants[16..].copy_from_slice(&image.end.to_ne_bytes());
+    let mut read_only = open
+        .maps_mut()
+        .find(|map| map.name().to_string_lossy().ends_with(".rodata"))
+        .ok_or("the BPF object has no constants")?;
+    read_only.set_initial_value(&constants).map_err(refusal)?;
+    for mut program in open.progs_mut() {
+        let follows = program.name() == OsStr::new("sched_process_fork");
+        program.set_autoload(!follows || request.scope == Scope::Command);
+    }
+    Ok(())
+}
+
+/// Gives a process a seat before it waits.
+fn follow(object: &Object, pid: Pid, followed: u32) -> Result<(), String> {
+    let seats = object.maps().find(|map| map.name() == OsStr::new("seats"));
+    let seats = seats.ok_or("the BPF object has no seats")?;
+    let process = pidfd_open(pid, PidfdFlags::empty())
+        .map_err(|error| format!("there is no process {}: {error}", pid.as_raw_nonzero()))?;
+    let mut seat = vec![0_u8; seats.value_size() as usize];
+    seat[..4].copy_from_slice(&followed.to_ne_bytes());
+    seats.update(&process.as_raw_fd().to_ne_bytes(), &seat, MapFlags::ANY).map_err(text)
+}
+
+fn pid_of(pid: u32) -> Result<Pid, String> {
+    i32::try_from(pid)
+        .ok()
+        .and_then(Pid::from_raw)
+        .ok_or_else(|| format!("no process has the number {pid}"))
+}
+
+/// How often the kernel left a program out.
+fn misses(program: BorrowedFd<'_>) -> u64 {
+    let mut info = libbpf_rs::libbpf_sys::bpf_prog_info::default();
+    let mut length = size_of_val(&info) as u32;
+    // SAFETY: the kernel writes at most `length` bytes into a structure of that length.
+    let failed = unsafe {
+        libbpf_rs::libbpf_sys::bpf_obj_get_info_by_fd(
+            program.as_raw_fd(),
+            (&raw mut info).cast(),
+            &raw mut length,
+        )
+    };
+    if failed == 0 { info.recursion_misses } else { 0 }
+}
+
+fn entries(map: &MapHandle) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let value = |key: Vec<u8>| {
+        let value = map.lookup(&key, MapFlags::ANY).ok().flatten()?;
+        Some((key, value))
+    };
+    map.keys().filter_map(value).collect()
+}
+
+/// The calls that a map has for a key, innermost first.
+fn calls(map: &MapHandle, key: &[u8]) -> Vec<u64> {
+    let value = map.lookup(key, MapFlags::ANY).ok().flatten().unwrap_or_default();
+    let calls = value.chunks_exact(8).take(CALLS);
+    let calls = calls.map(|bytes| u64::from_ne_bytes(bytes.try_into().expect("eight bytes")));
+    calls.take_while(|call| *call != 0).collect()
+}
+
+fn sum_of(value: &[u8]) -> Sum {
+    let mut value = Fields(value);
+    let mut sum = Sum {
+        waits: value.long(),
+        total_ns: value.long(),
+        max_ns: value.long(),
+        spun_ns: value.long(),
+        ..Sum::default()
+    };
+    for word in &mut sum.objects[..SKETCH] {
+        *word = value.long();
+    }
+    for count in &mut sum.times[..BUCKETS] {
+        *count = value.int();
+    }
+    sum
+}
+
+/// The fields of a structure that the kernel side wrote, one after the other; zero beyond its end.
+struct Fields<'a>(&'a [u8]);
+
+impl Fields<'_> {
+    fn take<const N: usize>(&mut self) -> [u8; N] {
+        match self.0.split_first_chunk::<N>() {
+            Some((first, rest)) => {
+                self.0 = rest;
+                *first
+            }
+            None => [0; N],
+        }
+    }
+
+    fn long(&mut self) -> u64 {
+        u64::from_ne_bytes(self.take())
+    }
+
+    fn int(&mut self) -> u32 {
+        u32::from_ne_bytes(self.take())
+    }
+
+    /// A task's name.
+    fn text(&mut self) -> String {
+        let bytes: [u8; 16] = self.take();
+        let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
+        String::from_utf8_lossy(&bytes[..end]).into_owned()
+    }
+}
+
+/// Keeps what libbpf says, instead of the terminal.
+fn keep(_: PrintLevel, said: String) {
+    if let Ok(mut kept) = SAID.lock() {
+        kept.push_str(&said);
+    }
+}
+
+fn text(error: impl ToString) -> String {
+    error.to_string()
+}
+
+/// Why the programs could not be loaded, in a line.
+fn refusal(error: libbpf_rs::Error) -> String {
+    let said = SAID.lock().map(|mut kept| mem::take(&mut *kept)).unwrap_or_default();
+    let last = said.lines().rev().map(str::trim).find(|line| line.starts_with("libbpf:"));
+    match (error.kind(), last) {
+        (libbpf_rs::ErrorKind::PermissionDenied, _) => {
+            "the kernel does not permit it: run as root, or grant CAP_BPF, CAP_PERFMON and CAP_SYSLOG".to_owned()
+        }
+        (_, Some(line)) => format!("{error}: {line}"),
+        (_, None) => error.to_string(),
+    }
+}

@@ -1,0 +1,408 @@
+/* Waits for locks, added up where they happen.
+ *
+ * A wait begins and ends in the context of one task, or in an interrupt that came upon it: each task has a seat with a
+ * short stack of waits that have begun. When one ends, it is added to a sum, and the sums are all that anybody reads.
+ *
+ * A wait that finds no room is dropped, and counted. So are those that began before this was loaded, or that the kernel
+ * did not call us for because we were running already on that CPU; the last are the kernel's to count. */
+#include "kernel.h"
+
+/* Waits that one task can be in at a time: its own, and those of interrupts. */
+#define NESTED 4
+/* Calls of a stack that are kept, innermost first. */
+#define CALLS 48
+#define OWNER_CALLS 16
+/* Half octaves of nanoseconds, from 2^7 on: the last is over ten seconds. */
+#define BUCKETS 56
+#define FIRST_OCTAVE 7
+/* Bits by which objects are told apart; see `objects` of struct sum. */
+#define SKETCH 4
+
+/* What the tracepoints say of a wait. */
+#define LCB_F_SPIN 1
+#define LCB_F_MUTEX 32
+
+/* Whose waits count. */
+enum { SYSTEM, COMMAND, PROCESS };
+const volatile __u32 scope = SYSTEM;
+/* Where the kernel's own variables are. */
+const volatile __u64 image_start = 0;
+const volatile __u64 image_end = 0;
+
+/* Locks that are known by their place in something that the waiting task owns. Others are known by their address, if
+ * they are the kernel's variables, or have none of these. */
+enum { UNKNOWN, MMAP_LOCK, SIGLOCK, FILE_LOCK, ALLOC_LOCK, PI_LOCK, PAGE_TABLE_LOCK };
+
+/* A seat's `followed`. */
+#define ITSELF 1
+#define ITS_CHILDREN 2
+
+struct wait {
+	__u64 lock;
+	__u64 identity;
+	__u64 began;
+	__u64 phase_began;
+	__u64 spun;
+	__u64 owner;
+	__s32 stack;
+	__u32 flags;
+};
+
+struct seat {
+	__u32 followed;
+	__u32 depth;
+	struct wait waits[NESTED];
+};
+
+struct key {
+	__u64 identity;
+	/* Of the owner's calls; 0 if unknown. */
+	__u64 owner;
+	__u64 cgroup;
+	__s32 stack;
+	__u32 flags;
+	char task[16];
+};
+
+struct sum {
+	__u64 waits;
+	__u64 total_ns;
+	__u64 max_ns;
+	__u64 spun_ns;
+	/* One bit for each of 64 * SKETCH classes of addresses: how many are set tells how many objects there were. */
+	__u64 objects[SKETCH];
+	__u32 times[BUCKETS];
+};
+
+struct owner_calls {
+	__u64 calls[OWNER_CALLS];
+};
+
+struct totals {
+	__u64 waits;
+	__u64 dropped;
+	__u64 without_stack;
+};
+
+struct {
+	NUMBER(type, BPF_MAP_TYPE_TASK_STORAGE);
+	NUMBER(map_flags, BPF_F_NO_PREALLOC);
+	TYPE(key, int);
+	TYPE(value, struct seat);
+} seats SEC(".maps");
+
+struct {
+	NUMBER(type, BPF_MAP_TYPE_STACK_TRACE);
+	NUMBER(max_entries, 16384);
+	NUMBER(key_size, sizeof(__u32));
+	NUMBER(value_size, CALLS * sizeof(__u64));
+} stacks SEC(".maps");
+
+struct {
+	NUMBER(type, BPF_MAP_TYPE_HASH);
+	NUMBER(max_entries, 16384);
+	TYPE(key, struct key);
+	TYPE(value, struct sum);
+} sums SEC(".maps");
+
+/* By a number made from them: stack maps take the calls of the current task only. */
+struct {
+	NUMBER(type, BPF_MAP_TYPE_HASH);
+	NUMBER(max_entries, 4096);
+	TYPE(key, __u64);
+	TYPE(value, struct owner_calls);
+} owners SEC(".maps");
+
+/* Room that a program's stack does not have. A program does not interrupt itself, so each needs one. */
+struct scratch {
+	struct sum sum;
+	struct owner_calls owner;
+};
+struct {
+	NUMBER(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	NUMBER(max_entries, 2);
+	TYPE(key, __u32);
+	TYPE(value, struct scratch);
+} scratches SEC(".maps");
+enum { OF_BEGIN, OF_END };
+
+struct {
+	NUMBER(type, BPF_MAP_TYPE_ARRAY);
+	NUMBER(max_entries, 1);
+	TYPE(key, __u32);
+	TYPE(value, struct totals);
+} counts SEC(".maps");
+
+INLINE struct totals *totals(void)
+{
+	__u32 zero = 0;
+	return bpf_map_lookup_elem(&counts, &zero);
+}
+
+INLINE struct scratch *scratch(__u32 whose)
+{
+	return bpf_map_lookup_elem(&scratches, &whose);
+}
+
+#define COUNT(field, by)                                                                           \
+	({                                                                                         \
+		struct totals *all = totals();                                                     \
+		if (all)                                                                           \
+			__sync_fetch_and_add(&all->field, by);                                     \
+	})
+
+/* The seat of a task whose waits count; none of another. */
+INLINE struct seat *seat_of(struct task_struct *task)
+{
+	struct seat *seat;
+
+	if (scope == PROCESS) {
+		seat = bpf_task_storage_get(&seats, task->group_leader, 0, 0);
+		if (!seat || !(seat->followed & ITSELF))
+			return 0;
+	} else if (scope == COMMAND) {
+		seat = bpf_task_storage_get(&seats, task, 0, 0);
+		return seat && (seat->followed & ITSELF) ? seat : 0;
+	}
+	return bpf_task_storage_get(&seats, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+}
+
+INLINE __u64 identity_of(struct task_struct *task, __u64 lock)
+{
+	struct mm_struct *mm = task->mm;
+
+	if (lock >= image_start && lock < image_end)
+		return lock;
+	if (lock == (__u64)&task->pi_lock)
+		return PI_LOCK;
+	if (lock == (__u64)&task->alloc_lock)
+		return ALLOC_LOCK;
+	if (lock == (__u64)&task->sighand->siglock)
+		return SIGLOCK;
+	if (lock == (__u64)&task->files->file_lock)
+		return FILE_LOCK;
+	if (mm && lock == (__u64)&mm->mmap_lock)
+		return MMAP_LOCK;
+	if (mm && lock == (__u64)&mm->page_table_lock)
+		return PAGE_TABLE_LOCK;
+	return UNKNOWN;
+}
+
+/* The number of the calls that a sleeping lock's owner is in, if it is off its CPU: those of one that runs change while
+ * one looks. */
+INLINE __u64 owner_of(__u64 lock, __u32 flags)
+{
+	const void *place = flags & LCB_F_MUTEX ? (const void *)&((struct mutex *)lock)->owner.counter :
+						  (const void *)&((struct rw_semaphore *)lock)->owner.counter;
+	struct scratch *room = scratch(OF_BEGIN);
+	struct task_struct *owner = 0;
+	__u64 number = 0;
+	int pid = 0;
+	long size;
+
+	if (!room || !bpf_task_from_pid || bpf_probe_read_kernel(&owner, sizeof(owner), place))
+		return 0;
+	/* Both locks keep flags in the lowest bits. Of a rwsem that readers have it names the last of them. */
+	owner = (struct task_struct *)((__u64)owner & ~7ULL);
+	if (!owner || bpf_probe_read_kernel(&pid, sizeof(pid), &owner->pid))
+		return 0;
+	owner = bpf_task_from_pid(pid);
+	if (!owner)
+		return 0;
+	size = bpf_get_task_stack(owner, room->owner.calls, sizeof(room->owner.calls), 0);
+	bpf_task_release(owner);
+	if (size <= 0)
+		return 0;
+	for (int at = 0; at < OWNER_CALLS; at++) {
+		if (at * 8 >= size)
+			room->owner.calls[at] = 0;
+		number = (number ^ room->owner.calls[at]) * 0x9e3779b97f4a7c15ULL;
+		number ^= number >> 29;
+	}
+	if (bpf_map_update_elem(&owners, &number, &room->owner, BPF_ANY))
+		return 0;
+	return number;
+}
+
+INLINE __u32 bucket_of(__u64 ns)
+{
+	__u32 octave = 0;
+	__u64 rest = ns >> FIRST_OCTAVE;
+
+	if (!rest)
+		return 0;
+#pragma unroll
+	for (int by = 32; by; by /= 2) {
+		if (rest >> by) {
+			rest >>= by;
+			octave += by;
+		}
+	}
+	/* Whether it is in the upper half: 181/128 is the square root of two. */
+	__u32 upper = (ns >> octave) * 128 >= 181ULL << FIRST_OCTAVE;
+	__u32 bucket = 2 * octave + upper;
+	return bucket < BUCKETS ? bucket : BUCKETS - 1;
+}
+
+/* The class of an address, one of 64 * SKETCH. Mixed twice: neighbours by one multiplication spread too evenly. */
+INLINE __u32 class_of(__u64 object)
+{
+	__u64 mixed = object * 0x9e3779b97f4a7c15ULL;
+
+	mixed ^= mixed >> 32;
+	return mixed * 0xd6e8feb86659fd93ULL >> 56;
+}
+
+/* Adds a wait to a sum. The longest may be missed when two are added at a time. */
+INLINE void add(struct sum *sum, __u64 object, __u64 ns, __u64 spun)
+{
+	__u32 bit = class_of(object);
+	__u32 bucket = bucket_of(ns);
+	__u64 mask = 1ULL << (bit & 63);
+
+	__sync_fetch_and_add(&sum->waits, 1);
+	__sync_fetch_and_add(&sum->total_ns, ns);
+	if (spun)
+		__sync_fetch_and_add(&sum->spun_ns, spun);
+	if (ns > sum->max_ns)
+		sum->max_ns = ns;
+	if (!(sum->objects[bit / 64 % SKETCH] & mask))
+		__sync_fetch_and_or(&sum->objects[bit / 64 % SKETCH], mask);
+	if (bucket < BUCKETS)
+		__sync_fetch_and_add(&sum->times[bucket], 1);
+}
+
+/* The sum of a key, made if need be; none if there is no room. */
+INLINE struct sum *sum_of(void *map, const void *key, __u32 whose)
+{
+	struct sum *sum = bpf_map_lookup_elem(map, key);
+	struct scratch *room;
+
+	if (sum)
+		return sum;
+	room = scratch(whose);
+	if (!room)
+		return 0;
+	__builtin_memset(&room->sum, 0, sizeof(room->sum));
+	/* Another CPU may have been first. */
+	bpf_map_update_elem(map, key, &room->sum, BPF_NOEXIST);
+	return bpf_map_lookup_elem(map, key);
+}
+
+SEC("tp_btf/contention_begin")
+int contention_begin(__u64 *context)
+{
+	__u64 lock = context[0];
+	__u32 flags = context[1];
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct seat *seat = seat_of(task);
+	struct wait *wait;
+	__u64 now;
+	__u32 depth;
+
+	if (!seat)
+		return 0;
+	now = bpf_ktime_get_ns();
+	depth = seat->depth;
+	/* A mutex is first spun for, then slept for, and says so each time. */
+	if (depth && depth <= NESTED) {
+		wait = &seat->waits[(depth - 1) & (NESTED - 1)];
+		if (wait->lock == lock) {
+			if (wait->flags & LCB_F_SPIN)
+				wait->spun += now - wait->phase_began;
+			wait->phase_began = now;
+			wait->flags = flags;
+			return 0;
+		}
+	}
+	/* Only a task itself sleeps, and only for one lock: if others have not ended, we were not told of their end. */
+	if (depth >= NESTED || (depth && !(flags & LCB_F_SPIN))) {
+		COUNT(dropped, depth);
+		COUNT(waits, depth);
+		depth = 0;
+	}
+	wait = &seat->waits[depth & (NESTED - 1)];
+	wait->lock = lock;
+	wait->identity = identity_of(task, lock);
+	wait->flags = flags;
+	wait->spun = 0;
+	wait->stack = bpf_get_stackid(context, &stacks, BPF_F_FAST_STACK_CMP);
+	/* Percpu rwsems and rt-mutexes have no owner at the place looked at, nor have locks that spin. */
+	wait->owner = !(flags & ~(LCB_F_MUTEX | LCB_F_SPIN | 2 | 4)) &&
+				      (flags & LCB_F_MUTEX || !(flags & LCB_F_SPIN)) ?
+			      owner_of(lock, flags) :
+			      0;
+	seat->depth = depth + 1;
+	/* The time that this took is not the lock's. */
+	wait->began = wait->phase_began = bpf_ktime_get_ns();
+	return 0;
+}
+
+SEC("tp_btf/contention_end")
+int contention_end(__u64 *context)
+{
+	__u64 lock = context[0];
+	struct seat *seat = seat_of(bpf_get_current_task_btf());
+	struct wait *wait = 0;
+	struct key key = {};
+	struct sum *sum;
+	__u64 now, ns;
+	__u32 depth;
+
+	if (!seat || !seat->depth)
+		return 0;
+	now = bpf_ktime_get_ns();
+	depth = seat->depth;
+#pragma unroll
+	for (int at = NESTED - 1; at >= 0; at--) {
+		if (!wait && at < depth && seat->waits[at].lock == lock) {
+			wait = &seat->waits[at];
+			seat->depth = at;
+		}
+	}
+	if (!wait)
+		return 0;
+	ns = now - wait->began;
+	if (wait->flags & LCB_F_SPIN)
+		wait->spun += now - wait->phase_began;
+	key.identity = wait->identity;
+	key.owner = wait->owner;
+	key.cgroup = bpf_get_current_cgroup_id();
+	key.stack = wait->stack;
+	key.flags = wait->flags & LCB_F_MUTEX ? LCB_F_MUTEX : wait->flags;
+	bpf_get_current_comm(key.task, sizeof(key.task));
+	COUNT(waits, 1);
+	if (key.stack < 0) {
+		COUNT(without_stack, 1);
+		key.stack = -1;
+	}
+	sum = sum_of(&sums, &key, OF_END);
+	if (sum)
+		add(sum, lock, ns, wait->spun);
+	else
+		COUNT(dropped, 1);
+	return 0;
+}
+
+/* A child of what is followed is followed, before it runs. */
+SEC("tp_btf/sched_process_fork")
+int sched_process_fork(__u64 *context)
+{
+	struct task_struct *parent = (struct task_struct *)context[0];
+	struct task_struct *child = (struct task_struct *)context[1];
+	struct seat *seat = bpf_task_storage_get(&seats, parent, 0, 0);
+
+	if (!seat)
+		seat = bpf_task_storage_get(&seats, parent->group_leader, 0, 0);
+	if (!seat || !(seat->followed & ITS_CHILDREN))
+		return 0;
+	/* Another thread of who follows, and is not followed. */
+	if (!(seat->followed & ITSELF) && child->tgid == parent->tgid)
+		return 0;
+	seat = bpf_task_storage_get(&seats, child, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (seat)
+		seat->followed = ITSELF | ITS_CHILDREN;
+	return 0;
+}
+
+char terms[] SEC("license") = "Dual MIT/GPL";

@@ -1,0 +1,79 @@
+/* What the programs here need of the kernel: the fields that they read, and the functions that they call.
+ *
+ * Each structure has the kernel's name and only the fields used here. Where they really are, the loader finds out from
+ * the running kernel's type information (CO-RE), so that one object serves every kernel. */
+#pragma once
+
+#include <linux/bpf.h>
+#include <linux/types.h>
+
+#define SEC(name) __attribute__((section(name), used))
+#define INLINE static inline __attribute__((always_inline))
+#define BARRIER() asm volatile("" ::: "memory")
+
+/* Maps are described by types: the numbers are array lengths. */
+#define NUMBER(name, value) int (*name)[value]
+#define TYPE(name, value) typeof(value) *name
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct rw_semaphore {
+	struct {
+		long counter;
+	} owner;
+};
+
+struct mutex {
+	struct {
+		long counter;
+	} owner;
+};
+
+struct raw_spinlock {};
+struct spinlock {};
+
+struct mm_struct {
+	struct rw_semaphore mmap_lock;
+	struct spinlock page_table_lock;
+};
+
+struct sighand_struct {
+	struct spinlock siglock;
+};
+
+struct files_struct {
+	struct spinlock file_lock;
+};
+
+struct task_struct {
+	int pid;
+	int tgid;
+	char comm[16];
+	struct task_struct *group_leader;
+	struct mm_struct *mm;
+	struct sighand_struct *sighand;
+	struct files_struct *files;
+	struct spinlock alloc_lock;
+	struct raw_spinlock pi_lock;
+};
+
+#pragma clang attribute pop
+
+static void *(*bpf_map_lookup_elem)(void *map, const void *key) = (void *)BPF_FUNC_map_lookup_elem;
+static long (*bpf_map_update_elem)(void *map, const void *key, const void *value,
+				   __u64 flags) = (void *)BPF_FUNC_map_update_elem;
+static long (*bpf_probe_read_kernel)(void *to, __u32 size,
+				     const void *from) = (void *)BPF_FUNC_probe_read_kernel;
+static __u64 (*bpf_ktime_get_ns)(void) = (void *)BPF_FUNC_ktime_get_ns;
+static long (*bpf_get_current_comm)(void *to, __u32 size) = (void *)BPF_FUNC_get_current_comm;
+static __u64 (*bpf_get_current_cgroup_id)(void) = (void *)BPF_FUNC_get_current_cgroup_id;
+static struct task_struct *(*bpf_get_current_task_btf)(void) = (void *)BPF_FUNC_get_current_task_btf;
+static long (*bpf_get_stackid)(void *context, void *map, __u64 flags) = (void *)BPF_FUNC_get_stackid;
+static long (*bpf_get_task_stack)(struct task_struct *task, void *to, __u32 size,
+				  __u64 flags) = (void *)BPF_FUNC_get_task_stack;
+static void *(*bpf_task_storage_get)(void *map, struct task_struct *task, void *value,
+				     __u64 flags) = (void *)BPF_FUNC_task_storage_get;
+
+/* Only kernels from 6.2 on have these two. */
+extern struct task_struct *bpf_task_from_pid(int pid) __attribute__((section(".ksyms"), weak));
+extern void bpf_task_release(struct task_struct *task) __attribute__((section(".ksyms"), weak));

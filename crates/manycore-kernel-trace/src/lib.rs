@@ -1,0 +1,45 @@
+//! Waits for locks inside of the kernel.
+//!
+//! ```
+//! use manycore_kernel_trace::{Means, Request, Scope, Watch};
+//!
+//! match Watch::start(Means::Auto, &Request { scope: Scope::System }) {
+//!     Ok(mut watch) => {
+//!         std::thread::sleep(std::time::Duration::from_millis(10));
+//!         watch.look();
+//!         for lock in &watch.finish().locks {
+//!             println!("{} {}: {} waits", lock.kind, lock.name, lock.contended);
+//!         }
+//!     }
+//!     // Most systems permit it to root only.
+//!     Err(why) => println!("{why}"),
+//! }
+//! ```
+//!
+//! # By which means
+//!
+//! | module | means | needs |
+//! |---|---|---|
+//! | `bpf` | programs on the tracepoints `contention_begin` and `contention_end`, which add up in the kernel | Linux 5.19 with type information (BTF); CAP_BPF, CAP_PERFMON |
+//! | `perf` | the same tracepoints, each event read by us | Linux 5.19; root |
+//! | `lock_stat` | the kernel's own statistics, of the whole system only | a kernel built with LOCK_STAT; root |
+//!
+//! All three end in the same model, [`KernelLock`], and say in [`KernelRun::limits`] what they cannot show.
+
+#[cfg(feature = "bpf")]
+mod bpf;
+mod cgroup;
+mod event;
+mod kallsyms;
+mod lock_stat;
+mod locks;
+mod names;
+mod perf;
+mod sum;
+mod tracefs;
+#[cfg_attr(not(feature = "bpf"), allow(dead_code, reason = "some is known of locks by BPF only"))]
+mod waits;
+mod watch;
+
+pub use manycore_profile::profile::{KernelLock, KernelRun, Scope};
+pub use watch::{Means, Refusal, Request, Seen, Watch};

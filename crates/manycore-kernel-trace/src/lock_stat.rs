@@ -1,0 +1,218 @@
+//! The kernel's own statistics, `/proc/lock_stat`: of kernels that are built with LOCK_STAT.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+use std::fs;
+
+use manycore_profile::profile::{Frame, KernelLock, KernelStack, Scope, Times};
+
+use crate::Request;
+use crate::locks::sort;
+
+const PATH: &str = "/proc/lock_stat";
+/// Switches them on and off.
+const SWITCH: &str = "/proc/sys/kernel/lock_stat";
+
+/// What was counted before.
+#[derive(Debug)]
+pub struct LockStat {
+    before: Classes,
+    /// What the switch was set to.
+    switch: String,
+}
+
+/// Lock classes by name.
+type Classes = HashMap<String, Class>;
+
+/// What is known of a class, in nanoseconds.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Class {
+    contended: u64,
+    total_ns: u64,
+    max_ns: u64,
+    /// How often a function waited, by function and offset.
+    points: Vec<(String, u64)>,
+}
+
+impl LockStat {
+    /// Begins to count: the statistics are the whole system's, since it was started.
+    pub fn start(request: &Request) -> Result<Self, String> {
+        if matches!(request.scope, Scope::Process(_)) {
+            return Err("it has the whole system only".to_owned());
+        }
+        let text = fs::read_to_string(PATH)
+            .map_err(|error| format!("{error} (a kernel has it that is built with LOCK_STAT)"))?;
+        let switch = fs::read_to_string(SWITCH).map_err(|error| format!("{SWITCH}: {error}"))?;
+        fs::write(SWITCH, "1").map_err(|error| format!("{SWITCH}: {error}; run as root"))?;
+        Ok(Self { before: parse(&text), switch })
+    }
+
+    /// What has been counted since, and what these statistics do not have.
+    pub fn finish(self) -> (Vec<KernelLock>, Vec<String>) {
+        let text = fs::read_to_string(PATH).unwrap_or_default();
+        let mut limits: Vec<String> = [
+            "lock_stat has the waits of the whole system, and no tasks",
+            "lock_stat has no 99th percentile, and the longest wait is that since the system was started",
+            "lock_stat says how often functions waited, but not how long",
+        ]
+        .map(str::to_owned)
+        .into();
+        if fs::write(SWITCH, self.switch.trim()).is_err() {
+            limits.push(format!("{SWITCH} could not be set back to {}", self.switch.trim()));
+        }
+        (since(&self.before, &parse(&text)), limits)
+    }
+}
+
+/// The difference.
+fn since(before: &Classes, after: &Classes) -> Vec<KernelLock> {
+    // Readers and writers have a line each, `name-R` and `name-W`; they are one lock.
+    let mut locks: HashMap<&str, KernelLock> = HashMap::new();
+    for (name, class) in after {
+        let earlier = before.get(name).cloned().unwrap_or_default();
+        let contended = class.contended.saturating_sub(earlier.contended);
+        if contended == 0 {
+            continue;
+        }
+        let total_ns = class.total_ns.saturating_sub(earlier.total_ns);
+        let (short, shared) = match (name.strip_suffix("-R"), name.strip_suffix("-W")) {
+            (Some(short), _) => (short, contended),
+            (_, Some(short)) => (short, 0),
+            _ => (name.as_str(), 0),
+        };
+        let lock = locks.entry(short).or_insert_with(|| KernelLock {
+            name: short.to_owned(),
+            is_named: true,
+            kind: "unknown".to_owned(),
+            spins: false,
+            spin_ns: 0,
+            objects: 1,
+            contended: 0,
+            contended_shared: 0,
+            wait: Times::default(),
+            stacks: Vec::new(),
+        });
+        lock.contended += contended;
+        lock.contended_shared += shared;
+        lock.wait.count += contended;
+        lock.wait.total_ns += total_ns;
+        lock.wait.mean_ns = Some(lock.wait.total_ns / lock.wait.count);
+        lock.wait.max_ns = lock.wait.max_ns.max(Some(class.max_ns));
+        lock.stacks.extend(class.points.iter().filter_map(|(function, count)| {
+            let counted = earlier.points.iter().find(|(name, _)| name == function);
+            let waits = count.saturating_sub(counted.map_or(0, |(_, count)| *count));
+            (waits > 0).then(|| place(function, waits))
+        }));
+        lock.stacks.sort_by_key(|stack| Reverse(stack.waits));
+    }
+    let mut locks: Vec<_> = locks.into_values().collect();
+    sort(&mut locks);
+    locks
+}
+
+/// A function that waited; for how long is not known.
+fn place(function: &str, waits: u64) -> KernelStack {
+    let (name, offset) = function.split_once('+').unwrap_or((function, ""));
+    let offset = offset.split('/').next().and_then(|text| text.strip_prefix("0x"));
+    let frame = Frame {
+        module: "kernel".to_owned(),
+        address: 0,
+        function: Some(name.to_owned()),
+        offset: offset.and_then(|text| u64::from_str_radix(text, 16).ok()),
+        file: None,
+        line: None,
+    };
+    KernelStack {
+        task: String::new(),
+        cgroup: None,
+        waits,
+        wait_ns: 0,
+        frames: vec![frame],
+        owner_frames: Vec::new(),
+    }
+}
+
+/// Reads the file. A class has a line `name: con-bounces contentions waittime-min -max -total -avg acq-bounces ...`, with
+/// times in microseconds; then, after a ruled line, `name count [<address>] function+offset/size` for the functions that
+/// waited, and after another one for those that held it meanwhile.
+fn parse(text: &str) -> Classes {
+    let mut classes = Classes::new();
+    let mut current: Option<String> = None;
+    // Below the second ruled line are those that held the lock.
+    let mut rules = 0;
+    for line in text.lines() {
+        let trimmed = line.trim();
+        if trimmed.len() > 3 && trimmed.bytes().all(|byte| byte == b'-') {
+            rules += 1;
+        } else if let Some((name, class)) = class_of(trimmed) {
+            current = Some(name.clone());
+            rules = 0;
+            classes.insert(name, class);
+        } else if rules <= 1
+            && let Some((function, count)) = point_of(trimmed)
+            && let Some(class) = current.as_ref().and_then(|name| classes.get_mut(name))
+        {
+            class.points.push((function, count));
+        }
+    }
+    classes
+}
+
+fn class_of(line: &str) -> Option<(String, Class)> {
+    // A name can have colons and spaces; the numbers have neither.
+    let (name, numbers) = line.rsplit_once(':')?;
+    let numbers: Vec<f64> =
+        numbers.split_whitespace().map(|word| word.parse().ok()).collect::<Option<_>>()?;
+    let [_, contended, _, max, total, ..] = numbers[..] else { return None };
+    let ns = |us: f64| (us * 1000.0).round() as u64;
+    let class = Class {
+        contended: contended as u64,
+        total_ns: ns(total),
+        max_ns: ns(max),
+        points: Vec::new(),
+    };
+    Some((name.trim().to_owned(), class))
+}
+
+fn point_of(line: &str) -> Option<(String, u64)> {
+    let (before, function) = line.split_once("[<")?;
+    let function = function.split_once(">]")?.1.trim();
+    let count = before.split_whitespace().last()?.parse().ok()?;
+    Some((function.to_owned(), count))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// In the form that Documentation/locking/lockstat.rst of the kernel shows.
+    const BEFORE: &str = include_str!("lock_stat/before.txt");
+    const AFTER: &str = include_str!("lock_stat/after.txt");
+
+    #[test]
+    fn what_is_new_is_shown_by_lock() {
+        let locks = since(&parse(BEFORE), &parse(AFTER));
+        let names: Vec<_> = locks.iter().map(|lock| lock.name.as_str()).collect();
+        assert_eq!(names, ["&mm->mmap_lock", "&rq->__lock"]);
+        let mmap = &locks[0];
+        assert_eq!((mmap.contended, mmap.contended_shared), (140, 40));
+        assert_eq!(mmap.wait.total_ns, 30_000_250 + 8_000_000);
+        assert_eq!(mmap.wait.max_ns, Some(180_750));
+        let places: Vec<_> = mmap
+            .stacks
+            .iter()
+            .map(|stack| (stack.frames[0].function.as_deref().unwrap(), stack.waits))
+            .collect();
+        assert_eq!(
+            places,
+            [("vm_mmap_pgoff", 70), ("lock_mm_and_find_vma", 40), ("__vm_munmap", 30)]
+        );
+        assert_eq!(mmap.stacks[0].frames[0].offset, Some(0x7a));
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_left_out() {
+        assert!(parse("").is_empty());
+        assert!(parse("lock_stat version 0.4\n a: b c\n x: 1 2\n 5 [<0>] f+0x1/0x2\n").is_empty());
+    }
+}

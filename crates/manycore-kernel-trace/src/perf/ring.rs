@@ -1,0 +1,93 @@
+//! A perf event's ring buffer, which the kernel fills and we empty.
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use perf_event_open_sys::bindings::{perf_event_header, perf_event_mmap_page};
+use perf_event_open_sys::ioctls;
+use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use rustix::param::page_size;
+
+/// Room for records, in bytes: two mebibytes, for some 5000 waits. A power of two.
+const ROOM: usize = 2 << 20;
+
+/// A mapped buffer.
+#[derive(Debug)]
+pub struct Ring {
+    fd: OwnedFd,
+    map: NonNull<u8>,
+    page: usize,
+}
+
+impl Ring {
+    /// Maps an event's buffer.
+    pub fn new(fd: OwnedFd) -> io::Result<Self> {
+        let page = page_size();
+        let protection = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: a new mapping at a place that the kernel chooses.
+        let map = unsafe {
+            mmap(std::ptr::null_mut(), page + ROOM, protection, MapFlags::SHARED, &fd, 0)?
+        };
+        let map = NonNull::new(map.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
+        Ok(Self { fd, map, page })
+    }
+
+    /// Lets another event write here, too.
+    pub fn take_in(&self, event: &OwnedFd) -> io::Result<()> {
+        // SAFETY: both are events, and the call takes a number.
+        let failed = unsafe { ioctls::SET_OUTPUT(event.as_raw_fd(), self.fd.as_raw_fd()) };
+        if failed < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    }
+
+    /// Empties it: calls `each` with the type and the bytes of each record.
+    pub fn read(&mut self, mut each: impl FnMut(u32, &[u8])) {
+        let control = self.map.cast::<perf_event_mmap_page>().as_ptr();
+        // SAFETY: the first page is this structure; both fields are aligned words that outlive the borrow, and the
+        // kernel changes them as atomics.
+        let (head, tail) = unsafe {
+            (
+                AtomicU64::from_ptr(&raw mut (*control).data_head),
+                AtomicU64::from_ptr(&raw mut (*control).data_tail),
+            )
+        };
+        // Acquire: partner of the kernel's barrier between a record and the head that has it.
+        let end = head.load(Ordering::Acquire);
+        // Relaxed: nobody but us writes it.
+        let mut at = tail.load(Ordering::Relaxed);
+        let mut record = Vec::new();
+        while at < end {
+            self.copy(at, size_of::<perf_event_header>(), &mut record);
+            let kind = u32::from_ne_bytes(record[..4].try_into().expect("four bytes"));
+            let size = u16::from_ne_bytes(record[6..8].try_into().expect("two bytes"));
+            let size = usize::from(size).max(size_of::<perf_event_header>());
+            self.copy(at, size, &mut record);
+            each(kind, &record[size_of::<perf_event_header>()..]);
+            at += size as u64;
+        }
+        // Release: what was read is read before the kernel may write there again.
+        tail.store(at, Ordering::Release);
+    }
+
+    /// Copies a record, which may go on at the buffer's start.
+    fn copy(&self, at: u64, size: usize, to: &mut Vec<u8>) {
+        to.clear();
+        let start = at as usize % ROOM;
+        let first = size.min(ROOM - start);
+        for (from, length) in [(start, first), (0, size - first)] {
+            // SAFETY: within the mapped room, and behind the head: the kernel does not write there until the tail
+            // has passed.
+            to.extend_from_slice(unsafe {
+                std::slice::from_raw_parts(self.map.as_ptr().add(self.page + from), length)
+            });
+        }
+    }
+}
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        // SAFETY: it was mapped with this length, and nothing borrows from it any more. Fails for a bad address only.
+        let _ = unsafe { munmap(self.map.as_ptr().cast(), self.page + ROOM) };
+    }
+}

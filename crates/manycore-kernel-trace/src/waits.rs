@@ -1,0 +1,81 @@
+//! Waits as they are seen, whatever by: before anything has a name.
+
+use crate::sum::Sum;
+
+/// Waits of tasks of one name for a lock, or for locks that cannot be told apart, in one place.
+#[derive(Clone, Debug)]
+pub struct Waits {
+    /// What is known of the lock itself.
+    pub identity: Identity,
+    /// What the tracepoint says: bits of [`flag`].
+    pub flags: u32,
+    /// The tasks' name.
+    pub task: String,
+    /// Their cgroup's number; zero if it is not known.
+    pub cgroup: u64,
+    /// The calls, innermost first.
+    pub stack: Vec<u64>,
+    /// The calls that the lock's owner was in; empty if they are not known.
+    pub owner: Vec<u64>,
+    /// How many, and how long.
+    pub sum: Sum,
+}
+
+/// What the tracepoint says of a lock.
+pub mod flag {
+    /// Who waits spins.
+    pub const SPIN: u32 = 1;
+    /// To read.
+    pub const READ: u32 = 2;
+    /// To write.
+    pub const WRITE: u32 = 4;
+    /// An rt-mutex, or what is made of one.
+    pub const RT: u32 = 8;
+    /// A percpu-rwsem.
+    pub const PERCPU: u32 = 16;
+    /// A mutex.
+    pub const MUTEX: u32 = 32;
+}
+
+/// What is known of a lock itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Identity {
+    /// Nothing: only who waits for it tells.
+    Unknown,
+    /// A variable of the kernel, by its address.
+    Variable(u64),
+    /// A part of something that the task owns.
+    Part(&'static str),
+}
+
+/// As numbered in `bpf/contention.bpf.c`.
+const PARTS: [&str; 6] = [
+    "mm->mmap_lock",
+    "sighand->siglock",
+    "files->file_lock",
+    "task->alloc_lock",
+    "task->pi_lock",
+    "mm->page_table_lock",
+];
+
+impl Identity {
+    /// From the number that the kernel side gave.
+    pub fn of(number: u64) -> Self {
+        match number.checked_sub(1).and_then(|at| PARTS.get(at as usize)) {
+            Some(part) => Self::Part(part),
+            None if number == 0 => Self::Unknown,
+            None => Self::Variable(number),
+        }
+    }
+}
+
+/// How much was seen in all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Waits, dropped ones included.
+    pub waits: u64,
+    /// Those that could not be kept.
+    pub dropped: u64,
+    /// Those whose calls could not be kept.
+    pub without_stack: u64,
+}

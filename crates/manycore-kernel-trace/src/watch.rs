@@ -1,0 +1,165 @@
+//! The kernel under observation: by the best means that it permits.
+
+use std::fmt;
+use std::time::Instant;
+
+use manycore_profile::profile::{KernelLock, KernelRun, Scope, Source};
+
+#[cfg(feature = "bpf")]
+use crate::bpf::Programs;
+use crate::cgroup::Cgroups;
+use crate::kallsyms::Kallsyms;
+use crate::lock_stat::LockStat;
+use crate::locks;
+use crate::perf::Events;
+
+/// What is to be watched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// Whose waits count. A command is whatever this process starts from now on.
+    pub scope: Scope,
+}
+
+/// By which means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Means {
+    /// The first that works.
+    Auto,
+    /// This one.
+    Only(Source),
+}
+
+/// Why the kernel cannot be watched, and what to do: in one line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal(String);
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+/// What was seen.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Seen {
+    /// How.
+    pub run: KernelRun,
+    /// The kernel's locks, most waited for first.
+    pub locks: Vec<KernelLock>,
+}
+
+/// Counts until it is finished.
+pub struct Watch {
+    running: Running,
+    scope: Scope,
+    symbols: Kallsyms,
+    started: Instant,
+    /// Why better means were not used.
+    refused: Vec<String>,
+}
+
+enum Running {
+    #[cfg(feature = "bpf")]
+    Bpf(Programs),
+    Perf(Box<Events>),
+    LockStat(LockStat),
+}
+
+impl Watch {
+    /// Begins to count: before the command is started, if it is a command's waits that count.
+    pub fn start(means: Means, request: &Request) -> Result<Self, Refusal> {
+        let symbols = Kallsyms::read();
+        let sources = match means {
+            Means::Auto => vec![Source::Bpf, Source::Perf, Source::LockStat],
+            Means::Only(source) => vec![source],
+        };
+        let mut reasons = Vec::new();
+        for source in sources {
+            match begin(source, request, &symbols) {
+                Ok(running) => {
+                    let (scope, started) = (request.scope, Instant::now());
+                    return Ok(Self { running, scope, symbols, started, refused: reasons });
+                }
+                Err(why) => reasons.push(format!("{}: {why}", name(source))),
+            }
+        }
+        Err(Refusal(reasons.join("; ")))
+    }
+
+    /// Reads what has come meanwhile: several times a second, or some of it may be dropped.
+    pub fn look(&mut self) {
+        if let Running::Perf(events) = &mut self.running {
+            events.read();
+        }
+    }
+
+    /// Stops counting, and gives names to what was counted.
+    pub fn finish(self) -> Seen {
+        let seconds = self.started.elapsed().as_secs_f64();
+        let mut limits: Vec<String> =
+            self.refused.iter().map(|why| format!("not used: {why}")).collect();
+        let (waits, totals, more, source) = match self.running {
+            #[cfg(feature = "bpf")]
+            Running::Bpf(programs) => {
+                let (waits, totals) = programs.finish();
+                (waits, totals, Vec::new(), Source::Bpf)
+            }
+            Running::Perf(events) => {
+                let (waits, totals, limits) = events.finish();
+                (waits, totals, limits, Source::Perf)
+            }
+            Running::LockStat(before) => {
+                let (locks, more) = before.finish();
+                limits.extend(more);
+                let events = locks.iter().map(|lock| lock.contended).sum();
+                let (source, scope) = (Source::LockStat, Scope::System);
+                let run = KernelRun { source, scope, seconds, events, dropped: 0, limits };
+                return Seen { run, locks };
+            }
+        };
+        limits.extend(more);
+        limits.push(
+            "a lock on the kernel's heap has its name from the function that waits for it, where that tells".to_owned(),
+        );
+        limits.push(
+            "a rwsem that is spun for before anybody sleeps counts only if that was in vain"
+                .to_owned(),
+        );
+        if self.symbols.is_empty() {
+            limits.push(
+                "functions have no names: /proc/kallsyms hides them (run as root, or set kernel.kptr_restrict to 0)"
+                    .to_owned(),
+            );
+        }
+        if totals.without_stack > 0 {
+            limits.push(format!("of {} waits the calls were not kept", totals.without_stack));
+        }
+        let cgroups = Cgroups::read();
+        let locks = locks::of(&waits, &self.symbols, |number| cgroups.path(number));
+        let (scope, events, dropped) = (self.scope, totals.waits, totals.dropped);
+        Seen { run: KernelRun { source, scope, seconds, events, dropped, limits }, locks }
+    }
+}
+
+fn begin(source: Source, request: &Request, symbols: &Kallsyms) -> Result<Running, String> {
+    match source {
+        #[cfg(feature = "bpf")]
+        Source::Bpf => Programs::start(request, symbols).map(Running::Bpf),
+        #[cfg(not(feature = "bpf"))]
+        Source::Bpf => Err("this command was built without its feature `bpf`".to_owned()),
+        Source::Perf => {
+            Events::start(request, symbols).map(|events| Running::Perf(Box::new(events)))
+        }
+        Source::LockStat => LockStat::start(request).map(Running::LockStat),
+    }
+}
+
+fn name(source: Source) -> &'static str {
+    match source {
+        Source::Bpf => "BPF",
+        Source::Perf => "perf events",
+        Source::LockStat => "/proc/lock_stat",
+    }
+}
