@@ -26,7 +26,7 @@ use manycore::sync::Deadline;
 use manycore_profile::layout::Kind;
 
 use crate::mutex::{self, Mutex};
-use crate::stats::{self, Mode, Object};
+use crate::stats::{self, Object};
 use crate::{glibc, time};
 
 /// The overlay of `pthread_cond_t`.
@@ -275,11 +275,11 @@ impl Wait<'_> {
                 wait.leave();
                 return refused;
             }
-            let waiting = STATS.then(|| stats::Wait::begin(caller));
+            let waiting = STATS.then(|| stats::Wait::for_condition(number, caller));
             manycore_guard(Self::sleep, Self::abandon::<L, STATS>, (&raw mut wait).cast());
             let refused = mutex::lock::<L, STATS>(m, caller);
             if let Some(waiting) = waiting {
-                waiting.end_without_object(number, Mode::Exclusive, wait.timed_out);
+                waiting.end_of_condition(wait.timed_out);
             }
             if refused != 0 {
                 return refused;

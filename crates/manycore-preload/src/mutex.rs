@@ -18,7 +18,7 @@ use manycore::lock::InlineLock;
 use manycore::sync::thread;
 use manycore_profile::layout::Kind;
 
-use crate::stats::{self, Mode, Object, Wait};
+use crate::stats::{self, Attempt, Mode, Object, Wait};
 use crate::{glibc, time};
 
 /// The overlay of `pthread_mutex_t`.
@@ -110,6 +110,17 @@ impl Mutex {
             _ => Kind::Mutex,
         };
         Object { address: core::ptr::from_ref(self).cast(), record: &self.record, kind, caller }
+    }
+
+    /// Counts an acquisition.
+    #[inline]
+    fn count(&self, caller: usize, attempt: Attempt) {
+        stats::acquired(&self.object(caller), Mode::Exclusive, attempt, Some(&self.last_cpu));
+    }
+
+    /// Notes the start of a wait.
+    fn wait(&self, caller: usize) -> Wait {
+        Wait::for_lock(&self.object(caller), self.owner.load(Ordering::Relaxed))
     }
 
     #[inline]
@@ -219,7 +230,7 @@ pub unsafe extern "C-unwind" fn trylock<L: InlineLock, const STATS: bool>(
         return EBUSY;
     }
     if STATS {
-        stats::acquired(&mutex.object(caller), Mode::Exclusive, Some(&mutex.last_cpu));
+        mutex.count(caller, Attempt::GivesUp);
     }
     if mutex.is_plain() { mutex.taken() } else { mutex.taken_first() }
 }
@@ -290,17 +301,17 @@ unsafe fn lock_until<L: InlineLock, const STATS: bool>(
         }
         // SAFETY: as above.
         let Some(deadline) = (unsafe { time::deadline(clock, until) }) else { return EINVAL };
-        let wait = STATS.then(|| Wait::begin(caller));
+        let wait = STATS.then(|| mutex.wait(caller));
         let acquired = lock.acquire_until(deadline);
         if let Some(wait) = wait {
-            wait.end(&mutex.object(caller), Mode::Exclusive, !acquired);
+            wait.end(Mode::Exclusive, !acquired);
         }
         if !acquired {
             return ETIMEDOUT;
         }
     }
     if STATS {
-        stats::acquired(&mutex.object(caller), Mode::Exclusive, Some(&mutex.last_cpu));
+        mutex.count(caller, Attempt::GivesUp);
     }
     if mutex.is_plain() { mutex.taken() } else { mutex.taken_first() }
 }
@@ -344,13 +355,13 @@ fn acquire<L: InlineLock, const STATS: bool>(mutex: &Mutex, caller: usize) {
     let lock = mutex.lock::<L>();
     if lock.try_acquire() {
         if STATS {
-            stats::acquired(&mutex.object(caller), Mode::Exclusive, Some(&mutex.last_cpu));
+            mutex.count(caller, Attempt::Waits);
         }
     } else if STATS {
-        let wait = Wait::begin(caller);
+        let wait = mutex.wait(caller);
         lock.acquire_contended();
-        wait.end(&mutex.object(caller), Mode::Exclusive, false);
-        stats::acquired(&mutex.object(caller), Mode::Exclusive, Some(&mutex.last_cpu));
+        wait.end(Mode::Exclusive, false);
+        mutex.count(caller, Attempt::Waits);
     } else {
         lock.acquire_contended();
     }

@@ -19,7 +19,7 @@ use manycore::sync::Deadline;
 use manycore::sync::thread;
 use manycore_profile::layout::Kind;
 
-use crate::stats::{self, Mode, Object, Wait};
+use crate::stats::{self, Attempt, Mode, Object, Wait};
 use crate::{glibc, time};
 
 /// The overlay of `pthread_rwlock_t`.
@@ -80,26 +80,27 @@ impl RwLock {
         }
     }
 
-    fn try_read<const STATS: bool>(&self, caller: usize) -> bool {
+    fn try_read<const STATS: bool>(&self, caller: usize, attempt: Attempt) -> bool {
         let acquired = self.lock.try_read(self.preference());
         if STATS && acquired {
-            stats::acquired(&self.object(caller), Mode::Shared, None);
+            stats::acquired(&self.object(caller), Mode::Shared, attempt, None);
         }
         acquired
     }
 
-    fn try_write<const STATS: bool>(&self, caller: usize) -> bool {
+    fn try_write<const STATS: bool>(&self, caller: usize, attempt: Attempt) -> bool {
         let acquired = self.lock.try_write();
         if acquired {
-            self.written::<STATS>(caller);
+            self.written::<STATS>(caller, attempt);
         }
         acquired
     }
 
-    fn written<const STATS: bool>(&self, caller: usize) {
+    fn written<const STATS: bool>(&self, caller: usize, attempt: Attempt) {
         self.set_owner(thread::id());
         if STATS {
-            stats::acquired(&self.object(caller), Mode::Exclusive, Some(&self.last_cpu));
+            let object = self.object(caller);
+            stats::acquired(&object, Mode::Exclusive, attempt, Some(&self.last_cpu));
         }
     }
 
@@ -107,7 +108,8 @@ impl RwLock {
         if self.is_mine() {
             return EDEADLK;
         }
-        if self.try_read::<STATS>(caller) {
+        let attempt = attempt(deadline);
+        if self.try_read::<STATS>(caller, attempt) {
             return 0;
         }
         let acquired = self.wait::<STATS>(Mode::Shared, caller, || {
@@ -117,7 +119,7 @@ impl RwLock {
             return ETIMEDOUT;
         }
         if STATS {
-            stats::acquired(&self.object(caller), Mode::Shared, None);
+            stats::acquired(&self.object(caller), Mode::Shared, attempt, None);
         }
         0
     }
@@ -126,13 +128,14 @@ impl RwLock {
         if self.is_mine() {
             return EDEADLK;
         }
-        if self.try_write::<STATS>(caller) {
+        let attempt = attempt(deadline);
+        if self.try_write::<STATS>(caller, attempt) {
             return 0;
         }
         if !self.wait::<STATS>(Mode::Exclusive, caller, || self.lock.write_until(deadline)) {
             return ETIMEDOUT;
         }
-        self.written::<STATS>(caller);
+        self.written::<STATS>(caller, attempt);
         0
     }
 
@@ -143,10 +146,11 @@ impl RwLock {
         caller: usize,
         acquire: impl FnOnce() -> bool,
     ) -> bool {
-        let wait = STATS.then(|| Wait::begin(caller));
+        let owner = self.owner.load(Ordering::Relaxed);
+        let wait = STATS.then(|| Wait::for_lock(&self.object(caller), owner));
         let acquired = acquire();
         if let Some(wait) = wait {
-            wait.end(&self.object(caller), mode, !acquired);
+            wait.end(mode, !acquired);
         }
         acquired
     }
@@ -188,6 +192,11 @@ pub unsafe extern "C-unwind" fn destroy<const STATS: bool>(l: *mut RwLock) -> c_
     unsafe { glibc::pthread_rwlock_destroy(l.cast()) }
 }
 
+/// What an attempt with this deadline does.
+fn attempt(deadline: Option<Deadline>) -> Attempt {
+    if deadline.is_some() { Attempt::GivesUp } else { Attempt::Waits }
+}
+
 /// Waits for as long as it takes.
 const FOR_EVER: Option<Deadline> = None;
 
@@ -224,7 +233,7 @@ macro_rules! functions {
                     // SAFETY: glibc owns it.
                     return unsafe { glibc::$glibc_try(lock.as_glibc()) };
                 }
-                if lock.$try_side::<STATS>(caller) { 0 } else { EBUSY }
+                if lock.$try_side::<STATS>(caller, Attempt::GivesUp) { 0 } else { EBUSY }
             }
 
             #[doc = concat!("`pthread_rwlock_", stringify!($timed), "`.")]

@@ -11,10 +11,13 @@ use libc::EBUSY;
 use manycore::sync::hint;
 use manycore_profile::layout::Kind;
 
-use crate::stats::{self, Mode, Object, Wait};
+use crate::stats::{self, Attempt, Mode, Object, Wait};
 
 const FREE: i32 = 1;
 const HELD: i32 = 0;
+
+/// A spinlock does not say who has it.
+const UNKNOWN: u32 = 0;
 
 /// Polls before the CPU is given up: a few microseconds.
 const POLLS: u32 = 200;
@@ -59,14 +62,14 @@ pub unsafe extern "C" fn lock<const STATS: bool>(lock: *mut AtomicI32, caller: u
     // SAFETY: the caller's spinlock.
     let lock = unsafe { &*lock };
     if !take(lock) {
-        let waiting = STATS.then(|| Wait::begin(caller));
+        let waiting = STATS.then(|| Wait::for_lock(&object(lock, caller), UNKNOWN));
         wait(lock);
         if let Some(waiting) = waiting {
-            waiting.end(&object(lock, caller), Mode::Exclusive, false);
+            waiting.end(Mode::Exclusive, false);
         }
     }
     if STATS {
-        stats::acquired(&object(lock, caller), Mode::Exclusive, None);
+        stats::acquired(&object(lock, caller), Mode::Exclusive, Attempt::Waits, None);
     }
     0
 }
@@ -101,7 +104,7 @@ pub unsafe extern "C" fn trylock<const STATS: bool>(lock: *mut AtomicI32, caller
         return EBUSY;
     }
     if STATS {
-        stats::acquired(&object(lock, caller), Mode::Exclusive, None);
+        stats::acquired(&object(lock, caller), Mode::Exclusive, Attempt::GivesUp, None);
     }
     0
 }

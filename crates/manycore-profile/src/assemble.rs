@@ -1,16 +1,22 @@
 //! From what processes left behind to a profile: names, sums, times.
 
+use std::collections::HashMap;
+
 use manycore_report::Host;
 
 use crate::clock::Rate;
 use crate::finding;
 use crate::groups::Groups;
+use crate::notes;
 use crate::process::ProcessStats;
 use crate::profile::{Cpu, End, Exit, Outsider, Process, Profile, SCHEMA, Sampling};
 use crate::symbols::Symbols;
+use crate::whole::threads::SeenThreads;
+use crate::whole::timeline::Recorder;
+use crate::whole::{blocking, convoys, neighbours, orders, threads};
 
 /// What is known of a run from outside.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Run {
     /// The program and its arguments.
     pub command: Vec<String>,
@@ -34,6 +40,17 @@ pub struct Run {
     pub running: Vec<u32>,
     /// Processes that were seen and left no statistics.
     pub not_interposed: Vec<Outsider>,
+    /// What was seen of it while it ran.
+    pub watched: Watched,
+}
+
+/// What was seen of a run while it ran.
+#[derive(Debug, Default)]
+pub struct Watched {
+    /// What happened when, until its end; none if nobody looked.
+    pub timeline: Option<Recorder>,
+    /// Its threads.
+    pub threads: SeenThreads,
 }
 
 /// Makes the profile of a run.
@@ -41,40 +58,49 @@ pub fn assemble(run: Run, stats: &[ProcessStats]) -> Profile {
     let mut symbols = Symbols::default();
     let mut sum = Groups::default();
     let mut processes = Vec::new();
-    for one in stats.iter().filter(|one| !one.recorded.is_empty()) {
-        let groups = Groups::of(one, &mut symbols);
+    let mut identities = HashMap::new();
+    for (place, one) in stats.iter().enumerate().filter(|(_, one)| !one.recorded.is_empty()) {
+        let groups = Groups::of(one, &mut symbols, |record, identity| {
+            identities.insert((place, record), identity);
+        });
         processes.push(process(one, &groups, stats, &run, &symbols));
         sum.add(groups);
     }
     processes.sort_by(|a, b| a.started.total_cmp(&b.started));
     let is_server = run.is_server;
     let sampling = stats.iter().map(|one| one.sampling).fold(Sampling::default(), Sampling::and);
+    let locks = sum.locks(&run.rate, &symbols);
+    let rows = sum.rows(identities);
+    let (spin, lock_wait) = sum.waits(&run.rate);
+    let (orders, cycles) = orders::of(stats, &rows, &mut symbols);
+    let timeline = run.watched.timeline.map(|timeline| timeline.timeline(stats, &rows, &run.rate));
     let mut profile = Profile {
         schema: SCHEMA,
-        cpu: split(&run, &sum),
+        cpu: Cpu::of(run.user, run.kernel, spin, spin + lock_wait),
         command: run.command,
         host: Some(run.host),
         exit: run.exit,
         lock: run.lock,
         wall: run.wall,
         sampling,
-        locks: sum.locks(&run.rate, &symbols),
         conditions: sum.conditions(&run.rate, &symbols),
         processes,
         not_interposed: run.not_interposed,
         stacks: sum.stacks(&run.rate, &symbols),
-        timeline: None,
-        threads: Vec::new(),
-        blocking: Vec::new(),
-        orders: Vec::new(),
-        cycles: Vec::new(),
-        convoys: Vec::new(),
+        timeline,
+        threads: threads::of(stats, &run.watched.threads, &rows, &run.rate),
+        blocking: blocking::of(stats, &rows, &locks, &mut symbols),
+        orders,
+        cycles,
+        convoys: convoys::of(stats, &rows, &run.rate),
         notes: Vec::new(),
+        locks,
         kernel: None,
         kernel_locks: Vec::new(),
         finding: String::new(),
         next: None,
     };
+    profile.notes = notes::of(&profile, &neighbours::of(stats, &rows));
     (profile.finding, profile.next) = finding::of(&profile, is_server);
     profile
 }
@@ -107,15 +133,4 @@ fn process(
         locks: groups.locks(&run.rate, symbols),
         conditions: groups.conditions(&run.rate, symbols),
     }
-}
-
-/// Divides the time so that no part contains another.
-fn split(run: &Run, groups: &Groups) -> Cpu {
-    let (spin, lock_wait) = groups.waits(&run.rate);
-    let all = run.kernel + run.user;
-    // The samples' sum may exceed what there was.
-    let lock_spin = spin.min(all);
-    // A wait's CPU time is not known by kernel and user: it is taken from both alike.
-    let rest = if all > 0.0 { 1.0 - lock_spin / all } else { 1.0 };
-    Cpu { kernel: run.kernel * rest, program: run.user * rest, lock_spin, lock_wait }
 }

@@ -6,7 +6,7 @@ use crate::profile::{Lock, Origin, Profile};
 /// Waits below this share of the threads' time are not worth a change.
 const NEGLIGIBLE: f64 = 0.01;
 /// A lock that is held for more than this share of the time is what limits the program.
-const SATURATED: f64 = 0.5;
+pub(crate) const SATURATED: f64 = 0.5;
 
 /// The sentence, and what to do next: a command. A server cannot be compared without a load, which the user has to fill
 /// in.
@@ -106,12 +106,14 @@ fn diagnosis(lock: &Lock, profile: &Profile) -> String {
     }
 }
 
-fn percent(share: f64) -> String {
+/// A share, in percent.
+pub(crate) fn percent(share: f64) -> String {
     let percent = share * 100.0;
     if percent >= 9.95 { format!("{percent:.0} %") } else { format!("{percent:.1} %") }
 }
 
-fn seconds(seconds: f64) -> String {
+/// A duration.
+pub(crate) fn seconds(seconds: f64) -> String {
     let (value, unit) = match seconds {
         s if s >= 1.0 => (s, "s"),
         s if s >= 1e-3 => (s * 1e3, "ms"),

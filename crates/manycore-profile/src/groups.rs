@@ -10,6 +10,7 @@ use crate::process::ProcessStats;
 use crate::profile::{Condition, Lock, Origin, Site, Stack, Times};
 use crate::symbols::{StackId, Symbols};
 use crate::tally::Tally;
+use crate::whole::Rows;
 
 /// Of the places where threads wait for a lock, so many are shown with it.
 const SITES_MAX: usize = 4;
@@ -72,13 +73,18 @@ impl Stacks<'_> {
 }
 
 impl Groups {
-    /// The locks of a process.
-    pub fn of(stats: &ProcessStats, symbols: &mut Symbols) -> Self {
+    /// The locks of a process. Tells `note` what each record is shown with.
+    pub fn of(
+        stats: &ProcessStats,
+        symbols: &mut Symbols,
+        mut note: impl FnMut(u32, Identity),
+    ) -> Self {
         let mut groups = Self::default();
         let mut stacks = Stacks { stats, known: HashMap::new() };
         for recorded in &stats.recorded {
             let (stack, caller) = stacks.get(recorded.stack, symbols);
             let (identity, name) = name::of(recorded, stack, caller, &stats.modules, symbols);
+            note(recorded.number, identity);
             let mut tally = Tally::default();
             tally.add(&recorded.tally);
             let objects =
@@ -122,15 +128,27 @@ impl Groups {
     }
 
     /// Most waited first, then most used; by name where that is equal, so that output is the same each time.
-    fn sorted(&self, wanted: impl Fn(Kind) -> bool) -> Vec<&Group> {
-        let mut sorted: Vec<_> = self.groups.values().filter(|group| wanted(group.kind)).collect();
+    fn sorted(&self, wanted: impl Fn(Kind) -> bool) -> Vec<(&Identity, &Group)> {
+        let all = self.groups.iter();
+        let mut sorted: Vec<_> = all.filter(|(_, group)| wanted(group.kind)).collect();
         let rank = |group: &Group| (group.tally.wait, group.tally.acquired());
-        sorted.sort_by(|a, b| rank(b).cmp(&rank(a)).then_with(|| a.name.full.cmp(&b.name.full)));
+        sorted.sort_by(|(_, a), (_, b)| {
+            rank(b).cmp(&rank(a)).then_with(|| a.name.full.cmp(&b.name.full))
+        });
         sorted
     }
 
     fn sorted_locks(&self) -> Vec<&Group> {
-        self.sorted(|kind| kind != Kind::Cond)
+        self.sorted(|kind| kind != Kind::Cond).into_iter().map(|(_, group)| group).collect()
+    }
+
+    /// Where the locks of these records, by process and number, are in [`locks`](Self::locks).
+    pub fn rows(&self, records: HashMap<(usize, u32), Identity>) -> Rows {
+        let sorted = self.sorted(|kind| kind != Kind::Cond);
+        let places: HashMap<&Identity, usize> =
+            sorted.iter().enumerate().map(|(place, (identity, _))| (*identity, place)).collect();
+        let row = |(record, identity)| Some((record, *places.get(&identity)?));
+        records.into_iter().filter_map(row).collect()
     }
 
     /// The locks, most waited first.
@@ -141,7 +159,7 @@ impl Groups {
     /// The condition variables, most waited first.
     pub fn conditions(&self, rate: &Rate, symbols: &Symbols) -> Vec<Condition> {
         let sorted = self.sorted(|kind| kind == Kind::Cond);
-        sorted.iter().map(|group| group.condition(rate, symbols)).collect()
+        sorted.iter().map(|(_, group)| group.condition(rate, symbols)).collect()
     }
 
     /// The stacks in which threads waited for locks, most waited first: as many as there is room for, and behind them

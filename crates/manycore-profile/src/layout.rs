@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! Header | Record x RECORDS | Histograms x HISTOGRAMS | Slab x SLABS | Module x MODULES | Stack x STACKS | Site x SITES
+//!        | Seat x SEATS | Waits x WAITS | Blocked x BLOCKED | Order x ORDERS
 //! ```
 //!
 //! All of it is zero at first, and sparse: only what is used takes memory. Every number is an atomic, written by the
@@ -18,8 +19,15 @@
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+mod whole;
+
+pub use whole::{
+    BLOCKED, Blocked, GUARDS, HELD, Held, ORDERS, Order, SEATS, SEVERAL, SHARED, STEPS, Seat, Step,
+    WAITS, Waits, queue,
+};
+
 /// `manycore` and the version of this layout.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"manyco\0\x03");
+pub const MAGIC: u64 = u64::from_le_bytes(*b"manyco\0\x04");
 /// Locks and condition variables that can be told apart, and classes of others. Record 0 takes all that are left.
 pub const RECORDS: usize = 65_536;
 /// Records given out to single locks, while a class' first lock always finds one.
@@ -64,6 +72,14 @@ pub struct Mapping {
     pub stacks: [Stack; STACKS],
     /// A place where threads waited for a class of locks each. Number 0 takes all others.
     pub sites: [Site; SITES],
+    /// A thread each, those that have ended too.
+    pub seats: [Seat; SEATS],
+    /// What a thread waited for a lock: a hash table, by `key`.
+    pub waits: [Waits; WAITS],
+    /// Who kept whom waiting: a hash table, by `key`.
+    pub blocked: [Blocked; BLOCKED],
+    /// In which order locks were taken: a hash table, by `key`.
+    pub orders: [Order; ORDERS],
 }
 
 /// About the process.
@@ -95,6 +111,9 @@ pub struct Header {
     pub stacks: AtomicU32,
     /// Sites kept, number 0 included; stored (Release) when the last one is filled in.
     pub sites: AtomicU32,
+    /// Seats given out, seat 0 included.
+    pub seats: AtomicU32,
+    _spare: AtomicU32,
     /// How often only the innermost call of a stack was kept, or nothing.
     pub cut: AtomicU64,
     /// Objects that found no record and are counted in record 0.
@@ -184,6 +203,14 @@ pub struct Record {
     pub hold: AtomicU64,
     /// The longest of them, in ticks.
     pub hold_max: AtomicU64,
+    /// Who waits for it now: a [`queue`].
+    pub queue: AtomicU64,
+    /// How long its longest queue lasted, in ticks.
+    pub convoy: AtomicU64,
+    /// When that one was over, in ticks.
+    pub convoy_end: AtomicU64,
+    /// The most threads that waited in it at a time.
+    pub convoy_most: AtomicU64,
 }
 
 /// A thread's counters.
@@ -197,9 +224,22 @@ pub struct Slab {
     pub until_spin: AtomicU32,
     /// What the thread's random numbers come from.
     pub dice: AtomicU32,
-    _spare: [AtomicU32; 12],
+    /// The thread's seat.
+    pub seat: AtomicU32,
+    /// The record of the lock that it waits for now; 0 for none.
+    pub waiting: AtomicU32,
+    /// Locks that it holds, as far as there is room for them in `held`.
+    pub depth: AtomicU32,
+    /// Locks that it holds besides.
+    pub beyond: AtomicU32,
+    /// Since when it waits, in ticks.
+    pub waiting_since: AtomicU64,
     /// Counters, found by a record's number modulo [`SLOTS`].
     pub slots: [Slot; SLOTS],
+    /// The locks that it holds, the latest last.
+    pub held: [Held; HELD],
+    /// In which order it takes locks, found by a hash of both records' numbers.
+    pub steps: [Step; STEPS],
 }
 
 /// A thread's counters for one lock.

@@ -27,14 +27,15 @@
 //! | `groups` | the locks that are shown as one |
 //! | [`mod@assemble`] | the profile of a run: sums over processes, where the time went |
 //! | [`profile`] | the model, which is also the JSON |
-//! | `finding` | what a profile says, in a sentence |
+//! | `finding`, `notes` | what a profile says, in a sentence; what would help |
+//! | [`whole`] | the run as a whole: over time, by thread, who waited for whom, in which order |
 //! | [`command`] | commands as a person pastes them |
 //!
 //! A program that takes no lock at all has a profile, too:
 //!
 //! ```
 //! # #[cfg(feature = "read")] {
-//! use manycore_profile::assemble::{Run, assemble};
+//! use manycore_profile::assemble::{Run, Watched, assemble};
 //! use manycore_profile::clock::Clock;
 //! use manycore_profile::profile::Exit;
 //! use manycore_report::Host;
@@ -52,6 +53,7 @@
 //!     is_server: false,
 //!     running: vec![],
 //!     not_interposed: vec![],
+//!     watched: Watched::default(),
 //! };
 //! let profile = assemble(run, &[]);
 //! assert!(profile.locks.is_empty());
@@ -79,6 +81,8 @@ mod modules;
 #[cfg(feature = "read")]
 mod name;
 #[cfg(feature = "read")]
+mod notes;
+#[cfg(feature = "read")]
 pub mod process;
 #[cfg(feature = "read")]
 pub mod profile;
@@ -86,5 +90,7 @@ pub mod profile;
 mod symbols;
 #[cfg(feature = "read")]
 mod tally;
+#[cfg(feature = "read")]
+pub mod whole;
 #[cfg(feature = "read")]
 mod wrapper;

@@ -8,6 +8,17 @@ use crate::modules::Modules;
 use crate::profile::Sampling;
 use crate::symbols::name_of;
 use crate::tally::{self, Recorded};
+use crate::whole::{self, Noted};
+
+/// What is the same of a process in what it leaves and in what was seen of it while it ran: its number, and when its
+/// statistics began, in ticks.
+pub type Key = (u32, u64);
+
+/// The key of a process that may run.
+pub fn key(mapping: &Mapping) -> Key {
+    // Relaxed, both: written before the header's magic, by which the file was found to be one.
+    (mapping.header.pid.load(Ordering::Relaxed), mapping.header.started.load(Ordering::Relaxed))
+}
 
 /// A process' statistics.
 #[derive(Debug)]
@@ -31,6 +42,7 @@ pub struct ProcessStats {
     pub(crate) modules: Modules,
     pub(crate) recorded: Vec<Recorded>,
     pub(crate) stacks: Vec<Box<[u64]>>,
+    pub(crate) noted: Noted,
 }
 
 impl ProcessStats {
@@ -58,10 +70,21 @@ impl ProcessStats {
             threads: threads(mapping),
             unrecorded: long(&header.unrecorded),
             recorded: tally::read(mapping),
+            noted: whole::read(mapping),
             // Behind what refers to them, so that all that is referred to is there.
             stacks: tally::stacks(mapping),
             modules: Modules::read(mapping),
         }
+    }
+
+    /// The return addresses of a stack, innermost first.
+    pub(crate) fn stack(&self, number: u32) -> &[u64] {
+        self.stacks.get(number as usize).map_or(&[], |stack| stack)
+    }
+
+    /// Its key.
+    pub fn key(&self) -> Key {
+        (self.pid, self.started)
     }
 
     /// Acquisitions of all its locks.

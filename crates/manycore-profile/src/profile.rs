@@ -133,6 +133,20 @@ pub struct Cpu {
     pub lock_wait: f64,
 }
 
+impl Cpu {
+    /// Divides CPU time, `user` and `kernel`, so that no part contains another. `spin` is what of it went into waits for
+    /// locks, as samples say, and `waited` how long those took.
+    pub(crate) fn of(user: f64, kernel: f64, spin: f64, waited: f64) -> Self {
+        let all = kernel + user;
+        // The samples' sum may exceed what there was.
+        let lock_spin = spin.min(all);
+        // A wait's CPU time is not known by kernel and user: it is taken from both alike.
+        let rest = if all > 0.0 { 1.0 - lock_spin / all } else { 1.0 };
+        let lock_wait = (waited - spin).max(0.0);
+        Self { kernel: kernel * rest, program: user * rest, lock_spin, lock_wait }
+    }
+}
+
 /// A lock, or all that were initialised, or else first used, at one place.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Lock {

@@ -53,6 +53,8 @@ pub struct Distributed {
 /// A record that was used, with its tally.
 #[derive(Debug)]
 pub struct Recorded {
+    /// Its number.
+    pub number: u32,
     /// What it is.
     pub kind: Kind,
     /// Whether it is the one that stands for all that found no record of their own.
@@ -101,6 +103,7 @@ pub fn read(mapping: &Mapping) -> Vec<Recorded> {
         let kind = Kind::from_number(record.kind.load(Ordering::Acquire));
         let is_used = tally.is_used() || !waiters.is_empty();
         (is_used && (number == 0 || kind != Kind::None)).then(|| Recorded {
+            number: number as u32,
             kind,
             is_rest: number == 0,
             objects: get32(&record.objects),

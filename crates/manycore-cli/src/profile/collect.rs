@@ -16,7 +16,8 @@ use crate::child::Running;
 use crate::failure::{Failure, Result};
 use crate::preload::Interposition;
 use crate::profile::directory::Directory;
-use crate::profile::tree::{self, Tree};
+use crate::profile::looks::Looks;
+use crate::profile::tree::{self, Child, Tree};
 use crate::signals::Inbox;
 use crate::terminal::Terminal;
 
@@ -53,8 +54,10 @@ pub fn observe(
         )
     })?;
     let mut tree = Watched { leader: running.pid(), tree: Tree::new(), cpu: (0.0, 0.0) };
+    let mut looks = Looks::new(clock, LOOK);
     let asked_to_end = running.wait_handing_on(&mut inbox, LOOK, || {
-        tree.reap_orphans();
+        let children = tree.reap_orphans();
+        looks.look(&directory.entries(), tree.cpu_until_now(&children));
         directory.fold();
     })?;
     let ended = running
@@ -66,6 +69,9 @@ pub fn observe(
     for lost in lost {
         terminal.note(format_args!("statistics of a process are lost: {lost}"));
     }
+    let wall = ended.wall.as_secs_f64();
+    let user = ended.user.as_secs_f64() + tree.cpu.0;
+    let kernel = ended.kernel.as_secs_f64() + tree.cpu.1;
     let run = Run {
         command: words,
         host: Host::describe(),
@@ -74,13 +80,14 @@ pub fn observe(
             None => Exit::Status(ended.status.code().unwrap_or_default()),
         },
         lock: interposition.lock().to_string(),
-        wall: ended.wall.as_secs_f64(),
-        user: ended.user.as_secs_f64() + tree.cpu.0,
-        kernel: ended.kernel.as_secs_f64() + tree.cpu.1,
+        wall,
+        user,
+        kernel,
         rate,
         is_server: asked_to_end,
         running,
         not_interposed: tree.tree.outsiders(&stats),
+        watched: looks.end(wall, (user, kernel), &stats),
     };
     Ok((assemble(run, &stats), ended.status))
 }
@@ -95,10 +102,11 @@ struct Watched {
 }
 
 impl Watched {
-    /// Looks at the tree, and takes leave of adopted processes that have ended.
-    fn reap_orphans(&mut self) {
+    /// Looks at the tree, and takes leave of adopted processes that have ended; gives the processes that it saw.
+    fn reap_orphans(&mut self) -> Vec<Child> {
         let own = getpid().as_raw_nonzero().get() as u32;
-        for child in self.tree.look() {
+        let children = self.tree.look();
+        for child in &children {
             let pid = Pid::from_raw(child.pid as i32).filter(|pid| *pid != self.leader);
             if child.parent == own
                 && let Some(pid) = pid
@@ -106,6 +114,13 @@ impl Watched {
                 self.reap(pid);
             }
         }
+        children
+    }
+
+    /// CPU time of these processes and of those that have ended: in user space and in the kernel.
+    fn cpu_until_now(&self, children: &[Child]) -> (f64, f64) {
+        let times = children.iter().filter_map(|child| tree::cpu_time(child.pid));
+        times.fold(self.cpu, |sum, time| (sum.0 + time.0, sum.1 + time.1))
     }
 
     /// What still runs when the program has ended; its CPU time counts until now.

@@ -30,10 +30,12 @@ pub struct Directory {
 
 /// A statistics file: `PID-TICKS.stats`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Entry {
-    pid: u32,
+pub struct Entry {
+    /// The process.
+    pub pid: u32,
     started: u64,
-    path: PathBuf,
+    /// The file.
+    pub path: PathBuf,
 }
 
 impl Directory {
@@ -75,7 +77,7 @@ impl Directory {
         for (index, entry) in entries.iter().enumerate() {
             // Sorted: only the last file of a process can still be written.
             let replaced = entries.get(index + 1).is_some_and(|next| next.pid == entry.pid);
-            if replaced || !Path::new(&format!("/proc/{}", entry.pid)).exists() {
+            if replaced || !entry.is_alive() {
                 self.read(entry);
                 // If it cannot be removed it would be counted twice.
                 if let Err(error) = fs::remove_file(&entry.path) {
@@ -101,7 +103,8 @@ impl Directory {
         }
     }
 
-    fn entries(&self) -> Vec<Entry> {
+    /// The files, those of a process in the order in which they were made.
+    pub fn entries(&self) -> Vec<Entry> {
         let files = fs::read_dir(self.path()).into_iter().flatten().flatten();
         let mut entries: Vec<_> = files.filter_map(|file| Entry::of(file.path())).collect();
         entries.sort();
@@ -110,6 +113,11 @@ impl Directory {
 }
 
 impl Entry {
+    /// Whether its process is there, in whatever state.
+    pub fn is_alive(&self) -> bool {
+        Path::new(&format!("/proc/{}", self.pid)).exists()
+    }
+
     fn of(path: PathBuf) -> Option<Self> {
         let (pid, started) = path.file_name()?.to_str()?.strip_suffix(".stats")?.split_once('-')?;
         Some(Self { pid: pid.parse().ok()?, started: started.parse().ok()?, path })

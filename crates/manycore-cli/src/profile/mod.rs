@@ -1,7 +1,9 @@
 //! `manycore profile`: which locks cost what, and where.
 
+mod advice;
 mod collect;
 mod directory;
+mod looks;
 mod output;
 pub mod table;
 mod tree;
@@ -42,7 +44,11 @@ Output:
   wait, hold  total, mean, 99th percentile (to about 20 %) and maximum; the total of
               holds, marked ~, is worked out from those that were timed
 
-  --json writes all of it to a file; '-' is stdout, and leaves out the table.
+  What would help stands below the tables, with the figures that say so.
+
+  --json writes all of it to a file, and what the tables leave out: a timeline, what
+  each thread waited for, who kept whom waiting, the order of locks, the longest
+  queues; '-' is stdout, and leaves out the table.
 
 Processes:
   Children are profiled, too: each process has its table, after the sum of all. A

@@ -11,7 +11,7 @@ use manycore_report::{Cell, Column, Host, Table, Tone, duration};
 
 use rustix::termios::tcgetwinsize;
 
-use crate::profile::Sort;
+use crate::profile::{Sort, advice};
 
 /// Width of a whole table where nothing else is known.
 const WIDTH: usize = 100;
@@ -60,6 +60,7 @@ pub fn whole(profile: &Profile, view: View) -> String {
     }
     text += &outsiders(&profile.not_interposed);
     text += &time(profile);
+    text += &advice::of(profile);
     let _ = writeln!(text, "{}", profile.finding);
     if let Some(next) = &profile.next {
         let _ = writeln!(text, "Next: {next}");

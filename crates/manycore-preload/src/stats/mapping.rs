@@ -8,7 +8,7 @@ use manycore_profile::layout::{MAGIC, Mapping, Record};
 use syscalls::{Errno, Sysno, raw_syscall};
 
 use super::path::Path;
-use super::{modules, records, slabs, stacks, unwind, waiters};
+use super::{modules, queues, records, seats, slabs, stacks, unwind, waiters};
 use crate::start::say;
 
 /// One in this many acquisitions of a thread has its hold measured, on average.
@@ -32,6 +32,7 @@ pub fn get() -> Option<&'static Mapping> {
 /// Makes the mapping as a file in `MANYCORE_STATS`.
 pub fn open(directory: &CStr, lock: &[u8]) {
     unwind::prepare();
+    seats::prepare();
     prepare_cpu();
     modules::store_bytes(&DIRECTORY, directory.to_bytes());
     match map_file() {
@@ -65,6 +66,7 @@ fn fill_in(mapping: &Mapping, lock: &[u8]) {
     header.distributions.store(1, Ordering::Relaxed);
     header.stacks.store(1, Ordering::Relaxed);
     header.sites.store(1, Ordering::Relaxed);
+    header.seats.store(1, Ordering::Relaxed);
     modules::store_bytes(&header.lock, lock);
     // Release: partner of the command's Acquire; whoever sees the magic sees the header.
     header.magic.store(MAGIC, Ordering::Release);
@@ -118,6 +120,7 @@ fn map_file() -> Result<*mut Mapping, Errno> {
 /// It takes the place of the parent's, at the same address: the objects keep their numbers, and the thread its slab.
 pub fn forked() {
     records::forked();
+    queues::forked();
     let Some(old) = get() else { return };
     let Ok(new) = map_file() else {
         // The command is gone, and its directory with it: the child goes on without statistics, and the parent's
@@ -169,6 +172,7 @@ fn copy_record(from: &Record, to: &Record) {
 pub extern "C" fn ended() {
     if let Some(mapping) = get() {
         mapping.header.ended.store(clock::now(), Ordering::Relaxed);
+        seats::process_ends(mapping);
     }
 }
 

@@ -3,11 +3,16 @@
 //! Compiled into the lock functions only where they are asked for (`STATS`). Counts are exact. A wait is timed always,
 //! since it is long anyway; a hold only now and then, since reading the clock twice costs more than the lock.
 
+mod blocked;
+mod held;
 mod index;
 mod mapping;
 mod modules;
+mod orders;
 mod path;
+mod queues;
 mod records;
+mod seats;
 mod slabs;
 mod stacks;
 mod unwind;
@@ -16,7 +21,7 @@ mod waiters;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use manycore::sync::{clock, thread};
-use manycore_profile::layout::{FRAMES, Kind, Record, SLOTS, Slab, Slot};
+use manycore_profile::layout::{FRAMES, Kind, Mapping, Record, SLOTS, Slab, Slot};
 
 pub use mapping::{forked, open};
 
@@ -43,11 +48,21 @@ pub enum Mode {
     Shared,
 }
 
+/// What an attempt to acquire does when the object is not free.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Attempt {
+    /// It waits for as long as it takes.
+    Waits,
+    /// It gives up, at once or after a time.
+    GivesUp,
+}
+
 /// Counts an acquisition. `last_cpu` is one more than the CPU of the acquisition before, protected by the object.
 #[inline]
-pub fn acquired(object: &Object, mode: Mode, last_cpu: Option<&AtomicU32>) {
+pub fn acquired(object: &Object, mode: Mode, attempt: Attempt, last_cpu: Option<&AtomicU32>) {
     let Some(slab) = slab() else { return acquired_without_slab(object, mode) };
     let slot = slot(slab, object);
+    held::push(slab, object, mode, attempt);
     bump(if mode == Mode::Shared { &slot.shared } else { &slot.acquired });
     if let Some(last) = last_cpu {
         let cpu = mapping::cpu() + 1;
@@ -88,11 +103,17 @@ fn start_hold(slab: &Slab, object: &Object) {
     slab.until_hold.store(gap(slab, mapping::HOLD_PERIOD), Ordering::Relaxed);
 }
 
-/// Ends the measurement of a hold, if it is this object's: to be called before the release.
+/// The object is about to be released: ends the measurement of a hold, if it is this object's.
 #[inline]
 pub fn releasing(address: *const (), record: &AtomicU32) {
-    if thread::local().words.get()[0] == address as u64 {
+    let local = thread::local();
+    if local.words.get()[0] == address as u64 {
         end_hold(record);
+    }
+    // SAFETY: null, or a pointer into the mapping, which stays mapped.
+    match unsafe { local.extension.get().cast::<Slab>().as_ref() } {
+        Some(slab) => held::pop(slab, address),
+        None => held::pop_of_another(address),
     }
 }
 
@@ -112,6 +133,10 @@ fn end_hold(record: &AtomicU32) {
 /// A wait that is under way.
 pub struct Wait {
     started: u64,
+    /// The object's number, 0 for none. The object may be gone when the wait is over.
+    number: u32,
+    /// Whether the thread is counted in the lock's queue.
+    is_queued: bool,
     /// If this wait is sampled.
     sample: Option<Sample>,
 }
@@ -120,13 +145,34 @@ pub struct Wait {
 struct Sample {
     /// The stack's number.
     stack: u32,
+    /// Who had taken the lock: a return address, 0 if that is not known.
+    holder: u64,
     /// The thread's CPU time.
     cpu_ns: u64,
 }
 
 impl Wait {
-    /// Notes the start of a wait in a function that `caller` has called.
-    pub fn begin(caller: usize) -> Self {
+    /// Notes the start of a wait for a lock, which thread `owner` has; 0 if that is not known.
+    pub fn for_lock(object: &Object, owner: u32) -> Self {
+        let number = number(object);
+        let holder = |mapping: &Mapping| held::holder(mapping, object.address, owner);
+        let mut wait = Self::begin(number, object.caller, holder);
+        if records::is_own(number)
+            && let (Some(mapping), Some(slab)) = (mapping::get(), slab())
+        {
+            wait.is_queued = queues::join(records::get(mapping, number), wait.started);
+            slab.waiting_since.store(wait.started, Ordering::Relaxed);
+            slab.waiting.store(number, Ordering::Relaxed);
+        }
+        wait
+    }
+
+    /// Notes the start of a wait for a condition variable of this [`number`], in a function that `caller` has called.
+    pub fn for_condition(number: u32, caller: usize) -> Self {
+        Self::begin(number, caller, |_| 0)
+    }
+
+    fn begin(number: u32, caller: usize, holder: impl FnOnce(&Mapping) -> u64) -> Self {
         let is_sampled = slab().is_some_and(|slab| {
             let left = slab.until_spin.load(Ordering::Relaxed);
             let next = left.checked_sub(1).unwrap_or_else(|| gap(slab, mapping::SPIN_PERIOD));
@@ -135,38 +181,68 @@ impl Wait {
         });
         // Before the wait and not after it, when the thread holds the lock: unwinding takes some microseconds.
         let sample = is_sampled.then(|| {
-            let stack = mapping::get().map_or(0, |mapping| stacks::here(mapping, caller, FRAMES));
-            Sample { stack, cpu_ns: mapping::thread_cpu_ns() }
+            let noted = |mapping| (holder(mapping), stacks::here(mapping, caller, FRAMES));
+            let (holder, stack) = mapping::get().map_or((0, 0), noted);
+            Sample { stack, holder, cpu_ns: mapping::thread_cpu_ns() }
         });
-        Self { started: clock::now(), sample }
+        Self { started: clock::now(), number, is_queued: false, sample }
     }
 
-    /// Counts the wait for `object`.
-    pub fn end(self, object: &Object, mode: Mode, timed_out: bool) {
-        self.end_without_object(number(object), mode, timed_out);
-    }
-
-    /// Counts the wait for an object that may be gone by now, but had this [`number`].
-    pub fn end_without_object(self, number: u32, mode: Mode, timed_out: bool) {
-        let ticks = clock::now().wrapping_sub(self.started);
+    /// Counts the wait for a lock.
+    pub fn end(self, mode: Mode, timed_out: bool) {
+        let slab = slab();
+        // Before the clock is read and anything is counted: whoever looks takes no part of the wait for two.
+        if let Some(slab) = slab {
+            slab.waiting.store(0, Ordering::Relaxed);
+        }
+        let now = clock::now();
+        let ticks = now.wrapping_sub(self.started);
         let Some(mapping) = mapping::get() else { return };
-        let record = records::get(mapping, number);
-        record.contended.fetch_add(1, Ordering::Relaxed);
+        let record = records::get(mapping, self.number);
+        if self.is_queued {
+            queues::leave(record, now);
+        }
         if mode == Mode::Shared {
             record.contended_shared.fetch_add(1, Ordering::Relaxed);
         }
+        let cpu_ns = self.count(mapping, ticks, timed_out);
+        let Some(slab) = slab else { return };
+        seats::waited(mapping, slab, self.number, ticks);
+        if let Some((sample, cpu_ns)) = self.sample.zip(cpu_ns) {
+            let seat = seats::of(mapping, slab.seat.load(Ordering::Relaxed));
+            seat.cpu_ns.store(cpu_ns, Ordering::Relaxed);
+            seat.spin_ns.fetch_add(cpu_ns.saturating_sub(sample.cpu_ns), Ordering::Relaxed);
+            seat.sampled.fetch_add(1, Ordering::Relaxed);
+            let class = records::class(self.number);
+            blocked::count(mapping, class, sample.holder, sample.stack, ticks);
+        }
+    }
+
+    /// Counts the wait for a condition variable.
+    pub fn end_of_condition(self, timed_out: bool) {
+        let ticks = clock::now().wrapping_sub(self.started);
+        if let Some(mapping) = mapping::get() {
+            self.count(mapping, ticks, timed_out);
+        }
+    }
+
+    /// Gives the thread's CPU time if the wait is sampled.
+    fn count(&self, mapping: &Mapping, ticks: u64, timed_out: bool) -> Option<u64> {
+        let record = records::get(mapping, self.number);
+        record.contended.fetch_add(1, Ordering::Relaxed);
         if timed_out {
             record.timeouts.fetch_add(1, Ordering::Relaxed);
         }
-        record.wait.fetch_add(ticks, Ordering::Relaxed);
+        // Release: partner of the command's Acquire; whoever finds the wait counted does not find it under way.
+        record.wait.fetch_add(ticks, Ordering::Release);
         record.wait_max.fetch_max(ticks, Ordering::Relaxed);
-        if let Some(sample) = self.sample {
-            let cpu_ns = mapping::thread_cpu_ns().saturating_sub(sample.cpu_ns);
-            record.spin_ns.fetch_add(cpu_ns, Ordering::Relaxed);
-            record.sampled.fetch_add(1, Ordering::Relaxed);
-            waiters::count(mapping, records::class(number), sample.stack, ticks);
-        }
         records::distributions(mapping, record).wait.count(ticks);
+        let sample = self.sample.as_ref()?;
+        let cpu_ns = mapping::thread_cpu_ns();
+        record.spin_ns.fetch_add(cpu_ns.saturating_sub(sample.cpu_ns), Ordering::Relaxed);
+        record.sampled.fetch_add(1, Ordering::Relaxed);
+        waiters::count(mapping, records::class(self.number), sample.stack, ticks);
+        Some(cpu_ns)
     }
 }
 
@@ -236,14 +312,17 @@ fn take_slot<'a>(slab: &'a Slab, object: &Object) -> &'a Slot {
     let slot = &slab.slots[number as usize % SLOTS];
     let before = slot.record.load(Ordering::Relaxed);
     if before != number {
-        flush(slot, records::get(mapping, before));
+        flush(mapping, slab, slot, records::get(mapping, before));
         slot.record.store(number, Ordering::Relaxed);
     }
     slot
 }
 
-/// Moves a slot's counts to its record.
-fn flush(slot: &Slot, record: &Record) {
+/// Moves a slot's counts to its record and to the thread's seat.
+fn flush(mapping: &Mapping, slab: &Slab, slot: &Slot, record: &Record) {
+    let acquired = slot.acquired.load(Ordering::Relaxed) + slot.shared.load(Ordering::Relaxed);
+    let seat = seats::of(mapping, slab.seat.load(Ordering::Relaxed));
+    seat.acquired.fetch_add(acquired, Ordering::Relaxed);
     let counts = [
         (&slot.acquired, &record.acquired),
         (&slot.shared, &record.shared),

@@ -7,12 +7,11 @@ use manycore_profile::layout::{MODULES, Mapping, Module};
 use syscalls::{Errno, Sysno, raw_syscall};
 
 use super::path::Path;
-use super::unwind::Frames;
 
 // Relaxed throughout, unless noted: what makes up a module is published by the number of modules.
 
 /// Sees to it that the modules of these addresses are in the mapping.
-pub fn note(mapping: &Mapping, frames: &Frames) {
+pub fn note(mapping: &Mapping, frames: &[u64]) {
     if frames.iter().any(|frame| *frame != 0 && !contain(mapping, *frame)) {
         read_maps(mapping);
     }

@@ -41,6 +41,11 @@ pub fn get(mapping: &Mapping, number: u32) -> &Record {
     mapping.records.get(number as usize).unwrap_or(&mapping.records[0])
 }
 
+/// Whether a number is that of a record which does not stand for all that have none.
+pub fn is_own(number: u32) -> bool {
+    number != 0 && number < REST
+}
+
 /// The record of the first object of the class that a record is of.
 pub fn class(number: u32) -> u32 {
     CLASS.get(number as usize).map_or(0, |class| class.load(Ordering::Relaxed))

@@ -1,7 +1,6 @@
 //! Slabs: giving each thread its counters, and those of a thread that has ended to the next one.
 //!
-//! A thread tells nobody that it ends: the kernel is asked when another one needs a slab. Counters are sums, so that
-//! the next thread goes on where the last one stopped.
+//! A thread tells nobody that it will never count again: the kernel is asked when another one needs a slab.
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
@@ -10,7 +9,7 @@ use manycore::sync::thread;
 use manycore_profile::layout::{Mapping, Slab};
 use syscalls::{Errno, Sysno, raw_syscall};
 
-use super::mapping;
+use super::{held, mapping, orders, records, seats};
 
 /// Protects the giving out of slabs: between the question whether a thread has ended and the note of the next one,
 /// no other thread may take the same slab, nor one of the same number come and take it.
@@ -32,11 +31,12 @@ pub fn attach() -> Option<&'static Slab> {
     let slab = left_behind(mapping).or_else(|| fresh(mapping));
     if let Some(slab) = slab {
         slab.thread.store(thread::id(), Ordering::Relaxed);
+        slab.seat.store(seats::give(mapping), Ordering::Relaxed);
         thread::local().extension.set(core::ptr::from_ref(slab).cast_mut().cast());
     }
     // SAFETY: acquired above.
     unsafe { GIVING.release() };
-    slab
+    slab.inspect(|slab| seats::watch(slab))
 }
 
 /// One whose thread has ended.
@@ -46,8 +46,22 @@ fn left_behind(mapping: &Mapping) -> Option<&Slab> {
         let number = NEXT.load(Ordering::Relaxed);
         NEXT.store(number.wrapping_add(1), Ordering::Relaxed);
         let slab = &mapping.slabs[number as usize % used];
-        has_ended(slab.thread.load(Ordering::Relaxed)).then_some(slab)
+        let is_free = has_ended(slab.thread.load(Ordering::Relaxed));
+        is_free.then(|| cleared(mapping, slab))
     })
+}
+
+/// A slab without the counts of the thread that has ended: they go to where counts are kept.
+fn cleared<'a>(mapping: &Mapping, slab: &'a Slab) -> &'a Slab {
+    for slot in &slab.slots {
+        let record = slot.record.swap(0, Ordering::Relaxed);
+        if record != 0 {
+            super::flush(mapping, slab, slot, records::get(mapping, record));
+        }
+    }
+    orders::flush_all(mapping, slab);
+    held::clear(slab);
+    slab
 }
 
 /// Whether no thread of this process has the number.
@@ -86,4 +100,5 @@ pub fn forked(mapping: &'static Mapping) {
     };
     mapping.header.slabs.store(number as u32 + 1, Ordering::Relaxed);
     slab.thread.store(thread::id(), Ordering::Relaxed);
+    slab.seat.store(seats::give(mapping), Ordering::Relaxed);
 }

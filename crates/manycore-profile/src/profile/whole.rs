@@ -31,7 +31,7 @@ pub struct Timeline {
 pub struct Interval {
     /// Where the time went.
     pub cpu: Cpu,
-    /// The locks that were waited for.
+    /// The locks that were waited for, most waited first, at most 32.
     pub waits: Vec<Waited>,
 }
 
@@ -46,20 +46,20 @@ pub struct Waited {
     pub wait_ns: u64,
 }
 
-/// A thread of the program.
+/// A thread of the program that used locks. Those beyond the first few thousand are one, whose number is 0.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Thread {
     /// Its process.
     pub pid: u32,
     /// Its number.
     pub tid: u32,
-    /// The name that it gave itself; empty if it ended before it could be seen.
+    /// The name that it gave itself, or has from the thread that made it.
     pub name: String,
     /// Where its time went.
     pub cpu: Cpu,
     /// Acquisitions of all locks.
     pub acquired: u64,
-    /// The locks that it waited for, most waited first: a row of the matrix of threads and locks.
+    /// The locks that it waited for, most waited first, at most 32: a row of the matrix of threads and locks.
     pub waits: Vec<Waited>,
 }
 
@@ -74,7 +74,8 @@ pub struct Blocking {
     pub wait_ns: u64,
     /// The calls that waited, innermost first.
     pub waiter: Vec<Frame>,
-    /// The calls by which the holder had taken the lock, innermost first.
+    /// The call by which the holder had taken the lock, with what was inlined there, innermost first; empty if it is not
+    /// known.
     pub holder: Vec<Frame>,
 }
 
@@ -87,9 +88,9 @@ pub struct Order {
     pub wanted: usize,
     /// How often that was seen.
     pub seen: u64,
-    /// The calls by which the first was taken, innermost first.
+    /// The call by which the first was taken when this was first seen, with what was inlined there, innermost first.
     pub held_frames: Vec<Frame>,
-    /// The calls by which the second was taken, innermost first.
+    /// The calls by which the second was taken then, innermost first.
     pub wanted_frames: Vec<Frame>,
 }
 
@@ -100,7 +101,7 @@ pub struct Cycle {
     pub orders: Vec<usize>,
 }
 
-/// A queue of threads for one lock that lasted: each left it only to come back before it was empty.
+/// A queue of threads for one lock: the longest time in which there was always one that waited, and at some time several.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Convoy {
     /// The lock: its place in `locks`.
@@ -136,7 +137,7 @@ pub enum Cause {
     HotLock,
     /// Locks that lie in one cache line.
     FalseSharing,
-    /// An exclusive lock that could be shared: most of what is done under it only reads.
+    /// A reader-writer lock that is never taken for reading.
     ReadersExclude,
     /// Spinning with more threads than CPUs.
     SpinningOversubscribed,

@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicU64;
 // Relaxed throughout: one thread writes, and reads afterwards.
 use std::sync::atomic::Ordering::Relaxed;
 
-use manycore_profile::assemble::{Run, assemble};
+use manycore_profile::assemble::{Run, Watched, assemble};
 use manycore_profile::clock::Rate;
 use manycore_profile::layout::{Kind, MAGIC, Mapping, Record, Slot};
 use manycore_profile::mapping::StatsFile;
@@ -175,6 +175,7 @@ pub fn run() -> Run {
         is_server: false,
         running: vec![],
         not_interposed: vec![],
+        watched: Watched::default(),
     }
 }
 

@@ -1,0 +1,145 @@
+//! Looks at the processes of a program while it runs: what happened when, and what its threads are called and use.
+
+use std::collections::{HashMap, HashSet};
+use std::fs;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use manycore_profile::assemble::Watched;
+use manycore_profile::clock::{Clock, ticks};
+use manycore_profile::layout::Mapping;
+use manycore_profile::mapping::StatsFile;
+use manycore_profile::process::{Key, ProcessStats, key};
+use manycore_profile::whole::threads::{Seen, SeenThreads};
+use manycore_profile::whole::timeline::Recorder;
+use rustix::param::clock_ticks_per_second;
+
+use crate::profile::directory::Entry;
+
+/// A look at all threads takes at most one part in so many of the time.
+const THREADS_SHARE: u32 = 20;
+/// So many threads are remembered.
+const THREADS_MAX: usize = 16_384;
+
+/// What has been seen.
+pub struct Looks {
+    clock: Clock,
+    recorder: Recorder,
+    open: HashMap<PathBuf, StatsFile>,
+    /// Files of processes that have ended, which were read to the end.
+    done: HashSet<PathBuf>,
+    threads: SeenThreads,
+    /// When threads may be looked at again.
+    threads_next: Instant,
+}
+
+impl Looks {
+    /// Nothing seen, of a run that begins with the clock and is looked at so often.
+    pub fn new(clock: Clock, every: Duration) -> Self {
+        Self {
+            clock,
+            recorder: Recorder::new(every.as_secs_f64()),
+            open: HashMap::new(),
+            done: HashSet::new(),
+            threads: HashMap::new(),
+            threads_next: Instant::now(),
+        }
+    }
+
+    /// Looks. `cpu` is what all processes have used until now, in seconds: outside of the kernel, and in it.
+    pub fn look(&mut self, entries: &[Entry], cpu: (f64, f64)) {
+        // Asked first: what a process has written before it ended is then there.
+        let ended: Vec<PathBuf> = entries
+            .iter()
+            .enumerate()
+            .filter(|(at, entry)| {
+                let replaced = entries.get(at + 1).is_some_and(|next| next.pid == entry.pid);
+                replaced || !entry.is_alive()
+            })
+            .map(|(_, entry)| entry.path.clone())
+            .collect();
+        for entry in entries.iter().filter(|entry| !self.done.contains(&entry.path)) {
+            if !self.open.contains_key(&entry.path)
+                && let Ok(file) = StatsFile::open(&entry.path)
+            {
+                self.open.insert(entry.path.clone(), file);
+            }
+        }
+        let mappings: Vec<(Key, &Mapping)> =
+            self.open.values().map(|file| (key(file.get()), file.get())).collect();
+        let at = self.clock.elapsed().as_secs_f64();
+        self.recorder.look(at, cpu, ticks(), mappings);
+        for path in ended {
+            if self.open.remove(&path).is_some() {
+                self.done.insert(path);
+            }
+        }
+        self.look_at_threads(entries);
+    }
+
+    fn look_at_threads(&mut self, entries: &[Entry]) {
+        let begun = Instant::now();
+        if begun < self.threads_next {
+            return;
+        }
+        for entry in entries.iter().filter(|entry| self.open.contains_key(&entry.path)) {
+            for (thread, seen) in threads(entry.pid) {
+                if self.threads.len() < THREADS_MAX
+                    || self.threads.contains_key(&(entry.pid, thread))
+                {
+                    self.threads.insert((entry.pid, thread), seen);
+                }
+            }
+        }
+        self.threads_next = Instant::now() + begun.elapsed() * (THREADS_SHARE - 1);
+    }
+
+    /// All is over: after so many seconds, with so much CPU time, and with these statistics.
+    pub fn end(mut self, wall: f64, cpu: (f64, f64), stats: &[ProcessStats]) -> Watched {
+        self.recorder.end(wall, cpu, stats);
+        Watched { timeline: Some(self.recorder), threads: self.threads }
+    }
+}
+
+/// The threads that a process has now.
+fn threads(pid: u32) -> Vec<(u32, Seen)> {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    tasks
+        .filter_map(|task| {
+            let stat = fs::read(task.path().join("stat")).ok()?;
+            Some((task.file_name().to_str()?.parse().ok()?, seen(&String::from_utf8_lossy(&stat))?))
+        })
+        .collect()
+}
+
+/// `number (name) state ...`; the name can hold anything, and fields are counted from the one behind it, the third.
+fn seen(stat: &str) -> Option<Seen> {
+    let (head, tail) = stat.rsplit_once(')')?;
+    let fields: Vec<&str> = tail.split_whitespace().collect();
+    let second = clock_ticks_per_second() as f64;
+    let time = |number: usize| Some(fields.get(number - 3)?.parse::<f64>().ok()? / second);
+    Some(Seen { name: head.split_once('(')?.1.to_owned(), user: time(14)?, kernel: time(15)? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_threads_name_may_hold_anything() {
+        let stat = "12 (a) (b) S 1 2 3 4 5 6 7 8 9 10 300 200 0 0";
+        let seen = seen(stat).unwrap();
+        let second = clock_ticks_per_second() as f64;
+        assert_eq!(
+            (seen.name.as_str(), seen.user * second, seen.kernel * second),
+            ("a) (b", 300.0, 200.0)
+        );
+    }
+
+    #[test]
+    fn this_processs_threads_are_seen() {
+        let id = std::process::id();
+        assert!(threads(id).iter().any(|(thread, _)| *thread == id));
+        assert!(threads(u32::MAX).is_empty());
+    }
+}

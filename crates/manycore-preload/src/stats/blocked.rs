@@ -1,0 +1,47 @@
+//! Who keeps whom waiting: of sampled waits, the place that waits and the place where the lock had been taken.
+
+use core::sync::atomic::Ordering;
+
+use manycore_profile::layout::{BLOCKED, Blocked, Mapping};
+
+use super::index::key;
+use super::modules;
+
+/// So many places from its own are looked at for a key. A table that is as full as that takes no new ones.
+const LOOKS: usize = 16;
+
+// Relaxed throughout, unless noted: counters are independent of each other.
+
+/// Counts a wait, in the calls of this stack, for a lock of the class with this record. It took so many ticks, and `holder`
+/// had taken the lock.
+pub fn count(mapping: &Mapping, class: u32, holder: u64, stack: u32, ticks: u64) {
+    // Class 0 stands for all locks that found none.
+    if class == 0 {
+        return;
+    }
+    let key = key([class.into(), stack.into(), holder]);
+    let places =
+        (0..LOOKS).map(|look| &mapping.blocked[(key as usize).wrapping_add(look) % BLOCKED]);
+    if let Some(place) = places.into_iter().find(|place| is_mine(place, key)) {
+        if place.record.load(Ordering::Relaxed) == 0 {
+            fill_in(place, class, holder, stack);
+            modules::note(mapping, &[holder]);
+        }
+        place.waits.fetch_add(1, Ordering::Relaxed);
+        place.wait.fetch_add(ticks, Ordering::Relaxed);
+    }
+}
+
+/// Whether the place has this key, or gets it now.
+fn is_mine(place: &Blocked, key: u64) -> bool {
+    let taken = place.key.compare_exchange(0, key, Ordering::Relaxed, Ordering::Relaxed);
+    taken.is_ok() || taken == Err(key)
+}
+
+/// Threads that do this at the same time write the same.
+fn fill_in(place: &Blocked, class: u32, holder: u64, stack: u32) {
+    place.stack.store(stack, Ordering::Relaxed);
+    place.holder.store(holder, Ordering::Relaxed);
+    // Release: partner of the command's Acquire; whoever sees the record sees the rest.
+    place.record.store(class, Ordering::Release);
+}

@@ -1,0 +1,131 @@
+//! The locks that a thread holds, the latest last: what it is asked for by those who wait, and by itself when it takes
+//! another one.
+//!
+//! A lock is taken to be released by the thread that took it. Where another thread releases it, that one looks for it
+//! in some of the others' lists and crosses it out.
+
+use core::sync::atomic::Ordering;
+
+use manycore_profile::layout::{HELD, Held, Mapping, SHARED, Slab};
+
+use super::{Attempt, Mode, Object, mapping, orders};
+
+/// So many threads' lists are looked at for a lock.
+const LOOKS: usize = 256;
+
+// Relaxed throughout: the list is its thread's own. Others look at it now and then, and may find what has just changed.
+
+/// Notes that the thread has taken a lock that has a record.
+#[inline]
+pub fn push(slab: &Slab, object: &Object, mode: Mode, attempt: Attempt) {
+    let how = if mode == Mode::Shared { SHARED } else { 0 };
+    if slab.depth.load(Ordering::Relaxed) != 0 {
+        return push_further(slab, object, how, attempt);
+    }
+    put(&slab.held[0], object, how);
+    slab.depth.store(1, Ordering::Relaxed);
+}
+
+#[inline]
+fn put(held: &Held, object: &Object, how: u32) {
+    held.caller.store(object.caller as u64, Ordering::Relaxed);
+    held.record.store(object.record.load(Ordering::Relaxed), Ordering::Relaxed);
+    held.how.store(how, Ordering::Relaxed);
+    held.object.store(object.address as u64, Ordering::Relaxed);
+}
+
+/// A lock beside others. An attempt that gives up keeps nobody waiting for ever, so that it makes no order.
+#[inline(never)]
+fn push_further(slab: &Slab, object: &Object, how: u32, attempt: Attempt) {
+    let depth = slab.depth.load(Ordering::Relaxed) as usize;
+    if attempt == Attempt::Waits {
+        orders::taken(slab, depth, object, how);
+    }
+    if let Some(free) = slab.held.get(depth) {
+        put(free, object, how);
+        slab.depth.store(depth as u32 + 1, Ordering::Relaxed);
+    } else {
+        slab.beyond.store(slab.beyond.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+    }
+}
+
+/// Notes that the thread releases a lock.
+#[inline]
+pub fn pop(slab: &Slab, address: *const ()) {
+    let [first, ..] = &slab.held;
+    let alone = slab.depth.load(Ordering::Relaxed) == 1;
+    if alone && first.object.load(Ordering::Relaxed) == address as u64 {
+        slab.depth.store(0, Ordering::Relaxed);
+    } else {
+        pop_further(slab, address as u64);
+    }
+}
+
+#[inline(never)]
+fn pop_further(slab: &Slab, address: u64) {
+    let mut depth = (slab.depth.load(Ordering::Relaxed) as usize).min(HELD);
+    let is_it = |held: &Held| held.object.load(Ordering::Relaxed) == address;
+    if let Some(at) = slab.held[..depth].iter().rposition(is_it) {
+        for pair in slab.held[at..depth].windows(2) {
+            move_down(&pair[1], &pair[0]);
+        }
+        depth -= 1;
+        // What another thread has released.
+        while depth > 0 && slab.held[depth - 1].object.load(Ordering::Relaxed) == 0 {
+            depth -= 1;
+        }
+        slab.depth.store(depth as u32, Ordering::Relaxed);
+    } else if slab.beyond.load(Ordering::Relaxed) > 0 {
+        slab.beyond.store(slab.beyond.load(Ordering::Relaxed) - 1, Ordering::Relaxed);
+    } else {
+        pop_of_another(address as *const ());
+    }
+}
+
+/// At worst the place is crossed out meanwhile, and that is overlooked: the thread then seems to hold the lock on.
+fn move_down(from: &Held, to: &Held) {
+    to.caller.store(from.caller.load(Ordering::Relaxed), Ordering::Relaxed);
+    to.record.store(from.record.load(Ordering::Relaxed), Ordering::Relaxed);
+    to.how.store(from.how.load(Ordering::Relaxed), Ordering::Relaxed);
+    to.object.store(from.object.load(Ordering::Relaxed), Ordering::Relaxed);
+}
+
+/// Takes a lock off the list of the thread that took it, which is not the one that releases it.
+#[cold]
+pub fn pop_of_another(address: *const ()) {
+    let Some(mapping) = mapping::get() else { return };
+    let crossed = |held: &Held| {
+        let (from, to) = (address as u64, 0);
+        held.object.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    };
+    let _ = slabs(mapping).flat_map(of).any(crossed);
+}
+
+/// By whom a thread that holds the lock took it: a return address; 0 if that cannot be found out. `owner` is that
+/// thread, or 0 if it is not known.
+pub fn holder(mapping: &Mapping, address: *const (), owner: u32) -> u64 {
+    let is_owner = |slab: &&Slab| owner == 0 || slab.thread.load(Ordering::Relaxed) == owner;
+    let is_it = |held: &&Held| held.object.load(Ordering::Relaxed) == address as u64;
+    let found = slabs(mapping).filter(is_owner).flat_map(of).find(is_it);
+    found.map_or(0, |held| {
+        let caller = held.caller.load(Ordering::Relaxed);
+        // It may have been released, and the place be another lock's by now.
+        if is_it(&held) { caller } else { 0 }
+    })
+}
+
+fn slabs(mapping: &Mapping) -> impl Iterator<Item = &Slab> {
+    let used = mapping.header.slabs.load(Ordering::Relaxed) as usize;
+    mapping.slabs[..used.min(LOOKS)].iter()
+}
+
+fn of(slab: &Slab) -> &[Held] {
+    &slab.held[..(slab.depth.load(Ordering::Relaxed) as usize).min(HELD)]
+}
+
+/// The thread has ended, whatever it held.
+pub fn clear(slab: &Slab) {
+    slab.depth.store(0, Ordering::Relaxed);
+    slab.beyond.store(0, Ordering::Relaxed);
+    slab.waiting.store(0, Ordering::Relaxed);
+}

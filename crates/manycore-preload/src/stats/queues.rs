@@ -1,0 +1,49 @@
+//! Who waits for a lock now, and the longest queue that there was.
+
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use manycore::lock::{Futex, PlainLock};
+use manycore_profile::layout::{Record, queue};
+
+/// Protects the note of a lock's longest queue, which is rarely changed.
+static LONGEST: Futex = Futex::new();
+
+// Relaxed throughout: the word says all that there is to say of a queue, and `LONGEST` orders the rest.
+
+/// A thread begins to wait. Says whether it is counted.
+pub fn join(record: &Record, ticks: u64) -> bool {
+    let joined = |word| queue::joined(word, ticks);
+    record.queue.fetch_update(Ordering::Relaxed, Ordering::Relaxed, joined).is_ok()
+}
+
+/// A thread that was counted has ended its wait.
+pub fn leave(record: &Record, ticks: u64) {
+    let word = record.queue.fetch_sub(1, Ordering::Relaxed);
+    if queue::now(word) == 1 && queue::most(word) > 1 {
+        over(record, queue::lasted(word, ticks), ticks, queue::most(word));
+    }
+}
+
+/// A queue of several threads is over.
+fn over(record: &Record, lasted: u64, ticks: u64, most: u64) {
+    let longest = |length: &AtomicU64| length.load(Ordering::Relaxed);
+    if lasted <= longest(&record.convoy) {
+        return;
+    }
+    LONGEST.acquire();
+    if lasted > longest(&record.convoy) {
+        record.convoy.store(lasted, Ordering::Relaxed);
+        record.convoy_end.store(ticks, Ordering::Relaxed);
+        record.convoy_most.store(most, Ordering::Relaxed);
+    }
+    // SAFETY: acquired above.
+    unsafe { LONGEST.release() };
+}
+
+/// In the child of a fork, no other thread is left that could hold the lock.
+pub fn forked() {
+    // Either it is free and is acquired here, or its holder is a thread of the parent.
+    let _ = LONGEST.try_acquire();
+    // SAFETY: held, and not by any thread of this process.
+    unsafe { LONGEST.release() };
+}

@@ -1,0 +1,161 @@
+//! Seats: what is known of each thread, also after it has ended.
+//!
+//! A seat is never given to another thread. A thread's CPU time is noted when it ends, by a destructor of thread-specific
+//! data; of those that do not end before their process does, when that one ends.
+
+use core::ffi::c_void;
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use manycore::sync::thread;
+use manycore_profile::layout::{Mapping, SEATS, Seat, Slab, WAITS};
+use syscalls::{Errno, Sysno, raw_syscall};
+
+use super::{mapping, modules, records};
+
+/// So many places from its own are looked at for a thread and a lock. A table that is as full as that takes no new ones;
+/// the seat has the sum all the same.
+const LOOKS: usize = 32;
+
+/// Places in the table of waits that lie between those of one thread and of the next.
+const APART: usize = 16;
+
+/// One more than the key of the thread-specific data; 0 for none.
+static KEY: AtomicU32 = AtomicU32::new(0);
+
+/// Values of keys below this one are in the thread itself, and setting them allocates nothing.
+const KEYS_INSIDE: u32 = 32;
+
+// Relaxed throughout, unless noted: counters are independent of each other, and a thread that does not see the key yet
+// does without.
+
+/// Has threads tell when they end.
+pub fn prepare() {
+    let mut key = 0;
+    // SAFETY: the destructor is a function of this library, which is never unloaded.
+    unsafe {
+        if libc::pthread_key_create(&mut key, Some(thread_ends)) != 0 {
+            return;
+        }
+        if key < KEYS_INSIDE {
+            KEY.store(key + 1, Ordering::Relaxed);
+        } else {
+            libc::pthread_key_delete(key);
+        }
+    }
+}
+
+/// Gives the calling thread a seat. One thread at a time does this.
+pub fn give(mapping: &Mapping) -> u32 {
+    let number = mapping.header.seats.load(Ordering::Relaxed);
+    let Some(seat) = mapping.seats.get(number as usize).filter(|_| number > 0) else {
+        mapping.seats[0].thread.fetch_add(1, Ordering::Relaxed);
+        return 0;
+    };
+    note_name(seat);
+    // Release: partner of the command's Acquire.
+    seat.thread.store(thread::id(), Ordering::Release);
+    mapping.header.seats.store(number + 1, Ordering::Relaxed);
+    number
+}
+
+/// The calling thread, whose slab this is, will be heard of when it ends.
+pub fn watch(slab: &Slab) {
+    if let Some(key) = KEY.load(Ordering::Relaxed).checked_sub(1) {
+        // SAFETY: the key is this library's own, and the value is there for the destructor only.
+        unsafe { libc::pthread_setspecific(key, core::ptr::from_ref(slab).cast()) };
+    }
+}
+
+extern "C" fn thread_ends(slab: *mut c_void) {
+    if let Some(mapping) = mapping::get() {
+        // SAFETY: a slab of the mapping, which stays mapped; see `watch`.
+        note_end(mapping, unsafe { &*slab.cast::<Slab>() });
+    }
+}
+
+/// Notes what the calling thread has used until now.
+fn note_end(mapping: &Mapping, slab: &Slab) {
+    let number = slab.seat.load(Ordering::Relaxed);
+    if number == 0 {
+        return;
+    }
+    let seat = of(mapping, number);
+    // What a running thread has used is in its account only after somebody asked precisely.
+    seat.cpu_ns.store(mapping::thread_cpu_ns(), Ordering::Relaxed);
+    // SAFETY: a structure of numbers, for which zero is a value; and the kernel writes to it.
+    let usage = unsafe {
+        let mut usage: libc::rusage = core::mem::zeroed();
+        raw_syscall!(Sysno::getrusage, libc::RUSAGE_THREAD, &raw mut usage);
+        usage
+    };
+    let ns = |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1_000;
+    note_name(seat);
+    seat.user_ns.store(ns(usage.ru_utime), Ordering::Relaxed);
+    seat.kernel_ns.store(ns(usage.ru_stime), Ordering::Relaxed);
+    // Release: partner of the command's Acquire; whoever sees the end sees the times.
+    seat.ended.store(1, Ordering::Release);
+}
+
+/// The process ends, with the threads that it still has.
+pub fn process_ends(mapping: &Mapping) {
+    // SAFETY: null, or a slab in the mapping, which stays mapped.
+    if let Some(slab) = unsafe { thread::local().extension.get().cast::<Slab>().as_ref() } {
+        note_end(mapping, slab);
+    }
+    let used = mapping.header.slabs.load(Ordering::Relaxed) as usize;
+    for slab in mapping.slabs.iter().take(used) {
+        let seat = of(mapping, slab.seat.load(Ordering::Relaxed));
+        if seat.ended.load(Ordering::Relaxed) == 0
+            && let Some(ns) = cpu_ns(slab.thread.load(Ordering::Relaxed))
+        {
+            seat.cpu_ns.store(ns, Ordering::Relaxed);
+        }
+    }
+}
+
+/// The CPU time of a thread of this process that lives, in nanoseconds.
+fn cpu_ns(thread: u32) -> Option<u64> {
+    // As the kernel makes the number of a thread's clock: its number, inverted, then "of a thread" and "scheduled time".
+    let clock = !(thread as i32) << 3 | 4 | 2;
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the kernel writes one timespec, here.
+    let done = unsafe { raw_syscall!(Sysno::clock_gettime, clock, &raw mut time) };
+    Errno::from_ret(done).ok()?;
+    Some(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+}
+
+fn note_name(seat: &Seat) {
+    let mut name = [0_u8; 16];
+    // SAFETY: the kernel writes at most sixteen bytes, here.
+    unsafe { raw_syscall!(Sysno::prctl, libc::PR_GET_NAME, name.as_mut_ptr()) };
+    modules::store_bytes(&seat.name, &name);
+}
+
+/// The seat of a number; the one for all others if the number is none.
+pub fn of(mapping: &Mapping, number: u32) -> &Seat {
+    &mapping.seats[number as usize % SEATS]
+}
+
+/// Counts a wait of the thread for the lock with this record, which took so many ticks.
+pub fn waited(mapping: &Mapping, slab: &Slab, record: u32, ticks: u64) {
+    let number = slab.seat.load(Ordering::Relaxed);
+    let seat = of(mapping, number);
+    seat.contended.fetch_add(1, Ordering::Relaxed);
+    seat.wait.fetch_add(ticks, Ordering::Relaxed);
+    if number == 0 || !records::is_own(record) {
+        return;
+    }
+    let key = u64::from(number) << 32 | u64::from(record);
+    let first = number as usize * APART + record as usize % APART;
+    let taken = |counter: &AtomicU64| {
+        let before = counter.compare_exchange(0, key, Ordering::Relaxed, Ordering::Relaxed);
+        before.is_ok() || before == Err(key)
+    };
+    let mut places = (0..LOOKS).map(|look| &mapping.waits[(first + look) % WAITS]);
+    if let Some(place) =
+        places.find(|place| place.key.load(Ordering::Relaxed) == key || taken(&place.key))
+    {
+        place.contended.fetch_add(1, Ordering::Relaxed);
+        place.wait.fetch_add(ticks, Ordering::Relaxed);
+    }
+}

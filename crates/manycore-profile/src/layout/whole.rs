@@ -1,0 +1,211 @@
+//! Beside the counts of locks: the run as a whole. Threads, what each of them waited for, who kept whom waiting, and in
+//! which order locks were taken.
+//!
+//! The tables are hash tables without a lock, as that of the sites: a place is taken by writing its key, and never given
+//! back. Whoever takes a place fills it in and then stores the field that says so (Release).
+//!
+//! Relaxed throughout, unless noted: counters are independent of each other.
+
+use core::sync::atomic::{AtomicU32, AtomicU64};
+
+/// Threads that are told apart, those that have ended too. Seat 0 takes all others.
+pub const SEATS: usize = 4_096;
+/// Pairs of a thread and a lock that it waited for.
+pub const WAITS: usize = 65_536;
+/// Pairs of a place where a thread waited, and a place where the lock had been taken.
+pub const BLOCKED: usize = 4_096;
+/// Pairs of locks of which one was taken while the other was held.
+pub const ORDERS: usize = 4_096;
+/// Locks that a thread holds at a time, of which is known which they are.
+pub const HELD: usize = 16;
+/// Pairs of locks that a thread counts for itself.
+pub const STEPS: usize = 16;
+/// Other locks that are noted as held whenever two locks are taken in this order.
+pub const GUARDS: usize = 4;
+/// In place of a seat: more than one thread.
+pub const SEVERAL: u32 = u32::MAX;
+
+/// A thread.
+#[repr(C, align(64))]
+pub struct Seat {
+    /// The thread; stored last (Release) when the seat is filled in. Of seat 0, how many share it.
+    pub thread: AtomicU32,
+    /// 1 when the thread has ended, and `user_ns` and `kernel_ns` are all that it used.
+    pub ended: AtomicU32,
+    /// Its name, padded with zeros.
+    pub name: [AtomicU64; 2],
+    /// CPU time outside of the kernel, at its end.
+    pub user_ns: AtomicU64,
+    /// CPU time in the kernel, at its end.
+    pub kernel_ns: AtomicU64,
+    /// All CPU time when it was last measured.
+    pub cpu_ns: AtomicU64,
+    /// Acquisitions that are not in the thread's slab.
+    pub acquired: AtomicU64,
+    /// Waits for locks.
+    pub contended: AtomicU64,
+    /// Their time, in ticks.
+    pub wait: AtomicU64,
+    /// Those of them whose CPU time was measured.
+    pub sampled: AtomicU64,
+    /// CPU time spent in waits for locks, in nanoseconds: the sampled ones only.
+    pub spin_ns: AtomicU64,
+}
+
+/// What a thread waited for a lock.
+#[repr(C, align(64))]
+pub struct Waits {
+    /// The seat in the upper half and the lock's record in the lower; 0 for none yet.
+    pub key: AtomicU64,
+    /// Acquisitions that had to wait.
+    pub contended: AtomicU64,
+    /// Time waited, in ticks.
+    pub wait: AtomicU64,
+}
+
+/// A lock that a thread holds.
+#[repr(C)]
+pub struct Held {
+    /// Where it is; 0 if another thread has released it.
+    pub object: AtomicU64,
+    /// The return address of the call that took it.
+    pub caller: AtomicU64,
+    /// Its record.
+    pub record: AtomicU32,
+    /// [`SHARED`] if it is held for reading.
+    pub how: AtomicU32,
+}
+
+/// A lock that is held, or wanted, for reading.
+pub const SHARED: u32 = 1;
+
+/// A thread's count of how often it took a lock with another one held.
+#[repr(C)]
+pub struct Step {
+    /// The held lock's record in the upper half and the wanted one's in the lower; 0 for none.
+    pub key: AtomicU64,
+    /// What else there was to say of it: how both were taken, and which others were held.
+    pub manner: AtomicU64,
+    /// How often, since it was last added to the order's.
+    pub seen: AtomicU64,
+    /// The order that this counts for.
+    pub order: AtomicU32,
+    pub(super) _spare: AtomicU32,
+}
+
+/// A lock that was taken while another one was held.
+#[repr(C, align(64))]
+pub struct Order {
+    /// A hash of both locks and of how they were taken; 0 for none yet.
+    pub key: AtomicU64,
+    /// How often, but for what is in slabs.
+    pub seen: AtomicU64,
+    /// The record of the lock that was held.
+    pub held: AtomicU32,
+    /// The record of the lock that was wanted; stored last (Release) when the order is filled in.
+    pub wanted: AtomicU32,
+    /// [`SHARED`] of the lock that was held, and one bit further left of the one that was wanted.
+    pub modes: AtomicU32,
+    /// The seat of the thread that did so; [`SEVERAL`] if more than one did.
+    pub seat: AtomicU32,
+    /// Records of other locks that were held exclusively each time; 0 for none.
+    pub guards: [AtomicU32; GUARDS],
+    /// By whom the first lock had been taken when this was first seen: a return address.
+    pub held_caller: AtomicU64,
+    /// The stack by which the second one was taken then, by number.
+    pub stack: AtomicU32,
+}
+
+/// A place where a thread waited while a thread that had taken the lock elsewhere held it: of sampled waits.
+#[repr(C)]
+pub struct Blocked {
+    /// A hash of the record and both places; 0 for none yet.
+    pub key: AtomicU64,
+    /// The record of the lock's class; stored last (Release) when the place is filled in.
+    pub record: AtomicU32,
+    /// The stack that waited, by number.
+    pub stack: AtomicU32,
+    /// By whom the lock had been taken: a return address; 0 if that could not be found out.
+    pub holder: AtomicU64,
+    /// Waits that were sampled here.
+    pub waits: AtomicU64,
+    /// Their time, in ticks.
+    pub wait: AtomicU64,
+}
+
+/// The queue for a lock in a word: waiters now, the most since it formed, and when that was.
+///
+/// ```text
+/// 63 ........ 26   25 .. 13   12 ... 0
+/// since            most       now
+/// ```
+///
+/// The time is in units of [`QUEUE_UNIT`] ticks and wraps around, after hours.
+pub mod queue {
+    /// Ticks in a unit of time.
+    pub const QUEUE_UNIT: u64 = 256;
+    const BITS: u32 = 13;
+    /// More threads than this are not counted.
+    pub const WAITERS_MAX: u64 = (1 << BITS) - 1;
+
+    /// Threads that wait now.
+    pub fn now(word: u64) -> u64 {
+        word & WAITERS_MAX
+    }
+
+    /// The most that waited at a time.
+    pub fn most(word: u64) -> u64 {
+        (word >> BITS) & WAITERS_MAX
+    }
+
+    /// The queue with one waiter more; none if no more can be counted.
+    pub fn joined(word: u64, ticks: u64) -> Option<u64> {
+        match now(word) {
+            0 => Some((ticks / QUEUE_UNIT) << (2 * BITS) | 1 << BITS | 1),
+            WAITERS_MAX => None,
+            waiting if waiting == most(word) => Some(word + (1 << BITS) + 1),
+            _ => Some(word + 1),
+        }
+    }
+
+    /// How long the queue has been there, in ticks.
+    pub fn lasted(word: u64, ticks: u64) -> u64 {
+        let units = (ticks / QUEUE_UNIT).wrapping_sub(word >> (2 * BITS));
+        (units & (u64::MAX >> (2 * BITS))) * QUEUE_UNIT
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::queue::*;
+
+    #[test]
+    fn a_queue_knows_its_length_and_how_long_it_lasted() {
+        let start = 1_000 * QUEUE_UNIT;
+        let one = joined(0, start).unwrap();
+        let three = joined(joined(one, start + 5).unwrap(), start + 9).unwrap();
+        assert_eq!((now(three), most(three)), (3, 3));
+        let again = joined(three - 2, start + 99).unwrap();
+        assert_eq!((now(again), most(again)), (2, 3));
+        assert_eq!(lasted(again, start + 7 * QUEUE_UNIT), 7 * QUEUE_UNIT);
+        // A queue that everybody has left is a new one for the next.
+        let next = joined(again - 2, start + 50 * QUEUE_UNIT).unwrap();
+        assert_eq!(
+            (now(next), most(next), lasted(next, start + 51 * QUEUE_UNIT)),
+            (1, 1, QUEUE_UNIT)
+        );
+    }
+
+    #[test]
+    fn time_wraps_around() {
+        let late = u64::MAX - 3 * QUEUE_UNIT;
+        let word = joined(0, late).unwrap();
+        assert_eq!(lasted(word, late.wrapping_add(10 * QUEUE_UNIT)), 10 * QUEUE_UNIT);
+    }
+
+    #[test]
+    fn more_threads_than_can_be_counted_are_not() {
+        let full = (1..=WAITERS_MAX).fold(0, |word, _| joined(word, 1).unwrap());
+        assert_eq!((now(full), joined(full, 1)), (WAITERS_MAX, None));
+    }
+}

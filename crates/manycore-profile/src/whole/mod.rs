@@ -1,0 +1,244 @@
+//! The run as a whole: what processes noted beside the counts of their locks, and what that says.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use crate::layout::{
+    Blocked, Mapping, ORDERS, Order, Record, SEATS, SEVERAL, SHARED, SLABS, Seat, Slab, queue,
+};
+
+pub(crate) mod blocking;
+pub(crate) mod convoys;
+pub(crate) mod neighbours;
+pub(crate) mod orders;
+pub mod threads;
+pub mod timeline;
+
+/// Where the locks of all processes are in the profile's list, by process (its place in the list of statistics) and
+/// record.
+pub(crate) type Rows = HashMap<(usize, u32), usize>;
+
+/// What a process noted, of which nothing is added up yet.
+#[derive(Debug, Default)]
+pub(crate) struct Noted {
+    /// Threads, by seat.
+    pub seats: Vec<Seated>,
+    /// Threads beyond those that found a seat: seat 0 has their sum.
+    pub unseated: u32,
+    /// Waits of a thread for a lock.
+    pub waits: Vec<SeatWaits>,
+    /// Who kept whom waiting.
+    pub blocked: Vec<Held>,
+    /// In which order locks were taken.
+    pub orders: Vec<Taken>,
+    /// Queues of several threads.
+    pub queues: Vec<Queue>,
+}
+
+/// A thread.
+#[derive(Debug, Default)]
+pub(crate) struct Seated {
+    pub number: u32,
+    pub thread: u32,
+    pub name: String,
+    /// CPU time at its end, in nanoseconds: outside of the kernel, and in it.
+    pub at_end: Option<(u64, u64)>,
+    /// CPU time when it was last measured, in nanoseconds.
+    pub cpu_ns: u64,
+    pub acquired: u64,
+    pub wait: u64,
+    /// As the samples say it of all.
+    pub spin_ns: u64,
+}
+
+/// Waits of a thread for a lock; times in ticks.
+#[derive(Debug)]
+pub(crate) struct SeatWaits {
+    pub seat: u32,
+    pub record: u32,
+    pub contended: u64,
+    pub wait: u64,
+}
+
+/// Sampled waits in one place for a lock that was taken in another; times in ticks.
+#[derive(Debug)]
+pub(crate) struct Held {
+    pub record: u32,
+    /// A return address; 0 if it is not known.
+    pub holder: u64,
+    /// The number of the stack that waited.
+    pub stack: u32,
+    pub waits: u64,
+    pub wait: u64,
+}
+
+/// A lock that was taken with another one held.
+#[derive(Debug)]
+pub(crate) struct Taken {
+    pub held: u32,
+    pub wanted: u32,
+    pub held_shared: bool,
+    pub wanted_shared: bool,
+    /// The thread's seat; none if several did so.
+    pub seat: Option<u32>,
+    /// Other locks that were held exclusively each time.
+    pub guards: Vec<u32>,
+    pub held_caller: u64,
+    /// The number of the stack by which the second one was taken.
+    pub stack: u32,
+    pub seen: u64,
+}
+
+/// A queue; times in ticks.
+#[derive(Debug)]
+pub(crate) struct Queue {
+    pub record: u32,
+    pub lasted: u64,
+    /// When it was over.
+    pub end: u64,
+    pub most: u64,
+}
+
+/// Reads what a process noted.
+pub(crate) fn read(mapping: &Mapping) -> Noted {
+    let header = &mapping.header;
+    let slabs = &mapping.slabs[..(get32(&header.slabs) as usize).min(SLABS)];
+    let seats = &mapping.seats[..(get32(&header.seats) as usize).clamp(1, SEATS)];
+    let records = get32(&header.records) as usize;
+    let in_slabs = acquired(slabs);
+    let in_steps = steps(slabs);
+    let seated = |(number, seat): (usize, &Seat)| {
+        let more = in_slabs.get(&(number as u32)).copied().unwrap_or(0);
+        seated(number as u32, seat, more)
+    };
+    let unseated = get32(&mapping.seats[0].thread);
+    let first = usize::from(unseated == 0);
+    let records = mapping.records.iter().enumerate().take(records).skip(1);
+    Noted {
+        seats: seats.iter().enumerate().skip(first).map(seated).collect(),
+        unseated,
+        waits: waits(mapping),
+        blocked: mapping.blocked.iter().filter_map(blocked).collect(),
+        orders: mapping
+            .orders
+            .iter()
+            .enumerate()
+            .filter_map(|(number, order)| {
+                taken(order, in_steps.get(&(number as u32)).copied().unwrap_or(0))
+            })
+            .collect(),
+        queues: records
+            .flat_map(|(number, record)| queues(number as u32, record, get(&header.ended)))
+            .collect(),
+    }
+}
+
+/// Acquisitions that are in slabs, by seat.
+fn acquired(slabs: &[Slab]) -> HashMap<u32, u64> {
+    let mut by_seat = HashMap::new();
+    for slab in slabs {
+        let sum: u64 = slab.slots.iter().map(|slot| get(&slot.acquired) + get(&slot.shared)).sum();
+        *by_seat.entry(get32(&slab.seat)).or_default() += sum;
+    }
+    by_seat
+}
+
+/// Steps that are in slabs, by order.
+fn steps(slabs: &[Slab]) -> HashMap<u32, u64> {
+    let mut by_order = HashMap::new();
+    for step in slabs.iter().flat_map(|slab| &slab.steps).filter(|step| get(&step.key) != 0) {
+        *by_order.entry(get32(&step.order) % ORDERS as u32).or_default() += get(&step.seen);
+    }
+    by_order
+}
+
+fn seated(number: u32, seat: &Seat, in_slab: u64) -> Seated {
+    // Acquire, both: partners of the Releases by which the process says that the seat, and the end, are filled in.
+    let thread = seat.thread.load(Ordering::Acquire);
+    // Acquire: as above.
+    let has_ended = seat.ended.load(Ordering::Acquire) != 0;
+    let name = seat.name.iter().flat_map(|word| get(word).to_le_bytes());
+    let name: Vec<u8> = name.take_while(|byte| *byte != 0).collect();
+    // The samples stand for all.
+    let spin_ns =
+        get(&seat.spin_ns) as f64 * get(&seat.contended) as f64 / get(&seat.sampled).max(1) as f64;
+    Seated {
+        number,
+        thread,
+        name: String::from_utf8_lossy(&name).into_owned(),
+        at_end: has_ended.then(|| (get(&seat.user_ns), get(&seat.kernel_ns))),
+        cpu_ns: get(&seat.cpu_ns),
+        acquired: get(&seat.acquired) + in_slab,
+        wait: get(&seat.wait),
+        spin_ns: spin_ns as u64,
+    }
+}
+
+fn waits(mapping: &Mapping) -> Vec<SeatWaits> {
+    let used = mapping.waits.iter().filter(|waits| get(&waits.key) != 0);
+    used.map(|waits| SeatWaits {
+        seat: (get(&waits.key) >> 32) as u32,
+        record: get(&waits.key) as u32,
+        contended: get(&waits.contended),
+        wait: get(&waits.wait),
+    })
+    .collect()
+}
+
+fn blocked(blocked: &Blocked) -> Option<Held> {
+    // Acquire: partner of the Release by which the process says that the place is filled in.
+    let record = blocked.record.load(Ordering::Acquire);
+    (record != 0).then(|| Held {
+        record,
+        holder: get(&blocked.holder),
+        stack: get32(&blocked.stack),
+        waits: get(&blocked.waits),
+        wait: get(&blocked.wait),
+    })
+}
+
+fn taken(order: &Order, in_slabs: u64) -> Option<Taken> {
+    // Acquire: partner of the Release by which the process says that the order is filled in.
+    let wanted = order.wanted.load(Ordering::Acquire);
+    let (modes, seat) = (get32(&order.modes), get32(&order.seat));
+    (wanted != 0).then(|| Taken {
+        held: get32(&order.held),
+        wanted,
+        held_shared: modes & SHARED != 0,
+        wanted_shared: modes >> 1 & SHARED != 0,
+        seat: (seat != SEVERAL && seat != 0).then_some(seat),
+        guards: order.guards.iter().map(get32).filter(|record| *record != 0).collect(),
+        held_caller: get(&order.held_caller),
+        stack: get32(&order.stack),
+        seen: get(&order.seen) + in_slabs,
+    })
+}
+
+/// The longest queue that is over, and the one that is there at the end, if it is known when the process ended.
+fn queues(number: u32, record: &Record, ended: u64) -> impl Iterator<Item = Queue> {
+    let over = Queue {
+        record: number,
+        lasted: get(&record.convoy),
+        end: get(&record.convoy_end),
+        most: get(&record.convoy_most),
+    };
+    let word = get(&record.queue);
+    let is_open = ended != 0 && queue::now(word) > 0 && queue::most(word) > 1;
+    let open = is_open.then(|| Queue {
+        record: number,
+        lasted: queue::lasted(word, ended),
+        end: ended,
+        most: queue::most(word),
+    });
+    [Some(over).filter(|over| over.lasted > 0), open].into_iter().flatten()
+}
+
+// Relaxed: counters are independent of each other, and of a living process a little old or new is as good.
+pub(crate) fn get(counter: &AtomicU64) -> u64 {
+    counter.load(Ordering::Relaxed)
+}
+
+// Relaxed: as above.
+fn get32(counter: &AtomicU32) -> u32 {
+    counter.load(Ordering::Relaxed)
+}

@@ -1,0 +1,252 @@
+//! What happened when: looks at the processes while they run, and what changed between two of them.
+
+use std::collections::HashMap;
+use std::sync::atomic::Ordering;
+
+use crate::clock::Rate;
+use crate::layout::{Kind, Mapping, RECORDS, SLABS};
+use crate::process::{Key, ProcessStats};
+use crate::profile::{Cpu, Interval, Timeline, Waited};
+use crate::tally::Recorded;
+
+use super::{Rows, get, get32};
+
+/// With more intervals than this, two become one.
+const INTERVALS_MAX: usize = 240;
+/// So many locks of a process are told of at a look, those that were waited for most; the others at a later one.
+const CHANGES_MAX: usize = 512;
+/// So many locks are kept of an interval.
+const LOCKS_KEPT: usize = 32;
+
+/// Looks at a run.
+#[derive(Debug)]
+pub struct Recorder {
+    /// Length of an interval, in seconds.
+    interval: f64,
+    slots: Vec<Slot>,
+    /// When the last look was, in seconds from the start.
+    at: f64,
+    /// CPU time until then, in seconds: outside of the kernel, and in it.
+    cpu: (f64, f64),
+    /// What was told of each process' locks until then.
+    told: HashMap<Key, HashMap<u32, Counts>>,
+}
+
+/// What happened in an interval.
+#[derive(Clone, Debug, Default)]
+struct Slot {
+    user: f64,
+    kernel: f64,
+    spin_ns: f64,
+    waits: HashMap<(Key, u32), Counts>,
+}
+
+/// What was counted of a lock; the wait is in ticks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Counts {
+    contended: u64,
+    wait: u64,
+    spin_ns: u64,
+}
+
+impl Counts {
+    fn since(&self, before: &Self) -> Self {
+        Self {
+            contended: self.contended.saturating_sub(before.contended),
+            wait: self.wait.saturating_sub(before.wait),
+            spin_ns: self.spin_ns.saturating_sub(before.spin_ns),
+        }
+    }
+
+    fn add(&mut self, more: &Self) {
+        self.contended += more.contended;
+        self.wait += more.wait;
+        self.spin_ns += more.spin_ns;
+    }
+
+    /// The part of it until a share of the time, so that the parts add up to the whole.
+    fn until(&self, share: f64) -> Self {
+        let part = |count: u64| (count as f64 * share).round() as u64;
+        Self { contended: part(self.contended), wait: part(self.wait), spin_ns: part(self.spin_ns) }
+    }
+}
+
+impl Recorder {
+    /// Nothing seen, of intervals of so many seconds.
+    pub fn new(interval: f64) -> Self {
+        let slots = vec![Slot::default()];
+        Self { interval, slots, at: 0.0, cpu: (0.0, 0.0), told: HashMap::new() }
+    }
+
+    /// Notes what has changed until now, `at` seconds from the start. `user` and `kernel` are the CPU time until then,
+    /// in seconds, of all processes.
+    pub fn look<'a>(
+        &mut self,
+        at: f64,
+        (user, kernel): (f64, f64),
+        now: u64,
+        processes: impl IntoIterator<Item = (Key, &'a Mapping)>,
+    ) {
+        let parts = self.parts(at);
+        for (key, mapping) in processes {
+            self.process(key, counts(mapping, now), CHANGES_MAX, &parts);
+        }
+        self.cpu_time((user, kernel), &parts);
+    }
+
+    /// What there is when all is over.
+    pub fn end(&mut self, at: f64, cpu: (f64, f64), stats: &[ProcessStats]) {
+        let parts = self.parts(at);
+        for one in stats {
+            let spin_period = u64::from(one.sampling.spin_period.max(1));
+            let locks = one.recorded.iter().filter(|recorded| recorded.kind != Kind::Cond);
+            let counts = locks.map(|recorded| {
+                let Recorded { number, tally, .. } = recorded;
+                let counts = Counts {
+                    contended: tally.contended,
+                    wait: tally.wait,
+                    spin_ns: tally.spin_ns * spin_period,
+                };
+                (*number, counts)
+            });
+            self.process(one.key(), counts.collect(), usize::MAX, &parts);
+        }
+        self.cpu_time(cpu, &parts);
+    }
+
+    /// The intervals from the last look until now, each with the share of that time at its end.
+    fn parts(&mut self, at: f64) -> Vec<(usize, f64)> {
+        let (from, to) = (self.at, at.max(self.at));
+        self.at = to;
+        while (to / self.interval) as usize >= INTERVALS_MAX {
+            self.merge();
+        }
+        let slot = |time: f64| (time / self.interval) as usize;
+        let last = slot(to);
+        self.slots.resize(self.slots.len().max(last + 1), Slot::default());
+        let end = |slot: usize| (slot + 1) as f64 * self.interval;
+        let share = |slot: usize| {
+            if slot == last { 1.0 } else { (end(slot) - from) / (to - from) }
+        };
+        (slot(from)..=last).map(|slot| (slot, share(slot))).collect()
+    }
+
+    /// Makes one interval of two.
+    fn merge(&mut self) {
+        let mut merged: Vec<Slot> = Vec::new();
+        for pair in self.slots.chunks(2) {
+            let mut sum = pair[0].clone();
+            if let Some(second) = pair.get(1) {
+                sum.user += second.user;
+                sum.kernel += second.kernel;
+                sum.spin_ns += second.spin_ns;
+                for (lock, counts) in &second.waits {
+                    sum.waits.entry(*lock).or_default().add(counts);
+                }
+            }
+            merged.push(sum);
+        }
+        self.slots = merged;
+        self.interval *= 2.0;
+    }
+
+    fn process(
+        &mut self,
+        key: Key,
+        counts: Vec<(u32, Counts)>,
+        most: usize,
+        parts: &[(usize, f64)],
+    ) {
+        let told = self.told.entry(key).or_default();
+        let changed = counts.into_iter().filter_map(|(record, now)| {
+            let before = told.get(&record).copied().unwrap_or_default();
+            let change = now.since(&before);
+            (change != Counts::default()).then_some((record, change))
+        });
+        let mut changed: Vec<_> = changed.collect();
+        changed.sort_by_key(|(record, change)| (u64::MAX - change.wait, *record));
+        changed.truncate(most);
+        for (record, change) in changed {
+            told.entry(record).or_default().add(&change);
+            let mut before = Counts::default();
+            for (slot, share) in parts {
+                let until = change.until(*share);
+                let part = until.since(&before);
+                before = until;
+                self.slots[*slot].spin_ns += part.spin_ns as f64;
+                if part.contended > 0 || part.wait > 0 {
+                    self.slots[*slot].waits.entry((key, record)).or_default().add(&part);
+                }
+            }
+        }
+    }
+
+    fn cpu_time(&mut self, (user, kernel): (f64, f64), parts: &[(usize, f64)]) {
+        // A process whose time is just being handed from it to its parent may be missed: then it counts at the next look.
+        let more = ((user - self.cpu.0).max(0.0), (kernel - self.cpu.1).max(0.0));
+        self.cpu = (self.cpu.0 + more.0, self.cpu.1 + more.1);
+        let mut before = 0.0;
+        for (slot, share) in parts {
+            self.slots[*slot].user += more.0 * (share - before);
+            self.slots[*slot].kernel += more.1 * (share - before);
+            before = *share;
+        }
+    }
+
+    /// The timeline, with the locks at their places in the profile.
+    pub(crate) fn timeline(&self, stats: &[ProcessStats], rows: &Rows, rate: &Rate) -> Timeline {
+        let process_of: HashMap<Key, usize> =
+            stats.iter().enumerate().map(|(process, one)| (one.key(), process)).collect();
+        let interval = |slot: &Slot| {
+            let mut waits: HashMap<usize, Counts> = HashMap::new();
+            for ((key, record), counts) in &slot.waits {
+                let lock = process_of.get(key).and_then(|process| rows.get(&(*process, *record)));
+                if let Some(lock) = lock {
+                    waits.entry(*lock).or_default().add(counts);
+                }
+            }
+            let ns = |ticks: u64| rate.ns(ticks).round() as u64;
+            let wait = waits.values().map(|counts| rate.ns(counts.wait)).sum::<f64>() / 1e9;
+            let waited = waits.into_iter().map(|(lock, counts)| Waited {
+                lock,
+                contended: counts.contended,
+                wait_ns: ns(counts.wait),
+            });
+            let mut waits: Vec<_> = waited.collect();
+            waits.sort_by(|a, b| (b.wait_ns, a.lock).cmp(&(a.wait_ns, b.lock)));
+            waits.truncate(LOCKS_KEPT);
+            Interval { cpu: Cpu::of(slot.user, slot.kernel, slot.spin_ns / 1e9, wait), waits }
+        };
+        Timeline { interval: self.interval, intervals: self.slots.iter().map(interval).collect() }
+    }
+}
+
+/// What a process has counted, with the waits that are under way.
+fn counts(mapping: &Mapping, now: u64) -> Vec<(u32, Counts)> {
+    let header = &mapping.header;
+    let spin_period = u64::from(get32(&header.spin_period).max(1));
+    let used = (get32(&header.records) as usize).min(RECORDS);
+    let mut counts: Vec<(u32, Counts)> = mapping.records[..used]
+        .iter()
+        .enumerate()
+        .map(|(number, record)| {
+            let is_lock = get32(&record.kind) != Kind::Cond as u32;
+            let counts = Counts {
+                // Acquire: partner of the process' Release. A wait that is counted is not under way below.
+                wait: record.wait.load(Ordering::Acquire),
+                contended: get(&record.contended),
+                spin_ns: get(&record.spin_ns) * spin_period,
+            };
+            (number as u32, if is_lock { counts } else { Counts::default() })
+        })
+        .collect();
+    for slab in &mapping.slabs[..(get32(&header.slabs) as usize).min(SLABS)] {
+        let (record, since) = (get32(&slab.waiting), get(&slab.waiting_since));
+        if record != 0
+            && let Some((_, counts)) = counts.get_mut(record as usize)
+        {
+            counts.wait += now.saturating_sub(since);
+        }
+    }
+    counts
+}
