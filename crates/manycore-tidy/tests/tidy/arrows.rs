@@ -19,6 +19,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("manycore-profile", &["manycore-report"]),
     // Looks into the kernel, and ends in the model of a profile.
     ("manycore-kernel-trace", &["manycore-profile"]),
+    // Draws profiles, and depends on nothing that makes them.
+    ("manycore-view", &["manycore-report", "manycore-profile"]),
     ("manycore-preload", &["manycore", "manycore-profile"]),
     ("manycore-capi", &["manycore"]),
     (
@@ -36,6 +38,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "manycore-report",
             "manycore-bench",
             "manycore-profile",
+            "manycore-view",
         ],
     ),
     ("manycore-tidy", &[]),

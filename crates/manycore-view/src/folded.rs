@@ -1,0 +1,36 @@
+//! Folded stacks: a line for each stack, as flamegraph.pl, inferno and speedscope read them.
+//!
+//! `outermost;...;innermost;[lock] NANOSECONDS`. The number is the time waited there.
+
+use std::fmt::Write;
+
+use manycore_profile::profile::{Frame, Profile};
+
+use crate::frame::{label, stacks, title};
+
+/// All waits of a profile, those for the kernel's locks last.
+pub fn folded(profile: &Profile) -> String {
+    let mut text = String::new();
+    for (lock, ns, frames) in stacks(profile) {
+        line(&mut text, frames.iter().rev(), &title(&profile.locks[lock]), ns);
+    }
+    for lock in &profile.kernel_locks {
+        for stack in &lock.stacks {
+            line(&mut text, stack.frames.iter().rev(), &lock.name, stack.wait_ns);
+        }
+    }
+    text
+}
+
+fn line<'a>(text: &mut String, calls: impl Iterator<Item = &'a Frame>, lock: &str, ns: u64) {
+    for call in calls {
+        text.push_str(&plain(&label(call)));
+        text.push(';');
+    }
+    let _ = writeln!(text, "[{}] {ns}", plain(lock));
+}
+
+/// A name without what means something between names.
+fn plain(name: &str) -> String {
+    name.replace(';', ":").replace(char::is_control, " ")
+}

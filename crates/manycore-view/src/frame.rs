@@ -1,0 +1,44 @@
+//! What calls and locks are called where there is little room.
+
+use manycore_profile::profile::{Exit, Frame, Lock, Origin, Profile};
+
+/// The function, or the place in a stripped file.
+pub fn label(frame: &Frame) -> String {
+    match &frame.function {
+        Some(function) => function.clone(),
+        None => format!("{}+{:#x}", frame.module, frame.address),
+    }
+}
+
+/// What tells a lock from others: of a variable its name, of another one also the place where it is waited for.
+pub fn title(lock: &Lock) -> String {
+    match (lock.origin, lock.waits_in.first()) {
+        (Origin::Variable | Origin::Rest, _) => lock.short.clone(),
+        (Origin::Futex, _) | (_, None) => format!("in {}", lock.short),
+        (_, Some(site)) => format!("in {}", site.short),
+    }
+}
+
+/// Stacks of waits: the lock's place in the profile, the time waited in nanoseconds, the calls, innermost first.
+///
+/// Of a profile without whole stacks, those places in which locks were waited for most.
+pub fn stacks(profile: &Profile) -> Vec<(usize, u64, &[Frame])> {
+    if !profile.stacks.is_empty() {
+        let all = profile.stacks.iter();
+        return all.map(|one| (one.lock, one.wait_ns, &one.frames[..])).collect();
+    }
+    let locks = profile.locks.iter().enumerate();
+    let sites = locks.flat_map(|(place, lock)| lock.waits_in.iter().map(move |s| (place, lock, s)));
+    let waited = sites.map(|(place, lock, site)| {
+        (place, (site.share * lock.wait.total_ns as f64) as u64, &site.frames[..])
+    });
+    waited.filter(|(_, ns, _)| *ns > 0).collect()
+}
+
+/// How a program ended, in words.
+pub fn end(exit: Exit) -> String {
+    match exit {
+        Exit::Status(status) => format!("exit status {status}"),
+        Exit::Signal(signal) => format!("killed by signal {signal}"),
+    }
+}

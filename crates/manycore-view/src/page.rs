@@ -1,0 +1,57 @@
+//! A profile as one HTML page that loads nothing: the data, a style and a script in one file.
+//!
+//! The data are JSON in a script element that the browser does not run. Nothing in them can end that element, and the
+//! script makes text of them, never markup: a function may be called `</script>`.
+
+mod digest;
+
+use std::fmt::Write;
+
+use manycore_profile::profile::Profile;
+
+use digest::{Digest, Limits};
+
+const PAGE: &str = include_str!("page/page.html");
+const STYLE: &str = include_str!("page/style.css");
+const SCRIPTS: [&str; 6] = [
+    include_str!("page/dom.js"),
+    include_str!("page/table.js"),
+    include_str!("page/flame.js"),
+    include_str!("page/timeline.js"),
+    include_str!("page/waits.js"),
+    include_str!("page/panels.js"),
+];
+
+/// Room for the data, in bytes: the page is to open on a telephone.
+const DATA_MAX: usize = 4 << 20;
+
+/// The page. Of a profile that is too large the least waited for is left out, and the page says so.
+pub fn html(profile: &Profile) -> String {
+    let mut limits = Limits::default();
+    let data = loop {
+        let data = embedded(&Digest::of(profile, &limits));
+        if data.len() <= DATA_MAX || limits.are_least() {
+            break data;
+        }
+        limits = limits.halved();
+    };
+    // The data come last: they may say anything, also what stands for a part of the page.
+    let page = PAGE.replace("{{style}}", STYLE).replace("{{script}}", &SCRIPTS.concat());
+    page.replacen("{{profile}}", &data, 1)
+}
+
+/// JSON in which nothing means anything to HTML, or ends a line of a script.
+fn embedded(digest: &Digest) -> String {
+    let json = serde_json::to_string(digest).expect("it has no maps whose keys are no strings");
+    let mut text = String::with_capacity(json.len());
+    for c in json.chars() {
+        match c {
+            // Only strings have these, and there an escape says the same.
+            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
+                let _ = write!(text, "\\u{:04x}", u32::from(c));
+            }
+            c => text.push(c),
+        }
+    }
+    text
+}

@@ -1,0 +1,512 @@
+//! What the page is given: the profile without what it does not show, each call once, and no more than has room.
+
+use std::collections::HashMap;
+
+use manycore_profile::command::joined;
+use manycore_profile::profile::{
+    Cause, Convoy, Cpu, End, Frame, KernelLock, KernelRun, Lock, Order, Origin, Outsider, Profile,
+    Sampling, Times, Waited,
+};
+use serde::Serialize;
+
+use crate::frame::{end, label, stacks, title};
+
+/// How much of each part is kept.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    rows: usize,
+    stacks: usize,
+    frames: usize,
+    intervals: usize,
+    characters: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { rows: 4000, stacks: 8000, frames: 64, intervals: 600, characters: 400 }
+    }
+}
+
+impl Limits {
+    /// Half of everything, but for what one cannot do without.
+    pub fn halved(self) -> Self {
+        Self {
+            rows: self.rows / 2,
+            stacks: self.stacks / 2,
+            frames: (self.frames / 2).max(8),
+            intervals: (self.intervals / 2).max(50),
+            characters: (self.characters / 2).max(80),
+        }
+    }
+
+    /// Whether there is nothing left to halve.
+    pub fn are_least(self) -> bool {
+        self.rows <= 1
+    }
+}
+
+#[derive(Debug, Serialize)]
+pub struct Digest<'a> {
+    command: String,
+    host: Option<String>,
+    lock: &'a str,
+    wall: f64,
+    end: String,
+    finding: &'a str,
+    next: Option<&'a str>,
+    sampling: Sampling,
+    cpu: Cpu,
+    locks: Vec<Row>,
+    stacks: Vec<(Option<usize>, u64, Vec<usize>)>,
+    timeline: Option<Timeline>,
+    threads: Vec<Thread<'a>>,
+    blocking: Vec<Blocking>,
+    cycles: Vec<Vec<Step>>,
+    orders: Vec<Step>,
+    convoys: Vec<Queue>,
+    notes: Vec<Note<'a>>,
+    kernel: Option<&'a KernelRun>,
+    conditions: Vec<Condition>,
+    processes: Vec<Process<'a>>,
+    not_interposed: Vec<&'a Outsider>,
+    /// What is not on the page, in words.
+    left_out: Vec<String>,
+    /// Calls: what they are called, and where they are.
+    frames: Vec<(String, String)>,
+}
+
+#[derive(Debug, Serialize)]
+struct Row {
+    name: String,
+    short: String,
+    kind: String,
+    /// As in the profile, or `kernel`.
+    origin: String,
+    module: Option<String>,
+    objects: u64,
+    acquired: Option<u64>,
+    contended: u64,
+    share: Option<f64>,
+    moved: Option<f64>,
+    wait: Times,
+    hold: Option<Times>,
+    frames: Vec<usize>,
+    sites: Vec<Site>,
+}
+
+#[derive(Debug, Serialize)]
+struct Site {
+    name: String,
+    share: f64,
+    frames: Vec<usize>,
+}
+
+#[derive(Debug, Serialize)]
+struct Timeline {
+    interval: f64,
+    intervals: Vec<Interval>,
+}
+
+#[derive(Debug, Default, Serialize)]
+struct Interval {
+    cpu: Cpu,
+    waits: Vec<Wait>,
+}
+
+/// A lock, or none if it is left out; attempts that had to wait; nanoseconds.
+type Wait = (Option<usize>, u64, u64);
+
+#[derive(Debug, Serialize)]
+struct Thread<'a> {
+    pid: u32,
+    tid: u32,
+    name: &'a str,
+    cpu: Cpu,
+    acquired: u64,
+    waits: Vec<Wait>,
+}
+
+#[derive(Debug, Serialize)]
+struct Blocking {
+    lock: Option<usize>,
+    waits: u64,
+    ns: u64,
+    waiter: Vec<usize>,
+    holder: Vec<usize>,
+}
+
+#[derive(Debug, Serialize)]
+struct Step {
+    held: Option<usize>,
+    wanted: Option<usize>,
+    seen: u64,
+    held_frames: Vec<usize>,
+    wanted_frames: Vec<usize>,
+}
+
+#[derive(Debug, Serialize)]
+struct Queue {
+    lock: Option<usize>,
+    start: f64,
+    length_ns: u64,
+    waiters_max: u32,
+}
+
+#[derive(Debug, Serialize)]
+struct Note<'a> {
+    cause: Cause,
+    /// Absent if it is about the program.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lock: Option<Option<usize>>,
+    advice: &'a str,
+    evidence: &'a str,
+}
+
+#[derive(Debug, Serialize)]
+struct Condition {
+    name: String,
+    short: String,
+    waits: u64,
+    timeouts: u64,
+    wait: Times,
+}
+
+#[derive(Debug, Serialize)]
+struct Process<'a> {
+    pid: u32,
+    program: &'a str,
+    threads: u32,
+    lock_spin: f64,
+    lock_wait: f64,
+    end: End,
+}
+
+impl<'a> Digest<'a> {
+    /// Of a profile, within these limits.
+    pub fn of(profile: &'a Profile, limits: &Limits) -> Self {
+        let mut cut = Cut::new(profile, limits);
+        let locks = cut.locks(profile);
+        let stacks = cut.stacks(profile);
+        let timeline = profile.timeline.as_ref().map(|timeline| cut.timeline(timeline));
+        let threads = cut.threads(profile);
+        let orders = cut.part("lock orders", &profile.orders);
+        let orders = orders.iter().map(|order| cut.step(order)).collect();
+        let cycles = cut.part("possible deadlocks", &profile.cycles).iter();
+        let cycles = cycles
+            .map(|one| one.orders.iter().map(|at| cut.step(&profile.orders[*at])).collect())
+            .collect();
+        let blocking = cut.blocking(profile);
+        Self {
+            command: cut.text(&joined(&profile.command)),
+            host: profile.host.as_ref().map(|host| host.to_string()),
+            lock: &profile.lock,
+            wall: profile.wall,
+            end: end(profile.exit),
+            finding: &profile.finding,
+            next: profile.next.as_deref(),
+            sampling: profile.sampling,
+            cpu: profile.cpu,
+            locks,
+            stacks,
+            timeline,
+            threads,
+            blocking,
+            cycles,
+            orders,
+            convoys: cut.part("queues", &profile.convoys).iter().map(|c| cut.queue(c)).collect(),
+            notes: cut.notes(profile),
+            kernel: profile.kernel.as_ref(),
+            conditions: cut.conditions(profile),
+            processes: cut.processes(profile),
+            not_interposed: cut.part("other processes", &profile.not_interposed).iter().collect(),
+            left_out: cut.left_out,
+            frames: cut.frames,
+        }
+    }
+}
+
+/// What is kept, and what was cut.
+struct Cut {
+    limits: Limits,
+    /// Where each lock of the profile is on the page.
+    places: HashMap<usize, usize>,
+    /// Locks of the profile that are kept, most waited first.
+    kept: Vec<usize>,
+    frames: Vec<(String, String)>,
+    known: HashMap<(String, String), usize>,
+    left_out: Vec<String>,
+}
+
+impl Cut {
+    fn new(profile: &Profile, limits: &Limits) -> Self {
+        let mut kept: Vec<usize> = (0..profile.locks.len()).collect();
+        kept.sort_by_key(|at| std::cmp::Reverse(profile.locks[*at].wait.total_ns));
+        let mut left_out = Vec::new();
+        if kept.len() > limits.rows {
+            let waited = |locks: &[usize]| -> f64 {
+                locks.iter().map(|at| profile.locks[*at].wait.total_ns as f64).sum()
+            };
+            let share = 100.0 * waited(&kept[limits.rows..]) / waited(&kept).max(1.0);
+            let (cut, all) = (kept.len() - limits.rows, kept.len());
+            left_out.push(format!("{cut} of {all} locks, with {share:.2} % of the time waited"));
+            kept.truncate(limits.rows);
+        }
+        let places = kept.iter().enumerate().map(|(place, at)| (*at, place)).collect();
+        let (frames, known) = (Vec::new(), HashMap::new());
+        Self { limits: *limits, places, kept, frames, known, left_out }
+    }
+
+    /// As much of a list as has room.
+    fn part<'p, T>(&mut self, what: &str, all: &'p [T]) -> &'p [T] {
+        if all.len() > self.limits.rows {
+            self.left_out.push(format!("{} of {} {what}", all.len() - self.limits.rows, all.len()));
+        }
+        &all[..all.len().min(self.limits.rows)]
+    }
+
+    fn place(&self, lock: usize) -> Option<usize> {
+        self.places.get(&lock).copied()
+    }
+
+    /// A name that is not too long, its middle cut.
+    fn text(&self, text: &str) -> String {
+        let length = text.chars().count();
+        if length <= self.limits.characters {
+            return text.to_owned();
+        }
+        let half = self.limits.characters / 2;
+        let first: String = text.chars().take(half).collect();
+        let last: String = text.chars().skip(length - half).collect();
+        format!("{first}..{last}")
+    }
+
+    /// The numbers of calls.
+    fn calls(&mut self, frames: &[Frame]) -> Vec<usize> {
+        frames.iter().take(self.limits.frames).map(|frame| self.call(frame)).collect()
+    }
+
+    fn call(&mut self, frame: &Frame) -> usize {
+        let line = frame.file.as_deref().zip(frame.line);
+        let place = line.map(|(file, line)| format!(" {file}:{line}")).unwrap_or_default();
+        let key = (self.text(&label(frame)), self.text(&format!("{}{place}", frame.module)));
+        let next = self.frames.len();
+        let number = *self.known.entry(key.clone()).or_insert(next);
+        if number == next {
+            self.frames.push(key);
+        }
+        number
+    }
+
+    fn locks(&mut self, profile: &Profile) -> Vec<Row> {
+        let kept = std::mem::take(&mut self.kept);
+        let mut rows: Vec<Row> = kept.iter().map(|at| self.row(&profile.locks[*at])).collect();
+        let kernel = self.part("locks of the kernel", &profile.kernel_locks);
+        rows.extend(kernel.iter().map(|lock| self.kernel_row(lock)));
+        rows
+    }
+
+    fn row(&mut self, lock: &Lock) -> Row {
+        let mean = |times: &Times| times.total_ns as f64 / times.count as f64;
+        let held = mean(&lock.hold) * lock.acquired as f64;
+        let site = |cut: &mut Self, site: &manycore_profile::profile::Site| Site {
+            name: cut.text(&site.name),
+            share: site.share,
+            frames: cut.calls(&site.frames),
+        };
+        Row {
+            name: self.text(&lock.name),
+            short: self.text(&title(lock)),
+            kind: self.text(&lock.kind),
+            origin: word(lock.origin),
+            module: lock.module.as_ref().map(|module| self.text(module)),
+            objects: lock.objects,
+            acquired: Some(lock.acquired),
+            contended: lock.contended,
+            share: Some(lock.contended_share),
+            moved: Some(lock.handoffs as f64 / lock.acquired.max(1) as f64),
+            wait: lock.wait,
+            hold: held.is_finite().then_some(Times { total_ns: held as u64, ..lock.hold }),
+            frames: self.calls(&lock.frames),
+            sites: lock.waits_in.iter().map(|one| site(self, one)).collect(),
+        }
+    }
+
+    /// Of the kernel only waits are known. Its stacks stand where a program's lock has its places.
+    fn kernel_row(&mut self, lock: &KernelLock) -> Row {
+        let all: f64 = lock.stacks.iter().map(|stack| stack.wait_ns as f64).sum();
+        let stacks = lock.stacks.iter().take(8);
+        let sites = stacks.map(|stack| {
+            let share = stack.wait_ns as f64 / all.max(1.0);
+            Site { name: self.text(&stack.task), share, frames: self.calls(&stack.frames) }
+        });
+        let sites = sites.collect();
+        let how = if lock.spins { ", spins" } else { "" };
+        Row {
+            name: self.text(&lock.name),
+            short: self.text(&match lock.is_named {
+                true => lock.name.clone(),
+                false => format!("in {}", lock.name),
+            }),
+            kind: format!("{}{how}", self.text(&lock.kind)),
+            origin: "kernel".to_owned(),
+            module: None,
+            objects: lock.objects,
+            acquired: None,
+            contended: lock.contended,
+            share: None,
+            moved: None,
+            wait: lock.wait,
+            hold: None,
+            frames: Vec::new(),
+            sites,
+        }
+    }
+
+    /// The stacks of the program's locks, and then those of the kernel's; longest first.
+    fn stacks(&mut self, profile: &Profile) -> Vec<(Option<usize>, u64, Vec<usize>)> {
+        let mut all: Vec<(Option<usize>, u64, Vec<&Frame>)> = stacks(profile)
+            .into_iter()
+            .map(|(lock, ns, frames)| (self.place(lock), ns, frames.iter().rev().collect()))
+            .collect();
+        let first = self.places.len();
+        for (place, lock) in profile.kernel_locks.iter().take(self.limits.rows).enumerate() {
+            all.extend(lock.stacks.iter().map(|stack| {
+                (Some(first + place), stack.wait_ns, stack.frames.iter().rev().collect())
+            }));
+        }
+        all.sort_by_key(|(_, ns, _)| std::cmp::Reverse(*ns));
+        if all.len() > self.limits.stacks {
+            let cut = all.len() - self.limits.stacks;
+            self.left_out.push(format!("{cut} of {} stacks, the shortest waits", all.len()));
+            all.truncate(self.limits.stacks);
+        }
+        let frames_max = self.limits.frames;
+        all.into_iter()
+            .map(|(lock, ns, frames)| {
+                // The innermost calls tell most.
+                let skipped = frames.len().saturating_sub(frames_max);
+                let calls = frames.into_iter().skip(skipped).map(|frame| self.call(frame));
+                (lock, ns, calls.collect())
+            })
+            .collect()
+    }
+
+    /// Longer intervals where there are too many, and only the locks that are on the page.
+    fn timeline(&mut self, timeline: &manycore_profile::profile::Timeline) -> Timeline {
+        let together = timeline.intervals.len().div_ceil(self.limits.intervals).max(1);
+        let merged = timeline.intervals.chunks(together).map(|chunk| {
+            let mut cpu = Cpu::default();
+            for one in chunk {
+                cpu.kernel += one.cpu.kernel;
+                cpu.program += one.cpu.program;
+                cpu.lock_spin += one.cpu.lock_spin;
+                cpu.lock_wait += one.cpu.lock_wait;
+            }
+            let waits = chunk.iter().flat_map(|one| &one.waits);
+            Interval { cpu, waits: self.waits(waits, 20) }
+        });
+        Timeline { interval: timeline.interval * together as f64, intervals: merged.collect() }
+    }
+
+    /// The longest waits, and the sum of the others as one without a lock.
+    fn waits<'w>(&self, all: impl Iterator<Item = &'w Waited>, most: usize) -> Vec<Wait> {
+        let mut sums: HashMap<Option<usize>, (u64, u64)> = HashMap::new();
+        for one in all {
+            let sum = sums.entry(self.place(one.lock)).or_default();
+            sum.0 = sum.0.saturating_add(one.contended);
+            sum.1 = sum.1.saturating_add(one.wait_ns);
+        }
+        let mut waits: Vec<Wait> =
+            sums.into_iter().map(|(lock, (contended, ns))| (lock, contended, ns)).collect();
+        waits.sort_by_key(|(lock, _, ns)| (lock.is_none(), std::cmp::Reverse(*ns), *lock));
+        let others = waits.split_off(waits.len().min(most));
+        if !others.is_empty() {
+            let sum =
+                |part: fn(&Wait) -> u64| others.iter().map(part).fold(0_u64, u64::saturating_add);
+            waits.push((None, sum(|wait| wait.1), sum(|wait| wait.2)));
+        }
+        waits
+    }
+
+    fn threads<'p>(&mut self, profile: &'p Profile) -> Vec<Thread<'p>> {
+        let threads = self.part("threads", &profile.threads).iter();
+        let kept = threads.map(|thread| Thread {
+            pid: thread.pid,
+            tid: thread.tid,
+            name: &thread.name,
+            cpu: thread.cpu,
+            acquired: thread.acquired,
+            waits: self.waits(thread.waits.iter(), 20),
+        });
+        kept.collect()
+    }
+
+    fn blocking(&mut self, profile: &Profile) -> Vec<Blocking> {
+        let pairs = self.part("pairs of waiter and holder", &profile.blocking).iter();
+        let kept = pairs.map(|pair| Blocking {
+            lock: self.place(pair.lock),
+            waits: pair.waits,
+            ns: pair.wait_ns,
+            waiter: self.calls(&pair.waiter),
+            holder: self.calls(&pair.holder),
+        });
+        kept.collect()
+    }
+
+    fn step(&mut self, order: &Order) -> Step {
+        Step {
+            held: self.place(order.held),
+            wanted: self.place(order.wanted),
+            seen: order.seen,
+            held_frames: self.calls(&order.held_frames),
+            wanted_frames: self.calls(&order.wanted_frames),
+        }
+    }
+
+    fn queue(&self, convoy: &Convoy) -> Queue {
+        let Convoy { lock, start, length_ns, waiters_max } = *convoy;
+        Queue { lock: self.place(lock), start, length_ns, waiters_max }
+    }
+
+    fn notes<'p>(&mut self, profile: &'p Profile) -> Vec<Note<'p>> {
+        let notes = self.part("notes", &profile.notes).iter();
+        let kept = notes.map(|note| Note {
+            cause: note.cause,
+            lock: note.lock.map(|lock| self.place(lock)),
+            advice: &note.advice,
+            evidence: &note.evidence,
+        });
+        kept.collect()
+    }
+
+    fn conditions(&mut self, profile: &Profile) -> Vec<Condition> {
+        let all = self.part("condition variables", &profile.conditions).iter();
+        let kept = all.map(|one| Condition {
+            name: self.text(&one.name),
+            short: self.text(&one.short),
+            waits: one.waits,
+            timeouts: one.timeouts,
+            wait: one.wait,
+        });
+        kept.collect()
+    }
+
+    fn processes<'p>(&mut self, profile: &'p Profile) -> Vec<Process<'p>> {
+        let all = self.part("processes", &profile.processes).iter();
+        let kept = all.map(|one| Process {
+            pid: one.pid,
+            program: &one.program,
+            threads: one.threads,
+            lock_spin: one.lock_spin,
+            lock_wait: one.lock_wait,
+            end: one.end,
+        });
+        kept.collect()
+    }
+}
+
+/// What a profile calls it.
+fn word(origin: Origin) -> String {
+    let word = serde_json::to_value(origin).ok();
+    word.and_then(|word| word.as_str().map(str::to_owned)).unwrap_or_default()
+}

@@ -1,0 +1,142 @@
+// The page, from the top: what was run and found, then a panel for each part of the profile that has data.
+
+const profile = JSON.parse(document.getElementById('profile').textContent);
+const lockName = (lock) => (lock === null ? 'a lock left out' : profile.locks[lock].short);
+
+const MARKS = {
+  initialised: ['heap', 'on the heap or a stack; named by who waits for it, or where it was initialised'],
+  'first-use': ['heap', 'on the heap or a stack; named by its first use or by who waits for it'],
+  futex: ['futex', 'a wait of the program by a futex of its own, seen from the kernel; named by where it waits'],
+  rest: ['rest', 'all that found no record of their own'],
+  kernel: ['kernel', 'a lock of the kernel'],
+};
+
+const headPanel = () => {
+  const { command, host, lock, wall, end, finding, next, left_out: leftOut } = profile;
+  return el('header', {}, el('h1', {}, 'Lock profile'), el('p', {}, el('code', {}, command)),
+    el('p', { className: 'faint' }, `${host ?? 'on a machine that the profile does not name'}; lock ${lock}; ran ${seconds(wall)}, ${end}`),
+    el('p', { className: 'finding' }, finding),
+    next === null ? null : el('p', {}, 'Next: ', el('code', {}, next)),
+    leftOut.length === 0 ? null : el('p', { id: 'left-out' }, `Not on this page, but in the JSON: ${leftOut.join('; ')}.`));
+};
+
+const cpuPanel = () => {
+  const { cpu, sampling } = profile;
+  const all = sum(PARTS.map(([key]) => cpu[key])) || 1;
+  return el('div', {},
+    el('div', { className: 'split', role: 'img', 'aria-label': 'where the time of all threads went; the list below says the same' },
+      PARTS.map(([key, label, paint]) => el('span', { title: label, style: { width: `${(100 * cpu[key]) / all}%`, background: paint } }))),
+    legend(PARTS.map(([key, label, paint]) => [`${seconds(cpu[key])} ${label} (${percent(cpu[key] / all)})`, paint])),
+    sampling.hold_period > 0 ? el('p', { className: 'faint' },
+      `Counts are exact, waits all timed; sampled: 1 hold in ${sampling.hold_period}, CPU time and place of 1 wait in ${sampling.spin_period}.`) : null);
+};
+
+const notesPanel = (notes) => notes.map(({ cause, lock, advice, evidence }) => el('div', { className: 'note' },
+  el('h3', {}, cause, lock === undefined ? null : [': ', name(lockName(lock))]), el('p', {}, advice), el('p', { className: 'faint' }, evidence)));
+
+const lockDetails = (lock) => el('div', {},
+  el('p', {}, name(lock.name)),
+  lock.sites.length === 0 ? null : el('h3', {}, 'Threads wait for it in'),
+  lock.sites.map(({ name: site, share, frames }) => el('div', {}, `${percent(share)} `, name(site), calls(frames))),
+  lock.frames.length === 0 ? null : [el('h3', {}, lock.origin === 'initialised' ? 'Initialised in' : 'First used in'), calls(lock.frames)]);
+
+const locksPanel = (locks) => {
+  const longest = Math.max(...locks.map(({ wait }) => wait.total_ns), 1);
+  const mark = ({ origin }) => (origin in MARKS
+    ? [' ', el('span', { className: `mark ${origin}`, title: MARKS[origin][1] }, MARKS[origin][0])] : null);
+  const number = (title, value, show, about) => ({ title, about, number: true, value, show: (lock) => show(value(lock)) });
+  const { element, filter } = table([
+    {
+      title: 'Lock', value: ({ short }) => short,
+      show: (lock) => [name(lock.short, lock.name), mark(lock), el('span', { className: 'faint' },
+        ` ${lock.kind}${lock.objects === 1 ? '' : ` x${count(lock.objects)}`}${lock.module ? `, ${lock.module}` : ''}`)],
+    },
+    number('Acquired', ({ acquired }) => acquired, count),
+    number('Contended', ({ contended }) => contended, count, 'attempts that had to wait'),
+    number('Share', ({ share }) => share, percent, 'of the attempts, those that had to wait'),
+    number('Moved', ({ moved }) => moved, percent, 'acquisitions on another CPU than the one before'),
+    { ...number('Waited', ({ wait }) => wait.total_ns, duration, 'all waits together'), part: ({ wait }) => wait.total_ns / longest },
+    number('mean', ({ wait }) => wait.mean_ns, duration, 'mean wait'),
+    number('p99', ({ wait }) => wait.p99_ns, duration, '99th percentile of the waits, to about 20 %'),
+    number('max', ({ wait }) => wait.max_ns, duration, 'longest wait'),
+    number('Held', ({ hold }) => hold?.total_ns, duration, 'all holds together, worked out from those that were timed'),
+    number('mean', ({ hold }) => hold?.mean_ns, duration, 'mean hold'),
+    number('max', ({ hold }) => hold?.max_ns, duration, 'longest hold that was timed'),
+  ], locks, { sorted: 5, details: lockDetails });
+
+  const words = el('input', { type: 'search', oninput: () => apply() });
+  const side = el('select', { onchange: () => apply() },
+    el('option', { value: '' }, 'all locks'), el('option', { value: 'user' }, 'the program\'s'), el('option', { value: 'kernel' }, 'the kernel\'s'));
+  const apply = () => {
+    const wanted = words.value.trim().toLowerCase();
+    filter((lock) => `${lock.name} ${lock.kind} ${lock.module ?? ''} ${lock.sites.map((site) => site.name).join(' ')}`.toLowerCase().includes(wanted)
+      && (side.value === '' || (lock.origin === 'kernel') === (side.value === 'kernel')));
+  };
+  const both = locks.some(({ origin }) => origin === 'kernel') && locks.some(({ origin }) => origin !== 'kernel');
+  return el('div', {}, el('div', { className: 'controls' }, el('label', {}, 'Filter', words), both ? el('label', {}, 'Show', side) : null), element);
+};
+
+const cyclesPanel = (cycles) => [el('p', {}, 'Threads that take these locks in these orders at the same time can wait for each other for ever.'),
+  cycles.map((steps) => el('div', { className: 'note' },
+    el('h3', {}, steps.map(({ held }) => [name(lockName(held)), ', then ']), name(lockName(steps[0].held))),
+    el('div', { className: 'stacks' }, steps.map(({ held, wanted, seen, held_frames: first, wanted_frames: second }) => el('div', {},
+      el('p', {}, name(lockName(wanted)), ' with ', name(lockName(held)), ` held, seen ${plural(seen, 'time', 'times')}`),
+      el('h3', {}, 'the first was taken in'), calls(first), el('h3', {}, 'the second in'), calls(second))))))];
+
+const ordersPanel = (orders) => table([
+  { title: 'Held', value: ({ held }) => lockName(held), show: ({ held }) => name(lockName(held)) },
+  { title: 'Taken with it held', value: ({ wanted }) => lockName(wanted), show: ({ wanted }) => name(lockName(wanted)) },
+  { title: 'Seen', number: true, value: ({ seen }) => seen, show: ({ seen }) => count(seen) },
+], orders, { sorted: 2, details: (order) => el('div', { className: 'stacks' }, el('div', {}, calls(order.held_frames)), el('div', {}, calls(order.wanted_frames))) }).element;
+
+const convoysPanel = (convoys) => table([
+  { title: 'Lock', value: ({ lock }) => lockName(lock), show: ({ lock }) => name(lockName(lock)) },
+  { title: 'Began', number: true, value: ({ start }) => start, show: ({ start }) => seconds(start) },
+  { title: 'Lasted', number: true, value: ({ length_ns: length }) => length, show: ({ length_ns: length }) => duration(length) },
+  { title: 'Most waiters', number: true, value: ({ waiters_max: most }) => most, show: ({ waiters_max: most }) => count(most) },
+], convoys, { sorted: 2 }).element;
+
+const kernelPanel = ({ source, scope, seconds: length, events, dropped, limits }) => el('div', {},
+  el('p', {}, `Watched by ${source}, ${typeof scope === 'string' ? scope : `process ${scope.process}`}, for ${seconds(length)}: ${plural(events, 'wait', 'waits')}, ${count(dropped)} dropped.`),
+  limits.length === 0 ? null : el('ul', {}, limits.map((limit) => el('li', {}, limit))));
+
+const conditionsPanel = (conditions) => table([
+  { title: 'Condition variable', value: ({ short }) => short, show: ({ name: full, short }) => name(short, full) },
+  { title: 'Waits', number: true, value: ({ waits }) => waits, show: ({ waits }) => count(waits) },
+  { title: 'Timeouts', number: true, value: ({ timeouts }) => timeouts, show: ({ timeouts }) => count(timeouts) },
+  { title: 'Waited', number: true, value: ({ wait }) => wait.total_ns, show: ({ wait }) => duration(wait.total_ns) },
+  { title: 'mean', number: true, value: ({ wait }) => wait.mean_ns, show: ({ wait }) => duration(wait.mean_ns) },
+], conditions, { sorted: 3, caption: 'Waiting for work is no loss.' }).element;
+
+const processesPanel = (processes) => table([
+  { title: 'Process', value: ({ pid }) => pid, show: ({ pid, program }) => [name(program), ` ${pid}`] },
+  { title: 'Threads', number: true, value: ({ threads }) => threads, show: ({ threads }) => count(threads) },
+  { title: 'Spun', number: true, value: ({ lock_spin: spin }) => spin, show: ({ lock_spin: spin }) => seconds(spin) },
+  { title: 'Waited', number: true, value: ({ lock_wait: wait }) => wait, show: ({ lock_wait: wait }) => seconds(wait) },
+  { title: 'End', value: ({ end }) => end, show: ({ end }) => end },
+], processes, { sorted: 3 }).element;
+
+const outsidersPanel = (outsiders) => el('ul', {}, outsiders.map(({ pid, program, why }) => el('li', {}, name(program), ` ${pid}: ${why}`)));
+
+const PANELS = [
+  ['time', 'Where the time went', () => profile.cpu, cpuPanel],
+  ['notes', 'What would help', () => profile.notes, notesPanel],
+  ['locks', 'Locks', () => profile.locks, locksPanel],
+  ['flame', 'Where threads wait', () => profile.stacks, flamePanel],
+  ['timeline', 'Over time', () => profile.timeline, timelinePanel],
+  ['waits', 'Who waits for whom', () => profile.blocking, waitGraphPanel],
+  ['threads', 'Threads', () => profile.threads, threadsPanel],
+  ['cycles', 'Possible deadlocks', () => profile.cycles, cyclesPanel],
+  ['orders', 'Lock order', () => profile.orders, ordersPanel],
+  ['convoys', 'Longest queues', () => profile.convoys, convoysPanel],
+  ['kernel', 'The kernel', () => profile.kernel, kernelPanel],
+  ['conditions', 'Condition variables', () => profile.conditions, conditionsPanel],
+  ['processes', 'Processes', () => (profile.processes.length > 1 ? profile.processes : null), processesPanel],
+  ['outsiders', 'Not seen into', () => profile.not_interposed, outsidersPanel],
+];
+
+const present = PANELS.filter(([, , data]) => data() && data().length !== 0);
+document.getElementById('page').append(headPanel(),
+  el('nav', { 'aria-label': 'Parts of the page' }, el('ul', {}, present.map(([id, title]) => el('li', {}, el('a', { href: `#${id}` }, title))))),
+  ...present.map(([id, title, data, panel]) => el('section', { id, 'aria-label': title }, el('h2', {}, title), panel(data()))));
+document.title = `Lock profile of ${profile.command}`;
