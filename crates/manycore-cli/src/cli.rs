@@ -2,7 +2,7 @@
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::{bench, compare, demo, locks, machines, manual, profile, run, sim};
+use crate::{bench, compare, demo, diff, locks, machines, manual, profile, report, run, sim};
 
 const NOTES: &str = "\
 Examples:
@@ -58,6 +58,8 @@ pub enum Command {
     Demo(demo::Options),
     Run(run::Options),
     Profile(profile::Options),
+    Report(report::Options),
+    Diff(diff::Options),
     Compare(compare::Options),
     Bench(bench::Options),
     Sim(sim::Options),

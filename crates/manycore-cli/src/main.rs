@@ -12,7 +12,7 @@
 //! | module | what is in it |
 //! |---|---|
 //! | `cli`, `failure`, `terminal` | the options; how it ends; what it says meanwhile |
-//! | `demo`, `locks`, `machines`, `run`, `profile`, `compare`, `bench`, `sim`, `manual` | a command each |
+//! | `demo`, `locks`, `machines`, `run`, `profile`, `report`, `diff`, `compare`, `bench`, `sim`, `manual` | a command each |
 //! | `spec`, `preload`, `target` | which lock; the environment that brings it; whether the program can take it |
 //! | `trial` | one run of a program under a lock, with a load if it is a server |
 //! | `child`, `signals`, `statistics` | programs that are started, measured and stopped, and what they leave |
@@ -22,6 +22,7 @@ mod child;
 mod cli;
 mod compare;
 mod demo;
+mod diff;
 mod failure;
 mod locks;
 mod machines;
@@ -29,6 +30,7 @@ mod manual;
 mod pattern;
 mod preload;
 mod profile;
+mod report;
 mod run;
 mod signals;
 mod sim;
@@ -66,6 +68,8 @@ fn execute(cli: &Cli) -> Result<u8> {
     match &cli.command {
         Command::Run(options) => return run::run(options, &terminal),
         Command::Profile(options) => return profile::run(options, &terminal),
+        Command::Diff(options) => diff::run(options),
+        Command::Report(options) => report::run(options),
         Command::Demo(options) => demo::run(options, &terminal),
         Command::Bench(options) => bench::run(options, &terminal),
         Command::Sim(options) => sim::run(options, &terminal),

@@ -24,12 +24,14 @@ fn it_ends_with_three_sentences_and_the_report() {
     assert_eq!(support::stderr(&output), "", "quiet in a pipe");
     let said = support::stdout(&output);
     let lines: Vec<&str> = said.trim_end().lines().collect();
-    let [.., first, second, third, blank, path] = &lines[..] else { panic!("{said}") };
+    let [.., first, second, third, blank, path, page] = &lines[..] else { panic!("{said}") };
     assert_eq!(*blank, "");
 
     let directory = home.path().join("manycore/demo");
     assert_eq!(*path, directory.join("report.txt").to_str().unwrap());
     let report = fs::read_to_string(path).unwrap();
+    assert_eq!(*page, directory.join("profile.html").to_str().unwrap());
+    assert!(fs::read_to_string(page).unwrap().contains("cache_lock"));
     assert!([first, second, third].iter().all(|sentence| report.contains(**sentence)), "{report}");
 
     // The figures in the sentences are those of the run.

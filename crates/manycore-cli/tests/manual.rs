@@ -7,10 +7,12 @@ use std::process::{Command, Stdio};
 
 use support::{directory, manycore, printed};
 
-const COMMANDS: [&[&str]; 20] = [
+const COMMANDS: [&[&str]; 22] = [
     &["demo"],
     &["run"],
     &["profile"],
+    &["report"],
+    &["diff"],
     &["compare"],
     &["bench", "lock"],
     &["bench", "set"],

@@ -23,7 +23,7 @@ use server::Server;
 const NOTES: &str = "\
 Examples:
   manycore demo
-  manycore demo -q | tail -1         (the path of the report)
+  manycore demo -q | tail -1         (the path of a page for a browser)
 
 What happens:
   A small cache server that comes with the command, under load from a client
@@ -70,7 +70,8 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
     let tried = trials::run(&server, options.runs.into(), &mut Inbox::open()?, terminal)?;
     let sentences = finding::sentences(&profile, &tried);
     let report = Report { profile: &profile, tried: &tried, sentences: &sentences };
-    let path = report.write(server.directory())?;
-    println!("{}\n\n{}\n\n{}", report.comparison(Table::new), sentences.join("\n"), path.display());
+    let paths = report.write(server.directory())?.map(|path| path.display().to_string());
+    let comparison = report.comparison(Table::new);
+    println!("{comparison}\n\n{}\n\n{}", sentences.join("\n"), paths.join("\n"));
     Ok(())
 }

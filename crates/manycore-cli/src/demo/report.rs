@@ -8,6 +8,8 @@ use manycore_report::{
     Cell, Column, Measurement, Mechanism, Metric, Results, Table, Tone, interval, ratio,
 };
 
+use manycore_view::page;
+
 use crate::demo::trials::Tried;
 use crate::failure::{Failure, Result};
 use crate::profile::Sort;
@@ -24,25 +26,26 @@ pub struct Report<'a> {
 }
 
 impl Report<'_> {
-    /// Writes all files; gives the path of the text.
-    pub fn write(&self, directory: &Path) -> Result<PathBuf> {
+    /// Writes all files; gives the paths of the text and of the page.
+    pub fn write(&self, directory: &Path) -> Result<[PathBuf; 2]> {
         let profile = serde_json::to_string_pretty(self.profile)
             .map_err(|error| Failure::failed(format!("cannot write the profile: {error}")))?;
         let comparison = self
             .results()
             .to_json()
             .map_err(|error| Failure::failed(format!("cannot write the comparison: {error}")))?;
-        let path = directory.join("report.txt");
+        let [path, page] = ["report.txt", "profile.html"].map(|name| directory.join(name));
         for (path, text) in [
             (&directory.join("profile.json"), profile),
             (&directory.join("comparison.json"), comparison),
             (&path, self.text(directory)),
+            (&page, page::html(self.profile)),
         ] {
             fs::write(path, text + "\n").map_err(|error| {
                 Failure::failed(format!("cannot write {}: {error}", path.display()))
             })?;
         }
-        Ok(path)
+        Ok([path, page])
     }
 
     /// The server under other locks, and repaired.

@@ -4,7 +4,7 @@ mod advice;
 mod collect;
 mod directory;
 mod looks;
-mod output;
+pub mod output;
 pub mod table;
 mod tree;
 
@@ -20,7 +20,7 @@ use crate::preload::Interposition;
 use crate::spec::Spec;
 use crate::target;
 use crate::terminal::Terminal;
-use output::Destination;
+use output::{Destination, Forms};
 use table::View;
 
 /// Shown below the options.
@@ -28,6 +28,7 @@ const NOTES: &str = "\
 Examples:
   manycore profile -- kccachetest order -th 8 -rnd 100000
   manycore profile --json prof.json -- memcached -p 11211     (ends with ^C)
+  manycore profile --html prof.html -- ./program              (for a browser)
   manycore profile --lock adaptive --sort hold -- ./program
 
 Output:
@@ -49,6 +50,7 @@ Output:
   --json writes all of it to a file, and what the tables leave out: a timeline, what
   each thread waited for, who kept whom waiting, the order of locks, the longest
   queues; '-' is stdout, and leaves out the table.
+  `manycore report` makes the table, and the other forms, of it later.
 
 Processes:
   Children are profiled, too: each process has its table, after the sum of all. A
@@ -76,6 +78,8 @@ pub struct Options {
     /// What comes first in the tables
     #[arg(long, value_enum, default_value_t = Sort::Wait)]
     sort: Sort,
+    #[command(flatten)]
+    forms: Forms,
     /// Program and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "CMD")]
     command: Vec<OsString>,
@@ -103,7 +107,8 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<u8> {
             "profile with `--lock futex`, which does what glibc does",
         ));
     }
-    let json = options.json.as_ref().map(Destination::open).transpose()?;
+    let json = options.json.as_ref().map(|json| json.open("--json")).transpose()?;
+    let forms = options.forms.open()?;
     let interposition = Interposition::new(options.lock.clone())?;
     let (profile, status) = observe(&options.command, &interposition, |_| {}, terminal)?;
     if options.json.as_ref().is_none_or(|json| !json.is_stdout()) {
@@ -111,7 +116,8 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<u8> {
         eprint!("\n{}", table::whole(&profile, view));
     }
     if let Some(json) = json {
-        json.write(&profile)?;
+        json.write_json(&profile)?;
     }
+    forms.write(&profile)?;
     Ok(end_like(status))
 }

@@ -1,4 +1,4 @@
-//! Where the JSON of a profile goes.
+//! Where a profile goes besides the terminal: as JSON, as a page, and in the formats of other programs.
 
 use std::convert::Infallible;
 use std::fs::File;
@@ -6,7 +6,9 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use clap::Args;
 use manycore_profile::profile::Profile;
+use manycore_view::{folded, page, trace};
 
 use crate::failure::{Failure, Result};
 
@@ -36,15 +38,15 @@ impl Destination {
         self.path.is_none()
     }
 
-    /// Opens it: before the program is run, so that a long run is not in vain.
-    pub fn open(&self) -> Result<Output> {
+    /// Opens what this flag names: before the program is run, so that a long run is not in vain.
+    pub fn open(&self, flag: &str) -> Result<Output> {
         let Some(path) = &self.path else {
             return Ok(Output { name: "stdout".into(), to: Box::new(io::stdout()) });
         };
         let file = File::create(path).map_err(|error| {
             Failure::bad_input(
                 format!("cannot write the profile to '{}': {error}", path.display()),
-                "let --json name a file that you may write",
+                format!("let {flag} name a file that you may write"),
             )
         })?;
         Ok(Output { name: path.display().to_string(), to: Box::new(file) })
@@ -52,12 +54,66 @@ impl Destination {
 }
 
 impl Output {
-    /// Writes the profile.
-    pub fn write(mut self, profile: &Profile) -> Result<()> {
+    /// Writes the profile as JSON.
+    pub fn write_json(self, profile: &Profile) -> Result<()> {
         let text = serde_json::to_string_pretty(profile)
             .map_err(|error| Failure::failed(format!("cannot write the profile: {error}")))?;
-        writeln!(self.to, "{text}").and_then(|()| self.to.flush()).map_err(|error| {
+        self.write(&(text + "\n"))
+    }
+
+    fn write(mut self, text: &str) -> Result<()> {
+        self.to.write_all(text.as_bytes()).and_then(|()| self.to.flush()).map_err(|error| {
             Failure::failed(format!("cannot write the profile to {}: {error}", self.name))
         })
+    }
+}
+
+/// Other forms of a profile.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Other forms")]
+pub struct Forms {
+    /// Write the profile as a page for a browser: one file, which loads nothing
+    #[arg(long, value_name = "FILE")]
+    html: Option<Destination>,
+    /// Write the stacks of waits in lines, for flamegraph.pl, inferno and speedscope
+    #[arg(long, value_name = "FILE")]
+    folded: Option<Destination>,
+    /// Write the run over time as a trace, for ui.perfetto.dev and chrome://tracing
+    #[arg(long, value_name = "FILE")]
+    perfetto: Option<Destination>,
+}
+
+/// Makes a form of a profile.
+type Form = fn(&Profile) -> String;
+
+impl Forms {
+    /// Opens the files of all forms that are asked for.
+    pub fn open(&self) -> Result<OpenForms> {
+        let forms: [(&Option<Destination>, &str, Form); 3] = [
+            (&self.html, "--html", page::html),
+            (&self.folded, "--folded", folded::folded),
+            (&self.perfetto, "--perfetto", |profile| trace::trace(profile).to_string()),
+        ];
+        let asked =
+            forms.into_iter().filter_map(|(to, flag, form)| Some((to.as_ref()?, flag, form)));
+        let opened = asked.map(|(to, flag, form)| Ok((to.open(flag)?, form)));
+        Ok(OpenForms { forms: opened.collect::<Result<_>>()? })
+    }
+}
+
+/// Forms whose files can be written to.
+pub struct OpenForms {
+    forms: Vec<(Output, Form)>,
+}
+
+impl OpenForms {
+    /// Whether none is asked for.
+    pub fn is_empty(&self) -> bool {
+        self.forms.is_empty()
+    }
+
+    /// Writes the profile in each.
+    pub fn write(self, profile: &Profile) -> Result<()> {
+        self.forms.into_iter().try_for_each(|(output, form)| output.write(&form(profile)))
     }
 }

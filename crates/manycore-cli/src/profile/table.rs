@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 use std::io;
+use std::os::fd::AsFd;
 
 use manycore_profile::command::joined;
 use manycore_profile::profile::{
@@ -43,10 +44,19 @@ impl View {
 
     /// For the standard error, which may be a terminal of any width.
     pub fn for_stderr(top: usize, sort: Sort) -> Self {
-        let width = tcgetwinsize(io::stderr()).map_or(WIDTH, |size| size.ws_col.into());
-        let name_width = width.saturating_sub(NUMBERS).clamp(20, 80);
-        Self { top, sort, table: Table::for_stderr, name_width }
+        Self { top, sort, table: Table::for_stderr, name_width: name_width(io::stderr()) }
     }
+
+    /// For the standard output, likewise.
+    pub fn for_stdout(top: usize, sort: Sort) -> Self {
+        Self { top, sort, table: Table::new, name_width: name_width(io::stdout()) }
+    }
+}
+
+/// Room for a name, where this may be a terminal.
+fn name_width(terminal: impl AsFd) -> usize {
+    let width = tcgetwinsize(terminal).map_or(WIDTH, |size| size.ws_col.into());
+    width.saturating_sub(NUMBERS).clamp(20, 80)
 }
 
 /// The whole profile.
