@@ -24,6 +24,7 @@ const MUTATIONS: &[(&str, &str, &str)] = &[
         "a commit is missed",
     ),
     ("mvrlu-nobody-waits", "mvrlu::no_finished_commit_is_missed", "a commit is missed"),
+    ("mvrlu-trusts-clocks", "mvrlu::nobody_finds_what_was_freed_under_a_wrong_clock", ""),
     (
         "reclaim-too-soon",
         "reclaim::nothing_is_destroyed_too_soon",

@@ -38,7 +38,8 @@ impl Ordo {
     ///
     /// # Safety
     ///
-    /// No two CPUs' counters differ by more. With too small a boundary snapshots are inconsistent, and what they read is discarded.
+    /// No two CPUs' counters differ by more. With too small a boundary snapshots are inconsistent, and under
+    /// [`rlu`](crate::rlu) what they read is discarded.
     pub const unsafe fn with_boundary(ticks: u64) -> Self {
         Self { boundary: ticks }
     }
@@ -63,7 +64,7 @@ impl Default for Ordo {
 }
 
 // SAFETY: if one call of `ordered` returns before another is made, the second returns no less than the first minus the boundary:
-// that is what the boundary is. And what was written before a stamp was read is visible before: `ordered` waits for stores.
+// that is what the boundary is. And what was written before a read-modify-write is visible when `ordered` reads the counter.
 unsafe impl Clock for Ordo {
     #[inline]
     fn present(&self) -> u64 {

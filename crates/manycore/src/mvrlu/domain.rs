@@ -73,7 +73,7 @@ impl<C: Clock> Domain<C> {
         Handle::new(self, member, local)
     }
 
-    /// Announces that the thread of the record begins a session; returns the epoch from which on it is protected.
+    /// Announces that the thread of the record begins a session; returns the epoch that it goes by.
     #[inline]
     pub(super) fn enter(&self, record: &Record) -> u64 {
         // Acquire: partner of the Release in `advance`: what was detached before that epoch, the session does not find.
@@ -85,7 +85,18 @@ impl<C: Clock> Domain<C> {
             // SeqCst: partner of the barrier in `advance`.
             full_fence!("mvrlu-enter-fence");
         }
-        epoch
+        // SeqCst: partner of `stamp` and `advance`. Whoever has not seen this session enter has announced its epoch before, and
+        // takes it that the session begins at that or later.
+        self.periods.epoch.load(Ordering::SeqCst)
+    }
+
+    /// A stamp, which is later than the epoch: whoever enters at this time or later, enters after this.
+    #[inline]
+    pub(super) fn stamp(&self) -> u64 {
+        // SeqCst: partner of `enter` and `advance`; and it comes after the exchange that has put a version in, or out.
+        let epoch = self.periods.epoch.load(Ordering::SeqCst);
+        let bound = if mutation!("mvrlu-trusts-clocks") { 0 } else { epoch + 1 };
+        self.clock.stamp().max(bound)
     }
 
     /// Who waits for the clocks. Asked after `enter`.
@@ -117,8 +128,8 @@ impl<C: Clock> Domain<C> {
     #[cold]
     pub(super) fn advance(&self) -> u64 {
         let epoch = self.clock.horizon();
-        // AcqRel: partner of the Acquire in `enter`.
-        self.periods.epoch.fetch_max(epoch, Ordering::AcqRel);
+        // SeqCst: partner of `enter` and `stamp`.
+        self.periods.epoch.fetch_max(epoch, Ordering::SeqCst);
         if self.asymmetric {
             barrier::heavy();
         } else {

@@ -25,7 +25,9 @@ pub struct Handle<'a, C: Clock = Ordo> {
     pub(super) local: Option<Box<Local>>,
     /// The stamp of this thread's versions before their commit.
     pub(super) mine: u64,
-    /// The session sees commits with stamps up to this.
+    /// From which on the session is protected.
+    pub(super) epoch: u64,
+    /// The session sees commits with stamps up to this, which is not before the epoch.
     pub(super) read: u64,
     /// And decides, of commits that are under way, that their stamps are later than this.
     limit: u64,
@@ -60,6 +62,7 @@ impl<'a, C: Clock> Handle<'a, C> {
             record,
             local: Some(local),
             mine: UNDECIDED | core::ptr::from_ref::<Record>(record).expose_provenance() as u64,
+            epoch: 0,
             read: 0,
             limit: 0,
             settled: Cell::new(0),
@@ -101,12 +104,12 @@ impl<'a, C: Clock> Handle<'a, C> {
         if view == View::Snapshot && self.account.count(1, self.domain.config.swing) {
             self.domain.account(&self.account);
         }
-        let epoch = self.domain.enter(self.record);
+        self.epoch = self.domain.enter(self.record);
         self.waiting = self.domain.waiting();
         (self.read, self.limit) = match view {
-            View::Latest => (LATEST, epoch),
+            View::Latest => (LATEST, self.epoch),
             View::Snapshot => {
-                let now = self.now();
+                let now = self.now().max(self.epoch);
                 (now, now)
             }
         }

@@ -53,7 +53,7 @@ impl Position {
             // Acquire: partner of the Release in `publish`.
             let next = segment.next.load(Ordering::Acquire);
             // Acquire: as above.
-            if self.offset < segment.used.load(Ordering::Acquire) {
+            if self.offset < segment.used.load(order!(Acquire, "mvrlu-used")) {
                 // SAFETY: within the segment.
                 return Some(unsafe { self.segment.byte_add(self.offset) }.cast());
             }
@@ -301,7 +301,7 @@ impl Writer {
         // SAFETY: as above.
         let segment = unsafe { &*self.end.segment };
         // Release: partner of the Acquire in `Position::version`.
-        segment.used.store(self.end.offset, Ordering::Release);
+        segment.used.store(self.end.offset, order!(Release, "mvrlu-publish"));
         self.published += core::mem::take(&mut self.unpublished);
         log.published.store(self.published, Ordering::Relaxed); // Relaxed: a hint
     }

@@ -27,9 +27,9 @@
 //! - *One word* is both the lock and the newest version (`p-pending` and `p-copy` in the paper): the newest version is not to
 //!   be seen while its stamp is open. An object has 8 bytes more than its data.
 //! - *Commits that are interrupted.* In the paper a reader may begin between the moment when a commit takes its stamp and the
-//!   moment when it stores it, and miss a commit that is before its begin. Here the commit first says that it is under way. A reader
-//!   that finds it so writes into the decision that the stamp has to be later than its own time, and goes on; the commit then takes
-//!   a new stamp. So nobody waits for a thread that is preempted in its commit.
+//!   moment when it stores it, and miss a commit that is before its begin. Here a reader that finds a version
+//!   without a stamp writes into the transaction's decision that the stamp has to be later than its own time, and goes on. So nobody
+//!   waits for a thread that is preempted in its commit.
 //! - *Strict.* A snapshot sees every commit that has returned. For that, either commits wait until every clock has passed their
 //!   stamps, or snapshots when they begin, whichever are fewer; [`RelaxedClock`](crate::clock::RelaxedClock) does without.
 //! - *Two views.* [`View::Snapshot`](manycore_traits::View) is the paper's. `View::Latest` reads of each object what is committed,
@@ -44,7 +44,7 @@
 //!
 //! Two numbers of the domain are read by all and written once in a grace period. The *epoch* is a time which every clock had
 //! passed when it was announced; a session that begins leaves it in its thread's record. The *watermark* is the least of what is left there:
-//! every session that is open has begun when each clock was past it. From that follows all that reclamation does:
+//! every session that is open has begun when it had been announced. From that follows all that reclamation does:
 //!
 //! 1. A version whose successor was committed up to the watermark is not needed: all sessions see the successor.
 //! 2. The newest version, if committed up to the watermark, is what all sessions see, or something newer; nobody reads the object
@@ -56,20 +56,31 @@
 //! A session for the latest has no time. For 1 and 2 it must not pass by a commit with a stamp up to its epoch; so it raises the
 //! decisions of commits that it finds under way past its epoch.
 //!
+//! *No clock is trusted for this.* A clock that is wrong, or a boundary that is too small, makes snapshots inconsistent, but what they
+//! read is there. For 1 to 4 take a stamp for the moment when it was taken, and with wrong clocks a session could miss what has an
+//! earlier stamp than its epoch. So the time of a snapshot is not before its epoch; and a stamp is later than the epoch at which
+//! its thread finds the domain after it has put the versions in, or out. Whoever has an epoch that is not before the stamp has then
+//! found it announced later, and finds the versions likewise. Between finding the epoch and leaving it in the record, others may
+//! have come to a watermark without the session; so it looks for the epoch again, and goes by that.
+//!
 //! # Memory order
 //!
 //! *A snapshot is consistent.* Let R be a session's time and W a stamp. If R >= W, the session sees all of the commit: the stamp was
-//! taken after the versions were linked and the decision said `UNDECIDED`, so that whoever has a time of W or later sees
+//! taken after the decision was opened and the versions were linked, so that whoever has a time of W or later sees
 //! both ([`Clock::stamp`](crate::clock::Clock::stamp)). It then finds the decision made, or makes the stamp later than R, which
-//! contradicts. If R < W it passes by, by the stamp; and if it found `PENDING`, it did so before the commit said otherwise, and so
-//! before W was taken, which is then later than R.
+//! contradicts. If R < W it passes by: by the stamp, or because it has made that later.
 //!
 //! *A thread's record is used again* by its next transaction, so that a reader may find the decision of a later one. It looks at
-//! the version's stamp again: that was set before the later transaction began (Release in `set_pending`).
+//! the version's stamp again: that was set before the later transaction began (Release in `open`).
 //!
 //! *Begin against watermark* is a store and a load on either side: the session stores its epoch and then reads objects, the
 //! other stores the new epoch, detached something before, and then reads what sessions stored. Between them stand asymmetric
-//! barriers (membarrier) or, where the kernel refuses, full fences. Either the session is seen, or it sees what was detached.
+//! barriers (membarrier) or, where the kernel refuses, full fences. Either the session is seen, or it sees the new epoch and what was
+//! detached.
+//!
+//! *Stamp against begin*, without a clock, are a store and a load on either side, too: the commit puts its versions in and then reads the
+//! epoch; who raises that has stored it, and a session that finds it then reads objects. The exchange, the look at the epoch, and
+//! its raising are in one order (SeqCst), which costs a load nothing on x86 and a load-acquire elsewhere.
 //! Its end (Release) comes after all that it has read, and `advance` acquires that for whoever acts on the watermark.
 //!
 //! *Writing back.* Data is copied to the object, then the head is set to null (Release); a session that finds null (Acquire) reads it.
@@ -80,7 +91,7 @@
 //! changes; for a snapshot, a read of the clock as well.
 //! Either snapshots or commits, whichever there are fewer of, wait for the clocks: twice their boundary, 0.2 us on a machine with one
 //! socket. To read an object that has no versions takes the load of a word on its line.
-//! A commit takes two read-modify-writes of the thread's own line, one for each object, and a stamp. A grace period takes a membarrier, about 3 us, and some tens
+//! A commit takes a read-modify-write of the thread's own line, one for each object, and a stamp. A grace period takes a membarrier, about 3 us, and some tens
 //! of nanoseconds for each version. Memory: a line or more for each version in the logs, of [`Config::segments`] times
 //! [`Config::segment_bytes`] a thread; objects are aligned to 32 bytes. Memory of objects is used again but not given back before
 //! the domain's end.

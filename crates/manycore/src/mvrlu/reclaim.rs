@@ -15,7 +15,7 @@ use super::stats::count;
 use crate::clock::Clock;
 use crate::session::object::{FREED, NEVER};
 use crate::session::pool::Pool;
-use crate::sync::atomic::Ordering;
+use crate::sync::atomic::{Ordering, fence};
 use crate::sync::hint;
 
 /// The longest pause of a thread that waits for room.
@@ -216,8 +216,10 @@ fn detach_all<C: Clock>(domain: &Domain<C>, tail: &mut Tail, watermark: u64, don
         tail.scan.advance(version.kind.room());
     }
     if tail.scan != start {
-        // Later than the present of every session that may have found one of them; see the module's page.
-        let stamp = domain.clock.stamp();
+        // SeqCst: what was put out by a store, as that of an abort, is so before the look at the epoch.
+        fence(Ordering::SeqCst);
+        // Later than the epoch of every session that may have found one of them; see the module's page.
+        let stamp = domain.stamp();
         tail.batches.push(Batch { end: tail.scan, stamp });
     }
 }

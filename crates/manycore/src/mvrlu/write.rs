@@ -91,7 +91,7 @@ impl<C: Clock> Handle<'_, C> {
         // SAFETY: null, or a version that is not discarded before the session's end.
         let Some(version) = (unsafe { newest.as_ref() }) else { return Ok(newest) };
         // Acquire: partner of the Release in `end_by_commit`.
-        let stamp = version.stamp.load(Ordering::Acquire);
+        let stamp = version.stamp.load(order!(Acquire, "mvrlu-lockable"));
         if stamp == self.mine {
             return if version.has(FREED) { Err(Conflict::Freed) } else { Ok(newest) };
         }
@@ -120,7 +120,7 @@ impl<C: Clock> Handle<'_, C> {
     ) -> Result<*mut T, Conflict> {
         let kind = &KindOf::<T>::KIND;
         if self.locked.is_empty() {
-            self.record.decision.set_pending();
+            self.record.decision.open(self.epoch);
         }
         let place = self.append(kind.room()).ok_or(Conflict::Full)?.cast::<VersionOf<T>>();
         let (chain, master) = (Chain::before(newest), link.as_ptr().cast());
@@ -201,10 +201,10 @@ impl<C: Clock> Handle<'_, C> {
             self.unlock_all();
             return self.close();
         }
-        let (clock, settled) = (&self.domain.clock, self.settled.get());
+        let (domain, settled) = (self.domain, self.settled.get());
         let stamp = self.record.decision.decide(|| {
             loop {
-                let stamp = clock.stamp();
+                let stamp = domain.stamp();
                 // Later than what it was made from: under a relaxed clock that may be a moment ahead.
                 if stamp > settled {
                     break stamp;

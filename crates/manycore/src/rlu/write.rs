@@ -49,7 +49,7 @@ impl<C: Clock> Handle<'_, C> {
     ) -> Result<*mut Header, Conflict> {
         let (kind, domain) = (kind_of::<T>(), self.domain);
         if self.locked.is_empty() {
-            self.record.decision.set_pending();
+            self.record.decision.open(0);
         }
         let copy = self.local().pool.take(kind.copy, &domain.depot).cast::<CopyOf<T>>();
         let place = core::ptr::from_ref(object).cast_mut();

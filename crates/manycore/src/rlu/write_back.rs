@@ -8,7 +8,7 @@ use super::record::{Member, Session};
 use super::stats::count;
 use crate::clock::Clock;
 use crate::session::object::FREED;
-use crate::sync::atomic::Ordering;
+use crate::sync::atomic::{Ordering, fence};
 use crate::sync::{clock, hint, mutation, thread};
 
 /// When there are so many copies that nobody finds any more, and no commit, it is time to see whether anybody has them.
@@ -71,6 +71,8 @@ impl<C: Clock> Handle<'_, C> {
         let limbo = &mut self.local().limbo;
         let copies = limbo.len();
         if copies > LIMBO_MAX {
+            // SeqCst: the objects are unlocked before the stamp is taken.
+            fence(Ordering::SeqCst);
             let stamp = self.domain.clock.stamp();
             self.local().limbo.ripens(copies, stamp);
             self.wait_for_sessions(stamp, &Committed::default());

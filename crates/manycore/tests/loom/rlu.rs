@@ -21,7 +21,7 @@ fn nothing_is_lost() {
 
 #[test]
 fn an_object_is_freed_when_nobody_has_it() {
-    sessions::an_object_is_freed_when_nobody_has_it(|| domain(0));
+    sessions::an_object_is_freed_when_nobody_has_it(|| domain(0), |_| ());
 }
 
 #[test]
