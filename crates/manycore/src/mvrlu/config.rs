@@ -20,6 +20,9 @@ pub struct Config {
     /// After so many steps over versions, rather than objects, a thread looks for a grace period, after which versions are written
     /// back: about as many as cost as much as that. 1000.
     pub hops_max: u32,
+    /// After so many versions of its own, too: until they are written back they are on readers' way, and other CPUs have to fetch
+    /// them. 128.
+    pub versions_max: u32,
     /// After so many more snapshots than commits, commits wait for the clocks rather than snapshots, and the other way round. 1000.
     pub swing: u32,
     /// Attempts for room in a log, pauses of up to 1 ms between them, after which a session that is in the way is reported. 100.
@@ -53,6 +56,7 @@ impl Default for Config {
             low_percent: 50,
             high_percent: 75,
             hops_max: 1000,
+            versions_max: 128,
             swing: 1000,
             patience: 100,
             report: None,

@@ -40,7 +40,9 @@ pub struct Handle<'a, C: Clock = Ordo> {
     pub(super) hops: Cell<u32>,
     /// At so many the next one is looked for.
     pub(super) hops_max: u32,
-    /// Whether another segment of the log was begun, and those are many.
+    /// Versions that were committed since the log was last reclaimed, or a grace period looked for.
+    pub(super) versions: u32,
+    /// Whether they are many, or another segment of the log was begun and those are many.
     pub(super) is_filling: bool,
     /// Whether the thread has left a grace period that was due to another thread.
     pub(super) has_deferred: bool,
@@ -70,6 +72,7 @@ impl<'a, C: Clock> Handle<'a, C> {
             account: Account::default(),
             hops: Cell::new(0),
             hops_max: domain.config.hops_max,
+            versions: 0,
             is_filling: false,
             has_deferred: false,
             reclaimed: 0,

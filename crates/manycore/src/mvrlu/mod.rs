@@ -34,7 +34,8 @@
 //!   stamps, or snapshots when they begin, whichever are fewer; [`RelaxedClock`](crate::clock::RelaxedClock) does without.
 //! - *Two views.* [`View::Snapshot`](manycore_traits::View) is the paper's. `View::Latest` reads of each object what is committed,
 //!   and asks no clock: enough for an operation on one key of a structure in which that is right under RCU, too.
-//! - *No thread for grace periods.* Any thread looks for one, when its log is half full, or when it has gone over so many
+//! - *No thread for grace periods.* Any thread looks for one, when it has committed so many versions
+//!   ([`Config::versions_max`]) or its log is half full, or when it has gone over so many
 //!   versions that looking costs no more than what was spent on them ([`Config::hops_max`]); once, it leaves that to one that is
 //!   at it. Then all write back what they can, at their next session's end; whoever has looked helps those who did not get to it
 //!   in the whole period before. That keeps chains short where a few objects are hot.

@@ -38,6 +38,7 @@ impl<C: Clock> Handle<'_, C> {
         let watermark = self.domain.watermark();
         if watermark != self.reclaimed {
             self.has_deferred = false;
+            (self.is_filling, self.versions) = (false, 0);
             self.reclaimed = watermark;
             self.reclaim_logs(watermark, if looked { before } else { 0 });
         }
@@ -50,7 +51,7 @@ impl<C: Clock> Handle<'_, C> {
         let hops = self.hops.take();
         let for_readers = hops >= self.hops_max;
         count(&counters.hops, u64::from(hops));
-        self.is_filling = false;
+        (self.is_filling, self.versions) = (false, 0);
         let Some(watermark) = self.domain.try_advance(self.has_deferred) else {
             self.has_deferred = true;
             return false;

@@ -227,7 +227,9 @@ impl<C: Clock> Handle<'_, C> {
         self.local().writer.publish(&record.log);
         self.close();
         count(&record.counters.commits, 1);
-        count(&record.counters.versions, versions);
+        count(&record.counters.versions, u64::from(versions));
+        self.versions += versions;
+        self.is_filling |= self.versions >= domain.config.versions_max;
         self.settled.set(self.settle(stamp).max(settled));
         if self.account.count(-1, self.domain.config.swing) {
             self.domain.account(&self.account);
