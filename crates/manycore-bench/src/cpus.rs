@@ -3,7 +3,7 @@
 use std::io;
 
 /// The CPUs that this process may run on.
-pub(crate) fn allowed() -> Vec<usize> {
+pub fn allowed() -> Vec<usize> {
     // SAFETY: all zero is the empty set.
     let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
     // SAFETY: the kernel writes at most the given number of bytes into the set.

@@ -35,7 +35,7 @@
 
 mod campaign;
 pub mod contender;
-mod cpus;
+pub mod cpus;
 mod disturbance;
 mod failure;
 pub mod goals;

@@ -26,12 +26,16 @@ pub struct Latch {
     pub weight: f64,
     /// Time in a section.
     pub section: Length,
+    /// Where it is a reader-writer lock beside mutexes: the share of its sections that only read, in percent. It is then the one
+    /// that `manycore run` puts into a program, whichever lock the others are. Simulated only.
+    #[serde(default)]
+    pub shared: Option<f64>,
 }
 
 impl Mix {
     /// So many locks that are all alike; an operation is a section, and nobody sleeps.
     pub fn uniform(locks: u32, section: Length, outside: Length, reads: f64) -> Self {
-        let latch = Latch { weight: 1.0, section };
+        let latch = Latch { weight: 1.0, section, shared: None };
         let locks = (0..locks).map(|_| latch.clone()).collect();
         Self { locks, outside, reads, sections: 1, think_ns: 0.0 }
     }
@@ -60,7 +64,7 @@ mod tests {
 
     #[test]
     fn locks_are_drawn_by_their_weights() {
-        let latch = |weight, ns| Latch { weight, section: Length::fixed(ns) };
+        let latch = |weight, ns| Latch { weight, section: Length::fixed(ns), shared: None };
         let locks = vec![latch(3.0, 100.0), latch(0.0, 7.0), latch(1.0, 500.0)];
         let mix = Mix { locks, ..Mix::uniform(1, Length::fixed(1.0), Length::fixed(1.0), 0.0) };
         let mut random = fastrand::Rng::with_seed(1);

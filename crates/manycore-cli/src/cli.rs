@@ -2,7 +2,9 @@
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::{bench, compare, demo, diff, locks, machines, manual, profile, report, run, sim};
+use crate::{
+    bench, compare, demo, diff, locks, machines, manual, predict, profile, report, run, sim,
+};
 
 const NOTES: &str = "\
 Examples:
@@ -63,6 +65,7 @@ pub enum Command {
     Compare(compare::Options),
     Bench(bench::Options),
     Sim(sim::Options),
+    Predict(predict::Options),
     Locks(locks::Options),
     Machines(machines::Options),
     Completions(manual::CompletionOptions),

@@ -64,7 +64,7 @@ impl<L: RawLock + 'static> Contender for Native<L> {
 }
 
 /// One of manycore's reader-writer locks.
-struct NativeRw<L>(L);
+pub(crate) struct NativeRw<L>(L);
 
 impl<L: RawRwLock + 'static> Contender for NativeRw<L> {
     fn new() -> Self {

@@ -15,6 +15,7 @@
 //! | `crew` | processes that simulate, one simulation each at a time |
 //! | `cache` | results that are kept |
 //! | [`db`] | a database whose threads contend for a few hot latches |
+//! | [`predict`] | a program's locks, by its profile |
 //! | `variant` | what the machine might be like as well |
 //! | `question` | what can be asked |
 //! | `record` | from results to records |
@@ -26,6 +27,7 @@ mod crew;
 pub mod db;
 mod job;
 pub mod lock;
+pub mod predict;
 mod question;
 pub(crate) mod record;
 mod render;

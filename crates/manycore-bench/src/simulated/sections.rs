@@ -7,12 +7,12 @@ use manycore_sim::thread;
 use super::job::{Finding, Run, sight};
 use super::stage::{self, AnyStage, Count, Window};
 use crate::contender::{self, Contender, Visitor};
-use crate::mix::Mix;
+use crate::mix::{Latch, Mix};
 use crate::slice::{Outcome, Runner, Settings};
 use crate::work::Pace;
 
-/// Sets a stage: for so many locks, what is counted when, the clock's rate, and where to count.
-type Staging = for<'a> fn(usize, Window, f64, &'a [Count]) -> Box<dyn AnyStage + 'a>;
+/// Sets a stage: for these locks, what is counted when, the clock's rate, and where to count.
+type Staging = for<'a> fn(&[Latch], Window, f64, &'a [Count]) -> Box<dyn AnyStage + 'a>;
 
 /// What sets a stage for a kind of lock.
 struct Stager;
@@ -49,7 +49,7 @@ pub(super) fn simulate(run: &Run, mix: &Mix) -> Result<Finding, String> {
         .map(|index| Cell::new(Some(Runner::new(index, &settings))))
         .collect();
     let report = run.simulate(|| {
-        let stage = set(mix.locks.len(), window, ghz, &counts);
+        let stage = set(&mix.locks, window, ghz, &counts);
         let outcomes = thread::parallel(job.threads, |index| {
             let runner = runners[index as usize].take().expect("each thread runs once");
             stage.run(runner)

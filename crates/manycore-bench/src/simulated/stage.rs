@@ -8,6 +8,8 @@ use manycore_simulated::sync::CachePadded;
 use manycore_simulated::sync::cell::UnsafeCell;
 
 use crate::contender::Contender;
+use crate::contender::simulated::UsualRw;
+use crate::mix::Latch;
 use crate::slice::{Outcome, Phase, Runner, Stage, Step};
 
 /// What a turn of a thread's loop takes beside its accesses, which are all that the simulator sees of it: the loop, the
@@ -17,7 +19,7 @@ pub(super) const LOOP_NS: f64 = 1.0;
 
 /// Locks and data in simulated memory; counters and the times of the phases outside of it.
 struct SimulatedStage<'a, C> {
-    locks: Vec<Guarded<C>>,
+    locks: Vec<AnyGuarded<C>>,
     window: Window,
     loop_cycles: u64,
     counts: &'a [Count],
@@ -64,15 +66,15 @@ pub(super) trait AnyStage {
     fn written(&self) -> u64;
 }
 
-/// Sets a stage with so many locks. To be called by the simulated program.
-pub(super) fn set<C: Contender>(
-    locks: usize,
+/// Sets a stage with locks as the program uses them. To be called by the simulated program.
+pub(super) fn set<'a, C: Contender>(
+    locks: &[Latch],
     window: Window,
     ghz: f64,
-    counts: &[Count],
-) -> Box<dyn AnyStage + '_> {
+    counts: &'a [Count],
+) -> Box<dyn AnyStage + 'a> {
     Box::new(SimulatedStage::<C> {
-        locks: (0..locks).map(|_| Guarded::new()).collect(),
+        locks: locks.iter().map(AnyGuarded::new).collect(),
         window,
         loop_cycles: (LOOP_NS * ghz).round() as u64,
         counts,
@@ -85,7 +87,7 @@ impl<C: Contender> AnyStage for SimulatedStage<'_, C> {
     }
 
     fn written(&self) -> u64 {
-        self.locks.iter().map(|guarded| guarded.lock.exclusive(|| guarded.marks().0)).sum()
+        self.locks.iter().map(AnyGuarded::written).sum()
     }
 }
 
@@ -120,21 +122,32 @@ impl<C: Contender> Stage for SimulatedStage<'_, C> {
     }
 
     fn section<R>(&self, step: Step, on_entry: impl FnOnce() -> R) -> (R, bool) {
-        let guarded = &self.locks[step.lock as usize];
-        let inside = || {
-            thread::phase(Doing::Work);
-            let result = on_entry();
-            let alone = match step.reads {
-                true => guarded.read(step.section),
-                false => guarded.write(step.section),
-            };
-            thread::phase(Doing::Lock);
-            (result, alone)
-        };
-        thread::in_phase(Doing::Lock, || match step.reads {
-            true => guarded.lock.shared(inside),
-            false => guarded.lock.exclusive(inside),
-        })
+        match &self.locks[step.lock as usize] {
+            AnyGuarded::Asked(guarded) => guarded.section(step, on_entry),
+            AnyGuarded::ReaderWriter(guarded) => guarded.section(step, on_entry),
+        }
+    }
+}
+
+/// A lock of the kind that was asked for, or a reader-writer lock beside it.
+enum AnyGuarded<C> {
+    Asked(Guarded<C>),
+    ReaderWriter(Guarded<UsualRw>),
+}
+
+impl<C: Contender> AnyGuarded<C> {
+    fn new(latch: &Latch) -> Self {
+        match latch.shared {
+            None => Self::Asked(Guarded::new()),
+            Some(_) => Self::ReaderWriter(Guarded::new()),
+        }
+    }
+
+    fn written(&self) -> u64 {
+        match self {
+            Self::Asked(guarded) => guarded.written(),
+            Self::ReaderWriter(guarded) => guarded.written(),
+        }
     }
 }
 
@@ -154,6 +167,27 @@ struct Marks {
 impl<C: Contender> Guarded<C> {
     fn new() -> Self {
         Self { lock: CachePadded(C::new()), data: CachePadded(UnsafeCell::default()) }
+    }
+
+    fn section<R>(&self, step: Step, on_entry: impl FnOnce() -> R) -> (R, bool) {
+        let inside = || {
+            thread::phase(Doing::Work);
+            let result = on_entry();
+            let alone = match step.reads {
+                true => self.read(step.section),
+                false => self.write(step.section),
+            };
+            thread::phase(Doing::Lock);
+            (result, alone)
+        };
+        thread::in_phase(Doing::Lock, || match step.reads {
+            true => self.lock.shared(inside),
+            false => self.lock.exclusive(inside),
+        })
+    }
+
+    fn written(&self) -> u64 {
+        self.lock.exclusive(|| self.marks().0)
     }
 
     fn marks(&self) -> (u64, u64) {

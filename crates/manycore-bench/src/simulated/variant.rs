@@ -25,6 +25,18 @@ pub(crate) fn with_and_without_hold(model: &Model) -> Vec<String> {
     vec![model.to_toml(), changed(model, 1.0, Some(0.0), 0.0).to_toml()]
 }
 
+/// The model as it is, then the least and the most of latencies and hold together.
+pub(crate) fn corners(model: &Model) -> Vec<String> {
+    let corner = |latency, hold| changed(model, latency, Some(hold), 0.0).to_toml();
+    vec![
+        model.to_toml(),
+        corner(0.7, 0.0),
+        corner(0.7, 150.0),
+        corner(1.4, 0.0),
+        corner(1.4, 150.0),
+    ]
+}
+
 /// The model as it is, then each other combination of latencies, hold and policy of combining.
 pub(crate) fn sweep(model: &Model) -> Vec<String> {
     let mut variants = Vec::new();

@@ -28,11 +28,15 @@ pub(super) fn draw(settings: &Settings, index: usize) -> Box<[Step]> {
     let reading = (mix.reads / 100.0 * STEPS as f64).round() as usize;
     let mut reads: Vec<bool> = (0..STEPS).map(|step| step < reading).collect();
     random.shuffle(&mut reads);
-    let step = |index: usize| Step {
-        section: 0,
-        outside: settings.pace.turns(outsides[index]),
-        lock: mix.draw(&mut random) as u32,
-        reads: reads[index],
+    let step = |index: usize| {
+        let lock = mix.draw(&mut random);
+        let of_lock = mix.locks[lock].shared;
+        Step {
+            section: 0,
+            outside: settings.pace.turns(outsides[index]),
+            lock: lock as u32,
+            reads: of_lock.map_or(reads[index], |share| random.f64() < share / 100.0),
+        }
     };
     let mut steps: Box<[Step]> = (0..STEPS).map(step).collect();
     for (number, lock) in mix.locks.iter().enumerate() {

@@ -138,7 +138,7 @@ impl Options {
 
     /// What all threads do.
     fn mix(&self) -> Mix {
-        let latch = |(weight, ns)| Latch { weight, section: Length::exponential(ns) };
+        let latch = |(weight, ns)| Latch { weight, section: Length::exponential(ns), shared: None };
         Mix {
             locks: LATCHES.into_iter().map(latch).collect(),
             outside: Length::exponential(self.outside.as_nanos() as f64),

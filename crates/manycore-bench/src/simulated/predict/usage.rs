@@ -1,0 +1,276 @@
+//! From what was observed of a program to the workload that stands for it.
+
+use crate::mix::{Latch, Mix};
+use crate::work::Length;
+
+/// How a program used its locks, as a profile has it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Usage {
+    /// Threads that used locks.
+    pub threads: u32,
+    /// CPUs that they had.
+    pub cpus: u32,
+    /// From start to end, in seconds.
+    pub wall: f64,
+    /// CPU time of all threads but for waits, in seconds.
+    pub busy: f64,
+    /// Time in waits for locks, on the CPU and off it, in seconds.
+    pub waiting: f64,
+    /// Its locks.
+    pub locks: Vec<Row>,
+}
+
+/// A lock, or several that are known together.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// What a person calls it.
+    pub name: String,
+    /// How many locks these are.
+    pub objects: u64,
+    /// Acquisitions of all of them.
+    pub acquired: u64,
+    /// Those of them by readers; none for a mutex, which knows no readers.
+    pub shared: Option<u64>,
+    /// The mean time that one is held, in nanoseconds; none if no hold was measured.
+    pub hold_ns: Option<f64>,
+    /// The time that 99 of 100 holds do not exceed.
+    pub hold_p99_ns: Option<f64>,
+    /// The share of the wait that falls on the most waited for of them: 0 to 1.
+    pub hottest: f64,
+}
+
+/// A workload that stands for a program.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Workload {
+    /// What each thread does.
+    pub mix: Mix,
+    /// For each lock of the mix, the number of its row in [`Usage::locks`].
+    pub rows: Vec<usize>,
+    /// Sections a second, as observed.
+    pub observed: f64,
+    /// What had to be assumed of this program, a sentence each.
+    pub assumed: Vec<String>,
+}
+
+/// A simulated thread's steps repeat after 256: more locks than this would be drawn too unevenly.
+const LATCHES_MAX: usize = 128;
+
+/// Rows that are kept apart: those whose locks are held longest. The others' sections are time between sections.
+const ROWS_MAX: usize = 16;
+
+/// Sections between two sleeps.
+const SECTIONS: u32 = 16;
+
+/// A program that leaves its CPUs less idle than this wants more of them.
+const SATURATED: f64 = 0.9;
+
+/// The quantile 0.99 of an exponential distribution is 4.6 times its mean, that of a fixed length the mean.
+const VARIES: f64 = 2.0;
+
+impl Workload {
+    /// The workload that stands for a program. The error says in a line why there is none.
+    pub fn of(usage: &Usage) -> Result<Self, String> {
+        let mut order: Vec<usize> = (0..usage.locks.len()).collect();
+        let held = |row: &Row| row.acquired as f64 * row.hold_ns.unwrap_or_default();
+        order.sort_by(|a, b| held(&usage.locks[*b]).total_cmp(&held(&usage.locks[*a])));
+        order.retain(|row| held(&usage.locks[*row]) > 0.0);
+        order.truncate(ROWS_MAX);
+        let rows = || order.iter().map(|row| &usage.locks[*row]);
+        let sections = rows().map(|row| row.acquired as f64).sum::<f64>();
+        if sections == 0.0 || usage.busy <= 0.0 || usage.threads == 0 {
+            return Err("no lock was seen to be held: there is nothing to model".into());
+        }
+        let mut assumed = Vec::new();
+        let in_sections = rows().map(held).sum::<f64>() / 1e9;
+        let scale = (usage.busy / in_sections).min(1.0);
+        if scale < 1.0 {
+            assumed.push(format!(
+                "locks were held for {:.1} times as long as the program had a CPU: holders slept, lost their CPU, or held \
+                 several; the model's holds are shorter by that",
+                1.0 / scale
+            ));
+        }
+        let outside_ns = (usage.busy - in_sections * scale) * 1e9 / sections;
+        let mut mix = Mix {
+            locks: Vec::new(),
+            outside: Length::exponential(outside_ns.max(1.0)),
+            reads: 0.0,
+            sections: SECTIONS,
+            think_ns: f64::from(SECTIONS) * usage.idle(&mut assumed) * 1e9 / sections,
+        };
+        let mut of_latch = Vec::new();
+        for row in order.iter().copied() {
+            let latches = latches(&usage.locks[row], scale, LATCHES_MAX / order.len());
+            of_latch.extend(latches.iter().map(|_| row));
+            mix.locks.extend(latches);
+        }
+        Ok(Self { mix, rows: of_latch, observed: sections / usage.wall, assumed })
+    }
+
+    /// The same with all sections longer or shorter by a factor, and the time between them so much shorter or longer that a
+    /// thread takes as long for both.
+    pub fn with_holds(&self, factor: f64) -> Self {
+        let mut changed = self.clone();
+        let before = self.mix.section_mean_ns();
+        changed.mix.locks.iter_mut().for_each(|latch| latch.section.mean_ns *= factor);
+        let outside = &mut changed.mix.outside.mean_ns;
+        *outside = (*outside - before * (factor - 1.0)).max(1.0);
+        changed
+    }
+
+    /// The rows that take part, by their number in [`Usage::locks`].
+    pub fn parts(&self) -> Vec<usize> {
+        let mut parts = self.rows.clone();
+        parts.dedup();
+        parts
+    }
+
+    /// The same if nobody ever had to wait for the locks of a row: its sections are time between sections. With it, how many
+    /// sections there were for each that is left. None if it is the only row.
+    pub fn without(&self, row: usize) -> Option<(Self, f64)> {
+        let weights = || self.mix.locks.iter().zip(&self.rows);
+        let all: f64 = weights().map(|(latch, _)| latch.weight).sum();
+        let left: f64 =
+            weights().filter(|(_, of)| **of != row).map(|(latch, _)| latch.weight).sum();
+        let free = weights().filter(|(_, of)| **of == row);
+        let free: f64 = free.map(|(latch, _)| latch.weight * latch.section.mean_ns).sum();
+        if left <= 0.0 {
+            return None;
+        }
+        let per_section = all / left;
+        let mut changed = self.clone();
+        let keeps: Vec<bool> = self.rows.iter().map(|of| *of != row).collect();
+        let mut keep = keeps.iter();
+        changed.mix.locks.retain(|_| *keep.next().expect("a row each"));
+        changed.rows.retain(|of| *of != row);
+        changed.mix.outside.mean_ns = self.mix.outside.mean_ns * per_section + free / left;
+        changed.mix.think_ns *= per_section;
+        Some((changed, per_section))
+    }
+}
+
+impl Usage {
+    /// Seconds for which all threads did nothing, as terminals that think.
+    fn idle(&self, assumed: &mut Vec<String>) -> f64 {
+        let had = f64::from(self.threads) * self.wall;
+        let idle = (had - self.busy - self.waiting).max(0.0);
+        let used = self.busy / (f64::from(self.cpus.max(1)) * self.wall);
+        if self.threads > self.cpus && used > SATURATED {
+            assumed.push(
+                "all CPUs were in use: what threads did not run is taken for waiting for a CPU, not for idleness"
+                    .into(),
+            );
+            return 0.0;
+        }
+        idle
+    }
+}
+
+/// The locks of a row, at most so many.
+fn latches(row: &Row, scale: f64, most: usize) -> Vec<Latch> {
+    let mean_ns = row.hold_ns.unwrap_or_default() * scale;
+    let varies = row.hold_p99_ns.is_none_or(|p99| p99 * scale > VARIES * mean_ns);
+    let section = if varies { Length::exponential(mean_ns) } else { Length::fixed(mean_ns) };
+    let acquired = row.acquired as f64;
+    let shared = row.shared.map(|shared| 100.0 * shared as f64 / acquired);
+    let latch = |share: f64| Latch { weight: acquired * share, section, shared };
+    let others = (row.objects.max(1) as usize).min(most.max(1)) - 1;
+    if others == 0 {
+        return vec![latch(1.0)];
+    }
+    let first = share_of_hottest(row.hottest, row.objects);
+    let mut latches = vec![latch(first)];
+    latches.extend((0..others).map(|_| latch((1.0 - first) / others as f64)));
+    latches
+}
+
+/// The share of the acquisitions that the most waited for of several locks has, by its share of the waits. Waits for a lock that
+/// is seldom in use grow with the square of how often it is taken; the others are taken to be alike.
+fn share_of_hottest(of_waits: f64, objects: u64) -> f64 {
+    let others = objects.saturating_sub(1) as f64;
+    let of_waits = of_waits.clamp(1.0 / objects as f64, 0.9999);
+    let ratio = (of_waits / (1.0 - of_waits) / others).sqrt();
+    ratio / (1.0 + ratio)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(acquired: u64, hold_ns: f64) -> Row {
+        Row {
+            name: "a lock".into(),
+            objects: 1,
+            acquired,
+            shared: None,
+            hold_ns: Some(hold_ns),
+            hold_p99_ns: Some(hold_ns),
+            hottest: 1.0,
+        }
+    }
+
+    /// A million sections of 1 us in a second of two CPUs.
+    fn usage() -> Usage {
+        let locks = vec![row(1_000_000, 500.0), row(1_000_000, 100.0), row(7, 0.0)];
+        Usage { threads: 2, cpus: 2, wall: 1.0, busy: 1.8, waiting: 0.2, locks }
+    }
+
+    #[test]
+    fn a_workload_takes_as_long_as_the_program_did() {
+        let workload = Workload::of(&usage()).unwrap();
+        assert_eq!(workload.mix.locks.len(), 2);
+        assert_eq!(workload.mix.section_mean_ns(), 300.0);
+        assert_eq!(workload.mix.outside.mean_ns.round(), 600.0);
+        assert_eq!((workload.mix.think_ns, workload.observed), (0.0, 2e6));
+        assert!(workload.assumed.is_empty());
+        let longer = workload.with_holds(1.5).mix;
+        assert_eq!(longer.section_mean_ns() + longer.outside.mean_ns.round(), 900.0);
+    }
+
+    #[test]
+    fn time_that_nobody_used_is_thought() {
+        let idle = Usage { busy: 0.8, ..usage() };
+        let workload = Workload::of(&idle).unwrap();
+        assert_eq!(workload.mix.think_ns.round(), 16.0 * 500.0);
+        let crowd = Usage { threads: 32, busy: 1.95, ..usage() };
+        let workload = Workload::of(&crowd).unwrap();
+        assert_eq!((workload.mix.think_ns, workload.assumed.len()), (0.0, 1));
+    }
+
+    #[test]
+    fn holds_cannot_exceed_the_time_on_cpus() {
+        let usage = Usage { busy: 0.3, ..usage() };
+        let workload = Workload::of(&usage).unwrap();
+        assert_eq!(workload.mix.section_mean_ns().round(), 150.0);
+        assert!(workload.assumed[0].contains("2.0 times"), "{:?}", workload.assumed);
+    }
+
+    #[test]
+    fn nothing_held_is_nothing_to_model() {
+        let usage = Usage { locks: vec![row(7, 0.0)], ..usage() };
+        assert!(Workload::of(&usage).unwrap_err().contains("nothing to model"));
+    }
+
+    #[test]
+    fn the_hottest_of_many_is_told_apart() {
+        assert!((share_of_hottest(0.25, 4) - 0.25).abs() < 1e-9);
+        assert!((share_of_hottest(0.5, 101) - 1.0 / 11.0).abs() < 1e-9);
+        let mut usage = usage();
+        usage.locks[0] = Row { objects: 1_000_000, hottest: 0.5, ..row(1_000_000, 500.0) };
+        let workload = Workload::of(&usage).unwrap();
+        assert!(workload.mix.locks.len() <= LATCHES_MAX);
+        let of_row: f64 = workload.mix.locks.iter().map(|latch| latch.weight).sum();
+        assert!((of_row - 2e6).abs() < 1.0, "{of_row}");
+    }
+
+    #[test]
+    fn without_a_row_a_thread_takes_as_long() {
+        let workload = Workload::of(&usage()).unwrap();
+        assert_eq!(workload.parts(), [0, 1]);
+        let (changed, per_section) = workload.without(0).unwrap();
+        let turn = |mix: &Mix| mix.section_mean_ns() + mix.outside.mean_ns;
+        assert_eq!((changed.rows.as_slice(), per_section), ([1].as_slice(), 2.0));
+        assert!((turn(&changed.mix) - 2.0 * turn(&workload.mix)).abs() < 1e-6);
+        assert_eq!(changed.without(1), None);
+    }
+}

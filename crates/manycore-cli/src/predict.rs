@@ -1,0 +1,163 @@
+//! `manycore predict`: a profile's locks on a larger machine.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use humantime::parse_duration;
+use manycore_bench::simulated::predict::{self, Row, Usage};
+use manycore_profile::command::joined;
+use manycore_profile::profile::{Lock, Origin, Profile};
+use manycore_report::Results;
+use manycore_view::read;
+
+use crate::bench::{failed_locks, failure, print_results};
+use crate::failure::{Failure, Result};
+use crate::machines;
+use crate::sim::crew::{CrewOptions, say_troubles};
+use crate::terminal::Terminal;
+
+/// Locks that are tried beside the program's own: learning, queueing, and queueing by socket.
+const OTHERS: [&str; 3] = ["adaptive", "mcs", "hmcs"];
+
+const NOTES: &str = "\
+Examples:
+  manycore profile --json prof.json -- ./server --threads 8
+  manycore predict prof.json --machine xeon-8180-8x28x2
+  manycore predict prof.json --machine epyc-2x96 --threads 16,64,192 --lock cna,c-bo-mcs
+  manycore predict prof.json --machine ./here.toml --json
+
+The model:
+  Every simulated thread does what a thread of the program did on average: it takes
+  the locks that were held longest as often as that did, holds them as long, and
+  computes or sleeps in between. More threads mean more of the same work, each on a
+  CPU of its own.
+  It knows the locks and one cache line of data under each. What else may keep the
+  program from scaling (memory, data that moves with a lock, the kernel, I/O, locks
+  held while others are taken) is not in it: it tells where the locks end, not
+  whether anything else ends earlier.
+
+Columns:
+  1, 2, 4 ...   throughput over that of one thread with the program's own lock
+  range         of the most: with latencies x0.7 and x1.4, lines held for 0 and 150
+                cycles, and locks held x0.8 and x1.25 as long
+  reached at    the threads from which on less than a tenth is gained
+
+Exit status:
+  0   predicted
+  1   a lock got stuck or did not exclude; stderr says which. The others are printed
+  2   FILE is no profile, or has no lock that was held, or bad usage
+";
+
+/// Model a profile's locks on a larger machine: where they would stop scaling, and with which lock they would not
+#[derive(Args, Debug)]
+#[command(after_long_help = NOTES)]
+pub struct Options {
+    /// What `manycore profile --json` has written
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// The machine: a name of `manycore machines`, or the file of a model
+    #[arg(long, value_name = "NAME")]
+    machine: String,
+    /// Locks to try beside the program's own [default: adaptive,mcs,hmcs]
+    #[arg(long, value_name = "A,B,..", value_delimiter = ',')]
+    lock: Vec<String>,
+    /// Numbers of threads, each on as many CPUs [default: powers of two, and all CPUs]
+    #[arg(long, value_name = "N,..", value_delimiter = ',')]
+    threads: Vec<u32>,
+    /// Simulated time that is counted [default: 2 to 200 ms, by the workload]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    duration: Option<Duration>,
+    /// Seed of everything that is drawn
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    crew: CrewOptions,
+}
+
+/// Predicts, and prints it.
+pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
+    let profile = read::from_file(&options.file)?;
+    let machine = machines::find(&options.machine)?;
+    let title = format!("Model of {} on {} (simulated)", joined(&profile.command), machine.name);
+    let settings = predict::Options {
+        machine,
+        usage: usage(&profile).map_err(|why| about(options, why))?,
+        locks: locks(&profile.lock, &options.lock, terminal),
+        threads: options.threads.clone(),
+        duration: options.duration,
+        seed: options.seed,
+        crew: options.crew.crew(terminal)?,
+    };
+    let prediction = predict::run(&settings).map_err(failure)?;
+    say_troubles(&settings.crew, terminal);
+    let results = Results::new(prediction.found.measurements.clone());
+    print_results(&results, options.json, || predict::render(&prediction, &title))?;
+    failed_locks(&prediction.found.failures)
+}
+
+fn about(options: &Options, why: &str) -> Failure {
+    Failure::bad_input(
+        format!("'{}' cannot be modelled: {why}", options.file.display()),
+        "profile it again with this version's `manycore profile --json FILE`",
+    )
+}
+
+/// The lock that the program had, then others.
+fn locks(own: &str, asked: &[String], terminal: &Terminal) -> Vec<String> {
+    let (own, parameters) = own.split_once(':').unwrap_or((own, ""));
+    if !parameters.is_empty() {
+        terminal.note(format_args!("{own} is simulated as it usually is, without '{parameters}'"));
+    }
+    let others: Vec<String> =
+        if asked.is_empty() { OTHERS.map(str::to_owned).to_vec() } else { asked.to_vec() };
+    let mut locks = vec![own.to_owned()];
+    for lock in others {
+        if !locks.contains(&lock) {
+            locks.push(lock);
+        }
+    }
+    locks
+}
+
+/// What the model needs of a profile.
+fn usage(profile: &Profile) -> std::result::Result<Usage, &'static str> {
+    let host = profile.host.as_ref().ok_or("it does not say how many CPUs the host had")?;
+    let cpu = &profile.cpu;
+    let seen = |lock: &&Lock| lock.origin != Origin::Rest;
+    Ok(Usage {
+        threads: threads(profile),
+        cpus: host.cpus,
+        wall: profile.wall,
+        busy: cpu.kernel + cpu.program,
+        waiting: cpu.lock_spin + cpu.lock_wait,
+        locks: profile.locks.iter().filter(seen).map(row).collect(),
+    })
+}
+
+fn row(lock: &Lock) -> Row {
+    let ns = |ns: Option<u64>| ns.map(|ns| ns as f64);
+    Row {
+        name: lock.name.clone(),
+        objects: lock.objects,
+        acquired: lock.acquired,
+        shared: (lock.kind == "rwlock").then_some(lock.shared),
+        hold_ns: ns(lock.hold.mean_ns),
+        hold_p99_ns: ns(lock.hold.p99_ns),
+        hottest: lock.hottest_share,
+    }
+}
+
+/// Threads that did what the program does: one that took few locks only started the others, and waits for them.
+fn threads(profile: &Profile) -> u32 {
+    const PART: u64 = 20;
+    let most = profile.threads.iter().map(|thread| thread.acquired).max().unwrap_or_default();
+    let workers = profile.threads.iter().filter(|thread| thread.acquired * PART >= most);
+    match workers.count() {
+        0 => profile.processes.iter().map(|process| process.threads).sum(),
+        workers => workers as u32,
+    }
+}

@@ -1,0 +1,94 @@
+//! `manycore predict`: what is known of the program comes out again, and what cannot be modelled is refused.
+
+mod support;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use support::{directory, failure, manycore, printed};
+
+/// Two threads that are never idle and hold one lock, and only that, for a part of their time.
+fn profile(directory: &Path, hold_ns: u64) -> PathBuf {
+    let times = |count: u64, mean: u64| json!({ "count": count, "total_ns": count * mean, "mean_ns": mean, "p99_ns": mean, "max_ns": mean });
+    let lock = json!({
+        "name": "queue_lock (server)", "short": "queue_lock", "origin": "variable", "module": "server",
+        "kind": "mutex", "objects": 1, "acquired": 1_000_000, "exclusive": 1_000_000, "shared": 0,
+        "contended": 0, "contended_shared": 0, "contended_share": 0.0, "timeouts": 0, "handoffs": 0,
+        "wait": times(0, 0), "hold": times(1_000, hold_ns), "hottest_share": 1.0,
+        "frames": [], "waits_in": [],
+    });
+    let process = json!({
+        "pid": 1, "parent": 0, "program": "server", "started": 0.0, "end": "exited", "threads": 2,
+        "lock_spin": 0.0, "lock_wait": 0.0, "unrecorded": 0, "locks": [], "conditions": [],
+    });
+    let profile = json!({
+        "schema": 1, "command": ["./server"], "exit": { "status": 0 }, "lock": "futex", "wall": 1.0,
+        "host": {
+            "cpu": "A CPU", "cpus": 2, "sockets": 1, "numa_nodes": 1, "virtual": false,
+            "kernel": "6.1", "glibc": "2.36",
+        },
+        "sampling": { "hold_period": 64, "spin_period": 8 },
+        "cpu": { "kernel": 0.0, "program": 2.0, "lock_spin": 0.0, "lock_wait": 0.0 },
+        "locks": [lock], "conditions": [], "processes": [process], "not_interposed": [],
+        "finding": "", "next": null,
+    });
+    let path = directory.join(format!("{hold_ns}.json"));
+    fs::write(&path, profile.to_string()).unwrap();
+    path
+}
+
+fn arguments<'a>(file: &'a Path, more: &[&'a str]) -> Vec<&'a str> {
+    let file = file.to_str().unwrap();
+    let usual = ["predict", file, "--machine", "xeon-4x6", "--no-cache", "-q", "--lock", "mcs"];
+    [&usual, more].concat()
+}
+
+const AT_24: [&str; 4] = ["--threads", "24", "--duration", "1ms"];
+
+/// The speedup with the program's own lock and 24 threads, and the record that says what limits it.
+fn at_24(file: &Path) -> (f64, Value) {
+    let text = printed(&mut manycore(&arguments(file, &[&AT_24[..], &["--json"]].concat())));
+    assert_eq!(text, printed(&mut manycore(&arguments(file, &[&AT_24[..], &["--json"]].concat()))));
+    let results: Value = serde_json::from_str(&text).unwrap();
+    let measurements = results["measurements"].as_array().unwrap();
+    assert_eq!(measurements.len(), 2 * 2);
+    assert!(measurements.iter().all(|record| record["provenance"] == "simulated"));
+    let record = measurements.iter().find(|m| m["lock"] == "futex" && m["threads"] == 24).unwrap();
+    (record["metrics"]["ratio"]["value"].as_f64().unwrap(), record.clone())
+}
+
+#[test]
+fn a_lock_that_is_hardly_held_lets_a_program_scale() {
+    let directory = directory();
+    // A turn takes 2 us: the lock is held for 1 % of it.
+    let (speedup, _) = at_24(&profile(directory.path(), 20));
+    assert!((18.0..=24.5).contains(&speedup), "{speedup}");
+}
+
+#[test]
+fn a_lock_that_is_held_for_half_of_the_time_is_the_limit() {
+    let directory = directory();
+    let file = profile(directory.path(), 1_000);
+    let (speedup, record) = at_24(&file);
+    assert!(speedup <= 2.05, "one lock cannot be held twice at a time: {speedup}");
+    assert_eq!(record["parameters"]["limit"], "queue_lock (server)");
+    let text = printed(&mut manycore(&arguments(&file, &AT_24)));
+    assert!(text.starts_with("Model of ./server on xeon-4x6-like (simulated)\n"), "{text}");
+    assert!(text.contains("if nobody had to wait for queue_lock (server)"), "{text}");
+}
+
+#[test]
+fn what_cannot_be_modelled_is_refused() {
+    let directory = directory();
+    let idle = profile(directory.path(), 0);
+    let refused = failure(2, &mut manycore(&arguments(&idle, &AT_24)));
+    assert!(refused.contains("no lock was seen to be held"), "{refused}");
+    let file = profile(directory.path(), 20);
+    let many = failure(2, &mut manycore(&arguments(&file, &["--threads", "25"])));
+    assert!(many.contains("24 CPUs"), "{many}");
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, &text[..text.len() / 2]).unwrap();
+    let cut = failure(2, &mut manycore(&arguments(&file, &AT_24)));
+    assert!(cut.contains("cut short"), "{cut}");
+}
