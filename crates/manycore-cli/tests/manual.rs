@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use support::{directory, manycore, printed};
 
-const COMMANDS: [&[&str]; 22] = [
+const COMMANDS: [&[&str]; 24] = [
     &["demo"],
     &["run"],
     &["profile"],
@@ -17,6 +17,7 @@ const COMMANDS: [&[&str]; 22] = [
     &["bench", "lock"],
     &["bench", "set"],
     &["bench", "rmap"],
+    &["bench", "mariadb"],
     &["bench", "uncontended"],
     &["bench", "grid"],
     &["bench", "goals"],
@@ -25,6 +26,7 @@ const COMMANDS: [&[&str]; 22] = [
     &["sim", "rmap"],
     &["sim", "db"],
     &["sim", "accuracy"],
+    &["predict"],
     &["locks"],
     &["machines"],
     &["machines", "measure"],

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use crate::layout::{Kind, Mapping, SLABS, Slab};
 use crate::modules::Modules;
@@ -91,6 +92,12 @@ impl ProcessStats {
     pub fn acquired(&self) -> u64 {
         let locks = self.recorded.iter().filter(|recorded| recorded.kind != Kind::Cond);
         locks.map(|lock| lock.tally.exclusive + lock.tally.shared).sum()
+    }
+
+    /// CPU time in waits for its locks, as the samples say of all.
+    pub fn lock_spin(&self) -> Duration {
+        let locks = self.recorded.iter().filter(|recorded| recorded.kind != Kind::Cond);
+        Duration::from_nanos(locks.map(|lock| lock.tally.spin_ns).sum())
     }
 
     /// The program's file.

@@ -1,9 +1,10 @@
-//! `manycore bench`: the locks and sets themselves, without a program around them.
+//! `manycore bench`: the locks and sets themselves, and a database under each lock.
 
 mod contended;
 mod goals;
 mod grid;
 pub mod length;
+mod mariadb;
 pub mod reverse_map;
 mod set;
 pub mod sets;
@@ -28,9 +29,10 @@ Examples:
   manycore bench uncontended --preload
   manycore bench grid --quick
   manycore bench rmap --threads 8 --update 50,100
+  manycore bench mariadb --lock innodb,hybrid --terminals 50
 ";
 
-/// Measure locks and sets without a program around them
+/// Measure locks and sets without a program around them, and a database with them
 #[derive(Args, Debug)]
 #[command(after_long_help = NOTES, disable_help_subcommand = true)]
 pub struct Options {
@@ -46,6 +48,7 @@ enum What {
     Grid(grid::Options),
     Goals(goals::Options),
     Rmap(reverse_map::Options),
+    Mariadb(mariadb::Options),
     /// The process in which a lock is measured; this command starts it itself.
     #[command(hide = true)]
     Worker {
@@ -61,6 +64,7 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
         What::Uncontended(options) => uncontended::run(options, terminal),
         What::Grid(options) => grid::run(options, terminal),
         What::Goals(options) => goals::run(options, terminal),
+        What::Mariadb(options) => mariadb::run(options, terminal),
         What::Rmap(options) => reverse_map::run(options, terminal),
         What::Worker { lock } => worker::serve(lock).map_err(lost),
     }

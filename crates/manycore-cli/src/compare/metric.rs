@@ -107,6 +107,7 @@ mod tests {
         Outcome {
             wall: Duration::from_millis(3),
             cpu: Duration::ZERO,
+            kernel: Duration::ZERO,
             max_rss: 0,
             max_rss_least: 0,
             output: output.into(),

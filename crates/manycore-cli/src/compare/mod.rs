@@ -1,9 +1,9 @@
 //! `manycore compare`: does another lock help, and by how much?
 
-mod metric;
+pub mod metric;
 mod options;
 mod output;
-mod rounds;
+pub mod rounds;
 mod verdict;
 
 use std::time::Duration;

@@ -37,6 +37,21 @@ pub struct Series {
     pub max_rss_least: u64,
     /// Servers that had to be killed.
     pub killed: usize,
+    /// What the CPU was used for in the warm-up, which counts and is not measured.
+    pub rehearsed: Option<Split>,
+}
+
+/// What the CPU was used for, in seconds, from the start of a program to its end.
+#[derive(Clone, Copy, Debug)]
+pub struct Split {
+    /// In the kernel.
+    pub kernel: f64,
+    /// In the program and its libraries.
+    pub user: f64,
+    /// Of both, in waits for locks. From samples.
+    pub lock_spin: f64,
+    /// Whether anything was counted: of glibc's own locks nothing is.
+    pub counted: bool,
 }
 
 /// The fewest runs for which there can be a verdict on so many candidates, the base line apart.
@@ -67,10 +82,13 @@ impl Rounds<'_> {
     pub fn measure(&self, inbox: &mut Inbox, terminal: &Terminal) -> Result<Vec<Series>> {
         let started = Instant::now();
         let bar = terminal.progress(self.candidates.len() as u64);
+        let mut series: Vec<Series> = Vec::new();
         for candidate in self.candidates {
             bar.set_message(format!("{} (warm-up)", candidate.lock()));
-            self.warm_up(candidate, inbox, &bar, terminal)
+            let split = self.warm_up(candidate, inbox, &bar, terminal);
+            let split = split
                 .map_err(|failure| failure.during(format!("{} (warm-up)", candidate.lock())))?;
+            series.push(Series { rehearsed: Some(split), ..Series::default() });
             bar.inc(1);
         }
         let others = self.candidates.len() - 1;
@@ -78,7 +96,6 @@ impl Rounds<'_> {
         bar.suspend(|| note.iter().for_each(|note| terminal.note(note)));
         bar.set_length(((rounds + 1) * self.candidates.len()) as u64);
 
-        let mut series: Vec<Series> = self.candidates.iter().map(|_| Series::default()).collect();
         let schedule = Schedule::new(self.candidates.len(), self.seed).take(rounds);
         for (index, order) in schedule.enumerate() {
             if self.limit.is_over(index, started.elapsed(), others) {
@@ -107,11 +124,17 @@ impl Rounds<'_> {
         inbox: &mut Inbox,
         bar: &ProgressBar,
         terminal: &Terminal,
-    ) -> Result<()> {
+    ) -> Result<Split> {
         let (outcome, seen) = self.plan.rehearse(candidate, inbox)?;
         self.metric.value(&outcome)?;
-        if candidate.lock().is_glibc() || seen.acquired > 0 {
-            return Ok(());
+        let split = Split {
+            kernel: outcome.kernel.as_secs_f64(),
+            user: outcome.cpu.saturating_sub(outcome.kernel).as_secs_f64(),
+            lock_spin: seen.lock_spin.as_secs_f64(),
+            counted: seen.acquired > 0,
+        };
+        if candidate.lock().is_glibc() || split.counted {
+            return Ok(split);
         }
         if seen.processes == 0 {
             return Err(Failure::bad_input(
@@ -125,7 +148,7 @@ impl Rounds<'_> {
                 candidate.lock()
             ));
         });
-        Ok(())
+        Ok(split)
     }
 
     fn run(&self, candidate: &Interposition, inbox: &mut Inbox) -> Result<(f64, Outcome)> {

@@ -55,6 +55,8 @@ pub struct Outcome {
     pub wall: Duration,
     /// CPU time that the program used; of a server, from its start to its end.
     pub cpu: Duration,
+    /// The part of it in the kernel.
+    pub kernel: Duration,
     /// The largest resident set of the program, in bytes.
     pub max_rss: u64,
     /// The least that can be told.
@@ -72,6 +74,8 @@ pub struct Seen {
     pub processes: usize,
     /// Locks taken in them, each time counted.
     pub acquired: u64,
+    /// CPU time in waits for them, as the samples say.
+    pub lock_spin: Duration,
 }
 
 impl Plan {
@@ -91,7 +95,8 @@ impl Plan {
         let outcome = self.run_in(&room, &watched, inbox)?;
         let processes = statistics::read(room.statistics())?;
         let acquired = processes.iter().map(ProcessStats::acquired).sum();
-        Ok((outcome, Seen { processes: processes.len(), acquired }))
+        let lock_spin = processes.iter().map(ProcessStats::lock_spin).sum();
+        Ok((outcome, Seen { processes: processes.len(), acquired, lock_spin }))
     }
 
     fn run_in(
@@ -122,6 +127,7 @@ impl Plan {
         Ok(Outcome {
             wall: ended.wall,
             cpu: ended.cpu(),
+            kernel: ended.kernel,
             max_rss: ended.max_rss,
             max_rss_least: ended.max_rss_least,
             output: step.log.read()?,

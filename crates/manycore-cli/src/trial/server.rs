@@ -54,6 +54,7 @@ pub fn run(
     Ok(Outcome {
         wall: measured.wall,
         cpu: ended.cpu(),
+        kernel: ended.kernel,
         max_rss: ended.max_rss,
         max_rss_least: ended.max_rss_least,
         output: loading.log.read()?,
