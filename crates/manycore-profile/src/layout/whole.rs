@@ -140,7 +140,7 @@ pub struct Blocked {
 /// since            most       now
 /// ```
 ///
-/// The time is in units of [`QUEUE_UNIT`] ticks and wraps around, after hours.
+/// The time is in units of [`queue::QUEUE_UNIT`] ticks and wraps around, after hours.
 pub mod queue {
     /// Ticks in a unit of time.
     pub const QUEUE_UNIT: u64 = 256;
