@@ -65,7 +65,7 @@ pub struct Options {
     /// Numbers of threads, each on as many CPUs [default: powers of two, and all CPUs]
     #[arg(long, value_name = "N,..", value_delimiter = ',')]
     threads: Vec<u32>,
-    /// Simulated time that is counted [default: 2 to 200 ms, by the workload]
+    /// Simulated time that is counted [default: 2 ms to 20 s, by the workload]
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     duration: Option<Duration>,
     /// Seed of everything that is drawn
@@ -154,10 +154,12 @@ fn row(lock: &Lock) -> Row {
 /// Threads that did what the program does: one that took few locks only started the others, and waits for them.
 fn threads(profile: &Profile) -> u32 {
     const PART: u64 = 20;
-    let most = profile.threads.iter().map(|thread| thread.acquired).max().unwrap_or_default();
-    let workers = profile.threads.iter().filter(|thread| thread.acquired * PART >= most);
+    // Without the one that stands for all that are not listed.
+    let listed = || profile.threads.iter().filter(|thread| thread.tid != 0);
+    let most = listed().map(|thread| thread.acquired).max().unwrap_or_default();
+    let workers = listed().filter(|thread| thread.acquired.saturating_mul(PART) >= most);
     match workers.count() {
-        0 => profile.processes.iter().map(|process| process.threads).sum(),
+        0 => profile.processes.iter().fold(0, |sum, process| sum.saturating_add(process.threads)),
         workers => workers as u32,
     }
 }

@@ -40,7 +40,7 @@ fn what_makes_no_sense_is_refused() {
         (["--cpus", "100000"], "100000 CPUs"),
         (["--mix", "75"], "no mix"),
         (["--spin", "30"], "how InnoDB spins"),
-        (["--time", "10ms"], "less than a second"),
+        (["--time", "10ms"], "whole seconds"),
         (["--lock", "anderson"], "too large"),
     ] {
         let said = failure(2, &mut bench(&arguments));

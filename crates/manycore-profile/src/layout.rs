@@ -23,7 +23,7 @@ mod whole;
 
 pub use whole::{
     BLOCKED, Blocked, GUARDS, HELD, Held, ORDERS, Order, SEATS, SEVERAL, SHARED, STEPS, Seat, Step,
-    WAITS, Waits, queue,
+    WAITS, WAITS_APART, WAITS_LOOKS, Waits, queue,
 };
 
 /// `manycore` and the version of this layout.

@@ -97,7 +97,7 @@ impl ProcessStats {
     /// CPU time in waits for its locks, as the samples say of all.
     pub fn lock_spin(&self) -> Duration {
         let locks = self.recorded.iter().filter(|recorded| recorded.kind != Kind::Cond);
-        Duration::from_nanos(locks.map(|lock| lock.tally.spin_ns).sum())
+        Duration::from_nanos(locks.map(|lock| lock.tally.all_spin_ns()).sum::<f64>() as u64)
     }
 
     /// The program's file.

@@ -120,7 +120,10 @@ fn tame(text: &str) -> String {
             character.strip_prefix("\\u").and_then(|hex| u32::from_str_radix(hex, 16).ok());
         tamed.push_str(match character {
             r"\n" | r"\r" | r"\t" | r"\b" | r"\f" => " ",
-            _ if escaped.and_then(char::from_u32).is_some_and(is_wild) => "\u{fffd}",
+            // Line ends, too: a name has none, and between the parts of JSON nothing is escaped.
+            _ if escaped.and_then(char::from_u32).is_some_and(|c| is_wild(c) || c.is_control()) => {
+                "\u{fffd}"
+            }
             _ if !character.starts_with('\\') => "\u{fffd}",
             _ => character,
         });
@@ -133,7 +136,7 @@ fn tame(text: &str) -> String {
 /// strings are escaped.
 fn is_wild(c: char) -> bool {
     let directs =
-        matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     directs || (c.is_control() && !matches!(c, '\n' | '\r' | '\t'))
 }
 

@@ -74,6 +74,9 @@ impl Looks {
                 self.done.insert(path);
             }
         }
+        // Those whose files are gone were read to the end by somebody else.
+        let there: HashSet<&PathBuf> = entries.iter().map(|entry| &entry.path).collect();
+        self.open.retain(|path, _| there.contains(path));
         self.look_at_threads(entries);
     }
 

@@ -4,7 +4,7 @@ use core::sync::atomic::Ordering;
 
 use manycore_profile::layout::{BLOCKED, Blocked, Mapping};
 
-use super::index::key;
+use super::index::{self, key};
 use super::modules;
 
 /// So many places from its own are looked at for a key. A table that is as full as that takes no new ones.
@@ -22,7 +22,7 @@ pub fn count(mapping: &Mapping, class: u32, holder: u64, stack: u32, ticks: u64)
     let key = key([class.into(), stack.into(), holder]);
     let places =
         (0..LOOKS).map(|look| &mapping.blocked[(key as usize).wrapping_add(look) % BLOCKED]);
-    if let Some(place) = places.into_iter().find(|place| is_mine(place, key)) {
+    if let Some(place) = places.into_iter().find(|place| index::claim(&place.key, key).is_some()) {
         if place.record.load(Ordering::Relaxed) == 0 {
             fill_in(place, class, holder, stack);
             modules::note(mapping, &[holder]);
@@ -30,12 +30,6 @@ pub fn count(mapping: &Mapping, class: u32, holder: u64, stack: u32, ticks: u64)
         place.waits.fetch_add(1, Ordering::Relaxed);
         place.wait.fetch_add(ticks, Ordering::Relaxed);
     }
-}
-
-/// Whether the place has this key, or gets it now.
-fn is_mine(place: &Blocked, key: u64) -> bool {
-    let taken = place.key.compare_exchange(0, key, Ordering::Relaxed, Ordering::Relaxed);
-    taken.is_ok() || taken == Err(key)
 }
 
 /// Threads that do this at the same time write the same.

@@ -37,7 +37,7 @@ fn put(held: &Held, object: &Object, how: u32) {
 /// A lock beside others. An attempt that gives up keeps nobody waiting for ever, so that it makes no order.
 #[inline(never)]
 fn push_further(slab: &Slab, object: &Object, how: u32, attempt: Attempt) {
-    let depth = slab.depth.load(Ordering::Relaxed) as usize;
+    let depth = without_released(slab, slab.depth.load(Ordering::Relaxed) as usize);
     if attempt == Attempt::Waits {
         orders::taken(slab, depth, object, how);
     }
@@ -47,6 +47,15 @@ fn push_further(slab: &Slab, object: &Object, how: u32, attempt: Attempt) {
     } else {
         slab.beyond.store(slab.beyond.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
     }
+}
+
+/// The depth without those at the end that another thread has released.
+fn without_released(slab: &Slab, depth: usize) -> usize {
+    let mut depth = depth.min(HELD);
+    while depth > 0 && slab.held[depth - 1].object.load(Ordering::Relaxed) == 0 {
+        depth -= 1;
+    }
+    depth
 }
 
 /// Notes that the thread releases a lock.
@@ -69,11 +78,7 @@ fn pop_further(slab: &Slab, address: u64) {
         for pair in slab.held[at..depth].windows(2) {
             move_down(&pair[1], &pair[0]);
         }
-        depth -= 1;
-        // What another thread has released.
-        while depth > 0 && slab.held[depth - 1].object.load(Ordering::Relaxed) == 0 {
-            depth -= 1;
-        }
+        depth = without_released(slab, depth - 1);
         slab.depth.store(depth as u32, Ordering::Relaxed);
     } else if slab.beyond.load(Ordering::Relaxed) > 0 {
         slab.beyond.store(slab.beyond.load(Ordering::Relaxed) - 1, Ordering::Relaxed);
@@ -96,7 +101,8 @@ pub fn pop_of_another(address: *const ()) {
     let Some(mapping) = mapping::get() else { return };
     let crossed = |held: &Held| {
         let (from, to) = (address as u64, 0);
-        held.object.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+        held.object.load(Ordering::Relaxed) == from
+            && held.object.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     };
     let _ = slabs(mapping).flat_map(of).any(crossed);
 }

@@ -71,6 +71,22 @@ impl<const PLACES: usize> Index<PLACES> {
     }
 }
 
+/// Whether the place with this key is free, and now the caller's (true), or has that key already (false); none if it has another.
+#[inline]
+pub fn claim(place: &AtomicU64, key: u64) -> Option<bool> {
+    // Relaxed: the key is all there is; what belongs to it is published by itself. Looked at first, because in a full
+    // table most places are others', and to try to take them would take their lines.
+    let there = match place.load(Ordering::Relaxed) {
+        // Relaxed: as above.
+        0 => match place.compare_exchange(0, key, Ordering::Relaxed, Ordering::Relaxed) {
+            Ok(_) => return Some(true),
+            Err(there) => there,
+        },
+        there => there,
+    };
+    (there == key).then_some(false)
+}
+
 /// A hash of these words, in this order. Not 0.
 pub fn key(words: impl IntoIterator<Item = u64>) -> u64 {
     let mix =

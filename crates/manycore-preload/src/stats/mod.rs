@@ -207,13 +207,13 @@ impl Wait {
         }
         let cpu_ns = self.count(mapping, ticks, timed_out);
         let Some(slab) = slab else { return };
-        seats::waited(mapping, slab, self.number, ticks);
+        let class = records::class(self.number);
+        seats::waited(mapping, slab, class, ticks);
         if let Some((sample, cpu_ns)) = self.sample.zip(cpu_ns) {
             let seat = seats::of(mapping, slab.seat.load(Ordering::Relaxed));
             seat.cpu_ns.store(cpu_ns, Ordering::Relaxed);
             seat.spin_ns.fetch_add(cpu_ns.saturating_sub(sample.cpu_ns), Ordering::Relaxed);
             seat.sampled.fetch_add(1, Ordering::Relaxed);
-            let class = records::class(self.number);
             blocked::count(mapping, class, sample.holder, sample.stack, ticks);
         }
     }

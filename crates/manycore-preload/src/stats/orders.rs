@@ -9,7 +9,7 @@ use manycore_profile::layout::{
     FRAMES, GUARDS, HELD, Mapping, ORDERS, Order, SEVERAL, SHARED, STEPS, Slab, Step,
 };
 
-use super::index::key;
+use super::index::{self, key};
 use super::{Object, bump, mapping, modules, records, stacks};
 
 /// So many places from its own are looked at for a key. A table that is as full as that takes no new orders.
@@ -88,10 +88,7 @@ fn note(mapping: &Mapping, slab: &Slab, step: &Step, taken: &Taken, manner: u64)
     let found = (0..LOOKS).find_map(|look| {
         let number = (key as usize).wrapping_add(look) % ORDERS;
         let order = &mapping.orders[number];
-        match order.key.compare_exchange(0, key, Ordering::Relaxed, Ordering::Relaxed) {
-            Ok(_) => Some((number, true)),
-            Err(found) => (found == key).then_some((number, false)),
-        }
+        index::claim(&order.key, key).map(|is_new| (number, is_new))
     });
     let Some((number, is_new)) = found else { return };
     let order = &mapping.orders[number];

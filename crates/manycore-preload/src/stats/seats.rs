@@ -4,20 +4,13 @@
 //! data; of those that do not end before their process does, when that one ends.
 
 use core::ffi::c_void;
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU32, Ordering};
 
 use manycore::sync::thread;
-use manycore_profile::layout::{Mapping, SEATS, Seat, Slab, WAITS};
+use manycore_profile::layout::{Mapping, SEATS, Seat, Slab, WAITS, WAITS_APART, WAITS_LOOKS};
 use syscalls::{Errno, Sysno, raw_syscall};
 
-use super::{mapping, modules, records};
-
-/// So many places from its own are looked at for a thread and a lock. A table that is as full as that takes no new ones;
-/// the seat has the sum all the same.
-const LOOKS: usize = 32;
-
-/// Places in the table of waits that lie between those of one thread and of the next.
-const APART: usize = 16;
+use super::{index, mapping, modules, records};
 
 /// One more than the key of the thread-specific data; 0 for none.
 static KEY: AtomicU32 = AtomicU32::new(0);
@@ -146,15 +139,9 @@ pub fn waited(mapping: &Mapping, slab: &Slab, record: u32, ticks: u64) {
         return;
     }
     let key = u64::from(number) << 32 | u64::from(record);
-    let first = number as usize * APART + record as usize % APART;
-    let taken = |counter: &AtomicU64| {
-        let before = counter.compare_exchange(0, key, Ordering::Relaxed, Ordering::Relaxed);
-        before.is_ok() || before == Err(key)
-    };
-    let mut places = (0..LOOKS).map(|look| &mapping.waits[(first + look) % WAITS]);
-    if let Some(place) =
-        places.find(|place| place.key.load(Ordering::Relaxed) == key || taken(&place.key))
-    {
+    let first = number as usize * WAITS_APART + record as usize % WAITS_APART;
+    let mut places = (0..WAITS_LOOKS).map(|look| &mapping.waits[(first + look) % WAITS]);
+    if let Some(place) = places.find(|place| index::claim(&place.key, key).is_some()) {
         place.contended.fetch_add(1, Ordering::Relaxed);
         place.wait.fetch_add(ticks, Ordering::Relaxed);
     }

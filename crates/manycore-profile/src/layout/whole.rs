@@ -133,6 +133,12 @@ pub struct Blocked {
     pub wait: AtomicU64,
 }
 
+/// Places in the table of waits between those of one seat and of the next.
+pub const WAITS_APART: usize = 16;
+/// So many places from its own are looked at for a thread and a lock. A table that is as full as that takes no new ones;
+/// the seat has the sum all the same.
+pub const WAITS_LOOKS: usize = 32;
+
 /// The queue for a lock in a word: waiters now, the most since it formed, and when that was.
 ///
 /// ```text
@@ -170,8 +176,10 @@ pub mod queue {
 
     /// How long the queue has been there, in ticks.
     pub fn lasted(word: u64, ticks: u64) -> u64 {
-        let units = (ticks / QUEUE_UNIT).wrapping_sub(word >> (2 * BITS));
-        (units & (u64::MAX >> (2 * BITS))) * QUEUE_UNIT
+        let most = u64::MAX >> (2 * BITS);
+        let units = (ticks / QUEUE_UNIT).wrapping_sub(word >> (2 * BITS)) & most;
+        // In the upper half: it formed after that moment, by another CPU's clock or while the process ended.
+        if units > most / 2 { 0 } else { units * QUEUE_UNIT }
     }
 }
 
@@ -188,6 +196,7 @@ mod tests {
         let again = joined(three - 2, start + 99).unwrap();
         assert_eq!((now(again), most(again)), (2, 3));
         assert_eq!(lasted(again, start + 7 * QUEUE_UNIT), 7 * QUEUE_UNIT);
+        assert_eq!(lasted(one, start - 10 * QUEUE_UNIT), 0, "it formed later");
         // A queue that everybody has left is a new one for the next.
         let next = joined(again - 2, start + 50 * QUEUE_UNIT).unwrap();
         assert_eq!(

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::layout::{
-    Blocked, Mapping, ORDERS, Order, Record, SEATS, SEVERAL, SHARED, SLABS, Seat, Slab, queue,
+    Blocked, Mapping, ORDERS, Order, Record, SEATS, SEVERAL, SHARED, SLABS, Seat, Slab,
+    WAITS_APART, WAITS_LOOKS, queue,
 };
 
 pub(crate) mod blocking;
@@ -117,7 +118,7 @@ pub(crate) fn read(mapping: &Mapping) -> Noted {
     Noted {
         seats: seats.iter().enumerate().skip(first).map(seated).collect(),
         unseated,
-        waits: waits(mapping),
+        waits: waits(mapping, seats.len()),
         blocked: mapping.blocked.iter().filter_map(blocked).collect(),
         orders: mapping
             .orders
@@ -174,8 +175,10 @@ fn seated(number: u32, seat: &Seat, in_slab: u64) -> Seated {
     }
 }
 
-fn waits(mapping: &Mapping) -> Vec<SeatWaits> {
-    let used = mapping.waits.iter().filter(|waits| get(&waits.key) != 0);
+fn waits(mapping: &Mapping, seats: usize) -> Vec<SeatWaits> {
+    // To look at a page that was never written takes memory for it: only those that these seats can have used.
+    let near = mapping.waits.iter().take(seats * WAITS_APART + WAITS_LOOKS);
+    let used = near.filter(|waits| get(&waits.key) != 0);
     used.map(|waits| SeatWaits {
         seat: (get(&waits.key) >> 32) as u32,
         record: get(&waits.key) as u32,
@@ -230,7 +233,7 @@ fn queues(number: u32, record: &Record, ended: u64) -> impl Iterator<Item = Queu
         end: ended,
         most: queue::most(word),
     });
-    [Some(over).filter(|over| over.lasted > 0), open].into_iter().flatten()
+    [Some(over), open].into_iter().flatten().filter(|queue| queue.lasted > 0)
 }
 
 // Relaxed: counters are independent of each other, and of a living process a little old or new is as good.

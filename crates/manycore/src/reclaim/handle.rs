@@ -35,10 +35,11 @@ pub struct Handle<'d> {
     emptying: Cell<*mut Bag>,
     /// An empty one; null if there is none.
     spare: Cell<*mut Bag>,
-    /// How many bytes the bag may hold.
+    /// How many bytes may be retired before this thread looks what can be freed.
     bag_bytes_max: Cell<usize>,
-    /// How many objects were retired since this thread last looked what can be freed, and when that was, in ticks.
+    /// How many objects and bytes were retired since this thread last looked what can be freed, and when that was, in ticks.
     batch: Cell<usize>,
+    batch_bytes: Cell<usize>,
     looked: Cell<u64>,
     /// How many objects were retired since this thread last destroyed some.
     owed: Cell<usize>,
@@ -63,6 +64,7 @@ impl<'d> Handle<'d> {
             spare: Cell::new(null_mut()),
             bag_bytes_max: Cell::new(domain.bag_bytes_max()),
             batch: Cell::new(0),
+            batch_bytes: Cell::new(0),
             looked: Cell::new(clock::now()),
             owed: Cell::new(0),
             is_due: Cell::new(false),
@@ -150,19 +152,22 @@ impl<'d> Handle<'d> {
         // SAFETY: the handle's own.
         let bag = unsafe { &mut *bag };
         bag.push(garbage, bytes);
-        let (full, bytes_held) = (bag.len() == CAPACITY, bag.bytes);
+        let full = bag.len() == CAPACITY;
         self.record.count_retired(bytes);
         self.owed.set(self.owed.get() + 1);
         let batch = self.batch.get() + 1;
         self.batch.set(batch);
+        let batch_bytes = self.batch_bytes.get().saturating_add(bytes);
+        self.batch_bytes.set(batch_bytes);
         let due = batch >= self.domain.config.batch
-            || bytes_held > self.bag_bytes_max.get()
+            || batch_bytes > self.bag_bytes_max.get()
             || batch.is_multiple_of(ASKS) && clock::has_passed(self.looked.get(), PERIOD_TICKS);
         if full || due {
             self.close_bag();
         }
         if due {
             self.batch.set(0);
+            self.batch_bytes.set(0);
             self.looked.set(clock::now());
             self.is_due.set(true);
         }

@@ -32,7 +32,7 @@ const HOLDS: [f64; 2] = [0.8, 1.25];
 /// So many times what a thread does between two sleeps is simulated, within [`SHORTEST`] and [`LONGEST`].
 const TURNS: f64 = 100.0;
 const SHORTEST: Duration = Duration::from_millis(2);
-const LONGEST: Duration = Duration::from_millis(200);
+const LONGEST: Duration = Duration::from_secs(20);
 
 /// What to predict.
 #[derive(Clone, Debug)]
@@ -190,7 +190,8 @@ impl Options {
         let most = gains.max_by(|a, b| a.1.total_cmp(&b.1));
         // Without its only lock, every thread does what one does alone.
         let only = || Some((*parts.first()?, alone * f64::from(beyond.threads) / beyond.value));
-        let (row, gain) = most.or_else(only)?;
+        let most = if changed.is_empty() { only() } else { most };
+        let (row, gain) = most.filter(|(_, gain)| *gain > 1.0)?;
         let lock = self.usage.locks[row].name.clone();
         Some(Limit { threads: beyond.threads, lock, gain })
     }

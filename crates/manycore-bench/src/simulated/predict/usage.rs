@@ -1,6 +1,7 @@
 //! From what was observed of a program to the workload that stands for it.
 
 use crate::mix::{Latch, Mix};
+use crate::simulated::question::THREADS_MAX;
 use crate::work::Length;
 
 /// How a program used its locks, as a profile has it.
@@ -70,6 +71,12 @@ const VARIES: f64 = 2.0;
 impl Workload {
     /// The workload that stands for a program. The error says in a line why there is none.
     pub fn of(usage: &Usage) -> Result<Self, String> {
+        if usage.threads > THREADS_MAX {
+            return Err(format!(
+                "it had {} threads: at most {THREADS_MAX} can be simulated",
+                usage.threads
+            ));
+        }
         let mut order: Vec<usize> = (0..usage.locks.len()).collect();
         let held = |row: &Row| row.acquired as f64 * row.hold_ns.unwrap_or_default();
         order.sort_by(|a, b| held(&usage.locks[*b]).total_cmp(&held(&usage.locks[*a])));

@@ -12,7 +12,7 @@ use manycore_bench::cpus;
 use manycore_bench::paired::Schedule;
 
 use super::report;
-use crate::compare::rounds::{Limit, Rounds, Series, fewest};
+use crate::compare::rounds::{Limit, Rounds, Series};
 use crate::failure::{Failure, Result};
 use crate::preload::Interposition;
 use crate::signals::Inbox;
@@ -30,8 +30,8 @@ Examples:
 Workload:
   A MariaDB of its own, on a copy of three tables of 100,000 rows that fit into memory.
   A read-only transaction sums 100 consecutive rows; an updating one also updates 20
-  random rows of the next table. sysbench runs as many terminals as asked for, on the
-  same CPUs. The server may use the first CPUs only, as --cpus says.
+  random rows of the next table. sysbench runs as many terminals as asked for, on any
+  CPU. The server may use the first CPUs only, as --cpus says.
 
 Locks:
   The first is glibc's, the base line. InnoDB's own latches, which wait by futexes in
@@ -110,10 +110,12 @@ struct Measured {
 
 /// Measures, and prints what came out.
 pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
-    if options.time < Duration::from_secs(1) {
+    let hour = Duration::from_secs(3_600);
+    if !(Duration::from_secs(1)..=hour).contains(&options.time) || options.time.subsec_nanos() != 0
+    {
         return Err(Failure::bad_input(
-            "a run of less than a second measures nothing",
-            "--time 4s",
+            format!("a run cannot take {}", humantime::format_duration(options.time)),
+            "let --time be whole seconds, an hour at most",
         ));
     }
     let points = options.points()?;
@@ -130,7 +132,7 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
             plan: &database.plan(&point, options.time),
             metric: &server::metric(),
             candidates: &candidates,
-            limit: options.limit(points.len(), candidates.len() - 1),
+            limit: options.limit(points.len()),
             seed: options.seed,
         };
         let series = rounds.measure(&mut inbox, terminal);
@@ -185,14 +187,10 @@ impl Options {
         locks.into_iter().map(Interposition::new).collect()
     }
 
-    fn limit(&self, points: usize, others: usize) -> Limit {
+    fn limit(&self, points: usize) -> Limit {
         match self.runs {
             Some(runs) => Limit::Runs(runs.into()),
-            // A few seconds are lost in starting and stopping a server.
-            None if self.budget / points as u32 > self.time * fewest(others) as u32 => {
-                Limit::Budget(self.budget / points as u32)
-            }
-            None => Limit::Runs(fewest(others)),
+            None => Limit::Budget(self.budget / points as u32),
         }
     }
 }

@@ -27,9 +27,10 @@ const GRACE: Duration = Duration::from_secs(120);
 const MAKING: Duration = Duration::from_secs(1_800);
 
 /// Programs and the Debian packages that they are in.
-const PROGRAMS: [(&str, &str); 4] = [
+const PROGRAMS: [(&str, &str); 5] = [
     ("mariadbd", "mariadb-server"),
     ("mariadb-install-db", "mariadb-server"),
+    ("mariadb", "mariadb-client"),
     ("sysbench", "sysbench"),
     ("taskset", "util-linux"),
 ];
@@ -130,6 +131,13 @@ impl Database {
                 "TMPDIR names a directory that you may write to",
             )
         })?;
+        let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/._-+".contains(byte);
+        if !place.path().as_os_str().as_encoded_bytes().iter().all(plain) {
+            return Err(Failure::bad_input(
+                format!("'{}' would have to be quoted for a shell", place.path().display()),
+                "let TMPDIR name a directory of letters, digits and /._-+ only",
+            ));
+        }
         let database = Self { place, rows };
         fs::write(database.path("transactions.lua"), TRANSACTIONS).map_err(|error| {
             Failure::failed(format!("cannot write the transactions for sysbench: {error}"))
@@ -196,7 +204,7 @@ impl Database {
         )
     }
 
-    /// Without blanks and quotes: directories that are made here have none, unless TMPDIR does.
+    /// Without what a shell would take for more than a name: see `make`.
     fn path(&self, name: &str) -> String {
         self.place.path().join(name).display().to_string()
     }

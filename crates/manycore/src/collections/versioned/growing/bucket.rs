@@ -94,6 +94,9 @@ impl<K: Copy, V: Copy> Bucket<K, V> {
 
     #[inline]
     fn entries(&self) -> &[(K, V)] {
+        if Self::ROOM == 0 {
+            return &[]; // the first word may not be aligned as they are
+        }
         // SAFETY: so many are written, from the first word on, which is aligned as they are if there is room for any.
         unsafe { core::slice::from_raw_parts(self.at(0), usize::from(self.length)) }
     }

@@ -138,14 +138,17 @@ impl<K, V> Directory<K, V> {
 
     /// The number of a bucket that the caller is to have be born, if there are too few.
     pub(super) fn claim(&self) -> Option<usize> {
-        // Relaxed, throughout: who needs an array acquires it where it is found.
-        let (keys, number) = (self.keys.load(Ordering::Relaxed), self.buckets());
+        let keys = self.keys.load(Ordering::Relaxed); // Relaxed: a statistic
+        // Acquire: partner of the Release below: the arrays of all buckets that were claimed before.
+        let number = self.buckets.load(Ordering::Acquire);
         // Of keys that come and go, threads may have told of those that went first.
-        let is_enough = keys.cast_signed() <= number.saturating_mul(self.load).cast_signed();
+        let most = isize::try_from(number.saturating_mul(self.load)).unwrap_or(isize::MAX);
+        let is_enough = keys.cast_signed() <= most;
         if is_enough || !self.make(number) {
             return None;
         }
-        let (done, failed) = (Ordering::Relaxed, Ordering::Relaxed);
+        // Release: partner of the Acquire above. Relaxed on failure: another thread has claimed it.
+        let (done, failed) = (Ordering::Release, Ordering::Relaxed);
         self.buckets.compare_exchange(number, number + 1, done, failed).ok()
     }
 
