@@ -35,6 +35,17 @@ pub fn observe(
     adjust: impl FnOnce(&mut Command),
     terminal: &Terminal,
 ) -> Result<(Profile, ExitStatus)> {
+    observe_looking(command, interposition, adjust, || {}, terminal)
+}
+
+/// The same, and calls `look` several times a second while the program runs.
+pub fn observe_looking(
+    command: &[OsString],
+    interposition: &Interposition,
+    adjust: impl FnOnce(&mut Command),
+    mut look: impl FnMut(),
+    terminal: &Terminal,
+) -> Result<(Profile, ExitStatus)> {
     let words: Vec<_> = command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let mut program = Command::new(&command[0]);
     program.args(&command[1..]);
@@ -59,6 +70,7 @@ pub fn observe(
         let children = tree.reap_orphans();
         looks.look(&directory.entries(), tree.cpu_until_now(&children));
         directory.fold();
+        look();
     })?;
     let ended = running
         .reap()

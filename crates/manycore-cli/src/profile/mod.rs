@@ -3,6 +3,8 @@
 mod advice;
 mod collect;
 mod directory;
+mod kernel;
+mod kernel_table;
 mod looks;
 pub mod output;
 pub mod table;
@@ -13,6 +15,11 @@ use std::ffi::OsString;
 use clap::{Args, ValueEnum};
 
 pub use collect::observe;
+use collect::observe_looking;
+use kernel::KernelOptions;
+
+use manycore_kernel_trace::Watch;
+use manycore_profile::profile::Profile;
 
 use crate::child::end_like;
 use crate::failure::{Failure, Result};
@@ -20,7 +27,7 @@ use crate::preload::Interposition;
 use crate::spec::Spec;
 use crate::target;
 use crate::terminal::Terminal;
-use output::{Destination, Forms};
+use output::{Destination, Forms, OpenForms, Output};
 use table::View;
 
 /// Shown below the options.
@@ -80,8 +87,11 @@ pub struct Options {
     sort: Sort,
     #[command(flatten)]
     forms: Forms,
-    /// Program and its arguments
-    #[arg(required = true, trailing_var_arg = true, value_name = "CMD")]
+    /// The kernel's side.
+    #[command(flatten)]
+    kernel: KernelOptions,
+    /// Program and its arguments; with --kernel it may be left out
+    #[arg(trailing_var_arg = true, value_name = "CMD")]
     command: Vec<OsString>,
 }
 
@@ -100,24 +110,73 @@ pub enum Sort {
 
 /// Profiles a program; its exit status is ours.
 pub fn run(options: &Options, terminal: &Terminal) -> Result<u8> {
-    target::check(&options.command)?;
-    if options.lock.is_glibc() {
+    if !kernel::needs_command(&options.command, &options.kernel)? {
+        let places = Places::open(options)?;
+        let profile = options.kernel.alone(terminal)?;
+        show(options, places, &profile)?;
+        return Ok(0);
+    }
+    let lock = lock_under(options, terminal)?;
+    let places = Places::open(options)?;
+    let is_interposed = !lock.is_glibc();
+    let interposition = Interposition::new(lock)?;
+    let mut watch = options.kernel.start(terminal);
+    let look = || watch.iter_mut().for_each(Watch::look);
+    let (mut profile, status) =
+        observe_looking(&options.command, &interposition, |_| {}, look, terminal)?;
+    if !is_interposed {
+        // Nobody looked at the program's side: there is nothing to be said about it.
+        profile.finding.clear();
+    }
+    if let Some(watch) = watch {
+        kernel::add(&mut profile, watch);
+    }
+    show(options, places, &profile)?;
+    Ok(end_like(status))
+}
+
+/// The lock that the program gets. One that the library cannot be put under still has its kernel's side.
+fn lock_under(options: &Options, terminal: &Terminal) -> Result<Spec> {
+    match target::check(&options.command) {
+        Err(Failure::BadInput(why)) if options.kernel.is_wanted() => {
+            terminal.note(format_args!("only the kernel's side is profiled: {why}"));
+            return Ok(Spec::glibc());
+        }
+        checked => checked?,
+    }
+    if options.lock.is_glibc() && !options.kernel.is_wanted() {
         return Err(Failure::bad_input(
             "nothing is counted where glibc's own lock is left in place",
             "profile with `--lock futex`, which does what glibc does",
         ));
     }
-    let json = options.json.as_ref().map(|json| json.open("--json")).transpose()?;
-    let forms = options.forms.open()?;
-    let interposition = Interposition::new(options.lock.clone())?;
-    let (profile, status) = observe(&options.command, &interposition, |_| {}, terminal)?;
+    Ok(options.lock.clone())
+}
+
+/// Where the profile goes: opened before anything is run.
+struct Places {
+    json: Option<Output>,
+    forms: OpenForms,
+}
+
+impl Places {
+    fn open(options: &Options) -> Result<Self> {
+        let json = options.json.as_ref().map(|json| json.open("--json")).transpose()?;
+        Ok(Self { json, forms: options.forms.open()? })
+    }
+}
+
+fn show(options: &Options, places: Places, profile: &Profile) -> Result<()> {
     if options.json.as_ref().is_none_or(|json| !json.is_stdout()) {
         let view = View::for_stderr(options.top.into(), options.sort);
-        eprint!("\n{}", table::whole(&profile, view));
+        let text = match profile.command.is_empty() {
+            true => kernel_table::alone(profile, view),
+            false => table::whole(profile, view),
+        };
+        eprint!("\n{text}");
     }
-    if let Some(json) = json {
-        json.write_json(&profile)?;
+    if let Some(json) = places.json {
+        json.write_json(profile)?;
     }
-    forms.write(&profile)?;
-    Ok(end_like(status))
+    places.forms.write(profile)
 }

@@ -12,7 +12,7 @@ use manycore_report::{Cell, Column, Host, Table, Tone, duration};
 
 use rustix::termios::tcgetwinsize;
 
-use crate::profile::{Sort, advice};
+use crate::profile::{Sort, advice, kernel_table};
 
 /// Width of a whole table where nothing else is known.
 const WIDTH: usize = 100;
@@ -37,6 +37,11 @@ pub struct View {
 }
 
 impl View {
+    /// Room for a name in a table whose other columns take so much.
+    pub fn name_width(&self, numbers: usize) -> usize {
+        (self.name_width + NUMBERS).saturating_sub(numbers)
+    }
+
     /// For a file or a pipe.
     pub fn plain(top: usize, sort: Sort) -> Self {
         Self { top, sort, table: Table::plain, name_width: WIDTH - NUMBERS }
@@ -69,6 +74,7 @@ pub fn whole(profile: &Profile, view: View) -> String {
         text += &processes(&profile.processes, view);
     }
     text += &outsiders(&profile.not_interposed);
+    text += &kernel_table::table(profile, view);
     text += &time(profile);
     text += &advice::of(profile);
     let _ = writeln!(text, "{}", profile.finding);
@@ -299,7 +305,7 @@ fn time(profile: &Profile) -> String {
     text
 }
 
-fn times(times: &Times, total: String) -> [Cell; 4] {
+pub(super) fn times(times: &Times, total: String) -> [Cell; 4] {
     let shown = |value: Option<u64>| value.map(ns).unwrap_or_default();
     let total = if times.count == 0 { String::new() } else { total };
     [total, shown(times.mean_ns), shown(times.p99_ns), shown(times.max_ns)].map(Cell::from)
@@ -343,7 +349,7 @@ fn about(lock: &Lock, width: usize) -> String {
 }
 
 /// A name that fits: name spaces go first, then the middle.
-fn shortened(name: &str, width: usize) -> String {
+pub(super) fn shortened(name: &str, width: usize) -> String {
     let mut name = name;
     while name.chars().count() > width
         && let Some((_, rest)) = name.split_once("::")
@@ -358,22 +364,22 @@ fn shortened(name: &str, width: usize) -> String {
     chars[..head].iter().chain(&['.', '.']).chain(&chars[chars.len() - tail..]).collect()
 }
 
-fn rest(all: usize, top: usize, what: &str) -> String {
+pub(super) fn rest(all: usize, top: usize, what: &str) -> String {
     match all.saturating_sub(top) {
         0 => String::new(),
         more => format!("{more} more {what} (--top, --json)\n"),
     }
 }
 
-fn ns(ns: u64) -> String {
+pub(super) fn ns(ns: u64) -> String {
     duration(ns as f64)
 }
 
-fn seconds(seconds: f64) -> String {
+pub(super) fn seconds(seconds: f64) -> String {
     duration(seconds * 1e9).trim_end().to_owned()
 }
 
-fn percent(share: f64) -> String {
+pub(super) fn percent(share: f64) -> String {
     match share * 100.0 {
         0.0 => "0 %".to_owned(),
         small if small < 0.095 => "<0.1 %".to_owned(),

@@ -39,6 +39,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "manycore-bench",
             "manycore-profile",
             "manycore-view",
+            "manycore-kernel-trace",
         ],
     ),
     ("manycore-tidy", &[]),

@@ -1,0 +1,171 @@
+//! The kernel's side of a profile.
+
+use std::ffi::OsString;
+use std::time::{Duration, Instant};
+
+use clap::{Args, ValueEnum};
+use humantime::parse_duration;
+use manycore_kernel_trace::{Means, Refusal, Request, Scope, Watch};
+use manycore_profile::assemble::{Run, Watched, assemble};
+use manycore_profile::clock::Clock;
+use manycore_profile::profile::{Exit, Profile, Source};
+use manycore_report::Host;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+
+use crate::failure::{Failure, Result};
+use crate::profile::kernel_table::sentence;
+use crate::signals::Inbox;
+use crate::terminal::Terminal;
+
+/// How often events are read.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// What of the kernel is wanted.
+#[derive(Args, Debug)]
+pub struct KernelOptions {
+    /// Watch the kernel's locks, too: by the first means that works, or by this one
+    #[arg(
+        long,
+        value_enum,
+        value_name = "MEANS",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "auto"
+    )]
+    kernel: Option<KernelMeans>,
+    /// With --kernel: the waits of all processes, not those of CMD and its children alone
+    #[arg(long, requires = "kernel", conflicts_with = "pid")]
+    system: bool,
+    /// With --kernel: the waits of this process, until it ends or ^C; there is no CMD then
+    #[arg(long, requires = "kernel", conflicts_with = "command")]
+    pid: Option<u32>,
+    /// With --kernel and without CMD: for so long, and not until ^C
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, requires = "kernel", conflicts_with = "command")]
+    duration: Option<Duration>,
+}
+
+/// By which means the kernel is watched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum KernelMeans {
+    /// The first of these that works
+    Auto,
+    /// BPF programs, which add up in the kernel
+    Bpf,
+    /// Perf events, read one by one
+    Perf,
+    /// The kernel's own statistics, if it was built with them: the whole system only
+    LockStat,
+}
+
+impl KernelOptions {
+    /// Whether the kernel is to be watched.
+    pub fn is_wanted(&self) -> bool {
+        self.kernel.is_some()
+    }
+
+    /// Begins to watch a command that is about to be started. What the kernel refuses is said, and is no failure: the
+    /// program's side is there all the same.
+    pub fn start(&self, terminal: &Terminal) -> Option<Watch> {
+        let scope = if self.system { Scope::System } else { Scope::Command };
+        match self.watch(scope)? {
+            Ok(watch) => Some(watch),
+            Err(why) => {
+                terminal.note(format_args!("the kernel is not watched: {why}"));
+                None
+            }
+        }
+    }
+
+    fn watch(&self, scope: Scope) -> Option<std::result::Result<Watch, Refusal>> {
+        let means = match self.kernel? {
+            KernelMeans::Auto => Means::Auto,
+            KernelMeans::Bpf => Means::Only(Source::Bpf),
+            KernelMeans::Perf => Means::Only(Source::Perf),
+            KernelMeans::LockStat => Means::Only(Source::LockStat),
+        };
+        Some(Watch::start(means, &Request { scope }))
+    }
+
+    /// Watches the system or a process, without starting anything.
+    pub fn alone(&self, terminal: &Terminal) -> Result<Profile> {
+        let scope = self.pid.map_or(Scope::System, Scope::Process);
+        let process = self.pid.map(opened).transpose()?;
+        let mut inbox = Inbox::open()?;
+        let clock = Clock::start();
+        let started = Instant::now();
+        let mut watch = self.watch(scope).expect("it is wanted").map_err(|why| {
+            Failure::bad_input(
+                format!("the kernel cannot be watched: {why}"),
+                "profile a command to see its own side: manycore profile -- CMD",
+            )
+        })?;
+        terminal.say("watching the kernel");
+        loop {
+            let left = self.duration.map_or(LOOK, |whole| whole.saturating_sub(started.elapsed()));
+            let mut fds = vec![PollFd::from_borrowed_fd(inbox.fd(), PollFlags::IN)];
+            fds.extend(process.as_ref().map(|process| PollFd::new(process, PollFlags::IN)));
+            let timeout = LOOK.min(left).try_into().expect("a tenth of a second fits");
+            // Interrupted by a signal that the inbox has, or fails for bad descriptors only.
+            let _ = poll(&mut fds, Some(&timeout));
+            watch.look();
+            let process_ended = fds.get(1).is_some_and(|fd| !fd.revents().is_empty());
+            drop(fds);
+            if inbox.take().is_some() || process_ended || left.is_zero() {
+                break;
+            }
+        }
+        let run = Run {
+            command: Vec::new(),
+            exit: Exit::Status(0),
+            lock: "glibc".to_owned(),
+            wall: started.elapsed().as_secs_f64(),
+            kernel: 0.0,
+            user: 0.0,
+            rate: clock.rate(),
+            is_server: false,
+            running: Vec::new(),
+            not_interposed: Vec::new(),
+            host: Host::describe(),
+            watched: Watched::default(),
+        };
+        let mut profile = assemble(run, &[]);
+        profile.finding.clear();
+        add(&mut profile, watch);
+        Ok(profile)
+    }
+}
+
+/// Ends the watch, and adds to a profile what it saw.
+pub fn add(profile: &mut Profile, watch: Watch) {
+    let seen = watch.finish();
+    profile.kernel = Some(seen.run);
+    profile.kernel_locks = seen.locks;
+    let said = sentence(profile);
+    if !profile.finding.is_empty() && !said.is_empty() {
+        profile.finding.push(' ');
+    }
+    profile.finding += &said;
+}
+
+/// What is said when there is nothing to be done.
+pub fn needs_command(command: &[OsString], options: &KernelOptions) -> Result<bool> {
+    match (command.is_empty(), options.is_wanted()) {
+        (true, false) => {
+            Err(Failure::bad_input("there is no CMD", "name a program, or use --kernel"))
+        }
+        (is_empty, _) => Ok(!is_empty),
+    }
+}
+
+fn opened(pid: u32) -> Result<rustix::fd::OwnedFd> {
+    let process = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    let found = process.map(|pid| pidfd_open(pid, PidfdFlags::empty()));
+    match found {
+        Some(Ok(fd)) => Ok(fd),
+        _ => Err(Failure::bad_input(
+            format!("there is no process {pid}"),
+            "let --pid name a process that runs; `pidof` and `pgrep` know their numbers",
+        )),
+    }
+}
