@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use support::{directory, failure, manycore, printed};
 
-/// Two threads that are never idle and hold one lock, and only that, for a part of their time.
-fn profile(directory: &Path, hold_ns: u64) -> PathBuf {
+/// Two threads that are never idle in a second, and take one lock so often, each time for so long.
+fn profile(directory: &Path, acquired: u64, hold_ns: u64) -> PathBuf {
     let times = |count: u64, mean: u64| json!({ "count": count, "total_ns": count * mean, "mean_ns": mean, "p99_ns": mean, "max_ns": mean });
     let lock = json!({
         "name": "queue_lock (server)", "short": "queue_lock", "origin": "variable", "module": "server",
-        "kind": "mutex", "objects": 1, "acquired": 1_000_000, "exclusive": 1_000_000, "shared": 0,
+        "kind": "mutex", "objects": 1, "acquired": acquired, "exclusive": acquired, "shared": 0,
         "contended": 0, "contended_shared": 0, "contended_share": 0.0, "timeouts": 0, "handoffs": 0,
         "wait": times(0, 0), "hold": times(1_000, hold_ns), "hottest_share": 1.0,
         "frames": [], "waits_in": [],
@@ -61,15 +61,15 @@ fn at_24(file: &Path) -> (f64, Value) {
 #[test]
 fn a_lock_that_is_hardly_held_lets_a_program_scale() {
     let directory = directory();
-    // A turn takes 2 us: the lock is held for 1 % of it.
-    let (speedup, _) = at_24(&profile(directory.path(), 20));
+    // A turn takes 20 us: the lock is held for a thousandth of it.
+    let (speedup, _) = at_24(&profile(directory.path(), 100_000, 20));
     assert!((18.0..=24.5).contains(&speedup), "{speedup}");
 }
 
 #[test]
 fn a_lock_that_is_held_for_half_of_the_time_is_the_limit() {
     let directory = directory();
-    let file = profile(directory.path(), 1_000);
+    let file = profile(directory.path(), 1_000_000, 1_000);
     let (speedup, record) = at_24(&file);
     assert!(speedup <= 2.05, "one lock cannot be held twice at a time: {speedup}");
     assert_eq!(record["parameters"]["limit"], "queue_lock (server)");
@@ -81,10 +81,10 @@ fn a_lock_that_is_held_for_half_of_the_time_is_the_limit() {
 #[test]
 fn what_cannot_be_modelled_is_refused() {
     let directory = directory();
-    let idle = profile(directory.path(), 0);
+    let idle = profile(directory.path(), 1_000_000, 0);
     let refused = failure(2, &mut manycore(&arguments(&idle, &AT_24)));
     assert!(refused.contains("no lock was seen to be held"), "{refused}");
-    let file = profile(directory.path(), 20);
+    let file = profile(directory.path(), 100_000, 20);
     let many = failure(2, &mut manycore(&arguments(&file, &["--threads", "25"])));
     assert!(many.contains("24 CPUs"), "{many}");
     let text = fs::read_to_string(&file).unwrap();

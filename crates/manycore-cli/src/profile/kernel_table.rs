@@ -227,7 +227,7 @@ mod tests {
     fn the_sentence_names_the_first() {
         assert_eq!(
             sentence(&example()),
-            "In the kernel, threads waited 2 s for locks, 75 % of it for the rwsem mm->mmap_lock."
+            "In the kernel, threads waited 2.00 s for locks, 75 % of it for the rwsem mm->mmap_lock."
         );
         let mut profile = example();
         profile.kernel_locks.clear();

@@ -69,7 +69,7 @@ pub struct Prediction {
 /// What keeps a program from scaling.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Limit {
-    /// With so many threads, which are the first that bring hardly anything.
+    /// With so many threads, which are the first that bring hardly anything, or the most that were asked for.
     pub threads: u32,
     /// The lock that costs most: its name.
     pub lock: String,
@@ -171,9 +171,10 @@ impl Options {
         let own = records.iter().filter(|record| record.mechanism.name() == self.locks[0]);
         let own: Vec<&Measurement> = own.collect();
         let full = full(&own)?;
-        // The first number of threads that brings nothing any more.
-        let beyond = own.get(full + 1)?;
         let alone = own.first().filter(|record| record.threads == 1)?.value;
+        // The first number of threads that brings nothing any more; or the last, if that is far from what so many could do.
+        let is_far = |last: &&&Measurement| last.value < FAR * alone * f64::from(last.threads);
+        let beyond = own.get(full + 1).or_else(|| own.last().filter(is_far))?;
         let machine = self.machine.to_toml();
         let parts = workload.parts();
         let without =
@@ -240,6 +241,9 @@ impl Options {
 
 /// Throughput that is at least this share of the most is all that a lock gives: more threads bring nothing.
 const FULL: f64 = 0.9;
+
+/// Less than this share of what all threads could do, each alone on a machine of its own, is no scaling.
+const FAR: f64 = 0.5;
 
 /// Of the records of a lock, fewest threads first: the place of the first that has nearly the most.
 fn full(records: &[&Measurement]) -> Option<usize> {

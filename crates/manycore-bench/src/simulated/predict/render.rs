@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use manycore_report::{Cell, Column, Measurement, Metric, Table, quantity, significant};
 
-use super::{Limit, Prediction, full};
+use super::{FAR, Limit, Prediction, full};
 
 /// A model that meets what was observed to this factor is as good as can be asked of it.
 const NEAR: f64 = 1.5;
@@ -75,10 +75,10 @@ impl<'a> Curve<'a> {
         records[full(&records).expect("a curve has points")]
     }
 
-    /// Whether throughput still grew at the last point.
+    /// Whether throughput still grew at the last point, and was near what so many threads could do.
     fn scales_on(&self) -> bool {
-        let last = self.points.last().expect("a curve has points").0;
-        self.points.len() > 1 && self.full().threads == last.threads
+        let (last, speedup) = self.points.last().expect("a curve has points");
+        self.full().threads == last.threads && speedup.value >= FAR * f64::from(last.threads)
     }
 }
 
@@ -146,11 +146,11 @@ fn finding(curves: &[Curve], limit: Option<&Limit>) -> String {
             range(most)
         ),
         false => format!(
-            "With {} it stops scaling at {} threads: {} of one thread ({}){}.",
+            "With {} it gets to {} of one thread ({}), with {} threads{}.",
             own.lock,
-            full.threads,
             times(most.value),
             range(most),
+            full.threads,
             cause(limit)
         ),
     };
