@@ -148,15 +148,18 @@ pub fn leaves<M: Sessions>(domain: impl Fn() -> M, view: View, changes: u32) -> 
                     while change(&mut handle, root, number, view).is_err() {}
                     continue;
                 }
+                // Judged when the session is over: to end one, which a failure would have to, may take a while.
                 // SAFETY: a session, from begin to end.
-                unsafe {
+                let (number, leaf, again) = unsafe {
                     handle.begin(view);
                     let root = &*handle.deref(root);
                     let (number, leaf) = (root.number, &*handle.deref(root.leaf));
-                    assert_eq!(number, *leaf, "a leaf that was freed");
-                    assert_eq!(number, root.number, "what a session reads has changed");
+                    let seen = (number, *leaf, root.number);
                     handle.commit();
-                }
+                    seen
+                };
+                assert_eq!(number, leaf, "a leaf that was freed");
+                assert_eq!(number, again, "what a session reads has changed");
             }
         });
     }
