@@ -151,15 +151,20 @@ fn row(lock: &Lock) -> Row {
     }
 }
 
-/// Threads that did what the program does: one that took few locks only started the others, and waits for them.
+/// How many threads did at a time what the program does. One that took few locks only started the others, and waits for them;
+/// of those that took many, some may have come after others.
 fn threads(profile: &Profile) -> u32 {
     const PART: u64 = 20;
+    let at_a_time =
+        profile.processes.iter().fold(0, |sum: u32, process| sum.saturating_add(process.threads));
     // Without the one that stands for all that are not listed.
     let listed = || profile.threads.iter().filter(|thread| thread.tid != 0);
     let most = listed().map(|thread| thread.acquired).max().unwrap_or_default();
-    let workers = listed().filter(|thread| thread.acquired.saturating_mul(PART) >= most);
-    match workers.count() {
-        0 => profile.processes.iter().fold(0, |sum, process| sum.saturating_add(process.threads)),
-        workers => workers as u32,
+    let is_idle = |acquired: u64| acquired.saturating_mul(PART) < most;
+    let (idle, busy): (Vec<u64>, Vec<u64>) =
+        listed().map(|thread| thread.acquired).partition(|acquired| is_idle(*acquired));
+    match busy.len() as u32 {
+        0 => at_a_time,
+        busy => busy.min(at_a_time.saturating_sub(idle.len() as u32).max(1)),
     }
 }

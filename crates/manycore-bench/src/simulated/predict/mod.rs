@@ -29,8 +29,9 @@ pub use usage::{Row, Usage, Workload};
 /// the holder lost to others meanwhile.
 const HOLDS: [f64; 2] = [0.8, 1.25];
 
-/// So many times what a thread does between two sleeps is simulated, within [`SHORTEST`] and [`LONGEST`].
-const TURNS: f64 = 100.0;
+/// So many sections of a thread are simulated, and so many of its sleeps, within [`SHORTEST`] and [`LONGEST`].
+const TURNS: f64 = 1_600.0;
+const SLEEPS: f64 = 20.0;
 const SHORTEST: Duration = Duration::from_millis(2);
 const LONGEST: Duration = Duration::from_secs(20);
 
@@ -253,6 +254,8 @@ fn full(records: &[&Measurement]) -> Option<usize> {
 
 fn usual_duration(workload: &Workload) -> Duration {
     let mix = &workload.mix;
-    let turn = (mix.section_mean_ns() + mix.outside.mean_ns) * f64::from(mix.sections);
-    Duration::from_nanos((TURNS * (turn + mix.think_ns)) as u64).clamp(SHORTEST, LONGEST)
+    let turn = mix.section_mean_ns() + mix.outside.mean_ns;
+    let until_sleep = turn * f64::from(mix.sections) + mix.think_ns;
+    let sleeps = if mix.think_ns > 0.0 { SLEEPS * until_sleep } else { 0.0 };
+    Duration::from_nanos((TURNS * turn).max(sleeps) as u64).clamp(SHORTEST, LONGEST)
 }

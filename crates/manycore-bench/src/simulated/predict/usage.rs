@@ -59,8 +59,15 @@ const LATCHES_MAX: usize = 128;
 /// Rows that are kept apart: those whose locks are held longest. The others' sections are time between sections.
 const ROWS_MAX: usize = 16;
 
-/// Sections between two sleeps.
-const SECTIONS: u32 = 16;
+/// Threads that are idle for less than this share of their time are taken to be busy.
+const BUSY: f64 = 0.1;
+
+/// A sleep takes the timer's slack, some 50 us, more than was asked for: so threads sleep this long, in nanoseconds, and
+/// accordingly seldom.
+const SLEEP_NS: f64 = 200_000.0;
+
+/// Sections between two sleeps are so many, at the least and the most.
+const SECTIONS: (f64, f64) = (16.0, 1024.0);
 
 /// A program that leaves its CPUs less idle than this wants more of them.
 const SATURATED: f64 = 0.9;
@@ -98,12 +105,15 @@ impl Workload {
             ));
         }
         let outside_ns = (usage.busy - in_sections * scale) * 1e9 / sections;
+        let idle_ns = usage.idle(&mut assumed) * 1e9 / sections;
+        let is_busy = idle_ns < BUSY * usage.busy * 1e9 / sections;
+        let between = (SLEEP_NS / idle_ns).ceil().clamp(SECTIONS.0, SECTIONS.1);
         let mut mix = Mix {
             locks: Vec::new(),
             outside: Length::exponential(outside_ns.max(1.0)),
             reads: 0.0,
-            sections: SECTIONS,
-            think_ns: f64::from(SECTIONS) * usage.idle(&mut assumed) * 1e9 / sections,
+            sections: between as u32,
+            think_ns: if is_busy { 0.0 } else { between * idle_ns },
         };
         let mut of_latch = Vec::new();
         for row in order.iter().copied() {
@@ -238,7 +248,9 @@ mod tests {
     fn time_that_nobody_used_is_thought() {
         let idle = Usage { busy: 0.8, ..usage() };
         let workload = Workload::of(&idle).unwrap();
-        assert_eq!(workload.mix.think_ns.round(), 16.0 * 500.0);
+        assert_eq!((workload.mix.think_ns.round(), workload.mix.sections), (200_000.0, 400));
+        let nearly = Usage { busy: 1.7, ..usage() };
+        assert_eq!(Workload::of(&nearly).unwrap().mix.think_ns, 0.0);
         let crowd = Usage { threads: 32, busy: 1.95, ..usage() };
         let workload = Workload::of(&crowd).unwrap();
         assert_eq!((workload.mix.think_ns, workload.assumed.len()), (0.0, 1));
