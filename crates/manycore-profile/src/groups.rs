@@ -189,7 +189,8 @@ impl Groups {
     /// Seconds in waits for locks, on the CPU and off it.
     pub fn waits(&self, rate: &Rate) -> (f64, f64) {
         let locks = || self.groups.values().filter(|group| group.kind != Kind::Cond);
-        let spin = locks().map(|group| group.tally.all_spin_ns()).sum::<f64>() / 1e9;
+        // From zero: the sum of nothing is minus zero.
+        let spin = locks().map(|group| group.tally.all_spin_ns()).fold(0.0, |a, b| a + b) / 1e9;
         let all = locks().map(|group| rate.ns(group.tally.wait)).sum::<f64>() / 1e9;
         (spin, (all - spin).max(0.0))
     }
