@@ -5,6 +5,8 @@ DESTDIR ?=
 CARGO   ?= cargo
 # SETUP=no: install no Debian packages, run with what is there.
 SETUP   ?= yes
+# BPF=no: `profile --kernel` by perf events alone; BPF programs need clang, and headers of libelf and zlib, to be built.
+BPF     ?= yes
 
 target  := $(or $(CARGO_TARGET_DIR),target)
 release := $(target)/release
@@ -12,25 +14,32 @@ root    := $(DESTDIR)$(PREFIX)
 bash    := $(root)/share/bash-completion/completions
 zsh     := $(root)/share/zsh/site-functions
 fish    := $(root)/share/fish/vendor_completions.d
-build   := $(CARGO) build --locked --release -p manycore-cli -p manycore-preload
+plain   := $(CARGO) build --locked --release -p manycore-cli -p manycore-preload
+build   := $(plain) $(if $(filter yes,$(BPF)),--features manycore-cli/bpf)
 setup    = $(if $(filter yes,$(SETUP)),@scripts/setup $(1))
+prepare  = $(if $(filter yes,$(BPF)),$(call setup,build))
 
 version := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)
 capi    := crates/manycore-capi
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test soak bench bench-set docs install install-library clean
+.PHONY: help build demo test soak bench bench-set docs install install-library clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: ## build, then profile and improve a contended server; under a minute
+build: ## the command and the library that it preloads, into target/release; BPF=no
+	$(call prepare)
 	@$(build)
+
+# Without BPF, which it does not use: so it needs no more than cargo and a C compiler.
+demo: ## build, then profile and improve a contended server; under a minute
+	@$(plain)
 	@$(release)/manycore demo
 
 test: ## all checks; installs the Debian packages it needs when root; ends with the count
 	$(call setup,test)
-	@scripts/test
+	@BPF=$(BPF) scripts/test
 
 # Seconds for each program under each lock.
 SOAK ?= 300
@@ -47,7 +56,7 @@ bench: ## measure what the project promises, on this machine
 
 bench-set: ## measure what the library's sets are to do; BUDGET=20m
 	$(call setup,sets)
-	@$(build) -p manycore-bench-peers --features manycore-bench-peers/c-libraries
+	@$(plain) -p manycore-bench-peers --features manycore-bench-peers/c-libraries
 	@$(release)/manycore bench goals --budget $(or $(BUDGET),20m)
 
 docs: $(target)/tools/bin/mdbook ## the book, into docs/book
@@ -57,6 +66,7 @@ $(target)/tools/bin/mdbook:
 	$(CARGO) install mdbook --version 0.5.4 --locked --no-default-features --features search --root $(target)/tools
 
 install: install-library ## all of it: the command, man pages, completions, and what follows; PREFIX=, DESTDIR=
+	$(call prepare)
 	@$(build)
 	install -D -m 755 $(release)/manycore $(root)/bin/manycore
 	install -D -m 755 $(release)/libmanycore_preload.so $(root)/lib/manycore/libmanycore_preload.so

@@ -19,13 +19,16 @@ pub fn library() -> &'static Path {
     &LIBRARY
 }
 
-/// The command `manycore`, built from this workspace.
+/// The command `manycore`: `$MANYCORE_COMMAND`, or built from this workspace.
 ///
 /// # Panics
 ///
 /// If it cannot be built.
 pub fn command() -> &'static Path {
-    static COMMAND: LazyLock<PathBuf> = LazyLock::new(|| build("manycore-cli", "manycore"));
+    static COMMAND: LazyLock<PathBuf> = LazyLock::new(|| {
+        let build = || build("manycore-cli", "manycore");
+        env::var_os("MANYCORE_COMMAND").map_or_else(build, PathBuf::from)
+    });
     &COMMAND
 }
 

@@ -3,39 +3,51 @@
 //! Where the kernel does not permit it, these tests say so and end.
 
 use std::fs::File;
-use std::io::{self, Seek, SeekFrom, Write};
-use std::sync::Barrier;
+use std::io::{self, Read, Write};
+use std::os::fd::FromRawFd;
+use std::ptr::null_mut;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use manycore_kernel_trace::{KernelLock, Means, Request, Scope, Seen, Watch};
 use manycore_profile::profile::Source;
 
-const THREADS: usize = 4;
-const WRITES: usize = 12;
+/// Threads that wait.
+const WAITERS: u32 = 3;
+/// For about so long.
+const HELD: Duration = Duration::from_millis(150);
+/// More than a terminal keeps for its reader.
+const LONG: usize = 1 << 20;
 
-/// Threads that write to one open file, each for long: they wait for the file's position. Gives the time that all of
-/// them spent in the calls.
-fn hammer() -> Duration {
-    let file = tempfile::tempfile().unwrap();
-    let bytes = vec![1; 4 << 20];
-    let write = |mut file: &File| {
-        file.write_all(&bytes).unwrap();
-        file.seek(SeekFrom::Start(0)).unwrap();
-    };
-    let timed = |run: &dyn Fn()| {
+/// Both ends of a terminal: what is written to the second is read from the first.
+fn terminal() -> (File, File) {
+    let (mut master, mut slave) = (-1, -1);
+    // SAFETY: both numbers are variables of ours, and nothing else is wanted.
+    let failed =
+        unsafe { libc::openpty(&mut master, &mut slave, null_mut(), null_mut(), null_mut()) };
+    assert_eq!(failed, 0, "{}", io::Error::last_os_error());
+    // SAFETY: just opened, and nobody else has them.
+    unsafe { (File::from_raw_fd(master), File::from_raw_fd(slave)) }
+}
+
+/// Lets one thread write more to a terminal than anybody reads: it sleeps, and keeps the terminal's lock. Others, which want to
+/// write, wait for that. Gives the time that all of them spent in the call.
+fn hold_up() -> Duration {
+    let (mut master, slave) = terminal();
+    let write = |bytes: usize| (&slave).write_all(&vec![b'x'; bytes]).unwrap();
+    let timed = || {
         let start = Instant::now();
-        run();
+        write(1);
         start.elapsed()
     };
-    let barrier = Barrier::new(THREADS);
     thread::scope(|scope| {
-        let thread = || {
-            barrier.wait();
-            (0..WRITES).map(|_| timed(&|| write(&file))).sum::<Duration>()
-        };
-        let threads: Vec<_> = (0..THREADS).map(|_| scope.spawn(thread)).collect();
-        threads.into_iter().map(|thread| thread.join().unwrap()).sum()
+        scope.spawn(|| write(LONG));
+        thread::sleep(HELD / 3);
+        let waiters: Vec<_> = (0..WAITERS).map(|_| scope.spawn(timed)).collect();
+        thread::sleep(HELD);
+        let mut all = vec![0; LONG + WAITERS as usize];
+        master.read_exact(&mut all).unwrap();
+        waiters.into_iter().map(|waiter| waiter.join().unwrap()).sum()
     })
 }
 
@@ -45,42 +57,43 @@ fn watch(source: Source) -> Option<Watch> {
     match Watch::start(Means::Only(source), &request) {
         Ok(watch) => Some(watch),
         Err(why) => {
-            io::stderr()
-                .write_all(
-                    format!("skipped: the kernel does not permit this test: {why}\n").as_bytes(),
-                )
-                .unwrap();
+            let said = format!("skipped: the kernel does not permit this test: {why}\n");
+            io::stderr().write_all(said.as_bytes()).unwrap();
             None
         }
     }
 }
 
-fn of_the_file(seen: &Seen) -> &KernelLock {
-    seen.locks.iter().find(|lock| lock.kind == "mutex").unwrap_or_else(|| panic!("{seen:?}"))
+fn of_the_terminal(seen: &Seen) -> &KernelLock {
+    let name = "tty->atomic_write_lock";
+    seen.locks.iter().find(|lock| lock.name == name).unwrap_or_else(|| panic!("{seen:?}"))
 }
 
 // One test: others in this process would wait for locks of the kernel meanwhile.
 #[test]
-fn the_contended_lock_is_on_top_and_both_means_agree() {
+fn waits_are_as_long_as_they_were_and_both_means_agree() {
     let watches: Vec<_> = [Source::Bpf, Source::Perf].into_iter().filter_map(watch).collect();
-    let in_calls = hammer();
+    let in_calls = hold_up();
     let all: Vec<Seen> = watches.into_iter().map(Watch::finish).collect();
 
     for seen in &all {
         assert_eq!(seen.run.scope, Scope::Process(std::process::id()));
-        let lock = of_the_file(seen);
-        assert_eq!((lock.name.as_str(), lock.is_named), ("file->f_pos_lock", true), "{lock:?}");
+        let lock = of_the_terminal(seen);
+        assert_eq!((lock.kind.as_str(), lock.is_named, lock.objects), ("mutex", true, 1));
+        assert_eq!((lock.contended, lock.wait.count), (WAITERS.into(), WAITERS.into()), "{lock:?}");
         assert_eq!(seen.locks[0].name, lock.name, "{seen:?}");
-        // Threads take turns: at most all but one wait at a time.
+        // Each call was one wait, and the writing of a byte.
         let waited = Duration::from_nanos(lock.wait.total_ns);
-        assert!(waited < in_calls, "{waited:?} of {in_calls:?}: {lock:?}");
-        assert!(lock.contended <= 2 * (THREADS * WRITES) as u64, "{lock:?}");
-        assert_eq!(lock.wait.count, lock.contended);
-        assert!(lock.spin_ns <= lock.wait.total_ns && lock.objects == 1, "{lock:?}");
+        assert!(waited <= in_calls, "{waited:?} of {in_calls:?}: {lock:?}");
+        assert!(waited >= in_calls.mul_f64(0.95), "{waited:?} of {in_calls:?}: {lock:?}");
+        assert!(waited >= HELD * WAITERS * 9 / 10, "{lock:?}");
+        assert!(lock.spin_ns <= lock.wait.total_ns / 10, "its owner slept: {lock:?}");
         assert_eq!(lock.stacks.iter().map(|stack| stack.waits).sum::<u64>(), lock.contended);
         assert_eq!(lock.stacks.iter().map(|stack| stack.wait_ns).sum::<u64>(), lock.wait.total_ns);
+        assert_eq!(seen.run.dropped, 0, "{:?}", seen.run);
     }
-    let totals: Vec<_> = all.iter().map(|seen| of_the_file(seen).wait.total_ns as f64).collect();
+    let totals: Vec<_> =
+        all.iter().map(|seen| of_the_terminal(seen).wait.total_ns as f64).collect();
     if let [bpf, perf] = totals[..] {
         assert!((bpf / perf - 1.0).abs() < 0.1, "{bpf} and {perf}");
     }
