@@ -8,10 +8,10 @@ use std::path::PathBuf;
 use std::process::{Command, exit};
 
 const SOURCE: &str = "src/bpf/contention.bpf.c";
-const HEADER: &str = "src/bpf/kernel.h";
+const HEADERS: [&str; 3] = ["src/bpf/kernel.h", "src/bpf/sum.h", "src/bpf/futex.h"];
 
 fn main() {
-    for file in [SOURCE, HEADER] {
+    for file in HEADERS.into_iter().chain([SOURCE]) {
         println!("cargo::rerun-if-changed={file}");
     }
     println!("cargo::rerun-if-env-changed=CLANG");
@@ -25,6 +25,7 @@ fn main() {
     let headers = format!("-I/usr/include/{arch}-linux-gnu");
     let done = Command::new(&clang)
         .args(["-O2", "-g", "-target", "bpf", "-mcpu=v3", "-Wall", "-Werror"])
+        .args([format!("-D__TARGET_ARCH_{}", if arch == "x86_64" { "x86" } else { &arch })])
         .args([headers.as_str(), "-c", SOURCE, "-o"])
         .arg(&object)
         .status();
@@ -41,8 +42,8 @@ fn main() {
 fn fail(what: &str) -> ! {
     println!("cargo::error={what}");
     println!(
-        "cargo::error=install clang (Debian: apt-get install clang libelf-dev zlib1g-dev pkg-config), name it in CLANG, \
-         or build without the feature `bpf`: --no-default-features for manycore-cli"
+        "cargo::error=run scripts/setup build (Debian: apt-get install clang libelf-dev zlib1g-dev pkg-config), name \
+         clang in CLANG, or build without the feature `bpf` (`make BPF=no`): perf events are left then"
     );
     exit(1)
 }

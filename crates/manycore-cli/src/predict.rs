@@ -127,7 +127,8 @@ fn locks(own: &str, asked: &[String], terminal: &Terminal) -> Vec<String> {
 fn usage(profile: &Profile) -> std::result::Result<Usage, &'static str> {
     let host = profile.host.as_ref().ok_or("it does not say how many CPUs the host had")?;
     let cpu = &profile.cpu;
-    let seen = |lock: &&Lock| lock.origin != Origin::Rest;
+    // Of the program's own futexes nobody knows how often they are taken, nor for how long.
+    let seen = |lock: &&Lock| lock.origin != Origin::Rest && !lock.is_futex();
     Ok(Usage {
         threads: threads(profile),
         cpus: host.cpus,

@@ -5,13 +5,14 @@ mod support;
 use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 use support::real::profiling;
 use support::{bare_manycore, compile, directory, stderr};
 
 const STORM: &str = include_str!("fork_storm.c");
+const OWN_FUTEX: &str = include_str!("programs/own_futex.c");
 /// Nobody.
 const NOBODY: u32 = 65534;
 
@@ -59,6 +60,135 @@ fn a_commands_waits_add_up() {
         assert!(lock["objects"].as_u64().unwrap() >= 1, "{lock}");
     }
     assert!(stderr(&output).contains("Locks of the kernel, most waited for first"));
+}
+
+/// Whether futexes are seen: by BPF only.
+fn by_bpf(output: &Output, json: &Value) -> bool {
+    if !was_watched(output, json) || json["kernel"]["source"] == "bpf" {
+        return json["kernel"].is_object();
+    }
+    let limits = json["kernel"]["limits"].to_string();
+    assert!(limits.contains("is seen by BPF only"), "{limits}");
+    io::stderr().write_all(b"skipped in part: no BPF here, so no futexes\n").unwrap();
+    false
+}
+
+/// Locks of a kind.
+fn of_kind<'a>(json: &'a Value, kind: &str) -> Vec<&'a Value> {
+    json["locks"].as_array().unwrap().iter().filter(|lock| lock["kind"] == kind).collect()
+}
+
+/// What `own_futex` has measured itself: the time waited, in nanoseconds, and how often.
+fn measured(output: &[u8]) -> [f64; 2] {
+    let text = String::from_utf8_lossy(output);
+    let numbers: Vec<f64> = text.split_whitespace().map(|word| word.parse().unwrap()).collect();
+    numbers.try_into().unwrap()
+}
+
+/// Compares a lock's waits with what the program measured.
+fn assert_waits(lock: &Value, [waited, sleeps]: [f64; 2]) {
+    let total = lock["wait"]["total_ns"].as_f64().unwrap();
+    assert!((total / waited - 1.0).abs() < 0.05, "{total} of {waited}: {lock}");
+    let waits = lock["contended"].as_f64().unwrap();
+    assert!((waits / sleeps - 1.0).abs() < 0.05, "{waits} of {sleeps}: {lock}");
+    assert_eq!((&lock["acquired"], &lock["origin"]), (&0.into(), &"futex".into()), "{lock}");
+    assert!(lock["name"].as_str().unwrap().starts_with("own_lock"), "{lock}");
+}
+
+#[test]
+fn a_lock_of_the_programs_own_waits_as_long_as_it_says() {
+    let directory = directory();
+    let program = compile(directory.path(), "own_futex", OWN_FUTEX, &["-O1", "-pthread"]);
+    let (output, json) = profiled(&[], &[program.to_str().unwrap(), "4", "50"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    if !by_bpf(&output, &json) {
+        return;
+    }
+    let futexes = of_kind(&json, "futex");
+    let [lock] = futexes[..] else { panic!("the library's own waits are in here: {futexes:?}") };
+    assert_waits(lock, measured(&output.stdout));
+    // The one that the library replaces is counted by it alone.
+    let mutexes = of_kind(&json, "mutex");
+    let [mutex] = mutexes[..] else { panic!("{mutexes:?}") };
+    assert!(mutex["contended"].as_u64().unwrap() > 0, "it waits by futexes, too: {mutex}");
+    // Threads were joined: that is no lock.
+    let joins = json["conditions"].as_array().unwrap();
+    assert!(joins.iter().any(|join| join["origin"] == "futex"), "{joins:?}");
+    assert!(json["finding"].as_str().unwrap().contains("program's own"), "{}", json["finding"]);
+}
+
+#[test]
+fn a_static_programs_futexes_are_seen() {
+    let directory = directory();
+    let flags = ["-O1", "-pthread", "-static"];
+    let program = compile(directory.path(), "own_futex", OWN_FUTEX, &flags);
+    let (output, json) = profiled(&[], &[program.to_str().unwrap(), "3", "40"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    if by_bpf(&output, &json) {
+        let futexes = of_kind(&json, "futex");
+        let own =
+            futexes.iter().find(|lock| lock["name"].as_str().unwrap().starts_with("own_lock"));
+        assert_waits(own.unwrap_or_else(|| panic!("{futexes:?}")), measured(&output.stdout));
+    }
+}
+
+#[test]
+fn a_process_that_runs_already_has_its_futexes_seen() {
+    let directory = directory();
+    let program = compile(directory.path(), "own_futex", OWN_FUTEX, &["-O1", "-pthread"]);
+    // Long enough to be there while it is watched; its end ends the watch.
+    let mut child =
+        Command::new(&program).args(["4", "300"]).stdout(Stdio::piped()).spawn().unwrap();
+    let pid = child.id().to_string();
+    let watched = bare_manycore()
+        .args(["profile", "--kernel", "--json", "-", "--duration", "400ms", "--pid", &pid])
+        .output()
+        .unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    if watched.status.code() == Some(2) {
+        io::stderr().write_all(format!("skipped: {}\n", stderr(&watched)).as_bytes()).unwrap();
+        return;
+    }
+    let json: Value = serde_json::from_slice(&watched.stdout).unwrap();
+    if by_bpf(&watched, &json) {
+        let futexes = of_kind(&json, "futex");
+        let [lock] = futexes[..] else { panic!("{json}") };
+        assert!(lock["name"].as_str().unwrap().starts_with("own_lock"), "{lock}");
+        // Three of four threads wait at a time, for as long as the watch is.
+        let share = lock["wait"]["total_ns"].as_f64().unwrap()
+            / (json["kernel"]["seconds"].as_f64().unwrap() * 3e9);
+        assert!((0.8..1.05).contains(&share), "{share}: {lock}");
+    }
+}
+
+#[test]
+fn rusts_own_locks_are_seen_where_they_are_wanted() {
+    let directory = directory();
+    let source = directory.path().join("std_locks.rs");
+    std::fs::write(&source, include_str!("programs/std_locks.rs")).unwrap();
+    let program = directory.path().join("std_locks");
+    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let built = Command::new(rustc)
+        .args(["--edition", "2024", "-O", "-o"])
+        .args([&program, &source])
+        .status()
+        .unwrap();
+    assert!(built.success());
+    let (output, json) = profiled(&[], &[program.to_str().unwrap()]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    if !by_bpf(&output, &json) {
+        return;
+    }
+    let futexes = of_kind(&json, "futex");
+    let [mutex] = futexes[..] else { panic!("{futexes:?}") };
+    assert!(mutex["name"].as_str().unwrap().contains("take_turns"), "{mutex}");
+    // 120 turns of 2 ms, one after the other, for which most of the time three threads wait.
+    let waited = mutex["wait"]["total_ns"].as_u64().unwrap();
+    assert!((240_000_000..1_200_000_000).contains(&waited), "{waited}");
+    let idle = json["conditions"].as_array().unwrap().iter();
+    let mut idle = idle.filter(|one| one["name"].as_str().unwrap().contains("await_work"));
+    assert_eq!(idle.next().unwrap()["waits"], 1);
 }
 
 #[test]
@@ -124,6 +254,41 @@ fn who_may_not_is_told_what_to_grant() {
     let output = beside.output().unwrap();
     assert!(output.status.success(), "{}", stderr(&output));
     assert!(stderr(&output).contains("the kernel is not watched"), "{}", stderr(&output));
+}
+
+/// With these capabilities and nothing else nobody may watch. Those are given by a tool, since a test would have to give up
+/// its own.
+#[test]
+fn who_has_the_capabilities_needs_no_root() {
+    let directory = directory();
+    let place = directory.path().join("manycore");
+    support::copy(Path::new(env!("CARGO_BIN_EXE_manycore")), &place);
+    let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(directory.path(), open).unwrap();
+    let watch = ["profile", "--kernel=bpf", "--duration", "20ms", "--json", "-"];
+    let as_root = bare_manycore().args(watch).output().unwrap();
+    if as_root.status.code() == Some(2) {
+        let why = format!("skipped: {}\n", stderr(&as_root));
+        return io::stderr().write_all(why.as_bytes()).unwrap();
+    }
+    let with = |capabilities: &str| {
+        let user = NOBODY.to_string();
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid", &user, "--regid", &user, "--clear-groups"]);
+        command.args(["--inh-caps", capabilities, "--ambient-caps", capabilities]);
+        command.arg(&place).args(watch).current_dir("/").output().expect("setpriv runs")
+    };
+    let enough = with("+bpf,+perfmon,+syslog");
+    assert!(enough.status.success(), "{}", stderr(&enough));
+    let json: Value = serde_json::from_slice(&enough.stdout).unwrap();
+    assert_eq!(json["kernel"]["source"], "bpf");
+    assert!(!json["kernel"]["limits"].to_string().contains("no names"), "{json}");
+    for too_few in ["+bpf,+syslog", "+perfmon,+syslog"] {
+        let refused = with(too_few);
+        let said = stderr(&refused);
+        assert_eq!((refused.status.code(), said.lines().count()), (Some(2), 1), "{said}");
+        assert!(said.contains("CAP_BPF, CAP_PERFMON and CAP_SYSLOG"), "{said}");
+    }
 }
 
 #[test]

@@ -1,4 +1,6 @@
-//! Waits added up in the kernel by BPF programs.
+//! Waits added up in the kernel by BPF programs: for its locks, and for futexes of the program's own.
+
+mod futexes;
 
 use std::ffi::OsStr;
 use std::mem;
@@ -8,12 +10,17 @@ use std::sync::Mutex;
 use libbpf_rs::{
     Link, MapCore, MapFlags, MapHandle, Object, ObjectBuilder, OpenObject, PrintLevel,
 };
+use manycore_profile::futex::Futexes;
 use rustix::process::{Pid, PidfdFlags, getpid, pidfd_open};
 
 use crate::kallsyms::Kallsyms;
 use crate::sum::{BUCKETS, SKETCH, Sum};
 use crate::waits::{Identity, Totals, Waits};
 use crate::{Request, Scope};
+use futexes::Sleepers;
+
+const REFUSED: &str = "the kernel does not permit it: run as root, or grant CAP_BPF, CAP_PERFMON and CAP_SYSLOG \
+    (setcap cap_bpf,cap_perfmon,cap_syslog+ep on the command)";
 
 /// Aligned as an ELF file has to be to be read in place.
 #[repr(align(8))]
@@ -29,9 +36,13 @@ pub struct Programs {
     object: Object,
     /// Detached when dropped.
     links: Vec<Link>,
+    sleepers: Sleepers,
 }
 
 // As in bpf/contention.bpf.c.
+const OF_LOCKS: u32 = 0;
+const OF_FUTEXES: u32 = 1;
+const SWITCH: &str = "sched_switch";
 const ITSELF: u32 = 1;
 const ITS_CHILDREN: u32 = 2;
 /// A stack map's value.
@@ -53,21 +64,36 @@ impl Programs {
         for program in object.progs_mut().filter(|program| program.autoload()) {
             links.push(program.attach_trace().map_err(refusal)?);
         }
-        Ok(Self { object, links })
+        Ok(Self { object, links, sleepers: Sleepers::default() })
+    }
+
+    /// Looks at the processes that wait for futexes, while they live.
+    pub fn look(&mut self) {
+        self.sleepers.look(&self.map("sleepers"));
+    }
+
+    /// What they have waited for until now, and how much that was.
+    pub fn futexes(&mut self) -> (Futexes, Totals) {
+        self.sleepers.look_again(&self.map("sleepers"));
+        let (maps, stacks) = (self.map("futexes"), self.map("user_stacks"));
+        let futexes = self.sleepers.waits(entries(&maps), |number| stack_of(&stacks, number));
+        (futexes, self.totals(OF_FUTEXES))
     }
 
     /// Stops counting; gives what was counted.
     pub fn finish(mut self) -> (Vec<Waits>, Totals) {
         self.links.clear();
-        (self.waits(), self.totals())
+        (self.waits(), self.totals(OF_LOCKS))
     }
 
-    fn totals(&self) -> Totals {
-        let counts = self.map("counts").lookup(&0_u32.to_ne_bytes(), MapFlags::ANY);
+    fn totals(&self, whose: u32) -> Totals {
+        let counts = self.map("counts").lookup(&whose.to_ne_bytes(), MapFlags::ANY);
         let counts = counts.ok().flatten().unwrap_or_default();
         let mut counts = Fields(&counts);
         // Calls that the kernel left out because the program was running on that CPU: a wait each, at most.
-        let programs = self.object.progs().filter(|program| program.autoload());
+        let programs = self.object.progs().filter(|program| {
+            program.autoload() && (program.name() == OsStr::new(SWITCH)) == (whose == OF_FUTEXES)
+        });
         let missed: u64 = programs.map(|program| misses(program.as_fd())).sum();
         Totals {
             waits: counts.long() + missed,
@@ -95,16 +121,12 @@ impl Programs {
                 flags,
                 task: key.text(),
                 cgroup,
-                stack: self.stack(&stacks, stack),
+                stack: stack_of(&stacks, stack),
                 owner,
                 sum: sum_of(&sum),
             });
         }
         all
-    }
-
-    fn stack(&self, stacks: &MapHandle, number: u32) -> Vec<u64> {
-        if number as i32 >= 0 { calls(stacks, &number.to_ne_bytes()) } else { Vec::new() }
     }
 
     fn map(&self, name: &str) -> MapHandle {
@@ -132,8 +154,13 @@ fn configure(open: &mut OpenObject, request: &Request, symbols: &Kallsyms) -> Re
         .ok_or("the BPF object has no constants")?;
     read_only.set_initial_value(&constants).map_err(refusal)?;
     for mut program in open.progs_mut() {
-        let follows = program.name() == OsStr::new("sched_process_fork");
-        program.set_autoload(!follows || request.scope == Scope::Command);
+        let is_wanted = match program.name().to_str() {
+            Some("sched_process_fork") => request.scope == Scope::Command,
+            // Of the whole system they would be no program's.
+            Some(SWITCH) => request.scope != Scope::System,
+            _ => true,
+        };
+        program.set_autoload(is_wanted);
     }
     Ok(())
 }
@@ -177,6 +204,11 @@ fn entries(map: &MapHandle) -> Vec<(Vec<u8>, Vec<u8>)> {
         Some((key, value))
     };
     map.keys().filter_map(value).collect()
+}
+
+/// A stack by its number; empty if that is none.
+fn stack_of(stacks: &MapHandle, number: u32) -> Vec<u64> {
+    if number as i32 >= 0 { calls(stacks, &number.to_ne_bytes()) } else { Vec::new() }
 }
 
 /// The calls that a map has for a key, innermost first.
@@ -251,9 +283,7 @@ fn refusal(error: libbpf_rs::Error) -> String {
     let said = SAID.lock().map(|mut kept| mem::take(&mut *kept)).unwrap_or_default();
     let last = said.lines().rev().map(str::trim).find(|line| line.starts_with("libbpf:"));
     match (error.kind(), last) {
-        (libbpf_rs::ErrorKind::PermissionDenied, _) => {
-            "the kernel does not permit it: run as root, or grant CAP_BPF, CAP_PERFMON and CAP_SYSLOG".to_owned()
-        }
+        (libbpf_rs::ErrorKind::PermissionDenied, _) => REFUSED.to_owned(),
         (_, Some(line)) => format!("{error}: {line}"),
         (_, None) => error.to_string(),
     }

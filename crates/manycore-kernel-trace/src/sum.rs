@@ -2,7 +2,7 @@
 
 use manycore_profile::profile::Times;
 
-/// Classes of duration: half octaves of nanoseconds. As in `bpf/contention.bpf.c`.
+/// Classes of duration: half octaves of nanoseconds. As in `bpf/sum.h`.
 pub const BUCKETS: usize = 56;
 const FIRST_OCTAVE: u32 = 7;
 /// Words of 64 bits by which objects are told apart. As there.
@@ -87,14 +87,19 @@ impl Sum {
         }
     }
 
+    /// Durations in nanoseconds, and how many waits took about so long.
+    #[cfg(feature = "bpf")]
+    pub fn durations(&self) -> Vec<(u64, u32)> {
+        let all = self.times.iter().enumerate().filter(|(_, count)| **count > 0);
+        all.map(|(bucket, count)| (middle(bucket).min(self.max_ns), *count)).collect()
+    }
+
     fn quantile(&self, quantile: f64) -> Option<u64> {
         let all: u64 = self.times.iter().map(|count| u64::from(*count)).sum();
         let mut left = (all as f64 * quantile).ceil().max(1.0) as u64;
         for (bucket, count) in self.times.iter().enumerate() {
             if u64::from(*count) >= left {
-                // The geometric middle of a half octave: a fourth of an octave above its start.
-                let start = 2_f64.powf(bucket as f64 / 2.0 + f64::from(FIRST_OCTAVE));
-                return Some((start * 2_f64.powf(0.25)).round() as u64);
+                return Some(middle(bucket));
             }
             left -= u64::from(*count);
         }
@@ -114,6 +119,12 @@ fn bucket(ns: u64) -> usize {
     // 181/128 is the square root of two.
     let upper = (ns >> octave) * 128 >= 181 << FIRST_OCTAVE;
     (2 * octave as usize + usize::from(upper)).min(BUCKETS - 1)
+}
+
+/// The geometric middle of a half octave: a fourth of an octave above its start.
+fn middle(bucket: usize) -> u64 {
+    let start = 2_f64.powf(bucket as f64 / 2.0 + f64::from(FIRST_OCTAVE));
+    (start * 2_f64.powf(0.25)).round() as u64
 }
 
 #[cfg(test)]

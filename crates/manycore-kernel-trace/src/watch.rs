@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Instant;
 
+use manycore_profile::futex::Futexes;
 use manycore_profile::profile::{KernelLock, KernelRun, Scope, Source};
 
 #[cfg(feature = "bpf")]
@@ -12,6 +13,8 @@ use crate::kallsyms::Kallsyms;
 use crate::lock_stat::LockStat;
 use crate::locks;
 use crate::perf::Events;
+#[cfg(feature = "bpf")]
+use crate::waits::Totals;
 
 /// What is to be watched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +61,8 @@ pub struct Watch {
     started: Instant,
     /// Why better means were not used.
     refused: Vec<String>,
+    /// What there is to say of futexes.
+    of_futexes: Vec<String>,
 }
 
 enum Running {
@@ -80,7 +85,8 @@ impl Watch {
             match begin(source, request, &symbols) {
                 Ok(running) => {
                     let (scope, started) = (request.scope, Instant::now());
-                    return Ok(Self { running, scope, symbols, started, refused: reasons });
+                    let (refused, of_futexes) = (reasons, Vec::new());
+                    return Ok(Self { running, scope, symbols, started, refused, of_futexes });
                 }
                 Err(why) => reasons.push(format!("{}: {why}", name(source))),
             }
@@ -90,8 +96,30 @@ impl Watch {
 
     /// Reads what has come meanwhile: several times a second, or some of it may be dropped.
     pub fn look(&mut self) {
-        if let Running::Perf(events) = &mut self.running {
-            events.read();
+        match &mut self.running {
+            #[cfg(feature = "bpf")]
+            Running::Bpf(programs) if self.scope != Scope::System => programs.look(),
+            Running::Perf(events) => events.read(),
+            _ => {}
+        }
+    }
+
+    /// What the program's threads have waited for until now by futexes of their own, and not by a lock that the preloaded
+    /// library sees. None of the whole system, and none without BPF: [`KernelRun::limits`] will say so.
+    pub fn futexes(&mut self) -> Futexes {
+        match &mut self.running {
+            _ if self.scope == Scope::System => Futexes::default(),
+            #[cfg(feature = "bpf")]
+            Running::Bpf(programs) => {
+                let (futexes, totals) = programs.futexes();
+                self.of_futexes = limits_of_futexes(&totals);
+                futexes
+            }
+            _ => {
+                let text = "what the program waits for by futexes of its own, without a lock of a library, is seen by BPF only";
+                self.of_futexes = vec![text.to_owned()];
+                Futexes::default()
+            }
         }
     }
 
@@ -104,7 +132,10 @@ impl Watch {
             #[cfg(feature = "bpf")]
             Running::Bpf(programs) => {
                 let (waits, totals) = programs.finish();
-                (waits, totals, Vec::new(), Source::Bpf)
+                let limits = vec![
+                    "where threads spin for a lock is looked up for one wait in 8, which stands for the others".to_owned(),
+                ];
+                (waits, totals, limits, Source::Bpf)
             }
             Running::Perf(events) => {
                 let (waits, totals, limits) = events.finish();
@@ -113,6 +144,7 @@ impl Watch {
             Running::LockStat(before) => {
                 let (locks, more) = before.finish();
                 limits.extend(more);
+                limits.extend(self.of_futexes);
                 let events = locks.iter().map(|lock| lock.contended).sum();
                 let (source, scope) = (Source::LockStat, Scope::System);
                 let run = KernelRun { source, scope, seconds, events, dropped: 0, limits };
@@ -120,6 +152,7 @@ impl Watch {
             }
         };
         limits.extend(more);
+        limits.extend(self.of_futexes);
         limits.push(
             "a lock on the kernel's heap has its name from the function that waits for it, where that tells".to_owned(),
         );
@@ -143,12 +176,41 @@ impl Watch {
     }
 }
 
+#[cfg(feature = "bpf")]
+fn limits_of_futexes(totals: &Totals) -> Vec<String> {
+    if totals.waits == 0 {
+        return Vec::new();
+    }
+    let mut limits = vec![
+        "of a lock that the program waits for by a futex of its own (kind futex) only the waits are seen, and of them those \
+         that slept; a word that is 0 meanwhile, or whose functions say so, counts as a condition"
+            .to_owned(),
+        "calls that lead to such waits are known as far as the program keeps frame pointers".to_owned(),
+    ];
+    if totals.dropped > 0 {
+        limits.push(format!(
+            "of {} sleeps for futexes {} were dropped",
+            totals.waits, totals.dropped
+        ));
+    }
+    if totals.without_stack > 0 {
+        limits.push(format!(
+            "of {} sleeps for futexes only the innermost call was kept",
+            totals.without_stack
+        ));
+    }
+    limits
+}
+
 fn begin(source: Source, request: &Request, symbols: &Kallsyms) -> Result<Running, String> {
     match source {
         #[cfg(feature = "bpf")]
         Source::Bpf => Programs::start(request, symbols).map(Running::Bpf),
         #[cfg(not(feature = "bpf"))]
-        Source::Bpf => Err("this command was built without its feature `bpf`".to_owned()),
+        Source::Bpf => Err(
+            "this command was built without it: build it with `make build`, which installs clang, or cargo's `--features bpf`"
+                .to_owned(),
+        ),
         Source::Perf => {
             Events::start(request, symbols).map(|events| Running::Perf(Box::new(events)))
         }

@@ -6,6 +6,7 @@ use manycore_report::Host;
 
 use crate::clock::Rate;
 use crate::finding;
+use crate::futex::Futexes;
 use crate::groups::Groups;
 use crate::notes;
 use crate::process::ProcessStats;
@@ -51,6 +52,8 @@ pub struct Watched {
     pub timeline: Option<Recorder>,
     /// Its threads.
     pub threads: SeenThreads,
+    /// Its waits for futexes that are no lock of the library's.
+    pub futexes: Futexes,
 }
 
 /// Makes the profile of a run.
@@ -59,12 +62,23 @@ pub fn assemble(run: Run, stats: &[ProcessStats]) -> Profile {
     let mut sum = Groups::default();
     let mut processes = Vec::new();
     let mut identities = HashMap::new();
+    let futexes = &run.watched.futexes;
+    let mut others = futexes.processes();
     for (place, one) in stats.iter().enumerate().filter(|(_, one)| !one.recorded.is_empty()) {
-        let groups = Groups::of(one, &mut symbols, |record, identity| {
+        let mut groups = Groups::of(one, &mut symbols, |record, identity| {
             identities.insert((place, record), identity);
         });
+        // The kernel knows a process by its number: of several programs that it was, the last has all.
+        if stats[place + 1..].iter().all(|later| later.pid != one.pid) {
+            others.remove(&one.pid);
+            groups.add(futexes.groups(one.pid, Some(&one.modules), &mut symbols, &run.rate));
+        }
         processes.push(process(one, &groups, stats, &run, &symbols));
         sum.add(groups);
+    }
+    for pid in others {
+        let modules = stats.iter().rfind(|one| one.pid == pid).map(|one| &one.modules);
+        sum.add(futexes.groups(pid, modules, &mut symbols, &run.rate));
     }
     processes.sort_by(|a, b| a.started.total_cmp(&b.started));
     let is_server = run.is_server;

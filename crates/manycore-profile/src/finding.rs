@@ -26,6 +26,9 @@ pub fn of(profile: &Profile, is_server: bool) -> (String, Option<String>) {
         );
         return (text, None);
     }
+    if first.is_futex() {
+        return (own_futex(first, profile, share), None);
+    }
     let text = format!("{}{}.", evidence(first, profile, share), diagnosis(first, profile));
     let load = if is_server { " --ready tcp:PORT --load 'CLIENT ...'" } else { "" };
     (text, Some(format!("manycore compare{load} -- {}", joined(&profile.command))))
@@ -38,6 +41,21 @@ fn nothing(profile: &Profile) -> String {
             "No pthread lock was used, but {n} of the program's processes could not be seen into."
         ),
     }
+}
+
+/// Of a lock that the program waits for by itself: nothing can be put in its place.
+fn own_futex(lock: &Lock, profile: &Profile, share: f64) -> String {
+    let of_all = profile.locks.iter().map(|lock| lock.wait.total_ns).sum::<u64>() as f64;
+    format!(
+        "Threads spend {} of their time waiting for locks, {} of it for {}: {} in {} of run, in {} sleeps. It is the \
+         program's own, so no other lock can be put in its place.",
+        percent(share),
+        percent(lock.wait.total_ns as f64 / of_all.max(f64::MIN_POSITIVE)),
+        called(lock),
+        seconds(lock.wait.total_ns as f64 / 1e9),
+        seconds(profile.wall),
+        lock.contended,
+    )
 }
 
 /// Which lock, how much of the time, how many acquisitions.

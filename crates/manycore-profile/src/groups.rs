@@ -12,6 +12,8 @@ use crate::symbols::{StackId, Symbols};
 use crate::tally::Tally;
 use crate::whole::Rows;
 
+mod futex;
+
 /// Of the places where threads wait for a lock, so many are shown with it.
 const SITES_MAX: usize = 4;
 /// With so many of their calls: `stacks` has all of them.

@@ -142,12 +142,14 @@ pub enum Kind {
     Spin = 6,
     /// A condition variable.
     Cond = 7,
+    /// A lock of the program's own, seen by the kernel: no record is about it.
+    Futex = 8,
 }
 
 impl Kind {
     /// The kind of this number.
     pub fn from_number(number: u32) -> Self {
-        const KINDS: [Kind; 8] = [
+        const KINDS: [Kind; 9] = [
             Kind::None,
             Kind::Mutex,
             Kind::Recursive,
@@ -156,6 +158,7 @@ impl Kind {
             Kind::RwLock,
             Kind::Spin,
             Kind::Cond,
+            Kind::Futex,
         ];
         KINDS.get(number as usize).copied().unwrap_or(Kind::None)
     }
@@ -321,6 +324,12 @@ impl Histogram {
     #[inline]
     pub fn count(&self, value: u64) {
         self.buckets[bucket(value)].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts one value so many times.
+    pub fn count_times(&self, value: u64, times: u32) {
+        // Relaxed: as a single one.
+        self.buckets[bucket(value)].fetch_add(times, Ordering::Relaxed);
     }
 
     /// Adds another histogram's counts to this one's.

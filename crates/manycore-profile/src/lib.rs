@@ -24,6 +24,7 @@
 //! | [`process`] | all that a file says, added up over the threads |
 //! | [`clock`] | the ticks that times are in |
 //! | `modules`, `symbols`, `wrapper`, `name` | what an address is called, and which caller tells what a lock is for |
+//! | [`futex`] | waits for words of the program's own, which the kernel has seen |
 //! | `groups` | the locks that are shown as one |
 //! | [`mod@assemble`] | the profile of a run: sums over processes, where the time went |
 //! | [`profile`] | the model, which is also the JSON |
@@ -72,6 +73,8 @@ pub mod clock;
 pub mod command;
 #[cfg(feature = "read")]
 mod finding;
+#[cfg(feature = "read")]
+pub mod futex;
 #[cfg(feature = "read")]
 mod groups;
 #[cfg(feature = "read")]

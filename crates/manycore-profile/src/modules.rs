@@ -53,6 +53,35 @@ impl Modules {
         modules
     }
 
+    /// Of a list as the kernel keeps it, `/proc/PID/maps`: files, and the zero-initialised data behind them.
+    pub fn of_maps(list: &str) -> Self {
+        let mut modules = Self::default();
+        let mut extends = false;
+        for line in list.lines() {
+            extends = modules.add_line(line, extends).is_some();
+        }
+        modules
+    }
+
+    /// `start-end perms offset device inode path`. None if what comes next cannot be a part of the same file.
+    fn add_line(&mut self, line: &str, extends: bool) -> Option<()> {
+        let number = |text| u64::from_str_radix(text, 16).ok();
+        // Paths have spaces, and are set off by many.
+        let (range, rest) = line.split_once(' ')?;
+        let mut fields = rest.splitn(5, ' ');
+        let (start, end) = range.split_once('-')?;
+        let (start, end) = (number(start)?, number(end)?);
+        let offset = number(fields.nth(1)?)?;
+        let inode = fields.nth(1)?.parse().ok()?;
+        let path = fields.next().unwrap_or_default().trim_start();
+        if path.starts_with('/') || path == "[vdso]" {
+            self.add(start, end, offset, path.into(), inode);
+            return Some(());
+        }
+        let last = self.ranges.last_mut()?;
+        (extends && path.is_empty() && last.end == start).then(|| last.end = end)
+    }
+
     /// Adds a range. The ranges of a file come in the order of their addresses, as the kernel lists them.
     pub fn add(&mut self, start: u64, end: u64, offset: u64, path: PathBuf, inode: u64) {
         // What the kernel says of a file that is gone.
@@ -94,6 +123,25 @@ fn path(module: &Module) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_kernels_list_is_read() {
+        let modules = Modules::of_maps(
+            "55d0c0a00000-55d0c0a02000 r--p 00000000 fe:00 131                        /tmp/a b\n\
+             55d0c0a02000-55d0c0a03000 rw-p 00002000 fe:00 131                        /tmp/a b\n\
+             55d0c0a03000-55d0c0a05000 rw-p 00000000 00:00 0 \n\
+             55d0c0a05000-55d0c0a06000 rw-p 00000000 00:00 0                          [heap]\n\
+             7f0000000000-7f0000001000 rw-p 00000000 00:00 0 \n\
+             7f0000001000-7f0000002000 r-xp 00000000 fe:00 9                          /lib/x.so (deleted)\n",
+        );
+        let found = |address| modules.find(address).map(|p| (p.path.to_str().unwrap(), p.offset));
+        assert_eq!(found(0x55d0_c0a0_2010), Some(("/tmp/a b", 0x2010)));
+        assert_eq!(found(0x55d0_c0a0_4fff), Some(("/tmp/a b", 0x4fff)));
+        assert_eq!(found(0x55d0_c0a0_5000), None);
+        assert_eq!(found(0x7f00_0000_0000), None);
+        assert!(modules.find(0x7f00_0000_1000).unwrap().is_deleted);
+        assert_eq!(modules.find(0x55d0_c0a0_2010).unwrap().inode, 131);
+    }
 
     #[test]
     fn offsets_count_from_where_the_file_begins() {

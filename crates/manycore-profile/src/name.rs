@@ -45,12 +45,23 @@ pub fn of(
         let text = "(locks without a record of their own)".to_owned();
         return (Identity::Unplaced(0, kind), Name::new(text.clone(), text, None, Origin::Rest));
     }
-    if let Some(place) = modules.find(recorded.address) {
-        let (file, variable) = symbols.variable(place);
-        return (Identity::Variable(file, place.offset, kind), of_variable(variable));
+    if let Some(known) = of_address(recorded.address, recorded.kind, modules, symbols) {
+        return known;
     }
     let origin = if recorded.is_initialised { Origin::Initialised } else { Origin::FirstUse };
     of_calls(stack, caller, recorded.kind, origin, symbols)
+}
+
+/// The variable at an address; none if it is not in a file's data.
+pub fn of_address(
+    address: u64,
+    kind: Kind,
+    modules: &Modules,
+    symbols: &mut Symbols,
+) -> Option<(Identity, Name)> {
+    let place = modules.find(address)?;
+    let (file, variable) = symbols.variable(place);
+    Some((Identity::Variable(file, place.offset, kind as u32), of_variable(variable)))
 }
 
 /// A place in code, by the call in it that tells.
@@ -133,6 +144,7 @@ pub fn of_kind(kind: Kind) -> &'static str {
         Kind::RwLock => "rwlock",
         Kind::Spin => "spinlock",
         Kind::Cond => "condition",
+        Kind::Futex => "futex",
         Kind::None => "any",
     }
 }

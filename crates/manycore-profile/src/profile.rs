@@ -3,6 +3,8 @@
 //! All durations end in `_ns` and are nanoseconds, but for the CPU's, which are seconds. A reader ignores fields that
 //! it does not know; [`SCHEMA`] grows when a field changes its meaning.
 
+use crate::layout::Kind;
+use crate::name;
 use manycore_report::Host;
 use serde::{Deserialize, Serialize};
 
@@ -189,6 +191,13 @@ pub struct Lock {
     pub frames: Vec<Frame>,
     /// Where threads waited for it most, from samples.
     pub waits_in: Vec<Site>,
+}
+
+impl Lock {
+    /// Whether it is a futex of the program's own, which the kernel saw: acquisitions and holds are not known then, and zero.
+    pub fn is_futex(&self) -> bool {
+        self.kind == name::of_kind(Kind::Futex)
+    }
 }
 
 /// A place in the program where threads wait for a lock.

@@ -100,6 +100,9 @@ const MANNER: &[&str] = &[
     "writer",
 ];
 
+/// Name spaces, likewise.
+const NAME_SPACES: &[&str] = &["std", "core", "__gnu_cxx", "lock_api", "parking_lot_core"];
+
 /// Files that hold wrappers only, as far as locks go.
 const LIBRARIES: &[&str] = &["libc.so", "libpthread", "libstdc++", "libc++", "libmanycore_preload"];
 
@@ -117,7 +120,7 @@ fn is_wrapper(frame: &Frame) -> bool {
 
 fn only_locks(function: &str) -> bool {
     let path = plain_path(function);
-    if path.first().is_some_and(|first| first == "std" || first == "__gnu_cxx") {
+    if path.first().is_some_and(|first| NAME_SPACES.contains(&first.as_str())) {
         return true;
     }
     // Of the path, the function and the class that it belongs to; what is before are name spaces.
@@ -131,7 +134,7 @@ fn only_locks(function: &str) -> bool {
 pub fn plain_path(function: &str) -> Vec<String> {
     let mut depth = 0usize;
     let mut plain = String::new();
-    for c in function.replace("(anonymous namespace)::", "").chars() {
+    for c in without_self_type(&function.replace("(anonymous namespace)::", "")).chars() {
         match c {
             '<' => depth += 1,
             '>' => depth = depth.saturating_sub(1),
@@ -144,6 +147,23 @@ pub fn plain_path(function: &str) -> Vec<String> {
     // A template's name begins with its return type.
     let name = plain.trim().rsplit(' ').next().unwrap_or_default();
     name.split("::").filter(|part| !part.is_empty()).map(str::to_owned).collect()
+}
+
+/// Rust's `<type>::method` and `<type as trait>::method` as `type::method`.
+fn without_self_type(function: &str) -> String {
+    let Some(inner) = function.strip_prefix('<') else { return function.to_owned() };
+    let mut depth = 1usize;
+    let end = inner.char_indices().find(|(_, c)| {
+        match c {
+            '<' => depth += 1,
+            '>' => depth -= 1,
+            _ => {}
+        }
+        depth == 0
+    });
+    let Some((end, _)) = end else { return function.to_owned() };
+    let of = inner[..end].split(" as ").next().unwrap_or_default();
+    of.to_owned() + &inner[end + 1..]
 }
 
 /// The words of a name, be it `rw_pr_wrlock` or `ScopedRWLock`, in lower case. What a compiler appended is left out.
@@ -196,6 +216,9 @@ mod tests {
             "SDL_CreateMutex",
             "inline_mysql_mutex_init",
             "Mutex::Mutex()",
+            "<std::sys::sync::mutex::futex::Mutex>::lock_contended",
+            "<parking_lot::raw_mutex::RawMutex as lock_api::RawMutex>::lock_slow",
+            "parking_lot_core::parking_lot::park",
         ] {
             assert!(only_locks(wrapper), "{wrapper}");
         }
@@ -245,5 +268,10 @@ mod tests {
     fn paths_are_without_arguments() {
         assert_eq!(plain_path("void a::B<C<int> >::f<D>(int (*)(long)) const"), ["a", "B", "f"]);
         assert_eq!(plain_path("(anonymous namespace)::g()"), ["g"]);
+        assert_eq!(
+            plain_path("<a::B<C> as d::E<F>>::f::{closure#0}"),
+            ["a", "B", "f", "{closure#0}"]
+        );
+        assert_eq!(plain_path("<a::B<C>>::f"), ["a", "B", "f"]);
     }
 }

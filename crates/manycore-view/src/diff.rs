@@ -145,9 +145,9 @@ fn entries(profile: &Profile) -> Vec<Entry> {
 impl Entry {
     fn of(lock: &Lock, wall: f64) -> Self {
         let rates = Rates {
-            acquired: Some(per_second(lock.acquired as f64, wall)),
+            acquired: (!lock.is_futex()).then(|| per_second(lock.acquired as f64, wall)),
             contended: per_second(lock.contended as f64, wall),
-            contended_share: Some(lock.contended_share),
+            contended_share: (!lock.is_futex()).then_some(lock.contended_share),
             wait: per_second(lock.wait.total_ns as f64 / 1e9, wall),
             hold_mean_ns: lock.hold.mean_ns,
         };

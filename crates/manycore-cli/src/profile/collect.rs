@@ -6,7 +6,8 @@ use std::process::{Command, ExitStatus};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use manycore_profile::assemble::{Run, assemble};
+use manycore_kernel_trace::Watch;
+use manycore_profile::assemble::{self, Run, assemble};
 use manycore_profile::clock::Clock;
 use manycore_profile::profile::{Exit, Profile};
 use manycore_report::Host;
@@ -35,15 +36,15 @@ pub fn observe(
     adjust: impl FnOnce(&mut Command),
     terminal: &Terminal,
 ) -> Result<(Profile, ExitStatus)> {
-    observe_looking(command, interposition, adjust, || {}, terminal)
+    observe_watched(command, interposition, adjust, None, terminal)
 }
 
-/// The same, and calls `look` several times a second while the program runs.
-pub fn observe_looking(
+/// The same, while the kernel is watched, too: what it sees of the program's own side is in the profile.
+pub fn observe_watched(
     command: &[OsString],
     interposition: &Interposition,
     adjust: impl FnOnce(&mut Command),
-    mut look: impl FnMut(),
+    mut watch: Option<&mut Watch>,
     terminal: &Terminal,
 ) -> Result<(Profile, ExitStatus)> {
     let words: Vec<_> = command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
@@ -70,13 +71,14 @@ pub fn observe_looking(
         let children = tree.reap_orphans();
         looks.look(&directory.entries(), tree.cpu_until_now(&children));
         directory.fold();
-        look();
+        watch.iter_mut().for_each(|watch| watch.look());
     })?;
     let ended = running
         .reap()
         .map_err(|error| Failure::failed(format!("cannot wait for '{}': {error}", words[0])))?;
     let rate = clock.rate();
     let running = tree.leave_alone();
+    let futexes = watch.map(|watch| watch.futexes()).unwrap_or_default();
     let (stats, lost) = directory.read_all();
     for lost in lost {
         terminal.note(format_args!("statistics of a process are lost: {lost}"));
@@ -99,7 +101,7 @@ pub fn observe_looking(
         is_server: asked_to_end,
         running,
         not_interposed: tree.tree.outsiders(&stats),
-        watched: looks.end(wall, (user, kernel), &stats),
+        watched: assemble::Watched { futexes, ..looks.end(wall, (user, kernel), &stats) },
     };
     Ok((assemble(run, &stats), ended.status))
 }

@@ -127,12 +127,21 @@ impl KernelOptions {
             running: Vec::new(),
             not_interposed: Vec::new(),
             host: Host::describe(),
-            watched: Watched::default(),
+            watched: Watched { futexes: watch.futexes(), ..Watched::default() },
         };
         let mut profile = assemble(run, &[]);
-        profile.finding.clear();
+        forget_the_library(&mut profile);
         add(&mut profile, watch);
         Ok(profile)
+    }
+}
+
+/// The library was not put under the program: only what the kernel saw of its locks is to be said, and that nobody looked
+/// into its processes is no news.
+pub fn forget_the_library(profile: &mut Profile) {
+    profile.not_interposed.clear();
+    if profile.locks.is_empty() {
+        profile.finding.clear();
     }
 }
 

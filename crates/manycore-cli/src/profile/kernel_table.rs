@@ -5,7 +5,7 @@ use std::fmt::Write;
 use manycore_profile::profile::{Frame, KernelLock, KernelRun, Profile, Scope, Source};
 use manycore_report::{Cell, Column, Tone};
 
-use crate::profile::table::{View, ns, percent, rest, seconds, shortened, times};
+use crate::profile::table::{View, ns, of_the_program, percent, rest, seconds, shortened, times};
 
 /// Columns that the numbers take.
 const NUMBERS: usize = 66;
@@ -20,8 +20,9 @@ pub fn alone(profile: &Profile, view: View) -> String {
     let Some(run) = &profile.kernel else { return String::new() };
     let host = profile.host.as_ref().map_or_else(|| "host unknown".to_owned(), ToString::to_string);
     let (whose, time) = (whose(run), seconds(profile.wall));
+    let own = of_the_program(profile, view);
     let all = table(profile, view);
-    format!("Waits of {whose}, {time} long\n{host}\n\n{all}{}\n", profile.finding)
+    format!("Waits of {whose}, {time} long\n{host}\n\n{own}{all}{}\n", profile.finding)
 }
 
 /// The table, how it was made, and what it does not show; empty if the kernel was not watched.

@@ -100,7 +100,7 @@ impl Looks {
     /// All is over: after so many seconds, with so much CPU time, and with these statistics.
     pub fn end(mut self, wall: f64, cpu: (f64, f64), stats: &[ProcessStats]) -> Watched {
         self.recorder.end(wall, cpu, stats);
-        Watched { timeline: Some(self.recorder), threads: self.threads }
+        Watched { timeline: Some(self.recorder), threads: self.threads, ..Watched::default() }
     }
 }
 

@@ -15,10 +15,9 @@ use std::ffi::OsString;
 use clap::{Args, ValueEnum};
 
 pub use collect::observe;
-use collect::observe_looking;
+use collect::observe_watched;
 use kernel::KernelOptions;
 
-use manycore_kernel_trace::Watch;
 use manycore_profile::profile::Profile;
 
 use crate::child::end_like;
@@ -121,12 +120,10 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<u8> {
     let is_interposed = !lock.is_glibc();
     let interposition = Interposition::new(lock)?;
     let mut watch = options.kernel.start(terminal);
-    let look = || watch.iter_mut().for_each(Watch::look);
     let (mut profile, status) =
-        observe_looking(&options.command, &interposition, |_| {}, look, terminal)?;
+        observe_watched(&options.command, &interposition, |_| {}, watch.as_mut(), terminal)?;
     if !is_interposed {
-        // Nobody looked at the program's side: there is nothing to be said about it.
-        profile.finding.clear();
+        kernel::forget_the_library(&mut profile);
     }
     if let Some(watch) = watch {
         kernel::add(&mut profile, watch);

@@ -67,10 +67,8 @@ fn name_width(terminal: impl AsFd) -> usize {
 /// The whole profile.
 pub fn whole(profile: &Profile, view: View) -> String {
     let mut text = heading(profile);
-    let several = profile.processes.len() > 1;
-    text += &locks(&profile.locks, view, if several { "Locks of all processes" } else { "Locks" });
-    text += &conditions(&profile.conditions, view);
-    if several {
+    text += &of_the_program(profile, view);
+    if profile.processes.len() > 1 {
         text += &processes(&profile.processes, view);
     }
     text += &outsiders(&profile.not_interposed);
@@ -82,6 +80,13 @@ pub fn whole(profile: &Profile, view: View) -> String {
         let _ = writeln!(text, "Next: {next}");
     }
     text
+}
+
+/// Locks and condition variables, the sum over all processes.
+pub(super) fn of_the_program(profile: &Profile, view: View) -> String {
+    let several = profile.processes.len() > 1;
+    let title = if several { "Locks of all processes" } else { "Locks" };
+    locks(&profile.locks, view, title) + &conditions(&profile.conditions, view)
 }
 
 fn heading(profile: &Profile) -> String {
@@ -120,11 +125,15 @@ fn locks(all: &[Lock], view: View, title: &str) -> String {
         Column::number("max"),
     ]);
     for lock in sorted.iter().take(view.top) {
-        let counts = [
-            lock.acquired.to_string(),
-            percent(lock.contended_share),
-            percent(lock.handoffs as f64 / (lock.acquired.max(1)) as f64),
-        ];
+        let counts = match lock.is_futex() {
+            // Only its waits are seen.
+            true => [String::new(), lock.contended.to_string(), String::new()],
+            false => [
+                lock.acquired.to_string(),
+                percent(lock.contended_share),
+                percent(lock.handoffs as f64 / (lock.acquired.max(1)) as f64),
+            ],
+        };
         let [acquired, contended, moved] = counts.map(Cell::from);
         let [total, mean, p99, max] = times(&lock.wait, ns(lock.wait.total_ns));
         table.row([
@@ -187,9 +196,10 @@ fn conditions(all: &[Condition], view: View) -> String {
         Column::number("max"),
     ]);
     for condition in all.iter().take(view.top) {
+        let place = if condition.origin == Origin::Futex { "in " } else { "" };
         let name = match condition.objects {
-            1 => condition.short.clone(),
-            n => format!("{} ({n} objects)", condition.short),
+            1 => format!("{place}{}", condition.short),
+            n => format!("{place}{} ({n} objects)", condition.short),
         };
         let [total, mean, p99, max] = times(&condition.wait, ns(condition.wait.total_ns));
         table.row([

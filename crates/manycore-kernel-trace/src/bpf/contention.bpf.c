@@ -6,18 +6,18 @@
  * A wait that finds no room is dropped, and counted. So are those that began before this was loaded, or that the kernel
  * did not call us for because we were running already on that CPU; the last are the kernel's to count. */
 #include "kernel.h"
+#include "sum.h"
 
 /* Waits that one task can be in at a time: its own, and those of interrupts. */
 #define NESTED 4
 /* Calls of a stack that are kept, innermost first. */
 #define CALLS 48
+/* To find them takes 10 us and more where caches are cold, many times what most wait for a spinlock: of those waits that a CPU
+ * sees for one lock, the calls of one in so many are found, and stand for the others. */
+#define SPINS_PER_STACK 8
+/* Spinlocks that are remembered for this, by CPU: a power of two. */
+#define REMEMBERED 1024
 #define OWNER_CALLS 16
-/* Half octaves of nanoseconds, from 2^7 on: the last is over ten seconds. */
-#define BUCKETS 56
-#define FIRST_OCTAVE 7
-/* Bits by which objects are told apart; see `objects` of struct sum. */
-#define SKETCH 4
-
 /* What the tracepoints say of a wait. */
 #define LCB_F_SPIN 1
 #define LCB_F_MUTEX 32
@@ -64,18 +64,14 @@ struct key {
 	char task[16];
 };
 
-struct sum {
-	__u64 waits;
-	__u64 total_ns;
-	__u64 max_ns;
-	__u64 spun_ns;
-	/* One bit for each of 64 * SKETCH classes of addresses: how many are set tells how many objects there were. */
-	__u64 objects[SKETCH];
-	__u32 times[BUCKETS];
-};
-
 struct owner_calls {
 	__u64 calls[OWNER_CALLS];
+};
+
+/* A process while it runs one program: exec counts them. */
+struct process {
+	__u32 number;
+	__u32 programs;
 };
 
 struct totals {
@@ -97,6 +93,19 @@ struct {
 	NUMBER(key_size, sizeof(__u32));
 	NUMBER(value_size, CALLS * sizeof(__u64));
 } stacks SEC(".maps");
+
+struct remembered {
+	__u64 lock;
+	__s32 stack;
+	/* Waits for which it still stands. */
+	__u32 left;
+};
+struct {
+	NUMBER(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	NUMBER(max_entries, REMEMBERED);
+	TYPE(key, __u32);
+	TYPE(value, struct remembered);
+} spun SEC(".maps");
 
 struct {
 	NUMBER(type, BPF_MAP_TYPE_HASH);
@@ -120,23 +129,23 @@ struct scratch {
 };
 struct {
 	NUMBER(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	NUMBER(max_entries, 2);
+	NUMBER(max_entries, 3);
 	TYPE(key, __u32);
 	TYPE(value, struct scratch);
 } scratches SEC(".maps");
-enum { OF_BEGIN, OF_END };
+enum { OF_BEGIN, OF_END, OF_SWITCH };
 
 struct {
 	NUMBER(type, BPF_MAP_TYPE_ARRAY);
-	NUMBER(max_entries, 1);
+	NUMBER(max_entries, 2);
 	TYPE(key, __u32);
 	TYPE(value, struct totals);
 } counts SEC(".maps");
+enum { OF_LOCKS, OF_FUTEXES };
 
-INLINE struct totals *totals(void)
+INLINE struct totals *totals(__u32 whose)
 {
-	__u32 zero = 0;
-	return bpf_map_lookup_elem(&counts, &zero);
+	return bpf_map_lookup_elem(&counts, &whose);
 }
 
 INLINE struct scratch *scratch(__u32 whose)
@@ -144,9 +153,9 @@ INLINE struct scratch *scratch(__u32 whose)
 	return bpf_map_lookup_elem(&scratches, &whose);
 }
 
-#define COUNT(field, by)                                                                           \
+#define COUNT(whose, field, by)                                                                    \
 	({                                                                                         \
-		struct totals *all = totals();                                                     \
+		struct totals *all = totals(whose);                                                \
 		if (all)                                                                           \
 			__sync_fetch_and_add(&all->field, by);                                     \
 	})
@@ -224,54 +233,6 @@ INLINE __u64 owner_of(__u64 lock, __u32 flags)
 	return number;
 }
 
-INLINE __u32 bucket_of(__u64 ns)
-{
-	__u32 octave = 0;
-	__u64 rest = ns >> FIRST_OCTAVE;
-
-	if (!rest)
-		return 0;
-#pragma unroll
-	for (int by = 32; by; by /= 2) {
-		if (rest >> by) {
-			rest >>= by;
-			octave += by;
-		}
-	}
-	/* Whether it is in the upper half: 181/128 is the square root of two. */
-	__u32 upper = (ns >> octave) * 128 >= 181ULL << FIRST_OCTAVE;
-	__u32 bucket = 2 * octave + upper;
-	return bucket < BUCKETS ? bucket : BUCKETS - 1;
-}
-
-/* The class of an address, one of 64 * SKETCH. Mixed twice: neighbours by one multiplication spread too evenly. */
-INLINE __u32 class_of(__u64 object)
-{
-	__u64 mixed = object * 0x9e3779b97f4a7c15ULL;
-
-	mixed ^= mixed >> 32;
-	return mixed * 0xd6e8feb86659fd93ULL >> 56;
-}
-
-/* Adds a wait to a sum. The longest may be missed when two are added at a time. */
-INLINE void add(struct sum *sum, __u64 object, __u64 ns, __u64 spun)
-{
-	__u32 bit = class_of(object);
-	__u32 bucket = bucket_of(ns);
-	__u64 mask = 1ULL << (bit & 63);
-
-	__sync_fetch_and_add(&sum->waits, 1);
-	__sync_fetch_and_add(&sum->total_ns, ns);
-	if (spun)
-		__sync_fetch_and_add(&sum->spun_ns, spun);
-	if (ns > sum->max_ns)
-		sum->max_ns = ns;
-	if (!(sum->objects[bit / 64 % SKETCH] & mask))
-		__sync_fetch_and_or(&sum->objects[bit / 64 % SKETCH], mask);
-	if (bucket < BUCKETS)
-		__sync_fetch_and_add(&sum->times[bucket], 1);
-}
-
 /* The sum of a key, made if need be; none if there is no room. */
 INLINE struct sum *sum_of(void *map, const void *key, __u32 whose)
 {
@@ -288,6 +249,31 @@ INLINE struct sum *sum_of(void *map, const void *key, __u32 whose)
 	bpf_map_update_elem(map, key, &room->sum, BPF_NOEXIST);
 	return bpf_map_lookup_elem(map, key);
 }
+
+INLINE __s32 stack_of(void *context)
+{
+	return bpf_get_stackid(context, &stacks, BPF_F_FAST_STACK_CMP);
+}
+
+/* The same, or that of an earlier wait for this lock. */
+INLINE __s32 stack_of_spin(void *context, __u64 lock)
+{
+	__u32 at = lock * 0x9e3779b97f4a7c15ULL >> 40 & (REMEMBERED - 1);
+	struct remembered *remembered = bpf_map_lookup_elem(&spun, &at);
+
+	if (!remembered)
+		return stack_of(context);
+	if (remembered->lock == lock && remembered->left) {
+		remembered->left--;
+		return remembered->stack;
+	}
+	remembered->lock = lock;
+	remembered->stack = stack_of(context);
+	remembered->left = remembered->stack < 0 ? 0 : SPINS_PER_STACK - 1;
+	return remembered->stack;
+}
+
+#include "futex.h"
 
 SEC("tp_btf/contention_begin")
 int contention_begin(__u64 *context)
@@ -317,8 +303,8 @@ int contention_begin(__u64 *context)
 	}
 	/* Only a task itself sleeps, and only for one lock: if others have not ended, we were not told of their end. */
 	if (depth >= NESTED || (depth && !(flags & LCB_F_SPIN))) {
-		COUNT(dropped, depth);
-		COUNT(waits, depth);
+		COUNT(OF_LOCKS, dropped, depth);
+		COUNT(OF_LOCKS, waits, depth);
 		depth = 0;
 	}
 	wait = &seat->waits[depth & (NESTED - 1)];
@@ -326,7 +312,8 @@ int contention_begin(__u64 *context)
 	wait->identity = identity_of(task, lock);
 	wait->flags = flags;
 	wait->spun = 0;
-	wait->stack = bpf_get_stackid(context, &stacks, BPF_F_FAST_STACK_CMP);
+	wait->stack = (flags & (LCB_F_SPIN | LCB_F_MUTEX)) == LCB_F_SPIN ? stack_of_spin(context, lock) :
+									   stack_of(context);
 	/* Percpu rwsems and rt-mutexes have no owner at the place looked at, nor have locks that spin. */
 	wait->owner = !(flags & ~(LCB_F_MUTEX | LCB_F_SPIN | 2 | 4)) &&
 				      (flags & LCB_F_MUTEX || !(flags & LCB_F_SPIN)) ?
@@ -371,16 +358,16 @@ int contention_end(__u64 *context)
 	key.stack = wait->stack;
 	key.flags = wait->flags & LCB_F_MUTEX ? LCB_F_MUTEX : wait->flags;
 	bpf_get_current_comm(key.task, sizeof(key.task));
-	COUNT(waits, 1);
+	COUNT(OF_LOCKS, waits, 1);
 	if (key.stack < 0) {
-		COUNT(without_stack, 1);
+		COUNT(OF_LOCKS, without_stack, 1);
 		key.stack = -1;
 	}
 	sum = sum_of(&sums, &key, OF_END);
 	if (sum)
 		add(sum, lock, ns, wait->spun);
 	else
-		COUNT(dropped, 1);
+		COUNT(OF_LOCKS, dropped, 1);
 	return 0;
 }
 

@@ -48,6 +48,7 @@ struct files_struct {
 struct task_struct {
 	int pid;
 	int tgid;
+	__u32 self_exec_id;
 	char comm[16];
 	struct task_struct *group_leader;
 	struct mm_struct *mm;
@@ -57,11 +58,24 @@ struct task_struct {
 	struct raw_spinlock pi_lock;
 };
 
+struct pt_regs {
+	unsigned long dx;
+	unsigned long si;
+	unsigned long di;
+	unsigned long orig_ax;
+	unsigned long ip;
+	unsigned long sp;
+};
+
 #pragma clang attribute pop
 
 static void *(*bpf_map_lookup_elem)(void *map, const void *key) = (void *)BPF_FUNC_map_lookup_elem;
 static long (*bpf_map_update_elem)(void *map, const void *key, const void *value,
 				   __u64 flags) = (void *)BPF_FUNC_map_update_elem;
+static long (*bpf_map_delete_elem)(void *map, const void *key) = (void *)BPF_FUNC_map_delete_elem;
+static long (*bpf_probe_read_user)(void *to, __u32 size,
+				   const void *from) = (void *)BPF_FUNC_probe_read_user;
+static long (*bpf_task_pt_regs)(struct task_struct *task) = (void *)BPF_FUNC_task_pt_regs;
 static long (*bpf_probe_read_kernel)(void *to, __u32 size,
 				     const void *from) = (void *)BPF_FUNC_probe_read_kernel;
 static __u64 (*bpf_ktime_get_ns)(void) = (void *)BPF_FUNC_ktime_get_ns;

@@ -79,7 +79,9 @@ impl Events {
         let (rings, events) =
             open(request.scope, begin, end).map_err(|error| match error.kind() {
                 io::ErrorKind::PermissionDenied => {
-                    "the kernel does not permit it: run as root, or grant CAP_PERFMON".to_owned()
+                    "the kernel does not permit it: run as root, or grant CAP_PERFMON, or set \
+                     kernel.perf_event_paranoid to -1"
+                        .to_owned()
                 }
                 io::ErrorKind::NotFound => "there is no such process".to_owned(),
                 _ => error.to_string(),

@@ -313,6 +313,8 @@ impl Cut {
             share: site.share,
             frames: cut.calls(&site.frames),
         };
+        // Of a futex of the program's own only the waits were seen.
+        let counted = |share: f64| (!lock.is_futex()).then_some(share);
         Row {
             name: self.text(&lock.name),
             short: self.text(&title(lock)),
@@ -320,10 +322,10 @@ impl Cut {
             origin: word(lock.origin),
             module: lock.module.as_ref().map(|module| self.text(module)),
             objects: lock.objects,
-            acquired: Some(lock.acquired),
+            acquired: (!lock.is_futex()).then_some(lock.acquired),
             contended: lock.contended,
-            share: Some(lock.contended_share),
-            moved: Some(lock.handoffs as f64 / lock.acquired.max(1) as f64),
+            share: counted(lock.contended_share),
+            moved: counted(lock.handoffs as f64 / lock.acquired.max(1) as f64),
             wait: lock.wait,
             hold: held.is_finite().then_some(Times { total_ns: held as u64, ..lock.hold }),
             frames: self.calls(&lock.frames),

@@ -1,0 +1,90 @@
+/* A lock of the program's own, made of a futex: no library can be put under it.
+ *
+ *     own_futex THREADS TURNS         each thread has the lock so often, and sleeps for 2 ms meanwhile
+ *
+ * Prints for how many nanoseconds, and how often, its threads slept in the futex call.
+ */
+#define _GNU_SOURCE
+#include <linux/futex.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+/* 0: free. 1: held. 2: held, and somebody may sleep. */
+static atomic_int *word;
+static _Atomic long waited, sleeps;
+static pthread_mutex_t replaced = PTHREAD_MUTEX_INITIALIZER;
+static int turns;
+
+static long now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return time.tv_sec * 1000000000L + time.tv_nsec;
+}
+
+/* The system call itself, as programs have it that inline their locks. */
+static long futex(int operation, int value)
+{
+    register long timeout __asm__("r10") = 0;
+    long result = SYS_futex;
+    __asm__ volatile("syscall"
+                     : "+a"(result)
+                     : "D"(word), "S"((long)operation), "d"((long)value), "r"(timeout)
+                     : "rcx", "r11", "memory");
+    return result;
+}
+
+__attribute__((noinline)) void own_lock(void)
+{
+    int found = 0;
+    if (atomic_compare_exchange_strong(word, &found, 1))
+        return;
+    while (atomic_exchange(word, 2) != 0) {
+        long start = now();
+        if (futex(FUTEX_WAIT_PRIVATE, 2) == 0) {
+            waited += now() - start;
+            sleeps++;
+        }
+    }
+}
+
+__attribute__((noinline)) void own_unlock(void)
+{
+    if (atomic_exchange(word, 0) == 2)
+        futex(FUTEX_WAKE_PRIVATE, 1);
+}
+
+static void *run(void *unused)
+{
+    for (int turn = 0; turn < turns; turn++) {
+        own_lock();
+        usleep(2000);
+        own_unlock();
+    }
+    /* One that the library replaces, and waits for by the futex call, too. */
+    for (int turn = 0; turn < turns; turn++) {
+        pthread_mutex_lock(&replaced);
+        usleep(1000);
+        pthread_mutex_unlock(&replaced);
+    }
+    return unused;
+}
+
+int main(int argc, char **argv)
+{
+    int threads = argc > 1 ? atoi(argv[1]) : 4;
+    pthread_t *all = calloc((size_t)threads, sizeof(*all));
+    turns = argc > 2 ? atoi(argv[2]) : 50;
+    word = calloc(1, sizeof(*word));
+    for (int at = 0; at < threads; at++)
+        pthread_create(&all[at], NULL, run, NULL);
+    for (int at = 0; at < threads; at++)
+        pthread_join(all[at], NULL);
+    printf("%ld %ld\n", waited, sleeps);
+    return 0;
+}

@@ -1,0 +1,171 @@
+/* Waits for words of the program's own, by the futex call: locks that are inlined, as those of Rust, Go and InnoDB are.
+ *
+ * A thread waits from when it goes off its CPU inside of the call, to sleep, until it is on a CPU again. So context switches
+ * cost something, and system calls do not: a tracepoint on those makes each of them longer, in all processes. A call that
+ * finds the word changed does not sleep, and is no wait.
+ *
+ * Nothing here makes room as it goes: it runs with the scheduler's locks held, where old kernels cannot. */
+#pragma once
+
+#ifdef __TARGET_ARCH_x86
+#define FUTEX_CALL 202
+#else
+#error "the numbers of system calls and their registers are those of x86-64"
+#endif
+
+/* What a sleeping task's state has. */
+#define TASK_INTERRUPTIBLE 1
+
+#define FUTEX_WAIT 0
+#define FUTEX_PRIVATE 128
+
+/* Flags of a place. The word is not a lock's, as far as its value tells. */
+#define EVENT 1
+
+struct sleep {
+	__u64 word;
+	__u64 ip;
+	__u64 caller;
+	__u64 began;
+	__s32 stack;
+	__u32 flags;
+};
+
+struct place {
+	__u64 word;
+	/* Where the call is made. */
+	__u64 ip;
+	/* Who called the function that makes it, if that is known; or 0. */
+	__u64 caller;
+	struct process process;
+	/* The calls as frame pointers tell them. */
+	__s32 stack;
+	__u32 flags;
+};
+
+/* Threads that sleep now, by number. */
+struct {
+	NUMBER(type, BPF_MAP_TYPE_HASH);
+	NUMBER(max_entries, 16384);
+	TYPE(key, __u32);
+	TYPE(value, struct sleep);
+} sleeping SEC(".maps");
+
+struct {
+	NUMBER(type, BPF_MAP_TYPE_STACK_TRACE);
+	NUMBER(max_entries, 8192);
+	NUMBER(key_size, sizeof(__u32));
+	NUMBER(value_size, CALLS * sizeof(__u64));
+} user_stacks SEC(".maps");
+
+struct {
+	NUMBER(type, BPF_MAP_TYPE_HASH);
+	NUMBER(max_entries, 8192);
+	TYPE(key, struct place);
+	TYPE(value, struct sum);
+} futexes SEC(".maps");
+
+/* Processes in which somebody has slept so: their maps are to be read while they live. */
+struct {
+	NUMBER(type, BPF_MAP_TYPE_HASH);
+	NUMBER(max_entries, 1024);
+	TYPE(key, struct process);
+	TYPE(value, __u32);
+} sleepers SEC(".maps");
+
+INLINE int is_followed(struct task_struct *task)
+{
+	struct seat *seat = bpf_task_storage_get(&seats, scope == PROCESS ? task->group_leader : task, 0, 0);
+
+	return seat && (seat->followed & ITSELF);
+}
+
+/* Whether the word is one that waits for an event, and not a lock's. Nobody sleeps for a lock that is free, which nearly all
+ * say by zero; counters of wake-ups, semaphores and Go's notes begin with it. Rust's parking writes -1. And the words of other
+ * processes are, but for process-shared locks, which have 2, those of threads that somebody joins. */
+INLINE __u32 flags_of(__u32 operation, __u32 value)
+{
+	if (value == 0 || value == ~0U)
+		return EVENT;
+	return (operation & FUTEX_PRIVATE) || value == 2 ? 0 : EVENT;
+}
+
+/* The address on top of the stack, if there is a call right before it: a function without a frame of its own, as libc's
+ * `syscall` is, has nothing else there, and frame pointers skip who called it. */
+INLINE __u64 caller_of(__u64 sp)
+{
+	unsigned char before[6];
+	__u64 caller;
+
+	if (bpf_probe_read_user(&caller, sizeof(caller), (const void *)sp) ||
+	    bpf_probe_read_user(before, sizeof(before), (const void *)(caller - sizeof(before))))
+		return 0;
+	/* call near; call through a word that is relative to the instruction; call through a register. */
+	if (before[1] == 0xe8 || (before[0] == 0xff && before[1] == 0x15) ||
+	    (before[4] == 0xff && (before[5] & 0xf8) == 0xd0))
+		return caller;
+	return 0;
+}
+
+INLINE void falls_asleep(void *context, struct task_struct *task)
+{
+	struct pt_regs *registers = (struct pt_regs *)bpf_task_pt_regs(task);
+	struct sleep sleep = {};
+	struct process process = {};
+	__u32 number = task->pid, known = 1;
+
+	if (registers->orig_ax != FUTEX_CALL || !is_followed(task))
+		return;
+	sleep.word = registers->di;
+	sleep.ip = registers->ip;
+	sleep.flags = flags_of(registers->si, registers->dx);
+	sleep.caller = caller_of(registers->sp);
+	sleep.stack = bpf_get_stackid(context, &user_stacks, BPF_F_USER_STACK | BPF_F_FAST_STACK_CMP);
+	sleep.began = bpf_ktime_get_ns();
+	process.number = task->tgid;
+	process.programs = task->self_exec_id;
+	if (!bpf_map_lookup_elem(&sleepers, &process))
+		bpf_map_update_elem(&sleepers, &process, &known, BPF_NOEXIST);
+	if (bpf_map_update_elem(&sleeping, &number, &sleep, BPF_ANY)) {
+		COUNT(OF_FUTEXES, waits, 1);
+		COUNT(OF_FUTEXES, dropped, 1);
+	}
+}
+
+INLINE void wakes_up(struct task_struct *task)
+{
+	__u32 number = task->pid;
+	struct sleep *sleep = bpf_map_lookup_elem(&sleeping, &number);
+	struct place place = {};
+	struct sum *sum;
+
+	if (!sleep)
+		return;
+	place.word = sleep->word;
+	place.ip = sleep->ip;
+	place.caller = sleep->caller;
+	place.process.number = task->tgid;
+	place.process.programs = task->self_exec_id;
+	place.stack = sleep->stack < 0 ? -1 : sleep->stack;
+	place.flags = sleep->flags;
+	COUNT(OF_FUTEXES, waits, 1);
+	if (place.stack < 0)
+		COUNT(OF_FUTEXES, without_stack, 1);
+	sum = sum_of(&futexes, &place, OF_SWITCH);
+	if (sum)
+		add(sum, sleep->word, bpf_ktime_get_ns() - sleep->began, 0);
+	else
+		COUNT(OF_FUTEXES, dropped, 1);
+	bpf_map_delete_elem(&sleeping, &number);
+}
+
+SEC("tp_btf/sched_switch")
+int sched_switch(__u64 *context)
+{
+	__u32 preempted = context[0] & 1, state = context[3];
+
+	wakes_up((struct task_struct *)context[2]);
+	if (!preempted && (state & TASK_INTERRUPTIBLE))
+		falls_asleep(context, (struct task_struct *)context[1]);
+	return 0;
+}

@@ -1,0 +1,59 @@
+//! Waits for words of a program's own, by the futex call: locks that are inlined, which no library can be put under.
+//!
+//! The kernel sees the waits, and not what is done without waiting: such a lock has no acquisitions and no holds. It has its name
+//! from the variable that it lives in, or else from the place where threads wait for it.
+
+use std::collections::{BTreeSet, HashMap};
+
+use crate::modules::Modules;
+
+/// Waits of one process' threads for one word in one place.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FutexWaits {
+    /// The process.
+    pub process: u32,
+    /// The word's address.
+    pub word: u64,
+    /// Whether the word's value says that an event is waited for, and not a lock.
+    pub is_event: bool,
+    /// The calls, innermost first.
+    pub calls: Vec<u64>,
+    /// How many.
+    pub waits: u64,
+    /// How long, in nanoseconds.
+    pub total_ns: u64,
+    /// The longest, in nanoseconds.
+    pub max_ns: u64,
+    /// A duration in nanoseconds, and how many took about so long.
+    pub times: Vec<(u64, u32)>,
+}
+
+/// All such waits of some processes.
+#[derive(Debug, Default)]
+pub struct Futexes {
+    /// In no order.
+    pub waits: Vec<FutexWaits>,
+    /// By process.
+    maps: HashMap<u32, Modules>,
+}
+
+impl Futexes {
+    /// Notes which files a process has mapped, as `/proc/PID/maps` lists them.
+    pub fn note_maps(&mut self, process: u32, list: &str) {
+        let modules = Modules::of_maps(list);
+        // A process that is just ending has none any more.
+        if modules.program().is_some() {
+            self.maps.insert(process, modules);
+        }
+    }
+
+    /// The processes that have waited.
+    pub(crate) fn processes(&self) -> BTreeSet<u32> {
+        self.waits.iter().map(|waits| waits.process).collect()
+    }
+
+    /// The files of a process, if they were noted.
+    pub(crate) fn modules(&self, process: u32) -> Option<&Modules> {
+        self.maps.get(&process)
+    }
+}

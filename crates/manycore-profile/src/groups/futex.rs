@@ -1,0 +1,171 @@
+//! Futexes that the kernel saw, as locks and condition variables.
+
+use std::collections::HashMap;
+
+use crate::clock::Rate;
+use crate::futex::{FutexWaits, Futexes};
+use crate::layout::{Histogram, Kind};
+use crate::modules::Modules;
+use crate::name;
+use crate::profile::Origin;
+use crate::symbols::{StackId, Symbols, name_of};
+use crate::tally::{Distributed, Tally};
+
+use super::{Group, Groups, Waited};
+
+/// The library's own waits are those for the locks that it counts: they are in the profile already.
+const OWN: &str = "libmanycore_preload.so";
+/// Of the calls, so many are looked at for what is waited for.
+const TELLING: usize = 6;
+/// Functions, by parts of their names, that wait for an event.
+const EVENTS: &[&str] = &[
+    "condvar",
+    "cond_wait",
+    "cond_timedwait",
+    "cond_clockwait",
+    "cnd_wait",
+    "cnd_timedwait",
+    "notesleep",
+    "notetsleep",
+    "sem_wait",
+    "sem_timedwait",
+    "semaphore",
+    "barrier",
+    "pthread_join",
+    "thread::join",
+    "thread::park",
+];
+
+impl Futexes {
+    /// Those of a process. `left` is what it has left of its files, if its maps were not seen.
+    pub(crate) fn groups(
+        &self,
+        process: u32,
+        left: Option<&Modules>,
+        symbols: &mut Symbols,
+        rate: &Rate,
+    ) -> Groups {
+        let nothing = Modules::default();
+        let modules = self.modules(process).or(left).unwrap_or(&nothing);
+        let mut groups = Groups::default();
+        // How long each word was waited for, in ticks.
+        let mut words = HashMap::new();
+        for waits in &self.waits {
+            if waits.process != process || is_own(waits, modules) {
+                continue;
+            }
+            let stack = symbols.stack(&waits.calls, modules);
+            let kind = if is_event(waits, stack, symbols) { Kind::Cond } else { Kind::Futex };
+            let caller = waits.calls.first().copied().unwrap_or(0);
+            let (identity, name) = name::of_address(waits.word, kind, modules, symbols)
+                .unwrap_or_else(|| name::of_calls(stack, caller, kind, Origin::Futex, symbols));
+            let tally = tally(waits, rate);
+            let of_word: &mut u64 = words.entry((identity, waits.word)).or_insert(0);
+            let objects = u64::from(*of_word == 0);
+            *of_word += tally.wait.max(1);
+            let hottest = *of_word;
+            let caller = if symbols.is_empty(stack) { caller } else { 0 };
+            let waited = Waited { waits: waits.waits, wait: tally.wait };
+            let waiters = HashMap::from([((stack, caller), waited)]);
+            groups.insert(identity, Group { name, stack, kind, objects, tally, hottest, waiters });
+        }
+        groups
+    }
+}
+
+/// The innermost call, which makes the system call, needs no unwinding: it is known for sure.
+fn is_own(waits: &FutexWaits, modules: &Modules) -> bool {
+    let place = waits.calls.first().and_then(|call| modules.find(*call));
+    place.is_some_and(|place| name_of(place.path) == OWN)
+}
+
+fn is_event(waits: &FutexWaits, stack: StackId, symbols: &Symbols) -> bool {
+    let says = |name: &str| {
+        let name = name.to_lowercase();
+        EVENTS.iter().any(|part| name.contains(part))
+    };
+    let frames = symbols.frames(stack);
+    let mut names = frames.iter().take(TELLING).filter_map(|frame| frame.function.as_deref());
+    waits.is_event || names.any(says)
+}
+
+fn tally(waits: &FutexWaits, rate: &Rate) -> Tally {
+    let ticks = |ns: u64| (ns as f64 * rate.ticks_per_ns).round() as u64;
+    let distributed = Distributed { wait: Histogram::default(), hold: Histogram::default() };
+    for (ns, count) in &waits.times {
+        distributed.wait.count_times(ticks(*ns), *count);
+    }
+    Tally {
+        contended: waits.waits,
+        wait: ticks(waits.total_ns),
+        wait_max: ticks(waits.max_ns),
+        distributions: Some(Box::new(distributed)),
+        ..Tally::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MAPS: &str = "1000-2000 r-xp 00000000 00:00 7 /nonexistent/program\n\
+        2000-3000 rw-p 00001000 00:00 7 /nonexistent/program\n\
+        8000-9000 r-xp 00000000 00:00 8 /opt/lib/libmanycore_preload.so\n";
+
+    fn waits(word: u64, is_event: bool, calls: &[u64], total_ns: u64) -> FutexWaits {
+        FutexWaits {
+            process: 7,
+            word,
+            is_event,
+            calls: calls.to_vec(),
+            waits: 10,
+            total_ns,
+            max_ns: total_ns / 2,
+            times: vec![(total_ns / 10, 10)],
+        }
+    }
+
+    fn groups(all: Vec<FutexWaits>) -> (Vec<crate::profile::Lock>, Vec<crate::profile::Condition>) {
+        let mut futexes = Futexes::default();
+        futexes.waits = all;
+        futexes.note_maps(7, MAPS);
+        futexes.note_maps(7, "");
+        let rate = Rate { ticks_per_ns: 2.5, origin: 0 };
+        let mut symbols = Symbols::default();
+        let groups = futexes.groups(7, None, &mut symbols, &rate);
+        assert!(futexes.groups(8, None, &mut symbols, &rate).groups.is_empty());
+        (groups.locks(&rate, &symbols), groups.conditions(&rate, &symbols))
+    }
+
+    #[test]
+    fn words_of_one_place_are_one_row() {
+        let (locks, conditions) = groups(vec![
+            waits(0xa000, false, &[0x1010, 0x1500], 100_000),
+            waits(0xb000, false, &[0x1010, 0x1500], 300_000),
+            waits(0xc000, true, &[0x1010, 0x1500], 900_000),
+        ]);
+        let [lock] = &locks[..] else { panic!("{locks:?}") };
+        assert_eq!((lock.kind.as_str(), lock.origin, lock.objects), ("futex", Origin::Futex, 2));
+        assert_eq!((lock.contended, lock.wait.total_ns, lock.acquired), (20, 400_000, 0));
+        assert_eq!((lock.wait.max_ns, lock.hottest_share), (Some(150_000), 0.75));
+        assert_eq!((lock.waits_in.len(), lock.waits_in[0].waits), (1, 20));
+        assert_eq!((conditions.len(), conditions[0].waits), (1, 10));
+    }
+
+    #[test]
+    fn a_word_in_a_files_data_has_its_variables_name() {
+        let (locks, _) = groups(vec![
+            waits(0x2010, false, &[0x1010], 100_000),
+            waits(0x2010, false, &[0x1020], 100_000),
+        ]);
+        let [lock] = &locks[..] else { panic!("{locks:?}") };
+        assert_eq!((lock.name.as_str(), lock.origin), ("program+0x1010", Origin::Variable));
+        assert_eq!((lock.objects, lock.waits_in.len(), lock.hottest_share), (1, 2, 1.0));
+    }
+
+    #[test]
+    fn what_the_library_waits_for_is_counted_by_itself() {
+        let (locks, conditions) = groups(vec![waits(0xa000, false, &[0x8010, 0x1500], 100_000)]);
+        assert_eq!((locks.len(), conditions.len()), (0, 0));
+    }
+}
