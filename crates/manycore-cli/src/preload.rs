@@ -99,6 +99,11 @@ impl Interposition {
         &self.lock
     }
 
+    /// The library, unless the lock is glibc's own.
+    pub fn library(&self) -> Option<&Path> {
+        self.library.as_ref().map(|library| library.path.as_path())
+    }
+
     /// Sets the command's environment: what else is preloaded stays, behind the library.
     pub fn apply(&self, command: &mut Command) {
         let others = env::var_os("LD_PRELOAD").map(|list| without_ours(&list)).unwrap_or_default();

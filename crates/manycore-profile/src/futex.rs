@@ -4,6 +4,7 @@
 //! from the variable that it lives in, or else from the place where threads wait for it.
 
 use std::collections::{BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
 
 use crate::modules::Modules;
 
@@ -33,6 +34,9 @@ pub struct FutexWaits {
 pub struct Futexes {
     /// In no order.
     pub waits: Vec<FutexWaits>,
+    /// The library that was put under the program: what its code waits for, it counts itself. None was put under a process that
+    /// ran already.
+    pub library: Option<PathBuf>,
     /// By process.
     maps: HashMap<u32, Modules>,
 }
@@ -50,6 +54,14 @@ impl Futexes {
     /// The processes that have waited.
     pub(crate) fn processes(&self) -> BTreeSet<u32> {
         self.waits.iter().map(|waits| waits.process).collect()
+    }
+
+    /// Whether waits are those of the library. The innermost call, which makes the system call, needs no unwinding: it is
+    /// known for sure. By the file's name, since the program may have another root.
+    pub(crate) fn are_of_the_library(&self, waits: &FutexWaits, modules: &Modules) -> bool {
+        let place = waits.calls.first().and_then(|call| modules.find(*call));
+        let library = self.library.as_deref().and_then(Path::file_name);
+        library.is_some() && place.and_then(|place| place.path.file_name()) == library
     }
 
     /// The files of a process, if they were noted.

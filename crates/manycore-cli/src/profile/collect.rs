@@ -78,7 +78,8 @@ pub fn observe_watched(
         .map_err(|error| Failure::failed(format!("cannot wait for '{}': {error}", words[0])))?;
     let rate = clock.rate();
     let running = tree.leave_alone();
-    let futexes = watch.map(|watch| watch.futexes()).unwrap_or_default();
+    let mut futexes = watch.map(|watch| watch.futexes()).unwrap_or_default();
+    futexes.library = interposition.library().map(Into::into);
     let (stats, lost) = directory.read_all();
     for lost in lost {
         terminal.note(format_args!("statistics of a process are lost: {lost}"));

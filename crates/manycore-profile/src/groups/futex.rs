@@ -8,13 +8,11 @@ use crate::layout::{Histogram, Kind};
 use crate::modules::Modules;
 use crate::name;
 use crate::profile::Origin;
-use crate::symbols::{StackId, Symbols, name_of};
+use crate::symbols::{StackId, Symbols};
 use crate::tally::{Distributed, Tally};
 
 use super::{Group, Groups, Waited};
 
-/// The library's own waits are those for the locks that it counts: they are in the profile already.
-const OWN: &str = "libmanycore_preload.so";
 /// Of the calls, so many are looked at for what is waited for.
 const TELLING: usize = 6;
 /// Functions, by parts of their names, that wait for an event.
@@ -51,7 +49,7 @@ impl Futexes {
         // How long each word was waited for, in ticks.
         let mut words = HashMap::new();
         for waits in &self.waits {
-            if waits.process != process || is_own(waits, modules) {
+            if waits.process != process || self.are_of_the_library(waits, modules) {
                 continue;
             }
             let stack = symbols.stack(&waits.calls, modules);
@@ -71,12 +69,6 @@ impl Futexes {
         }
         groups
     }
-}
-
-/// The innermost call, which makes the system call, needs no unwinding: it is known for sure.
-fn is_own(waits: &FutexWaits, modules: &Modules) -> bool {
-    let place = waits.calls.first().and_then(|call| modules.find(*call));
-    place.is_some_and(|place| name_of(place.path) == OWN)
 }
 
 fn is_event(waits: &FutexWaits, stack: StackId, symbols: &Symbols) -> bool {
@@ -107,6 +99,7 @@ fn tally(waits: &FutexWaits, rate: &Rate) -> Tally {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::profile::{Condition, Lock};
 
     const MAPS: &str = "1000-2000 r-xp 00000000 00:00 7 /nonexistent/program\n\
         2000-3000 rw-p 00001000 00:00 7 /nonexistent/program\n\
@@ -125,9 +118,14 @@ mod tests {
         }
     }
 
-    fn groups(all: Vec<FutexWaits>) -> (Vec<crate::profile::Lock>, Vec<crate::profile::Condition>) {
+    fn groups(all: Vec<FutexWaits>) -> (Vec<Lock>, Vec<Condition>) {
+        groups_with(Some("/lib/libmanycore_preload.so"), all)
+    }
+
+    fn groups_with(library: Option<&str>, all: Vec<FutexWaits>) -> (Vec<Lock>, Vec<Condition>) {
         let mut futexes = Futexes::default();
         futexes.waits = all;
+        futexes.library = library.map(Into::into);
         futexes.note_maps(7, MAPS);
         futexes.note_maps(7, "");
         let rate = Rate { ticks_per_ns: 2.5, origin: 0 };
@@ -165,7 +163,10 @@ mod tests {
 
     #[test]
     fn what_the_library_waits_for_is_counted_by_itself() {
-        let (locks, conditions) = groups(vec![waits(0xa000, false, &[0x8010, 0x1500], 100_000)]);
+        let its = || vec![waits(0xa000, false, &[0x8010, 0x1500], 100_000)];
+        let (locks, conditions) = groups(its());
         assert_eq!((locks.len(), conditions.len()), (0, 0));
+        // Nobody counts there, where the library has not been put by us.
+        assert_eq!(groups_with(None, its()).0.len(), 1);
     }
 }
