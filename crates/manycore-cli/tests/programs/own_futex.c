@@ -30,8 +30,10 @@ static long now(void)
 /* The system call itself, as programs have it that inline their locks. */
 static long futex(int operation, int value)
 {
+    /* SAFETY: the fourth argument's register, which only this call uses. */
     register long timeout __asm__("r10") = 0;
     long result = SYS_futex;
+    /* SAFETY: the kernel's convention for calls; it changes what is named, and reads the word. */
     __asm__ volatile("syscall"
                      : "+a"(result)
                      : "D"(word), "S"((long)operation), "d"((long)value), "r"(timeout)
