@@ -16,7 +16,6 @@
 /* What a sleeping task's state has. */
 #define TASK_INTERRUPTIBLE 1
 
-#define FUTEX_WAIT 0
 #define FUTEX_PRIVATE 128
 
 /* Flags of a place. The word is not a lock's, as far as its value tells. */
