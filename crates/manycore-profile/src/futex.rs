@@ -56,12 +56,13 @@ impl Futexes {
         self.waits.iter().map(|waits| waits.process).collect()
     }
 
-    /// Whether waits are those of the library. The innermost call, which makes the system call, needs no unwinding: it is
-    /// known for sure. By the file's name, since the program may have another root.
+    /// Whether waits are those of the library: the system call is made in its code, or in a function without a frame, as
+    /// libc's `syscall` is, that it has called. Neither needs unwinding. By the file's name, since the program may have
+    /// another root.
     pub(crate) fn are_of_the_library(&self, waits: &FutexWaits, modules: &Modules) -> bool {
-        let place = waits.calls.first().and_then(|call| modules.find(*call));
-        let library = self.library.as_deref().and_then(Path::file_name);
-        library.is_some() && place.and_then(|place| place.path.file_name()) == library
+        let Some(library) = self.library.as_deref().and_then(Path::file_name) else { return false };
+        let file = |call: &u64| modules.find(*call)?.path.file_name();
+        waits.calls.iter().take(2).any(|call| file(call) == Some(library))
     }
 
     /// The files of a process, if they were noted.

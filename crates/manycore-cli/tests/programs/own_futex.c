@@ -18,6 +18,7 @@
 static atomic_int *word;
 static _Atomic long waited, sleeps;
 static pthread_mutex_t replaced = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t never = PTHREAD_COND_INITIALIZER;
 static int turns;
 
 static long now(void)
@@ -74,6 +75,13 @@ static void *run(void *unused)
         usleep(1000);
         pthread_mutex_unlock(&replaced);
     }
+    /* So with its condition variables: who waits for one may be cancelled, which goes another way. */
+    struct timespec soon;
+    clock_gettime(CLOCK_REALTIME, &soon);
+    soon.tv_sec++;
+    pthread_mutex_lock(&replaced);
+    pthread_cond_timedwait(&never, &replaced, &soon);
+    pthread_mutex_unlock(&replaced);
     return unused;
 }
 

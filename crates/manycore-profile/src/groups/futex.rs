@@ -164,8 +164,11 @@ mod tests {
     #[test]
     fn what_the_library_waits_for_is_counted_by_itself() {
         let its = || vec![waits(0xa000, false, &[0x8010, 0x1500], 100_000)];
-        let (locks, conditions) = groups(its());
-        assert_eq!((locks.len(), conditions.len()), (0, 0));
+        let by_another = || vec![waits(0xa000, true, &[0x1010, 0x8010], 100_000)];
+        for all in [its(), by_another()] {
+            let (locks, conditions) = groups(all);
+            assert_eq!((locks.len(), conditions.len()), (0, 0));
+        }
         // Nobody counts there, where the library has not been put by us.
         assert_eq!(groups_with(None, its()).0.len(), 1);
     }
