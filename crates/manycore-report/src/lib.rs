@@ -2,7 +2,8 @@
 //!
 //! A native benchmark, a simulated one and a figure of a paper all yield [`Measurement`]s: what ran, on what, with
 //! how many threads, the value and how far it can be trusted. [`Results`] is the envelope in which they are written
-//! as JSON and read back; [`Table`] and [`quantity`] draw them for a person. A [`Claim`] is a bound that measurements
+//! as JSON and read back; [`Table`] and [`quantity`] draw them for a person, and so does a
+//! [`Figure`], as SVG. A [`Claim`] is a bound that measurements
 //! keep to or not.
 //!
 //! ```
@@ -26,6 +27,7 @@
 //! The JSON is a contract, which [`schema`] describes field by field.
 
 mod claim;
+mod figure;
 mod host;
 mod measurement;
 mod number;
@@ -33,6 +35,7 @@ mod results;
 mod table;
 
 pub use claim::{Bound, Claim, Judgement};
+pub use figure::{Axis, Bars, Figure, Line, Lines, Panel, Value};
 pub use host::Host;
 pub use measurement::{Measurement, Mechanism, Metric, Parameter, Provenance};
 pub use number::{duration, interval, quantity, ratio, significant};
