@@ -11,6 +11,7 @@
 //! | [`contender`] | the locks that take part: manycore's, glibc's, `parking_lot`'s, the standard library's |
 //! | [`host`] | what the machine underneath costs: the constants of a machine model |
 //! | [`worker`] | the process in which a lock is measured |
+//! | [`kernel_load`] | processes and threads that load the kernel's locks |
 //! | [`rmap`] | threads that update trees of intervals which few read, natively and simulated |
 //! | [`simulated`] | the same workloads on simulated machines |
 //! | [`slice`](mod@slice), [`mix`], [`work`] | one short run, what its threads do, and the work that takes its time |
@@ -42,6 +43,7 @@ pub mod goals;
 pub mod grid;
 mod heading;
 pub mod host;
+pub mod kernel_load;
 pub mod lock;
 pub mod mix;
 mod open;

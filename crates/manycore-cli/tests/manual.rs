@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use support::{directory, manycore, printed};
 
-const COMMANDS: [&[&str]; 24] = [
+const COMMANDS: [&[&str]; 26] = [
     &["demo"],
     &["run"],
     &["profile"],
@@ -18,6 +18,8 @@ const COMMANDS: [&[&str]; 24] = [
     &["bench", "set"],
     &["bench", "rmap"],
     &["bench", "mariadb"],
+    &["bench", "forks"],
+    &["bench", "faults"],
     &["bench", "uncontended"],
     &["bench", "grid"],
     &["bench", "goals"],

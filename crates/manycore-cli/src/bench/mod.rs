@@ -1,10 +1,12 @@
-//! `manycore bench`: the locks and sets themselves, and a database under each lock.
+//! `manycore bench`: the locks and sets themselves, a database under each lock, and loads on the kernel's.
 
 mod contended;
 mod goals;
 mod grid;
+mod kernel_load;
 pub mod length;
 mod mariadb;
+mod plot;
 pub mod reverse_map;
 mod set;
 pub mod sets;
@@ -30,9 +32,11 @@ Examples:
   manycore bench grid --quick
   manycore bench rmap --threads 8 --update 50,100
   manycore bench mariadb --lock innodb,hybrid --terminals 50
+  manycore bench forks --plot forks.svg
+  manycore bench faults --threads 1,2,8 --update 0,50
 ";
 
-/// Measure locks and sets without a program around them, and a database with them
+/// Measure locks and sets without a program around them, a database with them, and the kernel's locks
 #[derive(Args, Debug)]
 #[command(after_long_help = NOTES, disable_help_subcommand = true)]
 pub struct Options {
@@ -49,10 +53,17 @@ enum What {
     Goals(goals::Options),
     Rmap(reverse_map::Options),
     Mariadb(mariadb::Options),
+    Forks(kernel_load::forks::Options),
+    Faults(kernel_load::faults::Options),
     /// The process in which a lock is measured; this command starts it itself.
     #[command(hide = true)]
     Worker {
         lock: String,
+    },
+    /// The process that loads the kernel; this command starts it itself.
+    #[command(hide = true)]
+    Load {
+        order: String,
     },
 }
 
@@ -65,7 +76,10 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
         What::Grid(options) => grid::run(options, terminal),
         What::Goals(options) => goals::run(options, terminal),
         What::Mariadb(options) => mariadb::run(options, terminal),
+        What::Forks(options) => kernel_load::forks::run(options, terminal),
+        What::Faults(options) => kernel_load::faults::run(options, terminal),
         What::Rmap(options) => reverse_map::run(options, terminal),
+        What::Load { order } => manycore_bench::kernel_load::serve(order).map_err(failure),
         What::Worker { lock } => worker::serve(lock).map_err(lost),
     }
 }
@@ -77,7 +91,12 @@ pub fn worker_command() -> Result<worker::Command> {
 
 /// Prints what was measured on this host.
 pub fn report(results: &Results, json: bool, text: impl FnOnce() -> String) -> Result<()> {
-    print_results(results, json, || format!("{}\n\n{}\n", Host::describe(), text().trim_end()))
+    print_results(results, json, || on_this_host(&text()))
+}
+
+/// A text below the name of the host.
+fn on_this_host(text: &str) -> String {
+    format!("{}\n\n{}\n", Host::describe(), text.trim_end())
 }
 
 /// Prints results: for machines, or as text.

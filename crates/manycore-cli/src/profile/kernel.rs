@@ -58,6 +58,18 @@ pub enum KernelMeans {
     LockStat,
 }
 
+impl KernelMeans {
+    /// As who watches knows it.
+    pub fn means(self) -> Means {
+        match self {
+            Self::Auto => Means::Auto,
+            Self::Bpf => Means::Only(Source::Bpf),
+            Self::Perf => Means::Only(Source::Perf),
+            Self::LockStat => Means::Only(Source::LockStat),
+        }
+    }
+}
+
 impl KernelOptions {
     /// Whether the kernel is to be watched.
     pub fn is_wanted(&self) -> bool {
@@ -78,13 +90,7 @@ impl KernelOptions {
     }
 
     fn watch(&self, scope: Scope) -> Option<std::result::Result<Watch, Refusal>> {
-        let means = match self.kernel? {
-            KernelMeans::Auto => Means::Auto,
-            KernelMeans::Bpf => Means::Only(Source::Bpf),
-            KernelMeans::Perf => Means::Only(Source::Perf),
-            KernelMeans::LockStat => Means::Only(Source::LockStat),
-        };
-        Some(Watch::start(means, &Request { scope }))
+        Some(Watch::start(self.kernel?.means(), &Request { scope }))
     }
 
     /// Watches the system or a process, without starting anything.

@@ -3,7 +3,7 @@
 mod advice;
 mod collect;
 mod directory;
-mod kernel;
+pub mod kernel;
 mod kernel_table;
 mod looks;
 pub mod output;

@@ -389,7 +389,7 @@ pub(super) fn seconds(seconds: f64) -> String {
     duration(seconds * 1e9).trim_end().to_owned()
 }
 
-pub(super) fn percent(share: f64) -> String {
+pub fn percent(share: f64) -> String {
     match share * 100.0 {
         0.0 => "0 %".to_owned(),
         small if small < 0.095 => "<0.1 %".to_owned(),

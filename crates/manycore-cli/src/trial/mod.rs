@@ -17,7 +17,8 @@ use crate::failure::{Failure, Result};
 use crate::preload::Interposition;
 use crate::signals::Inbox;
 use crate::statistics;
-use room::{Log, Room};
+use room::Log;
+pub use room::Room;
 
 /// How often a server is looked at while its load runs.
 const LOOK: Duration = Duration::from_millis(200);

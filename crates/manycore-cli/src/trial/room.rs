@@ -54,23 +54,30 @@ pub struct Log {
 impl Room {
     /// Makes one under `$TMPDIR`.
     pub fn new() -> Result<Self> {
-        let make = || -> io::Result<Self> {
-            // Short, because a path to a socket has room for 107 bytes.
-            let place = tempfile::Builder::new().prefix("mc-").tempdir()?;
-            let work = place.path().join("d");
-            let statistics = place.path().join("s");
-            fs::create_dir(&work)?;
-            fs::create_dir(&statistics)?;
-            // The port is free at this moment, and the kernel does not hand it out again soon.
-            let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port();
-            Ok(Self { place, work, statistics, port })
-        };
-        make().map_err(|error| {
+        Self::under(&std::env::temp_dir()).map_err(|error| {
             Failure::bad_input(
                 format!("cannot make a directory and a port for a run: {error}"),
                 "TMPDIR names a directory that you may write to",
             )
         })
+    }
+
+    /// Makes one under a directory.
+    pub fn under(directory: &Path) -> io::Result<Self> {
+        // Short, because a path to a socket has room for 107 bytes.
+        let place = tempfile::Builder::new().prefix("mc-").tempdir_in(directory)?;
+        let work = place.path().join("d");
+        let statistics = place.path().join("s");
+        fs::create_dir(&work)?;
+        fs::create_dir(&statistics)?;
+        // The port is free at this moment, and the kernel does not hand it out again soon.
+        let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port();
+        Ok(Self { place, work, statistics, port })
+    }
+
+    /// The run's directory.
+    pub fn work(&self) -> &Path {
+        &self.work
     }
 
     /// A text with the run's directory for `{dir}` and its port for `{port}`.

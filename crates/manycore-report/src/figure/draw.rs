@@ -21,8 +21,9 @@ const TEXT: (&str, u32) = ("sans-serif", 14);
 const SMALL: (&str, u32) = ("sans-serif", 12);
 /// Half of a bar's width; places are 1 apart.
 const HALF_BAR: f64 = 0.32;
-/// Room above the highest value, for the legend.
-const HEADROOM: f64 = 1.25;
+/// Room above the highest value; and on the right, where the legend is, as a part of what the places take.
+const HEADROOM: f64 = 1.05;
+const LEGEND: f64 = 0.45;
 
 /// Told apart also by those who see no red or no green (M. Okabe and K. Ito, "Color universal design").
 const COLOURS: [RGBColor; 8] = [
@@ -124,23 +125,23 @@ fn chart<'a, 'b>(
 ) -> Result<Chart<'a, 'b>, DrawingAreaErrorKind<std::io::Error>> {
     // Something to draw axes for where there is nothing.
     let top = if highest > 0.0 { highest * HEADROOM } else { 1.0 };
-    let last = axis.places.len().max(1) as f64 - 0.5;
+    let width = axis.places.len().max(1) as f64 * (1.0 + LEGEND);
     let mut chart = ChartBuilder::on(area)
         .caption(title, TEXT)
         .margin(10)
         .x_label_area_size(BELOW)
         .y_label_area_size(LEFT)
-        .build_cartesian_2d(-0.5..last, 0.0..top)?;
+        .build_cartesian_2d(-0.5..width - 0.5, 0.0..top)?;
     let place = |at: &f64| match at.fract() {
         0.0 if *at >= 0.0 => axis.places.get(*at as usize).cloned().unwrap_or_default(),
-        // Between two places.
+        // Between two places, or beside them.
         _ => String::new(),
     };
     chart
         .configure_mesh()
         .disable_x_mesh()
         .light_line_style(WHITE.mix(0.0))
-        .x_labels(axis.places.len().max(2) * 2)
+        .x_labels((2.0 * width) as usize)
         .x_label_formatter(&place)
         .y_label_formatter(&|value| number(*value))
         .x_desc(&axis.name)
@@ -154,7 +155,7 @@ fn chart<'a, 'b>(
 fn legend<'a, 'b: 'a>(chart: &mut Chart<'a, 'b>) -> Drawn {
     chart
         .configure_series_labels()
-        .position(SeriesLabelPosition::UpperLeft)
+        .position(SeriesLabelPosition::UpperRight)
         .background_style(WHITE.mix(0.85))
         .border_style(RGBColor(220, 220, 220))
         .label_font(SMALL)

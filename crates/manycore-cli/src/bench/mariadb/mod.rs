@@ -2,6 +2,7 @@
 //! System on a Multicore Machine" (H. Han).
 
 mod output;
+mod picture;
 mod server;
 
 use std::time::Duration;
@@ -11,6 +12,7 @@ use humantime::parse_duration;
 use manycore_bench::cpus;
 use manycore_bench::paired::Schedule;
 
+use super::plot::PlotOptions;
 use super::report;
 use crate::compare::rounds::{Limit, Rounds, Series};
 use crate::failure::{Failure, Result};
@@ -25,6 +27,7 @@ const NOTES: &str = "\
 Examples:
   manycore bench mariadb
   manycore bench mariadb --lock innodb,sleep,hybrid,adaptive --terminals 50 --mix 75:25
+  manycore bench mariadb --runs 7 --plot mariadb.svg
   manycore bench mariadb --spin 30/4,0/0,30/6000 --lock futex --budget 1h --json
 
 Workload:
@@ -87,6 +90,8 @@ pub struct Options {
     /// Seed of the order of runs
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
+    #[command(flatten)]
+    plot: PlotOptions,
     /// Print the result as JSON
     #[arg(long)]
     json: bool,
@@ -120,6 +125,7 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
     }
     let points = options.points()?;
     let candidates = options.candidates()?;
+    let canvas = options.plot.open()?;
     let mut inbox = Inbox::open()?;
     let database = Database::make(options.rows, &candidates[0], &mut inbox, terminal)?;
     let mut measured = Vec::new();
@@ -143,6 +149,9 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
     let measured: Vec<Measured> = measured.into_iter().map(|(_, measured)| measured).collect();
     let locks: Vec<String> = candidates.iter().map(|one| one.lock().to_string()).collect();
     let found = results(&locks, &measured, options.seed)?;
+    if let Some(canvas) = canvas {
+        canvas.draw(&picture::figure(&found), &output::render(&found))?;
+    }
     report(&found, options.json, || output::render(&found))
 }
 

@@ -1,0 +1,139 @@
+//! Threads in one address space: some operations touch a page that is not there yet, the others map memory and unmap it.
+//!
+//! A fault needs the address space to stay as it is, a mapping changes it: the readers and the writers of `mmap_lock`. Since Linux
+//! 6.4 a fault takes the lock of its mapping alone, where that works, and then waits for no writer of another one.
+
+use std::io;
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use super::{Answer, Counter, Order, PAGE, count, map, touch, unmap};
+use crate::failure::Failure;
+
+/// Of the one mapping in which all threads touch pages, each thread's part.
+const PART: usize = 1024 * 1024;
+/// What is mapped at a time, and how much of it is touched.
+const MAPPING: usize = 64 * 1024;
+const TOUCHED: usize = 4 * PAGE;
+
+/// Runs the load.
+pub fn run(order: &Order, update: f64) -> Result<Answer, Failure> {
+    if !(0.0..=100.0).contains(&update) {
+        return Err(Failure::Usage(format!(
+            "an update share of {update}: it is between 0 and 100 %"
+        )));
+    }
+    play(order, update)
+        .map_err(|error| Failure::Failed(format!("the load on the address space: {error}")))
+}
+
+fn play(order: &Order, update: f64) -> io::Result<Answer> {
+    let heap = Heap::new(order.parallel as usize * PART)?;
+    let enough = AtomicU64::new(0);
+    let counters: Vec<Counter> = (0..order.parallel).map(|_| Counter(AtomicU64::new(0))).collect();
+    let barrier = Barrier::new(order.parallel as usize + 1);
+    std::thread::scope(|scope| {
+        let mut threads = Vec::new();
+        for (number, counter) in counters.iter().enumerate() {
+            let (part, enough, barrier) =
+                (Part { start: heap.part(number), next: 0 }, &enough, &barrier);
+            let random = fastrand::Rng::with_seed(order.seed.wrapping_add(number as u64));
+            threads.push(scope.spawn(move || {
+                barrier.wait();
+                work(part, update, random, counter, enough)
+            }));
+        }
+        barrier.wait();
+        let begin = Instant::now();
+        let (operations, elapsed_ns) = count(order, &counters, &enough);
+        for thread in threads {
+            thread.join().expect("no thread panics")?;
+        }
+        Ok(Answer { operations, elapsed_ns, whole_ns: begin.elapsed().as_nanos() as f64 })
+    })
+}
+
+fn work(
+    mut part: Part,
+    update: f64,
+    mut random: fastrand::Rng,
+    counter: &Counter,
+    enough: &AtomicU64,
+) -> io::Result<()> {
+    // Relaxed: an order that is seen a little later does no harm.
+    while enough.load(Ordering::Relaxed) == 0 {
+        if random.f64() * 100.0 < update {
+            remap()?;
+        } else {
+            part.fault()?;
+        }
+        counter.count();
+    }
+    Ok(())
+}
+
+/// Maps memory, touches some of it, and unmaps it.
+fn remap() -> io::Result<()> {
+    let at = map(MAPPING)?;
+    // SAFETY: mapped just now, and nobody else knows of it.
+    unsafe { touch(at, TOUCHED) };
+    // SAFETY: the same, and not used again.
+    unsafe { unmap(at, MAPPING) }
+}
+
+/// The mapping in which threads touch pages.
+struct Heap {
+    start: *mut u8,
+    bytes: usize,
+}
+
+impl Heap {
+    fn new(bytes: usize) -> io::Result<Self> {
+        let heap = Self { start: map(bytes)?, bytes };
+        // SAFETY: our own mapping. One fault would make many pages otherwise; where there are no huge pages it fails, and
+        // does not matter.
+        unsafe { libc::madvise(heap.start.cast(), bytes, libc::MADV_NOHUGEPAGE) };
+        Ok(heap)
+    }
+
+    /// Of a thread, by its number.
+    fn part(&self, number: usize) -> *mut u8 {
+        assert!((number + 1) * PART <= self.bytes, "a part for each thread");
+        // SAFETY: within the mapping, as just asserted.
+        unsafe { self.start.add(number * PART) }
+    }
+}
+
+impl Drop for Heap {
+    fn drop(&mut self) {
+        // SAFETY: the mapping of `new`; the threads that used it have ended. Fails for bad arguments only.
+        let _ = unsafe { unmap(self.start, self.bytes) };
+    }
+}
+
+/// A thread's part of the heap, and the page that it touches next.
+struct Part {
+    start: *mut u8,
+    next: usize,
+}
+
+// SAFETY: no two threads have the same part, and the heap is there until all threads have ended.
+unsafe impl Send for Part {}
+
+impl Part {
+    /// Touches a page that is not there. When all are, they are given back.
+    fn fault(&mut self) -> io::Result<()> {
+        if self.next == PART {
+            // SAFETY: the thread's own part; nothing is kept in it.
+            if unsafe { libc::madvise(self.start.cast(), PART, libc::MADV_DONTNEED) } != 0 {
+                return Err(io::Error::last_os_error());
+            }
+            self.next = 0;
+        }
+        // SAFETY: a page of the thread's own part.
+        unsafe { touch(self.start.add(self.next), PAGE) };
+        self.next += PAGE;
+        Ok(())
+    }
+}

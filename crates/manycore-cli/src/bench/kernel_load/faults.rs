@@ -1,0 +1,74 @@
+//! `manycore bench faults`: threads that touch memory while others map some.
+
+use clap::Args;
+use manycore_bench::kernel_load::What;
+
+use super::output::Subject;
+use super::{Measuring, usual_numbers};
+use crate::failure::{Failure, Result};
+use crate::terminal::Terminal;
+use crate::trial::Room;
+
+const NOTES: &str = "\
+Examples:
+  manycore bench faults
+  manycore bench faults --threads 1,2,8,64 --update 0,10,100 --plot faults.html
+  manycore bench faults --update 50 --kernel=perf --json > faults.json
+
+Workload:
+  Threads of one process. Of their operations, --update percent map 64 KiB, touch four
+  pages and unmap them; the others touch a page that is not there yet, each thread in
+  a part of its own of one mapping. Mapping changes the address space, and a page fault
+  needs it to stay as it is: the two sides of mmap_lock. Since Linux 6.4 most faults take
+  the lock of their mapping alone.
+
+Output:
+  operations   of all threads together, from runs that nobody watches
+  of linear    the speed-up over as many times as there are CPUs for it
+  Then the kernel's locks, from other runs: how much of the threads' time they were
+  waited for. That takes root, or what the line in its place says.
+
+Exit status:
+  0   measured, with the kernel's locks or without
+  1   the load failed
+  2   bad usage
+";
+
+/// Threads of one process map memory and fault: operations, and which of the kernel's locks they wait for
+#[derive(Args, Debug)]
+#[command(after_long_help = NOTES)]
+pub struct Options {
+    /// Numbers of threads [default: powers of two, up to four times the CPUs]
+    #[arg(long, value_name = "N,..", value_delimiter = ',')]
+    threads: Vec<u32>,
+    /// Shares of operations that map, in percent; the others are page faults
+    #[arg(long, value_name = "PERCENT,..", value_delimiter = ',', default_value = "10,50")]
+    update: Vec<f64>,
+    #[command(flatten)]
+    measuring: Measuring,
+}
+
+/// Measures, and prints what came out.
+pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
+    if let Some(share) = options.update.iter().find(|share| !(0.0..=100.0).contains(*share)) {
+        return Err(Failure::bad_input(
+            format!("an update share of {share} makes no sense"),
+            "it is between 0 and 100 %",
+        ));
+    }
+    let threads =
+        if options.threads.is_empty() { usual_numbers() } else { options.threads.clone() };
+    let mut shares = options.update.clone();
+    shares.sort_by(f64::total_cmp);
+    shares.dedup();
+    let loads: Vec<What> = shares.into_iter().map(|update| What::Faults { update }).collect();
+    let subject = Subject {
+        workload: "faults",
+        those: "threads",
+        operations: "operations",
+        per: 1.0,
+        unit: "/s",
+        parameters: Vec::new(),
+    };
+    options.measuring.run(&subject, &loads, &threads, &Room::new()?, terminal)
+}

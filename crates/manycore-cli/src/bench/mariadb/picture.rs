@@ -1,0 +1,135 @@
+//! The database's results, drawn as in "Locking in Practice": throughput by lock over the multiprogramming level, and for each
+//! level where the server's CPU time went.
+
+use manycore_report::{Axis, Bars, Figure, Line, Lines, Measurement, Panel, Results, Value};
+
+const PARTS: [(&str, &str); 3] =
+    [("kernel", "cpu_kernel"), ("program", "cpu_program"), ("locks", "cpu_locks")];
+
+/// For each mix, number of CPUs and spin of InnoDB's: a panel of throughput, and one of CPU time for each level.
+pub fn figure(results: &Results) -> Figure {
+    let mut panels = Vec::new();
+    for situation in distinct(&results.measurements, situation) {
+        let here: Vec<_> = results
+            .measurements
+            .iter()
+            .filter(|record| self::situation(record) == situation)
+            .collect();
+        let levels = distinct(here.iter().copied(), |record| record.threads);
+        panels.push(throughput(&situation, &levels, &here));
+        for level in levels {
+            let at_level: Vec<_> =
+                here.iter().copied().filter(|record| record.threads == level).collect();
+            // Of glibc's locks nothing is counted.
+            if at_level.iter().any(|record| share(record, PARTS[0].1).is_some()) {
+                panels.push(cpu_time(&format!("{level} terminals, {situation}"), &at_level));
+            }
+        }
+    }
+    let host = results.host.as_ref().map(|host| format!(", {host}")).unwrap_or_default();
+    Figure { title: format!("manycore bench mariadb{host}"), panels }
+}
+
+/// What records have in the order in which it comes, each once.
+fn distinct<'a, T: PartialEq>(
+    records: impl IntoIterator<Item = &'a Measurement>,
+    of: impl Fn(&Measurement) -> T,
+) -> Vec<T> {
+    let mut found = Vec::new();
+    for value in records.into_iter().map(of) {
+        if !found.contains(&value) {
+            found.push(value);
+        }
+    }
+    found
+}
+
+/// All but the lock and the terminals.
+fn situation(record: &Measurement) -> String {
+    let number = |name: &str| record.number(name).unwrap_or_default();
+    format!(
+        "{} % updating, {} CPUs, InnoDB's spin {}/{}",
+        record.update.unwrap_or_default(),
+        number("cpus"),
+        number("spin_rounds"),
+        number("spin_delay")
+    )
+}
+
+fn throughput(situation: &str, levels: &[u32], here: &[&Measurement]) -> Panel {
+    let locks = distinct(here.iter().copied(), |record| record.mechanism.name().to_owned());
+    let line = |lock: String| {
+        let at = |level: &u32| {
+            let record = here.iter().find(|r| r.threads == *level && r.mechanism.name() == lock)?;
+            Some(Value { value: record.value, interval: record.low.zip(record.high) })
+        };
+        Line { values: levels.iter().map(at).collect(), name: lock, is_ideal: false }
+    };
+    Panel::Lines(Lines {
+        title: format!("Throughput: {situation}"),
+        axis: Axis {
+            name: "terminals".into(),
+            places: levels.iter().map(u32::to_string).collect(),
+            measures: "transactions a second".into(),
+        },
+        lines: locks.into_iter().map(line).collect(),
+    })
+}
+
+fn share(record: &Measurement, name: &str) -> Option<f64> {
+    Some(record.metrics.get(name)?.value)
+}
+
+fn cpu_time(title: &str, records: &[&Measurement]) -> Panel {
+    let counted: Vec<_> =
+        records.iter().filter(|record| share(record, PARTS[0].1).is_some()).collect();
+    let part = |(name, metric): (&str, &str)| {
+        let sizes = counted.iter().map(|record| share(record, metric).unwrap_or_default());
+        (name.to_owned(), sizes.collect())
+    };
+    Panel::Bars(Bars {
+        title: format!("CPU time: {title}"),
+        axis: Axis {
+            name: "lock".into(),
+            places: counted.iter().map(|record| record.mechanism.name().to_owned()).collect(),
+            measures: "% of the server's CPU time".into(),
+        },
+        parts: PARTS.map(part).to_vec(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use manycore_report::{Mechanism, Metric};
+
+    use super::*;
+
+    fn record(lock: &str, terminals: u32, value: f64) -> Measurement {
+        let mut record = Measurement::new("mariadb", Mechanism::Lock(lock.into()), "op/s", value);
+        (record.threads, record.update) = (terminals, Some(25.0));
+        if lock != "glibc" {
+            for (_, name) in PARTS {
+                let metric = Metric { value: 100.0 / 3.0, unit: "%".into(), low: None, high: None };
+                record.metrics.insert(name.into(), metric);
+            }
+        }
+        record
+    }
+
+    #[test]
+    fn a_line_for_each_lock_and_bars_for_each_that_was_counted() {
+        let records =
+            [10, 50].map(|level| ["glibc", "hybrid"].map(|lock| record(lock, level, 5.0)));
+        let figure = figure(&Results::new(records.concat()));
+        assert_eq!(figure.panels.len(), 3, "throughput, and CPU time at two levels");
+        let Panel::Lines(lines) = &figure.panels[0] else { panic!("{figure:?}") };
+        let named: Vec<_> =
+            lines.lines.iter().map(|line| (line.name.as_str(), line.values.len())).collect();
+        assert_eq!(named, [("glibc", 2), ("hybrid", 2)]);
+        let Panel::Bars(bars) = &figure.panels[2] else { panic!("{figure:?}") };
+        assert!(bars.title.contains("50 terminals"), "{}", bars.title);
+        assert_eq!(bars.axis.places, ["hybrid"]);
+        let whole: f64 = bars.parts.iter().map(|(_, sizes)| sizes[0]).sum();
+        assert!((whole - 100.0).abs() < 1e-9);
+    }
+}
