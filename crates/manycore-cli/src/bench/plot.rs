@@ -1,7 +1,7 @@
 //! `--plot FILE`: the result as a picture.
 
 use std::convert::Infallible;
-use std::fs;
+use std::fs::{self, File};
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -37,7 +37,7 @@ pub struct Canvas {
 }
 
 impl PlotOptions {
-    /// Makes the file, if one is asked for: before anything is measured, so that it is not measured in vain.
+    /// Makes sure of the file, if one is asked for: before anything is measured, so that it is not measured in vain.
     pub fn open(&self) -> Result<Option<Canvas>> {
         let Some(PlotFile(path)) = &self.plot else { return Ok(None) };
         let is_page = match path.extension().and_then(|end| end.to_str()) {
@@ -50,7 +50,8 @@ impl PlotOptions {
                 ));
             }
         };
-        fs::write(path, "").map_err(|error| {
+        // What was drawn there before stays until there is something new.
+        File::options().append(true).create(true).open(path).map_err(|error| {
             Failure::bad_input(
                 format!("cannot draw into '{}': {error}", path.display()),
                 "let --plot name a file that you may write",

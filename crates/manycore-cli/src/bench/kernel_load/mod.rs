@@ -79,8 +79,8 @@ impl Measuring {
         room: &Room,
         terminal: &Terminal,
     ) -> Result<()> {
-        let canvas = self.plot.open()?;
         let orders = self.orders(loads, parallel)?;
+        let canvas = self.plot.open()?;
         let mut inbox = Inbox::open()?;
         let mut measured: Vec<Measured> = orders
             .into_iter()
