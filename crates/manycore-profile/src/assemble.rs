@@ -111,6 +111,7 @@ pub fn assemble(run: Run, stats: &[ProcessStats]) -> Profile {
         locks,
         kernel: None,
         kernel_locks: Vec::new(),
+        cache_misses: None,
         finding: String::new(),
         next: None,
     };

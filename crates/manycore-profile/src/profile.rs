@@ -9,10 +9,12 @@ use manycore_report::Host;
 use serde::{Deserialize, Serialize};
 
 mod kernel;
+mod memory;
 mod whole;
 
 pub use crate::symbols::Frame;
 pub use kernel::{KernelLock, KernelRun, KernelStack, Scope, Source};
+pub use memory::CacheMisses;
 pub use whole::{
     Blocking, Cause, Convoy, Cycle, Interval, Note, Order, Stack, Thread, Timeline, Waited,
 };
@@ -78,6 +80,9 @@ pub struct Profile {
     /// Locks of the kernel, most waited first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kernel_locks: Vec<KernelLock>,
+    /// Reads that no cache had; null in profiles of before that was counted, and of what was not started here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_misses: Option<CacheMisses>,
     /// What of all this matters, in a sentence.
     pub finding: String,
     /// What to do next: a command.

@@ -6,6 +6,7 @@ mod directory;
 pub mod kernel;
 mod kernel_table;
 mod looks;
+mod misses;
 pub mod output;
 pub mod table;
 mod tree;
@@ -17,6 +18,7 @@ use clap::{Args, ValueEnum};
 pub use collect::observe;
 use collect::observe_watched;
 use kernel::KernelOptions;
+use misses::Misses;
 
 use manycore_profile::profile::Profile;
 
@@ -120,11 +122,13 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<u8> {
     let is_interposed = !lock.is_glibc();
     let interposition = Interposition::new(lock)?;
     let mut watch = options.kernel.start(terminal);
+    let misses = Misses::start();
     let (mut profile, status) =
         observe_watched(&options.command, &interposition, |_| {}, watch.as_mut(), terminal)?;
     if !is_interposed {
         kernel::forget_the_library(&mut profile);
     }
+    profile.cache_misses = Some(misses.finish());
     if let Some(watch) = watch {
         kernel::add(&mut profile, watch);
     }

@@ -6,9 +6,9 @@ use std::os::fd::AsFd;
 
 use manycore_profile::command::joined;
 use manycore_profile::profile::{
-    Condition, End, Exit, Lock, Origin, Outsider, Process, Profile, Sampling, Times,
+    CacheMisses, Condition, End, Exit, Lock, Origin, Outsider, Process, Profile, Sampling, Times,
 };
-use manycore_report::{Cell, Column, Host, Table, Tone, duration};
+use manycore_report::{Cell, Column, Host, Table, Tone, duration, quantity};
 
 use rustix::termios::tcgetwinsize;
 
@@ -297,6 +297,9 @@ fn time(profile: &Profile) -> String {
         part(cpu.lock_spin),
         seconds(cpu.lock_wait)
     );
+    if let Some(misses) = &profile.cache_misses {
+        text += &cache_misses(misses, profile.wall);
+    }
     if profile.sampling.hold_period > 0 {
         let _ = writeln!(
             text,
@@ -313,6 +316,26 @@ fn time(profile: &Profile) -> String {
     }
     text.push('\n');
     text
+}
+
+/// In a line: how many, or why nobody knows.
+fn cache_misses(misses: &CacheMisses, wall: f64) -> String {
+    let CacheMisses { reads, counted, refused } = misses;
+    match (reads, refused) {
+        (Some(reads), _) => {
+            let a_second =
+                quantity(*reads as f64 / wall.max(f64::MIN_POSITIVE), "op/s").replace("op/s", "/s");
+            let share = match counted {
+                Some(share) if *share < 0.995 => {
+                    format!("; worked out from {} of the time", percent(*share))
+                }
+                _ => String::new(),
+            };
+            format!("Reads that no cache had: {reads}, {a_second}{share}\n")
+        }
+        (None, Some(why)) => format!("Reads that no cache had: {why}\n"),
+        (None, None) => String::new(),
+    }
 }
 
 pub(super) fn times(times: &Times, total: String) -> [Cell; 4] {
@@ -409,6 +432,19 @@ mod tests {
 
     fn shown(profile: &Profile, sort: Sort) -> String {
         whole(profile, View::plain(10, sort))
+    }
+
+    #[test]
+    fn misses_are_counted_worked_out_or_explained() {
+        let shown = |reads, counted, refused: Option<&str>| {
+            let refused = refused.map(str::to_owned);
+            cache_misses(&CacheMisses { reads, counted, refused }, 2.0)
+        };
+        let all = shown(Some(5_000_000), Some(1.0), None);
+        assert_eq!(all, "Reads that no cache had: 5000000, 2.50 M/s\n");
+        assert!(shown(Some(8), Some(0.5), None).ends_with("; worked out from 50 % of the time\n"));
+        let why = shown(None, None, Some("not supported"));
+        assert_eq!(why, "Reads that no cache had: not supported\n");
     }
 
     #[test]

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use manycore_profile::command::joined;
 use manycore_profile::profile::{
-    Cause, Convoy, Cpu, End, Frame, KernelLock, KernelRun, Lock, Order, Origin, Outsider, Profile,
-    Sampling, Times, Waited,
+    CacheMisses, Cause, Convoy, Cpu, End, Frame, KernelLock, KernelRun, Lock, Order, Origin,
+    Outsider, Profile, Sampling, Times, Waited,
 };
 use serde::Serialize;
 
@@ -66,6 +66,7 @@ pub struct Digest<'a> {
     convoys: Vec<Queue>,
     notes: Vec<Note<'a>>,
     kernel: Option<&'a KernelRun>,
+    cache_misses: Option<&'a CacheMisses>,
     conditions: Vec<Condition>,
     processes: Vec<Process<'a>>,
     not_interposed: Vec<&'a Outsider>,
@@ -216,6 +217,7 @@ impl<'a> Digest<'a> {
             convoys: cut.part("queues", &profile.convoys).iter().map(|c| cut.queue(c)).collect(),
             notes: cut.notes(profile),
             kernel: profile.kernel.as_ref(),
+            cache_misses: profile.cache_misses.as_ref(),
             conditions: cut.conditions(profile),
             processes: cut.processes(profile),
             not_interposed: cut.part("other processes", &profile.not_interposed).iter().collect(),

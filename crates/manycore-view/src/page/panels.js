@@ -20,6 +20,9 @@ const headPanel = () => {
     leftOut.length === 0 ? null : el('p', { id: 'left-out' }, `Not on this page, but in the JSON: ${leftOut.join('; ')}.`));
 };
 
+const missesLine = ({ reads, counted, refused }) => el('p', {}, 'Reads that no cache had: ',
+  reads === null ? refused : `${count(reads)}${counted < 0.995 ? `, worked out from ${percent(counted)} of the time` : ''}`);
+
 const cpuPanel = () => {
   const { cpu, sampling } = profile;
   const all = sum(PARTS.map(([key]) => cpu[key])) || 1;
@@ -28,7 +31,8 @@ const cpuPanel = () => {
       PARTS.map(([key, label, paint]) => el('span', { title: label, style: { width: `${(100 * cpu[key]) / all}%`, background: paint } }))),
     legend(PARTS.map(([key, label, paint]) => [`${seconds(cpu[key])} ${label} (${percent(cpu[key] / all)})`, paint])),
     sampling.hold_period > 0 ? el('p', { className: 'faint' },
-      `Counts are exact, waits all timed; sampled: 1 hold in ${sampling.hold_period}, CPU time and place of 1 wait in ${sampling.spin_period}.`) : null);
+      `Counts are exact, waits all timed; sampled: 1 hold in ${sampling.hold_period}, CPU time and place of 1 wait in ${sampling.spin_period}.`) : null,
+    profile.cache_misses === null ? null : missesLine(profile.cache_misses));
 };
 
 const notesPanel = (notes) => notes.map(({ cause, lock, advice, evidence }) => el('div', { className: 'note' },

@@ -141,6 +141,11 @@ pub fn profile(locks: usize, threads: usize) -> Profile {
             limits: vec!["Owners are not known.".into()],
         }),
         kernel_locks: vec![kernel_lock()],
+        cache_misses: Some(CacheMisses {
+            reads: Some(18_200_000),
+            counted: Some(0.5),
+            refused: None,
+        }),
         finding: "Threads spend 53 % of their time waiting for locks.".into(),
         next: Some("manycore compare -- ./server".into()),
         locks,
