@@ -105,16 +105,11 @@ fn called(lock: &Lock) -> String {
 /// Whether the lock is long held, or costs by its hand-over.
 fn diagnosis(lock: &Lock, profile: &Profile) -> String {
     let Some(hold) = lock.hold.mean_ns else { return String::new() };
-    // Readers hold it together, and several objects at the same time: then a sum says nothing.
-    if lock.shared > 0 || lock.objects > 1 {
-        return format!(", while it is held for {}", seconds(hold as f64 / 1e9));
-    }
-    let held = hold as f64 * lock.acquired as f64 / 1e9 / profile.wall.max(f64::MIN_POSITIVE);
-    let held_text = format!(
-        "it is held for {} at a time, {} of the run",
-        seconds(hold as f64 / 1e9),
-        percent(held.min(1.0))
-    );
+    let hold = seconds(hold as f64 / 1e9);
+    let Some(held) = lock.held_share(profile.wall) else {
+        return format!(", while it is held for {hold}");
+    };
+    let held_text = format!("it is held for {hold} at a time, {} of the run", percent(held));
     if held >= SATURATED {
         format!(", and {held_text}, so the work done under it is the limit")
     } else {

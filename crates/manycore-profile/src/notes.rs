@@ -84,17 +84,15 @@ fn of_sharing(lock: &Lock, place: usize) -> Option<Note> {
     Some(note(cause, Some(place), advice, evidence))
 }
 
-/// Whether a lock is held for long or handed over too often. Of several objects, or of readers that hold it together, the
-/// sum of the holds says nothing; nor do a few samples.
+/// Whether a lock is held for long or handed over too often. A few samples do not say.
 fn of_holds(lock: &Lock, place: usize, wall: f64) -> Option<Note> {
-    let is_known = lock.hold.count >= HOLDS_MIN && lock.shared == 0 && lock.objects == 1;
-    let mean = lock.hold.mean_ns.filter(|_| is_known)?;
+    let mean = lock.hold.mean_ns.filter(|_| lock.hold.count >= HOLDS_MIN)?;
+    let held = lock.held_share(wall)?;
     let name = &lock.short;
-    let held = mean as f64 * lock.acquired as f64 / 1e9 / wall.max(f64::MIN_POSITIVE);
     let evidence = format!(
         "held for {} at a time, {} of the run; {} of {} acquisitions had to wait",
         seconds(mean as f64 / 1e9),
-        percent(held.min(1.0)),
+        percent(held),
         percent(lock.contended_share),
         lock.acquired
     );

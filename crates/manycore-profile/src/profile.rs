@@ -203,6 +203,40 @@ impl Lock {
     pub fn is_futex(&self) -> bool {
         self.kind == name::of_kind(Kind::Futex)
     }
+
+    /// What tells it from others, where there is little room: of a variable its name, of another lock `in` and the place
+    /// where it is waited for, or else where it came to be.
+    pub fn title(&self) -> String {
+        let (what, name) = self.title_parts();
+        format!("{what}{name}")
+    }
+
+    /// The same in its two parts, of which only the second may be shortened.
+    pub fn title_parts(&self) -> (&'static str, &str) {
+        match (self.origin, self.waits_in.first()) {
+            (Origin::Variable | Origin::Rest, _) => ("", &self.short),
+            (Origin::Futex, _) | (_, None) => ("in ", &self.short),
+            (Origin::Initialised | Origin::FirstUse, Some(site)) => ("in ", &site.short),
+        }
+    }
+
+    /// The share of its acquisitions that were on another CPU than the one before: 0 to 1.
+    pub fn moved_share(&self) -> f64 {
+        self.handoffs as f64 / self.acquired.max(1) as f64
+    }
+
+    /// How long it was held in all, in nanoseconds, worked out from those holds that were timed; none if none was.
+    pub fn held_ns(&self) -> Option<f64> {
+        let Times { count, total_ns, .. } = self.hold;
+        (count > 0).then(|| total_ns as f64 / count as f64 * self.acquired as f64)
+    }
+
+    /// The share of so many seconds in which it was held, not above 1. None where the sum of its holds does not tell:
+    /// readers hold it together, and several objects are held at the same time.
+    pub fn held_share(&self, seconds: f64) -> Option<f64> {
+        let held = self.held_ns().filter(|_| self.shared == 0 && self.objects == 1)?;
+        Some((held / 1e9 / seconds.max(f64::MIN_POSITIVE)).min(1.0))
+    }
 }
 
 /// A place in the program where threads wait for a lock.
@@ -328,4 +362,61 @@ pub struct Outsider {
     pub program: String,
     /// Why the library is not in it.
     pub why: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lock() -> Lock {
+        let times = Times { count: 2, total_ns: 30, ..Times::default() };
+        let place = |name: &str| Site {
+            name: name.to_owned(),
+            short: name.to_owned(),
+            waits: 1,
+            share: 1.0,
+            frames: Vec::new(),
+        };
+        Lock {
+            name: "made (prog)".to_owned(),
+            short: "made".to_owned(),
+            origin: Origin::Initialised,
+            module: None,
+            kind: "mutex".to_owned(),
+            objects: 1,
+            acquired: 100,
+            exclusive: 100,
+            shared: 0,
+            contended: 0,
+            contended_shared: 0,
+            contended_share: 0.0,
+            timeouts: 0,
+            handoffs: 25,
+            wait: Times::default(),
+            hold: times,
+            hottest_share: 1.0,
+            frames: Vec::new(),
+            waits_in: vec![place("waited"), place("elsewhere")],
+        }
+    }
+
+    #[test]
+    fn a_title_is_the_place_that_tells_most() {
+        let title = |origin, waits_in| Lock { origin, waits_in, ..lock() }.title();
+        assert_eq!(title(Origin::Variable, lock().waits_in), "made");
+        assert_eq!(title(Origin::Initialised, lock().waits_in), "in waited");
+        assert_eq!(title(Origin::FirstUse, Vec::new()), "in made");
+        assert_eq!(title(Origin::Futex, lock().waits_in), "in made");
+    }
+
+    #[test]
+    fn holds_are_worked_out_from_those_that_were_timed() {
+        let one = lock();
+        assert_eq!((one.held_ns(), one.held_share(3e-6)), (Some(1500.0), Some(0.5)));
+        assert_eq!((one.held_share(0.0), one.moved_share()), (Some(1.0), 0.25));
+        assert_eq!(Lock { hold: Times::default(), ..lock() }.held_ns(), None);
+        // A sum that does not tell.
+        assert_eq!(Lock { shared: 1, ..lock() }.held_share(1.0), None);
+        assert_eq!(Lock { objects: 2, ..lock() }.held_share(1.0), None);
+    }
 }

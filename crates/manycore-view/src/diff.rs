@@ -10,8 +10,6 @@ use manycore_profile::command::joined;
 use manycore_profile::profile::{KernelLock, Lock, Profile};
 use serde::Serialize;
 
-use crate::frame::title;
-
 /// The version of the JSON.
 pub const SCHEMA: u32 = 1;
 
@@ -151,7 +149,7 @@ impl Entry {
             wait: per_second(lock.wait.total_ns as f64 / 1e9, wall),
             hold_mean_ns: lock.hold.mean_ns,
         };
-        let (name, short, kind) = (lock.name.clone(), title(lock), lock.kind.clone());
+        let (name, short, kind) = (lock.name.clone(), lock.title(), lock.kind.clone());
         Self { name, short, kind, is_kernel: false, rates }
     }
 

@@ -6,13 +6,13 @@ use std::fmt::Write;
 
 use manycore_profile::profile::{Frame, Profile};
 
-use crate::frame::{label, stacks, title};
+use crate::frame::{label, stacks};
 
 /// All waits of a profile, those for the kernel's locks last.
 pub fn folded(profile: &Profile) -> String {
     let mut text = String::new();
     for (lock, ns, frames) in stacks(profile) {
-        line(&mut text, frames.iter().rev(), &title(&profile.locks[lock]), ns);
+        line(&mut text, frames.iter().rev(), &profile.locks[lock].title(), ns);
     }
     for lock in &profile.kernel_locks {
         for stack in &lock.stacks {

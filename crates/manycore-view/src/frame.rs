@@ -1,21 +1,12 @@
-//! What calls and locks are called where there is little room.
+//! What calls are called where there is little room.
 
-use manycore_profile::profile::{Exit, Frame, Lock, Origin, Profile};
+use manycore_profile::profile::{Exit, Frame, Profile};
 
 /// The function, or the place in a stripped file.
 pub fn label(frame: &Frame) -> String {
     match &frame.function {
         Some(function) => function.clone(),
         None => format!("{}+{:#x}", frame.module, frame.address),
-    }
-}
-
-/// What tells a lock from others: of a variable its name, of another one also the place where it is waited for.
-pub fn title(lock: &Lock) -> String {
-    match (lock.origin, lock.waits_in.first()) {
-        (Origin::Variable | Origin::Rest, _) => lock.short.clone(),
-        (Origin::Futex, _) | (_, None) => format!("in {}", lock.short),
-        (_, Some(site)) => format!("in {}", site.short),
     }
 }
 

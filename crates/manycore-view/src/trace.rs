@@ -9,8 +9,6 @@ use manycore_profile::command::joined;
 use manycore_profile::profile::{Interval, Profile};
 use serde_json::{Value, json};
 
-use crate::frame::title;
-
 /// Locks that have a counter of their own.
 const COUNTERS: usize = 24;
 
@@ -43,7 +41,7 @@ fn counters(profile: &Profile) -> Vec<Value> {
         for (lock, id) in &most {
             let waits = interval.waits.iter().filter(|one| one.lock == *lock);
             let ns: f64 = waits.map(|one| one.wait_ns as f64).sum();
-            let name = format!("waiting for {}", title(&profile.locks[*lock]));
+            let name = format!("waiting for {}", profile.locks[*lock].title());
             // Two locks may have one name.
             events.push(json!({"ph": "C", "pid": 1, "ts": at, "name": name, "id": id, "args": {"threads": per_second(ns / 1e9)}}));
         }
@@ -65,7 +63,7 @@ fn most_waited(intervals: &[Interval]) -> Vec<(usize, usize)> {
 /// Spans that may overlap, so each has an identity of its own.
 fn convoys(profile: &Profile) -> Vec<Value> {
     let both = |(id, convoy): (usize, &manycore_profile::profile::Convoy)| {
-        let name = format!("convoy at {}", title(&profile.locks[convoy.lock]));
+        let name = format!("convoy at {}", profile.locks[convoy.lock].title());
         let start = convoy.start * 1e6;
         let end = start + convoy.length_ns as f64 / 1e3;
         [("b", start), ("e", end)].map(|(ph, at)| {

@@ -61,7 +61,7 @@ fn rows(locks: &[KernelLock], view: View) -> manycore_report::Table {
         let share = |part: u64, whole: u64| percent(part as f64 / whole.max(1) as f64);
         let [total, mean, p99, max] = times(&lock.wait, ns(lock.wait.total_ns));
         table.row([
-            shortened(&title_of(lock), width).into(),
+            shortened(&lock.title(), width).into(),
             lock.contended.to_string().into(),
             share(lock.contended_shared, lock.contended).into(),
             share(lock.spin_ns, lock.wait.total_ns).into(),
@@ -77,10 +77,6 @@ fn rows(locks: &[KernelLock], view: View) -> manycore_report::Table {
     table
 }
 
-fn title_of(lock: &KernelLock) -> String {
-    if lock.is_named { lock.name.clone() } else { format!("in {}", lock.name) }
-}
-
 /// Its kind, and how many there are.
 fn about(lock: &KernelLock) -> String {
     let objects = if lock.objects == 1 { String::new() } else { format!(" x{}", lock.objects) };
@@ -94,7 +90,7 @@ fn places(locks: &[KernelLock]) -> String {
         let Some(stack) = lock.stacks.first() else { continue };
         let task = if stack.task.is_empty() { String::new() } else { format!("{}: ", stack.task) };
         let line = |what: &str, calls: String| shortened(&format!("{what}{calls}"), WIDTH) + "\n";
-        text += &line(&format!("{}: ", title_of(lock)), task + &calls(&stack.frames));
+        text += &line(&format!("{}: ", lock.title()), task + &calls(&stack.frames));
         let owner = lock.stacks.iter().find(|stack| !stack.owner_frames.is_empty());
         if let Some(stack) = owner {
             text += &line("    its owner was in ", calls(&stack.owner_frames));
@@ -156,7 +152,7 @@ pub fn sentence(profile: &Profile) -> String {
         seconds(all as f64 / 1e9),
         percent(first.wait.total_ns as f64 / all.max(1) as f64),
         first.kind,
-        title_of(first)
+        first.title()
     )
 }
 

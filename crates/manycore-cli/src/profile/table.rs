@@ -131,7 +131,7 @@ fn locks(all: &[Lock], view: View, title: &str) -> String {
             false => [
                 lock.acquired.to_string(),
                 percent(lock.contended_share),
-                percent(lock.handoffs as f64 / (lock.acquired.max(1)) as f64),
+                percent(lock.moved_share()),
             ],
         };
         let [acquired, contended, moved] = counts.map(Cell::from);
@@ -149,7 +149,7 @@ fn locks(all: &[Lock], view: View, title: &str) -> String {
         ]);
         let [total, mean, p99, max] = times(
             &lock.hold,
-            held(lock).map_or_else(String::new, |held| format!("~{}", ns(held as u64))),
+            lock.held_ns().map_or_else(String::new, |held| format!("~{}", ns(held as u64))),
         );
         let blank = || Cell::from("");
         let about = Cell::new(about(lock, view.name_width), Tone::Faint);
@@ -172,14 +172,8 @@ fn rank(lock: &Lock, sort: Sort) -> f64 {
         Sort::Wait => lock.wait.total_ns as f64,
         Sort::Contended => lock.contended as f64,
         Sort::Acquired => lock.acquired as f64,
-        Sort::Hold => held(lock).unwrap_or(0.0),
+        Sort::Hold => lock.held_ns().unwrap_or(0.0),
     }
-}
-
-/// How long a lock was held in all, worked out from those holds that were timed, in nanoseconds.
-fn held(lock: &Lock) -> Option<f64> {
-    Some(lock.hold.total_ns as f64 / lock.hold.count as f64 * lock.acquired as f64)
-        .filter(|held| held.is_finite())
 }
 
 fn conditions(all: &[Condition], view: View) -> String {
@@ -344,16 +338,10 @@ pub(super) fn times(times: &Times, total: String) -> [Cell; 4] {
     [total, shown(times.mean_ns), shown(times.p99_ns), shown(times.max_ns)].map(Cell::from)
 }
 
-/// What a lock is called: a variable by its name, what is on the heap by the place where threads wait for it, or else
-/// by that where it was initialised or first used.
+/// What a lock is called, in so much room.
 fn title_of(lock: &Lock, width: usize) -> String {
-    match (lock.origin, lock.waits_in.first()) {
-        (Origin::Initialised | Origin::FirstUse, site) => {
-            prefixed("in ", site.map_or(&lock.short, |site| &site.short), width)
-        }
-        (Origin::Futex, _) => prefixed("in ", &lock.short, width),
-        (Origin::Variable | Origin::Rest, _) => shortened(&lock.short, width),
-    }
+    let (what, name) = lock.title_parts();
+    prefixed(what, name, width)
 }
 
 /// The other place that tells what a lock is for, if one is known.

@@ -70,6 +70,13 @@ pub struct KernelLock {
     pub stacks: Vec<KernelStack>,
 }
 
+impl KernelLock {
+    /// What tells it from others: its name, or the function that waits for it.
+    pub fn title(&self) -> String {
+        if self.is_named { self.name.clone() } else { format!("in {}", self.name) }
+    }
+}
+
 /// Waits of one task in one place.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct KernelStack {

@@ -9,7 +9,7 @@ use manycore_profile::profile::{
 };
 use serde::Serialize;
 
-use crate::frame::{end, label, stacks, title};
+use crate::frame::{end, label, stacks};
 
 /// How much of each part is kept.
 #[derive(Clone, Copy, Debug)]
@@ -308,8 +308,6 @@ impl Cut {
     }
 
     fn row(&mut self, lock: &Lock) -> Row {
-        let mean = |times: &Times| times.total_ns as f64 / times.count as f64;
-        let held = mean(&lock.hold) * lock.acquired as f64;
         let site = |cut: &mut Self, site: &manycore_profile::profile::Site| Site {
             name: cut.text(&site.name),
             share: site.share,
@@ -319,7 +317,7 @@ impl Cut {
         let counted = |share: f64| (!lock.is_futex()).then_some(share);
         Row {
             name: self.text(&lock.name),
-            short: self.text(&title(lock)),
+            short: self.text(&lock.title()),
             kind: self.text(&lock.kind),
             origin: word(lock.origin),
             module: lock.module.as_ref().map(|module| self.text(module)),
@@ -327,9 +325,9 @@ impl Cut {
             acquired: (!lock.is_futex()).then_some(lock.acquired),
             contended: lock.contended,
             share: counted(lock.contended_share),
-            moved: counted(lock.handoffs as f64 / lock.acquired.max(1) as f64),
+            moved: counted(lock.moved_share()),
             wait: lock.wait,
-            hold: held.is_finite().then_some(Times { total_ns: held as u64, ..lock.hold }),
+            hold: lock.held_ns().map(|held| Times { total_ns: held as u64, ..lock.hold }),
             frames: self.calls(&lock.frames),
             sites: lock.waits_in.iter().map(|one| site(self, one)).collect(),
         }
@@ -347,10 +345,7 @@ impl Cut {
         let how = if lock.spins { ", spins" } else { "" };
         Row {
             name: self.text(&lock.name),
-            short: self.text(&match lock.is_named {
-                true => lock.name.clone(),
-                false => format!("in {}", lock.name),
-            }),
+            short: self.text(&lock.title()),
             kind: format!("{}{how}", self.text(&lock.kind)),
             origin: "kernel".to_owned(),
             module: None,
