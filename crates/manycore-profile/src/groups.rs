@@ -153,6 +153,11 @@ impl Groups {
         records.into_iter().filter_map(row).collect()
     }
 
+    /// What tells the locks from each other, in the order of [`locks`](Self::locks).
+    pub fn identities(&self) -> Vec<Identity> {
+        self.sorted(|kind| kind != Kind::Cond).into_iter().map(|(identity, _)| *identity).collect()
+    }
+
     /// The locks, most waited first.
     pub fn locks(&self, rate: &Rate, symbols: &Symbols) -> Vec<Lock> {
         self.sorted_locks().iter().map(|group| group.lock(rate, symbols)).collect()
@@ -318,7 +323,7 @@ fn times(
         mean_ns: known((rate.ns(total) / count.max(1) as f64).round() as u64),
         // A bucket's middle can lie beyond the longest.
         p99_ns: distribution.and_then(|d| d.quantile(0.99)).map(|ticks| ns(ticks.min(longest))),
-        max_ns: known(ns(longest)),
+        max_ns: known(ns(longest)).filter(|_| longest > 0 || total == 0),
     }
 }
 

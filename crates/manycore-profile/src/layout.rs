@@ -339,6 +339,20 @@ impl Histogram {
         }
     }
 
+    /// Takes away what had been counted until some time before.
+    pub fn subtract(&self, before: &Self) {
+        for (mine, old) in self.buckets.iter().zip(&before.buckets) {
+            let left = mine.load(Ordering::Relaxed).saturating_sub(old.load(Ordering::Relaxed));
+            mine.store(left, Ordering::Relaxed);
+        }
+    }
+
+    /// The largest value, to about 20 %; `None` without values.
+    pub fn largest(&self) -> Option<u64> {
+        let top = self.buckets.iter().rposition(|bucket| bucket.load(Ordering::Relaxed) > 0)?;
+        Some((lowest(top) + lowest(top + 1)) / 2)
+    }
+
     /// The value below which the share `q` (0 to 1) of all counted values lies, to about 20 %; `None` without values.
     pub fn quantile(&self, q: f64) -> Option<u64> {
         let counts = || self.buckets.iter().map(|bucket| u64::from(bucket.load(Ordering::Relaxed)));
@@ -395,5 +409,19 @@ mod tests {
             assert!((found / exact - 1.0).abs() < 0.2, "{found} for {exact}");
         }
         assert_eq!(Histogram::default().quantile(0.5), None);
+    }
+
+    #[test]
+    fn what_was_counted_since_has_its_own_quantiles() {
+        let (before, now) = (Histogram::default(), Histogram::default());
+        for _ in 0..100 {
+            before.count(1 << 30);
+            now.count(1 << 30);
+        }
+        (0..10).for_each(|_| now.count(1000));
+        assert!(now.largest().unwrap() > 1 << 29);
+        now.subtract(&before);
+        assert!((800..1250).contains(&now.largest().unwrap()), "{:?}", now.largest());
+        assert_eq!((now.quantile(0.99), Histogram::default().largest()), (now.largest(), None));
     }
 }

@@ -27,6 +27,7 @@
 //! | [`futex`] | waits for words of the program's own, which the kernel has seen |
 //! | `groups` | the locks that are shown as one |
 //! | [`mod@assemble`] | the profile of a run: sums over processes, where the time went |
+//! | [`live`] | pictures of a program that runs: until now, and in the last interval |
 //! | [`profile`] | the model, which is also the JSON |
 //! | `finding`, `notes` | what a profile says, in a sentence; what would help |
 //! | [`whole`] | the run as a whole: over time, by thread, who waited for whom, in which order |
@@ -78,6 +79,8 @@ pub mod futex;
 #[cfg(feature = "read")]
 mod groups;
 #[cfg(feature = "read")]
+pub mod live;
+#[cfg(feature = "read")]
 pub mod mapping;
 #[cfg(feature = "read")]
 mod modules;
@@ -93,6 +96,8 @@ pub mod profile;
 mod symbols;
 #[cfg(feature = "read")]
 mod tally;
+#[cfg(feature = "read")]
+pub use symbols::safe;
 #[cfg(feature = "read")]
 pub mod whole;
 #[cfg(feature = "read")]

@@ -1,6 +1,7 @@
 //! What one process left behind: everything that is read from its file, before names are looked up.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -40,9 +41,9 @@ pub struct ProcessStats {
     pub threads: u32,
     /// Objects that found no record.
     pub unrecorded: u64,
-    pub(crate) modules: Modules,
+    pub(crate) modules: Arc<Modules>,
     pub(crate) recorded: Vec<Recorded>,
-    pub(crate) stacks: Vec<Box<[u64]>>,
+    pub(crate) stacks: Arc<[Box<[u64]>]>,
     pub(crate) noted: Noted,
 }
 
@@ -73,8 +74,8 @@ impl ProcessStats {
             recorded: tally::read(mapping),
             noted: whole::read(mapping),
             // Behind what refers to them, so that all that is referred to is there.
-            stacks: tally::stacks(mapping),
-            modules: Modules::read(mapping),
+            stacks: tally::stacks(mapping).into(),
+            modules: Modules::read(mapping).into(),
         }
     }
 

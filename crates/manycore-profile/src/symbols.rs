@@ -17,7 +17,8 @@ mod separate;
 mod text;
 
 use binary::{Binary, Unusable};
-use text::{demangled, safe};
+use text::demangled;
+pub use text::safe;
 
 /// A call on the way to a lock.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,6 +38,14 @@ pub struct Frame {
 }
 
 impl Frame {
+    /// The function, or the place in a stripped file.
+    pub fn label(&self) -> String {
+        match &self.function {
+            Some(function) => function.clone(),
+            None => format!("{}+{:#x}", self.module, self.address),
+        }
+    }
+
     fn unknown(module: &str, address: u64) -> Self {
         let module = module.to_owned();
         Self { module, address, function: None, offset: None, file: None, line: None }

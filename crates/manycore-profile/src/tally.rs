@@ -25,7 +25,7 @@ pub struct Tally {
     pub timeouts: u64,
     /// Time waited.
     pub wait: u64,
-    /// The longest wait.
+    /// The longest wait; 0 where that is not known.
     pub wait_max: u64,
     /// Waits whose CPU time was measured.
     pub sampled: u64,
@@ -35,7 +35,7 @@ pub struct Tally {
     pub holds: u64,
     /// Their time.
     pub hold: u64,
-    /// The longest of them.
+    /// The longest of them; 0 where that is not known.
     pub hold_max: u64,
     /// How waits and holds are distributed, as far as that is known of this lock alone.
     pub distributions: Option<Box<Distributed>>,
@@ -86,10 +86,34 @@ pub struct Waiters {
     pub wait: u64,
 }
 
+/// A process that runs moves counts from its threads' counters to the records. If it did so while they were read, they are
+/// read again, so many times at most.
+const READINGS_MAX: usize = 4;
+
 /// Reads everything that was counted in a process.
 pub fn read(mapping: &Mapping) -> Vec<Recorded> {
+    settled(|| sum_slabs(mapping), |in_slabs| read_records(mapping, in_slabs))
+}
+
+/// What is read with sums of the slabs that have not shrunk meanwhile: counts that had moved would be taken twice.
+fn settled<R>(mut sums: impl FnMut() -> Sums, read: impl Fn(&Sums) -> R) -> R {
+    let mut before = sums();
+    for _ in 1..READINGS_MAX {
+        let found = read(&before);
+        let after = sums();
+        let has_shrunk = |(record, sum): (&u32, &InSlabs)| {
+            after.get(record).is_none_or(|later| later.is_less_than(sum))
+        };
+        if !before.iter().any(has_shrunk) {
+            return found;
+        }
+        before = after;
+    }
+    read(&before)
+}
+
+fn read_records(mapping: &Mapping, in_slabs: &Sums) -> Vec<Recorded> {
     let header = &mapping.header;
-    let in_slabs = sum_slabs(mapping);
     let mut waiters = waiters(mapping);
     // A process that dies in the middle of anything leaves counts within the arrays; a bad file might not.
     let records = (get32(&header.records) as usize).min(RECORDS);
@@ -150,11 +174,22 @@ struct InSlabs {
     handoffs: u64,
 }
 
+/// By record.
+type Sums = HashMap<u32, InSlabs>;
+
+impl InSlabs {
+    fn is_less_than(&self, other: &Self) -> bool {
+        self.exclusive < other.exclusive
+            || self.shared < other.shared
+            || self.handoffs < other.handoffs
+    }
+}
+
 /// What the threads' counters hold for each record.
-fn sum_slabs(mapping: &Mapping) -> HashMap<u32, InSlabs> {
+fn sum_slabs(mapping: &Mapping) -> Sums {
     let slabs = (get32(&mapping.header.slabs) as usize).min(SLABS);
     let slots = mapping.slabs[..slabs].iter().flat_map(|slab| &slab.slots);
-    let mut sums: HashMap<u32, InSlabs> = HashMap::new();
+    let mut sums = Sums::new();
     for Slot { record, acquired, shared, handoffs, .. } in slots {
         let record = get32(record);
         if record != 0 {
@@ -181,7 +216,8 @@ impl Tally {
             contended: get(&record.contended),
             contended_shared: get(&record.contended_shared),
             timeouts: get(&record.timeouts),
-            wait: get(&record.wait),
+            // Acquire: partner of the process' Release. A wait that is counted is not found under way afterwards.
+            wait: record.wait.load(Ordering::Acquire),
             wait_max: get(&record.wait_max),
             sampled: get32(&record.sampled).into(),
             spin_ns: get(&record.spin_ns),
@@ -217,6 +253,48 @@ impl Tally {
         }
     }
 
+    /// The same.
+    pub fn copied(&self) -> Self {
+        let mut copy = Self::default();
+        copy.add(self);
+        copy
+    }
+
+    /// What was counted since some time before. Of the longest wait and hold, what the distributions tell, if there
+    /// was none longer than any before.
+    pub fn since(&self, before: &Self) -> Self {
+        let distributions = self.distributions.as_ref().map(|now| {
+            let mut since = Box::new(Distributed::default());
+            since.add(&now.wait, &now.hold);
+            if let Some(old) = &before.distributions {
+                since.wait.subtract(&old.wait);
+                since.hold.subtract(&old.hold);
+            }
+            since
+        });
+        let longest = |now: u64, before: u64, of: fn(&Distributed) -> &Histogram| {
+            let largest = distributions.as_ref().and_then(|since| of(since).largest());
+            if now > before { now } else { largest.unwrap_or(0).min(now) }
+        };
+        // A process that runs may be seen in the middle of a step: then a count is a little less than before.
+        Self {
+            exclusive: self.exclusive.saturating_sub(before.exclusive),
+            shared: self.shared.saturating_sub(before.shared),
+            handoffs: self.handoffs.saturating_sub(before.handoffs),
+            contended: self.contended.saturating_sub(before.contended),
+            contended_shared: self.contended_shared.saturating_sub(before.contended_shared),
+            timeouts: self.timeouts.saturating_sub(before.timeouts),
+            wait: self.wait.saturating_sub(before.wait),
+            wait_max: longest(self.wait_max, before.wait_max, |since| &since.wait),
+            sampled: self.sampled.saturating_sub(before.sampled),
+            spin_ns: self.spin_ns.saturating_sub(before.spin_ns),
+            holds: self.holds.saturating_sub(before.holds),
+            hold: self.hold.saturating_sub(before.hold),
+            hold_max: longest(self.hold_max, before.hold_max, |since| &since.hold),
+            distributions,
+        }
+    }
+
     /// Acquisitions of both sorts.
     pub fn acquired(&self) -> u64 {
         self.exclusive + self.shared
@@ -227,7 +305,8 @@ impl Tally {
         self.spin_ns as f64 * self.contended as f64 / self.sampled.max(1) as f64
     }
 
-    fn is_used(&self) -> bool {
+    /// Whether anything was counted.
+    pub fn is_used(&self) -> bool {
         self.acquired() + self.contended + self.timeouts > 0
     }
 }
@@ -247,4 +326,24 @@ fn get(counter: &AtomicU64) -> u64 {
 // Relaxed: as above.
 fn get32(counter: &AtomicU32) -> u32 {
     counter.load(Ordering::Relaxed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_that_move_meanwhile_are_read_again() {
+        let sum = |exclusive| InSlabs { exclusive, ..InSlabs::default() };
+        let read = |in_slabs: &Sums| in_slabs.get(&1).map_or(0, |sum| sum.exclusive);
+        // They move to the record between the first two looks, and grow afterwards.
+        let mut looks = [Some(900), None, Some(3)].into_iter();
+        let moved = || looks.next().flatten().into_iter().map(|count| (1, sum(count))).collect();
+        assert_eq!(settled(moved, read), 0);
+        let mut grown = (5..).map(|count| Sums::from([(1, sum(count))]));
+        assert_eq!(settled(|| grown.next().unwrap(), read), 5);
+        // Those that move all the time end, too.
+        let mut falling = (0..100).rev().map(|count| Sums::from([(1, sum(count))]));
+        assert_eq!(settled(|| falling.next().unwrap(), read), 96);
+    }
 }

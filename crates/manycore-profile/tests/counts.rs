@@ -154,13 +154,14 @@ fn what_found_no_record_is_named_as_such() {
     rest.acquired.store(5, Relaxed);
     rest.contended.store(1, Relaxed);
     rest.wait.store(10, Relaxed);
+    rest.wait_max.store(10, Relaxed);
     file.get().distributions[0].wait.count(10);
     file.get().header.unrecorded.store(3, Relaxed);
 
     let profile = profile_of(&[&file]);
     assert_eq!((profile.locks[0].objects, profile.locks[0].acquired), (3, 5));
     // The distribution is everyone's, so it tells nothing of this one.
-    assert_eq!((profile.locks[0].wait.p99_ns, profile.locks[0].wait.max_ns), (None, Some(0)));
+    assert_eq!((profile.locks[0].wait.p99_ns, profile.locks[0].wait.max_ns), (None, Some(10)));
     assert_eq!(profile.processes[0].unrecorded, 3);
 }
 

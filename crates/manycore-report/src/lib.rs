@@ -38,7 +38,7 @@ pub use claim::{Bound, Claim, Judgement};
 pub use figure::{Axis, Bars, Figure, Line, Lines, Panel, Value};
 pub use host::Host;
 pub use measurement::{Measurement, Mechanism, Metric, Parameter, Provenance};
-pub use number::{duration, interval, quantity, ratio, significant};
+pub use number::{count, duration, interval, quantity, ratio, significant};
 pub use results::{BadResults, Results, SCHEMA};
 pub use table::{Cell, Column, Table, Tone};
 

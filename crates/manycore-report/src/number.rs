@@ -15,6 +15,11 @@ pub fn quantity(value: f64, unit: &str) -> String {
     }
 }
 
+/// How many, such as `1.83 M`.
+pub fn count(value: f64) -> String {
+    prefixed(value, 1000.0, &["", "k", "M", "G", "T"]).trim_end().to_owned()
+}
+
 /// Nanoseconds in the time unit that suits. Units are two columns wide, so that right-aligned numbers line up.
 pub fn duration(ns: f64) -> String {
     prefixed(ns, 1000.0, &["ns", "us", "ms", "s "])
@@ -88,6 +93,7 @@ mod tests {
     fn units_suit_the_value() {
         assert_eq!(quantity(1_834_211.0, "op/s"), "1.83 Mop/s");
         assert_eq!(quantity(999.7, "op/s"), "1.00 kop/s");
+        assert_eq!([0.0, 12.0, 1_834_211.0].map(count), ["0", "12.0", "1.83 M"]);
         assert_eq!(duration(50.0), "50.0 ns");
         assert_eq!(duration(4_310_000.0), "4.31 ms");
         assert_eq!(duration(12e9), "12.0 s ");

@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 use manycore_profile::profile::{Frame, Profile};
 
-use crate::frame::{label, stacks};
+use crate::frame::stacks;
 
 /// All waits of a profile, those for the kernel's locks last.
 pub fn folded(profile: &Profile) -> String {
@@ -24,7 +24,7 @@ pub fn folded(profile: &Profile) -> String {
 
 fn line<'a>(text: &mut String, calls: impl Iterator<Item = &'a Frame>, lock: &str, ns: u64) {
     for call in calls {
-        text.push_str(&plain(&label(call)));
+        text.push_str(&plain(&call.label()));
         text.push(';');
     }
     let _ = writeln!(text, "[{}] {ns}", plain(lock));

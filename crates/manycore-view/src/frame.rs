@@ -1,14 +1,6 @@
-//! What calls are called where there is little room.
+//! Stacks and ends of programs, as all forms show them.
 
 use manycore_profile::profile::{Exit, Frame, Profile};
-
-/// The function, or the place in a stripped file.
-pub fn label(frame: &Frame) -> String {
-    match &frame.function {
-        Some(function) => function.clone(),
-        None => format!("{}+{:#x}", frame.module, frame.address),
-    }
-}
 
 /// Stacks of waits: the lock's place in the profile, the time waited in nanoseconds, the calls, innermost first.
 ///

@@ -37,7 +37,7 @@ pub(crate) struct Noted {
 }
 
 /// A thread.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Seated {
     pub number: u32,
     pub thread: u32,
@@ -53,7 +53,7 @@ pub(crate) struct Seated {
 }
 
 /// Waits of a thread for a lock; times in ticks.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct SeatWaits {
     pub seat: u32,
     pub record: u32,
@@ -62,7 +62,7 @@ pub(crate) struct SeatWaits {
 }
 
 /// Sampled waits in one place for a lock that was taken in another; times in ticks.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Held {
     pub record: u32,
     /// A return address; 0 if it is not known.
@@ -98,6 +98,50 @@ pub(crate) struct Queue {
     /// When it was over.
     pub end: u64,
     pub most: u64,
+}
+
+impl Noted {
+    /// What threads waited for since some time before, and who kept them waiting. Of the orders and the queues nothing: an
+    /// interval says little of them.
+    pub fn since(&self, before: &Self) -> Self {
+        let waits: HashMap<_, _> =
+            before.waits.iter().map(|one| ((one.seat, one.record), one)).collect();
+        let blocked: HashMap<_, _> =
+            before.blocked.iter().map(|one| ((one.record, one.holder, one.stack), one)).collect();
+        let seats: HashMap<_, _> = before.seats.iter().map(|one| (one.number, one)).collect();
+        let mut since = self.until_now();
+        for seat in &mut since.seats {
+            let before = seats.get(&seat.number).map_or(0, |old| old.acquired);
+            seat.acquired = seat.acquired.saturating_sub(before);
+        }
+        for one in &mut since.waits {
+            if let Some(old) = waits.get(&(one.seat, one.record)) {
+                one.contended = one.contended.saturating_sub(old.contended);
+                one.wait = one.wait.saturating_sub(old.wait);
+            }
+        }
+        since.waits.retain(|one| one.contended > 0);
+        for one in &mut since.blocked {
+            if let Some(old) = blocked.get(&(one.record, one.holder, one.stack)) {
+                one.waits = one.waits.saturating_sub(old.waits);
+                one.wait = one.wait.saturating_sub(old.wait);
+            }
+        }
+        since.blocked.retain(|one| one.waits > 0);
+        since
+    }
+
+    /// The same without orders and queues.
+    pub fn until_now(&self) -> Self {
+        let Self { seats, unseated, waits, blocked, .. } = self;
+        Self {
+            seats: seats.clone(),
+            unseated: *unseated,
+            waits: waits.clone(),
+            blocked: blocked.clone(),
+            ..Self::default()
+        }
+    }
 }
 
 /// Reads what a process noted.

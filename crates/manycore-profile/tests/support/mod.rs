@@ -11,6 +11,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use manycore_profile::assemble::{Run, Watched, assemble};
 use manycore_profile::clock::Rate;
 use manycore_profile::layout::{Kind, MAGIC, Mapping, Record, Slot};
+use manycore_profile::live::Look;
 use manycore_profile::mapping::StatsFile;
 use manycore_profile::process::ProcessStats;
 use manycore_profile::profile::{Exit, Profile};
@@ -134,6 +135,19 @@ impl Synthetic {
         module.end.store(end, Relaxed);
         module.offset.store(offset, Relaxed);
         store_bytes(&module.path, path.to_str().unwrap().as_bytes());
+    }
+
+    /// Thread `thread`, whose slab this is, waits for a record's lock since then; for none at 0.
+    pub fn waits(&self, slab: usize, thread: u32, record: u32, since: u64) {
+        self.get().header.slabs.fetch_max(slab as u32 + 1, Relaxed);
+        let slab = &self.get().slabs[slab];
+        slab.thread.store(thread, Relaxed);
+        slab.waiting_since.store(since, Relaxed);
+        slab.waiting.store(record, Relaxed);
+    }
+
+    pub fn look(&self, now: u64) -> Look {
+        Look::at(self.get(), Some(now))
     }
 
     pub fn read(&self) -> ProcessStats {

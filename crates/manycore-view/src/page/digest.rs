@@ -9,7 +9,7 @@ use manycore_profile::profile::{
 };
 use serde::Serialize;
 
-use crate::frame::{end, label, stacks};
+use crate::frame::{end, stacks};
 
 /// How much of each part is kept.
 #[derive(Clone, Copy, Debug)]
@@ -290,7 +290,7 @@ impl Cut {
     fn call(&mut self, frame: &Frame) -> usize {
         let line = frame.file.as_deref().zip(frame.line);
         let place = line.map(|(file, line)| format!(" {file}:{line}")).unwrap_or_default();
-        let key = (self.text(&label(frame)), self.text(&format!("{}{place}", frame.module)));
+        let key = (self.text(&frame.label()), self.text(&format!("{}{place}", frame.module)));
         let next = self.frames.len();
         let number = *self.known.entry(key.clone()).or_insert(next);
         if number == next {
