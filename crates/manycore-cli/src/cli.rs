@@ -3,7 +3,7 @@
 use clap::{Args, Parser, Subcommand};
 
 use crate::{
-    bench, compare, demo, diff, locks, machines, manual, predict, profile, report, run, sim,
+    bench, compare, demo, diff, locks, machines, manual, predict, profile, report, run, sim, top,
 };
 
 const NOTES: &str = "\
@@ -60,6 +60,7 @@ pub enum Command {
     Demo(demo::Options),
     Run(run::Options),
     Profile(profile::Options),
+    Top(top::Options),
     Report(report::Options),
     Diff(diff::Options),
     Compare(compare::Options),

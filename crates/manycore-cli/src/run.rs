@@ -20,7 +20,8 @@ const NOTES: &str = "\
 Examples:
   manycore run -- memcached -p 11211
   manycore run --lock hybrid:give-up=yield -- mariadbd --socket=/tmp/db.sock
-  manycore run --stats -- ./program               (how many locks, how contended)
+  manycore run --stats -- ./program               (how many locks, how contended;
+                                                  `manycore top` attaches to it)
   manycore run --lock glibc -- ./program          (as it is)
 
 Locks:

@@ -7,10 +7,11 @@ use std::process::{Command, Stdio};
 
 use support::{directory, manycore, printed};
 
-const COMMANDS: [&[&str]; 26] = [
+const COMMANDS: [&[&str]; 27] = [
     &["demo"],
     &["run"],
     &["profile"],
+    &["top"],
     &["report"],
     &["diff"],
     &["compare"],

@@ -2,6 +2,7 @@
 
 use std::env;
 use std::fs::{self, Permissions};
+use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -33,7 +34,8 @@ pub struct Directory {
 pub struct Entry {
     /// The process.
     pub pid: u32,
-    started: u64,
+    /// When its statistics began, in ticks.
+    pub started: u64,
     /// The file.
     pub path: PathBuf,
 }
@@ -74,16 +76,12 @@ impl Directory {
         if entries.len() <= FILES_MAX {
             return;
         }
-        for (index, entry) in entries.iter().enumerate() {
-            // Sorted: only the last file of a process can still be written.
-            let replaced = entries.get(index + 1).is_some_and(|next| next.pid == entry.pid);
-            if replaced || !entry.is_alive() {
-                self.read(entry);
-                // If it cannot be removed it would be counted twice.
-                if let Err(error) = fs::remove_file(&entry.path) {
-                    self.folded.pop();
-                    self.lost.push(format!("{}: {error}", entry.path.display()));
-                }
+        for entry in ended(&entries) {
+            self.read(entry);
+            // If it cannot be removed it would be counted twice.
+            if let Err(error) = fs::remove_file(&entry.path) {
+                self.folded.pop();
+                self.lost.push(format!("{}: {error}", entry.path.display()));
             }
         }
     }
@@ -105,11 +103,27 @@ impl Directory {
 
     /// The files, those of a process in the order in which they were made.
     pub fn entries(&self) -> Vec<Entry> {
-        let files = fs::read_dir(self.path()).into_iter().flatten().flatten();
-        let mut entries: Vec<_> = files.filter_map(|file| Entry::of(file.path())).collect();
-        entries.sort();
-        entries
+        // Our own: readable.
+        entries(self.path()).unwrap_or_default()
     }
+}
+
+/// The files in a directory, those of a process in the order in which they were made.
+pub fn entries(directory: &Path) -> io::Result<Vec<Entry>> {
+    let files = fs::read_dir(directory)?.flatten();
+    let mut entries: Vec<_> = files.filter_map(|file| Entry::of(file.path())).collect();
+    entries.sort();
+    Ok(entries)
+}
+
+/// Those of them that nobody writes any more.
+pub fn ended(entries: &[Entry]) -> impl Iterator<Item = &Entry> {
+    let is_ended = |(at, entry): &(usize, &Entry)| {
+        // Sorted: only the last file of a process can still be written.
+        let replaced = entries.get(at + 1).is_some_and(|next| next.pid == entry.pid);
+        replaced || !entry.is_alive()
+    };
+    entries.iter().enumerate().filter(is_ended).map(|(_, entry)| entry)
 }
 
 impl Entry {
@@ -118,7 +132,8 @@ impl Entry {
         Path::new(&format!("/proc/{}", self.pid)).exists()
     }
 
-    fn of(path: PathBuf) -> Option<Self> {
+    /// The entry of a path that is called like one.
+    pub fn of(path: PathBuf) -> Option<Self> {
         let (pid, started) = path.file_name()?.to_str()?.strip_suffix(".stats")?.split_once('-')?;
         Some(Self { pid: pid.parse().ok()?, started: started.parse().ok()?, path })
     }

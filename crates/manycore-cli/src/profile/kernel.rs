@@ -58,14 +58,13 @@ pub enum KernelMeans {
     LockStat,
 }
 
-impl KernelMeans {
-    /// As who watches knows it.
-    pub fn means(self) -> Means {
-        match self {
-            Self::Auto => Means::Auto,
-            Self::Bpf => Means::Only(Source::Bpf),
-            Self::Perf => Means::Only(Source::Perf),
-            Self::LockStat => Means::Only(Source::LockStat),
+impl From<KernelMeans> for Means {
+    fn from(means: KernelMeans) -> Self {
+        match means {
+            KernelMeans::Auto => Self::Auto,
+            KernelMeans::Bpf => Self::Only(Source::Bpf),
+            KernelMeans::Perf => Self::Only(Source::Perf),
+            KernelMeans::LockStat => Self::Only(Source::LockStat),
         }
     }
 }
@@ -90,7 +89,7 @@ impl KernelOptions {
     }
 
     fn watch(&self, scope: Scope) -> Option<std::result::Result<Watch, Refusal>> {
-        Some(Watch::start(self.kernel?.means(), &Request { scope }))
+        Some(Watch::start(self.kernel?.into(), &Request { scope }))
     }
 
     /// Watches the system or a process, without starting anything.

@@ -14,7 +14,7 @@ use manycore_profile::whole::threads::{Seen, SeenThreads};
 use manycore_profile::whole::timeline::Recorder;
 use rustix::param::clock_ticks_per_second;
 
-use crate::profile::directory::Entry;
+use crate::profile::directory::{Entry, ended};
 
 /// A look at all threads takes at most one part in so many of the time.
 const THREADS_SHARE: u32 = 20;
@@ -49,15 +49,7 @@ impl Looks {
     /// Looks. `cpu` is what all processes have used until now, in seconds: outside of the kernel, and in it.
     pub fn look(&mut self, entries: &[Entry], cpu: (f64, f64)) {
         // Asked first: what a process has written before it ended is then there.
-        let ended: Vec<PathBuf> = entries
-            .iter()
-            .enumerate()
-            .filter(|(at, entry)| {
-                let replaced = entries.get(at + 1).is_some_and(|next| next.pid == entry.pid);
-                replaced || !entry.is_alive()
-            })
-            .map(|(_, entry)| entry.path.clone())
-            .collect();
+        let ended: Vec<PathBuf> = ended(entries).map(|entry| entry.path.clone()).collect();
         for entry in entries.iter().filter(|entry| !self.done.contains(&entry.path)) {
             if !self.open.contains_key(&entry.path)
                 && let Ok(file) = StatsFile::open(&entry.path)

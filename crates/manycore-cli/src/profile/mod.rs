@@ -2,14 +2,14 @@
 
 mod advice;
 mod collect;
-mod directory;
+pub mod directory;
 pub mod kernel;
 mod kernel_table;
 mod looks;
 mod misses;
 pub mod output;
 pub mod table;
-mod tree;
+pub mod tree;
 
 use std::ffi::OsString;
 

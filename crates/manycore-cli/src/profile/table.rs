@@ -370,7 +370,7 @@ fn about(lock: &Lock, width: usize) -> String {
 }
 
 /// A name that fits: name spaces go first, then the middle.
-pub(super) fn shortened(name: &str, width: usize) -> String {
+pub fn shortened(name: &str, width: usize) -> String {
     let mut name = name;
     while name.chars().count() > width
         && let Some((_, rest)) = name.split_once("::")
@@ -396,10 +396,12 @@ pub(super) fn ns(ns: u64) -> String {
     duration(ns as f64)
 }
 
-pub(super) fn seconds(seconds: f64) -> String {
+/// A time, in the unit that suits.
+pub fn seconds(seconds: f64) -> String {
     duration(seconds * 1e9).trim_end().to_owned()
 }
 
+/// A share, of which small ones are not zero.
 pub fn percent(share: f64) -> String {
     match share * 100.0 {
         0.0 => "0 %".to_owned(),

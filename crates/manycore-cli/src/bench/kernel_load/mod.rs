@@ -159,7 +159,7 @@ impl Measuring {
             for point in order {
                 let point = &mut measured[point];
                 bar.set_message(format!("{} at a time, watched", point.order.parallel));
-                let watch = Watch::start(self.kernel.means(), &Request { scope: Scope::Command });
+                let watch = Watch::start(self.kernel.into(), &Request { scope: Scope::Command });
                 let mut watch = match watch {
                     Ok(watch) => watch,
                     Err(why) => return Ok(Some(why.to_string())),

@@ -1,0 +1,226 @@
+//! A program that runs, followed: looked at now and then, for pictures of what its locks do.
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use manycore_profile::clock::{Clock, ticks};
+use manycore_profile::live::{Live, Look, Picture, Span};
+use manycore_profile::mapping::StatsFile;
+
+use crate::failure::{Failure, Result};
+use crate::profile::directory::{Entry, ended, entries};
+use crate::profile::tree::cpu_time;
+use crate::top::find::{Program, command};
+
+/// So many processes that have ended are kept in the pictures. Those before are left out, and that is said.
+const ENDED_MAX: usize = 256;
+
+/// A program that is followed.
+pub struct Followed {
+    program: Program,
+    command: String,
+    /// Whether nobody else needs the files of processes that have ended.
+    owns_files: bool,
+    clock: Clock,
+    /// In the order in which they were found.
+    processes: Vec<Process>,
+    /// Files of processes that are left out.
+    left_out: HashSet<PathBuf>,
+    live: Live,
+    /// When the last look was.
+    at: Option<Instant>,
+    /// CPU time until then, outside of the kernel and in it.
+    cpu: (f64, f64),
+}
+
+struct Process {
+    entry: Entry,
+    /// None when the process has ended.
+    file: Option<StatsFile>,
+    before: Option<Look>,
+    now: Option<Look>,
+}
+
+/// What else is known of a program.
+#[derive(Clone, Debug, Default)]
+pub struct Facts {
+    /// Its command.
+    pub command: String,
+    /// The process that began first.
+    pub pid: u32,
+    /// The lock that it runs with; empty before it has begun.
+    pub lock: String,
+    /// Processes that run and keep statistics.
+    pub processes: usize,
+    /// Their threads, those that use no lock too.
+    pub threads: usize,
+    /// CPUs of this machine.
+    pub cpus: usize,
+    /// Processes that have ended and are not in the pictures.
+    pub left_out: usize,
+    /// Whether it has ended.
+    pub is_over: bool,
+}
+
+/// What a program did.
+#[derive(Clone, Debug, Default)]
+pub struct Pictures {
+    /// The program.
+    pub facts: Facts,
+    /// Until now.
+    pub total: Picture,
+    /// Since the last look; none at the first.
+    pub interval: Option<Picture>,
+}
+
+impl Followed {
+    /// Follows a program that runs.
+    pub fn attach(program: Program) -> Result<Self> {
+        let remedy = "run `manycore top` as the user who started the program, or as root";
+        let found = entries(&program.directory).map_err(|error| {
+            let place = program.directory.display();
+            Failure::bad_input(format!("cannot read the statistics in {place}: {error}"), remedy)
+        })?;
+        for entry in found.iter().filter(|entry| entry.pid == program.pid) {
+            StatsFile::open(&entry.path).map_err(|error| {
+                Failure::bad_input(format!("cannot read the statistics in {error}"), remedy)
+            })?;
+        }
+        let command = command(program.pid);
+        Ok(Self::new(program, command, false))
+    }
+
+    /// Follows a program that is just being started, and removes what its processes leave.
+    pub fn start(program: Program, command: String) -> Self {
+        Self::new(program, command, true)
+    }
+
+    fn new(program: Program, command: String, owns_files: bool) -> Self {
+        Self {
+            program,
+            command,
+            owns_files,
+            clock: Clock::start(),
+            processes: Vec::new(),
+            left_out: HashSet::new(),
+            live: Live::default(),
+            at: None,
+            cpu: (0.0, 0.0),
+        }
+    }
+
+    /// The process that began first.
+    pub fn pid(&self) -> u32 {
+        self.program.pid
+    }
+
+    /// Looks at the program.
+    pub fn look(&mut self) -> Pictures {
+        self.find_processes();
+        let over: HashSet<PathBuf> = {
+            let mut open: Vec<Entry> = self.open().map(|one| one.entry.clone()).collect();
+            open.sort();
+            ended(&open).map(|entry| entry.path.clone()).collect()
+        };
+        let at = Instant::now();
+        let mut pairs = Vec::new();
+        for (number, one) in self.processes.iter_mut().enumerate() {
+            let Some(file) = &one.file else { continue };
+            let is_over = over.contains(&one.entry.path);
+            one.before = one.now.take();
+            one.now = Some(Look::at(file.get(), (!is_over).then(ticks)));
+            pairs.push(number);
+            if is_over {
+                one.file = None;
+            }
+        }
+        let pictures = self.pictures(at, &pairs);
+        self.leave_out(&over);
+        pictures
+    }
+
+    /// Opens the files that have come. One that cannot be read yet is tried again.
+    fn find_processes(&mut self) {
+        // The directory is gone when the command that made it has ended: what is mapped is still there.
+        for entry in entries(&self.program.directory).unwrap_or_default() {
+            let is_known = self.left_out.contains(&entry.path)
+                || self.processes.iter().any(|one| one.entry == entry);
+            if !is_known && let Ok(file) = StatsFile::open(&entry.path) {
+                self.processes.push(Process { entry, file: Some(file), before: None, now: None });
+            }
+        }
+    }
+
+    /// Processes that run, as far as is known.
+    fn open(&self) -> impl Iterator<Item = &Process> {
+        self.processes.iter().filter(|one| one.file.is_some())
+    }
+
+    fn pictures(&mut self, at: Instant, looked_at: &[usize]) -> Pictures {
+        let rate = self.clock.rate();
+        let (user, kernel) = self.cpu_until_now();
+        let all: Vec<&Look> = self.processes.iter().filter_map(|one| one.now.as_ref()).collect();
+        let begun = all.iter().map(|look| look.stats().started).min();
+        let seconds = begun.map_or(0.0, |begun| rate.ns(ticks().saturating_sub(begun)) / 1e9);
+        let total = self.live.until_now(&all, Span { seconds, user, kernel }, &rate);
+        let since = self.at.map(|earlier| Span {
+            seconds: (at - earlier).as_secs_f64(),
+            user: user - self.cpu.0,
+            kernel: kernel - self.cpu.1,
+        });
+        let interval = since.map(|span| {
+            let of = |number: &usize| {
+                let one = &self.processes[*number];
+                Some((one.before.as_ref(), one.now.as_ref()?))
+            };
+            let pairs: Vec<_> = looked_at.iter().filter_map(of).collect();
+            self.live.between(&pairs, span, &rate)
+        });
+        (self.at, self.cpu) = (Some(at), (user, kernel));
+        Pictures { facts: self.facts(), total, interval }
+    }
+
+    /// Never less than before: the time of a process that has ended is its parent's a little later.
+    fn cpu_until_now(&self) -> (f64, f64) {
+        let times = self.open().filter_map(|one| cpu_time(one.entry.pid));
+        let (user, kernel) = times.fold((0.0, 0.0), |sum, time| (sum.0 + time.0, sum.1 + time.1));
+        (self.cpu.0.max(user), self.cpu.1.max(kernel))
+    }
+
+    fn facts(&self) -> Facts {
+        let threads =
+            |pid: u32| fs::read_dir(format!("/proc/{pid}/task")).map_or(0, Iterator::count);
+        let looks = || self.processes.iter().filter_map(|one| one.now.as_ref());
+        Facts {
+            command: self.command.clone(),
+            pid: self.program.pid,
+            lock: looks().next().map_or_else(String::new, |look| look.stats().lock.clone()),
+            processes: self.open().count(),
+            threads: self.open().map(|one| threads(one.entry.pid)).sum(),
+            cpus: std::thread::available_parallelism().map_or(1, usize::from),
+            left_out: self.left_out.len(),
+            is_over: !self.processes.is_empty() && self.open().next().is_none(),
+        }
+    }
+
+    /// Bounds what is kept of processes that have ended.
+    fn leave_out(&mut self, over: &HashSet<PathBuf>) {
+        if self.owns_files {
+            // One that cannot be removed goes with the directory.
+            over.iter().for_each(|path| drop(fs::remove_file(path)));
+        }
+        let ended = self.processes.iter().filter(|one| one.file.is_none()).count();
+        let mut surplus = ended.saturating_sub(ENDED_MAX);
+        let left_out = &mut self.left_out;
+        self.processes.retain(|one| {
+            let is_kept = one.file.is_some() || surplus == 0;
+            if !is_kept {
+                surplus -= 1;
+                left_out.insert(one.entry.path.clone());
+            }
+            is_kept
+        });
+    }
+}

@@ -1,0 +1,183 @@
+//! `manycore top`: the locks of a program, while it runs.
+//!
+//! | module | what is in it |
+//! |---|---|
+//! | `find`, `follow` | programs that keep statistics; looking at one of them |
+//! | `kernel` | the kernel's locks, interval by interval |
+//! | `source` | both, and the program itself if it is started here |
+//! | `rows`, `state` | the table; what is shown, and what each key does to it |
+//! | `draw`, `detail`, `help`, `screen`, `batch` | the screen, whatever happens to it; plain text |
+
+mod batch;
+mod detail;
+mod draw;
+#[cfg(test)]
+mod example;
+mod find;
+mod follow;
+mod help;
+mod kernel;
+mod rows;
+mod screen;
+mod source;
+mod state;
+
+use std::ffi::OsString;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use humantime::parse_duration;
+use manycore_kernel_trace::Means;
+
+use crate::failure::{Failure, Result};
+use crate::preload::Interposition;
+use crate::profile::kernel::KernelMeans;
+use crate::signals::Inbox;
+use crate::spec::Spec;
+use crate::target;
+use crate::terminal::{Terminal, print};
+use rows::{Column, Span};
+use source::Source;
+use state::{INTERVAL_MAX, INTERVAL_MIN, State};
+
+/// Shown below the options.
+fn notes() -> String {
+    format!("{NOTES}\n{}", help::KEYS)
+}
+
+const NOTES: &str = "\
+Examples:
+  manycore run --stats -- ./server --port 8080 &
+  manycore top                                    (finds it)
+  manycore top --pid 1234 -d 2s
+  manycore top -- ./batch-job --threads 8         (starts it)
+  manycore top --iterations 3 --total --sort held > pictures.txt
+
+Programs:
+  It attaches to what was started by `manycore profile -- CMD` or `manycore run --stats
+  -- CMD`: their statistics are read while the program writes them, which costs the
+  program nothing more. `manycore run` without --stats keeps none. Children of the
+  program count, too. A program that `top` starts has nothing to read; what it prints
+  goes to a file that is named at the end.
+
+Exit status:
+  0 when somebody quits, and when the program has ended after the last picture that was
+  asked for. 2 if there is no program to attach to, or no terminal to draw on.
+";
+
+/// Watch a program's locks while it runs: sorted, by interval, down to the calls that wait
+#[derive(Args, Debug)]
+#[command(after_long_help = notes())]
+pub struct Options {
+    /// A process of the program; without it, the only program that keeps statistics
+    #[arg(long, conflicts_with = "command")]
+    pid: Option<u32>,
+    /// Time between two pictures
+    #[arg(short = 'd', long, value_name = "TIME", default_value = "1s", value_parser = interval)]
+    interval: Duration,
+    /// Show the locks of the kernel, too: by the first means that works, or by this one
+    #[arg(
+        long,
+        value_enum,
+        value_name = "MEANS",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "auto"
+    )]
+    kernel: Option<KernelMeans>,
+    /// What comes first
+    #[arg(long, value_enum, default_value_t = Column::Waited)]
+    sort: Column,
+    /// Begin with all until now, and not with the last interval
+    #[arg(long)]
+    total: bool,
+    /// Print so many pictures as text, and end; no terminal is needed
+    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    iterations: Option<u32>,
+    /// With CMD: lock under the program
+    #[arg(long, value_name = "SPEC", default_value = "futex", requires = "command")]
+    lock: Spec,
+    /// Program to start, and its arguments
+    #[arg(trailing_var_arg = true, value_name = "CMD")]
+    command: Vec<OsString>,
+}
+
+fn interval(text: &str) -> std::result::Result<Duration, String> {
+    let interval = parse_duration(text).map_err(|error| error.to_string())?;
+    if (INTERVAL_MIN..=INTERVAL_MAX).contains(&interval) {
+        return Ok(interval);
+    }
+    let [least, most] = [INTERVAL_MIN, INTERVAL_MAX].map(humantime::format_duration);
+    Err(format!("not from {least} to {most}"))
+}
+
+/// Shows a program.
+pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
+    if options.iterations.is_none() {
+        screen::check()?;
+    }
+    let mut inbox = Inbox::open()?;
+    let mut source = source(options)?;
+    let span = if options.total { Span::Total } else { Span::Interval };
+    let owns_program = !options.command.is_empty();
+    let mut state = State::new(options.interval, options.sort, span, owns_program);
+    let shown = match options.iterations {
+        None => screen::show(&mut source, &mut state, &mut inbox),
+        Some(times) => print_pictures(times, &mut source, &mut state, &mut inbox),
+    };
+    let output = source.end();
+    if let Some(output) = output? {
+        terminal.note(format_args!("the program's output is in {}", output.display()));
+    }
+    shown
+}
+
+fn source(options: &Options) -> Result<Source> {
+    let kernel = options.kernel.map(Means::from);
+    if options.command.is_empty() {
+        return Source::attach(find::program(options.pid)?, kernel);
+    }
+    target::check(&options.command)?;
+    if options.lock.is_glibc() {
+        return Err(Failure::bad_input(
+            "nothing is counted where glibc's own lock is left in place",
+            "watch it with `--lock futex`, which does what glibc does",
+        ));
+    }
+    Source::start(&options.command, &Interposition::new(options.lock.clone())?, kernel)
+}
+
+/// Each picture is of an interval: the first is printed when that is over.
+fn print_pictures(
+    times: u32,
+    source: &mut Source,
+    state: &mut State,
+    inbox: &mut Inbox,
+) -> Result<()> {
+    source.look(state, inbox)?;
+    for _ in 0..times {
+        if state.ended.is_none() {
+            wait(Instant::now() + state.interval, source, inbox)?;
+            source.look(state, inbox)?;
+        }
+        print(&batch::text(state))?;
+        if state.ended.is_some() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+fn wait(until: Instant, source: &mut Source, inbox: &mut Inbox) -> Result<()> {
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Ok(());
+        }
+        std::thread::sleep(left.min(screen::TURN));
+        source.look_after();
+        if let Some(arrived) = inbox.take() {
+            return Err(Failure::Interrupted(arrived.signal));
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! Where pictures come from: a program that is followed, the kernel beside it, and the program itself if it is ours.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use manycore_kernel_trace::Means;
+use manycore_profile::command::joined;
+use manycore_profile::safe;
+use rustix::time::{ClockId, clock_gettime};
+use tempfile::TempPath;
+
+use crate::child::{Running, Wait, describe};
+use crate::failure::{Failure, Result};
+use crate::preload::Interposition;
+use crate::profile::directory::Directory;
+use crate::signals::Inbox;
+use crate::top::find::Program;
+use crate::top::follow::Followed;
+use crate::top::kernel::KernelSide;
+use crate::top::state::State;
+
+/// Looking takes at most one part in so many of a CPU's time.
+const SHARE: u32 = 20;
+
+/// Where pictures come from.
+pub struct Source {
+    followed: Followed,
+    kernel: Option<KernelSide>,
+    started: Option<Started>,
+    /// Whether it was looked at before: the first time, names are looked up that are then known.
+    is_known: bool,
+}
+
+/// A program that was started to be looked at.
+struct Started {
+    /// None when it has ended.
+    running: Option<Running>,
+    /// It goes when the program has ended.
+    _directory: Directory,
+    output: TempPath,
+}
+
+impl Source {
+    /// A program that runs.
+    pub fn attach(program: Program, kernel: Option<Means>) -> Result<Self> {
+        let followed = Followed::attach(program)?;
+        let kernel = kernel.map(|means| KernelSide::start(means, followed.pid())).transpose()?;
+        Ok(Self { followed, kernel, started: None, is_known: false })
+    }
+
+    /// Starts a program. What it prints goes to a file.
+    pub fn start(
+        command: &[OsString],
+        interposition: &Interposition,
+        kernel: Option<Means>,
+    ) -> Result<Self> {
+        let cannot = |error: std::io::Error| {
+            Failure::failed(format!("cannot make a file for the program's output: {error}"))
+        };
+        let (file, output) = tempfile::Builder::new()
+            .prefix("manycore-top-")
+            .suffix(".log")
+            .tempfile()
+            .map_err(cannot)?
+            .into_parts();
+        let same = file.try_clone().map_err(cannot)?;
+        let directory = Directory::new()?;
+        let mut program = Command::new(&command[0]);
+        program.args(&command[1..]);
+        interposition.with_statistics(directory.path()).apply(&mut program);
+        let running = start(program, file, same, &command[0])?;
+        let pid = running.pid().as_raw_nonzero().get() as u32;
+        let words = safe(&joined(command.iter().map(|word| word.to_string_lossy())));
+        let program = Program { directory: directory.path().to_owned(), pid };
+        let kernel = kernel.map(|means| KernelSide::start(means, pid)).transpose()?;
+        let started = Started { running: Some(running), _directory: directory, output };
+        let followed = Followed::start(program, words);
+        Ok(Self { followed, kernel, started: Some(started), is_known: false })
+    }
+
+    /// Looks at the program. Says how long it is to be left alone at least.
+    pub fn look(&mut self, state: &mut State, inbox: &mut Inbox) -> Result<Duration> {
+        let begun = cpu_time();
+        // Asked first: all that it did is then there.
+        let ended = self.ended(inbox)?;
+        let pictures = self.followed.look();
+        let is_over = pictures.facts.is_over && self.started.is_none();
+        let kernel = self.kernel.as_mut().map(KernelSide::next);
+        state.take(pictures, kernel);
+        state.ended = ended.or_else(|| is_over.then(|| "it is gone".to_owned()));
+        let rest = cpu_time().saturating_sub(begun) * (SHARE - 1);
+        Ok(if std::mem::replace(&mut self.is_known, true) { rest } else { Duration::ZERO })
+    }
+
+    /// How the program ended, if it was started here and has.
+    fn ended(&mut self, inbox: &mut Inbox) -> Result<Option<String>> {
+        let Some(started) = &mut self.started else { return Ok(None) };
+        let Some(running) = &mut started.running else { return Ok(None) };
+        if running.wait_until(Instant::now(), inbox)? == Wait::TimedOut {
+            return Ok(None);
+        }
+        let ended = started.running.take().expect("it was there").reap();
+        let ended = ended.map_err(|error| Failure::failed(format!("cannot wait: {error}")))?;
+        Ok(Some(describe(ended.status)))
+    }
+
+    /// What has to be done several times a second.
+    pub fn look_after(&mut self) {
+        self.kernel.iter_mut().for_each(KernelSide::look);
+    }
+
+    /// Ends the program if it was started here. Gives the file that has what it printed, if it printed anything.
+    pub fn end(self) -> Result<Option<PathBuf>> {
+        let Some(started) = self.started else { return Ok(None) };
+        // Asks it to end, and waits.
+        drop(started.running);
+        if fs::metadata(&started.output).is_ok_and(|file| file.len() == 0) {
+            return Ok(None);
+        }
+        let kept = started.output.keep();
+        kept.map(Some).map_err(|error| {
+            Failure::failed(format!("the program's output cannot be kept: {error}"))
+        })
+    }
+}
+
+/// Of this thread.
+fn cpu_time() -> Duration {
+    // A clock that is always there, and whose times are never negative.
+    clock_gettime(ClockId::ThreadCPUTime).try_into().unwrap_or_default()
+}
+
+fn start(program: Command, stdout: File, stderr: File, name: &OsString) -> Result<Running> {
+    Running::spawn(program, stdout, stderr).map_err(|error| {
+        Failure::bad_input(
+            format!("cannot run '{}': {error}", name.to_string_lossy()),
+            "check that it runs without `manycore`",
+        )
+    })
+}

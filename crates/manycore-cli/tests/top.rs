@@ -1,0 +1,321 @@
+//! `manycore top`: programs that run, without a terminal and in one.
+
+mod support;
+
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use support::{bare_manycore, compile, directory, eventually, failure, library, manycore, printed};
+
+/// Four threads that want `hot_lock` all the time, and now and then `cold_lock`, for so many seconds at most.
+const CONTENDED: &str = r#"
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+static pthread_mutex_t hot_lock = PTHREAD_MUTEX_INITIALIZER, cold_lock = PTHREAD_MUTEX_INITIALIZER;
+static volatile long n;
+__attribute__((noinline)) void hot_work(void) {
+    pthread_mutex_lock(&hot_lock);
+    for (int i = 0; i < 20000; i++) n++;
+    pthread_mutex_unlock(&hot_lock);
+}
+__attribute__((noinline)) void cold_work(void) {
+    pthread_mutex_lock(&cold_lock);
+    n++;
+    pthread_mutex_unlock(&cold_lock);
+}
+static void *run(void *unused) {
+    for (;;) { hot_work(); cold_work(); usleep(50); }
+    return unused;
+}
+int main(int argc, char **argv) {
+    alarm(atoi(argv[1]));
+    pthread_t thread;
+    for (int i = 0; i < 4; i++) pthread_create(&thread, 0, run, 0);
+    pause();
+}
+"#;
+
+fn contended(directory: &Path) -> String {
+    let program = compile(directory, "contended", CONTENDED, &["-g", "-O1", "-pthread"]);
+    program.to_str().unwrap().to_owned()
+}
+
+/// A program under statistics, ended with the test.
+struct Running(Child);
+
+impl Running {
+    fn start(arguments: &[&str]) -> Self {
+        Self(manycore(arguments).stderr(Stdio::null()).stdout(Stdio::null()).spawn().unwrap())
+    }
+
+    /// The program below the command.
+    fn program(&self) -> u32 {
+        let children = format!("/proc/{0}/task/{0}/children", self.0.id());
+        let mut found = None;
+        eventually("a child", || {
+            let list = std::fs::read_to_string(&children).unwrap_or_default();
+            found = list.split_whitespace().next().and_then(|word| word.parse().ok());
+            found.is_some()
+        });
+        found.unwrap()
+    }
+
+    /// The same, when it keeps statistics.
+    fn ready(&self) -> u32 {
+        let pid = self.program();
+        eventually("statistics", || {
+            let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+            maps.contains(&format!("/{pid}-")) && maps.contains(".stats")
+        });
+        pid
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // SAFETY: a signal to a child that was not waited for.
+        unsafe { libc::kill(self.0.id() as i32, libc::SIGTERM) };
+        self.0.wait().unwrap();
+    }
+}
+
+/// The words of the line of a lock.
+fn words<'a>(text: &'a str, lock: &str) -> Vec<&'a str> {
+    let line = text.lines().find(|line| line.starts_with(lock));
+    line.unwrap_or_else(|| panic!("no {lock} in {text}")).split_whitespace().collect()
+}
+
+#[test]
+fn it_attaches_to_a_run_and_prints_what_happens() {
+    let directory = directory();
+    let program = contended(directory.path());
+    for how in [&["run", "--stats", "--"][..], &["profile", "--"]] {
+        let running = Running::start(&[how, &[&program, "60"]].concat());
+        let pid = running.ready().to_string();
+        let arguments = ["top", "--pid", &pid, "-n", "2", "-d", "500ms"];
+        let text = printed(&mut manycore(&arguments));
+        assert_eq!(text.matches("threads, last ").count(), 2, "{text}");
+        assert!(text.contains(&format!("(pid {pid})")) && text.contains("5 threads"), "{text}");
+        assert_ne!(words(&text, "hot_lock")[1], "0", "nobody waited: {text}");
+        let total =
+            printed(&mut manycore(&["top", "--pid", &pid, "-n", "1", "--total", "-d", "100ms"]));
+        let taken: u64 = words(&total, "cold_lock").last().unwrap().parse().unwrap();
+        assert!(taken > 100, "{total}");
+    }
+}
+
+#[test]
+fn it_starts_a_program_and_says_how_that_ended() {
+    let text = {
+        let arguments = ["top", "-n", "9", "-d", "200ms", "--", "sh", "-c", "echo said; exit 3"];
+        let output = manycore(&arguments).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        let note = support::stderr(&output);
+        let (_, file) = note.trim_end().split_once("output is in ").expect(&note);
+        assert_eq!(std::fs::read_to_string(file).unwrap(), "said\n");
+        std::fs::remove_file(file).unwrap();
+        support::stdout(&output)
+    };
+    assert!(text.contains("ENDED (exit status 3)"), "{text}");
+    assert_eq!(text.matches("ENDED").count(), 1, "nothing after the end: {text}");
+}
+
+#[test]
+fn what_cannot_be_shown_says_what_to_do() {
+    let directory = directory();
+    let program = contended(directory.path());
+    let no_terminal = failure(2, &mut manycore(&["top"]));
+    assert!(no_terminal.contains("no terminal") && no_terminal.contains("--iterations"));
+    let gone = failure(2, &mut manycore(&["top", "-n", "1", "--pid", "99999999"]));
+    assert!(gone.contains("there is no process 99999999"), "{gone}");
+    // The command becomes the program.
+    let running = Running::start(&["run", "--", &program, "60"]);
+    let pid = running.0.id().to_string();
+    eventually("the library in it", || {
+        std::fs::read_to_string(format!("/proc/{pid}/maps"))
+            .unwrap()
+            .contains("libmanycore_preload")
+    });
+    let without = failure(2, &mut manycore(&["top", "-n", "1", "--pid", &pid]));
+    assert!(
+        without.contains("keeps no statistics") && without.contains("run --stats"),
+        "{without}"
+    );
+    let short = failure(2, &mut manycore(&["top", "-n", "1", "-d", "1ms"]));
+    assert!(short.contains("not from 100ms to 1h"), "{short}");
+    let glibc = ["top", "-n", "1", "--lock", "glibc", "--", program.as_str(), "1"];
+    assert!(failure(2, &mut manycore(&glibc)).contains("--lock futex"));
+}
+
+/// A terminal that is looked at from outside.
+struct Tmux {
+    socket: String,
+}
+
+impl Tmux {
+    /// None, and a word on it, without tmux.
+    fn start(directory: &Path, width: u16, height: u16) -> Option<Self> {
+        if Command::new("tmux").arg("-V").output().is_err() {
+            eprintln!("skipped: there is no tmux; apt-get install --no-install-recommends tmux");
+            return None;
+        }
+        let tmux = Self { socket: directory.join("tmux").to_str().unwrap().to_owned() };
+        let size = [width.to_string(), height.to_string()];
+        tmux.run(&["-f", "/dev/null", "new-session", "-d", "-x", &size[0], "-y", &size[1], "sh"]);
+        Some(tmux)
+    }
+
+    fn run(&self, arguments: &[&str]) -> String {
+        let mut command = Command::new("tmux");
+        command.args(["-u", "-S", &self.socket]).args(arguments).env_remove("TMUX");
+        printed(&mut command)
+    }
+
+    fn keys(&self, keys: &[&str]) {
+        self.run(&[&["send-keys"], keys].concat());
+    }
+
+    fn screen(&self) -> String {
+        self.run(&["capture-pane", "-p"])
+    }
+
+    /// Waits for a screen on which something is so.
+    fn until(&self, what: &str, is_so: impl Fn(&str) -> bool) -> String {
+        let deadline = Instant::now() + Duration::from_secs(30);
+        loop {
+            let screen = self.screen();
+            if is_so(&screen) {
+                return screen;
+            }
+            assert!(Instant::now() < deadline, "never: {what}\n{screen}");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    /// Whether lines are edited and keys are shown, as a shell's terminal does.
+    fn is_cooked(&self) -> bool {
+        let tty = self.run(&["display-message", "-p", "#{pane_tty}"]);
+        let settings = printed(Command::new("stty").args(["-a", "-F", tty.trim()]));
+        let words: Vec<&str> = settings.split([' ', ';', '\n']).collect();
+        words.contains(&"icanon") && words.contains(&"echo")
+    }
+
+    fn is_alternate(&self) -> bool {
+        self.run(&["display-message", "-p", "#{alternate_on}"]).trim() == "1"
+    }
+
+    /// Starts `manycore top` in the shell, and waits for its first interval.
+    fn top(&self, arguments: &str) {
+        let command = env!("CARGO_BIN_EXE_manycore");
+        let preload = library().display();
+        // The mark is in two parts, so that the line that is typed does not have it.
+        let line =
+            format!("MANYCORE_PRELOAD={preload} {command} top {arguments}; echo status=$?' 'over");
+        self.keys(&[&line, "Enter"]);
+        self.until("the first interval", |screen| {
+            screen.contains("last ") && screen.contains("hot_lock")
+        });
+        assert!(self.is_alternate() && !self.is_cooked());
+    }
+
+    fn assert_restored(&self, status: &str) {
+        let over = format!("status={status} over");
+        let screen = self.until("the shell again", |screen| screen.contains(&over));
+        assert!(!self.is_alternate() && !screen.contains("hot_lock"), "{screen}");
+        eventually("a terminal as before", || self.is_cooked());
+    }
+}
+
+impl Drop for Tmux {
+    fn drop(&mut self) {
+        // Fails only when it is gone.
+        let _ = Command::new("tmux").args(["-S", &self.socket, "kill-server"]).output();
+    }
+}
+
+/// Where two words stand among the lines.
+fn order(screen: &str, first: &str, second: &str) -> bool {
+    let line = |word: &str| screen.lines().position(|line| line.starts_with(word));
+    line(first).zip(line(second)).is_some_and(|(first, second)| first < second)
+}
+
+#[test]
+fn in_a_terminal_it_sorts_opens_filters_and_gives_the_terminal_back() {
+    let directory = directory();
+    let program = contended(directory.path());
+    let running = Running::start(&["run", "--stats", "--", &program, "120"]);
+    let pid = running.ready();
+    let Some(tmux) = Tmux::start(directory.path(), 100, 30) else { return };
+    tmux.top(&format!("--pid {pid} -d 200ms"));
+    let screen = tmux.until("waits", |screen| order(screen, "hot_lock", "cold_lock"));
+    assert!(screen.contains("waited*") && screen.contains("5 threads"), "{screen}");
+
+    tmux.keys(&["1"]);
+    tmux.until("names from A to Z", |screen| {
+        screen.contains("lock*") && order(screen, "cold_lock", "hot_lock")
+    });
+    tmux.keys(&["r"]);
+    tmux.until("and from Z to A", |screen| {
+        screen.contains("lock^") && order(screen, "hot_lock", "cold_lock")
+    });
+
+    tmux.keys(&["Home", "Enter"]);
+    tmux.until("who waits where", |screen| {
+        screen.contains("Where threads wait for it") && screen.contains("hot_work contended.c:")
+    });
+    tmux.keys(&["Escape"]);
+    tmux.until("the list", |screen| screen.contains("lock^"));
+    tmux.keys(&["/", "c", "o", "l", "d", "Enter"]);
+    tmux.until("one lock", |screen| screen.contains("cold_lock") && !screen.contains("hot_lock"));
+    tmux.keys(&["Escape"]);
+    tmux.until("both", |screen| screen.contains("hot_lock"));
+
+    tmux.run(&["resize-window", "-x", "40", "-y", "10"]);
+    let narrow = tmux.until("fewer columns", |screen| {
+        screen.contains("hot_lock") && !screen.contains("worst") && screen.contains("waited")
+    });
+    assert!(narrow.lines().all(|line| line.chars().count() <= 40), "{narrow}");
+    tmux.run(&["resize-window", "-x", "100", "-y", "30"]);
+    tmux.until("all columns", |screen| screen.contains("worst"));
+
+    tmux.keys(&["q"]);
+    tmux.assert_restored("0");
+    assert!(Path::new(&format!("/proc/{pid}")).exists(), "it was only looked at");
+}
+
+#[test]
+fn in_a_terminal_the_last_picture_stays_and_signals_give_the_terminal_back() {
+    let directory = directory();
+    let program = contended(directory.path());
+    let Some(tmux) = Tmux::start(directory.path(), 100, 30) else { return };
+    let running = Running::start(&["run", "--stats", "--", &program, "120"]);
+    let pid = running.ready();
+    tmux.top(&format!("--pid {pid} -d 200ms"));
+    drop(running);
+    tmux.until("the end", |screen| screen.contains("ENDED") && screen.contains("hot_lock"));
+    tmux.keys(&["q"]);
+    tmux.assert_restored("0");
+
+    // A program of its own, and a signal: both end.
+    tmux.keys(&["clear", "Enter"]);
+    tmux.top(&format!("-d 200ms -- {program} 120"));
+    let screen = tmux.screen();
+    let (_, rest) = screen.split_once("(pid ").unwrap();
+    let own: u32 = rest.split_once(')').unwrap().0.parse().unwrap();
+    let stat = std::fs::read_to_string(format!("/proc/{own}/stat")).unwrap();
+    let top = stat.rsplit_once(") ").unwrap().1.split(' ').nth(1).unwrap().to_owned();
+    // SAFETY: a signal to the command, which is not waited for before it has ended.
+    unsafe { libc::kill(top.parse().unwrap(), libc::SIGTERM) };
+    tmux.assert_restored("143");
+    eventually("the program's end", || !Path::new(&format!("/proc/{own}")).exists());
+}
+
+#[test]
+fn without_the_library_a_program_cannot_be_started() {
+    let mut command = bare_manycore();
+    command.args(["top", "-n", "1", "--", "true"]).env("MANYCORE_PRELOAD", "/nonexistent.so");
+    assert!(failure(2, &mut command).contains("preload library is missing"));
+}
