@@ -137,6 +137,33 @@ fn waits_are_told_of_once_and_when_they_happen() {
 }
 
 #[test]
+fn the_samples_stand_for_all_waits_as_in_the_whole_run() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = process(directory.path());
+    let (number, record) = file.record(Kind::Mutex, 0x2000, &[]);
+    file.slot(0, number).acquired.store(100, Relaxed);
+    let mut recorder = Recorder::new(0.1);
+    // Chance measured one wait in three, and not one in eight as on average.
+    for look in 1..=4 {
+        record.contended.fetch_add(3, Relaxed);
+        record.wait.fetch_add(9_000_000, Relaxed);
+        record.sampled.fetch_add(1, Relaxed);
+        record.spin_ns.fetch_add(1_000_000, Relaxed);
+        let at = f64::from(look) / 10.0;
+        recorder.look(at, (at, at), 1_500, [(key(file.get()), file.get())]);
+    }
+    let stats = [file.read()];
+    recorder.end(0.5, (0.5, 0.5), &stats);
+    let watched = Watched { timeline: Some(recorder), ..Watched::default() };
+    let profile = assemble(manycore_profile::assemble::Run { watched, ..run() }, &stats);
+    let spin = |cpu: manycore_profile::profile::Cpu| cpu.lock_spin;
+    let timeline = profile.timeline.unwrap();
+    let sum: f64 = timeline.intervals.iter().map(|interval| spin(interval.cpu)).sum();
+    assert!((sum - 0.012).abs() < 1e-9, "{sum}");
+    assert!((spin(profile.cpu) - sum).abs() < 1e-9, "{:?}", profile.cpu);
+}
+
+#[test]
 fn a_long_run_has_long_intervals() {
     let (timeline, profile) = over_time(1_000);
     assert_eq!(timeline.interval, 0.8);

@@ -37,7 +37,6 @@ pub struct Recorder {
 struct Slot {
     user: f64,
     kernel: f64,
-    spin_ns: f64,
     waits: HashMap<(Key, u32), Counts>,
 }
 
@@ -46,6 +45,7 @@ struct Slot {
 struct Counts {
     contended: u64,
     wait: u64,
+    /// Of the waits whose CPU time was measured.
     spin_ns: u64,
 }
 
@@ -98,15 +98,11 @@ impl Recorder {
     pub fn end(&mut self, at: f64, cpu: (f64, f64), stats: &[ProcessStats]) {
         let parts = self.parts(at);
         for one in stats {
-            let spin_period = u64::from(one.sampling.spin_period.max(1));
             let locks = one.recorded.iter().filter(|recorded| recorded.kind != Kind::Cond);
             let counts = locks.map(|recorded| {
                 let Recorded { number, tally, .. } = recorded;
-                let counts = Counts {
-                    contended: tally.contended,
-                    wait: tally.wait,
-                    spin_ns: tally.spin_ns * spin_period,
-                };
+                let counts =
+                    Counts { contended: tally.contended, wait: tally.wait, spin_ns: tally.spin_ns };
                 (*number, counts)
             });
             self.process(one.key(), counts.collect(), usize::MAX, &parts);
@@ -139,7 +135,6 @@ impl Recorder {
             if let Some(second) = pair.get(1) {
                 sum.user += second.user;
                 sum.kernel += second.kernel;
-                sum.spin_ns += second.spin_ns;
                 for (lock, counts) in &second.waits {
                     sum.waits.entry(*lock).or_default().add(counts);
                 }
@@ -173,8 +168,7 @@ impl Recorder {
                 let until = change.until(*share);
                 let part = until.since(&before);
                 before = until;
-                self.slots[*slot].spin_ns += part.spin_ns as f64;
-                if part.contended > 0 || part.wait > 0 {
+                if part != Counts::default() {
                     self.slots[*slot].waits.entry((key, record)).or_default().add(&part);
                 }
             }
@@ -197,14 +191,27 @@ impl Recorder {
     pub(crate) fn timeline(&self, stats: &[ProcessStats], rows: &Rows, rate: &Rate) -> Timeline {
         let process_of: HashMap<Key, usize> =
             stats.iter().enumerate().map(|(process, one)| (one.key(), process)).collect();
+        // How many waits one whose CPU time was measured stands for: known when all is over.
+        let stands_for: HashMap<(usize, u32), f64> = stats
+            .iter()
+            .enumerate()
+            .flat_map(|(process, one)| one.recorded.iter().map(move |lock| (process, lock)))
+            .map(|(process, Recorded { number, tally, .. })| {
+                ((process, *number), tally.contended as f64 / tally.sampled.max(1) as f64)
+            })
+            .collect();
         let interval = |slot: &Slot| {
             let mut waits: HashMap<usize, Counts> = HashMap::new();
+            let mut spin_ns = 0.0;
             for ((key, record), counts) in &slot.waits {
-                let lock = process_of.get(key).and_then(|process| rows.get(&(*process, *record)));
-                if let Some(lock) = lock {
-                    waits.entry(*lock).or_default().add(counts);
-                }
+                let Some(process) = process_of.get(key) else { continue };
+                let Some(lock) = rows.get(&(*process, *record)) else { continue };
+                waits.entry(*lock).or_default().add(counts);
+                let each = stands_for.get(&(*process, *record)).copied().unwrap_or(1.0);
+                spin_ns += counts.spin_ns as f64 * each;
             }
+            // A wait's CPU time may be told of at the look after the one at which it was counted.
+            waits.retain(|_, counts| counts.contended > 0 || counts.wait > 0);
             let ns = |ticks: u64| rate.ns(ticks).round() as u64;
             let wait = waits.values().map(|counts| rate.ns(counts.wait)).sum::<f64>() / 1e9;
             let waited = waits.into_iter().map(|(lock, counts)| Waited {
@@ -215,7 +222,7 @@ impl Recorder {
             let mut waits: Vec<_> = waited.collect();
             waits.sort_by(|a, b| (b.wait_ns, a.lock).cmp(&(a.wait_ns, b.lock)));
             waits.truncate(LOCKS_KEPT);
-            Interval { cpu: Cpu::of(slot.user, slot.kernel, slot.spin_ns / 1e9, wait), waits }
+            Interval { cpu: Cpu::of(slot.user, slot.kernel, spin_ns / 1e9, wait), waits }
         };
         Timeline { interval: self.interval, intervals: self.slots.iter().map(interval).collect() }
     }
@@ -224,7 +231,6 @@ impl Recorder {
 /// What a process has counted, with the waits that are under way.
 fn counts(mapping: &Mapping, now: u64) -> Vec<(u32, Counts)> {
     let header = &mapping.header;
-    let spin_period = u64::from(get32(&header.spin_period).max(1));
     let used = (get32(&header.records) as usize).min(RECORDS);
     let mut counts: Vec<(u32, Counts)> = mapping.records[..used]
         .iter()
@@ -235,7 +241,7 @@ fn counts(mapping: &Mapping, now: u64) -> Vec<(u32, Counts)> {
                 // Acquire: partner of the process' Release. A wait that is counted is not under way below.
                 wait: record.wait.load(Ordering::Acquire),
                 contended: get(&record.contended),
-                spin_ns: get(&record.spin_ns) * spin_period,
+                spin_ns: get(&record.spin_ns),
             };
             (number as u32, if is_lock { counts } else { Counts::default() })
         })
