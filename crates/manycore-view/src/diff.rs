@@ -293,10 +293,12 @@ fn caveats(before: &Side, after: &Side) -> Vec<String> {
         ));
     }
     let [shorter, longer] = [before.wall.min(after.wall), before.wall.max(after.wall)];
-    if longer > 2.0 * shorter {
+    if longer > 0.0 && shorter <= 0.0 {
+        caveats.push("One run has no length: there are no rates of it.".to_owned());
+    } else if longer > 2.0 * shorter {
         caveats.push(format!(
             "One run is {:.1} times as long as the other: starting up weighs more in the shorter one.",
-            longer / shorter.max(f64::MIN_POSITIVE)
+            longer / shorter
         ));
     }
     caveats.push("Each is one run: `manycore compare` tells a difference from chance.".to_owned());

@@ -97,3 +97,13 @@ fn the_json_is_described() {
     }
     assert!(missing.is_empty(), "{missing:?}");
 }
+
+#[test]
+fn a_run_without_a_length_has_no_rates_and_that_is_said() {
+    let after = profile(6, 1);
+    let before = Profile { wall: 0.0, ..after.clone() };
+    let diff = diff(&before, &after);
+    let said = diff.caveats.join(" ");
+    assert!(said.contains("no length") && !said.contains("inf"), "{said}");
+    assert_eq!(named(&diff.locks, "lock_0").ratio.wait, None);
+}

@@ -11,6 +11,9 @@ use serde::Serialize;
 
 use crate::frame::{end, stacks};
 
+/// Sentences are kept that are as long as so many names.
+const NAMES_OF_SENTENCE: usize = 4;
+
 /// How much of each part is kept.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
@@ -52,8 +55,8 @@ pub struct Digest<'a> {
     lock: &'a str,
     wall: f64,
     end: String,
-    finding: &'a str,
-    next: Option<&'a str>,
+    finding: String,
+    next: Option<String>,
     sampling: Sampling,
     cpu: Cpu,
     locks: Vec<Row>,
@@ -64,7 +67,7 @@ pub struct Digest<'a> {
     cycles: Vec<Vec<Step>>,
     orders: Vec<Step>,
     convoys: Vec<Queue>,
-    notes: Vec<Note<'a>>,
+    notes: Vec<Note>,
     kernel: Option<&'a KernelRun>,
     cache_misses: Option<&'a CacheMisses>,
     conditions: Vec<Condition>,
@@ -154,13 +157,13 @@ struct Queue {
 }
 
 #[derive(Debug, Serialize)]
-struct Note<'a> {
+struct Note {
     cause: Cause,
     /// Absent if it is about the program.
     #[serde(skip_serializing_if = "Option::is_none")]
     lock: Option<Option<usize>>,
-    advice: &'a str,
-    evidence: &'a str,
+    advice: String,
+    evidence: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -203,8 +206,8 @@ impl<'a> Digest<'a> {
             lock: &profile.lock,
             wall: profile.wall,
             end: end(profile.exit),
-            finding: &profile.finding,
-            next: profile.next.as_deref(),
+            finding: cut.sentence(&profile.finding),
+            next: profile.next.as_deref().map(|next| cut.sentence(next)),
             sampling: profile.sampling,
             cpu: profile.cpu,
             locks,
@@ -272,14 +275,12 @@ impl Cut {
 
     /// A name that is not too long, its middle cut.
     fn text(&self, text: &str) -> String {
-        let length = text.chars().count();
-        if length <= self.limits.characters {
-            return text.to_owned();
-        }
-        let half = self.limits.characters / 2;
-        let first: String = text.chars().take(half).collect();
-        let last: String = text.chars().skip(length - half).collect();
-        format!("{first}..{last}")
+        shortened(text, self.limits.characters)
+    }
+
+    /// A sentence, which may have several names in it.
+    fn sentence(&self, text: &str) -> String {
+        shortened(text, self.limits.characters * NAMES_OF_SENTENCE)
     }
 
     /// The numbers of calls.
@@ -467,13 +468,13 @@ impl Cut {
         Queue { lock: self.place(lock), start, length_ns, waiters_max }
     }
 
-    fn notes<'p>(&mut self, profile: &'p Profile) -> Vec<Note<'p>> {
+    fn notes(&mut self, profile: &Profile) -> Vec<Note> {
         let notes = self.part("notes", &profile.notes).iter();
         let kept = notes.map(|note| Note {
             cause: note.cause,
             lock: note.lock.map(|lock| self.place(lock)),
-            advice: &note.advice,
-            evidence: &note.evidence,
+            advice: self.sentence(&note.advice),
+            evidence: self.sentence(&note.evidence),
         });
         kept.collect()
     }
@@ -502,6 +503,18 @@ impl Cut {
         });
         kept.collect()
     }
+}
+
+/// A text that is not too long, its middle cut.
+fn shortened(text: &str, most: usize) -> String {
+    let length = text.chars().count();
+    if length <= most {
+        return text.to_owned();
+    }
+    let half = most / 2;
+    let first: String = text.chars().take(half).collect();
+    let last: String = text.chars().skip(length - half).collect();
+    format!("{first}..{last}")
 }
 
 /// What a profile calls it.

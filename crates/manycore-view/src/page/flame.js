@@ -37,8 +37,10 @@ const flamePanel = (stacks) => {
     tell(node);
     if (hadFocus) buttons.get(node).focus();
   };
+  // Stacks of waits that took no time are there, too.
+  const share = (ns, all) => (all > 0 ? ns / all : 0);
   const tell = (node) => {
-    readout.textContent = `${node.label} ${node.detail}: ${duration(node.ns)}, ${percent(node.ns / root.ns)} of the time waited`;
+    readout.textContent = `${node.label} ${node.detail}: ${duration(node.ns)}, ${percent(share(node.ns, root.ns))} of the time waited`;
   };
   const children = (node) => [...node.below.values()].sort((a, b) => b.ns - a.ns);
 
@@ -51,7 +53,7 @@ const flamePanel = (stacks) => {
       const [node, start] = queue.shift();
       let left = start;
       for (const child of children(node)) {
-        const width = child.ns / top.ns;
+        const width = share(child.ns, top.ns);
         // Less than can be seen or hit.
         if (width < 0.001) break;
         all.push([child, left, width, false]);
@@ -81,7 +83,7 @@ const flamePanel = (stacks) => {
     }
     area.style.height = `${1.25 * (deepest + 1)}rem`;
     area.replaceChildren(...buttons.values());
-    if (words !== '') readout.textContent = `${percent(found(root, isFound) / root.ns)} of the time waited has '${words}' on its way`;
+    if (words !== '') readout.textContent = `${percent(share(found(root, isFound), root.ns))} of the time waited has '${words}' on its way`;
   };
 
   // Time with a match on the way, each stack once.

@@ -18,10 +18,11 @@ use support::{HOSTILE, profile};
 /// A test: its name, and what it does with the page open.
 type Test = (&'static str, fn(&mut Chromium, &Path));
 
-const TESTS: [Test; 6] = [
+const TESTS: [Test; 7] = [
     ("every_part_is_drawn_and_names_stay_text", every_part_is_drawn_and_names_stay_text),
     ("the_table_sorts_filters_and_opens", the_table_sorts_filters_and_opens),
     ("the_flame_graph_zooms_and_searches", the_flame_graph_zooms_and_searches),
+    ("waits_of_no_time_have_shares", waits_of_no_time_have_shares),
     ("the_keyboard_is_enough", the_keyboard_is_enough),
     ("a_phone_has_no_sideways_scrolling", a_phone_has_no_sideways_scrolling),
     ("a_large_profile_opens", a_large_profile_opens),
@@ -95,6 +96,18 @@ fn every_part_is_drawn_and_names_stay_text(chromium: &mut Chromium, _: &Path) {
         );
         assert!(contrast(&colours) > 7.0, "{scheme}: {colours}");
     }
+}
+
+fn waits_of_no_time_have_shares(chromium: &mut Chromium, file: &Path) {
+    let mut profile = profile(3, 5);
+    profile.stacks.iter_mut().for_each(|stack| stack.wait_ns = 0);
+    profile.kernel_locks.clear();
+    std::fs::write(file, page::html(&profile)).unwrap();
+    chromium.open(file, 1200, 900);
+    write(chromium, "#flame input[type=search]", "main");
+    let text = chromium.value("document.querySelector('#flame').textContent");
+    let text = text.as_str().unwrap();
+    assert!(text.contains("0 %") && !text.contains("NaN"), "{text}");
 }
 
 /// The contrast of two colours as WCAG has it.
