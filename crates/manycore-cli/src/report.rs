@@ -49,7 +49,7 @@ pub struct Options {
 /// Shows it.
 pub fn run(options: &Options) -> Result<()> {
     let profile = read::from_file(&options.file)?;
-    let forms = options.forms.open()?;
+    let forms = options.forms.open(None)?;
     if forms.is_empty() {
         let view = View::for_stdout(options.top.into(), options.sort);
         return print(&table::whole(&profile, view));

@@ -49,6 +49,19 @@ fn other_forms_go_to_files_or_stdout() {
 }
 
 #[test]
+fn only_one_form_goes_to_stdout() {
+    let directory = directory();
+    let file = directory.path().join("prof.json");
+    fs::write(&file, EXAMPLE).unwrap();
+    let file = file.to_str().unwrap();
+    let said = failure(2, &mut manycore(&["report", file, "--html", "-", "--folded", "-"]));
+    assert!(said.contains("--html and --folded would be mixed on stdout"), "{said}");
+    let both = ["profile", "--json", "-", "--perfetto", "-", "--", "true"];
+    let said = failure(2, &mut manycore(&both));
+    assert!(said.contains("--json and --perfetto would be mixed on stdout"), "{said}");
+}
+
+#[test]
 fn what_cannot_be_read_or_written_is_said_in_a_line() {
     let directory = directory();
     let file = directory.path().join("prof.json");

@@ -162,8 +162,9 @@ struct Places {
 
 impl Places {
     fn open(options: &Options) -> Result<Self> {
+        let forms = options.forms.open(options.json.as_ref())?;
         let json = options.json.as_ref().map(|json| json.open("--json")).transpose()?;
-        Ok(Self { json, forms: options.forms.open()? })
+        Ok(Self { json, forms })
     }
 }
 

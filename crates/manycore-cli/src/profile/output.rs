@@ -87,8 +87,23 @@ pub struct Forms {
 type Form = fn(&Profile) -> String;
 
 impl Forms {
-    /// Opens the files of all forms that are asked for.
-    pub fn open(&self) -> Result<OpenForms> {
+    /// Opens the files of all forms that are asked for; `json` is what is written besides.
+    pub fn open(&self, json: Option<&Destination>) -> Result<OpenForms> {
+        let named = [
+            ("--json", json),
+            ("--html", self.html.as_ref()),
+            ("--folded", self.folded.as_ref()),
+            ("--perfetto", self.perfetto.as_ref()),
+        ];
+        let is_stdout = |to: Option<&Destination>| to.is_some_and(Destination::is_stdout);
+        let printed: Vec<&str> =
+            named.into_iter().filter(|(_, to)| is_stdout(*to)).map(|(flag, _)| flag).collect();
+        if let [_, _, ..] = printed[..] {
+            return Err(Failure::bad_input(
+                format!("{} would be mixed on stdout", printed.join(" and ")),
+                "let all but one of them name a file",
+            ));
+        }
         let forms: [(&Option<Destination>, &str, Form); 3] = [
             (&self.html, "--html", page::html),
             (&self.folded, "--folded", folded::folded),
