@@ -115,9 +115,12 @@ pub fn split(state: &State, pictures: &Pictures) -> String {
     text
 }
 
+/// A part of CPU time.
+type Part = fn(&Cpu) -> f64;
+
 /// The three parts of CPU time, over the latest intervals: a full line is all CPUs.
 fn draw_curves(frame: &mut Frame, state: &State, area: Rect) {
-    let parts: [(&str, fn(&Cpu) -> f64); 3] = [
+    let parts: [(&str, Part); 3] = [
         ("program", |cpu| cpu.program),
         ("kernel", |cpu| cpu.kernel),
         ("locks", |cpu| cpu.lock_spin),
