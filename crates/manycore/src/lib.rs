@@ -70,6 +70,7 @@ pub mod clock;
 pub mod collections;
 mod counters;
 pub mod delegate;
+mod due;
 pub mod ldu;
 pub mod lock;
 pub mod mvrlu;

@@ -9,8 +9,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc;
 use std::thread;
 
-use manycore::ldu::{Deferred, Global, Item, PerCore, Queue, Rooted, Structure, Table, every};
+use manycore::ldu::{
+    Deferred, Global, Item, MANY, PerCore, Queue, Rooted, Structure, Table, every,
+};
 use manycore::lock;
+use manycore::oplog::{self, Apply, OpLog};
 
 /// Numbers from 0 on, in an order that the seed decides.
 struct Random(u64);
@@ -274,6 +277,66 @@ fn a_timer_brings_it_up_to_date() {
     });
     assert!(set.synchronize_if_due(0));
     assert!(!set.synchronize_if_due(u64::MAX), "it was just done");
+}
+
+/// What is dropped does not wait for a read or for the timer: who drops it sees to it.
+fn is_swept<Q: Queue>(queue: Q) {
+    let alive = AtomicU64::new(0);
+    let set: Set<'_, Q> = Deferred::with_queue(Keys::default(), queue);
+    let most = u64::from(MANY) * u64::from(manycore::sync::cpu::count() + 1);
+    for key in 0..20 * most {
+        drop(set.item(Counted::new(key, &alive)).insert());
+        let alive = alive.load(Ordering::Relaxed);
+        assert!(alive <= most, "{alive} items wait to be freed");
+    }
+    let swept = set.statistics();
+    assert!(swept.drains == 0 && swept.sweeps > 0, "{swept:?}");
+    // Also where they were in the structure meanwhile.
+    let items: Vec<_> =
+        (0..2 * most).map(|key| set.item(Counted::new(key, &alive)).insert()).collect();
+    set.synchronize();
+    drop(items);
+    assert!(alive.load(Ordering::Relaxed) <= most, "{alive:?} items wait to be freed");
+    assert_eq!(set.read(|keys| keys.0.len()), 0);
+    assert_eq!(alive.load(Ordering::Relaxed), 0);
+}
+
+#[test]
+fn what_is_dropped_is_swept() {
+    is_swept(Global::new());
+    is_swept(PerCore::new());
+    is_swept(Rooted::new(&Table::new(2)));
+}
+
+/// OpLog: a log that nobody reads does not grow without end, and all of it is there in the end.
+#[test]
+fn a_long_log_is_applied() {
+    struct Sum(u64);
+    impl Apply<u64> for Sum {
+        fn apply(&mut self, number: u64) {
+            self.0 += number;
+        }
+    }
+    let sum = OpLog::<Sum, u64>::new(Sum(0));
+    let operations = 20 * oplog::MANY as u64;
+    (0..operations).for_each(|number| _ = sum.log(number));
+    let most = oplog::MANY as u64 * u64::from(manycore::sync::cpu::count());
+    assert!((1..=most).contains(&sum.operations_max()), "{}", sum.operations_max());
+    assert_eq!(sum.read(|sum| sum.0), operations * (operations - 1) / 2);
+}
+
+/// In a read, whose lock is taken, an item that is dropped waits.
+#[test]
+fn a_reader_may_drop_items() {
+    let alive = AtomicU64::new(0);
+    let set: Set<'_, Global> = Deferred::default();
+    let items = 2 * u64::from(MANY);
+    set.read(|_| {
+        (0..items).for_each(|key| drop(set.item(Counted::new(key, &alive)).insert()));
+        assert_eq!(alive.load(Ordering::Relaxed), items);
+    });
+    set.synchronize();
+    assert_eq!(alive.load(Ordering::Relaxed), 0);
 }
 
 /// A structure that panics loses nothing of what others have logged.

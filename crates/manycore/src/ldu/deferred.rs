@@ -6,12 +6,13 @@ use core::ptr::NonNull;
 
 use super::item::{Absent, Object};
 use super::node::{Node, Operation, Target};
-use super::queue::{Drained, Global, Queue, drain};
+use super::queue::{Drained, Global, Queue, drain, drain_own};
 use crate::RawLock;
+use crate::due::Due;
 use crate::lock::{Adaptive, Held};
-use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::cell::UnsafeCell;
-use crate::sync::{CachePadded, clock, full_fence, order};
+use crate::sync::{CachePadded, full_fence, hint, mutation, order};
 
 /// What can be updated by a log.
 ///
@@ -53,6 +54,8 @@ impl<T> core::ops::Deref for Item<'_, T> {
 pub struct Statistics {
     /// How often the log was drained.
     pub drains: u64,
+    /// How often a core's part of it was, by who had dropped an item there.
+    pub sweeps: u64,
     /// Entries that were found in it.
     pub entries: u64,
     /// Updates that were applied; the other entries stood for updates that had cancelled each other.
@@ -63,6 +66,14 @@ pub struct Statistics {
     pub entries_max: u64,
 }
 
+impl Statistics {
+    fn count(&mut self, Drained { entries, applied }: Drained) {
+        self.entries += entries;
+        self.applied += applied;
+        self.entries_max = self.entries_max.max(entries);
+    }
+}
+
 impl core::ops::Add for Statistics {
     type Output = Self;
 
@@ -70,6 +81,7 @@ impl core::ops::Add for Statistics {
     fn add(self, other: Self) -> Self {
         Self {
             drains: self.drains + other.drains,
+            sweeps: self.sweeps + other.sweeps,
             entries: self.entries + other.entries,
             applied: self.applied + other.applied,
             released: self.released + other.released,
@@ -114,7 +126,7 @@ where
     queue: Q,
     guarded: CachePadded<Guarded<S, L>>,
     /// When it was brought up to date by the timer.
-    synchronized: CachePadded<AtomicU64>,
+    due: Due,
     _items: PhantomData<T>,
 }
 
@@ -192,7 +204,7 @@ impl<S: Structure<T>, T, Q: Queue, L: RawLock> Deferred<S, T, Q, L> {
                 reading,
                 inner: UnsafeCell::new(inner),
             }),
-            synchronized: CachePadded(AtomicU64::new(0)),
+            due: Due::new(),
             _items: PhantomData,
         }
     }
@@ -226,12 +238,17 @@ impl<S: Structure<T>, T, Q: Queue, L: RawLock> Deferred<S, T, Q, L> {
     fn drain(&self, inner: &mut Inner<S>) {
         // SAFETY: the lock is held, which all who drain this queue hold.
         let drained = unsafe { drain(&self.queue, &mut Applier { inner, _items: PhantomData }) };
-        let Drained { entries, applied } = drained;
-        let statistics = &mut inner.statistics;
-        statistics.drains += 1;
-        statistics.entries += entries;
-        statistics.applied += applied;
-        statistics.entries_max = statistics.entries_max.max(entries);
+        inner.statistics.drains += 1;
+        inner.statistics.count(drained);
+    }
+
+    /// Applies what the calling core has logged. The caller has the lock.
+    fn drain_own(&self, inner: &mut Inner<S>) {
+        // SAFETY: as above.
+        let drained =
+            unsafe { drain_own(&self.queue, &mut Applier { inner, _items: PhantomData }) };
+        inner.statistics.sweeps += 1;
+        inner.statistics.count(drained);
     }
 
     /// Looks at the structure as it is after all updates that were done before. Nobody else looks meanwhile; updates go on,
@@ -277,19 +294,34 @@ impl<S: Structure<T>, T, Q: Queue, L: RawLock> Deferred<S, T, Q, L> {
         self.with_lock(|inner| self.drain(inner));
     }
 
-    /// The timer: applies what is logged if that was not done by this function for so many ticks of [`clock::now`], unless
-    /// somebody else has the lock. Says whether it did. Cheap enough to be called with every update.
+    /// The timer: applies what is logged if that was not done by this function for so many ticks of
+    /// [`clock::now`](crate::sync::clock::now), and no other thread is about to do it, unless somebody else has the lock. Says whether
+    /// it did. Cheap enough to be called with every update.
     pub fn synchronize_if_due(&self, period: u64) -> bool {
-        let now = clock::now();
-        // Relaxed, here and below: a hint; the lock decides.
-        if now.saturating_sub(self.synchronized.load(Ordering::Relaxed)) < period {
-            return false;
+        self.due
+            .claim(period)
+            .is_some_and(|_claim| self.try_with_lock(|inner| self.drain(inner)).is_some())
+    }
+
+    /// An item was dropped. If the calling core has logged much, and nobody else has the lock, this applies what that core has
+    /// logged: what is dropped goes back to the allocator then, while it is in that core's cache.
+    #[inline]
+    pub(super) fn sweep(&self) {
+        if self.queue.is_long() {
+            self.sweep_own();
         }
-        self.try_with_lock(|inner| {
-            self.synchronized.store(now, Ordering::Relaxed); // Relaxed: as above
-            self.drain(inner);
-        })
-        .is_some()
+    }
+
+    #[cold]
+    fn sweep_own(&self) {
+        if mutation!("ldu-sweep") {
+            // SAFETY: none: somebody else may have the lock.
+            return self.guarded.inner.with_mut(|inner| self.drain_own(unsafe { &mut *inner }));
+        }
+        if self.try_with_lock(|inner| self.drain_own(inner)).is_none() {
+            // Who has it may have been preempted, while all others log more for it to apply: it gets this CPU.
+            hint::yield_now();
+        }
     }
 
     /// What has been done so far.

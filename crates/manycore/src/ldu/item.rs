@@ -26,14 +26,17 @@ impl<T> Object<T> {
 }
 
 /// An item that is not in its structure, as far as its owner is concerned. Dropped, it is given back to the allocator when
-/// the log is next drained.
+/// its entries are next taken from the log: at once, if the core has logged [much](super::MANY) and nobody has the structure's lock.
+///
+/// Then what that core has logged is applied by whoever drops the item, who must be where the [`Structure`] may be called, and whom
+/// its panics reach.
 #[must_use = "what is dropped does not come into the structure"]
 pub struct Absent<'d, S: Structure<T>, T, Q: Queue = Global, L: RawLock = Adaptive> {
     deferred: &'d Deferred<S, T, Q, L>,
     object: NonNull<Object<T>>,
 }
 
-/// An item that is in its structure, as far as its owner is concerned. Dropped, it is removed.
+/// An item that is in its structure, as far as its owner is concerned. Dropped, it is removed, and then as [`Absent`] is.
 #[must_use = "what is dropped is removed again: `keep` it if it should stay"]
 pub struct Present<'d, S: Structure<T>, T, Q: Queue = Global, L: RawLock = Adaptive>(
     ManuallyDrop<Absent<'d, S, T, Q, L>>,
@@ -112,6 +115,7 @@ impl<S: Structure<T>, T, Q: Queue, L: RawLock> Drop for Absent<'_, S, T, Q, L> {
     fn drop(&mut self) {
         // SAFETY: it is absent, and its owner's no more.
         unsafe { Node::retire(self.object.cast(), self.deferred.queue()) };
+        self.deferred.sweep();
     }
 }
 

@@ -32,10 +32,16 @@
 //! [`Deferred`] is the form for programs: items have an owner, whose handle says whether the item is in the structure.
 //! [`Node`], [`Queue`] and [`drain`] are the form for kernels, whose objects carry the node.
 //!
-//! # Timer
+//! # Timer, and sweeping
 //!
-//! A structure that is never read has a log that grows with the number of items, and items that were dropped stay in memory
-//! until it is drained. [`Deferred::synchronize_if_due`] drains it now and then, from updates; [`every`] does so from a thread:
+//! A structure that is never read has a log that grows with the number of items. [`Deferred::synchronize_if_due`] drains it now and
+//! then, from updates: one thread, because whoever finds it due says so, and then goes to the lock. [`every`] does so from a thread.
+//!
+//! Items that were dropped stay in memory until the log is drained. Whoever drops one does so with the entries of its own core, if
+//! those are [`MANY`] and nobody has the lock: they are in its cache, and mostly stand for updates that have cancelled. An object may
+//! have one entry on this core and one on another, and they need not be taken together: it is released with the last one. Nobody waits
+//! here, since who drops an item may be in a read, and have the lock. So this bounds memory but for what is dropped while
+//! somebody has it, and on machines where cores log faster than one can apply: there timer and reads are left.
 //!
 //! ```
 //! # use manycore::ldu::{Deferred, Item, Structure, every};
@@ -114,6 +120,6 @@ pub use deferred::{Deferred, Item, Statistics, Structure};
 pub use item::{Absent, Present};
 pub use node::{Node, Operation, Target};
 pub use per_core::PerCore;
-pub use queue::{Chain, Drained, Global, Link, Queue, drain};
+pub use queue::{Chain, Drained, Global, Link, MANY, Queue, drain, drain_own};
 pub use table::{Rooted, Table};
 pub use timer::every;

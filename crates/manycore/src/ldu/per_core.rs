@@ -19,17 +19,33 @@ impl PerCore {
     }
 }
 
+impl PerCore {
+    /// That of the core on which the caller runs.
+    #[inline]
+    fn own(&self) -> &Global {
+        &self.0[cpu::current() as usize % self.0.len()]
+    }
+}
+
 // SAFETY: each of them is one, and an entry is put into one of them. All are looked at.
 unsafe impl Queue for PerCore {
     #[inline]
     unsafe fn push(&self, link: Link) {
-        let queues = &self.0;
         // SAFETY: by the caller's word.
-        unsafe { queues[cpu::current() as usize % queues.len()].push(link) };
+        unsafe { self.own().push(link) };
     }
 
     fn take(&self, mut each: impl FnMut(Chain)) {
         self.0.iter().for_each(|queue| each(queue.take_all()));
+    }
+
+    fn take_own(&self, mut each: impl FnMut(Chain)) {
+        each(self.own().take_all());
+    }
+
+    #[inline]
+    fn is_long(&self) -> bool {
+        self.own().is_long()
     }
 }
 

@@ -3,7 +3,7 @@
 use core::ptr::NonNull;
 
 use super::node::{Node, Operation, Target};
-use crate::sync::atomic::{AtomicPtr, Ordering};
+use crate::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use crate::sync::{CachePadded, const_new, order};
 
 /// An entry of a node, which it has one of for each operation: the node's address, and the operation in the lowest bit.
@@ -77,6 +77,65 @@ pub unsafe trait Queue {
 
     /// Takes all entries out, in one or several chains.
     fn take(&self, each: impl FnMut(Chain));
+
+    /// Takes out those that were put in on the calling core, if they are apart from the others, or else all.
+    fn take_own(&self, each: impl FnMut(Chain)) {
+        self.take(each);
+    }
+
+    /// Whether many entries were put in on the calling core since they were last taken, or this last said so: about [`MANY`]. A queue
+    /// may always say no; its entries then wait for who reads, or for the timer.
+    fn is_long(&self) -> bool {
+        false
+    }
+}
+
+/// So many entries a core has to put in before somebody who drops an item has them taken: enough for the lock to be a small part of
+/// the work, and few enough to be in that core's cache.
+pub const MANY: u32 = 512;
+
+/// How many entries were put in, more or less: two threads that count at the same time may be counted as one.
+#[derive(Debug)]
+pub(super) struct Length(AtomicU32);
+
+impl Length {
+    const_new! {
+        pub fn new() -> Self {
+            Self(AtomicU32::new(0))
+        }
+    }
+
+    /// There is one more. The model checker has enough to do without it.
+    #[inline]
+    pub fn count(&self) {
+        if !cfg!(loom) {
+            // Relaxed, both: about right is enough. No read-modify-write, which would cost as much as putting it in.
+            let length = self.0.load(Ordering::Relaxed);
+            self.0.store(length.wrapping_add(1), Ordering::Relaxed);
+        }
+    }
+
+    /// Whether there are many; if so, it begins to count anew. For the model checker one is enough.
+    #[inline]
+    pub fn is_long(&self) -> bool {
+        if cfg!(loom) {
+            return true;
+        }
+        // Relaxed: as above.
+        let is_long = self.0.load(Ordering::Relaxed) >= MANY;
+        if is_long {
+            self.reset();
+        }
+        is_long
+    }
+
+    /// They were taken.
+    #[inline]
+    pub fn reset(&self) {
+        if !cfg!(loom) {
+            self.0.store(0, Ordering::Relaxed); // Relaxed: as above
+        }
+    }
 }
 
 /// Entries that were taken out of a queue.
@@ -135,30 +194,59 @@ impl<Q: Queue> Drop for Rest<'_, Q> {
 /// One at a time drains the queue: usually, whoever has the lock of the structure that the target is.
 pub unsafe fn drain<Q: Queue>(queue: &Q, target: &mut impl Target) -> Drained {
     let mut drained = Drained::default();
-    queue.take(|chain| {
-        let mut rest = Rest { queue, current: None, chain };
-        for link in rest.chain.by_ref() {
-            rest.current = Some(link);
-            drained.entries += 1;
-            // SAFETY: taken out of the queue; for the rest the caller's word.
-            drained.applied += unsafe { Node::settle(link, target) };
-            rest.current = None;
-        }
-    });
+    // SAFETY: taken out of the queue; for the rest the caller's word.
+    queue.take(|chain| unsafe { settle(queue, chain, target, &mut drained) });
     drained
+}
+
+/// The same with entries that were put in on the calling core, if they are apart from the others: those of one object need not be
+/// taken together.
+///
+/// # Safety
+///
+/// As for [`drain`].
+pub unsafe fn drain_own<Q: Queue>(queue: &Q, target: &mut impl Target) -> Drained {
+    let mut drained = Drained::default();
+    // SAFETY: as above.
+    queue.take_own(|chain| unsafe { settle(queue, chain, target, &mut drained) });
+    drained
+}
+
+/// # Safety
+///
+/// As for [`drain`]; the chain was taken out of the queue.
+unsafe fn settle<Q: Queue>(
+    queue: &Q,
+    chain: Chain,
+    target: &mut impl Target,
+    drained: &mut Drained,
+) {
+    let mut rest = Rest { queue, current: None, chain };
+    for link in rest.chain.by_ref() {
+        rest.current = Some(link);
+        drained.entries += 1;
+        // SAFETY: by the caller's word.
+        drained.applied += unsafe { Node::settle(link, target) };
+        rest.current = None;
+    }
 }
 
 /// One queue for everybody: the simplest, for any structure.
 #[derive(Debug)]
-pub struct Global {
-    head: CachePadded<AtomicPtr<Node>>,
+pub struct Global(CachePadded<Entries>);
+
+#[derive(Debug)]
+struct Entries {
+    head: AtomicPtr<Node>,
+    length: Length,
 }
 
 impl Global {
     const_new! {
         /// Without entries.
         pub fn new() -> Self {
-            Self { head: CachePadded(AtomicPtr::new(core::ptr::null_mut())) }
+            let head = AtomicPtr::new(core::ptr::null_mut());
+            Self(CachePadded(Entries { head, length: Length::new() }))
         }
     }
 
@@ -170,14 +258,14 @@ impl Global {
     #[inline]
     pub(super) unsafe fn push_chain(&self, first: Link, last: Link) {
         // Relaxed, here and on failure: the compare-and-swap decides, and the head is not followed.
-        let mut head = self.head.load(Ordering::Relaxed);
+        let mut head = self.0.head.load(Ordering::Relaxed);
         loop {
             // SAFETY: the entry is the caller's until the line below.
             unsafe { last.set_next(Link::from_ptr(head)) };
             let new = Link::as_ptr(Some(first));
             // Release: partner of the Acquire in `take_all`.
             let release = order!(Release, "ldu-push");
-            match self.head.compare_exchange_weak(head, new, release, Ordering::Relaxed) {
+            match self.0.head.compare_exchange_weak(head, new, release, Ordering::Relaxed) {
                 Ok(_) => return,
                 Err(changed) => head = changed,
             }
@@ -189,12 +277,13 @@ impl Global {
     pub(super) fn take_all(&self) -> Chain {
         // Relaxed: what came before is seen, and what comes meanwhile need not be. The model checker does not notice that a
         // load and somebody else's compare-and-swap collide if that one has a load before it.
-        if !cfg!(loom) && self.head.load(Ordering::Relaxed).is_null() {
+        if !cfg!(loom) && self.0.head.load(Ordering::Relaxed).is_null() {
             return Chain(None);
         }
+        self.0.length.reset();
         // Acquire: partner of the Release in `push_chain`.
         let acquire = order!(Acquire, "ldu-take");
-        Chain(Link::from_ptr(self.head.swap(core::ptr::null_mut(), acquire)))
+        Chain(Link::from_ptr(self.0.head.swap(core::ptr::null_mut(), acquire)))
     }
 }
 
@@ -202,6 +291,7 @@ impl Global {
 unsafe impl Queue for Global {
     #[inline]
     unsafe fn push(&self, link: Link) {
+        self.0.length.count();
         // SAFETY: by the caller's word.
         unsafe { self.push_chain(link, link) };
     }
@@ -209,6 +299,11 @@ unsafe impl Queue for Global {
     #[inline]
     fn take(&self, mut each: impl FnMut(Chain)) {
         each(self.take_all());
+    }
+
+    #[inline]
+    fn is_long(&self) -> bool {
+        self.0.length.is_long()
     }
 }
 

@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 use core::ops::Deref;
 use core::ptr;
 
-use super::queue::{Chain, Global, Link, Queue};
+use super::queue::{Chain, Global, Length, Link, Queue};
 use crate::lock::{Futex, PlainLock};
 use crate::sync::atomic::{AtomicPtr, Ordering};
 use crate::sync::cell::UnsafeCell;
@@ -27,6 +27,7 @@ struct Slot {
     owner: AtomicPtr<Global>,
     /// The first and the last, if there are any; whose the lock is.
     ends: UnsafeCell<Option<(Link, Link)>>,
+    length: Length,
 }
 
 // SAFETY: the ends are whose the lock is.
@@ -61,7 +62,7 @@ impl Table {
 impl Slot {
     fn new() -> Self {
         let owner = AtomicPtr::new(ptr::null_mut());
-        Self { lock: Futex::new(), owner, ends: UnsafeCell::new(None) }
+        Self { lock: Futex::new(), owner, ends: UnsafeCell::new(None), length: Length::new() }
     }
 
     /// Changes the entries and whose they are, with the lock that the caller has acquired, and releases it.
@@ -101,6 +102,7 @@ impl Slot {
             // SAFETY: the entry is the caller's.
             unsafe { link.set_next(first) };
             *ends = Some((link, last));
+            self.length.count();
             root
         });
         true
@@ -115,6 +117,7 @@ impl Slot {
             self.change(|owner, ends| match ptr::eq(owner, root) {
                 true => {
                     first = ends.take().map(|(first, _)| first);
+                    self.length.reset();
                     ptr::null()
                 }
                 false => owner,
@@ -163,6 +166,16 @@ unsafe impl<P: Deref<Target = Table>> Queue for Rooted<P> {
     fn take(&self, mut each: impl FnMut(Chain)) {
         self.slots().for_each(|slot| each(slot.take(&self.own)));
         each(self.own.take_all());
+    }
+
+    fn take_own(&self, mut each: impl FnMut(Chain)) {
+        each(self.slot().take(&self.own));
+        each(self.own.take_all());
+    }
+
+    #[inline]
+    fn is_long(&self) -> bool {
+        self.slot().length.is_long() || self.own.is_long()
     }
 }
 

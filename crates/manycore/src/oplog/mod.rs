@@ -35,16 +35,19 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use crate::RawLock;
+use crate::due::Due;
 use crate::lock::{Adaptive, Futex, Held, PlainLock};
-use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::cell::UnsafeCell;
-use crate::sync::{CachePadded, clock, cpu};
+use crate::sync::{CachePadded, clock, cpu, hint};
 
 /// What can be updated by a log.
 pub trait Apply<O> {
     /// Does this.
     fn apply(&mut self, operation: O);
 }
+
+/// So many operations in a core's log have it applied: a log that nobody reads does not grow without end.
+pub const MANY: usize = 4096;
 
 /// When an operation was logged: those with higher stamps are applied later.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -72,7 +75,7 @@ pub struct OpLog<S: Apply<O>, O, L = Adaptive> {
     logs: Box<[CachePadded<Log<O>>]>,
     guarded: CachePadded<Guarded<S, O, L>>,
     /// When it was brought up to date by the timer.
-    synchronized: CachePadded<AtomicU64>,
+    due: Due,
 }
 
 struct Guarded<S, O, L> {
@@ -107,7 +110,7 @@ impl<S: Apply<O>, O, L: RawLock> OpLog<S, O, L> {
         Self {
             logs: (0..cpu::count().max(1)).map(log).collect(),
             guarded: CachePadded(Guarded { lock: L::new(), inner: UnsafeCell::new(inner) }),
-            synchronized: CachePadded(AtomicU64::new(0)),
+            due: Due::new(),
         }
     }
 
@@ -117,19 +120,30 @@ impl<S: Apply<O>, O, L: RawLock> OpLog<S, O, L> {
     }
 
     /// Has this done before anybody reads, and after what was logged with that stamp.
+    ///
+    /// Of [so many](MANY) operations in a core's log, the last one has all logs applied; if somebody else has the lock, that one gets the
+    /// CPU.
+    ///
+    /// # Panics
+    ///
+    /// If an operation does that is applied then; those behind it are then lost.
     pub fn log_after(&self, operation: O, after: Stamp) -> Stamp {
         let log = &self.logs[cpu::current() as usize % self.logs.len()];
         log.lock.acquire();
-        let stamp = log.operations.with_mut(|operations| {
+        let (stamp, is_long) = log.operations.with_mut(|operations| {
             // SAFETY: the log's lock is held.
             let operations = unsafe { &mut *operations };
             let last = operations.last().map_or(Stamp::default(), |(last, _)| *last);
             let stamp = Stamp(clock::now().max(after.max(last).0 + 1));
             operations.push((stamp, operation));
-            stamp
+            (stamp, operations.len().is_multiple_of(MANY))
         });
         // SAFETY: acquired above; nothing there panics but for want of memory, which aborts.
         unsafe { log.lock.release() };
+        if is_long && !self.try_synchronize() {
+            // Who has it may have been preempted, while all others log more for it to apply: it gets this CPU.
+            hint::yield_now();
+        }
         stamp
     }
 
@@ -187,19 +201,16 @@ impl<S: Apply<O>, O, L: RawLock> OpLog<S, O, L> {
         self.with_lock(|inner| self.drain(inner));
     }
 
-    /// The timer: applies what is logged if that was not done by this function for so many ticks of [`clock::now`], unless
-    /// somebody else has the lock. Says whether it did.
+    /// The timer: applies what is logged if that was not done by this function for so many ticks of [`clock::now`], and no other
+    /// thread is about to do it, unless somebody else has the lock. Says whether it did. Cheap enough to be called with every
+    /// operation.
     pub fn synchronize_if_due(&self, period: u64) -> bool {
-        let now = clock::now();
-        // Relaxed, here and below: a hint; the lock decides.
-        if now.saturating_sub(self.synchronized.load(Ordering::Relaxed)) < period {
-            return false;
-        }
-        self.try_with_lock(|inner| {
-            self.synchronized.store(now, Ordering::Relaxed); // Relaxed: as above
-            self.drain(inner);
-        })
-        .is_some()
+        self.due.claim(period).is_some_and(|_claim| self.try_synchronize())
+    }
+
+    /// Applies what is logged, unless somebody else has the lock.
+    fn try_synchronize(&self) -> bool {
+        self.try_with_lock(|inner| self.drain(inner)).is_some()
     }
 
     /// The most operations that waited at a time.

@@ -317,11 +317,16 @@ pub(super) fn has_passed(_deadline: &super::Deadline) -> bool {
     true
 }
 
-/// The ordering, or `Relaxed` if the environment asks for this mutation.
-pub(crate) fn weaken(mutation: &str, order: atomic::Ordering) -> atomic::Ordering {
+/// Whether the environment asks for this mutation.
+pub(crate) fn is_mutated(mutation: &str) -> bool {
     static CHOSEN: std::sync::OnceLock<Option<std::string::String>> = std::sync::OnceLock::new();
     let chosen = CHOSEN.get_or_init(|| std::env::var("MANYCORE_MUTATION").ok());
-    if chosen.as_deref() == Some(mutation) { atomic::Ordering::Relaxed } else { order }
+    chosen.as_deref() == Some(mutation)
+}
+
+/// The ordering, or `Relaxed` if the environment asks for this mutation.
+pub(crate) fn weaken(mutation: &str, order: atomic::Ordering) -> atomic::Ordering {
+    if is_mutated(mutation) { atomic::Ordering::Relaxed } else { order }
 }
 
 /// A fence, unless the environment asks for this mutation.

@@ -159,13 +159,13 @@ pub(crate) use full_fence;
 
 /// Whether a test has planted the mistake with this name, to see whether exploring schedules finds it.
 ///
-/// Simulated, `MANYCORE_MUTATION=mcs-hand-off` makes `mutation!("mcs-hand-off")` true. Otherwise it is the constant
-/// false.
+/// Simulated, and under the model checker, `MANYCORE_MUTATION=mcs-hand-off` makes `mutation!("mcs-hand-off")` true. Otherwise it is
+/// the constant false.
 macro_rules! mutation {
     ($mutation:literal) => {{
-        #[cfg(not(feature = "sim"))]
+        #[cfg(not(any(feature = "sim", loom)))]
         let is_mutated = false;
-        #[cfg(feature = "sim")]
+        #[cfg(any(feature = "sim", loom))]
         let is_mutated = $crate::sync::is_mutated($mutation);
         is_mutated
     }};
@@ -188,7 +188,7 @@ macro_rules! mortal {
 }
 pub(crate) use mortal;
 
-#[cfg(feature = "sim")]
+#[cfg(any(feature = "sim", loom))]
 pub(crate) use backend::is_mutated;
 #[cfg(loom)]
 pub(crate) use backend::{fence_unless, is_panicking, weaken};

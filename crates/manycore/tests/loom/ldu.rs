@@ -5,12 +5,14 @@ use std::sync::Arc;
 
 use loom::cell::UnsafeCell;
 use loom::sync::Mutex;
+use loom::sync::atomic::AtomicBool;
+use loom::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use loom::thread;
 use manycore::ldu::{
     Deferred, Global, Item, Node, Operation, PerCore, Queue, Rooted, Structure, Table, Target,
     drain,
 };
-use manycore::lock;
+use manycore::{RawLock, lock};
 
 use crate::check;
 
@@ -252,4 +254,105 @@ fn owners_wait_for_reads() {
         reader.join().unwrap();
         assert_eq!(count.read(|count| count.0), 1);
     });
+}
+
+/// A lock that nobody who tries it may find taken.
+struct Free(AtomicBool);
+
+// SAFETY: one compare-and-swap at a time succeeds.
+unsafe impl RawLock for Free {
+    type Node = ();
+
+    fn new() -> Self {
+        Self(AtomicBool::new(false))
+    }
+
+    unsafe fn lock(&self, node: &mut ()) {
+        // SAFETY: by the caller's word.
+        assert!(unsafe { self.try_lock(node) }, "the model reads when nobody else is there");
+    }
+
+    unsafe fn try_lock(&self, (): &mut ()) -> bool {
+        assert!(!self.0.load(Relaxed), "somebody else is at it, or was and does not say so");
+        self.0.compare_exchange(false, true, Acquire, Relaxed).is_ok()
+    }
+
+    unsafe fn unlock(&self, (): &mut ()) {
+        self.0.store(false, Release);
+    }
+}
+
+/// Who finds a structure due to be drained finds its lock free: others are not about to do the same.
+#[test]
+fn one_is_at_it_when_it_is_due() {
+    check(3, || {
+        let count = Arc::new(Deferred::<Count, (), Global, Free>::default());
+        count.item(()).insert().keep();
+        let shared = count.clone();
+        let other = thread::spawn(move || u64::from(shared.synchronize_if_due(0)));
+        let drains = u64::from(count.synchronize_if_due(0)) + other.join().unwrap();
+        assert!(drains > 0, "both leave it to the other");
+        let statistics = count.statistics();
+        assert_eq!((statistics.drains, statistics.applied), (drains, 1));
+    });
+}
+
+/// A structure that looks at its items.
+#[derive(Default)]
+struct Pages(u32);
+
+impl Pages {
+    fn look(item: &Item<'_, Page>) {
+        // SAFETY: nobody writes it before its end: the model fails otherwise.
+        item.0.with(|page| unsafe { *page });
+    }
+}
+
+impl Structure<Page> for Pages {
+    fn insert(&mut self, item: Item<'_, Page>) {
+        Self::look(&item);
+        self.0 += 1;
+    }
+
+    fn remove(&mut self, item: Item<'_, Page>) {
+        Self::look(&item);
+        self.0 -= 1;
+    }
+}
+
+impl Drop for Page {
+    fn drop(&mut self) {
+        // SAFETY: it has no owner any more.
+        self.0.with_mut(|page| unsafe { *page += 1 });
+    }
+}
+
+/// Who drops an item sweeps its core, also where others have left their entries, and where an object has one here and one there.
+fn sweeps<Q: Queue + Send + Sync + 'static>(queue: fn() -> Q) {
+    check(2, move || {
+        let set = Deferred::<Pages, Page, Q, lock::Futex>::with_queue(Pages::default(), queue());
+        let (set, page) = (Arc::new(set), || Page(UnsafeCell::new(0)));
+        let shared = set.clone();
+        let other = thread::spawn(move || {
+            loom_cpu(0);
+            let item = shared.item(page()).insert();
+            loom_cpu(1);
+            drop(item);
+        });
+        loom_cpu(0);
+        drop(set.item(page()).insert());
+        other.join().unwrap();
+        assert_eq!(set.read(|pages| pages.0), 0);
+        assert_eq!(set.statistics().released, 2);
+    });
+}
+
+#[test]
+fn who_drops_sweeps_a_core() {
+    sweeps(PerCore::new);
+}
+
+#[test]
+fn who_drops_sweeps_a_place() {
+    sweeps(|| Rooted::new(Arc::new(Table::new(1))));
 }

@@ -1,0 +1,44 @@
+//! When a log is due to be drained, and whether somebody is about to: for all that put work off.
+//!
+//! Whoever finds it due claims it first, so that the others neither drain it as well nor go to the lock to find it taken: on a large
+//! machine that is what they would all do at the same moment.
+
+use crate::sync::atomic::{AtomicU64, Ordering};
+use crate::sync::{CachePadded, clock, mutation, order};
+
+/// Instead of a time: somebody is at it.
+const CLAIMED: u64 = u64::MAX;
+
+/// When it was last done.
+pub(crate) struct Due(CachePadded<AtomicU64>);
+
+/// The right to do it, which ends when this is dropped.
+pub(crate) struct Claim<'a>(&'a Due);
+
+impl Due {
+    pub fn new() -> Self {
+        Self(CachePadded(AtomicU64::new(0)))
+    }
+
+    /// The right to do it, if that was last done so many ticks ago, and nobody is at it.
+    pub fn claim(&self, period: u64) -> Option<Claim<'_>> {
+        let now = clock::now();
+        // Relaxed: the compare-and-swap decides.
+        let last = self.0.load(Ordering::Relaxed);
+        if last == CLAIMED || now.saturating_sub(last) < period {
+            return None;
+        }
+        let mark = if mutation!("due-unmarked") { now } else { CLAIMED };
+        // Acquire: partner of the Release in `drop`: what the last one had locked is free. Relaxed on failure: another has the right.
+        let claimed = order!(Acquire, "due-claim");
+        let taken = self.0.compare_exchange(last, mark, claimed, Ordering::Relaxed);
+        taken.is_ok().then_some(Claim(self))
+    }
+}
+
+impl Drop for Claim<'_> {
+    fn drop(&mut self) {
+        // Release: partner of the Acquire in `claim`.
+        self.0.0.store(clock::now(), order!(Release, "due-done"));
+    }
+}
