@@ -168,6 +168,11 @@ pub unsafe trait RawSession {
     /// As for [`deref`](Self::deref); and after the commit no object has a link to it.
     unsafe fn free<T: Copy>(&mut self, link: Link<T>) -> Result<(), Conflict>;
 
+    /// How many objects of this type one session can lock or free, and some few others beside them.
+    fn locks_max<T: Copy>(&self) -> usize {
+        usize::MAX
+    }
+
     /// Ends the session; all that it has written is seen by others, at once.
     ///
     /// # Safety

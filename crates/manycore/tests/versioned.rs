@@ -2,16 +2,18 @@
 #![cfg(not(any(loom, manycore_bare)))]
 
 use std::collections::BTreeMap;
+use std::hash::{Hash, Hasher};
 use std::thread;
 
-use manycore::collections::hash::{MvrluGrowingTable, MvrluTable, RluTable};
+use manycore::clock::Ordo;
+use manycore::collections::hash::{GrowingTable, MvrluGrowingTable, MvrluTable, RluTable};
 use manycore::collections::list::{MvrluList, RluList};
 use manycore::collections::tree::{MvrluTree, RluTree};
 use manycore::collections::versioned::{
     Chain, Growing, Hashed, One, Placement, Reads, Search, Versioned,
 };
 use manycore::session::{RawSession, Sessions};
-use manycore::{ConcurrentMap, MapHandle};
+use manycore::{ConcurrentMap, MapHandle, mvrlu};
 use manycore_history::run::{self, Mix, Native};
 
 /// The entries from a key to another, in their order.
@@ -168,6 +170,45 @@ fn large_entries_grow_too() {
         assert_eq!(handle.get(&key), expected, "{key}");
     }
     assert!(map.buckets() >= 300, "{} buckets", map.buckets());
+}
+
+/// A key whose hash is that of many others.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Alike(u64);
+
+impl Hash for Alike {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(if self.0 < 1000 { 0 } else { self.0 });
+    }
+}
+
+/// More entries hang from a bucket than one transaction can free: it is not divided, and all else goes on.
+fn more_than_can_be_divided<M: Sessions>(domain: M) {
+    let map = GrowingTable::with_keys_per_bucket(domain, 0, 1);
+    let mut handle = ConcurrentMap::handle(&map);
+    for key in 0..3000 {
+        assert_eq!(handle.insert(Alike(key), key), None);
+    }
+    assert!(map.buckets() > 1000, "{} buckets", map.buckets());
+    // From the midst of the chain, too.
+    for key in (0..3000).rev().step_by(2) {
+        assert_eq!(handle.remove(&Alike(key)), Some(key));
+    }
+    (0..3000).step_by(4).for_each(|key| assert_eq!(handle.insert(Alike(key), 1), Some(key)));
+    for key in 0..3000 {
+        let expected = [Some(1), None, Some(key), None][key as usize % 4];
+        assert_eq!(handle.get(&Alike(key)), expected, "{key}");
+    }
+    let mut found = 0;
+    handle.snapshot(|now| now.for_each(|_, _| found += 1));
+    assert_eq!(found, 1500);
+}
+
+#[test]
+fn long_chains_are_not_divided() {
+    let small = || mvrlu::Config { segment_bytes: 1024, segments_max: 8, ..Default::default() };
+    more_than_can_be_divided(mvrlu::Domain::<Ordo>::new(Ordo::default(), small()));
+    more_than_can_be_divided(<manycore::rlu::Domain>::default());
 }
 
 /// Threads put in their own keys and take some out again, while others look at what is there for good, and at all.

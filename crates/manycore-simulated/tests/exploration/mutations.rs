@@ -13,6 +13,7 @@ const MUTATIONS: &[(&str, &str, &str)] = &[
     ("malthusian-forgets", "mutex::Malthusian", "deadlock"),
     ("ldu-second-test", "ldu::global", ""),
     ("chain-trusts", "collections::list_rcu", ""),
+    ("growing-trusts", "collections::hash_growing", "not linearizable"),
     ("harris-unmarked", "collections::list_harris", "not linearizable"),
     ("lazy-unmarked", "collections::list_lazy", "not linearizable"),
     ("tree-trusts", "collections::bst_rcu_eager", ""),

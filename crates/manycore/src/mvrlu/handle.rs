@@ -8,7 +8,8 @@ use core::marker::PhantomData;
 use manycore_traits::{Conflict, Link, RawSession, Sessions, View};
 
 use super::domain::Domain;
-use super::object::{Head, Kind, Master, Version, VersionOf, newest};
+use super::log;
+use super::object::{Head, Kind, KindOf, Master, Version, VersionOf, newest};
 use super::record::{Local, Member, Record};
 use super::stats::count;
 use super::waits::{Account, Waiting};
@@ -302,6 +303,13 @@ unsafe impl<C: Clock> RawSession for Handle<'_, C> {
     unsafe fn free<T: Copy>(&mut self, link: Link<T>) -> Result<(), Conflict> {
         // SAFETY: by the caller's word.
         unsafe { self.lock_bare(link, FREED) }
+    }
+
+    fn locks_max<T: Copy>(&self) -> usize {
+        let config = &self.domain.config;
+        // One segment may be half full already, and two for the others.
+        let segments = config.segments_max.saturating_sub(3);
+        segments * log::versions_in(config.segment_bytes, KindOf::<T>::KIND.room())
     }
 
     #[inline]

@@ -33,6 +33,11 @@ pub(super) struct Segment {
 
 const FIRST: usize = size_of::<Segment>();
 
+/// How many versions with so much room each a segment of so many bytes holds.
+pub(super) fn versions_in(segment_bytes: usize, room: usize) -> usize {
+    (segment_bytes - FIRST) / room
+}
+
 /// A place in a log.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Position {

@@ -36,6 +36,26 @@ impl<X: 'static, T> Master<X, T> {
     }
 }
 
+/// An object in memory of its owner's, who has many of them side by side: sessions read, lock and change it as any other, and never
+/// free it. All zero bytes are one, if they are one of `T`.
+#[repr(C)]
+pub(crate) struct Embedded<T> {
+    /// A [`Head`] of any mechanism: a pointer.
+    head: AtomicPtr<()>,
+    data: UnsafeCell<T>,
+}
+
+impl<T> Embedded<T> {
+    pub fn new(data: T) -> Self {
+        Self { head: AtomicPtr::new(null_mut()), data: UnsafeCell::new(data) }
+    }
+
+    /// Leads here. Of use in sessions of one domain, and for as long as it is there.
+    pub const fn link(place: *mut Self) -> Link<T> {
+        Link::from_ptr(place.cast())
+    }
+}
+
 /// The word of a link's object.
 ///
 /// # Safety
@@ -148,6 +168,10 @@ pub(crate) struct KindOf<X, T>(PhantomData<(X, T)>);
 impl<X: 'static, T> KindOf<X, T> {
     pub const KIND: Kind<X> = {
         assert!(align_of::<Copy<X, T>>() <= 16, "data is aligned to 16 bytes at most");
+        assert!(
+            size_of::<Master<X, T>>() == size_of::<Embedded<T>>(),
+            "an object is the same in its owner's memory"
+        );
         Kind {
             object: size_of::<Master<X, T>>(),
             copy: size_of::<Copy<X, T>>(),

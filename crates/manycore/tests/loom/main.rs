@@ -5,6 +5,7 @@
 #![cfg(loom)]
 
 mod flat_combining;
+mod growing;
 mod ldu;
 mod lists;
 mod mutations;

@@ -10,6 +10,9 @@ pub type GrowingTable<K, V, M> = Versioned<K, V, M, Growing>;
 /// A hash table that grows with its keys, over [MV-RLU](crate::mvrlu). Lookups never wait, not while it grows either; snapshots and
 /// transactions see all of it at one moment. How it grows says `collections/versioned/growing/mod.rs`.
 ///
+/// Keys whose hashes are alike share a bucket, and thousands of them make it a slow one: it is not divided any more, and the rest of the
+/// table grows on.
+///
 /// ```
 /// use manycore::collections::hash::MvrluGrowingTable;
 /// use manycore::{ConcurrentMap, MapHandle};

@@ -1,23 +1,20 @@
 //! A bucket: its level, its entries, and the chain of those for which there is no room.
 
 use core::marker::PhantomData;
-use core::mem::{MaybeUninit, replace};
+use core::mem::MaybeUninit;
 
 use crate::session::{Conflict, Link, RawSession};
 
 /// So many words for entries make an object 128 bytes large.
 const WORDS: usize = 13;
 
-/// The level of a bucket that is not yet born.
-const UNBORN: u8 = u8::MAX;
-
-/// Invariant: the first `length` entries are written.
+/// Invariant: the first `length` entries are written. All zero bytes are a bucket that is not yet born.
 #[repr(C)]
 pub struct Bucket<K, V> {
     /// The first entry of the chain.
     more: Link<Entry<K, V>>,
-    /// Of how many bits of the hash the bucket's number is, or [`UNBORN`].
-    level: u8,
+    /// One more than the level: of how many bits of the hash the bucket's number is. 0 if it is not yet born.
+    born: u8,
     /// How many entries there are here.
     length: u8,
     /// Entries, one after the other.
@@ -25,11 +22,18 @@ pub struct Bucket<K, V> {
     _entries: PhantomData<(K, V)>,
 }
 
-/// An entry in a chain. It does not change.
+/// An entry in a chain. Written in sessions that have locked its bucket.
 pub(super) struct Entry<K, V> {
     next: Link<Entry<K, V>>,
     key: K,
     value: V,
+}
+
+/// Where an entry is, and what it was when it was found: under [`View::Latest`](crate::session::View) another may be there a moment
+/// later.
+struct Found<K, V> {
+    place: Link<Entry<K, V>>,
+    entry: Entry<K, V>,
 }
 
 impl<K: Copy, V: Copy> Clone for Bucket<K, V> {
@@ -64,26 +68,30 @@ impl<K: Copy, V: Copy> Bucket<K, V> {
     /// Without entries.
     pub fn new(level: u8) -> Self {
         let room = [MaybeUninit::uninit(); WORDS];
-        Self { more: Link::NULL, level, length: 0, room, _entries: PhantomData }
+        Self { more: Link::NULL, born: level + 1, length: 0, room, _entries: PhantomData }
     }
 
+    /// What all zero bytes are.
+    #[cfg(loom)]
     pub fn unborn() -> Self {
-        Self::new(UNBORN)
+        Self { born: 0, ..Self::new(0) }
     }
 
     #[inline]
     pub fn is_born(&self) -> bool {
-        self.level != UNBORN
+        self.born != 0
     }
 
+    /// Of one that is born.
+    #[inline]
     pub fn level(&self) -> u8 {
-        self.level
+        self.born - 1
     }
 
     /// The number that a bucket of this level has for keys with this hash.
     #[inline]
     pub fn number_of(&self, hash: usize) -> usize {
-        hash & ((1 << self.level) - 1)
+        hash & ((1 << self.level()) - 1)
     }
 
     /// Whether this bucket, which has that number, is the one for keys with this hash.
@@ -161,27 +169,27 @@ impl<K: Copy + Eq, V: Copy> Bucket<K, V> {
         if let Some(index) = self.position(key) {
             return Some(self.entries()[index].1);
         }
-        // SAFETY: as below.
-        let entry = unsafe { self.find_in_chain(session, key) };
-        // SAFETY: a chain's entries are there for as long as the session.
-        (!entry.is_null()).then(|| unsafe { (*session.deref(entry)).value })
+        // SAFETY: by the caller's word.
+        unsafe { self.find_in_chain(session, key) }.map(|found| found.entry.value)
     }
 
+    /// The key's entry, if it is there.
+    ///
     /// # Safety
     ///
     /// As for [`get`](Self::get).
     #[inline]
-    unsafe fn find_in_chain<S: RawSession>(&self, session: &S, key: &K) -> Link<Entry<K, V>> {
+    unsafe fn find_in_chain<S: RawSession>(&self, session: &S, key: &K) -> Option<Found<K, V>> {
         let mut next = self.more;
         while !next.is_null() {
             // SAFETY: a chain's entries are there for as long as the session.
             let entry = unsafe { &*session.deref(next) };
             if entry.key == *key {
-                break;
+                return Some(Found { place: next, entry: *entry });
             }
             next = entry.next;
         }
-        next
+        None
     }
 
     /// Gives the key a value, unless it has one that is to be kept; returns the one it had.
@@ -206,17 +214,14 @@ impl<K: Copy + Eq, V: Copy> Bucket<K, V> {
         }
         // SAFETY: by the caller's word; a chain's entries are there for as long as the session.
         unsafe {
-            let entry = self.find_in_chain(session, &key);
-            let mut old = None;
-            if !entry.is_null() {
-                old = Some((*session.deref(entry)).value);
-                if keep {
-                    return Ok(old);
+            if let Some(Found { place, entry: old }) = self.find_in_chain(session, &key) {
+                if !keep {
+                    (*session.try_lock(place)?).value = value;
                 }
-                self.unchain(session, entry)?;
+                return Ok(Some(old.value));
             }
             self.add(session, key, value);
-            Ok(old)
+            Ok(None)
         }
     }
 
@@ -233,13 +238,11 @@ impl<K: Copy + Eq, V: Copy> Bucket<K, V> {
         // SAFETY: by the caller's word; a chain's entries are there for as long as the session.
         unsafe {
             let Some(index) = self.position(key) else {
-                let entry = self.find_in_chain(session, key);
-                if entry.is_null() {
+                let Some(Found { place, entry: old }) = self.find_in_chain(session, key) else {
                     return Ok(None);
-                }
-                let old = (*session.deref(entry)).value;
-                self.unchain(session, entry)?;
-                return Ok(Some(old));
+                };
+                self.unchain(session, place)?;
+                return Ok(Some(old.value));
             };
             let old = self.entries()[index].1;
             self.length -= 1;
@@ -255,7 +258,7 @@ impl<K: Copy + Eq, V: Copy> Bucket<K, V> {
         }
     }
 
-    /// Takes an entry out of the chain. Those before it are made anew, since others may be on them.
+    /// Takes an entry out of the chain: the first one gets its place.
     ///
     /// # Safety
     ///
@@ -265,23 +268,23 @@ impl<K: Copy + Eq, V: Copy> Bucket<K, V> {
         session: &mut S,
         entry: Link<Entry<K, V>>,
     ) -> Result<(), Conflict> {
-        // SAFETY: a chain's entries are there for as long as the session; after the commit nothing leads to those that are freed.
+        // SAFETY: a chain's entries are there for as long as the session; after the commit nothing leads to the one that is freed.
         unsafe {
-            let mut before = replace(&mut self.more, (*session.deref(entry)).next);
-            session.free(entry)?;
-            while before != entry {
-                let Entry { next, key, value } = *session.deref(before);
-                session.free(before)?;
-                self.more = session.alloc(Entry { next: self.more, key, value });
-                before = next;
+            let first = self.more;
+            let Entry { next, key, value } = *session.deref(first);
+            self.more = next;
+            if entry != first {
+                let place = &mut *session.try_lock(entry)?;
+                (place.key, place.value) = (key, value);
             }
-            Ok(())
+            session.free(first)
         }
     }
 }
 
 impl<K: Copy + core::hash::Hash, V: Copy> Bucket<K, V> {
-    /// Has one bucket be born of another: it gets the keys whose hashes have the next bit.
+    /// Has one bucket be born of another: it gets the keys whose hashes have the next bit. Says whether it was: not, if the chain
+    /// has more entries than one session can free.
     ///
     /// # Safety
     ///
@@ -290,14 +293,19 @@ impl<K: Copy + core::hash::Hash, V: Copy> Bucket<K, V> {
         session: &mut S,
         parent: Link<Self>,
         child: Link<Self>,
-    ) -> Result<(), Conflict> {
+    ) -> Result<bool, Conflict> {
         // SAFETY: by the caller's word. The copies are the session's; after the commit nothing leads to what is freed.
         unsafe {
+            let most = session.locks_max::<Entry<K, V>>();
+            if (*session.deref(parent)).has_chained_more_than(session, most) {
+                return Ok(false);
+            }
             let whole: *mut Self = session.try_lock(parent)?;
             let old = *whole;
-            let mut parts = [Self::new(old.level + 1); 2];
+            let level = old.level();
+            let mut parts = [Self::new(level + 1); 2];
             let mut give = |session: &mut S, key: K, value: V| {
-                let bit = crate::collections::hash::hash_of(&key) >> old.level & 1;
+                let bit = crate::collections::hash::hash_of(&key) >> level & 1;
                 parts[bit].add(session, key, value);
             };
             old.entries().iter().for_each(|(key, value)| give(session, *key, *value));
@@ -309,7 +317,20 @@ impl<K: Copy + core::hash::Hash, V: Copy> Bucket<K, V> {
                 next = entry.next;
             }
             [*whole, *session.try_lock(child)?] = parts;
-            Ok(())
+            Ok(true)
         }
+    }
+
+    /// # Safety
+    ///
+    /// In a session in which the bucket was found.
+    unsafe fn has_chained_more_than<S: RawSession>(&self, session: &S, most: usize) -> bool {
+        let (mut next, mut count) = (self.more, 0);
+        while !next.is_null() && count <= most {
+            // SAFETY: a chain's entries are there for as long as the session.
+            next = unsafe { (*session.deref(next)).next };
+            count += 1;
+        }
+        count > most
     }
 }

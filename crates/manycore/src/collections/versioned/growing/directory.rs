@@ -1,23 +1,29 @@
 //! Where buckets are, by their numbers, and how many.
 
-use alloc::boxed::Box;
 use core::fmt;
 use core::ptr::null_mut;
 
+use super::array::{self, Place};
 use super::bucket::Bucket;
 use crate::session::Link;
 use crate::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
-use crate::sync::{CachePadded, array_of};
+use crate::sync::{CachePadded, array_of, order};
 
-/// As many arrays as double the number of buckets each, from one to more than there is memory for.
-const ARRAYS: usize = 48;
+/// How often the number of buckets may double: to more than there is memory for. The model checker has to keep account of each array.
+const DOUBLINGS: usize = if cfg!(loom) { 3 } else { 48 };
+
+/// Each doubling is in so many arrays, made one after the other: so there is little memory for buckets that are not needed yet.
+const PARTS_LOG: u32 = 3;
+const PARTS: usize = 1 << PARTS_LOG;
 
 /// Where the buckets of a growing table are.
 ///
-/// Invariant: an array that is there is from `Box`, and as long as [`array_of_number`](Self::array_of_number) says.
+/// Invariant: an array that is there is as long as [`array_of_number`](Self::array_of_number) says, and stays to the end.
 pub struct Directory<K, V> {
-    /// Places: the first array has those of the first buckets, each other one as many as all before it.
-    arrays: [AtomicPtr<Place>; ARRAYS],
+    /// Those of the first buckets.
+    first_array: AtomicPtr<Place<K, V>>,
+    /// The others. The first [`PARTS`] together are as many as the first buckets, the next ones as many as all before them.
+    arrays: [AtomicPtr<Place<K, V>>; DOUBLINGS * PARTS],
     /// How many buckets there were at first, a power of two. They are born.
     first: usize,
     /// How many keys there may be for each bucket before there are more of those.
@@ -28,31 +34,24 @@ pub struct Directory<K, V> {
     keys: CachePadded<AtomicUsize>,
     /// Whether somebody makes an array.
     is_making: AtomicBool,
-    _buckets: core::marker::PhantomData<fn() -> Bucket<K, V>>,
 }
 
-/// A place of a bucket: null, or where it is.
-type Place = AtomicPtr<()>;
-
-impl<K, V> Directory<K, V> {
-    /// With so many buckets, a power of two, as they are made by `create`.
-    pub(super) fn new(
-        first: usize,
-        load: usize,
-        mut create: impl FnMut() -> Link<Bucket<K, V>>,
-    ) -> Self {
-        let places: Box<[Place]> = (0..first).map(|_| Place::new(create().as_ptr())).collect();
-        let arrays = array_of!(AtomicPtr::new(null_mut()); ARRAYS);
-        // Relaxed: nobody else has it.
-        arrays[0].store(Box::into_raw(places).cast(), Ordering::Relaxed);
+impl<K: Copy, V: Copy> Directory<K, V> {
+    /// With so many buckets, a power of two, without entries.
+    pub(super) fn new(first: usize, load: usize) -> Self {
+        let places = array::allocate(first);
+        let level = first.ilog2() as u8;
+        // SAFETY: so long is the array, which nobody else has.
+        (0..first)
+            .for_each(|index| unsafe { places.add(index).write(Place::new(Bucket::new(level))) });
         Self {
-            arrays,
+            first_array: AtomicPtr::new(places),
+            arrays: array_of!(AtomicPtr::new(null_mut()); DOUBLINGS * PARTS),
             first,
             load: load.max(1),
             buckets: CachePadded(AtomicUsize::new(first)),
             keys: CachePadded(AtomicUsize::new(0)),
             is_making: AtomicBool::new(false),
-            _buckets: core::marker::PhantomData,
         }
     }
 
@@ -88,45 +87,51 @@ impl<K, V> Directory<K, V> {
         level as u8
     }
 
-    /// The array in which a number's place is, that of its first place, and how many places it has.
+    /// The array in which a number's bucket is, the number of its first one, and how many it has.
     #[inline]
-    fn array_of_number(&self, number: usize) -> (&AtomicPtr<Place>, usize, usize) {
+    fn array_of_number(&self, number: usize) -> (&AtomicPtr<Place<K, V>>, usize, usize) {
         if number < self.first {
-            return (&self.arrays[0], 0, self.first);
+            return (&self.first_array, 0, self.first);
         }
         let level = number.ilog2();
-        let length = 1 << level;
-        (&self.arrays[(level - self.first.ilog2()) as usize + 1], length, length)
+        let shift = level.saturating_sub(PARTS_LOG);
+        let part = number >> shift & (PARTS.min(1 << level) - 1);
+        let doubling = (level - self.first.ilog2()) as usize;
+        (&self.arrays[doubling * PARTS + part], number >> shift << shift, 1 << shift)
     }
 
-    #[inline]
-    fn slot(&self, number: usize) -> Option<&Place> {
-        let (array, start, _) = self.array_of_number(number);
-        // Acquire: partner of the Release in `make`.
-        let places = array.load(Ordering::Acquire);
-        // SAFETY: an array that is there has the place, and stays to the end.
-        (!places.is_null()).then(|| unsafe { &*places.add(number - start) })
-    }
-
-    /// Where the bucket is; null if it is not known there yet.
+    /// Where the bucket is; null if this thread does not know its array yet.
     #[inline]
     pub(super) fn place(&self, number: usize) -> Link<Bucket<K, V>> {
-        // Acquire: partner of the Release in `publish`.
-        let acquire = Ordering::Acquire;
-        Link::from_ptr(self.slot(number).map_or(null_mut(), |slot| slot.load(acquire)))
+        let (array, start, _) = self.array_of_number(number);
+        // Acquire: partner of the Release in `make`.
+        let places = array.load(order!(Acquire, "growing-array"));
+        if places.is_null() {
+            return Link::NULL;
+        }
+        // SAFETY: an array that is there has the place.
+        Place::link(unsafe { places.add(number - start) })
     }
 
-    /// Says where the bucket is, which has been claimed; or somebody else has.
-    pub(super) fn publish(
-        &self,
-        number: usize,
-        bucket: Link<Bucket<K, V>>,
-    ) -> Result<(), Link<Bucket<K, V>>> {
-        let slot = self.slot(number).expect("the array is made before a bucket is claimed");
-        // Release: partner of the Acquire in `place`. Acquire on failure: as there.
-        let (done, failed) = (Ordering::Release, Ordering::Acquire);
-        let published = slot.compare_exchange(null_mut(), bucket.as_ptr(), done, failed);
-        published.map(|_| ()).map_err(Link::from_ptr)
+    /// The same, of a bucket whose array is made if there is none.
+    pub(super) fn place_or_make(&self, number: usize) -> Link<Bucket<K, V>> {
+        if self.place(number).is_null() {
+            self.make(number);
+        }
+        self.place(number)
+    }
+
+    /// Makes the array for this number, unless somebody is faster.
+    #[cold]
+    fn make(&self, number: usize) {
+        let (array, _, length) = self.array_of_number(number);
+        let new = array::allocate(length);
+        // Release: partner of the Acquire in `place`, for what is in it. Relaxed on failure: whoever follows it loads it again.
+        let (made, relaxed) = (order!(Release, "growing-made"), Ordering::Relaxed);
+        if array.compare_exchange(null_mut(), new, made, relaxed).is_err() {
+            // SAFETY: made above, and nobody knows of it.
+            unsafe { array::free(new, length) };
+        }
     }
 
     /// There are so many keys more.
@@ -138,50 +143,39 @@ impl<K, V> Directory<K, V> {
 
     /// The number of a bucket that the caller is to have be born, if there are too few.
     pub(super) fn claim(&self) -> Option<usize> {
-        let keys = self.keys.load(Ordering::Relaxed); // Relaxed: a statistic
-        // Acquire: partner of the Release below: the arrays of all buckets that were claimed before.
-        let number = self.buckets.load(Ordering::Acquire);
+        // Relaxed, throughout: numbers that are guesses to all but who claims, by a compare-and-swap. Arrays are acquired where they
+        // are used.
+        let keys = self.keys.load(Ordering::Relaxed);
+        let number = self.buckets.load(Ordering::Relaxed);
         // Of keys that come and go, threads may have told of those that went first.
         let most = isize::try_from(number.saturating_mul(self.load)).unwrap_or(isize::MAX);
-        let is_enough = keys.cast_signed() <= most;
-        if is_enough || !self.make(number) {
+        if keys.cast_signed() <= most {
             return None;
         }
-        // Release: partner of the Acquire above. Relaxed on failure: another thread has claimed it.
-        let (done, failed) = (Ordering::Release, Ordering::Relaxed);
-        self.buckets.compare_exchange(number, number + 1, done, failed).ok()
-    }
-
-    /// Whether there is an array for this number: one is made, unless somebody else is at it.
-    fn make(&self, number: usize) -> bool {
-        if self.slot(number).is_some() {
-            return true;
+        if self.place(number).is_null() {
+            // One makes the array, which is large; the others come again with another key.
+            if self.is_making.swap(true, Ordering::Relaxed) {
+                return None;
+            }
+            self.make(number);
+            self.is_making.store(false, Ordering::Relaxed); // Relaxed: as above
         }
-        // Acquire: partner of the Release below: who finds the right free finds what was made.
-        if self.is_making.swap(true, Ordering::Acquire) {
-            return false;
-        }
-        let (array, _, length) = self.array_of_number(number);
-        // Relaxed: written by who has the right.
-        if array.load(Ordering::Relaxed).is_null() {
-            let places: Box<[Place]> = (0..length).map(|_| Place::new(null_mut())).collect();
-            // Release: partner of the Acquire in `slot`.
-            let release = Ordering::Release;
-            array.store(Box::into_raw(places).cast(), release);
-        }
-        self.is_making.store(false, Ordering::Release); // Release: see above
-        true
+        let relaxed = Ordering::Relaxed;
+        self.buckets.compare_exchange(number, number + 1, relaxed, relaxed).ok()
     }
 }
 
 impl<K, V> Drop for Directory<K, V> {
     fn drop(&mut self) {
-        for (index, array) in self.arrays.iter().enumerate() {
+        let others = self.arrays.iter().enumerate().map(|(index, array)| {
+            let level = self.first.ilog2() + (index / PARTS) as u32;
+            (array, 1 << level.saturating_sub(PARTS_LOG))
+        });
+        for (array, length) in others.chain([(&self.first_array, self.first)]) {
             let places = array.load(Ordering::Relaxed); // Relaxed: nobody else has it
-            let length = self.first << index.saturating_sub(1);
             if !places.is_null() {
-                // SAFETY: from `Box`, and so long. Buckets are their domain's.
-                drop(unsafe { Box::from_raw(core::ptr::slice_from_raw_parts_mut(places, length)) });
+                // SAFETY: so long; the domain, whose sessions had it, is gone.
+                unsafe { array::free(places, length) };
             }
         }
     }
@@ -189,6 +183,6 @@ impl<K, V> Drop for Directory<K, V> {
 
 impl<K, V> fmt::Debug for Directory<K, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Directory").field("buckets", &self.buckets()).finish_non_exhaustive()
+        f.debug_struct("Directory").field("first", &self.first).finish_non_exhaustive()
     }
 }

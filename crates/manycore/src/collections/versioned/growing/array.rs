@@ -1,0 +1,61 @@
+//! Buckets side by side: where one is needs no look-up but that of the array, and its lines are no other's.
+
+use alloc::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+
+use super::bucket::Bucket;
+use crate::session::object::Embedded;
+
+/// An object that is a bucket.
+pub(super) type Place<K, V> = Embedded<Bucket<K, V>>;
+
+/// Arrays begin at multiples of this: two lines, which a bucket fills, and which some processors fetch together.
+const ALIGN: usize = 128;
+
+/// Bytes before an array, for where its memory begins.
+const BEFORE: usize = size_of::<*mut u8>();
+
+/// Of memory that has an aligned array of this length in it, and a word before. The allocator is not asked for the alignment: it
+/// would write all of the memory to have it zero, rather than ask the operating system for pages that are.
+fn layout<K, V>(length: usize) -> Layout {
+    let bytes = length.checked_mul(size_of::<Place<K, V>>());
+    let bytes = bytes.and_then(|bytes| bytes.checked_add(BEFORE + ALIGN));
+    let layout = bytes.and_then(|bytes| Layout::from_size_align(bytes, align_of::<u64>()).ok());
+    layout.expect("as many buckets as there is memory for")
+}
+
+/// So many buckets that are not yet born.
+pub(super) fn allocate<K: Copy, V: Copy>(length: usize) -> *mut Place<K, V> {
+    const { assert!(align_of::<Place<K, V>>() <= ALIGN) };
+    let layout = layout::<K, V>(length);
+    // SAFETY: the layout has a size.
+    let memory = unsafe { alloc_zeroed(layout) };
+    if memory.is_null() {
+        handle_alloc_error(layout);
+    }
+    // SAFETY: the array and the word before it are within the memory, by its layout.
+    unsafe {
+        let array = memory.add(BEFORE + (memory.addr() + BEFORE).wrapping_neg() % ALIGN);
+        array.cast::<*mut u8>().sub(1).write(memory);
+        let places = array.cast::<Place<K, V>>();
+        // All zero bytes are such buckets; the model checker's are larger.
+        #[cfg(loom)]
+        (0..length).for_each(|index| places.add(index).write(Place::new(Bucket::unborn())));
+        places
+    }
+}
+
+/// Gives an array back.
+///
+/// # Safety
+///
+/// It is from [`allocate`], of this length, and nobody has it any more.
+pub(super) unsafe fn free<K, V>(array: *mut Place<K, V>, length: usize) {
+    // SAFETY: by the caller's word; `allocate` has written the word before it. Buckets have nothing to drop but what the model checker
+    // has there.
+    unsafe {
+        #[cfg(loom)]
+        core::ptr::slice_from_raw_parts_mut(array, length).drop_in_place();
+        let memory = array.cast::<*mut u8>().sub(1).read();
+        dealloc(memory, layout::<K, V>(length));
+    }
+}
