@@ -74,14 +74,12 @@ impl Open {
     fn close(self, found: Option<Pooled>, verdict: Judgement, note: String) -> Claim {
         let interval = found.and_then(|found| found.interval);
         Claim {
-            id: self.id,
-            text: self.text,
-            bound: self.bound,
             value: found.map(|found| found.value),
             low: interval.map(|(low, _)| low),
             high: interval.map(|(_, high)| high),
             verdict,
             note,
+            ..Claim::open(self.id, self.text, self.bound)
         }
     }
 }

@@ -3,7 +3,8 @@
 use clap::{Args, Parser, Subcommand};
 
 use crate::{
-    bench, compare, demo, diff, locks, machines, manual, predict, profile, report, run, sim, top,
+    bench, compare, demo, diff, figures, locks, machines, manual, predict, profile, report, run,
+    sim, top,
 };
 
 const NOTES: &str = "\
@@ -67,6 +68,7 @@ pub enum Command {
     Bench(bench::Options),
     Sim(sim::Options),
     Predict(predict::Options),
+    Figures(figures::Options),
     Locks(locks::Options),
     Machines(machines::Options),
     Completions(manual::CompletionOptions),

@@ -12,7 +12,7 @@
 //! | module | what is in it |
 //! |---|---|
 //! | `cli`, `failure`, `terminal` | the options; how it ends; what it says meanwhile |
-//! | `demo`, `locks`, `machines`, `run`, `profile`, `top`, `report`, `diff`, `predict`, `compare`, `bench`, `sim`, `manual` | a command each |
+//! | `demo`, `locks`, `machines`, `run`, `profile`, `top`, `report`, `diff`, `predict`, `compare`, `bench`, `sim`, `figures`, `manual` | a command each |
 //! | `spec`, `preload`, `target` | which lock; the environment that brings it; whether the program can take it |
 //! | `trial` | one run of a program under a lock, with a load if it is a server |
 //! | `child`, `signals`, `statistics` | programs that are started, measured and stopped, and what they leave |
@@ -24,6 +24,7 @@ mod compare;
 mod demo;
 mod diff;
 mod failure;
+mod figures;
 mod locks;
 mod machines;
 mod manual;
@@ -78,6 +79,7 @@ fn execute(cli: &Cli) -> Result<u8> {
         Command::Compare(options) => compare::run(options, &terminal),
         Command::Top(options) => top::run(options, &terminal),
         Command::Predict(options) => predict::run(options, &terminal),
+        Command::Figures(options) => figures::run(options, &terminal),
         Command::Locks(options) => locks::run(options),
         Command::Machines(options) => machines::run(options, &terminal),
         Command::Completions(options) => manual::completions(options, Cli::command()),

@@ -11,8 +11,8 @@ pub struct Claim {
     pub id: String,
     /// The statement, without its bound.
     pub text: String,
-    /// What the ratio must keep to.
-    pub bound: Bound,
+    /// What the ratio must keep to. Null of a claim that is told and not judged.
+    pub bound: Option<Bound>,
     /// The ratio; of several that must all keep to the bound, the one nearest to breaking it. Null if there is none.
     pub value: Option<f64>,
     /// The lower end of its 95 % interval.
@@ -23,6 +23,12 @@ pub struct Claim {
     pub verdict: Judgement,
     /// Where the value was found, or why there is none.
     pub note: String,
+    /// Of a claim of a publication: the value there, where it gives one.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub published: Option<f64>,
+    /// Of a claim of a publication: the verdict that was expected before the first run.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub expected: Option<Judgement>,
 }
 
 /// What a value must keep to.
@@ -33,6 +39,8 @@ pub enum Bound {
     AtLeast(f64),
     /// No more than this.
     AtMost(f64),
+    /// No less than the first, no more than the second.
+    Between(f64, f64),
 }
 
 /// Whether a claim holds.
@@ -45,6 +53,9 @@ pub enum Judgement {
     Fail,
     /// The bound lies within the interval, or there is none.
     Undecided,
+    /// Nothing here can show it: it is told for completeness.
+    #[serde(rename = "published only")]
+    PublishedOnly,
 }
 
 impl Bound {
@@ -54,6 +65,9 @@ impl Bound {
         let (kept, broken) = match self {
             Self::AtLeast(bound) => (low >= bound, high < bound),
             Self::AtMost(bound) => (high <= bound, low > bound),
+            Self::Between(least, most) => {
+                (low >= least && high <= most, high < least || low > most)
+            }
         };
         match (kept, broken) {
             (true, _) => Judgement::Pass,
@@ -67,6 +81,7 @@ impl Bound {
         match self {
             Self::AtLeast(bound) => value / bound,
             Self::AtMost(bound) => bound / value,
+            Self::Between(least, most) => (value / least).min(most / value),
         }
     }
 }
@@ -76,6 +91,7 @@ impl std::fmt::Display for Bound {
         match self {
             Self::AtLeast(bound) => write!(f, "at least {}", ratio(*bound)),
             Self::AtMost(bound) => write!(f, "at most {}", ratio(*bound)),
+            Self::Between(least, most) => write!(f, "{} to {}", ratio(*least), ratio(*most)),
         }
     }
 }
@@ -86,11 +102,41 @@ impl std::fmt::Display for Judgement {
             Self::Pass => "pass",
             Self::Fail => "fail",
             Self::Undecided => "undecided",
+            Self::PublishedOnly => "published only",
         })
     }
 }
 
 impl Claim {
+    /// A claim before it is judged, undecided.
+    pub fn open(
+        id: impl Into<String>,
+        text: impl Into<String>,
+        bound: impl Into<Option<Bound>>,
+    ) -> Self {
+        Self {
+            id: id.into(),
+            text: text.into(),
+            bound: bound.into(),
+            value: None,
+            low: None,
+            high: None,
+            verdict: Judgement::Undecided,
+            note: String::new(),
+            published: None,
+            expected: None,
+        }
+    }
+
+    /// The colour in which to say the verdict.
+    pub fn tone(&self) -> Tone {
+        match self.verdict {
+            Judgement::Pass => Tone::Good,
+            Judgement::Fail => Tone::Bad,
+            Judgement::Undecided | Judgement::PublishedOnly => Tone::Faint,
+        }
+    }
+
     /// A table of claims.
     pub fn table(claims: &[Self]) -> Table {
         let columns = [
@@ -103,17 +149,12 @@ impl Claim {
         ];
         let mut table = Table::new(columns);
         for claim in claims {
-            let tone = match claim.verdict {
-                Judgement::Pass => Tone::Good,
-                Judgement::Fail => Tone::Bad,
-                Judgement::Undecided => Tone::Faint,
-            };
             table.row([
                 Cell::from(claim.text.as_str()),
-                claim.bound.to_string().into(),
+                claim.bound.map_or(String::new(), |bound| bound.to_string()).into(),
                 claim.value.map_or(String::new(), ratio).into(),
                 interval(claim.low, claim.high).into(),
-                Cell::new(claim.verdict.to_string(), tone),
+                Cell::new(claim.verdict.to_string(), claim.tone()),
                 claim.note.as_str().into(),
             ]);
         }
@@ -135,6 +176,11 @@ mod tests {
         assert_eq!(most.judge(Some((0.1, 2.0))), Judgement::Pass);
         assert_eq!(most.judge(Some((2.1, 9.0))), Judgement::Fail);
         assert_eq!(most.judge(None), Judgement::Undecided);
+        let both = Bound::Between(0.5, 2.0);
+        assert_eq!(both.judge(Some((0.5, 2.0))), Judgement::Pass);
+        assert_eq!(both.judge(Some((0.4, 2.0))), Judgement::Undecided);
+        assert_eq!(both.judge(Some((0.2, 0.4))), Judgement::Fail);
+        assert_eq!(both.judge(Some((2.1, 2.2))), Judgement::Fail);
         assert!(least.clearance(0.8) < 1.0 && most.clearance(1.0) > 1.0);
     }
 }

@@ -14,12 +14,14 @@ fn full() -> Results {
     let claim = Claim {
         id: "a".into(),
         text: "b".into(),
-        bound: Bound::AtMost(2.0),
+        bound: Some(Bound::AtMost(2.0)),
         value: Some(1.0),
         low: Some(0.9),
         high: None,
         verdict: Judgement::Undecided,
         note: String::new(),
+        published: Some(1.5),
+        expected: Some(Judgement::Pass),
     };
     Results { host: Some(Host::describe()), claims: vec![claim], ..Results::new(vec![measurement]) }
 }
@@ -37,7 +39,7 @@ fn the_documented_example_is_read() {
     assert_eq!(results.measurements[0].mechanism, Mechanism::Lock("futex".into()));
     assert_eq!(results.measurements[0].metrics["wait_p99_9"].unit, "ns");
     assert!(results.host.unwrap().is_virtual);
-    assert_eq!(results.claims[0].bound, Bound::AtLeast(0.5));
+    assert_eq!(results.claims[0].bound, Some(Bound::AtLeast(0.5)));
     assert_eq!(results.claims[0].verdict, Judgement::Pass);
 }
 

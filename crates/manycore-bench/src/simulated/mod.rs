@@ -42,3 +42,4 @@ pub use crew::{Crew, serve};
 pub(crate) use job::{Finding, Job, Program, Run, sight};
 pub use render::render;
 pub(crate) use stage::Window;
+pub use variant::variants;

@@ -9,6 +9,13 @@ const LATENCIES: [f64; 3] = [1.0, 0.7, 1.4];
 /// How long a core keeps a line, in cycles; none for what the model says.
 const HOLDS: [Option<f64>; 3] = [None, Some(0.0), Some(150.0)];
 
+/// The model as it is, then each other combination of latencies, hold and policy of combining: 18 machines.
+pub fn variants(model: &Model) -> Vec<Model> {
+    let parse =
+        |text: String| Model::parse("variant", &text).expect("a variant of a model is a model");
+    sweep(model).into_iter().map(parse).collect()
+}
+
 /// The model as it is.
 pub(crate) fn alone(model: &Model) -> Vec<String> {
     vec![model.to_toml()]

@@ -31,14 +31,16 @@ fn judge(
     let interval = found.and_then(|found| interval(found, metric));
     let bound = Bound::AtMost(*bound);
     Claim {
-        id: format!("{lock}-uncontended-{id}"),
-        text: format!("{lock} over glibc: {text}, {way}"),
-        bound,
         value: found.map(|found| found.value),
         low: interval.map(|(low, _)| low),
         high: interval.map(|(_, high)| high),
         verdict: interval.map_or(Judgement::Undecided, |interval| bound.judge(Some(interval))),
         note: if found.is_some() { String::new() } else { "not judged: not in this run".into() },
+        ..Claim::open(
+            format!("{lock}-uncontended-{id}"),
+            format!("{lock} over glibc: {text}, {way}"),
+            bound,
+        )
     }
 }
 

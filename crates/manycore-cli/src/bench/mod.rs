@@ -154,16 +154,7 @@ mod tests {
     use super::*;
 
     fn claim(id: &str, verdict: Judgement) -> Claim {
-        Claim {
-            id: id.into(),
-            text: String::new(),
-            bound: Bound::AtLeast(0.5),
-            value: None,
-            low: None,
-            high: None,
-            verdict,
-            note: String::new(),
-        }
+        Claim { verdict, ..Claim::open(id, "", Bound::AtLeast(0.5)) }
     }
 
     #[test]

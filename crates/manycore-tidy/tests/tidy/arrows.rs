@@ -27,6 +27,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         "manycore-bench",
         &["manycore-traits", "manycore", "manycore-sim", "manycore-simulated", "manycore-report"],
     ),
+    ("manycore-figures", &["manycore-sim", "manycore-report", "manycore-bench"]),
     // Sets of C libraries, for who has those: nothing else may need it.
     ("manycore-bench-peers", &["manycore-traits", "manycore", "manycore-bench"]),
     (
@@ -37,6 +38,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "manycore-sim",
             "manycore-report",
             "manycore-bench",
+            "manycore-figures",
             "manycore-profile",
             "manycore-view",
             "manycore-kernel-trace",

@@ -53,13 +53,9 @@ pub(super) fn claims(found: &Found) -> Vec<Claim> {
 
 fn claim(id: &str, text: &str, bound: Bound, value: Option<f64>, note: &str) -> Claim {
     Claim {
-        id: id.into(),
-        text: text.into(),
-        bound,
         value,
-        low: None,
-        high: None,
         verdict: bound.judge(value.map(|value| (value, value))),
         note: note.into(),
+        ..Claim::open(id, text, bound)
     }
 }

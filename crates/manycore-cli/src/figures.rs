@@ -1,0 +1,118 @@
+//! `manycore figures`: what publications report, side by side with what comes out here.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use manycore_figures::{Extent, Found, library, render};
+use manycore_report::{Claim, Column, Judgement, Results, Table};
+
+use crate::bench::{failure, print_results};
+use crate::failure::{Failure, Result};
+use crate::sim::crew::{CrewOptions, say_troubles};
+use crate::terminal::{Terminal, print};
+
+const NOTES: &str = "\
+Examples:
+  manycore figures --list
+  manycore figures --quick --out figures.html.d
+  manycore figures innodb-locks mvrlu-hash --bands
+  manycore figures --check
+  manycore figures ./mine.toml
+
+Columns:
+  published   the value in the publication, where it gives one
+  found       the same value, simulated
+  band        its range with latencies x0.7 and x1.4, lines held for 0 and 150
+              cycles, and the other policy of combining reads (--bands)
+  expected    the verdict that was expected before the first run
+
+Exit status:
+  0   simulated
+  1   a simulation failed; or, with --check, a claim that was expected to pass failed
+  2   bad usage, or a file that is no figure
+";
+
+/// Redraw published figures on simulated machines, and judge what their publications claim
+#[derive(Args, Debug)]
+#[command(after_long_help = NOTES)]
+pub struct Options {
+    /// Figures by name, or files of figures [default: all that come with manycore]
+    #[arg(value_name = "ID")]
+    ids: Vec<String>,
+    /// Only name the figures
+    #[arg(long)]
+    list: bool,
+    /// Write a page, pictures and tables into this directory
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Fewer points and shorter runs: whether it works, not what the values are
+    #[arg(long)]
+    quick: bool,
+    /// Simulate variants of the machine as well: 18 simulations for each point
+    #[arg(long)]
+    bands: bool,
+    /// Fail if a claim fails that was expected to pass
+    #[arg(long)]
+    check: bool,
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    crew: CrewOptions,
+}
+
+/// Simulates, judges, and prints what came out.
+pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
+    let extent = if options.quick { Extent::Quick } else { Extent::Whole };
+    let names = library::names().map(str::to_owned);
+    let ids = if options.ids.is_empty() { names.collect() } else { options.ids.clone() };
+    let figures = ids.iter().map(|id| library::find(id, extent));
+    let figures = figures.collect::<std::result::Result<Vec<_>, _>>();
+    let figures = figures.map_err(|problem| Failure::BadInput(problem.to_string()))?;
+    if options.list {
+        let mut table =
+            Table::new([Column::words("figure"), Column::words("about"), Column::words("source")]);
+        for figure in &figures {
+            table.row([&figure.id, &figure.title, &figure.source].map(|text| text.as_str().into()));
+        }
+        return print(&table.to_string());
+    }
+    let crew = options.crew.crew(terminal)?;
+    let mut found = Vec::new();
+    for (number, figure) in figures.into_iter().enumerate() {
+        terminal.note(format_args!("{} ({} of {})", figure.id, number + 1, ids.len()));
+        found.push(manycore_figures::run(figure, options.bands, &crew).map_err(failure)?);
+    }
+    say_troubles(&crew, terminal);
+    if let Some(directory) = &options.out {
+        manycore_figures::write(&found, directory).map_err(|error| {
+            Failure::bad_input(
+                format!("cannot write into '{}': {error}", directory.display()),
+                "give a directory that can be written",
+            )
+        })?;
+    }
+    let results = Results {
+        claims: found.iter().flat_map(|found| found.claims.clone()).collect(),
+        ..Results::new(found.iter().flat_map(|found| found.measurements.clone()).collect())
+    };
+    print_results(&results, options.json, || render(&found))?;
+    if options.check { broken(&found) } else { Ok(()) }
+}
+
+/// An error if a claim failed that was expected to pass.
+fn broken(found: &[Found]) -> Result<()> {
+    let is_broken = |claim: &&Claim| {
+        claim.verdict == Judgement::Fail && claim.expected == Some(Judgement::Pass)
+    };
+    let claims = found.iter().flat_map(|found| &found.claims);
+    let broken: Vec<&str> = claims.filter(is_broken).map(|claim| claim.id.as_str()).collect();
+    match broken.as_slice() {
+        [] => Ok(()),
+        broken => Err(Failure::failed(format!(
+            "{} failed of the claims that were expected to pass: {}",
+            broken.len(),
+            broken.join(", ")
+        ))),
+    }
+}

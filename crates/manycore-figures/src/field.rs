@@ -1,0 +1,91 @@
+//! By what measurements are told apart.
+
+use manycore_report::Measurement;
+use serde::Deserialize;
+
+/// A dimension of a figure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Field {
+    /// What is compared: locks, or other mechanisms.
+    Series,
+    /// Threads of the workload.
+    Threads,
+    /// Terminals of a database, each with a thread.
+    Terminals,
+    /// CPUs that the threads may use.
+    Cpus,
+    /// The share of operations that write, in percent.
+    Update,
+    /// How much more popular some keys are than others; 0 if they are alike.
+    Zipf,
+}
+
+/// Where a measurement stands in a dimension.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(untagged)]
+pub enum Place {
+    /// At a number.
+    Number(f64),
+    /// At a name.
+    Name(String),
+}
+
+impl Field {
+    /// All of them.
+    const ALL: [(Self, &str); 6] = [
+        (Self::Series, "series"),
+        (Self::Threads, "threads"),
+        (Self::Terminals, "terminals"),
+        (Self::Cpus, "cpus"),
+        (Self::Update, "update"),
+        (Self::Zipf, "zipf"),
+    ];
+
+    /// As a file and the axis of a picture have it.
+    pub fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(field, _)| *field == self).map_or("", |(_, name)| name)
+    }
+
+    /// The one of this name.
+    pub fn of_name(name: &str) -> Option<Self> {
+        Self::ALL.iter().find(|(_, own)| *own == name).map(|(field, _)| *field)
+    }
+
+    /// Where a measurement stands; `None` if its workload does not have this dimension.
+    pub fn of(self, measurement: &Measurement) -> Option<Place> {
+        let number = match self {
+            Self::Series => return Some(Place::Name(measurement.mechanism.name().to_owned())),
+            Self::Threads | Self::Terminals => f64::from(measurement.threads),
+            Self::Cpus => measurement.number("cpus")?,
+            Self::Update => measurement.update?,
+            Self::Zipf => measurement.number("zipf")?,
+        };
+        Some(Place::Number(number))
+    }
+
+    /// The places of measurements in this dimension, each once, numbers in order.
+    pub fn places<'a>(self, of: impl IntoIterator<Item = &'a Measurement>) -> Vec<Place> {
+        let mut places: Vec<Place> = Vec::new();
+        for place in of.into_iter().filter_map(|measurement| self.of(measurement)) {
+            if !places.contains(&place) {
+                places.push(place);
+            }
+        }
+        // Names stay in the order in which the figure gives them.
+        places.sort_by(|a, b| match (a, b) {
+            (Place::Number(a), Place::Number(b)) => a.total_cmp(b),
+            _ => std::cmp::Ordering::Equal,
+        });
+        places
+    }
+}
+
+impl std::fmt::Display for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Number(number) => number.fmt(f),
+            Self::Name(name) => name.fmt(f),
+        }
+    }
+}

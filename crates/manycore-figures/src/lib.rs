@@ -1,0 +1,47 @@
+//! Published figures, side by side with ours.
+//!
+//! A figure is a file: what a publication shows, with what workload and on which simulated machine we repeat it, each free
+//! parameter, and what the publication claims, as bounds that a program can check. [`library`] has those that come with manycore;
+//! any other file can be read with [`Figure::parse`].
+//!
+//! ```
+//! use manycore_figures::{Extent, library};
+//!
+//! let figure = library::find("innodb-locks", Extent::Whole)?;
+//! assert_eq!(figure.machine, "xeon-4x6-like");
+//! let hybrid = figure.claims.iter().find(|claim| claim.id == "hybrid-holds").unwrap();
+//! assert_eq!(hybrid.place, "4.2, figure 9");
+//! # Ok::<(), manycore_figures::Problem>(())
+//! ```
+//!
+//! [`run()`] simulates a figure, and judges its claims; [`render`] draws what came out for a terminal, [`write()`] as a page, as
+//! pictures and as tables.
+//!
+//! | module | what is in it |
+//! |---|---|
+//! | `figure` | the file format |
+//! | [`library`] | the files that come with manycore |
+//! | `field`, `selector` | one of many measurements |
+//! | `statement` | a claim, and what measurements say of it |
+//! | `workload` | what is simulated |
+//! | `run` | a figure on a machine, and on its variants |
+//! | `render`, `write` | the result for people and for programs |
+
+mod field;
+mod figure;
+pub mod library;
+mod render;
+mod run;
+mod selector;
+mod statement;
+mod workload;
+mod write;
+
+pub use field::Field;
+pub use figure::{Extent, Figure, Parameter, Problem};
+pub use render::render;
+pub use run::{Found, run};
+pub use selector::{Extreme, Selector};
+pub use statement::Statement;
+pub use workload::Workload;
+pub use write::write;

@@ -1,0 +1,67 @@
+//! What came out, for a terminal.
+
+use std::fmt::Write;
+
+use manycore_report::{Cell, Claim, Column, Judgement, Table, interval, ratio};
+
+use crate::run::Found;
+
+/// The claims of all figures as a table, and what is to be said of them.
+pub fn render(found: &[Found]) -> String {
+    let claims: Vec<&Claim> = found.iter().flat_map(|found| &found.claims).collect();
+    let mut table = Table::new([
+        Column::words("claim"),
+        Column::number("published"),
+        Column::number("bound"),
+        Column::number("found"),
+        Column::number("band"),
+        Column::words("verdict"),
+        Column::words("expected"),
+    ]);
+    for claim in &claims {
+        let number = |value: Option<f64>| value.map_or(String::new(), ratio);
+        table.row([
+            Cell::from(claim.id.as_str()),
+            number(claim.published).into(),
+            claim.bound.map_or(String::new(), |bound| bound.to_string()).into(),
+            number(claim.value).into(),
+            interval(claim.low, claim.high).into(),
+            Cell::new(claim.verdict.to_string(), claim.tone()),
+            claim.expected.map_or("", expectation).into(),
+        ]);
+    }
+    let mut text = table.to_string();
+    let _ = writeln!(text, "\n{}", tally(&claims));
+    for claim in claims.iter().filter(|claim| claim.verdict == Judgement::Fail) {
+        let note = if claim.note.is_empty() { "cause not yet found" } else { &claim.note };
+        let _ = writeln!(text, "\n{} failed: {}\n  {note}", claim.id, claim.text);
+    }
+    text
+}
+
+/// What was expected, in a word.
+pub(crate) fn expectation(expected: Judgement) -> &'static str {
+    match expected {
+        Judgement::Pass => "pass",
+        Judgement::Fail => "fail",
+        Judgement::Undecided | Judgement::PublishedOnly => "unknown",
+    }
+}
+
+/// How many of which verdict; and of those that were expected to pass.
+pub(crate) fn tally(claims: &[&Claim]) -> String {
+    let count = |verdict| claims.iter().filter(|claim| claim.verdict == verdict).count();
+    let expected = |claim: &&&Claim| claim.expected == Some(Judgement::Pass);
+    let broken = |claim: &&&Claim| claim.verdict == Judgement::Fail;
+    let (promised, failed) = (
+        claims.iter().filter(expected).count(),
+        claims.iter().filter(expected).filter(broken).count(),
+    );
+    format!(
+        "{} pass, {} fail, {} undecided, {} published only; of {promised} that were expected to pass, {failed} failed. All values are simulated.",
+        count(Judgement::Pass),
+        count(Judgement::Fail),
+        count(Judgement::Undecided),
+        count(Judgement::PublishedOnly),
+    )
+}

@@ -1,0 +1,44 @@
+//! A figure on a machine, and on what that machine might be like as well.
+
+use manycore_bench::Failure;
+use manycore_bench::simulated::{Crew, variants};
+use manycore_report::{Claim, Measurement};
+use manycore_sim::model;
+
+use crate::figure::Figure;
+
+/// What came of a figure.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// The figure.
+    pub figure: Figure,
+    /// Its records, with the range over variants of the machine if those were asked for.
+    pub measurements: Vec<Measurement>,
+    /// Its claims, in its order.
+    pub claims: Vec<Claim>,
+}
+
+/// Simulates a figure, with `bands` on all variants of the machine, and judges its claims.
+pub fn run(figure: Figure, bands: bool, crew: &Crew) -> Result<Found, Failure> {
+    let about = |failure| match failure {
+        Failure::Usage(text) => Failure::Usage(format!("{}: {text}", figure.id)),
+        Failure::Failed(text) => Failure::Failed(format!("{}: {text}", figure.id)),
+    };
+    let machine = model::find(&figure.machine)
+        .map_err(|problem| about(Failure::Usage(problem.to_string())))?;
+    let machines = if bands { variants(&machine) } else { vec![machine] };
+    let runs = machines.iter().map(|machine| figure.workload.run(machine, crew).map_err(about));
+    let mut runs = runs.collect::<Result<Vec<_>, _>>()?;
+    let variants: Vec<&[Measurement]> = runs.iter().map(Vec::as_slice).collect();
+    let claims = figure.claims.iter().map(|claim| claim.judge(&figure.id, &variants)).collect();
+    let others = runs.split_off(1);
+    let mut measurements = runs.swap_remove(0);
+    for (number, record) in measurements.iter_mut().enumerate() {
+        record.parameters.insert("figure".to_owned(), figure.id.as_str().into());
+        if !others.is_empty() {
+            let values = || others.iter().map(|run| run[number].value).chain([record.value]);
+            (record.low, record.high) = (values().reduce(f64::min), values().reduce(f64::max));
+        }
+    }
+    Ok(Found { figure, measurements, claims })
+}

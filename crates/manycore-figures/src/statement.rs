@@ -1,0 +1,165 @@
+//! What a publication claims, and what measurements say of it.
+
+use manycore_report::{Bound, Claim, Judgement, Measurement};
+use serde::Deserialize;
+
+use crate::field::{Field, Place};
+use crate::selector::{Extreme, Selector};
+
+/// A claim, as a file has it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Statement {
+    /// A name that stays.
+    pub id: String,
+    /// The claim in words.
+    pub text: String,
+    /// Where the publication makes it.
+    pub place: String,
+    /// The verdict that was expected before the first run.
+    pub expected: Option<Expected>,
+    /// Why it is expected to be another than `pass`.
+    pub why: Option<String>,
+    /// Why nothing here can show it.
+    pub published_only: Option<String>,
+    /// The value.
+    pub of: Option<Selector>,
+    /// By what it is divided.
+    pub over: Option<Selector>,
+    /// The ratio is computed at each place of these dimensions,
+    #[serde(default)]
+    pub each: Vec<Field>,
+    /// and this one of them counts.
+    pub take: Option<Extreme>,
+    /// No less than this.
+    pub at_least: Option<f64>,
+    /// No more than this.
+    pub at_most: Option<f64>,
+    /// The value in the publication.
+    pub published: Option<f64>,
+    /// If it failed: the cause, as found by looking.
+    pub cause: Option<String>,
+}
+
+/// What was expected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Expected {
+    /// That the claim holds here, too.
+    Pass,
+    /// That it does not.
+    Fail,
+    /// Neither.
+    Unknown,
+}
+
+impl From<Expected> for Judgement {
+    fn from(expected: Expected) -> Self {
+        match expected {
+            Expected::Pass => Self::Pass,
+            Expected::Fail => Self::Fail,
+            Expected::Unknown => Self::Undecided,
+        }
+    }
+}
+
+impl Statement {
+    /// What is wrong with it, if anything is.
+    pub(crate) fn fault(&self) -> Option<&'static str> {
+        if self.published_only.is_some() {
+            let is_judged = self.of.is_some() || self.bound().is_some() || self.expected.is_some();
+            return is_judged.then_some(
+                "it is `published_only`, so that it has no `of`, no bound and no `expected`",
+            );
+        }
+        let faults = [
+            (self.of.is_none(), "it says neither `of` what it is nor `published_only`"),
+            (self.bound().is_none(), "it has no bound: `at_least`, `at_most` or both"),
+            (self.expected.is_none(), "it does not say what is `expected`: pass, fail or unknown"),
+            (
+                self.expected != Some(Expected::Pass) && self.why.is_none(),
+                "it does not say `why` it is not expected to pass",
+            ),
+            (
+                self.each.is_empty() != self.take.is_none(),
+                "`each` and `take` go together: which of the ratios counts",
+            ),
+        ];
+        faults.into_iter().find(|(wrong, _)| *wrong).map(|(_, fault)| fault)
+    }
+
+    /// What its value must keep to.
+    pub fn bound(&self) -> Option<Bound> {
+        match (self.at_least, self.at_most) {
+            (Some(least), Some(most)) => Some(Bound::Between(least, most)),
+            (Some(least), None) => Some(Bound::AtLeast(least)),
+            (None, Some(most)) => Some(Bound::AtMost(most)),
+            (None, None) => None,
+        }
+    }
+
+    /// Its value. The error says why there is none.
+    pub fn value(&self, measurements: &[Measurement]) -> Result<f64, String> {
+        let of = self.of.as_ref().ok_or("there is nothing to judge")?;
+        let all: Vec<&Measurement> = measurements.iter().collect();
+        let Some(take) = self.take else { return self.ratio(of, &all) };
+        // A group for each place in the dimensions that are named.
+        let mut groups: Vec<(Vec<Option<Place>>, Vec<&Measurement>)> = Vec::new();
+        let place = |measurement: &Measurement| -> Vec<Option<Place>> {
+            self.each.iter().map(|field| field.of(measurement)).collect()
+        };
+        for measurement in &all {
+            let place = place(measurement);
+            match groups.iter_mut().find(|(own, _)| *own == place) {
+                Some((_, group)) => group.push(measurement),
+                None => groups.push((place, vec![measurement])),
+            }
+        }
+        let meant = groups.iter().filter(|(_, group)| group.iter().any(|m| of.is_of(m)));
+        let ratios = meant.map(|(_, group)| self.ratio(of, group));
+        let ratios = ratios.collect::<Result<Vec<_>, _>>()?;
+        take.of(ratios).ok_or_else(|| "it was not run".to_owned())
+    }
+
+    fn ratio(&self, of: &Selector, measurements: &[&Measurement]) -> Result<f64, String> {
+        let base = self.over.as_ref().map_or(Ok(1.0), |over| over.value(measurements))?;
+        let ratio = of.value(measurements)? / base;
+        if ratio.is_finite() { Ok(ratio) } else { Err("it is nothing over nothing".to_owned()) }
+    }
+
+    /// Judges it by what was simulated on a machine and, if there are more, on variants of it.
+    pub fn judge(&self, figure: &str, variants: &[&[Measurement]]) -> Claim {
+        let mut claim = Claim {
+            published: self.published,
+            expected: self.expected.map(Judgement::from),
+            ..Claim::open(format!("{figure}/{}", self.id), &self.text, self.bound())
+        };
+        if let Some(reason) = &self.published_only {
+            claim.verdict = Judgement::PublishedOnly;
+            claim.note.clone_from(reason);
+            return claim;
+        }
+        let values: Result<Vec<f64>, String> =
+            variants.iter().map(|measurements| self.value(measurements)).collect();
+        match values.as_deref() {
+            Ok([value, others @ ..]) => {
+                let least = others.iter().copied().fold(*value, f64::min);
+                let most = others.iter().copied().fold(*value, f64::max);
+                claim.value = Some(*value);
+                if !others.is_empty() {
+                    (claim.low, claim.high) = (Some(least), Some(most));
+                }
+                let bound = claim.bound.expect("a statement without one is refused");
+                claim.verdict = bound.judge(Some((least, most)));
+            }
+            Ok([]) => claim.note = "not run".to_owned(),
+            Err(why) => claim.note = format!("not judged: {why}"),
+        }
+        if claim.verdict == Judgement::Fail
+            && let Some(cause) = self.cause.as_ref().or(self.why.as_ref())
+        {
+            claim.note.clone_from(cause);
+        }
+        claim
+    }
+}

@@ -1,0 +1,164 @@
+//! What a figure simulates.
+
+use std::time::Duration;
+
+use manycore_bench::rmap::{self, Load};
+use manycore_bench::set::{Keys, Popularity, Workload as Sets};
+use manycore_bench::simulated::{Crew, db, set};
+use manycore_bench::{Failure, lock};
+use manycore_report::Measurement;
+use manycore_sim::Model;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
+
+/// A workload of `manycore sim`, with what the figure says of it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Workload {
+    /// Threads that use a set.
+    Set(Set),
+    /// A database whose threads contend for latches.
+    Db(Db),
+    /// Threads that update reverse maps.
+    Rmap(Rmap),
+}
+
+/// As `manycore sim set` has it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Set {
+    structure: String,
+    sync: Vec<String>,
+    threads: Vec<u32>,
+    update: Vec<f64>,
+    initial: u64,
+    range: Option<u64>,
+    buckets: Option<u64>,
+    #[serde(default = "alike")]
+    zipf: Vec<f64>,
+    #[serde(deserialize_with = "time")]
+    duration: Duration,
+}
+
+/// A time as people write it: `300us`.
+fn time<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
+    humantime::parse_duration(&String::deserialize(from)?).map_err(D::Error::custom)
+}
+
+fn alike() -> Vec<f64> {
+    vec![0.0]
+}
+
+/// As `manycore sim db` has it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Db {
+    locks: Vec<String>,
+    cpus: Vec<u32>,
+    terminals: Vec<u32>,
+    #[serde(deserialize_with = "time")]
+    duration: Duration,
+}
+
+/// As `manycore sim rmap` has it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rmap {
+    sync: Vec<String>,
+    threads: Vec<u32>,
+    update: Vec<f64>,
+    trees: u32,
+    initial: u32,
+    held: u32,
+    reuse: bool,
+    #[serde(deserialize_with = "time")]
+    outside: Duration,
+    #[serde(deserialize_with = "time")]
+    duration: Duration,
+}
+
+impl Workload {
+    /// Simulates all of it on a machine. The error is about what the figure asks for, or about what failed.
+    pub(crate) fn run(&self, machine: &Model, crew: &Crew) -> Result<Vec<Measurement>, Failure> {
+        let found = match self {
+            Self::Set(set) => set.run(machine, crew)?,
+            Self::Db(db) => db.run(machine, crew)?,
+            Self::Rmap(rmap) => rmap.run(machine, crew)?,
+        };
+        match found.failures.first() {
+            None => Ok(found.measurements),
+            Some(first) => Err(Failure::Failed(first.clone())),
+        }
+    }
+}
+
+impl Set {
+    fn run(&self, machine: &Model, crew: &Crew) -> Result<lock::Found, Failure> {
+        let mut found = lock::Found { measurements: Vec::new(), failures: Vec::new() };
+        for exponent in &self.zipf {
+            let usual = Keys::of(self.initial);
+            let popularity = match *exponent {
+                0.0 => Popularity::Uniform,
+                exponent => Popularity::Zipf(exponent),
+            };
+            let settings = set::Options {
+                workload: Sets {
+                    structure: self.structure.clone(),
+                    syncs: self.sync.clone(),
+                    threads: self.threads.clone(),
+                    updates: self.update.clone(),
+                    keys: Keys {
+                        range: self.range.unwrap_or(usual.range),
+                        buckets: self.buckets.unwrap_or(usual.buckets),
+                        popularity,
+                        ..usual
+                    },
+                },
+                duration: self.duration,
+                ..set::Options::new(machine.clone(), crew.clone())
+            };
+            let more = set::run(&settings)?;
+            found.measurements.extend(more.measurements);
+            found.failures.extend(more.failures);
+        }
+        Ok(found)
+    }
+}
+
+impl Db {
+    fn run(&self, machine: &Model, crew: &Crew) -> Result<lock::Found, Failure> {
+        db::run(&db::Options {
+            locks: self.locks.clone(),
+            cpus: self.cpus.clone(),
+            terminals: self.terminals.clone(),
+            duration: self.duration,
+            ..db::Options::new(machine.clone(), crew.clone())
+        })
+    }
+}
+
+impl Rmap {
+    fn run(&self, machine: &Model, crew: &Crew) -> Result<lock::Found, Failure> {
+        let settings = rmap::Options {
+            syncs: self.sync.clone(),
+            threads: self.threads.clone(),
+            updates: self.update.clone(),
+            load: Load {
+                trees: self.trees,
+                initial: self.initial,
+                held: self.held,
+                reuse: self.reuse,
+                outside_ns: self.outside.as_nanos() as f64,
+                ..Load::default()
+            },
+            duration: self.duration,
+            ..rmap::Options::default()
+        };
+        let mut found = rmap::simulate(&settings, machine, crew)?;
+        // The base line takes part even where the figure does not have it.
+        found
+            .measurements
+            .retain(|record| self.sync.iter().any(|sync| sync == record.mechanism.name()));
+        Ok(found)
+    }
+}

@@ -1,0 +1,51 @@
+//! What came out, as files: a table for programs.
+
+use std::io;
+use std::path::Path;
+
+use manycore_report::Measurement;
+
+use crate::field::Field;
+use crate::run::Found;
+
+/// Dimensions that have a column.
+const COLUMNS: [Field; 5] =
+    [Field::Series, Field::Threads, Field::Cpus, Field::Update, Field::Zipf];
+
+/// Writes `ID.csv` of each figure into a directory, which is made if need be.
+pub fn write(found: &[Found], directory: &Path) -> io::Result<()> {
+    std::fs::create_dir_all(directory)?;
+    for found in found {
+        let path = directory.join(&found.figure.id).with_extension("csv");
+        table(&found.measurements, std::fs::File::create(path)?)?;
+    }
+    Ok(())
+}
+
+/// A line for each record.
+fn table(records: &[Measurement], to: impl io::Write) -> io::Result<()> {
+    let mut metrics: Vec<&String> = records.iter().flat_map(|r| r.metrics.keys()).collect();
+    metrics.sort();
+    metrics.dedup();
+    let mut csv = csv::Writer::from_writer(to);
+    let fixed = ["value", "low", "high", "unit", "provenance", "machine"];
+    let heading = COLUMNS.iter().map(|field| field.name()).chain(fixed);
+    csv.write_record(heading.chain(metrics.iter().map(|name| name.as_str())))?;
+    let number = |number: Option<f64>| number.map_or(String::new(), |number| number.to_string());
+    for record in records {
+        let places =
+            COLUMNS.iter().map(|field| field.of(record).map_or(String::new(), |p| p.to_string()));
+        let fixed = [
+            record.value.to_string(),
+            number(record.low),
+            number(record.high),
+            record.unit.clone(),
+            "simulated".to_owned(),
+            record.machine.clone(),
+        ];
+        let of_metric =
+            |name: &&String| number(record.metrics.get(*name).map(|metric| metric.value));
+        csv.write_record(places.chain(fixed).chain(metrics.iter().map(of_metric)))?;
+    }
+    csv.flush()
+}
