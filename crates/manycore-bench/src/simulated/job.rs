@@ -159,6 +159,7 @@ pub(crate) fn sight<T>(report: &Report<T>, sections: u64) -> BTreeMap<String, f6
     share("time_idle", |times| times.idle, all);
     share("cpu_program", |times| times.cpu.program, used);
     share("cpu_locks", |times| times.cpu.locks, used);
+    share("cpu_quiescence", |times| times.cpu.quiescence, used);
     share("cpu_system", |times| times.cpu.system, used);
     let mut each = |name: String, count: u64| {
         sight.insert(name, count as f64 / sections as f64);

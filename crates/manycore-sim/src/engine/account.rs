@@ -71,6 +71,8 @@ pub struct CpuTime {
     pub program: Cycles,
     /// In the functions of locks, whatever for: stalls, too, and spinning elsewhere but for a grace period.
     pub locks: Cycles,
+    /// Waiting for a grace period: stalls, too.
+    pub quiescence: Cycles,
     /// In the operating system.
     pub system: Cycles,
 }
@@ -78,7 +80,7 @@ pub struct CpuTime {
 impl CpuTime {
     /// All of it.
     pub fn total(&self) -> Cycles {
-        self.program + self.locks + self.system
+        self.program + self.locks + self.quiescence + self.system
     }
 }
 
@@ -119,7 +121,7 @@ impl Times {
             }
             match phase {
                 Phase::Lock => times.cpu.locks += computing + stalled + waiting,
-                Phase::Quiescence => times.cpu.program += computing + stalled + waiting,
+                Phase::Quiescence => times.cpu.quiescence += computing + stalled + waiting,
                 Phase::Work | Phase::Log => {
                     times.cpu.program += computing + stalled;
                     times.cpu.locks += waiting;

@@ -17,6 +17,7 @@ use crate::session::object::{FREED, NEVER};
 use crate::session::pool::Pool;
 use crate::sync::atomic::{Ordering, fence};
 use crate::sync::hint;
+use crate::sync::phase::{self, Phase};
 
 /// The longest pause of a thread that waits for room.
 const PAUSE_MAX_NS: u32 = 1_000_000;
@@ -40,7 +41,8 @@ impl<C: Clock> Handle<'_, C> {
             self.has_deferred = false;
             (self.is_filling, self.versions) = (false, 0);
             self.reclaimed = watermark;
-            self.reclaim_logs(watermark, if looked { before } else { 0 });
+            let lagging = if looked { before } else { 0 };
+            phase::during(Phase::Log, || self.reclaim_logs(watermark, lagging));
         }
     }
 
@@ -85,7 +87,7 @@ impl<C: Clock> Handle<'_, C> {
             }
             let watermark = self.domain.advance();
             self.reclaimed = watermark;
-            self.reclaim_logs(watermark, watermark);
+            phase::during(Phase::Log, || self.reclaim_logs(watermark, watermark));
         }
     }
 

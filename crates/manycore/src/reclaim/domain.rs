@@ -9,6 +9,7 @@ use super::config::{Barriers, Config, Stall};
 use super::handle::Handle;
 use super::record::{INSIDE, PILES, Record, STEP};
 use crate::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+use crate::sync::phase::{self, Phase};
 use crate::sync::{CachePadded, barrier, clock, full_fence, hint, mutation, order, tuning};
 
 /// Threads, the objects that they share, and the garbage that waits until nobody can have a reference to it any more.
@@ -123,7 +124,7 @@ impl Domain {
         while !has_come(until, self.now()) {
             if let Some(blocker) = self.advance().blocker {
                 self.tell_of(blocker);
-                wait_for(blocker, &mut pause_ns);
+                phase::during(Phase::Quiescence, || wait_for(blocker, &mut pause_ns));
             }
         }
     }

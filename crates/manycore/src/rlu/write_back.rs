@@ -9,6 +9,7 @@ use super::stats::count;
 use crate::clock::Clock;
 use crate::session::object::FREED;
 use crate::sync::atomic::{Ordering, fence};
+use crate::sync::phase::{self, Phase};
 use crate::sync::{clock, hint, mutation, thread};
 
 /// When there are so many copies that nobody finds any more, and no commit, it is time to see whether anybody has them.
@@ -41,7 +42,12 @@ impl<C: Clock> Handle<'_, C> {
         if committed.copies.is_empty() {
             return;
         }
-        self.wait_for_sessions(committed.stamp, committed);
+        phase::during(Phase::Quiescence, || self.wait_for_sessions(committed.stamp, committed));
+        phase::during(Phase::Log, || self.apply(committed));
+    }
+
+    /// Puts the copies in the place of their objects: no session reads those.
+    fn apply(&mut self, committed: &mut Committed) {
         self.free_limbo(committed.stamp);
         let depot = &self.domain.depot;
         let mut freed = 0;
@@ -75,7 +81,8 @@ impl<C: Clock> Handle<'_, C> {
             fence(Ordering::SeqCst);
             let stamp = self.domain.clock.stamp();
             self.local().limbo.ripens(copies, stamp);
-            self.wait_for_sessions(stamp, &Committed::default());
+            let nothing = Committed::default();
+            phase::during(Phase::Quiescence, || self.wait_for_sessions(stamp, &nothing));
             self.free_limbo(stamp);
         }
     }

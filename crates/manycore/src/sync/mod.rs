@@ -36,6 +36,7 @@
 pub mod node;
 mod pad;
 pub(crate) mod panic;
+pub mod phase;
 pub mod table;
 #[cfg(not(loom))]
 pub mod tuning;
