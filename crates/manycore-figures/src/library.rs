@@ -20,6 +20,10 @@ embedded!(
     "mvrlu-bst",
     "khronos-list",
     "khronos-hash",
+    "ldu-aim7",
+    "ldu-exim",
+    "ldu-lmbench",
+    "timestamp-merge",
 );
 
 /// Their names.
