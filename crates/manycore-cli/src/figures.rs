@@ -14,7 +14,7 @@ use crate::terminal::{Terminal, print};
 const NOTES: &str = "\
 Examples:
   manycore figures --list
-  manycore figures --quick --out figures.html.d
+  manycore figures --quick --out figures
   manycore figures innodb-locks mvrlu-hash --bands
   manycore figures --check
   manycore figures ./mine.toml

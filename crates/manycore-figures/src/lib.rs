@@ -25,11 +25,13 @@
 //! | `statement` | a claim, and what measurements say of it |
 //! | `workload` | what is simulated |
 //! | `run` | a figure on a machine, and on its variants |
-//! | `render`, `write` | the result for people and for programs |
+//! | `render`, `page`, `picture`, `write` | the result for people and for programs |
 
 mod field;
 mod figure;
 pub mod library;
+mod page;
+mod picture;
 mod render;
 mod run;
 mod selector;

@@ -1,4 +1,4 @@
-//! What came out, as files: a table for programs.
+//! What came out, as files: a page, pictures, and tables for programs.
 
 use std::io;
 use std::path::Path;
@@ -6,20 +6,25 @@ use std::path::Path;
 use manycore_report::Measurement;
 
 use crate::field::Field;
+use crate::page::page;
+use crate::picture;
 use crate::run::Found;
 
 /// Dimensions that have a column.
 const COLUMNS: [Field; 5] =
     [Field::Series, Field::Threads, Field::Cpus, Field::Update, Field::Zipf];
 
-/// Writes `ID.csv` of each figure into a directory, which is made if need be.
+/// Writes `index.html`, and of each figure its pictures and `ID.csv`, into a directory, which is made if need be.
 pub fn write(found: &[Found], directory: &Path) -> io::Result<()> {
     std::fs::create_dir_all(directory)?;
     for found in found {
         let path = directory.join(&found.figure.id).with_extension("csv");
         table(&found.measurements, std::fs::File::create(path)?)?;
+        for (name, picture) in picture::of(found) {
+            std::fs::write(directory.join(name).with_extension("svg"), picture.svg())?;
+        }
     }
-    Ok(())
+    std::fs::write(directory.join("index.html"), page(found))
 }
 
 /// A line for each record.

@@ -94,9 +94,9 @@ impl Figure {
     }
 }
 
-/// Text in which nothing means anything to HTML.
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+/// Text in which nothing means anything to HTML or SVG, between tags and between quotation marks.
+pub fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
 #[cfg(test)]

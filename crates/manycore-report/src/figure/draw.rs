@@ -4,7 +4,7 @@ use plotters::coord::Shift;
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 
-use super::{Axis, Bars, Figure, Line, Lines, Panel};
+use super::{Axis, Bars, Figure, Line, Lines, Panel, Value};
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 type Chart<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
@@ -65,32 +65,57 @@ fn draw_lines(panel: &Lines, area: &Area<'_>) -> Drawn {
     let values = panel.lines.iter().flat_map(|line| line.values.iter().flatten());
     let highest = values.map(|v| v.interval.map_or(v.value, |(_, high)| high.max(v.value)));
     let mut chart = chart(&panel.title, &panel.axis, highest.fold(0.0, f64::max), area)?;
-    let mut colours = (0..).map(colour);
+    let mut numbers = 0..;
     for line in &panel.lines {
-        let style = match line.is_ideal {
-            true => ShapeStyle::from(RGBColor(150, 150, 150)).stroke_width(1),
-            false => ShapeStyle::from(colours.next().unwrap_or_default()).stroke_width(2),
-        };
-        draw_line(line, style, &mut chart)?;
+        match line.is_ideal {
+            true => draw_ideal(line, &mut chart)?,
+            false => draw_line(line, numbers.next().unwrap_or_default(), &mut chart)?,
+        }
     }
     legend(&mut chart)
 }
 
-fn draw_line(line: &Line, style: ShapeStyle, chart: &mut Chart<'_, '_>) -> Drawn {
-    let known = || line.values.iter().enumerate().filter_map(|(at, v)| Some((at as f64, (*v)?)));
+/// What is known of a line, with where it is.
+fn known(line: &Line) -> impl Iterator<Item = (f64, Value)> {
+    line.values.iter().enumerate().filter_map(|(at, v)| Some((at as f64, (*v)?)))
+}
+
+fn draw_ideal(line: &Line, chart: &mut Chart<'_, '_>) -> Drawn {
+    let style = ShapeStyle::from(RGBColor(150, 150, 150)).stroke_width(1);
     chart
-        .draw_series(LineSeries::new(known().map(|(at, v)| (at, v.value)), style))?
+        .draw_series(LineSeries::new(known(line).map(|(at, v)| (at, v.value)), style))?
         .label(&line.name)
         .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], style));
-    if line.is_ideal {
-        return Ok(());
-    }
-    chart.draw_series(known().map(|(at, v)| Circle::new((at, v.value), 3, style.filled())))?;
-    let intervals = known().filter_map(|(at, v)| Some((at, v.interval?)));
+    Ok(())
+}
+
+fn draw_line(line: &Line, number: usize, chart: &mut Chart<'_, '_>) -> Drawn {
+    let style = ShapeStyle::from(colour(number)).stroke_width(2);
+    chart.draw_series(LineSeries::new(known(line).map(|(at, v)| (at, v.value)), style))?;
+    chart
+        .draw_series(known(line).map(|(at, v)| mark(number, (at, v.value), style)))?
+        .label(&line.name)
+        .legend(move |(x, y)| mark(number, (x + 9, y), style));
+    let intervals = known(line).filter_map(|(at, v)| Some((at, v.interval?)));
     chart.draw_series(
         intervals.map(|(at, (low, high))| PathElement::new([(at, low), (at, high)], style)),
     )?;
     Ok(())
+}
+
+/// Lines that have the same grey on paper have different marks.
+fn mark<'a, C: Clone + 'a>(
+    number: usize,
+    at: C,
+    style: ShapeStyle,
+) -> DynElement<'a, SVGBackend<'a>, C> {
+    match number % 5 {
+        0 => Circle::new(at, 4, style.filled()).into_dyn(),
+        1 => TriangleMarker::new(at, 5, style.filled()).into_dyn(),
+        2 => Cross::new(at, 4, style).into_dyn(),
+        3 => Circle::new(at, 5, style).into_dyn(),
+        _ => TriangleMarker::new(at, 7, style).into_dyn(),
+    }
 }
 
 fn draw_bars(panel: &Bars, area: &Area<'_>) -> Drawn {

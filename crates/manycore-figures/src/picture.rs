@@ -1,0 +1,97 @@
+//! What came out, as lines and bars.
+
+use manycore_report::{Axis, Bars, Figure, Line, Lines, Measurement, Panel, Value};
+
+use crate::field::{Field, Place};
+use crate::run::Found;
+
+/// Where threads' time goes: a name for a person, and the metrics that it is the sum of.
+const TIMES: [(&str, &[&str]); 7] = [
+    ("work", &["time_compute"]),
+    ("waiting for lines", &["time_stall"]),
+    ("spinning", &["time_lock_spin"]),
+    ("asleep for a lock", &["time_lock_wait"]),
+    ("grace periods", &["time_quiescence_wait"]),
+    ("logs", &["time_log_work"]),
+    ("system, no CPU, idle", &["time_system", "time_ready", "time_idle"]),
+];
+
+/// The pictures of a figure: a name for a file, and what is in it.
+pub(crate) fn of(found: &Found) -> Vec<(String, Figure)> {
+    let mut pictures: Vec<(String, Figure)> = Vec::new();
+    let mut add = |panel: Panel| {
+        let name = format!("{}-{}", found.figure.id, pictures.len() + 1);
+        pictures.push((name, Figure { title: String::new(), panels: vec![panel] }));
+    };
+    let all: Vec<&Measurement> = found.measurements.iter().collect();
+    let panels = panels(&found.figure.panels, String::new(), all);
+    panels.iter().for_each(|(title, records)| add(lines(found.figure.x, title, records)));
+    if let Some((title, records)) = panels.last() {
+        add(times(found.figure.x, title, records));
+    }
+    pictures
+}
+
+/// Divided by the places in these dimensions, in order.
+fn panels<'a>(
+    fields: &[Field],
+    title: String,
+    records: Vec<&'a Measurement>,
+) -> Vec<(String, Vec<&'a Measurement>)> {
+    let [field, others @ ..] = fields else { return vec![(title, records)] };
+    let of_place = |place: &Place| {
+        let there = records.iter().copied().filter(|m| field.of(m).as_ref() == Some(place));
+        let comma = if title.is_empty() { "" } else { ", " };
+        panels(others, format!("{title}{comma}{} {place}", field.name()), there.collect())
+    };
+    field.places(records.iter().copied()).iter().flat_map(of_place).collect()
+}
+
+fn lines(x: Field, title: &str, records: &[&Measurement]) -> Panel {
+    let places = x.places(records.iter().copied());
+    let line = |series: &Place| {
+        let at = |place: &Place| {
+            let is_meant = |record: &&&Measurement| {
+                x.of(record).as_ref() == Some(place)
+                    && Field::Series.of(record).as_ref() == Some(series)
+            };
+            let record = records.iter().find(is_meant)?;
+            Some(Value { value: record.value, interval: record.low.zip(record.high) })
+        };
+        let values = places.iter().map(at).collect();
+        Line { name: series.to_string(), values, is_ideal: false }
+    };
+    Panel::Lines(Lines {
+        title: title.to_owned(),
+        axis: Axis {
+            name: x.name().to_owned(),
+            places: places.iter().map(Place::to_string).collect(),
+            measures: "operations a second, simulated".to_owned(),
+        },
+        lines: Field::Series.places(records.iter().copied()).iter().map(line).collect(),
+    })
+}
+
+/// At the last place: where the time of each series goes.
+fn times(x: Field, title: &str, records: &[&Measurement]) -> Panel {
+    let last = x.places(records.iter().copied()).pop();
+    let there: Vec<&Measurement> =
+        records.iter().copied().filter(|record| x.of(record) == last).collect();
+    let part = |(name, metrics): &(&str, &[&str])| {
+        let sum = |record: &&Measurement| {
+            metrics.iter().filter_map(|metric| Some(record.metrics.get(*metric)?.value)).sum()
+        };
+        ((*name).to_owned(), there.iter().map(sum).collect())
+    };
+    let last = last.map_or(String::new(), |place| format!("{} {place}", x.name()));
+    let comma = if title.is_empty() { "" } else { ", " };
+    Panel::Bars(Bars {
+        title: format!("where time goes: {title}{comma}{last}"),
+        axis: Axis {
+            name: String::new(),
+            places: there.iter().map(|record| record.mechanism.name().to_owned()).collect(),
+            measures: "% of the threads' time, simulated".to_owned(),
+        },
+        parts: TIMES.iter().map(part).collect(),
+    })
+}
