@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use support::{directory, manycore, printed};
 
-const COMMANDS: [&[&str]; 27] = [
+const COMMANDS: [&[&str]; 28] = [
     &["demo"],
     &["run"],
     &["profile"],
@@ -30,6 +30,7 @@ const COMMANDS: [&[&str]; 27] = [
     &["sim", "db"],
     &["sim", "accuracy"],
     &["predict"],
+    &["figures"],
     &["locks"],
     &["machines"],
     &["machines", "measure"],

@@ -163,3 +163,90 @@ impl Statement {
         claim
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use manycore_report::Mechanism;
+
+    use super::*;
+
+    fn record(sync: &str, threads: u32, value: f64) -> Measurement {
+        let mechanism = Mechanism::Sync(sync.to_owned());
+        Measurement { threads, ..Measurement::new("set", mechanism, "op/s", value) }
+    }
+
+    fn statement(rest: &str) -> Statement {
+        let text = format!("id = \"a\"\ntext = \"b\"\nplace = \"c\"\nexpected = \"pass\"\n{rest}");
+        let statement: Statement = toml::from_str(&text).unwrap();
+        assert_eq!(statement.fault(), None);
+        statement
+    }
+
+    fn records() -> Vec<Measurement> {
+        [
+            ("x", 1, 10.0),
+            ("x", 2, 30.0),
+            ("x", 4, 20.0),
+            ("y", 1, 20.0),
+            ("y", 2, 20.0),
+            ("y", 4, 10.0),
+        ]
+        .map(|(sync, threads, value)| record(sync, threads, value))
+        .to_vec()
+    }
+
+    #[test]
+    fn values_are_taken_from_where_the_statement_says() {
+        for (rest, value) in [
+            ("of = { series = 'x', threads = 4 }", 20.0),
+            ("of = { series = 'x', take = 'most' }", 30.0),
+            ("of = { series = 'x', take = 'most', what = 'threads' }", 2.0),
+            (
+                "of = { series = 'x', threads = 4 }\nover = { series = 'x', take = 'most' }",
+                20.0 / 30.0,
+            ),
+            ("of = { series = ['x', 'y'], threads = 1, take = 'least' }", 10.0),
+            // 0.5, 1.5 and 2 times as much.
+            (
+                "of = { series = 'x' }\nover = { series = 'y' }\neach = ['threads']\ntake = 'most'",
+                2.0,
+            ),
+            (
+                "of = { series = 'x' }\nover = { series = 'y' }\neach = ['threads']\ntake = 'least'",
+                0.5,
+            ),
+        ] {
+            let statement = statement(&format!("{rest}\nat_least = 1"));
+            assert_eq!(statement.value(&records()), Ok(value), "{rest}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_taken_is_not_judged() {
+        for (rest, why) in [
+            ("of = { series = 'z' }", "it was not run"),
+            ("of = { series = 'x' }", "several"),
+            ("of = { series = 'x', threads = 1, what = 'misses' }", "`misses`"),
+            ("of = { series = 'x', cpus = 1 }", "it was not run"),
+        ] {
+            let statement = statement(&format!("{rest}\nat_least = 1"));
+            let claim = statement.judge("figure", &[&records()]);
+            assert_eq!(claim.verdict, Judgement::Undecided);
+            assert!(claim.note.contains(why), "{rest}: {}", claim.note);
+        }
+    }
+
+    #[test]
+    fn a_band_that_straddles_the_bound_decides_nothing() {
+        let statement = statement("of = { series = 'x', threads = 1 }\nat_least = 10");
+        let (model, lower, higher) =
+            ([record("x", 1, 10.0)], [record("x", 1, 9.0)], [record("x", 1, 12.0)]);
+        let verdict = |variants: &[&[Measurement]]| statement.judge("figure", variants).verdict;
+        assert_eq!(verdict(&[&model]), Judgement::Pass);
+        assert_eq!(verdict(&[&model, &higher]), Judgement::Pass);
+        assert_eq!(verdict(&[&model, &lower, &higher]), Judgement::Undecided);
+        assert_eq!(verdict(&[&lower]), Judgement::Fail);
+        let claim = statement.judge("figure", &[&model, &lower, &higher]);
+        assert_eq!((claim.value, claim.low, claim.high), (Some(10.0), Some(9.0), Some(12.0)));
+    }
+}

@@ -1,11 +1,15 @@
 //! A figure as SVG.
 
+use std::ops::Add;
+
 use plotters::coord::Shift;
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 
 use super::{Axis, Bars, Figure, Line, Lines, Panel, Value};
 
+/// To the right and down, in pixels.
+type Pixels = (i32, i32);
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 type Chart<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
 /// Text does not fail to be written to a string.
@@ -89,7 +93,7 @@ fn draw_ideal(line: &Line, chart: &mut Chart<'_, '_>) -> Drawn {
     Ok(())
 }
 
-fn draw_line(line: &Line, number: usize, chart: &mut Chart<'_, '_>) -> Drawn {
+fn draw_line<'a, 'b: 'a>(line: &Line, number: usize, chart: &mut Chart<'a, 'b>) -> Drawn {
     let style = ShapeStyle::from(colour(number)).stroke_width(2);
     chart.draw_series(LineSeries::new(known(line).map(|(at, v)| (at, v.value)), style))?;
     chart
@@ -103,19 +107,21 @@ fn draw_line(line: &Line, number: usize, chart: &mut Chart<'_, '_>) -> Drawn {
     Ok(())
 }
 
-/// Lines that have the same grey on paper have different marks.
-fn mark<'a, C: Clone + 'a>(
-    number: usize,
-    at: C,
-    style: ShapeStyle,
-) -> DynElement<'a, SVGBackend<'a>, C> {
-    match number % 5 {
-        0 => Circle::new(at, 4, style.filled()).into_dyn(),
-        1 => TriangleMarker::new(at, 5, style.filled()).into_dyn(),
-        2 => Cross::new(at, 4, style).into_dyn(),
-        3 => Circle::new(at, 5, style).into_dyn(),
-        _ => TriangleMarker::new(at, 7, style).into_dyn(),
-    }
+/// A place, and a line around it.
+type Mark<'a, C> = <EmptyElement<C, SVGBackend<'a>> as Add<PathElement<Pixels>>>::Output;
+
+/// The outlines of marks: a square, two triangles, a cross, a diamond, a bar. Lines that have the same grey on paper differ in them.
+const OUTLINES: [&[Pixels]; 6] = [
+    &[(-4, -4), (4, -4), (4, 4), (-4, 4), (-4, -4)],
+    &[(-5, 4), (5, 4), (0, -5), (-5, 4)],
+    &[(-4, -4), (4, 4), (0, 0), (-4, 4), (4, -4)],
+    &[(0, -6), (6, 0), (0, 6), (-6, 0), (0, -6)],
+    &[(-5, -4), (5, -4), (0, 5), (-5, -4)],
+    &[(0, -6), (0, 6)],
+];
+
+fn mark<'a, C>(number: usize, at: C, style: ShapeStyle) -> Mark<'a, C> {
+    EmptyElement::at(at) + PathElement::new(OUTLINES[number % OUTLINES.len()], style)
 }
 
 fn draw_bars(panel: &Bars, area: &Area<'_>) -> Drawn {
