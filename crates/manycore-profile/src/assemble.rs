@@ -78,7 +78,7 @@ pub fn assemble(run: Run, stats: &[ProcessStats]) -> Profile {
     }
     for pid in others {
         let modules = stats.iter().rfind(|one| one.pid == pid).map(|one| &one.modules);
-        sum.add(futexes.groups(pid, modules, &mut symbols, &run.rate));
+        sum.add(futexes.groups(pid, modules.map(|modules| &**modules), &mut symbols, &run.rate));
     }
     processes.sort_by(|a, b| a.started.total_cmp(&b.started));
     let is_server = run.is_server;

@@ -12,6 +12,7 @@ use crate::due::Due;
 use crate::lock::{Adaptive, Held};
 use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::cell::UnsafeCell;
+use crate::sync::phase::{self, Phase};
 use crate::sync::{CachePadded, full_fence, hint, mutation, order};
 
 /// What can be updated by a log.
@@ -237,7 +238,9 @@ impl<S: Structure<T>, T, Q: Queue, L: RawLock> Deferred<S, T, Q, L> {
     /// Applies what is logged. The caller has the lock.
     fn drain(&self, inner: &mut Inner<S>) {
         // SAFETY: the lock is held, which all who drain this queue hold.
-        let drained = unsafe { drain(&self.queue, &mut Applier { inner, _items: PhantomData }) };
+        let drained = phase::during(Phase::Log, || unsafe {
+            drain(&self.queue, &mut Applier { inner, _items: PhantomData })
+        });
         inner.statistics.drains += 1;
         inner.statistics.count(drained);
     }
@@ -245,8 +248,9 @@ impl<S: Structure<T>, T, Q: Queue, L: RawLock> Deferred<S, T, Q, L> {
     /// Applies what the calling core has logged. The caller has the lock.
     fn drain_own(&self, inner: &mut Inner<S>) {
         // SAFETY: as above.
-        let drained =
-            unsafe { drain_own(&self.queue, &mut Applier { inner, _items: PhantomData }) };
+        let drained = phase::during(Phase::Log, || unsafe {
+            drain_own(&self.queue, &mut Applier { inner, _items: PhantomData })
+        });
         inner.statistics.sweeps += 1;
         inner.statistics.count(drained);
     }

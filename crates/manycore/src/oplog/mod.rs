@@ -38,6 +38,7 @@ use crate::RawLock;
 use crate::due::Due;
 use crate::lock::{Adaptive, Futex, Held, PlainLock};
 use crate::sync::cell::UnsafeCell;
+use crate::sync::phase::{self, Phase};
 use crate::sync::{CachePadded, clock, cpu, hint};
 
 /// What can be updated by a log.
@@ -161,11 +162,13 @@ impl<S: Apply<O>, O, L: RawLock> OpLog<S, O, L> {
     /// Applies what is logged. The caller has the structure's lock.
     fn drain(&self, inner: &mut Inner<S, O>) {
         let Inner { structure, merged, most } = inner;
-        self.take(merged);
-        *most = (*most).max(merged.len() as u64);
-        // Stable: an operation that panics takes those behind it with it, and no others.
-        merged.sort_by_key(|(stamp, _)| *stamp);
-        merged.drain(..).for_each(|(_, operation)| structure.apply(operation));
+        phase::during(Phase::Log, || {
+            self.take(merged);
+            *most = (*most).max(merged.len() as u64);
+            // Stable: an operation that panics takes those behind it with it, and no others.
+            merged.sort_by_key(|(stamp, _)| *stamp);
+            merged.drain(..).for_each(|(_, operation)| structure.apply(operation));
+        });
     }
 
     /// Does something with the lock held.
