@@ -1,7 +1,7 @@
 //! `manycore sim set`: threads use a set on a simulated machine, by several mechanisms.
 //!
-//! What is done is what [`bench set`](crate::set) does. The first thread fills the set, which takes simulated time that is not
-//! counted. Beside the accesses to the set, an operation costs [`OPERATION_NS`]: an assumption, the same for all mechanisms.
+//! What is done is what [`bench set`](crate::set) does. The first thread fills the set, and does some operations alone, so that what adapts
+//! to what threads do has done so when they start; that takes simulated time that is not counted. Beside the accesses to the set, an operation costs [`OPERATION_NS`]: an assumption, the same for all mechanisms.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -27,6 +27,9 @@ pub const OPERATION_NS: f64 = 5.0;
 
 /// The largest set that is simulated: each key is put in by a simulated insertion.
 const KEYS_MAX: u64 = 10_000_000;
+
+/// Operations of the first thread before the others start. Twice as many as after which MV-RLU decides who waits for clocks.
+const ALONE: u32 = 5_000;
 
 /// The usual time that is simulated.
 const DURATION: Duration = Duration::from_millis(1);
@@ -159,10 +162,11 @@ pub(super) fn simulate(run: &Run, task: &Task) -> Result<Finding, String> {
         .map(|index| Cell::new(Some((task.operations(index, &popular), Outcome::new()))))
         .collect();
     let keys = task.keys.first();
+    let alone = Cell::new(Some(task.operations(u32::MAX, &popular)));
     let report = run.simulate(|| {
         let unknown = || format!("there is no {} by {} to simulate", task.structure, task.sync);
         let set = contenders::simulated::make(task).ok_or_else(unknown)?;
-        Work { run, task, counts: &counts, threads: &threads, keys: &keys }.on(&*set)
+        Work { run, task, counts: &counts, threads: &threads, keys: &keys, alone: &alone }.on(&*set)
     })?;
     let Left { outcomes, statistics, window } = report.result.as_ref().map_err(Clone::clone)?;
     let counted = counts.iter().map(Count::counted).collect();
@@ -191,6 +195,7 @@ struct Work<'a> {
     counts: &'a [Count],
     threads: &'a [Cell<Option<(Operations, Outcome)>>],
     keys: &'a [u64],
+    alone: &'a Cell<Option<Operations>>,
 }
 
 impl Work<'_> {
@@ -201,9 +206,15 @@ impl Work<'_> {
             handle.insert(*key);
             thread::progress();
         }
+        let mut alone = self.alone.take().expect("the set is filled once");
+        let operate = |_| {
+            thread::progress();
+            apply(&mut *handle, alone.draw())
+        };
+        let added: i64 = (0..ALONE).map(operate).sum();
         drop(handle);
         let window = self.run.window(thread::now());
-        let told = Cell::new(self.task.keys.initial as i64);
+        let told = Cell::new(self.task.keys.initial as i64 + added);
         let outcomes = thread::parallel(self.task.threads, |index| {
             let (operations, outcome) =
                 self.threads[index as usize].take().expect("each thread runs once");
