@@ -1,9 +1,10 @@
 //! `manycore figures`: what publications report, side by side with what comes out here.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use clap::Args;
-use manycore_figures::{Extent, Found, library, render};
+use manycore_figures::{Extent, Figure, Found, library, render};
 use manycore_report::{Claim, Column, Judgement, Results, Table};
 
 use crate::bench::{failure, print_results};
@@ -40,7 +41,7 @@ pub struct Options {
     #[arg(value_name = "ID")]
     ids: Vec<String>,
     /// Only name the figures
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["out", "quick", "bands", "check", "json"])]
     list: bool,
     /// Write a page, pictures and tables into this directory
     #[arg(long, value_name = "DIR")]
@@ -77,6 +78,17 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
         }
         return print(&table.to_string());
     }
+    refuse_the_same_twice(&figures)?;
+    let unwritable = |directory: &Path, error: &io::Error| {
+        Failure::bad_input(
+            format!("cannot write into '{}': {error}", directory.display()),
+            "give a directory that can be written",
+        )
+    };
+    // Before anything is simulated, so that it is not in vain.
+    if let Some(directory) = &options.out {
+        fs::create_dir_all(directory).map_err(|error| unwritable(directory, &error))?;
+    }
     let crew = options.crew.crew(terminal)?;
     let mut found = Vec::new();
     for (number, figure) in figures.into_iter().enumerate() {
@@ -84,26 +96,39 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
         found.push(manycore_figures::run(figure, options.bands, &crew).map_err(failure)?);
     }
     say_troubles(&crew, terminal);
-    if let Some(directory) = &options.out {
-        manycore_figures::write(&found, directory).map_err(|error| {
-            Failure::bad_input(
-                format!("cannot write into '{}': {error}", directory.display()),
-                "give a directory that can be written",
-            )
-        })?;
-    }
     let results = Results {
         claims: found.iter().flat_map(|found| found.claims.clone()).collect(),
         ..Results::new(found.iter().flat_map(|found| found.measurements.clone()).collect())
     };
     print_results(&results, options.json, || render(&found))?;
-    if options.check { broken(&found) } else { Ok(()) }
+    if let Some(directory) = &options.out {
+        manycore_figures::write(&found, directory)
+            .map_err(|error| unwritable(directory, &error))?;
+        terminal.note(format_args!("open {}", directory.join("index.html").display()));
+    }
+    if options.check { broken(&found, extent) } else { Ok(()) }
 }
 
-/// An error if a claim failed that was expected to pass.
-fn broken(found: &[Found]) -> Result<()> {
+/// What is written is named after the figure.
+fn refuse_the_same_twice(figures: &[Figure]) -> Result<()> {
+    let again = |(place, figure): &(usize, &Figure)| {
+        figures[..*place].iter().any(|other| other.id == figure.id)
+    };
+    match figures.iter().enumerate().find(again) {
+        None => Ok(()),
+        Some((_, figure)) => Err(Failure::bad_input(
+            format!("two figures are called `{}`", figure.id),
+            "name each once, or rename a file",
+        )),
+    }
+}
+
+/// An error if a claim failed that was expected to pass, or could not be judged though all of it was run.
+fn broken(found: &[Found], extent: Extent) -> Result<()> {
     let is_broken = |claim: &&Claim| {
-        claim.verdict == Judgement::Fail && claim.expected == Some(Judgement::Pass)
+        let is_missing = claim.value.is_none() && extent == Extent::Whole;
+        let is_broken = claim.verdict == Judgement::Fail || is_missing;
+        is_broken && claim.expected == Some(Judgement::Pass)
     };
     let claims = found.iter().flat_map(|found| &found.claims);
     let broken: Vec<&str> = claims.filter(is_broken).map(|claim| claim.id.as_str()).collect();

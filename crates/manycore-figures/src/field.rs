@@ -47,6 +47,11 @@ impl Field {
         Self::ALL.iter().find(|(field, _)| *field == self).map_or("", |(_, name)| name)
     }
 
+    /// Each of them.
+    pub fn all() -> impl Iterator<Item = Self> {
+        Self::ALL.iter().map(|(field, _)| *field)
+    }
+
     /// The one of this name.
     pub fn of_name(name: &str) -> Option<Self> {
         Self::ALL.iter().find(|(_, own)| *own == name).map(|(field, _)| *field)

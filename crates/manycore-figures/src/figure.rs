@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use crate::field::Field;
+use crate::field::{Field, Place};
 use crate::statement::Statement;
 use crate::workload::Workload;
 
@@ -111,10 +111,34 @@ impl Figure {
         }
         let mut figure: Self = file.try_into().map_err(|error| problem(error.to_string()))?;
         figure.id = id.to_owned();
-        match figure.fault() {
+        // What is shortened has not all that claims are about.
+        let stranger = (extent == Extent::Whole).then(|| figure.stranger()).flatten();
+        match figure.fault().or(stranger) {
             None => Ok(figure),
             Some(fault) => Err(problem(fault)),
         }
+    }
+
+    fn stranger(&self) -> Option<String> {
+        let has = |field, place: &Place| self.workload.has(field, place);
+        let dimensions = self.panels.iter().chain([&self.x]);
+        let mut unknown = dimensions.filter(|field| self.workload.places(**field).is_empty());
+        if let Some(field) = unknown.next() {
+            return Some(format!("the workload has no {} to draw by", field.name()));
+        }
+        let of_claim =
+            |claim: &Statement| Some(format!("claim `{}`: {}", claim.id, claim.stranger(has)?));
+        self.claims.iter().find_map(of_claim).or_else(|| self.undrawn())
+    }
+
+    /// A dimension with several places that no picture tells apart.
+    fn undrawn(&self) -> Option<String> {
+        let is_drawn = |field: &Field| {
+            self.panels.contains(field) || *field == self.x || *field == Field::Series
+        };
+        let mut mixed =
+            Field::all().filter(|field| !is_drawn(field) && self.workload.places(*field).len() > 1);
+        mixed.next().map(|field| format!("it has several {0}: add `{0}` to `panels`", field.name()))
     }
 
     fn fault(&self) -> Option<String> {

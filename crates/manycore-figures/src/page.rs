@@ -2,10 +2,10 @@
 
 use std::fmt::{self, Write};
 
-use manycore_report::{Claim, Judgement, escaped, interval, ratio};
+use manycore_report::{Claim, Judgement, escaped};
 
 use crate::figure::{Figure, Parameter};
-use crate::render::{expectation, tally};
+use crate::render::{expectation, numbers, tally};
 use crate::run::Found;
 use crate::{picture, statement::Statement};
 
@@ -72,7 +72,6 @@ fn claims(found: &Found, page: &mut String) -> fmt::Result {
     let headings = ["claim", "where", "published", "bound", "found", "band", "verdict", "expected"];
     head(&headings, page)?;
     for (claim, Statement { place, .. }) in found.claims.iter().zip(&found.figure.claims) {
-        let number = |value: Option<f64>| value.map_or(String::new(), ratio);
         let class = match claim.verdict {
             Judgement::Pass => "pass",
             Judgement::Fail => "fail",
@@ -83,10 +82,7 @@ fn claims(found: &Found, page: &mut String) -> fmt::Result {
             write!(page, "<br><span class=\"note\">{}</span>", escaped(&claim.note))?;
         }
         write!(page, "<td>{}", escaped(place))?;
-        write!(page, "<td class=\"number\">{}", number(claim.published))?;
-        let bound = claim.bound.map_or(String::new(), |bound| bound.to_string());
-        write!(page, "<td class=\"number\">{bound}<td class=\"number\">{}", number(claim.value))?;
-        write!(page, "<td class=\"number\">{}", interval(claim.low, claim.high))?;
+        numbers(claim).iter().try_for_each(|cell| write!(page, "<td class=\"number\">{cell}"))?;
         write!(page, "<td class=\"{class}\">{}", claim.verdict)?;
         writeln!(page, "<td>{}", claim.expected.map_or("", expectation))?;
     }

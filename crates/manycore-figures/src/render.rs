@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use manycore_report::{Cell, Claim, Column, Judgement, Table, interval, ratio};
+use manycore_report::{Bound, Cell, Claim, Column, Judgement, Table, significant};
 
 use crate::run::Found;
 
@@ -19,13 +19,13 @@ pub fn render(found: &[Found]) -> String {
         Column::words("expected"),
     ]);
     for claim in &claims {
-        let number = |value: Option<f64>| value.map_or(String::new(), ratio);
+        let [published, bound, value, band] = numbers(claim);
         table.row([
             Cell::from(claim.id.as_str()),
-            number(claim.published).into(),
-            claim.bound.map_or(String::new(), |bound| bound.to_string()).into(),
-            number(claim.value).into(),
-            interval(claim.low, claim.high).into(),
+            published.into(),
+            bound.into(),
+            value.into(),
+            band.into(),
             Cell::new(claim.verdict.to_string(), claim.tone()),
             claim.expected.map_or("", expectation).into(),
         ]);
@@ -37,6 +37,22 @@ pub fn render(found: &[Found]) -> String {
         let _ = writeln!(text, "\n{} failed: {}\n  {note}", claim.id, claim.text);
     }
     text
+}
+
+/// The published value, the bound, the value and its band, without units: the claim says what it is about.
+pub(crate) fn numbers(claim: &Claim) -> [String; 4] {
+    let number = |value: f64| significant(value, 3);
+    let known = |value: Option<f64>| value.map_or(String::new(), number);
+    let bound = match claim.bound {
+        None => String::new(),
+        Some(Bound::AtLeast(least)) => format!("at least {}", number(least)),
+        Some(Bound::AtMost(most)) => format!("at most {}", number(most)),
+        Some(Bound::Between(least, most)) => format!("{} to {}", number(least), number(most)),
+    };
+    let band = claim.low.zip(claim.high);
+    let band =
+        band.map_or(String::new(), |(low, high)| format!("[{}, {}]", number(low), number(high)));
+    [known(claim.published), bound, known(claim.value), band]
 }
 
 /// What was expected, in a word.

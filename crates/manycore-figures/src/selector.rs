@@ -37,10 +37,10 @@ enum OneOrMany {
 }
 
 impl OneOrMany {
-    fn has(&self, place: &Place) -> bool {
+    fn all(&self) -> &[Place] {
         match self {
-            Self::One(own) => own == place,
-            Self::Many(own) => own.contains(place),
+            Self::One(place) => std::slice::from_ref(place),
+            Self::Many(places) => places,
         }
     }
 }
@@ -61,10 +61,17 @@ impl Extreme {
 }
 
 impl Selector {
+    /// The places that it names.
+    pub(crate) fn places(&self) -> impl Iterator<Item = (Field, &Place)> {
+        self.places
+            .iter()
+            .flat_map(|(field, places)| places.all().iter().map(|place| (*field, place)))
+    }
+
     /// Whether a measurement is among those that are meant.
     pub fn is_of(&self, measurement: &Measurement) -> bool {
         let stands = |(field, places): (&Field, &OneOrMany)| {
-            field.of(measurement).is_some_and(|place| places.has(&place))
+            field.of(measurement).is_some_and(|place| places.all().contains(&place))
         };
         self.places.iter().all(stands)
     }

@@ -81,11 +81,23 @@ impl Statement {
                 "it does not say `why` it is not expected to pass",
             ),
             (
+                self.at_least.zip(self.at_most).is_some_and(|(least, most)| least > most),
+                "`at_least` is above `at_most`",
+            ),
+            (
                 self.each.is_empty() != self.take.is_none(),
                 "`each` and `take` go together: which of the ratios counts",
             ),
         ];
         faults.into_iter().find(|(wrong, _)| *wrong).map(|(_, fault)| fault)
+    }
+
+    /// A place that it names and that the workload does not have.
+    pub(crate) fn stranger(&self, has: impl Fn(Field, &Place) -> bool) -> Option<String> {
+        let selectors = self.of.iter().chain(&self.over);
+        let (field, place) =
+            selectors.flat_map(Selector::places).find(|(f, place)| !has(*f, place))?;
+        Some(format!("the workload has no {} {place}", field.name()))
     }
 
     /// What its value must keep to.
@@ -124,7 +136,7 @@ impl Statement {
     fn ratio(&self, of: &Selector, measurements: &[&Measurement]) -> Result<f64, String> {
         let base = self.over.as_ref().map_or(Ok(1.0), |over| over.value(measurements))?;
         let ratio = of.value(measurements)? / base;
-        if ratio.is_finite() { Ok(ratio) } else { Err("it is nothing over nothing".to_owned()) }
+        if ratio.is_finite() { Ok(ratio) } else { Err("it is divided by nothing".to_owned()) }
     }
 
     /// Judges it by what was simulated on a machine and, if there are more, on variants of it.

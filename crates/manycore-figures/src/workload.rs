@@ -11,6 +11,8 @@ use manycore_sim::Model;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
+use crate::field::{Field, Place};
+
 /// A workload of `manycore sim`, with what the figure says of it.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -78,6 +80,31 @@ pub struct Rmap {
 }
 
 impl Workload {
+    /// Where it has measurements in a dimension; nowhere if it does not have that.
+    pub(crate) fn places(&self, field: Field) -> Vec<Place> {
+        let names = |names: &[String]| names.iter().cloned().map(Place::Name).collect();
+        let counts = |counts: &[u32]| counts.iter().map(|n| Place::Number(f64::from(*n))).collect();
+        let numbers = |numbers: &[f64]| numbers.iter().copied().map(Place::Number).collect();
+        match (self, field) {
+            (Self::Set(set), Field::Series) => names(&set.sync),
+            (Self::Set(set), Field::Threads) => counts(&set.threads),
+            (Self::Set(set), Field::Update) => numbers(&set.update),
+            (Self::Set(set), Field::Zipf) => numbers(&set.zipf),
+            (Self::Db(db), Field::Series) => names(&db.locks),
+            (Self::Db(db), Field::Terminals) => counts(&db.terminals),
+            (Self::Db(db), Field::Cpus) => counts(&db.cpus),
+            (Self::Rmap(rmap), Field::Series) => names(&rmap.sync),
+            (Self::Rmap(rmap), Field::Threads) => counts(&rmap.threads),
+            (Self::Rmap(rmap), Field::Update) => numbers(&rmap.update),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Whether it has measurements at a place.
+    pub(crate) fn has(&self, field: Field, place: &Place) -> bool {
+        self.places(field).contains(place)
+    }
+
     /// Simulates all of it on a machine. The error is about what the figure asks for, or about what failed.
     pub(crate) fn run(&self, machine: &Model, crew: &Crew) -> Result<Vec<Measurement>, Failure> {
         let found = match self {

@@ -18,10 +18,10 @@ const COLUMNS: [Field; 5] =
 pub fn write(found: &[Found], directory: &Path) -> io::Result<()> {
     std::fs::create_dir_all(directory)?;
     for found in found {
-        let path = directory.join(&found.figure.id).with_extension("csv");
-        table(&found.measurements, std::fs::File::create(path)?)?;
+        let file = |name: &str, ending: &str| directory.join(format!("{name}.{ending}"));
+        table(&found.measurements, std::fs::File::create(file(&found.figure.id, "csv"))?)?;
         for (name, picture) in picture::of(found) {
-            std::fs::write(directory.join(name).with_extension("svg"), picture.svg())?;
+            std::fs::write(file(&name, "svg"), picture.svg())?;
         }
     }
     std::fs::write(directory.join("index.html"), page(found))

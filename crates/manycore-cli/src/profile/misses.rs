@@ -46,9 +46,7 @@ fn counter(event: impl Event) -> io::Result<Counter> {
 }
 
 fn why_not(error: &io::Error) -> String {
-    let unsupported = |name| {
-        format!("not supported ({name}): this machine, as most virtual ones, has no such counter")
-    };
+    let unsupported = |name| format!("not supported ({name}): this machine has no such counter");
     match error.raw_os_error() {
         Some(libc::ENOENT) => unsupported("ENOENT"),
         Some(libc::EOPNOTSUPP) => unsupported("EOPNOTSUPP"),
