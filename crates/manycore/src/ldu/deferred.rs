@@ -298,7 +298,7 @@ impl<S: Structure<T>, T, Q: Queue, L: RawLock> Deferred<S, T, Q, L> {
         self.with_lock(|inner| self.drain(inner));
     }
 
-    /// The timer: applies what is logged if that was not done by this function for so many ticks of
+    /// The timer: applies what is logged if that was not tried by this function for so many ticks of
     /// [`clock::now`](crate::sync::clock::now), and no other thread is about to do it, unless somebody else has the lock. Says whether
     /// it did. Cheap enough to be called with every update.
     pub fn synchronize_if_due(&self, period: u64) -> bool {

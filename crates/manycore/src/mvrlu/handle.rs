@@ -308,8 +308,12 @@ unsafe impl<C: Clock> RawSession for Handle<'_, C> {
     fn locks_max<T: Copy>(&self) -> usize {
         let config = &self.domain.config;
         // One segment may be half full already, and two for the others.
-        let segments = config.segments_max.saturating_sub(3);
-        segments * log::versions_in(config.segment_bytes, KindOf::<T>::KIND.room())
+        let versions = log::versions_in(config.segment_bytes, KindOf::<T>::KIND.room());
+        match config.segments_max.saturating_sub(3) {
+            // A transaction begins with a segment that is free at least.
+            0 => versions / 2,
+            segments => segments * versions,
+        }
     }
 
     #[inline]

@@ -123,7 +123,7 @@ impl<S: Apply<O>, O, L: RawLock> OpLog<S, O, L> {
     /// Has this done before anybody reads, and after what was logged with that stamp.
     ///
     /// Of [so many](MANY) operations in a core's log, the last one has all logs applied; if somebody else has the lock, that one gets the
-    /// CPU.
+    /// CPU. So be where operations may be applied: hold no lock that applying one takes.
     ///
     /// # Panics
     ///
@@ -204,7 +204,7 @@ impl<S: Apply<O>, O, L: RawLock> OpLog<S, O, L> {
         self.with_lock(|inner| self.drain(inner));
     }
 
-    /// The timer: applies what is logged if that was not done by this function for so many ticks of [`clock::now`], and no other
+    /// The timer: applies what is logged if that was not tried by this function for so many ticks of [`clock::now`], and no other
     /// thread is about to do it, unless somebody else has the lock. Says whether it did. Cheap enough to be called with every
     /// operation.
     pub fn synchronize_if_due(&self, period: u64) -> bool {

@@ -169,7 +169,8 @@ impl<K, V> Drop for Directory<K, V> {
     fn drop(&mut self) {
         let others = self.arrays.iter().enumerate().map(|(index, array)| {
             let level = self.first.ilog2() + (index / PARTS) as u32;
-            (array, 1 << level.saturating_sub(PARTS_LOG))
+            // Levels beyond what a number of buckets can be have no array.
+            (array, 1_usize.checked_shl(level.saturating_sub(PARTS_LOG)).unwrap_or_default())
         });
         for (array, length) in others.chain([(&self.first_array, self.first)]) {
             let places = array.load(Ordering::Relaxed); // Relaxed: nobody else has it
