@@ -157,7 +157,7 @@ fn a_bad_file_is_named_with_what_is_wrong() {
         ("at_most = 2", "", "claim `holds`: it has no bound"),
         ("why = \"it is a lock\"", "", "claim `breaks`"),
         ("id = \"breaks\"", "id = \"holds\"", "another has the same id"),
-        ("sync = [\"lock:mcs\", \"harris\"]", "sync = [\"lock:x\"]", "lock:x"),
+        ("\"harris\"]", "\"harris\", \"lock:x\"]", "lock:x"),
         ("threads = [1, 8]", "threads = [1, 8]\ncolour = 1", "colour"),
         ("threads = 8 }", "threads = 9 }", "has no threads 9"),
         ("x = \"threads\"", "x = \"cpus\"", "no cpus to draw by"),
