@@ -298,8 +298,11 @@ impl Group {
     }
 
     fn wait(&self, rate: &Rate) -> Times {
-        let Tally { contended, wait, wait_max, distributions, .. } = &self.tally;
-        times(*contended, *wait, *wait_max, distributions.as_deref().map(|d| &d.wait), rate)
+        let Tally { contended, wait, wait_ended, wait_max, distributions, .. } = &self.tally;
+        let distribution = distributions.as_deref().map(|d| &d.wait);
+        let all = times(*contended, *wait, *wait_max, distribution, rate);
+        // What is under way is no count yet, and has no part in their mean.
+        Times { mean_ns: mean(*contended, *wait_ended, rate), ..all }
     }
 
     fn hold(&self, rate: &Rate) -> Times {
@@ -320,11 +323,16 @@ fn times(
     Times {
         count,
         total_ns: ns(total),
-        mean_ns: known((rate.ns(total) / count.max(1) as f64).round() as u64),
+        mean_ns: mean(count, total, rate),
         // A bucket's middle can lie beyond the longest.
         p99_ns: distribution.and_then(|d| d.quantile(0.99)).map(|ticks| ns(ticks.min(longest))),
         max_ns: known(ns(longest)).filter(|_| longest > 0 || total == 0),
     }
+}
+
+/// In nanoseconds, of a total in ticks.
+fn mean(count: u64, total: u64, rate: &Rate) -> Option<u64> {
+    (count > 0).then(|| (rate.ns(total) / count as f64).round() as u64)
 }
 
 fn share(part: u64, whole: u64) -> f64 {

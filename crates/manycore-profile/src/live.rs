@@ -5,7 +5,7 @@
 //! interval, too. What is looked up of addresses is kept from one picture to the next.
 //!
 //! A wait that is under way is no count yet. It is part of both pictures all the same, for as long as it has lasted:
-//! a program that is stuck would look idle otherwise.
+//! a program that is stuck would look idle otherwise. Only the mean is that of the waits that have ended.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -25,6 +25,8 @@ pub struct Tally {
     pub timeouts: u64,
     /// Time waited.
     pub wait: u64,
+    /// How long the waits took that are counted: of those that have ended, all of each, also what was before an interval.
+    pub wait_ended: u64,
     /// The longest wait; 0 where that is not known.
     pub wait_max: u64,
     /// Waits whose CPU time was measured.
@@ -209,6 +211,8 @@ impl Tally {
         let none = InSlabs::default();
         let in_slabs = in_slabs.unwrap_or(&none);
         let number = get32(&record.distributions) as usize;
+        // Acquire: partner of the process' Release. A wait that is counted is not found under way afterwards.
+        let wait = record.wait.load(Ordering::Acquire);
         Self {
             exclusive: get(&record.acquired) + in_slabs.exclusive,
             shared: get(&record.shared) + in_slabs.shared,
@@ -216,8 +220,8 @@ impl Tally {
             contended: get(&record.contended),
             contended_shared: get(&record.contended_shared),
             timeouts: get(&record.timeouts),
-            // Acquire: partner of the process' Release. A wait that is counted is not found under way afterwards.
-            wait: record.wait.load(Ordering::Acquire),
+            wait,
+            wait_ended: wait,
             wait_max: get(&record.wait_max),
             sampled: get32(&record.sampled).into(),
             spin_ns: get(&record.spin_ns),
@@ -242,6 +246,7 @@ impl Tally {
         self.contended_shared += other.contended_shared;
         self.timeouts += other.timeouts;
         self.wait += other.wait;
+        self.wait_ended += other.wait_ended;
         self.wait_max = self.wait_max.max(other.wait_max);
         self.sampled += other.sampled;
         self.spin_ns += other.spin_ns;
@@ -285,6 +290,7 @@ impl Tally {
             contended_shared: self.contended_shared.saturating_sub(before.contended_shared),
             timeouts: self.timeouts.saturating_sub(before.timeouts),
             wait: self.wait.saturating_sub(before.wait),
+            wait_ended: self.wait_ended.saturating_sub(before.wait_ended),
             wait_max: longest(self.wait_max, before.wait_max, |since| &since.wait),
             sampled: self.sampled.saturating_sub(before.sampled),
             spin_ns: self.spin_ns.saturating_sub(before.spin_ns),

@@ -103,6 +103,7 @@ fn a_wait_under_way_counts_for_as_long_as_it_lasts_and_once() {
     let lock = &found(&total, 0x10).lock;
     assert_eq!(lock.wait.total_ns, SECOND * 3 / 2 + 120_000);
     assert_eq!(lock.wait.max_ns, Some(SECOND * 3 / 2));
+    assert_eq!(lock.wait.mean_ns, Some(60_000), "of the two that have ended");
 
     // It ends a quarter of a second later.
     file.waits(0, 71, 0, 0);
@@ -111,6 +112,7 @@ fn a_wait_under_way_counts_for_as_long_as_it_lasts_and_once() {
     let picture = between(&mut live, &looks[1], &last);
     let lock = found(&picture, 0x10);
     assert_eq!((lock.lock.contended, lock.lock.wait.total_ns), (1, SECOND / 4));
+    assert_eq!(lock.lock.wait.mean_ns, Some(SECOND * 7 / 4), "all of it, also what was before");
     assert_eq!((lock.lock.wait.max_ns, lock.waiting.len()), (Some(SECOND * 7 / 4), 0));
 }
 

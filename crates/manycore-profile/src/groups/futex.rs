@@ -90,6 +90,7 @@ fn tally(waits: &FutexWaits, rate: &Rate) -> Tally {
     Tally {
         contended: waits.waits,
         wait: ticks(waits.total_ns),
+        wait_ended: ticks(waits.total_ns),
         wait_max: ticks(waits.max_ns),
         distributions: Some(Box::new(distributed)),
         ..Tally::default()
