@@ -97,7 +97,7 @@ fn it_attaches_to_a_run_and_prints_what_happens() {
         let pid = running.ready().to_string();
         let arguments = ["top", "--pid", &pid, "-n", "2", "-d", "500ms"];
         let text = printed(&mut manycore(&arguments));
-        assert_eq!(text.matches("threads, last ").count(), 2, "{text}");
+        assert_eq!(text.matches("), last ").count(), 2, "{text}");
         assert!(text.contains(&format!("(pid {pid})")) && text.contains("5 threads"), "{text}");
         assert_ne!(words(&text, "hot_lock")[1], "0", "nobody waited: {text}");
         let total =

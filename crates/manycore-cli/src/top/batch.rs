@@ -2,7 +2,7 @@
 
 use manycore_report::{Cell, Column as TableColumn, Table};
 
-use crate::top::draw::{name, split, status};
+use crate::top::draw::{about, name, split, status};
 use crate::top::rows::Column;
 use crate::top::state::State;
 
@@ -31,11 +31,11 @@ pub fn text(state: &State) -> String {
         n => format!("{n} more locks\n"),
     };
     format!(
-        "{} (pid {}), {} threads, {}\n{}\n{table}\n{more}\n",
+        "{} (pid {}), {}\n{}\n{}\n{table}\n{more}\n",
         facts.command,
         facts.pid,
-        facts.threads,
         status(state, pictures),
+        about(pictures),
         split(state, pictures),
     )
 }

@@ -72,7 +72,8 @@ pub fn status(state: &State, pictures: &Pictures) -> String {
     }
 }
 
-fn about(pictures: &Pictures) -> String {
+/// What it consists of, and what is missing in the pictures.
+pub fn about(pictures: &Pictures) -> String {
     let facts = &pictures.facts;
     let many = |n: usize, one: &str, many: &str| format!("{n} {}", if n == 1 { one } else { many });
     let mut text = format!(
@@ -189,7 +190,7 @@ fn draw_locks(frame: &mut Frame, state: &mut State, area: Rect) {
     let table = Table::new(cells, widths)
         .header(TableRow::new(headings).style(REVERSED))
         .row_highlight_style(BOLD.add_modifier(Modifier::UNDERLINED));
-    let selected = (!rows.is_empty()).then(|| place - first);
+    let selected = (!rows.is_empty()).then(|| place.checked_sub(first)).flatten();
     let mut table_state = TableState::default().with_selected(selected);
     frame.render_stateful_widget(table, area, &mut table_state);
     if rows.is_empty() {
@@ -321,7 +322,7 @@ mod tests {
         let shown = [Column::Lock, Column::Waited, Column::Waits, Column::Worst];
         assert_eq!(columns(40, Column::Worst), shown);
         // Nothing fits, and nothing breaks.
-        for (width, height) in [(1, 1), (5, 3), (20, 4), (500, 200)] {
+        for (width, height) in [(1, 1), (5, 3), (20, 4), (20, 5), (20, 6), (500, 200)] {
             for page in [Page::Locks, Page::Help, Page::Lock(state.rows()[0].id.clone())] {
                 state.page = page;
                 screen(&mut state, width, height);
