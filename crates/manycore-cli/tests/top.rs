@@ -124,6 +124,39 @@ fn it_starts_a_program_and_says_how_that_ended() {
 }
 
 #[test]
+fn the_end_is_noticed_however_long_the_interval_is() {
+    let directory = directory();
+    let program = contended(directory.path());
+    // Ends by itself, within the only interval.
+    let mut own = manycore(&["top", "-n", "1", "-d", "1h", "--", &program, "1"]);
+    let text = printed_soon(&mut own);
+    assert!(text.contains("ENDED (killed by SIGALRM)") && text.contains("last "), "{text}");
+    assert!(text.contains("\nprogram ") && !text.contains("\nprogram 0 %"), "{text}");
+    assert_ne!(words(&text, "hot_lock")[1], "0", "{text}");
+
+    let running = Running::start(&["run", "--stats", "--", &program, "5"]);
+    let pid = running.ready().to_string();
+    let text = printed_soon(&mut manycore(&["top", "-n", "1", "-d", "1h", "--pid", &pid]));
+    assert!(text.contains("ENDED (it is gone)") && text.contains("CPU time not known"), "{text}");
+}
+
+/// What a command prints that ends long before a minute is over.
+fn printed_soon(command: &mut Command) -> String {
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while child.try_wait().unwrap().is_none() {
+        if Instant::now() > deadline {
+            child.kill().unwrap();
+            panic!("it does not end: {command:?}");
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    support::stdout(&output)
+}
+
+#[test]
 fn what_cannot_be_shown_says_what_to_do() {
     let directory = directory();
     let program = contended(directory.path());

@@ -120,14 +120,36 @@ fn children(parent: u32) -> Vec<Child> {
     numbers.into_iter().map(|pid| Child { pid, parent }).collect()
 }
 
+/// CPU time of a process, in seconds: in user space and in the kernel.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Usage {
+    /// Its parent.
+    pub parent: u32,
+    /// Its own, and that of the children that it has waited for.
+    pub all: (f64, f64),
+    /// Theirs alone.
+    pub of_children: (f64, f64),
+}
+
+impl Usage {
+    /// Of a process that is there.
+    pub fn of(pid: u32) -> Option<Self> {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        // The name, in parentheses, can hold anything; fields are counted from the one behind it, the third.
+        let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+        let field = |number: usize| fields.get(number - 3)?.parse::<f64>().ok();
+        let second = clock_ticks_per_second() as f64;
+        Some(Self {
+            parent: fields.get(1)?.parse().ok()?,
+            all: ((field(14)? + field(16)?) / second, (field(15)? + field(17)?) / second),
+            of_children: (field(16)? / second, field(17)? / second),
+        })
+    }
+}
+
 /// CPU time of a process and of the children that it has waited for, in seconds: in user space and in the kernel.
 pub fn cpu_time(pid: u32) -> Option<(f64, f64)> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name, in parentheses, can hold anything; fields are counted from the one behind it, the third.
-    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
-    let field = |number: usize| fields.get(number - 3)?.parse::<f64>().ok();
-    let second = clock_ticks_per_second() as f64;
-    Some(((field(14)? + field(16)?) / second, (field(15)? + field(17)?) / second))
+    Usage::of(pid).map(|usage| usage.all)
 }
 
 /// Whether a process has ended and waits to be reaped.
@@ -145,7 +167,7 @@ mod tests {
         let mut child = std::process::Command::new("sleep").arg("10").spawn().unwrap();
         let found = children(std::process::id());
         assert!(found.iter().any(|one| one.pid == child.id()), "{found:?}");
-        assert!(cpu_time(child.id()).is_some());
+        assert_eq!(Usage::of(child.id()).unwrap().parent, std::process::id());
         assert!(!is_zombie(child.id()));
         child.kill().unwrap();
         while !is_zombie(child.id()) {

@@ -99,11 +99,19 @@ pub fn split(state: &State, pictures: &Pictures) -> String {
     };
     let Cpu { kernel, program, lock_spin, lock_wait } = picture.cpu;
     let all = (kernel + program + lock_spin).max(f64::MIN_POSITIVE);
+    let is_interval = state.shown_span() == Span::Interval;
+    let parts = if is_interval && pictures.misses_cpu {
+        "CPU time not known: it ended meanwhile".to_owned()
+    } else {
+        format!(
+            "program {}, kernel {}, locks {}",
+            percent(program / all),
+            percent(kernel / all),
+            percent(lock_spin / all),
+        )
+    };
     let mut text = format!(
-        "program {}, kernel {}, locks {}; {:.1} threads asleep for locks",
-        percent(program / all),
-        percent(kernel / all),
-        percent(lock_spin / all),
+        "{parts}; {:.1} threads asleep for locks",
         lock_wait / picture.seconds.max(f64::MIN_POSITIVE)
     );
     if let Some(kernel) = &state.kernel {
@@ -366,6 +374,28 @@ mod tests {
     #[test]
     fn text_for_a_pipe_looks_like_this() {
         insta::assert_snapshot!(batch::text(&state()));
+    }
+
+    #[test]
+    fn what_is_missing_is_said_in_text_and_on_the_screen() {
+        let mut state = state();
+        let mut pictures = example::pictures();
+        pictures.facts.left_out = 12;
+        pictures.misses_cpu = true;
+        let curves = state.history.len();
+        state.take(pictures, Some(example::kernel()));
+        assert_eq!(state.history.len(), curves, "nothing is known that could be drawn");
+        for text in [batch::text(&state), screen(&mut state, 120, 20)] {
+            assert!(text.contains("12 ended processes left out"), "{text}");
+            assert!(
+                text.contains("CPU time not known") && !text.contains("program 60 %"),
+                "{text}"
+            );
+            let line = text.lines().find(|line| line.contains("cache_lock")).unwrap();
+            assert!(!line.contains("100 %") && line.contains("8.00 us"), "{text}");
+        }
+        state.span = Span::Total;
+        assert!(!batch::text(&state).contains("not known"));
     }
 
     #[test]

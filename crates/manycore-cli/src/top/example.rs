@@ -32,7 +32,7 @@ pub fn pictures() -> Pictures {
         left_out: 0,
         is_over: false,
     };
-    Pictures { facts, total, interval: Some(interval) }
+    Pictures { facts, total, interval: Some(interval), misses_cpu: false }
 }
 
 fn live(number: usize, lock: Lock) -> LiveLock {

@@ -11,7 +11,7 @@ use manycore_profile::mapping::StatsFile;
 
 use crate::failure::{Failure, Result};
 use crate::profile::directory::{Entry, ended, entries};
-use crate::profile::tree::cpu_time;
+use crate::top::cpu::{CpuTimes, Seconds};
 use crate::top::find::{Program, command};
 
 /// So many processes that have ended are kept in the pictures. Those before are left out, and that is said.
@@ -31,8 +31,9 @@ pub struct Followed {
     live: Live,
     /// When the last look was.
     at: Option<Instant>,
-    /// CPU time until then, outside of the kernel and in it.
-    cpu: (f64, f64),
+    cpu: CpuTimes,
+    /// CPU time until then.
+    cpu_until: Seconds,
 }
 
 struct Process {
@@ -73,6 +74,8 @@ pub struct Pictures {
     pub total: Picture,
     /// Since the last look; none at the first.
     pub interval: Option<Picture>,
+    /// Whether the CPU time of the interval is missing: all processes went in it, and nobody has told what they used.
+    pub misses_cpu: bool,
 }
 
 impl Followed {
@@ -107,7 +110,8 @@ impl Followed {
             left_out: HashSet::new(),
             live: Live::default(),
             at: None,
-            cpu: (0.0, 0.0),
+            cpu: CpuTimes::default(),
+            cpu_until: (0.0, 0.0),
         }
     }
 
@@ -116,8 +120,13 @@ impl Followed {
         self.program.pid
     }
 
-    /// Looks at the program.
-    pub fn look(&mut self) -> Pictures {
+    /// Whether all processes have gone that ran at the last look. There may be others, which the next one finds.
+    pub fn has_gone(&self) -> bool {
+        self.open().next().is_some() && !self.open().any(|one| one.entry.is_alive())
+    }
+
+    /// Looks at the program, whose first process may have just ended: with so much CPU time.
+    pub fn look(&mut self, used: Option<Seconds>) -> Pictures {
         self.find_processes();
         let over: HashSet<PathBuf> = {
             let mut open: Vec<Entry> = self.open().map(|one| one.entry.clone()).collect();
@@ -136,7 +145,7 @@ impl Followed {
                 one.file = None;
             }
         }
-        let pictures = self.pictures(at, &pairs);
+        let pictures = self.pictures(at, &pairs, used);
         self.leave_out(&over);
         pictures
     }
@@ -158,17 +167,21 @@ impl Followed {
         self.processes.iter().filter(|one| one.file.is_some())
     }
 
-    fn pictures(&mut self, at: Instant, looked_at: &[usize]) -> Pictures {
+    fn pictures(&mut self, at: Instant, looked_at: &[usize], used: Option<Seconds>) -> Pictures {
         let rate = self.clock.rate();
-        let (user, kernel) = self.cpu_until_now();
+        let pids: Vec<u32> = self.open().map(|one| one.entry.pid).collect();
+        // One that keeps no statistics does not count.
+        let first = self.program.pid;
+        let used = used.filter(|_| self.processes.iter().any(|one| one.entry.pid == first));
+        let (user, kernel) = self.cpu.look(&pids, used.map(|cpu| (first, cpu)));
         let all: Vec<&Look> = self.processes.iter().filter_map(|one| one.now.as_ref()).collect();
         let begun = all.iter().map(|look| look.stats().started).min();
         let seconds = begun.map_or(0.0, |begun| rate.ns(ticks().saturating_sub(begun)) / 1e9);
         let total = self.live.until_now(&all, Span { seconds, user, kernel }, &rate);
         let since = self.at.map(|earlier| Span {
             seconds: (at - earlier).as_secs_f64(),
-            user: user - self.cpu.0,
-            kernel: kernel - self.cpu.1,
+            user: user - self.cpu_until.0,
+            kernel: kernel - self.cpu_until.1,
         });
         let interval = since.map(|span| {
             let of = |number: &usize| {
@@ -178,15 +191,10 @@ impl Followed {
             let pairs: Vec<_> = looked_at.iter().filter_map(of).collect();
             self.live.between(&pairs, span, &rate)
         });
-        (self.at, self.cpu) = (Some(at), (user, kernel));
-        Pictures { facts: self.facts(), total, interval }
-    }
-
-    /// Never less than before: the time of a process that has ended is its parent's a little later.
-    fn cpu_until_now(&self) -> (f64, f64) {
-        let times = self.open().filter_map(|one| cpu_time(one.entry.pid));
-        let (user, kernel) = times.fold((0.0, 0.0), |sum, time| (sum.0 + time.0, sum.1 + time.1));
-        (self.cpu.0.max(user), self.cpu.1.max(kernel))
+        (self.at, self.cpu_until) = (Some(at), (user, kernel));
+        let facts = self.facts();
+        let misses_cpu = facts.is_over && used.is_none();
+        Pictures { facts, total, interval, misses_cpu }
     }
 
     fn facts(&self) -> Facts {

@@ -2,13 +2,14 @@
 //!
 //! | module | what is in it |
 //! |---|---|
-//! | `find`, `follow` | programs that keep statistics; looking at one of them |
+//! | `find`, `follow`, `cpu` | programs that keep statistics; looking at one of them; its CPU time |
 //! | `kernel` | the kernel's locks, interval by interval |
 //! | `source` | both, and the program itself if it is started here |
 //! | `rows`, `state` | the table; what is shown, and what each key does to it |
 //! | `draw`, `detail`, `help`, `screen`, `batch` | the screen, whatever happens to it; plain text |
 
 mod batch;
+mod cpu;
 mod detail;
 mod draw;
 #[cfg(test)]
@@ -154,11 +155,11 @@ fn print_pictures(
     state: &mut State,
     inbox: &mut Inbox,
 ) -> Result<()> {
-    source.look(state, inbox)?;
+    let mut rest = source.look(state, inbox)?;
     for _ in 0..times {
         if state.ended.is_none() {
-            wait(Instant::now() + state.interval, source, inbox)?;
-            source.look(state, inbox)?;
+            wait(Instant::now() + state.interval.max(rest), source, inbox)?;
+            rest = source.look(state, inbox)?;
         }
         print(&batch::text(state))?;
         if state.ended.is_some() {
@@ -168,10 +169,11 @@ fn print_pictures(
     Ok(())
 }
 
+/// Waits until then, or until the program has ended.
 fn wait(until: Instant, source: &mut Source, inbox: &mut Inbox) -> Result<()> {
     loop {
         let left = until.saturating_duration_since(Instant::now());
-        if left.is_zero() {
+        if left.is_zero() || source.has_ended(inbox)? {
             return Ok(());
         }
         std::thread::sleep(left.min(screen::TURN));

@@ -69,8 +69,8 @@ pub struct Row {
 struct Numbers {
     /// Nanoseconds.
     waited: f64,
-    /// Over the time of all threads.
-    waited_share: f64,
+    /// Over the time of all threads, if that is known.
+    waited_share: Option<f64>,
     waits: f64,
     mean: Option<f64>,
     worst: Option<f64>,
@@ -78,6 +78,18 @@ struct Numbers {
     held: Option<f64>,
     acquired: Option<f64>,
 }
+
+/// Of a lock that was not waited for: no share of whatever time.
+const NO_WAITS: Numbers = Numbers {
+    waited: 0.0,
+    waited_share: Some(0.0),
+    waits: 0.0,
+    mean: None,
+    worst: None,
+    now: None,
+    held: None,
+    acquired: None,
+};
 
 impl Column {
     /// All, from left to right.
@@ -140,7 +152,9 @@ impl Row {
         let Some(number) = self.number(column) else { return String::new() };
         match (column, span) {
             (Column::Lock, _) => String::new(),
-            (Column::Waited, Span::Interval) => percent(self.numbers.waited_share),
+            (Column::Waited, Span::Interval) => {
+                self.numbers.waited_share.map_or_else(String::new, percent)
+            }
             (Column::Waited, Span::Total) | (Column::Mean | Column::Worst, _) => duration(number),
             (Column::Now, _) => format!("{number:.0}"),
             (Column::Held, _) => percent(number),
@@ -178,6 +192,7 @@ pub fn rows(pictures: &Pictures, kernel: Option<&KernelLocks>, span: Span) -> Ve
     });
     let threads = cpu.kernel + cpu.program + cpu.lock_spin + cpu.lock_wait;
     let threads_ns = threads * 1e9 + asleep as f64;
+    let threads_ns = (span == Span::Total || !pictures.misses_cpu).then_some(threads_ns);
     let base = Base { span, seconds: picture.seconds, threads_ns };
     let in_span: HashMap<LockId, &LiveLock> =
         picture.locks.iter().map(|one| (one.id, one)).collect();
@@ -200,7 +215,8 @@ pub fn rows(pictures: &Pictures, kernel: Option<&KernelLocks>, span: Span) -> Ve
 struct Base {
     span: Span,
     seconds: f64,
-    threads_ns: f64,
+    /// None where it is not known.
+    threads_ns: Option<f64>,
 }
 
 impl Base {
@@ -208,7 +224,7 @@ impl Base {
     fn row(&self, one: &LiveLock, in_span: Option<&LiveLock>) -> Row {
         let Lock { name, kind, module, .. } = &one.lock;
         let (what, title) = one.lock.title_parts();
-        let mut numbers = in_span.map_or(Numbers::default(), |in_span| {
+        let mut numbers = in_span.map_or(NO_WAITS, |in_span| {
             let lock = &in_span.lock;
             Numbers {
                 held: lock.held_share(self.seconds),
@@ -230,14 +246,14 @@ impl Base {
         let numbers = in_span.map(|lock| self.waits(&lock.wait, lock.contended));
         let words = format!("{what}{name} {kind} kernel").to_lowercase();
         let id = RowId::Kernel(name.clone(), kind.clone());
-        Row { id, title: (what, name.clone()), words, numbers: numbers.unwrap_or_default() }
+        Row { id, title: (what, name.clone()), words, numbers: numbers.unwrap_or(NO_WAITS) }
     }
 
     fn waits(&self, wait: &Times, contended: u64) -> Numbers {
         let waited = wait.total_ns as f64;
         Numbers {
             waited,
-            waited_share: if self.threads_ns > 0.0 { waited / self.threads_ns } else { 0.0 },
+            waited_share: self.threads_ns.map(|all| if all > 0.0 { waited / all } else { 0.0 }),
             waits: self.rate(contended),
             mean: wait.mean_ns.map(|ns| ns as f64),
             worst: wait.max_ns.map(|ns| ns as f64),

@@ -55,7 +55,8 @@ pub fn show(source: &mut Source, state: &mut State, inbox: &mut Inbox) -> Result
     let mut is_changed = true;
     loop {
         let now = Instant::now();
-        if now >= next && !state.is_paused && state.ended.is_none() {
+        let is_looking = !state.is_paused && state.ended.is_none();
+        if is_looking && (now >= next || source.has_ended(inbox)?) {
             let rest = source.look(state, inbox)?;
             next = now + state.interval.max(rest);
             is_changed = true;

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::fs::{self, File};
 use std::path::PathBuf;
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use manycore_kernel_trace::Means;
 use manycore_profile::command::joined;
@@ -12,7 +12,7 @@ use manycore_profile::safe;
 use rustix::time::{ClockId, clock_gettime};
 use tempfile::TempPath;
 
-use crate::child::{Running, Wait, describe};
+use crate::child::{Ended, Running, describe};
 use crate::failure::{Failure, Result};
 use crate::preload::Interposition;
 use crate::profile::directory::Directory;
@@ -86,25 +86,35 @@ impl Source {
         let begun = cpu_time();
         // Asked first: all that it did is then there.
         let ended = self.ended(inbox)?;
-        let pictures = self.followed.look();
+        let cpu = ended.map(|ended| (ended.user.as_secs_f64(), ended.kernel.as_secs_f64()));
+        let pictures = self.followed.look(cpu);
         let is_over = pictures.facts.is_over && self.started.is_none();
         let kernel = self.kernel.as_mut().map(KernelSide::next);
         state.take(pictures, kernel);
-        state.ended = ended.or_else(|| is_over.then(|| "it is gone".to_owned()));
+        let how = ended.map(|ended| describe(ended.status));
+        state.ended = how.or_else(|| is_over.then(|| "it is gone".to_owned()));
         let rest = cpu_time().saturating_sub(begun) * (SHARE - 1);
         Ok(if std::mem::replace(&mut self.is_known, true) { rest } else { Duration::ZERO })
     }
 
-    /// How the program ended, if it was started here and has.
-    fn ended(&mut self, inbox: &mut Inbox) -> Result<Option<String>> {
+    /// Whether the program has ended since it was looked at.
+    pub fn has_ended(&mut self, inbox: &mut Inbox) -> Result<bool> {
+        match &mut self.started {
+            None => Ok(self.followed.has_gone()),
+            Some(Started { running: Some(running), .. }) => running.has_ended(inbox),
+            Some(_) => Ok(true),
+        }
+    }
+
+    /// How the program ended, and what it used, if it was started here and has.
+    fn ended(&mut self, inbox: &mut Inbox) -> Result<Option<Ended>> {
         let Some(started) = &mut self.started else { return Ok(None) };
         let Some(running) = &mut started.running else { return Ok(None) };
-        if running.wait_until(Instant::now(), inbox)? == Wait::TimedOut {
+        if !running.has_ended(inbox)? {
             return Ok(None);
         }
         let ended = started.running.take().expect("it was there").reap();
-        let ended = ended.map_err(|error| Failure::failed(format!("cannot wait: {error}")))?;
-        Ok(Some(describe(ended.status)))
+        ended.map(Some).map_err(|error| Failure::failed(format!("cannot wait: {error}")))
     }
 
     /// What has to be done several times a second.

@@ -103,7 +103,8 @@ impl State {
 
     /// Takes new pictures.
     pub fn take(&mut self, pictures: Pictures, kernel: Option<KernelLocks>) {
-        if let Some(interval) = &pictures.interval {
+        let interval = pictures.interval.as_ref().filter(|_| !pictures.misses_cpu);
+        if let Some(interval) = interval {
             self.history.push_back((interval.seconds, interval.cpu));
             if self.history.len() > HISTORY_MAX {
                 self.history.pop_front();
