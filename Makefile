@@ -15,9 +15,11 @@ bash    := $(root)/share/bash-completion/completions
 zsh     := $(root)/share/zsh/site-functions
 fish    := $(root)/share/fish/vendor_completions.d
 plain   := $(CARGO) build --locked --release -p manycore-cli -p manycore-preload
-build   := $(plain) $(if $(filter yes,$(BPF)),--features manycore-cli/bpf)
-setup    = $(if $(filter yes,$(SETUP)),@scripts/setup $(1))
-prepare  = $(if $(filter yes,$(BPF)),$(call setup,build))
+bpf     := --features manycore-cli/bpf
+build   := $(plain) $(if $(filter yes,$(BPF)),$(bpf))
+setup    = $(if $(filter yes,$(SETUP)),@BPF=$(BPF) scripts/setup $(1))
+# The same command as `build`, where what that takes is there: one without BPF programs does not replace one with them.
+able     = $(plain) $(if $(filter yes,$(BPF)),$(shell command -v "$${CLANG:-clang}" >/dev/null && pkg-config --exists libelf zlib && echo '$(bpf)'))
 
 version := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)
 capi    := crates/manycore-capi
@@ -29,12 +31,12 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## the command and the library that it preloads, into target/release; BPF=no
-	$(call prepare)
+	$(call setup,build)
 	@$(build)
 
-# Without BPF, which it does not use: so it needs no more than cargo and a C compiler.
+# It does not use BPF: so it needs no more than cargo and a C compiler.
 demo: ## build, then profile and improve a contended server; under a minute
-	@$(plain)
+	@$(able)
 	@$(release)/manycore demo
 
 test: ## all checks; installs the Debian packages it needs when root; ends with the count
@@ -46,7 +48,8 @@ SOAK ?= 300
 
 soak: ## real servers under load, three locks, five minutes each (SOAK=seconds)
 	$(call setup,test)
-	@MANYCORE_SOAK_SECONDS=$(SOAK) $(CARGO) test --locked --release -p manycore-tests --test soak long:: \
+	@$(build)
+	@MANYCORE_COMMAND=$(abspath $(release))/manycore MANYCORE_SOAK_SECONDS=$(SOAK) $(CARGO) test --locked --release -p manycore-tests --test soak long:: \
 		-- --ignored --test-threads=1
 
 bench: ## measure what the project promises, on this machine
@@ -56,7 +59,7 @@ bench: ## measure what the project promises, on this machine
 
 bench-set: ## measure what the library's sets are to do; BUDGET=20m
 	$(call setup,sets)
-	@$(plain) -p manycore-bench-peers --features manycore-bench-peers/c-libraries
+	@$(able) -p manycore-bench-peers --features manycore-bench-peers/c-libraries
 	@$(release)/manycore bench goals --budget $(or $(BUDGET),20m)
 
 docs: $(target)/tools/bin/mdbook ## the book, into docs/book
@@ -66,7 +69,7 @@ $(target)/tools/bin/mdbook:
 	$(CARGO) install mdbook --version 0.5.4 --locked --no-default-features --features search --root $(target)/tools
 
 install: install-library ## all of it: the command, man pages, completions, and what follows; PREFIX=, DESTDIR=
-	$(call prepare)
+	$(call setup,build)
 	@$(build)
 	install -D -m 755 $(release)/manycore $(root)/bin/manycore
 	install -D -m 755 $(release)/libmanycore_preload.so $(root)/lib/manycore/libmanycore_preload.so
