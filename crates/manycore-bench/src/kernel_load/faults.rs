@@ -4,10 +4,12 @@
 //! 6.4 a fault takes the lock of its mapping alone, where that works, and then waits for no writer of another one.
 
 use std::io;
-use std::sync::Barrier;
+use std::sync::RwLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
 use std::time::Instant;
 
+use super::jobs::{ALLOW_MORE, explained};
 use super::{Answer, Counter, Order, PAGE, count, map, touch, unmap};
 use crate::failure::Failure;
 
@@ -32,20 +34,28 @@ fn play(order: &Order, update: f64) -> io::Result<Answer> {
     let heap = Heap::new(order.parallel as usize * PART)?;
     let enough = AtomicU64::new(0);
     let counters: Vec<Counter> = (0..order.parallel).map(|_| Counter(AtomicU64::new(0))).collect();
-    let barrier = Barrier::new(order.parallel as usize + 1);
-    std::thread::scope(|scope| {
+    let gate = RwLock::new(());
+    thread::scope(|scope| {
+        // They begin when this is gone: all at once.
+        let closed = gate.write().expect("nobody panics who has it");
         let mut threads = Vec::new();
-        for (number, counter) in counters.iter().enumerate() {
-            let (part, enough, barrier) =
-                (Part { start: heap.part(number), next: 0 }, &enough, &barrier);
-            let random = fastrand::Rng::with_seed(order.seed.wrapping_add(number as u64));
-            threads.push(scope.spawn(move || {
-                barrier.wait();
-                work(part, update, random, counter, enough)
-            }));
-        }
-        barrier.wait();
+        // What they wait for while they are made is seen as well.
         let begin = Instant::now();
+        for (number, counter) in counters.iter().enumerate() {
+            let (part, enough, gate) = (Part { start: heap.part(number), next: 0 }, &enough, &gate);
+            let random = fastrand::Rng::with_seed(order.seed.wrapping_add(number as u64));
+            let thread = thread::Builder::new().spawn_scoped(scope, move || {
+                drop(gate.read());
+                work(part, update, random, counter, enough)
+            });
+            threads.push(thread.map_err(|error| {
+                // Relaxed: the gate, which opens afterwards, lets those that are there see it. They end at once.
+                enough.store(1, Ordering::Relaxed);
+                let what = format!("make thread {} of {}", number + 1, order.parallel);
+                explained(&error, &what, ALLOW_MORE)
+            })?);
+        }
+        drop(closed);
         let (operations, elapsed_ns) = count(order, &counters, &enough);
         for thread in threads {
             thread.join().expect("no thread panics")?;

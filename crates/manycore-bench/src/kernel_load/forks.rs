@@ -8,7 +8,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use super::jobs::{Deck, Kind, Mix, PROGRAM, Site, explained, wait};
+use super::jobs::{ALLOW_MORE, Deck, Kind, Mix, PROGRAM, Site, explained, wait};
 use super::{Answer, Counter, Order, count};
 use crate::failure::Failure;
 
@@ -45,15 +45,15 @@ impl Scene<'_> {
         // They begin when nobody has the other end any more: all at once.
         let (gate, opener) = io::pipe()?;
         let mut crew = Crew { processes: Vec::new() };
+        // What they wait for while they are made is seen as well.
+        let begin = Instant::now();
         for number in 0..self.order.parallel {
             // SAFETY: the process has a single thread, so the child finds no lock that somebody else holds.
             match unsafe { libc::fork() } {
                 -1 => {
+                    let error = io::Error::last_os_error();
                     let what = format!("make process {} of {}", number + 1, self.order.parallel);
-                    return Err(explained(
-                        &what,
-                        "allow more of them: ulimit -u, pids.max of the cgroup",
-                    ));
+                    return Err(explained(&error, &what, ALLOW_MORE));
                 }
                 0 => {
                     drop(opener);
@@ -63,7 +63,6 @@ impl Scene<'_> {
             }
         }
         drop((gate, opener));
-        let begin = Instant::now();
         let (operations, elapsed_ns) =
             count(self.order, self.board.counters(), self.board.enough());
         crew.end()?;

@@ -210,10 +210,7 @@ impl<'a> Site<'a> {
     fn child(&mut self, does: impl FnOnce(&mut [u8]) -> i32) -> io::Result<()> {
         // SAFETY: this process has a single thread, so the child finds no lock that somebody else holds.
         match unsafe { libc::fork() } {
-            -1 => Err(explained(
-                "make a process",
-                "allow more of them: ulimit -u, pids.max of the cgroup",
-            )),
+            -1 => Err(explained(&io::Error::last_os_error(), "make a process", ALLOW_MORE)),
             0 => {
                 let status = does(&mut self.memory);
                 // SAFETY: ends this process, and runs nothing more of it.
@@ -246,6 +243,7 @@ fn memory() -> io::Result<()> {
     let end = unsafe { libc::sbrk(HEAP as libc::intptr_t) };
     if end.addr() == usize::MAX {
         return Err(explained(
+            &io::Error::last_os_error(),
             "let the heap grow",
             "allow more memory: ulimit -d, memory.max of the cgroup",
         ));
@@ -272,9 +270,11 @@ pub fn wait(child: libc::pid_t) -> io::Result<i32> {
     }
 }
 
-/// The last error, with what could not be done and a remedy.
-pub fn explained(what: &str, remedy: &str) -> io::Error {
-    let error = io::Error::last_os_error();
+/// What helps where a process or a thread cannot be made.
+pub const ALLOW_MORE: &str = "allow more of them: ulimit -u, pids.max of the cgroup";
+
+/// An error, with what could not be done and a remedy.
+pub fn explained(error: &io::Error, what: &str, remedy: &str) -> io::Error {
     io::Error::new(error.kind(), format!("cannot {what}: {error} ({remedy})"))
 }
 

@@ -68,7 +68,7 @@ pub struct Answer {
     pub operations: u64,
     /// How long it counted, in nanoseconds.
     pub elapsed_ns: f64,
-    /// How long the processes or threads ran in all, in nanoseconds.
+    /// From when the first process or thread was about to be made until the last had ended, in nanoseconds.
     pub whole_ns: f64,
 }
 

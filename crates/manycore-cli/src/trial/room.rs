@@ -54,24 +54,21 @@ pub struct Log {
 impl Room {
     /// Makes one under `$TMPDIR`.
     pub fn new() -> Result<Self> {
-        Self::under(&std::env::temp_dir()).map_err(|error| {
-            Failure::bad_input(
-                format!("cannot make a directory and a port for a run: {error}"),
-                "TMPDIR names a directory that you may write to",
-            )
-        })
+        Self::under(&std::env::temp_dir(), "let TMPDIR name one that you may write to")
     }
 
-    /// Makes one under a directory.
-    pub fn under(directory: &Path) -> io::Result<Self> {
-        // Short, because a path to a socket has room for 107 bytes.
-        let place = tempfile::Builder::new().prefix("mc-").tempdir_in(directory)?;
-        let work = place.path().join("d");
-        let statistics = place.path().join("s");
-        fs::create_dir(&work)?;
-        fs::create_dir(&statistics)?;
-        // The port is free at this moment, and the kernel does not hand it out again soon.
-        let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port();
+    /// Makes one under a directory. The remedy is for one under which that cannot be done.
+    pub fn under(directory: &Path, remedy: &str) -> Result<Self> {
+        let (place, work, statistics) = directories(directory).map_err(|error| {
+            let culprit = format!("cannot make a directory in '{}': {error}", directory.display());
+            Failure::bad_input(culprit, remedy)
+        })?;
+        let port = free_port().map_err(|error| {
+            Failure::failed(format!(
+                "cannot get a port of {} for a run: {error}; let the loopback interface be up (ip link set lo up)",
+                Ipv4Addr::LOCALHOST
+            ))
+        })?;
         Ok(Self { place, work, statistics, port })
     }
 
@@ -96,6 +93,21 @@ impl Room {
         let file = |end| self.place.path().join(format!("{name}.{end}"));
         Log { stdout: file("out"), stderr: file("err") }
     }
+}
+
+/// The room's directory, and in it the run's and that for statistics.
+fn directories(directory: &Path) -> io::Result<(TempDir, PathBuf, PathBuf)> {
+    // Short, because a path to a socket has room for 107 bytes.
+    let place = tempfile::Builder::new().prefix("mc-").tempdir_in(directory)?;
+    let (work, statistics) = (place.path().join("d"), place.path().join("s"));
+    fs::create_dir(&work)?;
+    fs::create_dir(&statistics)?;
+    Ok((place, work, statistics))
+}
+
+/// The port is free at this moment, and the kernel does not hand it out again soon.
+fn free_port() -> io::Result<u16> {
+    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
 }
 
 impl Log {

@@ -9,7 +9,7 @@ use rustix::fs::statfs;
 use super::output::Subject;
 use super::{Measuring, usual_numbers};
 use crate::bench::failure;
-use crate::failure::{Failure, Result};
+use crate::failure::Result;
 use crate::terminal::Terminal;
 use crate::trial::Room;
 
@@ -72,12 +72,7 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
             directory.display()
         ));
     }
-    let room = Room::under(&directory).map_err(|error| {
-        Failure::bad_input(
-            format!("cannot make a directory in '{}': {error}", directory.display()),
-            "let --directory name one that you may write to",
-        )
-    })?;
+    let room = Room::under(&directory, "let --directory name one that you may write to")?;
     let processes =
         if options.processes.is_empty() { usual_numbers() } else { options.processes.clone() };
     let what = What::Forks { mix: options.mix, directory: room.work().to_owned() };

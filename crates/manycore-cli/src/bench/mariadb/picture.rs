@@ -104,9 +104,12 @@ mod tests {
 
     use super::*;
 
-    fn record(lock: &str, terminals: u32, value: f64) -> Measurement {
+    fn record(lock: &str, terminals: u32, cpus: u32, value: f64) -> Measurement {
         let mut record = Measurement::new("mariadb", Mechanism::Lock(lock.into()), "op/s", value);
         (record.threads, record.update) = (terminals, Some(25.0));
+        for (name, number) in [("cpus", cpus), ("spin_rounds", 30), ("spin_delay", 4)] {
+            record.parameters.insert(name.into(), f64::from(number).into());
+        }
         if lock != "glibc" {
             for (_, name) in PARTS {
                 let metric = Metric { value: 100.0 / 3.0, unit: "%".into(), low: None, high: None };
@@ -119,7 +122,7 @@ mod tests {
     #[test]
     fn a_line_for_each_lock_and_bars_for_each_that_was_counted() {
         let records =
-            [10, 50].map(|level| ["glibc", "hybrid"].map(|lock| record(lock, level, 5.0)));
+            [10, 50].map(|level| ["glibc", "hybrid"].map(|lock| record(lock, level, 2, 5.0)));
         let figure = figure(&Results::new(records.concat()));
         assert_eq!(figure.panels.len(), 3, "throughput, and CPU time at two levels");
         let Panel::Lines(lines) = &figure.panels[0] else { panic!("{figure:?}") };
@@ -131,5 +134,27 @@ mod tests {
         assert_eq!(bars.axis.places, ["hybrid"]);
         let whole: f64 = bars.parts.iter().map(|(_, sizes)| sizes[0]).sum();
         assert!((whole - 100.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn each_number_of_cpus_has_panels_of_its_own() {
+        let records = [1, 4].map(|cpus| record("hybrid", 10, cpus, f64::from(cpus)));
+        let figure = figure(&Results::new(records.to_vec()));
+        let described = figure.panels.iter().map(|panel| match panel {
+            Panel::Lines(lines) => {
+                let values = lines.lines.iter().flat_map(|line| &line.values).flatten();
+                (lines.title.as_str(), values.map(|value| value.value).sum())
+            }
+            Panel::Bars(bars) => (bars.title.as_str(), bars.axis.places.len() as f64),
+        });
+        assert_eq!(
+            described.collect::<Vec<_>>(),
+            [
+                ("Throughput: 25 % updating, 1 CPUs, InnoDB's spin 30/4", 1.0),
+                ("CPU time: 10 terminals, 25 % updating, 1 CPUs, InnoDB's spin 30/4", 1.0),
+                ("Throughput: 25 % updating, 4 CPUs, InnoDB's spin 30/4", 4.0),
+                ("CPU time: 10 terminals, 25 % updating, 4 CPUs, InnoDB's spin 30/4", 1.0),
+            ]
+        );
     }
 }
