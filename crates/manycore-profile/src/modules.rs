@@ -58,28 +58,37 @@ impl Modules {
         let mut modules = Self::default();
         let mut extends = false;
         for line in list.lines() {
-            extends = modules.add_line(line, extends).is_some();
+            extends = modules.add_line(line, extends).unwrap_or_default();
         }
         modules
     }
 
-    /// `start-end perms offset device inode path`. None if what comes next cannot be a part of the same file.
-    fn add_line(&mut self, line: &str, extends: bool) -> Option<()> {
+    /// `start-end perms offset device inode path`. Whether what comes next can be the file's zero-initialised data: right behind
+    /// data of the file that can be written to, in one piece. None of a line that has not that form.
+    fn add_line(&mut self, line: &str, extends: bool) -> Option<bool> {
         let number = |text| u64::from_str_radix(text, 16).ok();
         // Paths have spaces, and are set off by many.
         let (range, rest) = line.split_once(' ')?;
         let mut fields = rest.splitn(5, ' ');
         let (start, end) = range.split_once('-')?;
         let (start, end) = (number(start)?, number(end)?);
-        let offset = number(fields.nth(1)?)?;
+        let is_data = fields.next()?.starts_with("rw-");
+        let offset = number(fields.next()?)?;
         let inode = fields.nth(1)?.parse().ok()?;
         let path = fields.next().unwrap_or_default().trim_start();
         if path.starts_with('/') || path == "[vdso]" {
             self.add(start, end, offset, path.into(), inode);
-            return Some(());
+            return Some(is_data);
         }
-        let last = self.ranges.last_mut()?;
-        (extends && path.is_empty() && last.end == start).then(|| last.end = end)
+        if let Some(last) = self.ranges.last_mut()
+            && extends
+            && is_data
+            && path.is_empty()
+            && last.end == start
+        {
+            last.end = end;
+        }
+        Some(false)
     }
 
     /// Adds a range. The ranges of a file come in the order of their addresses, as the kernel lists them.
@@ -141,6 +150,26 @@ mod tests {
         assert_eq!(found(0x7f00_0000_0000), None);
         assert!(modules.find(0x7f00_0000_1000).unwrap().is_deleted);
         assert_eq!(modules.find(0x55d0_c0a0_2010).unwrap().inode, 131);
+    }
+
+    #[test]
+    fn memory_beside_a_file_is_not_the_files() {
+        let modules = Modules::of_maps(
+            "1000-2000 rw-p 00000000 fe:00 9                          /lib/x.so\n\
+             2000-3000 rw-p 00000000 00:00 0 \n\
+             3000-4000 rw-p 00000000 00:00 0 \n\
+             5000-6000 r-xp 00000000 fe:00 8                          /lib/y.so\n\
+             6000-7000 rw-p 00000000 00:00 0 \n\
+             8000-9000 rw-p 00000000 fe:00 7                          /lib/z.so\n\
+             9000-a000 ---p 00000000 00:00 0 \n\
+             a000-b000 rw-p 00000000 00:00 0 \n\
+             c000-d000 rw-p 00000000 fe:00 6                          /lib/w.so\n\
+             e000-f000 rw-p 00000000 00:00 0 \n",
+        );
+        let found: Vec<u64> =
+            (1..16).map(|page| page << 12).filter(|page| modules.find(*page).is_some()).collect();
+        // Of those without a file only the first behind x.so is its data.
+        assert_eq!(found, [0x1000, 0x2000, 0x5000, 0x8000, 0xc000]);
     }
 
     #[test]
