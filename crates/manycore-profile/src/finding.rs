@@ -43,12 +43,18 @@ fn nothing(profile: &Profile) -> String {
     }
 }
 
-/// Of a lock that the program waits for by itself: nothing can be put in its place.
+/// Of a lock that the kernel saw the program wait for. Where the library was not put under the program, it may be one of those that
+/// can be replaced.
 fn own_futex(lock: &Lock, profile: &Profile, share: f64) -> String {
     let of_all = profile.locks.iter().map(|lock| lock.wait.total_ns).sum::<u64>() as f64;
+    let whose = if profile.lock == "glibc" {
+        "The library was not put under the program: profile it without --lock glibc (or --pid) to see whether another lock \
+         can take its place."
+    } else {
+        "It is the program's own, so no other lock can be put in its place."
+    };
     format!(
-        "Threads spend {} of their time waiting for locks, {} of it for {}: {} in {} of run, in {} sleeps. It is the \
-         program's own, so no other lock can be put in its place.",
+        "Threads spend {} of their time waiting for locks, {} of it for {}: {} in {} of run, in {} sleeps. {whose}",
         percent(share),
         percent(lock.wait.total_ns as f64 / of_all.max(f64::MIN_POSITIVE)),
         called(lock),

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 
 use manycore_profile::assemble::{Run, assemble};
+use manycore_profile::futex::FutexWaits;
 use manycore_profile::layout::Kind;
 use manycore_profile::profile::{Outsider, Profile};
 use support::{Synthetic, profile_of, run};
@@ -91,6 +92,28 @@ fn a_server_is_to_be_compared_under_a_load() {
     let next =
         "manycore compare --ready tcp:PORT --load 'CLIENT ...' -- ./server --name 'two words'";
     assert_eq!(server.next.as_deref(), Some(next));
+}
+
+#[test]
+fn a_lock_of_the_programs_own_is_told_from_one_that_was_left_in_place() {
+    let finding = |lock: &str| {
+        let mut run = Run { lock: lock.into(), ..run() };
+        run.watched.futexes.waits = vec![FutexWaits {
+            process: 7,
+            word: 0x1000,
+            calls: vec![0x2000],
+            waits: 10,
+            total_ns: 500_000_000,
+            max_ns: 50_000_000,
+            times: vec![(50_000_000, 10)],
+            ..FutexWaits::default()
+        }];
+        assemble(run, &[]).finding
+    };
+    let (own, left) = (finding("futex"), finding("glibc"));
+    assert!(own.contains("in 10 sleeps. It is the program's own"), "{own}");
+    assert!(!left.contains("program's own"), "{left}");
+    assert!(left.ends_with("to see whether another lock can take its place."), "{left}");
 }
 
 #[test]
