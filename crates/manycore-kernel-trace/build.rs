@@ -18,14 +18,19 @@ fn main() {
     if env::var_os("CARGO_FEATURE_BPF").is_none() {
         return;
     }
+    let arch = env::var("CARGO_CFG_TARGET_ARCH").expect("cargo sets it");
+    if arch != "x86_64" {
+        println!(
+            "cargo::error=the BPF programs are for x86-64: build without the feature `bpf` (`make BPF=no`)"
+        );
+        exit(1);
+    }
     let clang = env::var("CLANG").unwrap_or_else(|_| "clang".to_owned());
     let object = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it")).join("contention.o");
-    let arch = env::var("CARGO_CFG_TARGET_ARCH").expect("cargo sets it");
     // Debian has headers of the architecture (asm/types.h) in a directory that the target `bpf` does not know.
     let headers = format!("-I/usr/include/{arch}-linux-gnu");
     let done = Command::new(&clang)
         .args(["-O2", "-g", "-target", "bpf", "-mcpu=v3", "-Wall", "-Werror"])
-        .args([format!("-D__TARGET_ARCH_{}", if arch == "x86_64" { "x86" } else { &arch })])
         .args([headers.as_str(), "-c", SOURCE, "-o"])
         .arg(&object)
         .status();

@@ -1,6 +1,6 @@
 //! Waits added up in the kernel by BPF programs: for its locks, and for futexes of the program's own.
 
-mod futexes;
+pub mod futexes;
 
 use std::ffi::OsStr;
 use std::mem;
@@ -50,10 +50,10 @@ const CALLS: usize = 48;
 
 impl Programs {
     /// Loads and attaches them. The command has not been started yet.
-    pub fn start(request: &Request, symbols: &Kallsyms) -> Result<Self, String> {
+    pub fn start(request: &Request, futexes: bool, symbols: &Kallsyms) -> Result<Self, String> {
         libbpf_rs::set_print(Some((PrintLevel::Warn, keep)));
         let mut open = ObjectBuilder::default().open_memory(&OBJECT.0).map_err(refusal)?;
-        configure(&mut open, request, symbols)?;
+        configure(&mut open, request, futexes, symbols)?;
         let object = open.load().map_err(refusal)?;
         match request.scope {
             Scope::System => {}
@@ -99,6 +99,7 @@ impl Programs {
             waits: counts.long() + missed,
             dropped: counts.long() + missed,
             without_stack: counts.long(),
+            without_maps: counts.long(),
         }
     }
 
@@ -137,7 +138,12 @@ impl Programs {
 }
 
 /// Sets the constants, and leaves out the programs that are not wanted.
-fn configure(open: &mut OpenObject, request: &Request, symbols: &Kallsyms) -> Result<(), String> {
+fn configure(
+    open: &mut OpenObject,
+    request: &Request,
+    futexes: bool,
+    symbols: &Kallsyms,
+) -> Result<(), String> {
     let scope: u32 = match request.scope {
         Scope::System => 0,
         Scope::Command => 1,
@@ -156,8 +162,8 @@ fn configure(open: &mut OpenObject, request: &Request, symbols: &Kallsyms) -> Re
     for mut program in open.progs_mut() {
         let is_wanted = match program.name().to_str() {
             Some("sched_process_fork") => request.scope == Scope::Command,
-            // Of the whole system they would be no program's.
-            Some(SWITCH) => request.scope != Scope::System,
+            // It runs at every context switch of the machine.
+            Some(SWITCH) => futexes,
             _ => true,
         };
         program.set_autoload(is_wanted);

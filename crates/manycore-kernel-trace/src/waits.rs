@@ -78,4 +78,6 @@ pub struct Totals {
     pub dropped: u64,
     /// Those whose calls could not be kept.
     pub without_stack: u64,
+    /// Those in processes whose maps nobody could be asked to read: addresses there have no names.
+    pub without_maps: u64,
 }

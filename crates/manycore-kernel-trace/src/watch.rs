@@ -7,7 +7,7 @@ use manycore_profile::futex::Futexes;
 use manycore_profile::profile::{KernelLock, KernelRun, Scope, Source};
 
 #[cfg(feature = "bpf")]
-use crate::bpf::Programs;
+use crate::bpf::{Programs, futexes::PROCESSES};
 use crate::cgroup::Cgroups;
 use crate::kallsyms::Kallsyms;
 use crate::lock_stat::LockStat;
@@ -57,6 +57,8 @@ pub struct Seen {
 pub struct Watch {
     running: Running,
     scope: Scope,
+    /// Whether the program's own futexes are watched, too.
+    futexes: bool,
     symbols: Kallsyms,
     started: Instant,
     /// Why better means were not used.
@@ -73,8 +75,18 @@ enum Running {
 }
 
 impl Watch {
-    /// Begins to count: before the command is started, if it is a command's waits that count.
+    /// Begins to count waits for the kernel's locks: before the command is started, if it is a command's waits that count.
     pub fn start(means: Means, request: &Request) -> Result<Self, Refusal> {
+        Self::begin(means, request, false)
+    }
+
+    /// The same, and counts the program's own waits by futexes, see [`Watch::futexes`]: that costs something at every context
+    /// switch. Of the whole system they would be no program's, and are not counted.
+    pub fn start_with_futexes(means: Means, request: &Request) -> Result<Self, Refusal> {
+        Self::begin(means, request, request.scope != Scope::System)
+    }
+
+    fn begin(means: Means, request: &Request, futexes: bool) -> Result<Self, Refusal> {
         let symbols = Kallsyms::read();
         let sources = match means {
             Means::Auto => vec![Source::Bpf, Source::Perf, Source::LockStat],
@@ -82,11 +94,17 @@ impl Watch {
         };
         let mut reasons = Vec::new();
         for source in sources {
-            match begin(source, request, &symbols) {
+            match begin(source, request, futexes, &symbols) {
                 Ok(running) => {
-                    let (scope, started) = (request.scope, Instant::now());
-                    let (refused, of_futexes) = (reasons, Vec::new());
-                    return Ok(Self { running, scope, symbols, started, refused, of_futexes });
+                    return Ok(Self {
+                        running,
+                        scope: request.scope,
+                        futexes,
+                        symbols,
+                        started: Instant::now(),
+                        refused: reasons,
+                        of_futexes: Vec::new(),
+                    });
                 }
                 Err(why) => reasons.push(format!("{}: {why}", name(source))),
             }
@@ -98,17 +116,17 @@ impl Watch {
     pub fn look(&mut self) {
         match &mut self.running {
             #[cfg(feature = "bpf")]
-            Running::Bpf(programs) if self.scope != Scope::System => programs.look(),
+            Running::Bpf(programs) if self.futexes => programs.look(),
             Running::Perf(events) => events.read(),
             _ => {}
         }
     }
 
     /// What the program's threads have waited for until now by futexes of their own, and not by a lock that the preloaded
-    /// library sees. None of the whole system, and none without BPF: [`KernelRun::limits`] will say so.
+    /// library sees. None if they are not counted, and none without BPF: [`KernelRun::limits`] will say so.
     pub fn futexes(&mut self) -> Futexes {
         match &mut self.running {
-            _ if self.scope == Scope::System => Futexes::default(),
+            _ if !self.futexes => Futexes::default(),
             #[cfg(feature = "bpf")]
             Running::Bpf(programs) => {
                 let (futexes, totals) = programs.futexes();
@@ -199,13 +217,26 @@ fn limits_of_futexes(totals: &Totals) -> Vec<String> {
             totals.without_stack
         ));
     }
+    if totals.without_maps > 0 {
+        limits.push(format!(
+            "{} sleeps for futexes were in processes beyond the first {PROCESSES} that slept so: functions there have no names, \
+             unless the library is in them",
+            totals.without_maps
+        ));
+    }
     limits
 }
 
-fn begin(source: Source, request: &Request, symbols: &Kallsyms) -> Result<Running, String> {
+fn begin(
+    source: Source,
+    request: &Request,
+    #[cfg_attr(not(feature = "bpf"), allow(unused_variables, reason = "only BPF sees them"))]
+    futexes: bool,
+    symbols: &Kallsyms,
+) -> Result<Running, String> {
     match source {
         #[cfg(feature = "bpf")]
-        Source::Bpf => Programs::start(request, symbols).map(Running::Bpf),
+        Source::Bpf => Programs::start(request, futexes, symbols).map(Running::Bpf),
         #[cfg(not(feature = "bpf"))]
         Source::Bpf => Err(
             "this command was built without it: build it with `make build`, which installs clang, or cargo's `--features bpf`"

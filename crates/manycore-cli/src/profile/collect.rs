@@ -6,7 +6,7 @@ use std::process::{Command, ExitStatus};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use manycore_kernel_trace::Watch;
+use manycore_kernel_trace::{Seen, Watch};
 use manycore_profile::assemble::{self, Run, assemble};
 use manycore_profile::clock::Clock;
 use manycore_profile::profile::{Exit, Profile};
@@ -36,17 +36,18 @@ pub fn observe(
     adjust: impl FnOnce(&mut Command),
     terminal: &Terminal,
 ) -> Result<(Profile, ExitStatus)> {
-    observe_watched(command, interposition, adjust, None, terminal)
+    let (profile, _, status) = observe_watched(command, interposition, adjust, None, terminal)?;
+    Ok((profile, status))
 }
 
-/// The same, while the kernel is watched, too: what it sees of the program's own side is in the profile.
+/// The same, while the kernel is watched, too: what it sees of the program's own side is in the profile, the rest beside it.
 pub fn observe_watched(
     command: &[OsString],
     interposition: &Interposition,
     adjust: impl FnOnce(&mut Command),
-    mut watch: Option<&mut Watch>,
+    mut watch: Option<Watch>,
     terminal: &Terminal,
-) -> Result<(Profile, ExitStatus)> {
+) -> Result<(Profile, Option<Seen>, ExitStatus)> {
     let words: Vec<_> = command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let mut program = Command::new(&command[0]);
     program.args(&command[1..]);
@@ -71,14 +72,16 @@ pub fn observe_watched(
         let children = tree.reap_orphans();
         looks.look(&directory.entries(), tree.cpu_until_now(&children));
         directory.fold();
-        watch.iter_mut().for_each(|watch| watch.look());
+        watch.iter_mut().for_each(Watch::look);
     })?;
     let ended = running
         .reap()
         .map_err(|error| Failure::failed(format!("cannot wait for '{}': {error}", words[0])))?;
     let rate = clock.rate();
     let running = tree.leave_alone();
-    let mut futexes = watch.map(|watch| watch.futexes()).unwrap_or_default();
+    let mut futexes = watch.as_mut().map(Watch::futexes).unwrap_or_default();
+    // Before names are looked for, which takes long: the watch lasts as long as the program.
+    let seen = watch.map(Watch::finish);
     futexes.library = interposition.library().map(Into::into);
     let (stats, lost) = directory.read_all();
     for lost in lost {
@@ -104,7 +107,7 @@ pub fn observe_watched(
         not_interposed: tree.tree.outsiders(&stats),
         watched: assemble::Watched { futexes, ..looks.end(wall, (user, kernel), &stats) },
     };
-    Ok((assemble(run, &stats), ended.status))
+    Ok((assemble(run, &stats), seen, ended.status))
 }
 
 /// The processes below this command.

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
 use humantime::parse_duration;
-use manycore_kernel_trace::{Means, Refusal, Request, Scope, Watch};
+use manycore_kernel_trace::{Means, Refusal, Request, Scope, Seen, Watch};
 use manycore_profile::assemble::{Run, Watched, assemble};
 use manycore_profile::clock::Clock;
 use manycore_profile::profile::{Exit, Profile, Source};
@@ -15,6 +15,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use crate::failure::{Failure, Result};
 use crate::profile::kernel_table::sentence;
+use crate::profile::tree::own_cpu_time;
 use crate::signals::Inbox;
 use crate::terminal::Terminal;
 
@@ -89,7 +90,7 @@ impl KernelOptions {
     }
 
     fn watch(&self, scope: Scope) -> Option<std::result::Result<Watch, Refusal>> {
-        Some(Watch::start(self.kernel?.into(), &Request { scope }))
+        Some(Watch::start_with_futexes(self.kernel?.into(), &Request { scope }))
     }
 
     /// Watches the system or a process, without starting anything.
@@ -105,6 +106,8 @@ impl KernelOptions {
                 "profile a command to see its own side: manycore profile -- CMD",
             )
         })?;
+        let before = self.cpu_until_now().unwrap_or_default();
+        let mut after = before;
         terminal.say("watching the kernel");
         loop {
             let left = self.duration.map_or(LOOK, |whole| whole.saturating_sub(started.elapsed()));
@@ -114,30 +117,41 @@ impl KernelOptions {
             // Interrupted by a signal that the inbox has, or fails for bad descriptors only.
             let _ = poll(&mut fds, Some(&timeout));
             watch.look();
+            // Of a process that its parent has reaped, until the last look.
+            after = self.cpu_until_now().unwrap_or(after);
             let process_ended = fds.get(1).is_some_and(|fd| !fd.revents().is_empty());
             drop(fds);
             if inbox.take().is_some() || process_ended || left.is_zero() {
                 break;
             }
         }
+        let wall = started.elapsed().as_secs_f64();
+        let futexes = watch.futexes();
+        let seen = watch.finish();
         let run = Run {
             command: Vec::new(),
             exit: Exit::Status(0),
             lock: "glibc".to_owned(),
-            wall: started.elapsed().as_secs_f64(),
-            kernel: 0.0,
-            user: 0.0,
+            wall,
+            user: after.0 - before.0,
+            kernel: after.1 - before.1,
             rate: clock.rate(),
             is_server: false,
             running: Vec::new(),
             not_interposed: Vec::new(),
             host: Host::describe(),
-            watched: Watched { futexes: watch.futexes(), ..Watched::default() },
+            watched: Watched { futexes, ..Watched::default() },
         };
         let mut profile = assemble(run, &[]);
         forget_the_library(&mut profile);
-        add(&mut profile, watch);
+        add(&mut profile, seen);
         Ok(profile)
+    }
+
+    /// CPU time of the process that is watched, in seconds: in user space and in the kernel. The whole system has no threads of
+    /// which it would be a share.
+    fn cpu_until_now(&self) -> Option<(f64, f64)> {
+        own_cpu_time(self.pid?)
     }
 }
 
@@ -150,9 +164,8 @@ pub fn forget_the_library(profile: &mut Profile) {
     }
 }
 
-/// Ends the watch, and adds to a profile what it saw.
-pub fn add(profile: &mut Profile, watch: Watch) {
-    let seen = watch.finish();
+/// Adds to a profile what a watch saw.
+pub fn add(profile: &mut Profile, seen: Seen) {
     profile.kernel = Some(seen.run);
     profile.kernel_locks = seen.locks;
     let said = sentence(profile);

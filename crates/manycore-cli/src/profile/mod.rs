@@ -121,16 +121,16 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<u8> {
     let places = Places::open(options)?;
     let is_interposed = !lock.is_glibc();
     let interposition = Interposition::new(lock)?;
-    let mut watch = options.kernel.start(terminal);
+    let watch = options.kernel.start(terminal);
     let misses = Misses::start();
-    let (mut profile, status) =
-        observe_watched(&options.command, &interposition, |_| {}, watch.as_mut(), terminal)?;
+    let (mut profile, seen, status) =
+        observe_watched(&options.command, &interposition, |_| {}, watch, terminal)?;
     if !is_interposed {
         kernel::forget_the_library(&mut profile);
     }
     profile.cache_misses = Some(misses.finish());
-    if let Some(watch) = watch {
-        kernel::add(&mut profile, watch);
+    if let Some(seen) = seen {
+        kernel::add(&mut profile, seen);
     }
     show(options, places, &profile)?;
     Ok(end_like(status))

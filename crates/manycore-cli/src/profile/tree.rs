@@ -152,6 +152,12 @@ pub fn cpu_time(pid: u32) -> Option<(f64, f64)> {
     Usage::of(pid).map(|usage| usage.all)
 }
 
+/// CPU time of a process alone, in seconds: in user space and in the kernel.
+pub fn own_cpu_time(pid: u32) -> Option<(f64, f64)> {
+    let Usage { all, of_children, .. } = Usage::of(pid)?;
+    Some((all.0 - of_children.0, all.1 - of_children.1))
+}
+
 /// Whether a process has ended and waits to be reaped.
 pub fn is_zombie(pid: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
@@ -161,6 +167,25 @@ pub fn is_zombie(pid: u32) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_process_has_its_own_time_and_that_of_its_children() {
+        // A child that computes until it is killed, and is waited for; then its parent computes nothing.
+        let script =
+            "sh -c 'while :; do :; done' & sleep 0.3; kill $!; wait $!; echo; exec sleep 10";
+        let mut child = std::process::Command::new("sh")
+            .args(["-c", script])
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = [0];
+        std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut line).unwrap();
+        let (own, all) = (own_cpu_time(child.id()).unwrap(), cpu_time(child.id()).unwrap());
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(all.0 > own.0 && all.1 >= own.1, "{own:?} of {all:?}");
+        assert!(own_cpu_time(child.id()).is_none());
+    }
 
     #[test]
     fn children_and_their_time_are_seen() {

@@ -1,6 +1,6 @@
 /* A lock of the program's own, made of a futex: no library can be put under it.
  *
- *     own_futex THREADS TURNS         each thread has the lock so often, and sleeps for 2 ms meanwhile
+ *     own_futex THREADS TURNS [busy]  each thread has the lock so often, and sleeps for 2 ms meanwhile; another computes
  *
  * Prints for how many nanoseconds, and how often, its threads slept in the futex call.
  */
@@ -85,12 +85,23 @@ static void *run(void *unused)
     return unused;
 }
 
+static void *compute(void *unused)
+{
+    for (volatile long at = 0;; at++)
+        ;
+    return unused;
+}
+
 int main(int argc, char **argv)
 {
     int threads = argc > 1 ? atoi(argv[1]) : 4;
     pthread_t *all = calloc((size_t)threads, sizeof(*all));
     turns = argc > 2 ? atoi(argv[2]) : 50;
     word = calloc(1, sizeof(*word));
+    if (argc > 3) {
+        pthread_t computing;
+        pthread_create(&computing, NULL, compute, NULL);
+    }
     for (int at = 0; at < threads; at++)
         pthread_create(&all[at], NULL, run, NULL);
     for (int at = 0; at < threads; at++)

@@ -78,6 +78,8 @@ struct totals {
 	__u64 waits;
 	__u64 dropped;
 	__u64 without_stack;
+	/* Sleeps in processes that there was no room for. */
+	__u64 without_maps;
 };
 
 struct {

@@ -7,19 +7,23 @@
  * Nothing here makes room as it goes: it runs with the scheduler's locks held, where old kernels cannot. */
 #pragma once
 
-#ifdef __TARGET_ARCH_x86
+/* Of x86-64, as the names of the registers below are: build.rs refuses others. */
 #define FUTEX_CALL 202
-#else
-#error "the numbers of system calls and their registers are those of x86-64"
-#endif
 
 /* What a sleeping task's state has. */
 #define TASK_INTERRUPTIBLE 1
 
 #define FUTEX_PRIVATE 128
+#define FUTEX_CLOCK_REALTIME 256
+/* Of locks whose owner gets the priority of who waits: the kernel knows that they are locks, and asks for no value. */
+#define FUTEX_LOCK_PI 6
+#define FUTEX_LOCK_PI2 13
 
 /* Flags of a place. The word is not a lock's, as far as its value tells. */
 #define EVENT 1
+
+/* What a full map says: -E2BIG. */
+#define NO_ROOM -7
 
 struct sleep {
 	__u64 word;
@@ -64,7 +68,8 @@ struct {
 	TYPE(value, struct sum);
 } futexes SEC(".maps");
 
-/* Processes in which somebody has slept so: their maps are to be read while they live. */
+/* Processes in which somebody has slept so: their maps are to be read while they live. As many as `PROCESSES` in
+ * futexes.rs. */
 struct {
 	NUMBER(type, BPF_MAP_TYPE_HASH);
 	NUMBER(max_entries, 1024);
@@ -84,6 +89,10 @@ INLINE int is_followed(struct task_struct *task)
  * processes are, but for process-shared locks, which have 2, those of threads that somebody joins. */
 INLINE __u32 flags_of(__u32 operation, __u32 value)
 {
+	__u32 command = operation & ~(FUTEX_PRIVATE | FUTEX_CLOCK_REALTIME);
+
+	if (command == FUTEX_LOCK_PI || command == FUTEX_LOCK_PI2)
+		return 0;
 	if (value == 0 || value == ~0U)
 		return EVENT;
 	return (operation & FUTEX_PRIVATE) || value == 2 ? 0 : EVENT;
@@ -123,8 +132,9 @@ INLINE void falls_asleep(void *context, struct task_struct *task)
 	sleep.began = bpf_ktime_get_ns();
 	process.number = task->tgid;
 	process.programs = task->self_exec_id;
-	if (!bpf_map_lookup_elem(&sleepers, &process))
-		bpf_map_update_elem(&sleepers, &process, &known, BPF_NOEXIST);
+	if (!bpf_map_lookup_elem(&sleepers, &process) &&
+	    bpf_map_update_elem(&sleepers, &process, &known, BPF_NOEXIST) == NO_ROOM)
+		COUNT(OF_FUTEXES, without_maps, 1);
 	if (bpf_map_update_elem(&sleeping, &number, &sleep, BPF_ANY)) {
 		COUNT(OF_FUTEXES, waits, 1);
 		COUNT(OF_FUTEXES, dropped, 1);

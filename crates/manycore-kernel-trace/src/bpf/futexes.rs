@@ -13,6 +13,8 @@ use super::{Fields, sum_of};
 const AGE_MAX: Duration = Duration::from_secs(1);
 /// As in `bpf/futex.h`.
 const EVENT: u32 = 1;
+/// Processes whose maps are read, at most: the room in the map `sleepers`.
+pub const PROCESSES: u32 = 1024;
 
 /// What is known of the processes that have waited.
 #[derive(Default)]
