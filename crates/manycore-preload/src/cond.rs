@@ -23,6 +23,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use libc::{EINVAL, ETIMEDOUT, clockid_t, timespec};
 use manycore::lock::{InlineLock, WaitQueue, Waiter};
 use manycore::sync::Deadline;
+use manycore_interpose::cancel;
 use manycore_profile::layout::Kind;
 
 use crate::mutex::{self, Mutex};
@@ -64,20 +65,6 @@ impl Cond {
     fn is_shared(&self) -> bool {
         self.flags() & SHARED != 0
     }
-}
-
-unsafe extern "C-unwind" {
-    fn manycore_guard(
-        body: unsafe extern "C-unwind" fn(*mut c_void),
-        abandon: unsafe extern "C-unwind" fn(*mut c_void),
-        argument: *mut c_void,
-    );
-    fn manycore_wait_open(
-        word: *const AtomicU32,
-        wall: c_int,
-        expected: u32,
-        until: *const timespec,
-    ) -> c_int;
 }
 
 /// `pthread_cond_init`: glibc reads the attributes and leaves flags and zeros.
@@ -276,7 +263,7 @@ impl Wait<'_> {
                 return refused;
             }
             let waiting = STATS.then(|| stats::Wait::for_condition(number, caller));
-            manycore_guard(Self::sleep, Self::abandon::<L, STATS>, (&raw mut wait).cast());
+            cancel::guard(Self::sleep, Self::abandon::<L, STATS>, (&raw mut wait).cast());
             let refused = mutex::lock::<L, STATS>(m, caller);
             if let Some(waiting) = waiting {
                 waiting.end_of_condition(wait.timed_out);
@@ -307,7 +294,7 @@ impl Wait<'_> {
         while let Some(expected) = wait.waiter.asleep() {
             // SAFETY: the word and the timespec outlive the call.
             let error =
-                unsafe { manycore_wait_open(wait.waiter.word(), wall.into(), expected, timeout) };
+                unsafe { cancel::wait_open(wait.waiter.word(), wall.into(), expected, timeout) };
             // A deadline before 1970 is refused as invalid, but it has passed all the same.
             if error == ETIMEDOUT || (error == EINVAL && wait.deadline.is_some()) {
                 // SAFETY: enqueued by `run`; if the thread is cancelled, then above, and this is not reached.
@@ -379,7 +366,7 @@ impl StandIn {
                 glibc::pthread_mutex_unlock(stand_in);
                 return refused;
             }
-            manycore_guard(Self::sleep, Self::abandon::<L, STATS>, (&raw mut wait).cast());
+            cancel::guard(Self::sleep, Self::abandon::<L, STATS>, (&raw mut wait).cast());
             glibc::pthread_mutex_unlock(stand_in);
             let refused = mutex::lock::<L, STATS>(m, caller);
             if refused != 0 { refused } else { wait.result }

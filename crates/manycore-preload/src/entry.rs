@@ -10,7 +10,10 @@ use core::mem::offset_of;
 use core::sync::atomic::{AtomicPtr, Ordering};
 use manycore::lock::{self, InlineLock, PlainLock};
 
-use crate::{c11, cond, loading, mutex, rwlock, spin, start, threads};
+use manycore_interpose::bindings::Export;
+use manycore_interpose::loading;
+
+use crate::{c11, cond, mutex, rwlock, spin, start, threads};
 
 /// `entry: [exported names] caller register => implementation;` for each function, as exports, first targets and
 /// targets for a lock. The caller's address is passed in the first argument register that the function itself does
@@ -85,7 +88,7 @@ macro_rules! entries {
         }
 
         /// Every exported name with its address here.
-        pub const EXPORTS: &[(&core::ffi::CStr, extern "C" fn())] = &[
+        pub const EXPORTS: &[Export] = &[
             $($((name(concat!(stringify!($name), "\0")), exported::$name),)*)*
         ];
     };

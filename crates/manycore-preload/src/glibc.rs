@@ -1,57 +1,11 @@
 //! glibc's own functions, for the objects that only glibc can own.
 //!
-//! Found on first use by the version that current programs bind to. Looking a symbol up neither allocates nor locks
-//! anything that this library provides.
+//! Found on first use, see [`manycore_interpose::next`].
 
 use core::ffi::{CStr, c_int, c_void};
 
-use core::sync::atomic::{AtomicUsize, Ordering};
 use libc::{clockid_t, timespec};
-
-/// One of glibc's functions.
-pub struct Function {
-    name: &'static CStr,
-    address: AtomicUsize,
-}
-
-impl Function {
-    /// The function of this name, not looked up yet.
-    pub const fn new(name: &'static CStr) -> Self {
-        Self { name, address: AtomicUsize::new(0) }
-    }
-
-    #[cold]
-    fn find(&self) -> usize {
-        // The condition variables have an older, incompatible version under the same name: the default one is asked
-        // for by number first.
-        const VERSIONS: [&CStr; 4] = [c"GLIBC_2.34", c"GLIBC_2.30", c"GLIBC_2.3.2", c"GLIBC_2.2.5"];
-        let found = VERSIONS.iter().find_map(|version| {
-            // SAFETY: both are NUL-terminated; RTLD_NEXT searches the objects after this one.
-            let f = unsafe { libc::dlvsym(libc::RTLD_NEXT, self.name.as_ptr(), version.as_ptr()) };
-            (!f.is_null()).then_some(f as usize)
-        });
-        let Some(address) = found else {
-            crate::start::refuse(&[
-                b"glibc has no ",
-                self.name.to_bytes(),
-                b": this C library is not supported",
-            ]);
-        };
-        // Relaxed: every thread finds the same address.
-        self.address.store(address, Ordering::Relaxed);
-        address
-    }
-
-    /// The function's address.
-    #[inline]
-    pub fn address(&self) -> usize {
-        // Relaxed: as in `find`.
-        match self.address.load(Ordering::Relaxed) {
-            0 => self.find(),
-            address => address,
-        }
-    }
-}
+use manycore_interpose::next::Function;
 
 macro_rules! functions {
     ($($name:ident($($arg:ident: $ty:ty),*);)*) => {

@@ -37,7 +37,6 @@ mod cond;
 mod entry;
 mod fork;
 mod glibc;
-mod loading;
 mod mutex;
 mod rwlock;
 mod spin;

@@ -1,14 +1,16 @@
 //! Starting: which lock, and is this library really in the way of every call.
 
-use core::ffi::{CStr, c_char, c_void};
+use core::ffi::CStr;
 
 use core::sync::atomic::{AtomicU32, Ordering};
 use manycore::lock::{self, PlainLock};
 use manycore::sync::hint;
 use manycore::sync::tuning::{self, GiveUp};
-use syscalls::{Sysno, raw_syscall};
+use manycore_interpose::environment::environment;
+use manycore_interpose::message::refuse;
+use manycore_interpose::{bindings, loading};
 
-use crate::{entry, fork, glibc, loading, stats};
+use crate::{entry, fork, glibc, stats};
 
 const NOT_STARTED: u32 = 0;
 const STARTING: u32 = 1;
@@ -41,10 +43,10 @@ static CONSTRUCTOR: extern "C" fn() = constructor;
 
 extern "C" fn constructor() {
     start();
-    if !is_first_copy() {
+    if !bindings::is_first_copy(c"manycore_preload_copy", &manycore_preload_copy) {
         return;
     }
-    check_bindings();
+    bindings::check(entry::EXPORTS, c"manycore_syscalls_copy");
     glibc::find_all();
     fork::install();
 }
@@ -84,82 +86,6 @@ fn set_parameter(parameter: &[u8]) {
     }
 }
 
-unsafe extern "C" {
-    static environ: *const *const c_char;
-    /// Where the kernel left the stack: the number of arguments, the arguments, null, the variables, null.
-    static __libc_stack_end: *const usize;
-}
-
-/// The process' variables. libc points to them from its constructor on, ahead of which a program's
-/// `.preinit_array` may lock; then they are where the kernel left them.
-fn variables() -> *const *const c_char {
-    // SAFETY: both are libc's and the dynamic linker's, which sets the second one before it runs any code of others.
-    unsafe {
-        if environ.is_null() { __libc_stack_end.add(*__libc_stack_end + 2).cast() } else { environ }
-    }
-}
-
-/// A variable's value. No libc function: those may be called too early here.
-pub fn environment(name: &CStr) -> Option<&'static CStr> {
-    let name = name.to_bytes();
-    // SAFETY: a list of NUL-terminated strings, ended by null; at this time no thread changes it.
-    unsafe {
-        let mut variable = variables();
-        while !variable.is_null() && !(*variable).is_null() {
-            let entry = CStr::from_ptr(*variable).to_bytes_with_nul();
-            if entry.len() > name.len() && entry.starts_with(name) && entry[name.len()] == b'=' {
-                return CStr::from_bytes_with_nul(&entry[name.len() + 1..]).ok();
-            }
-            variable = variable.add(1);
-        }
-    }
-    None
-}
-
 /// Present once in a process, however often the library is loaded: the copy whose exports are in use finds its own.
 #[unsafe(no_mangle)]
 pub static manycore_preload_copy: u8 = 0;
-
-fn is_first_copy() -> bool {
-    // SAFETY: a NUL-terminated name.
-    let first = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"manycore_preload_copy".as_ptr()) };
-    first.is_null() || first == (&raw const manycore_preload_copy).cast_mut().cast::<c_void>()
-}
-
-/// A program in which only some functions come here would corrupt its locks: better not to run it.
-///
-/// A reference of any version binds to the first library that has the name without a version, so that it is enough to
-/// ask for names.
-fn check_bindings() {
-    for (name, here) in entry::EXPORTS {
-        // SAFETY: a NUL-terminated name.
-        let bound = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
-        if bound as usize != *here as usize {
-            refuse(&[
-                name.to_bytes(),
-                b" is bound to another library: run without sanitizers and other preloaded libraries",
-            ]);
-        }
-    }
-}
-
-/// Ends the program before it has begun, in one line.
-pub fn refuse(message: &[&[u8]]) -> ! {
-    say(message);
-    // SAFETY: does not return.
-    unsafe { raw_syscall!(Sysno::exit_group, 2) };
-    unreachable!("exit_group does not return")
-}
-
-/// A line on standard error, in one system call.
-pub fn say(message: &[&[u8]]) {
-    let mut line = [0u8; 512];
-    let mut length = 0;
-    for part in [b"manycore: ".as_slice()].iter().chain(message).chain([&b"\n".as_slice()]) {
-        let fits = part.len().min(line.len() - length);
-        line[length..length + fits].copy_from_slice(&part[..fits]);
-        length += fits;
-    }
-    // SAFETY: the bytes are ours.
-    unsafe { raw_syscall!(Sysno::write, 2, line.as_ptr(), length) };
-}

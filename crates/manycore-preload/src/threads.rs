@@ -5,9 +5,10 @@ use core::sync::atomic::{AtomicBool, Ordering};
 
 use manycore::lock::InlineLock;
 use manycore::sync::cpu;
+use manycore_interpose::message;
 use syscalls::{Sysno, raw_syscall};
 
-use crate::{glibc, start};
+use crate::glibc;
 
 /// `pthread_create`.
 ///
@@ -36,7 +37,7 @@ fn warn<L: InlineLock>() {
         return;
     }
     if !WARNED.swap(true, Ordering::Relaxed) {
-        start::say(&[
+        message::say(&[
             b"the program has more threads than CPUs: '",
             L::INFO.name.as_bytes(),
             b"' passes the lock on to one thread at a time, and may have to wait for one that does not run",

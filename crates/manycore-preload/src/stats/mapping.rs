@@ -7,9 +7,9 @@ use manycore::sync::{clock, thread};
 use manycore_profile::layout::{MAGIC, Mapping, Record};
 use syscalls::{Errno, Sysno, raw_syscall};
 
-use super::path::Path;
 use super::{modules, queues, records, seats, slabs, stacks, unwind, waiters};
-use crate::start::say;
+use manycore_interpose::message::say;
+use manycore_interpose::path::Path;
 
 /// One in this many acquisitions of a thread has its hold measured, on average.
 pub const HOLD_PERIOD: u32 = 64;

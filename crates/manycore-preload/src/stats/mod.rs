@@ -9,7 +9,6 @@ mod index;
 mod mapping;
 mod modules;
 mod orders;
-mod path;
 mod queues;
 mod records;
 mod seats;

@@ -6,7 +6,7 @@ use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use manycore_profile::layout::{MODULES, Mapping, Module};
 use syscalls::{Errno, Sysno, raw_syscall};
 
-use super::path::Path;
+use manycore_interpose::path::Path;
 
 // Relaxed throughout, unless noted: what makes up a module is published by the number of modules.
 

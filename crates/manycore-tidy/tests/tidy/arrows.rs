@@ -21,7 +21,9 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("manycore-kernel-trace", &["manycore-profile"]),
     // Draws profiles, and depends on nothing that makes them.
     ("manycore-view", &["manycore-report", "manycore-profile"]),
-    ("manycore-preload", &["manycore", "manycore-profile"]),
+    // What all libraries need that are put under somebody else's program.
+    ("manycore-interpose", &[]),
+    ("manycore-preload", &["manycore", "manycore-interpose", "manycore-profile"]),
     ("manycore-capi", &["manycore"]),
     (
         "manycore-bench",

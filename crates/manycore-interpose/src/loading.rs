@@ -7,7 +7,7 @@
 use core::arch::naked_asm;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::glibc::Function;
+use crate::next::Function;
 
 static DLOPEN: Function = Function::new(c"dlopen");
 static ADDRESS: AtomicUsize = AtomicUsize::new(0);

@@ -1,0 +1,33 @@
+//! Waits at which a thread can be cancelled: see `cancel.c`, which does it.
+
+use core::ffi::{c_int, c_void};
+use core::sync::atomic::AtomicU32;
+
+use libc::timespec;
+
+unsafe extern "C-unwind" {
+    /// Calls `body(argument)`, and `abandon(argument)` if the thread is cancelled in there.
+    ///
+    /// # Safety
+    ///
+    /// `body` and what it calls have nothing to drop wherever they can be cancelled.
+    #[link_name = "manycore_guard"]
+    pub fn guard(
+        body: unsafe extern "C-unwind" fn(*mut c_void),
+        abandon: unsafe extern "C-unwind" fn(*mut c_void),
+        argument: *mut c_void,
+    );
+
+    /// Sleeps while `*word == expected`, and can be cancelled at any instruction. 0 or an error number; `errno` stays.
+    ///
+    /// # Safety
+    ///
+    /// Only to be called from a body of [`guard`]; the word and the deadline outlive the call.
+    #[link_name = "manycore_wait_open"]
+    pub fn wait_open(
+        word: *const AtomicU32,
+        wall: c_int,
+        expected: u32,
+        until: *const timespec,
+    ) -> c_int;
+}

@@ -1,0 +1,24 @@
+//! What every library of ours that is preloaded into somebody else's program needs, whatever it interposes.
+//!
+//! - [`environment`]: variables, read without libc
+//! - [`message`]: a line on standard error, and the end of a program that cannot be run
+//! - [`next`]: the functions behind those that a library exports
+//! - [`bindings`]: whether the program's calls really come to a library
+//! - [`loading`]: `dlopen` without the flag that leads past it
+//! - [`cancel`]: waits at which a thread can be cancelled
+//! - [`path`]: paths without an allocator
+//!
+//! Nothing here allocates, or calls a function that may lock, but for the dynamic linker's.
+#![allow(
+    rustdoc::private_intra_doc_links,
+    reason = "read only by those who change the library, in the source"
+)]
+#![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
+
+pub mod bindings;
+pub mod cancel;
+pub mod environment;
+pub mod loading;
+pub mod message;
+pub mod next;
+pub mod path;

@@ -1,0 +1,24 @@
+//! What a library says to whoever runs the program: on standard error, never on standard output.
+
+use syscalls::{Sysno, raw_syscall};
+
+/// Ends the program before it has begun, in one line.
+pub fn refuse(message: &[&[u8]]) -> ! {
+    say(message);
+    // SAFETY: does not return.
+    unsafe { raw_syscall!(Sysno::exit_group, 2) };
+    unreachable!("exit_group does not return")
+}
+
+/// A line on standard error, in one system call.
+pub fn say(message: &[&[u8]]) {
+    let mut line = [0u8; 512];
+    let mut length = 0;
+    for part in [b"manycore: ".as_slice()].iter().chain(message).chain([&b"\n".as_slice()]) {
+        let fits = part.len().min(line.len() - length);
+        line[length..length + fits].copy_from_slice(&part[..fits]);
+        length += fits;
+    }
+    // SAFETY: the bytes are ours.
+    unsafe { raw_syscall!(Sysno::write, 2, line.as_ptr(), length) };
+}
