@@ -1,4 +1,8 @@
-//! Paths without an allocator.
+//! Paths without an allocator, and files that are mapped into memory.
+
+use core::ffi::c_void;
+
+use syscalls::{Errno, Sysno, raw_syscall};
 
 /// A path under construction, NUL-terminated.
 pub struct Path {
@@ -40,6 +44,35 @@ impl Path {
         self.length = self.bytes.iter().position(|byte| *byte == 0).unwrap_or(self.length);
     }
 
+    /// Makes the file, of so many zero bytes, and maps it into memory, to be shared. Gives the address.
+    ///
+    /// # Errors
+    ///
+    /// The kernel's: the file is there already, there is no directory or no room for it.
+    pub fn map_new(&self, size: usize) -> Result<*mut c_void, Errno> {
+        // SAFETY: system calls on a NUL-terminated path and a file descriptor of our own.
+        unsafe {
+            let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC;
+            let path = self.bytes.as_ptr();
+            let file =
+                Errno::from_ret(raw_syscall!(Sysno::openat, libc::AT_FDCWD, path, flags, 0o600))?;
+            let sized = Errno::from_ret(raw_syscall!(Sysno::ftruncate, file, size));
+            let protection = libc::PROT_READ | libc::PROT_WRITE;
+            let mapped = sized.and_then(|_| {
+                Errno::from_ret(raw_syscall!(
+                    Sysno::mmap,
+                    0,
+                    size,
+                    protection,
+                    libc::MAP_SHARED,
+                    file,
+                    0
+                ))
+            });
+            raw_syscall!(Sysno::close, file);
+            mapped.map(|address| address as *mut c_void)
+        }
+    }
     /// It, as the kernel wants it.
     pub fn as_ptr(&self) -> *const u8 {
         self.bytes.as_ptr()

@@ -19,6 +19,7 @@
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+pub mod syscalls;
 mod whole;
 
 pub use whole::{

@@ -86,33 +86,7 @@ fn map_file() -> Result<*mut Mapping, Errno> {
     path.push(b"-");
     path.push_number(clock::now());
     path.push(b".stats");
-    let size = size_of::<Mapping>();
-    // SAFETY: system calls on a NUL-terminated path and a file descriptor of our own.
-    unsafe {
-        let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC;
-        let file = Errno::from_ret(raw_syscall!(
-            Sysno::openat,
-            libc::AT_FDCWD,
-            path.as_ptr(),
-            flags,
-            0o600
-        ))?;
-        let sized = Errno::from_ret(raw_syscall!(Sysno::ftruncate, file, size));
-        let protection = libc::PROT_READ | libc::PROT_WRITE;
-        let mapped = sized.and_then(|_| {
-            Errno::from_ret(raw_syscall!(
-                Sysno::mmap,
-                0,
-                size,
-                protection,
-                libc::MAP_SHARED,
-                file,
-                0
-            ))
-        });
-        raw_syscall!(Sysno::close, file);
-        mapped.map(|address| address as *mut Mapping)
-    }
+    path.map_new(size_of::<Mapping>()).map(|address| address.cast())
 }
 
 /// In the child of a fork: a mapping of its own, with the parent's records but not its counts.

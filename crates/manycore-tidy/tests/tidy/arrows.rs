@@ -24,6 +24,20 @@ const ARROWS: &[(&str, &[&str])] = &[
     // What all libraries need that are put under somebody else's program.
     ("manycore-interpose", &[]),
     ("manycore-preload", &["manycore", "manycore-interpose", "manycore-profile"]),
+    // Moves system calls, and knows nothing of C libraries.
+    ("manycore-steer", &["manycore"]),
+    // Which descriptors' calls are moved, and to where.
+    ("manycore-descriptors", &["manycore"]),
+    (
+        "manycore-syscalls",
+        &[
+            "manycore",
+            "manycore-interpose",
+            "manycore-profile",
+            "manycore-steer",
+            "manycore-descriptors",
+        ],
+    ),
     ("manycore-capi", &["manycore"]),
     (
         "manycore-bench",

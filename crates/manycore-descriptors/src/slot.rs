@@ -1,0 +1,137 @@
+//! What descriptors of one open description share: the lane, and what is known of the description.
+
+use core::mem::MaybeUninit;
+
+use manycore::sync::atomic::{AtomicU32, Ordering};
+use manycore::sync::cell::UnsafeCell;
+
+use crate::mutation::order;
+
+/// One in the memory that a table is given; all zero is a free one that was never used.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Slot<L> {
+    /// Entries and calls in flight that refer to it; 0 while it is free.
+    references: AtomicU32,
+    /// The free slot after this one, plus one.
+    pub(crate) next: AtomicU32,
+    /// Bits that the table's user defines.
+    pub(crate) traits: AtomicU32,
+    lane: UnsafeCell<MaybeUninit<L>>,
+}
+
+// SAFETY: the lane is written by the one thread that has taken the slot off the free list, before `publish`, and copied by those
+// that hold a reference.
+unsafe impl<L: Send + Sync> Sync for Slot<L> {}
+
+/// A reference to a slot, to be given back by [`Table::leave`](crate::Table::leave). It has no destructor, for a thread that is
+/// cancelled may leave a call without returning from it.
+#[derive(Debug)]
+#[must_use = "the lane stays open until it is given back"]
+pub struct Held(pub(crate) u32);
+
+impl Held {
+    /// Its number, to be kept where a value with a destructor's duties cannot be.
+    pub fn into_number(self) -> u32 {
+        self.0
+    }
+
+    /// The reference of that number: once, for each [`into_number`](Self::into_number).
+    pub fn from_number(number: u32) -> Self {
+        Self(number)
+    }
+}
+
+impl<L: Copy> Slot<L> {
+    /// A free one.
+    #[cfg(not(loom))]
+    pub const fn new() -> Self {
+        Self {
+            references: AtomicU32::new(0),
+            next: AtomicU32::new(0),
+            traits: AtomicU32::new(0),
+            lane: UnsafeCell::new(MaybeUninit::uninit()),
+        }
+    }
+
+    /// A free one.
+    #[cfg(loom)]
+    pub fn new() -> Self {
+        Self {
+            references: AtomicU32::new(0),
+            next: AtomicU32::new(0),
+            traits: AtomicU32::new(0),
+            lane: UnsafeCell::new(MaybeUninit::uninit()),
+        }
+    }
+
+    /// Puts a lane in, with one reference: the caller's.
+    ///
+    /// # Safety
+    ///
+    /// The caller has taken the slot off the free list.
+    pub(crate) unsafe fn publish(&self, lane: L, traits: u32) {
+        // SAFETY: free slots are touched by nobody else.
+        self.lane.with_mut(|place| unsafe { (*place).write(lane) });
+        // Relaxed: published with the lane, below.
+        self.traits.store(traits, Ordering::Relaxed);
+        // Release: partner of the Acquire in `join`: whoever gets a reference finds the lane.
+        self.references.store(1, order!(Release, "slot-publish"));
+    }
+
+    /// Takes a reference, unless the slot is free.
+    pub(crate) fn join(&self) -> bool {
+        // Relaxed: the exchange below decides.
+        let mut references = self.references.load(Ordering::Relaxed);
+        while references != 0 {
+            // Acquire: partner of the Release in `publish`, and through it of what came before that: the entry that
+            // referred to an earlier lane in this slot is seen to have changed.
+            match self.references.compare_exchange_weak(
+                references,
+                references + 1,
+                order!(Acquire, "slot-join"),
+                Ordering::Relaxed, // Relaxed: tried again
+            ) {
+                Ok(_) => return true,
+                Err(now) => references = now,
+            }
+        }
+        false
+    }
+
+    /// A copy of the lane.
+    ///
+    /// # Safety
+    ///
+    /// The caller has a reference.
+    pub(crate) unsafe fn lane(&self) -> &L {
+        // SAFETY: written before the first reference, and not again while there is one.
+        self.lane.with(|place| unsafe { (*place).assume_init_ref() })
+    }
+
+    /// Drops a reference; gives the lane if it was the last one, and then the slot is the caller's.
+    ///
+    /// # Safety
+    ///
+    /// The caller has a reference, and had it for itself.
+    pub(crate) unsafe fn leave(&self) -> Option<L> {
+        // AcqRel: Release for whoever drops the last one, so that all uses are over; Acquire for that one.
+        if self.references.fetch_sub(1, order!(AcqRel, "slot-leave")) != 1 {
+            return None;
+        }
+        // SAFETY: nobody refers to it, and nobody can any more.
+        Some(self.lane.with_mut(|place| unsafe { (*place).assume_init_read() }))
+    }
+
+    /// In the child of a fork, where nobody refers to it.
+    pub(crate) fn reset(&self) {
+        // Relaxed: there is one thread.
+        self.references.store(0, Ordering::Relaxed);
+    }
+}
+
+impl<L: Copy> Default for Slot<L> {
+    fn default() -> Self {
+        Self::new()
+    }
+}

@@ -1,0 +1,290 @@
+//! The table: entries by descriptor, and the slots that they refer to.
+
+use manycore::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use crate::mutation::{mutation, order};
+use crate::slot::{Held, Slot};
+
+/// So many slots a table can have, at most.
+pub const SLOTS_MAX: usize = 1 << SLOT_BITS;
+
+const STATE_BITS: u32 = 8;
+const SLOT_BITS: u32 = 24;
+const EPOCH_SHIFT: u32 = STATE_BITS + SLOT_BITS;
+const STATE: u64 = (1 << STATE_BITS) - 1;
+
+const UNKNOWN: u64 = 0;
+const PLAIN: u64 = 1;
+const STREAM: u64 = 2;
+const STEERED: u64 = 3;
+
+/// What is known of one descriptor; all zero is nothing.
+#[derive(Debug, Default)]
+#[repr(transparent)]
+pub struct Entry(AtomicU64);
+
+impl Entry {
+    /// Nothing is known.
+    #[cfg(not(loom))]
+    pub const fn new() -> Self {
+        Self(AtomicU64::new(UNKNOWN))
+    }
+
+    /// Nothing is known.
+    #[cfg(loom)]
+    pub fn new() -> Self {
+        Self(AtomicU64::new(UNKNOWN))
+    }
+}
+
+/// Why calls on a descriptor are left in place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Left {
+    /// It is none of those that are to be moved: no socket.
+    Plain,
+    /// stdio reads and writes it too, past every interposed function.
+    Stream,
+}
+
+/// What [`Table::find`] finds.
+#[derive(Debug)]
+pub enum Found {
+    /// Nothing is known: whoever wants to know asks the kernel.
+    Unknown,
+    /// Calls on it are executed in place.
+    Left(Left),
+    /// Calls on it are moved. The reference is to be given back.
+    Steered(Held),
+    /// There is no entry for such a number.
+    Beyond,
+}
+
+/// The table, over memory that its user has set aside.
+#[derive(Debug)]
+pub struct Table<'m, L, C> {
+    entries: &'m [Entry],
+    slots: &'m [Slot<L>],
+    /// Closes a lane to which nothing refers any more.
+    close: C,
+    /// A number that changes with every change, and the first free slot plus one.
+    free: AtomicU64,
+    /// So many slots have been used, ever.
+    used: AtomicU32,
+    /// Which fork's child this is.
+    epoch: AtomicU32,
+    /// One more than the largest descriptor that was ever steered.
+    end: AtomicU32,
+}
+
+impl<'m, L: Copy, C: Fn(L)> Table<'m, L, C> {
+    /// A table of which nothing is known yet; the memory is zero, or new.
+    ///
+    /// # Panics
+    ///
+    /// If there are more than [`SLOTS_MAX`] slots.
+    pub fn new(entries: &'m [Entry], slots: &'m [Slot<L>], close: C) -> Self {
+        assert!(slots.len() <= SLOTS_MAX, "too many slots");
+        Self {
+            entries,
+            slots,
+            close,
+            free: AtomicU64::new(0),
+            used: AtomicU32::new(0),
+            epoch: AtomicU32::new(0),
+            end: AtomicU32::new(0),
+        }
+    }
+
+    /// What is known of a descriptor.
+    #[inline]
+    pub fn find(&self, descriptor: i32) -> Found {
+        let Some(entry) = self.entry(descriptor) else { return Found::Beyond };
+        loop {
+            // Acquire: partner of the Release in `replace`; the slot that it refers to has been published.
+            let word = entry.0.load(order!(Acquire, "entry-find"));
+            match word & STATE {
+                PLAIN => return Found::Left(Left::Plain),
+                STREAM => return Found::Left(Left::Stream),
+                STEERED if self.is_current(word) => {}
+                _ => return Found::Unknown,
+            }
+            let number = slot_of(word);
+            if !self.slots[number as usize].join() {
+                continue; // freed in between: then the entry has changed
+            }
+            // Relaxed: if the slot has had another lane in between, the Acquire in `join` has made the change visible.
+            if mutation!("entry-trusted") || entry.0.load(Ordering::Relaxed) == word {
+                return Found::Steered(Held(number));
+            }
+            // What was joined is another lane, which may have lost its descriptor since.
+            self.leave(Held(number));
+        }
+    }
+
+    /// Has calls on a descriptor take this lane from now on. If there is no entry or no slot for it, it is closed, the
+    /// descriptor is unknown, and the answer is no.
+    pub fn steer(&self, descriptor: i32, lane: L, traits: u32) -> bool {
+        let slot = if self.entry(descriptor).is_some() { self.take() } else { None };
+        let Some(number) = slot else {
+            (self.close)(lane);
+            self.forget(descriptor);
+            return false;
+        };
+        // SAFETY: just taken.
+        unsafe { self.slots[number as usize].publish(lane, traits) };
+        self.refer(descriptor, number);
+        true
+    }
+
+    /// Has calls on a descriptor take the lane of another one: they share an open description.
+    pub fn share(&self, descriptor: i32, held: &Held) {
+        if self.entry(descriptor).is_some() {
+            let joined = self.slots[held.0 as usize].join();
+            debug_assert!(joined, "the caller has a reference");
+            self.refer(descriptor, held.0);
+        }
+    }
+
+    /// Has calls on a descriptor executed in place.
+    pub fn leave_alone(&self, descriptor: i32, why: Left) {
+        self.replace(descriptor, if why == Left::Plain { PLAIN } else { STREAM });
+    }
+
+    /// Nothing is known of a descriptor any more.
+    pub fn forget(&self, descriptor: i32) {
+        self.replace(descriptor, UNKNOWN);
+    }
+
+    /// The lane of a slot.
+    #[inline]
+    pub fn lane(&self, held: &Held) -> &L {
+        // SAFETY: `held` is a reference.
+        unsafe { self.slots[held.0 as usize].lane() }
+    }
+
+    /// What is known of the open description.
+    #[inline]
+    pub fn traits(&self, held: &Held) -> u32 {
+        // Relaxed: advice, and what a thread has set it finds itself.
+        self.slots[held.0 as usize].traits.load(Ordering::Relaxed)
+    }
+
+    /// Sets and clears bits of what is known of the open description.
+    pub fn change_traits(&self, held: &Held, set: u32, clear: u32) {
+        let traits = &self.slots[held.0 as usize].traits;
+        // Relaxed, both: as above.
+        traits.fetch_and(!clear, Ordering::Relaxed);
+        traits.fetch_or(set, Ordering::Relaxed); // Relaxed: as above
+    }
+
+    /// Gives a reference back. If it was the last one, the lane is closed.
+    pub fn leave(&self, held: Held) {
+        // SAFETY: the reference is the caller's, and gone after this.
+        if let Some(lane) = unsafe { self.slots[held.0 as usize].leave() } {
+            (self.close)(lane);
+            self.put(held.0);
+        }
+    }
+
+    /// One more than the largest descriptor that was ever steered.
+    pub fn end(&self) -> i32 {
+        // Acquire: partner of the Release in `refer`, so that a descriptor that another thread has steered and told about
+        // is not past the end.
+        self.end.load(Ordering::Acquire) as i32
+    }
+
+    /// In the child of a fork, by its one thread: lanes are gone, and calls that were in flight never come back.
+    pub fn forked(&self) {
+        // Relaxed throughout this function: there is one thread.
+        let used = self.used.swap(0, Ordering::Relaxed);
+        self.slots.iter().take(used as usize).for_each(Slot::reset);
+        self.free.store(0, Ordering::Relaxed);
+        let epoch = self.epoch.load(Ordering::Relaxed);
+        self.epoch.store(epoch.wrapping_add(1), Ordering::Relaxed);
+    }
+
+    #[inline]
+    fn entry(&self, descriptor: i32) -> Option<&Entry> {
+        self.entries.get(usize::try_from(descriptor).ok()?)
+    }
+
+    #[inline]
+    fn is_current(&self, word: u64) -> bool {
+        // Relaxed: changes only while there is one thread.
+        (word >> EPOCH_SHIFT) as u32 == self.epoch.load(Ordering::Relaxed)
+    }
+
+    /// Puts a reference to a slot, which the caller has, into an entry.
+    fn refer(&self, descriptor: i32, number: u32) {
+        // Release: partner of the Acquire in `end`.
+        self.end.fetch_max(descriptor as u32 + 1, Ordering::Release);
+        // Relaxed: as in `is_current`.
+        let epoch = self.epoch.load(Ordering::Relaxed);
+        let word = u64::from(epoch) << EPOCH_SHIFT | u64::from(number) << STATE_BITS | STEERED;
+        self.replace(descriptor, word);
+    }
+
+    fn replace(&self, descriptor: i32, word: u64) {
+        let Some(Entry(entry)) = self.entry(descriptor) else { return };
+        // Relaxed: most entries were unknown and stay so; a change by another thread in between is one that came just after.
+        if word & STATE != STEERED && entry.load(Ordering::Relaxed) == word {
+            return;
+        }
+        // AcqRel: Release is partner of the Acquire in `find`; Acquire of another `replace`'s Release, whose slot is
+        // left here.
+        let old = entry.swap(word, order!(AcqRel, "entry-replace"));
+        if old & STATE == STEERED && self.is_current(old) {
+            self.leave(Held(slot_of(old)));
+        }
+    }
+
+    /// A free slot's number.
+    fn take(&self) -> Option<u32> {
+        // Acquire: partner of the Release in `put`, for the slot's `next` and its end of use.
+        let mut head = self.free.load(order!(Acquire, "free-take"));
+        while let Some(number) = (head as u32).checked_sub(1) {
+            // Relaxed: the number of changes shows whether it was right.
+            let next = self.slots[number as usize].next.load(Ordering::Relaxed);
+            let count = if mutation!("free-uncounted") { 0 } else { 1 << 32 };
+            let changed = (head & !0xFFFF_FFFF).wrapping_add(count) | u64::from(next);
+            // Acquire: as above.
+            let taken = self.free.compare_exchange_weak(
+                head,
+                changed,
+                order!(Acquire, "free-take"),
+                order!(Acquire, "free-take"),
+            );
+            match taken {
+                Ok(_) => return Some(number),
+                Err(now) => head = now,
+            }
+        }
+        // Relaxed: each number is given once, and its memory was never used.
+        let fresh = |used| ((used as usize) < self.slots.len()).then_some(used + 1);
+        self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fresh).ok()
+    }
+
+    fn put(&self, number: u32) {
+        // Relaxed: the exchange publishes.
+        let mut head = self.free.load(Ordering::Relaxed);
+        loop {
+            // Relaxed: published by the Release below.
+            self.slots[number as usize].next.store(head as u32, Ordering::Relaxed);
+            let changed = (head & !0xFFFF_FFFF).wrapping_add(1 << 32) | u64::from(number + 1);
+            // Release: partner of the Acquire in `take`. Relaxed: tried again.
+            match self.free.compare_exchange_weak(
+                head,
+                changed,
+                order!(Release, "free-put"),
+                Ordering::Relaxed, // Relaxed: as said
+            ) {
+                Ok(_) => return,
+                Err(now) => head = now,
+            }
+        }
+    }
+}
+
+fn slot_of(word: u64) -> u32 {
+    (word >> STATE_BITS) as u32 & (SLOTS_MAX as u32 - 1)
+}

@@ -1,0 +1,223 @@
+//! Closing, duplicating and controlling descriptors.
+
+use core::ffi::{c_int, c_uint};
+
+use manycore_profile::layout::syscalls::{Function, Outcome};
+
+use crate::descriptors::{self as known, NON_BLOCKING};
+use crate::moved::{self, Shape, Verdict};
+use crate::{counters, real};
+
+/// `close`.
+///
+/// The entry goes first: once the descriptor is closed, its number may be another thread's.
+///
+/// # Safety
+///
+/// As the manual page says; so for all functions here.
+pub unsafe extern "C-unwind" fn close(fd: c_int) -> c_int {
+    let shape = Shape::quick(Function::Close).cancels();
+    let found = moved::find_known(fd);
+    known::forget(fd);
+    let held = match found {
+        Ok(held) => held,
+        Err(why) => {
+            counters::count(shape.function, why);
+            // SAFETY: the caller's promise.
+            return unsafe { real::close(fd) };
+        }
+    };
+    // SAFETY: no pointers.
+    match unsafe { moved::with(held, shape, libc::SYS_close, [fd as usize, 0, 0, 0, 0, 0]) } {
+        Verdict::Done(answer) => moved::result(answer) as c_int,
+        Verdict::InPlace(measured) => {
+            // SAFETY: as above.
+            let result = unsafe { real::close(fd) };
+            measured.end();
+            result
+        }
+    }
+}
+
+/// `close_range`.
+///
+/// # Safety
+///
+/// See [`close`].
+pub unsafe extern "C-unwind" fn close_range(first: c_uint, last: c_uint, flags: c_int) -> c_int {
+    if flags & libc::CLOSE_RANGE_UNSHARE as c_int != 0 {
+        super::ties::tie();
+    }
+    if flags & libc::CLOSE_RANGE_CLOEXEC as c_int == 0 {
+        known::forget_range(first, last);
+    }
+    // SAFETY: the caller's promise.
+    unsafe { real::close_range(first, last, flags) }
+}
+
+/// `closefrom`.
+///
+/// # Safety
+///
+/// See [`close`].
+pub unsafe extern "C-unwind" fn closefrom(first: c_int) {
+    known::forget_range(first.max(0) as c_uint, c_uint::MAX);
+    // SAFETY: the caller's promise.
+    unsafe { real::closefrom(first) }
+}
+
+/// `dup`.
+///
+/// # Safety
+///
+/// See [`close`].
+pub unsafe extern "C-unwind" fn dup(fd: c_int) -> c_int {
+    let shape = Shape::quick(Function::Dup).makes();
+    // SAFETY: no pointers.
+    let made = match unsafe { moved::on(fd, shape, libc::SYS_dup, [fd as usize, 0, 0, 0, 0, 0]) } {
+        Verdict::Done(answer) => moved::result(answer) as c_int,
+        Verdict::InPlace(measured) => {
+            // SAFETY: the caller's promise.
+            let made = unsafe { real::dup(fd) };
+            measured.end();
+            made
+        }
+    };
+    duplicated(fd, made)
+}
+
+/// `dup2`: what the second descriptor was is closed.
+///
+/// # Safety
+///
+/// See [`close`].
+pub unsafe extern "C-unwind" fn dup2(fd: c_int, to: c_int) -> c_int {
+    if fd != to {
+        known::forget(to);
+    }
+    let shape = Shape::quick(Function::Dup2);
+    let args = [fd as usize, to as usize, 0, 0, 0, 0];
+    // SAFETY: no pointers.
+    let made = match unsafe { moved::on(fd, shape, libc::SYS_dup2, args) } {
+        Verdict::Done(answer) => moved::result(answer) as c_int,
+        Verdict::InPlace(measured) => {
+            // SAFETY: the caller's promise.
+            let made = unsafe { real::dup2(fd, to) };
+            measured.end();
+            made
+        }
+    };
+    duplicated(fd, made)
+}
+
+/// `dup3`.
+///
+/// # Safety
+///
+/// See [`close`].
+pub unsafe extern "C-unwind" fn dup3(fd: c_int, to: c_int, flags: c_int) -> c_int {
+    if fd != to {
+        known::forget(to);
+    }
+    let shape = Shape::quick(Function::Dup3);
+    let args = [fd as usize, to as usize, flags as usize, 0, 0, 0];
+    // SAFETY: no pointers.
+    let made = match unsafe { moved::on(fd, shape, libc::SYS_dup3, args) } {
+        Verdict::Done(answer) => moved::result(answer) as c_int,
+        Verdict::InPlace(measured) => {
+            // SAFETY: the caller's promise.
+            let made = unsafe { real::dup3(fd, to, flags) };
+            measured.end();
+            made
+        }
+    };
+    duplicated(fd, made)
+}
+
+fn duplicated(fd: c_int, made: c_int) -> c_int {
+    if made >= 0 {
+        known::duplicated(fd, made);
+    }
+    made
+}
+
+/// Whether any thread may do it: what concerns the descriptor or its open description only. Locks can wait, and what
+/// sets an owner or a lease may mean the calling thread.
+fn is_movable(command: c_int) -> bool {
+    use libc::{F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_GETFL, F_SETFD, F_SETFL};
+    [F_GETFD, F_SETFD, F_GETFL, F_SETFL, F_DUPFD, F_DUPFD_CLOEXEC].contains(&command)
+}
+
+/// `fcntl`, with its third argument as it is in its register, whatever the command takes.
+///
+/// # Safety
+///
+/// See [`close`].
+pub unsafe extern "C-unwind" fn fcntl(fd: c_int, command: c_int, argument: usize) -> c_int {
+    let makes = [libc::F_DUPFD, libc::F_DUPFD_CLOEXEC].contains(&command);
+    let shape = Shape { makes, ..Shape::quick(Function::Fcntl) };
+    let args = [fd as usize, command as usize, argument, 0, 0, 0];
+    let verdict = if is_movable(command) {
+        // SAFETY: no pointers, with these commands.
+        unsafe { moved::on(fd, shape, libc::SYS_fcntl, args) }
+    } else {
+        counters::count(shape.function, Outcome::Unsure);
+        Verdict::InPlace(moved::Measurement::NONE)
+    };
+    let result = match verdict {
+        Verdict::Done(answer) => moved::result(answer) as c_int,
+        Verdict::InPlace(measured) => {
+            // SAFETY: the caller's promise.
+            let result = unsafe { real::fcntl(fd, command, argument) };
+            measured.end();
+            result
+        }
+    };
+    if makes {
+        duplicated(fd, result);
+    } else if command == libc::F_SETFL && result == 0 {
+        blocking(fd, argument as c_int & libc::O_NONBLOCK == 0);
+    }
+    result
+}
+
+/// Notes whether calls on the descriptor block.
+fn blocking(fd: c_int, blocks: bool) {
+    let (set, clear) = if blocks { (0, NON_BLOCKING) } else { (NON_BLOCKING, 0) };
+    known::change_traits(fd, set, clear);
+}
+
+/// `ioctl`, with its third argument as it is in its register.
+///
+/// # Safety
+///
+/// See [`close`].
+pub unsafe extern "C-unwind" fn ioctl(fd: c_int, request: usize, argument: usize) -> c_int {
+    const SIOCATMARK: usize = 0x8905;
+    let request_number = request & 0xFFFF_FFFF;
+    let (set_blocking, readable, writable) =
+        (libc::FIONBIO as usize, libc::FIONREAD as usize, libc::TIOCOUTQ as usize);
+    let shape = Shape::quick(Function::Ioctl);
+    let verdict = if [set_blocking, readable, writable, SIOCATMARK].contains(&request_number) {
+        let args = [fd as usize, request, argument, 0, 0, 0];
+        // SAFETY: the caller's promise.
+        unsafe { moved::on(fd, shape, libc::SYS_ioctl, args) }
+    } else {
+        counters::count(shape.function, Outcome::Unsure);
+        Verdict::InPlace(moved::Measurement::NONE)
+    };
+    let result = match verdict {
+        Verdict::Done(answer) => moved::result(answer) as c_int,
+        Verdict::InPlace(measured) => {
+            // SAFETY: as above.
+            let result = unsafe { real::ioctl(fd, request, argument) };
+            measured.end();
+            result
+        }
+    };
+    if result == 0 && request_number == set_blocking {
+        // SAFETY: the kernel has read a number there.
+        blocking(fd, unsafe { *(argument as *const c_int) } == 0);
+    }
+    result
+}

@@ -1,0 +1,113 @@
+//! Functions that do not come back to their caller as others do, or not once: they are jumped to, when what they are about to do
+//! has been noted.
+
+use core::arch::naked_asm;
+use core::ffi::{c_int, c_long};
+
+use manycore_profile::layout::syscalls::Outcome;
+
+use super::ties;
+use crate::{descriptors, moved, real, state, thread};
+
+/// `name = function that notes, from the arguments, and gives the address to go on with`.
+macro_rules! noted {
+    ($($name:ident = $note:path;)*) => {
+        $(
+            #[doc = concat!("`", stringify!($name), "`.")]
+            #[unsafe(naked)]
+            pub extern "C" fn $name() {
+                // SAFETY: all registers that arguments are in are kept, and the stack is aligned for the call by the odd number
+                // of pushes; the jump leaves everything as the caller set it, but for a register that no argument is in.
+                naked_asm!(
+                    "push rdi", "push rsi", "push rdx", "push rcx", "push r8", "push r9", "push rax",
+                    "call {note}",
+                    "mov r11, rax",
+                    "pop rax", "pop r9", "pop r8", "pop rcx", "pop rdx", "pop rsi", "pop rdi",
+                    "jmp r11",
+                    note = sym $note,
+                )
+            }
+        )*
+    };
+}
+
+noted! {
+    syscall = note_syscall;
+    vfork = note_vfork;
+    clone = note_clone;
+    longjmp = note_longjmp;
+    _longjmp = note_longjmp_old;
+    siglongjmp = note_siglongjmp;
+    longjmp_chk = note_longjmp_chk;
+}
+
+/// A system call of the program's own.
+extern "C" fn note_syscall(number: c_long, first: usize, second: usize) -> usize {
+    match number {
+        libc::SYS_close => descriptors::forget(first as c_int),
+        libc::SYS_close_range => descriptors::forget_range(first as u32, second as u32),
+        libc::SYS_dup2 | libc::SYS_dup3 => descriptors::forget(second as c_int),
+        libc::SYS_clone => note_flags(first),
+        _ if ties::is_tying_number(number, first) => ties::tie(),
+        _ => {}
+    }
+    real::syscall.address()
+}
+
+extern "C" fn note_vfork() -> usize {
+    thread::forks();
+    real::vfork.address()
+}
+
+extern "C" fn note_clone(_run: usize, _stack: usize, flags: usize) -> usize {
+    note_flags(flags);
+    real::clone.address()
+}
+
+/// A process that is about to be made with the memory of this one would take itself for this one.
+fn note_flags(flags: usize) {
+    let flags = flags as c_int;
+    if flags & libc::CLONE_VM != 0 && flags & libc::CLONE_THREAD == 0 {
+        state::end(Outcome::SharedMemory);
+    }
+}
+
+extern "C" fn note_longjmp(target: *const [usize; 8]) -> usize {
+    leave(target);
+    real::longjmp.address()
+}
+
+extern "C" fn note_longjmp_old(target: *const [usize; 8]) -> usize {
+    leave(target);
+    real::_longjmp.address()
+}
+
+extern "C" fn note_siglongjmp(target: *const [usize; 8]) -> usize {
+    leave(target);
+    real::siglongjmp.address()
+}
+
+extern "C" fn note_longjmp_chk(target: *const [usize; 8]) -> usize {
+    leave(target);
+    real::__longjmp_chk.address()
+}
+
+/// Where the stack pointer is in a `jmp_buf` of libc's.
+const STACK_POINTER: usize = 6;
+
+/// A handler may jump out of the call that it interrupted: that has to be over before its frame is gone.
+fn leave(target: *const [usize; 8]) {
+    let Some(flight) = thread::in_flight() else { return };
+    // SAFETY: the program jumps to it.
+    let kept = unsafe { (*target)[STACK_POINTER] };
+    let guard: usize;
+    // SAFETY: where libc keeps the number with which it makes such pointers unreadable.
+    unsafe {
+        core::arch::asm!("mov {}, fs:0x30", out(reg) guard, options(pure, readonly, nostack));
+    }
+    let to = kept.rotate_right(17) ^ guard;
+    if to > flight.addr() {
+        // SAFETY: its frame is still there, and will not be.
+        moved::settle(unsafe { &mut *flight });
+    }
+}

@@ -1,0 +1,69 @@
+//! The functions that programs call, by what they are about. Each has the signature of libc's, and its manual page.
+
+pub mod descriptors;
+pub mod files;
+pub mod jumps;
+pub mod sockets;
+pub mod streams;
+pub mod ties;
+pub mod transfer;
+pub mod waiting;
+
+/// An argument as it goes into a register.
+pub trait Register {
+    /// The register.
+    fn register(self) -> usize;
+}
+
+macro_rules! registers {
+    ($($ty:ty),*) => {
+        $(impl Register for $ty {
+            fn register(self) -> usize {
+                self as usize
+            }
+        })*
+    };
+}
+registers!(i32, u32, i64, usize);
+
+impl<T> Register for *const T {
+    fn register(self) -> usize {
+        self as usize
+    }
+}
+
+impl<T> Register for *mut T {
+    fn register(self) -> usize {
+        self as usize
+    }
+}
+
+/// Functions whose first argument is the descriptor, and whose arguments are those of the system call:
+/// `name(descriptor, arguments) -> result = number, shape;`
+macro_rules! moved_as_they_are {
+    ($($name:ident($fd:ident $(, $arg:ident: $ty:ty)*) -> $out:ty = $number:ident, $shape:expr;)*) => {
+        $(
+            #[doc = concat!("`", stringify!($name), "`.")]
+            ///
+            /// # Safety
+            ///
+            /// As its manual page says.
+            pub unsafe extern "C-unwind" fn $name($fd: core::ffi::c_int $(, $arg: $ty)*) -> $out {
+                let given = [$crate::calls::Register::register($fd) $(, $crate::calls::Register::register($arg))*];
+                let mut args = [0; 6];
+                args[..given.len()].copy_from_slice(&given);
+                // SAFETY: the system call takes the function's arguments, which the caller vouches for.
+                match unsafe { $crate::moved::on($fd, $shape, libc::$number, args) } {
+                    $crate::moved::Verdict::Done(answer) => $crate::moved::result(answer) as $out,
+                    $crate::moved::Verdict::InPlace(measured) => {
+                        // SAFETY: as above.
+                        let result = unsafe { $crate::real::$name($fd $(, $arg)*) };
+                        measured.end();
+                        result
+                    }
+                }
+            }
+        )*
+    };
+}
+pub(crate) use moved_as_they_are;

@@ -1,0 +1,186 @@
+//! Making sockets, and what is not about their bytes.
+
+use core::ffi::{c_int, c_void};
+
+use libc::{sockaddr, socklen_t};
+use manycore_profile::layout::syscalls::Function;
+use manycore_steer::{Answer, Call, Lane, Reason};
+
+use super::moved_as_they_are;
+use crate::descriptors::{NON_BLOCKING, STEER, TIMED};
+use crate::moved::{self, Shape, Verdict};
+use crate::{descriptors, real};
+
+moved_as_they_are! {
+    connect(fd, address: *const sockaddr, length: socklen_t) -> c_int = SYS_connect, Shape::waits(Function::Connect);
+    bind(fd, address: *const sockaddr, length: socklen_t) -> c_int = SYS_bind, Shape::quick(Function::Bind);
+    listen(fd, backlog: c_int) -> c_int = SYS_listen, Shape::quick(Function::Listen);
+    shutdown(fd, how: c_int) -> c_int = SYS_shutdown, Shape::quick(Function::Shutdown);
+    getsockopt(fd, level: c_int, name: c_int, value: *mut c_void, length: *mut socklen_t) -> c_int
+        = SYS_getsockopt, Shape::quick(Function::Getsockopt);
+    getsockname(fd, address: *mut sockaddr, length: *mut socklen_t) -> c_int
+        = SYS_getsockname, Shape::quick(Function::Getsockname);
+    getpeername(fd, address: *mut sockaddr, length: *mut socklen_t) -> c_int
+        = SYS_getpeername, Shape::quick(Function::Getpeername);
+}
+
+/// What is known of a socket that was made with these flags.
+fn traits(flags: c_int) -> u32 {
+    if flags & libc::SOCK_NONBLOCK != 0 { NON_BLOCKING } else { 0 }
+}
+
+/// Makes something on the lane that will serve it, so that the kernel's memory for it is there, too; or says that it is to be made in place.
+unsafe fn make(lane: Lane, function: Function, call: Call) -> Option<Answer> {
+    if lane == Lane::NONE {
+        return None;
+    }
+    let shape = Shape::quick(function).makes();
+    // SAFETY: the caller vouches for the arguments.
+    let answer: Result<_, Reason> = unsafe { moved::perform(lane, None, &call, shape.kind, shape) };
+    answer.ok()
+}
+
+/// `socket`.
+///
+/// # Safety
+///
+/// As the manual page says; so for all functions here.
+pub unsafe extern "C-unwind" fn socket(domain: c_int, kind: c_int, protocol: c_int) -> c_int {
+    let lane = descriptors::new_lane(Function::Socket);
+    let args = [domain as usize, kind as usize, protocol as usize, 0, 0, 0];
+    let call = Call { number: libc::SYS_socket as usize, args };
+    // SAFETY: no pointers.
+    let fd = unsafe {
+        match make(lane, Function::Socket, call) {
+            Some(answer) => moved::result(answer) as c_int,
+            None => real::socket(domain, kind, protocol),
+        }
+    };
+    if fd >= 0 {
+        descriptors::steer(fd, lane, traits(kind));
+    } else if lane != Lane::NONE {
+        STEER.close(lane);
+    }
+    fd
+}
+
+/// `socketpair`.
+///
+/// # Safety
+///
+/// See [`socket`].
+pub unsafe extern "C-unwind" fn socketpair(
+    domain: c_int,
+    kind: c_int,
+    protocol: c_int,
+    pair: *mut c_int,
+) -> c_int {
+    let lane = descriptors::new_lane(Function::Socketpair);
+    let args = [domain as usize, kind as usize, protocol as usize, pair as usize, 0, 0];
+    let call = Call { number: libc::SYS_socketpair as usize, args };
+    // SAFETY: the caller's promise; if it succeeds, there are two descriptors.
+    unsafe {
+        // Not by `make`: what a cancelled thread leaves are two descriptors, but this is no cancellation point.
+        let result = match make(lane, Function::Socketpair, call) {
+            Some(answer) => moved::result(answer) as c_int,
+            None => real::socketpair(domain, kind, protocol, pair),
+        };
+        if result == 0 {
+            descriptors::steer(*pair, lane, traits(kind));
+            descriptors::opened(*pair.add(1), traits(kind));
+        } else if lane != Lane::NONE {
+            STEER.close(lane);
+        }
+        result
+    }
+}
+
+/// `accept`.
+///
+/// # Safety
+///
+/// See [`socket`].
+pub unsafe extern "C-unwind" fn accept(
+    fd: c_int,
+    address: *mut sockaddr,
+    length: *mut socklen_t,
+) -> c_int {
+    let shape = Shape::waits(Function::Accept).makes();
+    let args = [fd as usize, address as usize, length as usize, 0, 0, 0];
+    // SAFETY: the caller's promise.
+    let made = match unsafe { moved::on(fd, shape, libc::SYS_accept, args) } {
+        Verdict::Done(answer) => moved::result(answer) as c_int,
+        Verdict::InPlace(measured) => {
+            // SAFETY: as above.
+            let made = unsafe { real::accept(fd, address, length) };
+            measured.end();
+            made
+        }
+    };
+    accepted(fd, made, 0)
+}
+
+/// `accept4`.
+///
+/// # Safety
+///
+/// See [`socket`].
+pub unsafe extern "C-unwind" fn accept4(
+    fd: c_int,
+    address: *mut sockaddr,
+    length: *mut socklen_t,
+    flags: c_int,
+) -> c_int {
+    let shape = Shape::waits(Function::Accept4).makes();
+    let args = [fd as usize, address as usize, length as usize, flags as usize, 0, 0];
+    // SAFETY: the caller's promise.
+    let made = match unsafe { moved::on(fd, shape, libc::SYS_accept4, args) } {
+        Verdict::Done(answer) => moved::result(answer) as c_int,
+        Verdict::InPlace(measured) => {
+            // SAFETY: as above.
+            let made = unsafe { real::accept4(fd, address, length, flags) };
+            measured.end();
+            made
+        }
+    };
+    accepted(fd, made, flags)
+}
+
+/// Notes an accepted connection: it has the time-outs of the socket that listens.
+fn accepted(listening: c_int, made: c_int, flags: c_int) -> c_int {
+    if made >= 0 {
+        descriptors::opened(made, traits(flags) | descriptors::traits_of(listening) & TIMED);
+    }
+    made
+}
+
+/// `setsockopt`.
+///
+/// # Safety
+///
+/// See [`socket`].
+pub unsafe extern "C-unwind" fn setsockopt(
+    fd: c_int,
+    level: c_int,
+    name: c_int,
+    value: *const c_void,
+    length: socklen_t,
+) -> c_int {
+    let shape = Shape::quick(Function::Setsockopt);
+    let args = [fd as usize, level as usize, name as usize, value as usize, length as usize, 0];
+    // SAFETY: the caller's promise.
+    let result = match unsafe { moved::on(fd, shape, libc::SYS_setsockopt, args) } {
+        Verdict::Done(answer) => moved::result(answer) as c_int,
+        Verdict::InPlace(measured) => {
+            // SAFETY: as above.
+            let result = unsafe { real::setsockopt(fd, level, name, value, length) };
+            measured.end();
+            result
+        }
+    };
+    let times = [libc::SO_RCVTIMEO, libc::SO_SNDTIMEO, libc::SO_RCVLOWAT];
+    if result == 0 && level == libc::SOL_SOCKET && times.contains(&name) {
+        descriptors::change_traits(fd, TIMED, 0);
+    }
+    result
+}

@@ -1,0 +1,121 @@
+//! stdio: it reads, writes and closes descriptors past every interposed function.
+//!
+//! A descriptor that a stream has been made of is left in place, and is forgotten before the stream closes it.
+
+use core::ffi::{c_char, c_int};
+
+use libc::FILE;
+
+use crate::{descriptors, real};
+
+unsafe extern "C" {
+    fn fileno_unlocked(stream: *mut FILE) -> c_int;
+}
+
+/// The stream's descriptor, -1 if it has none.
+unsafe fn descriptor(stream: *mut FILE) -> c_int {
+    if stream.is_null() {
+        return -1;
+    }
+    // SAFETY: the calling thread's own; the stream is one of libc's.
+    unsafe {
+        let errno = libc::__errno_location();
+        let before = *errno;
+        let fd = fileno_unlocked(stream);
+        *errno = before;
+        fd
+    }
+}
+
+/// A stream has just been made or given another file.
+unsafe fn made(stream: *mut FILE) -> *mut FILE {
+    // SAFETY: null, or one of libc's.
+    descriptors::stream(unsafe { descriptor(stream) });
+    stream
+}
+
+/// A stream is about to be closed.
+unsafe fn closes(stream: *mut FILE) {
+    // SAFETY: null, or one of libc's.
+    descriptors::forget(unsafe { descriptor(stream) });
+}
+
+/// `fdopen`.
+///
+/// # Safety
+///
+/// As the manual page says; so for all functions here.
+pub unsafe extern "C-unwind" fn fdopen(fd: c_int, mode: *const c_char) -> *mut FILE {
+    // SAFETY: the caller's promise.
+    unsafe { made(real::fdopen(fd, mode)) }
+}
+
+/// `fclose`.
+///
+/// # Safety
+///
+/// See [`fdopen`].
+pub unsafe extern "C-unwind" fn fclose(stream: *mut FILE) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        closes(stream);
+        real::fclose(stream)
+    }
+}
+
+/// `freopen`.
+///
+/// # Safety
+///
+/// See [`fdopen`].
+pub unsafe extern "C-unwind" fn freopen(
+    path: *const c_char,
+    mode: *const c_char,
+    stream: *mut FILE,
+) -> *mut FILE {
+    // SAFETY: the caller's promise.
+    unsafe {
+        closes(stream);
+        made(real::freopen(path, mode, stream))
+    }
+}
+
+/// `freopen64`.
+///
+/// # Safety
+///
+/// See [`fdopen`].
+pub unsafe extern "C-unwind" fn freopen64(
+    path: *const c_char,
+    mode: *const c_char,
+    stream: *mut FILE,
+) -> *mut FILE {
+    // SAFETY: the caller's promise.
+    unsafe {
+        closes(stream);
+        made(real::freopen64(path, mode, stream))
+    }
+}
+
+/// `popen`.
+///
+/// # Safety
+///
+/// See [`fdopen`].
+pub unsafe extern "C-unwind" fn popen(command: *const c_char, mode: *const c_char) -> *mut FILE {
+    // SAFETY: the caller's promise.
+    unsafe { made(real::popen(command, mode)) }
+}
+
+/// `pclose`.
+///
+/// # Safety
+///
+/// See [`fdopen`].
+pub unsafe extern "C-unwind" fn pclose(stream: *mut FILE) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        closes(stream);
+        real::pclose(stream)
+    }
+}

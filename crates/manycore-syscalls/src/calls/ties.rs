@@ -1,0 +1,112 @@
+//! What the kernel keeps for each thread: once the program changes it for one, calls belong to their own threads.
+//!
+//! libc changes users and groups in all threads, ours too. It does not so for what is here, nor for system calls that the
+//! program makes itself. While there is only the calling thread, nothing has to be done: those that are made later get its state.
+
+use core::ffi::{c_int, c_uint, c_void};
+
+use libc::pid_t;
+use manycore_profile::layout::syscalls::Outcome;
+
+use crate::descriptors::STEER;
+use crate::{real, state, thread, threads};
+
+/// Executes all calls in place from now on, if there is a thread that will not have what the caller is about to get.
+pub fn tie() {
+    // A child of vfork has the parent's memory, but a state of its own.
+    if thread::check() != Err(Outcome::SharedMemory) && (STEER.threads() > 0 || threads::own() > 1)
+    {
+        state::end(Outcome::ThreadState);
+    }
+}
+
+macro_rules! tying {
+    ($($name:ident($($arg:ident: $ty:ty),*);)*) => {
+        $(
+            #[doc = concat!("`", stringify!($name), "`.")]
+            ///
+            /// # Safety
+            ///
+            /// As the manual page says.
+            pub unsafe extern "C-unwind" fn $name($($arg: $ty),*) -> c_int {
+                tie();
+                // SAFETY: the caller's promise.
+                unsafe { real::$name($($arg),*) }
+            }
+        )*
+    };
+}
+
+tying! {
+    setfsuid(user: libc::uid_t);
+    setfsgid(group: libc::gid_t);
+    capset(header: *mut c_void, data: *const c_void);
+    unshare(flags: c_int);
+    setns(fd: c_int, kind: c_int);
+    setpriority(which: c_int, who: libc::id_t, priority: c_int);
+    nice(by: c_int);
+    sched_setscheduler(who: pid_t, policy: c_int, parameters: *const libc::sched_param);
+    pkey_alloc(flags: c_uint, rights: c_uint);
+}
+
+/// Whether this `prctl` changes what a thread may do.
+fn is_tying(option: c_int) -> bool {
+    /// Who does the input and output of others, as the kernel's headers have it.
+    const PR_SET_IO_FLUSHER: c_int = 57;
+    [
+        libc::PR_SET_SECCOMP,
+        libc::PR_SET_NO_NEW_PRIVS,
+        libc::PR_SET_SECUREBITS,
+        libc::PR_SET_KEEPCAPS,
+        libc::PR_CAPBSET_DROP,
+        libc::PR_CAP_AMBIENT,
+        PR_SET_IO_FLUSHER,
+    ]
+    .contains(&option)
+}
+
+/// `prctl`, with all that may be in its registers.
+///
+/// # Safety
+///
+/// As the manual page says.
+pub unsafe extern "C-unwind" fn prctl(
+    option: c_int,
+    a: usize,
+    b: usize,
+    c: usize,
+    d: usize,
+) -> c_int {
+    if is_tying(option) {
+        tie();
+    }
+    // SAFETY: the caller's promise.
+    unsafe { real::prctl(option, a, b, c, d) }
+}
+
+/// The system call that is about to be made by `syscall` changes what is kept for its thread.
+pub fn is_tying_number(number: libc::c_long, first: usize) -> bool {
+    match number {
+        libc::SYS_setuid
+        | libc::SYS_setgid
+        | libc::SYS_setreuid
+        | libc::SYS_setregid
+        | libc::SYS_setresuid
+        | libc::SYS_setresgid
+        | libc::SYS_setgroups
+        | libc::SYS_setfsuid
+        | libc::SYS_setfsgid
+        | libc::SYS_capset
+        | libc::SYS_unshare
+        | libc::SYS_setns
+        | libc::SYS_seccomp
+        | libc::SYS_setpriority
+        | libc::SYS_ioprio_set
+        | libc::SYS_sched_setscheduler
+        | libc::SYS_sched_setattr
+        | libc::SYS_pkey_alloc
+        | libc::SYS_landlock_restrict_self => true,
+        libc::SYS_prctl => is_tying(first as c_int),
+        _ => false,
+    }
+}

@@ -1,0 +1,263 @@
+//! Bytes that go in and out: `read` and `write`, and their kin for sockets.
+
+use core::ffi::{c_int, c_uint, c_void};
+
+use libc::{iovec, mmsghdr, msghdr, off_t, sockaddr, socklen_t, timespec};
+use manycore_profile::layout::syscalls::Function;
+
+use super::moved_as_they_are;
+use crate::moved::{self, Shape, Verdict};
+use crate::{descriptors, real};
+
+moved_as_they_are! {
+    read(fd, buffer: *mut c_void, length: usize) -> isize = SYS_read, Shape::waits(Function::Read);
+    readv(fd, parts: *const iovec, count: c_int) -> isize = SYS_readv, Shape::waits(Function::Readv);
+    write(fd, buffer: *const c_void, length: usize) -> isize = SYS_write, Shape::waits(Function::Write);
+    writev(fd, parts: *const iovec, count: c_int) -> isize = SYS_writev, Shape::waits(Function::Writev);
+    sendto(fd, buffer: *const c_void, length: usize, flags: c_int, to: *const sockaddr, to_length: socklen_t) -> isize
+        = SYS_sendto, Shape::waits(Function::Sendto).quick_if(returns_at_once(flags));
+    sendmsg(fd, message: *const msghdr, flags: c_int) -> isize
+        = SYS_sendmsg, Shape::waits(Function::Sendmsg).quick_if(returns_at_once(flags));
+    sendmmsg(fd, messages: *mut mmsghdr, count: c_uint, flags: c_int) -> c_int
+        = SYS_sendmmsg, Shape::waits(Function::Sendmmsg).quick_if(returns_at_once(flags));
+    recvfrom(fd, buffer: *mut c_void, length: usize, flags: c_int, from: *mut sockaddr, from_length: *mut socklen_t) -> isize
+        = SYS_recvfrom, Shape::waits(Function::Recvfrom).quick_if(returns_at_once(flags));
+    sendfile(fd, from: c_int, offset: *mut off_t, count: usize) -> isize = SYS_sendfile, Shape::waits(Function::Sendfile);
+}
+
+/// Whether the call does not wait, whatever the descriptor's mode.
+fn returns_at_once(flags: c_int) -> bool {
+    flags & libc::MSG_DONTWAIT != 0
+}
+
+/// `send`: the kernel knows only `sendto`.
+///
+/// # Safety
+///
+/// As the manual page says; so for all functions here.
+pub unsafe extern "C-unwind" fn send(
+    fd: c_int,
+    buffer: *const c_void,
+    length: usize,
+    flags: c_int,
+) -> isize {
+    let shape = Shape::waits(Function::Send).quick_if(returns_at_once(flags));
+    let args = [fd as usize, buffer as usize, length, flags as usize, 0, 0];
+    // SAFETY: the caller's promise.
+    match unsafe { moved::on(fd, shape, libc::SYS_sendto, args) } {
+        Verdict::Done(answer) => moved::result(answer),
+        Verdict::InPlace(measured) => {
+            // SAFETY: as above.
+            let result = unsafe { real::send(fd, buffer, length, flags) };
+            measured.end();
+            result
+        }
+    }
+}
+
+/// `recv`: the kernel knows only `recvfrom`.
+///
+/// # Safety
+///
+/// See [`send`].
+pub unsafe extern "C-unwind" fn recv(
+    fd: c_int,
+    buffer: *mut c_void,
+    length: usize,
+    flags: c_int,
+) -> isize {
+    let shape = Shape::waits(Function::Recv).quick_if(returns_at_once(flags));
+    let args = [fd as usize, buffer as usize, length, flags as usize, 0, 0];
+    // SAFETY: the caller's promise.
+    match unsafe { moved::on(fd, shape, libc::SYS_recvfrom, args) } {
+        Verdict::Done(answer) => moved::result(answer),
+        Verdict::InPlace(measured) => {
+            // SAFETY: as above.
+            let result = unsafe { real::recv(fd, buffer, length, flags) };
+            measured.end();
+            result
+        }
+    }
+}
+
+/// `recvmsg`: descriptors may arrive.
+///
+/// # Safety
+///
+/// See [`send`].
+pub unsafe extern "C-unwind" fn recvmsg(fd: c_int, message: *mut msghdr, flags: c_int) -> isize {
+    let shape = Shape::waits(Function::Recvmsg).quick_if(returns_at_once(flags));
+    let args = [fd as usize, message as usize, flags as usize, 0, 0, 0];
+    // SAFETY: the caller's promise.
+    let result = match unsafe { moved::on(fd, shape, libc::SYS_recvmsg, args) } {
+        Verdict::Done(answer) => moved::result(answer),
+        Verdict::InPlace(measured) => {
+            // SAFETY: as above.
+            let result = unsafe { real::recvmsg(fd, message, flags) };
+            measured.end();
+            result
+        }
+    };
+    if result >= 0 {
+        // SAFETY: the kernel has filled it in.
+        unsafe { note_received(&*message) };
+    }
+    result
+}
+
+/// `recvmmsg`.
+///
+/// # Safety
+///
+/// See [`send`].
+pub unsafe extern "C-unwind" fn recvmmsg(
+    fd: c_int,
+    messages: *mut mmsghdr,
+    count: c_uint,
+    flags: c_int,
+    timeout: *mut timespec,
+) -> c_int {
+    let shape = Shape::waits(Function::Recvmmsg).quick_if(returns_at_once(flags));
+    let args =
+        [fd as usize, messages as usize, count as usize, flags as usize, timeout as usize, 0];
+    // SAFETY: the caller's promise.
+    let result = match unsafe { moved::on(fd, shape, libc::SYS_recvmmsg, args) } {
+        Verdict::Done(answer) => moved::result(answer) as c_int,
+        Verdict::InPlace(measured) => {
+            // SAFETY: as above.
+            let result = unsafe { real::recvmmsg(fd, messages, count, flags, timeout) };
+            measured.end();
+            result
+        }
+    };
+    for index in 0..usize::try_from(result).unwrap_or(0) {
+        // SAFETY: the kernel has filled in so many.
+        unsafe { note_received(&(*messages.add(index)).msg_hdr) };
+    }
+    result
+}
+
+/// Notes the descriptors that came with a message: numbers that may have been another's.
+unsafe fn note_received(message: &msghdr) {
+    // SAFETY: the kernel has filled it in; the macros stay within its control messages.
+    unsafe {
+        let mut control = libc::CMSG_FIRSTHDR(message);
+        while !control.is_null() {
+            if (*control).cmsg_level == libc::SOL_SOCKET && (*control).cmsg_type == libc::SCM_RIGHTS
+            {
+                let bytes = (*control).cmsg_len - libc::CMSG_LEN(0) as usize;
+                let first = libc::CMSG_DATA(control).cast::<c_int>();
+                for index in 0..bytes / size_of::<c_int>() {
+                    // What it is, the kernel is asked at its first use.
+                    descriptors::forget(first.add(index).read_unaligned());
+                }
+            }
+            control = libc::CMSG_NXTHDR(message, control);
+        }
+    }
+}
+
+/// `splice`: served where the socket is.
+///
+/// # Safety
+///
+/// See [`send`].
+pub unsafe extern "C-unwind" fn splice(
+    from: c_int,
+    from_offset: *mut off_t,
+    to: c_int,
+    to_offset: *mut off_t,
+    length: usize,
+    flags: c_uint,
+) -> isize {
+    let shape = Shape::waits(Function::Splice).quick_if(flags & libc::SPLICE_F_NONBLOCK != 0);
+    let args = [
+        from as usize,
+        from_offset as usize,
+        to as usize,
+        to_offset as usize,
+        length,
+        flags as usize,
+    ];
+    let fd = match moved::find(from) {
+        Ok(held) => {
+            descriptors::leave(held.into_number());
+            from
+        }
+        Err(_) => to,
+    };
+    // SAFETY: the caller's promise.
+    match unsafe { moved::on(fd, shape, libc::SYS_splice, args) } {
+        Verdict::Done(answer) => moved::result(answer),
+        Verdict::InPlace(measured) => {
+            // SAFETY: as above.
+            let result = unsafe { real::splice(from, from_offset, to, to_offset, length, flags) };
+            measured.end();
+            result
+        }
+    }
+}
+
+/// `__read_chk`: what `read` is in a program that was compiled with checks.
+///
+/// # Safety
+///
+/// See [`send`].
+pub unsafe extern "C-unwind" fn read_chk(
+    fd: c_int,
+    buffer: *mut c_void,
+    length: usize,
+    size: usize,
+) -> isize {
+    // SAFETY: the caller's promise; libc ends the program if the buffer is too small.
+    unsafe {
+        if length > size {
+            return real::__read_chk(fd, buffer, length, size);
+        }
+        read(fd, buffer, length)
+    }
+}
+
+/// `__recv_chk`.
+///
+/// # Safety
+///
+/// See [`send`].
+pub unsafe extern "C-unwind" fn recv_chk(
+    fd: c_int,
+    buffer: *mut c_void,
+    length: usize,
+    size: usize,
+    flags: c_int,
+) -> isize {
+    // SAFETY: as in `read_chk`.
+    unsafe {
+        if length > size {
+            return real::__recv_chk(fd, buffer, length, size, flags);
+        }
+        recv(fd, buffer, length, flags)
+    }
+}
+
+/// `__recvfrom_chk`.
+///
+/// # Safety
+///
+/// See [`send`].
+pub unsafe extern "C-unwind" fn recvfrom_chk(
+    fd: c_int,
+    buffer: *mut c_void,
+    length: usize,
+    size: usize,
+    flags: c_int,
+    from: *mut sockaddr,
+    from_length: *mut socklen_t,
+) -> isize {
+    // SAFETY: as in `read_chk`.
+    unsafe {
+        if length > size {
+            return real::__recvfrom_chk(fd, buffer, length, size, flags, from, from_length);
+        }
+        recvfrom(fd, buffer, length, flags, from, from_length)
+    }
+}

@@ -1,0 +1,293 @@
+//! Waiting for several descriptors at once: moved to where the first of them is served that is a socket.
+
+use core::ffi::c_int;
+
+use libc::{epoll_event, fd_set, nfds_t, pollfd, sigset_t, timespec, timeval};
+use manycore_descriptors::Held;
+use manycore_profile::layout::syscalls::{Function, Outcome};
+
+use super::moved_as_they_are;
+use crate::moved::{self, Measurement, Shape, Verdict};
+use crate::{counters, descriptors, real};
+
+moved_as_they_are! {
+    epoll_ctl(epoll, operation: c_int, fd: c_int, event: *mut epoll_event) -> c_int
+        = SYS_epoll_ctl, Shape::quick(Function::EpollCtl);
+    epoll_wait(epoll, events: *mut epoll_event, count: c_int, timeout: c_int) -> c_int
+        = SYS_epoll_wait, Shape::timed(Function::EpollWait).quick_if(timeout == 0);
+}
+
+/// Moves a call to the lane of the first descriptor that has one. `mask` is one to wait with: that is the caller's.
+unsafe fn with_first(
+    mut fds: impl Iterator<Item = c_int>,
+    mask: *const sigset_t,
+    shape: Shape,
+    number: libc::c_long,
+    args: [usize; 6],
+) -> Verdict {
+    let mut why = Outcome::Unknown;
+    let first: Option<Held> = if mask.is_null() {
+        fds.find_map(|fd| moved::find(fd).map_err(|left| why = left).ok())
+    } else {
+        why = Outcome::SignalMask;
+        None
+    };
+    match first {
+        // SAFETY: the caller's promise.
+        Some(held) => unsafe { moved::with(held, shape, number, args) },
+        None => {
+            counters::count(shape.function, why);
+            Verdict::InPlace(Measurement::NONE)
+        }
+    }
+}
+
+/// The descriptors of a list; none if it is not readable anyway.
+unsafe fn listed<'a>(list: *mut pollfd, count: nfds_t) -> impl Iterator<Item = c_int> + 'a {
+    let count = if list.is_null() { 0 } else { count as usize };
+    // SAFETY: the caller has a list of so many.
+    (0..count).map(move |index| unsafe { (*list.add(index)).fd })
+}
+
+/// `poll`.
+///
+/// # Safety
+///
+/// As the manual page says; so for all functions here.
+pub unsafe extern "C-unwind" fn poll(list: *mut pollfd, count: nfds_t, timeout: c_int) -> c_int {
+    let shape = Shape::timed(Function::Poll).quick_if(timeout == 0);
+    let args = [list as usize, count as usize, timeout as usize, 0, 0, 0];
+    let none = core::ptr::null();
+    // SAFETY: the caller's promise.
+    match unsafe { with_first(listed(list, count), none, shape, libc::SYS_poll, args) } {
+        Verdict::Done(answer) => moved::result(answer) as c_int,
+        Verdict::InPlace(measured) => {
+            // SAFETY: as above.
+            let result = unsafe { real::poll(list, count, timeout) };
+            measured.end();
+            result
+        }
+    }
+}
+
+/// `ppoll`. The kernel would write to the time-out, libc's callers do not expect that.
+///
+/// # Safety
+///
+/// See [`poll`].
+pub unsafe extern "C-unwind" fn ppoll(
+    list: *mut pollfd,
+    count: nfds_t,
+    timeout: *const timespec,
+    mask: *const sigset_t,
+) -> c_int {
+    let shape = Shape::timed(Function::Ppoll);
+    // SAFETY: the caller's promise.
+    let mut left = unsafe { timeout.as_ref() }.copied();
+    let left = left.as_mut().map_or(core::ptr::null_mut(), core::ptr::from_mut);
+    let args = [list as usize, count as usize, left as usize, 0, 0, 0];
+    // SAFETY: as above.
+    match unsafe { with_first(listed(list, count), mask, shape, libc::SYS_ppoll, args) } {
+        Verdict::Done(answer) => moved::result(answer) as c_int,
+        Verdict::InPlace(measured) => {
+            // SAFETY: as above.
+            let result = unsafe { real::ppoll(list, count, timeout, mask) };
+            measured.end();
+            result
+        }
+    }
+}
+
+/// `__poll_chk`: what `poll` is in a program that was compiled with checks.
+///
+/// # Safety
+///
+/// See [`poll`].
+pub unsafe extern "C-unwind" fn poll_chk(
+    list: *mut pollfd,
+    count: nfds_t,
+    timeout: c_int,
+    size: usize,
+) -> c_int {
+    // SAFETY: the caller's promise; libc ends the program if the list is too short.
+    unsafe {
+        if size / size_of::<pollfd>() < count as usize {
+            return real::__poll_chk(list, count, timeout, size);
+        }
+        poll(list, count, timeout)
+    }
+}
+
+/// `__ppoll_chk`.
+///
+/// # Safety
+///
+/// See [`poll`].
+pub unsafe extern "C-unwind" fn ppoll_chk(
+    list: *mut pollfd,
+    count: nfds_t,
+    timeout: *const timespec,
+    mask: *const sigset_t,
+    size: usize,
+) -> c_int {
+    // SAFETY: as in `poll_chk`.
+    unsafe {
+        if size / size_of::<pollfd>() < count as usize {
+            return real::__ppoll_chk(list, count, timeout, mask, size);
+        }
+        ppoll(list, count, timeout, mask)
+    }
+}
+
+/// The descriptors in any of three sets.
+unsafe fn in_sets(count: c_int, sets: [*mut fd_set; 3]) -> impl Iterator<Item = c_int> {
+    (0..count.max(0)).filter(move |fd| {
+        let (word, bit) = (*fd as usize / 64, *fd as usize % 64);
+        sets.iter().any(|set| {
+            // SAFETY: the caller's sets have at least so many bits.
+            !set.is_null() && unsafe { set.cast::<u64>().add(word).read() } >> bit & 1 != 0
+        })
+    })
+}
+
+/// `select`: the kernel's `pselect6`, after which libc tells the time that is left.
+///
+/// # Safety
+///
+/// See [`poll`].
+pub unsafe extern "C-unwind" fn select(
+    count: c_int,
+    read: *mut fd_set,
+    write: *mut fd_set,
+    except: *mut fd_set,
+    timeout: *mut timeval,
+) -> c_int {
+    let shape = Shape::timed(Function::Select);
+    let args =
+        [count as usize, read as usize, write as usize, except as usize, timeout as usize, 0];
+    // SAFETY: the caller's promise. The kernel's `select` writes the time that is left, as libc does.
+    unsafe {
+        let fds = in_sets(count, [read, write, except]);
+        match with_first(fds, core::ptr::null(), shape, libc::SYS_select, args) {
+            Verdict::Done(answer) => moved::result(answer) as c_int,
+            Verdict::InPlace(measured) => {
+                let result = real::select(count, read, write, except, timeout);
+                measured.end();
+                result
+            }
+        }
+    }
+}
+
+/// `pselect`.
+///
+/// # Safety
+///
+/// See [`poll`].
+pub unsafe extern "C-unwind" fn pselect(
+    count: c_int,
+    read: *mut fd_set,
+    write: *mut fd_set,
+    except: *mut fd_set,
+    timeout: *const timespec,
+    mask: *const sigset_t,
+) -> c_int {
+    let shape = Shape::timed(Function::Pselect);
+    // SAFETY: the caller's promise.
+    let mut left = unsafe { timeout.as_ref() }.copied();
+    let left = left.as_mut().map_or(core::ptr::null_mut(), core::ptr::from_mut);
+    let args = [count as usize, read as usize, write as usize, except as usize, left as usize, 0];
+    // SAFETY: as above.
+    unsafe {
+        let fds = in_sets(count, [read, write, except]);
+        match with_first(fds, mask, shape, libc::SYS_pselect6, args) {
+            Verdict::Done(answer) => moved::result(answer) as c_int,
+            Verdict::InPlace(measured) => {
+                let result = real::pselect(count, read, write, except, timeout, mask);
+                measured.end();
+                result
+            }
+        }
+    }
+}
+
+/// `epoll_create`: what it makes has a lane as sockets have.
+///
+/// # Safety
+///
+/// See [`poll`].
+pub unsafe extern "C-unwind" fn epoll_create(size: c_int) -> c_int {
+    // SAFETY: the caller's promise.
+    made(unsafe { real::epoll_create(size) })
+}
+
+/// `epoll_create1`.
+///
+/// # Safety
+///
+/// See [`poll`].
+pub unsafe extern "C-unwind" fn epoll_create1(flags: c_int) -> c_int {
+    // SAFETY: the caller's promise.
+    made(unsafe { real::epoll_create1(flags) })
+}
+
+fn made(fd: c_int) -> c_int {
+    if fd >= 0 {
+        descriptors::opened(fd, 0);
+    }
+    fd
+}
+
+/// `epoll_pwait`.
+///
+/// # Safety
+///
+/// See [`poll`].
+pub unsafe extern "C-unwind" fn epoll_pwait(
+    epoll: c_int,
+    events: *mut epoll_event,
+    count: c_int,
+    timeout: c_int,
+    mask: *const sigset_t,
+) -> c_int {
+    let shape = Shape::timed(Function::EpollPwait).quick_if(timeout == 0);
+    let args = [epoll as usize, events as usize, count as usize, timeout as usize, 0, 0];
+    let fds = core::iter::once(epoll);
+    // SAFETY: the caller's promise.
+    match unsafe { with_first(fds, mask, shape, libc::SYS_epoll_pwait, args) } {
+        Verdict::Done(answer) => moved::result(answer) as c_int,
+        Verdict::InPlace(measured) => {
+            // SAFETY: as above.
+            let result = unsafe { real::epoll_pwait(epoll, events, count, timeout, mask) };
+            measured.end();
+            result
+        }
+    }
+}
+
+/// `epoll_pwait2`.
+///
+/// # Safety
+///
+/// See [`poll`].
+pub unsafe extern "C-unwind" fn epoll_pwait2(
+    epoll: c_int,
+    events: *mut epoll_event,
+    count: c_int,
+    timeout: *const timespec,
+    mask: *const sigset_t,
+) -> c_int {
+    let shape = Shape::timed(Function::EpollPwait2);
+    let args = [epoll as usize, events as usize, count as usize, timeout as usize, 0, 0];
+    let fds = core::iter::once(epoll);
+    // SAFETY: the caller's promise.
+    match unsafe { with_first(fds, mask, shape, libc::SYS_epoll_pwait2, args) } {
+        Verdict::Done(answer) => moved::result(answer) as c_int,
+        Verdict::InPlace(measured) => {
+            // SAFETY: as above.
+            let result = unsafe { real::epoll_pwait2(epoll, events, count, timeout, mask) };
+            measured.end();
+            result
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! The table of descriptors of this process, and how it learns of them.
+
+use core::ffi::c_int;
+use core::sync::atomic::{AtomicBool, Ordering};
+use std::sync::OnceLock;
+
+use manycore_descriptors::{Entry, Found, Held, Left, SLOTS_MAX, Slot, Table};
+use manycore_profile::layout::syscalls::Function;
+use manycore_steer::{Lane, Steer};
+use syscalls::{Errno, Sysno, raw_syscall};
+
+use crate::{counters, state, thread};
+
+/// Everything that moves calls.
+pub static STEER: Steer = Steer::new();
+
+/// The call may end early by a time-out or wait for more bytes than one: `SO_RCVTIMEO`, `SO_SNDTIMEO`, `SO_RCVLOWAT`.
+pub const TIMED: u32 = 1;
+/// The open description does not block.
+pub const NON_BLOCKING: u32 = 2;
+
+type Descriptors = Table<'static, Lane, fn(Lane)>;
+
+static TABLE: OnceLock<Descriptors> = OnceLock::new();
+
+/// Whether calls on files are moved too.
+static FILES: AtomicBool = AtomicBool::new(false);
+
+/// Sets memory aside for all descriptors that the process can have: used where it is touched. Says whether there is enough.
+pub fn prepare(files: bool) -> bool {
+    // Relaxed: set before calls are moved.
+    FILES.store(files, Ordering::Relaxed);
+    let count = limit();
+    let (Some(entries), Some(slots)) = (zeroed::<Entry>(count), zeroed::<Slot<Lane>>(count)) else {
+        return false;
+    };
+    TABLE.set(Table::new(entries, slots, |lane| STEER.close(lane))).is_ok()
+}
+
+/// How many descriptors the process can have, as far as there are slots.
+fn limit() -> usize {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    let none = core::ptr::null::<libc::rlimit>();
+    // SAFETY: the kernel writes the structure.
+    let known =
+        unsafe { raw_syscall!(Sysno::prlimit64, 0, libc::RLIMIT_NOFILE, none, &raw mut limit) };
+    let hard = if known == 0 { limit.rlim_max as usize } else { 0 };
+    hard.clamp(1024, SLOTS_MAX / 16)
+}
+
+/// Memory for so many, all zero; it costs address space only.
+fn zeroed<T>(count: usize) -> Option<&'static [T]> {
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    // SAFETY: new memory.
+    let address = unsafe {
+        raw_syscall!(Sysno::mmap, 0, count * size_of::<T>(), protection, flags, usize::MAX, 0)
+    };
+    let address = Errno::from_ret(address).ok()?;
+    // SAFETY: entries and slots may be all zero; the memory stays.
+    Some(unsafe { core::slice::from_raw_parts(address as *const T, count) })
+}
+
+/// The table, if calls may be moved or descriptors noted by this thread, now.
+pub fn table() -> Option<&'static Descriptors> {
+    if state::check().is_err() || thread::check().is_err() { None } else { TABLE.get() }
+}
+
+/// In the child of a fork, by its one thread.
+pub fn forked() {
+    thread::forked();
+    STEER.forked();
+    if let Some(table) = TABLE.get() {
+        table.forked();
+    }
+}
+
+/// What is known of a descriptor, or what the kernel says of it if nothing is.
+#[inline]
+pub fn find(table: &'static Descriptors, fd: c_int) -> Found {
+    match table.find(fd) {
+        Found::Unknown => ask(table, fd),
+        found => found,
+    }
+}
+
+/// Asks the kernel what a descriptor is: it was inherited, or came by a way that is not interposed.
+#[cold]
+fn ask(table: &'static Descriptors, fd: c_int) -> Found {
+    // SAFETY: a structure of numbers, for which zero is a value.
+    let mut status: libc::stat = unsafe { core::mem::zeroed() };
+    // SAFETY: the kernel writes the structure.
+    if unsafe { raw_syscall!(Sysno::fstat, fd, &raw mut status) } != 0 {
+        return Found::Unknown;
+    }
+    match status.st_mode & libc::S_IFMT {
+        libc::S_IFSOCK => adopt(fd),
+        // A file never waits for others.
+        libc::S_IFREG if moves_files() => opened(fd, NON_BLOCKING),
+        // What epoll and others make is of no kind, and is noted when it is made.
+        _ => table.leave_alone(fd, Left::Plain),
+    }
+    table.find(fd)
+}
+
+/// Whether calls on files are moved too.
+pub fn moves_files() -> bool {
+    FILES.load(Ordering::Relaxed) // Relaxed: as in `prepare`
+}
+
+/// A lane for what a function is about to make; none if it is to be made in place, which is counted.
+pub fn new_lane(function: Function) -> Lane {
+    match state::check().and_then(|()| thread::check()) {
+        Ok(()) => STEER.open(),
+        Err(why) => {
+            counters::count(function, why);
+            Lane::NONE
+        }
+    }
+}
+
+/// What is known of a descriptor's open description.
+pub fn traits_of(fd: c_int) -> u32 {
+    let Some(table) = table() else { return 0 };
+    let Found::Steered(held) = table.find(fd) else { return 0 };
+    let traits = table.traits(&held);
+    table.leave(held);
+    traits
+}
+
+/// Notes a descriptor that has just been made, with a lane of its own.
+pub fn opened(fd: c_int, traits: u32) {
+    if table().is_some() {
+        steer(fd, STEER.open(), traits);
+    }
+}
+
+/// Notes a descriptor that has just been made, with this lane.
+pub fn steer(fd: c_int, lane: Lane, traits: u32) {
+    let Some(table) = table() else { return };
+    if lane == Lane::NONE {
+        table.leave_alone(fd, Left::Plain);
+    } else {
+        table.steer(fd, lane, traits);
+    }
+}
+
+/// Notes a socket of which more is to be asked.
+pub fn adopt(fd: c_int) {
+    opened(fd, traits(fd));
+}
+
+fn traits(fd: c_int) -> u32 {
+    let timed = [libc::SO_RCVTIMEO, libc::SO_SNDTIMEO].iter().any(|option| {
+        let mut value = [0_u64; 2];
+        let mut length = size_of_val(&value) as libc::socklen_t;
+        // SAFETY: the kernel writes as much as there is room.
+        let failed = unsafe {
+            let value = value.as_mut_ptr();
+            raw_syscall!(Sysno::getsockopt, fd, libc::SOL_SOCKET, *option, value, &raw mut length)
+        };
+        failed != 0 || value != [0; 2]
+    });
+    // SAFETY: no pointers.
+    let flags = unsafe { raw_syscall!(Sysno::fcntl, fd, libc::F_GETFL) } as c_int;
+    let non_blocking = flags & libc::O_NONBLOCK != 0;
+    u32::from(timed) * TIMED | u32::from(non_blocking) * NON_BLOCKING
+}
+
+/// The descriptor is no concern of ours: a file, a pipe.
+pub fn plain(fd: c_int) {
+    if fd >= 0
+        && let Some(table) = table()
+    {
+        table.leave_alone(fd, Left::Plain);
+    }
+}
+
+/// stdio has the descriptor.
+pub fn stream(fd: c_int) {
+    if fd >= 0
+        && let Some(table) = table()
+    {
+        table.leave_alone(fd, Left::Stream);
+    }
+}
+
+/// The descriptor is about to be closed, or replaced.
+pub fn forget(fd: c_int) {
+    if fd >= 0
+        && let Some(table) = table()
+    {
+        table.forget(fd);
+    }
+}
+
+/// The descriptors from one to another are about to be closed.
+pub fn forget_range(first: u32, last: u32) {
+    let Some(table) = table() else { return };
+    let end = (table.end() as u32).min(last.saturating_add(1));
+    (first..end).for_each(|fd| table.forget(fd as c_int));
+}
+
+/// The second descriptor has just been made a duplicate of the first.
+pub fn duplicated(from: c_int, to: c_int) {
+    let Some(table) = table() else { return };
+    if from == to {
+        return;
+    }
+    match table.find(from) {
+        Found::Steered(held) => {
+            table.share(to, &held);
+            table.leave(held);
+        }
+        Found::Left(Left::Plain) => table.leave_alone(to, Left::Plain),
+        // A stream has the descriptor that it was given, not the duplicate.
+        Found::Left(Left::Stream) | Found::Unknown | Found::Beyond => table.forget(to),
+    }
+}
+
+/// Changes what is known of the open description.
+pub fn change_traits(fd: c_int, set: u32, clear: u32) {
+    let Some(table) = table() else { return };
+    if let Found::Steered(held) = table.find(fd) {
+        table.change_traits(&held, set, clear);
+        table.leave(held);
+    }
+}
+
+/// Gives back a reference that was kept as a number.
+pub fn leave(number: u32) {
+    if let Some(table) = TABLE.get() {
+        table.leave(Held::from_number(number));
+    }
+}

@@ -1,0 +1,141 @@
+//! The exported functions: each jumps to the one that has its signature.
+
+use core::arch::naked_asm;
+use core::ffi::CStr;
+
+use manycore_interpose::bindings::Export;
+use manycore_interpose::loading;
+
+use crate::calls::{descriptors, files, jumps, sockets, streams, ties, transfer, waiting};
+use crate::threads;
+
+macro_rules! exports {
+    ($([$($name:ident),*] => $target:path;)*) => {
+        mod exported {
+            use super::*;
+            $($(
+                #[unsafe(naked)]
+                #[unsafe(no_mangle)]
+                pub extern "C" fn $name() {
+                    // SAFETY: a jump to code with this function's signature.
+                    naked_asm!("jmp {target}", target = sym $target)
+                }
+            )*)*
+        }
+
+        /// Every exported name with its address here.
+        pub const EXPORTS: &[Export] = &[
+            $($((name(concat!(stringify!($name), "\0")), exported::$name),)*)*
+        ];
+    };
+}
+
+const fn name(with_nul: &str) -> &CStr {
+    match CStr::from_bytes_with_nul(with_nul.as_bytes()) {
+        Ok(name) => name,
+        Err(_) => unreachable!(),
+    }
+}
+
+exports! {
+    [socket] => sockets::socket;
+    [socketpair] => sockets::socketpair;
+    [accept] => sockets::accept;
+    [accept4] => sockets::accept4;
+    [connect, __connect] => sockets::connect;
+    [bind] => sockets::bind;
+    [listen] => sockets::listen;
+    [shutdown] => sockets::shutdown;
+    [getsockopt] => sockets::getsockopt;
+    [setsockopt] => sockets::setsockopt;
+    [getsockname] => sockets::getsockname;
+    [getpeername] => sockets::getpeername;
+
+    [close, __close] => descriptors::close;
+    [close_range] => descriptors::close_range;
+    [closefrom] => descriptors::closefrom;
+    [dup] => descriptors::dup;
+    [dup2, __dup2] => descriptors::dup2;
+    [dup3] => descriptors::dup3;
+    [fcntl, fcntl64, __fcntl] => descriptors::fcntl;
+    [ioctl] => descriptors::ioctl;
+
+    [read, __read] => transfer::read;
+    [__read_chk] => transfer::read_chk;
+    [readv] => transfer::readv;
+    [write, __write] => transfer::write;
+    [writev] => transfer::writev;
+    [send, __send] => transfer::send;
+    [sendto] => transfer::sendto;
+    [sendmsg] => transfer::sendmsg;
+    [sendmmsg] => transfer::sendmmsg;
+    [recv] => transfer::recv;
+    [__recv_chk] => transfer::recv_chk;
+    [recvfrom] => transfer::recvfrom;
+    [__recvfrom_chk] => transfer::recvfrom_chk;
+    [recvmsg] => transfer::recvmsg;
+    [recvmmsg] => transfer::recvmmsg;
+    [sendfile, sendfile64] => transfer::sendfile;
+    [splice] => transfer::splice;
+
+    [poll, __poll] => waiting::poll;
+    [__poll_chk] => waiting::poll_chk;
+    [ppoll] => waiting::ppoll;
+    [__ppoll_chk] => waiting::ppoll_chk;
+    [select, __select] => waiting::select;
+    [pselect] => waiting::pselect;
+    [epoll_create] => waiting::epoll_create;
+    [epoll_create1] => waiting::epoll_create1;
+    [epoll_ctl] => waiting::epoll_ctl;
+    [epoll_wait] => waiting::epoll_wait;
+    [epoll_pwait] => waiting::epoll_pwait;
+    [epoll_pwait2] => waiting::epoll_pwait2;
+
+    [open, __open] => files::open;
+    [open64, __open64] => files::open64;
+    [openat] => files::openat;
+    [openat64] => files::openat64;
+    [creat] => files::creat;
+    [creat64] => files::creat64;
+    [__open_2] => files::open_2;
+    [__open64_2] => files::open64_2;
+    [__openat_2] => files::openat_2;
+    [__openat64_2] => files::openat64_2;
+    [pread, pread64, __pread64] => files::pread;
+    [__pread_chk, __pread64_chk] => files::pread_chk;
+    [pwrite, pwrite64, __pwrite64] => files::pwrite;
+    [preadv, preadv64] => files::preadv;
+    [pwritev, pwritev64] => files::pwritev;
+    [fsync] => files::fsync;
+    [fdatasync] => files::fdatasync;
+
+    [fdopen] => streams::fdopen;
+    [fclose] => streams::fclose;
+    [freopen] => streams::freopen;
+    [freopen64] => streams::freopen64;
+    [popen] => streams::popen;
+    [pclose] => streams::pclose;
+
+    [setfsuid] => ties::setfsuid;
+    [setfsgid] => ties::setfsgid;
+    [capset] => ties::capset;
+    [unshare] => ties::unshare;
+    [setns] => ties::setns;
+    [prctl] => ties::prctl;
+    [setpriority] => ties::setpriority;
+    [nice] => ties::nice;
+    [sched_setscheduler] => ties::sched_setscheduler;
+    [pkey_alloc] => ties::pkey_alloc;
+
+    [syscall] => jumps::syscall;
+    [vfork, __vfork] => jumps::vfork;
+    [clone, __clone] => jumps::clone;
+    [longjmp] => jumps::longjmp;
+    [_longjmp] => jumps::_longjmp;
+    [siglongjmp] => jumps::siglongjmp;
+    [__longjmp_chk] => jumps::longjmp_chk;
+
+    [pthread_create] => threads::pthread_create;
+    [thrd_create] => threads::thrd_create;
+    [dlopen] => loading::dlopen;
+}

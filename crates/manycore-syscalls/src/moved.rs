@@ -1,0 +1,333 @@
+//! Having a call executed elsewhere, and what may happen on the way.
+//!
+//! While a call is being moved its thread can be interrupted by a signal handler, which may make calls of its own, jump out of it, or
+//! never return; and it can be cancelled. Whatever the program does then, the call is over before the memory that it reads or
+//! writes may serve other purposes, and the lane is given back. What there is to know is in an [`InFlight`] on the stack, which the thread
+//! finds without it ([`thread::in_flight`]).
+
+use core::ffi::{c_int, c_long, c_void};
+use core::sync::atomic::AtomicU32;
+
+use manycore::sync::clock;
+use manycore_descriptors::{Found, Held, Left};
+use manycore_interpose::cancel;
+use manycore_profile::layout::syscalls::{Function, Outcome};
+use manycore_steer::{Answer, Call, Flight, Kind, Lane, Reason, Timer};
+use syscalls::{Errno, Sysno, raw_syscall};
+
+use crate::descriptors::{self, NON_BLOCKING, STEER, TIMED};
+use crate::{counters, state, thread};
+
+/// What is to be known of a function to move its calls.
+#[derive(Clone, Copy)]
+pub struct Shape {
+    /// Which one it is.
+    pub function: Function,
+    /// The longest that it may take, on a descriptor that blocks and has no time-outs.
+    pub kind: Kind,
+    /// Whether threads can be cancelled in it.
+    pub cancels: bool,
+    /// Whether a result that is no error is a new descriptor.
+    pub makes: bool,
+}
+
+impl Shape {
+    /// A function that returns at once.
+    pub const fn quick(function: Function) -> Self {
+        Self { function, kind: Kind::Quick, cancels: false, makes: false }
+    }
+
+    /// A function that waits, and in which threads can be cancelled.
+    pub const fn waits(function: Function) -> Self {
+        Self { function, kind: Kind::Waits, cancels: true, makes: false }
+    }
+
+    /// A function that waits and that no handler restarts, and in which threads can be cancelled.
+    pub const fn timed(function: Function) -> Self {
+        Self { function, kind: Kind::Timed, cancels: true, makes: false }
+    }
+
+    /// One that makes a descriptor.
+    pub const fn makes(mut self) -> Self {
+        self.makes = true;
+        self
+    }
+
+    /// One in which threads can be cancelled.
+    pub const fn cancels(mut self) -> Self {
+        self.cancels = true;
+        self
+    }
+
+    /// It, for a call that does not wait.
+    pub const fn quick_if(mut self, quick: bool) -> Self {
+        if quick {
+            self.kind = Kind::Quick;
+        }
+        self
+    }
+}
+
+/// What became of a call.
+pub enum Verdict {
+    /// It was executed: what the kernel returned.
+    Done(Answer),
+    /// It is to be executed in place, and then its measurement is over.
+    InPlace(Measurement),
+}
+
+/// The measurement of a call in place, if it is measured.
+pub struct Measurement(Option<(Lane, Timer)>);
+
+impl Measurement {
+    /// It is not measured.
+    pub const NONE: Self = Self(None);
+
+    /// The call is over.
+    #[inline]
+    pub fn end(self) {
+        if let Some((lane, timer)) = self.0 {
+            STEER.stop(&lane, timer);
+            give_back_kept();
+        }
+    }
+}
+
+/// Gives back the lane of a call in place that was measured: now, or once the thread has left that call without returning.
+pub fn give_back_kept() {
+    if let Some(number) = thread::swap_kept(0).checked_sub(1) {
+        descriptors::leave(number as u32);
+    }
+}
+
+/// Has a call on a descriptor executed where that is served, if it is.
+///
+/// # Safety
+///
+/// The arguments are those of the system call; what they point to is valid during the call.
+#[inline]
+pub unsafe fn on(fd: c_int, shape: Shape, number: c_long, args: [usize; 6]) -> Verdict {
+    let held = match find(fd) {
+        Ok(held) => held,
+        Err(why) => {
+            counters::count(shape.function, why);
+            return Verdict::InPlace(Measurement::NONE);
+        }
+    };
+    // SAFETY: the caller's promise.
+    unsafe { with(held, shape, number, args) }
+}
+
+/// The descriptor's lane, or why its calls are executed in place.
+#[inline]
+pub fn find(fd: c_int) -> Result<Held, Outcome> {
+    state::check()?;
+    thread::check()?;
+    let table = descriptors::table().ok_or(Outcome::NotStarted)?;
+    match descriptors::find(table, fd) {
+        Found::Steered(held) => Ok(held),
+        Found::Left(Left::Plain) => Err(Outcome::Plain),
+        Found::Left(Left::Stream) => Err(Outcome::Stream),
+        Found::Unknown | Found::Beyond => Err(Outcome::Unknown),
+    }
+}
+
+/// The descriptor's lane if it is known already: for who will not use the descriptor any more.
+pub fn find_known(fd: c_int) -> Result<Held, Outcome> {
+    state::check()?;
+    thread::check()?;
+    match descriptors::table().ok_or(Outcome::NotStarted)?.find(fd) {
+        Found::Steered(held) => Ok(held),
+        Found::Left(Left::Plain) => Err(Outcome::Plain),
+        Found::Left(Left::Stream) => Err(Outcome::Stream),
+        Found::Unknown | Found::Beyond => Err(Outcome::Unknown),
+    }
+}
+
+/// Has a call executed on the lane of a descriptor, and gives that back.
+///
+/// # Safety
+///
+/// See [`on`].
+pub unsafe fn with(held: Held, shape: Shape, number: c_long, args: [usize; 6]) -> Verdict {
+    let Some(table) = descriptors::table() else {
+        return Verdict::InPlace(Measurement::NONE);
+    };
+    let lane = *table.lane(&held);
+    let traits = table.traits(&held);
+    let kind = match shape.kind {
+        Kind::Waits if traits & NON_BLOCKING != 0 => Kind::Quick,
+        Kind::Waits if traits & TIMED != 0 => Kind::Timed,
+        kind => kind,
+    };
+    let call = Call { number: number as usize, args };
+    let slot = held.into_number();
+    // SAFETY: the caller's promise.
+    match unsafe { perform(lane, Some(slot), &call, kind, shape) } {
+        Ok(answer) => {
+            descriptors::leave(slot);
+            Verdict::Done(answer)
+        }
+        Err(Reason::Bypassed) => {
+            give_back_kept();
+            thread::swap_kept(u64::from(slot) + 1);
+            Verdict::InPlace(Measurement(Some((lane, STEER.timer(&lane)))))
+        }
+        Err(_) => {
+            descriptors::leave(slot);
+            Verdict::InPlace(Measurement::NONE)
+        }
+    }
+}
+
+/// A call on its way, on the stack of its thread.
+pub struct InFlight {
+    flight: Flight,
+    lane: Lane,
+    /// The reference that is given back if the thread leaves the call without returning from it.
+    slot: Option<u32>,
+    call: Call,
+    kind: Kind,
+    shape: Shape,
+    result: Result<Answer, Reason>,
+}
+
+/// Has a call executed on a lane, and counts it.
+///
+/// # Safety
+///
+/// See [`on`].
+pub unsafe fn perform(
+    lane: Lane,
+    slot: Option<u32>,
+    call: &Call,
+    kind: Kind,
+    shape: Shape,
+) -> Result<Answer, Reason> {
+    let mut flight = InFlight {
+        flight: Flight::default(),
+        lane,
+        slot,
+        call: *call,
+        kind,
+        shape,
+        result: Err(Reason::Off),
+    };
+    let started = clock::now();
+    // SAFETY: the functions have nothing to drop, and the argument is what they expect.
+    unsafe { cancel::guard(run, abandon, (&raw mut flight).cast()) };
+    match flight.result {
+        Ok(_) => counters::moved(shape.function, clock::now().wrapping_sub(started)),
+        Err(reason) => counters::count(shape.function, outcome(reason)),
+    }
+    flight.result
+}
+
+unsafe extern "C" {
+    fn pthread_setcanceltype(new: c_int, old: *mut c_int) -> c_int;
+    fn pthread_testcancel();
+}
+
+const DEFERRED: c_int = 0;
+
+/// Moves the call. A thread that can be cancelled at any instruction cannot here, but where it sleeps.
+unsafe extern "C-unwind" fn run(flight: *mut c_void) {
+    // SAFETY: the argument that `perform` gave.
+    let flight = unsafe { &mut *flight.cast::<InFlight>() };
+    let mut kind = DEFERRED;
+    // SAFETY: changes what the thread may change, until below.
+    unsafe { pthread_setcanceltype(DEFERRED, &raw mut kind) };
+    if flight.shape.cancels {
+        testcancel();
+    }
+    thread::begin(flight);
+    let InFlight { flight: place, lane, call, kind: takes, .. } = flight;
+    // SAFETY: `perform`'s caller promised it.
+    let result = unsafe { STEER.perform(lane, call, *takes, place) };
+    flight.result = result;
+    thread::end();
+    if kind != DEFERRED {
+        // SAFETY: as it was.
+        unsafe { pthread_setcanceltype(kind, &raw mut kind) };
+    }
+}
+
+fn testcancel() {
+    // SAFETY: unwinds through frames that have nothing to drop.
+    let test: unsafe extern "C-unwind" fn() =
+        unsafe { core::mem::transmute(pthread_testcancel as unsafe extern "C" fn()) };
+    // SAFETY: as above.
+    unsafe { test() }
+}
+
+/// The thread is cancelled in [`run`], or has jumped out of it: the call is over when this returns.
+unsafe extern "C-unwind" fn abandon(flight: *mut c_void) {
+    // SAFETY: the argument that `perform` gave; its frame is there until the unwinding is past it.
+    unsafe { settle(&mut *flight.cast::<InFlight>()) };
+}
+
+/// Ends a call from which the thread will not return.
+pub fn settle(flight: &mut InFlight) {
+    let answer = STEER.abandon(&mut flight.flight);
+    if let Some(fd) = answer.filter(|answer| flight.shape.makes && *answer >= 0) {
+        // SAFETY: a descriptor that nobody knows of.
+        unsafe { raw_syscall!(Sysno::close, fd) };
+    }
+    if let Some(slot) = flight.slot.take() {
+        descriptors::leave(slot);
+    }
+    counters::count(flight.shape.function, Outcome::Abandoned);
+    thread::end();
+}
+
+/// How callers sleep, see [`manycore_steer::Sleep`].
+pub unsafe extern "C-unwind" fn sleep(
+    word: *const u32,
+    expected: u32,
+    never_restarts: bool,
+) -> c_int {
+    // Some centuries: a wait with a time-out is not restarted after a handler, whatever its flags.
+    static FAR: libc::timespec = libc::timespec { tv_sec: 1 << 34, tv_nsec: 0 };
+    let until = if never_restarts { &raw const FAR } else { core::ptr::null() };
+    // SAFETY: a flight of this thread that is under way.
+    let cancels = thread::in_flight().is_some_and(|flight| unsafe { (*flight).shape.cancels });
+    if cancels {
+        // SAFETY: within a body that `guard` runs.
+        return unsafe { cancel::wait_open(word.cast::<AtomicU32>(), 0, expected, until) };
+    }
+    let operation = libc::FUTEX_WAIT_BITSET | libc::FUTEX_PRIVATE_FLAG;
+    // SAFETY: the kernel reads the word and the timespec.
+    let result = unsafe {
+        raw_syscall!(
+            Sysno::futex,
+            word,
+            operation,
+            expected,
+            until,
+            0,
+            libc::FUTEX_BITSET_MATCH_ANY
+        )
+    };
+    Errno::from_ret(result).map_or_else(Errno::into_raw, |_| 0)
+}
+
+fn outcome(reason: Reason) -> Outcome {
+    match reason {
+        Reason::Off => Outcome::Off,
+        Reason::Bypassed => Outcome::Bypassed,
+        Reason::NoThread => Outcome::NoThread,
+        Reason::NoRoom => Outcome::NoRoom,
+        Reason::Refused => Outcome::Refused,
+    }
+}
+
+/// What libc returns for the kernel's answer, with `errno` set.
+#[inline]
+pub fn result(answer: Answer) -> isize {
+    if (-4095..0).contains(&answer) {
+        // SAFETY: the calling thread's own.
+        unsafe { *libc::__errno_location() = -answer as c_int };
+        return -1;
+    }
+    answer
+}

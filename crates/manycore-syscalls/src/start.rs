@@ -1,0 +1,42 @@
+//! Starting: what was chosen, and whether this library is really in the way of every call.
+
+use manycore_interpose::environment::environment;
+use manycore_interpose::message::{refuse, say};
+use manycore_interpose::{bindings, loading};
+
+use crate::descriptors::STEER;
+use crate::{counters, descriptors, entry, real, settings, state, threads};
+
+/// Present once in a process, however often the library is loaded: the copy whose exports are in use finds its own.
+#[unsafe(no_mangle)]
+pub static manycore_syscalls_copy: u8 = 0;
+
+#[used]
+#[unsafe(link_section = ".init_array")]
+static CONSTRUCTOR: extern "C" fn() = constructor;
+
+/// Calls that come before this are executed in place.
+extern "C" fn constructor() {
+    loading::prepare();
+    real::find_all();
+    real::find_jumps();
+    if !bindings::is_first_copy(c"manycore_syscalls_copy", &manycore_syscalls_copy) {
+        return;
+    }
+    let Some(text) = environment(c"MANYCORE_SYSCALLS") else {
+        refuse(&[b"MANYCORE_SYSCALLS is not set: use `manycore run --syscalls POLICY -- CMD`"])
+    };
+    let choice = settings::parse(text.to_bytes());
+    bindings::check(entry::EXPORTS, c"manycore_preload_copy");
+    if let Some(directory) = environment(c"MANYCORE_SYSCALLS_STATS") {
+        counters::open(directory, &choice.settings);
+    }
+    if !descriptors::prepare(choice.files) {
+        return say(&[b"no memory for a table of descriptors: calls are executed in place"]);
+    }
+    threads::prepare();
+    STEER.start(&choice.settings);
+    if !state::start() {
+        say(&[b"the kernel cannot tell forked children (MADV_WIPEONFORK): calls are executed in place"]);
+    }
+}

@@ -1,0 +1,116 @@
+//! Whether calls are moved in this process, and what has to happen first.
+//!
+//! The word is in memory that the kernel wipes in a child that gets a copy of it, however that was forked: by `fork`,
+//! `_Fork`, `daemon`, or a system call of the program's own. The child's first call notices, before it could wait for a
+//! worker that is not there. A child that *shares* the memory does not have its word wiped: see [`crate::thread`].
+
+use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+
+use manycore_profile::layout::syscalls::Outcome;
+use syscalls::{Errno, Sysno, raw_syscall};
+
+use crate::{counters, descriptors, threads};
+
+/// The word is new: this is a child.
+const WIPED: u32 = 0;
+/// The child's first call makes it ready; others are executed in place meanwhile.
+const RENEWING: u32 = 1;
+/// Calls are moved.
+const MOVING: u32 = 2;
+/// Calls are executed in place, for good.
+const IN_PLACE: u32 = 3;
+
+static BEFORE_START: AtomicU32 = AtomicU32::new(IN_PLACE);
+
+static WORD: AtomicPtr<AtomicU32> = AtomicPtr::new((&raw const BEFORE_START).cast_mut());
+
+/// Why calls are executed in place for good.
+static REASON: AtomicU32 = AtomicU32::new(Outcome::NotStarted as u32);
+
+fn word() -> &'static AtomicU32 {
+    // Acquire: partner of the Release in `start`.
+    // SAFETY: one of two words that stay.
+    unsafe { &*WORD.load(Ordering::Acquire) }
+}
+
+/// Whether calls are moved; if not, why.
+#[inline]
+pub fn check() -> Result<(), Outcome> {
+    // Acquire: partner of the Releases in `start` and `renew`: whoever sees it moving sees the table.
+    match word().load(Ordering::Acquire) {
+        MOVING => Ok(()),
+        other => not_moving(other),
+    }
+}
+
+#[cold]
+fn not_moving(state: u32) -> Result<(), Outcome> {
+    match state {
+        WIPED => renew(),
+        RENEWING => Err(Outcome::NotStarted),
+        _ => Err(reason()),
+    }
+}
+
+/// Why calls are executed in place for good.
+fn reason() -> Outcome {
+    // Relaxed: stands for itself.
+    Outcome::ALL[REASON.load(Ordering::Relaxed) as usize]
+}
+
+/// Moves calls from now on; says whether that is possible.
+pub fn start() -> bool {
+    let size = 4096;
+    // SAFETY: new memory, of which the kernel is asked to wipe it in children.
+    let address = unsafe {
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        let mapped = raw_syscall!(Sysno::mmap, 0, size, protection, flags, usize::MAX, 0);
+        Errno::from_ret(mapped).and_then(|address| {
+            let advice = libc::MADV_WIPEONFORK;
+            Errno::from_ret(raw_syscall!(Sysno::madvise, address, size, advice)).map(|_| address)
+        })
+    };
+    let Ok(address) = address else { return false };
+    let word = address as *mut AtomicU32;
+    // SAFETY: the memory is ours and stays.
+    // Release: partner of the Acquire in `check`.
+    unsafe { (*word).store(MOVING, Ordering::Release) };
+    // Release: partner of the Acquire in `word`.
+    WORD.store(word, Ordering::Release);
+    true
+}
+
+/// Executes all calls in place from now on, in this process and its children.
+pub fn end(why: Outcome) {
+    // Relaxed: the first reason stays; nothing else depends on it.
+    let before_start = Outcome::NotStarted as u32;
+    let _ = REASON.compare_exchange(
+        before_start,
+        why as u32,
+        Ordering::Relaxed,
+        Ordering::Relaxed, // Relaxed: as said
+    );
+    // Relaxed: calls that are being moved come back as they would have.
+    word().store(IN_PLACE, Ordering::Relaxed);
+}
+
+/// In a child of a fork: the parent's lanes and workers are not here.
+fn renew() -> Result<(), Outcome> {
+    if reason() != Outcome::NotStarted {
+        end(reason());
+        return Err(reason());
+    }
+    // Relaxed: whoever is first does it, and the others, a signal handler above it among them, do not wait.
+    let first =
+        word().compare_exchange(WIPED, RENEWING, Ordering::Relaxed, Ordering::Relaxed).is_ok();
+    if !first {
+        return Err(Outcome::NotStarted);
+    }
+    threads::forked();
+    counters::forked();
+    descriptors::forked();
+    // Release: partner of the Acquire in `check`.
+    word().store(MOVING, Ordering::Release);
+    Ok(())
+}

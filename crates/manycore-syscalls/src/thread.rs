@@ -1,0 +1,98 @@
+//! What the calling thread is doing: words of its own, zero in a new thread.
+//!
+//! A thread whose call is being moved may be interrupted by a signal handler that makes calls: those are executed in place,
+//! whatever the thread was doing. And between `vfork` and the child's `exec` two processes run on the same memory, one
+//! after the other, as if they were one thread: the child's calls are executed in place, and leave the table of
+//! descriptors as it is, which is the parent's.
+
+use core::cell::Cell;
+
+use manycore::sync::thread;
+use manycore_profile::layout::syscalls::Outcome;
+use syscalls::{Sysno, raw_syscall};
+
+use crate::moved::InFlight;
+
+/// A call of the thread is being moved.
+const BUSY: u64 = 1;
+/// The thread has called `vfork`; the process that did is in the upper half.
+const FORKED: u64 = 2;
+const PROCESS: u32 = 32;
+
+fn words() -> &'static Cell<[u64; 2]> {
+    &thread::local().words
+}
+
+fn set(doing: u64) {
+    words().set([doing, words().get()[1]]);
+}
+
+/// Whether the thread's calls may be moved, and its descriptors noted; if not, why.
+#[inline]
+pub fn check() -> Result<(), Outcome> {
+    match words().get()[0] {
+        0 => Ok(()),
+        doing => occupied(doing),
+    }
+}
+
+#[cold]
+fn occupied(doing: u64) -> Result<(), Outcome> {
+    if doing & FORKED != 0 {
+        // SAFETY: takes no arguments.
+        let process = unsafe { raw_syscall!(Sysno::getpid) } as u64;
+        if process != doing >> PROCESS {
+            return Err(Outcome::SharedMemory);
+        }
+        // The child has its own memory now, or has ended: this is the parent.
+        set(doing & BUSY);
+    }
+    if doing & BUSY == 0 { Ok(()) } else { Err(Outcome::Handler) }
+}
+
+/// The thread is about to call `vfork`.
+pub extern "C" fn forks() {
+    let doing = words().get()[0];
+    if doing & FORKED == 0 {
+        // SAFETY: takes no arguments.
+        let process = unsafe { raw_syscall!(Sysno::getpid) } as u64;
+        set(doing & BUSY | FORKED | process << PROCESS);
+    }
+}
+
+/// The thread is new. Nothing of what a thread before it did on this memory is left.
+pub fn begins() {
+    words().set([0; 2]);
+}
+
+/// In the child of a fork.
+pub fn forked() {
+    // A handler that interrupted a call may have forked: the thread is the same, and the call comes back in both.
+    set(words().get()[0] & BUSY);
+    words().set([words().get()[0], 0]);
+}
+
+/// The thread's call is being moved: notes where it is.
+#[inline]
+pub fn begin(call: &mut InFlight) {
+    thread::local().extension.set(core::ptr::from_mut(call).cast());
+    set(words().get()[0] | BUSY);
+}
+
+/// The thread's call is back.
+#[inline]
+pub fn end() {
+    set(words().get()[0] & !BUSY);
+}
+
+/// The thread's call that is being moved, if there is one.
+pub fn in_flight() -> Option<*mut InFlight> {
+    (words().get()[0] & BUSY != 0).then(|| thread::local().extension.get().cast())
+}
+
+/// A number that the thread keeps until it takes it back; 0 is none.
+pub fn swap_kept(number: u64) -> u64 {
+    let [doing, kept] = words().get();
+    words().set([doing, number]);
+    kept
+}

@@ -1,0 +1,227 @@
+//! Threads: ours are made past the program's eyes, and must not keep it alive.
+//!
+//! A process ends when its last thread does. libc counts threads, ours too; so when the program's last own thread
+//! ends, ours are made to end first, and libc finds that none is left but that one.
+
+use core::ffi::{c_int, c_void};
+use core::sync::atomic::{AtomicU32, Ordering};
+
+use syscalls::{Sysno, raw_syscall};
+
+use crate::descriptors::STEER;
+use crate::real::{self, Run, RunC11};
+use crate::{moved, thread};
+
+/// The program's own threads that have begun and not ended.
+static OWN: AtomicU32 = AtomicU32::new(1);
+
+/// How many threads the program has, as far as it made them itself.
+pub fn own() -> u32 {
+    OWN.load(Ordering::Relaxed) // Relaxed: the caller is one
+}
+
+/// The key of the value by which a thread's end is noticed, plus one; 0 for none.
+static KEY: AtomicU32 = AtomicU32::new(0);
+
+/// Destructors of thread-specific data are called so often for a thread that sets them again.
+const ROUNDS: usize = 4;
+
+/// So that the end of the calling thread, the process' first, is noticed.
+pub fn prepare() {
+    let mut key = 0;
+    // SAFETY: the destructor is a function of this library, which is never unloaded.
+    if unsafe { libc::pthread_key_create(&raw mut key, Some(ends)) } == 0 {
+        // Relaxed: set before there is another thread.
+        KEY.store(key + 1, Ordering::Relaxed);
+        notice_end(1);
+    }
+}
+
+/// Has [`ends`] called when the calling thread ends.
+fn notice_end(round: usize) {
+    // Relaxed: as above.
+    if let Some(key) = KEY.load(Ordering::Relaxed).checked_sub(1) {
+        // SAFETY: a key of ours; the value is a number.
+        unsafe { libc::pthread_setspecific(key, core::ptr::without_provenance(round)) };
+    }
+}
+
+/// A thread of the program's ends. Other destructors may still make calls: the last round is ours.
+unsafe extern "C" fn ends(round: *mut c_void) {
+    let round = round.addr();
+    if round < ROUNDS {
+        return notice_end(round + 1);
+    }
+    moved::give_back_kept();
+    // AcqRel: the last one comes after all that the others did.
+    if OWN.fetch_sub(1, Ordering::AcqRel) == 1 {
+        end_ours();
+    }
+}
+
+/// Has all our threads end, and waits until they have: they are few, and none has a call of the program's.
+#[cold]
+fn end_ours() {
+    let ours = STEER.threads();
+    if ours == 0 {
+        return;
+    }
+    let others = count().saturating_sub(ours);
+    STEER.retire();
+    // A second, which they never need; then the process stays, as it would if it had threads that nobody ends.
+    for _ in 0..1000 {
+        if count() <= others {
+            return;
+        }
+        let pause = libc::timespec { tv_sec: 0, tv_nsec: 1_000_000 };
+        let none = core::ptr::null_mut::<libc::timespec>();
+        // SAFETY: the kernel reads a timespec.
+        unsafe { raw_syscall!(Sysno::nanosleep, &raw const pause, none) };
+    }
+}
+
+/// How many threads this process has now: the entries of its task directory, as its link count tells.
+fn count() -> u32 {
+    // SAFETY: a structure of numbers, for which zero is a value.
+    let mut status: libc::stat = unsafe { core::mem::zeroed() };
+    // SAFETY: a NUL-terminated path, and a structure of the kernel's layout to write to.
+    let failed =
+        unsafe { raw_syscall!(Sysno::stat, c"/proc/self/task".as_ptr(), &raw mut status) } != 0;
+    // Two of the links are the directory's own.
+    if failed { 0 } else { (status.st_nlink as u32).saturating_sub(2) }
+}
+
+/// In the child of a fork, by its one thread.
+pub fn forked() {
+    // Relaxed: there is one thread.
+    OWN.store(1, Ordering::Relaxed);
+    notice_end(1);
+}
+
+/// What a new thread is to run.
+struct Start<R> {
+    run: R,
+    argument: *mut c_void,
+}
+
+/// Takes the start from where it was put, and notes that the thread runs.
+///
+/// # Safety
+///
+/// `start` comes from [`put`], with the same type.
+unsafe fn take<R: Copy>(start: *mut c_void) -> (R, *mut c_void) {
+    // SAFETY: the caller's promise.
+    let Start { run, argument } = unsafe { start.cast::<Start<R>>().read() };
+    // SAFETY: allocated by `put`.
+    unsafe { libc::free(start) };
+    thread::begins();
+    notice_end(1);
+    (run, argument)
+}
+
+/// Puts a start where the new thread finds it, and counts the thread; null if there is no memory.
+fn put<R>(run: R, argument: *mut c_void) -> *mut c_void {
+    // SAFETY: memory for one, as far as there is.
+    let start = unsafe { libc::malloc(size_of::<Start<R>>()) }.cast::<Start<R>>();
+    if !start.is_null() {
+        // SAFETY: just allocated.
+        unsafe { start.write(Start { run, argument }) };
+        OWN.fetch_add(1, Ordering::Relaxed); // Relaxed: by a thread that is counted itself
+    }
+    start.cast()
+}
+
+/// The thread was not made.
+///
+/// # Safety
+///
+/// `start` comes from [`put`], and no thread has it.
+unsafe fn take_back(start: *mut c_void) {
+    OWN.fetch_sub(1, Ordering::Relaxed); // Relaxed: the calling thread is counted
+    // SAFETY: the caller's promise.
+    unsafe { libc::free(start) };
+}
+
+extern "C-unwind" fn begin(start: *mut c_void) -> *mut c_void {
+    // SAFETY: from `pthread_create`, below.
+    let (run, argument) = unsafe { take::<Run>(start) };
+    run(argument)
+}
+
+extern "C-unwind" fn begin_c11(start: *mut c_void) -> c_int {
+    // SAFETY: from `thrd_create`, below.
+    let (run, argument) = unsafe { take::<RunC11>(start) };
+    run(argument)
+}
+
+/// `pthread_create`.
+///
+/// # Safety
+///
+/// As POSIX says.
+pub unsafe extern "C-unwind" fn pthread_create(
+    thread: *mut libc::pthread_t,
+    attr: *const libc::pthread_attr_t,
+    run: Run,
+    argument: *mut c_void,
+) -> c_int {
+    let start = put(run, argument);
+    if start.is_null() {
+        return libc::EAGAIN;
+    }
+    // SAFETY: passed on; the start is the new thread's.
+    let failed = unsafe { real::pthread_create(thread, attr, begin, start) };
+    if failed != 0 {
+        // SAFETY: nobody has it.
+        unsafe { take_back(start) };
+    }
+    failed
+}
+
+/// `thrd_create`.
+///
+/// # Safety
+///
+/// As C11 says.
+pub unsafe extern "C-unwind" fn thrd_create(
+    thread: *mut libc::pthread_t,
+    run: RunC11,
+    argument: *mut c_void,
+) -> c_int {
+    const NO_MEMORY: c_int = 3;
+    let start = put(run, argument);
+    if start.is_null() {
+        return NO_MEMORY;
+    }
+    // SAFETY: passed on; the start is the new thread's.
+    let failed = unsafe { real::thrd_create(thread, begin_c11, start) };
+    if failed != 0 {
+        // SAFETY: nobody has it.
+        unsafe { take_back(start) };
+    }
+    failed
+}
+
+/// A thread of ours, see [`manycore_steer::CreateThread`]: detached, and with a small stack.
+pub unsafe extern "C" fn create_own(
+    run: extern "C" fn(*mut c_void) -> *mut c_void,
+    argument: *mut c_void,
+) -> c_int {
+    /// Thread-local storage of all libraries is part of it.
+    const STACK_BYTES: usize = 256 << 10;
+    // SAFETY: attributes that are initialised here; the function is the worker's, which does not unwind.
+    unsafe {
+        let mut attr = core::mem::zeroed();
+        let failed = libc::pthread_attr_init(&raw mut attr);
+        if failed != 0 {
+            return failed;
+        }
+        libc::pthread_attr_setdetachstate(&raw mut attr, libc::PTHREAD_CREATE_DETACHED);
+        libc::pthread_attr_setstacksize(&raw mut attr, STACK_BYTES);
+        let run: Run = core::mem::transmute(run);
+        let mut thread = 0;
+        let failed = real::pthread_create(&raw mut thread, &raw const attr, run, argument);
+        libc::pthread_attr_destroy(&raw mut attr);
+        failed
+    }
+}
