@@ -81,8 +81,9 @@ impl<L: Copy> Slot<L> {
 
     /// Takes a reference, unless the slot is free.
     pub(crate) fn join(&self) -> bool {
-        // Relaxed: the exchange below decides.
-        let mut references = self.references.load(Ordering::Relaxed);
+        // Acquire, here and where the exchange fails: partner of the AcqRel in `leave`; whoever finds the slot free finds that the
+        // entry which refers to it has changed, and does not look for it for ever.
+        let mut references = self.references.load(order!(Acquire, "slot-free"));
         while references != 0 {
             // Acquire: partner of the Release in `publish`, and through it of what came before that: the entry that
             // referred to an earlier lane in this slot is seen to have changed.
@@ -90,7 +91,7 @@ impl<L: Copy> Slot<L> {
                 references,
                 references + 1,
                 order!(Acquire, "slot-join"),
-                Ordering::Relaxed, // Relaxed: tried again
+                order!(Acquire, "slot-free"),
             ) {
                 Ok(_) => return true,
                 Err(now) => references = now,
@@ -123,10 +124,17 @@ impl<L: Copy> Slot<L> {
         Some(self.lane.with_mut(|place| unsafe { (*place).assume_init_read() }))
     }
 
-    /// In the child of a fork, where nobody refers to it.
-    pub(crate) fn reset(&self) {
+    /// Drops all references; gives the lane if there were any.
+    ///
+    /// # Safety
+    ///
+    /// Nobody else has the table: this is the child of a fork.
+    pub(crate) unsafe fn reset(&self) -> Option<L> {
         // Relaxed: there is one thread.
-        self.references.store(0, Ordering::Relaxed);
+        let references = self.references.swap(0, Ordering::Relaxed);
+        // SAFETY: published, since it had references.
+        (references != 0)
+            .then(|| self.lane.with_mut(|place| unsafe { (*place).assume_init_read() }))
     }
 }
 

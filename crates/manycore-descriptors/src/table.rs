@@ -13,6 +13,9 @@ const SLOT_BITS: u32 = 24;
 const EPOCH_SHIFT: u32 = STATE_BITS + SLOT_BITS;
 const STATE: u64 = (1 << STATE_BITS) - 1;
 
+/// The lower half of a word.
+const LOW: u64 = u32::MAX as u64;
+
 const UNKNOWN: u64 = 0;
 const PLAIN: u64 = 1;
 const STREAM: u64 = 2;
@@ -66,7 +69,7 @@ pub struct Table<'m, L, C> {
     slots: &'m [Slot<L>],
     /// Closes a lane to which nothing refers any more.
     close: C,
-    /// A number that changes with every change, and the first free slot plus one.
+    /// How often a slot was put back, and the first free slot plus one.
     free: AtomicU64,
     /// So many slots have been used, ever.
     used: AtomicU32,
@@ -193,11 +196,17 @@ impl<'m, L: Copy, C: Fn(L)> Table<'m, L, C> {
         self.end.load(Ordering::Acquire) as i32
     }
 
-    /// In the child of a fork, by its one thread: lanes are gone, and calls that were in flight never come back.
+    /// In the child of a fork, by its one thread: closes all lanes, and frees all slots. Calls of the parent's other threads
+    /// that were in flight are not in flight here.
     pub fn forked(&self) {
         // Relaxed throughout this function: there is one thread.
         let used = self.used.swap(0, Ordering::Relaxed);
-        self.slots.iter().take(used as usize).for_each(Slot::reset);
+        for slot in self.slots.iter().take(used as usize) {
+            // SAFETY: nobody else is there.
+            if let Some(lane) = unsafe { slot.reset() } {
+                (self.close)(lane);
+            }
+        }
         self.free.store(0, Ordering::Relaxed);
         let epoch = self.epoch.load(Ordering::Relaxed);
         self.epoch.store(epoch.wrapping_add(1), Ordering::Relaxed);
@@ -243,10 +252,9 @@ impl<'m, L: Copy, C: Fn(L)> Table<'m, L, C> {
         // Acquire: partner of the Release in `put`, for the slot's `next` and its end of use.
         let mut head = self.free.load(order!(Acquire, "free-take"));
         while let Some(number) = (head as u32).checked_sub(1) {
-            // Relaxed: the number of changes shows whether it was right.
+            // Relaxed: if the slot has been taken and put back meanwhile, the count of the latter shows it.
             let next = self.slots[number as usize].next.load(Ordering::Relaxed);
-            let count = if mutation!("free-uncounted") { 0 } else { 1 << 32 };
-            let changed = (head & !0xFFFF_FFFF).wrapping_add(count) | u64::from(next);
+            let changed = (head & !LOW) | u64::from(next);
             // Acquire: as above.
             let taken = self.free.compare_exchange_weak(
                 head,
@@ -270,7 +278,8 @@ impl<'m, L: Copy, C: Fn(L)> Table<'m, L, C> {
         loop {
             // Relaxed: published by the Release below.
             self.slots[number as usize].next.store(head as u32, Ordering::Relaxed);
-            let changed = (head & !0xFFFF_FFFF).wrapping_add(1 << 32) | u64::from(number + 1);
+            let count = if mutation!("free-uncounted") { 0 } else { 1 << 32 };
+            let changed = (head & !LOW).wrapping_add(count) | u64::from(number + 1);
             // Release: partner of the Acquire in `take`. Relaxed: tried again.
             match self.free.compare_exchange_weak(
                 head,

@@ -36,7 +36,23 @@ extern "C" fn constructor() {
     }
     threads::prepare();
     STEER.start(&choice.settings);
+    // SAFETY: the handler is a function of this library, which is never unloaded.
+    unsafe { pthread_atfork(None, None, Some(in_child)) };
     if !state::start() {
         say(&[b"the kernel cannot tell forked children (MADV_WIPEONFORK): calls are executed in place"]);
     }
+}
+
+unsafe extern "C" {
+    fn pthread_atfork(
+        prepare: Option<extern "C" fn()>,
+        parent: Option<extern "C" fn()>,
+        child: Option<extern "C" fn()>,
+    ) -> core::ffi::c_int;
+}
+
+/// In the child of a fork, ahead of the program's own handlers, which were registered later: what the parent's workers hold open is
+/// closed at once. Children that were forked past libc do it at their first call.
+extern "C" fn in_child() {
+    let _ = state::check();
 }

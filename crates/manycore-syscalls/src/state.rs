@@ -108,8 +108,8 @@ fn renew() -> Result<(), Outcome> {
         return Err(Outcome::NotStarted);
     }
     threads::forked();
-    counters::forked();
     descriptors::forked();
+    counters::forked();
     // Release: partner of the Acquire in `check`.
     word().store(MOVING, Ordering::Release);
     Ok(())

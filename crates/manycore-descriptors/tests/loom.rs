@@ -1,0 +1,234 @@
+//! The table under the loom model checker: `RUSTFLAGS="--cfg loom" cargo test -p manycore-descriptors --test loom --release`.
+//!
+//! A lane is used only while it is open, and closed exactly once, whatever finds, closes and opens descriptors meanwhile. Each ordering and step
+//! that the model needs is taken away once (`MANYCORE_MUTATION`), and then a model fails.
+#![cfg(loom)]
+
+use std::sync::Arc;
+
+use loom::cell::UnsafeCell;
+use loom::thread;
+use manycore_descriptors::{Entry, Found, Slot, Table};
+
+const LANES: usize = 6;
+
+/// Whether each lane is open: written by whoever opens or closes it, read by whoever uses it. The checker reports a use that is not
+/// ordered before the close.
+struct Lanes([UnsafeCell<u32>; LANES]);
+
+// SAFETY: the checker reports races.
+unsafe impl Sync for Lanes {}
+// SAFETY: numbers.
+unsafe impl Send for Lanes {}
+
+const OPEN: u32 = 1;
+const CLOSED: u32 = 2;
+
+impl Lanes {
+    fn new() -> Arc<Self> {
+        Arc::new(Self(std::array::from_fn(|_| UnsafeCell::new(0))))
+    }
+
+    fn open(&self, lane: usize) -> usize {
+        // SAFETY: the checker reports races.
+        self.0[lane].with_mut(|state| unsafe { *state = OPEN });
+        lane
+    }
+
+    fn close(&self, lane: usize) {
+        // SAFETY: as above.
+        self.0[lane].with_mut(|state| unsafe {
+            assert_eq!(*state, OPEN, "lane {lane} is closed twice, or was never opened");
+            *state = CLOSED;
+        });
+    }
+
+    fn used(&self, lane: usize) {
+        // SAFETY: as above.
+        self.0[lane].with(|state| unsafe {
+            assert_eq!(*state, OPEN, "lane {lane} is used after its end");
+        });
+    }
+
+    fn all_closed(&self, lanes: std::ops::Range<usize>) {
+        for lane in lanes {
+            // SAFETY: as above.
+            self.0[lane].with(|state| unsafe { assert_eq!(*state, CLOSED, "lane {lane} leaks") });
+        }
+    }
+}
+
+type Model = Table<'static, usize, Box<dyn Fn(usize) + Send + Sync>>;
+
+/// A table of three descriptors and as many slots as said.
+fn table(lanes: &Arc<Lanes>, slots: usize) -> Arc<Model> {
+    let entries: &'static [Entry] = Box::leak((0..3).map(|_| Entry::new()).collect());
+    let slots: &'static [Slot<usize>] = Box::leak((0..slots).map(|_| Slot::new()).collect());
+    let lanes = lanes.clone();
+    Arc::new(Table::new(entries, slots, Box::new(move |lane| lanes.close(lane))))
+}
+
+fn call(table: &Model, lanes: &Lanes, descriptor: i32, mine: &[usize]) {
+    if let Found::Steered(held) = table.find(descriptor) {
+        let lane = *table.lane(&held);
+        assert!(mine.contains(&lane), "lane {lane} is not one of descriptor {descriptor}");
+        lanes.used(lane);
+        table.leave(held);
+    }
+}
+
+fn check(model: impl Fn() + Send + Sync + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(3);
+    builder.check(model);
+}
+
+/// A call on a descriptor that another thread closes, and whose number and slot another socket gets.
+#[test]
+fn closing_while_a_call_is_in_flight() {
+    check(|| {
+        let lanes = Lanes::new();
+        let table = table(&lanes, 2);
+        assert!(table.steer(0, lanes.open(0), 0));
+        let caller = {
+            let (table, lanes) = (table.clone(), lanes.clone());
+            thread::spawn(move || call(&table, &lanes, 0, &[0, 1]))
+        };
+        table.forget(0);
+        assert!(table.steer(0, lanes.open(1), 0));
+        caller.join().unwrap();
+        table.forget(0);
+        lanes.all_closed(0..2);
+    });
+}
+
+/// A slot goes from one descriptor to another, while a call looks for the first.
+#[test]
+fn a_slot_changes_descriptors() {
+    check(|| {
+        let lanes = Lanes::new();
+        let table = table(&lanes, 1);
+        assert!(table.steer(0, lanes.open(0), 0));
+        let caller = {
+            let (table, lanes) = (table.clone(), lanes.clone());
+            thread::spawn(move || call(&table, &lanes, 0, &[0]))
+        };
+        table.forget(0);
+        let lane = lanes.open(1);
+        let _ = table.steer(1, lane, 0); // no slot is free while the call has it
+        caller.join().unwrap();
+        table.forget(1);
+        lanes.all_closed(0..2);
+    });
+}
+
+/// Two threads open and close: slots come from the free list, and go back.
+#[test]
+fn slots_are_given_once() {
+    check(|| {
+        let lanes = Lanes::new();
+        let table = table(&lanes, 2);
+        assert!(table.steer(0, lanes.open(0), 0));
+        assert!(table.steer(1, lanes.open(1), 0));
+        table.forget(0);
+        table.forget(1);
+        let other = {
+            let (table, lanes) = (table.clone(), lanes.clone());
+            thread::spawn(move || {
+                assert!(table.steer(0, lanes.open(2), 0));
+                call(&table, &lanes, 0, &[2]);
+                table.forget(0);
+            })
+        };
+        assert!(table.steer(1, lanes.open(3), 0));
+        call(&table, &lanes, 1, &[3]);
+        table.forget(1);
+        other.join().unwrap();
+        lanes.all_closed(0..4);
+    });
+}
+
+/// The first free slot is taken and put back, while another thread is about to take it: the one behind it is not free then.
+#[test]
+fn a_slot_comes_back_to_the_list() {
+    check(|| {
+        let lanes = Lanes::new();
+        let table = table(&lanes, 2);
+        for descriptor in 0..2 {
+            assert!(table.steer(descriptor, lanes.open(descriptor as usize), 0));
+        }
+        table.forget(0);
+        table.forget(1);
+        let other = {
+            let (table, lanes) = (table.clone(), lanes.clone());
+            thread::spawn(move || {
+                let _ = table.steer(2, lanes.open(2), 0);
+            })
+        };
+        let _ = table.steer(0, lanes.open(3), 0);
+        let is_steered = table.steer(1, lanes.open(4), 0);
+        table.forget(0);
+        other.join().unwrap();
+        let _ = table.steer(0, lanes.open(5), 0);
+        if is_steered {
+            call(&table, &lanes, 1, &[4]);
+        }
+        (0..3).for_each(|descriptor| table.forget(descriptor));
+        lanes.all_closed(0..LANES);
+    });
+}
+
+/// A duplicate is closed by one thread, the descriptor by another: the last one closes the lane.
+#[test]
+fn duplicates_share_a_lane() {
+    check(|| {
+        let lanes = Lanes::new();
+        let table = table(&lanes, 1);
+        assert!(table.steer(0, lanes.open(0), 0));
+        let Found::Steered(held) = table.find(0) else { panic!("just steered") };
+        table.share(1, &held);
+        table.leave(held);
+        let other = {
+            let (table, lanes) = (table.clone(), lanes.clone());
+            thread::spawn(move || {
+                call(&table, &lanes, 1, &[0]);
+                table.forget(1);
+            })
+        };
+        table.forget(0);
+        other.join().unwrap();
+        lanes.all_closed(0..1);
+    });
+}
+
+/// Every ordering and step with a name: without it a model fails.
+const MUTATIONS: &[&str] = &[
+    "entry-find",
+    "entry-replace",
+    "entry-trusted",
+    "free-put",
+    "free-take",
+    "free-uncounted",
+    "slot-free",
+    "slot-join",
+    "slot-leave",
+    "slot-publish",
+];
+
+#[test]
+fn every_mutation_is_noticed() {
+    if std::env::var_os("MANYCORE_MUTATION").is_some() {
+        return;
+    }
+    let program = std::env::current_exe().expect("this test");
+    let unnoticed: Vec<_> = MUTATIONS
+        .iter()
+        .filter(|mutation| {
+            let mut tests = std::process::Command::new(&program);
+            tests.env("MANYCORE_MUTATION", mutation);
+            let output = tests.output().expect("start this test");
+            output.status.success()
+        })
+        .collect();
+    assert!(unnoticed.is_empty(), "no model fails with {unnoticed:?}");
+}
