@@ -172,12 +172,10 @@ impl<'m, L: Copy, C: Fn(L)> Table<'m, L, C> {
         self.slots[held.0 as usize].traits.load(Ordering::Relaxed)
     }
 
-    /// Sets and clears bits of what is known of the open description.
-    pub fn change_traits(&self, held: &Held, set: u32, clear: u32) {
-        let traits = &self.slots[held.0 as usize].traits;
-        // Relaxed, both: as above.
-        traits.fetch_and(!clear, Ordering::Relaxed);
-        traits.fetch_or(set, Ordering::Relaxed); // Relaxed: as above
+    /// Adds bits to what is known of the open description.
+    pub fn add_traits(&self, held: &Held, set: u32) {
+        // Relaxed: as in `traits`.
+        self.slots[held.0 as usize].traits.fetch_or(set, Ordering::Relaxed);
     }
 
     /// Gives a reference back. If it was the last one, the lane is closed.

@@ -16,8 +16,8 @@ pub static STEER: Steer = Steer::new();
 
 /// The call may end early by a time-out or wait for more bytes than one: `SO_RCVTIMEO`, `SO_SNDTIMEO`, `SO_RCVLOWAT`.
 pub const TIMED: u32 = 1;
-/// The open description does not block.
-pub const NON_BLOCKING: u32 = 2;
+/// It is a file: calls on it never wait for others.
+pub const FILE: u32 = 2;
 
 type Descriptors = Table<'static, Lane, fn(Lane)>;
 
@@ -96,7 +96,7 @@ fn ask(table: &'static Descriptors, fd: c_int) -> Found {
     match status.st_mode & libc::S_IFMT {
         libc::S_IFSOCK => adopt(fd),
         // A file never waits for others.
-        libc::S_IFREG if moves_files() => opened(fd, NON_BLOCKING),
+        libc::S_IFREG if moves_files() => opened(fd, FILE),
         // What epoll and others make is of no kind, and is noted when it is made.
         _ => table.leave_alone(fd, Left::Plain),
     }
@@ -161,10 +161,7 @@ fn traits(fd: c_int) -> u32 {
         };
         failed != 0 || value != [0; 2]
     });
-    // SAFETY: no pointers.
-    let flags = unsafe { raw_syscall!(Sysno::fcntl, fd, libc::F_GETFL) } as c_int;
-    let non_blocking = flags & libc::O_NONBLOCK != 0;
-    u32::from(timed) * TIMED | u32::from(non_blocking) * NON_BLOCKING
+    u32::from(timed) * TIMED
 }
 
 /// The descriptor is no concern of ours: a file, a pipe.
@@ -218,11 +215,15 @@ pub fn duplicated(from: c_int, to: c_int) {
     }
 }
 
-/// Changes what is known of the open description.
-pub fn change_traits(fd: c_int, set: u32, clear: u32) {
+/// An option of a socket has been set, or is about to be: calls may end early from now on, or wait for more.
+pub fn option_set(fd: c_int, level: c_int, name: c_int) {
+    let times = [libc::SO_RCVTIMEO, libc::SO_SNDTIMEO, libc::SO_RCVLOWAT];
+    if level != libc::SOL_SOCKET || !times.contains(&name) {
+        return;
+    }
     let Some(table) = table() else { return };
     if let Found::Steered(held) = table.find(fd) {
-        table.change_traits(&held, set, clear);
+        table.add_traits(&held, TIMED);
         table.leave(held);
     }
 }

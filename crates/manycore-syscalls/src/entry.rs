@@ -6,7 +6,7 @@ use core::ffi::CStr;
 use manycore_interpose::bindings::Export;
 use manycore_interpose::loading;
 
-use crate::calls::{descriptors, files, jumps, sockets, streams, ties, transfer, waiting};
+use crate::calls::{descriptors, files, jumps, signals, sockets, streams, ties, transfer, waiting};
 use crate::threads;
 
 macro_rules! exports {
@@ -134,6 +134,11 @@ exports! {
     [_longjmp] => jumps::_longjmp;
     [siglongjmp] => jumps::siglongjmp;
     [__longjmp_chk] => jumps::longjmp_chk;
+
+    [sigaction, __sigaction] => signals::sigaction;
+    [signal, bsd_signal, ssignal] => signals::signal;
+    [sysv_signal, __sysv_signal] => signals::sysv_signal;
+    [sigset] => signals::sigset;
 
     [pthread_create] => threads::pthread_create;
     [thrd_create] => threads::thrd_create;

@@ -15,7 +15,7 @@ use manycore_profile::layout::syscalls::{Function, Outcome};
 use manycore_steer::{Answer, Call, Flight, Kind, Lane, Reason, Timer};
 use syscalls::{Errno, Sysno, raw_syscall};
 
-use crate::descriptors::{self, NON_BLOCKING, STEER, TIMED};
+use crate::descriptors::{self, FILE, STEER, TIMED};
 use crate::{counters, state, thread};
 
 /// What is to be known of a function to move its calls.
@@ -156,7 +156,7 @@ pub unsafe fn with(held: Held, shape: Shape, number: c_long, args: [usize; 6]) -
     let lane = *table.lane(&held);
     let traits = table.traits(&held);
     let kind = match shape.kind {
-        Kind::Waits if traits & NON_BLOCKING != 0 => Kind::Quick,
+        Kind::Waits if traits & FILE != 0 => Kind::Quick,
         Kind::Waits if traits & TIMED != 0 => Kind::Timed,
         kind => kind,
     };

@@ -155,6 +155,11 @@ functions! {
     pthread_create(thread: *mut libc::pthread_t, attr: *const libc::pthread_attr_t, run: Run, argument: *mut c_void) -> c_int;
     thrd_create(thread: *mut libc::pthread_t, run: RunC11, argument: *mut c_void) -> c_int;
 
+    sigaction(signal: c_int, new: *const libc::sigaction, old: *mut libc::sigaction) -> c_int;
+    signal(signal: c_int, handler: libc::sighandler_t) -> libc::sighandler_t;
+    sysv_signal(signal: c_int, handler: libc::sighandler_t) -> libc::sighandler_t;
+    sigset(signal: c_int, handler: libc::sighandler_t) -> libc::sighandler_t;
+
     setfsuid(user: libc::uid_t) -> c_int;
     setfsgid(group: libc::gid_t) -> c_int;
     capset(header: *mut c_void, data: *const c_void) -> c_int;

@@ -4,7 +4,7 @@ use core::ffi::{c_int, c_uint};
 
 use manycore_profile::layout::syscalls::{Function, Outcome};
 
-use crate::descriptors::{self as known, NON_BLOCKING};
+use crate::descriptors as known;
 use crate::moved::{self, Shape, Verdict};
 use crate::{counters, real};
 
@@ -175,16 +175,8 @@ pub unsafe extern "C-unwind" fn fcntl(fd: c_int, command: c_int, argument: usize
     };
     if makes {
         duplicated(fd, result);
-    } else if command == libc::F_SETFL && result == 0 {
-        blocking(fd, argument as c_int & libc::O_NONBLOCK == 0);
     }
     result
-}
-
-/// Notes whether calls on the descriptor block.
-fn blocking(fd: c_int, blocks: bool) {
-    let (set, clear) = if blocks { (0, NON_BLOCKING) } else { (NON_BLOCKING, 0) };
-    known::change_traits(fd, set, clear);
 }
 
 /// `ioctl`, with its third argument as it is in its register.
@@ -206,7 +198,7 @@ pub unsafe extern "C-unwind" fn ioctl(fd: c_int, request: usize, argument: usize
         counters::count(shape.function, Outcome::Unsure);
         Verdict::InPlace(moved::Measurement::NONE)
     };
-    let result = match verdict {
+    match verdict {
         Verdict::Done(answer) => moved::result(answer) as c_int,
         Verdict::InPlace(measured) => {
             // SAFETY: as above.
@@ -214,10 +206,5 @@ pub unsafe extern "C-unwind" fn ioctl(fd: c_int, request: usize, argument: usize
             measured.end();
             result
         }
-    };
-    if result == 0 && request_number == set_blocking {
-        // SAFETY: the kernel has read a number there.
-        blocking(fd, unsafe { *(argument as *const c_int) } == 0);
     }
-    result
 }

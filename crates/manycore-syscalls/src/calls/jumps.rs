@@ -42,14 +42,15 @@ noted! {
 }
 
 /// A system call of the program's own.
-extern "C" fn note_syscall(number: c_long, first: usize, second: usize) -> usize {
+extern "C" fn note_syscall(number: c_long, first: usize, second: usize, third: usize) -> usize {
+    let fd = first as c_int;
     match number {
-        libc::SYS_close => descriptors::forget(first as c_int),
+        libc::SYS_close => descriptors::forget(fd),
         libc::SYS_close_range => descriptors::forget_range(first as u32, second as u32),
         libc::SYS_dup2 | libc::SYS_dup3 => descriptors::forget(second as c_int),
+        libc::SYS_setsockopt => descriptors::option_set(fd, second as c_int, third as c_int),
         libc::SYS_clone => note_flags(first),
-        _ if ties::is_tying_number(number, first) => ties::tie(),
-        _ => {}
+        _ => ties::note(number, first),
     }
     real::syscall.address()
 }

@@ -7,7 +7,7 @@ use manycore_profile::layout::syscalls::Function;
 use manycore_steer::{Answer, Call, Lane, Reason};
 
 use super::moved_as_they_are;
-use crate::descriptors::{NON_BLOCKING, STEER, TIMED};
+use crate::descriptors::{STEER, TIMED};
 use crate::moved::{self, Shape, Verdict};
 use crate::{descriptors, real};
 
@@ -22,11 +22,6 @@ moved_as_they_are! {
         = SYS_getsockname, Shape::quick(Function::Getsockname);
     getpeername(fd, address: *mut sockaddr, length: *mut socklen_t) -> c_int
         = SYS_getpeername, Shape::quick(Function::Getpeername);
-}
-
-/// What is known of a socket that was made with these flags.
-fn traits(flags: c_int) -> u32 {
-    if flags & libc::SOCK_NONBLOCK != 0 { NON_BLOCKING } else { 0 }
 }
 
 /// Makes something on the lane that will serve it, so that the kernel's memory for it is there, too; or says that it is to be made in place.
@@ -57,7 +52,7 @@ pub unsafe extern "C-unwind" fn socket(domain: c_int, kind: c_int, protocol: c_i
         }
     };
     if fd >= 0 {
-        descriptors::steer(fd, lane, traits(kind));
+        descriptors::steer(fd, lane, 0);
     } else if lane != Lane::NONE {
         STEER.close(lane);
     }
@@ -86,8 +81,8 @@ pub unsafe extern "C-unwind" fn socketpair(
             None => real::socketpair(domain, kind, protocol, pair),
         };
         if result == 0 {
-            descriptors::steer(*pair, lane, traits(kind));
-            descriptors::opened(*pair.add(1), traits(kind));
+            descriptors::steer(*pair, lane, 0);
+            descriptors::opened(*pair.add(1), 0);
         } else if lane != Lane::NONE {
             STEER.close(lane);
         }
@@ -117,7 +112,7 @@ pub unsafe extern "C-unwind" fn accept(
             made
         }
     };
-    accepted(fd, made, 0)
+    accepted(fd, made)
 }
 
 /// `accept4`.
@@ -143,13 +138,13 @@ pub unsafe extern "C-unwind" fn accept4(
             made
         }
     };
-    accepted(fd, made, flags)
+    accepted(fd, made)
 }
 
 /// Notes an accepted connection: it has the time-outs of the socket that listens.
-fn accepted(listening: c_int, made: c_int, flags: c_int) -> c_int {
+fn accepted(listening: c_int, made: c_int) -> c_int {
     if made >= 0 {
-        descriptors::opened(made, traits(flags) | descriptors::traits_of(listening) & TIMED);
+        descriptors::opened(made, descriptors::traits_of(listening) & TIMED);
     }
     made
 }
@@ -178,9 +173,8 @@ pub unsafe extern "C-unwind" fn setsockopt(
             result
         }
     };
-    let times = [libc::SO_RCVTIMEO, libc::SO_SNDTIMEO, libc::SO_RCVLOWAT];
-    if result == 0 && level == libc::SOL_SOCKET && times.contains(&name) {
-        descriptors::change_traits(fd, TIMED, 0);
+    if result == 0 {
+        descriptors::option_set(fd, level, name);
     }
     result
 }

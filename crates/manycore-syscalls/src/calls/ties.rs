@@ -20,6 +20,13 @@ pub fn tie() {
     }
 }
 
+/// Executes all calls in place from now on: the system calls by which they would be moved may be forbidden.
+fn restrict() {
+    if thread::check() != Err(Outcome::SharedMemory) {
+        state::end(Outcome::ThreadState);
+    }
+}
+
 macro_rules! tying {
     ($($name:ident($($arg:ident: $ty:ty),*);)*) => {
         $(
@@ -54,7 +61,6 @@ fn is_tying(option: c_int) -> bool {
     /// Who does the input and output of others, as the kernel's headers have it.
     const PR_SET_IO_FLUSHER: c_int = 57;
     [
-        libc::PR_SET_SECCOMP,
         libc::PR_SET_NO_NEW_PRIVS,
         libc::PR_SET_SECUREBITS,
         libc::PR_SET_KEEPCAPS,
@@ -77,16 +83,21 @@ pub unsafe extern "C-unwind" fn prctl(
     c: usize,
     d: usize,
 ) -> c_int {
-    if is_tying(option) {
+    if option == libc::PR_SET_SECCOMP {
+        restrict();
+    } else if is_tying(option) {
         tie();
     }
     // SAFETY: the caller's promise.
     unsafe { real::prctl(option, a, b, c, d) }
 }
 
-/// The system call that is about to be made by `syscall` changes what is kept for its thread.
-pub fn is_tying_number(number: libc::c_long, first: usize) -> bool {
+/// A system call of the program's own, made by `syscall`.
+pub fn note(number: libc::c_long, first: usize) {
     match number {
+        libc::SYS_seccomp | libc::SYS_landlock_restrict_self => restrict(),
+        libc::SYS_prctl if first == libc::PR_SET_SECCOMP as usize => restrict(),
+        libc::SYS_prctl if is_tying(first as c_int) => tie(),
         libc::SYS_setuid
         | libc::SYS_setgid
         | libc::SYS_setreuid
@@ -99,14 +110,11 @@ pub fn is_tying_number(number: libc::c_long, first: usize) -> bool {
         | libc::SYS_capset
         | libc::SYS_unshare
         | libc::SYS_setns
-        | libc::SYS_seccomp
         | libc::SYS_setpriority
         | libc::SYS_ioprio_set
         | libc::SYS_sched_setscheduler
         | libc::SYS_sched_setattr
-        | libc::SYS_pkey_alloc
-        | libc::SYS_landlock_restrict_self => true,
-        libc::SYS_prctl => is_tying(first as c_int),
-        _ => false,
+        | libc::SYS_pkey_alloc => tie(),
+        _ => {}
     }
 }

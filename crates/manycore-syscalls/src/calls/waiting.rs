@@ -42,9 +42,20 @@ unsafe fn with_first(
     }
 }
 
-/// The descriptors of a list; none if it is not readable anyway.
+/// So many of a list's first entries are looked at: a program may say that there are more than there are, which only the kernel
+/// finds out without harm.
+const LOOKS: nfds_t = 16;
+
+/// Whether a program's memory can begin there: what is not is the kernel's to refuse.
+fn is_plausible<T>(pointer: *const T) -> bool {
+    const LOWEST: usize = 1 << 16;
+    const END: usize = 1 << 47;
+    (LOWEST..END).contains(&pointer.addr()) && pointer.is_aligned()
+}
+
+/// The descriptors of a list, its first ones.
 unsafe fn listed<'a>(list: *mut pollfd, count: nfds_t) -> impl Iterator<Item = c_int> + 'a {
-    let count = if list.is_null() { 0 } else { count as usize };
+    let count = if is_plausible(list) { count.min(LOOKS) as usize } else { 0 };
     // SAFETY: the caller has a list of so many.
     (0..count).map(move |index| unsafe { (*list.add(index)).fd })
 }
@@ -141,11 +152,12 @@ pub unsafe extern "C-unwind" fn ppoll_chk(
 
 /// The descriptors in any of three sets.
 unsafe fn in_sets(count: c_int, sets: [*mut fd_set; 3]) -> impl Iterator<Item = c_int> {
-    (0..count.max(0)).filter(move |fd| {
+    let end = count.clamp(0, libc::FD_SETSIZE as c_int);
+    (0..end).filter(move |fd| {
         let (word, bit) = (*fd as usize / 64, *fd as usize % 64);
         sets.iter().any(|set| {
             // SAFETY: the caller's sets have at least so many bits.
-            !set.is_null() && unsafe { set.cast::<u64>().add(word).read() } >> bit & 1 != 0
+            is_plausible(*set) && unsafe { set.cast::<u64>().add(word).read() } >> bit & 1 != 0
         })
     })
 }
