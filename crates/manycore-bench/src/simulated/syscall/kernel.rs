@@ -126,6 +126,8 @@ pub(super) struct Kernel<'a> {
     waiting: CachePadded<AtomicU32>,
     connections: Vec<Connection>,
     cards: Vec<RefCell<Arrivals>>,
+    /// The line of each queue that its CPU looks at: an access, by which the simulator lets no CPU run ahead of others.
+    rings: Vec<Lines>,
     end: u64,
 }
 
@@ -150,6 +152,7 @@ impl<'a> Kernel<'a> {
             waiting: CachePadded(AtomicU32::new(0)),
             connections: (0..clients).map(connection).collect(),
             cards: (0..assumed.interrupt_cpus).map(|_| RefCell::default()).collect(),
+            rings: (0..assumed.interrupt_cpus).map(|_| Lines::new(1)).collect(),
             end,
         };
         let apart = kernel.cycles(assumed.round_trip_ns) / u64::from(clients);
@@ -176,6 +179,7 @@ impl<'a> Kernel<'a> {
     /// What a CPU does that serves a queue of the card, until the end.
     pub fn interrupts(&self, queue: usize) {
         loop {
+            self.rings[queue].read(1);
             let now = thread::now();
             if now >= self.end {
                 // Relaxed, both: the word is what sleepers compare, and nothing else.

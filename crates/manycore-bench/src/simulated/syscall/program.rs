@@ -130,3 +130,65 @@ fn work(
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::simulated::{Job, Program};
+    use crate::slice::Pinning;
+
+    fn finding(mechanism: &str, clients: u32, assumed: Assumptions) -> Finding {
+        let job = Job {
+            machine: manycore_sim::model::find("ivybridge-2x10").unwrap().to_toml(),
+            cpus: None,
+            mechanism: mechanism.to_owned(),
+            threads: clients,
+            program: Program::Server(assumed),
+            measured: Duration::from_millis(4),
+            pinning: Pinning::None,
+            seed: 1,
+            every_turn: false,
+            patient: false,
+        };
+        job.run().unwrap()
+    }
+
+    #[test]
+    fn a_client_alone_waits_for_its_page_and_the_way() {
+        let served = |mechanism| {
+            let finding = finding(mechanism, 1, Assumptions::default());
+            finding.slice.counts.iter().sum::<u64>()
+        };
+        // 50 us on the way and about 130 in the server: 22 in 4 ms.
+        assert!((18..=24).contains(&served(IN_PLACE)), "{}", served(IN_PLACE));
+        assert!((10..=22).contains(&served(THREAD)), "{}", served(THREAD));
+    }
+
+    #[test]
+    fn pages_that_take_long_are_all_that_counts() {
+        let served = |mechanism| {
+            let assumed = Assumptions { page_ns: 2e6, ..Assumptions::default() };
+            finding(mechanism, 40, assumed).slice.throughput()
+        };
+        let ratio = served(THREAD) / served(IN_PLACE);
+        // Eighteen CPUs compute pages, wherever the calls are.
+        assert!((0.85..1.15).contains(&ratio), "{ratio}");
+    }
+
+    #[test]
+    fn what_is_moved_stays_in_the_package() {
+        // A channel that never has to sleep, and sockets of many lines: what moving is for.
+        let mut assumed = Assumptions { looks: 10_000, ..Assumptions::default() };
+        assumed.lines.socket = 64;
+        let crossed = |mechanism| finding(mechanism, 16, assumed.clone()).sight["transfers_1"];
+        assert!(crossed(THREAD) < 0.7 * crossed(IN_PLACE));
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same() {
+        let finding = || finding(THREAD, 24, Assumptions::default());
+        assert_eq!(finding(), finding());
+    }
+}
