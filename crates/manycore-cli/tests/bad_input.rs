@@ -48,6 +48,25 @@ fn locks() {
 }
 
 #[test]
+fn system_calls() {
+    let explain = |policy: &str| manycore(&["run", "--syscalls", policy, "--explain"]);
+    refused(&mut explain("near"), &["'near'", "nic-llc", "auto"]);
+    refused(&mut explain("nic-llc:turbo=yes"), &["turbo=yes", "mechanism="]);
+    refused(&mut explain("nic-llc:mechanism=fast"), &["mechanism=fast", "uring"]);
+    refused(&mut explain("auto:threshold=3"), &["auto", "threshold", "cross-node"]);
+    refused(&mut explain("auto:device=nosuch0"), &["'nosuch0'", "lo"]);
+    refused(&mut explain("auto:cpus=0,9999"), &["cpus=0,9999", "9999", "choose among"]);
+    refused(&mut manycore(&["run", "--explain"]), &["--syscalls"]);
+    refused(
+        &mut manycore(&["run", "--syscalls", "auto", "--json", "true"]),
+        &["--json", "--explain"],
+    );
+    let mut missing = manycore(&["run", "--syscalls", "auto", "true"]);
+    missing.env("MANYCORE_SYSCALLS_PRELOAD", "/nonexistent.so");
+    refused(&mut missing, &["/nonexistent.so", "`make`", "MANYCORE_SYSCALLS_PRELOAD"]);
+}
+
+#[test]
 fn usage() {
     refused(&mut manycore(&["run"]), &["CMD", "--help"]);
     refused(&mut manycore(&["run", "--lok", "futex", "true"]), &["--lok", "--lock"]);

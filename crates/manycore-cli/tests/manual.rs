@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use support::{directory, manycore, printed};
 
-const COMMANDS: [&[&str]; 28] = [
+const COMMANDS: [&[&str]; 29] = [
     &["demo"],
     &["run"],
     &["profile"],
@@ -28,6 +28,7 @@ const COMMANDS: [&[&str]; 28] = [
     &["sim", "set"],
     &["sim", "rmap"],
     &["sim", "db"],
+    &["sim", "syscall"],
     &["sim", "accuracy"],
     &["predict"],
     &["figures"],

@@ -177,3 +177,75 @@ fn there_are_no_statistics_of_glibc() {
     let said = failure(2, &mut manycore(&["run", "--stats", "--lock", "glibc", "--", "true"]));
     assert!(said.contains("no statistics") && said.lines().count() == 1, "{said}");
 }
+
+/// A run with system calls elsewhere, under a library that does nothing.
+fn elsewhere(directory: &std::path::Path, arguments: &[&str]) -> std::process::Command {
+    let library = empty_library(directory);
+    let calls = directory.join("libmanycore_syscalls.so");
+    std::fs::rename(library, &calls).unwrap();
+    let mut command = manycore(arguments);
+    command.env("MANYCORE_SYSCALLS_PRELOAD", calls);
+    command
+}
+
+#[test]
+fn system_calls_are_the_only_change_unless_a_lock_is_named() {
+    let text = "echo \"[$MANYCORE_LOCK] $MANYCORE_SYSCALLS $LD_PRELOAD\"";
+    let run = ["run", "--syscalls", "per-node:mechanism=thread:files=yes:cpus=0"];
+    let directory = directory();
+    let calls = directory.path().join("libmanycore_syscalls.so").canonicalize();
+    assert!(calls.is_err(), "made below");
+    let alone = [&run[..], &["--", "sh", "-c", text]].concat();
+    let printed_alone = printed(&mut elsewhere(directory.path(), &alone));
+    let calls = directory.path().canonicalize().unwrap().join("libmanycore_syscalls.so");
+    let settings = "thread:cpus=0:rule=own:files=yes:bypass=no";
+    assert_eq!(printed_alone, format!("[] {settings} {}\n", calls.display()));
+
+    let both = [&run[..], &["--lock", "futex", "--", "sh", "-c", text]].concat();
+    let locks = library().display();
+    assert_eq!(
+        printed(&mut elsewhere(directory.path(), &both)),
+        format!("[futex] {settings} {locks}:{}\n", calls.display())
+    );
+    // Nothing of a `manycore run` around this one stays.
+    let mut inner = script("echo \"[$MANYCORE_SYSCALLS]$LD_PRELOAD\"");
+    inner.env("MANYCORE_SYSCALLS", settings).env("LD_PRELOAD", calls);
+    assert_eq!(printed(&mut inner), format!("[]{locks}\n"));
+}
+
+#[test]
+fn the_choice_is_explained_without_a_program_and_before_one() {
+    let alone = printed(&mut manycore(&["run", "--syscalls", "auto", "--explain"]));
+    for word in
+        ["System calls (auto", "Why:\n  - ", "node", "May be used: CPUs", "MANYCORE_SYSCALLS="]
+    {
+        assert!(alone.contains(word), "{word}: {alone}");
+    }
+    let directory = directory();
+    let arguments = ["run", "--syscalls", "auto", "--explain", "--", "echo", "its own"];
+    let output = elsewhere(directory.path(), &arguments).output().unwrap();
+    assert_eq!(stdout(&output), "its own\n");
+    assert!(stderr(&output).contains("System calls (auto"), "{}", stderr(&output));
+}
+
+#[test]
+fn the_explanation_for_programs_is_described() {
+    let json = printed(&mut manycore(&["run", "--syscalls", "auto", "--explain", "--json"]));
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["schema"], 1);
+    assert_eq!(json["choice"]["asked"], "auto");
+    let text = include_str!("../../../docs/src/json/placement.md");
+    let mut missing = Vec::new();
+    let mut open = vec![&json];
+    while let Some(value) = open.pop() {
+        match value {
+            serde_json::Value::Object(fields) => {
+                missing.extend(fields.keys().filter(|key| !text.contains(&format!("`{key}`"))));
+                open.extend(fields.values());
+            }
+            serde_json::Value::Array(values) => open.extend(values),
+            _ => {}
+        }
+    }
+    assert!(missing.is_empty(), "{missing:?}");
+}

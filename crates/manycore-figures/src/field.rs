@@ -13,6 +13,8 @@ pub enum Field {
     Threads,
     /// Terminals of a database, each with a thread.
     Terminals,
+    /// Clients of a server, each with a worker.
+    Clients,
     /// CPUs that the threads may use.
     Cpus,
     /// The share of operations that write, in percent.
@@ -33,10 +35,11 @@ pub enum Place {
 
 impl Field {
     /// All of them.
-    const ALL: [(Self, &str); 6] = [
+    const ALL: [(Self, &str); 7] = [
         (Self::Series, "series"),
         (Self::Threads, "threads"),
         (Self::Terminals, "terminals"),
+        (Self::Clients, "clients"),
         (Self::Cpus, "cpus"),
         (Self::Update, "update"),
         (Self::Zipf, "zipf"),
@@ -61,7 +64,7 @@ impl Field {
     pub fn of(self, measurement: &Measurement) -> Option<Place> {
         let number = match self {
             Self::Series => return Some(Place::Name(measurement.mechanism.name().to_owned())),
-            Self::Threads | Self::Terminals => f64::from(measurement.threads),
+            Self::Threads | Self::Terminals | Self::Clients => f64::from(measurement.threads),
             Self::Cpus => measurement.number("cpus")?,
             Self::Update => measurement.update?,
             Self::Zipf => measurement.number("zipf")?,

@@ -24,6 +24,7 @@ embedded!(
     "ldu-exim",
     "ldu-lmbench",
     "timestamp-merge",
+    "syscall-affinity",
 );
 
 /// Their names.

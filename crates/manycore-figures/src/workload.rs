@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use manycore_bench::rmap::{self, Load};
 use manycore_bench::set::{Keys, Popularity, Workload as Sets};
-use manycore_bench::simulated::{Crew, db, set};
+use manycore_bench::simulated::{Crew, db, set, syscall};
 use manycore_bench::{Failure, lock};
 use manycore_report::Measurement;
 use manycore_sim::Model;
@@ -23,6 +23,8 @@ pub enum Workload {
     Db(Db),
     /// Threads that update reverse maps.
     Rmap(Rmap),
+    /// A server, and where its system calls are executed.
+    Syscall(Syscall),
 }
 
 /// As `manycore sim set` has it.
@@ -79,6 +81,20 @@ pub struct Rmap {
     duration: Duration,
 }
 
+/// As `manycore sim syscall` has it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Syscall {
+    clients: Vec<u32>,
+    #[serde(deserialize_with = "time")]
+    page: Duration,
+    #[serde(deserialize_with = "time")]
+    round_trip: Duration,
+    interrupt_cpus: u32,
+    #[serde(deserialize_with = "time")]
+    duration: Duration,
+}
+
 impl Workload {
     /// Where it has measurements in a dimension; nowhere if it does not have that.
     pub(crate) fn places(&self, field: Field) -> Vec<Place> {
@@ -96,6 +112,10 @@ impl Workload {
             (Self::Rmap(rmap), Field::Series) => names(&rmap.sync),
             (Self::Rmap(rmap), Field::Threads) => counts(&rmap.threads),
             (Self::Rmap(rmap), Field::Update) => numbers(&rmap.update),
+            (Self::Syscall(_), Field::Series) => {
+                names(&[syscall::IN_PLACE.to_owned(), syscall::THREAD.to_owned()])
+            }
+            (Self::Syscall(server), Field::Clients) => counts(&server.clients),
             _ => Vec::new(),
         }
     }
@@ -111,6 +131,7 @@ impl Workload {
             Self::Set(set) => set.run(machine, crew)?,
             Self::Db(db) => db.run(machine, crew)?,
             Self::Rmap(rmap) => rmap.run(machine, crew)?,
+            Self::Syscall(server) => server.run(machine, crew)?,
         };
         match found.failures.first() {
             None => Ok(found.measurements),
@@ -160,6 +181,23 @@ impl Db {
             terminals: self.terminals.clone(),
             duration: self.duration,
             ..db::Options::new(machine.clone(), crew.clone())
+        })
+    }
+}
+
+impl Syscall {
+    fn run(&self, machine: &Model, crew: &Crew) -> Result<lock::Found, Failure> {
+        let usual = syscall::Options::new(machine.clone(), crew.clone());
+        syscall::run(&syscall::Options {
+            clients: self.clients.clone(),
+            assumed: syscall::Assumptions {
+                page_ns: self.page.as_nanos() as f64,
+                round_trip_ns: self.round_trip.as_nanos() as f64,
+                interrupt_cpus: self.interrupt_cpus,
+                ..usual.assumed
+            },
+            duration: self.duration,
+            ..usual
         })
     }
 }

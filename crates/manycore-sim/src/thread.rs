@@ -27,14 +27,38 @@ use crate::engine::{self, Handle, State, Why};
 ///
 /// If the caller is no simulated thread.
 pub fn parallel<T>(threads: u32, body: impl Fn(u32) -> T) -> Vec<T> {
+    let seat = |number| {
+        let (cpu, pinned) = caller().get().place(number);
+        Seat { cpu, pinned }
+    };
+    parallel_at(&(0..threads).map(seat).collect::<Vec<_>>(), body)
+}
+
+/// The CPU that a thread begins on, and whether it stays there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seat {
+    /// The number of the CPU.
+    pub cpu: u32,
+    /// Whether it may not move to one that is idle.
+    pub pinned: bool,
+}
+
+/// Like [`parallel`], with a seat for each thread: so that some stay where they are, and others go where there is room.
+///
+/// # Panics
+///
+/// If the caller is no simulated thread, or the machine does not have such a CPU.
+pub fn parallel_at<T>(seats: &[Seat], body: impl Fn(u32) -> T) -> Vec<T> {
     let handle = caller();
-    let results: Vec<Cell<Option<T>>> = (0..threads).map(|_| Cell::new(None)).collect();
+    let results: Vec<Cell<Option<T>>> = seats.iter().map(|_| Cell::new(None)).collect();
     let started: Vec<_> = results
         .iter()
+        .zip(seats)
         .zip(0..)
-        .map(|(result, number)| {
+        .map(|((result, seat), number)| {
             let body = &body;
-            let (cpu, pinned) = handle.get().place(number);
+            let Seat { cpu, pinned } = *seat;
+            assert!((cpu as usize) < handle.get().cpus.len(), "there is no CPU {cpu}");
             // SAFETY: this function does not return before they have ended. If the simulation fails, they are cleared
             // away before this frame is, because they are younger.
             unsafe { engine::spawn(handle, move || result.set(Some(body(number))), cpu, pinned) }

@@ -355,7 +355,9 @@ fn constant(field: &'static Field, class: Option<usize>, entry: Entry) -> Consta
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::topology::{Cache, Cpu, Topology};
+    use manycore_placement::Cache;
+
+    use crate::host::topology::{Cpu, Topology};
 
     fn reading(name: &str, value: f64) -> Reading {
         Reading {

@@ -1,8 +1,8 @@
 //! Which CPUs share what, as the kernel tells in sysfs.
 
 use std::collections::BTreeSet;
-use std::fs;
-use std::path::{Path, PathBuf};
+
+use manycore_placement::{Cache, CpuSet, Tree};
 
 use crate::cpus;
 
@@ -24,21 +24,10 @@ pub struct Cpu {
     pub number: usize,
     /// Its socket.
     pub package: usize,
-    /// Its core within the socket.
+    /// The least number among the threads of its core.
     pub core: usize,
     /// The least number among the CPUs with which it shares the last-level cache.
     pub cluster: usize,
-}
-
-/// A cache that holds data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cache {
-    /// 1 is the nearest.
-    pub level: u32,
-    /// Its size.
-    pub bytes: u64,
-    /// Lines a set; 0 if the kernel does not tell.
-    pub ways: u32,
 }
 
 /// How far two CPUs are from each other.
@@ -79,15 +68,17 @@ impl Distance {
 impl Topology {
     /// Of this machine.
     pub fn read() -> Result<Self, String> {
-        let numbers = cpus::allowed();
-        let sysfs = Path::new("/sys/devices/system/cpu");
-        let cpus = numbers.iter().map(|number| Cpu::read(sysfs, *number)).collect::<Vec<_>>();
-        let first = cpus.first().ok_or("this process may run on no CPU")?;
-        let nodes = fs::read_dir("/sys/devices/system/node").map_or(1, |entries| {
-            let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
-            names.filter(|name| name.starts_with("node")).count().max(1)
-        });
-        Ok(Self { caches: caches(&sysfs.join(format!("cpu{}", first.number))), cpus, nodes })
+        let machine = manycore_placement::Topology::read(&Tree::of_this_machine())
+            .map_err(|problem| problem.to_string())?;
+        let places = cpus::allowed().into_iter().filter_map(|number| machine.cpu(number));
+        let places: Vec<&manycore_placement::Cpu> = places.collect();
+        let first = places.first().ok_or("this process may run on no CPU")?;
+        Ok(Self {
+            cpus: places.iter().map(|place| Cpu::at(place)).collect(),
+            // A size that is not told cannot be walked through.
+            caches: first.caches.iter().copied().filter(|cache| cache.bytes > 0).collect(),
+            nodes: machine.nodes.len(),
+        })
     }
 
     /// The nearest partner of the first CPU at each distance that there is, nearest first.
@@ -131,19 +122,13 @@ pub struct Counts {
 }
 
 impl Cpu {
-    fn read(sysfs: &Path, number: usize) -> Self {
-        let directory = sysfs.join(format!("cpu{number}"));
-        let of_topology = |name: &str| read_number(&directory.join("topology").join(name));
-        let shared = last_level(&directory).and_then(|cache| {
-            let list = fs::read_to_string(cache.join("shared_cpu_list")).ok()?;
-            first_number(&list)
-        });
+    fn at(place: &manycore_placement::Cpu) -> Self {
+        let least = |cpus: &CpuSet| cpus.first().unwrap_or(place.number);
         Self {
-            number,
-            package: of_topology("physical_package_id").unwrap_or(0),
-            // Where the kernel says nothing, as on some virtual machines, each CPU is a core.
-            core: of_topology("core_id").unwrap_or(number),
-            cluster: shared.unwrap_or(0),
+            number: place.number,
+            package: place.package,
+            core: least(&place.siblings),
+            cluster: least(&place.last_level),
         }
     }
 
@@ -158,42 +143,6 @@ impl Cpu {
             Distance::Socket
         }
     }
-}
-
-/// The caches of a CPU that hold data, with their directories.
-fn cache_directories(cpu: &Path) -> Vec<(u32, PathBuf)> {
-    let Ok(entries) = fs::read_dir(cpu.join("cache")) else { return Vec::new() };
-    let of_entry = |path: PathBuf| {
-        let kind = fs::read_to_string(path.join("type")).ok()?;
-        let level = read_number(&path.join("level"))? as u32;
-        (kind.trim() != "Instruction").then_some((level, path))
-    };
-    let mut found: Vec<_> = entries.flatten().filter_map(|entry| of_entry(entry.path())).collect();
-    found.sort_unstable();
-    found
-}
-
-fn last_level(cpu: &Path) -> Option<PathBuf> {
-    cache_directories(cpu).pop().map(|(_, path)| path)
-}
-
-fn caches(cpu: &Path) -> Vec<Cache> {
-    let of_directory = |(level, path): (u32, PathBuf)| {
-        let text = fs::read_to_string(path.join("size")).ok()?;
-        let kib: u64 = text.trim().strip_suffix('K')?.parse().ok()?;
-        let ways = read_number(&path.join("ways_of_associativity")).unwrap_or(0) as u32;
-        Some(Cache { level, bytes: kib << 10, ways })
-    };
-    cache_directories(cpu).into_iter().filter_map(of_directory).collect()
-}
-
-fn read_number(path: &Path) -> Option<usize> {
-    fs::read_to_string(path).ok()?.trim().parse().ok()
-}
-
-/// The first number of a list such as `0-3,8`.
-fn first_number(list: &str) -> Option<usize> {
-    list.trim().split([',', '-']).next()?.parse().ok()
 }
 
 #[cfg(test)]
@@ -223,12 +172,6 @@ mod tests {
         assert_eq!(topology.partners(), expected);
         let counts = Counts { sockets: 2, clusters: 3, cores: 4, threads: 5 };
         assert_eq!(topology.counts(), counts);
-    }
-
-    #[test]
-    fn lists_of_cpus_begin_with_a_number() {
-        assert_eq!(first_number("4-7,12\n"), Some(4));
-        assert_eq!(first_number(""), None);
     }
 
     #[test]

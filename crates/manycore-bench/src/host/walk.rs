@@ -1,10 +1,11 @@
 //! Loads that depend on each other, over areas that fit each level of cache, and over one that fits none.
 
+use manycore_placement::Cache;
+
 use std::hint::black_box;
 
 use super::not_pinned;
 use super::sample::{Reading, batches};
-use super::topology::Cache;
 use crate::cpus;
 use crate::failure::Failure;
 

@@ -9,7 +9,8 @@ use manycore_simulated::sync::tuning;
 use serde::{Deserialize, Serialize};
 
 use super::stage::Window;
-use super::{sections, set};
+use super::syscall::Assumptions;
+use super::{sections, set, syscall};
 use crate::mix::Mix;
 use crate::rmap::{self, Load};
 use crate::set::Task;
@@ -50,6 +51,8 @@ pub(crate) enum Program {
     Set(Task),
     /// Operations of trees of intervals; the number is the share of those that update, in percent.
     ReverseMap(Load, f64),
+    /// Requests of a server whose system calls are executed here or there.
+    Server(Assumptions),
 }
 
 /// What came of it.
@@ -71,6 +74,7 @@ impl Job {
             Program::Sections(mix) => sections::simulate(&run, mix),
             Program::Set(task) => set::simulate(&run, task),
             Program::ReverseMap(load, update) => rmap::simulate_job(&run, load, *update),
+            Program::Server(assumed) => syscall::simulate(&run, assumed),
         }
     }
 }

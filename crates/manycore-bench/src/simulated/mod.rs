@@ -15,6 +15,7 @@
 //! | `crew` | processes that simulate, one simulation each at a time |
 //! | `cache` | results that are kept |
 //! | [`db`] | a database whose threads contend for a few hot latches |
+//! | [`syscall`] | a server, and where its system calls are executed |
 //! | [`predict`] | a program's locks, by its profile |
 //! | `variant` | what the machine might be like as well |
 //! | `question` | what can be asked |
@@ -34,6 +35,7 @@ mod render;
 mod sections;
 pub mod set;
 mod stage;
+pub mod syscall;
 pub(crate) mod variant;
 
 pub use cache::Cache;

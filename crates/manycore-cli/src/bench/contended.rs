@@ -89,7 +89,7 @@ impl Options {
             sections: self.section.clone(),
             outside: self.outside,
             reads: self.reads,
-            preload: self.preload.then(Library::find).transpose()?.map(Library::into_path),
+            preload: self.preload.then(Library::of_locks).transpose()?.map(Library::into_path),
             slice: self.slices.slice,
             rounds: self.slices.rounds(),
             pinning: self.slices.pinning(),

@@ -55,7 +55,7 @@ pub struct Options {
 
 /// Measures, and prints what came out.
 pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
-    let library = options.preload.then(Library::find).transpose()?.map(Library::into_path);
+    let library = options.preload.then(Library::of_locks).transpose()?.map(Library::into_path);
     let effort = if options.quick { Effort::Quick } else { Effort::Within(options.budget) };
     let found = grid::run(&lock::Options {
         locks: options.lock.clone(),

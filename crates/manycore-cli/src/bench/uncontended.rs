@@ -51,7 +51,7 @@ pub struct Options {
 pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
     let measured = uncontended::run(&uncontended::Options {
         locks: options.lock.clone(),
-        preload: options.preload.then(Library::find).transpose()?.map(Library::into_path),
+        preload: options.preload.then(Library::of_locks).transpose()?.map(Library::into_path),
         rounds: options.runs,
         instructions: options.instructions,
         seed: options.seed,

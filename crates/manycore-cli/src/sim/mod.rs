@@ -6,6 +6,7 @@ pub mod crew;
 mod db;
 mod reverse_map;
 mod set;
+mod syscall;
 
 use clap::{Args, Subcommand};
 use manycore_bench::simulated;
@@ -19,6 +20,7 @@ Examples:
   manycore sim set --machine xeon-8180-8x28x2 --structure hash --threads 56,448
   manycore sim db --lock innodb,sleep,hybrid
   manycore sim rmap --machine xeon-e7-8870-8x15 --threads 1,30,120
+  manycore sim syscall --machine ivybridge-2x10 --clients 16,256
   manycore machines
 
 What may be concluded: which lock is ahead, about where each stops scaling, and
@@ -39,6 +41,7 @@ enum What {
     Set(set::Options),
     Db(db::Options),
     Rmap(reverse_map::Options),
+    Syscall(syscall::Options),
     Accuracy(accuracy::Options),
     /// A process that simulates; this command starts it itself.
     #[command(hide = true)]
@@ -52,6 +55,7 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
         What::Set(options) => set::run(options, terminal),
         What::Db(options) => db::run(options, terminal),
         What::Rmap(options) => reverse_map::run(options, terminal),
+        What::Syscall(options) => syscall::run(options, terminal),
         What::Accuracy(options) => accuracy::run(options, terminal),
         What::Worker => simulated::serve().map_err(|error| {
             Failure::failed(format!("the simulation that this worker serves is gone: {error}"))

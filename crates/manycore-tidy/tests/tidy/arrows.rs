@@ -39,9 +39,18 @@ const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
     ("manycore-capi", &["manycore"]),
+    // Reads what the kernel says of the machine, and chooses CPUs.
+    ("manycore-placement", &[]),
     (
         "manycore-bench",
-        &["manycore-traits", "manycore", "manycore-sim", "manycore-simulated", "manycore-report"],
+        &[
+            "manycore-traits",
+            "manycore",
+            "manycore-sim",
+            "manycore-simulated",
+            "manycore-report",
+            "manycore-placement",
+        ],
     ),
     ("manycore-figures", &["manycore-sim", "manycore-report", "manycore-bench"]),
     // Sets of C libraries, for who has those: nothing else may need it.
@@ -58,6 +67,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "manycore-profile",
             "manycore-view",
             "manycore-kernel-trace",
+            "manycore-placement",
         ],
     ),
     ("manycore-tidy", &[]),

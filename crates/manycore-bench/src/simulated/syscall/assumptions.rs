@@ -1,0 +1,124 @@
+//! What the model assumes, number by number: none of these is measured, and all are in the output.
+
+use serde::{Deserialize, Serialize};
+
+/// A server on a machine whose card interrupts CPUs of its first package.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Assumptions {
+    /// CPUs of the first package that serve the card, and do nothing else.
+    pub interrupt_cpus: u32,
+    /// What a worker computes for a page.
+    pub page_ns: f64,
+    /// From an answer to what the client sends next, there and back.
+    pub round_trip_ns: f64,
+    /// From an answer to the next request of the client, beside that.
+    pub think_ns: f64,
+    /// How often a side of the channel looks before it sleeps.
+    pub looks: u32,
+    /// What the kernel computes beside the lines below.
+    pub times: Times,
+    /// Lines of a connection.
+    pub lines: Counts,
+}
+
+/// Time that the kernel computes, in nanoseconds, without what the lines of connections take.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Times {
+    /// The interrupt's part of a new connection with its first packet.
+    pub establish: f64,
+    /// The interrupt's part of the acknowledgement of an answer.
+    pub acknowledge: f64,
+    /// `accept4`, when there is a connection.
+    pub accept: f64,
+    /// Each of two `fcntl`.
+    pub fcntl: f64,
+    /// Each of three `read`.
+    pub read: f64,
+    /// `writev` with the answer, down to the card.
+    pub write: f64,
+    /// `shutdown`.
+    pub shutdown: f64,
+    /// `poll`.
+    pub poll: f64,
+    /// `close`.
+    pub close: f64,
+    /// In each of the two locks that all connections share.
+    pub locked: f64,
+}
+
+/// How many cache lines there are of each kind.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Counts {
+    /// Of a socket that interrupts and calls write.
+    pub socket: usize,
+    /// Of its file, which only calls touch.
+    pub file: usize,
+    /// Of the packet with the request.
+    pub request: usize,
+    /// Of the packets with the answer.
+    pub answer: usize,
+}
+
+impl Default for Assumptions {
+    fn default() -> Self {
+        Self {
+            interrupt_cpus: 2,
+            page_ns: 100_000.0,
+            round_trip_ns: 50_000.0,
+            think_ns: 0.0,
+            looks: 100,
+            times: Times {
+                establish: 8_000.0,
+                acknowledge: 3_000.0,
+                accept: 3_000.0,
+                fcntl: 100.0,
+                read: 600.0,
+                write: 5_000.0,
+                shutdown: 2_000.0,
+                poll: 400.0,
+                close: 2_000.0,
+                locked: 150.0,
+            },
+            lines: Counts { socket: 16, file: 6, request: 6, answer: 16 },
+        }
+    }
+}
+
+impl Assumptions {
+    /// Each with its value, its unit and what it is; the names are those of the parameters in a record.
+    pub fn listed(&self) -> Vec<(&'static str, f64, &'static str, &'static str)> {
+        let Self { times, lines, .. } = self;
+        let count = |number: usize| number as f64;
+        vec![
+            (
+                "interrupt_cpus",
+                f64::from(self.interrupt_cpus),
+                "",
+                "CPUs of the first package for interrupts only",
+            ),
+            ("page_ns", self.page_ns, "ns", "computation for a page"),
+            ("round_trip_ns", self.round_trip_ns, "ns", "to a client and back"),
+            ("think_ns", self.think_ns, "ns", "a client waits before it asks again"),
+            ("looks", f64::from(self.looks), "", "looks of a side of the channel before it sleeps"),
+            ("establish_ns", times.establish, "ns", "interrupt: a connection and its first packet"),
+            ("acknowledge_ns", times.acknowledge, "ns", "interrupt: an acknowledgement"),
+            ("accept_ns", times.accept, "ns", "accept4"),
+            ("fcntl_ns", times.fcntl, "ns", "each of two fcntl"),
+            ("read_ns", times.read, "ns", "each of three read"),
+            ("write_ns", times.write, "ns", "writev"),
+            ("shutdown_ns", times.shutdown, "ns", "shutdown"),
+            ("poll_ns", times.poll, "ns", "poll"),
+            ("close_ns", times.close, "ns", "close"),
+            (
+                "locked_ns",
+                times.locked,
+                "ns",
+                "in the lock of the listening socket, and in that of all sockets",
+            ),
+            ("socket_lines", count(lines.socket), "", "lines of a socket"),
+            ("file_lines", count(lines.file), "", "lines of its file"),
+            ("request_lines", count(lines.request), "", "lines of a request's packet"),
+            ("answer_lines", count(lines.answer), "", "lines of an answer's packets"),
+        ]
+    }
+}

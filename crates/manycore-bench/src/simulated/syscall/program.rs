@@ -1,0 +1,194 @@
+//! The simulated program: interrupts, workers, and syscall threads if there are.
+
+use std::cell::Cell;
+
+use hdrhistogram::Histogram;
+use manycore_sim::thread::{self, Seat};
+
+use super::assumptions::Assumptions;
+use super::channel::Channel;
+use super::kernel::{Call, ENDED, Kernel};
+use super::{IN_PLACE, THREAD};
+use crate::simulated::{Finding, Run, Window, sight};
+use crate::waits::recorder;
+
+/// What a worker did.
+#[derive(Clone)]
+struct Outcome {
+    /// Requests in the time that is counted, and in all.
+    counted: u64,
+    served: u64,
+    /// Requests whose content was not what the client had sent.
+    wrong: u64,
+    /// From a request's arrival to its answer, in cycles.
+    times: Histogram<u64>,
+}
+
+/// Simulates one job in this process.
+pub(crate) fn simulate(run: &Run, assumed: &Assumptions) -> Result<Finding, String> {
+    let job = run.job;
+    let moved = match job.mechanism.as_str() {
+        IN_PLACE => false,
+        THREAD => true,
+        other => return Err(format!("there is no `{other}` to simulate")),
+    };
+    let seats = seats(run, assumed, moved);
+    let window = run.window(0);
+    let workers = job.threads as usize;
+    let recorders: Vec<_> = (0..workers).map(|_| Cell::new(Some(recorder()))).collect();
+    let report = run.simulate(|| {
+        let kernel = Kernel::new(assumed, run.ghz(), job.threads, window.end);
+        let channels: Vec<Channel> = (0..workers).map(|_| Channel::default()).collect();
+        let outcomes = thread::parallel_at(&seats, |number| {
+            let number = number as usize;
+            let first = assumed.interrupt_cpus as usize;
+            if number < first {
+                kernel.interrupts(number);
+                return None;
+            }
+            let worker = (number - first) % workers;
+            let channel = &channels[worker];
+            if number - first >= workers {
+                let mut client = 0;
+                channel.serve(assumed.looks, |call| {
+                    let result = kernel.execute(call, client);
+                    if call == Call::Accept {
+                        client = result;
+                    }
+                    result
+                });
+                return None;
+            }
+            let times = recorders[worker].take().expect("each worker runs once");
+            let channel = moved.then_some(channel);
+            Some(work(&kernel, channel, assumed.looks, window, times))
+        });
+        outcomes.into_iter().flatten().collect::<Vec<Outcome>>()
+    })?;
+    let outcomes = &report.result;
+    match outcomes.iter().map(|outcome| outcome.wrong).sum::<u64>() {
+        0 => {}
+        wrong => return Err(format!("{wrong} requests were read wrongly")),
+    }
+    let served = outcomes.iter().map(|outcome| outcome.served).sum::<u64>().max(1);
+    let counts = outcomes.iter().map(|outcome| outcome.counted).collect();
+    let times = outcomes.iter().map(|outcome| &outcome.times);
+    Ok(Finding { slice: run.slice(window, counts, times), sight: sight(&report, served) })
+}
+
+/// Interrupts on the first CPUs of the first package; workers wherever there is room, but for those; syscall threads in
+/// turn on the others of the first package.
+fn seats(run: &Run, assumed: &Assumptions, moved: bool) -> Vec<Seat> {
+    let topology = &run.machine.topology;
+    let first = assumed.interrupt_cpus;
+    let package = topology.cores_per_socket;
+    let turn = |from: u32, to: u32, number: u32| from + number % (to - from);
+    let interrupts = (0..first).map(|cpu| Seat { cpu, pinned: true });
+    // Spread over the packages: a worker's first CPU.
+    let others = topology.cores() - first;
+    let worker = |number: u32| first + number * (others / 2 + 1) % others;
+    let workers = (0..run.job.threads).map(|number| Seat { cpu: worker(number), pinned: false });
+    let calls = 0..if moved { run.job.threads } else { 0 };
+    let calls = calls.map(|number| Seat { cpu: turn(first, package, number), pinned: true });
+    interrupts.chain(workers).chain(calls).collect()
+}
+
+/// What a worker does until the server ends.
+fn work(
+    kernel: &Kernel,
+    channel: Option<&Channel>,
+    looks: u32,
+    window: Window,
+    times: Histogram<u64>,
+) -> Outcome {
+    let mut outcome = Outcome { counted: 0, served: 0, wrong: 0, times };
+    let call = |call: Call, client: u32| match channel {
+        Some(channel) => channel.perform(call, looks),
+        None => kernel.execute(call, client),
+    };
+    loop {
+        let client = call(Call::Accept, 0);
+        if client == ENDED {
+            channel.into_iter().for_each(Channel::end);
+            return outcome;
+        }
+        let (number, arrived) = kernel.asked(client);
+        call(Call::Fcntl, client);
+        call(Call::Fcntl, client);
+        outcome.wrong += u64::from(call(Call::Read, client) != number);
+        kernel.page();
+        call(Call::Write, client);
+        let now = thread::now();
+        outcome.served += 1;
+        if (window.begin..window.end).contains(&now) {
+            outcome.counted += 1;
+            outcome.times.saturating_record(now.saturating_sub(arrived).max(1));
+        }
+        for last in [Call::ReadNothing, Call::Shutdown, Call::Poll, Call::ReadNothing, Call::Close]
+        {
+            call(last, client);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::simulated::{Job, Program};
+    use crate::slice::Pinning;
+
+    fn finding(mechanism: &str, clients: u32, assumed: Assumptions) -> Finding {
+        let job = Job {
+            machine: manycore_sim::model::find("ivybridge-2x10").unwrap().to_toml(),
+            cpus: None,
+            mechanism: mechanism.to_owned(),
+            threads: clients,
+            program: Program::Server(assumed),
+            measured: Duration::from_millis(4),
+            pinning: Pinning::None,
+            seed: 1,
+            every_turn: false,
+            patient: false,
+        };
+        job.run().unwrap()
+    }
+
+    #[test]
+    fn a_client_alone_waits_for_its_page_and_the_way() {
+        let served = |mechanism| {
+            let finding = finding(mechanism, 1, Assumptions::default());
+            finding.slice.counts.iter().sum::<u64>()
+        };
+        // 50 us on the way and about 130 in the server: 22 in 4 ms.
+        assert!((18..=24).contains(&served(IN_PLACE)), "{}", served(IN_PLACE));
+        assert!((10..=22).contains(&served(THREAD)), "{}", served(THREAD));
+    }
+
+    #[test]
+    fn pages_that_take_long_are_all_that_counts() {
+        let served = |mechanism| {
+            let assumed = Assumptions { page_ns: 2e6, ..Assumptions::default() };
+            finding(mechanism, 40, assumed).slice.throughput()
+        };
+        let ratio = served(THREAD) / served(IN_PLACE);
+        // Eighteen CPUs compute pages, wherever the calls are.
+        assert!((0.85..1.15).contains(&ratio), "{ratio}");
+    }
+
+    #[test]
+    fn what_is_moved_stays_in_the_package() {
+        // A channel that never has to sleep, and sockets of many lines: what moving is for.
+        let mut assumed = Assumptions { looks: 10_000, ..Assumptions::default() };
+        assumed.lines.socket = 64;
+        let crossed = |mechanism| finding(mechanism, 16, assumed.clone()).sight["transfers_1"];
+        assert!(crossed(THREAD) < 0.7 * crossed(IN_PLACE));
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same() {
+        let finding = || finding(THREAD, 24, Assumptions::default());
+        assert_eq!(finding(), finding());
+    }
+}

@@ -1,0 +1,95 @@
+//! The environment that puts a library under a program, or two.
+
+mod library;
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::failure::Result;
+use crate::spec::Spec;
+
+pub use library::Library;
+use library::{Purpose, of_others};
+
+/// Names the lock.
+const LOCK_VARIABLE: &str = "MANYCORE_LOCK";
+/// Names the directory for the statistics; without it there are none.
+const STATISTICS_VARIABLE: &str = "MANYCORE_STATS";
+/// Says how and where system calls are executed.
+const CALLS_VARIABLE: &str = "MANYCORE_SYSCALLS";
+
+/// What goes under a program: a lock, and the way of its system calls.
+#[derive(Clone, Debug)]
+pub struct Interposition {
+    lock: Spec,
+    library: Option<Library>,
+    statistics: Option<PathBuf>,
+    calls: Option<Calls>,
+}
+
+/// System calls that are executed elsewhere.
+#[derive(Clone, Debug)]
+struct Calls {
+    library: Library,
+    settings: String,
+}
+
+impl Interposition {
+    /// Prepares to run programs with `lock`; the library has to be there unless the lock is glibc's own.
+    pub fn new(lock: Spec) -> Result<Self> {
+        let library = if lock.is_glibc() { None } else { Some(Library::of_locks()?) };
+        Ok(Self { lock, library, statistics: None, calls: None })
+    }
+
+    /// The same, but system calls are executed as these settings of the library for them say.
+    pub fn with_calls(self, settings: String) -> Result<Self> {
+        let library = Library::find(Purpose::Calls)?;
+        Ok(Self { calls: Some(Calls { library, settings }), ..self })
+    }
+
+    /// The same, but each process leaves its statistics in this directory. Without a library there are none.
+    pub fn with_statistics(&self, directory: &Path) -> Self {
+        Self { statistics: Some(directory.to_owned()), ..self.clone() }
+    }
+
+    /// The lock that a program runs with.
+    pub fn lock(&self) -> &Spec {
+        &self.lock
+    }
+
+    /// The library with the lock, unless that is glibc's own.
+    pub fn library(&self) -> Option<&Path> {
+        self.library.as_ref().map(Library::path)
+    }
+
+    /// Sets the command's environment: what else is preloaded stays, behind the libraries.
+    pub fn apply(&self, command: &mut Command) {
+        let lock = self.library.as_ref().map(|_| OsStr::new(self.lock.as_str()));
+        set(command, LOCK_VARIABLE, lock);
+        let statistics = self.library.as_ref().and(self.statistics.as_deref());
+        set(command, STATISTICS_VARIABLE, statistics.map(Path::as_os_str));
+        let calls = self.calls.as_ref();
+        set(command, CALLS_VARIABLE, calls.map(|calls| OsStr::new(&calls.settings)));
+        set(command, "LD_PRELOAD", self.preloaded().as_deref());
+    }
+
+    /// The list of what is preloaded, if there is anything.
+    fn preloaded(&self) -> Option<OsString> {
+        let calls = self.calls.as_ref().map(|calls| &calls.library);
+        let ours = [self.library.as_ref(), calls].into_iter().flatten();
+        let others = env::var_os("LD_PRELOAD").unwrap_or_default();
+        let entries = ours.map(|library| library.path().as_os_str()).chain(of_others(&others));
+        let list = entries.collect::<Vec<_>>().join(OsStr::new(":"));
+        (!list.is_empty()).then_some(list)
+    }
+}
+
+/// Sets a variable of the command's, or takes it away.
+fn set(command: &mut Command, name: &str, value: Option<&OsStr>) {
+    match value {
+        Some(value) => command.env(name, value),
+        None => command.env_remove(name),
+    };
+}

@@ -1,0 +1,170 @@
+//! `manycore run`: a program with another lock, or with its system calls on other CPUs.
+
+mod calls;
+mod explain;
+
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use clap::Args;
+use manycore_placement::Request;
+
+use crate::child::end_like;
+use crate::failure::{Failure, Result};
+use crate::preload::Interposition;
+use crate::profile::observe;
+use crate::spec::Spec;
+use crate::statistics;
+use crate::target;
+use crate::terminal::{Terminal, print};
+use calls::Calls;
+
+const NOTES: &str = "\
+Examples:
+  manycore run -- memcached -p 11211
+  manycore run --lock hybrid:give-up=yield -- mariadbd --socket=/tmp/db.sock
+  manycore run --stats -- ./program               (how many locks, how contended;
+                                                  `manycore top` attaches to it)
+  manycore run --lock glibc -- ./program          (as it is)
+  manycore run --syscalls nic-llc -- apache2 -X   (calls on sockets are executed near
+                                                  the network card)
+  manycore run --syscalls auto --explain          (which CPUs those are, and why)
+
+Locks:
+  NAME[:KEY=VALUE]...   `manycore locks` lists the names; the keys are
+  rounds=N              how often a spinning lock looks before it blocks
+  delay=N               how long it waits between two looks
+  give-up=sleep|yield   how it gives up the CPU
+
+System calls:
+  POLICY[:KEY=VALUE]... where calls on sockets are executed:
+  nic-llc               on the CPUs that share the last-level cache with those that
+                        serve the network card's interrupts, in turn
+  single-node           on the memory node of the card
+  cross-node            likewise, and on the next nodes when there are many sockets
+  per-node              on the node of the caller
+  auto                  as suits the machine; where moving them cannot help, in place
+  mechanism=pool        by a few threads a CPU; `thread`: one for each socket;
+                        `uring`: by the kernel's; `in-place`: by the caller
+  device=NIC            the network card, instead of the default route's
+  threshold=N           of cross-node: sockets a CPU before the next node [default: 8]
+  cpus=LIST             choose among these CPUs only, as in 0-3,8
+  files=yes|no          calls on files, too [default: no]
+  bypass=yes|no         in place where moving is measured to cost more than it saves
+                        [default: yes with auto, otherwise no]
+
+Exit status:
+  The program's own. 2 if it cannot be run with another lock: it is not found,
+  statically linked, setuid, for another machine or another C library. The line
+  on stderr says what to do. A signal to `manycore run` is one to the program:
+  they are the same process. With --stats the program is a child, to which signals
+  are handed on, and `manycore run` ends as it did.
+
+Environment:
+  MANYCORE_PRELOAD            the preload library, instead of the one beside the command
+  MANYCORE_SYSCALLS_PRELOAD   likewise, the library for system calls
+  LD_PRELOAD                  what is preloaded already stays, behind the libraries
+";
+
+/// Run a program with another lock in place of its pthread mutexes, or its system calls on other CPUs
+#[derive(Args, Debug)]
+#[command(after_long_help = NOTES)]
+pub struct Options {
+    /// Lock to put into the program; `glibc` leaves it as it is [default: adaptive; glibc with --syscalls]
+    #[arg(long, value_name = "SPEC")]
+    lock: Option<Spec>,
+
+    /// Execute the program's calls on sockets on CPUs that this policy chooses
+    #[arg(long, value_name = "POLICY", value_parser = calls::request)]
+    syscalls: Option<Request>,
+
+    /// Say which CPUs the policy chooses and why: on stdout, or with a program on stderr
+    #[arg(long, requires = "syscalls")]
+    explain: bool,
+
+    /// Say that as JSON
+    #[arg(long)]
+    json: bool,
+
+    /// Say on stderr what the program did with locks, when it has ended
+    #[arg(long)]
+    stats: bool,
+
+    /// Program and its arguments
+    #[arg(required_unless_present = "explain", trailing_var_arg = true, value_name = "CMD")]
+    command: Vec<OsString>,
+}
+
+/// Becomes the program, or with statistics waits for it. Gives its exit status.
+pub fn run(options: &Options, terminal: &Terminal) -> Result<u8> {
+    if options.json && !options.explain {
+        return Err(Failure::bad_input(
+            "--json is for --explain",
+            "add --explain, or leave it out",
+        ));
+    }
+    let calls = options.syscalls.as_ref().map(Calls::choose).transpose()?;
+    if let Some(calls) = calls.as_ref().filter(|_| options.explain) {
+        let text = calls.explain(options.json);
+        if options.command.is_empty() {
+            print(&text)?;
+            return Ok(0);
+        }
+        eprint!("{text}");
+    }
+    target::check(&options.command)?;
+    let mut interposition = Interposition::new(options.lock())?;
+    if let Some(calls) = &calls {
+        interposition = interposition.with_calls(calls.settings())?;
+    }
+    if options.stats {
+        return with_statistics(options, &interposition, terminal);
+    }
+    let mut command = options.command(&interposition, terminal);
+    let error = command.exec();
+    Err(options.cannot_run(&error))
+}
+
+/// Runs the program as a child, and says on stderr what it did with locks.
+fn with_statistics(
+    options: &Options,
+    interposition: &Interposition,
+    terminal: &Terminal,
+) -> Result<u8> {
+    if interposition.lock().is_glibc() {
+        return Err(Failure::bad_input(
+            "glibc's own lock keeps no statistics",
+            "name another lock, or leave out --stats",
+        ));
+    }
+    let (profile, status) = observe(&options.command, interposition, |_| {}, terminal)?;
+    terminal.note(statistics::summary(&profile));
+    terminal.note(&profile.finding);
+    Ok(end_like(status))
+}
+
+impl Options {
+    /// The lock that was asked for. Who asked for other system calls changes one thing at a time.
+    fn lock(&self) -> Spec {
+        let usual = || if self.syscalls.is_some() { Spec::glibc() } else { Spec::usual() };
+        self.lock.clone().unwrap_or_else(usual)
+    }
+
+    fn command(&self, interposition: &Interposition, terminal: &Terminal) -> Command {
+        let (program, arguments) = self.command.split_first().expect("clap asks for one");
+        let mut command = Command::new(program);
+        command.args(arguments);
+        interposition.apply(&mut command);
+        terminal.say(format_args!("running {command:?}"));
+        command
+    }
+
+    fn cannot_run(&self, error: &io::Error) -> Failure {
+        Failure::bad_input(
+            format!("cannot run '{}': {error}", self.command[0].to_string_lossy()),
+            "check that it runs without `manycore run`",
+        )
+    }
+}

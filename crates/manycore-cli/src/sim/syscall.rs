@@ -1,0 +1,105 @@
+//! `manycore sim syscall`: a server's system calls where they are made, or near the network card.
+
+use std::time::Duration;
+
+use clap::Args;
+use humantime::parse_duration;
+use manycore_bench::simulated::syscall;
+use manycore_report::Results;
+
+use super::crew::{CrewOptions, say_troubles};
+use crate::bench::{failed_locks, failure, print_results};
+use crate::failure::Result;
+use crate::machines;
+use crate::terminal::Terminal;
+
+const NOTES: &str = "\
+Examples:
+  manycore sim syscall
+  manycore sim syscall --clients 64,256 --page 50us --interrupt-cpus 4
+  manycore sim syscall --machine ./own.toml --sweep --json
+
+Workload:
+  The situation of 'System-Call-Level Core Affinity for Improving Network
+  Performance': as many workers as clients, each with a connection at a time; the
+  card's interrupts are at the first package. In place, a worker's calls run where
+  it does; by `thread`, a thread for each worker executes them on the card's
+  package. What the kernel does is assumed, number by number, and the numbers are
+  printed: see the chapter `sim` of the book for what that is worth.
+
+Exit status:
+  0   simulated
+  1   a simulation failed; stderr says which. The others are printed
+  2   bad usage
+";
+
+/// A server's system calls in place, or by threads near the network card: requests, and lines between packages
+#[derive(Args, Debug)]
+#[command(after_long_help = NOTES)]
+pub struct Options {
+    /// The machine: a name of `manycore machines`, or the file of a model
+    #[arg(long, value_name = "NAME", default_value = "ivybridge-2x10-like")]
+    machine: String,
+    /// Numbers of clients, each with a worker
+    #[arg(long, value_name = "N,..", value_delimiter = ',', default_value = "1,4,16,64,128,256")]
+    clients: Vec<u32>,
+    /// Computation for a page [default: 100us, assumed]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    page: Option<Duration>,
+    /// To a client and back [default: 50us, assumed]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    round_trip: Option<Duration>,
+    /// From an answer to a client's next request, beside that [default: 0, assumed]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    think: Option<Duration>,
+    /// CPUs of the first package that serve interrupts only [default: 2, assumed]
+    #[arg(long, value_name = "N")]
+    interrupt_cpus: Option<u32>,
+    /// Looks of a side of the channel before it sleeps [default: 100, assumed]
+    #[arg(long, value_name = "N")]
+    looks: Option<u32>,
+    /// Simulated time that is counted
+    #[arg(long, value_name = "TIME", default_value = "20ms", value_parser = parse_duration)]
+    duration: Duration,
+    /// Vary what nobody knows about the machine, and show the range of results: 18 simulations each
+    #[arg(long)]
+    sweep: bool,
+    /// Seed of everything that is drawn
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    crew: CrewOptions,
+}
+
+/// Simulates, and prints what came out.
+pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
+    let machine = machines::find(&options.machine)?;
+    let usual = syscall::Options::new(machine, options.crew.crew(terminal)?);
+    let ns = |time: Option<Duration>, usual: f64| time.map_or(usual, |t| t.as_nanos() as f64);
+    let assumed = syscall::Assumptions {
+        page_ns: ns(options.page, usual.assumed.page_ns),
+        round_trip_ns: ns(options.round_trip, usual.assumed.round_trip_ns),
+        think_ns: ns(options.think, usual.assumed.think_ns),
+        interrupt_cpus: options.interrupt_cpus.unwrap_or(usual.assumed.interrupt_cpus),
+        looks: options.looks.unwrap_or(usual.assumed.looks),
+        ..usual.assumed
+    };
+    let settings = syscall::Options {
+        clients: options.clients.clone(),
+        assumed,
+        duration: options.duration,
+        seed: options.seed,
+        sweep: options.sweep,
+        ..usual
+    };
+    let found = syscall::run(&settings).map_err(failure)?;
+    say_troubles(&settings.crew, terminal);
+    let results = Results::new(found.measurements);
+    print_results(&results, options.json, || {
+        syscall::render(&results.measurements, &settings.assumed)
+    })?;
+    failed_locks(&found.failures)
+}
