@@ -31,6 +31,7 @@
 //! | [`profile`] | the model, which is also the JSON |
 //! | `finding`, `notes` | what a profile says, in a sentence; what would help |
 //! | [`whole`] | the run as a whole: over time, by thread, who waited for whom, in which order |
+//! | [`moved`] | system calls that other threads executed, and those that were left in place |
 //! | [`command`] | commands as a person pastes them |
 //!
 //! A program that takes no lock at all has a profile, too:
@@ -84,6 +85,8 @@ pub mod live;
 pub mod mapping;
 #[cfg(feature = "read")]
 mod modules;
+#[cfg(feature = "read")]
+pub mod moved;
 #[cfg(feature = "read")]
 mod name;
 #[cfg(feature = "read")]

@@ -2,6 +2,7 @@
 
 mod calls;
 mod explain;
+mod moved;
 
 use std::ffi::OsString;
 use std::io;
@@ -10,10 +11,12 @@ use std::process::Command;
 
 use clap::Args;
 use manycore_placement::Request;
+use manycore_profile::clock::Clock;
 
 use crate::child::end_like;
 use crate::failure::{Failure, Result};
 use crate::preload::Interposition;
+use crate::profile::directory::Directory;
 use crate::profile::observe;
 use crate::spec::Spec;
 use crate::statistics;
@@ -31,6 +34,8 @@ Examples:
   manycore run --syscalls nic-llc -- apache2 -X   (calls on sockets are executed near
                                                   the network card)
   manycore run --syscalls auto --explain          (which CPUs those are, and why)
+  manycore run --syscalls nic-llc --stats -- curl http://localhost/
+                                                  (what was moved, and what was not)
 
 Locks:
   NAME[:KEY=VALUE]...   `manycore locks` lists the names; the keys are
@@ -68,6 +73,9 @@ Environment:
   LD_PRELOAD                  what is preloaded already stays, behind the libraries
 ";
 
+/// Names the directory for the statistics of system calls; without it there are none.
+const CALLS_STATISTICS_VARIABLE: &str = "MANYCORE_SYSCALLS_STATS";
+
 /// Run a program with another lock in place of its pthread mutexes, or its system calls on other CPUs
 #[derive(Args, Debug)]
 #[command(after_long_help = NOTES)]
@@ -84,11 +92,11 @@ pub struct Options {
     #[arg(long, requires = "syscalls")]
     explain: bool,
 
-    /// Say that as JSON
+    /// Say that as JSON; and what became of system calls, with --stats
     #[arg(long)]
     json: bool,
 
-    /// Say on stderr what the program did with locks, when it has ended
+    /// Say on stderr what the program did with locks, and what became of its system calls, when it has ended
     #[arg(long)]
     stats: bool,
 
@@ -99,10 +107,11 @@ pub struct Options {
 
 /// Becomes the program, or with statistics waits for it. Gives its exit status.
 pub fn run(options: &Options, terminal: &Terminal) -> Result<u8> {
-    if options.json && !options.explain {
+    let says_calls = options.stats && options.syscalls.is_some();
+    if options.json && !options.explain && !says_calls {
         return Err(Failure::bad_input(
-            "--json is for --explain",
-            "add --explain, or leave it out",
+            "--json is for --explain, and for --stats with --syscalls",
+            "add one of them, or leave it out",
         ));
     }
     let calls = options.syscalls.as_ref().map(Calls::choose).transpose()?;
@@ -127,21 +136,36 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<u8> {
     Err(options.cannot_run(&error))
 }
 
-/// Runs the program as a child, and says on stderr what it did with locks.
+/// Runs the program as a child, and says on stderr what it did with locks and what became of its system calls.
 fn with_statistics(
     options: &Options,
     interposition: &Interposition,
     terminal: &Terminal,
 ) -> Result<u8> {
-    if interposition.lock().is_glibc() {
+    let has_lock = !interposition.lock().is_glibc();
+    if !has_lock && options.syscalls.is_none() {
         return Err(Failure::bad_input(
             "glibc's own lock keeps no statistics",
             "name another lock, or leave out --stats",
         ));
     }
-    let (profile, status) = observe(&options.command, interposition, |_| {}, terminal)?;
-    terminal.note(statistics::summary(&profile));
-    terminal.note(&profile.finding);
+    let clock = Clock::start();
+    let directory = Directory::new()?;
+    let count_calls = |program: &mut Command| {
+        program.env(CALLS_STATISTICS_VARIABLE, directory.path());
+    };
+    let (profile, status) = observe(&options.command, interposition, count_calls, terminal)?;
+    if has_lock {
+        terminal.note(statistics::summary(&profile));
+        terminal.note(&profile.finding);
+    }
+    if options.syscalls.is_some() {
+        let calls = moved::read(directory.path(), &clock.rate())?;
+        match options.json {
+            true => eprintln!("{}", serde_json::to_string(&calls).expect("numbers and names")),
+            false => terminal.note(moved::text(&calls)),
+        }
+    }
     Ok(end_like(status))
 }
 
