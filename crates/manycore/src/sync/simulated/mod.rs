@@ -18,7 +18,7 @@ pub mod process;
 pub(super) mod table;
 pub mod thread;
 
-pub(crate) use mutation::is_mutated;
+pub use mutation::is_mutated;
 
 pub(super) fn has_passed(deadline: &super::Deadline) -> bool {
     manycore_sim::backend::nanoseconds() >= clock::moment(deadline)
