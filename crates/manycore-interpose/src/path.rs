@@ -10,12 +10,14 @@ pub struct Path {
     length: usize,
 }
 
-impl Path {
+impl Default for Path {
     /// Empty.
-    pub fn new() -> Self {
+    fn default() -> Self {
         Self { bytes: [0; 640], length: 0 }
     }
+}
 
+impl Path {
     /// Appends. A path that is too long is cut, and opening it fails.
     pub fn push(&mut self, part: &[u8]) {
         let fits = part.len().min(self.bytes.len() - 1 - self.length);

@@ -107,7 +107,7 @@ fn publish(mapping: *mut Mapping) {
 }
 
 fn map_file() -> Result<*mut Mapping, Errno> {
-    let mut path = Path::new();
+    let mut path = Path::default();
     DIRECTORY.iter().for_each(|word| path.push(&word.load(Ordering::Relaxed).to_le_bytes()));
     path.end_at_zero();
     path.push(b"/");

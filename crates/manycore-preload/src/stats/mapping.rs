@@ -76,7 +76,7 @@ fn fill_in(mapping: &Mapping, lock: &[u8]) {
 static DIRECTORY: [AtomicU64; 64] = [const { AtomicU64::new(0) }; 64];
 
 fn map_file() -> Result<*mut Mapping, Errno> {
-    let mut path = Path::new();
+    let mut path = Path::default();
     // Relaxed: set once at start, and read there and in forked children only.
     DIRECTORY.iter().for_each(|word| path.push(&word.load(Ordering::Relaxed).to_le_bytes()));
     path.end_at_zero();

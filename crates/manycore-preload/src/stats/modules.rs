@@ -132,7 +132,7 @@ fn add(mapping: &Mapping, start: u64, end: u64, offset: u64, path: &[u8]) {
 ///
 /// That is not the number which the kernel lists: file systems that are made of others have several for a file.
 fn inode(path: &[u8]) -> u64 {
-    let mut file = Path::new();
+    let mut file = Path::default();
     file.push(path);
     // SAFETY: all zeros are a `stat`; the kernel writes it, and reads a NUL-terminated path.
     unsafe {

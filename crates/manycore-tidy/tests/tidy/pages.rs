@@ -34,6 +34,11 @@ const NO_EXAMPLE: &[(&str, &str)] = &[
         "manycore-preload",
         "a C library that shadows the locks which the test harness itself runs on",
     ),
+    (
+        "manycore-syscalls",
+        "a C library that shadows the functions which the test harness itself runs on",
+    ),
+    ("manycore-interpose", "what it has calls past, or ends, the program that it is in"),
     ("manycore-capi", "a C library; its examples are in C, and the tests run them"),
 ];
 
