@@ -45,12 +45,14 @@ fn closed_while_blocked() {
                 (rig.read(lane, near, &mut byte), byte[0])
             });
             a_while();
+            assert!(!rig.steer.owns(near) && !rig.steer.owns(far));
             assert_eq!(rig.close(lane, near), 0);
             // Somebody else's file gets the number.
             let other = socketpair(libc::SOCK_STREAM);
             a_while();
             assert_eq!(rig.write(rig.steer.open(), far, b"z"), 1);
             assert_eq!(received.join().unwrap(), (1, b'z'), "{mechanism:?}");
+            // SAFETY: a descriptor of this test, closed once.
             other.iter().for_each(|fd| unsafe { assert_eq!(libc::close(*fd), 0) });
         });
     }
