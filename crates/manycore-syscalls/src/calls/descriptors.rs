@@ -4,9 +4,9 @@ use core::ffi::{c_int, c_uint};
 
 use manycore_profile::layout::syscalls::{Function, Outcome};
 
-use crate::descriptors as known;
+use crate::descriptors::{self as known, STEER};
 use crate::moved::{self, Shape, Verdict};
-use crate::{counters, real};
+use crate::{counters, real, thread};
 
 /// `close`.
 ///
@@ -16,6 +16,9 @@ use crate::{counters, real};
 ///
 /// As the manual page says; so for all functions here.
 pub unsafe extern "C-unwind" fn close(fd: c_int) -> c_int {
+    if is_ours(fd) {
+        return moved::result(-(libc::EBADF as isize)) as c_int;
+    }
     let shape = Shape::quick(Function::Close).cancels();
     let found = moved::find_known(fd);
     known::forget(fd);
@@ -39,20 +42,43 @@ pub unsafe extern "C-unwind" fn close(fd: c_int) -> c_int {
     }
 }
 
-/// `close_range`.
+/// Whether a descriptor is one of those that our workers have for themselves: for the program it is as if it were not open.
+/// A child that shares memory has descriptors of its own, and is free to close what it has.
+fn is_ours(fd: c_int) -> bool {
+    STEER.owns(fd) && thread::check() != Err(Outcome::SharedMemory)
+}
+
+/// `close_range`: of what is ours, nothing is closed.
 ///
 /// # Safety
 ///
 /// See [`close`].
 pub unsafe extern "C-unwind" fn close_range(first: c_uint, last: c_uint, flags: c_int) -> c_int {
+    /// A larger number is none of ours.
+    const END: c_uint = 1 << 20;
+    let ours = || (first..=last.min(END)).filter(|fd| is_ours(*fd as c_int));
     if flags & libc::CLOSE_RANGE_UNSHARE as c_int != 0 {
         super::ties::tie();
     }
     if flags & libc::CLOSE_RANGE_CLOEXEC as c_int == 0 {
         known::forget_range(first, last);
     }
+    let mut from = first;
+    for fd in ours() {
+        if from < fd {
+            // SAFETY: the caller's promise, for a part of what it is to close.
+            let failed = unsafe { real::close_range(from, fd - 1, flags) };
+            if failed != 0 {
+                return failed;
+            }
+        }
+        from = fd + 1;
+    }
+    if from > last && from > first {
+        return 0;
+    }
     // SAFETY: the caller's promise.
-    unsafe { real::close_range(first, last, flags) }
+    unsafe { real::close_range(from, last, flags) }
 }
 
 /// `closefrom`.
@@ -61,9 +87,8 @@ pub unsafe extern "C-unwind" fn close_range(first: c_uint, last: c_uint, flags: 
 ///
 /// See [`close`].
 pub unsafe extern "C-unwind" fn closefrom(first: c_int) {
-    known::forget_range(first.max(0) as c_uint, c_uint::MAX);
-    // SAFETY: the caller's promise.
-    unsafe { real::closefrom(first) }
+    // SAFETY: as libc's own does it; closing cannot fail.
+    unsafe { close_range(first.max(0) as c_uint, c_uint::MAX, 0) };
 }
 
 /// `dup`.
