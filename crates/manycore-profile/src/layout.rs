@@ -89,9 +89,9 @@ pub struct Header {
     pub magic: AtomicU64,
     /// The process.
     pub pid: AtomicU32,
-    /// Its parent.
+    /// Its parent; of a forked process the nearest one that has a mapping.
     pub parent: AtomicU32,
-    /// When the mapping was made, in ticks.
+    /// When the program started or the process was forked, in ticks.
     pub started: AtomicU64,
     /// When the process ended in an orderly way, in ticks; 0 while it runs and if it died otherwise.
     pub ended: AtomicU64,

@@ -315,7 +315,7 @@ pub struct Times {
 pub struct Process {
     /// Its number.
     pub pid: u32,
-    /// Its parent's.
+    /// Its parent's; of a forked process the nearest one's that has statistics.
     pub parent: u32,
     /// The program's file.
     pub program: String,
