@@ -375,3 +375,36 @@ fn circles_are_found_where_they_are_and_nowhere_else() {
         [["made made down", "made made up"], ["north south down", "south north up"]]
     );
 }
+
+/// More pairs of locks, one taken while the other is held, than there is room for.
+const PAIRS: &str = r#"
+#include <pthread.h>
+enum { LOCKS = 100 };
+static pthread_mutex_t locks[LOCKS];
+int main(void) {
+    for (int i = 0; i < LOCKS; i++) pthread_mutex_init(&locks[i], 0);
+    for (int i = 0; i < LOCKS; i++)
+        for (int j = i + 1; j < LOCKS; j++) {
+            pthread_mutex_lock(&locks[i]);
+            pthread_mutex_lock(&locks[j]);
+            pthread_mutex_unlock(&locks[j]);
+            pthread_mutex_unlock(&locks[i]);
+        }
+    return 0;
+}
+"#;
+
+#[test]
+fn orders_without_room_are_counted_and_said() {
+    let directory = directory();
+    let program = compile(directory.path(), "pairs", PAIRS, &["-O1", "-pthread"]);
+    let profiled = profile(&[&program]);
+    let dropped = number(&profiled.json["sampling"]["orders_dropped"]);
+    let (pairs, room) = (100 * 99 / 2, 4096);
+    assert!((pairs - room..pairs).contains(&dropped), "{dropped}");
+    let table = String::from_utf8_lossy(&profiled.output.stderr).into_owned()
+        + &String::from_utf8_lossy(&profiled.output.stdout);
+    let line =
+        format!("Too many: {dropped} times two locks were taken in an order that is not kept.");
+    assert!(table.contains(&line), "{table}");
+}

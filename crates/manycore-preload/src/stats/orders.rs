@@ -90,7 +90,10 @@ fn note(mapping: &Mapping, slab: &Slab, step: &Step, taken: &Taken, manner: u64)
         let order = &mapping.orders[number];
         index::claim(&order.key, key).map(|is_new| (number, is_new))
     });
-    let Some((number, is_new)) = found else { return };
+    let Some((number, is_new)) = found else {
+        mapping.header.orders_dropped.fetch_add(1, Ordering::Relaxed);
+        return;
+    };
     let order = &mapping.orders[number];
     // Acquire: partner of the Release in `fill_in`.
     let is_ready = order.wanted.load(Ordering::Acquire) != 0;

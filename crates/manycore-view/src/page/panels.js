@@ -23,6 +23,18 @@ const headPanel = () => {
 const missesLine = ({ reads, counted, refused }) => el('p', {}, 'Reads that no cache had: ',
   reads === null ? refused : `${count(reads)}${counted < 0.995 ? `, worked out from ${percent(counted)} of the time` : ''}`);
 
+// What there were too many of to keep all.
+const leftOut = (sampling) => {
+  const parts = [
+    [sampling.dropped, 'sampled waits are without their place'],
+    [sampling.cut, 'stacks have one call only'],
+    [sampling.blocked_dropped, 'sampled waits are without who had the lock'],
+    [sampling.orders_dropped, 'times two locks were taken in an order that is not kept'],
+  ].filter(([number]) => number > 0);
+  return parts.length === 0 ? null
+    : el('p', { className: 'faint' }, `Too many: ${parts.map(([number, what]) => `${number} ${what}`).join(', ')}.`);
+};
+
 const cpuPanel = () => {
   const { cpu, sampling } = profile;
   const all = sum(PARTS.map(([key]) => cpu[key])) || 1;
@@ -32,6 +44,7 @@ const cpuPanel = () => {
     legend(PARTS.map(([key, label, paint]) => [`${seconds(cpu[key])} ${label} (${percent(cpu[key] / all)})`, paint])),
     sampling.hold_period > 0 ? el('p', { className: 'faint' },
       `Counts are exact, waits all timed; sampled: 1 hold in ${sampling.hold_period}, CPU time and place of 1 wait in ${sampling.spin_period}.`) : null,
+    leftOut(sampling),
     profile.cache_misses === null ? null : missesLine(profile.cache_misses));
 };
 
