@@ -7,6 +7,7 @@
 mod support;
 
 use std::collections::HashMap;
+use std::os::unix::process::ExitStatusExt;
 
 use serde_json::{Value, json};
 use support::real::{Profiled, profile};
@@ -370,6 +371,7 @@ fn circles_are_found_where_they_are_and_nowhere_else() {
         })
         .collect();
     circles.sort();
+    assert!(array(&profiled.json, "cycles").iter().all(|cycle| cycle["deadlocked"] == false));
     assert_eq!(
         circles,
         [["made made down", "made made up"], ["north south down", "south north up"]]
@@ -407,4 +409,43 @@ fn orders_without_room_are_counted_and_said() {
     let line =
         format!("Too many: {dropped} times two locks were taken in an order that is not kept.");
     assert!(table.contains(&line), "{table}");
+}
+
+/// Two threads that meet in a circle at their first steps, and are ended by a signal.
+const DEADLOCK: &str = r#"
+#include <pthread.h>
+#include <unistd.h>
+static pthread_mutex_t north = PTHREAD_MUTEX_INITIALIZER, south = PTHREAD_MUTEX_INITIALIZER;
+static pthread_barrier_t both;
+__attribute__((noinline)) static void take(pthread_mutex_t *first, pthread_mutex_t *second) {
+    pthread_mutex_lock(first);
+    pthread_barrier_wait(&both);
+    pthread_mutex_lock(second);
+}
+static void *other(void *unused) { take(&south, &north); return unused; }
+int main(void) {
+    pthread_t thread;
+    pthread_barrier_init(&both, NULL, 2);
+    pthread_create(&thread, NULL, other, NULL);
+    alarm(1);
+    take(&north, &south);
+    return 0;
+}
+"#;
+
+#[test]
+fn a_deadlock_is_told_from_a_possible_one() {
+    let directory = directory();
+    let program = compile(directory.path(), "deadlock", DEADLOCK, &["-O1", "-pthread"]);
+    let profiled = profile(&[&program]);
+    assert_eq!(profiled.output.status.signal(), Some(libc::SIGALRM));
+    let cycles = array(&profiled.json, "cycles");
+    assert_eq!(cycles.len(), 1, "{cycles:#?}");
+    assert_eq!(cycles[0]["deadlocked"], true);
+    let steps = array(&cycles[0], "orders");
+    let orders = array(&profiled.json, "orders");
+    let seen = |step: &Value| number(&orders[number(step) as usize]["seen"]);
+    assert_eq!(steps.iter().map(seen).sum::<u64>(), 0, "neither had its second lock");
+    let finding = profiled.json["finding"].as_str().unwrap();
+    assert!(finding.starts_with("The program was in a deadlock: 2 threads"), "{finding}");
 }

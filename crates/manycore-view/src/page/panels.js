@@ -94,8 +94,9 @@ const locksPanel = (locks) => {
 };
 
 const cyclesPanel = (cycles) => [el('p', {}, 'Threads that take these locks in these orders at the same time can wait for each other for ever.'),
-  cycles.map((steps) => el('div', { className: 'note' },
+  cycles.map(({ steps, deadlocked }) => el('div', { className: 'note' },
     el('h3', {}, steps.map(({ held }) => [name(lockName(held)), ', then ']), name(lockName(steps[0].held))),
+    deadlocked ? el('p', {}, 'They did so at the end: this was a deadlock.') : null,
     el('div', { className: 'stacks' }, steps.map(({ held, wanted, seen, held_frames: first, wanted_frames: second }) => el('div', {},
       el('p', {}, name(lockName(wanted)), ' with ', name(lockName(held)), ` held, seen ${plural(seen, 'time', 'times')}`),
       el('h3', {}, 'the first was taken in'), calls(first), el('h3', {}, 'the second in'), calls(second))))))];
