@@ -433,6 +433,42 @@ int main(void) {
 }
 "#;
 
+/// A thread that waits for what it has: first until another sets it free, then, with an argument, for ever.
+const ALONE: &str = r#"
+#include <pthread.h>
+#include <unistd.h>
+static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
+static void *opener(void *unused) { usleep(50000); pthread_mutex_unlock(&gate); return unused; }
+int main(int argc, char **argv) {
+    pthread_t thread;
+    pthread_mutex_lock(&gate);
+    pthread_create(&thread, NULL, opener, NULL);
+    pthread_mutex_lock(&gate);
+    pthread_join(thread, NULL);
+    if (argc > 1) {
+        alarm(1);
+        pthread_mutex_lock(&gate);
+    }
+    return 0;
+}
+"#;
+
+#[test]
+fn a_thread_that_waits_for_itself_is_found_if_nobody_sets_it_free() {
+    let directory = directory();
+    let program = compile(directory.path(), "alone", ALONE, &["-O1", "-pthread"]);
+    let program = program.to_str().unwrap();
+    let freed = profile(&[program]);
+    assert_eq!(freed.output.status.code(), Some(0));
+    assert!(freed.json["cycles"].is_null(), "{:#}", freed.json["cycles"]);
+
+    let stuck = profile(&[program, "for ever"]);
+    assert_eq!(array(&stuck.json, "cycles").len(), 1, "{:#}", stuck.json["cycles"]);
+    let finding = stuck.json["finding"].as_str().unwrap();
+    assert!(finding.ends_with("a thread waited for gate, which it had itself."), "{finding}");
+    assert!(stuck.json["notes"][0]["advice"].as_str().unwrap().contains("recursive"));
+}
+
 #[test]
 fn a_deadlock_is_told_from_a_possible_one() {
     let directory = directory();

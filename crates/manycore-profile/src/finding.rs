@@ -40,6 +40,12 @@ pub fn of(profile: &Profile, is_server: bool) -> (String, Option<String>) {
 fn deadlock(profile: &Profile, cycle: &Cycle) -> String {
     let steps = cycle.orders.iter().map(|step| &profile.orders[*step]);
     let name = |row: usize| &profile.locks[row].short;
+    if let [step] = cycle.orders[..] {
+        let name = name(profile.orders[step].wanted);
+        return format!(
+            "The program was in a deadlock: at the end a thread waited for {name}, which it had itself."
+        );
+    }
     let threads = steps
         .map(|step| format!("one had {} and waited for {}", name(step.held), name(step.wanted)));
     format!(

@@ -35,9 +35,11 @@ fn step(slab: &Slab, depth: usize, object: &Object, how: u32, times: u64) {
     for (at, held) in slab.held[..depth.min(HELD)].iter().enumerate() {
         let record = held.record.load(Ordering::Relaxed);
         let held_how = held.how.load(Ordering::Relaxed);
-        // A lock can be read twice at a time; and several can have one record.
-        let differ = record != wanted && records::is_own(record) && records::is_own(wanted);
-        if !differ || held.object.load(Ordering::Relaxed) == 0 {
+        let holds = held.object.load(Ordering::Relaxed);
+        // A lock can be read twice at a time, and several can have one record; but who waits for what it has may do so
+        // for ever.
+        let counts = record != wanted || (times == 0 && holds == object.address as u64);
+        if !counts || holds == 0 || !records::is_own(record) || !records::is_own(wanted) {
             continue;
         }
         let modes = (held_how & SHARED) | (how & SHARED) << 1;

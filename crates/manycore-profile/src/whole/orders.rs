@@ -46,13 +46,18 @@ pub fn of(stats: &[ProcessStats], rows: &Rows, symbols: &mut Symbols) -> (Vec<Or
         for circle in circles(one) {
             let steps: Option<Vec<usize>> = circle.iter().map(|step| places[*step]).collect();
             let Some(steps) = steps else { continue };
+            let deadlocked = is_closed(&circle, one);
+            // A thread that waits for what it has may be one that another sets free.
+            if steps.len() == 1 && !deadlocked {
+                continue;
+            }
             let mut sorted = steps.clone();
             sorted.sort_unstable();
             let place = *known.entry(sorted).or_insert_with(|| {
                 cycles.push(Cycle { orders: steps, deadlocked: false });
                 cycles.len() - 1
             });
-            cycles[place].deadlocked |= is_closed(&circle, one);
+            cycles[place].deadlocked |= deadlocked;
         }
     }
     // Short circles are found more often than long ones, and easier understood.
@@ -143,9 +148,13 @@ fn circles(one: &ProcessStats) -> Vec<Vec<usize>> {
         from.entry(taken.held).or_default().push(place);
     }
     let mut search = Search { orders, from, path: Vec::new(), found: Vec::new(), left: STEPS_MAX };
-    for (place, _) in orders.iter().enumerate().filter(|(_, taken)| usable(taken)) {
+    for (place, taken) in orders.iter().enumerate().filter(|(_, taken)| usable(taken)) {
         search.path = vec![place];
-        search.go_on();
+        if taken.held == taken.wanted {
+            search.found.push(search.path.clone());
+        } else {
+            search.go_on();
+        }
     }
     search.found
 }
