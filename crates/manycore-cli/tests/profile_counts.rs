@@ -4,10 +4,11 @@ mod support;
 
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use support::real::{named, profile};
+use support::real::{library, named, profile};
 use support::{compile, directory};
 
 const THREADS: u64 = 6;
@@ -139,8 +140,85 @@ fn a_tree_of_processes_has_a_profile_each_and_the_sum() {
     let (pid, parent) = (field("pid"), field("parent"));
     assert_eq!(parent[1], pid[0]);
     assert_eq!(pid[2], pid[1]);
-    assert_ne!(parent[3], pid[2], "the one between used no lock");
+    assert_eq!(parent[3], pid[2], "the one between used no lock");
     assert_eq!(profiled.json["not_interposed"], json!([]));
+}
+
+#[test]
+fn a_forked_process_that_locks_nothing_costs_no_file() {
+    let (_directory, program) = compiled(TREE);
+    let statistics = directory();
+    let mut command = Command::new(program);
+    command.args(["5", "f", "f", "3", "f"]).env("LD_PRELOAD", library());
+    let status = command.env("MANYCORE_STATS", statistics.path()).status().unwrap();
+    assert_eq!(status.code(), Some(7));
+    let files: Vec<_> = std::fs::read_dir(statistics.path()).unwrap().flatten().collect();
+    assert_eq!(files.len(), 2, "{files:?}");
+}
+
+/// Forked while the parent's threads take and make locks; then the child's threads take theirs all at once.
+const CROWDED: &str = r#"
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+enum { THREADS = 8, ROUNDS = 100, CHILDREN = 40 };
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_barrier_t together;
+static volatile int stop;
+static void *busy(void *unused) {
+    while (!stop) {
+        pthread_mutex_t *another = malloc(sizeof *another);
+        pthread_mutex_init(another, NULL);
+        pthread_mutex_lock(another);
+        pthread_mutex_unlock(another);
+        pthread_mutex_destroy(another);
+        free(another);
+    }
+    return NULL;
+}
+static void *work(void *unused) {
+    pthread_barrier_wait(&together);
+    for (int i = 0; i < ROUNDS; i++) {
+        pthread_mutex_lock(&lock);
+        pthread_mutex_unlock(&lock);
+    }
+    return NULL;
+}
+int main(void) {
+    pthread_t busies[2], threads[THREADS];
+    for (int i = 0; i < 2; i++) pthread_create(&busies[i], NULL, busy, NULL);
+    for (int child = 0; child < CHILDREN; child++) {
+        if (fork() == 0) {
+            pthread_barrier_init(&together, NULL, THREADS);
+            for (int i = 0; i < THREADS; i++) pthread_create(&threads[i], NULL, work, NULL);
+            for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
+            exit(0);
+        }
+        int status;
+        wait(&status);
+        if (status != 0) return 1;
+    }
+    stop = 1;
+    for (int i = 0; i < 2; i++) pthread_join(busies[i], NULL);
+    return 0;
+}
+"#;
+
+#[test]
+fn threads_of_a_forked_process_make_one_file_between_them() {
+    let (_directory, program) = compiled(CROWDED);
+    let profiled = profile(&[&program]);
+    assert_eq!(profiled.output.status.code(), Some(0));
+    assert_eq!(profiled.lock("lock (")["acquired"], 40 * 8 * 100);
+    let children = &profiled.processes()[1..];
+    assert_eq!(children.len(), 40);
+    for child in children {
+        assert_eq!(child["end"], "exited", "{child:#}");
+        assert_eq!(named(child, "lock (")["acquired"], 8 * 100);
+        let locks = child["locks"].as_array().unwrap();
+        assert_eq!(locks.len(), 1, "the parent's other locks are not the child's: {locks:#?}");
+    }
 }
 
 #[test]

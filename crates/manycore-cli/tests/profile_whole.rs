@@ -7,6 +7,7 @@
 mod support;
 
 use std::collections::HashMap;
+use std::os::unix::process::ExitStatusExt;
 
 use serde_json::{Value, json};
 use support::real::{Profiled, profile};
@@ -370,8 +371,117 @@ fn circles_are_found_where_they_are_and_nowhere_else() {
         })
         .collect();
     circles.sort();
+    assert!(array(&profiled.json, "cycles").iter().all(|cycle| cycle["deadlocked"] == false));
     assert_eq!(
         circles,
         [["made made down", "made made up"], ["north south down", "south north up"]]
     );
+}
+
+/// More pairs of locks, one taken while the other is held, than there is room for.
+const PAIRS: &str = r#"
+#include <pthread.h>
+enum { LOCKS = 100 };
+static pthread_mutex_t locks[LOCKS];
+int main(void) {
+    for (int i = 0; i < LOCKS; i++) pthread_mutex_init(&locks[i], 0);
+    for (int i = 0; i < LOCKS; i++)
+        for (int j = i + 1; j < LOCKS; j++) {
+            pthread_mutex_lock(&locks[i]);
+            pthread_mutex_lock(&locks[j]);
+            pthread_mutex_unlock(&locks[j]);
+            pthread_mutex_unlock(&locks[i]);
+        }
+    return 0;
+}
+"#;
+
+#[test]
+fn orders_without_room_are_counted_and_said() {
+    let directory = directory();
+    let program = compile(directory.path(), "pairs", PAIRS, &["-O1", "-pthread"]);
+    let profiled = profile(&[&program]);
+    let dropped = number(&profiled.json["sampling"]["orders_dropped"]);
+    let (pairs, room) = (100 * 99 / 2, 4096);
+    assert!((pairs - room..pairs).contains(&dropped), "{dropped}");
+    let table = String::from_utf8_lossy(&profiled.output.stderr).into_owned()
+        + &String::from_utf8_lossy(&profiled.output.stdout);
+    let line =
+        format!("Too many: {dropped} times two locks were taken in an order that is not kept.");
+    assert!(table.contains(&line), "{table}");
+}
+
+/// Two threads that meet in a circle at their first steps, and are ended by a signal.
+const DEADLOCK: &str = r#"
+#include <pthread.h>
+#include <unistd.h>
+static pthread_mutex_t north = PTHREAD_MUTEX_INITIALIZER, south = PTHREAD_MUTEX_INITIALIZER;
+static pthread_barrier_t both;
+__attribute__((noinline)) static void take(pthread_mutex_t *first, pthread_mutex_t *second) {
+    pthread_mutex_lock(first);
+    pthread_barrier_wait(&both);
+    pthread_mutex_lock(second);
+}
+static void *other(void *unused) { take(&south, &north); return unused; }
+int main(void) {
+    pthread_t thread;
+    pthread_barrier_init(&both, NULL, 2);
+    pthread_create(&thread, NULL, other, NULL);
+    alarm(1);
+    take(&north, &south);
+    return 0;
+}
+"#;
+
+/// A thread that waits for what it has: first until another sets it free, then, with an argument, for ever.
+const ALONE: &str = r#"
+#include <pthread.h>
+#include <unistd.h>
+static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
+static void *opener(void *unused) { usleep(50000); pthread_mutex_unlock(&gate); return unused; }
+int main(int argc, char **argv) {
+    pthread_t thread;
+    pthread_mutex_lock(&gate);
+    pthread_create(&thread, NULL, opener, NULL);
+    pthread_mutex_lock(&gate);
+    pthread_join(thread, NULL);
+    if (argc > 1) {
+        alarm(1);
+        pthread_mutex_lock(&gate);
+    }
+    return 0;
+}
+"#;
+
+#[test]
+fn a_thread_that_waits_for_itself_is_found_if_nobody_sets_it_free() {
+    let directory = directory();
+    let program = compile(directory.path(), "alone", ALONE, &["-O1", "-pthread"]);
+    let program = program.to_str().unwrap();
+    let freed = profile(&[program]);
+    assert_eq!(freed.output.status.code(), Some(0));
+    assert!(freed.json["cycles"].is_null(), "{:#}", freed.json["cycles"]);
+
+    let stuck = profile(&[program, "for ever"]);
+    assert_eq!(array(&stuck.json, "cycles").len(), 1, "{:#}", stuck.json["cycles"]);
+    let finding = stuck.json["finding"].as_str().unwrap();
+    assert!(finding.ends_with("a thread waited for gate, which it had itself."), "{finding}");
+    assert!(stuck.json["notes"][0]["advice"].as_str().unwrap().contains("recursive"));
+}
+
+#[test]
+fn a_deadlock_is_told_from_a_possible_one() {
+    let directory = directory();
+    let program = compile(directory.path(), "deadlock", DEADLOCK, &["-O1", "-pthread"]);
+    let profiled = profile(&[&program]);
+    assert_eq!(profiled.output.status.signal(), Some(libc::SIGALRM));
+    let cycles = array(&profiled.json, "cycles");
+    assert_eq!(cycles.len(), 1, "{cycles:#?}");
+    assert_eq!(cycles[0]["deadlocked"], true);
+    let steps = array(&cycles[0], "orders");
+    let orders = array(&profiled.json, "orders");
+    let seen = |step: &Value| number(&orders[number(step) as usize]["seen"]);
+    assert_eq!(steps.iter().map(seen).sum::<u64>(), 0, "neither had its second lock");
+    let finding = profiled.json["finding"].as_str().unwrap();
+    assert!(finding.starts_with("The program was in a deadlock: 2 threads"), "{finding}");
 }

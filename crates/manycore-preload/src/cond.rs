@@ -411,6 +411,10 @@ impl StandIn {
 
 /// In the child of a fork, no other thread is left that could hold a stand-in.
 pub fn forked() {
+    // Relaxed: see `wait`. Writing to pages that the child shares with its parent copies them.
+    if !IN_USE.load(Ordering::Relaxed) {
+        return;
+    }
     for stand_in in &TABLE {
         // SAFETY: the calling thread is the only one, and waits nowhere.
         unsafe { stand_in.0.get().write(libc::PTHREAD_MUTEX_INITIALIZER) };

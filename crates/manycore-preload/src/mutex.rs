@@ -119,8 +119,9 @@ impl Mutex {
     }
 
     /// Notes the start of a wait.
-    fn wait(&self, caller: usize) -> Wait {
-        Wait::for_lock(&self.object(caller), self.owner.load(Ordering::Relaxed))
+    fn wait(&self, caller: usize, attempt: Attempt) -> Wait {
+        let owner = self.owner.load(Ordering::Relaxed);
+        Wait::for_lock(&self.object(caller), owner, Mode::Exclusive, attempt)
     }
 
     #[inline]
@@ -301,7 +302,7 @@ unsafe fn lock_until<L: InlineLock, const STATS: bool>(
         }
         // SAFETY: as above.
         let Some(deadline) = (unsafe { time::deadline(clock, until) }) else { return EINVAL };
-        let wait = STATS.then(|| mutex.wait(caller));
+        let wait = STATS.then(|| mutex.wait(caller, Attempt::GivesUp));
         let acquired = lock.acquire_until(deadline);
         if let Some(wait) = wait {
             wait.end(Mode::Exclusive, !acquired);
@@ -358,7 +359,7 @@ fn acquire<L: InlineLock, const STATS: bool>(mutex: &Mutex, caller: usize) {
             mutex.count(caller, Attempt::Waits);
         }
     } else if STATS {
-        let wait = mutex.wait(caller);
+        let wait = mutex.wait(caller, Attempt::Waits);
         lock.acquire_contended();
         wait.end(Mode::Exclusive, false);
         mutex.count(caller, Attempt::Waits);

@@ -112,7 +112,7 @@ impl RwLock {
         if self.try_read::<STATS>(caller, attempt) {
             return 0;
         }
-        let acquired = self.wait::<STATS>(Mode::Shared, caller, || {
+        let acquired = self.wait::<STATS>(Mode::Shared, attempt, caller, || {
             self.lock.read_until(self.preference(), deadline)
         });
         if !acquired {
@@ -132,7 +132,8 @@ impl RwLock {
         if self.try_write::<STATS>(caller, attempt) {
             return 0;
         }
-        if !self.wait::<STATS>(Mode::Exclusive, caller, || self.lock.write_until(deadline)) {
+        if !self.wait::<STATS>(Mode::Exclusive, attempt, caller, || self.lock.write_until(deadline))
+        {
             return ETIMEDOUT;
         }
         self.written::<STATS>(caller, attempt);
@@ -143,11 +144,12 @@ impl RwLock {
     fn wait<const STATS: bool>(
         &self,
         mode: Mode,
+        attempt: Attempt,
         caller: usize,
         acquire: impl FnOnce() -> bool,
     ) -> bool {
         let owner = self.owner.load(Ordering::Relaxed);
-        let wait = STATS.then(|| Wait::for_lock(&self.object(caller), owner));
+        let wait = STATS.then(|| Wait::for_lock(&self.object(caller), owner, mode, attempt));
         let acquired = acquire();
         if let Some(wait) = wait {
             wait.end(mode, !acquired);

@@ -62,7 +62,9 @@ pub unsafe extern "C" fn lock<const STATS: bool>(lock: *mut AtomicI32, caller: u
     // SAFETY: the caller's spinlock.
     let lock = unsafe { &*lock };
     if !take(lock) {
-        let waiting = STATS.then(|| Wait::for_lock(&object(lock, caller), UNKNOWN));
+        let waiting = STATS.then(|| {
+            Wait::for_lock(&object(lock, caller), UNKNOWN, Mode::Exclusive, Attempt::Waits)
+        });
         wait(lock);
         if let Some(waiting) = waiting {
             waiting.end(Mode::Exclusive, false);

@@ -1,7 +1,7 @@
 //! What a profile says, in a sentence.
 
 use crate::command::joined;
-use crate::profile::{Lock, Origin, Profile};
+use crate::profile::{Cycle, Lock, Origin, Profile};
 
 /// Waits below this share of the threads' time are not worth a change.
 const NEGLIGIBLE: f64 = 0.01;
@@ -14,6 +14,9 @@ pub fn of(profile: &Profile, is_server: bool) -> (String, Option<String>) {
     let Some(first) = profile.locks.first() else {
         return (nothing(profile), None);
     };
+    if let Some(cycle) = profile.cycles.iter().find(|cycle| cycle.deadlocked) {
+        return (deadlock(profile, cycle), None);
+    }
     let cpu = &profile.cpu;
     let waited = cpu.lock_spin + cpu.lock_wait;
     let share = waited / (waited + cpu.kernel + cpu.program).max(f64::MIN_POSITIVE);
@@ -32,6 +35,24 @@ pub fn of(profile: &Profile, is_server: bool) -> (String, Option<String>) {
     let text = format!("{}{}.", evidence(first, profile, share), diagnosis(first, profile));
     let load = if is_server { " --ready tcp:PORT --load 'CLIENT ...'" } else { "" };
     (text, Some(format!("manycore compare{load} -- {}", joined(&profile.command))))
+}
+
+fn deadlock(profile: &Profile, cycle: &Cycle) -> String {
+    let steps = cycle.orders.iter().map(|step| &profile.orders[*step]);
+    let name = |row: usize| &profile.locks[row].short;
+    if let [step] = cycle.orders[..] {
+        let name = name(profile.orders[step].wanted);
+        return format!(
+            "The program was in a deadlock: at the end a thread waited for {name}, which it had itself."
+        );
+    }
+    let threads = steps
+        .map(|step| format!("one had {} and waited for {}", name(step.held), name(step.wanted)));
+    format!(
+        "The program was in a deadlock: {} threads waited for each other at the end, {}.",
+        cycle.orders.len(),
+        threads.collect::<Vec<_>>().join(", ")
+    )
 }
 
 fn nothing(profile: &Profile) -> String {

@@ -28,7 +28,7 @@ pub use whole::{
 };
 
 /// `manycore` and the version of this layout.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"manyco\0\x04");
+pub const MAGIC: u64 = u64::from_le_bytes(*b"manyco\0\x05");
 /// Locks and condition variables that can be told apart, and classes of others. Record 0 takes all that are left.
 pub const RECORDS: usize = 65_536;
 /// Records given out to single locks, while a class' first lock always finds one.
@@ -90,9 +90,9 @@ pub struct Header {
     pub magic: AtomicU64,
     /// The process.
     pub pid: AtomicU32,
-    /// Its parent.
+    /// Its parent; of a forked process the nearest one that has a mapping.
     pub parent: AtomicU32,
-    /// When the mapping was made, in ticks.
+    /// When the program started or the process was forked, in ticks.
     pub started: AtomicU64,
     /// When the process ended in an orderly way, in ticks; 0 while it runs and if it died otherwise.
     pub ended: AtomicU64,
@@ -117,6 +117,10 @@ pub struct Header {
     _spare: AtomicU32,
     /// How often only the innermost call of a stack was kept, or nothing.
     pub cut: AtomicU64,
+    /// Waits that were sampled and found no room in `blocked`.
+    pub blocked_dropped: AtomicU64,
+    /// How often a thread took two locks in an order that found no room in `orders`.
+    pub orders_dropped: AtomicU64,
     /// Objects that found no record and are counted in record 0.
     pub unrecorded: AtomicU64,
     /// The lock algorithm's name, padded with zeros.

@@ -157,9 +157,16 @@ fn of_circle(profile: &Profile, cycle: &Cycle) -> Note {
         let place = place.unwrap_or_else(|| "an unknown place".to_owned());
         format!("{} is taken with {} held in {place}", name(order.wanted), name(order.held))
     };
+    let lock = steps().next().map(|order| order.held);
+    if cycle.orders.len() == 1 {
+        let advice = "release the lock before it is taken again, or make it a recursive one: a thread that waits for \
+                      what it has waits for ever";
+        let evidence = steps().map(step).collect::<String>() + ", by the same thread";
+        return note(Cause::LockOrder, lock, advice.to_owned(), evidence);
+    }
+    let now = if cycle.deadlocked { "; threads waited so for each other at the end" } else { "" };
     let advice = "take these locks in one order everywhere: threads that take them so at the same time wait for each \
                   other for ever";
-    let evidence = steps().map(step).collect::<Vec<_>>().join("; ");
-    let lock = steps().next().map(|order| order.held);
+    let evidence = steps().map(step).collect::<Vec<_>>().join("; ") + now;
     note(Cause::LockOrder, lock, advice.to_owned(), evidence)
 }

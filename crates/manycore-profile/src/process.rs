@@ -68,6 +68,8 @@ impl ProcessStats {
                 spin_period: number(&header.spin_period),
                 cut: long(&header.cut),
                 dropped: long(&mapping.sites[0].waits),
+                blocked_dropped: long(&header.blocked_dropped),
+                orders_dropped: long(&header.orders_dropped),
             },
             threads: threads(mapping),
             unrecorded: long(&header.unrecorded),

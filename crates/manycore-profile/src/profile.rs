@@ -112,6 +112,12 @@ pub struct Sampling {
     /// Waits that were measured and whose place was not kept, because there were too many places.
     #[serde(default)]
     pub dropped: u64,
+    /// Waits that were measured and of which it was not kept who made them wait, because there were too many pairs.
+    #[serde(default)]
+    pub blocked_dropped: u64,
+    /// How often a thread took two locks one after the other that are not in `orders`, because there were too many.
+    #[serde(default)]
+    pub orders_dropped: u64,
 }
 
 impl Sampling {
@@ -122,6 +128,8 @@ impl Sampling {
             spin_period: self.spin_period.max(other.spin_period),
             cut: self.cut + other.cut,
             dropped: self.dropped + other.dropped,
+            blocked_dropped: self.blocked_dropped + other.blocked_dropped,
+            orders_dropped: self.orders_dropped + other.orders_dropped,
         }
     }
 }
@@ -315,7 +323,7 @@ pub struct Times {
 pub struct Process {
     /// Its number.
     pub pid: u32,
-    /// Its parent's.
+    /// Its parent's; of a forked process the nearest one's that has statistics.
     pub parent: u32,
     /// The program's file.
     pub program: String,

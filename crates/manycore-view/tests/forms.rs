@@ -28,7 +28,7 @@ fn a_page_is_one_file_and_names_stay_text() {
     assert!(names.iter().any(|name| name[0] == HOSTILE), "{names:?}");
     assert_eq!(data["left_out"], serde_json::json!([]));
     assert_eq!(data["locks"].as_array().unwrap().len(), 5 + 1, "and the kernel's");
-    assert_eq!(data["cycles"][0].as_array().unwrap().len(), 2);
+    assert_eq!(data["cycles"][0]["steps"].as_array().unwrap().len(), 2);
 }
 
 #[test]

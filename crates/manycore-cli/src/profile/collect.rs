@@ -66,7 +66,8 @@ pub fn observe_watched(
             "check that it runs without `manycore`",
         )
     })?;
-    let mut tree = Watched { leader: running.pid(), tree: Tree::new(), cpu: (0.0, 0.0) };
+    let tree = Tree::new(interposition.library());
+    let mut tree = Watched { leader: running.pid(), tree, cpu: (0.0, 0.0) };
     let mut looks = Looks::new(clock, LOOK);
     let asked_to_end = running.wait_handing_on(&mut inbox, LOOK, || {
         let children = tree.reap_orphans();

@@ -301,15 +301,23 @@ fn time(profile: &Profile) -> String {
             profile.sampling.hold_period, profile.sampling.spin_period
         );
     }
-    let Sampling { cut, dropped, .. } = profile.sampling;
-    if cut + dropped > 0 {
-        let _ = writeln!(
-            text,
-            "Too many places: {dropped} sampled waits are without theirs, {cut} stacks have one call only."
-        );
-    }
+    text += &left_out(profile.sampling);
     text.push('\n');
     text
+}
+
+/// What there were too many of to keep all: a line, or nothing.
+fn left_out(sampling: Sampling) -> String {
+    let Sampling { cut, dropped, blocked_dropped, orders_dropped, .. } = sampling;
+    let parts = [
+        (dropped, "sampled waits are without their place"),
+        (cut, "stacks have one call only"),
+        (blocked_dropped, "sampled waits are without who had the lock"),
+        (orders_dropped, "times two locks were taken in an order that is not kept"),
+    ];
+    let parts = parts.iter().filter(|(number, _)| *number > 0);
+    let parts: Vec<_> = parts.map(|(number, what)| format!("{number} {what}")).collect();
+    if parts.is_empty() { String::new() } else { format!("Too many: {}.\n", parts.join(", ")) }
 }
 
 /// In a line: how many, or why nobody knows.
@@ -442,7 +450,7 @@ mod tests {
         let mut profile = example();
         profile.sampling.dropped = 12;
         let text = shown(&profile, Sort::Wait);
-        assert!(text.contains("12 sampled waits are without theirs, 0 stacks"), "{text}");
+        assert!(text.contains("Too many: 12 sampled waits are without their place.\n"), "{text}");
     }
 
     #[test]

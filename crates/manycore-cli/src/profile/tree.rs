@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use manycore_profile::process::ProcessStats;
@@ -13,11 +14,15 @@ use rustix::param::clock_ticks_per_second;
 
 use crate::target;
 
+/// How often a program has to be seen before it is known whether the library is in it.
+const LOOKS: u32 = 2;
+
 /// What has been seen.
 #[derive(Debug, Default)]
 pub struct Tree {
     seen: BTreeMap<u32, Seen>,
     own_program: PathBuf,
+    library: Option<PathBuf>,
 }
 
 #[derive(Debug)]
@@ -33,6 +38,8 @@ struct Program {
     /// Why a library cannot be preloaded.
     obstacle: Option<String>,
     looks: u32,
+    /// Whether the library is in it: then it leaves no statistics only because it has nothing to tell.
+    is_interposed: bool,
 }
 
 /// A process, and who started it or adopted it.
@@ -45,10 +52,10 @@ pub struct Child {
 }
 
 impl Tree {
-    /// Nothing seen.
-    pub fn new() -> Self {
+    /// Nothing seen, of processes that `library` is preloaded into.
+    pub fn new(library: Option<&Path>) -> Self {
         let own_program = fs::read_link("/proc/self/exe").unwrap_or_default();
-        Self { seen: BTreeMap::new(), own_program }
+        Self { seen: BTreeMap::new(), own_program, library: library.map(Path::to_owned) }
     }
 
     /// Looks at all processes below this one; gives them.
@@ -76,10 +83,17 @@ impl Tree {
             .entry(child.pid)
             .or_insert_with(|| Seen { parent: child.parent, programs: Vec::new() });
         match seen.programs.last_mut() {
-            Some(last) if last.path == path => last.looks += 1,
+            Some(last) if last.path == path => {
+                last.looks += 1;
+                // By the second look the dynamic linker has done its work.
+                if last.looks == LOOKS {
+                    last.is_interposed =
+                        self.library.as_deref().is_some_and(|library| maps(child.pid, library));
+                }
+            }
             _ => {
                 let obstacle = target::obstacle(&link);
-                seen.programs.push(Program { path, obstacle, looks: 1 });
+                seen.programs.push(Program { path, obstacle, looks: 1, is_interposed: false });
             }
         }
     }
@@ -93,13 +107,14 @@ impl Tree {
             .seen
             .iter()
             .flat_map(|(pid, seen)| seen.programs.iter().map(move |program| (*pid, seen, program)));
-        let missing = programs.filter(|(pid, _, program)| !left_by(*pid, &program.path));
+        let missing = programs
+            .filter(|(pid, _, program)| !program.is_interposed && !left_by(*pid, &program.path));
         missing
             .filter_map(|(pid, seen, program)| {
                 let why = match &program.obstacle {
                     Some(obstacle) => obstacle.clone(),
                     // It may have been seen just before the library started, and never again.
-                    None if program.looks < 2 => return None,
+                    None if program.looks < LOOKS => return None,
                     None => {
                         "the library was not loaded into it: its environment was cleared".to_owned()
                     }
@@ -109,6 +124,12 @@ impl Tree {
             })
             .collect()
     }
+}
+
+/// Whether a process has mapped the file. Who may not look does not see it.
+fn maps(pid: u32, file: &Path) -> bool {
+    let maps = fs::read(format!("/proc/{pid}/maps")).unwrap_or_default();
+    maps.split(|byte| *byte == b'\n').any(|line| line.ends_with(file.as_os_str().as_bytes()))
 }
 
 fn children(parent: u32) -> Vec<Child> {
@@ -167,6 +188,13 @@ pub fn is_zombie(pid: u32) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_mapped_file_is_seen() {
+        let own = std::env::current_exe().unwrap();
+        assert!(maps(std::process::id(), &own));
+        assert!(!maps(std::process::id(), Path::new("/nowhere")));
+    }
 
     #[test]
     fn a_process_has_its_own_time_and_that_of_its_children() {

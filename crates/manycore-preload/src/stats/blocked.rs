@@ -22,14 +22,17 @@ pub fn count(mapping: &Mapping, class: u32, holder: u64, stack: u32, ticks: u64)
     let key = key([class.into(), stack.into(), holder]);
     let places =
         (0..LOOKS).map(|look| &mapping.blocked[(key as usize).wrapping_add(look) % BLOCKED]);
-    if let Some(place) = places.into_iter().find(|place| index::claim(&place.key, key).is_some()) {
-        if place.record.load(Ordering::Relaxed) == 0 {
-            fill_in(place, class, holder, stack);
-            modules::note(mapping, &[holder]);
-        }
-        place.waits.fetch_add(1, Ordering::Relaxed);
-        place.wait.fetch_add(ticks, Ordering::Relaxed);
+    let Some(place) = places.into_iter().find(|place| index::claim(&place.key, key).is_some())
+    else {
+        mapping.header.blocked_dropped.fetch_add(1, Ordering::Relaxed);
+        return;
+    };
+    if place.record.load(Ordering::Relaxed) == 0 {
+        fill_in(place, class, holder, stack);
+        modules::note(mapping, &[holder]);
     }
+    place.waits.fetch_add(1, Ordering::Relaxed);
+    place.wait.fetch_add(ticks, Ordering::Relaxed);
 }
 
 /// Threads that do this at the same time write the same.

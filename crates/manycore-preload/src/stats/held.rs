@@ -18,7 +18,7 @@ const LOOKS: usize = 256;
 /// Notes that the thread has taken a lock that has a record.
 #[inline]
 pub fn push(slab: &Slab, object: &Object, mode: Mode, attempt: Attempt) {
-    let how = if mode == Mode::Shared { SHARED } else { 0 };
+    let how = how(mode);
     if slab.depth.load(Ordering::Relaxed) != 0 {
         return push_further(slab, object, how, attempt);
     }
@@ -47,6 +47,20 @@ fn push_further(slab: &Slab, object: &Object, how: u32, attempt: Attempt) {
     } else {
         slab.beyond.store(slab.beyond.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
     }
+}
+
+/// Notes that the thread begins to wait for a lock, for as long as it takes.
+#[inline]
+pub fn wanted(slab: &Slab, object: &Object, mode: Mode) {
+    if slab.depth.load(Ordering::Relaxed) != 0 {
+        let depth = without_released(slab, slab.depth.load(Ordering::Relaxed) as usize);
+        orders::wanted(slab, depth, object, how(mode));
+    }
+}
+
+/// As the layout has it.
+fn how(mode: Mode) -> u32 {
+    if mode == Mode::Shared { SHARED } else { 0 }
 }
 
 /// The depth without those at the end that another thread has released.

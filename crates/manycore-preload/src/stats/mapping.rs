@@ -3,6 +3,7 @@
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicBool, AtomicIsize, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
+use manycore::lock::{Futex, PlainLock};
 use manycore::sync::{clock, thread};
 use manycore_profile::layout::{MAGIC, Mapping, Record};
 use syscalls::{Errno, Sysno, raw_syscall};
@@ -22,9 +23,23 @@ pub const FORGOTTEN_TICKS: u64 = 1 << 34;
 
 static MAPPING: AtomicPtr<Mapping> = AtomicPtr::new(core::ptr::null_mut());
 
-/// This process' mapping; none before it is opened, or if that failed.
+/// The mapping of the process that forked this one, until this one has something to count.
+static PARENTS: AtomicPtr<Mapping> = AtomicPtr::new(core::ptr::null_mut());
+/// How many records that one had at the fork: those after it are of objects that are not here.
+static PARENTS_RECORDS: AtomicU32 = AtomicU32::new(0);
+/// When the fork was, in ticks.
+static FORKED: AtomicU64 = AtomicU64::new(0);
+/// Protects the making of a forked child's mapping.
+static MAKING: Futex = Futex::new();
+
+/// This process' mapping, which a forked child makes now; none before it is opened, or if that failed.
 pub fn get() -> Option<&'static Mapping> {
-    // Acquire: partner of the Release in `open`, so that the header is there.
+    opened().or_else(inherit)
+}
+
+/// The same, but a forked child does not make one.
+fn opened() -> Option<&'static Mapping> {
+    // Acquire: partner of the Releases in `open` and `inherit`, so that the header is there.
     // SAFETY: null, or a mapping of this size that stays; all of it is atomics.
     unsafe { MAPPING.load(Ordering::Acquire).as_ref() }
 }
@@ -89,30 +104,70 @@ fn map_file() -> Result<*mut Mapping, Errno> {
     path.map_new(size_of::<Mapping>()).map(|address| address.cast())
 }
 
-/// In the child of a fork: a mapping of its own, with the parent's records but not its counts.
-///
-/// It takes the place of the parent's, at the same address: the objects keep their numbers, and the thread its slab.
+/// In the child of a fork: its first event will make a mapping of its own. Most children execute another program or
+/// end before they have taken a lock, and a file for each would cost more than the fork.
 pub fn forked() {
+    if opened().is_none() && PARENTS.load(Ordering::Relaxed).is_null() {
+        return;
+    }
     records::forked();
     queues::forked();
-    let Some(old) = get() else { return };
-    let Ok(new) = map_file() else {
-        // The command is gone, and its directory with it: the child goes on without statistics, and the parent's
-        // are not touched.
+    slabs::forked();
+    modules::forked();
+    // Either it is free and is acquired here, or its holder is a thread of the parent.
+    let _ = MAKING.try_acquire();
+    // SAFETY: held, and not by any thread of this process.
+    unsafe { MAKING.release() };
+    // A child of a child that has counted nothing has what that one has.
+    if let Some(parents) = opened() {
+        PARENTS_RECORDS.store(parents.header.records.load(Ordering::Relaxed), Ordering::Relaxed);
+        PARENTS.store(core::ptr::from_ref(parents).cast_mut(), Ordering::Relaxed);
         MAPPING.store(core::ptr::null_mut(), Ordering::Relaxed);
-        thread::local().extension.set(core::ptr::null_mut());
-        return;
-    };
-    // SAFETY: zero, of this size, and nobody else's.
-    let mapping = unsafe { &*new };
-    copy_records(old, mapping);
-    // SAFETY: moves the new mapping over the old one, of the same size.
+        FORKED.store(clock::now(), Ordering::Relaxed);
+    }
+    thread::local().extension.set(core::ptr::null_mut());
+    seats::forked();
+}
+
+/// Makes the mapping of a forked child, with the parent's records but not its counts. It takes the place of the
+/// parent's, so that the objects keep their numbers.
+#[cold]
+fn inherit() -> Option<&'static Mapping> {
+    // Acquire: partner of the Release below; who finds that it has been made finds it.
+    if PARENTS.load(Ordering::Acquire).is_null() {
+        return opened();
+    }
+    MAKING.acquire();
+    // Relaxed: ordered by `MAKING`.
+    let old = PARENTS.load(Ordering::Relaxed);
+    if !old.is_null() {
+        // SAFETY: a mapping of this size; nobody in this process uses it now but this function.
+        unsafe { take_place_of(old) };
+        // Release: partner of the Acquire above. Not before there is a mapping: others would take it for a failure.
+        PARENTS.store(core::ptr::null_mut(), Ordering::Release);
+    }
+    // SAFETY: acquired above.
+    unsafe { MAKING.release() };
+    opened()
+}
+
+/// # Safety
+///
+/// `old` is a mapping that nobody else in this process uses.
+unsafe fn take_place_of(old: *mut Mapping) {
+    // Otherwise the command is gone, and its directory with it: the child goes on without statistics, and the parent's
+    // are not touched.
+    let Ok(new) = map_file() else { return };
+    // SAFETY: the old one by the caller's promise; the new one is zero, of this size, and nobody else's.
+    copy_records(unsafe { &*old }, unsafe { &*new });
+    // SAFETY: moves the new mapping over the old one, of the same size, to which there is no reference any more.
     unsafe {
         let size = size_of::<Mapping>();
         let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
-        raw_syscall!(Sysno::mremap, new, size, size, flags, core::ptr::from_ref(old));
+        raw_syscall!(Sysno::mremap, new, size, size, flags, old);
     }
-    slabs::forked(old);
+    // Release: partner of the Acquire in `opened`.
+    MAPPING.store(old, Ordering::Release);
 }
 
 fn copy_records(old: &Mapping, new: &Mapping) {
@@ -121,7 +176,10 @@ fn copy_records(old: &Mapping, new: &Mapping) {
         bytes.copy_from_slice(&word.load(Ordering::Relaxed).to_le_bytes());
     }
     fill_in(new, &name);
-    let records = old.header.records.load(Ordering::Relaxed);
+    // The parent that counts: one between the two, which has counted nothing, left no statistics.
+    new.header.parent.store(old.header.pid.load(Ordering::Relaxed), Ordering::Relaxed);
+    new.header.started.store(FORKED.load(Ordering::Relaxed), Ordering::Relaxed);
+    let records = PARENTS_RECORDS.load(Ordering::Relaxed);
     new.header.records.store(records, Ordering::Relaxed);
     for (from, to) in old.records.iter().zip(&new.records).take(records as usize) {
         copy_record(from, to);
@@ -144,7 +202,7 @@ fn copy_record(from: &Record, to: &Record) {
 
 /// Notes that the process ends in an orderly way.
 pub extern "C" fn ended() {
-    if let Some(mapping) = get() {
+    if let Some(mapping) = opened() {
         mapping.header.ended.store(clock::now(), Ordering::Relaxed);
         seats::process_ends(mapping);
     }

@@ -152,8 +152,13 @@ struct Sample {
 
 impl Wait {
     /// Notes the start of a wait for a lock, which thread `owner` has; 0 if that is not known.
-    pub fn for_lock(object: &Object, owner: u32) -> Self {
+    pub fn for_lock(object: &Object, owner: u32, mode: Mode, attempt: Attempt) -> Self {
         let number = number(object);
+        if attempt == Attempt::Waits
+            && let Some(slab) = slab()
+        {
+            held::wanted(slab, object, mode);
+        }
         let holder = |mapping: &Mapping| held::holder(mapping, object.address, owner);
         let mut wait = Self::begin(number, object.caller, holder);
         if records::is_own(number)

@@ -30,9 +30,16 @@ fn modules(mapping: &Mapping) -> &[Module] {
     &mapping.modules[..(mapping.header.modules.load(Ordering::Acquire) as usize).min(MODULES)]
 }
 
+/// Whether a thread reads `/proc/self/maps`.
+static READING: AtomicBool = AtomicBool::new(false);
+
+/// In the child of a fork: who read when the parent forked is not here.
+pub fn forked() {
+    READING.store(false, Ordering::Relaxed);
+}
+
 /// Adds what `/proc/self/maps` has and the mapping has not.
 pub fn read_maps(mapping: &Mapping) {
-    static READING: AtomicBool = AtomicBool::new(false);
     // Acquire, and Release below: one reader at a time adds modules. Another one's are then on their way.
     if READING.swap(true, Ordering::Acquire) {
         return;

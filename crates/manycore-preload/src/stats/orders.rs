@@ -10,7 +10,7 @@ use manycore_profile::layout::{
 };
 
 use super::index::{self, key};
-use super::{Object, bump, mapping, modules, records, stacks};
+use super::{Object, mapping, modules, records, stacks};
 
 /// So many places from its own are looked at for a key. A table that is as full as that takes no new orders.
 const LOOKS: usize = 16;
@@ -20,19 +20,30 @@ const UNKNOWN: u64 = u64::MAX;
 
 // Relaxed throughout, unless noted: steps are their thread's own, and of orders, counters are independent of each other.
 
-/// Counts that the thread wants a lock, `how`, with `depth` others held.
+/// Notes that the thread begins to wait for a lock: it may do so for ever, and then this is all that tells of a deadlock.
+pub fn wanted(slab: &Slab, depth: usize, object: &Object, how: u32) {
+    step(slab, depth, object, how, 0);
+}
+
+/// Counts that the thread has taken a lock, `how`, with `depth` others held.
 pub fn taken(slab: &Slab, depth: usize, object: &Object, how: u32) {
+    step(slab, depth, object, how, 1);
+}
+
+fn step(slab: &Slab, depth: usize, object: &Object, how: u32, times: u64) {
     let wanted = object.record.load(Ordering::Relaxed);
     for (at, held) in slab.held[..depth.min(HELD)].iter().enumerate() {
         let record = held.record.load(Ordering::Relaxed);
         let held_how = held.how.load(Ordering::Relaxed);
-        // A lock can be read twice at a time; and several can have one record.
-        let differ = record != wanted && records::is_own(record) && records::is_own(wanted);
-        if !differ || held.object.load(Ordering::Relaxed) == 0 {
+        let holds = held.object.load(Ordering::Relaxed);
+        // A lock can be read twice at a time, and several can have one record; but who waits for what it has may do so
+        // for ever.
+        let counts = record != wanted || (times == 0 && holds == object.address as u64);
+        if !counts || holds == 0 || !records::is_own(record) || !records::is_own(wanted) {
             continue;
         }
         let modes = (held_how & SHARED) | (how & SHARED) << 1;
-        count(slab, &Taken { depth, at, record, wanted, modes, object });
+        count(slab, &Taken { depth, at, record, wanted, modes, object }, times);
     }
 }
 
@@ -66,23 +77,23 @@ impl Taken<'_> {
     }
 }
 
-fn count(slab: &Slab, taken: &Taken) {
+fn count(slab: &Slab, taken: &Taken, times: u64) {
     let pair = taken.pair();
     let others =
         taken.others(slab).fold(0, |sum: u64, record| sum.wrapping_add(key([record.into()])));
     let manner = others << 2 | u64::from(taken.modes);
     let step = &slab.steps[(key([pair]) >> 32) as usize % STEPS];
     if step.key.load(Ordering::Relaxed) == pair && step.manner.load(Ordering::Relaxed) == manner {
-        bump(&step.seen);
+        step.seen.store(step.seen.load(Ordering::Relaxed) + times, Ordering::Relaxed);
     } else if let Some(mapping) = mapping::get() {
         let manner = manner.min(UNKNOWN - 1);
-        note(mapping, slab, step, taken, manner);
+        note(mapping, slab, step, taken, manner, times);
     }
 }
 
 /// A step that the thread has not taken in this manner, or not lately.
 #[cold]
-fn note(mapping: &Mapping, slab: &Slab, step: &Step, taken: &Taken, manner: u64) {
+fn note(mapping: &Mapping, slab: &Slab, step: &Step, taken: &Taken, manner: u64, times: u64) {
     flush(mapping, step);
     let key = key([taken.pair(), taken.modes.into()]);
     let found = (0..LOOKS).find_map(|look| {
@@ -90,7 +101,10 @@ fn note(mapping: &Mapping, slab: &Slab, step: &Step, taken: &Taken, manner: u64)
         let order = &mapping.orders[number];
         index::claim(&order.key, key).map(|is_new| (number, is_new))
     });
-    let Some((number, is_new)) = found else { return };
+    let Some((number, is_new)) = found else {
+        mapping.header.orders_dropped.fetch_add(times, Ordering::Relaxed);
+        return;
+    };
     let order = &mapping.orders[number];
     // Acquire: partner of the Release in `fill_in`.
     let is_ready = order.wanted.load(Ordering::Acquire) != 0;
@@ -101,7 +115,7 @@ fn note(mapping: &Mapping, slab: &Slab, step: &Step, taken: &Taken, manner: u64)
     }
     step.manner.store(if is_new || is_ready { manner } else { UNKNOWN }, Ordering::Relaxed);
     step.order.store(number as u32, Ordering::Relaxed);
-    step.seen.store(1, Ordering::Relaxed);
+    step.seen.store(times, Ordering::Relaxed);
     step.key.store(taken.pair(), Ordering::Relaxed);
 }
 

@@ -59,6 +59,14 @@ pub fn watch(slab: &Slab) {
     }
 }
 
+/// In the child of a fork: the calling thread has no slab any more.
+pub fn forked() {
+    if let Some(key) = KEY.load(Ordering::Relaxed).checked_sub(1) {
+        // SAFETY: the key is this library's own.
+        unsafe { libc::pthread_setspecific(key, core::ptr::null()) };
+    }
+}
+
 extern "C" fn thread_ends(slab: *mut c_void) {
     if let Some(mapping) = mapping::get() {
         // SAFETY: a slab of the mapping, which stays mapped; see `watch`.

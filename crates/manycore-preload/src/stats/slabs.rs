@@ -85,20 +85,10 @@ fn fresh(mapping: &Mapping) -> Option<&Slab> {
     Some(slab)
 }
 
-/// In the child of a fork, with a mapping of its own at the same address: the slab that the forking thread had, if it
-/// had one, is the only one in use.
-pub fn forked(mapping: &'static Mapping) {
+/// In the child of a fork, which has no slab yet.
+pub fn forked() {
     // Either it is free and is acquired here, or its holder is a thread of the parent.
     let _ = GIVING.try_acquire();
     // SAFETY: held, and not by any thread of this process.
     unsafe { GIVING.release() };
-    let slab = thread::local().extension.get().cast::<Slab>();
-    // SAFETY: null, or a slab in the mapping.
-    let Some(slab) = (unsafe { slab.as_ref() }) else { return };
-    let Some(number) = mapping.slabs.iter().position(|other| core::ptr::eq(other, slab)) else {
-        return;
-    };
-    mapping.header.slabs.store(number as u32 + 1, Ordering::Relaxed);
-    slab.thread.store(thread::id(), Ordering::Relaxed);
-    slab.seat.store(seats::give(mapping), Ordering::Relaxed);
 }

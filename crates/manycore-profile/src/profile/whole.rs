@@ -99,6 +99,10 @@ pub struct Order {
 pub struct Cycle {
     /// The steps of the circle: places in `orders`, each of which wants what the next one holds.
     pub orders: Vec<usize>,
+    /// Whether threads of a process were waiting for each other in just this circle when it ended, or when the profile
+    /// was made.
+    #[serde(default)]
+    pub deadlocked: bool,
 }
 
 /// A queue of threads for one lock: the longest time in which there was always one that waited, and at some time several.

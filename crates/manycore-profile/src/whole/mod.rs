@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::layout::{
-    Blocked, Mapping, ORDERS, Order, Record, SEATS, SEVERAL, SHARED, SLABS, Seat, Slab,
+    Blocked, HELD, Mapping, ORDERS, Order, Record, SEATS, SEVERAL, SHARED, SLABS, Seat, Slab,
     WAITS_APART, WAITS_LOOKS, queue,
 };
 
@@ -34,6 +34,8 @@ pub(crate) struct Noted {
     pub orders: Vec<Taken>,
     /// Queues of several threads.
     pub queues: Vec<Queue>,
+    /// Threads that wait with other locks held.
+    pub stuck: Vec<Stuck>,
 }
 
 /// A thread.
@@ -90,6 +92,13 @@ pub(crate) struct Taken {
     pub seen: u64,
 }
 
+/// A thread that waited for a lock when its process ended, or now.
+#[derive(Debug)]
+pub(crate) struct Stuck {
+    pub wanted: u32,
+    pub held: Vec<u32>,
+}
+
 /// A queue; times in ticks.
 #[derive(Debug)]
 pub(crate) struct Queue {
@@ -101,8 +110,8 @@ pub(crate) struct Queue {
 }
 
 impl Noted {
-    /// What threads waited for since some time before, and who kept them waiting. Of the orders and the queues nothing: an
-    /// interval says little of them.
+    /// What threads waited for since some time before, and who kept them waiting. Of the rest nothing: an interval says
+    /// little of it.
     pub fn since(&self, before: &Self) -> Self {
         let waits: HashMap<_, _> =
             before.waits.iter().map(|one| ((one.seat, one.record), one)).collect();
@@ -131,7 +140,7 @@ impl Noted {
         since
     }
 
-    /// The same without orders and queues.
+    /// The same without the rest.
     pub fn until_now(&self) -> Self {
         let Self { seats, unseated, waits, blocked, .. } = self;
         Self {
@@ -172,6 +181,7 @@ pub(crate) fn read(mapping: &Mapping) -> Noted {
                 taken(order, in_steps.get(&(number as u32)).copied().unwrap_or(0))
             })
             .collect(),
+        stuck: slabs.iter().filter_map(stuck).collect(),
         queues: records
             .flat_map(|(number, record)| queues(number as u32, record, get(&header.ended)))
             .collect(),
@@ -186,6 +196,13 @@ fn acquired(slabs: &[Slab]) -> HashMap<u32, u64> {
         *by_seat.entry(get32(&slab.seat)).or_default() += sum;
     }
     by_seat
+}
+
+fn stuck(slab: &Slab) -> Option<Stuck> {
+    let (wanted, depth) = (get32(&slab.waiting), get32(&slab.depth) as usize);
+    let held = slab.held[..depth.min(HELD)].iter().filter(|held| get(&held.object) != 0);
+    (wanted != 0 && depth != 0)
+        .then(|| Stuck { wanted, held: held.map(|held| get32(&held.record)).collect() })
 }
 
 /// Steps that are in slabs, by order.

@@ -20,7 +20,7 @@ use crate::process::ProcessStats;
 use crate::profile::{Cycle, Order};
 use crate::symbols::{StackId, Symbols};
 
-use super::{Rows, Taken};
+use super::{Noted, Rows, Taken};
 
 /// So many orders are kept, beside those of circles.
 const KEPT: usize = 200;
@@ -34,8 +34,8 @@ const STEPS_MAX: usize = 1_000_000;
 /// All orders, most seen first, and the circles among them.
 pub fn of(stats: &[ProcessStats], rows: &Rows, symbols: &mut Symbols) -> (Vec<Order>, Vec<Cycle>) {
     let mut sums = Sums::default();
-    let mut cycles: Vec<Vec<usize>> = Vec::new();
-    let mut known = HashSet::new();
+    let mut cycles: Vec<Cycle> = Vec::new();
+    let mut known: HashMap<Vec<usize>, usize> = HashMap::new();
     for (process, one) in stats.iter().enumerate() {
         let places: Vec<Option<usize>> = one
             .noted
@@ -46,15 +46,22 @@ pub fn of(stats: &[ProcessStats], rows: &Rows, symbols: &mut Symbols) -> (Vec<Or
         for circle in circles(one) {
             let steps: Option<Vec<usize>> = circle.iter().map(|step| places[*step]).collect();
             let Some(steps) = steps else { continue };
+            let deadlocked = is_closed(&circle, one);
+            // A thread that waits for what it has may be one that another sets free.
+            if steps.len() == 1 && !deadlocked {
+                continue;
+            }
             let mut sorted = steps.clone();
             sorted.sort_unstable();
-            if known.insert(sorted) {
-                cycles.push(steps);
-            }
+            let place = *known.entry(sorted).or_insert_with(|| {
+                cycles.push(Cycle { orders: steps, deadlocked: false });
+                cycles.len() - 1
+            });
+            cycles[place].deadlocked |= deadlocked;
         }
     }
     // Short circles are found more often than long ones, and easier understood.
-    cycles.sort_by_key(Vec::len);
+    cycles.sort_by_key(|cycle| (!cycle.deadlocked, cycle.orders.len()));
     cycles.truncate(CYCLES_KEPT);
     sorted(sums.orders, cycles)
 }
@@ -98,8 +105,9 @@ impl Sums {
 }
 
 /// The orders that are kept, most seen first, and the circles with the orders' new places.
-fn sorted(orders: Vec<Order>, cycles: Vec<Vec<usize>>) -> (Vec<Order>, Vec<Cycle>) {
-    let in_circles: HashSet<usize> = cycles.iter().flatten().copied().collect();
+fn sorted(orders: Vec<Order>, mut cycles: Vec<Cycle>) -> (Vec<Order>, Vec<Cycle>) {
+    let in_circles: HashSet<usize> =
+        cycles.iter().flat_map(|cycle| &cycle.orders).copied().collect();
     let mut by_count: Vec<usize> = (0..orders.len()).collect();
     by_count.sort_by(|a, b| {
         let rank = |place: usize| (orders[place].seen, !orders[place].held, !orders[place].wanted);
@@ -112,9 +120,17 @@ fn sorted(orders: Vec<Order>, cycles: Vec<Vec<usize>>) -> (Vec<Order>, Vec<Cycle
     });
     let new: HashMap<usize, usize> =
         by_count.iter().enumerate().map(|(new, old)| (*old, new)).collect();
-    let cycle = |steps: Vec<usize>| Cycle { orders: steps.iter().map(|step| new[step]).collect() };
     let kept = by_count.iter().map(|place| orders[*place].clone()).collect();
-    (kept, cycles.into_iter().map(cycle).collect())
+    cycles.iter_mut().flat_map(|cycle| &mut cycle.orders).for_each(|step| *step = new[step]);
+    (kept, cycles)
+}
+
+/// Whether each step of a circle has a thread that has taken the one lock and waits for the other.
+fn is_closed(circle: &[usize], one: &ProcessStats) -> bool {
+    let Noted { orders, stuck, .. } = &one.noted;
+    circle.iter().map(|step| &orders[*step]).all(|step| {
+        stuck.iter().any(|thread| thread.wanted == step.wanted && thread.held.contains(&step.held))
+    })
 }
 
 /// Circles among the orders of a process, by the orders' places.
@@ -132,9 +148,13 @@ fn circles(one: &ProcessStats) -> Vec<Vec<usize>> {
         from.entry(taken.held).or_default().push(place);
     }
     let mut search = Search { orders, from, path: Vec::new(), found: Vec::new(), left: STEPS_MAX };
-    for (place, _) in orders.iter().enumerate().filter(|(_, taken)| usable(taken)) {
+    for (place, taken) in orders.iter().enumerate().filter(|(_, taken)| usable(taken)) {
         search.path = vec![place];
-        search.go_on();
+        if taken.held == taken.wanted {
+            search.found.push(search.path.clone());
+        } else {
+            search.go_on();
+        }
     }
     search.found
 }

@@ -64,7 +64,7 @@ pub struct Digest<'a> {
     timeline: Option<Timeline>,
     threads: Vec<Thread<'a>>,
     blocking: Vec<Blocking>,
-    cycles: Vec<Vec<Step>>,
+    cycles: Vec<Circle>,
     orders: Vec<Step>,
     convoys: Vec<Queue>,
     notes: Vec<Note>,
@@ -139,6 +139,13 @@ struct Blocking {
     holder: Vec<usize>,
 }
 
+/// Steps that close a circle.
+#[derive(Debug, Serialize)]
+struct Circle {
+    steps: Vec<Step>,
+    deadlocked: bool,
+}
+
 #[derive(Debug, Serialize)]
 struct Step {
     held: Option<usize>,
@@ -197,7 +204,10 @@ impl<'a> Digest<'a> {
         let orders = orders.iter().map(|order| cut.step(order)).collect();
         let cycles = cut.part("possible deadlocks", &profile.cycles).iter();
         let cycles = cycles
-            .map(|one| one.orders.iter().map(|at| cut.step(&profile.orders[*at])).collect())
+            .map(|one| Circle {
+                steps: one.orders.iter().map(|at| cut.step(&profile.orders[*at])).collect(),
+                deadlocked: one.deadlocked,
+            })
             .collect();
         let blocking = cut.blocking(profile);
         Self {

@@ -23,6 +23,18 @@ const headPanel = () => {
 const missesLine = ({ reads, counted, refused }) => el('p', {}, 'Reads that no cache had: ',
   reads === null ? refused : `${count(reads)}${counted < 0.995 ? `, worked out from ${percent(counted)} of the time` : ''}`);
 
+// What there were too many of to keep all.
+const leftOut = (sampling) => {
+  const parts = [
+    [sampling.dropped, 'sampled waits are without their place'],
+    [sampling.cut, 'stacks have one call only'],
+    [sampling.blocked_dropped, 'sampled waits are without who had the lock'],
+    [sampling.orders_dropped, 'times two locks were taken in an order that is not kept'],
+  ].filter(([number]) => number > 0);
+  return parts.length === 0 ? null
+    : el('p', { className: 'faint' }, `Too many: ${parts.map(([number, what]) => `${number} ${what}`).join(', ')}.`);
+};
+
 const cpuPanel = () => {
   const { cpu, sampling } = profile;
   const all = sum(PARTS.map(([key]) => cpu[key])) || 1;
@@ -32,6 +44,7 @@ const cpuPanel = () => {
     legend(PARTS.map(([key, label, paint]) => [`${seconds(cpu[key])} ${label} (${percent(cpu[key] / all)})`, paint])),
     sampling.hold_period > 0 ? el('p', { className: 'faint' },
       `Counts are exact, waits all timed; sampled: 1 hold in ${sampling.hold_period}, CPU time and place of 1 wait in ${sampling.spin_period}.`) : null,
+    leftOut(sampling),
     profile.cache_misses === null ? null : missesLine(profile.cache_misses));
 };
 
@@ -81,8 +94,9 @@ const locksPanel = (locks) => {
 };
 
 const cyclesPanel = (cycles) => [el('p', {}, 'Threads that take these locks in these orders at the same time can wait for each other for ever.'),
-  cycles.map((steps) => el('div', { className: 'note' },
+  cycles.map(({ steps, deadlocked }) => el('div', { className: 'note' },
     el('h3', {}, steps.map(({ held }) => [name(lockName(held)), ', then ']), name(lockName(steps[0].held))),
+    deadlocked ? el('p', {}, 'They did so at the end: this was a deadlock.') : null,
     el('div', { className: 'stacks' }, steps.map(({ held, wanted, seen, held_frames: first, wanted_frames: second }) => el('div', {},
       el('p', {}, name(lockName(wanted)), ' with ', name(lockName(held)), ` held, seen ${plural(seen, 'time', 'times')}`),
       el('h3', {}, 'the first was taken in'), calls(first), el('h3', {}, 'the second in'), calls(second))))))];

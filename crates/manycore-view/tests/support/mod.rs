@@ -124,7 +124,7 @@ pub fn profile(locks: usize, threads: usize) -> Profile {
         threads: (0..threads).map(|number| thread(number, locks.len())).collect(),
         blocking: vec![blocking(0, "read_page", "write_page"), blocking(1, HOSTILE, "flush")],
         orders: vec![order(0, 1), order(1, 0)],
-        cycles: vec![Cycle { orders: vec![0, 1] }],
+        cycles: vec![Cycle { orders: vec![0, 1], deadlocked: true }],
         convoys: (0..4).map(convoy).collect(),
         notes: vec![Note {
             cause: Cause::LongHold,
