@@ -14,7 +14,7 @@ root    := $(DESTDIR)$(PREFIX)
 bash    := $(root)/share/bash-completion/completions
 zsh     := $(root)/share/zsh/site-functions
 fish    := $(root)/share/fish/vendor_completions.d
-plain   := $(CARGO) build --locked --release -p manycore-cli -p manycore-preload
+plain   := $(CARGO) build --locked --release -p manycore-cli -p manycore-preload -p manycore-syscalls
 bpf     := --features manycore-cli/bpf
 build   := $(plain) $(if $(filter yes,$(BPF)),$(bpf))
 setup    = $(if $(filter yes,$(SETUP)),@BPF=$(BPF) scripts/setup $(1))
@@ -30,7 +30,7 @@ capi    := crates/manycore-capi
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-build: ## the command and the library that it preloads, into target/release; BPF=no
+build: ## the command and the libraries that it preloads, into target/release; BPF=no
 	$(call setup,build)
 	@$(build)
 
@@ -73,6 +73,7 @@ install: install-library ## all of it: the command, man pages, completions, and 
 	@$(build)
 	install -D -m 755 $(release)/manycore $(root)/bin/manycore
 	install -D -m 755 $(release)/libmanycore_preload.so $(root)/lib/manycore/libmanycore_preload.so
+	install -D -m 755 $(release)/libmanycore_syscalls.so $(root)/lib/manycore/libmanycore_syscalls.so
 	$(release)/manycore man --out $(root)/share/man/man1
 	install -d $(bash) $(zsh) $(fish)
 	$(release)/manycore completions bash >$(bash)/manycore
