@@ -268,6 +268,35 @@ fn a_database_spends_more_of_more_cpus_on_locks() {
 }
 
 #[test]
+fn a_servers_calls_are_executed_in_place_or_near_the_card() {
+    let cache = directory();
+    let arguments = ["syscall", "--clients", "1,32", "--duration", "3ms", "-q"];
+    let records =
+        measurements(&printed(&mut sim(cache.path(), &[&arguments[..], &["--json"]].concat())));
+    let names: Vec<_> =
+        records.iter().map(|r| (r["sync"].as_str(), r["threads"].as_u64())).collect();
+    let (here, there) = (Some("in-place"), Some("thread"));
+    assert_eq!(names, [(here, Some(1)), (there, Some(1)), (here, Some(32)), (there, Some(32))]);
+    let parameters = records[0]["parameters"].as_object().unwrap();
+    let text = printed(&mut sim(cache.path(), &arguments));
+    for name in parameters.keys().filter(|name| *name != "variants" && *name != "duration_ns") {
+        assert!(text.contains(&format!("\n{name} ")), "{name} is assumed: {text}");
+    }
+    assert!(records[3]["metrics"]["ratio"]["value"].as_f64().unwrap() > 0.1);
+    let cases = [
+        ("--machine=graviton-64", "one package"),
+        ("--interrupt-cpus=10", "between 1 and 9"),
+        ("--clients=0", "0 threads"),
+        ("--clients=2000", "at most 1000"),
+        ("--page=2s", "a second"),
+    ];
+    for (argument, word) in cases {
+        let said = failure(2, &mut sim(cache.path(), &["syscall", argument]));
+        assert!(said.contains(word) && said.lines().count() == 1, "{said}");
+    }
+}
+
+#[test]
 fn the_simulator_is_compared_with_this_host() {
     let cache = directory();
     let arguments = ["accuracy", "--quick", "--machine", "xeon-4x6", "--no-cache", "-q"];

@@ -180,11 +180,11 @@ fn control_groups() {
 
     // The older interface: a hierarchy for each controller, in a container that sees its own group at the top.
     let built = ivy_bridge();
-    built.file("proc/self/cgroup", "3:cpuset:/docker/abc\n2:cpu,cpuacct:/docker/abc\n0::/\n");
+    built.file("proc/self/cgroup", "3:cpuset:/web\n2:cpu,cpuacct:/web\n0::/\n");
     built.file(
         "proc/self/mountinfo",
-        "34 31 0:31 /docker/abc /sys/fs/cgroup/cpuset rw - cgroup cgroup rw,cpuset\n\
-         32 31 0:29 /docker/abc /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n\
+        "34 31 0:31 /web /sys/fs/cgroup/cpuset rw - cgroup cgroup rw,cpuset\n\
+         32 31 0:29 /web /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n\
          23 1 0:22 / /proc rw - proc proc rw",
     );
     built.file("sys/fs/cgroup/cpuset/cpuset.cpus", "10-13");
