@@ -12,6 +12,7 @@
 //! | [`capi`] | installs the library for C, and compiles programs with it |
 //! | [`preload`] | builds the library under test and puts it beneath a program |
 //! | [`cases`] | reads cases, and compares two runs |
+//! | [`servers`] | real network programs |
 //! | [`soak`] | servers under load, whose answers have to add up |
 //!
 //! # An example
@@ -35,6 +36,7 @@ pub mod capi;
 pub mod cases;
 pub mod child;
 pub mod preload;
+pub mod servers;
 pub mod soak;
 pub mod toolchain;
 

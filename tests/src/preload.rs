@@ -19,6 +19,19 @@ pub fn library() -> &'static Path {
     &LIBRARY
 }
 
+/// The library that moves system calls: `$MANYCORE_SYSCALLS_PRELOAD`, or built from this workspace.
+///
+/// # Panics
+///
+/// If it cannot be built.
+pub fn syscalls_library() -> &'static Path {
+    static LIBRARY: LazyLock<PathBuf> = LazyLock::new(|| {
+        let build = || build("manycore-syscalls", "libmanycore_syscalls.so");
+        env::var_os("MANYCORE_SYSCALLS_PRELOAD").map_or_else(build, PathBuf::from)
+    });
+    &LIBRARY
+}
+
 /// The command `manycore`: `$MANYCORE_COMMAND`, or built from this workspace.
 ///
 /// # Panics
@@ -42,6 +55,23 @@ fn build(package: &str, product: &str) -> PathBuf {
     target.join("release").join(product)
 }
 
+/// What would put something beneath a program, and is not to be inherited.
+const VARIABLES: [&str; 6] = [
+    "LD_PRELOAD",
+    "LD_LIBRARY_PATH",
+    "MANYCORE_LOCK",
+    "MANYCORE_STATS",
+    "MANYCORE_SYSCALLS",
+    "MANYCORE_SYSCALLS_STATS",
+];
+
+/// The CPUs that this process may use, as the kernel lists them: `0-3,8`.
+fn allowed_cpus() -> String {
+    let status = std::fs::read_to_string("/proc/self/status").expect("/proc is mounted");
+    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+    list.expect("Linux names the CPUs that a process may use").trim().to_owned()
+}
+
 /// What is beneath a program when it runs.
 #[derive(Clone, Debug, Default)]
 pub struct Beneath {
@@ -58,6 +88,13 @@ impl Beneath {
     /// The library under test, with a lock.
     pub fn lock(name: &str) -> Self {
         Self::glibc().library(library()).variable("MANYCORE_LOCK", name)
+    }
+
+    /// The library that moves system calls, all of them by this mechanism: `in-place`, `thread`, `pool`, `uring`.
+    pub fn syscalls(mechanism: &str) -> Self {
+        let cpus = allowed_cpus();
+        let order = format!("{mechanism}:cpus={cpus}:rule=first:files=yes:bypass=no");
+        Self::glibc().library(syscalls_library()).variable("MANYCORE_SYSCALLS", order)
     }
 
     /// A library to preload after those that are there.
@@ -83,7 +120,7 @@ impl Beneath {
 
     /// Puts the program on top, and keeps the libraries of whoever runs the tests from under it.
     pub fn put<'a>(&self, program: &'a mut Command) -> &'a mut Command {
-        for name in ["LD_PRELOAD", "LD_LIBRARY_PATH", "MANYCORE_LOCK", "MANYCORE_STATS"] {
+        for name in VARIABLES {
             program.env_remove(name);
         }
         if !self.libraries.is_empty() {

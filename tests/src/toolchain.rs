@@ -55,15 +55,29 @@ impl Workshop {
     ///
     /// If the directory for the products cannot be made.
     pub fn new() -> Self {
-        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs");
-        let products = crate::target().join("tmp").join("programs");
+        Self::of("programs")
+    }
+
+    /// The programs in a directory of this crate.
+    ///
+    /// # Panics
+    ///
+    /// If the directory for the products cannot be made.
+    pub fn of(directory: &str) -> Self {
+        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join(directory);
+        let products = crate::target().join("tmp").join(directory);
         fs::create_dir_all(&products).expect("a directory for compiled programs");
         Self { sources, products }
     }
 
     /// Compiles `NAME.c`.
     pub fn c(&self, name: &str, flags: &[&str]) -> Executable {
-        self.compile("cc", "gcc", &format!("{name}.c"), name, &[C, flags].concat()).into()
+        self.c_as(name, name, flags)
+    }
+
+    /// Compiles `NAME.c` into a program called `product`: in another way than [`c`](Self::c) does.
+    pub fn c_as(&self, name: &str, product: &str, flags: &[&str]) -> Executable {
+        self.compile("cc", "gcc", &format!("{name}.c"), product, &[C, flags].concat()).into()
     }
 
     /// Compiles `NAME.cc`.
@@ -132,8 +146,11 @@ impl Workshop {
     /// Whether the product is missing, or older than its source or a header.
     fn is_stale(&self, product: &Path, source: &str) -> bool {
         let Some(made) = modified(product) else { return true };
-        let headers = fs::read_dir(&self.sources).expect("the sources of this crate");
-        let headers = headers.map(|entry| entry.expect("a directory entry").path());
+        let above = self.sources.parent().expect("sources are below this crate");
+        let headers = [&self.sources, above]
+            .into_iter()
+            .flat_map(|place| fs::read_dir(place).expect("the sources of this crate"))
+            .map(|entry| entry.expect("a directory entry").path());
         headers
             .filter(|path| path.extension().is_some_and(|extension| extension == "h"))
             .chain([self.sources.join(source)])

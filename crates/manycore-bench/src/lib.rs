@@ -12,6 +12,7 @@
 //! | [`host`] | what the machine underneath costs: the constants of a machine model |
 //! | [`worker`] | the process in which a lock is measured |
 //! | [`kernel_load`] | processes and threads that load the kernel's locks |
+//! | [`conversation`] | two processes that talk over TCP: bandwidth and latency |
 //! | [`rmap`] | threads that update trees of intervals which few read, natively and simulated |
 //! | [`simulated`] | the same workloads on simulated machines |
 //! | [`slice`](mod@slice), [`mix`], [`work`] | one short run, what its threads do, and the work that takes its time |
@@ -36,6 +37,7 @@
 
 mod campaign;
 pub mod contender;
+pub mod conversation;
 pub mod cpus;
 mod disturbance;
 mod failure;

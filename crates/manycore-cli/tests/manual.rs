@@ -19,6 +19,7 @@ const COMMANDS: [&[&str]; 29] = [
     &["bench", "set"],
     &["bench", "rmap"],
     &["bench", "mariadb"],
+    &["bench", "syscalls"],
     &["bench", "forks"],
     &["bench", "faults"],
     &["bench", "uncontended"],

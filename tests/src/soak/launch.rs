@@ -12,6 +12,8 @@ pub enum Launch<'a> {
     Plain,
     /// `manycore run --lock NAME --`.
     Lock(&'a str),
+    /// The library that moves system calls, by this mechanism.
+    Calls(&'a str),
     /// Nothing, and a library preloaded.
     Library(&'a Path),
 }
@@ -21,6 +23,7 @@ impl Launch<'_> {
     pub fn command(self, program: &Path) -> Command {
         let (beneath, mut command) = match self {
             Self::Plain => (Beneath::glibc(), Command::new(program)),
+            Self::Calls(mechanism) => (Beneath::syscalls(mechanism), Command::new(program)),
             Self::Library(path) => (Beneath::glibc().library(path), Command::new(program)),
             Self::Lock(name) => (Beneath::glibc(), with_lock(name, program)),
         };

@@ -1,4 +1,4 @@
-//! `manycore bench`: the locks and sets themselves, a database under each lock, and loads on the kernel's.
+//! `manycore bench`: the locks and sets themselves, a database under each lock, loads on the kernel's, and system calls.
 
 mod contended;
 mod goals;
@@ -11,6 +11,7 @@ pub mod reverse_map;
 mod set;
 pub mod sets;
 mod slices;
+mod syscalls;
 mod uncontended;
 
 use std::io;
@@ -34,9 +35,10 @@ Examples:
   manycore bench mariadb --lock innodb,hybrid --terminals 50
   manycore bench forks --plot forks.svg
   manycore bench faults --threads 1,2,8 --update 0,50
+  manycore bench syscalls --part apache --clients 1,64 --plot apache.svg
 ";
 
-/// Measure locks and sets without a program around them, a database with them, and the kernel's locks
+/// Measure locks and sets without a program around them, a database with them, the kernel's locks, and moved system calls
 #[derive(Args, Debug)]
 #[command(after_long_help = NOTES, disable_help_subcommand = true)]
 pub struct Options {
@@ -55,10 +57,16 @@ enum What {
     Mariadb(mariadb::Options),
     Forks(kernel_load::forks::Options),
     Faults(kernel_load::faults::Options),
+    Syscalls(syscalls::Options),
     /// The process in which a lock is measured; this command starts it itself.
     #[command(hide = true)]
     Worker {
         lock: String,
+    },
+    /// A process that talks to another; this command starts it itself.
+    #[command(hide = true)]
+    Conversation {
+        order: String,
     },
     /// The process that loads the kernel; this command starts it itself.
     #[command(hide = true)]
@@ -79,6 +87,8 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
         What::Forks(options) => kernel_load::forks::run(options, terminal),
         What::Faults(options) => kernel_load::faults::run(options, terminal),
         What::Rmap(options) => reverse_map::run(options, terminal),
+        What::Syscalls(options) => syscalls::run(options, terminal),
+        What::Conversation { order } => manycore_bench::conversation::serve(order).map_err(failure),
         What::Load { order } => manycore_bench::kernel_load::serve(order).map_err(failure),
         What::Worker { lock } => worker::serve(lock).map_err(lost),
     }

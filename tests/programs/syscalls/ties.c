@@ -1,0 +1,235 @@
+/* What the kernel ties to the calling thread: who it is, where it is, what it may do. */
+#define PROGRAM "ties"
+#include "call.h"
+#include <linux/capability.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/fsuid.h>
+#include <sys/prctl.h>
+
+static int sv[2];
+static char b[16];
+
+/* Runs a body in a thread of its own, as the ties of one thread are not those of others. */
+static int run_body(void *body) {
+    ((void (*)(void))body)();
+    return 0;
+}
+static void apart(void (*body)(void)) {
+    struct other other;
+    begin(&other, run_body, (void *)body);
+    finish(&other);
+}
+
+static struct sockaddr_un secret;
+static char place[] = "/tmp/case-dir-XXXXXX";
+static int connects(void) {
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    int result = connect(fd, (struct sockaddr *)&secret, sizeof secret), error = errno;
+    close(fd);
+    errno = error == EINPROGRESS ? UNTOUCHED : error;
+    return result;
+}
+static void as_nobody_for_files(void) {
+    setfsuid(65534);
+    R(connects(), "nobody.connect");
+    R(open(secret.sun_path + 0, O_RDONLY), "nobody.open");
+    setfsuid(0);
+    R(connects(), "root-again.connect");
+}
+static void as_nobody_raw(void) {
+    if (syscall(SYS_setresuid, 65534, 65534, 65534) != 0) return;
+    R(connects(), "raw.connect");
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    struct sockaddr_in a = loopback(81);
+    R(bind(fd, (struct sockaddr *)&a, sizeof a), "raw.low-port");
+}
+
+CASE(credentials) {
+    NEED(mkdtemp(place));
+    secret.sun_family = AF_UNIX;
+    snprintf(secret.sun_path, sizeof secret.sun_path, "%s/s", place);
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    NEED(bind(fd, (struct sockaddr *)&secret, sizeof secret) == 0 && listen(fd, 10) == 0 && chmod(secret.sun_path, 0600) == 0);
+    R(connects(), "connect");
+    apart(as_nobody_for_files);
+    R(connects(), "after.connect");
+    apart(as_nobody_raw);
+    R(connects(), "after-raw.connect");
+    unlink(secret.sun_path), rmdir(place);
+}
+
+CASE(of_all_threads) {
+    if (geteuid() != 0) {
+        SAID("not root", "setresuid");
+        return;
+    }
+    unix_pair(SOCK_STREAM, sv);
+    NEED(write(sv[0], "x", 1) == 1 && read(sv[1], b, 1) == 1);
+    R(setresgid(65534, 65534, 65534), "setresgid");
+    R(setresuid(65534, 65534, 65534), "setresuid");
+    R(geteuid(), "geteuid");
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    struct sockaddr_in a = loopback(81);
+    R(bind(fd, (struct sockaddr *)&a, sizeof a), "low-port");
+    R(write(sv[0], "abc", 3), "write");
+    R(read(sv[1], b, 8), "read");
+    struct deed d = {0};
+    start(&d, do_recv, sv[1]);
+    NEED(write(sv[0], "x", 1) == 1);
+    E(&d, "recv");
+}
+
+static void without_capabilities(void) {
+    struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+    struct __user_cap_data_struct data[2] = {{0}};
+    int dgram = socket(AF_INET, SOCK_DGRAM, 0);
+    R(syscall(SYS_capset, &header, data), "capset");
+    R(socket(AF_INET, SOCK_RAW, IPPROTO_ICMP), "raw-socket");
+    int size = 1 << 26;
+    R(setsockopt(dgram, SOL_SOCKET, SO_SNDBUFFORCE, &size, sizeof size), "force");
+}
+CASE(capabilities) {
+    apart(without_capabilities);
+    R(socket(AF_INET, SOCK_RAW, IPPROTO_ICMP) >= -1, "others");
+}
+
+static void own_network(void) {
+    if (unshare(CLONE_NEWNET) != 0) {
+        SAID("may not", "unshare");
+        return;
+    }
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    struct sockaddr_in a = loopback(9);
+    R(connect(fd, (struct sockaddr *)&a, sizeof a), "connect");
+    int size = 0;
+    socklen_t length = sizeof size;
+    R(getsockopt(fd, SOL_SOCKET, SO_TYPE, &size, &length), "option");
+    R(write(sv[0], "abc", 3), "old-socket");
+}
+CASE(network) {
+    unix_pair(SOCK_STREAM, sv);
+    NEED(write(sv[0], "x", 1) == 1 && read(sv[1], b, 1) == 1);
+    apart(own_network);
+    int fd = listener(), client = connected_to(fd);
+    R(accept(fd, NULL, NULL) >= 0, "others");
+    close(client);
+}
+
+static void own_table(void) {
+    R(unshare(CLONE_FILES), "unshare");
+    int own[2];
+    unix_pair(SOCK_STREAM, own);
+    R(write(own[0], "abc", 3), "here.write");
+    R(read(own[1], b, 8), "here.read");
+    close(sv[0]);
+    R(write(sv[0], "x", 1), "closed-here");
+    R(own[0] == sv[0] || own[0] > sv[1], "number");
+}
+CASE(table_of_descriptors) {
+    signal(SIGPIPE, SIG_IGN);
+    unix_pair(SOCK_STREAM, sv);
+    NEED(write(sv[0], "x", 1) == 1 && read(sv[1], b, 1) == 1);
+    apart(own_table);
+    R(write(sv[0], "abc", 3), "open-elsewhere");
+    R(read(sv[1], b, 8), "read");
+    int fresh[2];
+    unix_pair(SOCK_STREAM, fresh);
+    R(write(fresh[0], "abc", 3), "fresh.write");
+    R(read(fresh[1], b, 8), "fresh.read");
+}
+
+static void own_directory(void) {
+    R(unshare(CLONE_FS), "unshare");
+    NEED(chdir(place) == 0);
+    struct sockaddr_un a = {.sun_family = AF_UNIX, .sun_path = "relative"};
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    R(bind(fd, (struct sockaddr *)&a, sizeof a), "bind");
+    R(unlink("relative"), "unlink");
+}
+CASE(directory) {
+    strcpy(place, "/tmp/case-dir-XXXXXX");
+    NEED(mkdtemp(place));
+    apart(own_directory);
+    R(rmdir(place), "rmdir");
+}
+
+CASE(shared_directory) {
+    strcpy(place, "/tmp/case-dir-XXXXXX");
+    NEED(mkdtemp(place));
+    unix_pair(SOCK_STREAM, sv);
+    NEED(write(sv[0], "x", 1) == 1 && read(sv[1], b, 1) == 1 && chdir(place) == 0);
+    umask(077);
+    struct sockaddr_un a = {.sun_family = AF_UNIX, .sun_path = "relative"};
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    R(bind(fd, (struct sockaddr *)&a, sizeof a), "bind");
+    struct stat about = {0};
+    R(stat("relative", &about), "stat");
+    R(about.st_mode & 0777, "mode");
+    unlink("relative");
+    NEED(chdir("/") == 0 && rmdir(place) == 0);
+}
+
+static void filtered(void) {
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_sendto, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EXDEV),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {4, code};
+    R(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no-new-privileges");
+    R(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), "filter");
+    R(send(sv[0], "abc", 3, 0), "send");
+    R(write(sv[0], "abc", 3), "write");
+}
+CASE(filter) {
+    unix_pair(SOCK_STREAM, sv);
+    NEED(send(sv[0], "x", 1, 0) == 1 && read(sv[1], b, 1) == 1);
+    apart(filtered);
+    R(send(sv[0], "abc", 3, 0), "others");
+}
+
+static void filtered_raw(void) {
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_sendto, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EXDEV),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {4, code};
+    NEED(syscall(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+    R(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program), "seccomp");
+    R(send(sv[0], "abc", 3, 0), "send");
+}
+CASE(filter_by_seccomp) {
+    unix_pair(SOCK_STREAM, sv);
+    NEED(send(sv[0], "x", 1, 0) == 1 && read(sv[1], b, 1) == 1);
+    apart(filtered_raw);
+    R(send(sv[0], "abc", 3, 0), "others");
+}
+
+CASE(strict) {
+    unix_pair(SOCK_STREAM, sv);
+    NEED(send(sv[0], "x", 1, 0) == 1 && read(sv[1], b, 1) == 1);
+    pid_t child = fork();
+    if (child == 0) {
+        prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
+        long n = write(sv[0], "abc", 3);
+        syscall(SYS_exit, n == 3 ? 0 : 1);
+    }
+    STATUS(child, "child");
+    R(recv(sv[1], b, 8, MSG_DONTWAIT), "recv");
+}
+
+CASE(cpu_time) {
+    // The library's threads are the process's, as /proc shows; the program's own are counted by it.
+    struct rusage own;
+    unix_pair(SOCK_STREAM, sv);
+    NEED(send(sv[0], "x", 1, 0) == 1 && read(sv[1], b, 1) == 1);
+    R(getrusage(RUSAGE_THREAD, &own), "rusage");
+    R(getpriority(PRIO_PROCESS, 0), "priority");
+    char name[16] = "";
+    R(prctl(PR_GET_NAME, name), "name");
+    YES(strcmp(name, "exe") == 0 || strlen(name) > 0, "name.value");
+}

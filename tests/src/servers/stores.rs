@@ -1,0 +1,108 @@
+//! Stores under the load of their own tools: Redis, memcached, PostgreSQL.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use super::{GRACE, as_nobody, await_port, free_port, succeeds};
+use crate::soak::launch::Launch;
+use crate::soak::process::Process;
+use crate::soak::{Failure, Result, ensure, installed, memcached, place};
+
+/// A Redis of its own under redis-benchmark, both launched so; then values that have to come back as they were.
+pub fn redis(launch: Launch) -> Result<()> {
+    let place = place()?;
+    let port = free_port()?.to_string();
+    let mut command = launch.command(&installed("redis-server", "redis-server")?);
+    command.args(["--port", &port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]);
+    command.arg("--dir").arg(place.path()).args(["--unixsocket", "s"]);
+    let server = Process::start("redis", &mut command, place.path())?;
+    let check = || {
+        await_port(&server, port.parse().map_err(Failure::because("a port"))?)?;
+        let benchmark = installed("redis-benchmark", "redis-tools")?;
+        let size = ["-p", &port, "-n", "3000", "-c", "20", "-q", "-t", "ping,set,get,lrange_100"];
+        let said = succeeds(launch, &benchmark, &size)?;
+        ensure(said.contains("GET") && !said.contains("rror"), || format!("it says: {said}"))?;
+        let client = installed("redis-cli", "redis-tools")?;
+        let value: String = (0..20_000).map(|n| char::from(b'a' + (n % 26) as u8)).collect();
+        let ask = |more: &[&str]| succeeds(launch, &client, &[&["-p", &port][..], more].concat());
+        let stored = ask(&["SET", "key", &value])?;
+        ensure(stored.trim() == "OK", || format!("SET: {stored}"))?;
+        let got = ask(&["GET", "key"])?;
+        ensure(got.trim_end() == value, || "another value comes back".to_owned())
+    };
+    check().map_err(|failure| server.blame(failure))?;
+    let status = server.stop(GRACE)?;
+    ensure(status.success(), || format!("Redis ends with {status}"))
+}
+
+/// memcached, whose clients check every value and every count.
+pub fn memcached(launch: Launch) -> Result<()> {
+    let length = Duration::from_secs(2);
+    memcached::soak(launch, crate::soak::Crowd::Large, length).map(drop)
+}
+
+/// Where PostgreSQL's programs are: Debian keeps them by version, out of everybody's path.
+fn postgresql(program: &str) -> Result<PathBuf> {
+    let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    let newest = versions.map(|entry| entry.path().join("bin").join(program));
+    let found = newest.filter(|file| file.is_file()).max();
+    found.map_or_else(|| installed(program, "postgresql"), Ok)
+}
+
+/// A PostgreSQL of its own under pgbench, which counts transactions; then the sums that have to be equal.
+pub fn postgres(launch: Launch) -> Result<()> {
+    let place = place()?;
+    let here = place.path();
+    // It refuses to run as root.
+    let open = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+    fs::set_permissions(here, open).map_err(Failure::because("a directory for nobody"))?;
+    let data = here.join("data");
+    let mut init = Launch::Plain.command(&postgresql("initdb")?);
+    init.args(["--auth=trust", "--no-sync", "--username=test", "-D"]).arg(&data).current_dir(here);
+    let made = as_nobody(&mut init).output().map_err(Failure::because("initdb"))?;
+    ensure(made.status.success(), || String::from_utf8_lossy(&made.stderr).into_owned())?;
+    let port = free_port()?;
+    let mut command = launch.command(&postgresql("postgres")?);
+    command.arg("-D").arg(&data).arg("-k").arg(here).current_dir(here);
+    let options = ["fsync=off", "shared_buffers=32MB", "listen_addresses=127.0.0.1"];
+    command.arg("-p").arg(port.to_string()).args(options.iter().flat_map(|o| ["-c", o]));
+    let server = Process::start("postgres", as_nobody(&mut command), here)?;
+    let check = || {
+        await_port(&server, port)?;
+        await_database(&port.to_string())?;
+        bench(launch, &port.to_string())
+    };
+    check().map_err(|failure| server.blame(failure))?;
+    // SIGTERM waits for clients, of which there are none any more.
+    let status = server.stop(GRACE)?;
+    ensure(status.success(), || format!("PostgreSQL ends with {status}"))
+}
+
+/// It listens before it can be asked.
+fn await_database(port: &str) -> Result<()> {
+    let asked = installed("pg_isready", "postgresql-client")?;
+    let deadline = Instant::now() + GRACE;
+    while let Err(failure) = succeeds(Launch::Plain, &asked, &["-h", "127.0.0.1", "-p", port]) {
+        if Instant::now() >= deadline {
+            return Err(failure);
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    Ok(())
+}
+
+fn bench(launch: Launch, port: &str) -> Result<()> {
+    let there = ["-h", "127.0.0.1", "-p", port, "-U", "test"];
+    let bench = postgresql("pgbench")?;
+    let run =
+        |program: &Path, more: &[&str]| succeeds(launch, program, &[&there[..], more].concat());
+    run(&bench, &["-i", "-q", "-s", "1", "postgres"])?;
+    let said = run(&bench, &["-c", "4", "-j", "2", "-t", "100", "postgres"])?;
+    let all = "number of transactions actually processed: 400/400";
+    ensure(said.contains(all), || format!("pgbench says: {said}"))?;
+    let sums = "SELECT (SELECT sum(abalance) FROM pgbench_accounts) = (SELECT sum(delta) FROM pgbench_history), \
+                (SELECT count(*) FROM pgbench_history)";
+    let said = run(&installed("psql", "postgresql-client")?, &["-At", "-c", sums, "postgres"])?;
+    ensure(said.trim() == "t|400", || format!("the sums differ: {said}"))
+}

@@ -1,0 +1,98 @@
+//! Which thread makes a call, seen from outside by strace.
+//!
+//! In a process of Apache prefork there is one thread of its own, the first, whose number is the process's. What that does
+//! not call any more is done elsewhere, since the pages come as before; the kernel's own thread of an io_uring is seen by nobody.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use crate::soak::process::Process;
+use crate::soak::{Failure, Result, ensure, installed};
+
+/// The calls on sockets that Apache prefork makes for a request.
+pub const CALLS: &str = "accept4,read,writev,shutdown,poll,close,fcntl";
+
+/// How often calls were made by the first thread of a process and by others.
+#[derive(Clone, Debug, Default)]
+pub struct Seen {
+    /// By name of the call: by the first thread, by others.
+    pub calls: BTreeMap<String, (u64, u64)>,
+}
+
+impl Seen {
+    /// How many calls the first threads have made.
+    pub fn own(&self) -> u64 {
+        self.calls.values().map(|counts| counts.0).sum()
+    }
+}
+
+/// Lets strace watch the children of a process while `load` runs.
+pub fn watch(server: u32, place: &Path, load: impl FnOnce() -> Result<()>) -> Result<Seen> {
+    let strace = installed("strace", "strace")?;
+    let children = children(server)?;
+    let children: Vec<&str> = children.iter().map(String::as_str).collect();
+    let output = place.join("trace");
+    let mut command = Command::new(strace);
+    // -yy: sockets are told from files.
+    command.args(["-f", "-yy", "-qq", "-e", &format!("trace={CALLS}")]).arg("-o").arg(&output);
+    for child in &children {
+        command.args(["-p", child]);
+    }
+    let tracer = Process::start("strace", &mut command, place)?;
+    // It has no better sign of having attached.
+    std::thread::sleep(Duration::from_millis(500));
+    let loaded = load();
+    // It lets go of the children when it is asked to end.
+    _ = tracer.stop(Duration::from_secs(20))?;
+    loaded?;
+    let text = fs::read_to_string(&output).map_err(Failure::because("what strace saw"))?;
+    Ok(count(&text, &children))
+}
+
+/// The children of a process, of which there has to be one.
+pub fn children(process: u32) -> Result<Vec<String>> {
+    let list = fs::read_to_string(format!("/proc/{process}/task/{process}/children"));
+    let list = list.map_err(Failure::because("the server's children"))?;
+    ensure(!list.trim().is_empty(), || "the server has no children".to_owned())?;
+    Ok(list.split_whitespace().map(str::to_owned).collect())
+}
+
+/// Counts lines such as `123 read(9<TCP:[127.0.0.1:80->127.0.0.1:4242]>, ...`.
+fn count(text: &str, children: &[&str]) -> Seen {
+    let mut seen = Seen::default();
+    for line in text.lines() {
+        let Some((thread, call)) = line.split_once(' ') else { continue };
+        let call = call.trim_start();
+        // The rest of a call that began on another line.
+        if call.starts_with('<') {
+            continue;
+        }
+        let Some((name, arguments)) = call.split_once('(') else { continue };
+        if !arguments.contains("<TCP") && !arguments.contains("<socket:") {
+            continue;
+        }
+        let counts = seen.calls.entry(name.to_owned()).or_default();
+        match children.contains(&thread) {
+            true => counts.0 += 1,
+            false => counts.1 += 1,
+        }
+    }
+    seen
+}
+
+#[test]
+fn calls_on_sockets_are_counted_by_thread() {
+    let text = "\
+17 read(9<TCP:[127.0.0.1:80->127.0.0.1:4242]>, \"GET\", 8000) = 3
+19 writev(9<TCP:[127.0.0.1:80->127.0.0.1:4242]>, [...], 2) = 300
+17 read(5</etc/passwd>, \"\", 10) = 0
+19 <... poll resumed>) = 1
+";
+    let seen = count(text, &["17"]);
+    assert_eq!(seen.calls["read"], (1, 0));
+    assert_eq!(seen.calls["writev"], (0, 1));
+    assert_eq!(seen.own(), 1);
+}

@@ -1,0 +1,325 @@
+//! Real network programs with their system calls moved: the same bytes, the same ends, and moved indeed.
+//!
+//! `cargo test -p manycore-tests --test servers --release` is a short selection; `MANYCORE_SERVERS=all` runs every program
+//! under every mechanism, and `MANYCORE_SOAK_SECONDS` says how long the mixed load takes then.
+
+use std::env;
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, TcpStream};
+use std::path::Path;
+use std::sync::LazyLock;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use manycore_tests::servers::web::{Kind, PAGE_SUM, Site};
+use manycore_tests::servers::{body, stores, streams, succeeds, trace};
+use manycore_tests::soak::launch::Launch;
+use manycore_tests::soak::{Failure, Result, ensure};
+use manycore_tests::toolchain::Workshop;
+
+const MECHANISMS: [&str; 4] = ["in-place", "thread", "pool", "uring"];
+
+/// Those of the short form, each program under one: which differs from program to program.
+fn mechanisms(short: &'static str) -> Vec<&'static str> {
+    match env::var("MANYCORE_SERVERS").as_deref() {
+        Ok("all") => MECHANISMS.to_vec(),
+        _ => vec![short],
+    }
+}
+
+/// Does the same plainly and under mechanisms. What fails plainly is not the library's fault, and says so.
+#[track_caller]
+fn same(program: &str, short: &'static str, run: impl Fn(Launch) -> Result<()>) {
+    if let Err(failure) = run(Launch::Plain) {
+        panic!("{program} as it is: {failure}");
+    }
+    let start = Instant::now();
+    for mechanism in mechanisms(short) {
+        if let Err(failure) = run(Launch::Calls(mechanism)) {
+            panic!("{program} under {mechanism}: {failure}");
+        }
+    }
+    let seconds = start.elapsed().as_secs_f64();
+    _ = writeln!(std::io::stderr(), "{program} under {:?}: {seconds:.1} s", mechanisms(short));
+}
+
+/// A site, fetched by curl that is launched like the server, some at a time.
+fn site(kind: Kind) -> impl Fn(Launch) -> Result<()> {
+    move |launch| {
+        let site = Site::start(kind, launch)?;
+        let fetched = body::fetch_all(launch, site.port(), site.place())
+            .and_then(|()| (0..40).try_for_each(|_| small(site.port())));
+        fetched.map_err(|failure| site.process().blame(failure))?;
+        site.stop(kind)
+    }
+}
+
+/// A small file over a connection of its own.
+fn small(port: u16) -> Result<()> {
+    let (name, length) = body::FILES[0];
+    let answer = get(port, name).map_err(Failure::because(format!("GET /{name}")))?;
+    let (_, got) = split(&answer);
+    ensure(got == body::contents(length), || format!("{name} arrives with other bytes"))
+}
+
+fn get(port: u16, name: &str) -> std::io::Result<Vec<u8>> {
+    let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port))?;
+    stream.set_read_timeout(Some(Duration::from_secs(20)))?;
+    stream.write_all(format!("GET /{name} HTTP/1.0\r\nHost: localhost\r\n\r\n").as_bytes())?;
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer)?;
+    Ok(answer)
+}
+
+/// An answer's head and body.
+fn split(answer: &[u8]) -> (&[u8], &[u8]) {
+    let end =
+        answer.windows(4).position(|four| four == b"\r\n\r\n").map_or(answer.len(), |at| at + 4);
+    answer.split_at(end)
+}
+
+#[test]
+fn apache() {
+    same("Apache", "thread", |launch| {
+        site(Kind::Apache)(launch)?;
+        let site = Site::start(Kind::Apache, launch)?;
+        for _ in 0..40 {
+            page(site.port()).map_err(|failure| site.process().blame(failure))?;
+        }
+        site.stop(Kind::Apache)
+    });
+}
+
+/// The page that loops.
+fn page(port: u16) -> Result<()> {
+    let answer = get(port, "loop.php").map_err(Failure::because("the page"))?;
+    let (_, sum) = split(&answer);
+    ensure(sum == PAGE_SUM.as_bytes(), || format!("the page is {:?}", String::from_utf8_lossy(sum)))
+}
+
+#[test]
+fn nginx() {
+    same("nginx", "pool", site(Kind::Nginx));
+}
+
+#[test]
+fn python_http_server() {
+    same("http.server", "thread", site(Kind::Python));
+}
+
+#[test]
+fn python_asyncio() {
+    same("asyncio", "uring", site(Kind::Asyncio));
+}
+
+#[test]
+fn java() {
+    same("HttpServer", "pool", site(Kind::Java));
+}
+
+#[test]
+fn redis() {
+    same("Redis", "pool", stores::redis);
+}
+
+#[test]
+fn memcached() {
+    same("memcached", "uring", stores::memcached);
+}
+
+#[test]
+fn postgresql() {
+    same("PostgreSQL", "thread", stores::postgres);
+}
+
+#[test]
+fn iperf3() {
+    same("iperf3", "pool", streams::iperf3);
+}
+
+#[test]
+fn nuttcp() {
+    same("nuttcp", "thread", streams::nuttcp);
+}
+
+/// Of the calls on sockets that Apache's children make, this share at least is made by other threads than their own.
+const MOVED_MIN: f64 = 0.95;
+
+/// The calls that the children's own threads make while 30 pages are served.
+fn own_calls(launch: Launch) -> Result<trace::Seen> {
+    let site = Site::start(Kind::Apache, launch)?;
+    let load = || (0..30).try_for_each(|_| page(site.port()));
+    // It listens before it has children; when it has answered for a while it has them all.
+    load()?;
+    thread::sleep(Duration::from_secs(1));
+    let seen = trace::watch(site.process().id(), site.place(), load)?;
+    site.stop(Kind::Apache)?;
+    Ok(seen)
+}
+
+#[track_caller]
+fn moves(mechanism: &'static str) {
+    static PLAIN: LazyLock<Result<trace::Seen>> = LazyLock::new(|| own_calls(Launch::Plain));
+    let seen = PLAIN.clone().and_then(|plain| Ok((plain, own_calls(Launch::Calls(mechanism))?)));
+    let (plain, moved) = seen.unwrap_or_else(|failure| panic!("under {mechanism}: {failure}"));
+    // Each request takes an accept4, a writev, ..., and strace has seen them.
+    assert!(plain.own() >= 150, "strace sees too little: {plain:?}");
+    let share = 1.0 - moved.own() as f64 / plain.own() as f64;
+    _ = writeln!(
+        std::io::stderr(),
+        "Apache under {mechanism}: {share:.3} moved; {plain:?}; {moved:?}"
+    );
+    assert!(share >= MOVED_MIN, "{share:.3} of the calls are moved: {plain:?}, {moved:?}");
+}
+
+mod apaches_calls_are_made_by_other_threads {
+    #[test]
+    fn thread() {
+        super::moves("thread");
+    }
+
+    #[test]
+    fn pool() {
+        super::moves("pool");
+    }
+
+    #[test]
+    fn uring() {
+        super::moves("uring");
+    }
+
+    /// The test can fail: in place nothing moves.
+    #[test]
+    #[should_panic(expected = "of the calls are moved")]
+    fn but_not_in_place() {
+        super::moves("in-place");
+    }
+}
+
+/// Ten thousand connections that are open and idle: few threads, and little memory for each.
+#[test]
+fn ten_thousand_connections_cost_little() {
+    let program = Workshop::of("programs/servers").c("idle", &[]);
+    let run = |launch: Launch| {
+        let said = succeeds(launch, program.path(), &["10000"])?;
+        let number = |name: &str| {
+            let line = said.lines().find_map(|line| line.strip_prefix(name));
+            line.and_then(|number| number.trim().parse::<i64>().ok())
+        };
+        let both = number("threads").zip(number("bytes"));
+        both.ok_or_else(|| Failure::new(format!("the program says: {said}")))
+    };
+    let seen = run(Launch::Plain).and_then(|plain| Ok((plain, run(Launch::Calls("pool"))?)));
+    let ((_, plain), (threads, bytes)) = seen.unwrap_or_else(|failure| panic!("{failure}"));
+    let cpus = thread::available_parallelism().map_or(1, |cpus| cpus.get() as i64);
+    let more = bytes - plain;
+    _ = writeln!(std::io::stderr(), "10000 connections: {threads} threads, {more} bytes each");
+    // The program's own is one of them.
+    assert!(threads - 1 <= cpus + 4, "{threads} threads on {cpus} CPUs");
+    assert!(more < 200, "{more} bytes for an idle connection");
+}
+
+/// Clients that go away in mid-request, and children that are killed: the server answers on.
+#[test]
+fn apache_survives_clients_and_children() {
+    for mechanism in mechanisms("pool") {
+        let site =
+            Site::start(Kind::Apache, Launch::Calls(mechanism)).unwrap_or_else(|f| panic!("{f}"));
+        let survived = survive(&site).map_err(|failure| site.process().blame(failure));
+        survived.unwrap_or_else(|failure| panic!("under {mechanism}: {failure}"));
+        site.stop(Kind::Apache).unwrap_or_else(|failure| panic!("under {mechanism}: {failure}"));
+    }
+}
+
+fn survive(site: &Site) -> Result<()> {
+    let failed = |error: std::io::Error| Failure::new(format!("a client: {error}"));
+    for round in 0..10 {
+        // Says half of a request, or does not read the answer, and goes.
+        let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, site.port())).map_err(failed)?;
+        let text = if round % 2 == 0 { "GET /lar" } else { "GET /large.bin HTTP/1.0\r\n\r\n" };
+        stream.write_all(text.as_bytes()).map_err(failed)?;
+        thread::sleep(Duration::from_millis(20));
+        drop(stream);
+        page(site.port())?;
+    }
+    for _ in 0..3 {
+        let children = trace::children(site.process().id())?;
+        let child = children.first().and_then(|child| child.parse().ok());
+        let child = child.and_then(rustix::process::Pid::from_raw);
+        let child = child.ok_or_else(|| Failure::new("the server has no children"))?;
+        // A child of the server's, which has not reaped it: the number is its own.
+        rustix::process::kill_process(child, rustix::process::Signal::KILL)
+            .map_err(Failure::because("kill a child"))?;
+        (0..5).try_for_each(|_| page(site.port()))?;
+    }
+    Ok(())
+}
+
+/// What a process has in use: descriptors, threads, and resident memory in KiB.
+fn in_use(id: u32) -> Result<[u64; 3]> {
+    let count = |what: &str| {
+        let entries = fs::read_dir(Path::new("/proc").join(id.to_string()).join(what));
+        entries.map(|entries| entries.count() as u64).map_err(Failure::because(what))
+    };
+    let status = fs::read_to_string(format!("/proc/{id}/status"));
+    let status = status.map_err(Failure::because("a process's status"))?;
+    let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let resident = resident.and_then(|text| text.split_whitespace().next()?.parse().ok());
+    Ok([count("fd")?, count("task")?, resident.unwrap_or(0)])
+}
+
+/// Clients come and go at servers of three kinds, and what these have in use stays what it is.
+#[test]
+fn nothing_leaks_under_mixed_load() {
+    let seconds = env::var("MANYCORE_SOAK_SECONDS").ok().and_then(|s| s.parse().ok()).unwrap_or(4);
+    for mechanism in mechanisms("pool") {
+        mixed(mechanism, Duration::from_secs(seconds))
+            .unwrap_or_else(|failure| panic!("under {mechanism}: {failure}"));
+    }
+}
+
+fn mixed(mechanism: &'static str, length: Duration) -> Result<()> {
+    let sites = [Kind::Asyncio, Kind::Python, Kind::Java]
+        .map(|kind| Site::start(kind, Launch::Calls(mechanism)).map(|site| (kind, site)));
+    let sites = sites.into_iter().collect::<Result<Vec<_>>>()?;
+    let load = |length: Duration| {
+        let end = Instant::now() + length;
+        thread::scope(|scope| {
+            let clients: Vec<_> = sites
+                .iter()
+                .flat_map(|(_, site)| [site.port(); 2])
+                .map(|port| {
+                    scope.spawn(move || {
+                        let mut count = 0;
+                        while Instant::now() < end {
+                            small(port)?;
+                            count += 1;
+                        }
+                        Ok(count)
+                    })
+                })
+                .collect();
+            let counts = clients.into_iter().map(|client| client.join().expect("no panic"));
+            counts.sum::<Result<u64>>()
+        })
+    };
+    let now =
+        || sites.iter().map(|(_, site)| in_use(site.process().id())).collect::<Result<Vec<_>>>();
+    // The first half warms up.
+    load(length / 2)?;
+    let before = now()?;
+    let served = load(length / 2)?;
+    thread::sleep(Duration::from_millis(200));
+    let after = now()?;
+    for (((kind, _), before), after) in sites.iter().zip(&before).zip(&after) {
+        let flat = after[0] <= before[0] + 4 && after[1] <= before[1] + 4;
+        let memory = after[2] <= before[2] + before[2] / 10 + 16384;
+        ensure(flat && memory, || {
+            format!(
+                "{kind:?} grows: descriptors, threads, KiB {before:?} to {after:?}, {served} requests"
+            )
+        })?;
+    }
+    sites.into_iter().try_for_each(|(kind, site)| site.stop(kind))
+}

@@ -1,0 +1,101 @@
+//! The programs of the suite, and what each prints above glibc alone.
+
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use manycore_tests::cases;
+use manycore_tests::child::{self, Outcome};
+use manycore_tests::preload::Beneath;
+use manycore_tests::toolchain::{Executable, Workshop};
+
+/// How long a program may run, all of its cases together; one case that hangs takes ten seconds of it.
+const LIMIT: Duration = Duration::from_secs(120);
+
+const PROGRAMS: &[&str] = &[
+    "cancelled",
+    "connections",
+    "datagrams",
+    "duplex",
+    "events",
+    "files",
+    "flags",
+    "fortified",
+    "moving",
+    "nonblocking",
+    "numbers",
+    "options",
+    "passing",
+    "processes",
+    "signals",
+    "stdio_sockets",
+    "ties",
+    "timeouts",
+    "transfers",
+    "wrong_kind",
+];
+
+/// The same source once more, as distributions compile their programs.
+const FORTIFIED: [(&str, &str); 2] =
+    [("fortified-2", "-D_FORTIFY_SOURCE=2"), ("fortified-3", "-D_FORTIFY_SOURCE=3")];
+
+/// A program that is ready to run.
+pub struct Program {
+    pub name: String,
+    pub executable: Executable,
+    /// What it does above glibc.
+    pub expected: Outcome,
+}
+
+pub static WORKSHOP: LazyLock<Workshop> = LazyLock::new(|| Workshop::of("programs/syscalls"));
+
+/// All of them, compiled and run once.
+pub static SUITE: LazyLock<Vec<Program>> = LazyLock::new(|| {
+    let plain = PROGRAMS.iter().map(|name| (*name, WORKSHOP.c(name, &[])));
+    let fortified = FORTIFIED.iter().map(|(product, flag)| {
+        (*product, WORKSHOP.c_as("fortified", product, &["-U_FORTIFY_SOURCE", flag]))
+    });
+    plain
+        .chain(fortified)
+        .map(|(name, executable)| {
+            let expected = run(&executable, &Beneath::glibc());
+            Program { name: name.to_owned(), executable, expected }
+        })
+        .collect()
+});
+
+/// A program of the suite by its name.
+pub fn program(name: &str) -> &'static Program {
+    SUITE.iter().find(|program| program.name == name).expect("a program of the suite")
+}
+
+impl Program {
+    /// An account of what is different on top of something, or nothing.
+    pub fn check(&self, heading: &str, beneath: &Beneath) -> Option<String> {
+        let got = run(&self.executable, beneath);
+        let differences = cases::differences(&self.expected, &got);
+        let heading = format!("{} {heading}", self.name);
+        (!differences.is_empty()).then(|| cases::account(&heading, &got, &differences))
+    }
+}
+
+pub fn run(executable: &Executable, beneath: &Beneath) -> Outcome {
+    child::run(beneath.put(&mut executable.command()), "", LIMIT)
+}
+
+/// What makes a run useless to compare with. A case that hangs or dies says so itself.
+pub fn defects(outcome: &Outcome) -> Vec<String> {
+    let strange = cases::parse(&outcome.stdout).into_iter().filter(|(name, result)| {
+        *result == "hangs" || !name.contains('.') || result.starts_with("dies of")
+    });
+    cases::defects(outcome)
+        .into_iter()
+        .chain(strange.map(|(name, result)| format!("{name}: {result}")))
+        .collect()
+}
+
+/// Fails with the accounts of all differences, if there are any.
+#[track_caller]
+pub fn report(accounts: impl IntoIterator<Item = String>) {
+    let accounts: Vec<_> = accounts.into_iter().collect();
+    assert!(accounts.is_empty(), "{} programs differ\n{}", accounts.len(), accounts.join("\n"));
+}
