@@ -22,6 +22,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     // Draws profiles, and depends on nothing that makes them.
     ("manycore-view", &["manycore-report", "manycore-profile"]),
     ("manycore-preload", &["manycore", "manycore-profile"]),
+    // Moves system calls, and knows nothing of C libraries.
+    ("manycore-steer", &["manycore"]),
     ("manycore-capi", &["manycore"]),
     (
         "manycore-bench",

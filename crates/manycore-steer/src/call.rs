@@ -1,0 +1,63 @@
+//! A system call, as the kernel takes it and answers it, and why one was not moved.
+
+/// A system call: its number and its arguments, as they go into registers.
+///
+/// Whoever has it executed elsewhere keeps everything alive that the arguments point to until the answer is there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Call {
+    /// The number, `libc::SYS_*`.
+    pub number: usize,
+    /// The arguments; those that the call does not have are not looked at.
+    pub args: [usize; 6],
+}
+
+/// What the kernel returns: a result, or an error number negated (-4095 to -1).
+pub type Answer = isize;
+
+/// How long a call can take, and what a signal handler does to it: the caller knows, from the call and from what the
+/// program has set on the descriptor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Kind {
+    /// Never sleeps for others: `socket`, `bind`, `fcntl`, `close` without linger, anything on a non-blocking descriptor.
+    Quick = 0,
+    /// May sleep until something happens; after a handler with `SA_RESTART` the kernel goes on with it.
+    Waits = 1,
+    /// May sleep, and ends with `EINTR` after every handler: `poll`, `select`, `epoll_wait`, and calls on sockets with
+    /// `SO_RCVTIMEO`, `SO_SNDTIMEO` or `SO_RCVLOWAT`, which a non-blocking attempt would not obey.
+    Timed = 2,
+}
+
+/// Why a call is to be executed in place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Reason {
+    /// The mechanism is `in-place`, or nothing was started in this process.
+    Off = 0,
+    /// Moving calls of this descriptor costs more than it saves.
+    Bypassed = 1,
+    /// It may block, and all threads that may block with it are taken.
+    NoThread = 2,
+    /// The table of lanes or of calls in flight is full.
+    NoRoom = 3,
+    /// The kernel refused a thread or memory.
+    Refused = 4,
+}
+
+impl Reason {
+    /// All of them, in the order of their numbers.
+    pub const ALL: [Self; 5] =
+        [Self::Off, Self::Bypassed, Self::NoThread, Self::NoRoom, Self::Refused];
+
+    /// As reports name it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Bypassed => "bypassed",
+            Self::NoThread => "no thread",
+            Self::NoRoom => "no room",
+            Self::Refused => "refused",
+        }
+    }
+}

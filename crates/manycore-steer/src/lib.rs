@@ -1,0 +1,35 @@
+//! System calls that another thread executes, on a CPU that was chosen for it.
+//!
+//! A program's thread that calls the kernel brings the kernel's code and data into its own core's caches: those of the
+//! network stack, which the core that serves the network card's interrupts has already. Let a thread near that core make the
+//! call, and only the call and its answer travel. (The idea: an `LD_PRELOAD` library with system call threads, one a socket,
+//! on the cores that share a cache with the interrupts' core; background and deviations in the book.)
+//!
+//! This crate moves calls, and knows nothing of C libraries: `manycore-syscalls` has the functions that programs call.
+//!
+//! # A first program
+//!
+//! ```
+//! use manycore_steer::{Call, Flight, Kind, Lane, Reason, Steer};
+//!
+//! static STEER: Steer = Steer::new();
+//!
+//! // Nothing was started: the call is to be executed in place.
+//! let call = Call { number: libc::SYS_getpid as usize, args: [0; 6] };
+//! // SAFETY: the call has no arguments.
+//! let answer = unsafe { STEER.perform(&Lane::NONE, &call, Kind::Quick, &mut Flight::default()) };
+//! assert_eq!(answer, Err(Reason::Off));
+//! ```
+#![cfg(target_os = "linux")]
+
+mod call;
+mod settings;
+mod steer;
+
+pub use call::{Answer, Call, Kind, Reason};
+pub use settings::{CPUS_MAX, CreateThread, GROUPS_MAX, Groups, Mechanism, Rule, Settings, Sleep};
+pub use steer::{Flight, Lane, Steer, Timer};
+
+/// The signal that interrupts a thread of ours in a call; the program must neither handle nor block it. Its handler is
+/// installed by [`Steer::start`].
+pub const INTERRUPT: core::ffi::c_int = 61;

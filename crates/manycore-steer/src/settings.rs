@@ -1,0 +1,149 @@
+//! What the user has chosen: by which mechanism calls are moved, and to which CPUs.
+
+use core::ffi::{c_int, c_void};
+
+/// Who executes a moved call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Mechanism {
+    /// Nobody but the caller.
+    InPlace = 0,
+    /// A system call thread for each lane, as published.
+    Thread = 1,
+    /// A worker for each CPU, which serves all lanes of that CPU.
+    Pool = 2,
+    /// io_uring with a submission thread of the kernel on each CPU; calls that io_uring does not have go to the pool.
+    Uring = 3,
+}
+
+impl Mechanism {
+    /// All of them, in the order of their numbers.
+    pub const ALL: [Self; 4] = [Self::InPlace, Self::Thread, Self::Pool, Self::Uring];
+
+    /// As the command line and the environment name it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::InPlace => "in-place",
+            Self::Thread => "thread",
+            Self::Pool => "pool",
+            Self::Uring => "uring",
+        }
+    }
+}
+
+/// Which group of CPUs serves a new lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rule {
+    /// The first group, round robin.
+    First,
+    /// The group of the CPU on which the lane is opened, or the first if none has it.
+    Own,
+    /// The first group of which a CPU serves fewer than so many lanes; the one with the fewest if there is none.
+    Spill(u32),
+}
+
+/// CPUs that a lane may be put on, at most.
+pub const CPUS_MAX: usize = 1024;
+/// Groups of them, at most.
+pub const GROUPS_MAX: usize = 64;
+
+/// Groups of CPUs, in order of preference.
+#[derive(Clone, Copy, Debug)]
+pub struct Groups {
+    cpus: [u16; CPUS_MAX],
+    ends: [u16; GROUPS_MAX],
+    groups: usize,
+}
+
+impl Groups {
+    /// None yet.
+    pub const fn new() -> Self {
+        Self { cpus: [0; CPUS_MAX], ends: [0; GROUPS_MAX], groups: 0 }
+    }
+
+    /// Begins a group; false if there are [`GROUPS_MAX`] already.
+    pub const fn begin(&mut self) -> bool {
+        if self.groups == GROUPS_MAX {
+            return false;
+        }
+        self.ends[self.groups] = self.len() as u16;
+        self.groups += 1;
+        true
+    }
+
+    /// Adds a CPU to the last group; false if there is no group, no room, or no such CPU on any machine.
+    pub const fn add(&mut self, cpu: u32) -> bool {
+        if self.groups == 0 || self.len() == CPUS_MAX || cpu > u16::MAX as u32 {
+            return false;
+        }
+        let at = self.len();
+        self.cpus[at] = cpu as u16;
+        self.ends[self.groups - 1] += 1;
+        true
+    }
+
+    /// How many CPUs there are, in all groups.
+    pub const fn len(&self) -> usize {
+        match self.groups {
+            0 => 0,
+            groups => self.ends[groups - 1] as usize,
+        }
+    }
+
+    /// Whether there is no CPU.
+    pub const fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How many groups.
+    pub const fn groups(&self) -> usize {
+        self.groups
+    }
+
+    /// Where the CPUs of a group are among [`cpus`](Self::cpus).
+    pub fn range(&self, group: usize) -> core::ops::Range<usize> {
+        let begin = if group == 0 { 0 } else { self.ends[group - 1] as usize };
+        begin..self.ends[group] as usize
+    }
+
+    /// The CPUs of all groups, one group after the other.
+    pub fn cpus(&self) -> &[u16] {
+        &self.cpus[..self.len()]
+    }
+}
+
+impl Default for Groups {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Makes a detached thread with the C library's own `pthread_create`, so that what the library does to all threads (a
+/// change of user, for one) reaches it; returns 0 or an error number. All signals are blocked when it is called.
+pub type CreateThread = unsafe extern "C" fn(
+    run: extern "C" fn(*mut c_void) -> *mut c_void,
+    argument: *mut c_void,
+) -> c_int;
+
+/// Sleeps while `*word == expected` (futex, private): without a timeout, so that the kernel goes on with it after a
+/// handler with `SA_RESTART`; or, if `never_restarts`, with one far away, so that every handler ends it. Returns 0 or an
+/// error number: `EINTR`, `EAGAIN`. The thread may be cancelled in there, and then unwinds.
+pub type Sleep =
+    unsafe extern "C-unwind" fn(word: *const u32, expected: u32, never_restarts: bool) -> c_int;
+
+/// All that is chosen when a process starts.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// Who executes moved calls.
+    pub mechanism: Mechanism,
+    /// Where.
+    pub groups: Groups,
+    /// Which group serves a new lane.
+    pub rule: Rule,
+    /// Whether calls are left in place where moving them costs more than it saves.
+    pub bypass: bool,
+    /// How threads are made.
+    pub create_thread: CreateThread,
+    /// How callers sleep.
+    pub sleep: Sleep,
+}
