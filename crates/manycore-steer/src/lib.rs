@@ -22,9 +22,20 @@
 //! ```
 #![cfg(target_os = "linux")]
 
+mod attempt;
+mod bypass;
 mod call;
+mod hand;
+mod lanes;
+mod queue;
+mod raw;
 mod settings;
+mod slab;
+mod slot;
+mod stack;
+mod station;
 mod steer;
+mod waits;
 
 pub use call::{Answer, Call, Kind, Reason};
 pub use settings::{CPUS_MAX, CreateThread, GROUPS_MAX, Groups, Mechanism, Rule, Settings, Sleep};

@@ -1,7 +1,22 @@
 //! What the library that interposes system calls calls.
 
+use core::cell::UnsafeCell;
+use core::ffi::c_void;
+use core::ptr::NonNull;
+use core::sync::atomic::{AtomicU32, Ordering};
+
+use manycore::lock::Gate;
+use manycore::sync::{clock, cpu, node, thread, tuning};
+
 use crate::call::{Answer, Call, Kind, Reason};
-use crate::settings::Settings;
+use crate::hand::HANDS_MAX;
+use crate::lanes::{LaneState, Lanes};
+use crate::raw;
+use crate::settings::{CPUS_MAX, Mechanism, Settings};
+use crate::slab::Slab;
+use crate::slot::{IN_PLACE, Reply, Slot};
+use crate::stack::Stack;
+use crate::station::{Blocking, Station};
 
 /// Where the calls on one open descriptor are executed: chosen when it is opened. All zero is nowhere.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -18,37 +33,118 @@ impl Lane {
 
 /// A moved call of one thread, while that waits. Zeroed before [`Steer::perform`], which leaves it so unless it is unwound
 /// or jumped out of; then [`Steer::abandon`] ends the call.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 #[repr(C)]
 pub struct Flight {
-    /// The number plus one of the place where call and answer are.
-    pub(crate) slot: u32,
+    /// Call and answer; null if there is none.
+    slot: *mut Slot,
+    /// Of the pool: whose queue it went into; null if a hand has it.
+    station: *const Station,
+}
+
+impl Default for Flight {
+    fn default() -> Self {
+        Self { slot: core::ptr::null_mut(), station: core::ptr::null() }
+    }
 }
 
 /// When a call in place began, in ticks; 0 if it is not measured.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Timer(pub(crate) u64);
+pub struct Timer(u64);
+
+const OFF: u32 = 0;
+const ON: u32 = 1;
 
 /// All lanes and workers of a process. One, in a `static`.
 #[derive(Debug)]
-pub struct Steer(());
+pub struct Steer {
+    state: AtomicU32,
+    settings: UnsafeCell<Option<Settings>>,
+    lanes: Lanes,
+    stations: Slab<Station, CPUS_MAX>,
+    blocking: Blocking,
+    /// Of the mechanism `thread`: hands of lanes that are closed, for new lanes of the same CPU.
+    resting: [Stack; CPUS_MAX],
+    rest: AtomicU32,
+}
+
+// SAFETY: the settings are written once, before the state says that they are there.
+unsafe impl Sync for Steer {}
+
+/// Hands of closed lanes that are kept for new ones.
+const RESTING_MAX: u32 = 64;
 
 impl Steer {
     /// Nothing is started: all calls are executed in place.
     pub const fn new() -> Self {
-        Self(())
+        Self {
+            state: AtomicU32::new(OFF),
+            settings: UnsafeCell::new(None),
+            lanes: Lanes::new(),
+            stations: Slab::new(),
+            blocking: Blocking::new(),
+            resting: [const { Stack::new() }; CPUS_MAX],
+            rest: AtomicU32::new(0),
+        }
     }
 
-    /// Takes the settings. Threads are made at the first calls. Once in a process, before anything else.
-    pub fn start(&'static self, _settings: &Settings) {}
+    /// Takes the settings, and installs the handler of [`INTERRUPT`](crate::INTERRUPT). Threads are made at the first calls.
+    /// Once in a process, before anything else, by one thread. Does nothing if there is no CPU, or the mechanism is `in-place`.
+    pub fn start(&'static self, settings: &Settings) {
+        let is_empty = (0..settings.groups.groups()).any(|g| settings.groups.range(g).is_empty());
+        if settings.groups.is_empty() || is_empty || settings.mechanism == Mechanism::InPlace {
+            return;
+        }
+        raw::install_interrupt();
+        // SAFETY: nobody reads the settings before the state says so.
+        unsafe { *self.settings.get() = Some(*settings) };
+        // Release: partner of the Acquire in `Blocking::create`.
+        self.blocking.create.store(settings.create_thread as *mut (), Ordering::Release);
+        // Release: partner of the Acquire in `settings`.
+        self.state.store(ON, Ordering::Release);
+    }
 
-    /// Chooses where calls on a new descriptor are executed; [`Lane::NONE`] if there is no room. No system call, no thread.
+    /// What was chosen, and the workers; none if nothing was started.
+    #[inline]
+    fn chosen(&self) -> Option<(&Settings, &[Station])> {
+        // Acquire: partner of the Release in `start`.
+        if self.state.load(Ordering::Acquire) != ON {
+            return None;
+        }
+        // SAFETY: written before the state, and never again.
+        Some((unsafe { (*self.settings.get()).as_ref()? }, self.stations.get()?))
+    }
+
+    /// Chooses where calls on a new descriptor are executed; [`Lane::NONE`] if there is no room. No thread is made.
     pub fn open(&'static self) -> Lane {
-        Lane::NONE
+        let Some((settings, stations)) = self.chosen() else { return Lane::NONE };
+        let number = self.lanes.open(&settings.groups, settings.rule, stations);
+        number.map_or(Lane::NONE, |number| Lane { number })
     }
 
     /// No call will come on this lane any more, and none is in flight on it.
-    pub fn close(&'static self, _lane: Lane) {}
+    pub fn close(&'static self, lane: Lane) {
+        let (Some(state), Some(stations)) = (self.lanes.get(lane.number), self.stations.get())
+        else {
+            return;
+        };
+        while let Some(hand) = self.blocking.hands.take(&state.idle) {
+            self.rest(hand, Lanes::at(state));
+        }
+        self.lanes.close(lane.number, stations);
+    }
+
+    /// Keeps a hand for another lane, or has it end.
+    fn rest(&self, hand: u32, at: usize) {
+        let more = |rest| (rest < RESTING_MAX).then_some(rest + 1);
+        // Relaxed, both: only the number matters.
+        if self.rest.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok() {
+            self.blocking.hands.put(hand, &self.resting[at]);
+        } else {
+            // SAFETY: taken off its stack, and sent nothing.
+            unsafe { self.blocking.hands.end(hand) };
+        }
+    }
 
     /// Has the call executed where the lane says, and waits for the answer; or says why it is to be executed in place.
     ///
@@ -57,43 +153,192 @@ impl Steer {
     /// # Safety
     ///
     /// The call may be executed by any thread of the process: what its arguments point to is valid until this returns, or
-    /// until [`abandon`](Self::abandon) has returned if this is left without returning.
+    /// until [`abandon`](Self::abandon) has returned if this is left without returning. The flight is zeroed.
     pub unsafe fn perform(
         &'static self,
-        _lane: &Lane,
-        _call: &Call,
-        _kind: Kind,
-        _flight: &mut Flight,
+        lane: &Lane,
+        call: &Call,
+        kind: Kind,
+        flight: &mut Flight,
     ) -> Result<Answer, Reason> {
-        Err(Reason::Off)
+        let (settings, stations) = self.chosen().ok_or(Reason::Off)?;
+        let state = self.lanes.get(lane.number).ok_or(Reason::Off)?;
+        if settings.bypass && !state.habit.next() {
+            return Err(Reason::Bypassed);
+        }
+        let began = if settings.bypass { clock::now() } else { 0 };
+        let slot = node::take::<Slot>().as_ptr();
+        // SAFETY: ours until it is handed on.
+        unsafe { (*slot).write(call, kind) };
+        flight.slot = slot;
+        let at = Lanes::at(state);
+        // SAFETY: written, and nobody else has it; it stays until it is answered.
+        let sent = unsafe {
+            match settings.mechanism {
+                Mechanism::Thread => self.give(settings, state, at, slot),
+                _ => {
+                    let station = &stations[at];
+                    flight.station = station;
+                    station.send(slot, settings.groups.cpus()[at], &self.blocking)
+                }
+            }
+        };
+        if !sent {
+            self.land(flight);
+            return Err(Reason::NoThread);
+        }
+        let reply = self.wait(settings, kind, flight, settings.groups.cpus()[at]);
+        self.land(flight);
+        if settings.bypass {
+            state.habit.moved(began);
+        }
+        deliver(reply)
+    }
+
+    /// The mechanism `thread`: sends the call to a hand of the lane; a resting or a new one if all are in calls.
+    unsafe fn give(
+        &'static self,
+        settings: &Settings,
+        lane: &'static LaneState,
+        at: usize,
+        slot: *const Slot,
+    ) -> bool {
+        let hands = &self.blocking.hands;
+        let resting = || {
+            let hand = hands.take(&self.resting[at])?;
+            self.rest.fetch_sub(1, Ordering::Relaxed); // Relaxed: as in `rest`
+            Some(hand)
+        };
+        let new = || {
+            let cpu = settings.groups.cpus()[at];
+            hands.make(settings.create_thread, Some(cpu), HANDS_MAX as u32)
+        };
+        let hand = hands.take(&lane.idle).or_else(resting).or_else(new);
+        // SAFETY: the hand was taken or made here; the rest by the caller's word. Lanes are there for good.
+        hand.map(|hand| unsafe { hands.send(hand, slot, &raw const lane.idle) }).is_some()
+    }
+
+    /// Waits for the answer: spins for a while, if that does not keep the CPU from who is to answer, and sleeps then.
+    fn wait(&self, settings: &Settings, kind: Kind, flight: &Flight, there: u16) -> Reply {
+        // SAFETY: the flight's slot is this thread's until `land`.
+        let slot = unsafe { &*flight.slot };
+        let gate = slot.gate();
+        let may_spin = cpu::count() > 1 && here() != there;
+        let limit = if may_spin { tuning::spin_limit() } else { 0 };
+        if gate.spin(limit).is_some() || gate.doze().is_some() {
+            return slot.reply();
+        }
+        while gate.look().is_none() {
+            let word = gate.word().as_ptr().cast_const();
+            // SAFETY: the word is there.
+            let error = unsafe { (settings.sleep)(word, Gate::ASLEEP, kind == Kind::Timed) };
+            if error == libc::EINTR && gate.look().is_none() {
+                return self.interrupt(flight);
+            }
+        }
+        slot.reply()
+    }
+
+    /// Has whoever executes the call end it, and waits for the answer: `EINTR`, or what had been done by then.
+    fn interrupt(&self, flight: &Flight) -> Reply {
+        // SAFETY: as in `wait`.
+        let slot = unsafe { &*flight.slot };
+        let is_first = slot.cancel();
+        // SAFETY: null, or a station, which is there for good.
+        let station = unsafe { flight.station.as_ref() };
+        if let (true, Some(station)) = (is_first, station) {
+            // SAFETY: the slot stays until it is answered and noted, below.
+            unsafe { station.cancel(flight.slot) };
+        }
+        let gate = slot.gate();
+        let _ = gate.doze();
+        loop {
+            let is_over = gate.look().is_some();
+            if is_over && (station.is_none() || slot.is_noted()) {
+                return slot.reply();
+            }
+            // SeqCst: as in `Slot::cancel`.
+            let executor = slot.executor.load(Ordering::SeqCst);
+            if !is_over && executor != 0 {
+                raw::signal(executor, crate::INTERRUPT);
+            }
+            // A signal may come just before the call goes to sleep: it is repeated until the answer is there.
+            raw::sleep(gate.word().as_ptr(), Gate::ASLEEP, if is_over { 1 } else { REPEAT_NS });
+        }
+    }
+
+    /// Gives the slot back.
+    fn land(&self, flight: &mut Flight) {
+        let slot = core::mem::replace(flight, Flight::default()).slot;
+        if let Some(slot) = NonNull::new(slot) {
+            // SAFETY: taken in `perform`; answered, or never sent.
+            unsafe { node::give_back(slot) };
+        }
     }
 
     /// Interrupts the call in flight, waits until it is over, and returns its answer; none if there is no call in flight.
     /// For a thread that was cancelled in [`perform`](Self::perform), or jumped out of a handler that interrupted it.
-    pub fn abandon(&'static self, _flight: &mut Flight) -> Option<Answer> {
-        None
+    pub fn abandon(&'static self, flight: &mut Flight) -> Option<Answer> {
+        if flight.slot.is_null() {
+            return None;
+        }
+        let reply = self.interrupt(flight);
+        self.land(flight);
+        Some(reply.answer)
     }
 
-    /// Begins to measure a call that is about to be executed in place, if it is one of the few that are measured.
-    pub fn timer(&'static self, _lane: &Lane) -> Timer {
-        Timer(0)
+    /// Begins to measure a call that is about to be executed in place because [`perform`](Self::perform) said
+    /// [`Reason::Bypassed`], if it is one of the few that are measured.
+    pub fn timer(&'static self, lane: &Lane) -> Timer {
+        Timer(self.lanes.get(lane.number).map_or(0, |state| state.habit.timer()))
     }
 
     /// The call in place is over.
-    pub fn stop(&'static self, _lane: &Lane, timer: Timer) {
-        let Timer(_began) = timer;
+    pub fn stop(&'static self, lane: &Lane, timer: Timer) {
+        if timer.0 != 0 {
+            if let Some(state) = self.lanes.get(lane.number) {
+                state.habit.stayed(timer.0);
+            }
+        }
     }
 
     /// In the child of a fork, by its one thread, before any other call here: the parent's threads are not there. Lanes stay
     /// valid in both; the child's get threads of their own at their first calls. Waits for nobody.
-    pub fn forked(&'static self) {}
+    pub fn forked(&'static self) {
+        thread::forked();
+        for station in self.stations.mapped().unwrap_or(&[]) {
+            // SAFETY: the caller is the only thread.
+            unsafe { station.forked() };
+        }
+        // SAFETY: as above.
+        unsafe { self.blocking.forked() };
+        let Some((settings, _)) = self.chosen() else { return };
+        if settings.mechanism == Mechanism::Thread {
+            self.lanes.used().iter().for_each(|lane| lane.idle.clear());
+            self.resting[..settings.groups.len()].iter().for_each(Stack::clear);
+            self.rest.store(0, Ordering::Relaxed); // Relaxed: nobody else is there
+        }
+    }
 
-    /// All threads made here end; calls are executed in place from now on. Does not wait.
-    pub fn retire(&'static self) {}
+    /// All threads made here end; calls are executed in place from now on. Only when no call is in flight. Does not wait.
+    pub fn retire(&'static self) {
+        let Some((settings, stations)) = self.chosen() else { return };
+        // Relaxed: no call is in flight.
+        self.state.store(OFF, Ordering::Relaxed);
+        stations[..settings.groups.len()].iter().for_each(Station::end);
+        let stacks = self.lanes.used().iter().map(|lane| &lane.idle);
+        for stack in stacks.chain(&self.resting).chain([&self.blocking.idle]) {
+            while let Some(hand) = self.blocking.hands.take(stack) {
+                // SAFETY: taken off its stack, and sent nothing.
+                unsafe { self.blocking.hands.end(hand) };
+            }
+        }
+    }
 
     /// How many threads made here live now.
     pub fn threads(&'static self) -> u32 {
-        0
+        // Relaxed: a number for reports.
+        self.blocking.hands.alive() + self.blocking.workers.load(Ordering::Relaxed)
     }
 }
 
@@ -102,3 +347,34 @@ impl Default for Steer {
         Self::new()
     }
 }
+
+/// After so long a thread that has not ended its call gets another signal.
+const REPEAT_NS: i64 = 1_000_000;
+
+/// The answer as the caller gets it, and the signal that belongs to it.
+fn deliver(reply: Reply) -> Result<Answer, Reason> {
+    if reply.answer == IN_PLACE {
+        return Err(Reason::NoThread);
+    }
+    if reply.broken_pipe {
+        raw::signal(raw::thread_id(), libc::SIGPIPE);
+    }
+    Ok(reply.answer)
+}
+
+/// On which CPU the caller runs now.
+fn here() -> u16 {
+    #[cfg(target_arch = "x86_64")]
+    {
+        let mut number = 0;
+        // SAFETY: every x86-64 CPU of the last fifteen years has the instruction; Linux keeps the CPU's number where it reads.
+        unsafe { core::arch::x86_64::__rdtscp(&raw mut number) };
+        number as u16 & 0xFFF
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        cpu::current() as u16
+    }
+}
+
+const _: () = assert!(size_of::<*mut c_void>() == 8, "the layout of calls is that of 64 bits");

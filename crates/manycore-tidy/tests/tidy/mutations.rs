@@ -6,13 +6,24 @@ use crate::source::{Source, TREE};
 
 /// A macro that names mutations, at which place in its arguments, and where the tests are that have to notice.
 const NAMES: &[(&str, usize, &[&str])] = &[
-    ("order ! (", 2, &[MODELS]),
-    ("store_load ! (", 0, &[MODELS]),
-    ("full_fence ! (", 0, &[MODELS]),
-    ("mutation ! (", 0, &[MODELS, "crates/manycore-simulated/tests/"]),
+    ("order ! (", 2, MODELS),
+    ("store_load ! (", 0, MODELS),
+    ("full_fence ! (", 0, MODELS),
+    (
+        "mutation ! (",
+        0,
+        &[
+            "crates/manycore/tests/",
+            "crates/manycore-steer/tests/",
+            "crates/manycore-simulated/tests/",
+        ],
+    ),
 ];
 
-const MODELS: &str = "crates/manycore/tests/";
+const MODELS: &[&str] = &["crates/manycore/tests/", "crates/manycore-steer/tests/"];
+
+/// Crates whose sources name mutations.
+const MODELLED: &[&str] = &["manycore", "manycore-steer"];
 
 /// What is named by a macro: where, and the name with its quotes.
 fn named<'a>(
@@ -47,7 +58,8 @@ fn check(source: &Source, tests: &[&Source]) -> Vec<Finding> {
 fn tests_make_every_named_mutation() {
     let tests: Vec<_> =
         TREE.iter().filter(|file| file.path.split('/').any(|part| part == "tests")).collect();
-    let sources = || TREE.iter().filter(|file| file.is_source_of("manycore"));
+    let sources =
+        || TREE.iter().filter(|file| MODELLED.iter().any(|krate| file.is_source_of(krate)));
     crate::report(sources().flat_map(|file| check(file, &tests)));
     for (call, argument, _) in NAMES {
         let found = sources().flat_map(|file| named(file, call, *argument)).count();

@@ -12,51 +12,93 @@ const SHUT_ASLEEP: u32 = 1;
 /// Messages are numbers from here on.
 pub(super) const MESSAGE: u32 = 2;
 
-/// The word. All zero is shut.
+/// A word at which one thread waits until another writes a message into it. All zero is shut.
 #[derive(Debug)]
 #[repr(transparent)]
-pub(super) struct Gate {
+pub struct Gate {
     word: AtomicU32,
 }
 
 impl Gate {
+    /// The least message.
+    pub const MESSAGE: u32 = MESSAGE;
+
+    /// What the word holds while its waiter sleeps.
+    pub const ASLEEP: u32 = SHUT_ASLEEP;
+
     const_new! {
-        pub(super) fn new() -> Self {
+        /// A shut gate.
+        pub fn new() -> Self {
             Self { word: AtomicU32::new(SHUT) }
         }
     }
 
     /// Waits for the message.
     #[inline]
-    pub(super) fn wait(&self) -> u32 {
-        let (start, limit) = (clock::now(), tuning::spin_limit());
+    pub fn wait(&self) -> u32 {
+        match self.spin(tuning::spin_limit()) {
+            Some(message) => message,
+            None => self.sleep(),
+        }
+    }
+
+    /// Looks for the message for so many ticks at most, and at least once.
+    #[inline]
+    pub fn spin(&self, limit: u64) -> Option<u32> {
+        let start = clock::now();
         loop {
             // Acquire: partner of the Release in `open`.
             let word = self.word.load(order!(Acquire, "gate-spin"));
             if word >= MESSAGE {
-                return word;
+                return Some(word);
             }
             if clock::has_passed(start, limit) {
-                return self.sleep();
+                return None;
             }
             hint::spin_loop();
         }
     }
 
-    #[cold]
-    fn sleep(&self) -> u32 {
-        // Relaxed on success: says only that this thread sleeps. Acquire on failure: there is a message, as in `wait`.
+    /// Says that the waiter goes to sleep, unless the message is there. Without one it sleeps on [`word`](Self::word) as
+    /// long as that is [`ASLEEP`](Self::ASLEEP).
+    pub fn doze(&self) -> Option<u32> {
+        // Relaxed on success: says only that this thread sleeps. Acquire on failure: there is a message, as in `spin`.
         let (done, opened) = (Ordering::Relaxed, order!(Acquire, "gate-sleep"));
         match self.word.compare_exchange(SHUT, SHUT_ASLEEP, done, opened) {
-            Err(message) if message >= MESSAGE => return message,
+            Err(message) if message >= MESSAGE => Some(message),
             // In the child of a fork, somebody may have slept here in the parent.
-            Ok(_) | Err(_) => {}
+            Ok(_) | Err(_) => None,
+        }
+    }
+
+    /// The message, if it is there.
+    #[inline]
+    pub fn look(&self) -> Option<u32> {
+        // Acquire: as in `spin`.
+        let word = self.word.load(order!(Acquire, "gate-woken"));
+        (word >= MESSAGE).then_some(word)
+    }
+
+    /// The word, for a waiter that has its own way of sleeping.
+    pub fn word(&self) -> &AtomicU32 {
+        &self.word
+    }
+
+    /// Shuts it for the next message: by the waiter, which has got one, before anybody can send another.
+    #[inline]
+    pub fn shut(&self) {
+        // Relaxed: whatever lets the next sender know orders this before it.
+        self.word.store(SHUT, Ordering::Relaxed);
+    }
+
+    #[cold]
+    fn sleep(&self) -> u32 {
+        if let Some(message) = self.doze() {
+            return message;
         }
         loop {
-            // Acquire: as in `wait`.
-            let word = self.word.load(order!(Acquire, "gate-woken"));
-            if word >= MESSAGE {
-                return word;
+            if let Some(message) = self.look() {
+                return message;
             }
             futex::wait(&self.word, SHUT_ASLEEP, None);
         }
@@ -68,10 +110,10 @@ impl Gate {
     ///
     /// The gate is there until the message is, and nobody has opened it.
     #[inline]
-    pub(super) unsafe fn open(gate: *const Self, message: u32) {
+    pub unsafe fn open(gate: *const Self, message: u32) {
         // SAFETY: by the caller's word.
         let word = unsafe { &raw const (*gate).word };
-        // Release: partner of the Acquires in `wait` and `sleep`. A waiter that sleeps has said so by a
+        // Release: partner of the Acquires in `spin`, `doze` and `look`. A waiter that sleeps has said so by a
         // compare-and-swap of the same word, so that one of the two sees the other.
         // SAFETY: as above.
         if unsafe { (*word).swap(message, order!(Release, "gate-open")) } == SHUT_ASLEEP {

@@ -76,6 +76,7 @@ pub use cna::Cna;
 pub use double_delay::{DoubleDelay, DoubleDelayPatience};
 pub use exponential::{Exponential, ExponentialPatience};
 pub use futex::Futex;
+pub use gate::Gate;
 pub use half_spin::{HalfSpin, HalfSpinPatience};
 pub(crate) use held::Held;
 pub use hmcs::Hmcs;

@@ -318,14 +318,14 @@ pub(super) fn has_passed(_deadline: &super::Deadline) -> bool {
 }
 
 /// Whether the environment asks for this mutation.
-pub(crate) fn is_mutated(mutation: &str) -> bool {
+pub fn is_mutated(mutation: &str) -> bool {
     static CHOSEN: std::sync::OnceLock<Option<std::string::String>> = std::sync::OnceLock::new();
     let chosen = CHOSEN.get_or_init(|| std::env::var("MANYCORE_MUTATION").ok());
     chosen.as_deref() == Some(mutation)
 }
 
 /// The ordering, or `Relaxed` if the environment asks for this mutation.
-pub(crate) fn weaken(mutation: &str, order: atomic::Ordering) -> atomic::Ordering {
+pub fn weaken(mutation: &str, order: atomic::Ordering) -> atomic::Ordering {
     if is_mutated(mutation) { atomic::Ordering::Relaxed } else { order }
 }
 

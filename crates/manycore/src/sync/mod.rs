@@ -124,6 +124,8 @@ pub(crate) use array_of;
 ///
 /// `order!(Release, "futex-release")` is `Ordering::Release`. Under loom, `MANYCORE_MUTATION=futex-release` makes it
 /// `Relaxed`, and then the lock's model has to fail: that shows that the model checks what the ordering is there for.
+#[doc(hidden)]
+#[macro_export]
 macro_rules! order {
     ($order:ident, $mutation:literal) => {{
         #[cfg(not(loom))]
@@ -133,7 +135,7 @@ macro_rules! order {
         order
     }};
 }
-pub(crate) use order;
+pub use order;
 
 /// Orders a sequentially consistent read-modify-write before the sequentially consistent load that follows it, of another
 /// place: those orderings do so by themselves. The model checker takes them for weaker than they are, and needs a fence;
@@ -162,6 +164,8 @@ pub(crate) use full_fence;
 ///
 /// Simulated, and under the model checker, `MANYCORE_MUTATION=mcs-hand-off` makes `mutation!("mcs-hand-off")` true. Otherwise it is
 /// the constant false.
+#[doc(hidden)]
+#[macro_export]
 macro_rules! mutation {
     ($mutation:literal) => {{
         #[cfg(not(any(feature = "sim", loom)))]
@@ -171,7 +175,7 @@ macro_rules! mutation {
         is_mutated
     }};
 }
-pub(crate) use mutation;
+pub use mutation;
 
 /// Has the model checker see the end of a value's life as a write to its fields, which fails the model if a thread
 /// touches them at the same time or later. Without the checker there is nothing to do.
@@ -189,7 +193,12 @@ macro_rules! mortal {
 }
 pub(crate) use mortal;
 
-#[cfg(any(feature = "sim", loom))]
-pub(crate) use backend::is_mutated;
 #[cfg(loom)]
-pub(crate) use backend::{fence_unless, is_panicking, weaken};
+pub(crate) use backend::{fence_unless, is_panicking};
+// For the macros above, where another crate uses them.
+#[cfg(any(feature = "sim", loom))]
+#[doc(hidden)]
+pub use backend::is_mutated;
+#[cfg(loom)]
+#[doc(hidden)]
+pub use backend::weaken;

@@ -3,7 +3,7 @@
 extern crate std;
 
 /// Whether the environment asks for this mistake (`MANYCORE_MUTATION`).
-pub(crate) fn is_mutated(mutation: &str) -> bool {
+pub fn is_mutated(mutation: &str) -> bool {
     static CHOSEN: std::sync::OnceLock<Option<std::string::String>> = std::sync::OnceLock::new();
     // It is set before `main`, and reading it is none of the simulated program's business: on the host, once.
     let chosen = CHOSEN

@@ -1,0 +1,116 @@
+//! What a moved call costs: pairs of `sendto` and `recvfrom` over loopback, in place and by each mechanism.
+//!
+//! `cargo run --release -p manycore-steer --example udp [ROUNDS]`: the ways take turns for so many rounds (default 15); printed
+//! are the median time of a pair, in microseconds, and the range that holds the median with 95 % confidence.
+
+use std::ffi::{c_int, c_void};
+use std::time::Instant;
+
+use manycore_steer::{Call, Flight, Groups, Kind, Mechanism, Rule, Settings, Steer};
+
+const PAIRS: u32 = 20_000;
+
+unsafe extern "C" fn create_thread(
+    run: extern "C" fn(*mut c_void) -> *mut c_void,
+    argument: *mut c_void,
+) -> c_int {
+    let mut thread = 0;
+    // SAFETY: passed on; a thread of default attributes.
+    unsafe { libc::pthread_create(&mut thread, std::ptr::null(), run, argument) }
+}
+
+unsafe extern "C-unwind" fn sleep(word: *const u32, expected: u32, _: bool) -> c_int {
+    let operation = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
+    let forever = std::ptr::null::<libc::timespec>();
+    // SAFETY: the kernel reads the word.
+    unsafe { libc::syscall(libc::SYS_futex, word, operation, expected, forever) };
+    0
+}
+
+/// The CPUs that this process may use.
+fn cpus() -> Vec<u32> {
+    // SAFETY: the kernel writes the set, of which zero is a value.
+    let set = unsafe {
+        let mut set = std::mem::zeroed();
+        libc::sched_getaffinity(0, size_of_val(&set), &mut set);
+        set
+    };
+    // SAFETY: below the size of a set.
+    (0..1024).filter(|cpu| unsafe { libc::CPU_ISSET(*cpu, &set) }).map(|cpu| cpu as u32).collect()
+}
+
+fn steer(mechanism: Mechanism, bypass: bool) -> &'static Steer {
+    let mut groups = Groups::new();
+    assert!(groups.begin() && cpus().iter().all(|cpu| groups.add(*cpu)));
+    let steer: &'static Steer = Box::leak(Box::default());
+    steer.start(&Settings { mechanism, groups, rule: Rule::First, bypass, create_thread, sleep });
+    steer
+}
+
+/// A way of making calls, with a socket of its own that sends to itself.
+struct Way {
+    name: &'static str,
+    steer: &'static Steer,
+    lane: manycore_steer::Lane,
+    socket: std::net::UdpSocket,
+    times: Vec<f64>,
+}
+
+impl Way {
+    fn new(name: &'static str, mechanism: Mechanism, bypass: bool) -> Self {
+        let socket = std::net::UdpSocket::bind("127.0.0.1:0").expect("a socket");
+        socket.connect(socket.local_addr().expect("its address")).expect("itself");
+        let steer = steer(mechanism, bypass);
+        Self { name, steer, lane: steer.open(), socket, times: Vec::new() }
+    }
+
+    fn call(&self, number: i64, buffer: &mut [u8; 64]) {
+        let socket = std::os::fd::AsRawFd::as_raw_fd(&self.socket) as usize;
+        let args = [socket, buffer.as_mut_ptr() as usize, buffer.len(), 0, 0, 0];
+        let call = Call { number: number as usize, args };
+        let mut flight = Flight::default();
+        // SAFETY: the buffer is there until the call is over.
+        let answer = unsafe { self.steer.perform(&self.lane, &call, Kind::Waits, &mut flight) };
+        let answer = answer.unwrap_or_else(|_| {
+            let timer = self.steer.timer(&self.lane);
+            let [socket, buffer, length, ..] = args;
+            // SAFETY: as above.
+            let answer = unsafe { libc::syscall(number, socket, buffer, length, 0, 0, 0) };
+            self.steer.stop(&self.lane, timer);
+            answer as isize
+        });
+        assert_eq!(answer, 64);
+    }
+
+    fn round(&mut self) {
+        let mut buffer = [7; 64];
+        let start = Instant::now();
+        for _ in 0..PAIRS {
+            self.call(libc::SYS_sendto, &mut buffer);
+            self.call(libc::SYS_recvfrom, &mut buffer);
+        }
+        self.times.push(start.elapsed().as_secs_f64() * 1e6 / f64::from(PAIRS));
+    }
+
+    /// The median, and the order statistics that hold it with 95 % confidence.
+    fn show(&mut self) {
+        self.times.sort_by(f64::total_cmp);
+        let n = self.times.len();
+        let reach = (0.98 * (n as f64).sqrt()).ceil() as usize;
+        let at = |index: usize| self.times[index.min(n - 1)];
+        let (low, high) = (at((n / 2).saturating_sub(reach)), at(n / 2 + reach));
+        println!("{:10} {:6.2} us   {low:.2} .. {high:.2}", self.name, at(n / 2));
+    }
+}
+
+fn main() {
+    let rounds = std::env::args().nth(1).map_or(15, |n| n.parse().expect("a number of rounds"));
+    let mut ways: Vec<_> =
+        Mechanism::ALL.map(|m| Way::new(m.name(), m, false)).into_iter().collect();
+    ways.push(Way::new("bypass", Mechanism::Pool, true));
+    for _ in 0..rounds {
+        ways.iter_mut().for_each(Way::round);
+    }
+    println!("sendto + recvfrom of 64 bytes, median of {rounds} rounds of {PAIRS} pairs:");
+    ways.iter_mut().for_each(Way::show);
+}

@@ -1,0 +1,177 @@
+//! System calls of our own: raw, because the library that this is part of exports functions of their names.
+
+use core::ffi::c_int;
+use core::ptr::null_mut;
+
+use syscalls::{Sysno, raw_syscall};
+
+use crate::call::{Answer, Call};
+
+/// An error number as the kernel returns it.
+pub const fn error(errno: c_int) -> Answer {
+    -(errno as Answer)
+}
+
+/// Makes the call in the calling thread.
+///
+/// # Safety
+///
+/// What the call does to memory is what its caller wants.
+#[inline]
+pub unsafe fn execute(call: &Call) -> Answer {
+    let [a, b, c, d, e, f] = call.args;
+    let result: usize;
+    // SAFETY: the x86-64 convention of Linux: these registers, and rcx and r11 overwritten; the rest by the caller's word.
+    #[cfg(target_arch = "x86_64")]
+    unsafe {
+        core::arch::asm!(
+            "syscall",
+            inlateout("rax") call.number => result,
+            in("rdi") a, in("rsi") b, in("rdx") c, in("r10") d, in("r8") e, in("r9") f,
+            lateout("rcx") _, lateout("r11") _,
+            options(nostack),
+        );
+    }
+    // SAFETY: the AArch64 convention of Linux; the rest by the caller's word.
+    #[cfg(target_arch = "aarch64")]
+    unsafe {
+        core::arch::asm!(
+            "svc 0",
+            in("x8") call.number,
+            inlateout("x0") a => result,
+            in("x1") b, in("x2") c, in("x3") d, in("x4") e, in("x5") f,
+            options(nostack),
+        );
+    }
+    result as Answer
+}
+
+/// Memory that is zero, takes up room only where it is written to, and is never given back; null if the kernel refuses.
+pub fn map(bytes: usize) -> *mut u8 {
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    // SAFETY: new memory, where there is none yet.
+    let address = unsafe { raw_syscall!(Sysno::mmap, 0, bytes, protection, flags, usize::MAX, 0) };
+    if (address as isize) < 0 && (address as isize) >= -4095 {
+        return null_mut();
+    }
+    core::ptr::with_exposed_provenance_mut(address)
+}
+
+/// Makes mapped memory zero again.
+///
+/// # Safety
+///
+/// It came from [`map`], and nobody uses it.
+pub unsafe fn clear(address: *mut u8, bytes: usize) {
+    // SAFETY: private anonymous memory, which is zero when it is touched next.
+    unsafe { raw_syscall!(Sysno::madvise, address, bytes, libc::MADV_DONTNEED) };
+}
+
+/// The calling thread's id. Not cached: it is asked once by each thread.
+pub fn thread_id() -> u32 {
+    // SAFETY: touches no memory.
+    unsafe { raw_syscall!(Sysno::gettid) as u32 }
+}
+
+/// Sends a signal to a thread of this process, if it is there.
+pub fn signal(thread: u32, signal: c_int) {
+    // SAFETY: touches no memory.
+    unsafe { raw_syscall!(Sysno::tgkill, raw_syscall!(Sysno::getpid), thread, signal) };
+}
+
+/// Binds the calling thread to a CPU; false if the kernel refuses.
+pub fn bind(cpu: u16) -> bool {
+    let mut mask = [0u64; 1024];
+    mask[usize::from(cpu) / 64] = 1 << (cpu % 64);
+    // SAFETY: the kernel reads the mask.
+    unsafe { raw_syscall!(Sysno::sched_setaffinity, 0, size_of_val(&mask), mask.as_ptr()) == 0 }
+}
+
+/// The signals with these numbers, as the kernel has sets.
+pub const fn signals(numbers: &[c_int]) -> u64 {
+    let mut set = 0;
+    let mut at = 0;
+    while at < numbers.len() {
+        set |= 1 << (numbers[at] - 1);
+        at += 1;
+    }
+    set
+}
+
+/// Blocks the signals of the set, and no others; returns what was blocked before.
+pub fn block(set: u64) -> u64 {
+    let mut before = 0u64;
+    // SAFETY: the kernel reads one set and writes another.
+    unsafe {
+        raw_syscall!(Sysno::rt_sigprocmask, libc::SIG_SETMASK, &raw const set, &raw mut before, 8)
+    };
+    before
+}
+
+/// Takes a pending SIGPIPE of the calling thread away, which has it blocked; says whether there was one.
+pub fn take_broken_pipe() -> bool {
+    let set = signals(&[libc::SIGPIPE]);
+    let no_time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the kernel reads the set and the time, and is given no place for more.
+    let taken =
+        unsafe { raw_syscall!(Sysno::rt_sigtimedwait, &raw const set, 0, &raw const no_time, 8) };
+    taken == libc::SIGPIPE as usize
+}
+
+/// Sleeps while the word is as expected, for so many nanoseconds at most (below 10^9).
+pub fn sleep(word: *const u32, expected: u32, nanoseconds: i64) {
+    let limit = libc::timespec { tv_sec: 0, tv_nsec: nanoseconds };
+    let operation = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
+    // SAFETY: the kernel reads word and time, which are there during the call.
+    unsafe { raw_syscall!(Sysno::futex, word, operation, expected, &raw const limit) };
+}
+
+/// Closes a descriptor of ours.
+pub fn close(descriptor: i32) {
+    // SAFETY: ours, by the caller's word.
+    unsafe { raw_syscall!(Sysno::close, descriptor) };
+}
+
+/// Nanoseconds of the monotonic clock.
+pub fn nanoseconds() -> u64 {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the kernel writes one timespec.
+    unsafe { raw_syscall!(Sysno::clock_gettime, libc::CLOCK_MONOTONIC, &raw mut now) };
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+/// The handler of [`INTERRUPT`](crate::INTERRUPT): that it ran is all it does.
+extern "C" fn interrupted(_: c_int) {}
+
+/// Installs the handler of the signal that interrupts our threads, without `SA_RESTART`.
+pub fn install_interrupt() {
+    // As the kernel has it on x86-64 and AArch64 with a restorer: handler, flags, restorer, mask.
+    #[repr(C)]
+    struct Action {
+        handler: usize,
+        flags: u64,
+        restorer: usize,
+        mask: u64,
+    }
+    const RESTORER: u64 = 0x0400_0000;
+    let action = Action {
+        handler: interrupted as *const () as usize,
+        flags: RESTORER,
+        restorer: restore as *const () as usize,
+        mask: 0,
+    };
+    // SAFETY: the kernel reads the action; handler and restorer are functions of ours.
+    unsafe { raw_syscall!(Sysno::rt_sigaction, crate::INTERRUPT, &raw const action, 0, 8) };
+}
+
+/// What a handler returns to.
+#[unsafe(naked)]
+extern "C" fn restore() {
+    // SAFETY: `rt_sigreturn`, as the kernel wants it, on the stack as the handler left it.
+    #[cfg(target_arch = "x86_64")]
+    core::arch::naked_asm!("mov rax, 15", "syscall");
+    // SAFETY: as above.
+    #[cfg(target_arch = "aarch64")]
+    core::arch::naked_asm!("mov x8, 139", "svc 0");
+}

@@ -1,0 +1,154 @@
+//! A call in flight: written by the caller, executed and answered by a thread of ours.
+//!
+//! A slot is a node of 128 bytes out of the calling thread's own store ([`manycore::sync::node`]), for one call at a time:
+//! no allocation, and no two callers in one line. It has no owner at two times: the caller writes it, hands it on
+//! (a [`Hand`](crate::hand) or a [`Queue`](crate::queue) releases it), whoever executes the call writes the reply and opens
+//! the gate, and the caller has it back. Only the words for cancelling are shared meanwhile.
+
+use core::ptr::null_mut;
+
+use manycore::lock::Gate;
+use manycore::order;
+use manycore::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use manycore::sync::cell::UnsafeCell;
+
+use crate::call::{Answer, Call, Kind};
+
+/// What is to be executed.
+#[derive(Clone, Copy, Debug)]
+pub struct Order {
+    pub call: Call,
+    pub kind: Kind,
+    /// A descriptor of ours that the call uses, to be closed when it is over; -1 if there is none.
+    pub descriptor: i32,
+}
+
+/// What came of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Reply {
+    pub answer: Answer,
+    /// Whether the kernel sent SIGPIPE to whoever executed the call.
+    pub broken_pipe: bool,
+}
+
+/// In place of an answer: nothing was done, the caller is to execute the call itself.
+pub const IN_PLACE: Answer = Answer::MIN;
+
+const ANSWERED: u32 = Gate::MESSAGE;
+
+/// How far cancelling has got.
+const REQUESTED: u32 = 1;
+const NOTED: u32 = 2;
+
+/// A call in flight.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Slot {
+    done: Gate,
+    /// 0, or how far cancelling has got.
+    cancelled: AtomicU32,
+    /// The kernel's id of the thread that executes the call and may block with it; 0 if there is none.
+    pub executor: AtomicU32,
+    /// The place plus one in its worker's table of calls that wait. Only the worker touches it.
+    pub waiting: AtomicU32,
+    /// Of queues: the call before it.
+    pub next: AtomicPtr<Slot>,
+    /// Of queues of cancelled calls, likewise.
+    pub next_cancelled: AtomicPtr<Slot>,
+    order: UnsafeCell<Order>,
+    reply: UnsafeCell<Reply>,
+}
+
+// SAFETY: order and reply have one owner at a time, as above: what hands the slot on orders the accesses.
+unsafe impl Sync for Slot {}
+
+impl Default for Slot {
+    fn default() -> Self {
+        let call = Call { number: 0, args: [0; 6] };
+        Self {
+            done: Gate::new(),
+            cancelled: AtomicU32::new(0),
+            executor: AtomicU32::new(0),
+            waiting: AtomicU32::new(0),
+            next: AtomicPtr::new(null_mut()),
+            next_cancelled: AtomicPtr::new(null_mut()),
+            order: UnsafeCell::new(Order { call, kind: Kind::Quick, descriptor: -1 }),
+            reply: UnsafeCell::new(Reply { answer: IN_PLACE, broken_pipe: false }),
+        }
+    }
+}
+
+impl Slot {
+    /// Writes the call: by the caller, before it hands the slot on.
+    pub fn write(&self, call: &Call, kind: Kind) {
+        // SAFETY: nobody else has the slot yet.
+        self.order
+            .with_mut(|order| unsafe { *order = Order { call: *call, kind, descriptor: -1 } });
+    }
+
+    /// The call: by whoever has the slot.
+    pub fn order(&self) -> Order {
+        // SAFETY: whoever executes the call has the slot.
+        self.order.with(|order| unsafe { *order })
+    }
+
+    /// Has the call use another descriptor, of ours, which is closed when it is over: by whoever executes it.
+    pub fn redirect(&self, descriptor: i32) {
+        // SAFETY: as in `order`.
+        self.order.with_mut(|order| unsafe {
+            (*order).call.args[0] = descriptor as usize;
+            (*order).descriptor = descriptor;
+        });
+    }
+
+    /// Writes the reply. From then on the slot may be gone.
+    ///
+    /// # Safety
+    ///
+    /// The caller executes the call, and has not answered it.
+    pub unsafe fn answer(slot: *const Self, reply: Reply) {
+        // SAFETY: the slot is the caller's until the gate opens.
+        unsafe {
+            (*slot).reply.with_mut(|place| *place = reply);
+            Gate::open(&raw const (*slot).done, ANSWERED);
+        }
+    }
+
+    /// At which the caller waits for the reply.
+    pub fn gate(&self) -> &Gate {
+        &self.done
+    }
+
+    /// The reply: by the caller, after the gate is open.
+    pub fn reply(&self) -> Reply {
+        // SAFETY: the gate is open, so the slot is the caller's again.
+        self.reply.with(|reply| unsafe { *reply })
+    }
+
+    /// Asks whoever executes the call to end it with `EINTR`; false if that was asked already.
+    pub fn cancel(&self) -> bool {
+        // SeqCst: against `executor`, which is written before `is_cancelled` is read; the caller repeats its signals, so
+        // that no more depends on it than how soon it is seen.
+        self.cancelled.compare_exchange(0, REQUESTED, Ordering::SeqCst, Ordering::SeqCst).is_ok()
+    }
+
+    /// Whether the caller has asked for the end of the call.
+    pub fn is_cancelled(&self) -> bool {
+        // SeqCst: as in `cancel`.
+        self.cancelled.load(Ordering::SeqCst) != 0
+    }
+
+    /// The slot is in no queue of cancelled calls any more. If it is answered already, it may be gone after this.
+    pub fn note_cancelled(&self) {
+        // Release: partner of the Acquire in `is_noted`.
+        self.cancelled.store(NOTED, order!(Release, "slot-noted"));
+    }
+
+    /// Whether the slot is out of the queue of cancelled calls.
+    pub fn is_noted(&self) -> bool {
+        // Acquire: partner of the Release in `note_cancelled`.
+        self.cancelled.load(order!(Acquire, "slot-is-noted")) == NOTED
+    }
+}
+
+const _: () = assert!(cfg!(loom) || size_of::<Slot>() <= 128, "a slot is a node");

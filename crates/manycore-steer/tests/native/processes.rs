@@ -1,0 +1,62 @@
+//! A fork in the middle, and the end of all threads.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::rig::{MECHANISMS, Rig, a_while, socketpair};
+
+/// While a call blocks in the parent the child makes calls on the same lanes.
+#[test]
+fn a_child_has_workers_of_its_own() {
+    for mechanism in MECHANISMS {
+        let rig = Rig::new(*mechanism);
+        let [near, far] = socketpair(libc::SOCK_STREAM);
+        let [child_end, parent_end] = socketpair(libc::SOCK_STREAM);
+        let lane = rig.steer.open();
+        thread::scope(|scope| {
+            let reader = scope.spawn(move || rig.read(lane, near, &mut [0; 8]));
+            a_while();
+            let child = unsafe { libc::fork() };
+            if child == 0 {
+                rig.steer.forked();
+                let before = rig.steer.threads();
+                let mut bytes = [0; 5];
+                let fine = before == 0
+                    && rig.write(lane, child_end, b"hello") == 5
+                    && rig.read(lane, child_end, &mut bytes) == 5
+                    && bytes == *b"world"
+                    && rig.steer.threads() > 0
+                    && rig.in_place() == 0;
+                unsafe { libc::_exit(if fine { 0 } else { 1 }) };
+            }
+            let mut bytes = [0; 5];
+            assert_eq!(rig.read(lane, parent_end, &mut bytes), 5);
+            assert_eq!(rig.write(lane, parent_end, b"world"), 5);
+            let mut status = 0;
+            assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+            assert_eq!(status, 0, "{mechanism:?}");
+            assert_eq!(rig.write(lane, far, b"on"), 2);
+            assert_eq!(reader.join().unwrap(), 2);
+        });
+    }
+}
+
+#[test]
+fn all_threads_end() {
+    for mechanism in MECHANISMS {
+        let rig = Rig::new(*mechanism);
+        let pairs: Vec<_> = (0..5).map(|_| socketpair(libc::SOCK_STREAM)).collect();
+        for [near, far] in &pairs {
+            let lane = rig.steer.open();
+            assert_eq!(rig.write(lane, *near, b"x"), 1);
+            assert_eq!(rig.read(lane, *far, &mut [0]), 1);
+        }
+        assert!(rig.steer.threads() > 0);
+        rig.steer.retire();
+        let start = Instant::now();
+        while rig.steer.threads() > 0 {
+            assert!(start.elapsed() < Duration::from_secs(20), "{mechanism:?}");
+            thread::yield_now();
+        }
+    }
+}

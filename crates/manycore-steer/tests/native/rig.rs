@@ -1,0 +1,131 @@
+//! A process' worth of lanes, and calls on them as a program makes them.
+
+use std::ffi::{c_int, c_void};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use manycore_steer::{
+    Call, Flight, Groups, Kind, Lane, Mechanism, Reason, Rule, Settings, Sleep, Steer,
+};
+
+pub const MECHANISMS: &[Mechanism] = &[Mechanism::Thread, Mechanism::Pool, Mechanism::Uring];
+
+pub unsafe extern "C" fn create_thread(
+    run: extern "C" fn(*mut c_void) -> *mut c_void,
+    argument: *mut c_void,
+) -> c_int {
+    unsafe {
+        let mut attributes = std::mem::zeroed();
+        libc::pthread_attr_init(&mut attributes);
+        libc::pthread_attr_setdetachstate(&mut attributes, libc::PTHREAD_CREATE_DETACHED);
+        libc::pthread_attr_setstacksize(&mut attributes, 128 << 10);
+        let mut thread = 0;
+        libc::pthread_create(&mut thread, &attributes, run, argument)
+    }
+}
+
+pub unsafe extern "C-unwind" fn sleep(
+    word: *const u32,
+    expected: u32,
+    never_restarts: bool,
+) -> c_int {
+    let far = libc::timespec { tv_sec: 1 << 30, tv_nsec: 0 };
+    let limit = if never_restarts { &raw const far } else { std::ptr::null() };
+    let operation = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
+    unsafe {
+        match libc::syscall(libc::SYS_futex, word, operation, expected, limit) {
+            -1 => *libc::__errno_location(),
+            _ => 0,
+        }
+    }
+}
+
+/// The CPUs that this process may use.
+pub fn cpus() -> Vec<u32> {
+    unsafe {
+        let mut set = std::mem::zeroed();
+        libc::sched_getaffinity(0, size_of_val(&set), &mut set);
+        (0..1024).filter(|cpu| libc::CPU_ISSET(*cpu, &set)).map(|cpu| cpu as u32).collect()
+    }
+}
+
+pub struct Rig {
+    pub steer: &'static Steer,
+    pub moved: AtomicU64,
+    pub in_place: AtomicU64,
+}
+
+impl Rig {
+    pub fn new(mechanism: Mechanism) -> &'static Self {
+        Self::with_sleep(mechanism, sleep)
+    }
+
+    pub fn with_sleep(mechanism: Mechanism, sleep: Sleep) -> &'static Self {
+        let mut groups = Groups::new();
+        assert!(groups.begin() && cpus().iter().all(|cpu| groups.add(*cpu)));
+        let steer: &'static Steer = Box::leak(Box::default());
+        steer.start(&Settings {
+            mechanism,
+            groups,
+            rule: Rule::First,
+            bypass: false,
+            create_thread,
+            sleep,
+        });
+        Box::leak(Box::new(Self { steer, moved: 0.into(), in_place: 0.into() }))
+    }
+
+    /// Makes a call as the library does: elsewhere, or in place if it is not moved.
+    pub fn call(&self, lane: Lane, number: i64, args: &[usize], kind: Kind) -> isize {
+        let mut call = Call { number: number as usize, args: [0; 6] };
+        call.args[..args.len()].copy_from_slice(args);
+        let answer = unsafe { self.steer.perform(&lane, &call, kind, &mut Flight::default()) };
+        match answer {
+            Ok(answer) => {
+                self.moved.fetch_add(1, Ordering::Relaxed);
+                answer
+            }
+            Err(reason) => {
+                assert_eq!(reason, Reason::NoThread);
+                self.in_place.fetch_add(1, Ordering::Relaxed);
+                let [a, b, c, d, e, f] = call.args;
+                match unsafe { libc::syscall(number, a, b, c, d, e, f) } {
+                    -1 => -unsafe { *libc::__errno_location() } as isize,
+                    result => result as isize,
+                }
+            }
+        }
+    }
+
+    pub fn read(&self, lane: Lane, fd: i32, buffer: &mut [u8]) -> isize {
+        let args = [fd as usize, buffer.as_mut_ptr() as usize, buffer.len()];
+        self.call(lane, libc::SYS_read, &args, Kind::Waits)
+    }
+
+    pub fn write(&self, lane: Lane, fd: i32, bytes: &[u8]) -> isize {
+        let args = [fd as usize, bytes.as_ptr() as usize, bytes.len()];
+        self.call(lane, libc::SYS_write, &args, Kind::Waits)
+    }
+
+    pub fn close(&self, lane: Lane, fd: i32) -> isize {
+        self.call(lane, libc::SYS_close, &[fd as usize], Kind::Quick)
+    }
+
+    pub fn moved(&self) -> u64 {
+        self.moved.load(Ordering::Relaxed)
+    }
+
+    pub fn in_place(&self) -> u64 {
+        self.in_place.load(Ordering::Relaxed)
+    }
+}
+
+pub fn socketpair(kind: c_int) -> [i32; 2] {
+    let mut pair = [0; 2];
+    assert_eq!(unsafe { libc::socketpair(libc::AF_UNIX, kind, 0, pair.as_mut_ptr()) }, 0);
+    pair
+}
+
+/// Long enough for a thread to be asleep in a call: only makes tests meaner, they pass however short it is.
+pub fn a_while() {
+    std::thread::sleep(std::time::Duration::from_millis(30));
+}
