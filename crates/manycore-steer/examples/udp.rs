@@ -1,7 +1,8 @@
 //! What a moved call costs: pairs of `sendto` and `recvfrom` over loopback, in place and by each mechanism.
 //!
 //! `cargo run --release -p manycore-steer --example udp [ROUNDS]`: the ways take turns for so many rounds (default 15); printed
-//! are the median time of a pair, in microseconds, and the range that holds the median with 95 % confidence.
+//! are the median time of a pair, in microseconds, the range that holds the median with 95 % confidence, and how many of the calls
+//! were moved.
 
 use std::ffi::{c_int, c_void};
 use std::time::Instant;
@@ -54,6 +55,7 @@ struct Way {
     lane: manycore_steer::Lane,
     socket: std::net::UdpSocket,
     times: Vec<f64>,
+    moved: u64,
 }
 
 impl Way {
@@ -61,16 +63,17 @@ impl Way {
         let socket = std::net::UdpSocket::bind("127.0.0.1:0").expect("a socket");
         socket.connect(socket.local_addr().expect("its address")).expect("itself");
         let steer = steer(mechanism, bypass);
-        Self { name, steer, lane: steer.open(), socket, times: Vec::new() }
+        Self { name, steer, lane: steer.open(), socket, times: Vec::new(), moved: 0 }
     }
 
-    fn call(&self, number: i64, buffer: &mut [u8; 64]) {
+    fn call(&mut self, number: i64, buffer: &mut [u8; 64]) {
         let socket = std::os::fd::AsRawFd::as_raw_fd(&self.socket) as usize;
         let args = [socket, buffer.as_mut_ptr() as usize, buffer.len(), 0, 0, 0];
         let call = Call { number: number as usize, args };
         let mut flight = Flight::default();
         // SAFETY: the buffer is there until the call is over.
         let answer = unsafe { self.steer.perform(&self.lane, &call, Kind::Waits, &mut flight) };
+        self.moved += u64::from(answer.is_ok());
         let answer = answer.unwrap_or_else(|_| {
             let timer = self.steer.timer(&self.lane);
             let [socket, buffer, length, ..] = args;
@@ -99,7 +102,9 @@ impl Way {
         let reach = (0.98 * (n as f64).sqrt()).ceil() as usize;
         let at = |index: usize| self.times[index.min(n - 1)];
         let (low, high) = (at((n / 2).saturating_sub(reach)), at(n / 2 + reach));
-        println!("{:10} {:6.2} us   {low:.2} .. {high:.2}", self.name, at(n / 2));
+        let moved = 50.0 * self.moved as f64 / (n as f64 * f64::from(PAIRS));
+        let (name, median) = (self.name, at(n / 2));
+        println!("{name:10} {median:6.2} us   {low:6.2} .. {high:6.2}   {moved:5.1} % moved");
     }
 }
 

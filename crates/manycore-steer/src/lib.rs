@@ -22,24 +22,46 @@
 //! ```
 #![cfg(target_os = "linux")]
 
-mod attempt;
-mod bypass;
 mod call;
-mod hand;
-mod lanes;
 mod queue;
-mod raw;
-mod settings;
-mod slab;
 mod slot;
 mod stack;
+
+// What talks to the kernel is not for the model checker.
+#[cfg(not(loom))]
+mod attempt;
+#[cfg(not(loom))]
+mod bypass;
+#[cfg(not(loom))]
+mod hand;
+#[cfg(not(loom))]
+mod lanes;
+#[cfg(not(loom))]
+mod raw;
+#[cfg(not(loom))]
+mod settings;
+#[cfg(not(loom))]
+mod slab;
+#[cfg(not(loom))]
 mod station;
+#[cfg(not(loom))]
 mod steer;
+#[cfg(not(loom))]
 mod waits;
 
 pub use call::{Answer, Call, Kind, Reason};
+#[cfg(not(loom))]
 pub use settings::{CPUS_MAX, CreateThread, GROUPS_MAX, Groups, Mechanism, Rule, Settings, Sleep};
+#[cfg(not(loom))]
 pub use steer::{Flight, Lane, Steer, Timer};
+
+/// The parts whose threads meet, for the models that check them.
+#[cfg(loom)]
+pub mod model {
+    pub use crate::queue::{Bell, Calls, Cancelled, Queue};
+    pub use crate::slot::{Order, Reply, Slot};
+    pub use crate::stack::Stack;
+}
 
 /// The signal that interrupts a thread of ours in a call; the program must neither handle nor block it. Its handler is
 /// installed by [`Steer::start`].

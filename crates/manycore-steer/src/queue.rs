@@ -10,8 +10,8 @@
 use core::marker::PhantomData;
 use core::ptr::null_mut;
 
-use manycore::order;
 use manycore::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use manycore::{mutation, order};
 
 use crate::slot::Slot;
 
@@ -141,14 +141,11 @@ impl Bell {
 
     /// The worker is awake.
     pub fn rise(&self) {
-        // AcqRel: a caller that rang before this, and found the worker awake by another's ring, does not wake it: what that
-        // one put in is to be seen from here on. Partner of that in `ring`.
-        self.word.swap(AWAKE, order!(AcqRel, "bell-rise"));
-    }
-
-    /// The word, for models.
-    #[cfg(loom)]
-    pub fn word(&self) -> &AtomicU32 {
-        &self.word
+        if mutation!("bell-rise") {
+            return self.word.store(AWAKE, Ordering::Relaxed); // Relaxed: the mistake
+        }
+        // A caller that found the worker awake by another's ring does not wake it. Relaxed: a read-modify-write carries what
+        // that caller released on to the next `doze`, which a store would not.
+        self.word.swap(AWAKE, Ordering::Relaxed);
     }
 }

@@ -17,7 +17,9 @@ use crate::call::{Answer, Call, Kind};
 /// What is to be executed.
 #[derive(Clone, Copy, Debug)]
 pub struct Order {
+    /// The call.
     pub call: Call,
+    /// How long it can take.
     pub kind: Kind,
     /// A descriptor of ours that the call uses, to be closed when it is over; -1 if there is none.
     pub descriptor: i32,
@@ -26,6 +28,7 @@ pub struct Order {
 /// What came of it.
 #[derive(Clone, Copy, Debug)]
 pub struct Reply {
+    /// What the kernel returned.
     pub answer: Answer,
     /// Whether the kernel sent SIGPIPE to whoever executed the call.
     pub broken_pipe: bool,
