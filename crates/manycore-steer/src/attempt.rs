@@ -11,7 +11,7 @@ use libc::{EAGAIN, ENOTSOCK, EOPNOTSUPP, MSG_DONTWAIT};
 use syscalls::{Sysno, raw_syscall};
 
 use crate::call::{Answer, Call, Kind};
-use crate::raw::{error, execute};
+use crate::raw::{self, error, execute};
 
 /// What came of trying.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -307,17 +307,5 @@ fn is_non_blocking(descriptor: usize) -> bool {
 }
 
 fn is_socket(descriptor: usize) -> bool {
-    let (mut kind, mut size) = (0i32, 4u32);
-    // SAFETY: the kernel writes four bytes, and their number.
-    let answer = unsafe {
-        raw_syscall!(
-            Sysno::getsockopt,
-            descriptor,
-            libc::SOL_SOCKET,
-            libc::SO_TYPE,
-            &raw mut kind,
-            &raw mut size
-        )
-    };
-    answer == 0
+    raw::socket_type(descriptor).is_some()
 }

@@ -39,6 +39,8 @@ mod lanes;
 #[cfg(not(loom))]
 mod raw;
 #[cfg(not(loom))]
+mod ring;
+#[cfg(not(loom))]
 mod settings;
 #[cfg(not(loom))]
 mod slab;
@@ -46,6 +48,8 @@ mod slab;
 mod station;
 #[cfg(not(loom))]
 mod steer;
+#[cfg(not(loom))]
+mod uring;
 #[cfg(not(loom))]
 mod waits;
 

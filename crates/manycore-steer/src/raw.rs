@@ -58,6 +58,21 @@ pub fn map(bytes: usize) -> *mut u8 {
     core::ptr::with_exposed_provenance_mut(address)
 }
 
+/// Memory that a descriptor of the kernel's shares, and that the child of a fork does not have; null if it refuses.
+pub fn map_shared(descriptor: i32, offset: usize, bytes: usize) -> *mut u8 {
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    let flags = libc::MAP_SHARED | libc::MAP_POPULATE;
+    // SAFETY: new memory, where there is none yet.
+    unsafe {
+        let address = raw_syscall!(Sysno::mmap, 0, bytes, protection, flags, descriptor, offset);
+        if (address as isize) < 0 && (address as isize) >= -4095 {
+            return null_mut();
+        }
+        raw_syscall!(Sysno::madvise, address, bytes, libc::MADV_DONTFORK);
+        core::ptr::with_exposed_provenance_mut(address)
+    }
+}
+
 /// Makes mapped memory zero again.
 ///
 /// # Safety
@@ -131,6 +146,46 @@ pub fn sleep(word: *const u32, expected: u32, nanoseconds: i64) {
 pub fn close(descriptor: i32) {
     // SAFETY: ours, by the caller's word.
     unsafe { raw_syscall!(Sysno::close, descriptor) };
+}
+
+/// The type of a socket; none if the descriptor is of something else.
+pub fn socket_type(descriptor: usize) -> Option<c_int> {
+    let (mut kind, mut size) = (0i32, 4u32);
+    // SAFETY: the kernel writes four bytes, and their number.
+    let failed = unsafe {
+        let (level, option) = (libc::SOL_SOCKET, libc::SO_TYPE);
+        raw_syscall!(Sysno::getsockopt, descriptor, level, option, &raw mut kind, &raw mut size)
+    };
+    (failed == 0).then_some(kind)
+}
+
+/// Descriptors of ours have numbers from here on, or from three quarters of what the process may have: the program's keep
+/// the numbers that it knows.
+const NUMBERS_FROM: u64 = 2048;
+
+/// A duplicate under a number of ours, which an executed program does not get; none if there is no room.
+pub fn duplicate(descriptor: i32) -> Option<i32> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the kernel writes the structure.
+    unsafe { raw_syscall!(Sysno::prlimit64, 0, libc::RLIMIT_NOFILE, 0, &raw mut limit) };
+    let from = NUMBERS_FROM.min(limit.rlim_cur / 4 * 3);
+    // SAFETY: touches no memory.
+    let copy = unsafe { raw_syscall!(Sysno::fcntl, descriptor, libc::F_DUPFD_CLOEXEC, from) };
+    i32::try_from(copy.cast_signed()).ok().filter(|copy| *copy >= 0)
+}
+
+/// Gives a new descriptor a number of ours, if there is room; errors stay as they are.
+pub fn lift(descriptor: i32) -> i32 {
+    if descriptor < 0 {
+        return descriptor;
+    }
+    match duplicate(descriptor) {
+        Some(copy) => {
+            close(descriptor);
+            copy
+        }
+        None => descriptor,
+    }
 }
 
 /// Nanoseconds of the monotonic clock.

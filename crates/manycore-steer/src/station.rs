@@ -6,13 +6,12 @@
 //! for the bell by which a caller wakes it.
 
 use core::ffi::c_void;
-use core::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, Ordering};
 
 use manycore::sync::{clock, cpu, hint, tuning};
 use syscalls::{Sysno, raw_syscall};
 
 use crate::attempt::{Attempt, attempt};
-use crate::call::Kind;
 use crate::hand::{Hands, OPEN_SIGNALS, is_broken_pipe, refuse};
 use crate::queue::{Bell, Calls, Cancelled, Queue};
 use crate::raw;
@@ -20,6 +19,7 @@ use crate::settings::CreateThread;
 use crate::slab::Zeroed;
 use crate::slot::{Reply, Slot};
 use crate::stack::Stack;
+use crate::uring::{self, Feed, RING};
 use crate::waits::{BELL, Table, Waits};
 
 /// Hands of the pool at most, for calls that may block.
@@ -50,10 +50,12 @@ pub struct Station {
     cpu: AtomicU32,
     epoll: AtomicI32,
     event: AtomicI32,
+    /// Of the mechanism `uring`: whose completions the worker listens to, when asked.
+    feed: AtomicPtr<Feed>,
     /// Lanes that have their calls executed here.
     pub lanes: AtomicU32,
     waits: Table,
-    blocking: core::sync::atomic::AtomicPtr<Blocking>,
+    blocking: AtomicPtr<Blocking>,
 }
 
 // SAFETY: empty queues, a silent bell, numbers and null.
@@ -66,7 +68,7 @@ pub struct Blocking {
     pub idle: Stack,
     /// How many workers there are.
     pub workers: AtomicU32,
-    pub create: core::sync::atomic::AtomicPtr<()>,
+    pub create: AtomicPtr<()>,
 }
 
 impl Blocking {
@@ -75,7 +77,7 @@ impl Blocking {
             hands: Hands::new(),
             idle: Stack::new(),
             workers: AtomicU32::new(0),
-            create: core::sync::atomic::AtomicPtr::new(core::ptr::null_mut()),
+            create: AtomicPtr::new(core::ptr::null_mut()),
         }
     }
 
@@ -147,6 +149,28 @@ impl Station {
         true
     }
 
+    /// Has the worker listen to a ring when it is asked to; false if there is no worker, and none can be made now.
+    pub fn feed(
+        &'static self,
+        feed: &'static Feed,
+        ring: i32,
+        cpu: u16,
+        blocking: &'static Blocking,
+    ) -> bool {
+        // Acquire: as in `send`.
+        if self.state.load(Ordering::Acquire) != RUNNING && !self.start(cpu, blocking) {
+            return false;
+        }
+        // Release: partner of the Acquire in `look`.
+        self.feed.store(core::ptr::from_ref(feed).cast_mut(), Ordering::Release);
+        uring::listen(self.epoll(), libc::EPOLL_CTL_ADD, ring)
+    }
+
+    /// What the worker sleeps in.
+    pub fn epoll(&self) -> i32 {
+        self.epoll.load(Ordering::Relaxed) // Relaxed: acquired with the state
+    }
+
     /// Has a call that was put in end with `EINTR`: to be asked once.
     ///
     /// # Safety
@@ -204,9 +228,9 @@ impl Station {
         let Some(create) = blocking.create() else { return false };
         // SAFETY: these touch no memory; the kernel reads the event.
         let (epoll, event) = unsafe {
-            let epoll = raw_syscall!(Sysno::epoll_create1, libc::EPOLL_CLOEXEC) as i32;
-            let event =
-                raw_syscall!(Sysno::eventfd2, 0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) as i32;
+            let epoll = raw::lift(raw_syscall!(Sysno::epoll_create1, libc::EPOLL_CLOEXEC) as i32);
+            let flags = libc::EFD_CLOEXEC | libc::EFD_NONBLOCK;
+            let event = raw::lift(raw_syscall!(Sysno::eventfd2, 0, flags) as i32);
             let on =
                 libc::epoll_event { events: (libc::EPOLLIN | libc::EPOLLET) as u32, u64: BELL };
             raw_syscall!(Sysno::epoll_ctl, epoll, libc::EPOLL_CTL_ADD, event, &raw const on);
@@ -449,6 +473,16 @@ impl Worker {
         }
     }
 
+    /// Sees to the ring.
+    fn attend(&self) {
+        // Acquire: partner of the Release in `feed`.
+        let feed = self.station.feed.load(Ordering::Acquire);
+        // SAFETY: null, or there for good.
+        if let Some(feed) = unsafe { feed.as_ref() } {
+            feed.attend(self.epoll);
+        }
+    }
+
     /// Sees to the descriptors that are ready, after so many milliseconds at most.
     fn look(&mut self, milliseconds: i32) {
         let mut events = [libc::epoll_event { events: 0, u64: 0 }; EVENTS];
@@ -458,8 +492,10 @@ impl Worker {
             raw_syscall!(Sysno::epoll_wait, epoll, events.as_mut_ptr(), EVENTS, milliseconds)
         } as isize;
         for event in &events[..count.clamp(0, EVENTS as isize) as usize] {
-            if { event.u64 } != BELL {
-                self.retry(event.u64 as u32, event.events);
+            match event.u64 {
+                BELL => {}
+                RING => self.attend(),
+                place => self.retry(place as u32, event.events),
             }
         }
         while let Some(place) = self.waits.late() {
@@ -473,5 +509,3 @@ fn reply(slot: &Slot, answer: isize) {
     // SAFETY: the worker executes the call, and answers it once.
     unsafe { Slot::answer(slot, reply) };
 }
-
-const _: () = assert!(Kind::Quick as u8 == 0);

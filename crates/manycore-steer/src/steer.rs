@@ -17,6 +17,7 @@ use crate::slab::Slab;
 use crate::slot::{IN_PLACE, Reply, Slot};
 use crate::stack::Stack;
 use crate::station::{Blocking, Station};
+use crate::uring::{self, Feed, Meaning};
 
 /// Where the calls on one open descriptor are executed: chosen when it is opened. All zero is nowhere.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,13 +39,24 @@ impl Lane {
 pub struct Flight {
     /// Call and answer; null if there is none.
     slot: *mut Slot,
-    /// Of the pool: whose queue it went into; null if a hand has it.
+    /// Of the pool: whose queue it went into; null if a hand or a ring has it.
     station: *const Station,
+    /// Of `uring`: which ring it went into, and the worker that listens to it; null otherwise.
+    feed: *const Feed,
+    epoll: i32,
+    /// Whether that worker was asked to listen.
+    is_enlisted: bool,
 }
 
 impl Default for Flight {
     fn default() -> Self {
-        Self { slot: core::ptr::null_mut(), station: core::ptr::null() }
+        Self {
+            slot: core::ptr::null_mut(),
+            station: core::ptr::null(),
+            feed: core::ptr::null(),
+            epoll: -1,
+            is_enlisted: false,
+        }
     }
 }
 
@@ -62,6 +74,7 @@ pub struct Steer {
     settings: UnsafeCell<Option<Settings>>,
     lanes: Lanes,
     stations: Slab<Station, CPUS_MAX>,
+    feeds: Slab<Feed, CPUS_MAX>,
     blocking: Blocking,
     /// Of the mechanism `thread`: hands of lanes that are closed, for new lanes of the same CPU.
     resting: [Stack; CPUS_MAX],
@@ -82,6 +95,7 @@ impl Steer {
             settings: UnsafeCell::new(None),
             lanes: Lanes::new(),
             stations: Slab::new(),
+            feeds: Slab::new(),
             blocking: Blocking::new(),
             resting: [const { Stack::new() }; CPUS_MAX],
             rest: AtomicU32::new(0),
@@ -167,32 +181,83 @@ impl Steer {
             return Err(Reason::Bypassed);
         }
         let began = if settings.bypass { clock::now() } else { 0 };
+        // SAFETY: by the caller's word.
+        let reply = unsafe {
+            let first = self.execute(settings, stations, state, (call, kind), flight, true);
+            match first {
+                Some(Meaning::Other) => {
+                    self.execute(settings, stations, state, (call, kind), flight, false)
+                }
+                first => first,
+            }
+        };
+        if settings.bypass {
+            state.habit.moved(began);
+        }
+        match reply {
+            Some(Meaning::Answer(reply)) => deliver(reply),
+            _ => Err(Reason::NoThread),
+        }
+    }
+
+    /// Sends the call and waits for the answer; none if there is nobody to send it to. `by_ring`: whether the mechanism
+    /// `uring` may use its ring.
+    unsafe fn execute(
+        &'static self,
+        settings: &Settings,
+        stations: &'static [Station],
+        lane: &'static LaneState,
+        (call, kind): (&Call, Kind),
+        flight: &mut Flight,
+        by_ring: bool,
+    ) -> Option<Meaning> {
         let slot = node::take::<Slot>().as_ptr();
         // SAFETY: ours until it is handed on.
         unsafe { (*slot).write(call, kind) };
         flight.slot = slot;
-        let at = Lanes::at(state);
+        let at = Lanes::at(lane);
+        let cpu = settings.groups.cpus()[at];
+        let station = &stations[at];
+        let by_ring = by_ring && settings.mechanism == Mechanism::Uring;
+        let fed = by_ring && self.feed(call, kind, station, at, cpu, flight);
         // SAFETY: written, and nobody else has it; it stays until it is answered.
-        let sent = unsafe {
-            match settings.mechanism {
-                Mechanism::Thread => self.give(settings, state, at, slot),
-                _ => {
-                    let station = &stations[at];
+        let sent = fed
+            || unsafe {
+                if settings.mechanism == Mechanism::Thread {
+                    self.give(settings, lane, at, slot)
+                } else {
                     flight.station = station;
-                    station.send(slot, settings.groups.cpus()[at], &self.blocking)
+                    station.send(slot, cpu, &self.blocking)
                 }
-            }
-        };
-        if !sent {
-            self.land(flight);
-            return Err(Reason::NoThread);
-        }
-        let reply = self.wait(settings, kind, flight, settings.groups.cpus()[at]);
+            };
+        let reply = sent.then(|| self.wait(settings, kind, flight, cpu));
+        // SAFETY: answered, or never sent.
+        let is_cancelled = unsafe { (*slot).is_cancelled() };
         self.land(flight);
-        if settings.bypass {
-            state.habit.moved(began);
+        reply.map(|reply| {
+            if fed { uring::meaning(call, reply, is_cancelled) } else { Meaning::Answer(reply) }
+        })
+    }
+
+    /// The mechanism `uring`: puts the call into the ring of its CPU; false if it is one for the pool.
+    fn feed(
+        &'static self,
+        call: &Call,
+        kind: Kind,
+        station: &'static Station,
+        at: usize,
+        cpu: u16,
+        flight: &mut Flight,
+    ) -> bool {
+        let Some(feed) = self.feeds.get().map(|feeds| &feeds[at]) else { return false };
+        let listen = |ring| station.feed(feed, ring, cpu, &self.blocking);
+        let Some(ring) = feed.started(cpu, listen) else { return false };
+        (flight.feed, flight.epoll) = (feed, station.epoll());
+        let is_sent = feed.send(ring, call, kind, flight.slot);
+        if !is_sent {
+            flight.feed = core::ptr::null();
         }
-        deliver(reply)
+        is_sent
     }
 
     /// The mechanism `thread`: sends the call to a hand of the lane; a resting or a new one if all are in calls.
@@ -219,24 +284,39 @@ impl Steer {
     }
 
     /// Waits for the answer: spins for a while, if that does not keep the CPU from who is to answer, and sleeps then.
-    fn wait(&self, settings: &Settings, kind: Kind, flight: &Flight, there: u16) -> Reply {
+    fn wait(&self, settings: &Settings, kind: Kind, flight: &mut Flight, there: u16) -> Reply {
         // SAFETY: the flight's slot is this thread's until `land`.
         let slot = unsafe { &*flight.slot };
         let gate = slot.gate();
         let may_spin = cpu::count() > 1 && here() != there;
         let limit = if may_spin { tuning::spin_limit() } else { 0 };
-        if gate.spin(limit).is_some() || gate.doze().is_some() {
+        // SAFETY: null, or there for good.
+        let feed = unsafe { flight.feed.as_ref() };
+        let is_there = match feed {
+            Some(feed) => feed.spin(slot, limit),
+            None => gate.spin(limit).is_some(),
+        };
+        if is_there || gate.doze().is_some() {
             return slot.reply();
         }
+        if let Some(feed) = feed {
+            feed.enlist(flight.epoll);
+            flight.is_enlisted = true;
+        }
+        if self.sleep(settings, kind, gate) { self.interrupt(flight) } else { slot.reply() }
+    }
+
+    /// Sleeps until the answer is there, or a handler ends it: then says so.
+    fn sleep(&self, settings: &Settings, kind: Kind, gate: &Gate) -> bool {
         while gate.look().is_none() {
             let word = gate.word().as_ptr().cast_const();
             // SAFETY: the word is there.
             let error = unsafe { (settings.sleep)(word, Gate::ASLEEP, kind == Kind::Timed) };
             if error == libc::EINTR && gate.look().is_none() {
-                return self.interrupt(flight);
+                return true;
             }
         }
-        slot.reply()
+        false
     }
 
     /// Has whoever executes the call end it, and waits for the answer: `EINTR`, or what had been done by then.
@@ -250,9 +330,14 @@ impl Steer {
             // SAFETY: the slot stays until it is answered and noted, below.
             unsafe { station.cancel(flight.slot) };
         }
+        // SAFETY: as above.
+        let feed = unsafe { flight.feed.as_ref() };
         let gate = slot.gate();
         let _ = gate.doze();
         loop {
+            if let Some(feed) = feed {
+                feed.cancel(flight.slot);
+            }
             let is_over = gate.look().is_some();
             if is_over && (station.is_none() || slot.is_noted()) {
                 return slot.reply();
@@ -269,7 +354,11 @@ impl Steer {
 
     /// Gives the slot back.
     fn land(&self, flight: &mut Flight) {
-        let slot = core::mem::replace(flight, Flight::default()).slot;
+        let Flight { slot, feed, is_enlisted, .. } = core::mem::take(flight);
+        // SAFETY: null, or there for good.
+        if let (true, Some(feed)) = (is_enlisted, unsafe { feed.as_ref() }) {
+            feed.leave();
+        }
         if let Some(slot) = NonNull::new(slot) {
             // SAFETY: taken in `perform`; answered, or never sent.
             unsafe { node::give_back(slot) };
@@ -306,16 +395,17 @@ impl Steer {
     /// valid in both; the child's get threads of their own at their first calls. Waits for nobody.
     pub fn forked(&'static self) {
         thread::forked();
-        for station in self.stations.mapped().unwrap_or(&[]) {
-            // SAFETY: the caller is the only thread.
-            unsafe { station.forked() };
+        let Some((settings, stations)) = self.chosen() else { return };
+        let count = settings.groups.len();
+        // SAFETY: the caller is the only thread.
+        unsafe {
+            stations[..count].iter().for_each(|station| station.forked());
+            self.feeds.mapped().unwrap_or(&[]).iter().take(count).for_each(|feed| feed.forked());
+            self.blocking.forked();
         }
-        // SAFETY: as above.
-        unsafe { self.blocking.forked() };
-        let Some((settings, _)) = self.chosen() else { return };
         if settings.mechanism == Mechanism::Thread {
             self.lanes.used().iter().for_each(|lane| lane.idle.clear());
-            self.resting[..settings.groups.len()].iter().for_each(Stack::clear);
+            self.resting[..count].iter().for_each(Stack::clear);
             self.rest.store(0, Ordering::Relaxed); // Relaxed: nobody else is there
         }
     }

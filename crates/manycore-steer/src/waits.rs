@@ -88,7 +88,7 @@ impl Waits {
         if place as usize == WAITS_MAX {
             return false;
         }
-        let Some(descriptor) = duplicate(from) else { return false };
+        let Some(descriptor) = raw::duplicate(from) else { return false };
         if !control(self.epoll, libc::EPOLL_CTL_ADD, descriptor, events, u64::from(place)) {
             raw::close(descriptor);
             return false;
@@ -203,17 +203,4 @@ fn control(epoll: i32, operation: i32, descriptor: i32, events: u32, data: u64) 
     let event = libc::epoll_event { events: events | libc::EPOLLONESHOT as u32, u64: data };
     // SAFETY: the kernel reads the event.
     unsafe { raw_syscall!(Sysno::epoll_ctl, epoll, operation, descriptor, &raw const event) == 0 }
-}
-
-/// Descriptors of ours have numbers from here on, or from three quarters of what the process may have.
-const NUMBERS_FROM: u64 = 2048;
-
-fn duplicate(descriptor: i32) -> Option<i32> {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the kernel writes the structure.
-    unsafe { raw_syscall!(Sysno::prlimit64, 0, libc::RLIMIT_NOFILE, 0, &raw mut limit) };
-    let from = NUMBERS_FROM.min(limit.rlim_cur / 4 * 3);
-    // SAFETY: touches no memory.
-    let copy = unsafe { raw_syscall!(Sysno::fcntl, descriptor, libc::F_DUPFD_CLOEXEC, from) };
-    i32::try_from(copy.cast_signed()).ok().filter(|copy| *copy >= 0)
 }

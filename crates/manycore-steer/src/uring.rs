@@ -1,0 +1,292 @@
+//! The mechanism `uring`: a thread of the kernel on each CPU executes calls, out of rings.
+//!
+//! A caller puts an entry into the ring of its lane's CPU, and spins: whoever finds completions takes all of them and answers
+//! their calls. Before it sleeps it has the pool's worker of that CPU listen to the ring. Operations that io_uring has not, or
+//! whose answer could differ from the system call's, go to the pool: `connect` and `open` would be made with the rights that
+//! the process had when the ring was set up.
+
+use core::sync::atomic::{AtomicU32, Ordering};
+
+use manycore::sync::{clock, hint};
+use syscalls::{Sysno, raw_syscall};
+
+use crate::call::{Answer, Call, Kind};
+use crate::raw;
+use crate::ring::{Completion, Entry, Ring};
+use crate::slab::Zeroed;
+use crate::slot::{Reply, Slot};
+
+const READV: u8 = 1;
+const FSYNC: u8 = 3;
+const SENDMSG: u8 = 9;
+const RECVMSG: u8 = 10;
+const ACCEPT: u8 = 13;
+const CANCEL: u8 = 14;
+const CLOSE: u8 = 19;
+const READ: u8 = 22;
+const SEND: u8 = 26;
+const RECV: u8 = 27;
+const SHUTDOWN: u8 = 34;
+
+/// What must be there for the mechanism to be worth its name.
+const NEEDED: [u8; 6] = [SENDMSG, RECVMSG, ACCEPT, CANCEL, SEND, RECV];
+
+const NEW: u32 = 0;
+const STARTING: u32 = 1;
+const RUNNING: u32 = 2;
+const FAILED: u32 = 3;
+
+/// The ring of a CPU. All zero is not set up.
+#[derive(Debug)]
+#[repr(C, align(128))]
+pub struct Feed {
+    state: AtomicU32,
+    /// Callers that sleep.
+    sleepers: AtomicU32,
+    ring: core::cell::UnsafeCell<core::mem::MaybeUninit<Ring>>,
+}
+
+// SAFETY: numbers, and a ring that is not there yet.
+unsafe impl Zeroed for Feed {}
+// SAFETY: the ring is written once, before the state says so.
+unsafe impl Sync for Feed {}
+
+impl Feed {
+    /// The ring, if it is set up.
+    fn ring(&self) -> Option<&Ring> {
+        // Acquire: partner of the Release in `start`.
+        // SAFETY: written before the state.
+        (self.state.load(Ordering::Acquire) == RUNNING)
+            .then(|| unsafe { (*self.ring.get()).assume_init_ref() })
+    }
+
+    /// The ring, set up if it has not been; none if the kernel refuses, which is said once in the process.
+    pub fn started(&self, cpu: u16, listen: impl FnOnce(i32) -> bool) -> Option<&Ring> {
+        // Acquire: as in `ring`. Relaxed: only one goes on.
+        match self.state.compare_exchange(NEW, STARTING, Ordering::Relaxed, Ordering::Acquire) {
+            Ok(_) => self.start(cpu, listen),
+            // Another sets it up: this call goes to the pool.
+            Err(_) => self.ring(),
+        }
+    }
+
+    #[cold]
+    fn start(&self, cpu: u16, listen: impl FnOnce(i32) -> bool) -> Option<&Ring> {
+        let made = Ring::new(cpu).and_then(|ring| {
+            if NEEDED.iter().all(|opcode| ring.has(*opcode)) { Ok(ring) } else { Err(libc::ENOSYS) }
+        });
+        match made {
+            Ok(ring) if listen(ring.descriptor) => {
+                // SAFETY: nobody reads it before the state says so.
+                unsafe { (*self.ring.get()).write(ring) };
+                self.state.store(RUNNING, Ordering::Release); // Release: partner of the Acquire in `ring`
+            }
+            failed => {
+                say_refused(failed.err().unwrap_or(libc::EINVAL));
+                self.state.store(FAILED, Ordering::Release); // Release: as above
+            }
+        }
+        self.ring()
+    }
+
+    /// Hands a call to the kernel's thread; false if it is one for the pool.
+    pub fn send(&self, ring: &Ring, call: &Call, kind: Kind, slot: *mut Slot) -> bool {
+        let Some(mut entry) = entry(call, kind) else { return false };
+        entry.data = slot.expose_provenance() as u64;
+        ring.has(entry.opcode) && ring.submit(&entry)
+    }
+
+    /// Answers the calls that are over; false if another is at it.
+    pub fn reap(&self) -> bool {
+        let answer = |completion: &Completion| {
+            let slot = core::ptr::with_exposed_provenance::<Slot>(completion.data as usize);
+            if slot.is_null() {
+                return; // that of a cancellation
+            }
+            let reply = Reply { answer: completion.result as Answer, broken_pipe: false };
+            // SAFETY: the kernel executed the call of this slot, and completes it once.
+            unsafe { Slot::answer(slot, reply) };
+        };
+        self.ring().is_none_or(|ring| ring.reap(answer))
+    }
+
+    /// Spins for the answer, and answers others meanwhile.
+    pub fn spin(&self, slot: &Slot, limit: u64) -> bool {
+        let start = clock::now();
+        loop {
+            if slot.gate().look().is_some() {
+                return true;
+            }
+            if self.ring().is_some_and(Ring::is_ready) {
+                self.reap();
+            } else if clock::has_passed(start, limit) {
+                return false;
+            }
+            hint::spin_loop();
+        }
+    }
+
+    /// A caller is about to sleep: the pool's worker, which has this epoll descriptor, answers it.
+    pub fn enlist(&self, epoll: i32) {
+        self.sleepers.fetch_add(1, Ordering::SeqCst); // SeqCst: against the look in `attend`
+        self.listen(epoll);
+    }
+
+    /// It does not sleep any more.
+    pub fn leave(&self) {
+        self.sleepers.fetch_sub(1, Ordering::Relaxed); // Relaxed: too many wake-ups do no harm
+    }
+
+    fn listen(&self, epoll: i32) {
+        if let Some(ring) = self.ring() {
+            listen(epoll, libc::EPOLL_CTL_MOD, ring.descriptor);
+        }
+    }
+
+    /// The worker's part, when the ring has completions.
+    pub fn attend(&self, epoll: i32) {
+        if !self.reap() {
+            hint::yield_now();
+        }
+        // SeqCst: against `enlist`: whoever comes later listens itself.
+        if self.sleepers.load(Ordering::SeqCst) > 0 {
+            self.listen(epoll);
+        }
+    }
+
+    /// Asks the kernel to end a call.
+    pub fn cancel(&self, slot: *const Slot) {
+        let entry = Entry {
+            opcode: CANCEL,
+            descriptor: -1,
+            address: slot.addr() as u64,
+            ..Entry::default()
+        };
+        if let Some(ring) = self.ring() {
+            ring.submit(&entry);
+        }
+        self.reap();
+    }
+
+    /// In the child of a fork: the ring is the parent's.
+    ///
+    /// # Safety
+    ///
+    /// The caller is the only thread, and executes nothing here.
+    pub unsafe fn forked(&self) {
+        if let Some(ring) = self.ring() {
+            raw::close(ring.descriptor);
+        }
+        // Relaxed, both: nobody else is there. What was refused stays so.
+        if self.state.load(Ordering::Relaxed) != FAILED {
+            self.state.store(NEW, Ordering::Relaxed);
+        }
+        self.sleepers.store(0, Ordering::Relaxed);
+    }
+}
+
+/// Marks a ring's event at the pool's worker.
+pub const RING: u64 = u64::MAX - 1;
+
+/// Has an epoll descriptor listen to a ring, once.
+pub fn listen(epoll: i32, operation: i32, ring: i32) -> bool {
+    let events = (libc::EPOLLIN | libc::EPOLLONESHOT) as u32;
+    let event = libc::epoll_event { events, u64: RING };
+    // SAFETY: the kernel reads the event.
+    unsafe { raw_syscall!(Sysno::epoll_ctl, epoll, operation, ring, &raw const event) == 0 }
+}
+
+/// A call as an entry; none if io_uring has nothing that gives the same answer.
+fn entry(call: &Call, kind: Kind) -> Option<Entry> {
+    let [descriptor, second, third, fourth, fifth, _] = call.args;
+    if kind == Kind::Timed {
+        return None;
+    }
+    // A blocking send ends when all has been sent: io_uring does so if this flag is set.
+    let all = libc::MSG_WAITALL as usize;
+    let unusual = (libc::MSG_ZEROCOPY | libc::MSG_OOB | libc::MSG_FASTOPEN) as usize;
+    let here = u64::MAX;
+    let (opcode, address, length, flags, offset) = match call.number as i64 {
+        libc::SYS_read => (READ, second, third, 0, here),
+        libc::SYS_readv => (READV, second, third, 0, here),
+        libc::SYS_recvfrom if fifth == 0 && third > 0 => (RECV, second, third, fourth, 0),
+        libc::SYS_recvmsg => (RECVMSG, second, 1, third, 0),
+        libc::SYS_write => (SEND, second, third, all, 0),
+        libc::SYS_sendto if fifth == 0 && fourth & unusual == 0 => {
+            (SEND, second, third, fourth | all, 0)
+        }
+        libc::SYS_sendmsg if third & unusual == 0 => (SENDMSG, second, 1, third | all, 0),
+        libc::SYS_accept => (ACCEPT, second, 0, 0, third as u64),
+        libc::SYS_accept4 => (ACCEPT, second, 0, fourth, third as u64),
+        libc::SYS_shutdown => (SHUTDOWN, 0, second, 0, 0),
+        libc::SYS_close => (CLOSE, 0, 0, 0, 0),
+        libc::SYS_fsync => (FSYNC, 0, 0, 0, 0),
+        _ => return None,
+    };
+    Some(Entry {
+        opcode,
+        descriptor: descriptor as i32,
+        offset,
+        address: address as u64,
+        length: u32::try_from(length).ok()?,
+        operation_flags: flags as u32,
+        ..Entry::default()
+    })
+}
+
+/// What the kernel's answer to an entry means.
+pub enum Meaning {
+    Answer(Reply),
+    /// The operation is not the call's: the pool makes it.
+    Other,
+}
+
+/// The answer to the call, from that to its entry.
+pub fn meaning(call: &Call, reply: Reply, is_cancelled: bool) -> Meaning {
+    let answer = reply.answer;
+    let is_write = call.number as i64 == libc::SYS_write;
+    if is_write && answer == raw::error(libc::ENOTSOCK) {
+        return Meaning::Other;
+    }
+    if is_cancelled && answer == raw::error(libc::ECANCELED) {
+        return Meaning::Answer(Reply { answer: raw::error(libc::EINTR), broken_pipe: false });
+    }
+    let flags = match call.number as i64 {
+        libc::SYS_write => 0,
+        libc::SYS_sendto => call.args[3],
+        libc::SYS_sendmsg => call.args[2],
+        _ => libc::MSG_NOSIGNAL as usize,
+    };
+    // io_uring never sends the signal. The kernel does to whoever writes to a stream.
+    let broken_pipe = answer == raw::error(libc::EPIPE)
+        && flags & libc::MSG_NOSIGNAL as usize == 0
+        && is_stream(call.args[0]);
+    Meaning::Answer(Reply { answer, broken_pipe })
+}
+
+fn is_stream(descriptor: usize) -> bool {
+    raw::socket_type(descriptor) == Some(libc::SOCK_STREAM)
+}
+
+/// Says once on standard error that calls go to the pool.
+#[cold]
+fn say_refused(errno: i32) {
+    static SAID: AtomicU32 = AtomicU32::new(0);
+    // Relaxed: only one says it.
+    if SAID.swap(1, Ordering::Relaxed) != 0 {
+        return;
+    }
+    let why: &[u8] = match errno {
+        libc::EPERM | libc::EACCES => {
+            b"not permitted (sysctl kernel.io_uring_disabled, or a sandbox)"
+        }
+        libc::ENOSYS => b"not in this kernel, or too old",
+        libc::ENOMEM => b"no memory for its rings (ulimit -l)",
+        libc::EINVAL => b"its thread cannot be bound to the CPU",
+        _ => b"the kernel refuses it",
+    };
+    for text in [b"manycore: io_uring: " as &[u8], why, b"; system calls go to the pool\n"] {
+        // SAFETY: the kernel reads the text.
+        unsafe { raw_syscall!(Sysno::write, 2, text.as_ptr(), text.len()) };
+    }
+}
