@@ -100,7 +100,9 @@ fn receive_from(descriptor: usize, buffer: usize, length: usize, rest: [usize; 3
 fn send_to(call: &Call, done: usize, rest: [usize; 3]) -> Call {
     let [descriptor, buffer, length, ..] = call.args;
     let [flags, address, size] = rest;
-    let flags = flags | MSG_DONTWAIT as usize;
+    // What is left after an error is the next call's business, and so is its signal.
+    let quiet = if done > 0 { libc::MSG_NOSIGNAL } else { 0 };
+    let flags = flags | (MSG_DONTWAIT | quiet) as usize;
     let (buffer, length) = (buffer.wrapping_add(done), length.wrapping_sub(done));
     let args = [descriptor, buffer, length, flags, address, size];
     Call { number: libc::SYS_sendto as usize, args }
@@ -226,7 +228,9 @@ unsafe fn send_rest(call: &Call, is_message: bool, done: usize) -> Answer {
     let mut message: libc::msghdr = unsafe { core::mem::zeroed() };
     message.msg_iov = pieces.as_mut_ptr();
     message.msg_iovlen = count;
-    let flags = if is_message { call.args[2] } else { 0 } | MSG_DONTWAIT as usize;
+    let flags = if is_message { call.args[2] } else { 0 };
+    // As in `send_to`.
+    let flags = flags | (MSG_DONTWAIT | libc::MSG_NOSIGNAL) as usize;
     let args = [call.args[0], (&raw const message).expose_provenance(), flags, 0, 0, 0];
     // SAFETY: by the caller's word; the message is there during the call.
     unsafe { execute(&Call { number: libc::SYS_sendmsg as usize, args }) }
@@ -300,7 +304,7 @@ fn never_waits(call: &Call) -> bool {
 }
 
 /// Whether the descriptor, whatever it is now, is in non-blocking mode.
-fn is_non_blocking(descriptor: usize) -> bool {
+pub fn is_non_blocking(descriptor: usize) -> bool {
     // SAFETY: touches no memory.
     let flags = unsafe { raw_syscall!(Sysno::fcntl, descriptor, libc::F_GETFL) } as isize;
     flags >= 0 && flags as i32 & libc::O_NONBLOCK != 0

@@ -7,6 +7,27 @@
 //!
 //! This crate moves calls, and knows nothing of C libraries: `manycore-syscalls` has the functions that programs call.
 //!
+//! # How a call travels
+//!
+//! A descriptor gets a [`Lane`] when it is opened: a CPU, chosen by a [`Rule`]. [`Steer::perform`] writes the call into a slot of
+//! its own cache lines and sends that where the [`Mechanism`] says:
+//!
+//! | mechanism | who executes the call | a call that has to wait |
+//! |---|---|---|
+//! | `thread` | a thread of the lane, bound to its CPU; another one if that is in a call (up to 4,096 in a process) | blocks its thread |
+//! | `pool` | the worker of the lane's CPU, which tries it without blocking | waits in the worker's epoll, with a duplicate of the descriptor; what cannot be tried goes to one of at most four threads that may block, or is left in place |
+//! | `uring` | a thread of the kernel, bound to the CPU (`IORING_SETUP_SQ_AFF`) | goes to the pool |
+//!
+//! Both sides spin for some microseconds before they sleep (`manycore::sync::tuning::spin_limit`), where the process may use more
+//! than one CPU. With [`Settings::bypass`] each lane measures both ways, and keeps to the faster one.
+//!
+//! # Limits
+//!
+//! - A moved call is not over when a handler that interrupted it calls `siglongjmp`: [`Steer::abandon`] ends it.
+//! - A `poll` of several descriptors, `select`, and calls with `MSG_WAITALL` take one of the four threads of the pool that may
+//!   block.
+//! - Under `pool`, a blocking `accept` takes such a thread too, when there is a connection: another process may be faster.
+//!
 //! # A first program
 //!
 //! ```

@@ -2,10 +2,12 @@
 
 use core::ffi::c_int;
 use core::ptr::null_mut;
+use core::sync::atomic::{AtomicU64, Ordering};
 
 use syscalls::{Sysno, raw_syscall};
 
 use crate::call::{Answer, Call};
+use crate::slab::{Slab, Zeroed};
 
 /// An error number as the kernel returns it.
 pub const fn error(errno: c_int) -> Answer {
@@ -142,8 +144,32 @@ pub fn sleep(word: *const u32, expected: u32, nanoseconds: i64) {
     unsafe { raw_syscall!(Sysno::futex, word, operation, expected, &raw const limit) };
 }
 
+/// A bit for each descriptor that is ours: as many as a process can have by default.
+static OURS: Slab<Bits, { (1 << 20) / 64 }> = Slab::new();
+
+#[derive(Debug)]
+struct Bits(AtomicU64);
+
+// SAFETY: a number.
+unsafe impl Zeroed for Bits {}
+
+/// Where a descriptor's bit is.
+fn bit(descriptor: i32) -> Option<(&'static AtomicU64, u64)> {
+    let number = usize::try_from(descriptor).ok()?;
+    Some((&OURS.get()?.get(number / 64)?.0, 1 << (number % 64)))
+}
+
+/// Whether a descriptor is ours.
+pub fn owns(descriptor: i32) -> bool {
+    // Relaxed: nobody is told of a descriptor but by the kernel.
+    bit(descriptor).is_some_and(|(word, bit)| word.load(Ordering::Relaxed) & bit != 0)
+}
+
 /// Closes a descriptor of ours.
 pub fn close(descriptor: i32) {
+    if let Some((word, bit)) = bit(descriptor) {
+        word.fetch_and(!bit, Ordering::Relaxed); // Relaxed: as in `owns`
+    }
     // SAFETY: ours, by the caller's word.
     unsafe { raw_syscall!(Sysno::close, descriptor) };
 }
@@ -171,7 +197,11 @@ pub fn duplicate(descriptor: i32) -> Option<i32> {
     let from = NUMBERS_FROM.min(limit.rlim_cur / 4 * 3);
     // SAFETY: touches no memory.
     let copy = unsafe { raw_syscall!(Sysno::fcntl, descriptor, libc::F_DUPFD_CLOEXEC, from) };
-    i32::try_from(copy.cast_signed()).ok().filter(|copy| *copy >= 0)
+    let copy = i32::try_from(copy.cast_signed()).ok().filter(|copy| *copy >= 0)?;
+    if let Some((word, bit)) = bit(copy) {
+        word.fetch_or(bit, Ordering::Relaxed); // Relaxed: as in `owns`
+    }
+    Some(copy)
 }
 
 /// Gives a new descriptor a number of ours, if there is room; errors stay as they are.

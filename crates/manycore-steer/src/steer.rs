@@ -8,6 +8,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use manycore::lock::Gate;
 use manycore::sync::{clock, cpu, node, thread, tuning};
 
+use crate::attempt;
 use crate::call::{Answer, Call, Kind, Reason};
 use crate::hand::HANDS_MAX;
 use crate::lanes::{LaneState, Lanes};
@@ -183,10 +184,14 @@ impl Steer {
         let began = if settings.bypass { clock::now() } else { 0 };
         // SAFETY: by the caller's word.
         let reply = unsafe {
-            let first = self.execute(settings, stations, state, (call, kind), flight, true);
-            match first {
-                Some(Meaning::Other) => {
-                    self.execute(settings, stations, state, (call, kind), flight, false)
+            let mut by = |call: &Call, by_ring| {
+                self.execute(settings, stations, state, (call, kind), flight, by_ring)
+            };
+            match by(call, true) {
+                Some(Meaning::Other) => by(call, false),
+                Some(Meaning::Part(sent)) if !attempt::is_non_blocking(call.args[0]) => {
+                    let rest = by(&after(call, sent), false);
+                    Some(Meaning::Answer(both(sent, rest)))
                 }
                 first => first,
             }
@@ -196,7 +201,8 @@ impl Steer {
         }
         match reply {
             Some(Meaning::Answer(reply)) => deliver(reply),
-            _ => Err(Reason::NoThread),
+            Some(Meaning::Part(sent)) => Ok(sent as Answer),
+            Some(Meaning::Other) | None => Err(Reason::NoThread),
         }
     }
 
@@ -231,12 +237,8 @@ impl Steer {
                 }
             };
         let reply = sent.then(|| self.wait(settings, kind, flight, cpu));
-        // SAFETY: answered, or never sent.
-        let is_cancelled = unsafe { (*slot).is_cancelled() };
         self.land(flight);
-        reply.map(|reply| {
-            if fed { uring::meaning(call, reply, is_cancelled) } else { Meaning::Answer(reply) }
-        })
+        reply.map(|reply| if fed { uring::meaning(call, reply) } else { Meaning::Answer(reply) })
     }
 
     /// The mechanism `uring`: puts the call into the ring of its CPU; false if it is one for the pool.
@@ -340,7 +342,9 @@ impl Steer {
             }
             let is_over = gate.look().is_some();
             if is_over && (station.is_none() || slot.is_noted()) {
-                return slot.reply();
+                let reply = slot.reply();
+                let call = slot.order().call;
+                return if feed.is_some() { uring::interrupted(&call, reply) } else { reply };
             }
             // SeqCst: as in `Slot::cancel`.
             let executor = slot.executor.load(Ordering::SeqCst);
@@ -425,6 +429,12 @@ impl Steer {
         }
     }
 
+    /// Whether a descriptor is one of those that the workers have for themselves: the program must not close it, nor put another
+    /// file in its place.
+    pub fn owns(&'static self, descriptor: i32) -> bool {
+        raw::owns(descriptor)
+    }
+
     /// How many threads made here live now.
     pub fn threads(&'static self) -> u32 {
         // Relaxed: a number for reports.
@@ -440,6 +450,23 @@ impl Default for Steer {
 
 /// After so long a thread that has not ended its call gets another signal.
 const REPEAT_NS: i64 = 1_000_000;
+
+/// A send of what comes after the bytes that are gone.
+fn after(call: &Call, sent: usize) -> Call {
+    let mut rest = *call;
+    rest.args[1] += sent;
+    rest.args[2] -= sent;
+    rest
+}
+
+/// The answer to a send in two parts: what became of the second counts only as far as it was sent.
+fn both(sent: usize, rest: Option<Meaning>) -> Reply {
+    let more = match rest {
+        Some(Meaning::Answer(Reply { answer, .. })) if answer > 0 => answer,
+        _ => 0,
+    };
+    Reply { answer: sent as Answer + more, broken_pipe: false }
+}
 
 /// The answer as the caller gets it, and the signal that belongs to it.
 fn deliver(reply: Reply) -> Result<Answer, Reason> {

@@ -1,35 +1,33 @@
 //! The mechanism `uring`: a thread of the kernel on each CPU executes calls, out of rings.
 //!
 //! A caller puts an entry into the ring of its lane's CPU, and spins: whoever finds completions takes all of them and answers
-//! their calls. Before it sleeps it has the pool's worker of that CPU listen to the ring. Operations that io_uring has not, or
-//! whose answer could differ from the system call's, go to the pool: `connect` and `open` would be made with the rights that
-//! the process had when the ring was set up.
+//! their calls. Before it sleeps it has the pool's worker of that CPU listen to the ring. Calls that have to wait, operations that
+//! io_uring has not, or whose answer could differ from the system call's, go to the pool: `connect` and `open` would be made
+//! with the rights that the process had when the ring was set up.
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use manycore::sync::{clock, hint};
 use syscalls::{Sysno, raw_syscall};
 
+use crate::attempt::is_non_blocking;
 use crate::call::{Answer, Call, Kind};
 use crate::raw;
 use crate::ring::{Completion, Entry, Ring};
 use crate::slab::Zeroed;
 use crate::slot::{Reply, Slot};
 
-const READV: u8 = 1;
 const FSYNC: u8 = 3;
-const SENDMSG: u8 = 9;
 const RECVMSG: u8 = 10;
 const ACCEPT: u8 = 13;
 const CANCEL: u8 = 14;
 const CLOSE: u8 = 19;
-const READ: u8 = 22;
 const SEND: u8 = 26;
 const RECV: u8 = 27;
 const SHUTDOWN: u8 = 34;
 
 /// What must be there for the mechanism to be worth its name.
-const NEEDED: [u8; 6] = [SENDMSG, RECVMSG, ACCEPT, CANCEL, SEND, RECV];
+const NEEDED: [u8; 5] = [RECVMSG, ACCEPT, CANCEL, SEND, RECV];
 
 const NEW: u32 = 0;
 const STARTING: u32 = 1;
@@ -197,25 +195,27 @@ pub fn listen(epoll: i32, operation: i32, ring: i32) -> bool {
 }
 
 /// A call as an entry; none if io_uring has nothing that gives the same answer.
+///
+/// Only what need not wait: io_uring does not ask whether the descriptor is in non-blocking mode, so that every entry says that it
+/// must not wait. Without data, the call is made again by the pool, which asks, and waits.
 fn entry(call: &Call, kind: Kind) -> Option<Entry> {
     let [descriptor, second, third, fourth, fifth, _] = call.args;
     if kind == Kind::Timed {
         return None;
     }
-    // A blocking send ends when all has been sent: io_uring does so if this flag is set.
-    let all = libc::MSG_WAITALL as usize;
-    let unusual = (libc::MSG_ZEROCOPY | libc::MSG_OOB | libc::MSG_FASTOPEN) as usize;
-    let here = u64::MAX;
+    let at_once = libc::MSG_DONTWAIT as usize;
+    let blocks =
+        (libc::MSG_WAITALL | libc::MSG_ZEROCOPY | libc::MSG_OOB | libc::MSG_FASTOPEN) as usize;
     let (opcode, address, length, flags, offset) = match call.number as i64 {
-        libc::SYS_read => (READ, second, third, 0, here),
-        libc::SYS_readv => (READV, second, third, 0, here),
-        libc::SYS_recvfrom if fifth == 0 && third > 0 => (RECV, second, third, fourth, 0),
-        libc::SYS_recvmsg => (RECVMSG, second, 1, third, 0),
-        libc::SYS_write => (SEND, second, third, all, 0),
-        libc::SYS_sendto if fifth == 0 && fourth & unusual == 0 => {
-            (SEND, second, third, fourth | all, 0)
+        libc::SYS_read if third > 0 => (RECV, second, third, at_once, 0),
+        libc::SYS_recvfrom if fifth == 0 && third > 0 && fourth & blocks == 0 => {
+            (RECV, second, third, fourth | at_once, 0)
         }
-        libc::SYS_sendmsg if third & unusual == 0 => (SENDMSG, second, 1, third | all, 0),
+        libc::SYS_recvmsg if third & blocks == 0 => (RECVMSG, second, 1, third | at_once, 0),
+        libc::SYS_write => (SEND, second, third, at_once, 0),
+        libc::SYS_sendto if fifth == 0 && fourth & blocks == 0 => {
+            (SEND, second, third, fourth | at_once, 0)
+        }
         libc::SYS_accept => (ACCEPT, second, 0, 0, third as u64),
         libc::SYS_accept4 => (ACCEPT, second, 0, fourth, third as u64),
         libc::SYS_shutdown => (SHUTDOWN, 0, second, 0, 0),
@@ -230,36 +230,62 @@ fn entry(call: &Call, kind: Kind) -> Option<Entry> {
         address: address as u64,
         length: u32::try_from(length).ok()?,
         operation_flags: flags as u32,
+        priority: if opcode == ACCEPT { ACCEPT_AT_ONCE } else { 0 },
         ..Entry::default()
     })
+}
+
+/// `IORING_ACCEPT_DONTWAIT`, since Linux 6.10; older ones answer `EINVAL`.
+const ACCEPT_AT_ONCE: u16 = 1 << 1;
+
+/// The reply to a call that a handler interrupted while the kernel's thread had it: io_uring has an error of its own for that,
+/// and a call that was about to wait was not told to.
+pub fn interrupted(call: &Call, reply: Reply) -> Reply {
+    let is_other = |errno| reply.answer == raw::error(errno);
+    let was_to_wait = is_other(libc::EAGAIN)
+        && matches!(meaning(call, reply), Meaning::Other)
+        && !is_non_blocking(call.args[0]);
+    if is_other(libc::ECANCELED) || was_to_wait {
+        return Reply { answer: raw::error(libc::EINTR), broken_pipe: false };
+    }
+    reply
 }
 
 /// What the kernel's answer to an entry means.
 pub enum Meaning {
     Answer(Reply),
-    /// The operation is not the call's: the pool makes it.
+    /// The call has to wait, or the operation is not the call's: the pool makes it.
     Other,
+    /// So many bytes of a send are gone, and a blocking one goes on with the rest.
+    Part(usize),
 }
 
 /// The answer to the call, from that to its entry.
-pub fn meaning(call: &Call, reply: Reply, is_cancelled: bool) -> Meaning {
+pub fn meaning(call: &Call, reply: Reply) -> Meaning {
     let answer = reply.answer;
-    let is_write = call.number as i64 == libc::SYS_write;
-    if is_write && answer == raw::error(libc::ENOTSOCK) {
-        return Meaning::Other;
-    }
-    if is_cancelled && answer == raw::error(libc::ECANCELED) {
-        return Meaning::Answer(Reply { answer: raw::error(libc::EINTR), broken_pipe: false });
-    }
-    let flags = match call.number as i64 {
-        libc::SYS_write => 0,
-        libc::SYS_sendto => call.args[3],
-        libc::SYS_sendmsg => call.args[2],
-        _ => libc::MSG_NOSIGNAL as usize,
+    let (is_transfer, is_send, flags) = match call.number as i64 {
+        libc::SYS_read => (true, false, 0),
+        libc::SYS_recvfrom => (true, false, call.args[3]),
+        libc::SYS_recvmsg => (true, false, call.args[2]),
+        libc::SYS_write => (true, true, 0),
+        libc::SYS_sendto => (true, true, call.args[3]),
+        libc::SYS_accept | libc::SYS_accept4 => (true, false, 0),
+        _ => (false, false, 0),
     };
+    let has = |flag: i32| flags & flag as usize != 0;
+    let is_other = [libc::EAGAIN, libc::ENOTSOCK, libc::EOPNOTSUPP, libc::EINVAL].map(raw::error);
+    if is_transfer && !has(libc::MSG_DONTWAIT) {
+        if is_other.contains(&answer) {
+            return Meaning::Other;
+        }
+        if is_send && answer > 0 && (answer as usize) < call.args[2] {
+            return Meaning::Part(answer as usize);
+        }
+    }
     // io_uring never sends the signal. The kernel does to whoever writes to a stream.
-    let broken_pipe = answer == raw::error(libc::EPIPE)
-        && flags & libc::MSG_NOSIGNAL as usize == 0
+    let broken_pipe = is_send
+        && answer == raw::error(libc::EPIPE)
+        && !has(libc::MSG_NOSIGNAL)
         && is_stream(call.args[0]);
     Meaning::Answer(Reply { answer, broken_pipe })
 }

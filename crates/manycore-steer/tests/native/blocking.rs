@@ -45,6 +45,7 @@ fn closed_while_blocked() {
                 (rig.read(lane, near, &mut byte), byte[0])
             });
             a_while();
+            assert!(!rig.steer.owns(near) && !rig.steer.owns(far));
             assert_eq!(rig.close(lane, near), 0);
             // Somebody else's file gets the number.
             let other = socketpair(libc::SOCK_STREAM);
