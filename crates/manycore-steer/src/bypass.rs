@@ -96,7 +96,7 @@ impl Habit {
     pub fn timer(&self) -> u64 {
         let call = self.calls.load(ORDER).wrapping_sub(1);
         let is_trial = call % PERIOD < BURST;
-        if is_trial || call % SAMPLE == 0 { clock::now() } else { 0 }
+        if is_trial || call.is_multiple_of(SAMPLE) { clock::now() } else { 0 }
     }
 
     /// A call in place is over that began then.
@@ -147,8 +147,8 @@ mod tests {
         let mut count = 0;
         for call in 0..calls {
             let moves = habit.next();
-            // The first of a burst wake somebody.
-            let slow = if call % 4 == 0 { 50_000 } else { 0 };
+            // Some wait, or have to wake somebody.
+            let slow = if call % 5 == 0 { 50_000 } else { 0 };
             if moves {
                 habit.moved.add(moved + slow);
             } else if habit.timer() != 0 {

@@ -388,10 +388,8 @@ impl Steer {
 
     /// The call in place is over.
     pub fn stop(&'static self, lane: &Lane, timer: Timer) {
-        if timer.0 != 0 {
-            if let Some(state) = self.lanes.get(lane.number) {
-                state.habit.stayed(timer.0);
-            }
+        if let (1.., Some(state)) = (timer.0, self.lanes.get(lane.number)) {
+            state.habit.stayed(timer.0);
         }
     }
 

@@ -52,6 +52,7 @@ fn closed_while_blocked() {
             a_while();
             assert_eq!(rig.write(rig.steer.open(), far, b"z"), 1);
             assert_eq!(received.join().unwrap(), (1, b'z'), "{mechanism:?}");
+            // SAFETY: a descriptor of this test, closed once.
             other.iter().for_each(|fd| unsafe { assert_eq!(libc::close(*fd), 0) });
         });
     }

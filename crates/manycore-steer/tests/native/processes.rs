@@ -16,6 +16,7 @@ fn a_child_has_workers_of_its_own() {
         thread::scope(|scope| {
             let reader = scope.spawn(move || rig.read(lane, near, &mut [0; 8]));
             a_while();
+            // SAFETY: the child makes system calls only, and ends by `_exit`.
             let child = unsafe { libc::fork() };
             if child == 0 {
                 rig.steer.forked();
@@ -27,12 +28,14 @@ fn a_child_has_workers_of_its_own() {
                     && bytes == *b"world"
                     && rig.steer.threads() > 0
                     && rig.in_place() == 0;
+                // SAFETY: touches no memory but its own result.
                 unsafe { libc::_exit(if fine { 0 } else { 1 }) };
             }
             let mut bytes = [0; 5];
             assert_eq!(rig.read(lane, parent_end, &mut bytes), 5);
             assert_eq!(rig.write(lane, parent_end, b"world"), 5);
             let mut status = 0;
+            // SAFETY: touches no memory but its own result.
             assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
             assert_eq!(status, 0, "{mechanism:?}");
             assert_eq!(rig.write(lane, far, b"on"), 2);

@@ -13,6 +13,7 @@ pub unsafe extern "C" fn create_thread(
     run: extern "C" fn(*mut c_void) -> *mut c_void,
     argument: *mut c_void,
 ) -> c_int {
+    // SAFETY: zero is a value of the structure.
     unsafe {
         let mut attributes = std::mem::zeroed();
         libc::pthread_attr_init(&mut attributes);
@@ -31,6 +32,7 @@ pub unsafe extern "C-unwind" fn sleep(
     let far = libc::timespec { tv_sec: 1 << 30, tv_nsec: 0 };
     let limit = if never_restarts { &raw const far } else { std::ptr::null() };
     let operation = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
+    // SAFETY: the calling thread's own.
     unsafe {
         match libc::syscall(libc::SYS_futex, word, operation, expected, limit) {
             -1 => *libc::__errno_location(),
@@ -41,6 +43,7 @@ pub unsafe extern "C-unwind" fn sleep(
 
 /// The CPUs that this process may use.
 pub fn cpus() -> Vec<u32> {
+    // SAFETY: zero is a value of the structure.
     unsafe {
         let mut set = std::mem::zeroed();
         libc::sched_getaffinity(0, size_of_val(&set), &mut set);
@@ -78,6 +81,7 @@ impl Rig {
     pub fn call(&self, lane: Lane, number: i64, args: &[usize], kind: Kind) -> isize {
         let mut call = Call { number: number as usize, args: [0; 6] };
         call.args[..args.len()].copy_from_slice(args);
+        // SAFETY: what the arguments point to outlives the call.
         let answer = unsafe { self.steer.perform(&lane, &call, kind, &mut Flight::default()) };
         match answer {
             Ok(answer) => {
@@ -88,7 +92,9 @@ impl Rig {
                 assert_eq!(reason, Reason::NoThread);
                 self.in_place.fetch_add(1, Ordering::Relaxed);
                 let [a, b, c, d, e, f] = call.args;
+                // SAFETY: passed on: the arguments are the test's.
                 match unsafe { libc::syscall(number, a, b, c, d, e, f) } {
+                    // SAFETY: the calling thread's own.
                     -1 => -unsafe { *libc::__errno_location() } as isize,
                     result => result as isize,
                 }
@@ -121,6 +127,7 @@ impl Rig {
 
 pub fn socketpair(kind: c_int) -> [i32; 2] {
     let mut pair = [0; 2];
+    // SAFETY: writes two descriptors into the array.
     assert_eq!(unsafe { libc::socketpair(libc::AF_UNIX, kind, 0, pair.as_mut_ptr()) }, 0);
     pair
 }

@@ -50,6 +50,7 @@ fn pipes_and_files() {
     for mechanism in MECHANISMS {
         let rig = Rig::new(*mechanism);
         let mut pipe = [0; 2];
+        // SAFETY: writes two descriptors into the array.
         assert_eq!(unsafe { libc::pipe(pipe.as_mut_ptr()) }, 0);
         let lane = rig.steer.open();
         thread::scope(|scope| {
@@ -123,6 +124,7 @@ fn receive_timeouts() {
         let rig = Rig::new(*mechanism);
         let [near, _far] = socketpair(libc::SOCK_STREAM);
         let limit = libc::timeval { tv_sec: 0, tv_usec: 20_000 };
+        // SAFETY: structures of this function, as the manual page says.
         let set = unsafe {
             let size = size_of_val(&limit) as u32;
             libc::setsockopt(

@@ -13,10 +13,12 @@ static HANDLED_BY: AtomicI32 = AtomicI32::new(0);
 
 extern "C" fn handler(_: i32) {
     HANDLED.fetch_add(1, Ordering::SeqCst);
+    // SAFETY: touches no memory but its own result.
     HANDLED_BY.store(unsafe { libc::gettid() }, Ordering::SeqCst);
 }
 
 fn handle(signal: i32, flags: i32) {
+    // SAFETY: zero is a value of the structure.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = handler as *const () as usize;
@@ -30,12 +32,14 @@ fn interrupt(signal: i32, call: impl FnOnce() -> isize + Send, after: impl FnOnc
     let (send, receive) = mpsc::channel();
     thread::scope(|scope| {
         let thread = scope.spawn(move || {
+            // SAFETY: touches no memory but its own result.
             send.send(unsafe { libc::pthread_self() }).unwrap();
             call()
         });
         let target = receive.recv().unwrap();
         a_while();
         let before = HANDLED.load(Ordering::SeqCst);
+        // SAFETY: the thread is in the scope, and not joined.
         assert_eq!(unsafe { libc::pthread_kill(target, signal) }, 0);
         while HANDLED.load(Ordering::SeqCst) == before {
             thread::yield_now();
@@ -79,6 +83,7 @@ fn handlers() {
 /// A read that only a thread that blocks can make.
 fn interrupted_pipe(rig: &Rig) {
     let mut pipe = [0; 2];
+    // SAFETY: writes two descriptors into the array.
     assert_eq!(unsafe { libc::pipe(pipe.as_mut_ptr()) }, 0);
     let lane = rig.steer.open();
     let read = || rig.read(lane, pipe[0], &mut [0; 8]);
@@ -110,11 +115,13 @@ fn interrupted_send(rig: &Rig) {
 fn broken_pipe(rig: &Rig) {
     handle(libc::SIGPIPE, 0);
     let [near, far] = socketpair(libc::SOCK_STREAM);
+    // SAFETY: a descriptor of this test, closed once.
     unsafe { libc::close(far) };
     let lane = rig.steer.open();
     let before = HANDLED.load(Ordering::SeqCst);
     assert_eq!(rig.write(lane, near, b"x"), -(libc::EPIPE as isize));
     assert_eq!(HANDLED.load(Ordering::SeqCst), before + 1);
+    // SAFETY: touches no memory but its own result.
     assert_eq!(HANDLED_BY.load(Ordering::SeqCst), unsafe { libc::gettid() });
     let quiet = [near as usize, b"x".as_ptr() as usize, 1, libc::MSG_NOSIGNAL as usize, 0, 0];
     assert_eq!(rig.call(lane, libc::SYS_sendto, &quiet, Kind::Waits), -(libc::EPIPE as isize));
@@ -142,6 +149,7 @@ fn abandoned() {
                 args: [near as usize, &raw mut byte as usize, 1, 0, 0, 0],
             };
             let mut flight = Flight::default();
+            // SAFETY: structures of this function, as the manual page says.
             let torn = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| unsafe {
                 rig.steer.perform(&lane, &call, Kind::Waits, &mut flight)
             }));

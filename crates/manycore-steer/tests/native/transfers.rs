@@ -138,6 +138,7 @@ fn sends_that_are_longer_than_the_buffers() {
                 rig.call(lanes[0], libc::SYS_writev, &args, Kind::Waits),
                 bytes.len() as isize
             );
+            // SAFETY: zero is a value of the structure.
             let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
             (message.msg_iov, message.msg_iovlen) = (pieces.as_ptr().cast_mut(), pieces.len());
             let args = [near as usize, &raw const message as usize, 0];

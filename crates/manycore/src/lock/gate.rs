@@ -13,7 +13,7 @@ const SHUT_ASLEEP: u32 = 1;
 pub(super) const MESSAGE: u32 = 2;
 
 /// A word at which one thread waits until another writes a message into it. All zero is shut.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 #[repr(transparent)]
 pub struct Gate {
     word: AtomicU32,
