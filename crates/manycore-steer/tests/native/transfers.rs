@@ -25,8 +25,9 @@ fn read_exactly(rig: &Rig, lane: manycore_steer::Lane, fd: i32, buffer: &mut [u8
 /// Messages of many sizes there and back.
 fn ping_pong(rig: &Rig, [near, far]: [i32; 2], rounds: usize) {
     let lanes = [rig.steer.open(), rig.steer.open()];
-    let size =
-        |round: usize| 1 + round.wrapping_mul(7919) % if round % 50 == 0 { 300_000 } else { 300 };
+    let size = |round: usize| {
+        1 + round.wrapping_mul(7919) % if round.is_multiple_of(50) { 300_000 } else { 300 }
+    };
     thread::scope(|scope| {
         for (end, lane) in [near, far].into_iter().zip(lanes) {
             scope.spawn(move || {
