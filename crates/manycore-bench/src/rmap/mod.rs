@@ -189,7 +189,9 @@ mod tests {
     #[test]
     fn every_mechanism_runs() {
         for reuse in [false, true] {
+            let names = mechanism::native::names();
             let options = Options {
+                syncs: names.into_iter().filter(|name| !name.starts_with("lock:")).collect(),
                 threads: vec![2],
                 updates: vec![75.0],
                 load: Load { trees: 2, initial: 50, reuse, ..Load::default() },
