@@ -217,6 +217,24 @@ fn intervals_come_and_go() {
     });
 }
 
+/// Two remove neighbours at the same time, and nothing is left, nor freed twice.
+#[test]
+fn neighbouring_intervals_go() {
+    check(2, || {
+        // Not freed: a thread of the model's has to have all it refers to for ever.
+        let map: &'static HarrisLists = Box::leak(Box::new(HarrisLists::new(1)));
+        let [one, two, three] = [1, 2, 3].map(|order| map.insert(map.interval(0, interval(order))));
+        let other = thread::spawn(move || drop(two));
+        drop(three);
+        other.join().unwrap();
+        assert_eq!(orders(map), [1]);
+        drop(one);
+        assert!(orders(map).is_empty());
+        // SAFETY: from a box, and nobody has it any more.
+        drop(unsafe { Box::from_raw(std::ptr::from_ref(map).cast_mut()) });
+    });
+}
+
 /// Two threads on one core, of which one has to go to another desk, or takes it after the other.
 #[test]
 fn two_at_one_desk() {

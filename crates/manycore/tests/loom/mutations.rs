@@ -120,6 +120,8 @@ const MUTATIONS: &[(&str, &str)] = &[
     ("harris-unlink", "lists::harris::look_past_both"),
     ("harris-remove", "lists::harris::look_past_both"),
     ("harris-visit-head", "lists::intervals_come_and_go"),
+    ("harris-push", "lists::intervals_come_and_go"),
+    ("harris-past-head", "lists::intervals_come_and_go"),
     ("desk-take", "lists::two_at_one_desk"),
     ("desk-leave", "lists::two_at_one_desk"),
     ("lazy-walk", "lists::lazy::look_at_what_is_put_in"),

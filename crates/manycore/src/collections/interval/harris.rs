@@ -4,7 +4,7 @@
 //!
 //! Who inserts must not wait for who removes, and few ask: so intervals stand in a [list without
 //! locks](crate::collections::list::HarrisList), the newest first. An insertion is one compare-and-swap at the front. A removal
-//! walks from the front to the interval, marks it, and leads the link before it past it. A reader walks over the whole list, and
+//! marks the interval, and walks from the front to lead the link before it past it. A reader walks over the whole list, and
 //! sorts what it has found.
 //!
 //! # Source
