@@ -289,6 +289,40 @@ fn the_simulator_is_compared_with_this_host() {
 }
 
 #[test]
+fn structures_are_compared_with_this_host() {
+    let cache = directory();
+    let mut command = sim(
+        cache.path(),
+        &[
+            "accuracy",
+            "--of",
+            "structures",
+            "--quick",
+            "--machine",
+            "xeon-4x6",
+            "--no-cache",
+            "-q",
+            "--json",
+        ],
+    );
+    let output = command.output().unwrap();
+    // Whether the claims hold is not for a run this short to say.
+    assert!(output.status.code().is_some_and(|code| code < 2), "{output:?}");
+    let results: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let claims = results["claims"].as_array().unwrap();
+    let ids: Vec<&str> = claims.iter().map(|claim| claim["id"].as_str().unwrap()).collect();
+    let expected = ["median", "p90", "order"].map(|name| format!("accuracy-structures-{name}"));
+    assert_eq!(ids, expected);
+    // Each mechanism has both: the median has one comparison for each.
+    let count = |provenance: &str| {
+        let records = results["measurements"].as_array().unwrap();
+        records.iter().filter(|record| record["provenance"] == provenance).count()
+    };
+    assert_eq!((count("native"), count("simulated")), (198, 198));
+    assert!(claims[0]["note"].as_str().unwrap().starts_with("198 comparisons"));
+}
+
+#[test]
 fn bad_questions_are_named_in_a_line() {
     let cache = directory();
     let lock = ["lock", "--machine", "xeon-4x6"];
