@@ -118,11 +118,11 @@ impl Crew {
         answer
     }
 
-    /// What is simulated, and what is left.
+    /// What is left, and what is simulated: a narrow terminal cuts off the end.
     fn in_words(&self, job: &Job) -> String {
         let job = format!("{}, {} threads", job.mechanism, job.threads);
         match &self.duty {
-            Duty::SimulatePart(outlook) => format!("{job}; of all {outlook}"),
+            Duty::SimulatePart(outlook) => format!("{outlook}: {job}"),
             _ => job,
         }
     }

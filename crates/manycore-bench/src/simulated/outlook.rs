@@ -109,7 +109,7 @@ impl Outlook {
 impl std::fmt::Display for Outlook {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.left() {
-            (0, _) => Ok(()),
+            (0, _) => f.write_str("nothing left"),
             (count, None) => write!(f, "{count} left"),
             (count, Some(seconds)) if seconds < 90.0 => {
                 write!(f, "{count} left, about {seconds:.0} s")

@@ -115,10 +115,9 @@ pub fn run(options: &Options) -> Result<Found, Failure> {
         calibration,
     };
     for case in options.cases() {
-        let beside = match &case.kind {
+        let beside = match case.kind {
             Kind::Set(_) => calibration.sets,
-            Kind::ReverseMap(options) if options.load.reuse => calibration.reused,
-            Kind::ReverseMap(_) => calibration.fresh,
+            Kind::ReverseMap(_) => calibration.trees,
         };
         let (native, simulated) = (options.native(&case)?, options.simulated(&case, beside)?);
         for own in &native {
@@ -224,16 +223,15 @@ fn whole(found: crate::lock::Found) -> Result<Vec<Measurement>, Failure> {
 
 /// Errors by threads, by mechanism and by workload, what was fitted, and the claims.
 pub fn render(found: &Found) -> String {
-    let Calibration { sets, reused, fresh } = found.calibration;
-    let ns = |ns: f64| significant(ns, 2);
+    let beside = |what: &str, beside: Beside| {
+        let [read, update] = [beside.read_ns, beside.update_ns].map(|ns| significant(ns, 2));
+        format!("  {what}: {read} ns if it reads, {update} ns if it updates")
+    };
     format!(
-        "{}\n\nWhat an operation takes beside its accesses, fitted with other workloads: of sets {} ns if it reads, {} ns if it updates; \
-         of reverse maps {} ns, {} ns if it makes a new interval\n\n{}\n",
+        "{}\n\nWhat an operation takes beside its accesses, fitted with other workloads:\n{}\n{}\n\n{}\n",
         shown::tables(&found.comparisons, "mechanism", "workload"),
-        ns(sets.read_ns),
-        ns(sets.update_ns),
-        ns(reused.update_ns),
-        ns(fresh.update_ns),
+        beside("sets", found.calibration.sets),
+        beside("reverse maps", found.calibration.trees),
         Claim::table(&found.claims),
     )
 }
