@@ -231,23 +231,24 @@ fn clocks_differ_by_the_boundary_at_most() {
         let report = Simulation::new(&machine).placement(on).run(|| {
             let word = Word::default();
             let clocks = thread::parallel(2, |me| {
+                let clock = || backend::clock() as u32;
                 if me == 0 {
                     thread::compute(5_000);
-                    word.store(backend::clock());
+                    word.store(clock());
                     return 0;
                 }
                 loop {
                     match word.load() {
                         0 => backend::spin_loop(),
-                        sent => return backend::clock().wrapping_sub(sent),
+                        sent => return clock().wrapping_sub(sent),
                     }
                 }
             });
             clocks[1]
         });
-        report.unwrap().result as i64
+        i64::from(report.unwrap().result.cast_signed())
     };
-    let boundary = machine.clock_boundary() as i64;
+    let boundary = machine.clock_boundary().cast_signed();
     let found = delay(0, 4).max(delay(4, 0));
     assert!(found <= boundary && boundary < 4 * found, "{found} {boundary}");
 }
