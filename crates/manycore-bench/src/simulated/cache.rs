@@ -194,7 +194,11 @@ impl Cache {
                     false => merged.of_others += 1,
                 }
             }
-            if is_own && let Ok(lines) = fs::read_to_string(directory.join(TOOK)) {
+            // Not again and again, where nothing has come.
+            if is_own
+                && merged.new > 0
+                && let Ok(lines) = fs::read_to_string(directory.join(TOOK))
+            {
                 self.note(&lines)?;
             }
         }
