@@ -38,19 +38,6 @@ pub struct Machine {
     pub os: Os,
 }
 
-impl Machine {
-    /// By how much the time-stamp counters of two cores differ at most, in cycles, as two threads find that send each other what
-    /// theirs say: the time that a message takes between the cores that are furthest from each other cannot be told from a difference.
-    pub fn clock_boundary(&self) -> u64 {
-        let furthest = |costs: &[Cycles]| costs.iter().copied().max().unwrap_or(0);
-        let message =
-            furthest(&self.latency.store.modified) + furthest(&self.latency.load.modified);
-        let skews = || self.core.tsc_skew.iter().copied();
-        let skew = skews().max().unwrap_or(0).abs_diff(skews().min().unwrap_or(0));
-        message + 2 * self.core.clock_read + skew
-    }
-}
-
 /// The cost of an access by operation, state of the line and distance.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Latencies {
