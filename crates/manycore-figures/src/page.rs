@@ -5,9 +5,10 @@ use std::fmt::{self, Write};
 use manycore_report::{Claim, Judgement, escaped};
 
 use crate::figure::{Figure, Parameter};
-use crate::render::{expectation, numbers, tally};
+use crate::picture;
+use crate::render::{numbers, tally};
 use crate::run::Found;
-use crate::{picture, statement::Statement};
+use crate::statement::{Statement, expectation};
 
 const STYLE: &str = include_str!("page.css");
 

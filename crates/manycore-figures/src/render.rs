@@ -5,6 +5,7 @@ use std::fmt::Write;
 use manycore_report::{Bound, Cell, Claim, Column, Judgement, Table, significant};
 
 use crate::run::Found;
+use crate::statement::expectation;
 
 /// The claims of all figures as a table, and what is to be said of them.
 pub fn render(found: &[Found]) -> String {
@@ -53,15 +54,6 @@ pub(crate) fn numbers(claim: &Claim) -> [String; 4] {
     let band =
         band.map_or(String::new(), |(low, high)| format!("[{}, {}]", number(low), number(high)));
     [known(claim.published), bound, known(claim.value), band]
-}
-
-/// What was expected, in a word.
-pub(crate) fn expectation(expected: Judgement) -> &'static str {
-    match expected {
-        Judgement::Pass => "pass",
-        Judgement::Fail => "fail",
-        Judgement::Undecided | Judgement::PublishedOnly => "unknown",
-    }
 }
 
 /// How many of which verdict; and of those that were expected to pass.

@@ -1,9 +1,9 @@
 //! A figure on a machine, and on what that machine might be like as well.
 
 use manycore_bench::Failure;
-use manycore_bench::simulated::{Crew, variants};
+use manycore_bench::simulated::{Crew, Plan, variants};
 use manycore_report::{Claim, Measurement};
-use manycore_sim::model;
+use manycore_sim::{Model, model};
 
 use crate::figure::Figure;
 
@@ -18,16 +18,32 @@ pub struct Found {
     pub claims: Vec<Claim>,
 }
 
-/// Simulates a figure, with `bands` on all variants of the machine, and judges its claims.
-pub fn run(figure: Figure, bands: bool, crew: &Crew) -> Result<Found, Failure> {
-    let about = |failure| match failure {
+/// What [`run()`] simulates of a figure.
+pub fn plan(figure: &Figure, bands: bool, crew: &Crew) -> Result<Plan, Failure> {
+    let machines = machines(figure, bands)?;
+    let asking = machines.iter().map(|machine| |crew: &Crew| figure.workload.run(machine, crew));
+    Plan::of(crew, asking).map_err(|failure| about(figure, failure))
+}
+
+/// The machine and, with `bands`, its variants.
+fn machines(figure: &Figure, bands: bool) -> Result<Vec<Model>, Failure> {
+    let machine = model::find(&figure.machine)
+        .map_err(|problem| about(figure, Failure::Usage(problem.to_string())))?;
+    Ok(if bands { variants(&machine) } else { vec![machine] })
+}
+
+fn about(figure: &Figure, failure: Failure) -> Failure {
+    match failure {
         Failure::Usage(text) => Failure::Usage(format!("{}: {text}", figure.id)),
         Failure::Failed(text) => Failure::Failed(format!("{}: {text}", figure.id)),
-    };
-    let machine = model::find(&figure.machine)
-        .map_err(|problem| about(Failure::Usage(problem.to_string())))?;
-    let machines = if bands { variants(&machine) } else { vec![machine] };
-    let runs = machines.iter().map(|machine| figure.workload.run(machine, crew).map_err(about));
+    }
+}
+
+/// Simulates a figure, with `bands` on all variants of the machine, and judges its claims.
+pub fn run(figure: Figure, bands: bool, crew: &Crew) -> Result<Found, Failure> {
+    let machines = machines(&figure, bands)?;
+    let run = |machine| figure.workload.run(machine, crew).map_err(|why| about(&figure, why));
+    let runs = machines.iter().map(run);
     let mut runs = runs.collect::<Result<Vec<_>, _>>()?;
     let variants: Vec<&[Measurement]> = runs.iter().map(Vec::as_slice).collect();
     let claims = figure.claims.iter().map(|claim| claim.judge(&figure.id, &variants)).collect();

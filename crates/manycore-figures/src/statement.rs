@@ -1,7 +1,8 @@
 //! What a publication claims, and what measurements say of it.
 
 use manycore_report::{Bound, Claim, Judgement, Measurement};
-use serde::Deserialize;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 
 use crate::field::{Field, Place};
 use crate::selector::{Extreme, Selector};
@@ -16,8 +17,9 @@ pub struct Statement {
     pub text: String,
     /// Where the publication makes it.
     pub place: String,
-    /// The verdict that was expected before the first run.
-    pub expected: Option<Expected>,
+    /// The verdict that was expected before the first run; undecided if none was.
+    #[serde(default, deserialize_with = "expected")]
+    pub expected: Option<Judgement>,
     /// Why it is expected to be another than `pass`.
     pub why: Option<String>,
     /// Why nothing here can show it.
@@ -41,26 +43,21 @@ pub struct Statement {
     pub cause: Option<String>,
 }
 
-/// What was expected.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Expected {
-    /// That the claim holds here, too.
-    Pass,
-    /// That it does not.
-    Fail,
-    /// Neither.
-    Unknown,
+/// What may be expected, as files have it: that a claim holds here, too, that it does not, or neither.
+const EXPECTATIONS: [(&str, Judgement); 3] =
+    [("pass", Judgement::Pass), ("fail", Judgement::Fail), ("unknown", Judgement::Undecided)];
+
+fn expected<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Judgement>, D::Error> {
+    let word = String::deserialize(from)?;
+    match EXPECTATIONS.iter().find(|(own, _)| *own == word) {
+        Some((_, expected)) => Ok(Some(*expected)),
+        None => Err(D::Error::custom(format!("`{word}` is not pass, fail or unknown"))),
+    }
 }
 
-impl From<Expected> for Judgement {
-    fn from(expected: Expected) -> Self {
-        match expected {
-            Expected::Pass => Self::Pass,
-            Expected::Fail => Self::Fail,
-            Expected::Unknown => Self::Undecided,
-        }
-    }
+/// What was expected, in a word.
+pub(crate) fn expectation(expected: Judgement) -> &'static str {
+    EXPECTATIONS.iter().find(|(_, own)| *own == expected).map_or("", |(word, _)| word)
 }
 
 impl Statement {
@@ -77,7 +74,7 @@ impl Statement {
             (self.bound().is_none(), "it has no bound: `at_least`, `at_most` or both"),
             (self.expected.is_none(), "it does not say what is `expected`: pass, fail or unknown"),
             (
-                self.expected != Some(Expected::Pass) && self.why.is_none(),
+                self.expected != Some(Judgement::Pass) && self.why.is_none(),
                 "it does not say `why` it is not expected to pass",
             ),
             (
@@ -143,7 +140,7 @@ impl Statement {
     pub fn judge(&self, figure: &str, variants: &[&[Measurement]]) -> Claim {
         let mut claim = Claim {
             published: self.published,
-            expected: self.expected.map(Judgement::from),
+            expected: self.expected,
             ..Claim::open(format!("{figure}/{}", self.id), &self.text, self.bound())
         };
         if let Some(reason) = &self.published_only {

@@ -14,9 +14,8 @@ use crate::run::Found;
 const COLUMNS: [Field; 5] =
     [Field::Series, Field::Threads, Field::Cpus, Field::Update, Field::Zipf];
 
-/// Writes `index.html`, and of each figure its pictures and `ID.csv`, into a directory, which is made if need be.
+/// Writes `index.html`, and of each figure its pictures and `ID.csv`, into a directory, which is there.
 pub fn write(found: &[Found], directory: &Path) -> io::Result<()> {
-    std::fs::create_dir_all(directory)?;
     for found in found {
         let file = |name: &str, ending: &str| directory.join(format!("{name}.{ending}"));
         table(&found.measurements, std::fs::File::create(file(&found.figure.id, "csv"))?)?;

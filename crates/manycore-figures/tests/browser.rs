@@ -62,7 +62,7 @@ fn main() -> ExitCode {
 fn the_page_is_drawn_on_any_screen() {
     let figure = Figure::parse("one", FIGURE, Extent::Whole).unwrap();
     let worker = worker::Command::this_executable(["simulate"]).unwrap();
-    let crew = Crew { worker, workers: None, cache: None, progress: false };
+    let crew = Crew::new(worker, None, None, false);
     let found = manycore_figures::run(figure, false, &crew).unwrap();
     let directory = tempfile::tempdir().unwrap();
     manycore_figures::write(&[found], directory.path()).unwrap();

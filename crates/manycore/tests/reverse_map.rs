@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::thread;
 
 use manycore::collections::interval::{
-    CombinedTrees, DeferredForest, DeferredTrees, LockedTrees, LoggedTrees,
+    CombinedTrees, DeferredForest, DeferredTrees, HarrisLists, LockedTrees, LoggedTrees,
 };
 use manycore::ldu::{Global, PerCore, Rooted, Table};
 use manycore::lock::Adaptive;
@@ -103,4 +103,9 @@ fn logged_with_the_time() {
 #[test]
 fn deferred_as_a_forest() {
     all(DeferredForest::<Adaptive>::new(TREES));
+}
+
+#[test]
+fn in_lists_without_locks() {
+    all(HarrisLists::new(TREES));
 }

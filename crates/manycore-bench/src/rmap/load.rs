@@ -53,8 +53,8 @@ pub(super) trait Stage {
     /// The time, in nanoseconds or in ticks.
     fn now(&self) -> u64;
 
-    /// What is between two operations.
-    fn outside(&self);
+    /// What is between two operations, the first of which updates or does not.
+    fn outside(&self, updates: bool);
 
     /// After how many ticks of the facade's clock an update does what was put off.
     fn tend_ticks(&self) -> u64;
@@ -102,7 +102,8 @@ impl Load {
             number += 1;
             let timed = (counted && number.is_multiple_of(sample)).then(|| stage.now());
             let tree = random.usize(..trees);
-            if random.f64() * 100.0 >= update {
+            let updates = random.f64() * 100.0 < update;
+            if !updates {
                 map.overlaps(tree, random.u64(..SPAN), &mut |interval| sum += interval.last);
             } else {
                 handle.update(tree, interval(&mut random, number));
@@ -112,7 +113,7 @@ impl Load {
                 outcome.times.saturating_record(stage.now().saturating_sub(start).max(1));
             }
             outcome.operations += u64::from(counted);
-            stage.outside();
+            stage.outside(updates);
         }
         std::hint::black_box(sum);
         outcome

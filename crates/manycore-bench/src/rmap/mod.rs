@@ -21,7 +21,7 @@ use manycore_sim::Model;
 
 use crate::failure::Failure;
 use crate::lock::Found;
-use crate::simulated::Crew;
+use crate::simulated::{Beside, Crew};
 pub use load::Load;
 pub use render::render;
 pub(crate) use simulated::simulate as simulate_job;
@@ -45,6 +45,8 @@ pub struct Options {
     pub load: Load,
     /// The time that is counted.
     pub duration: Duration,
+    /// What an operation takes beside its accesses, simulated.
+    pub beside: Beside,
     /// How often to repeat, natively.
     pub rounds: u32,
     /// Whether to show progress, if standard error is a terminal.
@@ -61,6 +63,7 @@ impl Default for Options {
             updates: vec![100.0],
             load: Load::default(),
             duration: Duration::from_millis(30),
+            beside: simulated::BESIDE,
             rounds: 31,
             progress: false,
         }
@@ -189,7 +192,9 @@ mod tests {
     #[test]
     fn every_mechanism_runs() {
         for reuse in [false, true] {
+            let names = mechanism::native::names();
             let options = Options {
+                syncs: names.into_iter().filter(|name| !name.starts_with("lock:")).collect(),
                 threads: vec![2],
                 updates: vec![75.0],
                 load: Load { trees: 2, initial: 50, reuse, ..Load::default() },

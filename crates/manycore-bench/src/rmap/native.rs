@@ -134,7 +134,7 @@ impl Stage for Here {
         self.start.elapsed().as_nanos() as u64
     }
 
-    fn outside(&self) {
+    fn outside(&self, _updates: bool) {
         std::hint::black_box(work(1, self.turns));
     }
 

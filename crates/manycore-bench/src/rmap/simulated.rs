@@ -10,13 +10,13 @@ use super::mechanism;
 use super::{Options, Point};
 use crate::lock::Found;
 use crate::simulated::{
-    Campaign, Crew, Finding, Job, Program, Run, Window, record, sight, variant,
+    Beside, Campaign, Crew, Finding, Job, Program, Run, Window, record, sight, variant,
 };
 use crate::slice::Pinning;
 use crate::waits::recorder;
 
-/// What a turn of a thread's loop takes beside its accesses: drawing numbers, counting, the calls. A guess.
-const LOOP_NS: f64 = 10.0;
+/// What an operation takes beside its accesses. A guess, the same for all.
+pub(super) const BESIDE: Beside = Beside::each(10.0);
 
 /// The name of what a mechanism put off, among what only a simulator sees.
 const PUT_OFF: &str = "put_off_max";
@@ -34,7 +34,7 @@ pub(super) fn run(options: &Options, model: &Model, crew: &Crew) -> Found {
         cpus: None,
         mechanism: sync.to_owned(),
         threads: point.threads,
-        program: Program::ReverseMap(options.load.clone(), point.update),
+        program: Program::ReverseMap(options.load.clone(), point.update, options.beside),
         measured: options.duration,
         pinning: Pinning::Auto,
         seed: options.load.seed,
@@ -65,8 +65,8 @@ fn measurement(sync: &str, findings: &[Finding], base: Option<&[Finding]>) -> Me
 
 struct There {
     window: Window,
-    /// In cycles.
-    outside: u64,
+    /// After an operation that reads, and after one that updates, in cycles.
+    outside: [u64; 2],
     tend: u64,
 }
 
@@ -80,8 +80,8 @@ impl Stage for There {
         thread::now()
     }
 
-    fn outside(&self) {
-        thread::compute(self.outside);
+    fn outside(&self, updates: bool) {
+        thread::compute(self.outside[usize::from(updates)]);
     }
 
     fn tend_ticks(&self) -> u64 {
@@ -90,10 +90,15 @@ impl Stage for There {
 }
 
 /// Simulates one job in this process.
-pub(crate) fn simulate(run: &Run, load: &Load, update: f64) -> Result<Finding, String> {
+pub(crate) fn simulate(
+    run: &Run,
+    load: &Load,
+    update: f64,
+    beside: Beside,
+) -> Result<Finding, String> {
     let job = run.job;
     let cycles = |ns: f64| (ns * run.ghz()) as u64;
-    let outside = cycles(load.outside_ns + LOOP_NS);
+    let outside = [false, true].map(|updates| cycles(load.outside_ns + beside.ns(updates)));
     let tend = cycles(load.tend.as_nanos() as f64);
     let recorders: Vec<_> = (0..job.threads).map(|_| Cell::new(Some(recorder()))).collect();
     let report = run.simulate(|| {

@@ -66,6 +66,13 @@ pub(crate) enum Operation {
     Remove(u64),
 }
 
+impl Operation {
+    /// Whether it is one that may change the set.
+    pub fn updates(self) -> bool {
+        !matches!(self, Self::Contains(_))
+    }
+}
+
 /// The keys of a popularity that is not uniform are drawn before the start, so many a thread, and then the same again.
 const DRAWN: usize = 1 << 16;
 

@@ -6,8 +6,13 @@
 //!
 //! ```text
 //! manycore/sim/EXECUTABLE/JOB.json      { "job": ..., "finding": ... }
+//! manycore/sim/EXECUTABLE/took          JOB KIND THREAD-SECONDS SECONDS
 //! ```
+//!
+//! How long simulations took is no part of the results. It is used to tell how long others are going to take, those of another
+//! executable included. Several machines may share a directory, and what is in one can be merged into another.
 
+use std::collections::HashMap;
 use std::fs;
 use std::hash::{DefaultHasher, Hasher};
 use std::io::{self, Write};
@@ -22,6 +27,47 @@ use super::job::{Finding, Job};
 
 /// Entries of an executable are removed when none has been added for so long.
 const OLD: Duration = Duration::from_secs(60 * 24 * 3600);
+
+/// The name of the file that says how long simulations took.
+const TOOK: &str = "took";
+
+/// How long a simulation took.
+#[derive(Debug, PartialEq)]
+pub(super) struct Took {
+    /// What [`Job::kind`] says.
+    pub kind: String,
+    /// What [`Job::thread_seconds`] says.
+    pub thread_seconds: f64,
+    /// Real seconds.
+    pub seconds: f64,
+}
+
+impl Took {
+    fn line(&self, key: &str) -> String {
+        format!("{key} {} {} {}\n", self.kind, self.thread_seconds, self.seconds)
+    }
+
+    fn read(line: &str) -> Option<(String, Self)> {
+        let mut words = line.split(' ');
+        let mut word = || words.next();
+        let (key, kind) = (word()?.to_owned(), word()?.to_owned());
+        let (thread_seconds, seconds) = (word()?.parse().ok()?, word()?.parse().ok()?);
+        Some((key, Self { kind, thread_seconds, seconds }))
+    }
+}
+
+/// What was found where results were merged from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Merged {
+    /// Results that were not there.
+    pub new: usize,
+    /// Those that were.
+    pub known: usize,
+    /// Those of other executables, whose results may differ.
+    pub of_others: usize,
+    /// Files that are no results.
+    pub unreadable: usize,
+}
 
 /// A directory of results.
 #[derive(Clone, Debug)]
@@ -80,10 +126,21 @@ impl Cache {
         None
     }
 
-    /// Keeps the result of a job. That it cannot be kept is no reason not to have it.
-    pub(crate) fn keep(&self, job: &Job, finding: &Finding) {
+    /// Whether there is one.
+    pub(super) fn has(&self, job: &Job) -> bool {
+        self.path(job).exists()
+    }
+
+    /// Keeps the result of a job, and how long it took. That it cannot be kept is no reason not to have it.
+    pub(crate) fn keep(&self, job: &Job, finding: &Finding, took: Duration) {
         let entry = Entry { job: job.clone(), finding: finding.clone() };
-        if self.write(&self.path(job), &entry).is_err() {
+        let took = Took {
+            kind: job.kind(),
+            thread_seconds: job.thread_seconds(),
+            seconds: took.as_secs_f64(),
+        };
+        let kept = self.write(&self.path(job), &entry);
+        if kept.and_then(|()| self.note(&took.line(&job.key()))).is_err() {
             self.troubled.unwritable.store(true, Ordering::Relaxed); // Relaxed: as above
         }
     }
@@ -97,9 +154,70 @@ impl Cache {
         Ok(())
     }
 
+    /// Adds lines about how long simulations took, at once: others may do the same.
+    fn note(&self, lines: &str) -> io::Result<()> {
+        let mut options = fs::OpenOptions::new();
+        let mut file = options.create(true).append(true).open(self.directory.join(TOOK))?;
+        file.write_all(lines.as_bytes())
+    }
+
     fn path(&self, job: &Job) -> PathBuf {
-        let text = serde_json::to_string(job).expect("a job is plain data");
-        self.directory.join(hash(text.as_bytes())).with_extension("json")
+        self.directory.join(job.key()).with_extension("json")
+    }
+
+    /// How long simulations took, of whatever executable, by the key of the job.
+    pub(super) fn past(&self) -> HashMap<String, Took> {
+        let root = self.directory.parent().map(fs::read_dir);
+        let directories = root.into_iter().flatten().flatten().flatten();
+        let texts = directories.flat_map(|entry| fs::read_to_string(entry.path().join(TOOK)));
+        // A line that cannot be read makes an estimate worse, and nothing else.
+        texts.flat_map(|text| text.lines().filter_map(Took::read).collect::<Vec<_>>()).collect()
+    }
+
+    /// Adds the results below another root, those of this executable. What is there already stays.
+    pub fn merge(&self, root: &Path) -> io::Result<Merged> {
+        let mut merged = Merged::default();
+        fs::create_dir_all(&self.directory)?;
+        for directory in fs::read_dir(root)? {
+            let directory = directory?.path();
+            if !directory.is_dir() {
+                continue;
+            }
+            let is_own = directory.file_name() == self.directory.file_name();
+            for file in fs::read_dir(&directory)? {
+                let path = file?.path();
+                if path.extension().is_none_or(|extension| extension != "json") {
+                    continue;
+                }
+                match is_own {
+                    true => self.take(&path, &mut merged)?,
+                    false => merged.of_others += 1,
+                }
+            }
+            // Not again and again, where nothing has come.
+            if is_own
+                && merged.new > 0
+                && let Ok(lines) = fs::read_to_string(directory.join(TOOK))
+            {
+                self.note(&lines)?;
+            }
+        }
+        Ok(merged)
+    }
+
+    /// Adds an entry from elsewhere.
+    fn take(&self, path: &Path, merged: &mut Merged) -> io::Result<()> {
+        let entry = serde_json::from_slice::<Entry>(&fs::read(path)?).ok();
+        let is_its = |entry: &Entry| path.file_stem().is_some_and(|stem| *stem == *entry.job.key());
+        match entry.filter(is_its) {
+            None => merged.unreadable += 1,
+            Some(entry) if self.find(&entry.job).is_some() => merged.known += 1,
+            Some(entry) => {
+                self.write(&self.path(&entry.job), &entry)?;
+                merged.new += 1;
+            }
+        }
+        Ok(())
     }
 
     /// What the user should know, once it is over.
@@ -119,7 +237,7 @@ impl Cache {
 }
 
 /// 128 bits, the same for the same bytes as long as the executable is the same, which is as long as they matter.
-fn hash(bytes: &[u8]) -> String {
+pub(super) fn hash(bytes: &[u8]) -> String {
     let mut halves = [DefaultHasher::new(), DefaultHasher::new()];
     for (salt, half) in (0..).zip(&mut halves) {
         half.write_u8(salt);
@@ -151,6 +269,14 @@ mod tests {
         assert_eq!(distinct.len(), names.len());
         assert!(names.iter().all(|name| name.len() == 32));
         assert_eq!(hash(b"a"), names[0]);
+    }
+
+    #[test]
+    fn how_long_it_took_is_read_as_it_was_written() {
+        let took = Took { kind: "set/lock:mcs".into(), thread_seconds: 0.0125, seconds: 3.5 };
+        let line = took.line("0a");
+        assert_eq!(Took::read(line.trim_end()), Some(("0a".to_owned(), took)));
+        assert_eq!(Took::read("0a set/lock:mcs 0.01"), None);
     }
 
     #[test]

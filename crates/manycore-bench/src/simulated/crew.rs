@@ -7,12 +7,14 @@
 use std::io::{self, BufRead, BufReader, Write};
 use std::num::NonZero;
 use std::process::{self, Child, ChildStdin, ChildStdout, Stdio};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Instant;
 
 use super::cache::Cache;
 use super::job::{Finding, Job};
+use super::outlook::Outlook;
 use crate::progress::Progress;
 use crate::worker::Command;
 
@@ -30,28 +32,69 @@ pub struct Crew {
     pub cache: Option<Cache>,
     /// Whether to show progress, if standard error is a terminal.
     pub progress: bool,
+    duty: Duty,
+}
+
+/// What a crew does with jobs.
+#[derive(Clone, Debug)]
+enum Duty {
+    Simulate,
+    /// The same, as part of something larger, of which it says how long that is still going to take.
+    SimulatePart(Outlook),
+    /// It notes them, and simulates nothing.
+    Note(Arc<Mutex<Vec<Job>>>),
 }
 
 impl Crew {
+    /// One that simulates.
+    pub fn new(
+        worker: Command,
+        workers: Option<NonZero<usize>>,
+        cache: Option<Cache>,
+        progress: bool,
+    ) -> Self {
+        Self { worker, workers, cache, progress, duty: Duty::Simulate }
+    }
+
+    /// The same, whose progress shows how long all of this is still going to take.
+    pub fn with_outlook(&self, outlook: Outlook) -> Self {
+        Self { duty: Duty::SimulatePart(outlook), ..self.clone() }
+    }
+
+    /// One that notes what it is to simulate, where the caller can see it.
+    pub(super) fn that_notes(&self) -> (Self, Arc<Mutex<Vec<Job>>>) {
+        let noted = Arc::default();
+        (Self { duty: Duty::Note(Arc::clone(&noted)), ..self.clone() }, noted)
+    }
+
+    /// How many simulate at a time.
+    pub(super) fn size(&self) -> usize {
+        let wanted = self.workers.or_else(|| std::thread::available_parallelism().ok());
+        wanted.map_or(1, NonZero::get)
+    }
+
     /// Runs them all; the answers are in the order of the jobs.
     pub(crate) fn run(&self, jobs: &[Job]) -> Vec<Answer> {
+        if let Duty::Note(noted) = &self.duty {
+            noted.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(jobs);
+            return jobs.iter().map(|_| Err("it was noted, not simulated".to_owned())).collect();
+        }
         let answers: Vec<OnceLock<Answer>> = jobs.iter().map(|_| OnceLock::new()).collect();
         let next = AtomicUsize::new(0);
         let progress = Progress::steps(self.progress, jobs.len());
-        let wanted = self.workers.or_else(|| std::thread::available_parallelism().ok());
         let work = || {
             let mut worker = None;
             loop {
                 // Relaxed: the counter deals out numbers and orders nothing.
                 let index = next.fetch_add(1, Ordering::Relaxed);
                 let Some(job) = jobs.get(index) else { return };
-                progress.step(format!("{}, {} threads", job.mechanism, job.threads));
+                progress.step(self.in_words(job));
                 // Nobody else has this index.
                 _ = answers[index].set(self.answer(&mut worker, job));
             }
         };
         std::thread::scope(|scope| {
-            for _ in 0..wanted.map_or(1, NonZero::get).min(jobs.len()) {
+            for _ in 0..self.size().min(jobs.len()) {
                 scope.spawn(work);
             }
         });
@@ -63,11 +106,25 @@ impl Crew {
         if let Some(finding) = self.cache.as_ref().and_then(|cache| cache.find(job)) {
             return Ok(finding);
         }
+        let begin = Instant::now();
         let answer = self.simulate(worker, job);
+        let took = begin.elapsed();
         if let (Some(cache), Ok(finding)) = (&self.cache, &answer) {
-            cache.keep(job, finding);
+            cache.keep(job, finding, took);
+        }
+        if let Duty::SimulatePart(outlook) = &self.duty {
+            outlook.done(job, took.as_secs_f64());
         }
         answer
+    }
+
+    /// What is left, and what is simulated: a narrow terminal cuts off the end.
+    fn in_words(&self, job: &Job) -> String {
+        let job = format!("{}, {} threads", job.mechanism, job.threads);
+        match &self.duty {
+            Duty::SimulatePart(outlook) => format!("{outlook}: {job}"),
+            _ => job,
+        }
     }
 
     fn simulate(&self, worker: &mut Option<Worker>, job: &Job) -> Answer {
@@ -171,7 +228,7 @@ mod tests {
 
     fn crew(program: &str) -> Crew {
         let worker = Command { program: program.into(), arguments: Vec::new() };
-        Crew { worker, workers: None, cache: None, progress: false }
+        Crew::new(worker, None, None, false)
     }
 
     #[test]

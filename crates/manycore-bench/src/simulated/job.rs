@@ -8,6 +8,7 @@ use manycore_sim::{Machine, Model, Report, Simulation};
 use manycore_simulated::sync::tuning;
 use serde::{Deserialize, Serialize};
 
+use super::cache::hash;
 use super::stage::Window;
 use super::syscall::Assumptions;
 use super::{sections, set, syscall};
@@ -48,11 +49,32 @@ pub(crate) enum Program {
     /// Sections under locks.
     Sections(Mix),
     /// Operations of a set.
-    Set(Task),
+    Set(Task, Beside),
     /// Operations of trees of intervals; the number is the share of those that update, in percent.
-    ReverseMap(Load, f64),
+    ReverseMap(Load, f64, Beside),
     /// Requests of a server whose system calls are executed here or there.
     Server(Assumptions),
+}
+
+/// What an operation takes beside its accesses to what is shared: drawing it, the loop, calls, comparisons, allocation.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Beside {
+    /// One that only reads, in nanoseconds.
+    pub read_ns: f64,
+    /// One that updates.
+    pub update_ns: f64,
+}
+
+impl Beside {
+    /// The same for all operations.
+    pub const fn each(ns: f64) -> Self {
+        Self { read_ns: ns, update_ns: ns }
+    }
+
+    /// Of an operation.
+    pub(crate) fn ns(&self, updates: bool) -> f64 {
+        if updates { self.update_ns } else { self.read_ns }
+    }
 }
 
 /// What came of it.
@@ -66,14 +88,37 @@ pub(crate) struct Finding {
 }
 
 impl Job {
+    /// A name that no other job has: 128 bits of all that it is.
+    pub fn key(&self) -> String {
+        hash(serde_json::to_string(self).expect("a job is plain data").as_bytes())
+    }
+
+    /// Jobs of a kind take about as long for each simulated second of a thread.
+    pub fn kind(&self) -> String {
+        let program = match self.program {
+            Program::Sections(_) => "sections",
+            Program::Set(..) => "set",
+            Program::ReverseMap(..) => "rmap",
+            Program::Server(..) => "server",
+        };
+        format!("{program}/{}", self.mechanism)
+    }
+
+    /// Simulated seconds of all threads.
+    pub fn thread_seconds(&self) -> f64 {
+        f64::from(self.threads) * self.measured.as_secs_f64()
+    }
+
     /// Runs the simulation in this process. The error says in a line why there is no result.
     pub fn run(&self) -> Result<Finding, String> {
         let model = Model::parse("model", &self.machine).map_err(|problem| problem.to_string())?;
         let run = Run { job: self, machine: model.machine() };
         match &self.program {
             Program::Sections(mix) => sections::simulate(&run, mix),
-            Program::Set(task) => set::simulate(&run, task),
-            Program::ReverseMap(load, update) => rmap::simulate_job(&run, load, *update),
+            Program::Set(task, beside) => set::simulate(&run, task, *beside),
+            Program::ReverseMap(load, update, beside) => {
+                rmap::simulate_job(&run, load, *update, *beside)
+            }
             Program::Server(assumed) => syscall::simulate(&run, assumed),
         }
     }

@@ -14,6 +14,8 @@
 //! | `campaign` | every mechanism at every point |
 //! | `crew` | processes that simulate, one simulation each at a time |
 //! | `cache` | results that are kept |
+//! | `plan` | what is to be simulated, to be divided and looked at before it is |
+//! | `outlook` | how long that is going to take |
 //! | [`db`] | a database whose threads contend for a few hot latches |
 //! | [`syscall`] | a server, and where its system calls are executed |
 //! | [`predict`] | a program's locks, by its profile |
@@ -28,6 +30,8 @@ mod crew;
 pub mod db;
 mod job;
 pub mod lock;
+mod outlook;
+mod plan;
 pub mod predict;
 mod question;
 pub(crate) mod record;
@@ -38,10 +42,13 @@ mod stage;
 pub mod syscall;
 pub(crate) mod variant;
 
-pub use cache::Cache;
+pub use cache::{Cache, Merged};
 pub(crate) use campaign::Campaign;
 pub use crew::{Crew, serve};
+pub use job::Beside;
 pub(crate) use job::{Finding, Job, Program, Run, sight};
+pub use outlook::Outlook;
+pub use plan::Plan;
 pub use render::render;
 pub(crate) use stage::Window;
 pub use variant::variants;

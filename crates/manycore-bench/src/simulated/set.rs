@@ -1,7 +1,8 @@
 //! `manycore sim set`: threads use a set on a simulated machine, by several mechanisms.
 //!
 //! What is done is what [`bench set`](crate::set) does. The first thread fills the set, and does some operations alone, so that what adapts
-//! to what threads do has done so when they start; that takes simulated time that is not counted. Beside the accesses to the set, an operation costs [`OPERATION_NS`]: an assumption, the same for all mechanisms.
+//! to what threads do has done so when they start; that takes simulated time that is not counted. Beside the
+//! accesses to the set, an operation costs 5 ns unless told otherwise: an assumption, the same for all mechanisms.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -12,7 +13,7 @@ use manycore_sim::{Model, thread};
 
 use super::campaign::Campaign;
 use super::crew::Crew;
-use super::job::{self, Finding, Job, Program, Run};
+use super::job::{self, Beside, Finding, Job, Program, Run};
 use super::question::Question;
 use super::stage::{Count, Window};
 use super::{record, variant};
@@ -22,13 +23,13 @@ use crate::set::contenders::{self, AnySet};
 use crate::set::{Operations, Task, Workload, apply, describe};
 use crate::slice::{Outcome, Pinning};
 
-/// What an operation takes beside its accesses: drawing it, the loop, calls, comparisons.
-pub const OPERATION_NS: f64 = 5.0;
+/// What an operation takes beside its accesses. A guess, the same for all.
+const BESIDE: Beside = Beside::each(5.0);
 
 /// The largest set that is simulated: each key is put in by a simulated insertion.
 const KEYS_MAX: u64 = 10_000_000;
 
-/// Operations of the first thread before the others start. Twice as many as after which MV-RLU decides who waits for clocks.
+/// Operations of the first thread before the others start: more than the some 2,000 after which MV-RLU decides who waits for clocks.
 const ALONE: u32 = 5_000;
 
 /// The usual time that is simulated.
@@ -49,6 +50,8 @@ pub struct Options {
     pub pinning: Pinning,
     /// Whether to vary what nobody knows about the machine.
     pub sweep: bool,
+    /// What an operation takes beside its accesses.
+    pub beside: Beside,
     /// Who does it.
     pub crew: Crew,
 }
@@ -63,6 +66,7 @@ impl Options {
             duration: DURATION,
             pinning: Pinning::Auto,
             sweep: false,
+            beside: BESIDE,
             crew,
         }
     }
@@ -109,7 +113,7 @@ impl Options {
             cpus: self.cpus,
             mechanism: sync.to_owned(),
             threads: point.threads,
-            program: Program::Set(Task { sync: sync.to_owned(), ..point.clone() }),
+            program: Program::Set(Task { sync: sync.to_owned(), ..point.clone() }, self.beside),
             measured: self.duration,
             pinning: self.pinning,
             seed: point.keys.seed,
@@ -155,7 +159,7 @@ impl Options {
 const LOOKED_UP: u64 = 20_000;
 
 /// Simulates one job in this process.
-pub(super) fn simulate(run: &Run, task: &Task) -> Result<Finding, String> {
+pub(super) fn simulate(run: &Run, task: &Task, beside: Beside) -> Result<Finding, String> {
     let counts: Vec<Count> = (0..task.threads).map(|_| Count::default()).collect();
     let popular = task.keys.popular();
     let threads: Vec<Cell<Option<(Operations, Outcome)>>> = (0..task.threads)
@@ -166,7 +170,8 @@ pub(super) fn simulate(run: &Run, task: &Task) -> Result<Finding, String> {
     let report = run.simulate(|| {
         let unknown = || format!("there is no {} by {} to simulate", task.structure, task.sync);
         let set = contenders::simulated::make(task).ok_or_else(unknown)?;
-        Work { run, task, counts: &counts, threads: &threads, keys: &keys, alone: &alone }.on(&*set)
+        let (counts, threads, keys, alone) = (&counts, &threads, &keys, &alone);
+        Work { run, task, beside, counts, threads, keys, alone }.on(&*set)
     })?;
     let Left { outcomes, statistics, window } = report.result.as_ref().map_err(Clone::clone)?;
     let counted = counts.iter().map(Count::counted).collect();
@@ -192,6 +197,7 @@ struct Left {
 struct Work<'a> {
     run: &'a Run<'a>,
     task: &'a Task,
+    beside: Beside,
     counts: &'a [Count],
     threads: &'a [Cell<Option<(Operations, Outcome)>>],
     keys: &'a [u64],
@@ -248,14 +254,16 @@ impl Work<'_> {
         mut outcome: Outcome,
     ) -> (Outcome, i64) {
         let (mut handle, mut added) = (set.handle(), 0);
-        let each = (OPERATION_NS * self.run.ghz()).round() as u64;
+        let cycles = |updates| (self.beside.ns(updates) * self.run.ghz()).round() as u64;
+        let (read, update) = (cycles(false), cycles(true));
         loop {
             let begin = thread::now();
             if begin >= window.end {
                 return (outcome, added);
             }
-            added += apply(&mut *handle, operations.draw());
-            thread::compute(each);
+            let operation = operations.draw();
+            added += apply(&mut *handle, operation);
+            thread::compute(if operation.updates() { update } else { read });
             outcome.sections += 1;
             if begin >= window.begin {
                 outcome.waits.saturating_record(thread::now() - begin);

@@ -11,9 +11,15 @@ const HOLDS: [Option<f64>; 3] = [None, Some(0.0), Some(150.0)];
 
 /// The model as it is, then each other combination of latencies, hold and policy of combining: 18 machines.
 pub fn variants(model: &Model) -> Vec<Model> {
-    let parse =
-        |text: String| Model::parse("variant", &text).expect("a variant of a model is a model");
-    sweep(model).into_iter().map(parse).collect()
+    let mut variants = Vec::new();
+    for policy in 0..CHOICES.len() {
+        for hold in HOLDS {
+            for latency in LATENCIES {
+                variants.push(changed(model, latency, hold, policy as f64));
+            }
+        }
+    }
+    variants
 }
 
 /// The model as it is.
@@ -44,17 +50,9 @@ pub(crate) fn corners(model: &Model) -> Vec<String> {
     ]
 }
 
-/// The model as it is, then each other combination of latencies, hold and policy of combining.
+/// The same as the text of their files.
 pub(crate) fn sweep(model: &Model) -> Vec<String> {
-    let mut variants = Vec::new();
-    for policy in 0..CHOICES.len() {
-        for hold in HOLDS {
-            for latency in LATENCIES {
-                variants.push(changed(model, latency, hold, policy as f64).to_toml());
-            }
-        }
-    }
-    variants
+    variants(model).iter().map(Model::to_toml).collect()
 }
 
 fn changed(model: &Model, latency: f64, hold: Option<f64>, policy: f64) -> Model {

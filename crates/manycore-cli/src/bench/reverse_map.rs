@@ -18,8 +18,8 @@ Examples:
   manycore bench rmap --objects reused --trees 16 --json
 
 Mechanisms:
-  ldu, ldu-per-core, ldu-forest, oplog, flat-combining, and lock:NAME with any lock
-  of `manycore locks`. lock:adaptive is the base line.
+  ldu, ldu-per-core, ldu-forest, oplog, flat-combining, harris, and lock:NAME with
+  any lock of `manycore locks`. lock:adaptive is the base line.
 
 Workload:
   As processes do that fork and end, threads insert and remove intervals of their

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use manycore_bench::host;
-use manycore_bench::simulated::accuracy;
+use manycore_bench::simulated::Crew;
+use manycore_bench::simulated::accuracy::{self, structures};
 use manycore_report::Results;
 use manycore_sim::Model;
 
@@ -17,16 +18,18 @@ use crate::terminal::Terminal;
 const NOTES: &str = "\
 Examples:
   manycore sim accuracy
+  manycore sim accuracy --of structures
   manycore sim accuracy --quick --machine ./here.toml
 
 Measures this host as `manycore machines measure` does, then runs 12 locks under 9
 workloads, natively in interleaved rounds and on the simulated host, and compares.
-No workload was used to calibrate anything. Takes about ten minutes, and a machine
-that does nothing else.
+With `--of structures` these are sets and reverse maps by several mechanisms, under
+15 workloads. No workload was used to calibrate anything. Takes about ten minutes,
+and a machine that does nothing else.
 
 Exit status:
   0   compared, and no claim failed
-  1   a claim failed, or a lock did; the rest is printed
+  1   a claim failed, or a lock or a structure did
   2   bad usage
 ";
 
@@ -37,8 +40,11 @@ pub struct Options {
     /// The model of this host: a file, or a name [default: one that is measured now]
     #[arg(long, value_name = "NAME")]
     machine: Option<String>,
-    /// Numbers of threads; the claims are about 1 and 2
-    #[arg(long, value_name = "N,..", value_delimiter = ',', default_value = "1,2,8,32", value_parser = clap::value_parser!(u32).range(1..=256))]
+    /// What is compared
+    #[arg(long, value_enum, default_value = "locks")]
+    of: Of,
+    /// Numbers of threads; the claims are about 1 and 2 [default: 1,2,8,32; of structures 1,2]
+    #[arg(long, value_name = "N,..", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=256))]
     threads: Vec<u32>,
     /// Native rounds
     #[arg(long, value_name = "N", default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..=1000))]
@@ -56,38 +62,86 @@ pub struct Options {
     crew: CrewOptions,
 }
 
+/// What is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Of {
+    /// Locks
+    Locks,
+    /// Sets and reverse maps
+    Structures,
+}
+
 /// Compares, and prints what came out.
 pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
     let model = options.model(terminal)?;
-    let usual = accuracy::Options::new(model, worker_command()?, options.crew.crew(terminal)?);
-    let settings = match options.quick {
-        true => accuracy::Options {
-            threads: vec![1, 2],
-            rounds: 1,
-            slice: Duration::from_millis(2),
-            checked: Duration::from_micros(100),
-            seed: options.seed,
-            ..usual
-        },
-        false => accuracy::Options {
-            threads: options.threads.clone(),
-            rounds: options.rounds,
-            seed: options.seed,
-            ..usual
-        },
-    };
-    let found = accuracy::run(&settings).map_err(failure)?;
-    say_troubles(&settings.crew, terminal);
-    let results = Results {
-        claims: found.claims.clone(),
-        ..Results::of_this_host(found.measurements.clone())
-    };
-    report(&results, options.json, || accuracy::render(&found))?;
-    failed_locks(&found.failures)?;
-    failed_claims(&found.claims)
+    let crew = options.crew.crew(terminal)?;
+    match options.of {
+        Of::Locks => options.locks(model, crew, terminal),
+        Of::Structures => options.structures(model, crew, terminal),
+    }
 }
 
 impl Options {
+    fn locks(&self, model: Model, crew: Crew, terminal: &Terminal) -> Result<()> {
+        let usual = accuracy::Options::new(model, worker_command()?, crew);
+        let settings = match self.quick {
+            true => accuracy::Options {
+                threads: vec![1, 2],
+                rounds: 1,
+                slice: Duration::from_millis(2),
+                checked: Duration::from_micros(100),
+                seed: self.seed,
+                ..usual
+            },
+            false => accuracy::Options {
+                threads: self.threads_or(usual.threads.clone()),
+                rounds: self.rounds,
+                seed: self.seed,
+                ..usual
+            },
+        };
+        let found = accuracy::run(&settings).map_err(failure)?;
+        say_troubles(&settings.crew, terminal);
+        let results = Results {
+            claims: found.claims.clone(),
+            ..Results::of_this_host(found.measurements.clone())
+        };
+        report(&results, self.json, || accuracy::render(&found))?;
+        failed_locks(&found.failures)?;
+        failed_claims(&found.claims)
+    }
+
+    fn structures(&self, model: Model, crew: Crew, terminal: &Terminal) -> Result<()> {
+        let usual = structures::Options::new(model, worker_command()?, crew);
+        let settings = match self.quick {
+            true => structures::Options {
+                rounds: 1,
+                slice: Duration::from_millis(2),
+                simulated: Duration::from_micros(100),
+                seed: self.seed,
+                ..usual
+            },
+            false => structures::Options {
+                threads: self.threads_or(usual.threads.clone()),
+                rounds: self.rounds,
+                seed: self.seed,
+                ..usual
+            },
+        };
+        let found = structures::run(&settings).map_err(failure)?;
+        say_troubles(&settings.crew, terminal);
+        let results = Results {
+            claims: found.claims.clone(),
+            ..Results::of_this_host(found.measurements.clone())
+        };
+        report(&results, self.json, || structures::render(&found))?;
+        failed_claims(&found.claims)
+    }
+
+    fn threads_or(&self, usual: Vec<u32>) -> Vec<u32> {
+        if self.threads.is_empty() { usual } else { self.threads.clone() }
+    }
+
     fn model(&self, terminal: &Terminal) -> Result<Model> {
         if let Some(name) = &self.machine {
             return machines::find(name);

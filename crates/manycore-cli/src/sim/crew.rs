@@ -1,13 +1,14 @@
 //! Who simulates, as the flags of every simulated workload say.
 
 use std::num::NonZero;
+use std::path::PathBuf;
 
 use clap::Args;
 use manycore_bench::simulated::{Cache, Crew};
 use manycore_bench::worker::Command;
 
 use crate::bench::failure;
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 use crate::terminal::Terminal;
 
 /// How simulations are run. None of it changes a result.
@@ -19,21 +20,26 @@ pub struct CrewOptions {
     /// Neither use results of earlier runs nor keep those of this one
     #[arg(long)]
     no_cache: bool,
+    /// Keep results in this directory, which others may use at the same time [default: the user's cache]
+    #[arg(long, value_name = "DIR", conflicts_with = "no_cache")]
+    cache: Option<PathBuf>,
 }
 
 impl CrewOptions {
     /// The processes, which are this executable.
     pub fn crew(&self, terminal: &Terminal) -> Result<Crew> {
         let worker = Command::this_executable(["sim", "worker"]).map_err(failure)?;
-        let cache = match self.no_cache {
-            true => None,
-            false => Cache::of_user(&worker.program).unwrap_or_else(|error| {
+        let cache = match (&self.cache, self.no_cache) {
+            (_, true) => None,
+            (Some(root), _) => Some(Cache::below(root, &worker.program).map_err(|error| {
+                Failure::failed(format!("cannot read '{}': {error}", worker.program.display()))
+            })?),
+            (None, _) => Cache::of_user(&worker.program).unwrap_or_else(|error| {
                 terminal.note(format_args!("cannot keep results: {error}"));
                 None
             }),
         };
-        let progress = terminal.shows_progress();
-        Ok(Crew { worker, workers: self.workers, cache, progress })
+        Ok(Crew::new(worker, self.workers, cache, terminal.shows_progress()))
     }
 }
 

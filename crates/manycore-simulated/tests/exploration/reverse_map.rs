@@ -5,7 +5,7 @@ use std::sync::Arc;
 use manycore_history::run::{self, Explored, Mix};
 use manycore_simulated::ReverseMap;
 use manycore_simulated::collections::interval::{
-    CombinedTrees, DeferredForest, DeferredTrees, LockedTrees, LoggedTrees,
+    CombinedTrees, DeferredForest, DeferredTrees, HarrisLists, LockedTrees, LoggedTrees,
 };
 use manycore_simulated::ldu::{Global, Rooted, Table};
 use manycore_simulated::lock::Adaptive;
@@ -46,4 +46,9 @@ fn deferred_by_core() {
 #[test]
 fn logged_with_the_time() {
     reads_see_what_was_done(|| LoggedTrees::<Adaptive>::new(1));
+}
+
+#[test]
+fn in_lists_without_locks() {
+    reads_see_what_was_done(|| HarrisLists::new(1));
 }

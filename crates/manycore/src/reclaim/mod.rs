@@ -115,6 +115,7 @@
 
 mod bag;
 mod config;
+mod desks;
 mod domain;
 mod flavour;
 mod handle;
@@ -122,6 +123,7 @@ mod online;
 mod record;
 
 pub use config::{Barriers, Config, OnStall, Stall};
+pub(crate) use desks::Desks;
 pub use domain::Domain;
 pub use flavour::{Counted, Flavour, Pinned, Quiescent};
 pub use handle::{Guard, Handle};

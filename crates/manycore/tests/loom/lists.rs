@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use loom::thread;
+use manycore::collections::interval::HarrisLists;
 use manycore::collections::list::{HarrisList, LazyList, RcuList};
 use manycore::collections::tree::RcuTree;
 use manycore::lock::Tas;
 use manycore::reclaim::Quiescent;
-use manycore::{ConcurrentSet, SetHandle};
+use manycore::{ConcurrentSet, Interval, ReverseMap, SetHandle};
 
 use crate::check;
 
@@ -182,4 +183,74 @@ fn another_heir() {
     raise_heir(|set| set.insert(5), &[2, 5, 6, 8]);
     raise_heir(|set| set.remove(&6), &[2, 8]);
     raise_heir(|set| set.remove(&8), &[2, 6]);
+}
+
+fn interval(order: u64) -> Interval {
+    Interval { first: 7, order, last: 7 }
+}
+
+fn orders(map: &HarrisLists) -> Vec<u64> {
+    let mut orders = Vec::new();
+    map.overlaps(0, 7, 7, &mut |found| orders.push(found.order));
+    orders
+}
+
+/// Two remove neighbours, and insert at one place.
+#[test]
+fn intervals_come_and_go() {
+    check(2, || {
+        let map = Arc::new(HarrisLists::new(1));
+        let other = {
+            let map = map.clone();
+            thread::spawn(move || {
+                drop(map.insert(map.interval(0, interval(1))));
+                let kept = map.insert(map.interval(0, interval(2)));
+                assert!(orders(&map).contains(&2));
+                drop(kept);
+            })
+        };
+        let own = map.insert(map.interval(0, interval(3)));
+        assert!(orders(&map).contains(&3));
+        drop(own);
+        other.join().unwrap();
+        assert!(orders(&map).is_empty());
+    });
+}
+
+/// Two remove neighbours at the same time, and nothing is left, nor freed twice.
+#[test]
+fn neighbouring_intervals_go() {
+    check(2, || {
+        // Not freed: a thread of the model's has to have all it refers to for ever.
+        let map: &'static HarrisLists = Box::leak(Box::new(HarrisLists::new(1)));
+        let [one, two, three] = [1, 2, 3].map(|order| map.insert(map.interval(0, interval(order))));
+        let other = thread::spawn(move || drop(two));
+        drop(three);
+        other.join().unwrap();
+        assert_eq!(orders(map), [1]);
+        drop(one);
+        assert!(orders(map).is_empty());
+        // SAFETY: from a box, and nobody has it any more.
+        drop(unsafe { Box::from_raw(std::ptr::from_ref(map).cast_mut()) });
+    });
+}
+
+/// Two threads on one core, of which one has to go to another desk, or takes it after the other.
+#[test]
+fn two_at_one_desk() {
+    check(2, || {
+        let map = Arc::new(HarrisLists::new(1));
+        let other = {
+            let map = map.clone();
+            thread::spawn(move || {
+                manycore::sync::cpu::run_on(0);
+                drop(map.insert(map.interval(0, interval(1))));
+            })
+        };
+        manycore::sync::cpu::run_on(0);
+        let own = map.insert(map.interval(0, interval(2)));
+        assert!(orders(&map).contains(&2));
+        drop(own);
+        other.join().unwrap();
+    });
 }

@@ -1,22 +1,19 @@
-//! A lock under a workload, native and simulated.
+//! A lock, or another mechanism, under a workload, native and simulated.
 
-use crate::campaign::Point;
 use crate::paired::Median;
 
 /// Both throughputs.
 #[derive(Clone, Debug)]
 pub(crate) struct Comparison {
-    pub point: Point,
-    pub lock: &'static str,
+    /// In words.
+    pub workload: String,
+    pub threads: u32,
+    pub mechanism: String,
     pub native: f64,
     pub simulated: f64,
 }
 
 impl Comparison {
-    pub fn new(point: Point, lock: &'static str, native: f64, simulated: f64) -> Self {
-        Self { point, lock, native, simulated }
-    }
-
     /// The relative error of the simulated throughput, without its sign.
     pub fn error(&self) -> f64 {
         (self.simulated / self.native - 1.0).abs()
@@ -41,15 +38,18 @@ pub(super) fn p90(sorted: &[f64]) -> Option<f64> {
     sorted.get(rank.checked_sub(1)?).copied()
 }
 
-/// Pairs of locks under the same workload of which one is natively ahead by more than this are compared.
+/// Pairs of mechanisms under the same workload of which one is natively ahead by more than this are compared.
 pub(super) const APART: f64 = 1.15;
 
-/// Of the pairs of locks that differ natively, how many are in the same order, and how many there are.
+/// Of the pairs of mechanisms that differ natively, how many are in the same order, and how many there are.
 pub(super) fn order<'a>(comparisons: impl IntoIterator<Item = &'a Comparison>) -> (usize, usize) {
     let all: Vec<&Comparison> = comparisons.into_iter().collect();
     let (mut same, mut pairs) = (0, 0);
     for ahead in &all {
-        for behind in all.iter().filter(|other| other.point == ahead.point) {
+        let same_point = |other: &&&Comparison| {
+            (&other.workload, other.threads) == (&ahead.workload, ahead.threads)
+        };
+        for behind in all.iter().filter(same_point) {
             if ahead.native > APART * behind.native {
                 pairs += 1;
                 same += usize::from(ahead.simulated > behind.simulated);
@@ -62,14 +62,15 @@ pub(super) fn order<'a>(comparisons: impl IntoIterator<Item = &'a Comparison>) -
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::work::Length;
 
-    /// Two locks with these throughputs.
+    /// Two mechanisms with these throughputs.
     pub fn compared(threads: u32, native: [f64; 2], simulated: [f64; 2]) -> Vec<Comparison> {
-        let (section, outside) = (Length::fixed(100.0), Length::exponential(200.0));
-        let point = Point { threads, locks: 1, section, outside, reads: 0.0 };
-        let of = |index: usize| {
-            Comparison::new(point, ["a", "b"][index], native[index], simulated[index])
+        let of = |index: usize| Comparison {
+            workload: "a workload".into(),
+            threads,
+            mechanism: ["a", "b"][index].into(),
+            native: native[index],
+            simulated: simulated[index],
         };
         vec![of(0), of(1)]
     }

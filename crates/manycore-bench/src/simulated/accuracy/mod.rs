@@ -12,10 +12,12 @@
 //! With times that are always the same, two threads fall into step, and which step decides by how much one lock is ahead
 //! of another: natively it changes from run to run. So the time between two sections varies in all workloads.
 
+mod calibration;
 mod comparison;
 mod judge;
 mod native;
 mod render;
+pub mod structures;
 
 use std::time::Duration;
 
@@ -152,8 +154,12 @@ pub fn run(options: &Options) -> Result<Found, Failure> {
                 Some(Ok(finding)) => {
                     found.measurements.push(options.record(point, lock, &finding));
                     let native = native.throughput.get(&(number, lock.to_owned()));
-                    found.comparisons.extend(native.map(|native| {
-                        Comparison::new(*point, lock, *native, finding.slice.throughput())
+                    found.comparisons.extend(native.map(|native| Comparison {
+                        workload: render::name(point),
+                        threads: point.threads,
+                        mechanism: lock.to_owned(),
+                        native: *native,
+                        simulated: finding.slice.throughput(),
                     }));
                 }
                 Some(Err(error)) => {
@@ -238,7 +244,11 @@ impl Options {
         let values = simulate(&machines);
         let subjects = points.iter().flat_map(|point| LOCKS.map(|lock| (*point, lock)));
         let band = |((point, lock), values): ((Point, &str), &[Option<f64>])| {
-            let own = comparisons.iter().find(|c| c.point == point && c.lock == lock)?;
+            let is_own = |c: &&Comparison| {
+                (c.workload == render::name(&point), c.threads, c.mechanism.as_str())
+                    == (true, point.threads, lock)
+            };
+            let own = comparisons.iter().find(is_own)?;
             let values: Vec<f64> = values.iter().copied().collect::<Option<_>>()?;
             let least = values.iter().copied().fold(f64::INFINITY, f64::min);
             let most = values.iter().copied().fold(0.0, f64::max);

@@ -2,42 +2,17 @@
 
 use manycore_report::{Cell, Claim, Column, Table, Tone, duration, significant};
 
+use super::Found;
 use super::comparison::{Comparison, errors, median, order, p90};
-use super::{Found, LOCKS};
+use super::judge::THREADS;
 use crate::campaign::Point;
 use crate::work::{Length, Spread};
 
 /// Errors by threads, by lock and by workload, the checks of the simulator against itself, and the claims.
 pub fn render(found: &Found) -> String {
-    let mut threads: Vec<u32> = found.comparisons.iter().map(|c| c.point.threads).collect();
-    threads.sort_unstable();
-    threads.dedup();
-    let few = |c: &&Comparison| c.point.threads <= 2;
-    let by_threads = threads.iter().map(|threads| {
-        let of = |c: &&Comparison| c.point.threads == *threads;
-        (threads.to_string(), found.comparisons.iter().filter(of).collect())
-    });
-    let by_lock = LOCKS.iter().map(|lock| {
-        let of = |c: &&Comparison| c.lock == *lock;
-        ((*lock).to_owned(), found.comparisons.iter().filter(few).filter(of).collect())
-    });
-    let mut workloads: Vec<String> = Vec::new();
-    for name in found.comparisons.iter().map(|c| name(&c.point)) {
-        if !workloads.contains(&name) {
-            workloads.push(name);
-        }
-    }
-    let by_workload = workloads.iter().map(|workload| {
-        let of = |c: &&Comparison| name(&c.point) == *workload;
-        (workload.clone(), found.comparisons.iter().filter(few).filter(of).collect())
-    });
     format!(
-        "Throughput, simulated against native, by threads\n{}\n\n\
-         By lock, 1 and 2 threads\n{}\n\nBy workload, 1 and 2 threads\n{}\n\n{}\n{}\n\n\
-         Constants of the model that are not measured:\n{}\n\n{}\n",
-        table("threads", by_threads),
-        table("lock", by_lock),
-        table("section, between, locks", by_workload),
+        "{}\n\n{}\n{}\n\nConstants of the model that are not measured:\n{}\n\n{}\n",
+        tables(&found.comparisons, "lock", "section, between, locks"),
         parking(&found.parking),
         bands(&found.bands),
         found.assumed.iter().map(|line| format!("  {line}")).collect::<Vec<_>>().join("\n"),
@@ -45,7 +20,41 @@ pub fn render(found: &Found) -> String {
     )
 }
 
-fn name(point: &Point) -> String {
+/// Errors by threads, by mechanism and by workload.
+pub(super) fn tables(comparisons: &[Comparison], mechanism: &str, workload: &str) -> String {
+    let few = |c: &&Comparison| c.threads <= THREADS;
+    let by_threads = by(comparisons.iter(), |c| c.threads.to_string());
+    let by_mechanism = by(comparisons.iter().filter(few), |c| c.mechanism.clone());
+    let by_workload = by(comparisons.iter().filter(few), |c| c.workload.clone());
+    format!(
+        "Throughput, simulated against native, by threads\n{}\n\n\
+         By {mechanism}, 1 and 2 threads\n{}\n\nBy workload, 1 and 2 threads\n{}",
+        table("threads", by_threads),
+        table(mechanism, by_mechanism),
+        table(workload, by_workload),
+    )
+}
+
+type Row<'a> = (String, Vec<&'a Comparison>);
+
+/// A row for each name, in the order in which they come.
+fn by<'a>(
+    comparisons: impl Iterator<Item = &'a Comparison>,
+    name: impl Fn(&Comparison) -> String,
+) -> Vec<Row<'a>> {
+    let mut rows: Vec<Row> = Vec::new();
+    for comparison in comparisons {
+        let name = name(comparison);
+        match rows.iter_mut().find(|(own, _)| *own == name) {
+            Some((_, members)) => members.push(comparison),
+            None => rows.push((name, vec![comparison])),
+        }
+    }
+    rows
+}
+
+/// A workload of locks in words.
+pub(super) fn name(point: &Point) -> String {
     let length = |length: Length| {
         let about = if length.spread == Spread::Exponential { "about " } else { "" };
         format!("{about}{}", duration(length.mean_ns).trim_end())
@@ -53,9 +62,7 @@ fn name(point: &Point) -> String {
     format!("{}, {}, {}", length(point.section), length(point.outside), point.locks)
 }
 
-type Row<'a> = (String, Vec<&'a Comparison>);
-
-fn table<'a>(what: &str, rows: impl Iterator<Item = Row<'a>>) -> Table {
+fn table(what: &str, rows: Vec<Row>) -> Table {
     let numbers = ["compared", "median error", "p90", "worst"].map(Column::number);
     let columns = [Column::words(what)].into_iter().chain(numbers);
     let last = [Column::words("worst is"), Column::number("order agrees")];
@@ -80,12 +87,7 @@ fn table<'a>(what: &str, rows: impl Iterator<Item = Row<'a>>) -> Table {
 
 fn described(worst: &Comparison) -> String {
     let ratio = significant(worst.simulated / worst.native, 3);
-    format!(
-        "{}, {} threads, {}: {ratio} of native",
-        worst.lock,
-        worst.point.threads,
-        self::name(&worst.point)
-    )
+    format!("{}, {} threads, {}: {ratio} of native", worst.mechanism, worst.threads, worst.workload)
 }
 
 fn percent(share: f64) -> String {

@@ -9,6 +9,7 @@
 //! | [`DeferredTrees`] | `ldu` and `ldu-per-core`: updates are logged, in a queue for each tree, or in tables of each core |
 //! | [`DeferredForest`] | `ldu-forest`: updates are logged in a queue for each core; all trees are under one lock |
 //! | [`LoggedTrees`] | `oplog`: operations are logged by each core with the time |
+//! | [`HarrisLists`] | `harris`: no trees, but lists without locks, in no order |
 //!
 //! All but the first implement [`ReverseMap`](crate::ReverseMap):
 //!
@@ -31,6 +32,7 @@
 
 mod deferred;
 mod exclusive;
+mod harris;
 mod logged;
 mod registry;
 mod tree;
@@ -39,5 +41,6 @@ pub use deferred::{DeferredForest, DeferredTrees, Forest, Member, Single, Tabled
 pub use exclusive::{
     AbsentEntry, CombinedTrees, Exclusive, ExclusiveTrees, LockedTrees, PresentEntry,
 };
+pub use harris::{AbsentLinked, HarrisLists, PresentLinked};
 pub use logged::{AbsentLogged, LoggedTrees, PresentLogged};
 pub use tree::{Entry, IntervalTree};

@@ -14,6 +14,7 @@ macro_rules! for_each_reverse_map {
             "ldu-per-core", trees => $crate::collections::interval::tabled(trees);
             "oplog", trees => $crate::collections::interval::LoggedTrees::<$crate::lock::Adaptive>::new(trees);
             "ldu-forest", trees => $crate::collections::interval::DeferredForest::<$crate::lock::Adaptive>::new(trees);
+            "harris", trees => $crate::collections::interval::HarrisLists::new(trees);
         }
     };
 }

@@ -6,6 +6,7 @@
 mod chain;
 mod harris;
 mod lazy;
+mod links;
 mod locked;
 mod mvrlu;
 mod rcu;
@@ -15,6 +16,7 @@ mod sorted;
 pub(super) use chain::Chain;
 pub use harris::{HarrisHandle, HarrisList};
 pub use lazy::{LazyHandle, LazyList};
+pub(super) use links::{Links, Node};
 pub use locked::{CombinedList, LockedList};
 pub use mvrlu::{MvrluList, VersionedList};
 pub use rcu::RcuList;

@@ -1,13 +1,16 @@
 //! `manycore figures`: what publications report, side by side with what comes out here.
 
+mod array;
+
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use clap::Args;
+use manycore_bench::simulated::{Crew, Merged, Plan};
 use manycore_figures::{Extent, Figure, Found, library, render};
 use manycore_report::{Claim, Column, Judgement, Results, Table};
 
-use crate::bench::{failure, print_results};
+use crate::bench::{failed_locks, failure, print_results};
 use crate::failure::{Failure, Result};
 use crate::sim::crew::{CrewOptions, say_troubles};
 use crate::terminal::{Terminal, print};
@@ -19,6 +22,8 @@ Examples:
   manycore figures innodb-locks mvrlu-hash --bands
   manycore figures --check
   manycore figures ./mine.toml
+  manycore figures --bands --export slurm --out array    # for a cluster; says how to go on
+  manycore figures --bands --merge array/results --out figures
 
 Columns:
   published   the value in the publication, where it gives one
@@ -58,6 +63,18 @@ pub struct Options {
     /// Print the result as JSON
     #[arg(long)]
     json: bool,
+    /// Simulate nothing: write a job array for this engine into the directory of --out
+    #[arg(long, value_name = "ENGINE", value_enum, requires = "out", conflicts_with_all = ["check", "json", "list"])]
+    export: Option<array::Engine>,
+    /// Of how many tasks the job array is
+    #[arg(long, value_name = "N", default_value_t = 64, requires = "export", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    tasks: u32,
+    /// Simulate one piece of so many, and print nothing: a task of a job array
+    #[arg(long, value_name = "K/N", conflicts_with_all = ["out", "check", "json", "list", "no_cache"])]
+    piece: Option<array::Piece>,
+    /// First add the results in this directory, such as those of a job array, to the cache
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["list", "no_cache", "export"])]
+    merge: Vec<PathBuf>,
     #[command(flatten)]
     crew: CrewOptions,
 }
@@ -90,6 +107,20 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
         fs::create_dir_all(directory).map_err(|error| unwritable(directory, &error))?;
     }
     let crew = options.crew.crew(terminal)?;
+    for directory in &options.merge {
+        merge(&crew, directory, terminal)?;
+    }
+    let plan = plan(&figures, options.bands, &crew)?;
+    if let (Some(engine), Some(directory)) = (options.export, &options.out) {
+        let array = array::Array { options, tasks: plan.len().min(options.tasks as usize) };
+        return array.write(engine, directory, plan.len());
+    }
+    if let Some(piece) = options.piece {
+        let failures = piece.of(&plan).run(&crew);
+        say_troubles(&crew, terminal);
+        return failed_locks(&failures);
+    }
+    let crew = crew.with_outlook(plan.outlook(&crew));
     let mut found = Vec::new();
     for (number, figure) in figures.into_iter().enumerate() {
         terminal.note(format_args!("{} ({} of {})", figure.id, number + 1, ids.len()));
@@ -107,6 +138,38 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
         terminal.note(format_args!("open {}", directory.join("index.html").display()));
     }
     if options.check { broken(&found, extent) } else { Ok(()) }
+}
+
+/// All that is simulated.
+fn plan(figures: &[Figure], bands: bool, crew: &Crew) -> Result<Plan> {
+    let mut plan = Plan::default();
+    for figure in figures {
+        plan = plan.and(manycore_figures::plan(figure, bands, crew).map_err(failure)?);
+    }
+    Ok(plan)
+}
+
+/// Adds what is kept in a directory, and says what there was.
+fn merge(crew: &Crew, directory: &Path, terminal: &Terminal) -> Result<()> {
+    let Some(cache) = &crew.cache else {
+        return Err(Failure::bad_input("there is no cache to merge into", "give one: --cache DIR"));
+    };
+    let merged = cache.merge(directory).map_err(|error| {
+        Failure::bad_input(
+            format!("cannot merge '{}': {error}", directory.display()),
+            "give a directory in which results were kept, by --cache",
+        )
+    })?;
+    let Merged { new, known, of_others, unreadable } = merged;
+    let mut said = format!("{}: {new} results added, {known} known", directory.display());
+    if of_others > 0 {
+        said += &format!(", {of_others} of another build of manycore left, which may differ");
+    }
+    if unreadable > 0 {
+        said += &format!(", {unreadable} files left that cannot be read");
+    }
+    terminal.note(said);
+    Ok(())
 }
 
 /// What is written is named after the figure.

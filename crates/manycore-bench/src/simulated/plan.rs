@@ -1,0 +1,90 @@
+//! What is to be simulated, before it is: to be divided among machines, and to tell how long it is going to take.
+//!
+//! A plan is made by having a crew note what it is asked for. So its jobs are those of the run itself, and their results are found
+//! by that.
+
+use std::collections::BTreeSet;
+use std::sync::PoisonError;
+
+use super::crew::Crew;
+use super::job::Job;
+use super::outlook::Outlook;
+use crate::failure::Failure;
+
+/// Simulations, each once.
+#[derive(Clone, Debug, Default)]
+pub struct Plan {
+    jobs: Vec<Job>,
+    keys: BTreeSet<String>,
+}
+
+impl Plan {
+    /// What these have a crew simulate, which they are given one after the other. Nothing is simulated. An error is about what they
+    /// ask for; that they get no results from this crew is none.
+    pub fn of<A, E>(crew: &Crew, asking: impl IntoIterator<Item = A>) -> Result<Self, Failure>
+    where
+        A: FnOnce(&Crew) -> Result<E, Failure>,
+    {
+        let (notes, noted) = crew.that_notes();
+        for ask in asking {
+            if let Err(Failure::Usage(text)) = ask(&notes) {
+                return Err(Failure::Usage(text));
+            }
+        }
+        let mut plan = Self::default();
+        for job in noted.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
+            plan.add(job);
+        }
+        Ok(plan)
+    }
+
+    fn add(&mut self, job: Job) {
+        if self.keys.insert(job.key()) {
+            self.jobs.push(job);
+        }
+    }
+
+    /// The simulations of both.
+    #[must_use]
+    pub fn and(mut self, other: Self) -> Self {
+        other.jobs.into_iter().for_each(|job| self.add(job));
+        self
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.jobs.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.jobs.is_empty()
+    }
+
+    /// One of so many pieces, the first of which has the number 1. Neighbours, which take about as long, are in different ones.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such piece.
+    #[must_use]
+    pub fn piece(&self, number: usize, of: usize) -> Self {
+        assert!((1..=of).contains(&number), "there is no piece {number} of {of}");
+        let mut piece = Self::default();
+        self.jobs.iter().skip(number - 1).step_by(of).cloned().for_each(|job| piece.add(job));
+        piece
+    }
+
+    /// How long it is going to take.
+    pub fn outlook(&self, crew: &Crew) -> Outlook {
+        Outlook::new(&self.jobs, crew.cache.as_ref(), crew.size())
+    }
+
+    /// Simulates what the crew's cache does not have yet; says in a line each what failed.
+    pub fn run(&self, crew: &Crew) -> Vec<String> {
+        let answers = crew.with_outlook(self.outlook(crew)).run(&self.jobs);
+        let failed = |(answer, job): (Result<_, String>, &Job)| {
+            Some(format!("{}, {} threads: {}", job.mechanism, job.threads, answer.err()?))
+        };
+        answers.into_iter().zip(&self.jobs).filter_map(failed).collect()
+    }
+}

@@ -1,0 +1,148 @@
+//! `harris`: lists of intervals without locks, in the place of trees.
+//!
+//! # Idea
+//!
+//! Who inserts must not wait for who removes, and few ask: so intervals stand in a [list without
+//! locks](crate::collections::list::HarrisList), the newest first. An insertion is one compare-and-swap at the front. A removal
+//! marks the interval, and walks from the front to lead the link before it past it. A reader walks over the whole list, and
+//! sorts what it has found.
+//!
+//! # Source
+//!
+//! T. Harris, "A pragmatic implementation of non-blocking linked-lists", DISC 2001; that it takes the place of a reverse map's
+//! tree is what J. Kyong's thesis on LDU compares with. Ours: that nothing has an order, which the list of the paper has.
+//!
+//! # Cost
+//!
+//! A removal reads as many nodes as were inserted since, each of which other threads may have written; a reader all.
+//!
+//! # When not to use it
+//!
+//! Where there are many intervals, or readers. It is there to be compared with.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::mem::forget;
+use core::ptr::NonNull;
+
+use crate::collections::list::{Links, Node};
+use crate::reclaim::{Config, Desks};
+use crate::sync::CachePadded;
+use crate::{Interval, ReverseMap};
+
+/// Lists of intervals without locks.
+pub struct HarrisLists {
+    lists: Box<[CachePadded<Links<Interval>>]>,
+    desks: Desks,
+}
+
+/// An interval that is in no list.
+pub struct AbsentLinked<'a> {
+    map: &'a HarrisLists,
+    list: &'a Links<Interval>,
+    interval: Interval,
+}
+
+/// An interval that is in its list. Dropped, it is removed.
+pub struct PresentLinked<'a> {
+    map: &'a HarrisLists,
+    list: &'a Links<Interval>,
+    interval: Interval,
+    /// Pushed on the list, and not taken.
+    node: NonNull<Node<Interval>>,
+}
+
+// SAFETY: the right to take the node, which any thread may have.
+unsafe impl Send for PresentLinked<'_> {}
+
+impl HarrisLists {
+    /// So many lists.
+    pub fn new(lists: usize) -> Self {
+        let lists = (0..lists).map(|_| CachePadded(Links::new())).collect();
+        Self { lists, desks: Desks::new(Config::default()) }
+    }
+}
+
+impl PresentLinked<'_> {
+    fn take_out(&self) {
+        // SAFETY: pushed on the list, and taken here only, by who has this handle and gives it up.
+        self.map.desks.section(|guard| unsafe { self.list.take(self.node, guard) });
+    }
+}
+
+impl Drop for PresentLinked<'_> {
+    fn drop(&mut self) {
+        self.take_out();
+    }
+}
+
+impl ReverseMap for HarrisLists {
+    type Absent<'a>
+        = AbsentLinked<'a>
+    where
+        Self: 'a;
+
+    type Present<'a>
+        = PresentLinked<'a>
+    where
+        Self: 'a;
+
+    fn trees(&self) -> usize {
+        self.lists.len()
+    }
+
+    fn interval(&self, tree: usize, interval: Interval) -> AbsentLinked<'_> {
+        AbsentLinked { map: self, list: &self.lists[tree], interval }
+    }
+
+    fn insert<'a>(&'a self, interval: AbsentLinked<'a>) -> PresentLinked<'a> {
+        let AbsentLinked { map, list, interval } = interval;
+        let node = map.desks.section(|guard| list.push(interval, guard));
+        PresentLinked { map, list, interval, node }
+    }
+
+    fn remove<'a>(&'a self, interval: PresentLinked<'a>) -> AbsentLinked<'a> {
+        interval.take_out();
+        let absent =
+            AbsentLinked { map: interval.map, list: interval.list, interval: interval.interval };
+        forget(interval);
+        absent
+    }
+
+    fn overlaps(
+        &self,
+        tree: usize,
+        first: u64,
+        last: u64,
+        found: &mut (dyn FnMut(Interval) + Send),
+    ) {
+        let mut overlapping = Vec::new();
+        self.desks.section(|guard| {
+            self.lists[tree].visit(guard, &mut |interval| {
+                if interval.first <= last && interval.last >= first {
+                    overlapping.push(*interval);
+                }
+            });
+        });
+        overlapping.sort_unstable();
+        overlapping.into_iter().for_each(found);
+    }
+}
+
+impl core::fmt::Debug for HarrisLists {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("HarrisLists").field("lists", &self.lists.len()).finish_non_exhaustive()
+    }
+}
+
+impl core::fmt::Debug for AbsentLinked<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("AbsentLinked").field("interval", &self.interval).finish_non_exhaustive()
+    }
+}
+
+impl core::fmt::Debug for PresentLinked<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("PresentLinked").field("interval", &self.interval).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,283 @@
+//! The links of a list without locks; see [`harris`](super::harris) for the algorithm.
+//!
+//! Where a key belongs is for the caller to say: by its order, as in a set, or nowhere in particular.
+
+use alloc::boxed::Box;
+use core::ptr::{self, NonNull, null_mut};
+
+use crate::reclaim::Guard;
+use crate::sync::atomic::{AtomicPtr, Ordering};
+use crate::sync::{const_new, mutation, order};
+
+/// A list without locks. Sections are those of one domain.
+///
+/// Invariant: the links from `head`, without their marks, lead through nodes that came from `Box` to null. `head` has no mark.
+pub(in crate::collections) struct Links<K> {
+    head: AtomicPtr<Node<K>>,
+}
+
+pub(in crate::collections) struct Node<K> {
+    /// The next node; with [`MARK`], and for good, if this one is taken out.
+    next: AtomicPtr<Node<K>>,
+    key: K,
+}
+
+const MARK: usize = 1;
+
+fn marked<K>(link: *mut Node<K>) -> *mut Node<K> {
+    link.map_addr(|address| address | MARK)
+}
+
+fn is_marked<K>(link: *mut Node<K>) -> bool {
+    link.addr() & MARK != 0
+}
+
+fn unmarked<K>(link: *mut Node<K>) -> *mut Node<K> {
+    link.map_addr(|address| address & !MARK)
+}
+
+/// Where a key is, or would be.
+struct Place<'g, K> {
+    /// The link that leads there.
+    link: &'g AtomicPtr<Node<K>>,
+    /// The first node that is not before the key; may be null.
+    node: *mut Node<K>,
+    /// Whether that has the key.
+    found: bool,
+}
+
+// SAFETY: the list owns its nodes; threads that read share the keys, and any may drop one.
+unsafe impl<K: Send + Sync> Send for Links<K> {}
+// SAFETY: as above.
+unsafe impl<K: Send + Sync> Sync for Links<K> {}
+
+impl<K> Links<K> {
+    const_new! {
+        /// Without keys.
+        pub fn new() -> Self {
+            Self { head: AtomicPtr::new(null_mut()) }
+        }
+    }
+}
+
+impl<K: Send> Links<K> {
+    /// Leads a link past the nodes from `first` up to `end`, all of which are marked; says whether it still led there.
+    #[cold]
+    fn take_away(
+        link: &AtomicPtr<Node<K>>,
+        first: *mut Node<K>,
+        end: *mut Node<K>,
+        guard: &Guard,
+    ) -> bool {
+        // Release: partner of the Acquires that follow the link. Relaxed on failure: all is read anew.
+        let (done, failed) = (order!(Release, "harris-unlink"), Ordering::Relaxed);
+        if link.compare_exchange(first, end, done, failed).is_err() {
+            return false;
+        }
+        let mut node = first;
+        while node != end {
+            // Relaxed: marked, and so what was read before.
+            // SAFETY: a node that could be reached during the section.
+            let next = unmarked(unsafe { &*node }.next.load(Ordering::Relaxed));
+            // SAFETY: from `Box`; the link leads past it, and this thread has made it do so.
+            unsafe { guard.retire(node) };
+            node = next;
+        }
+        true
+    }
+}
+
+/// A set: nodes are in ascending order of their keys, each of which is there once.
+impl<K: Ord + Send> Links<K> {
+    #[inline]
+    pub fn contains(&self, key: &K, _guard: &Guard) -> bool {
+        // Acquire: partner of the Releases of links.
+        let mut link = self.head.load(order!(Acquire, "harris-head"));
+        // SAFETY: null, or a node that could be reached during the section, and is not dropped before it ends.
+        while let Some(node) = unsafe { unmarked(link).as_ref() } {
+            // Acquire: as above.
+            link = node.next.load(order!(Acquire, "harris-walk"));
+            if node.key >= *key {
+                return node.key == *key && !is_marked(link);
+            }
+        }
+        false
+    }
+
+    /// The place of a key, from which marked nodes have been taken away.
+    fn find<'g>(&'g self, key: &K, guard: &'g Guard) -> Place<'g, K> {
+        loop {
+            if let Some(place) = self.try_find(key, guard) {
+                return place;
+            }
+        }
+    }
+
+    /// The same, unless another thread changes the place meanwhile.
+    fn try_find<'g>(&'g self, key: &K, guard: &'g Guard) -> Option<Place<'g, K>> {
+        let mut link = &self.head;
+        // Acquire: partner of the Releases of links.
+        let mut first = link.load(order!(Acquire, "harris-find-head"));
+        let mut node = first;
+        let found = loop {
+            // SAFETY: null, or a node that could be reached during the section, and is not dropped before it ends.
+            let Some(there) = (unsafe { node.as_ref() }) else { break false };
+            // Acquire: as above.
+            let next = there.next.load(order!(Acquire, "harris-find-walk"));
+            if is_marked(next) {
+                node = unmarked(next);
+            } else if there.key < *key {
+                (link, first, node) = (&there.next, next, next);
+            } else {
+                break there.key == *key;
+            }
+        };
+        let clean = first == node || Self::take_away(link, first, node, guard);
+        clean.then_some(Place { link, node, found })
+    }
+
+    /// Puts a key in; says whether it was not there.
+    pub fn insert(&self, key: K, guard: &Guard) -> bool {
+        let mut place = self.find(&key, guard);
+        if place.found {
+            return false;
+        }
+        let node = Box::into_raw(Box::new(Node { next: AtomicPtr::new(place.node), key }));
+        // SAFETY: this thread's own until a link leads to it, and there as long as the section then.
+        let new = unsafe { &*node };
+        loop {
+            // Release: partner of the Acquires that follow the link. Relaxed on failure: all is read anew.
+            let (done, failed) = (order!(Release, "harris-link"), Ordering::Relaxed);
+            if place.link.compare_exchange(place.node, node, done, failed).is_ok() {
+                return true;
+            }
+            place = self.find(&new.key, guard);
+            if place.found {
+                // SAFETY: from `Box`, and no link leads to it.
+                drop(unsafe { Box::from_raw(node) });
+                return false;
+            }
+            new.next.store(place.node, Ordering::Relaxed); // Relaxed: released by the swap above
+        }
+    }
+
+    /// Takes a key out; says whether it was there.
+    pub fn remove(&self, key: &K, guard: &Guard) -> bool {
+        loop {
+            let place = self.find(key, guard);
+            if !place.found {
+                return false;
+            }
+            // SAFETY: found, and so not null, and there as long as the section.
+            let node = unsafe { &*place.node };
+            // Acquire: partner of the Releases of links: it is passed on below.
+            let next = node.next.load(order!(Acquire, "harris-remove"));
+            if is_marked(next) {
+                continue;
+            }
+            // Relaxed: the link leads where it did, and a read-modify-write passes on what was released with it. On
+            // failure, all is read anew.
+            let (done, failed) = (Ordering::Relaxed, Ordering::Relaxed);
+            let mark = if mutation!("harris-unmarked") { next } else { marked(next) };
+            if node.next.compare_exchange(next, mark, done, failed).is_err() {
+                continue;
+            }
+            if !Self::take_away(place.link, place.node, next, guard) {
+                self.find(key, guard); // takes it away
+            }
+            return true;
+        }
+    }
+}
+
+/// A collection: nodes stand in the reverse order of their insertion, and are known by where they are.
+impl<K: Send> Links<K> {
+    /// Puts a key in at the front; returns its node, which is there until it is taken.
+    pub fn push(&self, key: K, _guard: &Guard) -> NonNull<Node<K>> {
+        // Relaxed, here and on failure: what is read from the node comes after an Acquire of the head.
+        let mut first = self.head.load(Ordering::Relaxed);
+        let node = Box::into_raw(Box::new(Node { next: AtomicPtr::new(first), key }));
+        // SAFETY: this thread's own until a link leads to it.
+        let new = unsafe { &*node };
+        loop {
+            // AcqRel: partner of the Acquires of the head, and of itself: who sees the node sees those behind it.
+            let (done, failed) = (order!(AcqRel, "harris-push"), Ordering::Relaxed);
+            match self.head.compare_exchange_weak(first, node, done, failed) {
+                // SAFETY: from a box.
+                Ok(_) => return unsafe { NonNull::new_unchecked(node) },
+                Err(changed) => first = changed,
+            }
+            new.next.store(first, Ordering::Relaxed); // Relaxed: released by the swap above
+        }
+    }
+
+    /// Takes a node out.
+    ///
+    /// # Safety
+    ///
+    /// It was pushed on this list, and is taken once.
+    pub unsafe fn take(&self, node: NonNull<Node<K>>, guard: &Guard) {
+        // SAFETY: it was pushed, and nobody else takes it: it is there as long as the section at least.
+        let own = unsafe { node.as_ref() };
+        // Relaxed, here and below: the compare-and-swap decides.
+        let mut next = own.next.load(Ordering::Relaxed);
+        debug_assert!(!is_marked(next), "a node is taken twice");
+        loop {
+            // Relaxed: a read-modify-write passes on what was released with the link.
+            let (done, failed) = (Ordering::Relaxed, Ordering::Relaxed);
+            match own.next.compare_exchange_weak(next, marked(next), done, failed) {
+                Ok(_) => break,
+                Err(changed) => next = changed,
+            }
+        }
+        while !self.try_lead_past(node.as_ptr(), guard) {}
+    }
+
+    /// Leads the link before a marked node past it, and past what is marked beside it. Says whether nothing leads there any more,
+    /// whoever has done it.
+    fn try_lead_past(&self, target: *mut Node<K>, guard: &Guard) -> bool {
+        let mut link = &self.head;
+        // Acquire: partner of the Releases of links.
+        let mut first = link.load(order!(Acquire, "harris-past-head"));
+        let (mut node, mut met) = (first, false);
+        // SAFETY: null, or a node that could be reached during the section, and is not dropped before it ends.
+        while let Some(there) = unsafe { node.as_ref() } {
+            met |= ptr::eq(there, target);
+            // Relaxed: a node leads to such only as were pushed before it, and whoever pushed it had seen those.
+            let next = there.next.load(Ordering::Relaxed);
+            if is_marked(next) {
+                node = unmarked(next);
+            } else if met {
+                break;
+            } else {
+                (link, first, node) = (&there.next, next, next);
+            }
+        }
+        !met || Self::take_away(link, first, node, guard)
+    }
+
+    /// Visits all keys that are there during the whole visit, and some of those that come or go meanwhile.
+    pub fn visit(&self, _guard: &Guard, visit: &mut dyn FnMut(&K)) {
+        // Acquire: partner of the Releases of links.
+        let mut link = self.head.load(order!(Acquire, "harris-visit-head"));
+        // SAFETY: null, or a node that could be reached during the section, and is not dropped before it ends.
+        while let Some(node) = unsafe { unmarked(link).as_ref() } {
+            // Relaxed: a node leads to such only as were pushed before it, and whoever pushed it had seen those.
+            link = node.next.load(Ordering::Relaxed);
+            if !is_marked(link) || mutation!("harris-visits-marked") {
+                visit(&node.key);
+            }
+        }
+    }
+}
+
+impl<K> Drop for Links<K> {
+    fn drop(&mut self) {
+        // Relaxed, both: nobody else has the list.
+        let mut link = self.head.load(Ordering::Relaxed);
+        while !unmarked(link).is_null() {
+            // SAFETY: from `Box`, and nobody else's now: nodes that were retired cannot be reached.
+            link = unsafe { Box::from_raw(unmarked(link)) }.next.load(Ordering::Relaxed);
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! Sections for operations that come without a handle: a handle for each core, which threads use in turns.
+
+use alloc::boxed::Box;
+use core::ptr::NonNull;
+
+use super::config::Config;
+use super::domain::Domain;
+use super::handle::{Guard, Handle};
+use crate::sync::atomic::{AtomicBool, Ordering};
+use crate::sync::cell::UnsafeCell;
+use crate::sync::{CachePadded, cpu, order};
+
+/// A domain, and a handle for each core.
+///
+/// What a [`Stall`](super::Stall) says of the thread that is waited for is the one that made this, whoever it was.
+pub(crate) struct Desks {
+    desks: Box<[CachePadded<Desk>]>,
+    /// From a box; the handles refer to it.
+    domain: NonNull<Domain>,
+}
+
+/// A handle that one thread uses at a time.
+struct Desk {
+    taken: AtomicBool,
+    /// Refers to the domain, which goes after it.
+    handle: UnsafeCell<Handle<'static>>,
+}
+
+// SAFETY: a domain may be anywhere, and a handle outside of sections is a claim on a record, which threads hand on to each
+// other in any case: see `Record::claim`. Whoever has the desk has the handle, and what the one before did with it comes before.
+unsafe impl Send for Desks {}
+// SAFETY: as above.
+unsafe impl Sync for Desks {}
+
+impl Desks {
+    pub fn new(config: Config) -> Self {
+        let domain = NonNull::from(Box::leak(Box::new(Domain::new(config))));
+        let desk = |_| {
+            // SAFETY: it is freed after the handles.
+            let handle = unsafe { domain.as_ref() }.register();
+            CachePadded(Desk { taken: AtomicBool::new(false), handle: UnsafeCell::new(handle) })
+        };
+        Self { desks: (0..cpu::count().max(1)).map(desk).collect(), domain }
+    }
+
+    /// Does something in a section.
+    pub fn section<R>(&self, section: impl FnOnce(&Guard) -> R) -> R {
+        let own = cpu::current() as usize;
+        let desk = |number| &self.desks[(own + number) % self.desks.len()];
+        match (0..self.desks.len()).find_map(|number| desk(number).take()) {
+            Some(taken) => taken.section(section),
+            // More threads are inside than there are cores.
+            None => section(&self.domain().register().pin()),
+        }
+    }
+
+    fn domain(&self) -> &Domain {
+        // SAFETY: there as long as this.
+        unsafe { self.domain.as_ref() }
+    }
+}
+
+impl Drop for Desks {
+    fn drop(&mut self) {
+        drop(core::mem::take(&mut self.desks));
+        // SAFETY: from a box, and the handles are gone.
+        drop(unsafe { Box::from_raw(self.domain.as_ptr()) });
+    }
+}
+
+impl Desk {
+    /// The desk, unless another thread is there.
+    fn take(&self) -> Option<Taken<'_>> {
+        // Relaxed: a hint, which leaves the line of a desk that is taken where it is.
+        let free = !self.taken.load(Ordering::Relaxed);
+        // Acquire: partner of the Release below: what was done with the handle.
+        let taken = free && !self.taken.swap(true, order!(Acquire, "desk-take"));
+        taken.then(|| Taken(self))
+    }
+}
+
+/// A desk of the caller's. Dropped, it is another's.
+struct Taken<'a>(&'a Desk);
+
+impl Taken<'_> {
+    fn section<R>(&self, section: impl FnOnce(&Guard) -> R) -> R {
+        // SAFETY: nobody else has the desk.
+        self.0.handle.with_mut(|handle| section(&unsafe { &*handle }.pin()))
+    }
+}
+
+impl Drop for Taken<'_> {
+    fn drop(&mut self) {
+        // Release: partner of the Acquire in `take`.
+        self.0.taken.store(false, order!(Release, "desk-leave"));
+    }
+}
+
+impl core::fmt::Debug for Desks {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Desks").field("domain", self.domain()).finish_non_exhaustive()
+    }
+}
