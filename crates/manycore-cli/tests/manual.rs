@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use support::{directory, manycore, printed};
 
-const COMMANDS: [&[&str]; 29] = [
+const COMMANDS: [&[&str]; 30] = [
     &["demo"],
     &["run"],
     &["profile"],
