@@ -16,7 +16,7 @@ pub fn read(directory: &Path) -> Result<Vec<ProcessStats>> {
     };
     let mut processes = Vec::new();
     for entry in fs::read_dir(directory).map_err(unreadable)? {
-        if let Ok(file) = StatsFile::open(&entry.map_err(unreadable)?.path()) {
+        if let Ok(Some(file)) = StatsFile::open(&entry.map_err(unreadable)?.path()) {
             processes.push(ProcessStats::read(file.get()));
         }
     }

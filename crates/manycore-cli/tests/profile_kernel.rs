@@ -206,6 +206,37 @@ fn rusts_own_locks_are_seen_where_they_are_wanted() {
 }
 
 #[test]
+fn the_locks_of_gos_runtime_are_seen() {
+    if Command::new("go").arg("version").output().is_err() {
+        return io::stderr()
+            .write_all(b"skipped: there is no Go here (Debian: golang-go)\n")
+            .unwrap();
+    }
+    let directory = directory();
+    let source = directory.path().join("main.go");
+    std::fs::write(&source, include_str!("programs/handoffs.go")).unwrap();
+    let program = directory.path().join("handoffs");
+    let built = Command::new("go")
+        .args(["build", "-o"])
+        .args([&program, &source])
+        .env("GOCACHE", directory.path().join("cache"))
+        .env("GO111MODULE", "off")
+        .output()
+        .unwrap();
+    assert!(built.status.success(), "{}", stderr(&built));
+    let (output, json) = profiled(&[], &[program.to_str().unwrap()]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    if !by_bpf(&output, &json) {
+        return;
+    }
+    // Goroutines that wait are parked; what the kernel sees is that the runtime's threads then have nothing to do.
+    let idle = json["conditions"].as_array().unwrap();
+    let by_runtime = |one: &&Value| one["name"].as_str().unwrap().contains("runtime.");
+    let waits = idle.iter().filter(by_runtime).map(|one| one["waits"].as_u64().unwrap());
+    assert!(waits.sum::<u64>() >= 100, "a thread sleeps in each of 100 pauses: {idle:#?}");
+}
+
+#[test]
 fn a_lock_with_priority_inheritance_is_no_event() {
     let directory = directory();
     let source = include_str!("programs/pi_mutex.c");

@@ -31,8 +31,8 @@ impl fmt::Display for Unreadable {
 impl std::error::Error for Unreadable {}
 
 impl StatsFile {
-    /// Maps the file and checks that it is one of this layout.
-    pub fn open(path: &Path) -> Result<Self, Unreadable> {
+    /// Maps the file and checks that it is one of this layout. None if the process has noted nothing yet.
+    pub fn open(path: &Path) -> Result<Option<Self>, Unreadable> {
         let unreadable = |why: String| Unreadable { path: path.to_owned(), why };
         let failed = |error: std::io::Error| unreadable(error.to_string());
         let file = File::open(path).map_err(failed)?;
@@ -46,8 +46,8 @@ impl StatsFile {
         let this = Self { map };
         // Acquire: partner of the Release by which the process says that the header is there.
         match this.get().header.magic.load(Ordering::Acquire) {
-            MAGIC => Ok(this),
-            0 => Err(unreadable("the process ended before its statistics began".into())),
+            MAGIC => Ok(Some(this)),
+            0 => Ok(None),
             _ => Err(unreadable(
                 "no statistics file of this version: the command and the preload library must be of one build".into(),
             )),

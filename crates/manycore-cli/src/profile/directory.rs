@@ -77,10 +77,11 @@ impl Directory {
             return;
         }
         for entry in ended(&entries) {
+            let before = self.folded.len();
             self.read(entry);
             // If it cannot be removed it would be counted twice.
             if let Err(error) = fs::remove_file(&entry.path) {
-                self.folded.pop();
+                self.folded.truncate(before);
                 self.lost.push(format!("{}: {error}", entry.path.display()));
             }
         }
@@ -96,7 +97,8 @@ impl Directory {
 
     fn read(&mut self, entry: &Entry) {
         match StatsFile::open(&entry.path) {
-            Ok(file) => self.folded.push(ProcessStats::read(file.get())),
+            Ok(Some(file)) => self.folded.push(ProcessStats::read(file.get())),
+            Ok(None) => {}
             Err(error) => self.lost.push(error.to_string()),
         }
     }

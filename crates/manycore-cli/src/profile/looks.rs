@@ -52,7 +52,7 @@ impl Looks {
         let ended: Vec<PathBuf> = ended(entries).map(|entry| entry.path.clone()).collect();
         for entry in entries.iter().filter(|entry| !self.done.contains(&entry.path)) {
             if !self.open.contains_key(&entry.path)
-                && let Ok(file) = StatsFile::open(&entry.path)
+                && let Ok(Some(file)) = StatsFile::open(&entry.path)
             {
                 self.open.insert(entry.path.clone(), file);
             }

@@ -156,7 +156,7 @@ impl Followed {
         for entry in entries(&self.program.directory).unwrap_or_default() {
             let is_known = self.left_out.contains(&entry.path)
                 || self.processes.iter().any(|one| one.entry == entry);
-            if !is_known && let Ok(file) = StatsFile::open(&entry.path) {
+            if !is_known && let Ok(Some(file)) = StatsFile::open(&entry.path) {
                 self.processes.push(Process { entry, file: Some(file), before: None, now: None });
             }
         }

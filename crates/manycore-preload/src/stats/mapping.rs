@@ -25,12 +25,15 @@ static MAPPING: AtomicPtr<Mapping> = AtomicPtr::new(core::ptr::null_mut());
 
 /// The mapping of the process that forked this one, until this one has something to count.
 static PARENTS: AtomicPtr<Mapping> = AtomicPtr::new(core::ptr::null_mut());
+/// This process' own until then: a file of zeros. It is made at the fork, since the process may soon be forbidden to.
+static SPARE: AtomicPtr<Mapping> = AtomicPtr::new(core::ptr::null_mut());
 /// How many records that one had at the fork: those after it are of objects that are not here.
 static PARENTS_RECORDS: AtomicU32 = AtomicU32::new(0);
-/// When the fork was, in ticks.
+/// When the fork was, in ticks, and the process that it made.
 static FORKED: AtomicU64 = AtomicU64::new(0);
-/// Protects the making of a forked child's mapping.
-static MAKING: Futex = Futex::new();
+static PROCESS: AtomicU32 = AtomicU32::new(0);
+/// Protects the filling in of a forked child's mapping.
+static FILLING: Futex = Futex::new();
 
 /// This process' mapping, which a forked child makes now; none before it is opened, or if that failed.
 pub fn get() -> Option<&'static Mapping> {
@@ -52,8 +55,10 @@ pub fn open(directory: &CStr, lock: &[u8]) {
     modules::store_bytes(&DIRECTORY, directory.to_bytes());
     match map_file() {
         Ok(mapping) => {
+            // SAFETY: a system call without arguments.
+            let parent = unsafe { raw_syscall!(Sysno::getppid) as u32 };
             // SAFETY: of this size and zero, which is a valid mapping.
-            fill_in(unsafe { &*mapping }, lock);
+            fill_in(unsafe { &*mapping }, lock, (process(), parent), clock::now());
             // Release: partner of the Acquire in `get`.
             MAPPING.store(mapping, Ordering::Release);
             // SAFETY: as above.
@@ -67,13 +72,16 @@ pub fn open(directory: &CStr, lock: &[u8]) {
     }
 }
 
-fn fill_in(mapping: &Mapping, lock: &[u8]) {
+fn process() -> u32 {
+    // SAFETY: a system call without arguments.
+    unsafe { raw_syscall!(Sysno::getpid) as u32 }
+}
+
+fn fill_in(mapping: &Mapping, lock: &[u8], (pid, parent): (u32, u32), started: u64) {
     let header = &mapping.header;
-    // SAFETY: system calls without arguments.
-    let (pid, parent) = unsafe { (raw_syscall!(Sysno::getpid), raw_syscall!(Sysno::getppid)) };
-    header.pid.store(pid as u32, Ordering::Relaxed);
-    header.parent.store(parent as u32, Ordering::Relaxed);
-    header.started.store(clock::now(), Ordering::Relaxed);
+    header.pid.store(pid, Ordering::Relaxed);
+    header.parent.store(parent, Ordering::Relaxed);
+    header.started.store(started, Ordering::Relaxed);
     header.hold_period.store(HOLD_PERIOD, Ordering::Relaxed);
     header.spin_period.store(SPIN_PERIOD, Ordering::Relaxed);
     // The catch-alls.
@@ -104,10 +112,11 @@ fn map_file() -> Result<*mut Mapping, Errno> {
     path.map_new(size_of::<Mapping>()).map(|address| address.cast())
 }
 
-/// In the child of a fork: its first event will make a mapping of its own. Most children execute another program or
-/// end before they have taken a lock, and a file for each would cost more than the fork.
+/// In the child of a fork: a file of its own, which its first event fills in. Most children execute another program or end
+/// before they have taken a lock; to fill in a file for each, and to read it, would cost more than the fork.
 pub fn forked() {
-    if opened().is_none() && PARENTS.load(Ordering::Relaxed).is_null() {
+    let was_spare = SPARE.load(Ordering::Relaxed);
+    if opened().is_none() && was_spare.is_null() {
         return;
     }
     records::forked();
@@ -115,59 +124,50 @@ pub fn forked() {
     slabs::forked();
     modules::forked();
     // Either it is free and is acquired here, or its holder is a thread of the parent.
-    let _ = MAKING.try_acquire();
+    let _ = FILLING.try_acquire();
     // SAFETY: held, and not by any thread of this process.
-    unsafe { MAKING.release() };
+    unsafe { FILLING.release() };
     // A child of a child that has counted nothing has what that one has.
     if let Some(parents) = opened() {
         PARENTS_RECORDS.store(parents.header.records.load(Ordering::Relaxed), Ordering::Relaxed);
         PARENTS.store(core::ptr::from_ref(parents).cast_mut(), Ordering::Relaxed);
         MAPPING.store(core::ptr::null_mut(), Ordering::Relaxed);
-        FORKED.store(clock::now(), Ordering::Relaxed);
+    }
+    FORKED.store(clock::now(), Ordering::Relaxed);
+    PROCESS.store(process(), Ordering::Relaxed);
+    // Otherwise the command is gone, and its directory with it: the child goes on without statistics, and the parent's
+    // are not touched.
+    SPARE.store(map_file().unwrap_or(core::ptr::null_mut()), Ordering::Relaxed);
+    if !was_spare.is_null() {
+        // SAFETY: the parent's, which nobody in this process has used.
+        unsafe { raw_syscall!(Sysno::munmap, was_spare, size_of::<Mapping>()) };
     }
     thread::local().extension.set(core::ptr::null_mut());
     seats::forked();
 }
 
-/// Makes the mapping of a forked child, with the parent's records but not its counts. It takes the place of the
-/// parent's, so that the objects keep their numbers.
+/// Fills in the mapping of a forked child, with the parent's records but not its counts. No system call: by now any may be
+/// forbidden.
 #[cold]
 fn inherit() -> Option<&'static Mapping> {
-    // Acquire: partner of the Release below; who finds that it has been made finds it.
-    if PARENTS.load(Ordering::Acquire).is_null() {
+    // Acquire: partner of the Release below; who finds that it has been filled in finds it.
+    if SPARE.load(Ordering::Acquire).is_null() {
         return opened();
     }
-    MAKING.acquire();
-    // Relaxed: ordered by `MAKING`.
-    let old = PARENTS.load(Ordering::Relaxed);
-    if !old.is_null() {
-        // SAFETY: a mapping of this size; nobody in this process uses it now but this function.
-        unsafe { take_place_of(old) };
+    FILLING.acquire();
+    // Relaxed, both: ordered by `FILLING`.
+    let (new, old) = (SPARE.load(Ordering::Relaxed), PARENTS.load(Ordering::Relaxed));
+    if !new.is_null() {
+        // SAFETY: mappings of this size that stay; the new one is zero, and nobody else uses it yet.
+        copy_records(unsafe { &*old }, unsafe { &*new });
+        // Release: partner of the Acquire in `opened`.
+        MAPPING.store(new, Ordering::Release);
         // Release: partner of the Acquire above. Not before there is a mapping: others would take it for a failure.
-        PARENTS.store(core::ptr::null_mut(), Ordering::Release);
+        SPARE.store(core::ptr::null_mut(), Ordering::Release);
     }
     // SAFETY: acquired above.
-    unsafe { MAKING.release() };
+    unsafe { FILLING.release() };
     opened()
-}
-
-/// # Safety
-///
-/// `old` is a mapping that nobody else in this process uses.
-unsafe fn take_place_of(old: *mut Mapping) {
-    // Otherwise the command is gone, and its directory with it: the child goes on without statistics, and the parent's
-    // are not touched.
-    let Ok(new) = map_file() else { return };
-    // SAFETY: the old one by the caller's promise; the new one is zero, of this size, and nobody else's.
-    copy_records(unsafe { &*old }, unsafe { &*new });
-    // SAFETY: moves the new mapping over the old one, of the same size, to which there is no reference any more.
-    unsafe {
-        let size = size_of::<Mapping>();
-        let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
-        raw_syscall!(Sysno::mremap, new, size, size, flags, old);
-    }
-    // Release: partner of the Acquire in `opened`.
-    MAPPING.store(old, Ordering::Release);
 }
 
 fn copy_records(old: &Mapping, new: &Mapping) {
@@ -175,10 +175,10 @@ fn copy_records(old: &Mapping, new: &Mapping) {
     for (bytes, word) in name.chunks_exact_mut(8).zip(&old.header.lock) {
         bytes.copy_from_slice(&word.load(Ordering::Relaxed).to_le_bytes());
     }
-    fill_in(new, &name);
     // The parent that counts: one between the two, which has counted nothing, left no statistics.
-    new.header.parent.store(old.header.pid.load(Ordering::Relaxed), Ordering::Relaxed);
-    new.header.started.store(FORKED.load(Ordering::Relaxed), Ordering::Relaxed);
+    let parent = old.header.pid.load(Ordering::Relaxed);
+    let started = FORKED.load(Ordering::Relaxed);
+    fill_in(new, &name, (PROCESS.load(Ordering::Relaxed), parent), started);
     let records = PARENTS_RECORDS.load(Ordering::Relaxed);
     new.header.records.store(records, Ordering::Relaxed);
     for (from, to) in old.records.iter().zip(&new.records).take(records as usize) {
@@ -186,7 +186,7 @@ fn copy_records(old: &Mapping, new: &Mapping) {
     }
     stacks::forked(old, new);
     waiters::forked(old, new);
-    modules::read_maps(new);
+    modules::copy(old, new);
 }
 
 fn copy_record(from: &Record, to: &Record) {

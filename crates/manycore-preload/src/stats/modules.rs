@@ -38,6 +38,20 @@ pub fn forked() {
     READING.store(false, Ordering::Relaxed);
 }
 
+/// In the child of a fork: what the parent has noted holds of the child, too.
+pub fn copy(old: &Mapping, new: &Mapping) {
+    let noted = modules(old);
+    for (from, to) in noted.iter().zip(&new.modules) {
+        let words = [&from.start, &from.end, &from.offset, &from.inode].into_iter();
+        let places = [&to.start, &to.end, &to.offset, &to.inode].into_iter();
+        for (from, to) in words.chain(&from.path).zip(places.chain(&to.path)) {
+            to.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
+        }
+    }
+    // Release: as in `add`.
+    new.header.modules.store(noted.len() as u32, Ordering::Release);
+}
+
 /// Adds what `/proc/self/maps` has and the mapping has not.
 pub fn read_maps(mapping: &Mapping) {
     // Acquire, and Release below: one reader at a time adds modules. Another one's are then on their way.

@@ -151,7 +151,7 @@ impl Synthetic {
     }
 
     pub fn read(&self) -> ProcessStats {
-        ProcessStats::read(StatsFile::open(&self.path).unwrap().get())
+        ProcessStats::read(StatsFile::open(&self.path).unwrap().unwrap().get())
     }
 }
 
