@@ -31,9 +31,13 @@ pub enum Timeout {
     Milliseconds(u32),
 }
 
-/// Forms of the flags that a non-blocking attempt would not obey.
-const RECEIVE_BLOCKS: i32 = libc::MSG_WAITALL;
-const SEND_BLOCKS: i32 = libc::MSG_ZEROCOPY | libc::MSG_OOB | libc::MSG_FASTOPEN;
+/// Flags with which a receive waits for what makes the descriptor readable, and for nothing else. With any other it may wait
+/// for more, or not at all.
+pub const RECEIVE_TRIES: i32 =
+    libc::MSG_PEEK | libc::MSG_TRUNC | libc::MSG_NOSIGNAL | libc::MSG_CMSG_CLOEXEC;
+/// Likewise of sends, for what makes it writable.
+pub const SEND_TRIES: i32 =
+    libc::MSG_NOSIGNAL | libc::MSG_MORE | libc::MSG_EOR | libc::MSG_DONTROUTE | libc::MSG_CONFIRM;
 
 /// Tries a call. `done`: how many of its bytes were transferred by attempts before.
 ///
@@ -44,6 +48,9 @@ pub unsafe fn attempt(call: &Call, kind: Kind, done: &mut usize) -> Attempt {
     // SAFETY: by the caller's word, for all that follows.
     unsafe {
         if kind == Kind::Quick {
+            if call.number as i64 == libc::SYS_close && raw::lingers(call.args[0]) {
+                return Attempt::Blocks;
+            }
             return Attempt::Done(execute(call));
         }
         let [descriptor, second, third, fourth, ..] = call.args;
@@ -56,26 +63,26 @@ pub unsafe fn attempt(call: &Call, kind: Kind, done: &mut usize) -> Attempt {
             libc::SYS_read if third == 0 => Attempt::Done(execute(call)),
             libc::SYS_read => receive(call, &receive_from(descriptor, second, third, [0; 3])),
             libc::SYS_recvfrom if has(fourth, MSG_DONTWAIT) => Attempt::Done(execute(call)),
-            libc::SYS_recvfrom if has(fourth, RECEIVE_BLOCKS) => Attempt::Blocks,
+            libc::SYS_recvfrom if has(fourth, !RECEIVE_TRIES) => Attempt::Blocks,
             libc::SYS_recvfrom => {
                 let rest = [fourth, call.args[4], call.args[5]];
                 receive(call, &receive_from(descriptor, second, third, rest))
             }
             libc::SYS_recvmsg if has(third, MSG_DONTWAIT) => Attempt::Done(execute(call)),
-            libc::SYS_recvmsg if has(third, RECEIVE_BLOCKS) => Attempt::Blocks,
+            libc::SYS_recvmsg if has(third, !RECEIVE_TRIES) => Attempt::Blocks,
             libc::SYS_recvmsg => receive(call, &with_flag(call, 2)),
             libc::SYS_readv if is_socket(descriptor) => {
                 receive(call, &vectored(libc::SYS_preadv2, call))
             }
             libc::SYS_write => send(call, &send_to(call, *done, [0; 3]), third, done),
             libc::SYS_sendto if has(fourth, MSG_DONTWAIT) => Attempt::Done(execute(call)),
-            libc::SYS_sendto if has(fourth, SEND_BLOCKS) => Attempt::Blocks,
+            libc::SYS_sendto if has(fourth, !SEND_TRIES) => Attempt::Blocks,
             libc::SYS_sendto => {
                 let rest = [fourth, call.args[4], call.args[5]];
                 send(call, &send_to(call, *done, rest), third, done)
             }
             libc::SYS_sendmsg if has(third, MSG_DONTWAIT) => Attempt::Done(execute(call)),
-            libc::SYS_sendmsg if has(third, SEND_BLOCKS) => Attempt::Blocks,
+            libc::SYS_sendmsg if has(third, !SEND_TRIES) => Attempt::Blocks,
             libc::SYS_sendmsg | libc::SYS_writev => gather(call, done),
             libc::SYS_accept | libc::SYS_accept4 => accept(call),
             _ if never_waits(call) => Attempt::Done(execute(call)),
@@ -132,6 +139,9 @@ unsafe fn receive(call: &Call, tried: &Call) -> Attempt {
     if answer != error(EAGAIN) || is_non_blocking(call.args[0]) {
         return Attempt::Done(answer);
     }
+    if raw::has_timeout(call.args[0], libc::SO_RCVTIMEO) {
+        return Attempt::Blocks;
+    }
     later(call.args[0], libc::EPOLLIN, Timeout::Never)
 }
 
@@ -148,7 +158,7 @@ fn after_send(call: &Call, answer: Answer, length: usize, done: &mut usize) -> A
         if *done >= length || is_non_blocking(call.args[0]) {
             return Attempt::Done(*done as Answer);
         }
-        return later(call.args[0], libc::EPOLLOUT, Timeout::Never);
+        return later_send(call);
     }
     if *done > 0 && (answer != error(EAGAIN) || is_non_blocking(call.args[0])) {
         return Attempt::Done(*done as Answer);
@@ -159,7 +169,21 @@ fn after_send(call: &Call, answer: Answer, length: usize, done: &mut usize) -> A
     if answer != error(EAGAIN) || is_non_blocking(call.args[0]) {
         return Attempt::Done(answer);
     }
-    later(call.args[0], libc::EPOLLOUT, Timeout::Never)
+    later_send(call)
+}
+
+/// A send that has to wait. On a local socket not all that ends a waiting send can be waited for (`shutdown` of its own side), and
+/// the same send anew may have another answer.
+fn later_send(call: &Call) -> Attempt {
+    let descriptor = call.args[0];
+    let is_internet = matches!(
+        raw::socket_option(descriptor, libc::SO_DOMAIN),
+        Some(libc::AF_INET | libc::AF_INET6)
+    );
+    if !is_internet || raw::has_timeout(descriptor, libc::SO_SNDTIMEO) {
+        return Attempt::Blocks;
+    }
+    later(descriptor, libc::EPOLLOUT, Timeout::Never)
 }
 
 /// `sendmsg` and `writev`. The first attempt has the program's own vector. Once the kernel has taken bytes out of that it is
@@ -176,7 +200,7 @@ unsafe fn gather(call: &Call, done: &mut usize) -> Attempt {
                 if is_message { with_flag(call, 2) } else { vectored(libc::SYS_pwritev2, call) };
             execute(&tried)
         } else {
-            send_rest(call, is_message, *done)
+            send_rest(call, is_message, *done, MSG_DONTWAIT).0
         };
         let length =
             if answer > 0 { vector(call, is_message).iter().map(|v| v.iov_len).sum() } else { 0 };
@@ -206,10 +230,11 @@ unsafe fn vector<'a>(call: &Call, is_message: bool) -> &'a [libc::iovec] {
 /// As many pieces of a vector as one system call sends of what is left.
 const PIECES: usize = 64;
 
-/// Sends what comes after the first `done` bytes: without what accompanied the first.
-unsafe fn send_rest(call: &Call, is_message: bool, done: usize) -> Answer {
+/// Sends what comes after the first `done` bytes: without what accompanied the first. `wait`: 0, or `MSG_DONTWAIT`. Returns
+/// the answer, and how many bytes it would be if all had gone.
+unsafe fn send_rest(call: &Call, is_message: bool, done: usize, wait: i32) -> (Answer, usize) {
     let mut pieces = [libc::iovec { iov_base: core::ptr::null_mut(), iov_len: 0 }; PIECES];
-    let (mut skip, mut count) = (done, 0);
+    let (mut skip, mut count, mut length) = (done, 0, 0);
     // SAFETY: some of the vector was sent already.
     for piece in unsafe { vector(call, is_message) } {
         if skip >= piece.iov_len {
@@ -218,6 +243,7 @@ unsafe fn send_rest(call: &Call, is_message: bool, done: usize) -> Answer {
         }
         let base = piece.iov_base.wrapping_byte_add(skip);
         pieces[count] = libc::iovec { iov_base: base, iov_len: piece.iov_len - skip };
+        length += piece.iov_len - skip;
         skip = 0;
         count += 1;
         if count == PIECES {
@@ -230,19 +256,65 @@ unsafe fn send_rest(call: &Call, is_message: bool, done: usize) -> Answer {
     message.msg_iovlen = count;
     let flags = if is_message { call.args[2] } else { 0 };
     // As in `send_to`.
-    let flags = flags | (MSG_DONTWAIT | libc::MSG_NOSIGNAL) as usize;
+    let flags = flags | (wait | libc::MSG_NOSIGNAL) as usize;
     let args = [call.args[0], (&raw const message).expose_provenance(), flags, 0, 0, 0];
     // SAFETY: by the caller's word; the message is there during the call.
-    unsafe { execute(&Call { number: libc::SYS_sendmsg as usize, args }) }
+    (unsafe { execute(&Call { number: libc::SYS_sendmsg as usize, args }) }, length)
+}
+
+/// Sends what is left of a send of which `done` bytes are gone, and may block with it. Returns how many have gone in all: fewer
+/// than there are if an error prevents the rest, or if a signal came and `is_over` says that it was meant.
+///
+/// # Safety
+///
+/// As in [`attempt`], which has sent the first bytes.
+pub unsafe fn finish(call: &Call, mut done: usize, is_over: impl Fn() -> bool) -> Answer {
+    let is_message = call.number as i64 == libc::SYS_sendmsg;
+    let is_vector = is_message || call.number as i64 == libc::SYS_writev;
+    loop {
+        // SAFETY: by the caller's word.
+        let (answer, length) = unsafe {
+            if is_vector {
+                send_rest(call, is_message, done, 0)
+            } else {
+                let is_sendto = call.number as i64 == libc::SYS_sendto;
+                let [.., flags, address, size] = call.args;
+                let rest = if is_sendto { [flags, address, size] } else { [0; 3] };
+                let mut sent = send_to(call, done, rest);
+                sent.args[3] &= !(MSG_DONTWAIT as usize);
+                (execute(&sent), sent.args[2])
+            }
+        };
+        if length == 0 {
+            return done as Answer;
+        }
+        if answer > 0 {
+            done += answer as usize;
+        } else if answer != error(libc::EINTR) {
+            return done as Answer;
+        }
+        if answer < length as Answer && is_over() {
+            return done as Answer;
+        }
+    }
+}
+
+/// Whether a call is a send with a non-blocking form that needs no look at the descriptor.
+pub fn is_plain_send(call: &Call) -> bool {
+    matches!(call.number as i64, libc::SYS_write | libc::SYS_sendto | libc::SYS_sendmsg)
 }
 
 /// There is no way to accept without blocking on a blocking socket: once there is a connection another process may take it.
-/// So it is left to a thread that may block, but only when there is one.
+/// So it is left to a thread that may block, but only when there is one; and at once where none can come.
 unsafe fn accept(call: &Call) -> Attempt {
     let descriptor = call.args[0];
     if is_non_blocking(descriptor) {
         // SAFETY: by the caller's word.
         return Attempt::Done(unsafe { execute(call) });
+    }
+    let listens = raw::socket_option(descriptor, libc::SO_ACCEPTCONN) == Some(1);
+    if !listens || raw::has_timeout(descriptor, libc::SO_RCVTIMEO) {
+        return Attempt::Blocks;
     }
     let mut ready = libc::pollfd { fd: descriptor as i32, events: libc::POLLIN, revents: 0 };
     // SAFETY: the kernel writes to the structure.

@@ -20,7 +20,7 @@ pub type Answer = isize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
-    /// Never sleeps for others: `socket`, `bind`, `fcntl`, `close` without linger, anything on a non-blocking descriptor.
+    /// Never sleeps for others: `socket`, `bind`, `fcntl`, `close` (whether it lingers is looked at), anything on a non-blocking descriptor.
     Quick = 0,
     /// May sleep until something happens; after a handler with `SA_RESTART` the kernel goes on with it.
     Waits = 1,

@@ -11,6 +11,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use manycore::lock::Gate;
 use manycore::sync::{cpu, futex, tuning};
 
+use crate::attempt::{Attempt, attempt, finish, is_non_blocking, is_plain_send};
 use crate::call::{Answer, Kind};
 use crate::raw;
 use crate::settings::CreateThread;
@@ -239,33 +240,63 @@ unsafe fn execute(slot: &Slot, thread: u32) -> Reply {
     let order = slot.order();
     // SeqCst: before `is_cancelled` is read, as `Slot::cancel` says.
     slot.executor.store(thread, Ordering::SeqCst);
-    let answer = if slot.is_cancelled() {
-        raw::error(libc::EINTR)
-    } else {
+    let ends_at_once =
+        || order.kind != Kind::Quick && (order.done > 0 || !is_non_blocking(order.call.args[0]));
+    let answer = if !(slot.is_cancelled() && ends_at_once()) {
         // SAFETY: what the call does is what the program wants, which waits for it.
         unsafe { until_done(slot, &order) }
+    } else if order.done > 0 {
+        order.done as Answer
+    } else {
+        raw::error(libc::EINTR)
     };
-    slot.executor.store(0, Ordering::Relaxed); // Relaxed: a late signal does no harm
+    if slot.released() {
+        // The signal that may have been sent comes here, and not in the next call.
+        raw::thread_id();
+    }
     if order.descriptor >= 0 {
         raw::close(order.descriptor);
     }
-    Reply { answer, broken_pipe: is_broken_pipe(answer) }
+    Reply { answer, signal: signal_of(answer) }
 }
 
 /// Makes the call; again if a signal that was meant for an earlier one interrupted it: nothing was transferred then.
+///
+/// A send is tried first, so that its caller knows when some of it is gone.
 unsafe fn until_done(slot: &Slot, order: &Order) -> Answer {
-    loop {
-        // SAFETY: by the caller's word.
-        let answer = unsafe { raw::execute(&order.call) };
-        if answer != raw::error(libc::EINTR) || slot.is_cancelled() || order.kind == Kind::Quick {
-            return answer;
+    let mut done = order.done;
+    let is_cancelled = || slot.is_cancelled();
+    // SAFETY: by the caller's word, for all that follows.
+    unsafe {
+        if done == 0 && order.kind == Kind::Waits && is_plain_send(&order.call) {
+            match attempt(&order.call, order.kind, &mut done) {
+                Attempt::Done(answer) => return answer,
+                Attempt::Later { .. } | Attempt::Blocks => {}
+            }
+        }
+        if done > 0 {
+            slot.note_part();
+            return finish(&order.call, done, is_cancelled);
+        }
+        loop {
+            let answer = raw::execute(&order.call);
+            if answer != raw::error(libc::EINTR) || is_cancelled() || order.kind == Kind::Quick {
+                return answer;
+            }
         }
     }
 }
 
-/// Whether the call sent a SIGPIPE to the calling thread, which has it no more.
-pub fn is_broken_pipe(answer: Answer) -> bool {
-    answer == raw::error(libc::EPIPE) && raw::take_broken_pipe()
+/// The signal that the call sent to the calling thread, which has it no more; 0 if there is none.
+pub fn signal_of(answer: Answer) -> i32 {
+    let of = |errno, signal| answer == raw::error(errno) && raw::take_pending(signal);
+    if of(libc::EPIPE, libc::SIGPIPE) {
+        libc::SIGPIPE
+    } else if of(libc::EFBIG, libc::SIGXFSZ) {
+        libc::SIGXFSZ
+    } else {
+        0
+    }
 }
 
 /// Answers a call without having done anything.
@@ -275,5 +306,5 @@ pub fn is_broken_pipe(answer: Answer) -> bool {
 /// As in [`Slot::answer`].
 pub unsafe fn refuse(slot: *const Slot) {
     // SAFETY: by the caller's word.
-    unsafe { Slot::answer(slot, Reply { answer: IN_PLACE, broken_pipe: false }) };
+    unsafe { Slot::answer(slot, Reply { answer: IN_PLACE, signal: 0 }) };
 }

@@ -24,9 +24,15 @@
 //! # Limits
 //!
 //! - A moved call is not over when a handler that interrupted it calls `siglongjmp`: [`Steer::abandon`] ends it.
-//! - A `poll` of several descriptors, `select`, and calls with `MSG_WAITALL` take one of the four threads of the pool that may
-//!   block.
+//! - A `poll` of several descriptors, `select`, sends that wait on sockets that are not of the internet, and calls with flags of
+//!   which it is not certain what they wait for take one of the four threads of the pool that may block.
 //! - Under `pool`, a blocking `accept` takes such a thread too, when there is a connection: another process may be faster.
+//! - The workers' descriptors have high numbers, so that the process' table is large: `select` answers `EBADF` for a closed
+//!   number that it would have ignored beyond a small table. A process that may have fewer than 256 descriptors has no workers.
+//! - A handler with `SA_RESTART` ends a send of which some is gone, as the kernel would; but under `thread` not a `writev`, and
+//!   not a receive with `MSG_WAITALL`.
+//! - Threads are made by whoever makes the first call of a CPU, with `pthread_create`, which allocates. A program whose signal
+//!   handlers make their first calls while they interrupt `malloc` has to be left alone.
 //!
 //! # A first program
 //!

@@ -2,7 +2,7 @@
 
 use core::ffi::c_int;
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use syscalls::{Sysno, raw_syscall};
 
@@ -126,14 +126,14 @@ pub fn block(set: u64) -> u64 {
     before
 }
 
-/// Takes a pending SIGPIPE of the calling thread away, which has it blocked; says whether there was one.
-pub fn take_broken_pipe() -> bool {
-    let set = signals(&[libc::SIGPIPE]);
+/// Takes a pending signal of the calling thread away, which has it blocked; says whether there was one.
+pub fn take_pending(signal: c_int) -> bool {
+    let set = signals(&[signal]);
     let no_time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the kernel reads the set and the time, and is given no place for more.
     let taken =
         unsafe { raw_syscall!(Sysno::rt_sigtimedwait, &raw const set, 0, &raw const no_time, 8) };
-    taken == libc::SIGPIPE as usize
+    taken == signal as usize
 }
 
 /// Sleeps while the word is as expected, for so many nanoseconds at most (below 10^9).
@@ -165,6 +165,24 @@ pub fn owns(descriptor: i32) -> bool {
     bit(descriptor).is_some_and(|(word, bit)| word.load(Ordering::Relaxed) & bit != 0)
 }
 
+/// All descriptors of ours have lower numbers.
+static BEYOND: AtomicU32 = AtomicU32::new(0);
+
+/// In the child of a fork: closes all descriptors of ours, which are the parent's workers'. By its one thread.
+pub fn forked() {
+    let beyond = BEYOND.swap(0, Ordering::Relaxed); // Relaxed: nobody else is there
+    let words = OURS.mapped().unwrap_or(&[]).iter().take(beyond.div_ceil(64) as usize);
+    for (at, word) in words.enumerate() {
+        let mut bits = word.0.swap(0, Ordering::Relaxed); // Relaxed: as above
+        while bits != 0 {
+            let descriptor = at * 64 + bits.trailing_zeros() as usize;
+            // SAFETY: ours, and its user is not here.
+            unsafe { raw_syscall!(Sysno::close, descriptor) };
+            bits &= bits - 1;
+        }
+    }
+}
+
 /// Closes a descriptor of ours.
 pub fn close(descriptor: i32) {
     if let Some((word, bit)) = bit(descriptor) {
@@ -176,46 +194,91 @@ pub fn close(descriptor: i32) {
 
 /// The type of a socket; none if the descriptor is of something else.
 pub fn socket_type(descriptor: usize) -> Option<c_int> {
-    let (mut kind, mut size) = (0i32, 4u32);
+    socket_option(descriptor, libc::SO_TYPE)
+}
+
+/// An option of a socket that is a number; none if the descriptor is of something else.
+pub fn socket_option(descriptor: usize, option: c_int) -> Option<c_int> {
+    let (mut value, mut size) = (0i32, 4u32);
     // SAFETY: the kernel writes four bytes, and their number.
     let failed = unsafe {
-        let (level, option) = (libc::SOL_SOCKET, libc::SO_TYPE);
-        raw_syscall!(Sysno::getsockopt, descriptor, level, option, &raw mut kind, &raw mut size)
+        let level = libc::SOL_SOCKET;
+        raw_syscall!(Sysno::getsockopt, descriptor, level, option, &raw mut value, &raw mut size)
     };
-    (failed == 0).then_some(kind)
+    (failed == 0).then_some(value)
+}
+
+/// Whether a socket has a time-out: `SO_RCVTIMEO` or `SO_SNDTIMEO`.
+pub fn has_timeout(descriptor: usize, option: c_int) -> bool {
+    let mut time = libc::timeval { tv_sec: 0, tv_usec: 0 };
+    let mut size = size_of_val(&time) as u32;
+    // SAFETY: the kernel writes one timeval, and its size.
+    unsafe {
+        let level = libc::SOL_SOCKET;
+        raw_syscall!(Sysno::getsockopt, descriptor, level, option, &raw mut time, &raw mut size)
+    };
+    time.tv_sec != 0 || time.tv_usec != 0
+}
+
+/// Whether closing a socket may wait for its other end: `SO_LINGER`.
+pub fn lingers(descriptor: usize) -> bool {
+    let mut linger = libc::linger { l_onoff: 0, l_linger: 0 };
+    let mut size = size_of_val(&linger) as u32;
+    // SAFETY: the kernel writes one structure, and its size.
+    unsafe {
+        let (level, option) = (libc::SOL_SOCKET, libc::SO_LINGER);
+        raw_syscall!(Sysno::getsockopt, descriptor, level, option, &raw mut linger, &raw mut size)
+    };
+    linger.l_onoff != 0 && linger.l_linger != 0
 }
 
 /// Descriptors of ours have numbers from here on, or from three quarters of what the process may have: the program's keep
 /// the numbers that it knows.
 const NUMBERS_FROM: u64 = 2048;
 
-/// A duplicate under a number of ours, which an executed program does not get; none if there is no room.
-pub fn duplicate(descriptor: i32) -> Option<i32> {
+/// A process that may have fewer has none of ours: it counts on each.
+const NUMBERS_MIN: u64 = 256;
+
+/// From which number on ours are, and to which: the last eighth is the program's. None if it may have too few.
+fn numbers() -> Option<core::ops::Range<u64>> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the kernel writes the structure.
     unsafe { raw_syscall!(Sysno::prlimit64, 0, libc::RLIMIT_NOFILE, 0, &raw mut limit) };
-    let from = NUMBERS_FROM.min(limit.rlim_cur / 4 * 3);
+    let limit = limit.rlim_cur;
+    (limit >= NUMBERS_MIN).then(|| NUMBERS_FROM.min(limit / 4 * 3)..limit / 8 * 7)
+}
+
+/// Whether the process may have so many descriptors that some can be ours.
+pub fn has_numbers() -> bool {
+    numbers().is_some()
+}
+
+/// A duplicate under a number of ours, which an executed program does not get; none if there is no room.
+pub fn duplicate(descriptor: i32) -> Option<i32> {
+    let numbers = numbers()?;
     // SAFETY: touches no memory.
-    let copy = unsafe { raw_syscall!(Sysno::fcntl, descriptor, libc::F_DUPFD_CLOEXEC, from) };
+    let copy =
+        unsafe { raw_syscall!(Sysno::fcntl, descriptor, libc::F_DUPFD_CLOEXEC, numbers.start) };
     let copy = i32::try_from(copy.cast_signed()).ok().filter(|copy| *copy >= 0)?;
     if let Some((word, bit)) = bit(copy) {
         word.fetch_or(bit, Ordering::Relaxed); // Relaxed: as in `owns`
+        BEYOND.fetch_max(copy as u32 + 1, Ordering::Relaxed); // Relaxed: for a child, where nobody else is
+    }
+    if !numbers.contains(&(copy as u64)) {
+        close(copy);
+        return None;
     }
     Some(copy)
 }
 
-/// Gives a new descriptor a number of ours, if there is room; errors stay as they are.
+/// Gives a new descriptor a number of ours, or closes it if there is no room; errors stay as they are.
 pub fn lift(descriptor: i32) -> i32 {
     if descriptor < 0 {
         return descriptor;
     }
-    match duplicate(descriptor) {
-        Some(copy) => {
-            close(descriptor);
-            copy
-        }
-        None => descriptor,
-    }
+    let copy = duplicate(descriptor);
+    close(descriptor);
+    copy.unwrap_or(-libc::EMFILE)
 }
 
 /// Nanoseconds of the monotonic clock.

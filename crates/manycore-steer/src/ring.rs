@@ -142,6 +142,9 @@ impl Ring {
             return Err(-(made as isize) as i32);
         }
         let descriptor = raw::lift(made as i32);
+        if descriptor < 0 {
+            return Err(-descriptor);
+        }
         let needed = FEATURE_SINGLE_MMAP | FEATURE_NODROP | FEATURE_SQPOLL_NONFIXED;
         if parameters.features & needed != needed {
             raw::close(descriptor);

@@ -9,8 +9,9 @@ use core::ptr::null_mut;
 
 use manycore::lock::Gate;
 use manycore::order;
-use manycore::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use manycore::sync::atomic::{AtomicPtr, AtomicU32, Ordering, fence};
 use manycore::sync::cell::UnsafeCell;
+use manycore::sync::{futex, hint};
 
 use crate::call::{Answer, Call, Kind};
 
@@ -23,6 +24,8 @@ pub struct Order {
     pub kind: Kind,
     /// A descriptor of ours that the call uses, to be closed when it is over; -1 if there is none.
     pub descriptor: i32,
+    /// How many bytes of a send are gone already.
+    pub done: usize,
 }
 
 /// What came of it.
@@ -30,8 +33,8 @@ pub struct Order {
 pub struct Reply {
     /// What the kernel returned.
     pub answer: Answer,
-    /// Whether the kernel sent SIGPIPE to whoever executed the call.
-    pub broken_pipe: bool,
+    /// The signal that the kernel sent to whoever executed the call, SIGPIPE or SIGXFSZ; 0 if it sent none.
+    pub signal: i32,
 }
 
 /// In place of an answer: nothing was done, the caller is to execute the call itself.
@@ -42,6 +45,9 @@ const ANSWERED: u32 = Gate::MESSAGE;
 /// How far cancelling has got.
 const REQUESTED: u32 = 1;
 const NOTED: u32 = 2;
+
+const PART: u32 = 1;
+const SIGNALLING: u32 = 2;
 
 /// A call in flight.
 #[derive(Debug)]
@@ -54,6 +60,8 @@ pub struct Slot {
     pub executor: AtomicU32,
     /// The place plus one in its worker's table of calls that wait. Only the worker touches it.
     pub waiting: AtomicU32,
+    /// Bits: some of a send is gone; the caller is sending a signal.
+    notes: AtomicU32,
     /// Of queues: the call before it.
     pub next: AtomicPtr<Slot>,
     /// Of queues of cancelled calls, likewise.
@@ -73,10 +81,11 @@ impl Default for Slot {
             cancelled: AtomicU32::new(0),
             executor: AtomicU32::new(0),
             waiting: AtomicU32::new(0),
+            notes: AtomicU32::new(0),
             next: AtomicPtr::new(null_mut()),
             next_cancelled: AtomicPtr::new(null_mut()),
-            order: UnsafeCell::new(Order { call, kind: Kind::Quick, descriptor: -1 }),
-            reply: UnsafeCell::new(Reply { answer: IN_PLACE, broken_pipe: false }),
+            order: UnsafeCell::new(Order { call, kind: Kind::Quick, descriptor: -1, done: 0 }),
+            reply: UnsafeCell::new(Reply { answer: IN_PLACE, signal: 0 }),
         }
     }
 }
@@ -85,8 +94,9 @@ impl Slot {
     /// Writes the call: by the caller, before it hands the slot on.
     pub fn write(&self, call: &Call, kind: Kind) {
         // SAFETY: nobody else has the slot yet.
-        self.order
-            .with_mut(|order| unsafe { *order = Order { call: *call, kind, descriptor: -1 } });
+        self.order.with_mut(|order| unsafe {
+            *order = Order { call: *call, kind, descriptor: -1, done: 0 }
+        });
     }
 
     /// The call: by whoever has the slot.
@@ -102,6 +112,33 @@ impl Slot {
             (*order).call.args[0] = descriptor as usize;
             (*order).descriptor = descriptor;
         });
+    }
+
+    /// Has whoever executes the call go on behind so many bytes: by whoever executes it now.
+    pub fn go_on_behind(&self, done: usize) {
+        // SAFETY: as in `order`.
+        self.order.with_mut(|order| unsafe { (*order).done = done });
+    }
+
+    /// Some of a send is gone: no signal handler has the kernel begin anew with it, whatever its flags, so that a caller that
+    /// sleeps already is woken, to sleep otherwise. By whoever executes the call, before it answers.
+    pub fn note_part(&self) {
+        self.notes.fetch_or(PART, Ordering::Relaxed); // Relaxed: ordered by the fence
+        // SeqCst: partner of the fence in `is_partly_done`: either that sees the flag, or the caller is seen to sleep.
+        fence(Ordering::SeqCst);
+        let word = self.done.word();
+        // Relaxed, both: the caller takes nothing from it but that it is to look again.
+        let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);
+        if word.compare_exchange(Gate::ASLEEP, 0, success, failure).is_ok() {
+            futex::wake(word, 1);
+        }
+    }
+
+    /// Whether some of a send is gone: by the caller, after it has said at the gate that it sleeps.
+    pub fn is_partly_done(&self) -> bool {
+        // SeqCst: partner of the fence in `note_part`.
+        fence(Ordering::SeqCst);
+        self.notes.load(Ordering::Relaxed) & PART != 0 // Relaxed: ordered by the fence
     }
 
     /// Writes the reply. From then on the slot may be gone.
@@ -139,6 +176,34 @@ impl Slot {
     pub fn is_cancelled(&self) -> bool {
         // SeqCst: as in `cancel`.
         self.cancelled.load(Ordering::SeqCst) != 0
+    }
+
+    /// Has a signal sent to the thread that executes the call and may block with it, if there is one: by the caller.
+    pub fn signal(&self, send: impl FnOnce(u32)) {
+        // SeqCst: before `executor` is read; partner of the load in `released`.
+        self.notes.fetch_or(SIGNALLING, Ordering::SeqCst);
+        // SeqCst: as in `cancel`, and after the note.
+        let executor = self.executor.load(Ordering::SeqCst);
+        if executor != 0 {
+            send(executor);
+        }
+        // Release: partner of the load in `released`: the signal has been sent.
+        self.notes.fetch_and(!SIGNALLING, Ordering::Release);
+    }
+
+    /// The executing thread will not block with this call any more; once this returns no signal is sent to it on the call's
+    /// account, so that none ends its next one. Says whether there may have been one.
+    pub fn released(&self) -> bool {
+        // SeqCst: before the note is read, which is written before this is read.
+        self.executor.store(0, Ordering::SeqCst);
+        if !self.is_cancelled() {
+            return false;
+        }
+        // SeqCst: partner of `signal`'s notes.
+        while self.notes.load(Ordering::SeqCst) & SIGNALLING != 0 {
+            hint::yield_now();
+        }
+        true
     }
 
     /// The slot is in no queue of cancelled calls any more. If it is answered already, it may be gone after this.

@@ -12,7 +12,8 @@ use manycore::sync::{clock, cpu, hint, tuning};
 use syscalls::{Sysno, raw_syscall};
 
 use crate::attempt::{Attempt, attempt};
-use crate::hand::{Hands, OPEN_SIGNALS, is_broken_pipe, refuse};
+use crate::call::Kind;
+use crate::hand::{Hands, OPEN_SIGNALS, refuse, signal_of};
 use crate::queue::{Bell, Calls, Cancelled, Queue};
 use crate::raw;
 use crate::settings::CreateThread;
@@ -36,8 +37,7 @@ const EVENTS: usize = 64;
 const NEW: u32 = 0;
 const STARTING: u32 = 1;
 const RUNNING: u32 = 2;
-const FAILED: u32 = 3;
-const ENDING: u32 = 4;
+const ENDING: u32 = 3;
 
 /// A worker, and the calls on their way to it. All zero has not started.
 #[derive(Debug)]
@@ -209,7 +209,8 @@ impl Station {
         }
         let started = self.make(cpu, blocking);
         // Release: partner of the Acquire in `send`.
-        self.state.store(if started { RUNNING } else { FAILED }, Ordering::Release);
+        // What was refused may be granted another time.
+        self.state.store(if started { RUNNING } else { NEW }, Ordering::Release);
         started
     }
 
@@ -225,7 +226,10 @@ impl Station {
     }
 
     fn make(&'static self, cpu: u16, blocking: &'static Blocking) -> bool {
-        let Some(create) = blocking.create() else { return false };
+        let Some(create) = blocking.create().filter(|_| raw::has_numbers()) else { return false };
+        if !self.waits.is_there() {
+            return false;
+        }
         // SAFETY: these touch no memory; the kernel reads the event.
         let (epoll, event) = unsafe {
             let epoll = raw::lift(raw_syscall!(Sysno::epoll_create1, libc::EPOLL_CLOEXEC) as i32);
@@ -236,42 +240,41 @@ impl Station {
             raw_syscall!(Sysno::epoll_ctl, epoll, libc::EPOLL_CTL_ADD, event, &raw const on);
             (epoll, event)
         };
+        if epoll < 0 || event < 0 {
+            [epoll, event].into_iter().filter(|fd| *fd >= 0).for_each(raw::close);
+            return false;
+        }
         // Relaxed, all: the thread's creation, and the state, order them.
         self.epoll.store(epoll, Ordering::Relaxed);
         self.event.store(event, Ordering::Relaxed);
         self.cpu.store(u32::from(cpu), Ordering::Relaxed);
         self.blocking.store(core::ptr::from_ref(blocking).cast_mut(), Ordering::Relaxed);
-        if epoll < 0 || event < 0 {
-            return false;
-        }
         let argument = core::ptr::from_ref(self).cast_mut().cast::<c_void>();
         let before = raw::block(!0);
         // SAFETY: all signals are blocked; the station is there for good.
         let made = unsafe { create(run, argument) } == 0;
         raw::block(before);
-        if made {
+        if !made {
+            raw::close(epoll);
+            raw::close(event);
+        } else {
             blocking.workers.fetch_add(1, Ordering::Relaxed); // Relaxed: a number for reports
         }
         made
     }
 
-    /// In the child of a fork: there is no worker, and its descriptors are closed.
+    /// In the child of a fork: there is no worker. Its descriptors are closed by [`raw::forked`].
     ///
     /// # Safety
     ///
     /// The caller is the only thread, and executes nothing here.
     pub unsafe fn forked(&self) {
-        // Relaxed, all: nobody else is there.
-        if self.state.load(Ordering::Relaxed) == RUNNING {
-            raw::close(self.epoll.load(Ordering::Relaxed));
-            raw::close(self.event.load(Ordering::Relaxed));
-        }
         // SAFETY: by the caller's word.
-        unsafe { self.waits.forked(raw::close) };
+        unsafe { self.waits.forked() };
         self.calls.take();
         self.cancelled.take();
         self.bell.rise();
-        self.state.store(NEW, Ordering::Relaxed);
+        self.state.store(NEW, Ordering::Relaxed); // Relaxed: nobody else is there
     }
 }
 
@@ -285,28 +288,12 @@ extern "C" fn run(argument: *mut c_void) -> *mut c_void {
     // SAFETY: as above.
     let blocking = unsafe { &*station.blocking.load(Ordering::Relaxed) };
     let epoll = station.epoll.load(Ordering::Relaxed);
-    match Waits::new(&station.waits, epoll) {
-        Some(waits) => Worker { station, blocking, waits, epoll }.work(),
-        None => refuse_all(station),
+    // The table was there before the thread was.
+    if let Some(waits) = Waits::new(&station.waits, epoll) {
+        Worker { station, blocking, waits, epoll }.work();
     }
     blocking.workers.fetch_sub(1, Ordering::Relaxed); // Relaxed: as in `make`
     core::ptr::null_mut()
-}
-
-/// There is no memory for a table of waits: everything is executed in place.
-fn refuse_all(station: &Station) {
-    // Release: partner of the Acquire in `send`.
-    station.state.store(FAILED, Ordering::Release);
-    loop {
-        let mut slot = station.calls.take();
-        // SAFETY: taken out of the queue, and not answered.
-        while let Some(call) = unsafe { slot.as_ref() } {
-            slot = Queue::<Calls>::after(call);
-            // SAFETY: as above.
-            unsafe { refuse(call) };
-        }
-        raw::sleep(&0, 0, 999_999_999);
-    }
 }
 
 struct Worker {
@@ -386,6 +373,9 @@ impl Worker {
             Attempt::Later { descriptor, events, timeout } => {
                 if self.waits.add(slot, descriptor, events, timeout, done) {
                     // A poll of one descriptor has it in its array, and stays with that.
+                    if done > 0 {
+                        slot.note_part();
+                    }
                     return;
                 }
                 self.leave(slot, done);
@@ -394,11 +384,9 @@ impl Worker {
         }
     }
 
-    /// Leaves a call to a hand; if some of it is done already, that is the answer.
+    /// Leaves a call to a hand, or what is left of it.
     fn leave(&self, slot: &Slot, done: usize) {
-        if done > 0 {
-            return reply(slot, done as isize);
-        }
+        slot.go_on_behind(done);
         // SAFETY: this worker executes the call.
         unsafe { self.blocking.leave(slot) };
     }
@@ -418,7 +406,8 @@ impl Worker {
             order.call.args[0] = descriptor as usize;
         }
         wait.tries += 1;
-        let is_stuck = wait.tries > TRIES_MAX;
+        // A wait for events looks itself, and its time-out goes on.
+        let is_stuck = wait.tries > TRIES_MAX && order.kind != Kind::Timed;
         // SAFETY: the program waits for what the call does.
         match unsafe { attempt(&order.call, order.kind, &mut done) } {
             Attempt::Done(answer) => self.give_up(place, answer),
@@ -426,6 +415,7 @@ impl Worker {
                 let wait = self.waits.at(place);
                 if done > wait.done {
                     wait.tries = 0;
+                    slot.note_part();
                 }
                 wait.done = done;
                 if is_stuck || !self.waits.again(place, events) {
@@ -445,11 +435,8 @@ impl Worker {
         let descriptor = self.waits.remove(place);
         if slot.order().call.number == libc::SYS_poll as usize {
             raw::close(descriptor);
-        } else if done == 0 {
+        } else {
             slot.redirect(descriptor);
-        }
-        if done > 0 {
-            raw::close(descriptor);
         }
         self.leave(slot, done);
     }
@@ -505,7 +492,7 @@ impl Worker {
 }
 
 fn reply(slot: &Slot, answer: isize) {
-    let reply = Reply { answer, broken_pipe: is_broken_pipe(answer) };
+    let reply = Reply { answer, signal: signal_of(answer) };
     // SAFETY: the worker executes the call, and answers it once.
     unsafe { Slot::answer(slot, reply) };
 }

@@ -163,7 +163,7 @@ impl Steer {
 
     /// Has the call executed where the lane says, and waits for the answer; or says why it is to be executed in place.
     ///
-    /// SIGPIPE that the call brought about has been raised in the caller when this returns.
+    /// SIGPIPE or SIGXFSZ that the call brought about has been raised in the caller when this returns.
     ///
     /// # Safety
     ///
@@ -184,13 +184,14 @@ impl Steer {
         let began = if settings.bypass { clock::now() } else { 0 };
         // SAFETY: by the caller's word.
         let reply = unsafe {
-            let mut by = |call: &Call, by_ring| {
-                self.execute(settings, stations, state, (call, kind), flight, by_ring)
+            let may_ring = settings.mechanism == Mechanism::Uring;
+            let mut by = |call: &Call, way| {
+                self.execute(settings, stations, state, (call, kind), flight, way)
             };
-            match by(call, true) {
-                Some(Meaning::Other) => by(call, false),
+            match by(call, if may_ring { Way::Ring } else { Way::Threads }) {
+                Some(Meaning::Other) => by(call, Way::Threads),
                 Some(Meaning::Part(sent)) if !attempt::is_non_blocking(call.args[0]) => {
-                    let rest = by(&after(call, sent), false);
+                    let rest = by(&after(call, sent), Way::Rest);
                     Some(Meaning::Answer(both(sent, rest)))
                 }
                 first => first,
@@ -206,8 +207,7 @@ impl Steer {
         }
     }
 
-    /// Sends the call and waits for the answer; none if there is nobody to send it to. `by_ring`: whether the mechanism
-    /// `uring` may use its ring.
+    /// Sends the call and waits for the answer; none if there is nobody to send it to.
     unsafe fn execute(
         &'static self,
         settings: &Settings,
@@ -215,8 +215,10 @@ impl Steer {
         lane: &'static LaneState,
         (call, kind): (&Call, Kind),
         flight: &mut Flight,
-        by_ring: bool,
+        way: Way,
     ) -> Option<Meaning> {
+        // A handler that jumps out of its call finds it sent, or not begun, and no lock taken.
+        let before = raw::block(!0);
         let slot = node::take::<Slot>().as_ptr();
         // SAFETY: ours until it is handed on.
         unsafe { (*slot).write(call, kind) };
@@ -224,8 +226,11 @@ impl Steer {
         let at = Lanes::at(lane);
         let cpu = settings.groups.cpus()[at];
         let station = &stations[at];
-        let by_ring = by_ring && settings.mechanism == Mechanism::Uring;
-        let fed = by_ring && self.feed(call, kind, station, at, cpu, flight);
+        if way == Way::Rest {
+            // SAFETY: as above.
+            unsafe { (*slot).note_part() };
+        }
+        let fed = way == Way::Ring && self.feed(call, kind, station, at, cpu, flight);
         // SAFETY: written, and nobody else has it; it stays until it is answered.
         let sent = fed
             || unsafe {
@@ -236,7 +241,15 @@ impl Steer {
                     station.send(slot, cpu, &self.blocking)
                 }
             };
-        let reply = sent.then(|| self.wait(settings, kind, flight, cpu));
+        raw::block(before);
+        let mut reply = sent.then(|| self.wait(settings, kind, flight, cpu));
+        // SAFETY: answered, or not sent: this thread's until `land`.
+        let done = unsafe { (*slot).order() }.done;
+        if let Some(reply) = reply.as_mut().filter(|reply| done > 0 && reply.answer == IN_PLACE) {
+            // There was no thread for what is left of a send.
+            // SAFETY: the caller's own call, for which it waits.
+            reply.answer = unsafe { attempt::finish(call, done, || true) };
+        }
         self.land(flight);
         reply.map(|reply| if fed { uring::meaning(call, reply) } else { Meaning::Answer(reply) })
     }
@@ -305,15 +318,17 @@ impl Steer {
             feed.enlist(flight.epoll);
             flight.is_enlisted = true;
         }
-        if self.sleep(settings, kind, gate) { self.interrupt(flight) } else { slot.reply() }
+        if self.sleep(settings, kind, slot) { self.interrupt(flight) } else { slot.reply() }
     }
 
-    /// Sleeps until the answer is there, or a handler ends it: then says so.
-    fn sleep(&self, settings: &Settings, kind: Kind, gate: &Gate) -> bool {
-        while gate.look().is_none() {
+    /// Sleeps until the answer is there, or a handler ends it: then says so. A send of which some is gone is never begun anew.
+    fn sleep(&self, settings: &Settings, kind: Kind, slot: &Slot) -> bool {
+        let gate = slot.gate();
+        while gate.doze().is_none() && gate.look().is_none() {
+            let never_restarts = kind == Kind::Timed || slot.is_partly_done();
             let word = gate.word().as_ptr().cast_const();
             // SAFETY: the word is there.
-            let error = unsafe { (settings.sleep)(word, Gate::ASLEEP, kind == Kind::Timed) };
+            let error = unsafe { (settings.sleep)(word, Gate::ASLEEP, never_restarts) };
             if error == libc::EINTR && gate.look().is_none() {
                 return true;
             }
@@ -335,8 +350,8 @@ impl Steer {
         // SAFETY: as above.
         let feed = unsafe { flight.feed.as_ref() };
         let gate = slot.gate();
-        let _ = gate.doze();
         loop {
+            let _ = gate.doze();
             if let Some(feed) = feed {
                 feed.cancel(flight.slot);
             }
@@ -346,10 +361,8 @@ impl Steer {
                 let call = slot.order().call;
                 return if feed.is_some() { uring::interrupted(&call, reply) } else { reply };
             }
-            // SeqCst: as in `Slot::cancel`.
-            let executor = slot.executor.load(Ordering::SeqCst);
-            if !is_over && executor != 0 {
-                raw::signal(executor, crate::INTERRUPT);
+            if !is_over {
+                slot.signal(|executor| raw::signal(executor, crate::INTERRUPT));
             }
             // A signal may come just before the call goes to sleep: it is repeated until the answer is there.
             raw::sleep(gate.word().as_ptr(), Gate::ASLEEP, if is_over { 1 } else { REPEAT_NS });
@@ -380,6 +393,22 @@ impl Steer {
         Some(reply.answer)
     }
 
+    /// In the child of a fork that was made in a handler: the call that the handler interrupted ends with `EINTR` here, whatever
+    /// becomes of it in the parent. By the child's one thread, before [`forked`](Self::forked), with the thread's flight.
+    pub fn forked_in_flight(&'static self, flight: &mut Flight) {
+        // SAFETY: null, or this thread's until `land`.
+        let Some(slot) = (unsafe { flight.slot.as_ref() }) else { return };
+        flight.station = core::ptr::null();
+        flight.feed = core::ptr::null();
+        flight.is_enlisted = false;
+        if slot.gate().look().is_none() {
+            let reply = Reply { answer: raw::error(libc::EINTR), signal: 0 };
+            // SAFETY: whoever would answer is not there.
+            unsafe { Slot::answer(flight.slot, reply) };
+        }
+        slot.note_cancelled();
+    }
+
     /// Begins to measure a call that is about to be executed in place because [`perform`](Self::perform) said
     /// [`Reason::Bypassed`], if it is one of the few that are measured.
     pub fn timer(&'static self, lane: &Lane) -> Timer {
@@ -397,6 +426,7 @@ impl Steer {
     /// valid in both; the child's get threads of their own at their first calls. Waits for nobody.
     pub fn forked(&'static self) {
         thread::forked();
+        raw::forked();
         let Some((settings, stations)) = self.chosen() else { return };
         let count = settings.groups.len();
         // SAFETY: the caller is the only thread.
@@ -446,6 +476,17 @@ impl Default for Steer {
     }
 }
 
+/// How a call is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    /// Through the ring of the lane's CPU, if it is one for that.
+    Ring,
+    /// To threads of ours.
+    Threads,
+    /// Likewise: what is left of a send of which some is gone.
+    Rest,
+}
+
 /// After so long a thread that has not ended its call gets another signal.
 const REPEAT_NS: i64 = 1_000_000;
 
@@ -463,7 +504,7 @@ fn both(sent: usize, rest: Option<Meaning>) -> Reply {
         Some(Meaning::Answer(Reply { answer, .. })) if answer > 0 => answer,
         _ => 0,
     };
-    Reply { answer: sent as Answer + more, broken_pipe: false }
+    Reply { answer: sent as Answer + more, signal: 0 }
 }
 
 /// The answer as the caller gets it, and the signal that belongs to it.
@@ -471,8 +512,8 @@ fn deliver(reply: Reply) -> Result<Answer, Reason> {
     if reply.answer == IN_PLACE {
         return Err(Reason::NoThread);
     }
-    if reply.broken_pipe {
-        raw::signal(raw::thread_id(), libc::SIGPIPE);
+    if reply.signal != 0 {
+        raw::signal(raw::thread_id(), reply.signal);
     }
     Ok(reply.answer)
 }

@@ -3,14 +3,14 @@
 //! A caller puts an entry into the ring of its lane's CPU, and spins: whoever finds completions takes all of them and answers
 //! their calls. Before it sleeps it has the pool's worker of that CPU listen to the ring. Calls that have to wait, operations that
 //! io_uring has not, or whose answer could differ from the system call's, go to the pool: `connect` and `open` would be made
-//! with the rights that the process had when the ring was set up.
+//! with the rights that the process had when the ring was set up, and `close` would answer before the other end knows.
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use manycore::sync::{clock, hint};
 use syscalls::{Sysno, raw_syscall};
 
-use crate::attempt::is_non_blocking;
+use crate::attempt::{RECEIVE_TRIES, SEND_TRIES, is_non_blocking};
 use crate::call::{Answer, Call, Kind};
 use crate::raw;
 use crate::ring::{Completion, Entry, Ring};
@@ -21,7 +21,6 @@ const FSYNC: u8 = 3;
 const RECVMSG: u8 = 10;
 const ACCEPT: u8 = 13;
 const CANCEL: u8 = 14;
-const CLOSE: u8 = 19;
 const SEND: u8 = 26;
 const RECV: u8 = 27;
 const SHUTDOWN: u8 = 34;
@@ -80,7 +79,8 @@ impl Feed {
                 self.state.store(RUNNING, Ordering::Release); // Release: partner of the Acquire in `ring`
             }
             failed => {
-                say_refused(failed.err().unwrap_or(libc::EINVAL));
+                // The worker that was to listen needs descriptors.
+                say_refused(failed.err().unwrap_or(libc::EMFILE));
                 self.state.store(FAILED, Ordering::Release); // Release: as above
             }
         }
@@ -101,11 +101,15 @@ impl Feed {
             if slot.is_null() {
                 return; // that of a cancellation
             }
-            let reply = Reply { answer: completion.result as Answer, broken_pipe: false };
+            let reply = Reply { answer: completion.result as Answer, signal: 0 };
             // SAFETY: the kernel executed the call of this slot, and completes it once.
             unsafe { Slot::answer(slot, reply) };
         };
-        self.ring().is_none_or(|ring| ring.reap(answer))
+        // A handler that jumped out of here would leave the ring locked.
+        let before = raw::block(!0);
+        let is_done = self.ring().is_none_or(|ring| ring.reap(answer));
+        raw::block(before);
+        is_done
     }
 
     /// Spins for the answer, and answers others meanwhile.
@@ -160,21 +164,20 @@ impl Feed {
             address: slot.addr() as u64,
             ..Entry::default()
         };
+        let before = raw::block(!0); // as in `reap`
         if let Some(ring) = self.ring() {
             ring.submit(&entry);
         }
+        raw::block(before);
         self.reap();
     }
 
-    /// In the child of a fork: the ring is the parent's.
+    /// In the child of a fork: the ring is the parent's. It is closed by [`raw::forked`].
     ///
     /// # Safety
     ///
     /// The caller is the only thread, and executes nothing here.
     pub unsafe fn forked(&self) {
-        if let Some(ring) = self.ring() {
-            raw::close(ring.descriptor);
-        }
         // Relaxed, both: nobody else is there. What was refused stays so.
         if self.state.load(Ordering::Relaxed) != FAILED {
             self.state.store(NEW, Ordering::Relaxed);
@@ -204,22 +207,21 @@ fn entry(call: &Call, kind: Kind) -> Option<Entry> {
         return None;
     }
     let at_once = libc::MSG_DONTWAIT as usize;
-    let blocks =
-        (libc::MSG_WAITALL | libc::MSG_ZEROCOPY | libc::MSG_OOB | libc::MSG_FASTOPEN) as usize;
+    let others = |tries: i32| !(tries | libc::MSG_DONTWAIT) as u32 as usize;
+    let (receives, sends) = (others(RECEIVE_TRIES), others(SEND_TRIES));
     let (opcode, address, length, flags, offset) = match call.number as i64 {
         libc::SYS_read if third > 0 => (RECV, second, third, at_once, 0),
-        libc::SYS_recvfrom if fifth == 0 && third > 0 && fourth & blocks == 0 => {
+        libc::SYS_recvfrom if fifth == 0 && third > 0 && fourth & receives == 0 => {
             (RECV, second, third, fourth | at_once, 0)
         }
-        libc::SYS_recvmsg if third & blocks == 0 => (RECVMSG, second, 1, third | at_once, 0),
+        libc::SYS_recvmsg if third & receives == 0 => (RECVMSG, second, 1, third | at_once, 0),
         libc::SYS_write => (SEND, second, third, at_once, 0),
-        libc::SYS_sendto if fifth == 0 && fourth & blocks == 0 => {
+        libc::SYS_sendto if fifth == 0 && fourth & sends == 0 => {
             (SEND, second, third, fourth | at_once, 0)
         }
         libc::SYS_accept => (ACCEPT, second, 0, 0, third as u64),
         libc::SYS_accept4 => (ACCEPT, second, 0, fourth, third as u64),
         libc::SYS_shutdown => (SHUTDOWN, 0, second, 0, 0),
-        libc::SYS_close => (CLOSE, 0, 0, 0, 0),
         libc::SYS_fsync => (FSYNC, 0, 0, 0, 0),
         _ => return None,
     };
@@ -246,7 +248,7 @@ pub fn interrupted(call: &Call, reply: Reply) -> Reply {
         && matches!(meaning(call, reply), Meaning::Other)
         && !is_non_blocking(call.args[0]);
     if is_other(libc::ECANCELED) || was_to_wait {
-        return Reply { answer: raw::error(libc::EINTR), broken_pipe: false };
+        return Reply { answer: raw::error(libc::EINTR), signal: 0 };
     }
     reply
 }
@@ -283,11 +285,11 @@ pub fn meaning(call: &Call, reply: Reply) -> Meaning {
         }
     }
     // io_uring never sends the signal. The kernel does to whoever writes to a stream.
-    let broken_pipe = is_send
+    let is_broken_pipe = is_send
         && answer == raw::error(libc::EPIPE)
         && !has(libc::MSG_NOSIGNAL)
         && is_stream(call.args[0]);
-    Meaning::Answer(Reply { answer, broken_pipe })
+    Meaning::Answer(Reply { answer, signal: if is_broken_pipe { libc::SIGPIPE } else { 0 } })
 }
 
 fn is_stream(descriptor: usize) -> bool {
@@ -308,6 +310,7 @@ fn say_refused(errno: i32) {
         }
         libc::ENOSYS => b"not in this kernel, or too old",
         libc::ENOMEM => b"no memory for its rings (ulimit -l)",
+        libc::EMFILE => b"no descriptors or thread for it (ulimit -n, at least 256)",
         libc::EINVAL => b"its thread cannot be bound to the CPU",
         _ => b"the kernel refuses it",
     };

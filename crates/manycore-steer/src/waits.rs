@@ -179,20 +179,17 @@ pub struct Table(Slab<Wait, WAITS_MAX>);
 unsafe impl Zeroed for Table {}
 
 impl Table {
-    /// In the child of a fork: the descriptors of ours that the parent's worker had are closed.
+    /// Has the memory mapped; false if the kernel refuses it.
+    pub fn is_there(&self) -> bool {
+        self.0.get().is_some()
+    }
+
+    /// In the child of a fork: no call waits. Their descriptors are closed by [`raw::forked`].
     ///
     /// # Safety
     ///
     /// The worker is not there.
-    pub unsafe fn forked(&self, used: impl Fn(i32)) {
-        if let Some(places) = self.0.mapped() {
-            // Places are used from the first on, and those that were never used are zero, descriptor and all.
-            places
-                .iter()
-                .take_while(|wait| wait.descriptor != 0)
-                .filter(|wait| wait.descriptor > 0)
-                .for_each(|wait| used(wait.descriptor));
-        }
+    pub unsafe fn forked(&self) {
         // SAFETY: by the caller's word.
         unsafe { self.0.clear() };
     }

@@ -31,7 +31,7 @@ fn execute(slot: *const Slot) {
     // SAFETY: whoever has the slot executes the call, once.
     unsafe {
         let answer = (*slot).order().call.number as isize + 100;
-        Slot::answer(slot, Reply { answer, broken_pipe: false });
+        Slot::answer(slot, Reply { answer, signal: 0 });
     }
 }
 
