@@ -29,6 +29,7 @@ mod calls;
 mod counters;
 mod descriptors;
 mod entry;
+mod memory;
 mod moved;
 mod real;
 mod settings;

@@ -1,7 +1,9 @@
 //! Closing, duplicating and controlling descriptors.
 
 use core::ffi::{c_int, c_uint};
+use core::sync::atomic::{AtomicBool, Ordering};
 
+use manycore_interpose::message::say;
 use manycore_profile::layout::syscalls::{Function, Outcome};
 
 use crate::descriptors::{self as known, STEER};
@@ -17,7 +19,7 @@ use crate::{counters, real, thread};
 /// As the manual page says; so for all functions here.
 pub unsafe extern "C-unwind" fn close(fd: c_int) -> c_int {
     if is_ours(fd) {
-        return moved::result(-(libc::EBADF as isize)) as c_int;
+        return not_open();
     }
     let shape = Shape::quick(Function::Close).cancels();
     let found = moved::find_known(fd);
@@ -42,9 +44,14 @@ pub unsafe extern "C-unwind" fn close(fd: c_int) -> c_int {
     }
 }
 
+/// What a call gets that is given a descriptor of our workers'.
+pub extern "C" fn not_open() -> c_int {
+    moved::result(-(libc::EBADF as isize)) as c_int
+}
+
 /// Whether a descriptor is one of those that our workers have for themselves: for the program it is as if it were not open.
 /// A child that shares memory has descriptors of its own, and is free to close what it has.
-fn is_ours(fd: c_int) -> bool {
+pub fn is_ours(fd: c_int) -> bool {
     STEER.owns(fd) && thread::check() != Err(Outcome::SharedMemory)
 }
 
@@ -117,6 +124,9 @@ pub unsafe extern "C-unwind" fn dup(fd: c_int) -> c_int {
 ///
 /// See [`close`].
 pub unsafe extern "C-unwind" fn dup2(fd: c_int, to: c_int) -> c_int {
+    if is_ours(to) {
+        return in_use();
+    }
     if fd != to {
         known::forget(to);
     }
@@ -141,6 +151,9 @@ pub unsafe extern "C-unwind" fn dup2(fd: c_int, to: c_int) -> c_int {
 ///
 /// See [`close`].
 pub unsafe extern "C-unwind" fn dup3(fd: c_int, to: c_int, flags: c_int) -> c_int {
+    if is_ours(to) {
+        return in_use();
+    }
     if fd != to {
         known::forget(to);
     }
@@ -157,6 +170,16 @@ pub unsafe extern "C-unwind" fn dup3(fd: c_int, to: c_int, flags: c_int) -> c_in
         }
     };
     duplicated(fd, made)
+}
+
+/// What a program gets that wants to put something where our workers have a descriptor: calls would hang if it could.
+fn in_use() -> c_int {
+    static SAID: AtomicBool = AtomicBool::new(false);
+    // Relaxed: at worst two threads say it.
+    if !SAID.swap(true, Ordering::Relaxed) {
+        say(&[b"a descriptor that moved system calls need was not replaced (EBUSY): use a smaller number, or mechanism=thread"]);
+    }
+    moved::result(-(libc::EBUSY as isize)) as c_int
 }
 
 fn duplicated(fd: c_int, made: c_int) -> c_int {

@@ -6,8 +6,9 @@ use core::ffi::{c_int, c_long};
 
 use manycore_profile::layout::syscalls::Outcome;
 
+use super::descriptors::{is_ours, not_open};
 use super::ties;
-use crate::{descriptors, moved, real, state, thread};
+use crate::{descriptors, memory, moved, real, state, thread};
 
 /// `name = function that notes, from the arguments, and gives the address to go on with`.
 macro_rules! noted {
@@ -45,11 +46,14 @@ noted! {
 extern "C" fn note_syscall(number: c_long, first: usize, second: usize, third: usize) -> usize {
     let fd = first as c_int;
     match number {
+        libc::SYS_close if is_ours(fd) => return not_open as *const () as usize,
         libc::SYS_close => descriptors::forget(fd),
         libc::SYS_close_range => descriptors::forget_range(first as u32, second as u32),
         libc::SYS_dup2 | libc::SYS_dup3 => descriptors::forget(second as c_int),
         libc::SYS_setsockopt => descriptors::option_set(fd, second as c_int, third as c_int),
         libc::SYS_clone => note_flags(first),
+        // SAFETY: the structure begins with a word of flags, and is the caller's.
+        libc::SYS_clone3 => note_flags(unsafe { memory::read(first as *const usize) }.unwrap_or(0)),
         _ => ties::note(number, first),
     }
     real::syscall.address()
