@@ -139,6 +139,7 @@ exports! {
     [signal, bsd_signal, ssignal] => signals::signal;
     [sysv_signal, __sysv_signal] => signals::sysv_signal;
     [sigset] => signals::sigset;
+    [siginterrupt] => signals::siginterrupt;
 
     [pthread_create] => threads::pthread_create;
     [thrd_create] => threads::thrd_create;

@@ -29,6 +29,7 @@ mod calls;
 mod counters;
 mod descriptors;
 mod entry;
+mod file_size;
 mod memory;
 mod moved;
 mod real;

@@ -15,8 +15,9 @@ use manycore_profile::layout::syscalls::{Function, Outcome};
 use manycore_steer::{Answer, Call, Flight, Kind, Lane, Reason, Timer};
 use syscalls::{Errno, Sysno, raw_syscall};
 
+use crate::calls::signals;
 use crate::descriptors::{self, FILE, STEER, TIMED};
-use crate::{counters, state, thread};
+use crate::{counters, file_size, state, thread};
 
 /// What is to be known of a function to move its calls.
 #[derive(Clone, Copy)]
@@ -29,22 +30,35 @@ pub struct Shape {
     pub cancels: bool,
     /// Whether a result that is no error is a new descriptor.
     pub makes: bool,
+    /// Whether it can wait with a part of what it is to do done: after a handler that part is its result, and it does not go on.
+    pub in_parts: bool,
 }
 
 impl Shape {
     /// A function that returns at once.
     pub const fn quick(function: Function) -> Self {
-        Self { function, kind: Kind::Quick, cancels: false, makes: false }
+        Self { function, kind: Kind::Quick, cancels: false, makes: false, in_parts: false }
     }
 
     /// A function that waits, and in which threads can be cancelled.
     pub const fn waits(function: Function) -> Self {
-        Self { function, kind: Kind::Waits, cancels: true, makes: false }
+        Self { function, kind: Kind::Waits, cancels: true, makes: false, in_parts: false }
     }
 
     /// A function that waits and that no handler restarts, and in which threads can be cancelled.
     pub const fn timed(function: Function) -> Self {
-        Self { function, kind: Kind::Timed, cancels: true, makes: false }
+        Self { function, kind: Kind::Timed, cancels: true, makes: false, in_parts: false }
+    }
+
+    /// One that can wait with a part done.
+    pub const fn in_parts(self) -> Self {
+        self.in_parts_if(true)
+    }
+
+    /// One that can wait with a part done, for a call that asks for all.
+    pub const fn in_parts_if(mut self, all: bool) -> Self {
+        self.in_parts = all;
+        self
     }
 
     /// One that makes a descriptor.
@@ -160,6 +174,11 @@ pub unsafe fn with(held: Held, shape: Shape, number: c_long, args: [usize; 6]) -
         Kind::Waits if traits & TIMED != 0 => Kind::Timed,
         kind => kind,
     };
+    if traits & FILE != 0 && file_size::may_signal(shape.function) {
+        table.leave(held);
+        counters::count(shape.function, Outcome::FileLimit);
+        return Verdict::InPlace(Measurement::NONE);
+    }
     let call = Call { number: number as usize, args };
     let slot = held.into_number();
     // SAFETY: the caller's promise.
@@ -192,6 +211,14 @@ pub struct InFlight {
     result: Result<Answer, Reason>,
 }
 
+impl InFlight {
+    /// Whether every handler has to interrupt the call, though the kernel may go on with it: only the answer says whether a part
+    /// was done.
+    fn stops_for_handlers(&self) -> bool {
+        self.shape.in_parts && self.kind == Kind::Waits
+    }
+}
+
 /// Has a call executed on a lane, and counts it.
 ///
 /// # Safety
@@ -214,8 +241,15 @@ pub unsafe fn perform(
         result: Err(Reason::Off),
     };
     let started = clock::now();
-    // SAFETY: the functions have nothing to drop, and the argument is what they expect.
-    unsafe { cancel::guard(run, abandon, (&raw mut flight).cast()) };
+    loop {
+        // SAFETY: the functions have nothing to drop, and the argument is what they expect.
+        unsafe { cancel::guard(run, abandon, (&raw mut flight).cast()) };
+        // Nothing was done, or that would be the answer: the kernel would go on after some handlers.
+        let is_interrupted = flight.result == Ok(-(libc::EINTR as Answer));
+        if !(is_interrupted && flight.stops_for_handlers() && signals::all_restart()) {
+            break;
+        }
+    }
     match flight.result {
         Ok(_) => counters::moved(shape.function, clock::now().wrapping_sub(started)),
         Err(reason) => counters::count(shape.function, outcome(reason)),
@@ -288,9 +322,11 @@ pub unsafe extern "C-unwind" fn sleep(
 ) -> c_int {
     // Some centuries: a wait with a time-out is not restarted after a handler, whatever its flags.
     static FAR: libc::timespec = libc::timespec { tv_sec: 1 << 34, tv_nsec: 0 };
-    let until = if never_restarts { &raw const FAR } else { core::ptr::null() };
     // SAFETY: a flight of this thread that is under way.
-    let cancels = thread::in_flight().is_some_and(|flight| unsafe { (*flight).shape.cancels });
+    let flight = thread::in_flight().map(|flight| unsafe { &*flight });
+    let stops = never_restarts || flight.is_some_and(InFlight::stops_for_handlers);
+    let until = if stops { &raw const FAR } else { core::ptr::null() };
+    let cancels = flight.is_some_and(|flight| flight.shape.cancels);
     if cancels {
         // SAFETY: within a body that `guard` runs.
         return unsafe { cancel::wait_open(word.cast::<AtomicU32>(), 0, expected, until) };

@@ -158,6 +158,7 @@ functions! {
     signal(signal: c_int, handler: libc::sighandler_t) -> libc::sighandler_t;
     sysv_signal(signal: c_int, handler: libc::sighandler_t) -> libc::sighandler_t;
     sigset(signal: c_int, handler: libc::sighandler_t) -> libc::sighandler_t;
+    siginterrupt(signal: c_int, interrupts: c_int) -> c_int;
 
     setfsuid(user: libc::uid_t) -> c_int;
     setfsgid(group: libc::gid_t) -> c_int;
