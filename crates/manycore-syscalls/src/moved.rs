@@ -16,7 +16,7 @@ use manycore_steer::{Answer, Call, Flight, Kind, Lane, Reason, Timer};
 use syscalls::{Errno, Sysno, raw_syscall};
 
 use crate::calls::signals;
-use crate::descriptors::{self, FILE, STEER, TIMED};
+use crate::descriptors::{self, FILE, LINGERS, STEER, TIMED};
 use crate::{counters, file_size, state, thread};
 
 /// What is to be known of a function to move its calls.
@@ -172,6 +172,7 @@ pub unsafe fn with(held: Held, shape: Shape, number: c_long, args: [usize; 6]) -
     let kind = match shape.kind {
         Kind::Waits if traits & FILE != 0 => Kind::Quick,
         Kind::Waits if traits & TIMED != 0 => Kind::Timed,
+        Kind::Quick if traits & LINGERS != 0 && shape.function == Function::Close => Kind::Waits,
         kind => kind,
     };
     if traits & FILE != 0 && file_size::may_signal(shape.function) {
@@ -209,6 +210,8 @@ pub struct InFlight {
     kind: Kind,
     shape: Shape,
     result: Result<Answer, Reason>,
+    /// The thread's type of cancellation, as it is outside of the call.
+    cancel_type: c_int,
 }
 
 impl InFlight {
@@ -239,6 +242,7 @@ pub unsafe fn perform(
         kind,
         shape,
         result: Err(Reason::Off),
+        cancel_type: DEFERRED,
     };
     let started = clock::now();
     loop {
@@ -268,9 +272,8 @@ const DEFERRED: c_int = 0;
 unsafe extern "C-unwind" fn run(flight: *mut c_void) {
     // SAFETY: the argument that `perform` gave.
     let flight = unsafe { &mut *flight.cast::<InFlight>() };
-    let mut kind = DEFERRED;
     // SAFETY: changes what the thread may change, until below.
-    unsafe { pthread_setcanceltype(DEFERRED, &raw mut kind) };
+    unsafe { pthread_setcanceltype(DEFERRED, &raw mut flight.cancel_type) };
     if flight.shape.cancels {
         testcancel();
     }
@@ -280,10 +283,15 @@ unsafe extern "C-unwind" fn run(flight: *mut c_void) {
     let result = unsafe { STEER.perform(lane, call, *takes, place) };
     flight.result = result;
     thread::end();
-    if kind != DEFERRED {
-        // SAFETY: as it was.
-        unsafe { pthread_setcanceltype(kind, &raw mut kind) };
+    if flight.cancel_type != DEFERRED {
+        restore_cancel_type(flight);
     }
+}
+
+fn restore_cancel_type(flight: &InFlight) {
+    let mut now = DEFERRED;
+    // SAFETY: as it was before the call.
+    unsafe { pthread_setcanceltype(flight.cancel_type, &raw mut now) };
 }
 
 fn testcancel() {
@@ -300,15 +308,23 @@ unsafe extern "C-unwind" fn abandon(flight: *mut c_void) {
     unsafe { settle(&mut *flight.cast::<InFlight>()) };
 }
 
+/// The thread is about to jump out of [`run`], maybe from where it slept, and could be cancelled at any instruction.
+pub fn jumped_out(flight: &mut InFlight) {
+    restore_cancel_type(flight);
+    settle(flight);
+}
+
 /// Ends a call from which the thread will not return.
-pub fn settle(flight: &mut InFlight) {
+fn settle(flight: &mut InFlight) {
     let answer = STEER.abandon(&mut flight.flight);
     if let Some(fd) = answer.filter(|answer| flight.shape.makes && *answer >= 0) {
         // SAFETY: a descriptor that nobody knows of.
         unsafe { raw_syscall!(Sysno::close, fd) };
     }
-    if let Some(slot) = flight.slot.take() {
-        descriptors::leave(slot);
+    match flight.slot.take() {
+        Some(slot) => descriptors::leave(slot),
+        // That of a socket that is nobody's now.
+        None => STEER.close(flight.lane),
     }
     counters::count(flight.shape.function, Outcome::Abandoned);
     thread::end();

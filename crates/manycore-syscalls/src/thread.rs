@@ -23,8 +23,10 @@ fn words() -> &'static Cell<[u64; 2]> {
     &thread::local().words
 }
 
+/// The other word is left as a signal handler may leave it.
 fn set(doing: u64) {
-    words().set([doing, words().get()[1]]);
+    let words: &Cell<[u64]> = words();
+    words.as_slice_of_cells()[0].set(doing);
 }
 
 /// Whether the thread's calls may be moved, and its descriptors noted; if not, why.

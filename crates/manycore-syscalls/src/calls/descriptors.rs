@@ -45,7 +45,7 @@ pub unsafe extern "C-unwind" fn close(fd: c_int) -> c_int {
 }
 
 /// What a call gets that is given a descriptor of our workers'.
-pub extern "C" fn not_open() -> c_int {
+pub fn not_open() -> c_int {
     moved::result(-(libc::EBADF as isize)) as c_int
 }
 
@@ -53,6 +53,11 @@ pub extern "C" fn not_open() -> c_int {
 /// A child that shares memory has descriptors of its own, and is free to close what it has.
 pub fn is_ours(fd: c_int) -> bool {
     STEER.owns(fd) && thread::check() != Err(Outcome::SharedMemory)
+}
+
+/// Whether there are any: threads of ours have them.
+fn has_ours() -> bool {
+    STEER.threads() > 0 && thread::check() != Err(Outcome::SharedMemory)
 }
 
 /// `close_range`: of what is ours, nothing is closed.
@@ -63,7 +68,8 @@ pub fn is_ours(fd: c_int) -> bool {
 pub unsafe extern "C-unwind" fn close_range(first: c_uint, last: c_uint, flags: c_int) -> c_int {
     /// A larger number is none of ours.
     const END: c_uint = 1 << 20;
-    let ours = || (first..=last.min(END)).filter(|fd| is_ours(*fd as c_int));
+    let end = if has_ours() { last.min(END) } else { 0 };
+    let ours = || (first..=end).filter(|fd| is_ours(*fd as c_int));
     if flags & libc::CLOSE_RANGE_UNSHARE as c_int != 0 {
         super::ties::tie();
     }
@@ -94,8 +100,12 @@ pub unsafe extern "C-unwind" fn close_range(first: c_uint, last: c_uint, flags: 
 ///
 /// See [`close`].
 pub unsafe extern "C-unwind" fn closefrom(first: c_int) {
-    // SAFETY: as libc's own does it; closing cannot fail.
-    unsafe { close_range(first.max(0) as c_uint, c_uint::MAX, 0) };
+    // SAFETY: as libc's own does it; that has another way where the kernel or a sandbox refuses this one.
+    unsafe {
+        if close_range(first.max(0) as c_uint, c_uint::MAX, 0) != 0 {
+            real::closefrom(first);
+        }
+    }
 }
 
 /// `dup`.
@@ -173,7 +183,7 @@ pub unsafe extern "C-unwind" fn dup3(fd: c_int, to: c_int, flags: c_int) -> c_in
 }
 
 /// What a program gets that wants to put something where our workers have a descriptor: calls would hang if it could.
-fn in_use() -> c_int {
+pub fn in_use() -> c_int {
     static SAID: AtomicBool = AtomicBool::new(false);
     // Relaxed: at worst two threads say it.
     if !SAID.swap(true, Ordering::Relaxed) {
