@@ -69,9 +69,8 @@ pub fn begins() {
 
 /// In the child of a fork.
 pub fn forked() {
-    // A handler that interrupted a call may have forked: the thread is the same, and the call comes back in both.
-    set(words().get()[0] & BUSY);
-    words().set([words().get()[0], 0]);
+    // A handler that interrupted a call may have forked: the thread is still in that.
+    words().set([words().get()[0] & BUSY, 0]);
 }
 
 /// The thread's call is being moved: notes where it is.
