@@ -40,6 +40,26 @@ fn above_pool() {
     assert!(said.contains("signal 61 is in use"), "{said}");
 }
 
+/// How many processes have left statistics of a case.
+fn left_by(case: &str) -> usize {
+    let executable = Workshop::of("programs/syscalls").c_as("beside", "beside-counted", &[]);
+    let directory = tempfile::tempdir().expect("a directory");
+    let beneath = Beneath::syscalls("thread").variable("MANYCORE_SYSCALLS_STATS", directory.path());
+    let mut command = executable.command();
+    command.arg(case);
+    let outcome = child::run(beneath.put(&mut command), "", LIMIT);
+    assert_eq!(cases::defects(&outcome), [""; 0]);
+    assert!(!outcome.stdout.contains("SIG"), "{}", outcome.stdout);
+    std::fs::read_dir(directory.path()).expect("the directory").count()
+}
+
+/// A forked child makes its file when it counts something, but before it forbids itself to open any.
+#[test]
+fn statistics_of_children() {
+    assert_eq!(left_by("confined_child"), 2);
+    assert_eq!(left_by("idle_children"), 1);
+}
+
 #[test]
 fn with_the_library_for_locks() {
     for lock_is_first in [true, false] {

@@ -99,13 +99,24 @@ pub fn forked() {
     unmap(stale);
 }
 
+/// Makes the mapping of a forked child now: before the program forbids what that takes, or goes where there is no such directory.
+pub fn prepare() {
+    let _ = mapping();
+}
+
 /// Makes the mapping of a forked child. A signal handler may do so above it: whoever is first has made it.
 #[cold]
 fn inherit(parents: &'static Mapping) -> Option<&'static Mapping> {
-    let Ok(new) = map_file() else {
-        // The command is gone, and its directory with it.
-        PARENTS.store(core::ptr::null_mut(), Ordering::Relaxed);
-        return made(&MAPPING);
+    let new = match map_file() {
+        Ok(new) => new,
+        Err(error) => {
+            PARENTS.store(core::ptr::null_mut(), Ordering::Relaxed);
+            // Otherwise the command is gone, and its directory with it.
+            if error != Errno::ENOENT {
+                say(&[b"no statistics of a forked process: it may not make a file in MANYCORE_SYSCALLS_STATS"]);
+            }
+            return made(&MAPPING);
+        }
     };
     let none = core::ptr::null_mut();
     // Release: partner of the Acquire in `made`. Relaxed: that one looks again.

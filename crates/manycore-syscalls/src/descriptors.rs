@@ -163,7 +163,7 @@ fn traits(fd: c_int) -> u32 {
         };
         failed != 0 || value != [0; 2]
     });
-    u32::from(timed) * TIMED | u32::from(lingers(fd)) * LINGERS
+    (u32::from(timed) * TIMED) | (u32::from(lingers(fd)) * LINGERS)
 }
 
 fn lingers(fd: c_int) -> bool {

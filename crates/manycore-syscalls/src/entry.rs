@@ -116,6 +116,11 @@ exports! {
     [popen] => streams::popen;
     [pclose] => streams::pclose;
 
+    [chroot] => ties::chroot;
+    [setuid] => ties::setuid;
+    [seteuid] => ties::seteuid;
+    [setreuid] => ties::setreuid;
+    [setresuid] => ties::setresuid;
     [setfsuid] => ties::setfsuid;
     [setfsgid] => ties::setfsgid;
     [capset] => ties::capset;

@@ -3,7 +3,10 @@
 #include "call.h"
 
 #include <dlfcn.h>
+#include <linux/filter.h>
 #include <linux/sched.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
 
 #ifdef CASE_LIBRARY
 void *library_recv(void) { return (void *)recv; }
@@ -137,6 +140,39 @@ static void **stack_for(void (*run)(void)) {
     void **top = stack + 8000;
     *top = (void *)run;
     return top;
+}
+
+/* From here on the calling process dies if it opens a file. */
+static void open_no_more(void) {
+    struct sock_filter rules[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog filter = {sizeof rules / sizeof *rules, rules};
+    NEED(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0);
+}
+
+CASE(confined_child) {
+    unix_pair(SOCK_STREAM, sv);
+    pid_t pid = fork();
+    if (pid == 0) {
+        open_no_more();
+        _exit(write(sv[1], "abc", 3) == 3 ? 0 : 1);
+    }
+    STATUS(pid, "child");
+    R(read(sv[0], b, sizeof b), "read");
+}
+
+CASE(idle_children) {
+    unix_pair(SOCK_STREAM, sv);
+    for (int i = 0; i < 10; i++) {
+        pid_t pid = fork();
+        if (pid == 0) _exit(i);
+        STATUS(pid, "child.%d", i);
+    }
+    pass_something("after");
 }
 
 /* Calls by the child and its parent, after the child was made in one of three ways. */
