@@ -49,7 +49,6 @@
 #[cfg(loom)]
 extern crate std;
 
-mod mutation;
 mod slot;
 mod table;
 

@@ -2,10 +2,9 @@
 
 use core::mem::MaybeUninit;
 
+use manycore::order;
 use manycore::sync::atomic::{AtomicU32, Ordering};
 use manycore::sync::cell::UnsafeCell;
-
-use crate::mutation::order;
 
 /// One in the memory that a table is given; all zero is a free one that was never used.
 #[derive(Debug)]

@@ -1,8 +1,8 @@
 //! The table: entries by descriptor, and the slots that they refer to.
 
 use manycore::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use manycore::{mutation, order};
 
-use crate::mutation::{mutation, order};
 use crate::slot::{Held, Slot};
 
 /// So many slots a table can have, at most.

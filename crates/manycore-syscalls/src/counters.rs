@@ -1,7 +1,10 @@
 //! Counting what is moved and what is not, in a file that the command reads.
 //!
 //! With `MANYCORE_SYSCALLS_STATS=DIR`, each process has a mapped file in DIR, whose layout is [`manycore_profile::layout::syscalls`].
-//! Without it, counting is a load and a branch.
+//! Without it, counting is two loads and a branch each.
+//!
+//! A forked child makes its file when it has something to count: most execute another program or end before that, and a file
+//! for each would cost more than the fork.
 
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
@@ -9,7 +12,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use manycore::sync::{clock, cpu};
 use manycore_interpose::message::say;
 use manycore_interpose::path::Path;
-use manycore_profile::layout::syscalls::{Function, MAGIC, Mapping, Outcome, SHARDS};
+use manycore_profile::layout::syscalls::{Function, Header, MAGIC, Mapping, Outcome, SHARDS};
 use manycore_steer::Settings;
 use syscalls::{Errno, Sysno, raw_syscall};
 
@@ -17,14 +20,23 @@ use syscalls::{Errno, Sysno, raw_syscall};
 
 static MAPPING: AtomicPtr<Mapping> = AtomicPtr::new(core::ptr::null_mut());
 
+/// In a forked child, the mapping of whoever forked it.
+static PARENTS: AtomicPtr<Mapping> = AtomicPtr::new(core::ptr::null_mut());
+
 /// `MANYCORE_SYSCALLS_STATS`, kept for forked children: programs that change their title overwrite their environment.
 static DIRECTORY: [AtomicU64; 64] = [const { AtomicU64::new(0) }; 64];
 
+/// This process' mapping, which a forked child makes now.
 #[inline]
 fn mapping() -> Option<&'static Mapping> {
-    // Acquire: partner of the Release in `open`.
-    // SAFETY: null, or a mapping of this size that stays; all of it is atomics.
-    unsafe { MAPPING.load(Ordering::Acquire).as_ref() }
+    made(&MAPPING).or_else(|| made(&PARENTS).and_then(inherit))
+}
+
+#[inline]
+fn made(place: &AtomicPtr<Mapping>) -> Option<&'static Mapping> {
+    // Acquire: partner of the Releases in `open`, `inherit` and `forked`.
+    // SAFETY: null, or a mapping of this size that stays while anybody counts; all of it is atomics.
+    unsafe { place.load(Ordering::Acquire).as_ref() }
 }
 
 /// Counts a call that is executed in place, or what became of a moved one.
@@ -71,39 +83,73 @@ pub fn open(directory: &CStr, settings: &Settings) {
         let part = core::array::from_fn(|_| name.next().unwrap_or(0));
         word.store(u64::from_le_bytes(part), Ordering::Relaxed);
     }
-    publish(mapping);
+    // SAFETY: a system call without arguments.
+    publish(header, unsafe { raw_syscall!(Sysno::getppid) } as u32);
+    // Release: partner of the Acquire in `made`.
+    MAPPING.store(mapping, Ordering::Release);
 }
 
-/// In the child of a fork: a mapping of its own.
+/// In the child of a fork, by its one thread: what it counts is its own.
 pub fn forked() {
-    let Some(old) = mapping() else { return };
-    let Ok(new) = map_file() else {
-        // The command is gone, and its directory with it.
-        MAPPING.store(core::ptr::null_mut(), Ordering::Relaxed);
-        return;
+    // A child of a child that has counted nothing has what that one has.
+    let Some(old) = made(&MAPPING) else { return };
+    // Release: partner of the Acquire in `made`.
+    let stale = PARENTS.swap(core::ptr::from_ref(old).cast_mut(), Ordering::Release);
+    MAPPING.store(core::ptr::null_mut(), Ordering::Relaxed);
+    unmap(stale);
+}
+
+/// Makes the mapping of a forked child now: before the program forbids what that takes, or goes where there is no such directory.
+pub fn prepare() {
+    let _ = mapping();
+}
+
+/// Makes the mapping of a forked child. A signal handler may do so above it: whoever is first has made it.
+#[cold]
+fn inherit(parents: &'static Mapping) -> Option<&'static Mapping> {
+    let new = match map_file() {
+        Ok(new) => new,
+        Err(error) => {
+            PARENTS.store(core::ptr::null_mut(), Ordering::Relaxed);
+            // Otherwise the command is gone, and its directory with it.
+            if error != Errno::ENOENT {
+                say(&[b"no statistics of a forked process: it may not make a file in MANYCORE_SYSCALLS_STATS"]);
+            }
+            return made(&MAPPING);
+        }
     };
-    // SAFETY: as in `open`.
+    let none = core::ptr::null_mut();
+    // Release: partner of the Acquire in `made`. Relaxed: that one looks again.
+    if MAPPING.compare_exchange(none, new, Ordering::Release, Ordering::Relaxed).is_err() {
+        // The file is without magic, and will be passed over.
+        unmap(new);
+        return made(&MAPPING);
+    }
+    // SAFETY: of this size and zero, which is a valid mapping.
     let header = unsafe { &(*new).header };
-    let copied = old.header.cpus.iter().zip(&header.cpus);
-    for (from, to) in copied.chain(old.header.mechanism.iter().zip(&header.mechanism)) {
+    let copied = parents.header.cpus.iter().zip(&header.cpus);
+    for (from, to) in copied.chain(parents.header.mechanism.iter().zip(&header.mechanism)) {
         to.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
     }
-    publish(new);
-    // SAFETY: the child's view of its parent's file; nobody counts there any more.
-    unsafe { raw_syscall!(Sysno::munmap, core::ptr::from_ref(old), size_of::<Mapping>()) };
+    publish(header, parents.header.pid.load(Ordering::Relaxed));
+    made(&MAPPING)
 }
 
-fn publish(mapping: *mut Mapping) {
-    // SAFETY: of this size and zero, but for what was just written; and system calls without arguments.
-    let (header, pid, parent) =
-        unsafe { (&(*mapping).header, raw_syscall!(Sysno::getpid), raw_syscall!(Sysno::getppid)) };
-    header.pid.store(pid as u32, Ordering::Relaxed);
-    header.parent.store(parent as u32, Ordering::Relaxed);
+fn publish(header: &Header, parent: u32) {
+    // SAFETY: a system call without arguments.
+    header.pid.store(unsafe { raw_syscall!(Sysno::getpid) } as u32, Ordering::Relaxed);
+    header.parent.store(parent, Ordering::Relaxed);
     header.started.store(clock::now(), Ordering::Relaxed);
     // Release: partner of the command's Acquire; whoever sees the magic sees the header.
     header.magic.store(MAGIC, Ordering::Release);
-    // Release: partner of the Acquire in `mapping`.
-    MAPPING.store(mapping, Ordering::Release);
+}
+
+/// Takes a mapping away in which nobody counts.
+fn unmap(mapping: *mut Mapping) {
+    if !mapping.is_null() {
+        // SAFETY: of this size, and nobody has it.
+        unsafe { raw_syscall!(Sysno::munmap, mapping, size_of::<Mapping>()) };
+    }
 }
 
 fn map_file() -> Result<*mut Mapping, Errno> {

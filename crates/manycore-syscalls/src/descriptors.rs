@@ -16,6 +16,8 @@ pub static STEER: Steer = Steer::new();
 
 /// The call may end early by a time-out or wait for more bytes than one: `SO_RCVTIMEO`, `SO_SNDTIMEO`, `SO_RCVLOWAT`.
 pub const TIMED: u32 = 1;
+/// Closing it may wait: `SO_LINGER`.
+pub const LINGERS: u32 = 4;
 /// It is a file: calls on it never wait for others.
 pub const FILE: u32 = 2;
 
@@ -161,7 +163,18 @@ fn traits(fd: c_int) -> u32 {
         };
         failed != 0 || value != [0; 2]
     });
-    u32::from(timed) * TIMED
+    (u32::from(timed) * TIMED) | (u32::from(lingers(fd)) * LINGERS)
+}
+
+fn lingers(fd: c_int) -> bool {
+    let mut value = libc::linger { l_onoff: 0, l_linger: 0 };
+    let mut length = size_of_val(&value) as libc::socklen_t;
+    let (level, name) = (libc::SOL_SOCKET, libc::SO_LINGER);
+    // SAFETY: the kernel writes as much as there is room.
+    unsafe {
+        raw_syscall!(Sysno::getsockopt, fd, level, name, &raw mut value, &raw mut length);
+    }
+    value.l_onoff != 0 && value.l_linger != 0
 }
 
 /// The descriptor is no concern of ours: a file, a pipe.
@@ -215,15 +228,17 @@ pub fn duplicated(from: c_int, to: c_int) {
     }
 }
 
-/// An option of a socket has been set, or is about to be: calls may end early from now on, or wait for more.
+/// An option of a socket has been set, or is about to be: calls may end early from now on, or wait for more, or longer.
 pub fn option_set(fd: c_int, level: c_int, name: c_int) {
-    let times = [libc::SO_RCVTIMEO, libc::SO_SNDTIMEO, libc::SO_RCVLOWAT];
-    if level != libc::SOL_SOCKET || !times.contains(&name) {
-        return;
-    }
+    let trait_set = match name {
+        _ if level != libc::SOL_SOCKET => return,
+        libc::SO_RCVTIMEO | libc::SO_SNDTIMEO | libc::SO_RCVLOWAT => TIMED,
+        libc::SO_LINGER => LINGERS,
+        _ => return,
+    };
     let Some(table) = table() else { return };
     if let Found::Steered(held) = table.find(fd) {
-        table.add_traits(&held, TIMED);
+        table.add_traits(&held, trait_set);
         table.leave(held);
     }
 }

@@ -116,6 +116,11 @@ exports! {
     [popen] => streams::popen;
     [pclose] => streams::pclose;
 
+    [chroot] => ties::chroot;
+    [setuid] => ties::setuid;
+    [seteuid] => ties::seteuid;
+    [setreuid] => ties::setreuid;
+    [setresuid] => ties::setresuid;
     [setfsuid] => ties::setfsuid;
     [setfsgid] => ties::setfsgid;
     [capset] => ties::capset;
@@ -139,6 +144,7 @@ exports! {
     [signal, bsd_signal, ssignal] => signals::signal;
     [sysv_signal, __sysv_signal] => signals::sysv_signal;
     [sigset] => signals::sigset;
+    [siginterrupt] => signals::siginterrupt;
 
     [pthread_create] => threads::pthread_create;
     [thrd_create] => threads::thrd_create;

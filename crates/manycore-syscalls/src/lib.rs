@@ -29,6 +29,8 @@ mod calls;
 mod counters;
 mod descriptors;
 mod entry;
+mod file_size;
+mod memory;
 mod moved;
 mod real;
 mod settings;

@@ -15,8 +15,9 @@ use manycore_profile::layout::syscalls::{Function, Outcome};
 use manycore_steer::{Answer, Call, Flight, Kind, Lane, Reason, Timer};
 use syscalls::{Errno, Sysno, raw_syscall};
 
-use crate::descriptors::{self, FILE, STEER, TIMED};
-use crate::{counters, state, thread};
+use crate::calls::signals;
+use crate::descriptors::{self, FILE, LINGERS, STEER, TIMED};
+use crate::{counters, file_size, state, thread};
 
 /// What is to be known of a function to move its calls.
 #[derive(Clone, Copy)]
@@ -29,22 +30,35 @@ pub struct Shape {
     pub cancels: bool,
     /// Whether a result that is no error is a new descriptor.
     pub makes: bool,
+    /// Whether it can wait with a part of what it is to do done: after a handler that part is its result, and it does not go on.
+    pub in_parts: bool,
 }
 
 impl Shape {
     /// A function that returns at once.
     pub const fn quick(function: Function) -> Self {
-        Self { function, kind: Kind::Quick, cancels: false, makes: false }
+        Self { function, kind: Kind::Quick, cancels: false, makes: false, in_parts: false }
     }
 
     /// A function that waits, and in which threads can be cancelled.
     pub const fn waits(function: Function) -> Self {
-        Self { function, kind: Kind::Waits, cancels: true, makes: false }
+        Self { function, kind: Kind::Waits, cancels: true, makes: false, in_parts: false }
     }
 
     /// A function that waits and that no handler restarts, and in which threads can be cancelled.
     pub const fn timed(function: Function) -> Self {
-        Self { function, kind: Kind::Timed, cancels: true, makes: false }
+        Self { function, kind: Kind::Timed, cancels: true, makes: false, in_parts: false }
+    }
+
+    /// One that can wait with a part done.
+    pub const fn in_parts(self) -> Self {
+        self.in_parts_if(true)
+    }
+
+    /// One that can wait with a part done, for a call that asks for all.
+    pub const fn in_parts_if(mut self, all: bool) -> Self {
+        self.in_parts = all;
+        self
     }
 
     /// One that makes a descriptor.
@@ -158,8 +172,14 @@ pub unsafe fn with(held: Held, shape: Shape, number: c_long, args: [usize; 6]) -
     let kind = match shape.kind {
         Kind::Waits if traits & FILE != 0 => Kind::Quick,
         Kind::Waits if traits & TIMED != 0 => Kind::Timed,
+        Kind::Quick if traits & LINGERS != 0 && shape.function == Function::Close => Kind::Waits,
         kind => kind,
     };
+    if traits & FILE != 0 && file_size::may_signal(shape.function) {
+        table.leave(held);
+        counters::count(shape.function, Outcome::FileLimit);
+        return Verdict::InPlace(Measurement::NONE);
+    }
     let call = Call { number: number as usize, args };
     let slot = held.into_number();
     // SAFETY: the caller's promise.
@@ -190,6 +210,16 @@ pub struct InFlight {
     kind: Kind,
     shape: Shape,
     result: Result<Answer, Reason>,
+    /// The thread's type of cancellation, as it is outside of the call.
+    cancel_type: c_int,
+}
+
+impl InFlight {
+    /// Whether every handler has to interrupt the call, though the kernel may go on with it: only the answer says whether a part
+    /// was done.
+    fn stops_for_handlers(&self) -> bool {
+        self.shape.in_parts && self.kind == Kind::Waits
+    }
 }
 
 /// Has a call executed on a lane, and counts it.
@@ -212,10 +242,18 @@ pub unsafe fn perform(
         kind,
         shape,
         result: Err(Reason::Off),
+        cancel_type: DEFERRED,
     };
     let started = clock::now();
-    // SAFETY: the functions have nothing to drop, and the argument is what they expect.
-    unsafe { cancel::guard(run, abandon, (&raw mut flight).cast()) };
+    loop {
+        // SAFETY: the functions have nothing to drop, and the argument is what they expect.
+        unsafe { cancel::guard(run, abandon, (&raw mut flight).cast()) };
+        // Nothing was done, or that would be the answer: the kernel would go on after some handlers.
+        let is_interrupted = flight.result == Ok(-(libc::EINTR as Answer));
+        if !(is_interrupted && flight.stops_for_handlers() && signals::all_restart()) {
+            break;
+        }
+    }
     match flight.result {
         Ok(_) => counters::moved(shape.function, clock::now().wrapping_sub(started)),
         Err(reason) => counters::count(shape.function, outcome(reason)),
@@ -234,9 +272,8 @@ const DEFERRED: c_int = 0;
 unsafe extern "C-unwind" fn run(flight: *mut c_void) {
     // SAFETY: the argument that `perform` gave.
     let flight = unsafe { &mut *flight.cast::<InFlight>() };
-    let mut kind = DEFERRED;
     // SAFETY: changes what the thread may change, until below.
-    unsafe { pthread_setcanceltype(DEFERRED, &raw mut kind) };
+    unsafe { pthread_setcanceltype(DEFERRED, &raw mut flight.cancel_type) };
     if flight.shape.cancels {
         testcancel();
     }
@@ -246,10 +283,15 @@ unsafe extern "C-unwind" fn run(flight: *mut c_void) {
     let result = unsafe { STEER.perform(lane, call, *takes, place) };
     flight.result = result;
     thread::end();
-    if kind != DEFERRED {
-        // SAFETY: as it was.
-        unsafe { pthread_setcanceltype(kind, &raw mut kind) };
+    if flight.cancel_type != DEFERRED {
+        restore_cancel_type(flight);
     }
+}
+
+fn restore_cancel_type(flight: &InFlight) {
+    let mut now = DEFERRED;
+    // SAFETY: as it was before the call.
+    unsafe { pthread_setcanceltype(flight.cancel_type, &raw mut now) };
 }
 
 fn testcancel() {
@@ -266,15 +308,23 @@ unsafe extern "C-unwind" fn abandon(flight: *mut c_void) {
     unsafe { settle(&mut *flight.cast::<InFlight>()) };
 }
 
+/// The thread is about to jump out of [`run`], maybe from where it slept, and could be cancelled at any instruction.
+pub fn jumped_out(flight: &mut InFlight) {
+    restore_cancel_type(flight);
+    settle(flight);
+}
+
 /// Ends a call from which the thread will not return.
-pub fn settle(flight: &mut InFlight) {
+fn settle(flight: &mut InFlight) {
     let answer = STEER.abandon(&mut flight.flight);
     if let Some(fd) = answer.filter(|answer| flight.shape.makes && *answer >= 0) {
         // SAFETY: a descriptor that nobody knows of.
         unsafe { raw_syscall!(Sysno::close, fd) };
     }
-    if let Some(slot) = flight.slot.take() {
-        descriptors::leave(slot);
+    match flight.slot.take() {
+        Some(slot) => descriptors::leave(slot),
+        // That of a socket that is nobody's now.
+        None => STEER.close(flight.lane),
     }
     counters::count(flight.shape.function, Outcome::Abandoned);
     thread::end();
@@ -288,9 +338,11 @@ pub unsafe extern "C-unwind" fn sleep(
 ) -> c_int {
     // Some centuries: a wait with a time-out is not restarted after a handler, whatever its flags.
     static FAR: libc::timespec = libc::timespec { tv_sec: 1 << 34, tv_nsec: 0 };
-    let until = if never_restarts { &raw const FAR } else { core::ptr::null() };
     // SAFETY: a flight of this thread that is under way.
-    let cancels = thread::in_flight().is_some_and(|flight| unsafe { (*flight).shape.cancels });
+    let flight = thread::in_flight().map(|flight| unsafe { &*flight });
+    let stops = never_restarts || flight.is_some_and(InFlight::stops_for_handlers);
+    let until = if stops { &raw const FAR } else { core::ptr::null() };
+    let cancels = flight.is_some_and(|flight| flight.shape.cancels);
     if cancels {
         // SAFETY: within a body that `guard` runs.
         return unsafe { cancel::wait_open(word.cast::<AtomicU32>(), 0, expected, until) };

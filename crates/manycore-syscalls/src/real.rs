@@ -89,6 +89,7 @@ functions! {
 
     close(fd: c_int) -> c_int;
     close_range(first: c_uint, last: c_uint, flags: c_int) -> c_int;
+    closefrom(first: c_int) -> ();
     dup(fd: c_int) -> c_int;
     dup2(fd: c_int, to: c_int) -> c_int;
     dup3(fd: c_int, to: c_int, flags: c_int) -> c_int;
@@ -158,7 +159,13 @@ functions! {
     signal(signal: c_int, handler: libc::sighandler_t) -> libc::sighandler_t;
     sysv_signal(signal: c_int, handler: libc::sighandler_t) -> libc::sighandler_t;
     sigset(signal: c_int, handler: libc::sighandler_t) -> libc::sighandler_t;
+    siginterrupt(signal: c_int, interrupts: c_int) -> c_int;
 
+    chroot(path: *const c_char) -> c_int;
+    setuid(user: libc::uid_t) -> c_int;
+    seteuid(user: libc::uid_t) -> c_int;
+    setreuid(real: libc::uid_t, effective: libc::uid_t) -> c_int;
+    setresuid(real: libc::uid_t, effective: libc::uid_t, saved: libc::uid_t) -> c_int;
     setfsuid(user: libc::uid_t) -> c_int;
     setfsgid(group: libc::gid_t) -> c_int;
     capset(header: *mut c_void, data: *const c_void) -> c_int;

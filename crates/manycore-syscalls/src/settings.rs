@@ -1,7 +1,8 @@
 //! What the command hands over: `MANYCORE_SYSCALLS=MECHANISM[:KEY=VALUE]...`
 
-use manycore_interpose::message::refuse;
+use manycore_interpose::message::{refuse, say};
 use manycore_steer::{Groups, Mechanism, Rule, Settings};
+use syscalls::{Errno, Sysno, raw_syscall};
 
 use crate::{moved, threads};
 
@@ -45,10 +46,40 @@ pub fn parse(text: &[u8]) -> Choice {
             ]);
         }
     }
-    if choice.settings.groups.is_empty() && *mechanism != Mechanism::InPlace {
+    if *mechanism == Mechanism::InPlace {
+        return choice;
+    }
+    if choice.settings.groups.is_empty() {
         refuse(&[b"MANYCORE_SYSCALLS names no CPU: add cpus=LIST, as in pool:cpus=0-3"]);
     }
+    choice.settings.groups = allowed(&choice.settings.groups);
+    if choice.settings.groups.is_empty() {
+        say(&[b"system calls are executed in place: this process may use none of the CPUs that were chosen for them"]);
+        choice.settings.mechanism = Mechanism::InPlace;
+    }
     choice
+}
+
+/// Without the CPUs that are not in this process' affinity mask, which may be smaller than that of `manycore run`.
+fn allowed(groups: &Groups) -> Groups {
+    let mut mask = [0_u64; 128];
+    // SAFETY: the kernel writes as many bytes as the array has, at most.
+    let known =
+        unsafe { raw_syscall!(Sysno::sched_getaffinity, 0, size_of_val(&mask), mask.as_mut_ptr()) };
+    if Errno::from_ret(known).is_err() {
+        return *groups;
+    }
+    let mut left = Groups::new();
+    for group in 0..groups.groups() {
+        let has = |cpu: u16| {
+            mask.get(usize::from(cpu) / 64).is_some_and(|word| word >> (cpu % 64) & 1 != 0)
+        };
+        let cpus = || groups.cpus()[groups.range(group)].iter().filter(|cpu| has(**cpu));
+        if cpus().next().is_some() && left.begin() {
+            cpus().for_each(|cpu| _ = left.add(u32::from(*cpu)));
+        }
+    }
+    left
 }
 
 fn set(choice: &mut Choice, part: &[u8]) -> Option<()> {

@@ -23,8 +23,10 @@ fn words() -> &'static Cell<[u64; 2]> {
     &thread::local().words
 }
 
+/// The other word is left as a signal handler may leave it.
 fn set(doing: u64) {
-    words().set([doing, words().get()[1]]);
+    let words: &Cell<[u64]> = words();
+    words.as_slice_of_cells()[0].set(doing);
 }
 
 /// Whether the thread's calls may be moved, and its descriptors noted; if not, why.
@@ -67,9 +69,8 @@ pub fn begins() {
 
 /// In the child of a fork.
 pub fn forked() {
-    // A handler that interrupted a call may have forked: the thread is the same, and the call comes back in both.
-    set(words().get()[0] & BUSY);
-    words().set([words().get()[0], 0]);
+    // A handler that interrupted a call may have forked: the thread is still in that.
+    words().set([words().get()[0] & BUSY, 0]);
 }
 
 /// The thread's call is being moved: notes where it is.

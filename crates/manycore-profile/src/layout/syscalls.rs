@@ -71,6 +71,8 @@ numbered! {
         SignalMask = "waits with another signal mask",
         /// In place: a command or option of which it is not known whether any thread may do it.
         Unsure = "not known to be movable",
+        /// In place: the size of files is limited, and the signal for exceeding that is the calling thread's.
+        FileLimit = "the size of files is limited",
         /// In place: the mechanism is `in-place`.
         Off = "the mechanism is in-place",
         /// In place: it may block, and all threads that may block are taken.

@@ -1,7 +1,9 @@
 //! Closing, duplicating and controlling descriptors.
 
 use core::ffi::{c_int, c_uint};
+use core::sync::atomic::{AtomicBool, Ordering};
 
+use manycore_interpose::message::say;
 use manycore_profile::layout::syscalls::{Function, Outcome};
 
 use crate::descriptors::{self as known, STEER};
@@ -17,7 +19,7 @@ use crate::{counters, real, thread};
 /// As the manual page says; so for all functions here.
 pub unsafe extern "C-unwind" fn close(fd: c_int) -> c_int {
     if is_ours(fd) {
-        return moved::result(-(libc::EBADF as isize)) as c_int;
+        return not_open();
     }
     let shape = Shape::quick(Function::Close).cancels();
     let found = moved::find_known(fd);
@@ -42,10 +44,20 @@ pub unsafe extern "C-unwind" fn close(fd: c_int) -> c_int {
     }
 }
 
+/// What a call gets that is given a descriptor of our workers'.
+pub fn not_open() -> c_int {
+    moved::result(-(libc::EBADF as isize)) as c_int
+}
+
 /// Whether a descriptor is one of those that our workers have for themselves: for the program it is as if it were not open.
 /// A child that shares memory has descriptors of its own, and is free to close what it has.
-fn is_ours(fd: c_int) -> bool {
+pub fn is_ours(fd: c_int) -> bool {
     STEER.owns(fd) && thread::check() != Err(Outcome::SharedMemory)
+}
+
+/// Whether there are any: threads of ours have them.
+fn has_ours() -> bool {
+    STEER.threads() > 0 && thread::check() != Err(Outcome::SharedMemory)
 }
 
 /// `close_range`: of what is ours, nothing is closed.
@@ -56,7 +68,8 @@ fn is_ours(fd: c_int) -> bool {
 pub unsafe extern "C-unwind" fn close_range(first: c_uint, last: c_uint, flags: c_int) -> c_int {
     /// A larger number is none of ours.
     const END: c_uint = 1 << 20;
-    let ours = || (first..=last.min(END)).filter(|fd| is_ours(*fd as c_int));
+    let end = if has_ours() { last.min(END) } else { 0 };
+    let ours = || (first..=end).filter(|fd| is_ours(*fd as c_int));
     if flags & libc::CLOSE_RANGE_UNSHARE as c_int != 0 {
         super::ties::tie();
     }
@@ -87,8 +100,12 @@ pub unsafe extern "C-unwind" fn close_range(first: c_uint, last: c_uint, flags: 
 ///
 /// See [`close`].
 pub unsafe extern "C-unwind" fn closefrom(first: c_int) {
-    // SAFETY: as libc's own does it; closing cannot fail.
-    unsafe { close_range(first.max(0) as c_uint, c_uint::MAX, 0) };
+    // SAFETY: as libc's own does it; that has another way where the kernel or a sandbox refuses this one.
+    unsafe {
+        if close_range(first.max(0) as c_uint, c_uint::MAX, 0) != 0 {
+            real::closefrom(first);
+        }
+    }
 }
 
 /// `dup`.
@@ -117,6 +134,9 @@ pub unsafe extern "C-unwind" fn dup(fd: c_int) -> c_int {
 ///
 /// See [`close`].
 pub unsafe extern "C-unwind" fn dup2(fd: c_int, to: c_int) -> c_int {
+    if is_ours(to) {
+        return in_use();
+    }
     if fd != to {
         known::forget(to);
     }
@@ -141,6 +161,9 @@ pub unsafe extern "C-unwind" fn dup2(fd: c_int, to: c_int) -> c_int {
 ///
 /// See [`close`].
 pub unsafe extern "C-unwind" fn dup3(fd: c_int, to: c_int, flags: c_int) -> c_int {
+    if is_ours(to) {
+        return in_use();
+    }
     if fd != to {
         known::forget(to);
     }
@@ -157,6 +180,16 @@ pub unsafe extern "C-unwind" fn dup3(fd: c_int, to: c_int, flags: c_int) -> c_in
         }
     };
     duplicated(fd, made)
+}
+
+/// What a program gets that wants to put something where our workers have a descriptor: calls would hang if it could.
+pub fn in_use() -> c_int {
+    static SAID: AtomicBool = AtomicBool::new(false);
+    // Relaxed: at worst two threads say it.
+    if !SAID.swap(true, Ordering::Relaxed) {
+        say(&[b"a descriptor that moved system calls need was not replaced (EBUSY): use a smaller number, or mechanism=thread"]);
+    }
+    moved::result(-(libc::EBUSY as isize)) as c_int
 }
 
 fn duplicated(fd: c_int, made: c_int) -> c_int {

@@ -2,12 +2,14 @@
 //! has been noted.
 
 use core::arch::naked_asm;
-use core::ffi::{c_int, c_long};
+use core::ffi::{c_int, c_long, c_uint};
 
 use manycore_profile::layout::syscalls::Outcome;
+use syscalls::{Sysno, raw_syscall};
 
+use super::descriptors::{close_range, in_use, is_ours, not_open};
 use super::ties;
-use crate::{descriptors, moved, real, state, thread};
+use crate::{descriptors, memory, moved, real, state, thread};
 
 /// `name = function that notes, from the arguments, and gives the address to go on with`.
 macro_rules! noted {
@@ -45,14 +47,42 @@ noted! {
 extern "C" fn note_syscall(number: c_long, first: usize, second: usize, third: usize) -> usize {
     let fd = first as c_int;
     match number {
+        libc::SYS_close if is_ours(fd) => return close_ours as *const () as usize,
         libc::SYS_close => descriptors::forget(fd),
-        libc::SYS_close_range => descriptors::forget_range(first as u32, second as u32),
+        libc::SYS_close_range => return close_range_by_number as *const () as usize,
+        libc::SYS_dup2 | libc::SYS_dup3 if is_ours(second as c_int) => {
+            return replace_ours as *const () as usize;
+        }
         libc::SYS_dup2 | libc::SYS_dup3 => descriptors::forget(second as c_int),
         libc::SYS_setsockopt => descriptors::option_set(fd, second as c_int, third as c_int),
         libc::SYS_clone => note_flags(first),
+        libc::SYS_vfork => thread::forks(),
+        // SAFETY: the structure begins with a word of flags, and is the caller's.
+        libc::SYS_clone3 => note_flags(unsafe { memory::read(first as *const usize) }.unwrap_or(0)),
         _ => ties::note(number, first),
     }
     real::syscall.address()
+}
+
+/// `syscall(SYS_close, ...)` of a descriptor of ours.
+extern "C" fn close_ours() -> c_long {
+    not_open().into()
+}
+
+/// `syscall(SYS_dup2, ...)` onto a descriptor of ours.
+extern "C" fn replace_ours() -> c_long {
+    in_use().into()
+}
+
+/// `syscall(SYS_close_range, ...)`, as the function of that name does it.
+unsafe extern "C-unwind" fn close_range_by_number(
+    _number: c_long,
+    first: c_uint,
+    last: c_uint,
+    flags: c_int,
+) -> c_long {
+    // SAFETY: the caller of `syscall` vouches for it.
+    unsafe { close_range(first, last, flags) }.into()
 }
 
 extern "C" fn note_vfork() -> usize {
@@ -107,8 +137,19 @@ fn leave(target: *const [usize; 8]) {
         core::arch::asm!("mov {}, fs:0x30", out(reg) guard, options(pure, readonly, nostack));
     }
     let to = kept.rotate_right(17) ^ guard;
-    if to > flight.addr() {
+    if to > flight.addr() && !stays_on_handlers_stack(to, flight.addr()) {
         // SAFETY: its frame is still there, and will not be.
-        moved::settle(unsafe { &mut *flight });
+        moved::jumped_out(unsafe { &mut *flight });
     }
+}
+
+/// Whether a handler on a stack of its own jumps within that: it leaves no call, wherever that stack is.
+fn stays_on_handlers_stack(to: usize, flight: usize) -> bool {
+    let none = core::ptr::null_mut();
+    let mut stack = libc::stack_t { ss_sp: none, ss_flags: libc::SS_DISABLE, ss_size: 0 };
+    // SAFETY: the kernel writes the structure.
+    unsafe { raw_syscall!(Sysno::sigaltstack, 0, &raw mut stack) };
+    let begin = stack.ss_sp.addr();
+    let has = |address| (begin..=begin + stack.ss_size).contains(&address);
+    stack.ss_flags & libc::SS_ONSTACK != 0 && has(to) && !has(flight)
 }

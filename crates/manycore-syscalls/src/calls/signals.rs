@@ -1,16 +1,65 @@
-//! The signal by which our threads are interrupted: for the program it is as if nobody could handle it.
+//! Handlers: which signals have one after which the kernel goes on with a call, and one signal that nobody can handle.
 //!
-//! libc has two of that kind itself. A program that sets all signals to something finds that done; one that wants to handle
-//! this one is told once, on standard error, that it cannot.
+//! That is the one by which our threads are interrupted. libc has two of that kind itself. A program that sets all signals to something
+//! finds that done; one that wants to handle this one is told once, on standard error, that it cannot.
 
 use core::ffi::c_int;
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use libc::{sigaction as Action, sighandler_t};
 use manycore_interpose::message::say;
 use manycore_steer::INTERRUPT;
+use syscalls::{Sysno, raw_syscall};
 
 use crate::real;
+
+/// Signals that have a handler without `SA_RESTART`, a bit each; or had one that was taken away when it was called.
+static ENDING: AtomicU64 = AtomicU64::new(0);
+
+fn bit(signal: c_int) -> u64 {
+    1_u64.checked_shl((signal - 1) as u32).unwrap_or(0)
+}
+
+/// Whether the kernel goes on with a call after every handler that the calling thread can be interrupted by. A thread that has
+/// handlers of both kinds is told of all with `EINTR`: which one it was, the kernel does not say.
+pub fn all_restart() -> bool {
+    let mut blocked = 0_u64;
+    let none = core::ptr::null::<u64>();
+    // SAFETY: the kernel writes a set of signals.
+    unsafe { raw_syscall!(Sysno::rt_sigprocmask, libc::SIG_BLOCK, none, &raw mut blocked, 8) };
+    // Relaxed: a handler that another thread installs just now may or may not have been the one.
+    ENDING.load(Ordering::Relaxed) & !blocked == 0
+}
+
+/// What the kernel knows of a signal.
+#[repr(C)]
+struct Disposition {
+    handler: sighandler_t,
+    flags: u64,
+    restorer: usize,
+    blocked: u64,
+}
+
+/// Has a signal's handler changed by libc, in whatever way, and notes of which kind it is now.
+fn change<T>(signal: c_int, by_libc: impl FnOnce() -> T) -> T {
+    // Relaxed, all: as in `all_restart`. Until it is known, a call that is interrupted ends.
+    let before = ENDING.fetch_or(bit(signal), Ordering::Relaxed);
+    let result = by_libc();
+    let mut now = Disposition { handler: libc::SIG_DFL, flags: 0, restorer: 0, blocked: 0 };
+    let none = core::ptr::null::<Disposition>();
+    // SAFETY: the kernel writes the structure, which has its layout.
+    let failed = unsafe { raw_syscall!(Sysno::rt_sigaction, signal, none, &raw mut now, 8) } != 0;
+    let is_handled = ![libc::SIG_DFL, libc::SIG_IGN].contains(&now.handler);
+    let ends = if failed {
+        before & bit(signal) != 0
+    } else {
+        is_handled && now.flags & libc::SA_RESTART as u64 == 0
+    };
+    if !ends {
+        ENDING.fetch_and(!bit(signal), Ordering::Relaxed);
+    }
+    result
+}
 
 /// Says once that a handler will not be called.
 fn refuse(handler: sighandler_t) {
@@ -34,7 +83,8 @@ pub unsafe extern "C-unwind" fn sigaction(
 ) -> c_int {
     if signal != INTERRUPT {
         // SAFETY: the caller's promise.
-        return unsafe { real::sigaction(signal, new, old) };
+        let by_libc = || unsafe { real::sigaction(signal, new, old) };
+        return if new.is_null() { by_libc() } else { change(signal, by_libc) };
     }
     // SAFETY: null, or the caller's.
     unsafe {
@@ -62,7 +112,7 @@ macro_rules! by_one_handler {
                     return libc::SIG_DFL;
                 }
                 // SAFETY: the caller's promise.
-                unsafe { real::$name(signal, handler) }
+                change(signal, || unsafe { real::$name(signal, handler) })
             }
         )*
     };
@@ -72,4 +122,17 @@ by_one_handler! {
     signal;
     sysv_signal;
     sigset;
+}
+
+/// `siginterrupt`.
+///
+/// # Safety
+///
+/// See [`sigaction`].
+pub unsafe extern "C-unwind" fn siginterrupt(signal: c_int, interrupts: c_int) -> c_int {
+    if signal == INTERRUPT {
+        return 0;
+    }
+    // SAFETY: the caller's promise.
+    change(signal, || unsafe { real::siginterrupt(signal, interrupts) })
 }

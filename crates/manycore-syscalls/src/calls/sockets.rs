@@ -7,7 +7,7 @@ use manycore_profile::layout::syscalls::Function;
 use manycore_steer::{Answer, Call, Lane, Reason};
 
 use super::moved_as_they_are;
-use crate::descriptors::{STEER, TIMED};
+use crate::descriptors::{LINGERS, STEER, TIMED};
 use crate::moved::{self, Shape, Verdict};
 use crate::{descriptors, real};
 
@@ -25,11 +25,10 @@ moved_as_they_are! {
 }
 
 /// Makes something on the lane that will serve it, so that the kernel's memory for it is there, too; or says that it is to be made in place.
-unsafe fn make(lane: Lane, function: Function, call: Call) -> Option<Answer> {
+unsafe fn make(lane: Lane, shape: Shape, call: Call) -> Option<Answer> {
     if lane == Lane::NONE {
         return None;
     }
-    let shape = Shape::quick(function).makes();
     // SAFETY: the caller vouches for the arguments.
     let answer: Result<_, Reason> = unsafe { moved::perform(lane, None, &call, shape.kind, shape) };
     answer.ok()
@@ -46,7 +45,7 @@ pub unsafe extern "C-unwind" fn socket(domain: c_int, kind: c_int, protocol: c_i
     let call = Call { number: libc::SYS_socket as usize, args };
     // SAFETY: no pointers.
     let fd = unsafe {
-        match make(lane, Function::Socket, call) {
+        match make(lane, Shape::quick(Function::Socket).makes(), call) {
             Some(answer) => moved::result(answer) as c_int,
             None => real::socket(domain, kind, protocol),
         }
@@ -75,8 +74,8 @@ pub unsafe extern "C-unwind" fn socketpair(
     let call = Call { number: libc::SYS_socketpair as usize, args };
     // SAFETY: the caller's promise; if it succeeds, there are two descriptors.
     unsafe {
-        // Not by `make`: what a cancelled thread leaves are two descriptors, but this is no cancellation point.
-        let result = match make(lane, Function::Socketpair, call) {
+        // It makes two, and its answer is neither.
+        let result = match make(lane, Shape::quick(Function::Socketpair), call) {
             Some(answer) => moved::result(answer) as c_int,
             None => real::socketpair(domain, kind, protocol, pair),
         };
@@ -141,10 +140,10 @@ pub unsafe extern "C-unwind" fn accept4(
     accepted(fd, made)
 }
 
-/// Notes an accepted connection: it has the time-outs of the socket that listens.
+/// Notes an accepted connection: it has the time-outs of the socket that listens, and lingers as that.
 fn accepted(listening: c_int, made: c_int) -> c_int {
     if made >= 0 {
-        descriptors::opened(made, descriptors::traits_of(listening) & TIMED);
+        descriptors::opened(made, descriptors::traits_of(listening) & (TIMED | LINGERS));
     }
     made
 }

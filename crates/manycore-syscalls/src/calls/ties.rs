@@ -3,16 +3,17 @@
 //! libc changes users and groups in all threads, ours too. It does not so for what is here, nor for system calls that the
 //! program makes itself. While there is only the calling thread, nothing has to be done: those that are made later get its state.
 
-use core::ffi::{c_int, c_uint, c_void};
+use core::ffi::{c_char, c_int, c_uint, c_void};
 
 use libc::pid_t;
 use manycore_profile::layout::syscalls::Outcome;
 
 use crate::descriptors::STEER;
-use crate::{real, state, thread, threads};
+use crate::{counters, real, state, thread, threads};
 
 /// Executes all calls in place from now on, if there is a thread that will not have what the caller is about to get.
 pub fn tie() {
+    counters::prepare();
     // A child of vfork has the parent's memory, but a state of its own.
     if thread::check() != Err(Outcome::SharedMemory) && (STEER.threads() > 0 || threads::own() > 1)
     {
@@ -22,6 +23,7 @@ pub fn tie() {
 
 /// Executes all calls in place from now on: the system calls by which they would be moved may be forbidden.
 fn restrict() {
+    counters::prepare();
     if thread::check() != Err(Outcome::SharedMemory) {
         state::end(Outcome::ThreadState);
     }
@@ -54,6 +56,32 @@ tying! {
     nice(by: c_int);
     sched_setscheduler(who: pid_t, policy: c_int, parameters: *const libc::sched_param);
     pkey_alloc(flags: c_uint, rights: c_uint);
+}
+
+/// Functions after which the process may not be able to make a file for its statistics.
+macro_rules! leaving {
+    ($($name:ident($($arg:ident: $ty:ty),*);)*) => {
+        $(
+            #[doc = concat!("`", stringify!($name), "`.")]
+            ///
+            /// # Safety
+            ///
+            /// As the manual page says.
+            pub unsafe extern "C-unwind" fn $name($($arg: $ty),*) -> c_int {
+                counters::prepare();
+                // SAFETY: the caller's promise.
+                unsafe { real::$name($($arg),*) }
+            }
+        )*
+    };
+}
+
+leaving! {
+    chroot(path: *const c_char);
+    setuid(user: libc::uid_t);
+    seteuid(user: libc::uid_t);
+    setreuid(real: libc::uid_t, effective: libc::uid_t);
+    setresuid(real: libc::uid_t, effective: libc::uid_t, saved: libc::uid_t);
 }
 
 /// Whether this `prctl` changes what a thread may do.
@@ -98,6 +126,7 @@ pub fn note(number: libc::c_long, first: usize) {
         libc::SYS_seccomp | libc::SYS_landlock_restrict_self => restrict(),
         libc::SYS_prctl if first == libc::PR_SET_SECCOMP as usize => restrict(),
         libc::SYS_prctl if is_tying(first as c_int) => tie(),
+        libc::SYS_chroot | libc::SYS_pivot_root => counters::prepare(),
         libc::SYS_setuid
         | libc::SYS_setgid
         | libc::SYS_setreuid

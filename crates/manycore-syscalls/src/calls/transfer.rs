@@ -12,22 +12,27 @@ use crate::{descriptors, real};
 moved_as_they_are! {
     read(fd, buffer: *mut c_void, length: usize) -> isize = SYS_read, Shape::waits(Function::Read);
     readv(fd, parts: *const iovec, count: c_int) -> isize = SYS_readv, Shape::waits(Function::Readv);
-    write(fd, buffer: *const c_void, length: usize) -> isize = SYS_write, Shape::waits(Function::Write);
-    writev(fd, parts: *const iovec, count: c_int) -> isize = SYS_writev, Shape::waits(Function::Writev);
+    write(fd, buffer: *const c_void, length: usize) -> isize = SYS_write, Shape::waits(Function::Write).in_parts();
+    writev(fd, parts: *const iovec, count: c_int) -> isize = SYS_writev, Shape::waits(Function::Writev).in_parts();
     sendto(fd, buffer: *const c_void, length: usize, flags: c_int, to: *const sockaddr, to_length: socklen_t) -> isize
-        = SYS_sendto, Shape::waits(Function::Sendto).quick_if(returns_at_once(flags));
+        = SYS_sendto, Shape::waits(Function::Sendto).in_parts().quick_if(returns_at_once(flags));
     sendmsg(fd, message: *const msghdr, flags: c_int) -> isize
-        = SYS_sendmsg, Shape::waits(Function::Sendmsg).quick_if(returns_at_once(flags));
+        = SYS_sendmsg, Shape::waits(Function::Sendmsg).in_parts().quick_if(returns_at_once(flags));
     sendmmsg(fd, messages: *mut mmsghdr, count: c_uint, flags: c_int) -> c_int
-        = SYS_sendmmsg, Shape::waits(Function::Sendmmsg).quick_if(returns_at_once(flags));
+        = SYS_sendmmsg, Shape::waits(Function::Sendmmsg).in_parts().quick_if(returns_at_once(flags));
     recvfrom(fd, buffer: *mut c_void, length: usize, flags: c_int, from: *mut sockaddr, from_length: *mut socklen_t) -> isize
-        = SYS_recvfrom, Shape::waits(Function::Recvfrom).quick_if(returns_at_once(flags));
-    sendfile(fd, from: c_int, offset: *mut off_t, count: usize) -> isize = SYS_sendfile, Shape::waits(Function::Sendfile);
+        = SYS_recvfrom, Shape::waits(Function::Recvfrom).in_parts_if(wants_all(flags)).quick_if(returns_at_once(flags));
+    sendfile(fd, from: c_int, offset: *mut off_t, count: usize) -> isize = SYS_sendfile, Shape::waits(Function::Sendfile).in_parts();
 }
 
 /// Whether the call does not wait, whatever the descriptor's mode.
 fn returns_at_once(flags: c_int) -> bool {
     flags & libc::MSG_DONTWAIT != 0
+}
+
+/// Whether the call waits until all bytes are there.
+fn wants_all(flags: c_int) -> bool {
+    flags & libc::MSG_WAITALL != 0
 }
 
 /// `send`: the kernel knows only `sendto`.
@@ -41,7 +46,7 @@ pub unsafe extern "C-unwind" fn send(
     length: usize,
     flags: c_int,
 ) -> isize {
-    let shape = Shape::waits(Function::Send).quick_if(returns_at_once(flags));
+    let shape = Shape::waits(Function::Send).in_parts().quick_if(returns_at_once(flags));
     let args = [fd as usize, buffer as usize, length, flags as usize, 0, 0];
     // SAFETY: the caller's promise.
     match unsafe { moved::on(fd, shape, libc::SYS_sendto, args) } {
@@ -66,7 +71,8 @@ pub unsafe extern "C-unwind" fn recv(
     length: usize,
     flags: c_int,
 ) -> isize {
-    let shape = Shape::waits(Function::Recv).quick_if(returns_at_once(flags));
+    let shape =
+        Shape::waits(Function::Recv).in_parts_if(wants_all(flags)).quick_if(returns_at_once(flags));
     let args = [fd as usize, buffer as usize, length, flags as usize, 0, 0];
     // SAFETY: the caller's promise.
     match unsafe { moved::on(fd, shape, libc::SYS_recvfrom, args) } {
@@ -86,7 +92,9 @@ pub unsafe extern "C-unwind" fn recv(
 ///
 /// See [`send`].
 pub unsafe extern "C-unwind" fn recvmsg(fd: c_int, message: *mut msghdr, flags: c_int) -> isize {
-    let shape = Shape::waits(Function::Recvmsg).quick_if(returns_at_once(flags));
+    let shape = Shape::waits(Function::Recvmsg)
+        .in_parts_if(wants_all(flags))
+        .quick_if(returns_at_once(flags));
     let args = [fd as usize, message as usize, flags as usize, 0, 0, 0];
     // SAFETY: the caller's promise.
     let result = match unsafe { moved::on(fd, shape, libc::SYS_recvmsg, args) } {
@@ -117,7 +125,7 @@ pub unsafe extern "C-unwind" fn recvmmsg(
     flags: c_int,
     timeout: *mut timespec,
 ) -> c_int {
-    let shape = Shape::waits(Function::Recvmmsg).quick_if(returns_at_once(flags));
+    let shape = Shape::waits(Function::Recvmmsg).in_parts().quick_if(returns_at_once(flags));
     let args =
         [fd as usize, messages as usize, count as usize, flags as usize, timeout as usize, 0];
     // SAFETY: the caller's promise.
@@ -170,7 +178,8 @@ pub unsafe extern "C-unwind" fn splice(
     length: usize,
     flags: c_uint,
 ) -> isize {
-    let shape = Shape::waits(Function::Splice).quick_if(flags & libc::SPLICE_F_NONBLOCK != 0);
+    let shape =
+        Shape::waits(Function::Splice).in_parts().quick_if(flags & libc::SPLICE_F_NONBLOCK != 0);
     let args = [
         from as usize,
         from_offset as usize,

@@ -8,7 +8,7 @@ use manycore_profile::layout::syscalls::{Function, Outcome};
 
 use super::moved_as_they_are;
 use crate::moved::{self, Measurement, Shape, Verdict};
-use crate::{counters, descriptors, real};
+use crate::{counters, descriptors, memory, real};
 
 moved_as_they_are! {
     epoll_ctl(epoll, operation: c_int, fd: c_int, event: *mut epoll_event) -> c_int
@@ -42,22 +42,14 @@ unsafe fn with_first(
     }
 }
 
-/// So many of a list's first entries are looked at: a program may say that there are more than there are, which only the kernel
-/// finds out without harm.
+/// So many of a list's first entries are looked at.
 const LOOKS: nfds_t = 16;
 
-/// Whether a program's memory can begin there: what is not is the kernel's to refuse.
-fn is_plausible<T>(pointer: *const T) -> bool {
-    const LOWEST: usize = 1 << 16;
-    const END: usize = 1 << 47;
-    (LOWEST..END).contains(&pointer.addr()) && pointer.is_aligned()
-}
-
-/// The descriptors of a list, its first ones.
-unsafe fn listed<'a>(list: *mut pollfd, count: nfds_t) -> impl Iterator<Item = c_int> + 'a {
-    let count = if is_plausible(list) { count.min(LOOKS) as usize } else { 0 };
-    // SAFETY: the caller has a list of so many.
-    (0..count).map(move |index| unsafe { (*list.add(index)).fd })
+/// The descriptors of a list, its first ones, as far as there is memory.
+unsafe fn listed(list: *mut pollfd, count: nfds_t) -> impl Iterator<Item = c_int> {
+    // SAFETY: an entry begins with a number, and the caller leaves its list alone.
+    (0..count.min(LOOKS) as usize)
+        .map_while(move |index| unsafe { memory::read(list.wrapping_add(index).cast::<c_int>()) })
 }
 
 /// `poll`.
@@ -150,16 +142,21 @@ pub unsafe extern "C-unwind" fn ppoll_chk(
     }
 }
 
-/// The descriptors in any of three sets.
+/// The descriptors in any of three sets, as far as there is memory.
 unsafe fn in_sets(count: c_int, sets: [*mut fd_set; 3]) -> impl Iterator<Item = c_int> {
-    let end = count.clamp(0, libc::FD_SETSIZE as c_int);
-    (0..end).filter(move |fd| {
-        let (word, bit) = (*fd as usize / 64, *fd as usize % 64);
-        sets.iter().any(|set| {
-            // SAFETY: the caller's sets have at least so many bits.
-            is_plausible(*set) && unsafe { set.cast::<u64>().add(word).read() } >> bit & 1 != 0
-        })
-    })
+    let end = count.clamp(0, libc::FD_SETSIZE as c_int) as usize;
+    let words = (0..end.div_ceil(64)).map(move |word| {
+        let parts = sets.map(|set| {
+            let part = set.cast::<u64>().wrapping_add(word);
+            // SAFETY: bits, and the caller leaves its sets alone.
+            if set.is_null() { 0 } else { unsafe { memory::read(part) }.unwrap_or(0) }
+        });
+        (word, parts[0] | parts[1] | parts[2])
+    });
+    let bits = |(word, any)| {
+        (0..64).filter(move |bit| any >> bit & 1 != 0).map(move |bit| 64 * word + bit)
+    };
+    words.flat_map(bits).take_while(move |fd| *fd < end).map(|fd| fd as c_int)
 }
 
 /// `select`: the kernel's `pselect6`, after which libc tells the time that is left.
