@@ -306,6 +306,10 @@ fn slurm_runs_it() {
     room.export("slurm");
     let script = room.array().join("array.sbatch");
     assert!(Command::new("sh").arg("-n").arg(&script).status().unwrap().success());
+    // As on a machine without Slurm, whose `scontrol` says nothing: a task that there is not is no success.
+    let output = Command::new("sh").arg(&script).env("SLURM_ARRAY_TASK_ID", "4").output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success() && said.contains("there is no line 4 in"), "{said}");
     // Its files are those of a directory without spaces: its configuration file has none.
     let own = directory();
     let slurm = match Slurm::start(own.path()) {

@@ -119,6 +119,12 @@ pub fn has_passed(start: u64, ticks: u64) -> bool {
     Handle::current().is_none_or(|handle| engine::has_passed(handle, start, ticks))
 }
 
+/// By how much the counters of two cores differ at most, as threads find that measure it: see
+/// [`Core::clock_boundary`](crate::machine::Core::clock_boundary). None on the host, and where schedules are explored, in which times mean nothing.
+pub fn boundary() -> Option<u64> {
+    Handle::current().and_then(engine::boundary)
+}
+
 /// Nanoseconds since the simulation began; 0 on the host.
 pub fn nanoseconds() -> u64 {
     Handle::current().map_or(0, engine::nanoseconds)

@@ -243,8 +243,23 @@ impl Host {
             }
             "core.smt_slowdown" => Entry::assumed(1.5, 1.1, 1.9, "not measured"),
             "core.store_buffer" => Entry::assumed(48.0, 16.0, 72.0, "as CPUs of these years have"),
-            _ => Entry::assumed(0.0, 0.0, 200.0, "not measured; within a socket counters agree"),
+            "core.tsc_skew" => {
+                Entry::assumed(0.0, 0.0, 200.0, "not measured; within a socket counters agree")
+            }
+            _ => self.clock_boundary(),
         }
+    }
+
+    /// As [`derived_clock_boundary`](manycore_sim::Machine::derived_clock_boundary), with its range.
+    fn clock_boundary(&self) -> Entry {
+        let farthest = self.classes().len() - 1;
+        let message = self
+            .latency("latency.store.modified", farthest)
+            .plus(&self.at("load_modified", farthest));
+        let reads = self.cycles("clock_read").times(2.0);
+        let skew = self.core("core.tsc_skew").times(2.0);
+        let note = "a store to and a load of a line at the greatest distance, two reads of the counter, and the skew";
+        message.plus(&reads).plus(&skew).derived(note)
     }
 
     fn occupancy(&self, path: &str) -> Entry {
@@ -437,6 +452,12 @@ mod tests {
         // Three of four succeed: three turns of an atomic operation and a load.
         assert_eq!(value("directory.hold", 0), 3.0 * 20.0);
         assert_eq!(value("os.context_switch", 0), 1_400.0);
+        // 220 ns to the farthest and 200 back, and twice 10 ns for the counter.
+        assert_eq!(value("core.clock_boundary", 0), 880.0);
+        assert_eq!(
+            value("core.clock_boundary", 0),
+            model.machine().derived_clock_boundary() as f64
+        );
         assert_eq!(value("os.wake_path", 0), 600.0);
         assert_eq!(value("os.idle_exit", 0), 10_000.0 - 400.0 - 1_400.0 - 600.0);
     }

@@ -2,7 +2,7 @@
 //!
 //! A result is found by what determines it: the job, and the executable that simulates, by its content. An entry has the
 //! whole job in it, so that two jobs whose names happen to be the same are told apart. Entries of an executable are in a
-//! directory of their own; those of others go when they have not been used for long.
+//! directory of their own; in the user's directory for caches those of others go when they have not been used for long.
 //!
 //! ```text
 //! manycore/sim/EXECUTABLE/JOB.json      { "job": ..., "finding": ... }
@@ -13,6 +13,7 @@
 //! executable included. Several machines may share a directory, and what is in one can be merged into another.
 
 use std::collections::HashMap;
+use std::ffi::OsStr;
 use std::fs;
 use std::hash::{DefaultHasher, Hasher};
 use std::io::{self, Write};
@@ -96,15 +97,20 @@ impl Cache {
         let own = variable("XDG_CACHE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
         let home = || Some(PathBuf::from(variable("HOME")?).join(".cache"));
         match own.or_else(home) {
-            Some(caches) => Self::below(&caches.join("manycore/sim"), executable).map(Some),
+            Some(caches) => {
+                let root = caches.join("manycore/sim");
+                let cache = Self::below(&root, executable)?;
+                remove_old(&root, &cache.directory);
+                Ok(Some(cache))
+            }
             None => Ok(None),
         }
     }
 
-    /// In this directory, for the results of this executable.
+    /// In this directory, for the results of this executable. It is somebody's own, with whatever else there is in it: nothing is
+    /// removed from it, the entries of other executables included.
     pub fn below(root: &Path, executable: &Path) -> io::Result<Self> {
         let directory = root.join(hash(&fs::read(executable)?));
-        remove_old(root, &directory);
         Ok(Self { directory, troubled: Arc::default() })
     }
 
@@ -246,13 +252,21 @@ pub(super) fn hash(bytes: &[u8]) -> String {
     halves.iter().map(|half| format!("{:016x}", half.finish())).collect()
 }
 
-/// Removes the entries of executables that nobody uses any more. What cannot be removed stays.
+/// Whether [`hash`] gives such names.
+fn is_hash(name: &OsStr) -> bool {
+    let is_digit = |byte: &u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    name.len() == 32 && name.as_encoded_bytes().iter().all(is_digit)
+}
+
+/// Removes the entries of executables that nobody uses any more, and nothing that is not named as they are. What cannot be removed
+/// stays.
 fn remove_old(root: &Path, current: &Path) {
     let Ok(directories) = fs::read_dir(root) else { return };
     for directory in directories.flatten().map(|entry| entry.path()) {
-        let changed = directory.metadata().and_then(|metadata| metadata.modified());
+        let is_own = directory.file_name().is_some_and(is_hash) && directory != current;
+        let changed = directory.symlink_metadata().and_then(|metadata| metadata.modified());
         let age = changed.map(|changed| SystemTime::now().duration_since(changed));
-        if directory != current && matches!(age, Ok(Ok(age)) if age > OLD) {
+        if is_own && matches!(age, Ok(Ok(age)) if age > OLD) {
             _ = fs::remove_dir_all(directory);
         }
     }
@@ -279,16 +293,40 @@ mod tests {
         assert_eq!(Took::read("0a set/lock:mcs 0.01"), None);
     }
 
+    /// A directory that was last changed so long ago, with a file in it.
+    fn aged(path: &Path, age: Duration) {
+        fs::create_dir(path).unwrap();
+        fs::write(path.join("file"), "content").unwrap();
+        let directory = fs::File::open(path).unwrap();
+        directory.set_modified(SystemTime::now() - age).unwrap();
+    }
+
     #[test]
     fn entries_of_other_executables_go_when_they_are_old() {
         let root = tempfile::tempdir().unwrap();
-        let path = |name: &str| root.path().join(name);
-        for (name, age) in [("old", OLD * 2), ("recent", OLD / 2), ("current", OLD * 2)] {
-            fs::create_dir(path(name)).unwrap();
-            let directory = fs::File::open(path(name)).unwrap();
-            directory.set_modified(SystemTime::now() - age).unwrap();
+        let [old, recent, current] = [&b"old"[..], b"recent", b"current"].map(hash);
+        let cases = [
+            (&*old, OLD * 2, false),
+            (&*recent, OLD / 2, true),
+            (&*current, OLD * 2, true),
+            ("photographs", OLD * 2, true),
+            (&old[1..], OLD * 2, true),
+        ];
+        cases.iter().for_each(|(name, age, _)| aged(&root.path().join(name), *age));
+        remove_old(root.path(), &root.path().join(&current));
+        for (name, _, stays) in cases {
+            assert_eq!(root.path().join(name).join("file").exists(), stays, "{name}");
         }
-        remove_old(root.path(), &path("current"));
-        assert!(!path("old").exists() && path("recent").exists() && path("current").exists());
+    }
+
+    #[test]
+    fn a_directory_that_was_named_keeps_all_that_is_in_it() {
+        let root = tempfile::tempdir().unwrap();
+        let executable = root.path().join("executable");
+        fs::write(&executable, "code").unwrap();
+        let names = ["photographs".to_owned(), hash(b"other"), hash(b"code")];
+        names.iter().for_each(|name| aged(&root.path().join(name), OLD * 2));
+        Cache::below(root.path(), &executable).unwrap();
+        assert!(names.iter().all(|name| root.path().join(name).join("file").exists()));
     }
 }

@@ -34,7 +34,7 @@ use self::spin::Watchers;
 pub use self::thread::Stall;
 pub(crate) use self::thread::{State, Thread, ThreadId, Why};
 pub(crate) use self::time::{
-    compute, delay, has_passed, nanoseconds, now, sleep, spin_loop, yield_now,
+    boundary, compute, delay, has_passed, nanoseconds, now, sleep, spin_loop, yield_now,
 };
 use crate::arena::{Heap, Lease};
 use crate::coherence::{Coherence, Lines};

@@ -91,6 +91,12 @@ pub(crate) fn has_passed(handle: Handle, start: u64, ticks: u64) -> bool {
     false
 }
 
+/// What two cores find that measure by how much their counters differ.
+pub(crate) fn boundary(handle: Handle) -> Option<u64> {
+    let engine = handle.get();
+    (!engine.policy.explores()).then(|| engine.machine.core.clock_boundary)
+}
+
 /// Nanoseconds since the start.
 pub(crate) fn nanoseconds(handle: Handle) -> u64 {
     let engine = handle.get();

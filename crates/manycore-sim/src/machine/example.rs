@@ -23,7 +23,7 @@ impl Machine {
                 uncached: by_distance(uncached),
             }
         };
-        Self {
+        let mut machine = Self {
             name: "example".to_owned(),
             latency: Latencies {
                 load: misses([100, 300, 400], [40, 200, 300], [300, 450, 600]),
@@ -53,6 +53,7 @@ impl Machine {
                 clock_read: 20,
                 smt_slowdown: 1.5,
                 tsc_skew: Vec::new(),
+                clock_boundary: 0,
             },
             os: Os {
                 time_slice: 6_000_000,
@@ -67,6 +68,8 @@ impl Machine {
                 timer_slack: 100_000,
             },
             topology,
-        }
+        };
+        machine.core.clock_boundary = machine.derived_clock_boundary();
+        machine
     }
 }

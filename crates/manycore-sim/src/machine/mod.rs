@@ -38,6 +38,25 @@ pub struct Machine {
     pub os: Os,
 }
 
+impl Machine {
+    /// What [`Core::clock_boundary`] is thought to be where no measured one is known: what two threads find that send each other what
+    /// their counters say is a message's way between the cores that are furthest from each other, two reads of a counter, and the skew.
+    pub fn derived_clock_boundary(&self) -> Cycles {
+        let furthest = |costs: &[Cycles]| costs.iter().copied().max().unwrap_or(0);
+        let message =
+            furthest(&self.latency.store.modified) + furthest(&self.latency.load.modified);
+        message + 2 * self.core.clock_read + self.core.clock_difference()
+    }
+}
+
+impl Core {
+    /// By how much the time-stamp counters of two cores differ at most.
+    pub fn clock_difference(&self) -> Cycles {
+        let skews = || self.tsc_skew.iter().copied();
+        skews().max().unwrap_or(0).abs_diff(skews().min().unwrap_or(0))
+    }
+}
+
 /// The cost of an access by operation, state of the line and distance.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Latencies {
@@ -137,6 +156,9 @@ pub struct Core {
     pub smt_slowdown: f64,
     /// How far the time-stamp counter of each core is ahead of true time; empty if all agree. One a core.
     pub tsc_skew: Vec<i64>,
+    /// By how much threads that measure it find the counters of two cores to differ at most: Ordo's boundary, which is what is waited
+    /// out where an order of times matters. No less than they differ.
+    pub clock_boundary: Cycles,
 }
 
 /// The operating system's scheduler and system calls.

@@ -147,6 +147,7 @@ fields! {
     Cycles "core.clock_read", 0 to 10_000, "reading the time-stamp counter" => Wide core.clock_read;
     Factor "core.smt_slowdown", 1 to 8, "by what factor a thread computes more slowly beside a busy sibling" => Real core.smt_slowdown;
     Cycles "core.tsc_skew", 0 to 1e9, "how far a socket's time-stamp counter is from true time, at most" => Skew;
+    Cycles "core.clock_boundary", 1 to 1e9, "by how much threads find two counters to differ, at most: what Ordo waits out" => Wide core.clock_boundary;
     Cycles "latency.store_hit", 0 to 1_000, "store to a line that the core owns" => Wide latency.store_hit;
     Cycles "latency.rmw_hit", 1 to 1_000, "atomic operation on a line that the core owns" => Wide latency.rmw_hit;
     Cycles "latency.load.modified", 1 to 100_000, "load of a line that another core has changed" => Wide latency.load.modified[class];

@@ -140,6 +140,7 @@ fn blank(name: &str, distance: &[Vec<u8>]) -> Machine {
             clock_read: 0,
             smt_slowdown: 1.0,
             tsc_skew: Vec::new(),
+            clock_boundary: 0,
         },
         os: Os {
             time_slice: 0,
@@ -172,6 +173,25 @@ mod tests {
         let text = format!("{machine:?}");
         assert!(!text.contains(": 0,") && !text.contains(": 0.0"), "{text}");
         assert!(!text.contains("[0, 0]"), "{text}");
+    }
+
+    #[test]
+    fn boundaries_of_clocks_are_cited_or_derived_and_hold_the_skew() {
+        for name in names() {
+            let model = find(name).unwrap();
+            let machine = model.machine();
+            let boundary = model.constant("core.clock_boundary", 0).unwrap();
+            match boundary.provenance {
+                Provenance::Cited => assert_eq!(boundary.from.as_deref(), Some("ordo"), "{name}"),
+                _ => assert_eq!(boundary.value, machine.derived_clock_boundary() as f64, "{name}"),
+            }
+            let most = |constant: &Constant| match constant.field.path {
+                "core.tsc_skew" => constant.high,
+                _ => constant.value,
+            };
+            let machine = model.machine_with(most);
+            assert!(machine.core.clock_difference() <= machine.core.clock_boundary, "{name}");
+        }
     }
 
     #[test]

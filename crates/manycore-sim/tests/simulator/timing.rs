@@ -222,6 +222,48 @@ fn clocks_are_skewed() {
 }
 
 #[test]
+fn the_boundary_of_clocks_is_the_machines() {
+    let mut machine = Machine::example();
+    machine.core.clock_boundary = 1_214;
+    let report = Simulation::new(&machine).run(backend::boundary);
+    assert_eq!(report.unwrap().result, Some(1_214));
+    assert_eq!(backend::boundary(), None); // on the host
+}
+
+/// Nobody finds counters further apart than the boundary says, by messages; and nobody finds them all that near, either.
+#[test]
+fn clocks_differ_by_the_boundary_at_most() {
+    let mut machine = Machine::example();
+    machine.core.tsc_skew = vec![0, 0, 0, 0, 300, 300, 300, 300];
+    let delay = |from: u32, to: u32| {
+        let on = Placement::Cpus(vec![from, to]);
+        let report = Simulation::new(&machine).placement(on).run(|| {
+            let word = Word::default();
+            let clocks = thread::parallel(2, |me| {
+                let clock = || backend::clock() as u32;
+                if me == 0 {
+                    thread::compute(5_000);
+                    word.store(clock());
+                    return 0;
+                }
+                loop {
+                    match word.load() {
+                        0 => backend::spin_loop(),
+                        sent => return clock().wrapping_sub(sent),
+                    }
+                }
+            });
+            clocks[1]
+        });
+        i64::from(report.unwrap().result.cast_signed())
+    };
+    let boundary = machine.derived_clock_boundary().cast_signed();
+    // A turn of the loop that polls may come between.
+    let found = delay(0, 4).max(delay(4, 0)) - machine.core.pause.cast_signed();
+    assert!(found <= boundary && boundary < 4 * found, "{found} {boundary}");
+}
+
+#[test]
 fn memory_has_a_bandwidth() {
     let elapsed = |occupancy| {
         let mut machine = Machine::example();

@@ -45,8 +45,8 @@ impl Ordo {
     }
 
     /// With the boundary of this machine, in whose process it is measured once: a few milliseconds for each pair of CPUs, and
-    /// longer if they are busy. Where that is not possible (without the feature `std`, on a simulated machine, or where threads
-    /// cannot be put onto CPUs) it is [`GENEROUS`](Self::GENEROUS).
+    /// longer if they are busy; on a simulated machine its model says. Where that is not possible (without the feature
+    /// `std`, where threads cannot be put onto CPUs, or where the simulator explores schedules) it is [`GENEROUS`](Self::GENEROUS).
     pub fn measured() -> Self {
         Self { boundary: clock::boundary().unwrap_or(Self::GENEROUS) }
     }
