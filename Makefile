@@ -25,10 +25,10 @@ version := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)
 capi    := crates/manycore-capi
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test soak bench bench-set docs install install-library clean
+.PHONY: help build demo test soak soak-servers bench bench-set docs install install-library clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## the command and the libraries that it preloads, into target/release; BPF=no
 	$(call setup,build)
@@ -51,6 +51,12 @@ soak: ## real servers under load, three locks, five minutes each (SOAK=seconds)
 	@$(build)
 	@MANYCORE_COMMAND=$(abspath $(release))/manycore MANYCORE_SOAK_SECONDS=$(SOAK) $(CARGO) test --locked --release -p manycore-tests --test soak long:: \
 		-- --ignored --test-threads=1
+
+soak-servers: ## network servers with their system calls moved, by each mechanism, five minutes each (SOAK=seconds)
+	$(call setup,test)
+	@$(build)
+	@MANYCORE_SERVERS=all MANYCORE_SOAK_SECONDS=$(SOAK) MANYCORE_SYSCALLS_PRELOAD=$(abspath $(release))/libmanycore_syscalls.so \
+		$(CARGO) test --locked --release -p manycore-tests --test servers -- --test-threads=1
 
 bench: ## measure what the project promises, on this machine
 	$(call setup,bench)

@@ -19,15 +19,21 @@ pub fn library() -> &'static Path {
     &LIBRARY
 }
 
-/// The library that moves system calls: `$MANYCORE_SYSCALLS_PRELOAD`, or built from this workspace.
+/// The library that moves system calls: `$MANYCORE_SYSCALLS_PRELOAD`, what is beside `$MANYCORE_COMMAND`, or built from
+/// this workspace.
 ///
 /// # Panics
 ///
 /// If it cannot be built.
 pub fn syscalls_library() -> &'static Path {
     static LIBRARY: LazyLock<PathBuf> = LazyLock::new(|| {
-        let build = || build("manycore-syscalls", "libmanycore_syscalls.so");
-        env::var_os("MANYCORE_SYSCALLS_PRELOAD").map_or_else(build, PathBuf::from)
+        const NAME: &str = "libmanycore_syscalls.so";
+        let named = env::var_os("MANYCORE_SYSCALLS_PRELOAD").map(PathBuf::from);
+        let shipped = || {
+            let command = PathBuf::from(env::var_os("MANYCORE_COMMAND")?);
+            Some(command.with_file_name(NAME)).filter(|library| library.is_file())
+        };
+        named.or_else(shipped).unwrap_or_else(|| build("manycore-syscalls", NAME))
     });
     &LIBRARY
 }

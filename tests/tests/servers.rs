@@ -1,20 +1,20 @@
 //! Real network programs with their system calls moved: the same bytes, the same ends, and moved indeed.
 //!
 //! `cargo test -p manycore-tests --test servers --release` is a short selection; `MANYCORE_SERVERS=all` runs every program
-//! under every mechanism, and `MANYCORE_SOAK_SECONDS` says how long the mixed load takes then.
+//! under every mechanism, and `MANYCORE_SOAK_SECONDS` says how long servers stay under load. `make soak-servers` sets both.
 
 use std::env;
-use std::fs;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
-use std::path::Path;
 use std::sync::LazyLock;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use manycore_tests::servers::web::{Kind, PAGE_SUM, Site};
 use manycore_tests::servers::{body, stores, streams, succeeds, trace};
+use manycore_tests::soak::drive::{Account, Worker, drive};
 use manycore_tests::soak::launch::Launch;
+use manycore_tests::soak::mariadb::{self, Template};
 use manycore_tests::soak::{Failure, Result, ensure};
 use manycore_tests::toolchain::Workshop;
 
@@ -125,7 +125,14 @@ fn redis() {
 
 #[test]
 fn memcached() {
-    same("memcached", "uring", stores::memcached);
+    same("memcached", "uring", |launch| stores::memcached(launch, load_length() / 2));
+}
+
+/// Its sums come out, its tables are sound, and what it has in use is flat.
+#[test]
+fn mariadb() {
+    let template = Template::make().unwrap_or_else(|failure| panic!("{failure}"));
+    same("MariaDB", "pool", |launch| mariadb::soak(&template, launch, load_length() / 2).map(drop));
 }
 
 #[test]
@@ -146,6 +153,9 @@ fn nuttcp() {
 /// Of the calls on sockets that Apache's children make, this share at least is made by other threads than their own.
 const MOVED_MIN: f64 = 0.95;
 
+/// Calls that strace has to see during 30 requests: each takes an accept4, a shutdown, a close, and more.
+const SEEN_MIN: u64 = 150;
+
 /// The calls that the children's own threads make while 30 pages are served.
 fn own_calls(launch: Launch) -> Result<trace::Seen> {
     let site = Site::start(Kind::Apache, launch)?;
@@ -153,6 +163,9 @@ fn own_calls(launch: Launch) -> Result<trace::Seen> {
     // It listens before it has children; when it has answered for a while it has them all.
     load()?;
     thread::sleep(Duration::from_secs(1));
+    if launch != Launch::Plain && site.process().stderr().contains("system calls go to the pool") {
+        _ = writeln!(std::io::stderr(), "the kernel refuses io_uring: this is the pool");
+    }
     let seen = trace::watch(site.process().id(), site.place(), load)?;
     site.stop(Kind::Apache)?;
     Ok(seen)
@@ -163,14 +176,16 @@ fn moves(mechanism: &'static str) {
     static PLAIN: LazyLock<Result<trace::Seen>> = LazyLock::new(|| own_calls(Launch::Plain));
     let seen = PLAIN.clone().and_then(|plain| Ok((plain, own_calls(Launch::Calls(mechanism))?)));
     let (plain, moved) = seen.unwrap_or_else(|failure| panic!("under {mechanism}: {failure}"));
-    // Each request takes an accept4, a writev, ..., and strace has seen them.
-    assert!(plain.own() >= 150, "strace sees too little: {plain:?}");
+    assert!(plain.own() >= SEEN_MIN, "strace sees too little: {plain:?}");
     let share = 1.0 - moved.own() as f64 / plain.own() as f64;
     _ = writeln!(
         std::io::stderr(),
         "Apache under {mechanism}: {share:.3} moved; {plain:?}; {moved:?}"
     );
     assert!(share >= MOVED_MIN, "{share:.3} of the calls are moved: {plain:?}, {moved:?}");
+    // Of a ring's calls strace sees only those that go to the pool.
+    let seen = mechanism == "uring" || moved.others() >= SEEN_MIN;
+    assert!(seen, "they are made by nobody: {plain:?}, {moved:?}");
 }
 
 mod apaches_calls_are_made_by_other_threads {
@@ -256,70 +271,65 @@ fn survive(site: &Site) -> Result<()> {
     Ok(())
 }
 
-/// What a process has in use: descriptors, threads, and resident memory in KiB.
-fn in_use(id: u32) -> Result<[u64; 3]> {
-    let count = |what: &str| {
-        let entries = fs::read_dir(Path::new("/proc").join(id.to_string()).join(what));
-        entries.map(|entries| entries.count() as u64).map_err(Failure::because(what))
-    };
-    let status = fs::read_to_string(format!("/proc/{id}/status"));
-    let status = status.map_err(Failure::because("a process's status"))?;
-    let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let resident = resident.and_then(|text| text.split_whitespace().next()?.parse().ok());
-    Ok([count("fd")?, count("task")?, resident.unwrap_or(0)])
+/// How long a server stays under load: seconds of `MANYCORE_SOAK_SECONDS`, or this.
+const LOAD_SECONDS: u64 = 4;
+
+fn load_length() -> Duration {
+    let asked = env::var("MANYCORE_SOAK_SECONDS").ok().filter(|seconds| !seconds.is_empty());
+    let seconds = asked.map(|seconds| match seconds.parse() {
+        Ok(seconds @ 1..) => seconds,
+        _ => panic!("MANYCORE_SOAK_SECONDS={seconds}: a number of seconds is needed"),
+    });
+    Duration::from_secs(seconds.unwrap_or(LOAD_SECONDS))
 }
 
-/// Clients come and go at servers of three kinds, and what these have in use stays what it is.
+/// Clients come and go at servers of three kinds, which use no more than they do as they are.
 #[test]
 fn nothing_leaks_under_mixed_load() {
-    let seconds = env::var("MANYCORE_SOAK_SECONDS").ok().and_then(|s| s.parse().ok()).unwrap_or(4);
+    let length = load_length();
+    let plain = mixed(Launch::Plain, length).unwrap_or_else(|f| panic!("as they are: {f}"));
     for mechanism in mechanisms("pool") {
-        mixed(mechanism, Duration::from_secs(seconds))
-            .unwrap_or_else(|failure| panic!("under {mechanism}: {failure}"));
+        let moved = mixed(Launch::Calls(mechanism), length);
+        let moved = moved.unwrap_or_else(|failure| panic!("under {mechanism}: {failure}"));
+        for ((kind, plain), moved) in KINDS.iter().zip(&plain).zip(&moved) {
+            let served: u64 = moved.done.iter().sum();
+            let course = &moved.course;
+            let account = format!("{kind:?} under {mechanism}, {served} requests: {course}");
+            _ = writeln!(std::io::stderr(), "{account}");
+            let flat = course.expect_flat_beside(&plain.course);
+            flat.unwrap_or_else(|failure| panic!("{account}: {failure}"));
+        }
     }
 }
 
-fn mixed(mechanism: &'static str, length: Duration) -> Result<()> {
-    let sites = [Kind::Asyncio, Kind::Python, Kind::Java]
-        .map(|kind| Site::start(kind, Launch::Calls(mechanism)).map(|site| (kind, site)));
+const KINDS: [Kind; 3] = [Kind::Asyncio, Kind::Python, Kind::Java];
+
+/// All three at once, each with two clients that make a connection for each request.
+fn mixed(launch: Launch, length: Duration) -> Result<Vec<Account>> {
+    let sites = KINDS.map(|kind| Site::start(kind, launch));
     let sites = sites.into_iter().collect::<Result<Vec<_>>>()?;
-    let load = |length: Duration| {
-        let end = Instant::now() + length;
-        thread::scope(|scope| {
-            let clients: Vec<_> = sites
-                .iter()
-                .flat_map(|(_, site)| [site.port(); 2])
-                .map(|port| {
-                    scope.spawn(move || {
-                        let mut count = 0;
-                        while Instant::now() < end {
-                            small(port)?;
-                            count += 1;
-                        }
-                        Ok(count)
-                    })
-                })
-                .collect();
-            let counts = clients.into_iter().map(|client| client.join().expect("no panic"));
-            counts.sum::<Result<u64>>()
-        })
-    };
-    let now =
-        || sites.iter().map(|(_, site)| in_use(site.process().id())).collect::<Result<Vec<_>>>();
-    // The first half warms up.
-    load(length / 2)?;
-    let before = now()?;
-    let served = load(length / 2)?;
-    thread::sleep(Duration::from_millis(200));
-    let after = now()?;
-    for (((kind, _), before), after) in sites.iter().zip(&before).zip(&after) {
-        let flat = after[0] <= before[0] + 4 && after[1] <= before[1] + 4;
-        let memory = after[2] <= before[2] + before[2] / 10 + 16384;
-        ensure(flat && memory, || {
-            format!(
-                "{kind:?} grows: descriptors, threads, KiB {before:?} to {after:?}, {served} requests"
-            )
-        })?;
+    let accounts = thread::scope(|scope| {
+        let driven = sites.iter().map(|site| scope.spawn(move || driven(site, length)));
+        let driven: Vec<_> = driven.collect();
+        let joined = driven.into_iter().map(|thread| thread.join().expect("no panic"));
+        joined.collect::<Result<Vec<_>>>()
+    })?;
+    for (site, kind) in sites.into_iter().zip(KINDS) {
+        site.stop(kind)?;
     }
-    sites.into_iter().try_for_each(|(kind, site)| site.stop(kind))
+    Ok(accounts)
+}
+
+fn driven(site: &Site, length: Duration) -> Result<Account> {
+    let clients = ["client 1", "client 2"].map(|name| {
+        Worker::new(name, |shift: &_| {
+            while !shift.is_over() {
+                small(site.port())?;
+                shift.did(1);
+            }
+            Ok(())
+        })
+    });
+    let account = drive(site.process(), length, clients.into());
+    account.map_err(|failure| site.process().blame(failure))
 }

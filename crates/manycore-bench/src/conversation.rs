@@ -1,8 +1,8 @@
 //! Two processes that talk over TCP on the loopback interface: bandwidth and latency by the size of messages.
 //!
 //! What TTCP and its descendants measure, with both ends made in the same way, so that whatever is preloaded under the first process
-//! is under both. The first listens and starts the second, which sends. Every byte is accounted for: a message
-//! says its number, and the ends compare what was sent with what has arrived.
+//! is under both. The first listens and starts the second, which sends. Every byte is counted, and a message begins with
+//! its number: of a latency the ends compare all of it, of a bandwidth its first byte.
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
@@ -193,7 +193,7 @@ fn speak(order: &Order, port: u16) -> io::Result<Answer> {
     Ok(Answer { value, sent_bytes: sent })
 }
 
-/// Bytes by which a loss, a repetition or a change of order is noticed: each message is filled with its number.
+/// Bytes by which a loss, a repetition or a change of order of messages is noticed: each begins with its number, and is zeros otherwise.
 struct Numbers {
     message_bytes: u64,
     next: u64,

@@ -22,6 +22,9 @@ Exit status:
 Environment:
   MANYCORE_PRELOAD   the preload library; without it, libmanycore_preload.so is
                      looked for beside the command and in ../lib/manycore
+  MANYCORE_SYSCALLS_PRELOAD
+                     likewise, the library for system calls,
+                     libmanycore_syscalls.so
   NO_COLOR           no colours if it is set and not empty
   TMPDIR             where programs under test get their directories
   XDG_CACHE_HOME     where `sim` keeps results; without it, ~/.cache

@@ -72,6 +72,8 @@ fn usage() {
     refused(&mut manycore(&["run", "--lok", "futex", "true"]), &["--lok", "--lock"]);
     refused(&mut manycore(&["rum"]), &["rum", "run"]);
     refused(&mut manycore(&["run", "--json", "true"]), &["--json"]);
+    let both = ["run", "--syscalls", "auto", "--explain", "--stats", "--json", "true"];
+    refused(&mut manycore(&both), &["two documents", "--explain"]);
     refused(&mut manycore(&["compare", "--runs", "0", "true"]), &["--runs", "1..=1000"]);
     refused(&mut manycore(&["compare", "--budget", "soon", "true"]), &["--budget", "soon"]);
 }

@@ -2,10 +2,12 @@
 
 mod support;
 
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::ExitStatusExt;
 use std::process::Stdio;
 
+use manycore_profile::moved::{FunctionCalls, Latency, MovedCalls};
 use support::{
     compile, copy, directory, empty_library, eventually, failure, library, long_time, manycore,
     printed, runs, stderr, stdout,
@@ -234,9 +236,26 @@ fn the_explanation_for_programs_is_described() {
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json["schema"], 1);
     assert_eq!(json["choice"]["asked"], "auto");
-    let text = include_str!("../../../docs/src/json/placement.md");
+    described(&json, include_str!("../../../docs/src/json/placement.md"));
+}
+
+#[test]
+fn the_account_of_calls_is_described() {
+    let calls = MovedCalls {
+        latency_ns: Some(Latency { p50: 1, p99: 2, p999: 3, max: 4 }),
+        // Reasons are words, and not listed.
+        functions: vec![FunctionCalls { name: "read", moved: 5, in_place: BTreeMap::new() }],
+        ..MovedCalls::default()
+    };
+    let json = serde_json::to_value(&calls).unwrap();
+    described(&json, include_str!("../../../docs/src/json/calls.md"));
+}
+
+/// Every field of a value stands in a page.
+#[track_caller]
+fn described(json: &serde_json::Value, text: &str) {
     let mut missing = Vec::new();
-    let mut open = vec![&json];
+    let mut open = vec![json];
     while let Some(value) = open.pop() {
         match value {
             serde_json::Value::Object(fields) => {

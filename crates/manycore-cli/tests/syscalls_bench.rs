@@ -2,22 +2,17 @@
 
 mod support;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
-use support::{compile, directory, failure, manycore, printed};
+use support::{directory, empty_library, failure, manycore, printed};
 
 /// A library that is preloaded and moves nothing: what is measured is not what this tests.
 fn bench(library: &Path, more: &[&str]) -> Command {
     let mut command = manycore(&[&["bench", "syscalls"], more].concat());
     command.env("MANYCORE_SYSCALLS_PRELOAD", library);
     command
-}
-
-fn empty_library(directory: &Path) -> PathBuf {
-    let flags = ["-shared", "-fPIC"];
-    compile(directory, "libmanycore_syscalls.so", "int nothing;", &flags)
 }
 
 fn records(text: &str) -> Vec<Value> {

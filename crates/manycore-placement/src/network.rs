@@ -73,8 +73,13 @@ impl Nic {
                 None => return Ok(None),
             },
         };
-        if name.contains('/') || !tree.has(&format!("{CLASS}/{name}")) {
-            let known = tree.names(CLASS)?.unwrap_or_default();
+        let known = tree.names(CLASS)?.unwrap_or_default();
+        if !known.contains(&name) || !tree.has(&format!("{CLASS}/{name}/type")) {
+            // Where only the network is a container's own, /sys shows the devices of another.
+            if route == Route::Default {
+                notes.push(format!("the default route's device '{name}' is not in /{CLASS}"));
+                return Ok(None);
+            }
             return Err(Problem::new(
                 format!("there is no network device '{name}'"),
                 format!("name one of {}", known.join(", ")),
@@ -168,6 +173,9 @@ fn hardware(tree: &Tree, device: &str, depth: u32) -> Result<Vec<String>, Proble
 /// The device of the default route with the least metric; IPv6 counts where IPv4 has none.
 fn default_route(tree: &Tree) -> Result<Option<String>, Problem> {
     const UP: u32 = 1;
+    // An unreachable network, as firewalls set up: it leads nowhere.
+    const REJECT: u32 = 0x200;
+    let leads = |flags: u32| flags & (UP | REJECT) == UP;
     let hex = |word: &str| u32::from_str_radix(word, 16).ok();
     let old = tree.text("proc/self/net/route")?.unwrap_or_default();
     let routes = old.lines().skip(1).filter_map(|line| {
@@ -175,14 +183,14 @@ fn default_route(tree: &Tree) -> Result<Option<String>, Problem> {
         let [device, "00000000", _, flags, _, _, metric, "00000000", ..] = words[..] else {
             return None;
         };
-        (hex(flags)? & UP != 0).then_some((metric.parse::<u32>().ok()?, device.to_owned()))
+        leads(hex(flags)?).then_some((metric.parse::<u32>().ok()?, device.to_owned()))
     });
     let new = tree.text("proc/self/net/ipv6_route")?.unwrap_or_default();
     let new_routes = new.lines().filter_map(|line| {
         let words: Vec<&str> = line.split_whitespace().collect();
         let [target, "00", _, _, _, metric, _, _, flags, device] = words[..] else { return None };
         let is_default = target.bytes().all(|digit| digit == b'0') && device != "lo";
-        (is_default && hex(flags)? & UP != 0).then_some((hex(metric)?, device.to_owned()))
+        (is_default && leads(hex(flags)?)).then_some((hex(metric)?, device.to_owned()))
     });
     let least = |routes: &mut dyn Iterator<Item = (u32, String)>| {
         routes.min_by_key(|(metric, _)| *metric).map(|(_, device)| device)

@@ -18,7 +18,7 @@ pub enum Policy {
     SingleNode,
     /// The card's node first, and over a load the next.
     CrossNode,
-    /// Each on the application's own node.
+    /// Each on the node of the thread that opened its socket.
     PerNode,
     /// One of these, or none where moving calls cannot help.
     Auto,

@@ -57,6 +57,18 @@ fn of_each_core_one_thread() {
     assert_eq!(built.outcome("nic-llc:cpus=10,30").0, "10,30");
 }
 
+/// Every CPU that a thread may run on is in a group: that of another node would be no better than any.
+#[test]
+fn per_node_has_every_cpu() {
+    let shape = Shape { threads: 2, ..IVY_BRIDGE };
+    let built = Built::new(&shape).card("eth2", 1, &[10]);
+    let settings = |request| built.choose(request).unwrap().settings();
+    assert!(settings("per-node").contains("cpus=0-9,20-29/10-19,30-39:rule=own"));
+    assert!(settings("per-node:cpus=0,20,10").contains("cpus=0,20/10:rule=own"));
+    let (_, why) = built.outcome("per-node:cpus=0,20,10");
+    assert!(why.contains("have theirs on CPUs 0,20"), "{why}");
+}
+
 #[test]
 fn eight_sockets() {
     let built = Built::new(&EIGHT_SOCKETS).card("eth2", 3, &[45]);
@@ -228,12 +240,30 @@ fn devices_without_interrupts_and_those_on_others() {
     built.file("sys/class/net/br0/type", "1");
     assert!(built.outcome("nic-llc:device=br0").1.contains("br0 is a device of software only"));
     // A VLAN on a bond on the card.
-    built.file("sys/class/net/bond0/lower_eth2/type", "1");
-    built.file("sys/class/net/bond0.5/lower_bond0/type", "1");
+    for (device, lower) in [("bond0", "eth2"), ("bond0.5", "bond0")] {
+        built.file(&format!("sys/class/net/{device}/type"), "1");
+        built.file(&format!("sys/class/net/{device}/lower_{lower}/type"), "1");
+    }
     let nic = built.read(Some("bond0.5")).unwrap().nic.unwrap();
     assert_eq!((nic.hardware, nic.node), (vec!["eth2".to_owned()], Some(0)));
     let problem = built.read(Some("eth7")).unwrap_err();
     assert!(problem.culprit.contains("'eth7'") && problem.remedy.contains("eth2, lo"), "{problem}");
+    // What is in the directory of devices, and what is none.
+    built.file("sys/class/net/bonding_masters", "bond0");
+    for name in [".", "..", "../net/eth2", "bonding_masters"] {
+        assert!(built.read(Some(name)).is_err(), "{name}");
+    }
+    // A container has a network of its own, and the machine's sysfs.
+    built.route("veth5");
+    let machine = built.read(None).unwrap();
+    assert!(machine.nic.is_none() && machine.notes.join(" ").contains("'veth5'"));
+    assert_eq!(built.choose("auto").unwrap().mechanism, Mechanism::InPlace);
+    // Nor does a route that refuses lead anywhere.
+    built.file(
+        "proc/self/net/route",
+        "Iface\tDestination\n*\t00000000\t00000000\t0201\t0\t0\t0\t00000000\t0\t0\t0",
+    );
+    assert!(built.read(None).unwrap().nic.is_none());
 
     // No route: no card.
     built.remove("proc/self/net/route");

@@ -108,6 +108,7 @@ fn check(built: &Built, question: &Question, allowed: &CpuSet) -> Result<(), Tes
     }
     prop_assert!(!seen.is_empty());
     prop_assert_eq!(choice.rule == Rule::Own, request.starts_with("per-node"));
+    prop_assert!(choice.rule != Rule::Own || seen == *most, "{choice:?}");
     prop_assert!(!choice.reasons.is_empty());
     // What the library is told has these CPUs, and nothing else.
     let settings = choice.settings();

@@ -1,7 +1,8 @@
 /* Many connections that are open and idle: COUNT. Prints how many threads there are and what memory a connection takes.
  *
  * Each has been used once, so that whoever keeps account of connections has it in its books. The clients' ends are made by system calls that
- * no library sees. */
+ * no library sees, one after the other: many at once would overflow the queue of connections, and each that does is tried again
+ * by the kernel after a second, three, seven. */
 #include "../case.h"
 
 #include <arpa/inet.h>
@@ -36,12 +37,14 @@ static int listening, port;
 
 /* The other ends, in a process that makes system calls which no library sees. */
 static void clients(int count) {
+    char b[8];
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
     to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     for (int i = 0; i < count; i++) {
         long client = syscall(SYS_socket, AF_INET, SOCK_STREAM, 0);
         NEED(client >= 0 && syscall(SYS_connect, client, &to, sizeof to) == 0);
         NEED(syscall(SYS_write, client, "hello", 5) == 5);
+        NEED(syscall(SYS_read, client, b, sizeof b) == 5);
     }
     for (;;) syscall(SYS_pause);
 }
@@ -62,12 +65,13 @@ int main(int argc, char **argv) {
     NEED(getrlimit(RLIMIT_NOFILE, &limit) == 0);
     limit.rlim_cur = limit.rlim_max;
     NEED(setrlimit(RLIMIT_NOFILE, &limit) == 0);
-    struct sockaddr_in any = {.sin_family = AF_INET};
-    socklen_t length = sizeof any;
+    struct sockaddr_in here = {.sin_family = AF_INET};
+    here.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t length = sizeof here;
     listening = socket(AF_INET, SOCK_STREAM, 0);
-    NEED(bind(listening, (struct sockaddr *)&any, sizeof any) == 0 && listen(listening, 4096) == 0);
-    NEED(getsockname(listening, (struct sockaddr *)&any, &length) == 0);
-    port = ntohs(any.sin_port);
+    NEED(bind(listening, (struct sockaddr *)&here, sizeof here) == 0 && listen(listening, 4096) == 0);
+    NEED(getsockname(listening, (struct sockaddr *)&here, &length) == 0);
+    port = ntohs(here.sin_port);
     pid_t child = fork();
     NEED(child >= 0);
     if (child == 0) clients(count + WARM_UP);

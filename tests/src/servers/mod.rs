@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`body`] | contents whose checksum is known, and their transfer over HTTP |
 //! | [`web`] | servers of files: Apache prefork with mod_php, nginx, Python, Java |
-//! | [`stores`] | Redis, memcached, PostgreSQL, MariaDB, each with its own tool as load |
+//! | [`stores`] | Redis, memcached, PostgreSQL, each with its own tool as load |
 //! | [`streams`] | iperf3 and nuttcp: both ends of a connection |
 //! | [`trace`] | which thread makes a call, seen from outside by strace |
 //!
@@ -29,7 +29,7 @@ use crate::soak::{Failure, Result, ensure};
 /// How long a server may take to come up, or to end.
 pub const GRACE: Duration = Duration::from_secs(30);
 
-/// A port of the loopback interface that is free at this moment, and which the kernel does not hand out again soon.
+/// A port of the loopback interface that is free at this moment. Should somebody take it meanwhile, the server fails to start.
 pub fn free_port() -> Result<u16> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
     let address = listener.and_then(|listener| listener.local_addr());

@@ -36,9 +36,8 @@ pub fn redis(launch: Launch) -> Result<()> {
     ensure(status.success(), || format!("Redis ends with {status}"))
 }
 
-/// memcached, whose clients check every value and every count.
-pub fn memcached(launch: Launch) -> Result<()> {
-    let length = Duration::from_secs(2);
+/// memcached, whose clients check every value and every count, for so long.
+pub fn memcached(launch: Launch, length: Duration) -> Result<()> {
     memcached::soak(launch, crate::soak::Crowd::Large, length).map(drop)
 }
 

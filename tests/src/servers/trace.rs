@@ -5,10 +5,11 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use super::GRACE;
 use crate::soak::process::Process;
 use crate::soak::{Failure, Result, ensure, installed};
 
@@ -23,6 +24,11 @@ pub struct Seen {
 }
 
 impl Seen {
+    /// How many calls other threads have made.
+    pub fn others(&self) -> u64 {
+        self.calls.values().map(|counts| counts.1).sum()
+    }
+
     /// How many calls the first threads have made.
     pub fn own(&self) -> u64 {
         self.calls.values().map(|counts| counts.0).sum()
@@ -42,14 +48,32 @@ pub fn watch(server: u32, place: &Path, load: impl FnOnce() -> Result<()>) -> Re
         command.args(["-p", child]);
     }
     let tracer = Process::start("strace", &mut command, place)?;
-    // It has no better sign of having attached.
-    std::thread::sleep(Duration::from_millis(500));
+    let blame = |failure| tracer.blame(failure);
+    await_tracer(&children).map_err(blame)?;
     let loaded = load();
     // It lets go of the children when it is asked to end.
     _ = tracer.stop(Duration::from_secs(20))?;
     loaded?;
     let text = fs::read_to_string(&output).map_err(Failure::because("what strace saw"))?;
     Ok(count(&text, &children))
+}
+
+/// Waits until all threads of some processes are traced.
+fn await_tracer(processes: &[&str]) -> Result<()> {
+    let deadline = Instant::now() + GRACE;
+    let is_traced = |thread: PathBuf| {
+        let status = fs::read_to_string(thread.join("status")).unwrap_or_default();
+        status.lines().any(|line| line.starts_with("TracerPid:") && !line.ends_with("\t0"))
+    };
+    let all_are = |process: &&str| {
+        let threads = fs::read_dir(Path::new("/proc").join(process).join("task"));
+        threads.is_ok_and(|mut threads| threads.all(|t| t.is_ok_and(|t| is_traced(t.path()))))
+    };
+    while !processes.iter().all(all_are) {
+        ensure(Instant::now() < deadline, || "strace does not attach".to_owned())?;
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    Ok(())
 }
 
 /// The children of a process, of which there has to be one.

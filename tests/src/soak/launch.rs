@@ -21,14 +21,25 @@ pub enum Launch<'a> {
 impl Launch<'_> {
     /// A command that starts a program so.
     pub fn command(self, program: &Path) -> Command {
-        let (beneath, mut command) = match self {
+        let (beneath, mut command) = self.parts(program);
+        beneath.put(&mut command);
+        command
+    }
+
+    /// Likewise, with one more library between the program and what is beneath it.
+    pub fn command_on(self, library: &Path, program: &Path) -> Command {
+        let (beneath, mut command) = self.parts(program);
+        beneath.library_first(library).put(&mut command);
+        command
+    }
+
+    fn parts(self, program: &Path) -> (Beneath, Command) {
+        match self {
             Self::Plain => (Beneath::glibc(), Command::new(program)),
             Self::Calls(mechanism) => (Beneath::syscalls(mechanism), Command::new(program)),
             Self::Library(path) => (Beneath::glibc().library(path), Command::new(program)),
             Self::Lock(name) => (Beneath::glibc(), with_lock(name, program)),
-        };
-        beneath.put(&mut command);
-        command
+        }
     }
 }
 

@@ -1,6 +1,8 @@
 //! The programs of the suite, and what each prints above glibc alone.
 
+use std::io::{self, Write};
 use std::sync::LazyLock;
+use std::thread;
 use std::time::Duration;
 
 use manycore_tests::cases;
@@ -26,11 +28,13 @@ const PROGRAMS: &[&str] = &[
     "options",
     "passing",
     "processes",
+    "sides",
     "signals",
     "stdio_sockets",
     "ties",
     "timeouts",
     "transfers",
+    "vectors",
     "wrong_kind",
 ];
 
@@ -68,17 +72,38 @@ pub fn program(name: &str) -> &'static Program {
     SUITE.iter().find(|program| program.name == name).expect("a program of the suite")
 }
 
+/// Accounts of what is different on top of something. Cases wait more than they work: two programs at a time.
+pub fn check(heading: &str, beneath: &Beneath) -> Vec<String> {
+    let half = |first: usize| {
+        let programs = SUITE.iter().skip(first).step_by(2);
+        programs.filter_map(|program| program.check(heading, beneath)).collect::<Vec<_>>()
+    };
+    thread::scope(|scope| {
+        let other = scope.spawn(|| half(1));
+        let mut accounts = half(0);
+        accounts.extend(other.join().expect("programs that differ are no panic"));
+        accounts
+    })
+}
+
 impl Program {
     /// An account of what is different on top of something, or nothing.
-    pub fn check(&self, heading: &str, beneath: &Beneath) -> Option<String> {
+    fn check(&self, heading: &str, beneath: &Beneath) -> Option<String> {
         let got = run(&self.executable, beneath);
+        if got.stderr.contains("system calls go to the pool") {
+            let name = &self.name;
+            _ = writeln!(
+                io::stderr(),
+                "{name} {heading}: the kernel refuses io_uring, so this is the pool"
+            );
+        }
         let differences = cases::differences(&self.expected, &got);
         let heading = format!("{} {heading}", self.name);
         (!differences.is_empty()).then(|| cases::account(&heading, &got, &differences))
     }
 }
 
-pub fn run(executable: &Executable, beneath: &Beneath) -> Outcome {
+fn run(executable: &Executable, beneath: &Beneath) -> Outcome {
     child::run(beneath.put(&mut executable.command()), "", LIMIT)
 }
 

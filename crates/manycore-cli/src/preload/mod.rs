@@ -17,6 +17,8 @@ use library::{Purpose, of_others};
 const LOCK_VARIABLE: &str = "MANYCORE_LOCK";
 /// Names the directory for the statistics; without it there are none.
 const STATISTICS_VARIABLE: &str = "MANYCORE_STATS";
+/// The same, for those of system calls.
+const CALLS_STATISTICS_VARIABLE: &str = "MANYCORE_SYSCALLS_STATS";
 /// Says how and where system calls are executed.
 const CALLS_VARIABLE: &str = "MANYCORE_SYSCALLS";
 
@@ -34,6 +36,7 @@ pub struct Interposition {
 struct Calls {
     library: Library,
     settings: String,
+    statistics: Option<PathBuf>,
 }
 
 impl Interposition {
@@ -46,7 +49,16 @@ impl Interposition {
     /// The same, but system calls are executed as these settings of the library for them say.
     pub fn with_calls(self, settings: String) -> Result<Self> {
         let library = Library::find(Purpose::Calls)?;
-        Ok(Self { calls: Some(Calls { library, settings }), ..self })
+        Ok(Self { calls: Some(Calls { library, settings, statistics: None }), ..self })
+    }
+
+    /// The same, but each process leaves what became of its system calls in this directory.
+    pub fn counting_calls(&self, directory: &Path) -> Self {
+        let mut counting = self.clone();
+        if let Some(calls) = &mut counting.calls {
+            calls.statistics = Some(directory.to_owned());
+        }
+        counting
     }
 
     /// The same, but each process leaves its statistics in this directory. Without a library there are none.
@@ -72,6 +84,8 @@ impl Interposition {
         set(command, STATISTICS_VARIABLE, statistics.map(Path::as_os_str));
         let calls = self.calls.as_ref();
         set(command, CALLS_VARIABLE, calls.map(|calls| OsStr::new(&calls.settings)));
+        let counted = calls.and_then(|calls| calls.statistics.as_deref());
+        set(command, CALLS_STATISTICS_VARIABLE, counted.map(Path::as_os_str));
         set(command, "LD_PRELOAD", self.preloaded().as_deref());
     }
 

@@ -103,7 +103,7 @@ fn nodes(choice: &Choice, machine: &Machine) -> Table {
 }
 
 fn network(nic: Option<&Nic>) -> String {
-    let Some(nic) = nic else { return "no default route, so no card is known".to_owned() };
+    let Some(nic) = nic else { return "no default route over a card that is known".to_owned() };
     let how = match nic.route {
         Route::Default => "the default route's",
         Route::Named => "as named",

@@ -5,7 +5,7 @@ mod explain;
 mod moved;
 
 use std::ffi::OsString;
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
@@ -49,7 +49,7 @@ System calls:
                         serve the network card's interrupts, in turn
   single-node           on the memory node of the card
   cross-node            likewise, and on the next nodes when there are many sockets
-  per-node              on the node of the caller
+  per-node              on the node of the thread that opened the socket
   auto                  as suits the machine; where moving them cannot help, in place
   mechanism=pool        by a few threads a CPU; `thread`: one for each socket;
                         `uring`: by the kernel's; `in-place`: by the caller
@@ -61,9 +61,9 @@ System calls:
                         [default: yes with auto, otherwise no]
 
 Exit status:
-  The program's own. 2 if it cannot be run with another lock: it is not found,
-  statically linked, setuid, for another machine or another C library. The line
-  on stderr says what to do. A signal to `manycore run` is one to the program:
+  The program's own. 2 if it cannot be run so: it is not found, statically
+  linked, setuid, for another machine or another C library; or there is no such
+  lock, policy, network card or CPU. The line on stderr says what to do. A signal to `manycore run` is one to the program:
   they are the same process. With --stats the program is a child, to which signals
   are handed on, and `manycore run` ends as it did.
 
@@ -72,9 +72,6 @@ Environment:
   MANYCORE_SYSCALLS_PRELOAD   likewise, the library for system calls
   LD_PRELOAD                  what is preloaded already stays, behind the libraries
 ";
-
-/// Names the directory for the statistics of system calls; without it there are none.
-const CALLS_STATISTICS_VARIABLE: &str = "MANYCORE_SYSCALLS_STATS";
 
 /// Run a program with another lock in place of its pthread mutexes, or its system calls on other CPUs
 #[derive(Args, Debug)]
@@ -96,7 +93,7 @@ pub struct Options {
     #[arg(long)]
     json: bool,
 
-    /// Say on stderr what the program did with locks, and what became of its system calls, when it has ended
+    /// Say on stderr what the program did with the lock, with --syscalls what became of its calls, when it has ended
     #[arg(long)]
     stats: bool,
 
@@ -114,6 +111,12 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<u8> {
             "add one of them, or leave it out",
         ));
     }
+    if options.json && options.explain && says_calls {
+        return Err(Failure::bad_input(
+            "--json would print two documents, one for --explain and one for --stats",
+            "let --explain be a run by itself, without CMD",
+        ));
+    }
     let calls = options.syscalls.as_ref().map(Calls::choose).transpose()?;
     if let Some(calls) = calls.as_ref().filter(|_| options.explain) {
         let text = calls.explain(options.json);
@@ -121,7 +124,8 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<u8> {
             print(&text)?;
             return Ok(0);
         }
-        eprint!("{text}");
+        // Who has closed stderr does not want to know; the program is run all the same.
+        _ = io::stderr().write_all(text.as_bytes());
     }
     target::check(&options.command)?;
     let mut interposition = Interposition::new(options.lock())?;
@@ -151,10 +155,8 @@ fn with_statistics(
     }
     let clock = Clock::start();
     let directory = Directory::new()?;
-    let count_calls = |program: &mut Command| {
-        program.env(CALLS_STATISTICS_VARIABLE, directory.path());
-    };
-    let (profile, status) = observe(&options.command, interposition, count_calls, terminal)?;
+    let interposition = interposition.counting_calls(directory.path());
+    let (profile, status) = observe(&options.command, &interposition, |_| (), terminal)?;
     if has_lock {
         terminal.note(statistics::summary(&profile));
         terminal.note(&profile.finding);

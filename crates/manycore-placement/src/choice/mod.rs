@@ -1,7 +1,7 @@
 //! What is done, and why.
 //!
 //! Whatever the policy: no CPU outside of the affinity mask and the control group is chosen, of a core one hardware
-//! thread is enough (two system calls on one core share what makes them fast), and each step leaves a sentence.
+//! thread is enough (two system calls on one core share what makes them fast) but where groups have to have every CPU, and each step leaves a sentence.
 
 mod auto;
 mod near;
@@ -43,7 +43,7 @@ pub struct Choice {
 pub enum Rule {
     /// Round robin over the first.
     First,
-    /// The caller's own.
+    /// That of the CPU on which the thread that opens it runs; the first, if it is in none.
     Own,
     /// The first whose CPUs do not each serve so many sockets already.
     Spill(u32),
@@ -173,10 +173,20 @@ impl<'a> Finding<'a> {
             }
             Policy::PerNode => {
                 self.say(
-                    "each call is executed on the node of its caller: the card does not count",
+                    "calls on a socket are executed on the node of the thread that opened it: the card does not count",
                 );
                 let first = self.machine.topology.nodes[0].number;
-                (self.by_nodes_from(first), Rule::Own)
+                let groups = self.by_nodes_from(first);
+                let outside = self.machine.limits.allowed.without(&self.allowed);
+                if !outside.is_empty() {
+                    self.say(format!(
+                        "threads on {} have theirs on CPUs {}",
+                        outside.named(),
+                        groups[0]
+                    ));
+                }
+                // All hardware threads: a CPU in no group would be served by the first.
+                return (groups, Rule::Own);
             }
             // In place: wherever the caller may run.
             Policy::Auto => return (vec![self.allowed.clone()], Rule::First),

@@ -15,7 +15,7 @@ impl Finding<'_> {
     /// Why there is no such CPU.
     pub(super) fn why_no_card(&self) -> String {
         match &self.machine.nic {
-            None => "there is no default route, so no network card is known".to_owned(),
+            None => "there is no default route over a network card that is known".to_owned(),
             Some(nic) if nic.loopback => format!(
                 "{} only leads back to this machine: it has no interrupt, packets are processed by the CPU that sends",
                 nic.name

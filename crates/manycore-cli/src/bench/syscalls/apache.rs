@@ -79,14 +79,15 @@ impl Apache {
         time: Duration,
         grace: Duration,
     ) -> Result<Plan> {
-        // As many processes as clients from the beginning: none is made while requests are counted.
-        let (ready, most) = (clients.min(256), clients.max(256) + 16);
+        // As many processes as clients from the beginning, and one to spare: none has to be made while requests are counted.
+        let most = clients + 16;
         let directives = [
             "Listen 127.0.0.1:{port}".to_owned(),
             "PidFile {dir}/pid".to_owned(),
             "ErrorLog {dir}/errors".to_owned(),
             "DefaultRuntimeDir {dir}".to_owned(),
-            format!("StartServers {ready}"),
+            format!("StartServers {}", clients + 2),
+            "MinSpareServers 1".to_owned(),
             format!("MaxSpareServers {most}"),
             format!("ServerLimit {most}"),
             format!("MaxRequestWorkers {most}"),
@@ -95,10 +96,13 @@ impl Apache {
         let start = [self.server.clone().into(), "-DFOREGROUND".into(), "-f".into(), file];
         // After the file, which has the module that knows them.
         let more = directives.iter().flat_map(|words| ["-c".into(), OsString::from(words)]);
-        let load = format!(
-            "wrk --threads 1 --connections {clients} --duration {}s http://127.0.0.1:{{port}}/loop.php",
-            time.as_secs()
-        );
+        let wrk = |seconds: u64| {
+            format!(
+                "wrk --threads 1 --connections {clients} --duration {seconds}s http://127.0.0.1:{{port}}/loop.php"
+            )
+        };
+        // A second that does not count: each process makes its threads, and reads the page, with its first requests.
+        let load = format!("{} >/dev/null && {}", wrk(1), wrk(time.as_secs()));
         Ok(Plan {
             command: policy.over(start.into_iter().chain(more))?,
             prepare: None,
@@ -108,7 +112,7 @@ impl Apache {
                 ready_timeout: grace,
                 grace,
             }),
-            timeout: time + grace,
+            timeout: Duration::from_secs(1) + time + grace,
         })
     }
 }
@@ -120,6 +124,10 @@ pub fn requests_per_second(outcome: &Outcome) -> Result<f64> {
     };
     if let Some(count) = after("Non-2xx or 3xx responses:") {
         return Err(Failure::failed(format!("Apache did not serve {count} of the requests")));
+    }
+    // Connections that were refused or reset, and answers that came late.
+    if let Some(errors) = after("Socket errors:") {
+        return Err(Failure::failed(format!("Apache's connections failed: {errors}")));
     }
     let printed = after("Requests/sec:").and_then(|number| number.parse().ok());
     printed.ok_or_else(|| {
@@ -196,6 +204,8 @@ mod tests {
         assert_eq!(said(good).unwrap(), 4019.5);
         let bad = format!("  Non-2xx or 3xx responses: 17\n{good}");
         assert!(said(&bad).unwrap_err().to_string().contains("17"));
+        let reset = format!("  Socket errors: connect 0, read 3, write 0, timeout 0\n{good}");
+        assert!(said(&reset).unwrap_err().to_string().contains("read 3"));
         assert!(said("unable to connect").is_err());
     }
 }

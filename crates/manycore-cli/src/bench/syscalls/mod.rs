@@ -6,7 +6,6 @@ mod output;
 mod picture;
 mod policy;
 
-use std::ffi::OsString;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
@@ -270,12 +269,12 @@ impl Bench<'_> {
 fn conversation(part: Part, policy: &Policy, bytes: usize, time: Duration) -> Result<Plan> {
     let what = if part == Part::Latency { What::Latency } else { What::Bandwidth };
     let order = Order { what, message_bytes: bytes, warm_up: time / 5, measured: time, port: None };
-    let order =
-        serde_json::to_string(&order).map_err(|error| Failure::failed(error.to_string()))?;
-    let own = policy::this_command()?;
-    let words = ["bench", "conversation", &order].map(OsString::from);
-    let command = policy.over([own].into_iter().chain(words))?;
-    Ok(Plan { command, prepare: None, load: None, timeout: time + GRACE })
+    Ok(Plan {
+        command: policy.conversation(&order)?,
+        prepare: None,
+        load: None,
+        timeout: time + GRACE,
+    })
 }
 
 /// What the first of the two processes said.
