@@ -202,7 +202,8 @@ pub unsafe fn with(held: Held, shape: Shape, number: c_long, args: [usize; 6]) -
 
 /// A call on its way, on the stack of its thread.
 pub struct InFlight {
-    flight: Flight,
+    /// What the mechanism knows of it.
+    pub flight: Flight,
     lane: Lane,
     /// The reference that is given back if the thread leaves the call without returning from it.
     slot: Option<u32>,

@@ -9,7 +9,8 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use manycore_profile::layout::syscalls::Outcome;
 use syscalls::{Errno, Sysno, raw_syscall};
 
-use crate::{counters, descriptors, threads};
+use crate::descriptors::STEER;
+use crate::{counters, descriptors, thread, threads};
 
 /// The word is new: this is a child.
 const WIPED: u32 = 0;
@@ -108,6 +109,10 @@ fn renew() -> Result<(), Outcome> {
         return Err(Outcome::NotStarted);
     }
     threads::forked();
+    if let Some(call) = thread::in_flight() {
+        // SAFETY: on this thread's stack, below the handler that forked.
+        STEER.forked_in_flight(unsafe { &mut (*call).flight });
+    }
     descriptors::forked();
     counters::forked();
     // Release: partner of the Acquire in `check`.
