@@ -94,7 +94,7 @@ pub(crate) fn has_passed(handle: Handle, start: u64, ticks: u64) -> bool {
 /// What two cores find that measure by how much their counters differ.
 pub(crate) fn boundary(handle: Handle) -> Option<u64> {
     let engine = handle.get();
-    (!engine.policy.explores()).then(|| engine.machine.core.clock_boundary)
+    (!engine.policy.explores()).then_some(engine.machine.core.clock_boundary)
 }
 
 /// Nanoseconds since the start.
