@@ -36,7 +36,7 @@ pub struct MovedCalls {
     pub others: u64,
     /// How long moved calls took from the caller's side, in nanoseconds; none if none was moved.
     pub latency_ns: Option<Latency>,
-    /// By function, the most called first.
+    /// By function, the most moved first, then the most called.
     pub functions: Vec<FunctionCalls>,
 }
 
@@ -163,7 +163,7 @@ impl Sum {
                 calls.functions.push(sums);
             }
         }
-        calls.functions.sort_by_key(|function| std::cmp::Reverse(function.all()));
+        calls.functions.sort_by_key(|function| std::cmp::Reverse((function.moved, function.all())));
         let quantile = |q| latency.quantile(q).map(|ticks| rate.ns(ticks) as u64);
         let latency = quantile(0.5).zip(quantile(0.99)).zip(quantile(0.999).zip(quantile(1.0)));
         calls.latency_ns = latency.map(|((p50, p99), (p999, max))| Latency { p50, p99, p999, max });

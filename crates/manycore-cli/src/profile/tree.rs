@@ -85,8 +85,8 @@ impl Tree {
         match seen.programs.last_mut() {
             Some(last) if last.path == path => {
                 last.looks += 1;
-                // By the second look the dynamic linker has done its work.
-                if last.looks == LOOKS {
+                // By the second look the dynamic linker has done its work, as a rule.
+                if last.looks >= LOOKS && !last.is_interposed && last.obstacle.is_none() {
                     last.is_interposed =
                         self.library.as_deref().is_some_and(|library| maps(child.pid, library));
                 }
@@ -129,7 +129,10 @@ impl Tree {
 /// Whether a process has mapped the file. Who may not look does not see it.
 fn maps(pid: u32, file: &Path) -> bool {
     let maps = fs::read(format!("/proc/{pid}/maps")).unwrap_or_default();
-    maps.split(|byte| *byte == b'\n').any(|line| line.ends_with(file.as_os_str().as_bytes()))
+    let lines = maps.split(|byte| *byte == b'\n');
+    // A file that has been replaced since is still there.
+    let mut lines = lines.map(|line| line.strip_suffix(b" (deleted)").unwrap_or(line));
+    lines.any(|line| line.ends_with(file.as_os_str().as_bytes()))
 }
 
 fn children(parent: u32) -> Vec<Child> {

@@ -18,7 +18,7 @@ pub fn read(directory: &Path, rate: &Rate) -> Result<MovedCalls> {
     })
 }
 
-/// A line about the program, a line each about the functions that it called most, and why calls were left in place.
+/// A line about the program, a line each about the functions of which most was moved, and why calls were left in place.
 pub fn text(calls: &MovedCalls) -> String {
     if calls.processes == 0 {
         return "no process left statistics of its system calls".to_owned();

@@ -70,6 +70,9 @@ pub(crate) fn simulate(run: &Run, assumed: &Assumptions) -> Result<Finding, Stri
         0 => {}
         wrong => return Err(format!("{wrong} requests were read wrongly")),
     }
+    if outcomes.iter().all(|outcome| outcome.counted == 0) {
+        return Err("no request was served in the time: let it be longer".to_owned());
+    }
     let served = outcomes.iter().map(|outcome| outcome.served).sum::<u64>().max(1);
     let counts = outcomes.iter().map(|outcome| outcome.counted).collect();
     let times = outcomes.iter().map(|outcome| &outcome.times);
