@@ -54,6 +54,24 @@ CASE(forked_from_a_thread_that_waits) {
     E(&d, "recv");
 }
 
+static volatile pid_t made;
+static void forks_on(int signal) {
+    (void)signal;
+    made = fork();
+}
+
+CASE(forked_in_a_handler_that_interrupts) {
+    used_pair();
+    handle(SIGALRM, forks_on, 0);
+    ualarm(50000, 0);
+    errno = 0;
+    long received = recv(sv[0], b, 8, 0);
+    bool interrupted = received == -1 && errno == EINTR;
+    if (made == 0) _exit(interrupted ? 7 : 8);
+    R(interrupted, "parent.interrupted");
+    STATUS(made, "child");
+}
+
 CASE(both_go_on) {
     used_pair();
     pid_t child = fork();
