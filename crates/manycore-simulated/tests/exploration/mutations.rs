@@ -15,7 +15,6 @@ const MUTATIONS: &[(&str, &str, &str)] = &[
     ("chain-trusts", "collections::list_rcu", ""),
     ("growing-trusts", "collections::hash_growing", "not linearizable"),
     ("harris-unmarked", "collections::list_harris", "not linearizable"),
-    ("harris-visits-marked", "reverse_map::in_lists_without_locks", "not linearizable"),
     ("lazy-unmarked", "collections::list_lazy", "not linearizable"),
     ("tree-trusts", "collections::bst_rcu_eager", ""),
     ("treiber-store", "collections::treiber", ""),
