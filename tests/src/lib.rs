@@ -11,6 +11,7 @@
 //! | [`child`] | runs it, for no longer than a limit |
 //! | [`capi`] | installs the library for C, and compiles programs with it |
 //! | [`preload`] | builds the library under test and puts it beneath a program |
+//! | [`moved`] | which system calls a program had executed elsewhere, by its own statistics |
 //! | [`cases`] | reads cases, and compares two runs |
 //! | [`servers`] | real network programs |
 //! | [`soak`] | servers under load, whose answers have to add up |
@@ -35,6 +36,7 @@
 pub mod capi;
 pub mod cases;
 pub mod child;
+pub mod moved;
 pub mod preload;
 pub mod servers;
 pub mod soak;

@@ -10,6 +10,7 @@ use std::sync::LazyLock;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use manycore_tests::moved::Counted;
 use manycore_tests::servers::web::{Kind, PAGE_SUM, Site};
 use manycore_tests::servers::{body, stores, streams, succeeds, trace};
 use manycore_tests::soak::drive::{Account, Worker, drive};
@@ -174,7 +175,9 @@ fn own_calls(launch: Launch) -> Result<trace::Seen> {
 #[track_caller]
 fn moves(mechanism: &'static str) {
     static PLAIN: LazyLock<Result<trace::Seen>> = LazyLock::new(|| own_calls(Launch::Plain));
-    let seen = PLAIN.clone().and_then(|plain| Ok((plain, own_calls(Launch::Calls(mechanism))?)));
+    let counted = Counted::new();
+    let launch = Launch::Counted(mechanism, counted.path());
+    let seen = PLAIN.clone().and_then(|plain| Ok((plain, own_calls(launch)?)));
     let (plain, moved) = seen.unwrap_or_else(|failure| panic!("under {mechanism}: {failure}"));
     assert!(plain.own() >= SEEN_MIN, "strace sees too little: {plain:?}");
     let share = 1.0 - moved.own() as f64 / plain.own() as f64;
@@ -186,6 +189,18 @@ fn moves(mechanism: &'static str) {
     // Of a ring's calls strace sees only those that go to the pool.
     let seen = mechanism == "uring" || moved.others() >= SEEN_MIN;
     assert!(seen, "they are made by nobody: {plain:?}, {moved:?}");
+    // The library says the same, of the whole run.
+    let calls = counted.calls();
+    for name in trace::CALLS.split(',') {
+        let function = calls.functions.iter().find(|function| function.name == name);
+        let function = function.unwrap_or_else(|| panic!("{name} is not counted: {calls:?}"));
+        // A child that is told to end closes what it has in the handler; that is none of a request's calls.
+        let in_handlers =
+            function.reasons.get("in a handler that interrupted a call").copied().unwrap_or(0);
+        let on_sockets = function.moved + function.bypassed + function.in_place - in_handlers;
+        let share = function.moved as f64 / on_sockets as f64;
+        assert!(share >= MOVED_MIN, "{share:.3} of {name} are moved: {function:?}");
+    }
 }
 
 mod apaches_calls_are_made_by_other_threads {

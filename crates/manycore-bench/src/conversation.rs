@@ -165,7 +165,8 @@ fn speak(order: &Order, port: u16) -> io::Result<Answer> {
     if order.what == What::Latency {
         stream.set_nodelay(true)?;
     }
-    while Instant::now() < end {
+    // One message is measured at least, however long a busy machine takes for it.
+    while Instant::now() < end || order.what == What::Latency && counted.1 == 0 {
         numbers.write(&mut message);
         stream.write_all(&message)?;
         sent += message.len() as u64;
@@ -183,9 +184,8 @@ fn speak(order: &Order, port: u16) -> io::Result<Answer> {
         }
     }
     let value = match counted {
-        (Some(from), rounds @ 1..) => from.elapsed().as_nanos() as f64 / f64::from(rounds),
-        _ if order.what == What::Bandwidth => 0.0,
-        _ => return Err(io::Error::other("no message came back in time")),
+        (Some(from), rounds) => from.elapsed().as_nanos() as f64 / f64::from(rounds),
+        (None, _) => 0.0,
     };
     stream.shutdown(Shutdown::Write)?;
     // What was received is known when the other end has closed.

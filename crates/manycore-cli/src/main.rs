@@ -13,11 +13,13 @@
 //! |---|---|
 //! | `cli`, `failure`, `terminal` | the options; how it ends; what it says meanwhile |
 //! | `demo`, `locks`, `machines`, `run`, `profile`, `top`, `report`, `diff`, `predict`, `compare`, `bench`, `sim`, `figures`, `manual` | a command each |
-//! | `spec`, `preload`, `target` | which lock; the environment that brings it, and system calls elsewhere; whether the program can take it |
+//! | `spec`, `calls` | which lock; where system calls are executed, and what became of them |
+//! | `preload`, `target` | the environment that brings both; whether the program can take it |
 //! | `trial` | one run of a program under a lock, with a load if it is a server |
 //! | `child`, `signals`, `statistics` | programs that are started, measured and stopped, and what they leave |
 
 mod bench;
+mod calls;
 mod child;
 mod cli;
 mod compare;

@@ -139,6 +139,7 @@ fn bad_questions_are_named() {
         (&["--export", "slurm"][..], "--out"),
         (&["--export", "cron", "--out", "x"], "dask"),
         (&["--piece", "4/3"], "3/64"),
+        (&["--piece", "1/3"], "--cache"),
         (&["--merge", "/nonexistent"], "/nonexistent"),
         (&["--tasks", "3"], "--export"),
     ] {

@@ -4,7 +4,7 @@ mod support;
 
 use std::time::SystemTime;
 
-use support::real::{Profiled, profile};
+use support::real::{Profiled, profiling};
 use support::{compile, directory};
 
 /// Groups of threads of which each goes through locks of its own, several times each, and never stays on the CPU: so it
@@ -48,13 +48,17 @@ int main(int argc, char **argv) {
 }
 "#;
 
-/// Runs so many groups of so many threads, each over so many locks, so many times each.
-fn convoys(groups: u64, threads: u64, locks: u64, rounds: u64) -> Profiled {
+/// Runs so many groups of so many threads, each over so many locks, so many times each. The profile, and the bytes of its page.
+fn convoys(groups: u64, threads: u64, locks: u64, rounds: u64) -> (Profiled, u64) {
     let directory = directory();
     let program = compile(directory.path(), "convoys", CONVOYS, &["-O1", "-pthread"]);
     let numbers = [groups, threads, locks, rounds].map(|number| number.to_string());
     let words = [&[program.to_str().unwrap().to_owned()][..], &numbers].concat();
-    let profiled = profile(&words);
+    let [json, page] = ["profile.json", "profile.html"].map(|name| directory.path().join(name));
+    let forms = ["--json", json.to_str().unwrap(), "--html", page.to_str().unwrap()];
+    let output = profiling(&forms, &words).output().unwrap();
+    let text = std::fs::read_to_string(&json).unwrap_or_else(|_| panic!("{output:?}"));
+    let profiled = Profiled { output, json: serde_json::from_str(&text).unwrap() };
     assert_eq!(profiled.output.status.code(), Some(0), "{}", support::stderr(&profiled.output));
     let lock = &profiled.json["locks"][0];
     assert!(lock["name"].as_str().unwrap().starts_with("main+"), "{lock:#}");
@@ -65,24 +69,29 @@ fn convoys(groups: u64, threads: u64, locks: u64, rounds: u64) -> Profiled {
     let listed: u64 = stacks.iter().map(|stack| stack["wait_ns"].as_u64().unwrap()).sum();
     let waited = lock["wait"]["total_ns"].as_u64().unwrap();
     assert!(listed.abs_diff(waited) <= 1000, "{listed} of {waited}");
-    profiled
+    (profiled, std::fs::metadata(page).unwrap().len())
 }
 
 #[test]
 fn every_thread_and_lock_of_a_crowd_is_counted() {
-    convoys(5, 5, 8_000, 1);
+    let (_, page) = convoys(5, 5, 8_000, 1);
+    assert!(page < 5 << 20, "{page} bytes");
 }
 
 #[test]
 #[ignore = "minutes; scripts/bench runs it"]
 fn ten_million_waits_are_reported_within_ten_seconds() {
-    let profiled = convoys(200, 10, 500, 30);
+    let (profiled, page) = convoys(200, 10, 500, 30);
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs_f64();
     let report = now - support::stdout(&profiled.output).trim().parse::<f64>().unwrap();
     let waits = profiled.json["locks"][0]["contended"].as_u64().unwrap();
     let peak = children_peak_mib();
-    println!("{waits} waits, reported after {report:.1} s, in {peak} MiB at most");
-    assert!(report < 10.0 && peak < 512, "{report} s, {peak} MiB");
+    let page = page as f64 / f64::from(1 << 20);
+    println!(
+        "{waits} waits, reported after {report:.1} s, in {peak} MiB at most; a page of {page:.1} MiB"
+    );
+    assert!(waits >= 10_000_000, "too few: {waits}");
+    assert!(report < 10.0 && peak < 512 && page < 5.0, "{report} s, {peak} MiB, page {page} MiB");
 }
 
 /// The most memory that the command or the program have had.

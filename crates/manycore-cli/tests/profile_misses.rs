@@ -27,5 +27,13 @@ fn a_count_or_a_reason_is_in_every_form() {
             assert!(misses["reads"].is_null() && misses["counted"].is_null(), "{misses}");
         }
     }
+    let others = &misses["other_nodes"];
+    match others["refused"].as_str() {
+        None => assert!(others["lines"].is_u64() && others["event"].is_string(), "{others}"),
+        Some(why) => {
+            assert!(others["lines"].is_null() && !why.is_empty(), "{others}");
+            assert!(stderr(&output).contains(why), "{}", stderr(&output));
+        }
+    }
     assert!(std::fs::read_to_string(page).unwrap().contains("\"cache_misses\":{"));
 }

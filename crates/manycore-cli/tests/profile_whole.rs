@@ -485,3 +485,58 @@ fn a_deadlock_is_told_from_a_possible_one() {
     let finding = profiled.json["finding"].as_str().unwrap();
     assert!(finding.starts_with("The program was in a deadlock: 2 threads"), "{finding}");
 }
+
+/// Two threads take a pair of locks in both orders, one after the other. Then they meet in the circle, one of them with a deadline
+/// that is far away, and are ended by a signal.
+const UNTIL_A_DEADLINE: &str = r#"
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <time.h>
+#include <unistd.h>
+static pthread_mutex_t north = PTHREAD_MUTEX_INITIALIZER, south = PTHREAD_MUTEX_INITIALIZER;
+static pthread_barrier_t both;
+static void take(pthread_mutex_t *first, pthread_mutex_t *second) {
+    pthread_mutex_lock(first);
+    pthread_mutex_lock(second);
+    pthread_mutex_unlock(second);
+    pthread_mutex_unlock(first);
+}
+static void *other(void *unused) {
+    struct timespec end;
+    take(&south, &north);
+    pthread_barrier_wait(&both);
+    clock_gettime(CLOCK_REALTIME, &end);
+    end.tv_sec += 60;
+    pthread_mutex_lock(&south);
+    pthread_barrier_wait(&both);
+    pthread_mutex_timedlock(&north, &end);
+    return unused;
+}
+int main(void) {
+    pthread_t thread;
+    take(&north, &south);
+    pthread_barrier_init(&both, NULL, 2);
+    pthread_create(&thread, NULL, other, NULL);
+    pthread_barrier_wait(&both);
+    alarm(1);
+    pthread_mutex_lock(&north);
+    pthread_barrier_wait(&both);
+    pthread_mutex_lock(&south);
+    return 0;
+}
+"#;
+
+#[test]
+fn a_circle_that_ends_by_itself_is_no_deadlock() {
+    let directory = directory();
+    let program = compile(directory.path(), "until", UNTIL_A_DEADLINE, &["-O1", "-pthread"]);
+    let profiled = profile(&[&program]);
+    assert_eq!(profiled.output.status.signal(), Some(libc::SIGALRM));
+    let [cycle] = &array(&profiled.json, "cycles")[..] else { panic!("{:#}", profiled.json) };
+    assert_eq!((&cycle["deadlocked"], &cycle["gives_up"]), (&json!(false), &json!(true)));
+    let finding = profiled.json["finding"].as_str().unwrap();
+    assert!(!finding.contains("was in a deadlock"), "{finding}");
+    assert!(!finding.contains("are not what holds"), "they were at the end: {finding}");
+    let evidence = profiled.json["notes"][0]["evidence"].as_str().unwrap();
+    assert!(evidence.ends_with("one of them until a deadline: that ends by itself"), "{evidence}");
+}

@@ -2,7 +2,6 @@
 
 mod support;
 
-use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::ExitStatusExt;
 use std::process::Stdio;
@@ -244,7 +243,11 @@ fn the_account_of_calls_is_described() {
     let calls = MovedCalls {
         latency_ns: Some(Latency { p50: 1, p99: 2, p999: 3, max: 4 }),
         // Reasons are words, and not listed.
-        functions: vec![FunctionCalls { name: "read", moved: 5, in_place: BTreeMap::new() }],
+        functions: vec![FunctionCalls {
+            name: "read".into(),
+            moved: 5,
+            ..FunctionCalls::default()
+        }],
         ..MovedCalls::default()
     };
     let json = serde_json::to_value(&calls).unwrap();

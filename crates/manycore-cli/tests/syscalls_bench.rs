@@ -2,11 +2,12 @@
 
 mod support;
 
+use std::ffi::OsString;
 use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
-use support::{directory, empty_library, failure, manycore, printed};
+use support::{directory, empty_library, executable, failure, manycore, printed};
 
 /// A library that is preloaded and moves nothing: what is measured is not what this tests.
 fn bench(library: &Path, more: &[&str]) -> Command {
@@ -52,18 +53,109 @@ fn conversations_are_measured_under_each_policy() {
 }
 
 #[test]
+fn bandwidth_is_measured_by_other_programs_too() {
+    let place = directory();
+    let library = empty_library(place.path());
+    let what = ["--part", "bandwidth", "--sizes", "8192", "--driver", "iperf3,own"];
+    let how = ["--time", "50ms", "--budget", "0s", "--syscalls", "per-node", "--json", "-q"];
+    let records = records(&printed(&mut bench(&library, &[&what[..], &how].concat())));
+    let described: Vec<_> = records
+        .iter()
+        .map(|record| {
+            let driver = record["parameters"]["driver"].as_str().unwrap();
+            // The budget is over from the beginning: one round, whose value is one, however many turns servers had.
+            assert_eq!(record["repetitions"], 1);
+            assert!(record["value"].as_f64().unwrap() > 0.0);
+            let time = record["parameters"]["duration_ns"].as_f64().unwrap();
+            (driver, record["sync"].as_str().unwrap(), time)
+        })
+        .collect();
+    // iperf3 knows whole seconds only.
+    let expected = [("own", 5e7), ("iperf3", 1e9)]
+        .map(|(by, time)| [(by, "none", time), (by, "per-node", time)]);
+    assert_eq!(described, expected.concat());
+}
+
+#[test]
+fn a_point_that_is_not_known_well_enough_has_all_rounds() {
+    let place = directory();
+    let library = empty_library(place.path());
+    let what = ["--part", "latency", "--sizes", "64", "--syscalls", "per-node", "--time", "20ms"];
+    let how = ["--precision", "0.01", "--rounds", "12", "--json", "-q"];
+    let text = printed(&mut bench(&library, &[&what[..], &how].concat()));
+    assert_eq!(records(&text)[0]["repetitions"], 12);
+}
+
+/// Puts an iperf3 into a directory whose clients send nothing and say a rate, and fail when `fails` holds of their number `$n`.
+fn fake_iperf3(place: &Path, fails: &str) -> OsString {
+    let before = std::env::var("PATH").unwrap();
+    let count = place.join("clients");
+    let text = format!(
+        r#"#!/bin/sh
+[ "$1" = -s ] && {{ PATH='{before}'; exec iperf3 "$@"; }}
+echo client >> '{count}'
+n=$(grep -c client '{count}')
+[ {fails} ] && exit 1
+echo '{{"end": {{"sum_received": {{"bits_per_second": 800}}}}}}'
+"#,
+        count = count.display()
+    );
+    executable(place, "iperf3", text);
+    let places = [place.to_owned()].into_iter().chain(std::env::split_paths(&before));
+    std::env::join_paths(places).unwrap()
+}
+
+#[test]
+fn a_round_that_fails_is_repeated_once_and_what_was_measured_is_printed() {
+    let what = ["--part", "bandwidth", "--sizes", "64", "--driver", "iperf3", "--json"];
+    let how = ["--syscalls", "per-node", "--rounds", "2"];
+    // A round has six clients: three turns of two policies. The seventh is the first of the second round.
+    for (fails, status, rounds) in [("$n = 7", 0, 2), ("$n -ge 7", 1, 1)] {
+        let place = directory();
+        let library = empty_library(place.path());
+        let mut command = bench(&library, &[&what[..], &how].concat());
+        let done = command.env("PATH", fake_iperf3(place.path(), fails)).output().unwrap();
+        let said = String::from_utf8(done.stderr).unwrap();
+        assert_eq!(done.status.code(), Some(status), "{said}");
+        assert!(said.contains("a round is repeated: bandwidth by iperf3, 64 bytes"), "{said}");
+        for record in records(&String::from_utf8(done.stdout).unwrap()) {
+            assert_eq!((&record["repetitions"], &record["value"]), (&rounds.into(), &100.0.into()));
+        }
+    }
+}
+
+#[test]
 fn apache_is_measured_by_clients() {
     let place = directory();
     let library = empty_library(place.path());
     let size = ["--part", "apache", "--clients", "3,1", "--loops", "10", "--rounds", "1"];
-    let what = ["--syscalls", "auto", "--json", "-q"];
+    let what = ["--syscalls", "per-node", "--json", "-q"];
     let records = records(&printed(&mut bench(&library, &[&size[..], &what].concat())));
     let described: Vec<_> = records
         .iter()
         .map(|r| (r["threads"].as_u64().unwrap(), r["sync"].as_str().unwrap()))
         .collect();
-    assert_eq!(described, [(1, "none"), (1, "auto"), (3, "none"), (3, "auto")]);
+    assert_eq!(described, [(1, "none"), (1, "per-node"), (3, "none"), (3, "per-node")]);
     assert!(records.iter().all(|record| record["value"].as_f64().unwrap() > 0.0));
+    assert_eq!(records[0]["parameters"]["duration_ns"], 1e9, "wrk knows whole seconds only");
+}
+
+#[test]
+fn jmeter_is_a_load_for_apache() {
+    let home = std::env::var("JMETER_HOME").unwrap_or_else(|_| "/usr/share/jmeter".to_owned());
+    if !Path::new(&home).join("lib/ext/ApacheJMeter_http.jar").is_file() {
+        return eprintln!("skipped: JMeter is not installed (apt-get install jmeter jmeter-http)");
+    }
+    let place = directory();
+    let library = empty_library(place.path());
+    let size = ["--part", "apache", "--clients", "2", "--loops", "10", "--rounds", "1"];
+    let what = ["--syscalls", "per-node", "--driver", "jmeter", "--json", "-q"];
+    let records = records(&printed(&mut bench(&library, &[&size[..], &what].concat())));
+    assert_eq!(records.len(), 2);
+    for record in &records {
+        assert_eq!(record["parameters"]["driver"], "jmeter");
+        assert!(record["value"].as_f64().unwrap() > 0.0);
+    }
 }
 
 #[test]
@@ -84,7 +176,8 @@ fn what_makes_no_sense_is_refused() {
         (&["--syscalls", "no-such-policy"][..], "no-such-policy"),
         (&["--syscalls", "auto,"], "empty policy"),
         (&["--sizes", "0"], "0 bytes"),
-        (&["--time", "1500ms"], "whole seconds"),
+        (&["--part", "latency", "--driver", "wrk,iperf3"], "latency"),
+        (&["--precision", "0"], "0 %"),
         (&["--time", "1ms", "--part", "latency"], "1ms"),
         (&["--part", "apaches"], "apaches"),
         (&["--clients", "0"], "0"),

@@ -2,10 +2,12 @@
 
 mod support;
 
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
 use support::{bare_manycore, compile, directory, eventually, failure, library, manycore, printed};
 
 /// Four threads that want `hot_lock` all the time, and now and then `cold_lock`, for so many seconds at most.
@@ -86,6 +88,56 @@ impl Drop for Running {
 fn words<'a>(text: &'a str, lock: &str) -> Vec<&'a str> {
     let line = text.lines().find(|line| line.starts_with(lock));
     line.unwrap_or_else(|| panic!("no {lock} in {text}")).split_whitespace().collect()
+}
+
+#[test]
+fn scripts_have_a_record_each_interval_until_the_program_ends() {
+    let directory = directory();
+    let program = contended(directory.path());
+    let running = Running::start(&["run", "--stats", "--", &program, "60"]);
+    let pid = running.ready();
+    let mut top = manycore(&["top", "--json", "--pid", &pid.to_string(), "-d", "200ms"]);
+    let mut top = top.stdout(Stdio::piped()).spawn().unwrap();
+    let lines = BufReader::new(top.stdout.take().unwrap()).lines();
+    let mut records = lines.map(|line| serde_json::from_str::<Value>(&line.unwrap()).unwrap());
+    let seen: Vec<Value> = records.by_ref().take(3).collect();
+    drop(running);
+    let last = records.last().unwrap();
+    assert!(top.wait().unwrap().success() && last["ended"].is_string(), "{last:#}");
+    for record in &seen {
+        assert_eq!((&record["pid"], &record["span"]), (&pid.into(), &"interval".into()));
+        assert!(record["ended"].is_null() && record["seconds"].as_f64().unwrap() >= 0.2);
+    }
+    let locks = seen.iter().flat_map(|record| record["locks"].as_array().unwrap());
+    let hot: Vec<&Value> = locks.filter(|lock| lock["short"] == "hot_lock").collect();
+    assert!(hot.iter().all(|lock| lock["kind"] == "mutex"), "{hot:#?}");
+    let has_waited = |lock: &&Value| lock["wait"]["total_ns"].as_u64() > Some(0);
+    assert!(hot.iter().any(has_waited), "{hot:#?}");
+}
+
+/// Two intervals are within what the totals before and after them differ by.
+#[test]
+fn scripts_have_what_happened_in_an_interval_or_until_now() {
+    let directory = directory();
+    let program = contended(directory.path());
+    let running = Running::start(&["run", "--stats", "--", &program, "60"]);
+    let pid = running.ready().to_string();
+    let acquired = |span: &str, options: &[&str]| {
+        let asked = [&["top", "--json", "--pid", &pid, "-d", "200ms"][..], options].concat();
+        let text = printed(&mut manycore(&asked));
+        let of_record = |line: &str| {
+            let record: Value = serde_json::from_str(line).unwrap();
+            assert_eq!(record["span"], span, "{record:#}");
+            let locks = record["locks"].as_array().unwrap().iter();
+            locks.map(|lock| lock["acquired"].as_u64().unwrap()).sum::<u64>()
+        };
+        text.lines().map(of_record).sum::<u64>()
+    };
+    let before = acquired("total", &["--total", "-n", "1"]);
+    let between = acquired("interval", &["-n", "2"]);
+    let after = acquired("total", &["--total", "-n", "1"]);
+    assert!(before > 0 && between > 0, "{before} {between}");
+    assert!(between <= after - before, "{before} {between} {after}");
 }
 
 #[test]

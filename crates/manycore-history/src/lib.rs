@@ -5,6 +5,7 @@
 //! | [`history`] | recording: who called what when, and what it returned |
 //! | [`specification`] | what a set, a map, a stack and a queue do when used by one thread |
 //! | [`linearizable`] | whether a history has an order in which each operation does what it should |
+//! | [`taken_back`] | what a thread pushes and takes back, which nobody else sees |
 //! | [`snapshot`] | whether transactions saw snapshots, and updated what they had seen |
 //! | [`run`] | a random mix of operations on any collection, natively and under explored schedules |
 //!
@@ -50,3 +51,4 @@ pub mod linearizable;
 pub mod run;
 pub mod snapshot;
 pub mod specification;
+pub mod taken_back;

@@ -15,6 +15,7 @@ use crate::linearizable::{self, CallOf};
 use crate::specification::{
     End, Map, MapOperation, Pile, PileOperation, Set, SetOperation, Specification,
 };
+use crate::taken_back;
 
 /// What the threads do.
 #[derive(Clone, Debug)]
@@ -162,32 +163,41 @@ pub fn check_map(threads: impl Threads, mix: &Mix, map: &impl ConcurrentMap<u64,
     judge::<Map>(&threads, &logs);
 }
 
-/// Runs a mix of operations on an empty stack or queue, and checks what they returned. Insertions are pushes; removals pop, or
-/// take everything if that is all that the pile can do. Each value is pushed once only.
+/// Runs a mix of operations on an empty stack or queue, and checks what they returned. Insertions are pushes; removals, and looks,
+/// are one of these operations each: they pop, take everything, or take back what the thread pushed last. Each value is pushed once only.
+/// `handle` makes what a thread operates on the pile with.
 ///
 /// # Panics
 ///
 /// If the history is not linearizable; the message shows the operations that contradict each other.
 #[track_caller]
-pub fn check_pile<E: End>(
+pub fn check_pile<E: End, H: FnMut(PileOperation) -> Vec<u64>>(
     threads: impl Threads,
     mix: &Mix,
-    removal: PileOperation,
-    operate: impl Fn(PileOperation) -> Vec<u64> + Sync,
+    removals: &[PileOperation],
+    handle: impl Fn() -> H + Sync,
 ) {
     let clock = Clock::new();
     let logs = threads.parallel(mix.threads, |thread| {
-        let mut log = clock.log(thread);
-        for ((kind, _), number) in mix.operations(thread).zip(0..) {
+        let (mut log, mut operate) = (clock.log(thread), handle());
+        for ((kind, key), number) in mix.operations(thread).zip(0..) {
             let operation = match kind {
                 Kind::Insert => PileOperation::Push(u64::from(thread) << 32 | number),
-                Kind::Look | Kind::Remove => removal,
+                Kind::Look | Kind::Remove => removals[key as usize % removals.len()],
             };
-            log.call(operation, |operation| operate(*operation));
+            if operation == PileOperation::PopSome {
+                let popped = |value| (PileOperation::Pop, vec![value]);
+                log.call_all(|| operate(operation).into_iter().map(popped).collect());
+            } else {
+                log.call(operation, |operation| operate(*operation));
+            }
         }
         log.into_calls()
     });
-    judge::<Pile<E>>(&threads, &logs);
+    let left =
+        threads.aside(|| logs.into_iter().map(taken_back::leave_out).collect::<Result<_, _>>());
+    let left: Vec<_> = left.unwrap_or_else(|fault| panic!("{fault}"));
+    judge::<Pile<E>>(&threads, &left);
 }
 
 /// Threads insert and remove an interval of their own in an empty tree, now the same one again and now a new one, and look who is

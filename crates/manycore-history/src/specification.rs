@@ -103,6 +103,11 @@ pub enum PileOperation {
     Pop,
     /// Takes all out, in the order in which `Pop` would.
     TakeAll,
+    /// Takes two out, one after the other, or as many as there are. In a history that is checked it is so many `Pop`s.
+    PopSome,
+    /// Takes back what the thread has pushed last, if nobody has looked at it. No part of a history that is checked: it goes
+    /// [together with the push](crate::taken_back::leave_out).
+    TakeBack,
 }
 
 /// Where a pile is taken from.
@@ -154,6 +159,8 @@ impl<E: End> Specification for Pile<E> {
             }
             PileOperation::Pop => E::pop(state).into_iter().collect(),
             PileOperation::TakeAll => std::iter::from_fn(|| E::pop(state)).collect(),
+            // Left in by mistake: nothing explains what it returned.
+            PileOperation::PopSome | PileOperation::TakeBack => vec![u64::MAX],
         }
     }
 

@@ -5,6 +5,7 @@ use manycore_history::linearizable::{CallOf, check};
 use manycore_history::specification::{
     Map, MapOperation, PileOperation, Queue, Set, SetOperation, Specification, Stack,
 };
+use manycore_history::taken_back::leave_out;
 use proptest::prelude::*;
 
 /// Calls, each by a thread of its own: operation, result, from, to.
@@ -20,7 +21,7 @@ fn history<O, R>(calls: impl IntoIterator<Item = (O, R, u64, u64)>) -> Vec<Call<
 }
 
 use MapOperation::Get;
-use PileOperation::{Pop, Push, TakeAll};
+use PileOperation::{Pop, Push, TakeAll, TakeBack};
 use SetOperation::{Contains, Insert, Remove};
 
 #[test]
@@ -106,6 +107,37 @@ fn piles_keep_their_order() {
     assert_eq!(check::<Stack>(&three(vec![2, 1])), Ok(()));
     assert!(check::<Queue>(&three(vec![2, 1])).is_err());
     assert!(check::<Queue>(&three(vec![1])).is_err());
+}
+
+#[test]
+fn what_was_taken_back_was_the_last() {
+    let call = |(operation, result): (_, &[u64])| Call {
+        thread: 0,
+        operation,
+        result: result.to_vec(),
+        called: 0,
+        returned: 1,
+    };
+    let left = |calls: &[(PileOperation, &[u64])]| {
+        let left = leave_out(calls.iter().copied().map(call).collect());
+        left.map(|calls| calls.into_iter().map(|call| call.operation).collect::<Vec<_>>())
+    };
+    let pushes: [(_, &[u64]); 2] = [(Push(1), &[]), (Push(2), &[])];
+    let with = |rest: &[(PileOperation, &'static [u64])]| left(&[&pushes, rest].concat());
+    assert_eq!(with(&[(TakeBack, &[2]), (Pop, &[1])]), Ok(vec![Push(1), Pop]));
+    assert_eq!(with(&[(TakeBack, &[2]), (TakeBack, &[1]), (TakeBack, &[])]), Ok(vec![]));
+    assert_eq!(with(&[(TakeBack, &[])]), Ok(vec![Push(1), Push(2)]), "somebody has looked");
+    assert!(with(&[(TakeBack, &[1])]).is_err(), "not the last");
+    assert!(with(&[(TakeBack, &[2]), (TakeBack, &[2])]).is_err(), "twice");
+    assert!(with(&[(TakeBack, &[3])]).is_err(), "somebody else's");
+    assert!(with(&[(TakeBack, &[2, 1])]).is_err(), "two at a time");
+}
+
+#[test]
+fn nobody_pops_what_was_taken_back() {
+    let calls = [(Push(1), vec![], 0, 1), (TakeBack, vec![1], 2, 3), (Pop, vec![1], 2, 3)];
+    let calls = calls.map(|call| Call { thread: 0, ..history([call]).remove(0) });
+    assert!(check::<Queue>(&leave_out(calls.to_vec()).unwrap()).is_err());
 }
 
 /// Tries all orders.

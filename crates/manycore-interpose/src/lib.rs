@@ -7,6 +7,7 @@
 //! - [`loading`]: `dlopen` without the flag that leads past it
 //! - [`cancel`]: waits at which a thread can be cancelled
 //! - [`path`]: paths without an allocator
+//! - [`directory`]: where processes make their files of statistics
 //!
 //! Nothing here allocates, or calls a function that may lock, but for the dynamic linker's.
 #![allow(
@@ -17,6 +18,7 @@
 
 pub mod bindings;
 pub mod cancel;
+pub mod directory;
 pub mod environment;
 pub mod loading;
 pub mod message;

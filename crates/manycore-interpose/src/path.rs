@@ -75,6 +75,13 @@ impl Path {
             mapped.map(|address| address as *mut c_void)
         }
     }
+
+    /// Removes the file, if that is permitted.
+    pub fn remove(&self) {
+        // SAFETY: a system call on a NUL-terminated path.
+        unsafe { raw_syscall!(Sysno::unlink, self.bytes.as_ptr()) };
+    }
+
     /// It, as the kernel wants it.
     pub fn as_ptr(&self) -> *const u8 {
         self.bytes.as_ptr()

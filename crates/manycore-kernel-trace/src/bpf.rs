@@ -1,6 +1,6 @@
 //! Waits added up in the kernel by BPF programs: for its locks, and for futexes of the program's own.
 
-pub mod futexes;
+mod futexes;
 
 use std::ffi::OsStr;
 use std::mem;
@@ -14,10 +14,10 @@ use manycore_profile::futex::Futexes;
 use rustix::process::{Pid, PidfdFlags, getpid, pidfd_open};
 
 use crate::kallsyms::Kallsyms;
+use crate::sleepers::Sleepers;
 use crate::sum::{BUCKETS, SKETCH, Sum};
 use crate::waits::{Identity, Totals, Waits};
 use crate::{Request, Scope};
-use futexes::Sleepers;
 
 const REFUSED: &str = "the kernel does not permit it: run as root, or grant CAP_BPF, CAP_PERFMON and CAP_SYSLOG \
     (setcap cap_bpf,cap_perfmon,cap_syslog+ep on the command)";
@@ -69,15 +69,17 @@ impl Programs {
 
     /// Looks at the processes that wait for futexes, while they live.
     pub fn look(&mut self) {
-        self.sleepers.look(&self.map("sleepers"));
+        let map = self.map("sleepers");
+        futexes::look(&mut self.sleepers, &map, false);
     }
 
     /// What they have waited for until now, and how much that was.
     pub fn futexes(&mut self) -> (Futexes, Totals) {
-        self.sleepers.look_again(&self.map("sleepers"));
-        let (maps, stacks) = (self.map("futexes"), self.map("user_stacks"));
-        let futexes = self.sleepers.waits(entries(&maps), |number| stack_of(&stacks, number));
-        (futexes, self.totals(OF_FUTEXES))
+        let map = self.map("sleepers");
+        futexes::look(&mut self.sleepers, &map, true);
+        let (sums, stacks) = (self.map("futexes"), self.map("user_stacks"));
+        let waits = futexes::waits(entries(&sums), |number| stack_of(&stacks, number));
+        (self.sleepers.futexes(waits), self.totals(OF_FUTEXES))
     }
 
     /// Stops counting; gives what was counted.
@@ -100,6 +102,7 @@ impl Programs {
             dropped: counts.long() + missed,
             without_stack: counts.long(),
             without_maps: counts.long(),
+            unread: 0,
         }
     }
 

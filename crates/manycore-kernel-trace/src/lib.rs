@@ -35,6 +35,7 @@ mod lock_stat;
 mod locks;
 mod names;
 mod perf;
+mod sleepers;
 mod sum;
 mod tracefs;
 #[cfg_attr(not(feature = "bpf"), allow(dead_code, reason = "some is known of locks by BPF only"))]

@@ -1,5 +1,6 @@
 //! Waits of one kind, added up: where it is done in the kernel, this is what is read; elsewhere it is done here.
 
+use manycore_profile::futex::FutexWaits;
 use manycore_profile::profile::Times;
 
 /// Classes of duration: half octaves of nanoseconds. As in `bpf/sum.h`.
@@ -87,9 +88,15 @@ impl Sum {
         }
     }
 
+    /// As waits of a process' threads for a word, in one place.
+    pub fn of_futex(&self, process: u32, word: u64, is_event: bool, calls: Vec<u64>) -> FutexWaits {
+        let Self { waits, total_ns, max_ns, .. } = *self;
+        let times = self.durations();
+        FutexWaits { process, word, is_event, calls, waits, total_ns, max_ns, times }
+    }
+
     /// Durations in nanoseconds, and how many waits took about so long.
-    #[cfg(feature = "bpf")]
-    pub fn durations(&self) -> Vec<(u64, u32)> {
+    fn durations(&self) -> Vec<(u64, u32)> {
         let all = self.times.iter().enumerate().filter(|(_, count)| **count > 0);
         all.map(|(bucket, count)| (middle(bucket).min(self.max_ns), *count)).collect()
     }

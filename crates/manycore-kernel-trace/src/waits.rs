@@ -80,4 +80,6 @@ pub struct Totals {
     pub without_stack: u64,
     /// Those in processes whose maps nobody could be asked to read: addresses there have no names.
     pub without_maps: u64,
+    /// Words on top of stacks that may be calls, where the process' memory could not be looked at.
+    pub unread: u64,
 }

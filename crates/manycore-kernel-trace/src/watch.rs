@@ -7,13 +7,13 @@ use manycore_profile::futex::Futexes;
 use manycore_profile::profile::{KernelLock, KernelRun, Scope, Source};
 
 #[cfg(feature = "bpf")]
-use crate::bpf::{Programs, futexes::PROCESSES};
+use crate::bpf::Programs;
 use crate::cgroup::Cgroups;
 use crate::kallsyms::Kallsyms;
 use crate::lock_stat::LockStat;
 use crate::locks;
-use crate::perf::Events;
-#[cfg(feature = "bpf")]
+use crate::perf::{Contention, FutexCalls};
+use crate::sleepers::PROCESSES;
 use crate::waits::Totals;
 
 /// What is to be watched.
@@ -57,8 +57,8 @@ pub struct Seen {
 pub struct Watch {
     running: Running,
     scope: Scope,
-    /// Whether the program's own futexes are watched, too.
-    futexes: bool,
+    /// The program's own futexes, if they are watched, too.
+    futexes: Own,
     symbols: Kallsyms,
     started: Instant,
     /// Why better means were not used.
@@ -67,10 +67,37 @@ pub struct Watch {
     of_futexes: Vec<String>,
 }
 
+/// The program's own futexes.
+enum Own {
+    /// Nobody wants them.
+    Unwanted,
+    /// The BPF programs see to them.
+    #[cfg(feature = "bpf")]
+    ByPrograms,
+    /// By the tracepoints of the system call.
+    ByCalls(Box<FutexCalls>),
+    /// Why not.
+    Refused(String),
+}
+
+impl Own {
+    /// Begins to count them, where the kernel's locks are watched so.
+    fn start(running: &Running, request: &Request) -> Self {
+        match running {
+            #[cfg(feature = "bpf")]
+            Running::Bpf(_) => Self::ByPrograms,
+            _ => match FutexCalls::start(request) {
+                Ok(calls) => Self::ByCalls(Box::new(calls)),
+                Err(why) => Self::Refused(why),
+            },
+        }
+    }
+}
+
 enum Running {
     #[cfg(feature = "bpf")]
     Bpf(Programs),
-    Perf(Box<Events>),
+    Perf(Box<Contention>),
     LockStat(LockStat),
 }
 
@@ -81,7 +108,7 @@ impl Watch {
     }
 
     /// The same, and counts the program's own waits by futexes, see [`Watch::futexes`]: that costs something at every context
-    /// switch. Of the whole system they would be no program's, and are not counted.
+    /// switch, or without BPF at every system call. Of the whole system they would be no program's, and are not counted.
     pub fn start_with_futexes(means: Means, request: &Request) -> Result<Self, Refusal> {
         Self::begin(means, request, request.scope != Scope::System)
     }
@@ -96,12 +123,18 @@ impl Watch {
         for source in sources {
             match begin(source, request, futexes, &symbols) {
                 Ok(running) => {
+                    // Not before: on a busy machine BPF's programs take as long to load as a short watch lasts.
+                    let started = Instant::now();
+                    let futexes = match futexes {
+                        true => Own::start(&running, request),
+                        false => Own::Unwanted,
+                    };
                     return Ok(Self {
                         running,
                         scope: request.scope,
                         futexes,
                         symbols,
-                        started: Instant::now(),
+                        started,
                         refused: reasons,
                         of_futexes: Vec::new(),
                     });
@@ -114,30 +147,40 @@ impl Watch {
 
     /// Reads what has come meanwhile: several times a second, or some of it may be dropped.
     pub fn look(&mut self) {
-        match &mut self.running {
+        match (&mut self.running, &mut self.futexes) {
             #[cfg(feature = "bpf")]
-            Running::Bpf(programs) if self.futexes => programs.look(),
-            Running::Perf(events) => events.read(),
+            (Running::Bpf(programs), Own::ByPrograms) => programs.look(),
+            (Running::Perf(events), _) => events.read(),
             _ => {}
+        }
+        if let Own::ByCalls(calls) = &mut self.futexes {
+            calls.read();
         }
     }
 
     /// What the program's threads have waited for until now by futexes of their own, and not by a lock that the preloaded
-    /// library sees. None if they are not counted, and none without BPF: [`KernelRun::limits`] will say so.
+    /// library sees. None if they are not counted; [`KernelRun::limits`] will say what of them cannot be seen.
     pub fn futexes(&mut self) -> Futexes {
-        match &mut self.running {
-            _ if !self.futexes => Futexes::default(),
+        match (&mut self.running, &mut self.futexes) {
             #[cfg(feature = "bpf")]
-            Running::Bpf(programs) => {
+            (Running::Bpf(programs), Own::ByPrograms) => {
                 let (futexes, totals) = programs.futexes();
-                self.of_futexes = limits_of_futexes(&totals);
+                self.of_futexes = limits_of_futexes(&totals, None);
                 futexes
             }
-            _ => {
-                let text = "what the program waits for by futexes of its own, without a lock of a library, is seen by BPF only";
-                self.of_futexes = vec![text.to_owned()];
+            (_, Own::ByCalls(calls)) => {
+                let (futexes, totals) = calls.futexes();
+                self.of_futexes = limits_of_futexes(&totals, Some(BY_CALLS));
+                futexes
+            }
+            (_, Own::Refused(why)) => {
+                let text = format!(
+                    "what the program waits for by futexes of its own, without a lock of a library, is not seen: {why}"
+                );
+                self.of_futexes = vec![text];
                 Futexes::default()
             }
+            _ => Futexes::default(),
         }
     }
 
@@ -194,8 +237,14 @@ impl Watch {
     }
 }
 
-#[cfg(feature = "bpf")]
-fn limits_of_futexes(totals: &Totals) -> Vec<String> {
+/// Said of futexes where perf events show them.
+const BY_CALLS: &str = "a wait for a futex of the program's own (kind futex) is counted from the futex call to its return, by perf \
+    events: each futex call, those that wake somebody too, takes longer meanwhile, and every system call of the machine a little. \
+    A call that got what it wanted in the kernel without a sleep, or whose deadline had passed already, counts as a wait; one that a \
+    signal interrupted as one until then";
+
+/// What cannot be known of them, and what else is to be said of these means.
+fn limits_of_futexes(totals: &Totals, means: Option<&str>) -> Vec<String> {
     if totals.waits == 0 {
         return Vec::new();
     }
@@ -205,10 +254,17 @@ fn limits_of_futexes(totals: &Totals) -> Vec<String> {
             .to_owned(),
         "calls that lead to such waits are known as far as the program keeps frame pointers".to_owned(),
     ];
+    limits.extend(means.map(str::to_owned));
     if totals.dropped > 0 {
         limits.push(format!(
-            "of {} sleeps for futexes {} were dropped",
+            "of {} sleeps for futexes up to {} were dropped",
             totals.waits, totals.dropped
+        ));
+    }
+    if totals.unread > 0 {
+        limits.push(format!(
+            "callers of functions without a frame are missing at {} places: this user may not look into the program's memory",
+            totals.unread
         ));
     }
     if totals.without_stack > 0 {
@@ -243,7 +299,7 @@ fn begin(
                 .to_owned(),
         ),
         Source::Perf => {
-            Events::start(request, symbols).map(|events| Running::Perf(Box::new(events)))
+            Contention::start(request, symbols).map(|events| Running::Perf(Box::new(events)))
         }
         Source::LockStat => LockStat::start(request).map(Running::LockStat),
     }

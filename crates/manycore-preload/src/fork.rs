@@ -2,6 +2,7 @@
 
 use core::ffi::c_int;
 
+use manycore::lock::{Futex, PlainLock};
 use manycore::sync::thread;
 
 use crate::{cond, stats};
@@ -18,6 +19,14 @@ unsafe extern "C" {
 pub fn install() {
     // SAFETY: the handler is a function of this library, which is never unloaded.
     unsafe { pthread_atfork(None, None, Some(in_child)) };
+}
+
+/// In the child of a fork: a lock that a thread of the parent may have is free.
+pub fn set_free(lock: &Futex) {
+    // Either it is free and is acquired here, or its holder is a thread of the parent.
+    let _ = lock.try_acquire();
+    // SAFETY: held, and not by any thread of this process.
+    unsafe { lock.release() };
 }
 
 extern "C" fn in_child() {

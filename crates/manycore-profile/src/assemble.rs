@@ -112,6 +112,7 @@ pub fn assemble(run: Run, stats: &[ProcessStats]) -> Profile {
         kernel: None,
         kernel_locks: Vec::new(),
         cache_misses: None,
+        system_calls: None,
         finding: String::new(),
         next: None,
     };

@@ -20,6 +20,11 @@ pub fn of(profile: &Profile, is_server: bool) -> (String, Option<String>) {
     let cpu = &profile.cpu;
     let waited = cpu.lock_spin + cpu.lock_wait;
     let share = waited / (waited + cpu.kernel + cpu.program).max(f64::MIN_POSITIVE);
+    if let Some(cycle) = profile.cycles.iter().find(|cycle| cycle.gives_up)
+        && share < NEGLIGIBLE
+    {
+        return (timed_circle(profile, cycle), None);
+    }
     if share < NEGLIGIBLE {
         let text = format!(
             "Locks are not what holds this program back: its threads waited {} for them, {} of the time that \
@@ -52,6 +57,20 @@ fn deadlock(profile: &Profile, cycle: &Cycle) -> String {
         "The program was in a deadlock: {} threads waited for each other at the end, {}.",
         cycle.orders.len(),
         threads.collect::<Vec<_>>().join(", ")
+    )
+}
+
+/// Its waits had not ended, and are in no sum.
+fn timed_circle(profile: &Profile, cycle: &Cycle) -> String {
+    let names: Vec<&str> = cycle
+        .orders
+        .iter()
+        .map(|step| profile.locks[profile.orders[*step].wanted].short.as_str())
+        .collect();
+    format!(
+        "At the end threads waited for each other in a circle ({}), until a time was to be over that one of them had set: how \
+         long is not counted of a wait that has not ended.",
+        names.join(", ")
     )
 }
 

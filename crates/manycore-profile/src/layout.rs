@@ -28,7 +28,7 @@ pub use whole::{
 };
 
 /// `manycore` and the version of this layout.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"manyco\0\x05");
+pub const MAGIC: u64 = u64::from_le_bytes(*b"manyco\0\x06");
 /// Locks and condition variables that can be told apart, and classes of others. Record 0 takes all that are left.
 pub const RECORDS: usize = 65_536;
 /// Records given out to single locks, while a class' first lock always finds one.
@@ -242,6 +242,9 @@ pub struct Slab {
     pub beyond: AtomicU32,
     /// Since when it waits, in ticks.
     pub waiting_since: AtomicU64,
+    /// Whether it gives up after a time: 1, or else 0.
+    pub gives_up: AtomicU32,
+    _spare: AtomicU32,
     /// Counters, found by a record's number modulo [`SLOTS`].
     pub slots: [Slot; SLOTS],
     /// The locks that it holds, the latest last.

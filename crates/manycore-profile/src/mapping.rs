@@ -2,17 +2,49 @@
 
 use std::fmt;
 use std::fs::File;
+use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use memmap2::{MmapOptions, MmapRaw};
 
-use crate::layout::{MAGIC, Mapping};
+use crate::layout::{self, Mapping, syscalls};
+
+/// What a file of statistics consists of.
+///
+/// # Safety
+///
+/// It is made of atomics only, for which any bytes are values, and aligned to no more than a page.
+pub unsafe trait Layout {
+    /// What `magic` holds when the header is there.
+    const MAGIC: u64;
+
+    /// Stored last (Release) by the process.
+    fn magic(&self) -> &AtomicU64;
+}
+
+// SAFETY: numbers and atomics of them.
+unsafe impl Layout for Mapping {
+    const MAGIC: u64 = layout::MAGIC;
+
+    fn magic(&self) -> &AtomicU64 {
+        &self.header.magic
+    }
+}
+
+// SAFETY: as above.
+unsafe impl Layout for syscalls::Mapping {
+    const MAGIC: u64 = syscalls::MAGIC;
+
+    fn magic(&self) -> &AtomicU64 {
+        &self.header.magic
+    }
+}
 
 /// A statistics file, mapped: what the process writes meanwhile shows.
-#[derive(Debug)]
-pub struct StatsFile {
+pub struct StatsFile<L = Mapping> {
     map: MmapRaw,
+    layout: PhantomData<L>,
 }
 
 /// Why a file cannot be read as statistics, in one line.
@@ -30,23 +62,29 @@ impl fmt::Display for Unreadable {
 
 impl std::error::Error for Unreadable {}
 
-impl StatsFile {
+impl<L> fmt::Debug for StatsFile<L> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StatsFile").field("map", &self.map).finish_non_exhaustive()
+    }
+}
+
+impl<L: Layout> StatsFile<L> {
     /// Maps the file and checks that it is one of this layout. None if the process has noted nothing yet.
     pub fn open(path: &Path) -> Result<Option<Self>, Unreadable> {
         let unreadable = |why: String| Unreadable { path: path.to_owned(), why };
         let failed = |error: std::io::Error| unreadable(error.to_string());
         let file = File::open(path).map_err(failed)?;
-        let (found, whole) = (file.metadata().map_err(failed)?.len(), size_of::<Mapping>() as u64);
+        let (found, whole) = (file.metadata().map_err(failed)?.len(), size_of::<L>() as u64);
         if found < whole {
             return Err(unreadable(format!(
                 "{found} bytes instead of {whole}: the file was cut, or is no statistics file"
             )));
         }
         let map = MmapOptions::new().map_raw_read_only(&file).map_err(failed)?;
-        let this = Self { map };
+        let this = Self { map, layout: PhantomData };
         // Acquire: partner of the Release by which the process says that the header is there.
-        match this.get().header.magic.load(Ordering::Acquire) {
-            MAGIC => Ok(Some(this)),
+        match this.get().magic().load(Ordering::Acquire) {
+            magic if magic == L::MAGIC => Ok(Some(this)),
             0 => Ok(None),
             _ => Err(unreadable(
                 "no statistics file of this version: the command and the preload library must be of one build".into(),
@@ -55,10 +93,10 @@ impl StatsFile {
     }
 
     /// The statistics.
-    pub fn get(&self) -> &Mapping {
-        // SAFETY: the map is as long as a `Mapping` (checked above), aligned to a page, lives as long as `self` and
+    pub fn get(&self) -> &L {
+        // SAFETY: the map is as long as the layout (checked above), aligned to a page, lives as long as `self` and
         // consists of atomics, for which any bytes are values and writes by another process are in order. Nobody
         // cuts a file of these: the process makes it once, and the command removes but never shortens it.
-        unsafe { &*self.map.as_ptr().cast::<Mapping>() }
+        unsafe { &*self.map.as_ptr().cast::<L>() }
     }
 }

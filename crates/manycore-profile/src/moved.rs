@@ -2,23 +2,25 @@
 //!
 //! See [`crate::layout::syscalls`] for the files, which can be read while the program runs and after it has died by any means.
 
-use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io;
-use std::path::Path;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use memmap2::{MmapOptions, MmapRaw};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::clock::Rate;
 use crate::layout::Histogram;
-use crate::layout::syscalls::{Function, MAGIC, Mapping, Outcome};
+use crate::layout::syscalls::{Function, Mapping, Outcome};
+
+/// The version of the model.
+pub const SCHEMA: u32 = 1;
 
 /// The calls of a program, all processes together.
-#[derive(Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MovedCalls {
-    /// The version of this model.
+    /// [`SCHEMA`].
     pub schema: u32,
     /// Who executed moved calls: `thread`, `pool`, `uring`; `in-place` if nobody was to.
     pub mechanism: String,
@@ -41,7 +43,7 @@ pub struct MovedCalls {
 }
 
 /// Quantiles, in nanoseconds, right to about 20 %.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Latency {
     /// Half of the calls took less.
     pub p50: u64,
@@ -53,76 +55,69 @@ pub struct Latency {
     pub max: u64,
 }
 
-/// The calls of one function.
-#[derive(Debug, PartialEq, Serialize)]
+/// The calls of one function. The first four numbers are parts of those of the program.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FunctionCalls {
     /// Its name in C.
-    pub name: &'static str,
+    pub name: String,
     /// How many another thread executed.
     pub moved: u64,
-    /// How many were executed in place, by reason.
-    pub in_place: BTreeMap<&'static str, u64>,
+    /// How many were executed in place because moving costs more than it saves.
+    pub bypassed: u64,
+    /// How many on sockets were executed in place for other reasons.
+    pub in_place: u64,
+    /// How many were on other descriptors.
+    pub others: u64,
+    /// How many were not moved, by reason.
+    pub reasons: BTreeMap<String, u64>,
 }
 
 impl FunctionCalls {
     /// All of them.
     pub fn all(&self) -> u64 {
-        self.moved + self.in_place.values().sum::<u64>()
+        let parts = [self.moved, self.bypassed, self.in_place, self.others];
+        parts.into_iter().fold(0, u64::saturating_add)
     }
 }
 
 impl MovedCalls {
-    /// Adds up what all processes have left in a directory until now.
-    ///
-    /// # Errors
-    ///
-    /// If the directory cannot be read. A file that is being made, or is none of ours, is passed over.
-    pub fn read(directory: &Path, rate: &Rate) -> io::Result<Self> {
-        let mut sum = Sum::default();
-        for entry in fs::read_dir(directory)? {
-            let path = entry?.path();
-            if path.extension().is_some_and(|extension| extension == "syscalls")
-                && let Some(map) = open(&path)
-            {
-                // SAFETY: of this size, and all of it is atomics.
-                sum.add(unsafe { &*map.as_ptr().cast::<Mapping>() });
-            }
-        }
-        Ok(sum.finish(rate))
+    /// Calls on sockets: all but those on other descriptors.
+    pub fn on_sockets(&self) -> u64 {
+        [self.moved, self.bypassed, self.in_place].into_iter().fold(0, u64::saturating_add)
     }
 }
 
-/// Maps a file of the right size and version.
-fn open(path: &Path) -> Option<MmapRaw> {
-    let file = File::open(path).ok()?;
-    if file.metadata().ok()?.len() < size_of::<Mapping>() as u64 {
-        return None;
-    }
-    let map = MmapOptions::new().map_raw_read_only(&file).ok()?;
-    // SAFETY: of this size, and all of it is atomics.
-    let mapping = unsafe { &*map.as_ptr().cast::<Mapping>() };
-    // Acquire: partner of the library's Release; whoever sees the magic sees the header.
-    (mapping.header.magic.load(Ordering::Acquire) == MAGIC).then_some(map)
-}
-
-/// What is added up.
-#[derive(Default)]
-struct Sum {
+/// What the processes of a program have left behind, added up.
+#[derive(Debug, Default)]
+pub struct Tally {
     calls: MovedCalls,
     counts: BTreeMap<(u8, u8), u64>,
     latency: Histogram,
+    programs: BTreeSet<(u32, PathBuf)>,
 }
 
-impl Sum {
-    fn add(&mut self, mapping: &Mapping) {
+impl Tally {
+    /// Whether a process has left anything while it was this program.
+    pub fn has(&self, pid: u32, program: &Path) -> bool {
+        self.programs.contains(&(pid, program.to_owned()))
+    }
+
+    /// Adds what a process has counted until now.
+    pub fn add(&mut self, mapping: &Mapping) {
         // Relaxed: counters, or written before the header's magic.
         let number = |word: &AtomicU64| word.load(Ordering::Relaxed);
+        let bytes = |words: &[AtomicU64]| -> Vec<u8> {
+            let bytes = words.iter().flat_map(|word| number(word).to_le_bytes());
+            bytes.take_while(|byte| *byte != 0).collect()
+        };
         let header = &mapping.header;
-        let name = header.mechanism.iter().flat_map(|word| number(word).to_le_bytes());
-        let name: Vec<u8> = name.take_while(|byte| *byte != 0).collect();
-        self.calls.mechanism = String::from_utf8_lossy(&name).into_owned();
+        self.calls.mechanism = String::from_utf8_lossy(&bytes(&header.mechanism)).into_owned();
+        let program = PathBuf::from(OsString::from_vec(bytes(&header.program)));
+        self.programs.insert((header.pid.load(Ordering::Relaxed), program));
         let has = |cpu: &u32| number(&header.cpus[*cpu as usize / 64]) >> (cpu % 64) & 1 != 0;
         self.calls.cpus.extend((0..64 * header.cpus.len() as u32).filter(has));
+        self.calls.cpus.sort_unstable();
+        self.calls.cpus.dedup();
         self.calls.processes += 1;
         for shard in &mapping.shards {
             self.latency.add(&shard.latency);
@@ -137,27 +132,29 @@ impl Sum {
         }
     }
 
-    fn finish(self, rate: &Rate) -> MovedCalls {
-        let Self { mut calls, counts, latency } = self;
-        calls.schema = 1;
-        calls.cpus.sort_unstable();
-        calls.cpus.dedup();
+    /// The sums.
+    pub fn finish(self, rate: &Rate) -> MovedCalls {
+        let Self { mut calls, counts, latency, .. } = self;
+        calls.schema = SCHEMA;
         for function in Function::ALL {
             let mut sums =
-                FunctionCalls { name: function.name(), moved: 0, in_place: BTreeMap::new() };
+                FunctionCalls { name: function.name().to_owned(), ..FunctionCalls::default() };
             for outcome in Outcome::ALL {
                 let key = (*function as u8, *outcome as u8);
                 let Some(count) = counts.get(&key) else { continue };
-                match outcome {
-                    Outcome::Moved | Outcome::Abandoned => sums.moved += count,
-                    _ => _ = sums.in_place.insert(outcome.name(), *count),
+                let (of_all, of_function) = match outcome {
+                    Outcome::Moved | Outcome::Abandoned => (&mut calls.moved, &mut sums.moved),
+                    Outcome::Bypassed => (&mut calls.bypassed, &mut sums.bypassed),
+                    Outcome::Plain | Outcome::Stream | Outcome::Unknown => {
+                        (&mut calls.others, &mut sums.others)
+                    }
+                    _ => (&mut calls.in_place, &mut sums.in_place),
+                };
+                *of_all += count;
+                *of_function += count;
+                if !matches!(outcome, Outcome::Moved | Outcome::Abandoned) {
+                    sums.reasons.insert(outcome.name().to_owned(), *count);
                 }
-                *match outcome {
-                    Outcome::Moved | Outcome::Abandoned => &mut calls.moved,
-                    Outcome::Bypassed => &mut calls.bypassed,
-                    Outcome::Plain | Outcome::Stream | Outcome::Unknown => &mut calls.others,
-                    _ => &mut calls.in_place,
-                } += count;
             }
             if sums.all() != 0 {
                 calls.functions.push(sums);
@@ -173,14 +170,17 @@ impl Sum {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
     use std::io::Write;
 
     use super::*;
+    use crate::layout::syscalls::MAGIC;
+    use crate::mapping::StatsFile;
 
     const RATE: Rate = Rate { ticks_per_ns: 2.0, origin: 0 };
 
     /// A file as a process leaves it.
-    fn leave(directory: &Path, name: &str, count: impl FnOnce(&Mapping)) {
+    fn leave(directory: &Path, name: &str, count: impl FnOnce(&Mapping)) -> PathBuf {
         // SAFETY: numbers, for which zero is a value.
         let mapping: Box<Mapping> = unsafe { Box::new_zeroed().assume_init() };
         mapping.header.magic.store(MAGIC, Ordering::Relaxed);
@@ -192,13 +192,18 @@ mod tests {
                 size_of::<Mapping>(),
             )
         };
-        File::create(directory.join(name)).unwrap().write_all(bytes).unwrap();
+        let path = directory.join(name);
+        File::create(&path).unwrap().write_all(bytes).unwrap();
+        path
     }
 
     #[test]
     fn processes_and_cpus_are_added_up() {
         let directory = tempfile::tempdir().unwrap();
-        leave(directory.path(), "1-1.syscalls", |mapping| {
+        let first = leave(directory.path(), "1-1.syscalls", |mapping| {
+            mapping.header.pid.store(1, Ordering::Relaxed);
+            mapping.header.program[0]
+                .store(u64::from_le_bytes(*b"/a\0\0\0\0\0\0"), Ordering::Relaxed);
             mapping.header.cpus[0].store(0b101, Ordering::Relaxed);
             mapping.header.mechanism[0]
                 .store(u64::from_le_bytes(*b"pool\0\0\0\0"), Ordering::Relaxed);
@@ -206,29 +211,42 @@ mod tests {
             mapping.count(65, Function::Read, Outcome::Moved);
             mapping.shards[1].latency.count(2_000);
         });
-        leave(directory.path(), "2-1.syscalls", |mapping| {
+        let second = leave(directory.path(), "2-1.syscalls", |mapping| {
             mapping.header.cpus[1].store(1, Ordering::Relaxed);
             mapping.count(0, Function::Read, Outcome::Bypassed);
+            mapping.count(0, Function::Read, Outcome::Stream);
             mapping.count(0, Function::Poll, Outcome::SignalMask);
             mapping.count(0, Function::Write, Outcome::Plain);
         });
-        File::create(directory.path().join("3-1.syscalls")).unwrap();
-        let calls = MovedCalls::read(directory.path(), &RATE).unwrap();
+        let mut tally = Tally::default();
+        for path in [first, second] {
+            tally.add(StatsFile::open(&path).unwrap().unwrap().get());
+        }
+        assert!(tally.has(1, Path::new("/a")));
+        assert!(!tally.has(1, Path::new("/b")) && !tally.has(2, Path::new("/a")));
+        let calls = tally.finish(&RATE);
         assert_eq!((calls.processes, &calls.cpus[..]), (2, &[0, 2, 64][..]));
-        assert_eq!((calls.moved, calls.bypassed, calls.in_place, calls.others), (2, 1, 1, 1));
+        assert_eq!((calls.moved, calls.bypassed, calls.in_place, calls.others), (2, 1, 1, 2));
         let read = &calls.functions[0];
-        assert_eq!((read.name, read.moved, read.all()), ("read", 2, 3));
+        assert_eq!((read.name.as_str(), read.moved, read.bypassed), ("read", 2, 1));
+        assert_eq!((read.in_place, read.others, read.all()), (0, 1, 4));
+        assert_eq!(read.reasons["a stream of stdio"], 1);
+        assert!(!read.reasons.contains_key("moved"));
         let p50 = calls.latency_ns.unwrap().p50;
         assert!((800..1250).contains(&p50), "{p50}");
     }
 
     #[test]
-    fn another_version_is_passed_over() {
+    fn a_file_of_another_version_is_named() {
         let directory = tempfile::tempdir().unwrap();
-        leave(directory.path(), "1-1.syscalls", |mapping| {
+        let other = leave(directory.path(), "1-1.syscalls", |mapping| {
             mapping.header.magic.store(MAGIC + 1, Ordering::Relaxed);
         });
-        let calls = MovedCalls::read(directory.path(), &RATE).unwrap();
-        assert_eq!((calls.processes, calls.latency_ns), (0, None));
+        let said = StatsFile::<Mapping>::open(&other).unwrap_err().to_string();
+        assert!(said.contains("1-1.syscalls") && said.contains("of one build"), "{said}");
+        let made = leave(directory.path(), "3-1.syscalls", |mapping| {
+            mapping.header.magic.store(0, Ordering::Relaxed);
+        });
+        assert!(StatsFile::<Mapping>::open(&made).unwrap().is_none(), "it is being made");
     }
 }

@@ -16,6 +16,8 @@ const HOT: f64 = 0.05;
 const HOLDS_MIN: u64 = 30;
 /// Spinning is worth a note from this share of the CPU time on.
 const SPINNING: f64 = 0.1;
+/// Who spins takes the CPU from somebody only if of the CPUs' time this share is used.
+const BUSY: f64 = 0.2;
 /// A lock is read mostly if this share of its acquisitions is for reading.
 const MOSTLY_READ: f64 = 0.9;
 /// A lock is updated heavily if this share of its acquisitions is for writing.
@@ -113,10 +115,12 @@ fn of_holds(lock: &Lock, place: usize, wall: f64) -> Option<Note> {
 
 fn of_spinning(profile: &Profile) -> Option<Note> {
     let cpu = &profile.cpu;
-    let share = cpu.lock_spin / (cpu.kernel + cpu.program + cpu.lock_spin).max(f64::MIN_POSITIVE);
+    let used = cpu.kernel + cpu.program + cpu.lock_spin;
+    let share = cpu.lock_spin / used.max(f64::MIN_POSITIVE);
     let cpus = profile.host.as_ref()?.cpus;
     let threads = profile.processes.iter().map(|process| process.threads).max()?;
-    if share < SPINNING || threads <= cpus {
+    let is_busy = used >= BUSY * profile.wall * f64::from(cpus);
+    if share < SPINNING || threads <= cpus || !is_busy {
         return None;
     }
     let advice = "use a lock that sleeps instead of spinning, or no more threads than CPUs: who spins takes the CPU \
@@ -164,7 +168,13 @@ fn of_circle(profile: &Profile, cycle: &Cycle) -> Note {
         let evidence = steps().map(step).collect::<String>() + ", by the same thread";
         return note(Cause::LockOrder, lock, advice.to_owned(), evidence);
     }
-    let now = if cycle.deadlocked { "; threads waited so for each other at the end" } else { "" };
+    let now = match (cycle.deadlocked, cycle.gives_up) {
+        (true, _) => "; threads waited so for each other at the end",
+        (_, true) => {
+            "; threads waited so for each other at the end, one of them until a deadline: that ends by itself"
+        }
+        _ => "",
+    };
     let advice = "take these locks in one order everywhere: threads that take them so at the same time wait for each \
                   other for ever";
     let evidence = steps().map(step).collect::<Vec<_>>().join("; ") + now;

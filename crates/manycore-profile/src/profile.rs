@@ -4,6 +4,7 @@
 //! it does not know; [`SCHEMA`] grows when a field changes its meaning.
 
 use crate::layout::Kind;
+use crate::moved::MovedCalls;
 use crate::name;
 use manycore_report::Host;
 use serde::{Deserialize, Serialize};
@@ -14,7 +15,7 @@ mod whole;
 
 pub use crate::symbols::Frame;
 pub use kernel::{KernelLock, KernelRun, KernelStack, Scope, Source};
-pub use memory::CacheMisses;
+pub use memory::{CacheMisses, OtherNodes};
 pub use whole::{
     Blocking, Cause, Convoy, Cycle, Interval, Note, Order, Stack, Thread, Timeline, Waited,
 };
@@ -83,6 +84,9 @@ pub struct Profile {
     /// Reads that no cache had; null in profiles of before that was counted, and of what was not started here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_misses: Option<CacheMisses>,
+    /// What became of system calls; null if none were to be moved.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub system_calls: Option<MovedCalls>,
     /// What of all this matters, in a sentence.
     pub finding: String,
     /// What to do next: a command.

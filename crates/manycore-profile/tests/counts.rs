@@ -168,7 +168,7 @@ fn what_found_no_record_is_named_as_such() {
 #[test]
 fn bad_files_are_named() {
     let directory = tempfile::tempdir().unwrap();
-    let refused = |path: &Path| StatsFile::open(path).unwrap_err().to_string();
+    let refused = |path: &Path| StatsFile::<Mapping>::open(path).unwrap_err().to_string();
     let path = directory.path().join("x.stats");
     assert!(refused(&path).contains("x.stats: No such file"));
 
@@ -180,5 +180,5 @@ fn bad_files_are_named() {
     assert!(refused(&path).contains("this version"), "{}", refused(&path));
 
     std::fs::write(&path, vec![0; size_of::<Mapping>()]).unwrap();
-    assert!(StatsFile::open(&path).unwrap().is_none(), "nothing has been noted");
+    assert!(StatsFile::<Mapping>::open(&path).unwrap().is_none(), "nothing has been noted");
 }

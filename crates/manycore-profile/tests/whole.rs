@@ -6,7 +6,7 @@ use std::path::Path;
 // Relaxed throughout: one thread writes, and reads afterwards.
 use std::sync::atomic::Ordering::Relaxed;
 
-use manycore_profile::assemble::{Watched, assemble};
+use manycore_profile::assemble::{Run, Watched, assemble};
 use manycore_profile::layout::{Kind, Record};
 use manycore_profile::process::key;
 use manycore_profile::profile::{Cause, Profile, Timeline};
@@ -116,7 +116,7 @@ fn over_time(looks: u64) -> (Timeline, Profile) {
     let wall = looks as f64 / 10.0 + 0.05;
     recorder.end(wall, (wall / 2.0, wall / 4.0), &stats);
     let watched = Watched { timeline: Some(recorder), ..Watched::default() };
-    let profile = assemble(manycore_profile::assemble::Run { watched, ..run() }, &stats);
+    let profile = assemble(Run { watched, ..run() }, &stats);
     (profile.timeline.clone().unwrap(), profile)
 }
 
@@ -155,7 +155,7 @@ fn the_samples_stand_for_all_waits_as_in_the_whole_run() {
     let stats = [file.read()];
     recorder.end(0.5, (0.5, 0.5), &stats);
     let watched = Watched { timeline: Some(recorder), ..Watched::default() };
-    let profile = assemble(manycore_profile::assemble::Run { watched, ..run() }, &stats);
+    let profile = assemble(Run { watched, ..run() }, &stats);
     let spin = |cpu: manycore_profile::profile::Cpu| cpu.lock_spin;
     let timeline = profile.timeline.unwrap();
     let sum: f64 = timeline.intervals.iter().map(|interval| spin(interval.cpu)).sum();
@@ -216,22 +216,26 @@ fn notes_follow_from_the_figures() {
 
 #[test]
 fn spinning_is_a_matter_where_threads_exceed_cpus() {
-    let spinning = |threads: u32| {
-        let profile = one(Kind::Spin, |file, record| {
-            record.acquired.store(1_000_000, Relaxed);
-            // One in eight, of ten seconds.
-            record.sampled.store(125, Relaxed);
-            record.spin_ns.store(250_000_000, Relaxed);
-            for thread in 0..threads {
-                file.slot(thread as usize, 1).acquired.store(1, Relaxed);
-                file.get().slabs[thread as usize].thread.store(1 + thread, Relaxed);
-            }
-        });
-        causes(&profile)
+    let spinning = |threads: u32, user: f64| {
+        let directory = tempfile::tempdir().unwrap();
+        let file = process(directory.path());
+        let (number, record) = file.record(Kind::Spin, 0x2000, &[]);
+        file.wait(record, &[1_000_000; 1_000]);
+        record.acquired.store(1_000_000, Relaxed);
+        // One in eight, of ten seconds.
+        record.sampled.store(125, Relaxed);
+        record.spin_ns.store(250_000_000, Relaxed);
+        for thread in 0..threads {
+            file.slot(thread as usize, number).acquired.store(1, Relaxed);
+            file.get().slabs[thread as usize].thread.store(1 + thread, Relaxed);
+        }
+        causes(&assemble(Run { user, ..run() }, &[file.read()]))
     };
     let cpus = run().host.cpus;
-    assert_eq!(spinning(cpus), []);
-    assert_eq!(spinning(cpus + 1), [Cause::SpinningOversubscribed]);
+    assert_eq!(spinning(cpus, 7.0), []);
+    assert_eq!(spinning(cpus + 1, 7.0), [Cause::SpinningOversubscribed]);
+    // Where CPUs idle, nobody lacks what is spun away.
+    assert_eq!(spinning(cpus + 1, 0.5), []);
 }
 
 #[test]

@@ -50,6 +50,20 @@ pub fn rmw(address: usize) {
     engine::access(address, Kind::Rmw);
 }
 
+/// Asks for a line ahead of its use, without waiting until it has come: only until its home serves it. One that is changed by
+/// somebody else meanwhile has to be fetched anew.
+#[inline]
+pub fn prefetch(address: usize) {
+    engine::prefetch(address);
+}
+
+/// Charges a branch that goes one way as often as the other, for no reason that a core could see: half of what it costs to
+/// guess wrong.
+#[inline]
+pub fn unforeseen_branch() {
+    engine::unforeseen_branch();
+}
+
 /// Charges a full fence.
 pub fn fence() {
     engine::fence();

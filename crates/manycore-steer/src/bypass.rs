@@ -82,21 +82,17 @@ impl Habit {
         self.in_place.0.store(0, ORDER);
     }
 
-    /// Counts a call; says whether it is to be moved.
+    /// Counts a call. If it is to stay in place: when it began, or 0 if it is none of those that are timed.
     #[inline]
-    pub fn next(&self) -> bool {
+    pub fn stay(&self) -> Option<u64> {
         let call = self.calls.fetch_add(1, ORDER);
         let is_trial = call % PERIOD < BURST;
         // One CPU: whoever executes the call elsewhere has to wait for the same.
-        cpu::count() > 1 && self.is_moving.load(ORDER) != is_trial
-    }
-
-    /// When the call began that is executed in place, if it is one of those that are timed.
-    #[inline]
-    pub fn timer(&self) -> u64 {
-        let call = self.calls.load(ORDER).wrapping_sub(1);
-        let is_trial = call % PERIOD < BURST;
-        if is_trial || call.is_multiple_of(SAMPLE) { clock::now() } else { 0 }
+        if self.is_moving.load(ORDER) != is_trial && cpu::count() > 1 {
+            return None;
+        }
+        let is_timed = is_trial || call.is_multiple_of(SAMPLE);
+        Some(if is_timed { clock::now() } else { 0 })
     }
 
     /// A call in place is over that began then.
@@ -146,16 +142,16 @@ mod tests {
         let habit = Habit { calls: AtomicU32::new(BURST), ..Habit::default() };
         let mut count = 0;
         for call in 0..calls {
-            let moves = habit.next();
+            let stays = habit.stay();
             // Some wait, or have to wake somebody.
             let slow = if call % 5 == 0 { 50_000 } else { 0 };
-            if moves {
-                habit.moved.add(moved + slow);
-            } else if habit.timer() != 0 {
-                habit.in_place.add(in_place + slow);
+            match stays {
+                None => habit.moved.add(moved + slow),
+                Some(0) => {}
+                Some(_) => habit.in_place.add(in_place + slow),
             }
             habit.prefer();
-            count += u32::from(moves && call >= calls / 2);
+            count += u32::from(stays.is_none() && call >= calls / 2);
         }
         count
     }

@@ -35,29 +35,6 @@ pub enum Kind {
 pub enum Reason {
     /// The mechanism is `in-place`, or nothing was started in this process.
     Off = 0,
-    /// Moving calls of this descriptor costs more than it saves.
-    Bypassed = 1,
-    /// It may block, and all threads that may block with it are taken.
+    /// There is no thread for it: it may block and all that may block with it are taken, or the kernel refused one, or memory.
     NoThread = 2,
-    /// The table of lanes or of calls in flight is full.
-    NoRoom = 3,
-    /// The kernel refused a thread or memory.
-    Refused = 4,
-}
-
-impl Reason {
-    /// All of them, in the order of their numbers.
-    pub const ALL: [Self; 5] =
-        [Self::Off, Self::Bypassed, Self::NoThread, Self::NoRoom, Self::Refused];
-
-    /// As reports name it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Off => "off",
-            Self::Bypassed => "bypassed",
-            Self::NoThread => "no thread",
-            Self::NoRoom => "no room",
-            Self::Refused => "refused",
-        }
-    }
 }

@@ -62,7 +62,8 @@ impl Lanes {
             self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok()
         })?;
         let lane = &all[number as usize];
-        let at = choose(groups, rule, stations, || {
+        let here = cpu::current() as u16;
+        let at = choose(groups, rule, stations, here, || {
             self.turn.fetch_add(1, Ordering::Relaxed) as usize // Relaxed: any order will do
         });
         stations[at].lanes.fetch_add(1, Ordering::Relaxed); // Relaxed: a number for the rules
@@ -97,8 +98,14 @@ impl Lanes {
     }
 }
 
-/// Which of the CPUs serves a new lane. `turn` counts up.
-fn choose(groups: &Groups, rule: Rule, stations: &[Station], turn: impl Fn() -> usize) -> usize {
+/// Which of the CPUs serves a new lane of a thread that runs on `here`. `turn` counts up.
+fn choose(
+    groups: &Groups,
+    rule: Rule,
+    stations: &[Station],
+    here: u16,
+    turn: impl Fn() -> usize,
+) -> usize {
     let round = |group: usize| {
         let range = groups.range(group);
         range.start + turn() % range.len()
@@ -106,7 +113,6 @@ fn choose(groups: &Groups, rule: Rule, stations: &[Station], turn: impl Fn() -> 
     match rule {
         Rule::First => round(0),
         Rule::Own => {
-            let here = cpu::current() as u16;
             let has = |group: &usize| groups.cpus()[groups.range(*group)].contains(&here);
             round((0..groups.groups()).find(has).unwrap_or(0))
         }
@@ -128,11 +134,16 @@ fn choose(groups: &Groups, rule: Rule, stations: &[Station], turn: impl Fn() -> 
 mod tests {
     use super::*;
 
-    fn chosen(rule: Rule, lanes: usize) -> Vec<usize> {
+    fn two_groups() -> Groups {
         let mut groups = Groups::new();
         for group in [&[4, 5][..], &[6, 7, 8]] {
             assert!(group.iter().fold(groups.begin(), |done, cpu| done && groups.add(*cpu)));
         }
+        groups
+    }
+
+    fn chosen(rule: Rule, lanes: usize) -> Vec<usize> {
+        let groups = two_groups();
         // SAFETY: zero is a value of stations.
         let stations: Vec<Station> = (0..5).map(|_| unsafe { core::mem::zeroed() }).collect();
         let all = Lanes::new();
@@ -145,11 +156,17 @@ mod tests {
     #[test]
     fn rules_choose_among_groups() {
         assert_eq!(chosen(Rule::First, 5), [3, 2, 0, 0, 0]);
-        // The CPUs above are not among those of the machine that runs this, or are the first group's.
-        assert_eq!(chosen(Rule::Own, 4).iter().sum::<usize>(), 4);
         assert_eq!(chosen(Rule::Spill(2), 4), [2, 2, 0, 0, 0]);
         assert_eq!(chosen(Rule::Spill(2), 6), [2, 2, 1, 1, 0]);
         assert_eq!(chosen(Rule::Spill(1), 7), [2, 2, 1, 1, 1]);
+    }
+
+    #[test]
+    fn own_is_the_group_of_the_thread_that_opens_it() {
+        let at = |here, turn| choose(&two_groups(), Rule::Own, &[], here, || turn);
+        assert_eq!([at(4, 0), at(4, 1), at(5, 2)], [0, 1, 0]);
+        assert_eq!([at(6, 0), at(8, 1), at(7, 2), at(7, 3)], [2, 3, 4, 2]);
+        assert_eq!(at(9, 1), 1, "a CPU of no group has the first");
     }
 
     #[test]

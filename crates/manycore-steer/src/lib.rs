@@ -29,10 +29,13 @@
 //! - Under `pool`, a blocking `accept` takes such a thread too, when there is a connection: another process may be faster.
 //! - The workers' descriptors have high numbers, so that the process' table is large: `select` answers `EBADF` for a closed
 //!   number that it would have ignored beyond a small table. A process that may have fewer than 256 descriptors has no workers.
-//! - A handler with `SA_RESTART` ends a send of which some is gone, as the kernel would; but under `thread` not a `writev`, and
-//!   not a receive with `MSG_WAITALL`.
-//! - Threads are made by whoever makes the first call of a CPU, with `pthread_create`, which allocates. A program whose signal
-//!   handlers make their first calls while they interrupt `malloc` has to be left alone.
+//! - A handler with `SA_RESTART` ends a send of which some is gone, as the kernel would. Of a `writev`, and of a receive with
+//!   `MSG_WAITALL`, the caller does not know under `thread` whether some is: it has to sleep so that every handler ends it, and
+//!   to begin anew where that is what the kernel would have done.
+//! - Threads are made by whoever makes a call that needs one, with `pthread_create`, which allocates; whoever executes calls makes none.
+//!   A call out of a signal handler, which may have interrupted `malloc`, is therefore left in place if there is no thread for it yet:
+//!   [`CreateThread`] has to refuse.
+//! - The affinity mask of the process' first thread is obeyed, from a second after it was changed; that of other threads is not looked at.
 //!
 //! # A first program
 //!
@@ -50,45 +53,61 @@
 #![cfg(target_os = "linux")]
 
 mod call;
+mod hand;
 mod queue;
 mod slot;
 mod stack;
 
-// What talks to the kernel is not for the model checker.
-#[cfg(not(loom))]
+// What talks to the kernel is not for the model checker, nor for a simulated machine.
+#[cfg(not(any(loom, feature = "sim")))]
+mod affinity;
+#[cfg(not(any(loom, feature = "sim")))]
 mod attempt;
-#[cfg(not(loom))]
+#[cfg(not(any(loom, feature = "sim")))]
+mod blocking;
+#[cfg(not(any(loom, feature = "sim")))]
 mod bypass;
-#[cfg(not(loom))]
-mod hand;
-#[cfg(not(loom))]
+#[cfg(not(any(loom, feature = "sim")))]
+mod flight;
+#[cfg(not(any(loom, feature = "sim")))]
+mod hands;
+#[cfg(not(any(loom, feature = "sim")))]
 mod lanes;
-#[cfg(not(loom))]
+#[cfg(not(any(loom, feature = "sim")))]
+mod perform;
+#[cfg(not(any(loom, feature = "sim")))]
 mod raw;
-#[cfg(not(loom))]
+#[cfg(not(any(loom, feature = "sim")))]
 mod ring;
-#[cfg(not(loom))]
+#[cfg(not(any(loom, feature = "sim")))]
 mod settings;
-#[cfg(not(loom))]
+#[cfg(not(any(loom, feature = "sim")))]
 mod slab;
-#[cfg(not(loom))]
+#[cfg(not(any(loom, feature = "sim")))]
 mod station;
-#[cfg(not(loom))]
+#[cfg(not(any(loom, feature = "sim")))]
 mod steer;
-#[cfg(not(loom))]
+#[cfg(not(any(loom, feature = "sim")))]
 mod uring;
-#[cfg(not(loom))]
+#[cfg(not(any(loom, feature = "sim")))]
 mod waits;
+#[cfg(not(any(loom, feature = "sim")))]
+mod worker;
 
 pub use call::{Answer, Call, Kind, Reason};
-#[cfg(not(loom))]
-pub use settings::{CPUS_MAX, CreateThread, GROUPS_MAX, Groups, Mechanism, Rule, Settings, Sleep};
-#[cfg(not(loom))]
-pub use steer::{Flight, Lane, Steer, Timer};
+#[cfg(not(any(loom, feature = "sim")))]
+pub use flight::Flight;
+#[cfg(not(any(loom, feature = "sim")))]
+pub use settings::{
+    CPUS_MAX, CreateThread, GROUPS_MAX, Groups, MayCreateThread, Mechanism, Rule, Settings, Sleep,
+};
+#[cfg(not(any(loom, feature = "sim")))]
+pub use steer::{Lane, Steer, Timer};
 
-/// The parts whose threads meet, for the models that check them.
-#[cfg(loom)]
+/// The parts whose threads meet, for the models that check them, and for simulated programs.
+#[cfg(any(loom, feature = "sim"))]
 pub mod model {
+    pub use crate::hand::Hand;
     pub use crate::queue::{Bell, Calls, Cancelled, Queue};
     pub use crate::slot::{Order, Reply, Slot};
     pub use crate::stack::Stack;

@@ -75,6 +75,16 @@ pub fn map_shared(descriptor: i32, offset: usize, bytes: usize) -> *mut u8 {
     }
 }
 
+/// Gives memory back.
+///
+/// # Safety
+///
+/// It came from [`map_shared`], with as many bytes, and nobody uses it.
+pub unsafe fn unmap(address: *mut u8, bytes: usize) {
+    // SAFETY: by the caller's word.
+    unsafe { raw_syscall!(Sysno::munmap, address, bytes) };
+}
+
 /// Makes mapped memory zero again.
 ///
 /// # Safety
@@ -101,8 +111,13 @@ pub fn signal(thread: u32, signal: c_int) {
 pub fn bind(cpu: u16) -> bool {
     let mut mask = [0u64; 1024];
     mask[usize::from(cpu) / 64] = 1 << (cpu % 64);
+    bind_within(&mask)
+}
+
+/// Binds the calling thread to a set of CPUs, a bit each; false if the kernel refuses.
+pub fn bind_within(mask: &[u64]) -> bool {
     // SAFETY: the kernel reads the mask.
-    unsafe { raw_syscall!(Sysno::sched_setaffinity, 0, size_of_val(&mask), mask.as_ptr()) == 0 }
+    unsafe { raw_syscall!(Sysno::sched_setaffinity, 0, size_of_val(mask), mask.as_ptr()) == 0 }
 }
 
 /// The signals with these numbers, as the kernel has sets.

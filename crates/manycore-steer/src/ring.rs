@@ -83,6 +83,14 @@ struct Parameters {
     completion: CompletionOffsets,
 }
 
+impl Parameters {
+    /// As many bytes positions and completions take.
+    fn bytes(&self) -> usize {
+        (self.completion.completions + self.completions * 16)
+            .max(self.submission.array + self.submissions * 4) as usize
+    }
+}
+
 const _: () = assert!(size_of::<Entry>() == 64 && size_of::<Parameters>() == 120);
 
 const SETUP_SQPOLL: u32 = 1 << 1;
@@ -100,6 +108,7 @@ const OFFSET_ENTRIES: usize = 0x1000_0000;
 
 const SUBMISSIONS: u32 = 256;
 const COMPLETIONS: u32 = 4096;
+const ENTRIES_BYTES: usize = SUBMISSIONS as usize * size_of::<Entry>();
 
 /// For so long the kernel's thread looks for entries before it sleeps, in milliseconds: the shortest there is, for on a small
 /// machine it takes the CPU from the program.
@@ -150,17 +159,9 @@ impl Ring {
             raw::close(descriptor);
             return Err(libc::ENOSYS);
         }
-        let offsets = &parameters.completion;
-        let size = (offsets.completions + parameters.completions * 16)
-            .max(parameters.submission.array + parameters.submissions * 4)
-            as usize;
-        let submission = raw::map_shared(descriptor, 0, size);
-        let entries = raw::map_shared(descriptor, OFFSET_ENTRIES, SUBMISSIONS as usize * 64);
-        if submission.is_null() || entries.is_null() {
-            raw::close(descriptor);
-            return Err(libc::ENOMEM);
-        }
-        Ok(Self {
+        let submission = raw::map_shared(descriptor, 0, parameters.bytes());
+        let entries = raw::map_shared(descriptor, OFFSET_ENTRIES, ENTRIES_BYTES);
+        let ring = Self {
             descriptor,
             submitting: AtomicU32::new(0),
             reaping: AtomicU32::new(0),
@@ -169,7 +170,9 @@ impl Ring {
             entries: entries.cast(),
             offsets: parameters,
             operations: probe(descriptor),
-        })
+        };
+        let is_mapped = !submission.is_null() && !entries.is_null();
+        if is_mapped { Ok(ring) } else { Err(libc::ENOMEM) }
     }
 
     /// Whether the kernel has an operation.
@@ -284,6 +287,21 @@ fn probe(descriptor: i32) -> u64 {
     supported
         .filter(|operation| operation[0] < 64)
         .fold(0, |set, operation| set | 1 << operation[0])
+}
+
+/// The kernel ends the ring's thread when neither descriptor nor memory of it is left.
+impl Drop for Ring {
+    fn drop(&mut self) {
+        for (address, bytes) in
+            [(self.submission, self.offsets.bytes()), (self.entries.cast(), ENTRIES_BYTES)]
+        {
+            if !address.is_null() {
+                // SAFETY: mapped in `new`, and nobody has the ring any more.
+                unsafe { raw::unmap(address, bytes) };
+            }
+        }
+        raw::close(self.descriptor);
+    }
 }
 
 fn lock(word: &AtomicU32) -> bool {

@@ -119,11 +119,53 @@ impl Default for Groups {
 }
 
 /// Makes a detached thread with the C library's own `pthread_create`, so that what the library does to all threads (a
-/// change of user, for one) reaches it; returns 0 or an error number. All signals are blocked when it is called.
+/// change of user, for one) reaches it; returns 0 or an error number. All signals are blocked when it is called, and
+/// [`MayCreateThread`] has just said yes.
 pub type CreateThread = unsafe extern "C" fn(
     run: extern "C" fn(*mut c_void) -> *mut c_void,
     argument: *mut c_void,
 ) -> c_int;
+
+/// Whether the calling thread may make one, asked before anything is set up for it. `blocked` are the signals that it had blocked
+/// before its call; all are when this is called. No where that thread is in a signal handler, which may have interrupted it in the
+/// allocator.
+pub type MayCreateThread = unsafe extern "C" fn(blocked: u64) -> bool;
+
+/// Makes threads for a call that needs one, on behalf of the thread that makes the call. Only that does: whoever executes calls must
+/// not wait for a lock of the allocator's, which a thread may have that waits for its call.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Maker {
+    /// How.
+    pub settings: &'static Settings,
+    /// The signals that the thread had blocked before its call.
+    pub blocked: u64,
+}
+
+impl Maker {
+    /// Whether the thread that makes the call may make one.
+    ///
+    /// # Safety
+    ///
+    /// All signals are blocked.
+    pub unsafe fn may_make(self) -> bool {
+        // SAFETY: by the caller's word.
+        unsafe { (self.settings.may_create_thread)(self.blocked) }
+    }
+
+    /// Makes one; says whether it was made.
+    ///
+    /// # Safety
+    ///
+    /// All signals are blocked, [`may_make`](Self::may_make) has said yes, and the argument is what the function expects.
+    pub unsafe fn make(
+        self,
+        run: extern "C" fn(*mut c_void) -> *mut c_void,
+        argument: *mut c_void,
+    ) -> bool {
+        // SAFETY: by the caller's word.
+        unsafe { (self.settings.create_thread)(run, argument) == 0 }
+    }
+}
 
 /// Sleeps while `*word == expected` (futex, private): without a timeout, so that the kernel goes on with it after a
 /// handler with `SA_RESTART`; or, if `never_restarts`, with one far away, so that every handler ends it. Returns 0 or an
@@ -142,6 +184,8 @@ pub struct Settings {
     pub rule: Rule,
     /// Whether calls are left in place where moving them costs more than it saves.
     pub bypass: bool,
+    /// Whether the calling thread may make one.
+    pub may_create_thread: MayCreateThread,
     /// How threads are made.
     pub create_thread: CreateThread,
     /// How callers sleep.

@@ -8,10 +8,10 @@
 use core::ptr::null_mut;
 
 use manycore::lock::Gate;
-use manycore::order;
 use manycore::sync::atomic::{AtomicPtr, AtomicU32, Ordering, fence};
 use manycore::sync::cell::UnsafeCell;
 use manycore::sync::{futex, hint};
+use manycore::{mutation, order};
 
 use crate::call::{Answer, Call, Kind};
 
@@ -114,6 +114,12 @@ impl Slot {
         });
     }
 
+    /// There is no descriptor of ours: in the child of a fork, by the caller of a call that is answered.
+    pub fn forget_descriptor(&self) {
+        // SAFETY: the gate is open, so the slot is the caller's again.
+        self.order.with_mut(|order| unsafe { (*order).descriptor = -1 });
+    }
+
     /// Has whoever executes the call go on behind so many bytes: by whoever executes it now.
     pub fn go_on_behind(&self, done: usize) {
         // SAFETY: as in `order`.
@@ -124,8 +130,10 @@ impl Slot {
     /// sleeps already is woken, to sleep otherwise. By whoever executes the call, before it answers.
     pub fn note_part(&self) {
         self.notes.fetch_or(PART, Ordering::Relaxed); // Relaxed: ordered by the fence
-        // SeqCst: partner of the fence in `is_partly_done`: either that sees the flag, or the caller is seen to sleep.
-        fence(Ordering::SeqCst);
+        if !mutation!("part-note") {
+            // SeqCst: partner of the fence in `is_partly_done`: either that sees the flag, or the caller is seen to sleep.
+            fence(Ordering::SeqCst);
+        }
         let word = self.done.word();
         // Relaxed, both: the caller takes nothing from it but that it is to look again.
         let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);
@@ -136,8 +144,10 @@ impl Slot {
 
     /// Whether some of a send is gone: by the caller, after it has said at the gate that it sleeps.
     pub fn is_partly_done(&self) -> bool {
-        // SeqCst: partner of the fence in `note_part`.
-        fence(Ordering::SeqCst);
+        if !mutation!("part-look") {
+            // SeqCst: partner of the fence in `note_part`.
+            fence(Ordering::SeqCst);
+        }
         self.notes.load(Ordering::Relaxed) & PART != 0 // Relaxed: ordered by the fence
     }
 
@@ -182,6 +192,8 @@ impl Slot {
     pub fn signal(&self, send: impl FnOnce(u32)) {
         // SeqCst: before `executor` is read; partner of the load in `released`.
         self.notes.fetch_or(SIGNALLING, Ordering::SeqCst);
+        // SeqCst: partner of the fence in `released`; one of the two sees what the other has written.
+        fence(Ordering::SeqCst);
         // SeqCst: as in `cancel`, and after the note.
         let executor = self.executor.load(Ordering::SeqCst);
         if executor != 0 {
@@ -196,11 +208,13 @@ impl Slot {
     pub fn released(&self) -> bool {
         // SeqCst: before the note is read, which is written before this is read.
         self.executor.store(0, Ordering::SeqCst);
+        // SeqCst: partner of the fence in `signal`.
+        fence(Ordering::SeqCst);
         if !self.is_cancelled() {
             return false;
         }
         // SeqCst: partner of `signal`'s notes.
-        while self.notes.load(Ordering::SeqCst) & SIGNALLING != 0 {
+        while !mutation!("slot-released") && self.notes.load(Ordering::SeqCst) & SIGNALLING != 0 {
             hint::yield_now();
         }
         true

@@ -18,7 +18,7 @@ const COUNT: u64 = 1 << 32;
 
 impl Stack {
     /// Empty.
-    #[cfg(not(loom))]
+    #[cfg(not(any(loom, feature = "sim")))]
     pub const fn new() -> Self {
         Self { head: AtomicU64::new(0) }
     }
@@ -59,7 +59,7 @@ impl Stack {
     }
 
     /// Forgets all: in the child of a fork, where there are no others.
-    #[cfg(not(loom))]
+    #[cfg(not(any(loom, feature = "sim")))]
     pub fn clear(&self) {
         // Relaxed: nobody else is there.
         self.head.store(0, Ordering::Relaxed);

@@ -57,30 +57,44 @@ impl Feed {
             .then(|| unsafe { (*self.ring.get()).assume_init_ref() })
     }
 
-    /// The ring, set up if it has not been; none if the kernel refuses, which is said once in the process.
-    pub fn started(&self, cpu: u16, listen: impl FnOnce(i32) -> bool) -> Option<&Ring> {
+    /// The ring, set up if it has not been. None if the kernel refuses, which is said once in the process, or if there is no worker
+    /// to listen to it, and none can be made now.
+    pub fn started(
+        &self,
+        cpu: u16,
+        has_worker: impl FnOnce() -> bool,
+        listen: impl FnOnce(i32) -> bool,
+    ) -> Option<&Ring> {
         // Acquire: as in `ring`. Relaxed: only one goes on.
         match self.state.compare_exchange(NEW, STARTING, Ordering::Relaxed, Ordering::Acquire) {
-            Ok(_) => self.start(cpu, listen),
+            Ok(_) => self.start(cpu, has_worker, listen),
             // Another sets it up: this call goes to the pool.
             Err(_) => self.ring(),
         }
     }
 
     #[cold]
-    fn start(&self, cpu: u16, listen: impl FnOnce(i32) -> bool) -> Option<&Ring> {
-        let made = Ring::new(cpu).and_then(|ring| {
-            if NEEDED.iter().all(|opcode| ring.has(*opcode)) { Ok(ring) } else { Err(libc::ENOSYS) }
-        });
-        match made {
-            Ok(ring) if listen(ring.descriptor) => {
+    fn start(
+        &self,
+        cpu: u16,
+        has_worker: impl FnOnce() -> bool,
+        listen: impl FnOnce(i32) -> bool,
+    ) -> Option<&Ring> {
+        // The ring has its number from among those of ours.
+        let has_numbers = raw::has_numbers();
+        if has_numbers && !has_worker() {
+            // A handler may not make one: another call will.
+            self.state.store(NEW, Ordering::Relaxed); // Relaxed: nothing was written
+            return None;
+        }
+        match if has_numbers { set_up(cpu, listen) } else { Err(libc::EMFILE) } {
+            Ok(ring) => {
                 // SAFETY: nobody reads it before the state says so.
                 unsafe { (*self.ring.get()).write(ring) };
                 self.state.store(RUNNING, Ordering::Release); // Release: partner of the Acquire in `ring`
             }
-            failed => {
-                // The worker that was to listen needs descriptors.
-                say_refused(failed.err().unwrap_or(libc::EMFILE));
+            Err(errno) => {
+                say_refused(errno);
                 self.state.store(FAILED, Ordering::Release); // Release: as above
             }
         }
@@ -184,6 +198,15 @@ impl Feed {
         }
         self.sleepers.store(0, Ordering::Relaxed);
     }
+}
+
+/// A ring to which the worker listens, or which error the kernel gave.
+fn set_up(cpu: u16, listen: impl FnOnce(i32) -> bool) -> Result<Ring, i32> {
+    let ring = Ring::new(cpu)?;
+    if !NEEDED.iter().all(|opcode| ring.has(*opcode)) {
+        return Err(libc::ENOSYS);
+    }
+    if listen(ring.descriptor) { Ok(ring) } else { Err(libc::ENOSPC) }
 }
 
 /// Marks a ring's event at the pool's worker.
@@ -310,7 +333,7 @@ fn say_refused(errno: i32) {
         }
         libc::ENOSYS => b"not in this kernel, or too old",
         libc::ENOMEM => b"no memory for its rings (ulimit -l)",
-        libc::EMFILE => b"no descriptors or thread for it (ulimit -n, at least 256)",
+        libc::EMFILE => b"no descriptors for it (ulimit -n, at least 256)",
         libc::EINVAL => b"its thread cannot be bound to the CPU",
         _ => b"the kernel refuses it",
     };

@@ -7,11 +7,11 @@
 //! for each would cost more than the fork.
 
 use core::ffi::CStr;
-use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicPtr, Ordering};
 
 use manycore::sync::{clock, cpu};
+use manycore_interpose::directory::{Directory, store_bytes};
 use manycore_interpose::message::say;
-use manycore_interpose::path::Path;
 use manycore_profile::layout::syscalls::{Function, Header, MAGIC, Mapping, Outcome, SHARDS};
 use manycore_steer::Settings;
 use syscalls::{Errno, Sysno, raw_syscall};
@@ -23,8 +23,11 @@ static MAPPING: AtomicPtr<Mapping> = AtomicPtr::new(core::ptr::null_mut());
 /// In a forked child, the mapping of whoever forked it.
 static PARENTS: AtomicPtr<Mapping> = AtomicPtr::new(core::ptr::null_mut());
 
-/// `MANYCORE_SYSCALLS_STATS`, kept for forked children: programs that change their title overwrite their environment.
-static DIRECTORY: [AtomicU64; 64] = [const { AtomicU64::new(0) }; 64];
+/// What files are called, after process and time.
+const ENDING: &str = ".syscalls";
+
+/// `MANYCORE_SYSCALLS_STATS`.
+static DIRECTORY: Directory = Directory::new();
 
 /// This process' mapping, which a forked child makes now.
 #[inline]
@@ -59,12 +62,8 @@ pub fn moved(function: Function, ticks: u64) {
 
 /// Makes the mapping.
 pub fn open(directory: &CStr, settings: &Settings) {
-    let mut bytes = directory.to_bytes().iter().copied();
-    for word in &DIRECTORY {
-        let part = core::array::from_fn(|_| bytes.next().unwrap_or(0));
-        word.store(u64::from_le_bytes(part), Ordering::Relaxed);
-    }
-    let Ok(mapping) = map_file() else {
+    DIRECTORY.set(directory);
+    let Ok(mapping) = map_file(clock::now()) else {
         return say(&[
             b"no statistics of this process: cannot make a file in ",
             directory.to_bytes(),
@@ -78,11 +77,8 @@ pub fn open(directory: &CStr, settings: &Settings) {
             word.fetch_or(1 << (cpu % 64), Ordering::Relaxed);
         }
     }
-    let mut name = settings.mechanism.name().bytes();
-    for word in &header.mechanism {
-        let part = core::array::from_fn(|_| name.next().unwrap_or(0));
-        word.store(u64::from_le_bytes(part), Ordering::Relaxed);
-    }
+    store_bytes(&header.mechanism, settings.mechanism.name().as_bytes());
+    note_program(header);
     // SAFETY: a system call without arguments.
     publish(header, unsafe { raw_syscall!(Sysno::getppid) } as u32);
     // Release: partner of the Acquire in `made`.
@@ -107,7 +103,8 @@ pub fn prepare() {
 /// Makes the mapping of a forked child. A signal handler may do so above it: whoever is first has made it.
 #[cold]
 fn inherit(parents: &'static Mapping) -> Option<&'static Mapping> {
-    let new = match map_file() {
+    let now = clock::now();
+    let new = match map_file(now) {
         Ok(new) => new,
         Err(error) => {
             PARENTS.store(core::ptr::null_mut(), Ordering::Relaxed);
@@ -121,14 +118,17 @@ fn inherit(parents: &'static Mapping) -> Option<&'static Mapping> {
     let none = core::ptr::null_mut();
     // Release: partner of the Acquire in `made`. Relaxed: that one looks again.
     if MAPPING.compare_exchange(none, new, Ordering::Release, Ordering::Relaxed).is_err() {
-        // The file is without magic, and will be passed over.
+        // The command takes a process' last file for the one that it writes.
         unmap(new);
+        DIRECTORY.remove(now, ENDING);
         return made(&MAPPING);
     }
     // SAFETY: of this size and zero, which is a valid mapping.
     let header = unsafe { &(*new).header };
-    let copied = parents.header.cpus.iter().zip(&header.cpus);
-    for (from, to) in copied.chain(parents.header.mechanism.iter().zip(&header.mechanism)) {
+    let parts = |header: &'static Header| {
+        header.cpus.iter().chain(&header.mechanism).chain(&header.program)
+    };
+    for (from, to) in parts(&parents.header).zip(parts(header)) {
         to.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
     }
     publish(header, parents.header.pid.load(Ordering::Relaxed));
@@ -152,15 +152,16 @@ fn unmap(mapping: *mut Mapping) {
     }
 }
 
-fn map_file() -> Result<*mut Mapping, Errno> {
-    let mut path = Path::default();
-    DIRECTORY.iter().for_each(|word| path.push(&word.load(Ordering::Relaxed).to_le_bytes()));
-    path.end_at_zero();
-    path.push(b"/");
-    // SAFETY: a system call without arguments.
-    path.push_number(unsafe { raw_syscall!(Sysno::getpid) } as u64);
-    path.push(b"-");
-    path.push_number(clock::now());
-    path.push(b".syscalls");
-    path.map_new(size_of::<Mapping>()).map(|address| address.cast())
+/// Notes which file the program is.
+fn note_program(header: &Header) {
+    let mut path = [0_u8; 512];
+    let link = c"/proc/self/exe".as_ptr();
+    // SAFETY: the kernel reads the name, and writes no more than there is room for.
+    let length = unsafe { raw_syscall!(Sysno::readlink, link, path.as_mut_ptr(), path.len()) };
+    let length = Errno::from_ret(length).unwrap_or_default();
+    store_bytes(&header.program, &path[..length]);
+}
+
+fn map_file(now: u64) -> Result<*mut Mapping, Errno> {
+    DIRECTORY.map_new(now, ENDING, size_of::<Mapping>()).map(|address| address.cast())
 }

@@ -21,7 +21,8 @@ pub const LINGERS: u32 = 4;
 /// It is a file: calls on it never wait for others.
 pub const FILE: u32 = 2;
 
-type Descriptors = Table<'static, Lane, fn(Lane)>;
+/// The table's type.
+pub type Descriptors = Table<'static, Lane, fn(Lane)>;
 
 static TABLE: OnceLock<Descriptors> = OnceLock::new();
 

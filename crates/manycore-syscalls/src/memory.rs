@@ -18,7 +18,7 @@ const WORD: usize = 8;
 
 /// Whether the aligned eight bytes around an address can be read. `rt_sigprocmask` copies a set of signals before it looks at what it is to
 /// do with it, which here is nothing that there is.
-fn is_readable(address: usize) -> bool {
+pub fn is_readable(address: usize) -> bool {
     const NOTHING: i32 = -1;
     let none = core::ptr::null_mut::<u64>();
     // SAFETY: changes nothing.

@@ -16,7 +16,7 @@ use manycore_steer::{Answer, Call, Flight, Kind, Lane, Reason, Timer};
 use syscalls::{Errno, Sysno, raw_syscall};
 
 use crate::calls::signals;
-use crate::descriptors::{self, FILE, LINGERS, STEER, TIMED};
+use crate::descriptors::{self, Descriptors, FILE, LINGERS, STEER, TIMED};
 use crate::{counters, file_size, state, thread};
 
 /// What is to be known of a function to move its calls.
@@ -109,8 +109,14 @@ impl Measurement {
 
 /// Gives back the lane of a call in place that was measured: now, or once the thread has left that call without returning.
 pub fn give_back_kept() {
-    if let Some(number) = thread::swap_kept(0).checked_sub(1) {
-        descriptors::leave(number as u32);
+    keep_instead(0);
+}
+
+/// Keeps another lane, with this number plus one, or none, and gives back the one that was kept: in one step, because a handler
+/// may keep and give back its own in between.
+fn keep_instead(number: u64) {
+    if let Some(kept) = thread::swap_kept(number).checked_sub(1) {
+        descriptors::leave(kept as u32);
     }
 }
 
@@ -180,6 +186,10 @@ pub unsafe fn with(held: Held, shape: Shape, number: c_long, args: [usize; 6]) -
         counters::count(shape.function, Outcome::FileLimit);
         return Verdict::InPlace(Measurement::NONE);
     }
+    if let Some(timer) = STEER.bypass(&lane) {
+        counters::count(shape.function, Outcome::Bypassed);
+        return in_place(table, held, lane, timer);
+    }
     let call = Call { number: number as usize, args };
     let slot = held.into_number();
     // SAFETY: the caller's promise.
@@ -188,16 +198,21 @@ pub unsafe fn with(held: Held, shape: Shape, number: c_long, args: [usize; 6]) -
             descriptors::leave(slot);
             Verdict::Done(answer)
         }
-        Err(Reason::Bypassed) => {
-            give_back_kept();
-            thread::swap_kept(u64::from(slot) + 1);
-            Verdict::InPlace(Measurement(Some((lane, STEER.timer(&lane)))))
-        }
         Err(_) => {
             descriptors::leave(slot);
             Verdict::InPlace(Measurement::NONE)
         }
     }
+}
+
+/// A call that stays in place. Its lane is kept only if it is measured.
+fn in_place(table: &Descriptors, held: Held, lane: Lane, timer: Timer) -> Verdict {
+    if !timer.runs() {
+        table.leave(held);
+        return Verdict::InPlace(Measurement::NONE);
+    }
+    keep_instead(u64::from(held.into_number()) + 1);
+    Verdict::InPlace(Measurement(Some((lane, timer))))
 }
 
 /// A call on its way, on the stack of its thread.
@@ -367,10 +382,7 @@ pub unsafe extern "C-unwind" fn sleep(
 fn outcome(reason: Reason) -> Outcome {
     match reason {
         Reason::Off => Outcome::Off,
-        Reason::Bypassed => Outcome::Bypassed,
         Reason::NoThread => Outcome::NoThread,
-        Reason::NoRoom => Outcome::NoRoom,
-        Reason::Refused => Outcome::Refused,
     }
 }
 

@@ -32,6 +32,7 @@ pub fn parse(text: &[u8]) -> Choice {
             groups: Groups::new(),
             rule: Rule::First,
             bypass: false,
+            may_create_thread: threads::may_create_own,
             create_thread: threads::create_own,
             sleep: moved::sleep,
         },

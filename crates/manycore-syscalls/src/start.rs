@@ -3,6 +3,8 @@
 use manycore_interpose::environment::environment;
 use manycore_interpose::message::{refuse, say};
 use manycore_interpose::{bindings, loading};
+use manycore_profile::layout::syscalls::Outcome;
+use manycore_steer::Mechanism;
 
 use crate::descriptors::STEER;
 use crate::{counters, descriptors, entry, real, settings, state, threads};
@@ -28,7 +30,12 @@ extern "C" fn constructor() {
     };
     let choice = settings::parse(text.to_bytes());
     bindings::check(entry::EXPORTS, c"manycore_preload_copy");
-    if let Some(directory) = environment(c"MANYCORE_SYSCALLS_STATS") {
+    let directory = environment(c"MANYCORE_SYSCALLS_STATS");
+    if choice.settings.mechanism == Mechanism::InPlace && directory.is_none() {
+        // Nobody wants to know of descriptors: neither who moves calls, nor who counts them.
+        return state::end(Outcome::Off);
+    }
+    if let Some(directory) = directory {
         counters::open(directory, &choice.settings);
     }
     if !descriptors::prepare(choice.files) {

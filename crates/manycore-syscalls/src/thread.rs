@@ -6,6 +6,7 @@
 //! descriptors as it is, which is the parent's.
 
 use core::cell::Cell;
+use core::sync::atomic::{AtomicU64, Ordering};
 
 use manycore::sync::thread;
 use manycore_profile::layout::syscalls::Outcome;
@@ -23,16 +24,20 @@ fn words() -> &'static Cell<[u64; 2]> {
     &thread::local().words
 }
 
-/// The other word is left as a signal handler may leave it.
-fn set(doing: u64) {
+/// What the thread is doing. The other word, which is [`swap_kept`]'s, is left as a signal handler may leave it.
+fn doing() -> &'static Cell<u64> {
     let words: &Cell<[u64]> = words();
-    words.as_slice_of_cells()[0].set(doing);
+    &words.as_slice_of_cells()[0]
+}
+
+fn set(doing_now: u64) {
+    doing().set(doing_now);
 }
 
 /// Whether the thread's calls may be moved, and its descriptors noted; if not, why.
 #[inline]
 pub fn check() -> Result<(), Outcome> {
-    match words().get()[0] {
+    match doing().get() {
         0 => Ok(()),
         doing => occupied(doing),
     }
@@ -54,7 +59,7 @@ fn occupied(doing: u64) -> Result<(), Outcome> {
 
 /// The thread is about to call `vfork`.
 pub extern "C" fn forks() {
-    let doing = words().get()[0];
+    let doing = doing().get();
     if doing & FORKED == 0 {
         // SAFETY: takes no arguments.
         let process = unsafe { raw_syscall!(Sysno::getpid) } as u64;
@@ -70,30 +75,32 @@ pub fn begins() {
 /// In the child of a fork.
 pub fn forked() {
     // A handler that interrupted a call may have forked: the thread is still in that.
-    words().set([words().get()[0] & BUSY, 0]);
+    words().set([doing().get() & BUSY, 0]);
 }
 
 /// The thread's call is being moved: notes where it is.
 #[inline]
 pub fn begin(call: &mut InFlight) {
     thread::local().extension.set(core::ptr::from_mut(call).cast());
-    set(words().get()[0] | BUSY);
+    set(doing().get() | BUSY);
 }
 
 /// The thread's call is back.
 #[inline]
 pub fn end() {
-    set(words().get()[0] & !BUSY);
+    set(doing().get() & !BUSY);
 }
 
 /// The thread's call that is being moved, if there is one.
 pub fn in_flight() -> Option<*mut InFlight> {
-    (words().get()[0] & BUSY != 0).then(|| thread::local().extension.get().cast())
+    (doing().get() & BUSY != 0).then(|| thread::local().extension.get().cast())
 }
 
-/// A number that the thread keeps until it takes it back; 0 is none.
+/// A number that the thread keeps until it takes it back; 0 is none. One step to the thread's own handlers: each number comes back once.
 pub fn swap_kept(number: u64) -> u64 {
-    let [doing, kept] = words().get();
-    words().set([doing, number]);
-    kept
+    let kept = words().as_ptr().cast::<u64>().wrapping_add(1);
+    // SAFETY: the second of the thread's two words, which nobody else reads or writes.
+    let kept = unsafe { AtomicU64::from_ptr(kept) };
+    // Relaxed: only the thread itself and its handlers meet here.
+    kept.swap(number, Ordering::Relaxed)
 }

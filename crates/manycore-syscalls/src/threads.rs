@@ -4,13 +4,14 @@
 //! ends, ours are made to end first, and libc finds that none is left but that one.
 
 use core::ffi::{c_int, c_void};
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use manycore::sync::clock;
 use syscalls::{Sysno, raw_syscall};
 
 use crate::descriptors::STEER;
 use crate::real::{self, Run, RunC11};
-use crate::{moved, thread};
+use crate::{handlers, moved, thread};
 
 /// The program's own threads that have begun and not ended.
 static OWN: AtomicU32 = AtomicU32::new(1);
@@ -202,6 +203,22 @@ pub unsafe extern "C-unwind" fn thrd_create(
     failed
 }
 
+/// When libc last refused a thread, in ticks; 0: never.
+static REFUSED: AtomicU64 = AtomicU64::new(0);
+
+/// So many ticks, some milliseconds, no other is asked for then: where threads cannot be made, each call would try.
+const PAUSE: u64 = 1 << 24;
+
+/// Whether a thread of ours may be made now, see [`manycore_steer::MayCreateThread`]: not for a call that a signal handler may make.
+pub unsafe extern "C" fn may_create_own(blocked: u64) -> bool {
+    let refused = REFUSED.load(Ordering::Relaxed); // Relaxed: a number that stands for itself
+    if refused != 0 && !clock::has_passed(refused, PAUSE) {
+        return false;
+    }
+    let here = thread::in_flight().map_or(0, |call| call.addr());
+    !handlers::may_run(here, blocked)
+}
+
 /// A thread of ours, see [`manycore_steer::CreateThread`]: detached, and with a small stack.
 pub unsafe extern "C" fn create_own(
     run: extern "C" fn(*mut c_void) -> *mut c_void,
@@ -222,6 +239,9 @@ pub unsafe extern "C" fn create_own(
         let mut thread = 0;
         let failed = real::pthread_create(&raw mut thread, &raw const attr, run, argument);
         libc::pthread_attr_destroy(&raw mut attr);
+        if failed != 0 {
+            REFUSED.store(clock::now(), Ordering::Relaxed); // Relaxed: as above
+        }
         failed
     }
 }

@@ -5,7 +5,7 @@
 //! | [`lock`] | mutual exclusion: a file per algorithm, from test-and-set to one that learns; condition variables |
 //! | [`collections`] | sets and maps that many threads use at once: a folder per structure, a file per mechanism |
 //! | [`delegate`] | sections that run on the thread that has the data |
-//! | [`ldu`] | updates that are logged, and applied when somebody reads |
+//! | [`ldu`] | updates that are logged, and applied when somebody reads; [in order](ldu::ordered), for stacks and queues |
 //! | [`oplog`] | the same for any operations, by clocks |
 //! | [`reclaim`] | grace periods: when memory that others may still read can be freed (RCU) |
 //! | [`mvrlu`] | objects with versions: snapshots for readers, transactions for writers (MV-RLU) |
@@ -41,6 +41,7 @@
 //! | read or write several things at once | [`mvrlu`]: sessions that see one moment | `examples/transactions.rs` |
 //! | insert and remove, and hardly ever read | [`ldu`]: updates that cancel before anybody looks | `examples/deferred.rs` |
 //! | log other operations, and hardly ever read | [`oplog`]: logs of cores, merged by time | `examples/oplog.rs` |
+//! | add to a queue or a stack, and seldom take out | [`ldu::ordered`]: runs of threads, merged by time | |
 //! | all change the same few lines | [`delegate`]: whoever has them does it for the others | `examples/combining.rs` |
 //!
 //! `cargo run --release -p manycore --example rcu` runs the first. The book's chapter `docs/src/choosing.md` goes through the

@@ -64,12 +64,14 @@ fn take_all() {
     for seed in 0..200 {
         let queue = TakeAll::new();
         let mix = Mix { operations: 50, inserts: 80, removes: 20, seed, ..Mix::native(4) };
-        run::check_pile::<First>(Native, &mix, PileOperation::TakeAll, |operation| {
-            match operation {
-                PileOperation::Push(value) => queue.push(value),
-                _ => return queue.take().collect(),
+        run::check_pile::<First, _>(Native, &mix, &[PileOperation::TakeAll], || {
+            |operation| {
+                match operation {
+                    PileOperation::Push(value) => queue.push(value),
+                    _ => return queue.take().collect(),
+                }
+                Vec::new()
             }
-            Vec::new()
         });
     }
 }
@@ -80,13 +82,15 @@ fn treiber() {
     for seed in 0..200 {
         let stack = TreiberStack::new(Config { batch: 2, ..Config::default() });
         let mix = Mix { operations: 50, inserts: 50, removes: 50, seed, ..Mix::native(4) };
-        run::check_pile::<Last>(Native, &mix, PileOperation::Pop, |operation| {
-            let mut handle = stack.handle();
-            match operation {
-                PileOperation::Push(value) => handle.push(value),
-                _ => return handle.pop().into_iter().collect(),
+        run::check_pile::<Last, _>(Native, &mix, &[PileOperation::Pop], || {
+            |operation| {
+                let mut handle = stack.handle();
+                match operation {
+                    PileOperation::Push(value) => handle.push(value),
+                    _ => return handle.pop().into_iter().collect(),
+                }
+                Vec::new()
             }
-            Vec::new()
         });
     }
 }

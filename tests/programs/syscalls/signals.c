@@ -165,6 +165,71 @@ CASE(part_of_a_write_restarts_not) {
     YES(sent > 0 && sent < (long)sizeof big, "part");
 }
 
+/* ---- Half of a transfer is done when a handler comes ---- */
+
+static struct iovec big_parts[3] = {{big, 1 << 20}, {big + (1 << 20), 0}, {big + (1 << 20), 3 << 20}};
+static struct msghdr big_message = {.msg_iov = big_parts, .msg_iovlen = 3};
+static struct iovec small_parts[2] = {{bytes, 6}, {bytes + 6, 10}};
+static struct msghdr small_message = {.msg_iov = small_parts, .msg_iovlen = 2};
+DEED(big_write, write(d->fd, big, sizeof big))
+DEED(big_send, send(d->fd, big, sizeof big, 0))
+DEED(big_writev, writev(d->fd, big_parts, 3))
+DEED(big_sendmsg, sendmsg(d->fd, &big_message, 0))
+DEED(waitall_recvfrom, recvfrom(d->fd, bytes, 16, MSG_WAITALL, NULL, NULL))
+DEED(waitall_recvmsg, recvmsg(d->fd, &small_message, MSG_WAITALL))
+static const struct way HALVES[] = {
+    {"write", big_write, 'r'},          {"send", big_send, 'r'},
+    {"writev", big_writev, 'r'},        {"sendmsg", big_sendmsg, 'r'},
+    {"recv", by_waitall, 'b'},          {"recvfrom", waitall_recvfrom, 'b'},
+    {"recvmsg", waitall_recvmsg, 'b'},
+};
+
+/* Each call when a part of it is done; before anything is if `early`, and then with a part. */
+static void interrupt_half(void (*pair)(int *), int flags, bool early) {
+    handle(SIGUSR1, note, flags);
+    for EACH(way, HALVES) {
+        pair(sv);
+        bool sends = way->waits_for == 'r';
+        if (early && sends) filled(sv[0]);
+        if (!early && !sends) NEED(write(sv[1], "part", 4) == 4);
+        struct deed d = {0};
+        handled = 0;
+        start(&d, way->deed, sv[0]);
+        WAITS(&d, "%s.waits", way->name);
+        pause_ms(10);
+        pthread_kill(d.other.thread, SIGUSR1);
+        for (int wait = 0; wait < 1000 && !handled; wait++) pause_ms(1);
+        for (int wait = 0; wait < 20 && !is_done(&d.other); wait++) pause_ms(1);
+        if (early) {
+            WAITS(&d, "%s.goes-on", way->name);
+            static char block[1 << 16];
+            /* Room for some, but not for all; or some of the bytes. */
+            for (int i = 0; sends && i < 64 && recv(sv[1], block, sizeof block, MSG_DONTWAIT) > 0; i++) {
+            }
+            if (!sends) NEED(write(sv[1], "part", 4) == 4);
+            pause_ms(20);
+            WAITS(&d, "%s.goes-on-with-a-part", way->name);
+            pthread_kill(d.other.thread, SIGUSR1);
+        }
+        errno = UNTOUCHED;
+        long result = ended(&d);
+        if (sends) SAID(result > 0 && result < (long)sizeof big ? "part" : outcome(result), "%s", way->name);
+        else SAID(outcome(result), "%s", way->name);
+        R(handled, "%s.handled", way->name);
+        both_closed(sv);
+    }
+}
+
+static void unix_streams(int *pair) { unix_pair(SOCK_STREAM, pair); }
+CASE(half_of_a_call) { interrupt_half(unix_streams, 0, false); }
+CASE(half_of_a_call_restarts_not) { interrupt_half(unix_streams, SA_RESTART, false); }
+CASE(half_of_a_call_after_a_restart) { interrupt_half(unix_streams, SA_RESTART, true); }
+CASE(half_of_a_call_by_tcp) { interrupt_half(tcp_pair, SA_RESTART, false); }
+CASE(half_of_a_call_of_a_thread_with_both_kinds) {
+    handle(SIGUSR2, note, 0);
+    interrupt_half(unix_streams, SA_RESTART, false);
+}
+
 static void use_socket(int signal) {
     (void)signal;
     handled++;

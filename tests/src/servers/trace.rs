@@ -10,6 +10,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use super::GRACE;
+use crate::child::{self, End};
 use crate::soak::process::Process;
 use crate::soak::{Failure, Result, ensure, installed};
 
@@ -33,6 +34,34 @@ impl Seen {
     pub fn own(&self) -> u64 {
         self.calls.values().map(|counts| counts.0).sum()
     }
+}
+
+/// The calls on sockets that programs make which send and receive.
+const ALL_CALLS: &str = "accept,accept4,read,readv,preadv2,recvfrom,recvmsg,recvmmsg,write,writev,pwritev2,sendto,sendmsg,sendmmsg,setsockopt,getsockname,connect,bind,listen,shutdown,close";
+
+/// Runs a program of one process under strace.
+pub fn run(program: &Command) -> Result<Seen> {
+    let place = tempfile::tempdir().map_err(Failure::because("a temporary directory"))?;
+    let output = place.path().join("trace");
+    let mut command = Command::new(installed("strace", "strace")?);
+    command.args(["-f", "-yy", "-qq", "-e", &format!("trace={ALL_CALLS}")]).arg("-o").arg(&output);
+    // What is for the program is not for strace.
+    for (name, value) in program.get_envs() {
+        let mut setting = name.to_owned();
+        if let Some(value) = value {
+            setting.push("=");
+            setting.push(value);
+        }
+        command.arg("-E").arg(setting).env_remove(name);
+    }
+    command.arg("--").arg(program.get_program()).args(program.get_args());
+    let outcome = child::run(&mut command, "", 2 * GRACE);
+    let is_success = matches!(outcome.end, End::Exited(status) if status.success());
+    ensure(is_success, || format!("strace: {}: {}", outcome.end, outcome.stderr))?;
+    let text = fs::read_to_string(&output).map_err(Failure::because("what strace saw"))?;
+    // Its first thread makes the first call, to load its libraries.
+    let first = text.split_whitespace().next().unwrap_or_default();
+    Ok(count(&text, &[first]))
 }
 
 /// Lets strace watch the children of a process while `load` runs.

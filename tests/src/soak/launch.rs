@@ -14,6 +14,8 @@ pub enum Launch<'a> {
     Lock(&'a str),
     /// The library that moves system calls, by this mechanism.
     Calls(&'a str),
+    /// Likewise, and counts them in this directory.
+    Counted(&'a str, &'a Path),
     /// Nothing, and a library preloaded.
     Library(&'a Path),
 }
@@ -37,6 +39,10 @@ impl Launch<'_> {
         match self {
             Self::Plain => (Beneath::glibc(), Command::new(program)),
             Self::Calls(mechanism) => (Beneath::syscalls(mechanism), Command::new(program)),
+            Self::Counted(mechanism, directory) => {
+                let beneath = Beneath::syscalls(mechanism);
+                (beneath.variable("MANYCORE_SYSCALLS_STATS", directory), Command::new(program))
+            }
             Self::Library(path) => (Beneath::glibc().library(path), Command::new(program)),
             Self::Lock(name) => (Beneath::glibc(), with_lock(name, program)),
         }

@@ -4,12 +4,14 @@
 //! is run by itself, is told in `programs/syscalls/call.h`.
 
 mod faults;
+mod moves;
 mod programs;
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::io::Write;
 
 use manycore_tests::cases;
+use manycore_tests::moved::Counted;
 use manycore_tests::preload::Beneath;
 
 use programs::SUITE;
@@ -39,7 +41,7 @@ fn the_cases_hold_above_glibc() {
 /// Two runs above glibc agree: what the suite finds is not chance.
 #[test]
 fn glibc_against_itself() {
-    check("above glibc again", &Beneath::glibc());
+    programs::report(programs::check("above glibc again", |_| Beneath::glibc()));
 }
 
 #[test]
@@ -50,9 +52,19 @@ fn glibc_against_itself_twenty_times() {
     }
 }
 
+/// The same results under a mechanism, and calls of every function moved: by its statistics.
 #[track_caller]
-fn check(heading: &str, beneath: &Beneath) {
-    programs::report(programs::check(heading, beneath));
+fn check(mechanism: &str) {
+    let counts: BTreeMap<&str, Counted> =
+        SUITE.iter().map(|program| (program.name.as_str(), Counted::new())).collect();
+    let beneath = Beneath::syscalls(mechanism);
+    let counted = |program: &str| counts[program].beneath(&beneath);
+    programs::report(programs::check(&format!("under {mechanism}"), counted));
+    let calls = counts.iter().map(|(program, counted)| (*program, counted.calls())).collect();
+    match mechanism {
+        "in-place" => moves::nothing(&calls),
+        _ => moves::everything(mechanism, &calls),
+    }
 }
 
 mod under {
@@ -63,8 +75,7 @@ mod under {
             $(
                 #[test]
                 fn $test() {
-                    let heading = concat!("under ", $mechanism);
-                    check(heading, &Beneath::syscalls($mechanism));
+                    check($mechanism);
                 }
             )*
         };

@@ -22,6 +22,7 @@ const PROGRAMS: &[&str] = &[
     "files",
     "flags",
     "fortified",
+    "handlers",
     "moving",
     "nonblocking",
     "numbers",
@@ -73,10 +74,11 @@ pub fn program(name: &str) -> &'static Program {
 }
 
 /// Accounts of what is different on top of something. Cases wait more than they work: two programs at a time.
-pub fn check(heading: &str, beneath: &Beneath) -> Vec<String> {
+pub fn check(heading: &str, beneath: impl Fn(&str) -> Beneath + Sync) -> Vec<String> {
     let half = |first: usize| {
         let programs = SUITE.iter().skip(first).step_by(2);
-        programs.filter_map(|program| program.check(heading, beneath)).collect::<Vec<_>>()
+        let differing = |program: &Program| program.check(heading, &beneath(&program.name));
+        programs.filter_map(differing).collect::<Vec<_>>()
     };
     thread::scope(|scope| {
         let other = scope.spawn(|| half(1));

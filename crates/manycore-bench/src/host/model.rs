@@ -5,6 +5,7 @@
 
 use manycore_sim::model::{Constant, FIELDS, Field, Model, Origin, Provenance};
 
+use super::walk::MORE;
 use super::{Distance, Host, Reading};
 
 /// A number with its range, in the unit of its field.
@@ -70,6 +71,7 @@ impl Entry {
 
 /// What the kernel tells about the machine.
 const TOLD: &str = "as the kernel tells in sysfs";
+const UNTOLD: &str = "the kernel does not tell";
 
 impl Host {
     /// A model of this machine. There are at least two CPUs: [`measure`](super::measure) saw to that.
@@ -186,11 +188,16 @@ impl Host {
 
     /// A load from the last level of cache.
     fn last_level(&self) -> Entry {
-        let level = self.topology.caches.last().map_or(1, |cache| cache.level);
-        self.cycles(&format!("load_l{level}"))
+        match self.topology.caches.last() {
+            Some(cache) => self.cycles(&format!("load_l{}", cache.level)),
+            None => Entry::assumed(50.0, 30.0, 80.0, UNTOLD),
+        }
     }
 
     fn cache(&self, path: &str) -> Entry {
+        if path == "caches.same_line" {
+            return self.same_line();
+        }
         let caches = &self.topology.caches;
         let number = if path.contains("l1") { 0 } else { usize::from(path.contains("l2")).max(1) };
         let place = match path.contains("llc") {
@@ -203,14 +210,38 @@ impl Host {
         match path.rsplit('.').next().unwrap_or_default() {
             "bytes" => Entry::exactly(cache.bytes, TOLD),
             "ways" if cache.ways > 0 => Entry::exactly(u64::from(cache.ways), TOLD),
-            "ways" => Entry::assumed(8.0, 4.0, 16.0, "the kernel does not tell"),
+            "ways" => Entry::assumed(8.0, 4.0, 16.0, UNTOLD),
             _ => self.cycles(&format!("load_l{}", cache.level)),
         }
     }
 
+    /// A load from the nearest cache.
+    fn nearest(&self) -> Entry {
+        match self.reading("load_l1") {
+            Some(_) => self.cycles("load_l1"),
+            None => self.untold_cache("caches.l1_hit"),
+        }
+    }
+
+    /// What each of the loads takes that nothing depends on.
+    fn same_line(&self) -> Entry {
+        if self.reading("look_l1").is_none() {
+            return self.untold_cache("caches.same_line");
+        }
+        let more = self.cycles("look_l1").minus(&self.cycles("load_l1")).at_least(0.0);
+        let note = format!("{MORE} loads more of each line of a walk, less the walk");
+        more.times(1.0 / MORE as f64).derived(note)
+    }
+
+    /// Every other guess is wrong.
+    fn branch_miss(&self) -> Entry {
+        let random = self.cycles("branch_random").minus(&self.cycles("branch_regular"));
+        let note = "twice what branches take longer that go either way at random";
+        random.at_least(0.0).times(2.0).derived(note)
+    }
+
     /// For a kernel that says nothing about caches.
     fn untold_cache(&self, path: &str) -> Entry {
-        const WHY: &str = "the kernel does not tell";
         let bytes = if path.contains("l1") {
             32e3
         } else if path.contains("l2") {
@@ -219,10 +250,11 @@ impl Host {
             16e6
         };
         match path.rsplit('.').next().unwrap_or_default() {
-            "bytes" => Entry::assumed(bytes, bytes / 2.0, bytes * 4.0, WHY),
-            "ways" => Entry::assumed(8.0, 4.0, 16.0, WHY),
-            "l1_hit" => Entry::assumed(4.0, 3.0, 5.0, WHY),
-            _ => Entry::assumed(14.0, 10.0, 20.0, WHY),
+            "bytes" => Entry::assumed(bytes, bytes / 2.0, bytes * 4.0, UNTOLD),
+            "ways" => Entry::assumed(8.0, 4.0, 16.0, UNTOLD),
+            "l1_hit" => Entry::assumed(4.0, 3.0, 5.0, UNTOLD),
+            "same_line" => Entry::assumed(1.0, 0.0, 4.0, UNTOLD),
+            _ => Entry::assumed(14.0, 10.0, 20.0, UNTOLD),
         }
     }
 
@@ -234,6 +266,8 @@ impl Host {
                 Entry::measured(ghz, ghz, ghz, tick.note)
             }
             "core.fence" => self.cycles("fence"),
+            "core.prefetches" => Entry::assumed(10.0, 6.0, 24.0, "as CPUs of these years have"),
+            "core.branch_miss" => self.branch_miss(),
             "core.pause" => self.cycles("pause"),
             "core.clock_read" => self.cycles("clock_read"),
             "core.smt_slowdown"
@@ -285,7 +319,7 @@ impl Host {
         let Some(success) = self.reading(&name) else {
             return Entry::assumed(50.0, 0.0, 150.0, "not measured");
         };
-        let turn = self.cycles("rmw_own").value + self.cycles("load_l1").value;
+        let turn = self.cycles("rmw_own").value + self.nearest().value;
         let stay = |percent: f64| turn * percent / (100.0 - percent).max(1.0);
         let entry = Entry::measured(stay(success.value), stay(success.low), stay(success.high), "");
         entry.derived(format!(
@@ -411,6 +445,9 @@ mod tests {
             ("pause", 20.0),
             ("clock_read", 10.0),
             ("load_l1", 2.0),
+            ("look_l1", 3.0),
+            ("branch_random", 6.0),
+            ("branch_regular", 1.0),
             ("load_l2", 5.0),
             ("load_l3", 15.0),
             ("load_memory", 100.0),
@@ -442,6 +479,25 @@ mod tests {
     }
 
     #[test]
+    fn a_kernel_may_tell_little_of_caches_or_nothing() {
+        for (told, level) in [(0..0, "nothing"), (1..2, "the second level")] {
+            let mut host = host();
+            let caches = host.topology.caches[told].to_vec();
+            let measured = |reading: &Reading| match reading.name.strip_prefix("load_l") {
+                Some(number) => caches.iter().any(|cache| cache.level.to_string() == number),
+                None => reading.name != "look_l1",
+            };
+            host.readings.retain(measured);
+            host.topology.caches = caches;
+            let model = host.model("here");
+            assert_eq!(Model::parse("here.toml", &model.to_toml()).unwrap(), model, "{level}");
+            let same_line = model.constant("caches.same_line", 0).unwrap();
+            assert_eq!((same_line.value, same_line.low, same_line.high), (1.0, 0.0, 4.0));
+            assert_eq!(same_line.provenance, Provenance::Assumed);
+        }
+    }
+
+    #[test]
     fn constants_by_hand() {
         let model = host().model("here");
         let value = |path: &str, class| model.constant(path, class).unwrap().value;
@@ -452,6 +508,10 @@ mod tests {
         // Three of four succeed: three turns of an atomic operation and a load.
         assert_eq!(value("directory.hold", 0), 3.0 * 20.0);
         assert_eq!(value("os.context_switch", 0), 1_400.0);
+        // Five nanoseconds for every other branch.
+        assert_eq!(value("core.branch_miss", 0), 20.0);
+        // One nanosecond for four loads, rounded to whole cycles.
+        assert_eq!(value("caches.same_line", 0), 1.0);
         // 220 ns to the farthest and 200 back, and twice 10 ns for the counter.
         assert_eq!(value("core.clock_boundary", 0), 880.0);
         assert_eq!(

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 use manycore::sync::{CachePadded, clock, hint};
 
-use super::sample::{Reading, batches, ns_per_tick};
+use super::sample::{Reading, Sample, batches, ns_per_tick};
 use super::{not_pinned, walk};
 use crate::cpus;
 use crate::failure::Failure;
@@ -33,6 +33,8 @@ fn readings() -> Vec<Reading> {
     let fences = repeat(&|| fence(Ordering::SeqCst));
     let pause = repeat(&hint::spin_loop);
     let now = repeat(&|| _ = black_box(clock::now()));
+    let random = branches(|random, _| random.bool());
+    let regular = branches(|_, place| place % 2 == 0);
     let per_tick = ns_per_tick();
     let tick = Reading {
         name: "tick".into(),
@@ -46,6 +48,22 @@ fn readings() -> Vec<Reading> {
         fences.reading("fence", "4096 fences without a store on its way"),
         pause.reading("pause", "4096 turns of `spin_loop`"),
         now.reading("clock_read", "4096 reads of the counter"),
+        random.reading("branch_random", "branches that go one way or the other at random"),
+        regular.reading("branch_regular", "branches that go one way and the other in turns"),
         tick,
     ]
+}
+
+/// Branches that go where they are told, each a byte: more of them than a core can learn.
+fn branches(way: impl Fn(&mut fastrand::Rng, usize) -> bool) -> Sample {
+    const BRANCHES: usize = 1 << 16;
+    let mut random = fastrand::Rng::with_seed(1);
+    let ways: Vec<bool> = (0..BRANCHES).map(|place| way(&mut random, place)).collect();
+    batches(BATCHES / 5, BRANCHES as u32, || {
+        for way in &ways {
+            if *way {
+                black_box(()); // so that it is a branch
+            }
+        }
+    })
 }

@@ -25,6 +25,9 @@ struct Area {
 /// Indices of 4 bytes to a line of 64.
 const STRIDE: usize = 16;
 
+/// Of the others, so many are loaded as well to see what that takes.
+pub(super) const MORE: usize = 4;
+
 impl Area {
     fn new(bytes: u64) -> Self {
         let lines = (bytes as usize / 64).max(2);
@@ -40,6 +43,17 @@ impl Area {
             area.next[line * STRIDE] = next * STRIDE as u32;
         }
         area
+    }
+
+    /// As [`walk`](Self::walk), with [`MORE`] loads of each line that nothing depends on.
+    fn walk_and_look(&self, from: &mut u32) {
+        for _ in 0..STEPS {
+            for more in 1..=MORE {
+                // Each is to be a load, whatever becomes of it.
+                black_box(self.next[*from as usize + more]);
+            }
+            *from = self.next[*from as usize];
+        }
     }
 
     fn walk(&self, from: &mut u32) {
@@ -64,7 +78,7 @@ fn advise_huge_pages(memory: &mut [u32]) {
     }
 }
 
-/// From the given CPU: a reading for each cache (`load_l1`, ...), and `load_memory`.
+/// From the given CPU: a reading for each cache that the kernel tells about (`load_l1`, ...), `load_memory`, and `look_l1`.
 pub(super) fn measure(cpu: usize, caches: &[Cache]) -> Result<Vec<Reading>, Failure> {
     let caches = caches.to_vec();
     on_its_own_thread(move || {
@@ -74,7 +88,10 @@ pub(super) fn measure(cpu: usize, caches: &[Cache]) -> Result<Vec<Reading>, Fail
         let levels = (0..caches.len())
             .map(|index| (format!("load_l{}", caches[index].level), area_for(&caches, index)));
         let areas = levels.chain([("load_memory".to_string(), memory)]);
-        Ok(areas.map(|(name, bytes)| step(&name, bytes)).collect())
+        // Of a machine whose nearest cache is not told, what other loads of a line take is not measured.
+        let near = caches.first().filter(|nearest| nearest.level == 1);
+        let near = near.map(|_| look(area_for(&caches, 0)));
+        Ok(areas.map(|(name, bytes)| step(&name, bytes)).chain(near).collect())
     })
 }
 
@@ -91,6 +108,15 @@ fn step(name: &str, bytes: u64) -> Reading {
     let sample = batches(BATCHES, STEPS, || area.walk(&mut from));
     black_box(from);
     sample.reading(name, format!("loads that depend on each other, over {} KiB", bytes >> 10))
+}
+
+fn look(bytes: u64) -> Reading {
+    let area = Area::new(bytes);
+    let mut from = 0;
+    let sample = batches(BATCHES, STEPS, || area.walk_and_look(&mut from));
+    black_box(from);
+    let what = format!("as load_l1, with {MORE} loads more of each line, over {} KiB", bytes >> 10);
+    sample.reading("look_l1", what)
 }
 
 /// Runs on a thread that ends with it, so that the caller keeps its CPUs.

@@ -12,10 +12,35 @@ use super::mechanism::{AnyMap, Handle};
 const SPAN: u64 = 1 << 20;
 const LENGTH: u64 = 16;
 
+/// What threads share.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Shape {
+    /// Trees of intervals.
+    #[default]
+    Trees,
+    /// Queues: an update adds an item, or takes back the last one if objects are reused; other operations take many out.
+    Queue,
+    /// Stacks, the same.
+    Stack,
+}
+
+impl Shape {
+    /// As records have it.
+    pub(super) fn structure(self) -> &'static str {
+        match self {
+            Self::Trees => "interval-tree",
+            Self::Queue => "queue",
+            Self::Stack => "stack",
+        }
+    }
+}
+
 /// What threads do, but for the share of operations that update.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Load {
-    /// How many trees there are.
+    /// What threads share.
+    pub shape: Shape,
+    /// How many trees there are, or what there is instead.
     pub trees: u32,
     /// Intervals of each tree that stay, so that trees are deep.
     pub initial: u32,
@@ -34,6 +59,7 @@ pub struct Load {
 impl Default for Load {
     fn default() -> Self {
         Self {
+            shape: Shape::Trees,
             trees: 1,
             initial: 1_000,
             held: 16,
@@ -69,12 +95,13 @@ pub(super) struct Outcome {
 }
 
 impl Load {
-    /// Puts in the intervals that stay while threads work, in every tree, until what is returned is dropped. Nothing of it is
+    /// Puts in the intervals that stay while threads work, in every tree (a queue or a stack begins empty), until what is returned is dropped. Nothing of it is
     /// put off: what threads find waiting is their own.
     pub(super) fn fill<'a>(&self, map: &'a dyn AnyMap) -> Box<dyn Handle + 'a> {
         let mut random = fastrand::Rng::with_seed(self.seed);
         let mut filler = map.handle(map.trees() * self.initial as usize, false);
-        for tree in 0..map.trees() {
+        let filled = if self.shape == Shape::Trees { map.trees() } else { 0 };
+        for tree in 0..filled {
             for order in 0..u64::from(self.initial) {
                 filler.update(tree, interval(&mut random, order));
                 map.overlaps(tree, 0, &mut |_| ());

@@ -4,6 +4,9 @@ use std::collections::VecDeque;
 
 use manycore_traits::{Interval, ReverseMap};
 
+use super::load::Shape;
+use super::pile::Piles;
+
 /// A reverse map whose mechanism is not known, so that what is done with one is compiled once. A call through a pointer then
 /// stands before every operation of every mechanism, which takes a nanosecond natively and no simulated time.
 pub(super) trait AnyMap: Sync {
@@ -92,20 +95,35 @@ macro_rules! library {
         use $library::collections::interval::LockedTrees;
         use $library::lock::{self, PlainLock};
 
+        use super::super::load::Shape;
+        use super::super::pile::Piles;
         use super::{AnyMap, LOCK};
 
-        /// So many trees by the mechanism of this name; `None` if there is none.
-        pub(in crate::rmap) fn make(name: &str, trees: usize) -> Option<Box<dyn AnyMap>> {
-            match name.strip_prefix(LOCK) {
-                Some(lock) => by_lock(lock, trees),
-                None => by_other(name, trees),
+        super::super::pile::piles!($library);
+
+        /// So many trees, or what there is instead, by the mechanism of this name; `None` if there is none.
+        pub(in crate::rmap) fn make(
+            name: &str,
+            shape: Shape,
+            trees: usize,
+        ) -> Option<Box<dyn AnyMap>> {
+            match (name.strip_prefix(LOCK), shape) {
+                (Some(lock), _) => by_lock(lock, shape, trees),
+                (None, Shape::Trees) => by_other(name, trees),
+                (None, Shape::Queue) => pile::queues(name, trees),
+                (None, Shape::Stack) => pile::stacks(name, trees),
             }
         }
 
         /// The names of all mechanisms, those that are locks last.
-        pub(in crate::rmap) fn names() -> Vec<String> {
+        pub(in crate::rmap) fn names(shape: Shape) -> Vec<String> {
+            let others = match shape {
+                Shape::Trees => OTHERS,
+                Shape::Queue => pile::QUEUES,
+                Shape::Stack => pile::STACKS,
+            };
             let locks = LOCKS.iter().map(|lock| format!("{LOCK}{lock}"));
-            OTHERS.iter().map(|name| (*name).to_owned()).chain(locks).collect()
+            others.iter().map(|name| (*name).to_owned()).chain(locks).collect()
         }
 
         $library::for_each_reverse_map!(others);
@@ -131,9 +149,13 @@ macro_rules! locks {
     ($($lock:ident),* $(,)?) => {
         const LOCKS: &[&str] = &[$(<lock::$lock as PlainLock>::INFO.name),*];
 
-        fn by_lock(name: &str, trees: usize) -> Option<Box<dyn AnyMap>> {
+        fn by_lock(name: &str, shape: Shape, trees: usize) -> Option<Box<dyn AnyMap>> {
             $(if name == <lock::$lock as PlainLock>::INFO.name {
-                return Some(Box::new(LockedTrees::<lock::$lock>::new(trees)));
+                return Some(match shape {
+                    Shape::Trees => Box::new(LockedTrees::<lock::$lock>::new(trees)),
+                    Shape::Queue => Box::new(Piles::<pile::Locked<lock::$lock, true>>::new(trees)),
+                    Shape::Stack => Box::new(Piles::<pile::Locked<lock::$lock, false>>::new(trees)),
+                });
             })*
             None
         }
@@ -143,6 +165,23 @@ macro_rules! locks {
 /// Those of the native library.
 pub(super) mod native {
     library!(manycore);
+}
+
+/// A peer of the ordered queue, natively.
+const PEER: &str = "seg-queue";
+
+/// So many trees, or what there is instead, natively; `None` if no mechanism has the name.
+pub(super) fn make_here(name: &str, shape: Shape, trees: usize) -> Option<Box<dyn AnyMap>> {
+    if (name, shape) == (PEER, Shape::Queue) {
+        return Some(Box::new(Piles::<crossbeam_queue::SegQueue<Interval>>::new(trees)));
+    }
+    native::make(name, shape, trees)
+}
+
+/// The names of all mechanisms, natively.
+pub(super) fn names_here(shape: Shape) -> Vec<String> {
+    let peer = (shape == Shape::Queue).then(|| PEER.to_owned());
+    peer.into_iter().chain(native::names(shape)).collect()
 }
 
 /// Those of the library that is built for the simulator.

@@ -5,12 +5,14 @@
 //! |---|---|
 //! | `load` | what a thread does, natively and simulated alike |
 //! | `mechanism` | the reverse maps that take part, by name |
+//! | `pile` | queues and stacks in their place |
 //! | `native`, `simulated` | where threads do it |
 //! | `render` | the results for a person |
 
 mod load;
 mod mechanism;
 mod native;
+mod pile;
 mod render;
 mod simulated;
 
@@ -22,12 +24,16 @@ use manycore_sim::Model;
 use crate::failure::Failure;
 use crate::lock::Found;
 use crate::simulated::{Beside, Crew};
-pub use load::Load;
+pub use load::{Load, Shape};
 pub use render::render;
 pub(crate) use simulated::simulate as simulate_job;
 
 /// The base line: the lock that `manycore run` uses.
 pub const BASE: &str = "lock:adaptive";
+
+/// The most additions in percent: the others take out as much, by [`pile::BATCH`].
+const ADDED_MAX: f64 = 98.0;
+const _: () = assert!(ADDED_MAX < (100.0 - ADDED_MAX) * pile::BATCH as f64);
 
 /// The most threads.
 const THREADS_MAX: u32 = 4_095;
@@ -70,15 +76,30 @@ impl Default for Options {
     }
 }
 
+impl Options {
+    /// The usual ones, for what threads share.
+    pub fn of(shape: Shape) -> Self {
+        let usual = Self::default();
+        match shape {
+            Shape::Trees => usual,
+            Shape::Queue | Shape::Stack => Self {
+                syncs: ["ordered", "ordered-relaxed"].map(str::to_owned).to_vec(),
+                load: Load { shape, ..usual.load.clone() },
+                ..usual
+            },
+        }
+    }
+}
+
 /// Measures on this host, in interleaved rounds.
 pub fn run(options: &Options) -> Result<Vec<Measurement>, Failure> {
-    options.check(&mechanism::native::names())?;
+    options.check(&mechanism::names_here(options.load.shape))?;
     native::run(options)
 }
 
 /// Simulates on a machine.
 pub fn simulate(options: &Options, machine: &Model, crew: &Crew) -> Result<Found, Failure> {
-    options.check(&mechanism::simulated::names())?;
+    options.check(&mechanism::simulated::names(options.load.shape))?;
     Ok(simulated::run(options, machine, crew))
 }
 
@@ -97,7 +118,8 @@ impl Options {
         let faults = [
             unknown.map(|name| {
                 let names = names.join(", ");
-                format!("no mechanism `{name}` keeps a reverse map: choose from {names}")
+                let structure = load.shape.structure();
+                format!("no mechanism `{name}` keeps a {structure}: choose from {names}")
             }),
             self.threads.iter().find(|count| !(1..=THREADS_MAX).contains(count)).map(|count| {
                 format!("{count} threads: a thread count is between 1 and {THREADS_MAX}")
@@ -106,6 +128,15 @@ impl Options {
                 .iter()
                 .find(|share| !(0.0..=100.0).contains(*share))
                 .map(|share| format!("an update share of {share}: it is between 0 and 100 %")),
+            self.updates
+                .iter()
+                .find(|share| load.shape != Shape::Trees && !load.reuse && **share > ADDED_MAX)
+                .map(|share| {
+                    format!(
+                        "{share} % of operations add, and what the others take out is less: at most {ADDED_MAX} % for a {}, or reused objects",
+                        load.shape.structure(),
+                    )
+                }),
             (!(1..=10_000).contains(&load.trees))
                 .then(|| "the number of trees is not between 1 and 10000".to_owned()),
             (!(1..=100_000).contains(&load.held))
@@ -147,7 +178,7 @@ impl Options {
 
     /// What both kinds of records say.
     fn describe(&self, mut record: Measurement, point: Point) -> Measurement {
-        record.structure = Some("interval-tree".to_owned());
+        record.structure = Some(self.load.shape.structure().to_owned());
         record.threads = point.threads;
         record.update = Some(point.update);
         record.seed = Some(self.load.seed);
@@ -171,10 +202,11 @@ mod tests {
 
     #[test]
     fn bad_questions_are_named() {
-        let refuse = |options: Options| match options.check(&mechanism::native::names()) {
-            Err(Failure::Usage(fault)) => fault,
-            other => panic!("{other:?}"),
-        };
+        let refuse =
+            |options: Options| match options.check(&mechanism::names_here(options.load.shape)) {
+                Err(Failure::Usage(fault)) => fault,
+                other => panic!("{other:?}"),
+            };
         let unknown = refuse(Options { syncs: vec!["ldx".into()], ..Options::default() });
         assert!(unknown.contains("ldx") && unknown.contains("ldu-forest"), "{unknown}");
         for wrong in [
@@ -183,6 +215,7 @@ mod tests {
             Options { load: Load { trees: 0, ..Load::default() }, ..Options::default() },
             Options { load: Load { held: 0, ..Load::default() }, ..Options::default() },
             Options { rounds: 0, ..Options::default() },
+            Options { load: Load { shape: Shape::Queue, ..Load::default() }, ..Options::default() },
         ] {
             refuse(wrong);
         }
@@ -191,13 +224,16 @@ mod tests {
     /// Every mechanism, natively and simulated, for a moment.
     #[test]
     fn every_mechanism_runs() {
-        for reuse in [false, true] {
-            let names = mechanism::native::names();
+        let shapes = [Shape::Trees, Shape::Queue, Shape::Stack];
+        for (reuse, shape) in
+            [false, true].into_iter().flat_map(|reuse| shapes.map(|shape| (reuse, shape)))
+        {
+            let names = mechanism::names_here(shape);
             let options = Options {
                 syncs: names.into_iter().filter(|name| !name.starts_with("lock:")).collect(),
                 threads: vec![2],
                 updates: vec![75.0],
-                load: Load { trees: 2, initial: 50, reuse, ..Load::default() },
+                load: Load { shape, trees: 2, initial: 50, reuse, ..Load::default() },
                 duration: Duration::from_micros(300),
                 rounds: 1,
                 ..Options::default()

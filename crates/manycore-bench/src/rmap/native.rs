@@ -42,7 +42,8 @@ pub(super) fn run(options: &Options) -> Result<Vec<Measurement>, Failure> {
                 let load = Load { seed, ..options.load.clone() };
                 let turns = pace.turns(load.outside_ns);
                 let run = Run { duration: options.duration, point: *point, load, turns };
-                let map = mechanism::native::make(name, options.load.trees as usize);
+                let map =
+                    mechanism::make_here(name, options.load.shape, options.load.trees as usize);
                 let map = map.expect("the names were checked");
                 of_point[subject].push(run.round(&*map));
             }

@@ -21,12 +21,14 @@ fn heading(measurement: &Measurement) -> String {
         manycore_report::Provenance::Simulated => format!("{} (simulated): ", measurement.machine),
         _ => String::new(),
     };
+    let shared = match measurement.structure.as_deref() {
+        Some(structure @ ("queue" | "stack")) => format!("{structure}: {}", number("trees")),
+        _ => format!("trees: {} of {} intervals", number("trees"), number("initial")),
+    };
     format!(
-        "{simulated}{} threads, {} % updates, {objects} objects, trees: {} of {} intervals, {} between operations",
+        "{simulated}{} threads, {} % updates, {objects} objects, {shared}, {} between operations",
         measurement.threads,
         measurement.update.unwrap_or(100.0),
-        number("trees"),
-        number("initial"),
         duration(number("outside_ns")).trim_end(),
     )
 }

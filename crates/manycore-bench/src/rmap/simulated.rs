@@ -102,8 +102,9 @@ pub(crate) fn simulate(
     let tend = cycles(load.tend.as_nanos() as f64);
     let recorders: Vec<_> = (0..job.threads).map(|_| Cell::new(Some(recorder()))).collect();
     let report = run.simulate(|| {
-        let unknown = || format!("no mechanism `{}` keeps a reverse map", job.mechanism);
-        let map = mechanism::simulated::make(&job.mechanism, load.trees as usize);
+        let structure = load.shape.structure();
+        let unknown = || format!("no mechanism `{}` keeps a {structure}", job.mechanism);
+        let map = mechanism::simulated::make(&job.mechanism, load.shape, load.trees as usize);
         let map = map.ok_or_else(unknown)?;
         let filled = load.fill(&*map);
         let window = run.window(thread::now());

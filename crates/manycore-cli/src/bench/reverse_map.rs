@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 use humantime::parse_duration;
-use manycore_bench::rmap::{self, Load};
+use manycore_bench::rmap::{self, Load, Shape};
 use manycore_report::Results;
 
 use super::{failure, report};
@@ -16,15 +16,21 @@ Examples:
   manycore bench rmap
   manycore bench rmap --threads 8 --update 50,100 --sync ldu,flat-combining,lock:mcs
   manycore bench rmap --objects reused --trees 16 --json
+  manycore bench rmap --shape queue --update 95 --sync ordered,take-all,seg-queue
 
 Mechanisms:
   ldu, ldu-per-core, ldu-forest, oplog, flat-combining, harris, and lock:NAME with
   any lock of `manycore locks`. lock:adaptive is the base line.
+  --shape queue   ordered, ordered-relaxed, ordered-counter, take-all, lock:NAME,
+                  and seg-queue of the crate crossbeam-queue (not simulated)
+  --shape stack   ordered, ordered-relaxed, ordered-counter, treiber, lock:NAME
 
 Workload:
   As processes do that fork and end, threads insert and remove intervals of their
   own in trees that they share. The other operations ask which intervals overlap a
   number; a mechanism that puts work off does it then, or after --tend.
+  A queue or a stack begins empty. An update adds an item; if objects are reused,
+  every other one takes it back. The other operations take out up to 64 items.
 
 Columns:
   p50 time ... max   how long an operation takes
@@ -58,13 +64,11 @@ pub struct Options {
 /// What threads do, on whatever machine.
 #[derive(Args, Debug)]
 pub struct Workload {
-    /// Mechanisms
-    #[arg(
-        long,
-        value_name = "A,B,..",
-        value_delimiter = ',',
-        default_value = "ldu,ldu-per-core,ldu-forest,oplog,flat-combining"
-    )]
+    /// What threads share
+    #[arg(long, value_enum, default_value = "trees")]
+    shape: What,
+    /// Mechanisms [default: of trees ldu,ldu-per-core,ldu-forest,oplog,flat-combining; else ordered,ordered-relaxed]
+    #[arg(long, value_name = "A,B,..", value_delimiter = ',')]
     sync: Vec<String>,
     /// Numbers of threads
     #[arg(long, value_name = "N,..", value_delimiter = ',', default_value = "1,2,4,8")]
@@ -92,6 +96,17 @@ pub struct Workload {
     seed: u64,
 }
 
+/// What threads share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum What {
+    /// Trees of intervals
+    Trees,
+    /// Queues
+    Queue,
+    /// Stacks
+    Stack,
+}
+
 /// What is inserted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Objects {
@@ -109,11 +124,18 @@ impl Workload {
         duration: Duration,
         terminal: &Terminal,
     ) -> rmap::Options {
+        let shape = match self.shape {
+            What::Trees => Shape::Trees,
+            What::Queue => Shape::Queue,
+            What::Stack => Shape::Stack,
+        };
+        let usual = rmap::Options::of(shape);
         rmap::Options {
-            syncs: self.sync.clone(),
+            syncs: if self.sync.is_empty() { usual.syncs.clone() } else { self.sync.clone() },
             threads: self.threads.clone(),
             updates: self.update.clone(),
             load: Load {
+                shape,
                 trees: self.trees,
                 initial: self.initial,
                 held: self.held,
@@ -124,7 +146,7 @@ impl Workload {
             },
             duration,
             progress: terminal.shows_progress(),
-            ..rmap::Options::default()
+            ..usual
         }
     }
 }

@@ -36,7 +36,6 @@ pub struct Interposition {
 struct Calls {
     library: Library,
     settings: String,
-    statistics: Option<PathBuf>,
 }
 
 impl Interposition {
@@ -49,21 +48,23 @@ impl Interposition {
     /// The same, but system calls are executed as these settings of the library for them say.
     pub fn with_calls(self, settings: String) -> Result<Self> {
         let library = Library::find(Purpose::Calls)?;
-        Ok(Self { calls: Some(Calls { library, settings, statistics: None }), ..self })
+        Ok(Self { calls: Some(Calls { library, settings }), ..self })
     }
 
-    /// The same, but each process leaves what became of its system calls in this directory.
-    pub fn counting_calls(&self, directory: &Path) -> Self {
-        let mut counting = self.clone();
-        if let Some(calls) = &mut counting.calls {
-            calls.statistics = Some(directory.to_owned());
-        }
-        counting
-    }
-
-    /// The same, but each process leaves its statistics in this directory. Without a library there are none.
+    /// The same, but each process leaves its statistics in this directory: those of locks, and those of system calls, as far as
+    /// there are libraries for them.
     pub fn with_statistics(&self, directory: &Path) -> Self {
         Self { statistics: Some(directory.to_owned()), ..self.clone() }
+    }
+
+    /// Whether system calls are executed as settings say.
+    pub fn moves_calls(&self) -> bool {
+        self.calls.is_some()
+    }
+
+    /// A library that is in every process; none if there is none.
+    pub fn any_library(&self) -> Option<&Path> {
+        self.library().or_else(|| self.calls.as_ref().map(|calls| calls.library.path()))
     }
 
     /// The lock that a program runs with.
@@ -80,12 +81,11 @@ impl Interposition {
     pub fn apply(&self, command: &mut Command) {
         let lock = self.library.as_ref().map(|_| OsStr::new(self.lock.as_str()));
         set(command, LOCK_VARIABLE, lock);
-        let statistics = self.library.as_ref().and(self.statistics.as_deref());
-        set(command, STATISTICS_VARIABLE, statistics.map(Path::as_os_str));
+        let statistics = self.statistics.as_deref().map(Path::as_os_str);
+        set(command, STATISTICS_VARIABLE, self.library.as_ref().and(statistics));
         let calls = self.calls.as_ref();
         set(command, CALLS_VARIABLE, calls.map(|calls| OsStr::new(&calls.settings)));
-        let counted = calls.and_then(|calls| calls.statistics.as_deref());
-        set(command, CALLS_STATISTICS_VARIABLE, counted.map(Path::as_os_str));
+        set(command, CALLS_STATISTICS_VARIABLE, calls.and(statistics));
         set(command, "LD_PRELOAD", self.preloaded().as_deref());
     }
 

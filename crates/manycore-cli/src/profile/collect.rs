@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 use std::process::{Command, ExitStatus};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -9,6 +10,7 @@ use std::time::{Duration, Instant};
 use manycore_kernel_trace::{Seen, Watch};
 use manycore_profile::assemble::{self, Run, assemble};
 use manycore_profile::clock::Clock;
+use manycore_profile::process::ProcessStats;
 use manycore_profile::profile::{Exit, Profile};
 use manycore_report::Host;
 use rustix::process::{Pid, getpid, set_child_subreaper};
@@ -16,7 +18,7 @@ use rustix::process::{Pid, getpid, set_child_subreaper};
 use crate::child::Running;
 use crate::failure::{Failure, Result};
 use crate::preload::Interposition;
-use crate::profile::directory::Directory;
+use crate::profile::directory::{Directory, Left, Subject};
 use crate::profile::looks::Looks;
 use crate::profile::tree::{self, Child, Tree};
 use crate::signals::Inbox;
@@ -60,18 +62,13 @@ pub fn observe_watched(
     interposition.with_statistics(directory.path()).apply(&mut program);
     terminal.say(format_args!("running {program:?}"));
     let clock = Clock::start();
-    let mut running = Running::foreground(program).map_err(|error| {
-        Failure::bad_input(
-            format!("cannot run '{}': {error}", words[0]),
-            "check that it runs without `manycore`",
-        )
-    })?;
-    let tree = Tree::new(interposition.library());
+    let mut running = start(program)?;
+    let tree = Tree::new(interposition.any_library());
     let mut tree = Watched { leader: running.pid(), tree, cpu: (0.0, 0.0) };
     let mut looks = Looks::new(clock, LOOK);
     let asked_to_end = running.wait_handing_on(&mut inbox, LOOK, || {
         let children = tree.reap_orphans();
-        looks.look(&directory.entries(), tree.cpu_until_now(&children));
+        looks.look(&directory.entries(Subject::Locks), tree.cpu_until_now(&children));
         directory.fold();
         watch.iter_mut().for_each(Watch::look);
     })?;
@@ -84,20 +81,21 @@ pub fn observe_watched(
     // Before names are looked for, which takes long: the watch lasts as long as the program.
     let seen = watch.map(Watch::finish);
     futexes.library = interposition.library().map(Into::into);
-    let (stats, lost) = directory.read_all();
+    let Left { locks: stats, calls, lost } = directory.read_all();
     for lost in lost {
         terminal.note(format_args!("statistics of a process are lost: {lost}"));
     }
     let wall = ended.wall.as_secs_f64();
     let user = ended.user.as_secs_f64() + tree.cpu.0;
     let kernel = ended.kernel.as_secs_f64() + tree.cpu.1;
+    let left_by = |pid: u32, program: &Path| {
+        let of_locks = |one: &ProcessStats| one.pid == pid && one.program_path() == Some(program);
+        stats.iter().any(of_locks) || calls.has(pid, program)
+    };
     let run = Run {
         command: words,
         host: Host::describe(),
-        exit: match ended.status.signal() {
-            Some(signal) => Exit::Signal(signal),
-            None => Exit::Status(ended.status.code().unwrap_or_default()),
-        },
+        exit: exit(ended.status),
         lock: interposition.lock().to_string(),
         wall,
         user,
@@ -105,10 +103,31 @@ pub fn observe_watched(
         rate,
         is_server: asked_to_end,
         running,
-        not_interposed: tree.tree.outsiders(&stats),
+        not_interposed: tree.tree.outsiders(left_by),
         watched: assemble::Watched { futexes, ..looks.end(wall, (user, kernel), &stats) },
     };
-    Ok((assemble(run, &stats), seen, ended.status))
+    let mut profile = assemble(run, &stats);
+    profile.system_calls = interposition.moves_calls().then(|| calls.finish(&rate));
+    Ok((profile, seen, ended.status))
+}
+
+/// Starts the program in this command's place.
+fn start(program: Command) -> Result<Running> {
+    let name = program.get_program().to_string_lossy().into_owned();
+    Running::foreground(program).map_err(|error| {
+        Failure::bad_input(
+            format!("cannot run '{name}': {error}"),
+            "check that it runs without `manycore`",
+        )
+    })
+}
+
+/// How the program ended.
+fn exit(status: ExitStatus) -> Exit {
+    match status.signal() {
+        Some(signal) => Exit::Signal(signal),
+        None => Exit::Status(status.code().unwrap_or_default()),
+    }
 }
 
 /// The processes below this command.

@@ -7,7 +7,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use manycore_profile::layout::Mapping;
-use manycore_profile::mapping::StatsFile;
+use manycore_profile::mapping::{Layout, StatsFile};
+use manycore_profile::moved::Tally;
 use manycore_profile::process::ProcessStats;
 use rustix::fs::statvfs;
 use tempfile::TempDir;
@@ -24,12 +25,42 @@ const FILES_MAX: usize = 128;
 #[derive(Debug)]
 pub struct Directory {
     directory: TempDir,
-    /// Of processes that have ended, whose files are gone.
-    folded: Vec<ProcessStats>,
-    lost: Vec<String>,
+    /// By processes that have ended, whose files are gone.
+    folded: Left,
 }
 
-/// A statistics file: `PID-TICKS.stats`.
+/// What processes have left.
+#[derive(Debug, Default)]
+pub struct Left {
+    /// About their locks.
+    pub locks: Vec<ProcessStats>,
+    /// About their system calls.
+    pub calls: Tally,
+    /// What could not be read, and why.
+    pub lost: Vec<String>,
+}
+
+/// What a file is about. A process has one of each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// Its locks.
+    Locks,
+    /// Its system calls.
+    Calls,
+}
+
+impl Subject {
+    const ALL: [Self; 2] = [Self::Locks, Self::Calls];
+
+    fn ending(self) -> &'static str {
+        match self {
+            Self::Locks => ".stats",
+            Self::Calls => ".syscalls",
+        }
+    }
+}
+
+/// A statistics file: `PID-TICKS` and the ending of its subject.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Entry {
     /// The process.
@@ -62,7 +93,7 @@ impl Directory {
         fs::set_permissions(directory.path(), Permissions::from_mode(0o1733)).map_err(|error| {
             Failure::failed(format!("cannot open {} to all: {error}", directory.path().display()))
         })?;
-        Ok(Self { directory, folded: Vec::new(), lost: Vec::new() })
+        Ok(Self { directory, folded: Left::default() })
     }
 
     /// Where it is.
@@ -72,48 +103,66 @@ impl Directory {
 
     /// Reads and removes what processes have left that have ended, if that is much.
     pub fn fold(&mut self) {
-        let entries = self.entries();
-        if entries.len() <= FILES_MAX {
-            return;
-        }
-        for entry in ended(&entries) {
-            let before = self.folded.len();
-            self.read(entry);
-            // If it cannot be removed it would be counted twice.
-            if let Err(error) = fs::remove_file(&entry.path) {
-                self.folded.truncate(before);
-                self.lost.push(format!("{}: {error}", entry.path.display()));
+        for subject in Subject::ALL {
+            let entries = self.entries(subject);
+            if entries.len() > FILES_MAX {
+                ended(&entries).for_each(|entry| self.folded.take(entry, subject));
             }
         }
     }
 
-    /// What all processes have left, and what could not be read.
-    pub fn read_all(mut self) -> (Vec<ProcessStats>, Vec<String>) {
-        for entry in self.entries() {
-            self.read(&entry);
+    /// What all processes have left.
+    pub fn read_all(mut self) -> Left {
+        for subject in Subject::ALL {
+            let entries = self.entries(subject);
+            entries.iter().for_each(|entry| self.folded.take(entry, subject));
         }
-        (self.folded, self.lost)
-    }
-
-    fn read(&mut self, entry: &Entry) {
-        match StatsFile::open(&entry.path) {
-            Ok(Some(file)) => self.folded.push(ProcessStats::read(file.get())),
-            Ok(None) => {}
-            Err(error) => self.lost.push(error.to_string()),
-        }
+        self.folded
     }
 
     /// The files, those of a process in the order in which they were made.
-    pub fn entries(&self) -> Vec<Entry> {
+    pub fn entries(&self, subject: Subject) -> Vec<Entry> {
         // Our own: readable.
-        entries(self.path()).unwrap_or_default()
+        entries(self.path(), subject).unwrap_or_default()
+    }
+}
+
+impl Left {
+    /// Reads a file, and removes it.
+    fn take(&mut self, entry: &Entry, subject: Subject) {
+        match subject {
+            Subject::Locks => {
+                if let Some(file) = self.open(entry) {
+                    self.locks.push(ProcessStats::read(file.get()));
+                }
+            }
+            Subject::Calls => {
+                if let Some(file) = self.open(entry) {
+                    self.calls.add(file.get());
+                }
+            }
+        }
+    }
+
+    /// Opens and removes it, in this order: a process that is still there goes on writing to it.
+    fn open<L: Layout>(&mut self, entry: &Entry) -> Option<StatsFile<L>> {
+        let file = StatsFile::open(&entry.path);
+        // If it cannot be removed it would be counted twice.
+        if let Err(error) = fs::remove_file(&entry.path) {
+            self.lost.push(format!("{}: {error}", entry.path.display()));
+            return None;
+        }
+        file.unwrap_or_else(|error| {
+            self.lost.push(error.to_string());
+            None
+        })
     }
 }
 
 /// The files in a directory, those of a process in the order in which they were made.
-pub fn entries(directory: &Path) -> io::Result<Vec<Entry>> {
+pub fn entries(directory: &Path, subject: Subject) -> io::Result<Vec<Entry>> {
     let files = fs::read_dir(directory)?.flatten();
-    let mut entries: Vec<_> = files.filter_map(|file| Entry::of(file.path())).collect();
+    let mut entries: Vec<_> = files.filter_map(|file| Entry::of(file.path(), subject)).collect();
     entries.sort();
     Ok(entries)
 }
@@ -135,8 +184,9 @@ impl Entry {
     }
 
     /// The entry of a path that is called like one.
-    pub fn of(path: PathBuf) -> Option<Self> {
-        let (pid, started) = path.file_name()?.to_str()?.strip_suffix(".stats")?.split_once('-')?;
+    pub fn of(path: PathBuf, subject: Subject) -> Option<Self> {
+        let name = path.file_name()?.to_str()?.strip_suffix(subject.ending())?;
+        let (pid, started) = name.split_once('-')?;
         Some(Self { pid: pid.parse().ok()?, started: started.parse().ok()?, path })
     }
 }
@@ -152,10 +202,55 @@ mod tests {
 
     #[test]
     fn only_statistics_are_read() {
-        let entry = |name: &str| Entry::of(name.into()).map(|entry| (entry.pid, entry.started));
-        assert_eq!(entry("/dev/shm/manycore-x/12-345.stats"), Some((12, 345)));
-        assert_eq!(entry("/dev/shm/manycore-x/12-345.tmp"), None);
-        assert_eq!(entry("/dev/shm/manycore-x/other.stats"), None);
+        let entry = |name: &str, subject| {
+            Entry::of(name.into(), subject).map(|entry| (entry.pid, entry.started))
+        };
+        let [locks, calls] = Subject::ALL;
+        assert_eq!(entry("/dev/shm/manycore-x/12-345.stats", locks), Some((12, 345)));
+        assert_eq!(entry("/dev/shm/manycore-x/12-345.stats", calls), None);
+        assert_eq!(entry("/dev/shm/manycore-x/12-345.syscalls", calls), Some((12, 345)));
+        assert_eq!(entry("/dev/shm/manycore-x/12-345.tmp", locks), None);
+        assert_eq!(entry("/dev/shm/manycore-x/other.stats", locks), None);
+    }
+
+    /// A file of a process' calls, of which one was moved.
+    fn leave_calls(directory: &Path, pid: u32, started: u64) {
+        use manycore_profile::layout::syscalls::{Function, MAGIC, Mapping, Outcome};
+        use std::sync::atomic::Ordering::Relaxed; // one thread writes, and reads afterwards
+        // SAFETY: numbers, for which zero is a value.
+        let mapping: Box<Mapping> = unsafe { Box::new_zeroed().assume_init() };
+        mapping.header.magic.store(MAGIC, Relaxed);
+        mapping.count(0, Function::Read, Outcome::Moved);
+        // SAFETY: as many bytes as it has, all of them initialised.
+        let bytes = unsafe {
+            std::slice::from_raw_parts(
+                std::ptr::from_ref(&*mapping).cast::<u8>(),
+                size_of::<Mapping>(),
+            )
+        };
+        fs::write(directory.join(format!("{pid}-{started}.syscalls")), bytes).unwrap();
+    }
+
+    #[test]
+    fn calls_of_many_processes_are_folded_while_they_run_and_counted_once() {
+        let mut directory = Directory::new().unwrap();
+        let own = std::process::id();
+        let files = |directory: &Directory| directory.entries(Subject::Calls).len();
+        leave_calls(directory.path(), own, 1);
+        directory.fold();
+        assert_eq!(files(&directory), 1, "few files stay");
+        // No process has such a number.
+        for number in 0..FILES_MAX as u32 {
+            leave_calls(directory.path(), u32::MAX - number, 1);
+        }
+        leave_calls(directory.path(), own, 2);
+        directory.fold();
+        assert_eq!(files(&directory), 1, "that of a process that runs stays");
+        let left = directory.read_all();
+        assert_eq!(left.lost, Vec::<String>::new());
+        let calls =
+            left.calls.finish(&manycore_profile::clock::Rate { ticks_per_ns: 1.0, origin: 0 });
+        assert_eq!((calls.processes, calls.moved), (FILES_MAX as u32 + 2, FILES_MAX as u64 + 2));
     }
 
     #[test]

@@ -99,13 +99,14 @@ impl KernelOptions {
         let process = self.pid.map(opened).transpose()?;
         let mut inbox = Inbox::open()?;
         let clock = Clock::start();
-        let started = Instant::now();
         let mut watch = self.watch(scope).expect("it is wanted").map_err(|why| {
             Failure::bad_input(
                 format!("the kernel cannot be watched: {why}"),
                 "profile a command to see its own side: manycore profile -- CMD",
             )
         })?;
+        // Only now: to load BPF programs may take longer than what was asked for.
+        let started = Instant::now();
         let before = self.cpu_until_now().unwrap_or_default();
         let mut after = before;
         terminal.say("watching the kernel");
@@ -158,7 +159,9 @@ impl KernelOptions {
 /// The library was not put under the program: only what the kernel saw of its locks is to be said, and that nobody looked
 /// into its processes is no news.
 pub fn forget_the_library(profile: &mut Profile) {
-    profile.not_interposed.clear();
+    if profile.system_calls.is_none() {
+        profile.not_interposed.clear();
+    }
     if profile.locks.is_empty() {
         profile.finding.clear();
     }

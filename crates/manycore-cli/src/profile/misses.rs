@@ -2,41 +2,68 @@
 
 use std::io;
 
-use manycore_profile::profile::CacheMisses;
-use perf_event::events::{Cache, CacheId, CacheOp, CacheResult, Event};
+use manycore_profile::profile::{CacheMisses, OtherNodes};
+use perf_event::events::{Cache, CacheId, CacheOp, CacheResult, Event, Raw};
 use perf_event::{Builder, Counter};
+
+use crate::profile::other_nodes::{ModelEvent, event};
 
 /// Reads that the last-level cache does not have.
 const MISSES: Cache =
     Cache { which: CacheId::LL, operation: CacheOp::READ, result: CacheResult::MISS };
 
-/// A count that goes on, or the reason why there is none.
-pub struct Misses(Result<Counter, String>);
+/// Counts that go on, or the reasons why there are none.
+pub struct Misses {
+    reads: Result<Counter, String>,
+    /// The event, if one is known, and its counter.
+    other_nodes: (Option<ModelEvent>, Result<Counter, String>),
+}
+
+/// A count, with the share of the time in which it was counted.
+type Count = (u64, f64);
 
 impl Misses {
     /// Begins to count: what this thread starts from now on, not this command itself.
     pub fn start() -> Self {
-        Self(counter(MISSES).map_err(|error| why_not(&error)))
+        let begin = |counter: io::Result<Counter>| counter.map_err(|error| why_not(&error));
+        let cpuinfo = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        let other_nodes = match event(&cpuinfo) {
+            Ok(event) => (Some(event), begin(counter(Raw::new(event.config)))),
+            Err(why) => (None, Err(why)),
+        };
+        Self { reads: begin(counter(MISSES)), other_nodes }
     }
 
     /// What was counted until now.
     pub fn finish(self) -> CacheMisses {
-        let refused = |why| CacheMisses { reads: None, counted: None, refused: Some(why) };
-        let mut counter = match self.0 {
-            Ok(counter) => counter,
-            Err(why) => return refused(why),
-        };
-        match counter.read_count_and_time() {
-            Err(error) => refused(format!("the counter cannot be read: {error}")),
-            Ok(read) if read.time_running == 0 => {
-                refused("the counter never had its turn: others use it".to_owned())
-            }
-            Ok(read) => {
-                let counted = read.time_running as f64 / read.time_enabled.max(1) as f64;
-                let reads = (read.count as f64 / counted.max(f64::MIN_POSITIVE)) as u64;
-                CacheMisses { reads: Some(reads), counted: Some(counted.min(1.0)), refused: None }
-            }
+        let (event, other_nodes) = self.other_nodes;
+        let event = event.map(|event| event.name.to_owned());
+        let (reads, counted, refused) = parts(self.reads.and_then(finished));
+        let (lines, lines_counted, lines_refused) = parts(other_nodes.and_then(finished));
+        let other_nodes =
+            OtherNodes { event, lines, counted: lines_counted, refused: lines_refused };
+        CacheMisses { reads, counted, refused, other_nodes: Some(other_nodes) }
+    }
+}
+
+fn finished(mut counter: Counter) -> Result<Count, String> {
+    match counter.read_count_and_time() {
+        Err(error) => Err(format!("the counter cannot be read: {error}")),
+        Ok(read) if read.time_running == 0 => {
+            Err("the counter never had its turn: others use it".to_owned())
         }
+        Ok(read) => {
+            let counted = read.time_running as f64 / read.time_enabled.max(1) as f64;
+            let count = (read.count as f64 / counted.max(f64::MIN_POSITIVE)) as u64;
+            Ok((count, counted.min(1.0)))
+        }
+    }
+}
+
+fn parts(count: Result<Count, String>) -> (Option<u64>, Option<f64>, Option<String>) {
+    match count {
+        Ok((count, counted)) => (Some(count), Some(counted), None),
+        Err(why) => (None, None, Some(why)),
     }
 }
 

@@ -7,6 +7,7 @@ pub mod kernel;
 mod kernel_table;
 mod looks;
 mod misses;
+mod other_nodes;
 pub mod output;
 pub mod table;
 pub mod tree;
@@ -14,6 +15,7 @@ pub mod tree;
 use std::ffi::OsString;
 
 use clap::{Args, ValueEnum};
+use manycore_placement::Request;
 
 pub use collect::observe;
 use collect::observe_watched;
@@ -22,6 +24,7 @@ use misses::Misses;
 
 use manycore_profile::profile::Profile;
 
+use crate::calls::{self, Calls};
 use crate::child::end_like;
 use crate::failure::{Failure, Result};
 use crate::preload::Interposition;
@@ -38,6 +41,8 @@ Examples:
   manycore profile --json prof.json -- memcached -p 11211     (ends with ^C)
   manycore profile --html prof.html -- ./program              (for a browser)
   manycore profile --lock adaptive --sort hold -- ./program
+  manycore profile --syscalls nic-llc -- ./server             (its system calls on other
+                                                  CPUs, as `manycore run` has it)
 
 Output:
   The program's own output stays as it is; the profile goes to stderr when the
@@ -52,6 +57,9 @@ Output:
   moved       share of the acquisitions on another CPU than the one before
   wait, hold  total, mean, 99th percentile (to about 20 %) and maximum; the total of
               holds, marked ~, is worked out from those that were timed
+
+  With --syscalls: how many calls were moved and how many were not, by function and
+  reason, and how long moved ones took.
 
   What would help stands below the tables, with the figures that say so.
 
@@ -77,6 +85,9 @@ pub struct Options {
     /// Lock under the program; `futex` does what glibc does
     #[arg(long, value_name = "SPEC", default_value = "futex")]
     lock: Spec,
+    /// Execute the program's calls on sockets on CPUs that this policy chooses; `manycore run --help` lists policies and keys
+    #[arg(long, value_name = "POLICY", value_parser = calls::request)]
+    syscalls: Option<Request>,
     /// Write the profile as JSON to a file, or to stdout for '-'
     #[arg(long, value_name = "FILE")]
     json: Option<Destination>,
@@ -112,6 +123,12 @@ pub enum Sort {
 /// Profiles a program; its exit status is ours.
 pub fn run(options: &Options, terminal: &Terminal) -> Result<u8> {
     if !kernel::needs_command(&options.command, &options.kernel)? {
+        if options.syscalls.is_some() {
+            return Err(Failure::bad_input(
+                "--syscalls moves the calls of a program that is started, and there is none",
+                "add `-- CMD`, or leave it out",
+            ));
+        }
         let places = Places::open(options)?;
         let profile = options.kernel.alone(terminal)?;
         show(options, places, &profile)?;
@@ -120,7 +137,10 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<u8> {
     let lock = lock_under(options, terminal)?;
     let places = Places::open(options)?;
     let is_interposed = !lock.is_glibc();
-    let interposition = Interposition::new(lock)?;
+    let mut interposition = Interposition::new(lock)?;
+    if let Some(request) = &options.syscalls {
+        interposition = Calls::choose(request)?.under(interposition)?;
+    }
     let watch = options.kernel.start(terminal);
     let misses = Misses::start();
     let (mut profile, seen, status) =
@@ -139,7 +159,7 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<u8> {
 /// The lock that the program gets. One that the library cannot be put under still has its kernel's side.
 fn lock_under(options: &Options, terminal: &Terminal) -> Result<Spec> {
     match target::check(&options.command) {
-        Err(Failure::BadInput(why)) if options.kernel.is_wanted() => {
+        Err(Failure::BadInput(why)) if options.kernel.is_wanted() && options.syscalls.is_none() => {
             terminal.note(format_args!("only the kernel's side is profiled: {why}"));
             return Ok(Spec::glibc());
         }

@@ -6,12 +6,14 @@ use std::os::fd::AsFd;
 
 use manycore_profile::command::joined;
 use manycore_profile::profile::{
-    CacheMisses, Condition, End, Exit, Lock, Origin, Outsider, Process, Profile, Sampling, Times,
+    CacheMisses, Condition, End, Exit, Lock, Origin, OtherNodes, Outsider, Process, Profile,
+    Sampling, Times,
 };
 use manycore_report::{Cell, Column, Host, Table, Tone, duration, quantity};
 
 use rustix::termios::tcgetwinsize;
 
+use crate::calls::account;
 use crate::profile::{Sort, advice, kernel_table};
 
 /// Width of a whole table where nothing else is known.
@@ -72,6 +74,9 @@ pub fn whole(profile: &Profile, view: View) -> String {
         text += &processes(&profile.processes, view);
     }
     text += &outsiders(&profile.not_interposed);
+    if let Some(calls) = &profile.system_calls {
+        text += &format!("System calls\n{}\n\n", account::text(calls));
+    }
     text += &kernel_table::table(profile, view);
     text += &time(profile);
     text += &advice::of(profile);
@@ -252,7 +257,7 @@ fn end(end: End) -> &'static str {
 }
 
 /// Processes that cannot be seen into, by program and reason.
-fn outsiders(all: &[Outsider]) -> String {
+pub fn outsiders(all: &[Outsider]) -> String {
     let mut grouped: Vec<(&Outsider, usize)> = Vec::new();
     for outsider in all {
         let same = |(other, _): &&mut (&Outsider, usize)| {
@@ -320,22 +325,51 @@ fn left_out(sampling: Sampling) -> String {
     if parts.is_empty() { String::new() } else { format!("Too many: {}.\n", parts.join(", ")) }
 }
 
-/// In a line: how many, or why nobody knows.
+/// In two lines: how many, or why nobody knows.
 fn cache_misses(misses: &CacheMisses, wall: f64) -> String {
-    let CacheMisses { reads, counted, refused } = misses;
-    match (reads, refused) {
-        (Some(reads), _) => {
+    let CacheMisses { reads, counted, refused, other_nodes } = misses;
+    let mut text =
+        counted_line("Reads that no cache had", *reads, *counted, refused.as_deref(), wall);
+    if let Some(others @ OtherNodes { lines, counted, refused, .. }) = other_nodes {
+        // Where there is nothing to read, the event's name would only make the line long.
+        let event = others.event.as_deref().filter(|_| refused.is_none());
+        text +=
+            &counted_line(&out_of_other_nodes(event), *lines, *counted, refused.as_deref(), wall);
+    }
+    text
+}
+
+/// What a processor's event is a count of: makers' differ.
+fn out_of_other_nodes(event: Option<&str>) -> String {
+    match event {
+        Some(event) if event.ends_with("HITM") => {
+            format!("Loads of lines that another node had modified ({event})")
+        }
+        Some(event) => format!("Demand fills from another node's cache ({event})"),
+        None => "Lines out of another node's cache".to_owned(),
+    }
+}
+
+fn counted_line(
+    what: &str,
+    count: Option<u64>,
+    counted: Option<f64>,
+    refused: Option<&str>,
+    wall: f64,
+) -> String {
+    match (count, refused) {
+        (Some(count), _) => {
             let a_second =
-                quantity(*reads as f64 / wall.max(f64::MIN_POSITIVE), "op/s").replace("op/s", "/s");
+                quantity(count as f64 / wall.max(f64::MIN_POSITIVE), "op/s").replace("op/s", "/s");
             let share = match counted {
-                Some(share) if *share < 0.995 => {
-                    format!("; worked out from {} of the time", percent(*share))
+                Some(share) if share < 0.995 => {
+                    format!("; worked out from {} of the time", percent(share))
                 }
                 _ => String::new(),
             };
-            format!("Reads that no cache had: {reads}, {a_second}{share}\n")
+            format!("{what}: {count}, {a_second}{share}\n")
         }
-        (None, Some(why)) => format!("Reads that no cache had: {why}\n"),
+        (None, Some(why)) => format!("{what}: {why}\n"),
         (None, None) => String::new(),
     }
 }
@@ -436,13 +470,20 @@ mod tests {
     fn misses_are_counted_worked_out_or_explained() {
         let shown = |reads, counted, refused: Option<&str>| {
             let refused = refused.map(str::to_owned);
-            cache_misses(&CacheMisses { reads, counted, refused }, 2.0)
+            cache_misses(&CacheMisses { reads, counted, refused, other_nodes: None }, 2.0)
         };
         let all = shown(Some(5_000_000), Some(1.0), None);
         assert_eq!(all, "Reads that no cache had: 5000000, 2.50 M/s\n");
         assert!(shown(Some(8), Some(0.5), None).ends_with("; worked out from 50 % of the time\n"));
         let why = shown(None, None, Some("not supported"));
         assert_eq!(why, "Reads that no cache had: not supported\n");
+        let event = Some("FAR".to_owned());
+        let other_nodes = OtherNodes { event, lines: Some(8), counted: Some(1.0), refused: None };
+        let other_nodes = Some(other_nodes);
+        let both = CacheMisses { reads: Some(9), counted: Some(1.0), refused: None, other_nodes };
+        let fills = "\nDemand fills from another node's cache (FAR): 8, 4.00 /s\n";
+        assert!(cache_misses(&both, 2.0).ends_with(fills));
+        assert!(out_of_other_nodes(Some("REMOTE_HITM")).contains("modified (REMOTE_HITM)"));
     }
 
     #[test]

@@ -8,7 +8,6 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use manycore_profile::process::ProcessStats;
 use manycore_profile::profile::Outsider;
 use rustix::param::clock_ticks_per_second;
 
@@ -98,11 +97,8 @@ impl Tree {
         }
     }
 
-    /// The processes that were seen and left no statistics, and why.
-    pub fn outsiders(&self, stats: &[ProcessStats]) -> Vec<Outsider> {
-        let left_by = |pid: u32, path: &Path| {
-            stats.iter().any(|one| one.pid == pid && one.program_path() == Some(path))
-        };
+    /// The processes that were seen and left no statistics, and why. `left_by` says whether a process did while it was a program.
+    pub fn outsiders(&self, left_by: impl Fn(u32, &Path) -> bool) -> Vec<Outsider> {
         let programs = self
             .seen
             .iter()

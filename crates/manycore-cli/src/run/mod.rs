@@ -1,9 +1,5 @@
 //! `manycore run`: a program with another lock, or with its system calls on other CPUs.
 
-mod calls;
-mod explain;
-mod moved;
-
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
@@ -11,18 +7,16 @@ use std::process::Command;
 
 use clap::Args;
 use manycore_placement::Request;
-use manycore_profile::clock::Clock;
 
+use crate::calls::{self, Calls, account};
 use crate::child::end_like;
 use crate::failure::{Failure, Result};
 use crate::preload::Interposition;
-use crate::profile::directory::Directory;
-use crate::profile::observe;
+use crate::profile::{observe, table};
 use crate::spec::Spec;
 use crate::statistics;
 use crate::target;
 use crate::terminal::{Terminal, print};
-use calls::Calls;
 
 const NOTES: &str = "\
 Examples:
@@ -50,7 +44,8 @@ System calls:
   single-node           on the memory node of the card
   cross-node            likewise, and on the next nodes when there are many sockets
   per-node              on the node of the thread that opened the socket
-  auto                  as suits the machine; where moving them cannot help, in place
+  auto                  as suits the machine; where moving them cannot help, in place:
+                        the program runs as it is
   mechanism=pool        by a few threads a CPU; `thread`: one for each socket;
                         `uring`: by the kernel's; `in-place`: by the caller
   device=NIC            the network card, instead of the default route's
@@ -129,8 +124,8 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<u8> {
     }
     target::check(&options.command)?;
     let mut interposition = Interposition::new(options.lock())?;
-    if let Some(calls) = &calls {
-        interposition = interposition.with_calls(calls.settings())?;
+    if let Some(calls) = calls.filter(|calls| options.stats || !calls.leaves_alone()) {
+        interposition = calls.under(interposition)?;
     }
     if options.stats {
         return with_statistics(options, &interposition, terminal);
@@ -153,19 +148,19 @@ fn with_statistics(
             "name another lock, or leave out --stats",
         ));
     }
-    let clock = Clock::start();
-    let directory = Directory::new()?;
-    let interposition = interposition.counting_calls(directory.path());
-    let (profile, status) = observe(&options.command, &interposition, |_| (), terminal)?;
+    let (profile, status) = observe(&options.command, interposition, |_| (), terminal)?;
     if has_lock {
         terminal.note(statistics::summary(&profile));
         terminal.note(&profile.finding);
     }
-    if options.syscalls.is_some() {
-        let calls = moved::read(directory.path(), &clock.rate())?;
+    let outsiders = table::outsiders(&profile.not_interposed);
+    if !outsiders.is_empty() {
+        terminal.note(outsiders.trim_end());
+    }
+    if let Some(calls) = &profile.system_calls {
         match options.json {
-            true => eprintln!("{}", serde_json::to_string(&calls).expect("numbers and names")),
-            false => terminal.note(moved::text(&calls)),
+            true => eprintln!("{}", serde_json::to_string(calls).expect("numbers and names")),
+            false => terminal.note(account::text(calls)),
         }
     }
     Ok(end_like(status))

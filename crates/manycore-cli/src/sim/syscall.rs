@@ -52,12 +52,12 @@ pub struct Options {
     /// From an answer to a client's next request, beside that [default: 0, assumed]
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     think: Option<Duration>,
-    /// CPUs of the first package that serve interrupts only [default: 2, assumed]
+    /// CPUs of the first package that serve interrupts only [default: 1, assumed]
     #[arg(long, value_name = "N")]
     interrupt_cpus: Option<u32>,
-    /// Looks of a side of the channel before it sleeps [default: 100, assumed]
-    #[arg(long, value_name = "N")]
-    looks: Option<u32>,
+    /// How long a side of the channel looks before it sleeps [default: 2860ns, the library's]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    spin: Option<Duration>,
     /// Simulated time that is counted
     #[arg(long, value_name = "TIME", default_value = "20ms", value_parser = parse_duration)]
     duration: Duration,
@@ -84,7 +84,7 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
         round_trip_ns: ns(options.round_trip, usual.assumed.round_trip_ns),
         think_ns: ns(options.think, usual.assumed.think_ns),
         interrupt_cpus: options.interrupt_cpus.unwrap_or(usual.assumed.interrupt_cpus),
-        looks: options.looks.unwrap_or(usual.assumed.looks),
+        spin_ns: ns(options.spin, usual.assumed.spin_ns),
         ..usual.assumed
     };
     let settings = syscall::Options {

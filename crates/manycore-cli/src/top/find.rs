@@ -12,7 +12,7 @@ use manycore_profile::command::joined;
 use manycore_profile::safe;
 
 use crate::failure::{Failure, Result};
-use crate::profile::directory::Entry;
+use crate::profile::directory::{Entry, Subject};
 
 /// How a program comes to keep statistics.
 const REMEDY: &str = "programs do that were started by `manycore profile -- CMD` or `manycore run --stats -- CMD`; \
@@ -130,7 +130,7 @@ fn statistics(maps: &str, pid: u32) -> Mapped {
             Some(path) => (path, true),
             None => (path, false),
         };
-        match Entry::of(path.into()) {
+        match Entry::of(path.into(), Subject::Locks) {
             Some(entry) if entry.pid == pid && !is_removed => return Mapped::Statistics(entry),
             Some(entry) if entry.pid == pid => found = Mapped::Removed,
             _ if found == Mapped::Nothing && path.ends_with("/libmanycore_preload.so") => {

@@ -6,11 +6,12 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use manycore_profile::clock::{Clock, ticks};
+use manycore_profile::layout::Mapping;
 use manycore_profile::live::{Live, Look, Picture, Span};
 use manycore_profile::mapping::StatsFile;
 
 use crate::failure::{Failure, Result};
-use crate::profile::directory::{Entry, ended, entries};
+use crate::profile::directory::{Entry, Subject, ended, entries};
 use crate::top::cpu::{CpuTimes, Seconds};
 use crate::top::find::{Program, command};
 
@@ -82,12 +83,12 @@ impl Followed {
     /// Follows a program that runs.
     pub fn attach(program: Program) -> Result<Self> {
         let remedy = "run `manycore top` as the user who started the program, or as root";
-        let found = entries(&program.directory).map_err(|error| {
+        let found = entries(&program.directory, Subject::Locks).map_err(|error| {
             let place = program.directory.display();
             Failure::bad_input(format!("cannot read the statistics in {place}: {error}"), remedy)
         })?;
         for entry in found.iter().filter(|entry| entry.pid == program.pid) {
-            StatsFile::open(&entry.path).map_err(|error| {
+            StatsFile::<Mapping>::open(&entry.path).map_err(|error| {
                 Failure::bad_input(format!("cannot read the statistics in {error}"), remedy)
             })?;
         }
@@ -153,7 +154,7 @@ impl Followed {
     /// Opens the files that have come. One that cannot be read yet is tried again.
     fn find_processes(&mut self) {
         // The directory is gone when the command that made it has ended: what is mapped is still there.
-        for entry in entries(&self.program.directory).unwrap_or_default() {
+        for entry in entries(&self.program.directory, Subject::Locks).unwrap_or_default() {
             let is_known = self.left_out.contains(&entry.path)
                 || self.processes.iter().any(|one| one.entry == entry);
             if !is_known && let Ok(Some(file)) = StatsFile::open(&entry.path) {

@@ -6,7 +6,7 @@
 //! | `kernel` | the kernel's locks, interval by interval |
 //! | `source` | both, and the program itself if it is started here |
 //! | `rows`, `state` | the table; what is shown, and what each key does to it |
-//! | `draw`, `detail`, `help`, `screen`, `batch` | the screen, whatever happens to it; plain text |
+//! | `draw`, `detail`, `help`, `screen`, `batch`, `record` | the screen, whatever happens to it; plain text; a line of JSON |
 
 mod batch;
 mod cpu;
@@ -18,6 +18,7 @@ mod find;
 mod follow;
 mod help;
 mod kernel;
+mod record;
 mod rows;
 mod screen;
 mod source;
@@ -53,6 +54,7 @@ Examples:
   manycore top --pid 1234 -d 2s
   manycore top -- ./batch-job --threads 8         (starts it)
   manycore top --iterations 3 --total --sort held > pictures.txt
+  manycore top --json -d 10s >> locks.jsonl       (until the program ends)
 
 Programs:
   It attaches to what was started by `manycore profile -- CMD` or `manycore run --stats
@@ -95,6 +97,9 @@ pub struct Options {
     /// Print so many pictures as text, and end; no terminal is needed
     #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     iterations: Option<u32>,
+    /// Print pictures as JSON, a line each: until the program ends, or as many as -n says; no terminal is needed
+    #[arg(long)]
+    json: bool,
     /// With CMD: lock under the program
     #[arg(long, value_name = "SPEC", default_value = "futex", requires = "command")]
     lock: Spec,
@@ -114,7 +119,8 @@ fn interval(text: &str) -> std::result::Result<Duration, String> {
 
 /// Shows a program.
 pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
-    if options.iterations.is_none() {
+    let times = options.iterations.or(options.json.then_some(u32::MAX));
+    if times.is_none() {
         screen::check()?;
     }
     let mut inbox = Inbox::open()?;
@@ -122,9 +128,10 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
     let span = if options.total { Span::Total } else { Span::Interval };
     let owns_program = !options.command.is_empty();
     let mut state = State::new(options.interval, options.sort, span, owns_program);
-    let shown = match options.iterations {
+    let form = if options.json { record::line } else { batch::text };
+    let shown = match times {
         None => screen::show(&mut source, &mut state, &mut inbox),
-        Some(times) => print_pictures(times, &mut source, &mut state, &mut inbox),
+        Some(times) => print_pictures(times, form, &mut source, &mut state, &mut inbox),
     };
     let output = source.end();
     if let Some(output) = output? {
@@ -151,6 +158,7 @@ fn source(options: &Options) -> Result<Source> {
 /// Each picture is of an interval: the first is printed when that is over.
 fn print_pictures(
     times: u32,
+    form: fn(&State) -> String,
     source: &mut Source,
     state: &mut State,
     inbox: &mut Inbox,
@@ -161,7 +169,7 @@ fn print_pictures(
             wait(Instant::now() + state.interval.max(rest), source, inbox)?;
             rest = source.look(state, inbox)?;
         }
-        print(&batch::text(state))?;
+        print(&form(state))?;
         if state.ended.is_some() {
             break;
         }

@@ -19,6 +19,7 @@ use crate::signals::Inbox;
 use crate::statistics;
 use room::Log;
 pub use room::Room;
+pub use server::Serving;
 
 /// How often a server is looked at while its load runs.
 const LOOK: Duration = Duration::from_millis(200);
@@ -116,6 +117,17 @@ impl Plan {
         }
     }
 
+    /// Starts a server in a room, for loads one after the other.
+    pub fn serve<'a>(
+        &'a self,
+        load: &Load,
+        room: &'a Room,
+        interposition: &Interposition,
+        inbox: &mut Inbox,
+    ) -> Result<Serving<'a>> {
+        Serving::start(self, load, room, interposition, inbox)
+    }
+
     fn alone(
         &self,
         room: &Room,
@@ -178,6 +190,7 @@ impl Plan {
 }
 
 /// A program of a run: what it is called in messages, and where it writes.
+#[derive(Debug)]
 struct Step {
     what: &'static str,
     log: Log,

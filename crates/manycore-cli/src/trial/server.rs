@@ -1,5 +1,6 @@
 //! A run of a server: start it, wait until it is ready, put the load on it, stop it.
 
+use std::ffi::OsStr;
 use std::os::unix::process::ExitStatusExt;
 use std::time::{Duration, Instant};
 
@@ -8,7 +9,7 @@ use signal_hook::consts::{SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV};
 
 use super::room::Room;
 use super::{Load, Outcome, Plan, Step, shell};
-use crate::child::{Running, Wait, describe};
+use crate::child::{Ended, Running, Wait, describe};
 use crate::failure::{Failure, Result};
 use crate::preload::Interposition;
 use crate::signals::Inbox;
@@ -18,7 +19,7 @@ const PROBE_PAUSE: Duration = Duration::from_millis(20);
 /// How long a server on which the load has failed may take to turn out dead.
 const DYING: Duration = Duration::from_secs(2);
 
-/// Does one run. Whatever fails, the server is stopped: by `Running` when it is dropped.
+/// Does one run.
 pub fn run(
     plan: &Plan,
     load: &Load,
@@ -26,40 +27,90 @@ pub fn run(
     interposition: &Interposition,
     inbox: &mut Inbox,
 ) -> Result<Outcome> {
-    let step = Step { what: "the server", log: room.log("server") };
-    let mut server = step.start(plan.program(room, interposition))?;
-    await_ready(&mut server, &step, load, room, inbox)?;
-
-    let loading = Step { what: "the load", log: room.log("load") };
-    let running = loading.start(shell(&room.fill(&load.command)))?;
-    let measured = plan.finish(running, &loading, Some(&mut server), inbox);
-    // A load fails when its server dies, and may be faster about it.
-    let patience = match measured {
-        Err(Failure::Failed { .. }) => DYING,
-        _ => Duration::ZERO,
-    };
-    if server.wait_until(Instant::now() + patience, inbox)? == Wait::Ended {
-        let ended = step.reap(server)?;
-        return Err(step.failed(format!("ended under load: {}", describe(ended.status))));
-    }
-    let measured = measured?;
-
-    let stopped = server.stop(load.grace);
-    let ended = step.reap(server)?;
-    if let Some(SIGABRT | SIGBUS | SIGFPE | SIGILL | SIGSEGV) = ended.status.signal() {
-        return Err(
-            step.failed(format!("crashed when it was asked to end: {}", describe(ended.status)))
-        );
-    }
+    let mut serving = Serving::start(plan, load, room, interposition, inbox)?;
+    let measured = serving.put(&load.command, inbox)?;
+    let (ended, stopped) = serving.stop()?;
     Ok(Outcome {
-        wall: measured.wall,
         cpu: ended.cpu(),
         kernel: ended.kernel,
         max_rss: ended.max_rss,
         max_rss_least: ended.max_rss_least,
-        output: loading.log.read()?,
         killed: !stopped,
+        ..measured
     })
+}
+
+/// A server that is ready, for loads one after the other. Whatever fails, it is stopped: by `Running` when that is dropped.
+#[derive(Debug)]
+pub struct Serving<'a> {
+    plan: &'a Plan,
+    room: &'a Room,
+    grace: Duration,
+    step: Step,
+    /// None once it has ended.
+    server: Option<Running>,
+}
+
+impl<'a> Serving<'a> {
+    /// Starts it, and waits until it is ready.
+    pub fn start(
+        plan: &'a Plan,
+        load: &Load,
+        room: &'a Room,
+        interposition: &Interposition,
+        inbox: &mut Inbox,
+    ) -> Result<Self> {
+        let step = Step { what: "the server", log: room.log("server") };
+        let mut server = step.start(plan.program(room, interposition))?;
+        await_ready(&mut server, &step, load, room, inbox)?;
+        Ok(Self { plan, room, grace: load.grace, step, server: Some(server) })
+    }
+
+    /// Puts a load on it. What the outcome says of CPU time and memory is the load's.
+    pub fn put(&mut self, command: &OsStr, inbox: &mut Inbox) -> Result<Outcome> {
+        let loading = Step { what: "the load", log: self.room.log("load") };
+        let running = loading.start(shell(&self.room.fill(command)))?;
+        let measured = self.plan.finish(running, &loading, self.server.as_mut(), inbox);
+        // A load fails when its server dies, and may be faster about it.
+        let patience = match measured {
+            Err(Failure::Failed { .. }) => DYING,
+            _ => Duration::ZERO,
+        };
+        if let Some(server) = &mut self.server
+            && server.wait_until(Instant::now() + patience, inbox)? == Wait::Ended
+        {
+            let ended = self.reap()?;
+            return Err(self.step.failed(format!("ended under load: {}", describe(ended.status))));
+        }
+        let measured = measured?;
+        Ok(Outcome {
+            wall: measured.wall,
+            cpu: measured.cpu(),
+            kernel: measured.kernel,
+            max_rss: measured.max_rss,
+            max_rss_least: measured.max_rss_least,
+            output: loading.log.read()?,
+            killed: false,
+        })
+    }
+
+    /// Asks it to end; says how it did, and whether it did without being killed.
+    pub fn stop(mut self) -> Result<(Ended, bool)> {
+        let stopped = self.server.as_mut().is_none_or(|server| server.stop(self.grace));
+        let ended = self.reap()?;
+        if let Some(SIGABRT | SIGBUS | SIGFPE | SIGILL | SIGSEGV) = ended.status.signal() {
+            let how = describe(ended.status);
+            return Err(self.step.failed(format!("crashed when it was asked to end: {how}")));
+        }
+        Ok((ended, stopped))
+    }
+
+    fn reap(&mut self) -> Result<Ended> {
+        match self.server.take() {
+            Some(server) => self.step.reap(server),
+            None => Err(self.step.failed("has ended before".to_owned())),
+        }
+    }
 }
 
 fn await_ready(

@@ -46,21 +46,26 @@ pub fn bare_manycore() -> Command {
 /// The preload library, built as the command was. Cargo does not: it is no library for this crate to link.
 pub fn library() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
-    LIBRARY.get_or_init(|| {
-        let beside = Path::new(env!("CARGO_BIN_EXE_manycore")).parent().unwrap();
-        let mut cargo = Command::new(env!("CARGO"));
-        cargo.current_dir(env!("CARGO_MANIFEST_DIR"));
-        cargo.args(["build", "--quiet", "--locked", "-p", "manycore-preload", "--target-dir"]);
-        cargo.arg(beside.parent().unwrap());
-        if beside.ends_with("release") {
-            cargo.arg("--release");
-        }
-        assert!(
-            cargo.status().expect("cargo runs").success(),
-            "the preload library does not build"
-        );
-        beside.join("libmanycore_preload.so")
-    })
+    LIBRARY.get_or_init(|| build("manycore-preload", "libmanycore_preload.so"))
+}
+
+/// The library for system calls, likewise.
+pub fn calls_library() -> &'static Path {
+    static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
+    LIBRARY.get_or_init(|| build("manycore-syscalls", "libmanycore_syscalls.so"))
+}
+
+fn build(package: &str, product: &str) -> PathBuf {
+    let beside = Path::new(env!("CARGO_BIN_EXE_manycore")).parent().unwrap();
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.current_dir(env!("CARGO_MANIFEST_DIR"));
+    cargo.args(["build", "--quiet", "--locked", "-p", package, "--target-dir"]);
+    cargo.arg(beside.parent().unwrap());
+    if beside.ends_with("release") {
+        cargo.arg("--release");
+    }
+    assert!(cargo.status().expect("cargo runs").success(), "{package} does not build");
+    beside.join(product)
 }
 
 /// A library that loads and does nothing.

@@ -1,187 +1,138 @@
-//! Waits read event by event, where the kernel permits no BPF programs.
+//! Perf events of tracepoints, read one by one, where the kernel permits no BPF programs.
 
+mod contention;
+mod futexes;
 mod pairs;
+mod returns;
 mod ring;
 
+use std::ffi::CString;
 use std::fs;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 
 use perf_event_open_sys::bindings::{
-    PERF_RECORD_COMM, PERF_RECORD_FORK, PERF_RECORD_LOST, PERF_RECORD_SAMPLE,
-    PERF_SAMPLE_CALLCHAIN, PERF_SAMPLE_RAW, PERF_SAMPLE_TID, PERF_SAMPLE_TIME,
-    PERF_TYPE_TRACEPOINT, perf_event_attr,
+    PERF_RECORD_LOST, PERF_RECORD_SAMPLE, PERF_SAMPLE_CALLCHAIN, PERF_SAMPLE_RAW, PERF_SAMPLE_TID,
+    PERF_SAMPLE_TIME, PERF_TYPE_TRACEPOINT, perf_event_attr,
 };
+use perf_event_open_sys::ioctls;
 use rustix::time::{ClockId, clock_gettime};
 
+use crate::Scope;
 use crate::event;
-use crate::kallsyms::Kallsyms;
 use crate::tracefs::Tracefs;
-use crate::waits::{Totals, Waits};
-use crate::{Request, Scope};
-use pairs::{Event, Pairs};
 use ring::Ring;
+
+pub use contention::Contention;
+pub use futexes::FutexCalls;
 
 /// Calls of a stack that are kept.
 const CALLS: u16 = 48;
 /// Contexts within a stack are marked by numbers above this.
 const MARKS: u64 = -4096_i64 as u64;
 
-/// Open events, and what has been read of them.
+/// An event that is wanted.
+struct Wanted {
+    attributes: perf_event_attr,
+    /// Which of its records: an expression over the tracepoint's fields, for the kernel.
+    filter: Option<CString>,
+}
+
+/// Open events, which write to a buffer for each CPU.
 #[derive(Debug)]
-pub struct Events {
-    /// One for each CPU.
+struct Rings {
     rings: Vec<Ring>,
     /// Others that write to these.
     _events: Vec<OwnedFd>,
-    layout: Layout,
-    pairs: Pairs,
-    /// Read, and too young to be sure that no older ones come.
-    young: Vec<Event>,
+    /// Records for which there was no room.
     lost: u64,
-    limits: Vec<String>,
 }
 
-/// Where things are in a tracepoint's record.
-#[derive(Clone, Copy, Debug)]
-struct Layout {
-    begin: u64,
-    /// Of `contention_begin`.
-    lock: usize,
-    flags: usize,
-    /// Of `contention_end`.
-    lock_at_end: usize,
-}
-
-impl Events {
-    /// Begins to count.
-    pub fn start(request: &Request, symbols: &Kallsyms) -> Result<Self, String> {
-        let tracefs = Tracefs::open().map_err(|error| {
-            format!("there is no tracefs ({error}): mount -t tracefs tracefs /sys/kernel/tracing, and run as root")
-        })?;
-        let tracepoint = |name: &str| {
-            tracefs.id(name).map_err(|error| {
-                format!("no tracepoint {name} ({error}): Linux 5.19 and root have it")
-            })
-        };
-        let [begin, end] = ["lock/contention_begin", "lock/contention_end"].map(tracepoint);
-        let (begin, end) = (begin?, end?);
-        let field = |name, field| tracefs.field(name, field).map(|(offset, _)| offset);
-        let layout = (|| {
-            io::Result::Ok(Layout {
-                begin,
-                lock: field("lock/contention_begin", "lock_addr")?,
-                flags: field("lock/contention_begin", "flags")?,
-                lock_at_end: field("lock/contention_end", "lock_addr")?,
-            })
-        })()
-        .map_err(|error| format!("the tracepoint's format is not known: {error}"))?;
-        let (rings, events) =
-            open(request.scope, begin, end).map_err(|error| match error.kind() {
-                io::ErrorKind::PermissionDenied => {
-                    "the kernel does not permit it: run as root, or grant CAP_PERFMON, or set \
-                     kernel.perf_event_paranoid to -1"
-                        .to_owned()
-                }
-                io::ErrorKind::NotFound => "there is no such process".to_owned(),
-                _ => error.to_string(),
-            })?;
-        let limits = vec![
-            "each wait was read by itself: this slows the program more than BPF does".to_owned(),
-            "owners of locks have no stacks without BPF".to_owned(),
-        ];
-        let own = (request.scope == Scope::Command).then(std::process::id);
-        let pairs = Pairs::new(symbols.image(), own);
-        Ok(Self { rings, _events: events, layout, pairs, young: Vec::new(), lost: 0, limits })
+impl Rings {
+    /// Opens all events for every CPU, and for every thread if it is one process that counts.
+    fn open(scope: Scope, wanted: &[Wanted]) -> Result<Self, String> {
+        open(scope, wanted).map_err(|error| match error.kind() {
+            io::ErrorKind::PermissionDenied => {
+                "the kernel does not permit it: run as root, or grant CAP_PERFMON, or set \
+                 kernel.perf_event_paranoid to -1"
+                    .to_owned()
+            }
+            io::ErrorKind::NotFound => "there is no such process".to_owned(),
+            _ if error.raw_os_error() == Some(libc::EMFILE) => {
+                "it takes an open file for each event, thread and CPU, and so many are not permitted: raise the limit, \
+                 ulimit -n 1048576"
+                    .to_owned()
+            }
+            _ => error.to_string(),
+        })
     }
 
-    /// Reads what has come.
-    pub fn read(&mut self) {
-        let now = clock_gettime(ClockId::Monotonic);
-        self.read_until(now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64);
-    }
-
-    /// Takes events in the order of their time, up to a time at which all have been written.
-    fn read_until(&mut self, time: u64) {
-        let Self { rings, layout, pairs, young, lost, .. } = self;
+    /// Empties the buffers: calls `each` with the type, the kind within it and the fields of each record.
+    ///
+    /// Where records are missing, `gap` is called with the time at which they begin to, and again with that at which they are there
+    /// again: whoever had begun something at either time may have ended it, and begun anew, unseen.
+    fn read(&mut self, mut each: impl FnMut(u32, u16, &mut Record<'_>), mut gap: impl FnMut(u64)) {
+        let Self { rings, lost, .. } = self;
         for ring in rings {
-            ring.read(|kind, record| {
+            let (mut last, mut lost_at) = (0, None);
+            let is_full = ring.read(|kind, misc, record| {
                 let mut record = Record(record);
-                match kind {
-                    PERF_RECORD_SAMPLE => young.extend(layout.event(&mut record)),
-                    PERF_RECORD_LOST => {
-                        record.long();
-                        *lost += record.long();
-                    }
-                    PERF_RECORD_COMM => {
-                        let (_, task) = (record.int(), record.int());
-                        pairs.name(task, record.text());
-                    }
-                    PERF_RECORD_FORK => {
-                        let (_, _, task, parent) =
-                            (record.int(), record.int(), record.int(), record.int());
-                        pairs.fork(task, parent);
-                    }
-                    _ => {}
+                last = record.time(kind);
+                // Written before the record that there was room for again, but later than that was stamped.
+                if let Some(at) = lost_at.take() {
+                    gap(last.min(at).saturating_sub(1));
+                }
+                if kind == PERF_RECORD_LOST {
+                    record.long();
+                    *lost += record.long();
+                    lost_at = Some(last);
+                } else {
+                    each(kind, misc, &mut record);
                 }
             });
+            if is_full || lost_at.is_some() {
+                gap(last);
+            }
         }
-        young.sort_by_key(|event| event.time);
-        let old = young.partition_point(|event| event.time < time);
-        young.drain(..old).for_each(|event| pairs.take(event));
-    }
-
-    /// Stops counting; gives what was counted, and what was not.
-    pub fn finish(mut self) -> (Vec<Waits>, Totals, Vec<String>) {
-        self.read_until(u64::MAX);
-        let (waits, mut totals) = self.pairs.finish();
-        // A wait has two events: at most so many are lost.
-        totals.waits += self.lost;
-        totals.dropped += self.lost;
-        (waits, totals, self.limits)
     }
 }
 
-impl Layout {
-    fn event(&self, record: &mut Record<'_>) -> Option<Event> {
-        let (process, task, time) = (record.int(), record.int(), record.long());
-        let calls = record.long() as usize;
-        let calls: Vec<u64> =
-            (0..calls).map(|_| record.long()).filter(|call| *call < MARKS).collect();
-        let length = record.int() as usize;
-        let raw = record.0.get(..length)?;
-        let number = |at: usize, size: usize| {
-            let mut bytes = [0; 8];
-            bytes[..size].copy_from_slice(raw.get(at..at + size)?);
-            Some(u64::from_ne_bytes(bytes))
-        };
-        let begins = number(0, 2)? == self.begin;
-        let lock = number(if begins { self.lock } else { self.lock_at_end }, 8)?;
-        let flags = if begins { Some(number(self.flags, 4)? as u32) } else { None };
-        Some(Event { time, process, task, lock, flags, calls })
-    }
+/// The number and the format of a tracepoint.
+fn tracefs() -> Result<Tracefs, String> {
+    Tracefs::open().map_err(|error| {
+        format!("there is no tracefs ({error}): mount -t tracefs tracefs /sys/kernel/tracing, and run as root")
+    })
 }
 
-/// Opens both events for every CPU, and for every thread if it is one process that counts.
-fn open(scope: Scope, begin: u64, end: u64) -> io::Result<(Vec<Ring>, Vec<OwnedFd>)> {
+/// The time by which records are stamped, in nanoseconds.
+fn now() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+fn open(scope: Scope, wanted: &[Wanted]) -> io::Result<Rings> {
     let tasks = match scope {
         Scope::System => vec![-1],
         Scope::Command => vec![0],
         Scope::Process(pid) => threads(pid)?,
     };
-    let inherits = scope != Scope::System;
     let (mut rings, mut others) = (Vec::new(), Vec::new());
     for cpu in online() {
         let mut ring: Option<Ring> = None;
         for task in &tasks {
-            for (id, calls) in [(begin, CALLS), (end, 1)] {
-                let opened = match event::open(&attributes(id, calls, inherits), *task, cpu) {
+            for Wanted { attributes, filter } in wanted {
+                let mut attributes = *attributes;
+                attributes.set_inherit((scope != Scope::System).into());
+                let opened = match event::open(&attributes, *task, cpu) {
                     // A thread that has ended meanwhile.
                     Err(error) if error.raw_os_error() == Some(libc::ESRCH) && tasks.len() > 1 => {
                         continue;
                     }
                     opened => opened?,
                 };
+                if let Some(filter) = filter {
+                    set_filter(&opened, filter)?;
+                }
                 match &ring {
                     None => ring = Some(Ring::new(opened)?),
                     Some(ring) => {
@@ -193,10 +144,17 @@ fn open(scope: Scope, begin: u64, end: u64) -> io::Result<(Vec<Ring>, Vec<OwnedF
         }
         rings.extend(ring);
     }
-    Ok((rings, others))
+    Ok(Rings { rings, _events: others, lost: 0 })
 }
 
-fn attributes(id: u64, calls: u16, inherits: bool) -> perf_event_attr {
+fn set_filter(event: &OwnedFd, filter: &CString) -> io::Result<()> {
+    // SAFETY: the kernel reads a text that ends in zero, and does not keep it.
+    let failed = unsafe { ioctls::SET_FILTER(event.as_raw_fd(), filter.as_ptr().cast_mut()) };
+    if failed < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// A tracepoint by its number: each time, with the task, the time, so many calls and its fields.
+fn attributes(id: u64, calls: u16) -> perf_event_attr {
     let sample = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW;
     let mut attributes = perf_event_attr {
         type_: PERF_TYPE_TRACEPOINT,
@@ -208,11 +166,9 @@ fn attributes(id: u64, calls: u16, inherits: bool) -> perf_event_attr {
         ..Default::default()
     };
     attributes.__bindgen_anon_1.sample_period = 1;
-    attributes.set_inherit(inherits.into());
     attributes.set_use_clockid(1);
-    attributes.set_exclude_callchain_user(1);
-    attributes.set_comm(1);
-    attributes.set_task(1);
+    // So that all other records have their time, too.
+    attributes.set_sample_id_all(1);
     attributes
 }
 
@@ -239,7 +195,7 @@ fn cpus(list: &str) -> Vec<i32> {
 /// A record's fields, one after the other; zero beyond its end.
 struct Record<'a>(&'a [u8]);
 
-impl Record<'_> {
+impl<'a> Record<'a> {
     fn int(&mut self) -> u32 {
         u32::from_ne_bytes(self.take())
     }
@@ -253,10 +209,48 @@ impl Record<'_> {
         String::from_utf8_lossy(&self.0[..end]).into_owned()
     }
 
+    /// When it was written: after the task in a sample, at the end of all others.
+    fn time(&self, kind: u32) -> u64 {
+        let at = if kind == PERF_RECORD_SAMPLE { 8 } else { self.0.len().saturating_sub(8) };
+        self.0.get(at..).and_then(<[u8]>::first_chunk).map_or(0, |time| u64::from_ne_bytes(*time))
+    }
+
+    /// The calls of a sample, without marks.
+    fn calls(&mut self) -> Vec<u64> {
+        // No more than there can be, whatever the record says.
+        let calls = (self.long() as usize).min(self.0.len() / 8);
+        (0..calls).map(|_| self.long()).filter(|call| *call < MARKS).collect()
+    }
+
+    /// The tracepoint's own fields; none if the record is cut off.
+    fn raw(&mut self) -> Option<Raw<'a>> {
+        let length = self.int() as usize;
+        let (raw, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        Some(Raw(raw))
+    }
+
     fn take<const N: usize>(&mut self) -> [u8; N] {
         let Some((first, rest)) = self.0.split_first_chunk::<N>() else { return [0; N] };
         self.0 = rest;
         *first
+    }
+}
+
+/// A tracepoint's fields.
+struct Raw<'a>(&'a [u8]);
+
+impl Raw<'_> {
+    /// The number of the tracepoint, which each begins with.
+    fn id(&self) -> Option<u64> {
+        self.number(0, 2)
+    }
+
+    /// A number of so many bytes, eight at the most.
+    fn number(&self, at: usize, size: usize) -> Option<u64> {
+        let mut bytes = [0; 8];
+        bytes.get_mut(..size)?.copy_from_slice(self.0.get(at..at + size)?);
+        Some(u64::from_ne_bytes(bytes))
     }
 }
 
@@ -272,20 +266,20 @@ mod tests {
     }
 
     #[test]
-    fn an_event_is_read_from_its_record() {
-        let layout = Layout { begin: 408, lock: 8, flags: 16, lock_at_end: 8 };
-        let mut bytes = Vec::new();
-        bytes.extend([7_u32, 9].iter().flat_map(|n| n.to_ne_bytes()));
-        bytes.extend([1000_u64, 2, MARKS, 0x100].iter().flat_map(|n| n.to_ne_bytes()));
-        bytes.extend(20_u32.to_ne_bytes());
-        bytes.extend(408_u16.to_ne_bytes());
-        bytes.extend([0; 6]);
-        bytes.extend(0xffff_8880_u64.to_ne_bytes());
-        bytes.extend(32_u32.to_ne_bytes());
-        let event = layout.event(&mut Record(&bytes)).unwrap();
-        assert_eq!((event.process, event.task, event.time), (7, 9, 1000));
-        assert_eq!((event.lock, event.flags), (0xffff_8880, Some(32)));
-        assert_eq!(event.calls, [0x100]);
-        assert!(layout.event(&mut Record(&bytes[..60])).is_none());
+    fn records_have_their_time_at_the_front_or_at_the_end() {
+        let bytes: Vec<u8> = [1_u64, 2, 3].iter().flat_map(|n| n.to_ne_bytes()).collect();
+        assert_eq!(Record(&bytes).time(PERF_RECORD_SAMPLE), 2);
+        assert_eq!(Record(&bytes).time(PERF_RECORD_LOST), 3);
+        assert_eq!(Record(&bytes[..4]).time(PERF_RECORD_LOST), 0);
+        let many = [u64::MAX, 5].map(u64::to_ne_bytes).concat();
+        assert_eq!(Record(&many).calls(), [5], "as many as there are");
+    }
+
+    #[test]
+    fn what_is_cut_off_is_no_number() {
+        let raw = Raw(&[1, 2, 3, 4]);
+        assert_eq!((raw.number(0, 2), raw.number(2, 4), raw.number(0, 9)), (Some(513), None, None));
+        let mut record = Record(&[9, 0, 0, 0, 1]);
+        assert!(record.raw().is_none());
     }
 }

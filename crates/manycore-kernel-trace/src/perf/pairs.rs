@@ -94,6 +94,13 @@ impl Pairs {
         }
     }
 
+    /// Events are missing: what has begun may have ended since.
+    pub fn forget(&mut self) {
+        let begun = self.begun.drain().map(|(_, waits)| waits.len() as u64).sum::<u64>();
+        self.totals.dropped += begun;
+        self.totals.waits += begun;
+    }
+
     fn begin(&mut self, event: Event, flags: u32) {
         let waits = self.begun.entry(event.task).or_default();
         if let Some(wait) = waits.last_mut()
@@ -200,6 +207,20 @@ mod tests {
         assert_eq!(totals.waits, 2);
         assert_eq!((waits[0].identity, waits[0].sum.total_ns), (Identity::Variable(0x8010), 200));
         assert_eq!((waits[1].identity, waits[1].sum.spun_ns), (Identity::Unknown, 40));
+    }
+
+    #[test]
+    fn two_waits_whose_middle_is_lost_are_not_one() {
+        let mut pairs = Pairs::new(0x8000..0x9000, None);
+        pairs.take(event(100, 7, 0x10, Some(flag::MUTEX)));
+        pairs.take(event(150, 8, 0x20, Some(flag::MUTEX)));
+        pairs.forget();
+        pairs.take(event(9000, 7, 0x10, None));
+        pairs.take(event(9100, 7, 0x10, Some(flag::MUTEX)));
+        pairs.take(event(9150, 7, 0x10, None));
+        let (waits, totals) = pairs.finish();
+        assert_eq!((totals.waits, totals.dropped), (3, 2));
+        assert_eq!((waits.len(), waits[0].sum.total_ns), (1, 50));
     }
 
     #[test]

@@ -13,6 +13,9 @@ use rustix::param::page_size;
 /// Room for records, in bytes: two mebibytes, for some 5000 waits. A power of two.
 const ROOM: usize = 2 << 20;
 
+/// A record finds no room only where there is less than this: the largest have a stack of calls.
+const SCARCE: u64 = 8 << 10;
+
 /// A mapped buffer.
 #[derive(Debug)]
 pub struct Ring {
@@ -41,8 +44,9 @@ impl Ring {
         if failed < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 
-    /// Empties it: calls `each` with the type and the bytes of each record.
-    pub fn read(&mut self, mut each: impl FnMut(u32, &[u8])) {
+    /// Empties it: calls `each` with the type, the kind within it and the bytes of each record. Says whether there was so little
+    /// room left that later ones may be lost.
+    pub fn read(&mut self, mut each: impl FnMut(u32, u16, &[u8])) -> bool {
         let control = self.map.cast::<perf_event_mmap_page>().as_ptr();
         // SAFETY: the first page is this structure; both fields are aligned words that outlive the borrow, and the
         // kernel changes them as atomics.
@@ -56,18 +60,21 @@ impl Ring {
         let end = head.load(Ordering::Acquire);
         // Relaxed: nobody but us writes it.
         let mut at = tail.load(Ordering::Relaxed);
+        let is_full = end - at > ROOM as u64 - SCARCE;
         let mut record = Vec::new();
         while at < end {
             self.copy(at, size_of::<perf_event_header>(), &mut record);
             let kind = u32::from_ne_bytes(record[..4].try_into().expect("four bytes"));
+            let misc = u16::from_ne_bytes(record[4..6].try_into().expect("two bytes"));
             let size = u16::from_ne_bytes(record[6..8].try_into().expect("two bytes"));
             let size = usize::from(size).max(size_of::<perf_event_header>());
             self.copy(at, size, &mut record);
-            each(kind, &record[size_of::<perf_event_header>()..]);
+            each(kind, misc, &record[size_of::<perf_event_header>()..]);
             at += size as u64;
         }
         // Release: what was read is read before the kernel may write there again.
         tail.store(at, Ordering::Release);
+        is_full
     }
 
     /// Copies a record, which may go on at the buffer's start.

@@ -59,6 +59,11 @@ impl Choice {
         groups.iter().fold(CpuSet::default(), |all, group| all.or(group))
     }
 
+    /// Whether `auto` has found that moving calls cannot help here: then a program is best left as it is.
+    pub fn leaves_alone(&self) -> bool {
+        self.policy == Policy::Auto
+    }
+
     /// As the library under the program reads it.
     pub fn settings(&self) -> String {
         let groups: Vec<String> = self.groups.iter().map(CpuSet::to_string).collect();

@@ -64,10 +64,7 @@ impl<const PLACES: usize> Index<PLACES> {
 
     /// In the child of a fork, no other thread is left that could be adding.
     pub fn forked(&self) {
-        // Either it is free and is acquired here, or its holder is a thread of the parent.
-        let _ = self.adding.try_acquire();
-        // SAFETY: held, and not by any thread of this process.
-        unsafe { self.adding.release() };
+        crate::fork::set_free(&self.adding);
     }
 }
 

@@ -9,8 +9,8 @@ use manycore_profile::layout::{MAGIC, Mapping, Record};
 use syscalls::{Errno, Sysno, raw_syscall};
 
 use super::{modules, queues, records, seats, slabs, stacks, unwind, waiters};
+use manycore_interpose::directory::{Directory, store_bytes};
 use manycore_interpose::message::say;
-use manycore_interpose::path::Path;
 
 /// One in this many acquisitions of a thread has its hold measured, on average.
 pub const HOLD_PERIOD: u32 = 64;
@@ -52,7 +52,7 @@ pub fn open(directory: &CStr, lock: &[u8]) {
     unwind::prepare();
     seats::prepare();
     prepare_cpu();
-    modules::store_bytes(&DIRECTORY, directory.to_bytes());
+    DIRECTORY.set(directory);
     match map_file() {
         Ok(mapping) => {
             // SAFETY: a system call without arguments.
@@ -90,26 +90,16 @@ fn fill_in(mapping: &Mapping, lock: &[u8], (pid, parent): (u32, u32), started: u
     header.stacks.store(1, Ordering::Relaxed);
     header.sites.store(1, Ordering::Relaxed);
     header.seats.store(1, Ordering::Relaxed);
-    modules::store_bytes(&header.lock, lock);
+    store_bytes(&header.lock, lock);
     // Release: partner of the command's Acquire; whoever sees the magic sees the header.
     header.magic.store(MAGIC, Ordering::Release);
 }
 
-/// `MANYCORE_STATS`, kept for forked children: programs that change their title overwrite their environment.
-static DIRECTORY: [AtomicU64; 64] = [const { AtomicU64::new(0) }; 64];
+/// `MANYCORE_STATS`.
+static DIRECTORY: Directory = Directory::new();
 
 fn map_file() -> Result<*mut Mapping, Errno> {
-    let mut path = Path::default();
-    // Relaxed: set once at start, and read there and in forked children only.
-    DIRECTORY.iter().for_each(|word| path.push(&word.load(Ordering::Relaxed).to_le_bytes()));
-    path.end_at_zero();
-    path.push(b"/");
-    // SAFETY: a system call without arguments.
-    path.push_number(unsafe { raw_syscall!(Sysno::getpid) } as u64);
-    path.push(b"-");
-    path.push_number(clock::now());
-    path.push(b".stats");
-    path.map_new(size_of::<Mapping>()).map(|address| address.cast())
+    DIRECTORY.map_new(clock::now(), ".stats", size_of::<Mapping>()).map(|address| address.cast())
 }
 
 /// In the child of a fork: a file of its own, which its first event fills in. Most children execute another program or end
@@ -123,10 +113,7 @@ pub fn forked() {
     queues::forked();
     slabs::forked();
     modules::forked();
-    // Either it is free and is acquired here, or its holder is a thread of the parent.
-    let _ = FILLING.try_acquire();
-    // SAFETY: held, and not by any thread of this process.
-    unsafe { FILLING.release() };
+    crate::fork::set_free(&FILLING);
     // A child of a child that has counted nothing has what that one has.
     if let Some(parents) = opened() {
         PARENTS_RECORDS.store(parents.header.records.load(Ordering::Relaxed), Ordering::Relaxed);

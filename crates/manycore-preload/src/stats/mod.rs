@@ -166,6 +166,7 @@ impl Wait {
         {
             wait.is_queued = queues::join(records::get(mapping, number), wait.started);
             slab.waiting_since.store(wait.started, Ordering::Relaxed);
+            slab.gives_up.store(u32::from(attempt != Attempt::Waits), Ordering::Relaxed);
             slab.waiting.store(number, Ordering::Relaxed);
         }
         wait

@@ -1,11 +1,12 @@
 //! The files that are mapped: what the command needs to give addresses names.
 
 use core::ffi::CStr;
-use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, Ordering};
 
 use manycore_profile::layout::{MODULES, Mapping, Module};
 use syscalls::{Errno, Sysno, raw_syscall};
 
+use manycore_interpose::directory::store_bytes;
 use manycore_interpose::path::Path;
 
 // Relaxed throughout, unless noted: what makes up a module is published by the number of modules.
@@ -166,18 +167,6 @@ fn inode(path: &[u8]) -> u64 {
             libc::AT_NO_AUTOMOUNT
         );
         Errno::from_ret(done).map_or(0, |_| stat.st_ino)
-    }
-}
-
-/// Bytes in words, padded with zeros, the last byte always zero.
-pub fn store_bytes(words: &[AtomicU64], bytes: &[u8]) {
-    for (index, word) in words.iter().enumerate() {
-        let mut part = [0; 8];
-        let rest = bytes.get(index * 8..).unwrap_or_default();
-        let most = if index + 1 == words.len() { 7 } else { 8 };
-        let length = rest.len().min(most);
-        part[..length].copy_from_slice(&rest[..length]);
-        word.store(u64::from_le_bytes(part), Ordering::Relaxed);
     }
 }
 

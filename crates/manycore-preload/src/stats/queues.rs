@@ -42,8 +42,5 @@ fn over(record: &Record, lasted: u64, ticks: u64, most: u64) {
 
 /// In the child of a fork, no other thread is left that could hold the lock.
 pub fn forked() {
-    // Either it is free and is acquired here, or its holder is a thread of the parent.
-    let _ = LONGEST.try_acquire();
-    // SAFETY: held, and not by any thread of this process.
-    unsafe { LONGEST.release() };
+    crate::fork::set_free(&LONGEST);
 }

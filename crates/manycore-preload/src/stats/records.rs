@@ -185,8 +185,5 @@ pub fn distributions<'a>(mapping: &'a Mapping, record: &Record) -> &'a Distribut
 /// In the child of a fork, no other thread is left that could hold the registry.
 pub fn forked() {
     CLASSES.forked();
-    // Either it is free and is acquired here, or its holder is a thread of the parent.
-    let _ = REGISTRY.try_acquire();
-    // SAFETY: held, and not by any thread of this process.
-    unsafe { REGISTRY.release() };
+    crate::fork::set_free(&REGISTRY);
 }

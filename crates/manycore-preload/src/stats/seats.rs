@@ -7,10 +7,11 @@ use core::ffi::c_void;
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use manycore::sync::thread;
+use manycore_interpose::directory::store_bytes;
 use manycore_profile::layout::{Mapping, SEATS, Seat, Slab, WAITS, WAITS_APART, WAITS_LOOKS};
 use syscalls::{Errno, Sysno, raw_syscall};
 
-use super::{index, mapping, modules, records};
+use super::{index, mapping, records};
 
 /// One more than the key of the thread-specific data; 0 for none.
 static KEY: AtomicU32 = AtomicU32::new(0);
@@ -129,7 +130,7 @@ fn note_name(seat: &Seat) {
     let mut name = [0_u8; 16];
     // SAFETY: the kernel writes at most sixteen bytes, here.
     unsafe { raw_syscall!(Sysno::prctl, libc::PR_GET_NAME, name.as_mut_ptr()) };
-    modules::store_bytes(&seat.name, &name);
+    store_bytes(&seat.name, &name);
 }
 
 /// The seat of a number; the one for all others if the number is none.

@@ -87,8 +87,5 @@ fn fresh(mapping: &Mapping) -> Option<&Slab> {
 
 /// In the child of a fork, which has no slab yet.
 pub fn forked() {
-    // Either it is free and is acquired here, or its holder is a thread of the parent.
-    let _ = GIVING.try_acquire();
-    // SAFETY: held, and not by any thread of this process.
-    unsafe { GIVING.release() };
+    crate::fork::set_free(&GIVING);
 }

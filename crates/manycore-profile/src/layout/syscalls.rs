@@ -14,7 +14,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use super::Histogram;
 
 /// `manycoS` and the version of this layout.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"manycoS\x01");
+pub const MAGIC: u64 = u64::from_le_bytes(*b"manycoS\x02");
 /// CPUs that count apart.
 pub const SHARDS: usize = 64;
 /// Words of the set of CPUs: a bit each.
@@ -77,10 +77,6 @@ numbered! {
         Off = "the mechanism is in-place",
         /// In place: it may block, and all threads that may block are taken.
         NoThread = "no thread to block",
-        /// In place: a table is full.
-        NoRoom = "no room",
-        /// In place: the kernel refused a thread or memory.
-        Refused = "refused by the kernel",
         /// Moved, but its thread was cancelled or jumped out of it, so that nobody saw the result.
         Abandoned = "abandoned by its thread",
     }
@@ -208,6 +204,8 @@ pub struct Header {
     pub cpus: [AtomicU64; CPU_WORDS],
     /// The mechanism's name, in bytes, zero at the end.
     pub mechanism: [AtomicU64; 4],
+    /// The path of the program, in bytes, zero at the end; cut if it is longer.
+    pub program: [AtomicU64; 64],
 }
 
 /// What was counted on a CPU.

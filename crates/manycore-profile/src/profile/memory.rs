@@ -11,4 +11,21 @@ pub struct CacheMisses {
     pub counted: Option<f64>,
     /// Why they were not counted.
     pub refused: Option<String>,
+    /// Lines out of other nodes' caches; null in profiles of before that was counted.
+    #[serde(default)]
+    pub other_nodes: Option<OtherNodes>,
+}
+
+/// What came out of the cache of another NUMA node, by an event that the processor's model has: Intel's counts loads that found the line
+/// modified there, AMD's demand fills of the data cache. They do not compare.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OtherNodes {
+    /// The event, as the processor's maker calls it; null if none is known.
+    pub event: Option<String>,
+    /// How many; null if they were not counted.
+    pub lines: Option<u64>,
+    /// As of [`CacheMisses`].
+    pub counted: Option<f64>,
+    /// Why they were not counted.
+    pub refused: Option<String>,
 }

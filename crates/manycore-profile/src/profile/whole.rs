@@ -103,6 +103,10 @@ pub struct Cycle {
     /// was made.
     #[serde(default)]
     pub deadlocked: bool,
+    /// Whether threads were waiting so for each other then, and one of them with a deadline: that is no deadlock, for it ends by
+    /// itself.
+    #[serde(default)]
+    pub gives_up: bool,
 }
 
 /// A queue of threads for one lock: the longest time in which there was always one that waited, and at some time several.

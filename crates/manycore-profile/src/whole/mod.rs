@@ -96,6 +96,8 @@ pub(crate) struct Taken {
 #[derive(Debug)]
 pub(crate) struct Stuck {
     pub wanted: u32,
+    /// Whether it gives up after a time.
+    pub gives_up: bool,
     pub held: Vec<u32>,
 }
 
@@ -201,8 +203,9 @@ fn acquired(slabs: &[Slab]) -> HashMap<u32, u64> {
 fn stuck(slab: &Slab) -> Option<Stuck> {
     let (wanted, depth) = (get32(&slab.waiting), get32(&slab.depth) as usize);
     let held = slab.held[..depth.min(HELD)].iter().filter(|held| get(&held.object) != 0);
-    (wanted != 0 && depth != 0)
-        .then(|| Stuck { wanted, held: held.map(|held| get32(&held.record)).collect() })
+    let held = held.map(|held| get32(&held.record));
+    let gives_up = get32(&slab.gives_up) != 0;
+    (wanted != 0 && depth != 0).then(|| Stuck { wanted, gives_up, held: held.collect() })
 }
 
 /// Steps that are in slabs, by order.

@@ -46,22 +46,23 @@ pub fn of(stats: &[ProcessStats], rows: &Rows, symbols: &mut Symbols) -> (Vec<Or
         for circle in circles(one) {
             let steps: Option<Vec<usize>> = circle.iter().map(|step| places[*step]).collect();
             let Some(steps) = steps else { continue };
-            let deadlocked = is_closed(&circle, one);
+            let end = Ending::of(&circle, one);
             // A thread that waits for what it has may be one that another sets free.
-            if steps.len() == 1 && !deadlocked {
+            if steps.len() == 1 && end == Ending::Open {
                 continue;
             }
             let mut sorted = steps.clone();
             sorted.sort_unstable();
             let place = *known.entry(sorted).or_insert_with(|| {
-                cycles.push(Cycle { orders: steps, deadlocked: false });
+                cycles.push(Cycle { orders: steps, deadlocked: false, gives_up: false });
                 cycles.len() - 1
             });
-            cycles[place].deadlocked |= deadlocked;
+            cycles[place].deadlocked |= end == Ending::Deadlocked;
+            cycles[place].gives_up |= end == Ending::GivesUp;
         }
     }
     // Short circles are found more often than long ones, and easier understood.
-    cycles.sort_by_key(|cycle| (!cycle.deadlocked, cycle.orders.len()));
+    cycles.sort_by_key(|cycle| (!cycle.deadlocked, !cycle.gives_up, cycle.orders.len()));
     cycles.truncate(CYCLES_KEPT);
     sorted(sums.orders, cycles)
 }
@@ -125,12 +126,39 @@ fn sorted(orders: Vec<Order>, mut cycles: Vec<Cycle>) -> (Vec<Order>, Vec<Cycle>
     (kept, cycles)
 }
 
-/// Whether each step of a circle has a thread that has taken the one lock and waits for the other.
-fn is_closed(circle: &[usize], one: &ProcessStats) -> bool {
-    let Noted { orders, stuck, .. } = &one.noted;
-    circle.iter().map(|step| &orders[*step]).all(|step| {
-        stuck.iter().any(|thread| thread.wanted == step.wanted && thread.held.contains(&step.held))
-    })
+/// How a circle stood at the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ending {
+    /// A step had no thread that waited.
+    Open,
+    /// Threads waited for each other, and one of them would have given up.
+    GivesUp,
+    /// Threads waited for each other for ever.
+    Deadlocked,
+}
+
+impl Ending {
+    /// Each step of a closed circle has a thread that has taken the one lock and waits for the other.
+    fn of(circle: &[usize], one: &ProcessStats) -> Self {
+        let Noted { orders, stuck, .. } = &one.noted;
+        let steps = circle.iter().map(|step| &orders[*step]);
+        let ends = steps.map(|step| {
+            let mut waiting = stuck
+                .iter()
+                .filter(|thread| thread.wanted == step.wanted && thread.held.contains(&step.held))
+                .peekable();
+            match (waiting.peek().is_some(), waiting.any(|thread| !thread.gives_up)) {
+                (_, true) => Self::Deadlocked,
+                (true, false) => Self::GivesUp,
+                (false, false) => Self::Open,
+            }
+        });
+        let ends: Vec<Self> = ends.collect();
+        [Self::Open, Self::GivesUp]
+            .into_iter()
+            .find(|end| ends.contains(end))
+            .unwrap_or(Self::Deadlocked)
+    }
 }
 
 /// Circles among the orders of a process, by the orders' places.

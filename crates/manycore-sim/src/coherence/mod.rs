@@ -27,8 +27,17 @@ use crate::machine::{Combining, Cycles, Machine, Misses};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Load,
+    /// A load that nobody waits for.
+    Prefetch,
     Store,
     Rmw,
+}
+
+impl Kind {
+    /// Whether it changes nothing.
+    pub(crate) fn reads(self) -> bool {
+        matches!(self, Self::Load | Self::Prefetch)
+    }
 }
 
 /// A reserved time.
@@ -129,7 +138,7 @@ impl Coherence {
     pub(crate) fn hit(&mut self, line: u32, kind: Kind, core: u32) -> Option<Cycles> {
         let record = self.lines.get(line);
         let latency = &self.machine.latency;
-        if kind == Kind::Load {
+        if kind.reads() {
             let copy = Copy { line, version: record.version };
             let private = &mut self.cores[core as usize];
             if private.l1.touch(copy) {
@@ -155,11 +164,7 @@ impl Coherence {
     /// Reserves the next free time at the home of a line, for an access that has missed.
     pub(crate) fn reserve(&mut self, line: u32, kind: Kind, core: u32, now: Cycles) -> Service {
         self.now = now;
-        if kind == Kind::Load {
-            self.read(line, core, now)
-        } else {
-            self.write(line, kind, core, now)
-        }
+        if kind.reads() { self.read(line, core, now) } else { self.write(line, kind, core, now) }
     }
 
     fn read(&mut self, line: u32, core: u32, now: Cycles) -> Service {
@@ -261,7 +266,7 @@ impl Coherence {
     fn copy_to_wait_for(&self, sharers: u64, kind: Kind, socket: u32) -> u32 {
         let class = |other: &u32| self.class(socket, *other);
         let chosen = match kind {
-            Kind::Load => bits(sharers).min_by_key(class),
+            Kind::Load | Kind::Prefetch => bits(sharers).min_by_key(class),
             Kind::Store | Kind::Rmw => bits(sharers).max_by_key(class),
         };
         chosen.unwrap_or(socket)
@@ -270,7 +275,7 @@ impl Coherence {
     fn costs(&self, kind: Kind) -> &Misses {
         let latency = &self.machine.latency;
         match kind {
-            Kind::Load => &latency.load,
+            Kind::Load | Kind::Prefetch => &latency.load,
             Kind::Store => &latency.store,
             Kind::Rmw => &latency.rmw,
         }

@@ -3,6 +3,7 @@
 use super::{Engine, Handle, Spent};
 use crate::arena;
 use crate::coherence::{Kind, Service};
+use crate::machine::Cycles;
 
 /// How far a thread's access has come.
 ///
@@ -31,6 +32,17 @@ pub(crate) fn access(address: usize, kind: Kind) {
     }
     if !engine.ask(line, kind) {
         handle.suspend();
+    }
+}
+
+/// Asks for a line ahead of its use, without waiting until it has come.
+pub(crate) fn prefetch(address: usize) {
+    let is_modelled = |handle: Handle| {
+        let engine = handle.get();
+        engine.machine.core.prefetches > 0 && !engine.policy.explores()
+    };
+    if Handle::current().is_some_and(is_modelled) {
+        access(address, Kind::Prefetch);
     }
 }
 
@@ -129,9 +141,34 @@ impl Engine {
         let cpu = &self.cpus[self.cpu as usize];
         let now = cpu.clock;
         let Some(cost) = self.coherence.hit(line, kind, cpu.core) else { return false };
+        let cost = self.cost_after_the_last(line, kind, cost);
         self.pass(cost, Spent::Computing);
+        self.wait_for_prefetch(line, kind);
         self.note_effect(line, kind, now);
         true
+    }
+
+    /// Of a hit, with regard to the load before it: the address of another load of its line is known as early.
+    #[inline]
+    fn cost_after_the_last(&mut self, line: u32, kind: Kind, cost: Cycles) -> Cycles {
+        match kind {
+            Kind::Prefetch => self.machine.caches.same_line,
+            Kind::Load if self.thread().last_load == Some(line) => {
+                // Never nothing: a loop that polls is to come to an end.
+                cost.min(self.machine.caches.same_line.max(1))
+            }
+            _ => cost,
+        }
+    }
+
+    /// A line that was asked for ahead, by this thread or by a sibling, may be on its way still.
+    #[inline]
+    fn wait_for_prefetch(&mut self, line: u32, kind: Kind) {
+        if kind != Kind::Prefetch {
+            let cpu = &self.cpus[self.cpu as usize];
+            let until = self.ahead[cpu.core as usize].arrival(line, cpu.clock);
+            self.pass_until(until, Spent::Stalled);
+        }
     }
 
     #[inline]
@@ -145,15 +182,15 @@ impl Engine {
     #[inline]
     fn serve(&mut self, line: u32, kind: Kind, service: &Service) {
         let core = self.cpus[self.cpu as usize].core;
-        if kind == Kind::Load {
+        if kind.reads() {
             self.coherence.loaded(line, core, service);
         } else {
             self.coherence.written(line, core);
         }
-        if kind == Kind::Store {
-            self.buffer_store(service.done);
-        } else {
-            self.pass_until(service.done, Spent::Stalled);
+        match kind {
+            Kind::Store => self.buffer_store(service.done),
+            Kind::Prefetch => self.buffer_prefetch(line, service.done),
+            Kind::Load | Kind::Rmw => self.pass_until(service.done, Spent::Stalled),
         }
         self.note_effect(line, kind, service.start);
     }
@@ -161,7 +198,7 @@ impl Engine {
     /// When schedules are explored there are no caches: time is how often somebody did something.
     fn explored_access(&mut self, line: u32, kind: Kind) {
         self.pass(1, Spent::Computing);
-        if kind != Kind::Load {
+        if !kind.reads() {
             let record = self.coherence.lines.get(line);
             record.writes = record.writes.wrapping_add(1);
         }
@@ -172,8 +209,13 @@ impl Engine {
     /// An access has taken effect: spinning depends on it.
     #[inline]
     fn note_effect(&mut self, line: u32, kind: Kind, now: u64) {
+        if kind == Kind::Prefetch {
+            return;
+        }
         let record = self.coherence.lines.get(line);
-        let reads = &mut self.threads[self.current as usize].reads;
+        let thread = &mut self.threads[self.current as usize];
+        thread.last_load = (kind == Kind::Load).then_some(line);
+        let reads = &mut thread.reads;
         if kind == Kind::Load {
             reads.add(line, record.writes);
             return;
@@ -189,6 +231,15 @@ impl Engine {
         self.pass(self.machine.latency.store_hit, Spent::Computing);
         let places = self.machine.core.store_buffer;
         let until = self.cpus[self.cpu as usize].buffer_store(done, places);
+        self.pass_until(until, Spent::Stalled);
+    }
+
+    /// A line that was asked for ahead will be there then; the thread waits only if there are too many on their way.
+    fn buffer_prefetch(&mut self, line: u32, done: u64) {
+        self.pass(self.machine.caches.same_line, Spent::Computing);
+        let places = self.machine.core.prefetches;
+        let cpu = &self.cpus[self.cpu as usize];
+        let until = self.ahead[cpu.core as usize].ask(line, cpu.clock, done, places);
         self.pass_until(until, Spent::Stalled);
     }
 

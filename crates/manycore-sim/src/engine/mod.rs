@@ -6,6 +6,7 @@
 
 mod access;
 mod account;
+mod ahead;
 mod cpu;
 mod events;
 mod failure;
@@ -21,9 +22,10 @@ use std::cell::Cell;
 use std::collections::{BTreeMap, VecDeque};
 use std::ptr::{NonNull, null_mut};
 
-pub(crate) use self::access::{Pending, access, fence, local_rmw, touch};
+pub(crate) use self::access::{Pending, access, fence, local_rmw, prefetch, touch};
 pub(crate) use self::account::Spent;
 pub use self::account::{Breakdown, CpuTime, Phase};
+use self::ahead::Ahead;
 pub(crate) use self::cpu::Cpu;
 use self::events::{Events, Key};
 pub use self::failure::{Blocked, Cause, Failure};
@@ -34,7 +36,8 @@ use self::spin::Watchers;
 pub use self::thread::Stall;
 pub(crate) use self::thread::{State, Thread, ThreadId, Why};
 pub(crate) use self::time::{
-    boundary, compute, delay, has_passed, nanoseconds, now, sleep, spin_loop, yield_now,
+    boundary, compute, delay, has_passed, nanoseconds, now, sleep, spin_loop, unforeseen_branch,
+    yield_now,
 };
 use crate::arena::{Heap, Lease};
 use crate::coherence::{Coherence, Lines};
@@ -58,6 +61,8 @@ pub(crate) struct Engine {
     pub(crate) threads: Vec<Thread>,
     /// The CPUs on which threads are put, in this order.
     pub(crate) placement: Vec<u32>,
+    /// What is on its way to each core.
+    ahead: Vec<Ahead>,
     /// Whether threads stay where they are put.
     pinned: bool,
     /// The CPU and the thread that run now.
@@ -160,6 +165,7 @@ impl Engine {
             cpus,
             threads: Vec::new(),
             placement: Vec::new(),
+            ahead: (0..machine.topology.cores()).map(|_| Ahead::default()).collect(),
             pinned: true,
             cpu: 0,
             current: 0,

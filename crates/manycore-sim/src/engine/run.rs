@@ -160,6 +160,8 @@ impl Engine {
             finished: 0,
             accesses: 0,
             pending: Pending::Nothing,
+            last_load: None,
+            guessed_wrong: false,
             stall: stalls.next().map(|stall| (stall.access, stall.cycles)),
             reads: Reads::default(),
             timed_out: false,

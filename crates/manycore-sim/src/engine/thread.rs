@@ -68,6 +68,10 @@ pub(crate) struct Thread {
     pub(crate) finished: Cycles,
     pub(crate) accesses: u64,
     pub(crate) pending: Pending,
+    /// The line of its last access, if that was a load.
+    pub(crate) last_load: Option<u32>,
+    /// Of the branches that nobody can guess: the last one was, for what is left over when a cost is halved.
+    pub(crate) guessed_wrong: bool,
     /// The number of the access at which it is stalled next, and for how long.
     pub(crate) stall: Option<(u64, Cycles)>,
     pub(crate) reads: Reads,

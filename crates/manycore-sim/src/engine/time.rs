@@ -17,6 +17,19 @@ pub(crate) fn compute(handle: Handle, cycles: Cycles) {
     handle.get().note_progress();
 }
 
+/// A branch that is guessed wrong every other time.
+pub(crate) fn unforeseen_branch() {
+    let Some(handle) = Handle::current() else { return };
+    let engine = handle.get();
+    if !engine.policy.explores() {
+        let thread = engine.thread();
+        thread.guessed_wrong = !thread.guessed_wrong;
+        // Half of it, with what is left over added every other time.
+        let cost = (engine.machine.core.branch_miss + u64::from(engine.thread().guessed_wrong)) / 2;
+        engine.pass(engine.slowed(cost), Spent::Computing);
+    }
+}
+
 /// Passes so many cycles without giving up the CPU.
 pub(crate) fn delay(handle: Handle, cycles: Cycles) {
     let engine = handle.get();

@@ -40,6 +40,7 @@ impl Machine {
             caches: Caches {
                 l1: Capacity { bytes: 32 << 10, ways: 8 },
                 l1_hit: 4,
+                same_line: 1,
                 l2: Capacity { bytes: 256 << 10, ways: 8 },
                 l2_hit: 12,
                 llc: Capacity { bytes: 8 << 20, ways: 16 },
@@ -49,6 +50,8 @@ impl Machine {
                 ghz: 2.0,
                 store_buffer: 32,
                 fence: 20,
+                prefetches: 10,
+                branch_miss: 16,
                 pause: 40,
                 clock_read: 20,
                 smt_slowdown: 1.5,

@@ -113,6 +113,8 @@ pub struct Caches {
     pub l1: Capacity,
     /// A load that hits the first level.
     pub l1_hit: Cycles,
+    /// A load of the line that the load before it was of: its address is known as early, so that it does not wait for that one.
+    pub same_line: Cycles,
     /// A core's second level.
     pub l2: Capacity,
     /// A load that hits the second level.
@@ -148,6 +150,10 @@ pub struct Core {
     pub store_buffer: u32,
     /// A fence, beside waiting for the stores on their way.
     pub fence: Cycles,
+    /// How many lines may be on their way that were asked for ahead of their use, by all of its hardware threads. 0: none is.
+    pub prefetches: u32,
+    /// What a branch costs whose way was guessed wrong.
+    pub branch_miss: Cycles,
     /// One turn of a polling loop: the pause instruction.
     pub pause: Cycles,
     /// Reading the time-stamp counter.

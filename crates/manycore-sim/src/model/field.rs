@@ -143,6 +143,8 @@ fields! {
     Gigahertz "core.ghz", 0.1 to 10, "frequency" => Real core.ghz;
     Count "core.store_buffer", 0 to 1_000, "stores that may be on their way" => Narrow core.store_buffer;
     Cycles "core.fence", 0 to 10_000, "a fence, beside waiting for stores" => Wide core.fence;
+    Count "core.prefetches", 0 to 1_000, "lines asked for ahead that may be on their way" => Narrow core.prefetches;
+    Cycles "core.branch_miss", 0 to 1_000, "a branch that is guessed wrong" => Wide core.branch_miss;
     Cycles "core.pause", 0 to 10_000, "the pause instruction" => Wide core.pause;
     Cycles "core.clock_read", 0 to 10_000, "reading the time-stamp counter" => Wide core.clock_read;
     Factor "core.smt_slowdown", 1 to 8, "by what factor a thread computes more slowly beside a busy sibling" => Real core.smt_slowdown;
@@ -163,6 +165,7 @@ fields! {
     Choice "directory.combining", 0 to 1, "whether reads by the cores of a socket are served together" => Combining directory.combining;
     Cycles "directory.shared_read_occupancy", 0 to 10_000, "how long a load of a clean line keeps its home busy" => Wide directory.shared_read_occupancy;
     Cycles "caches.l1_hit", 1 to 100, "load that hits the first level" => Wide caches.l1_hit;
+    Cycles "caches.same_line", 0 to 100, "load of the line that the load before it was of" => Wide caches.same_line;
     Cycles "caches.l2_hit", 1 to 1_000, "load that hits the second level" => Wide caches.l2_hit;
     Bytes "caches.l1.bytes", 1_024 to 1e9, "a core's first-level data cache" => Wide caches.l1.bytes;
     Count "caches.l1.ways", 1 to 1_024, "its lines a set" => Narrow caches.l1.ways;

@@ -75,7 +75,7 @@ fn what_was_read_is_shared() {
     let latency = &machine.latency;
     let [a, b, _, _, e, f] = report.result[..] else { panic!("six threads") };
     assert_eq!(a, [latency.load.uncached[0], latency.rmw_hit]);
-    assert_eq!(b, [latency.load.modified[0], machine.caches.l1_hit]);
+    assert_eq!(b, [latency.load.modified[0], machine.caches.same_line]);
     assert_eq!(e[0], latency.load.shared[1]);
     assert_eq!(f[0], latency.load.shared[0]);
     // Everybody has to give up the line: as far as the other socket.
@@ -301,4 +301,142 @@ fn links_have_a_bandwidth() {
     };
     assert!(elapsed(0) < 100 * 400 + 20_000, "{}", elapsed(0));
     assert!(elapsed(1000) >= 400 * 1000, "{}", elapsed(1000));
+}
+
+#[test]
+fn loads_of_a_line_do_not_wait_for_each_other() {
+    let report = run(|| {
+        let words: Vec<Word> = (0..2).map(|_| Word::default()).collect();
+        words.iter().for_each(|word| _ = word.load());
+        let load = |word: usize| took(|| _ = words[word].load());
+        // In turns each depends on the other for all that the simulator knows; a store in between is waited for.
+        let of_each = [load(0), load(0), load(1), load(0)];
+        words[0].store(1);
+        (of_each, load(0))
+    });
+    let caches = Machine::example().caches;
+    let (near, far) = (caches.same_line, caches.l1_hit);
+    assert!(near < far);
+    assert_eq!(report.result, ([far, near, far, far], far));
+}
+
+/// How long CPUs take to read lines that another has changed, each its own, with some of them asked for ahead.
+fn reads_by(cpus: &[u32], ahead: usize, prefetches: u32) -> u64 {
+    const LINES: usize = 64;
+    let mut machine = Machine::example();
+    machine.topology.threads_per_core = 2;
+    machine.core.prefetches = prefetches;
+    let placement = Placement::Cpus([&[0], cpus].concat());
+    let report = Simulation::new(&machine).placement(placement).run(|| {
+        let words: Vec<Word> = (0..LINES * cpus.len()).map(|_| Word::default()).collect();
+        let done = Word::default();
+        let times = thread::parallel(1 + cpus.len() as u32, |me| {
+            if me == 0 {
+                words.iter().for_each(|word| word.store(1));
+                backend::fence();
+                done.store(1);
+                return 0;
+            }
+            done.spin_until(1);
+            let words = &words[(me as usize - 1) * LINES..][..LINES];
+            took(|| {
+                let address = |word: &Word| core::ptr::from_ref(word).addr();
+                let asked = ahead.min(LINES);
+                words[..asked].iter().for_each(|word| backend::prefetch(address(word)));
+                for (place, word) in words.iter().enumerate() {
+                    let next = words.get(place + ahead).filter(|_| ahead > 0);
+                    next.into_iter().for_each(|word| backend::prefetch(address(word)));
+                    assert_eq!(word.load(), 1);
+                }
+            })
+        });
+        times.into_iter().max().unwrap()
+    });
+    report.unwrap().result
+}
+
+fn reads(ahead: usize, prefetches: u32) -> u64 {
+    reads_by(&[4], ahead, prefetches)
+}
+
+#[test]
+fn lines_that_are_asked_for_ahead_come_at_the_same_time() {
+    let one_after_the_other = reads(0, 10);
+    assert!(one_after_the_other >= 64 * Machine::example().latency.load.modified[1]);
+    let (eight, two) = (reads(8, 10), reads(8, 2));
+    assert!(eight * 5 < one_after_the_other, "{eight} of {one_after_the_other}");
+    // No more than the core can keep track of are on their way.
+    assert!(two > 2 * eight && two < one_after_the_other, "{two}, {eight}");
+    // Without the means it is as if nobody had asked.
+    assert_eq!(reads(8, 0), one_after_the_other);
+}
+
+#[test]
+fn siblings_share_the_places_for_lines_on_their_way() {
+    let sibling = 4 + Machine::example().topology.cores();
+    let (cores, siblings) = (reads_by(&[4, 5], 8, 8), reads_by(&[4, sibling], 8, 8));
+    assert!(5 * siblings > 6 * cores, "{siblings}, {cores}");
+    // With places for both it is as if each had a core.
+    let enough = reads_by(&[4, sibling], 8, 18);
+    assert!(5 * siblings > 6 * enough, "{siblings}, {enough}");
+}
+
+#[test]
+fn a_line_that_a_sibling_asked_for_has_to_come_first() {
+    let mut machine = Machine::example();
+    machine.topology.threads_per_core = 2;
+    let placement = Placement::Cpus(vec![4, 0, machine.topology.cores()]);
+    let report = Simulation::new(&machine).placement(placement).run(|| {
+        let [word, changed, asked] = [(); 3].map(|()| Word::default());
+        thread::parallel(3, |me| match me {
+            0 => {
+                word.store(1);
+                backend::fence();
+                changed.store(1);
+                0
+            }
+            1 => {
+                changed.spin_until(1);
+                asked.store(0);
+                backend::fence();
+                backend::prefetch(core::ptr::from_ref(&word).addr());
+                asked.store(1);
+                0
+            }
+            _ => {
+                asked.spin_until(1);
+                took(|| _ = word.load())
+            }
+        })[2]
+    });
+    let (waited, hit) = (report.unwrap().result, Machine::example().caches.l1_hit);
+    assert!(waited > 10 * hit, "{waited}, where a hit takes {hit}");
+}
+
+#[test]
+fn every_other_guess_is_wrong() {
+    let took_ten = |cost| {
+        let mut machine = Machine::example();
+        machine.core.branch_miss = cost;
+        let ten = || took(|| (0..10).for_each(|_| backend::unforeseen_branch()));
+        Simulation::new(&machine).run(ten).unwrap().result
+    };
+    assert_eq!([took_ten(16), took_ten(13)], [80, 65]);
+}
+
+#[test]
+fn a_loop_that_polls_comes_to_an_end() {
+    let mut machine = Machine::example();
+    machine.caches.same_line = 0;
+    let report = Simulation::new(&machine).run(|| {
+        let word = Word::default();
+        thread::parallel(2, |me| match me {
+            0 => {
+                thread::compute(1000);
+                word.store(1);
+            }
+            _ => while word.load() == 0 {},
+        });
+    });
+    report.unwrap();
 }

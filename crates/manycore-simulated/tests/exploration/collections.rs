@@ -115,12 +115,14 @@ fn take_all() {
         let mix = Mix { inserts: 70, removes: 30, ..Mix::explored(3, seed) };
         explore().schedules(1000).check(|| {
             let queue = TakeAll::new();
-            run::check_pile::<First>(Explored, &mix, PileOperation::TakeAll, |operation| {
-                match operation {
-                    PileOperation::Push(value) => queue.push(value),
-                    _ => return queue.take().collect(),
+            run::check_pile::<First, _>(Explored, &mix, &[PileOperation::TakeAll], || {
+                |operation| {
+                    match operation {
+                        PileOperation::Push(value) => queue.push(value),
+                        _ => return queue.take().collect(),
+                    }
+                    Vec::new()
                 }
-                Vec::new()
             });
         });
     }
@@ -132,13 +134,15 @@ fn treiber() {
         let mix = Mix { inserts: 55, removes: 45, ..Mix::explored(3, seed) };
         explore().schedules(1000).check(|| {
             let stack = TreiberStack::new(eager());
-            run::check_pile::<Last>(Explored, &mix, PileOperation::Pop, |operation| {
-                let mut handle = stack.handle();
-                match operation {
-                    PileOperation::Push(value) => handle.push(value),
-                    _ => return handle.pop().into_iter().collect(),
+            run::check_pile::<Last, _>(Explored, &mix, &[PileOperation::Pop], || {
+                |operation| {
+                    let mut handle = stack.handle();
+                    match operation {
+                        PileOperation::Push(value) => handle.push(value),
+                        _ => return handle.pop().into_iter().collect(),
+                    }
+                    Vec::new()
                 }
-                Vec::new()
             });
         });
     }

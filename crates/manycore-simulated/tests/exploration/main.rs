@@ -8,6 +8,7 @@ mod ldu;
 mod mutations;
 mod mutex;
 mod mvrlu;
+mod ordered;
 mod reclaim;
 mod reverse_map;
 mod rlu;

@@ -17,6 +17,10 @@ const MUTATIONS: &[(&str, &str, &str)] = &[
     ("harris-unmarked", "collections::list_harris", "not linearizable"),
     ("lazy-unmarked", "collections::list_lazy", "not linearizable"),
     ("tree-trusts", "collections::bst_rcu_eager", ""),
+    ("ordered-one-look", "ordered::queue_by_a_counter", "not linearizable"),
+    ("ordered-no-wait", "ordered::queue_by_clocks_that_differ", "not linearizable"),
+    ("ordered-old-top", "ordered::stack_by_a_counter", "not linearizable"),
+    ("ordered-trusts-look", "ordered::two_at_a_time", "the second item is between"),
     ("treiber-store", "collections::treiber", ""),
     ("mvrlu-early-free", "mvrlu::nobody_finds_what_was_freed", "a leaf that was freed"),
     (

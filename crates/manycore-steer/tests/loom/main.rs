@@ -11,8 +11,9 @@ use std::sync::Arc;
 use loom::cell::UnsafeCell;
 use loom::sync::atomic::{AtomicU32, Ordering};
 use loom::thread;
+use manycore::lock::Gate;
 use manycore::sync::futex;
-use manycore_steer::model::{Bell, Calls, Cancelled, Queue, Reply, Slot, Stack};
+use manycore_steer::model::{Bell, Calls, Cancelled, Hand, Queue, Reply, Slot, Stack};
 use manycore_steer::{Call, Kind};
 
 /// Checks all executions with at most `preemptions` switches between threads that could have gone on.
@@ -258,3 +259,154 @@ fn numbers_change_hands() {
         assert_eq!(numbers.pop(), None);
     });
 }
+
+/// The mechanism `thread`: a lane with one hand.
+struct OneHand {
+    hand: Hand,
+    idle: Stack,
+}
+
+impl OneHand {
+    /// Waits on the stack, as a hand does after a call.
+    fn new() -> Arc<Self> {
+        let lane = Arc::new(Self { hand: Hand::default(), idle: Stack::default() });
+        lane.put(&lane.idle);
+        lane
+    }
+
+    fn put(&self, home: &Stack) {
+        home.push(0, |_| &self.hand.below);
+    }
+
+    fn take(&self) -> bool {
+        self.idle.pop(|_| &self.hand.below).is_some()
+    }
+
+    fn work(&self) {
+        let execute =
+            |slot: &Slot| Reply { answer: slot.order().call.number as isize + 100, signal: 0 };
+        self.hand.work(0, |home| self.put(home), execute);
+    }
+
+    /// Makes a call, if the hand has nothing to do.
+    fn call(&self, number: usize) -> bool {
+        let slot = slot(number);
+        let is_sent = self.take();
+        if is_sent {
+            // SAFETY: taken off its stack; the slot stays until it is answered, and the stack until the hand has ended.
+            unsafe { self.hand.send(slot, &raw const self.idle) };
+            answered(slot);
+        }
+        free(slot);
+        is_sent
+    }
+
+    fn end(&self) {
+        assert!(self.take(), "a hand whose calls are answered is on its stack");
+        // SAFETY: taken off its stack, and sent nothing.
+        unsafe { self.hand.end() };
+    }
+}
+
+/// A caller's next call finds the hand where it was.
+#[test]
+fn a_hand_has_one_call_after_the_other() {
+    check(3, || {
+        let lane = OneHand::new();
+        let other = lane.clone();
+        let thread = thread::spawn(move || other.work());
+        assert!(lane.call(1));
+        assert!(lane.call(2), "it is back before it has answered");
+        lane.end();
+        thread.join().unwrap();
+    });
+}
+
+/// Of two callers each has its own call answered, or finds no hand.
+#[test]
+fn two_callers_and_a_hand() {
+    check(2, || {
+        let lane = OneHand::new();
+        let [worker, other] = [lane.clone(), lane.clone()];
+        let thread = thread::spawn(move || worker.work());
+        let caller = thread::spawn(move || other.call(1));
+        let own = lane.call(2);
+        let others = caller.join().unwrap();
+        assert!(own || others, "one of them finds it");
+        lane.end();
+        thread.join().unwrap();
+    });
+}
+
+/// A caller that sleeps so that the kernel begins its sleep anew after a handler is woken when some of its send is gone, to sleep
+/// so that it does not: here the call is answered only then.
+#[test]
+fn a_caller_sleeps_otherwise_when_a_part_is_gone() {
+    check(3, || {
+        let slot = slot(1);
+        let address = slot.expose_provenance();
+        let ends_for_handlers = Arc::new(AtomicU32::new(0));
+        let noted = ends_for_handlers.clone();
+        let executor = thread::spawn(move || {
+            let slot = std::ptr::with_exposed_provenance_mut::<Slot>(address);
+            // SAFETY: sent here, and answered below.
+            unsafe { (*slot).note_part() };
+            // A handler comes, which has to find the caller in a sleep that it ends.
+            while noted.load(Ordering::Relaxed) == 0 {
+                futex::wait(&noted, 0, None);
+            }
+            execute(slot);
+        });
+        // SAFETY: the caller's own, which stays until it is answered.
+        let of = unsafe { &*slot };
+        let gate = of.gate();
+        while gate.doze().is_none() && gate.look().is_none() {
+            if of.is_partly_done() {
+                ends_for_handlers.store(1, Ordering::Relaxed);
+                futex::wake(&raw const *ends_for_handlers, 1);
+            }
+            futex::wait(gate.word(), Gate::ASLEEP, None);
+        }
+        answered(slot);
+        executor.join().unwrap();
+        free(slot);
+    });
+}
+
+/// Once a hand is done with a call, no signal comes to it on that call's account.
+#[test]
+fn no_signal_comes_for_a_call_that_is_over() {
+    check(3, || {
+        let slot = slot(1);
+        let address = slot.expose_provenance();
+        // What the signal would interrupt: touched by who sends it, and by the hand's next call.
+        let next = Arc::new(Note(UnsafeCell::new(0)));
+        let other = next.clone();
+        let hand = thread::spawn(move || {
+            let slot = std::ptr::with_exposed_provenance_mut::<Slot>(address);
+            // SAFETY: sent here, and answered below.
+            let of = unsafe { &*slot };
+            // SeqCst: as the hand does it.
+            of.executor.store(7, Ordering::SeqCst);
+            of.released();
+            // SAFETY: no signal is being sent.
+            other.0.with_mut(|note| unsafe { *note += 1 });
+            execute(slot);
+        });
+        // SAFETY: the caller's own, which stays until it is answered.
+        let of = unsafe { &*slot };
+        assert!(of.cancel());
+        // SAFETY: the hand is in the call.
+        of.signal(|executor| next.0.with_mut(|note| unsafe { *note += executor }));
+        answered(slot);
+        hand.join().unwrap();
+        free(slot);
+    });
+}
+
+struct Note(UnsafeCell<u32>);
+
+// SAFETY: touched by one at a time, which is what the model checks.
+unsafe impl Sync for Note {}
+// SAFETY: as above.
+unsafe impl Send for Note {}

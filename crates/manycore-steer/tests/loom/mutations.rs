@@ -14,6 +14,12 @@ const MUTATIONS: &[(&str, &str)] = &[
     ("stack-push", "numbers_change_hands"),
     ("stack-look", "numbers_change_hands"),
     ("stack-pop", "numbers_change_hands"),
+    ("gate-open", "a_hand_has_one_call_after_the_other"),
+    ("hand-shut", "two_callers_and_a_hand"),
+    ("hand-put", "a_hand_has_one_call_after_the_other"),
+    ("part-note", "a_caller_sleeps_otherwise_when_a_part_is_gone"),
+    ("part-look", "a_caller_sleeps_otherwise_when_a_part_is_gone"),
+    ("slot-released", "no_signal_comes_for_a_call_that_is_over"),
     // The locks' gate, by which a call is answered.
     ("gate-open", "a_call_through_the_pool"),
     ("gate-spin", "a_call_through_the_pool"),

@@ -4,6 +4,7 @@
 mod blocking;
 mod many;
 mod processes;
+mod refused;
 mod rig;
 mod semantics;
 mod signals;

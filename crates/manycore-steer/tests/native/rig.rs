@@ -4,7 +4,7 @@ use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use manycore_steer::{
-    Call, Flight, Groups, Kind, Lane, Mechanism, Reason, Rule, Settings, Sleep, Steer,
+    Call, CreateThread, Flight, Groups, Kind, Lane, Mechanism, Reason, Rule, Settings, Sleep, Steer,
 };
 
 pub const MECHANISMS: &[Mechanism] = &[Mechanism::Thread, Mechanism::Pool, Mechanism::Uring];
@@ -22,6 +22,11 @@ pub unsafe extern "C" fn create_thread(
         let mut thread = 0;
         libc::pthread_create(&mut thread, &attributes, run, argument)
     }
+}
+
+/// No test has a handler in the allocator.
+pub unsafe extern "C" fn may_create_thread(_blocked: u64) -> bool {
+    true
 }
 
 pub unsafe extern "C-unwind" fn sleep(
@@ -63,6 +68,10 @@ impl Rig {
     }
 
     pub fn with_sleep(mechanism: Mechanism, sleep: Sleep) -> &'static Self {
+        Self::with(mechanism, sleep, create_thread)
+    }
+
+    pub fn with(mechanism: Mechanism, sleep: Sleep, create_thread: CreateThread) -> &'static Self {
         let mut groups = Groups::new();
         assert!(groups.begin() && cpus().iter().all(|cpu| groups.add(*cpu)));
         let steer: &'static Steer = Box::leak(Box::default());
@@ -71,6 +80,7 @@ impl Rig {
             groups,
             rule: Rule::First,
             bypass: false,
+            may_create_thread,
             create_thread,
             sleep,
         });
@@ -134,5 +144,5 @@ pub fn socketpair(kind: c_int) -> [i32; 2] {
 
 /// Long enough for a thread to be asleep in a call: only makes tests meaner, they pass however short it is.
 pub fn a_while() {
-    std::thread::sleep(std::time::Duration::from_millis(30));
+    std::thread::sleep(std::time::Duration::from_millis(100));
 }

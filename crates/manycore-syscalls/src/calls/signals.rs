@@ -31,13 +31,39 @@ pub fn all_restart() -> bool {
     ENDING.load(Ordering::Relaxed) & !blocked == 0
 }
 
+/// The signal with the highest number.
+pub const LAST: c_int = 64;
+
 /// What the kernel knows of a signal.
 #[repr(C)]
-struct Disposition {
+pub struct Disposition {
     handler: sighandler_t,
     flags: u64,
-    restorer: usize,
+    /// Where a handler returns to.
+    pub restorer: usize,
     blocked: u64,
+}
+
+impl Disposition {
+    /// Of this signal; none if there is no such signal.
+    pub fn of(signal: c_int) -> Option<Self> {
+        let mut now = Self { handler: libc::SIG_DFL, flags: 0, restorer: 0, blocked: 0 };
+        let none = core::ptr::null::<Self>();
+        // SAFETY: the kernel writes the structure, which has its layout.
+        let failed =
+            unsafe { raw_syscall!(Sysno::rt_sigaction, signal, none, &raw mut now, 8) } != 0;
+        (!failed).then_some(now)
+    }
+
+    fn is_handled(&self) -> bool {
+        ![libc::SIG_DFL, libc::SIG_IGN].contains(&self.handler)
+    }
+
+    /// Whether it has a handler, or one that was taken away when it was called, during which it is not blocked.
+    pub fn leaves_open(&self) -> bool {
+        let has = |flag: c_int| self.flags & u64::from(flag.cast_unsigned()) != 0;
+        has(libc::SA_NODEFER) && (self.is_handled() || has(libc::SA_RESETHAND))
+    }
 }
 
 /// Has a signal's handler changed by libc, in whatever way, and notes of which kind it is now.
@@ -45,15 +71,9 @@ fn change<T>(signal: c_int, by_libc: impl FnOnce() -> T) -> T {
     // Relaxed, all: as in `all_restart`. Until it is known, a call that is interrupted ends.
     let before = ENDING.fetch_or(bit(signal), Ordering::Relaxed);
     let result = by_libc();
-    let mut now = Disposition { handler: libc::SIG_DFL, flags: 0, restorer: 0, blocked: 0 };
-    let none = core::ptr::null::<Disposition>();
-    // SAFETY: the kernel writes the structure, which has its layout.
-    let failed = unsafe { raw_syscall!(Sysno::rt_sigaction, signal, none, &raw mut now, 8) } != 0;
-    let is_handled = ![libc::SIG_DFL, libc::SIG_IGN].contains(&now.handler);
-    let ends = if failed {
-        before & bit(signal) != 0
-    } else {
-        is_handled && now.flags & libc::SA_RESTART as u64 == 0
+    let ends = match Disposition::of(signal) {
+        Some(now) => now.is_handled() && now.flags & libc::SA_RESTART as u64 == 0,
+        None => before & bit(signal) != 0,
     };
     if !ends {
         ENDING.fetch_and(!bit(signal), Ordering::Relaxed);

@@ -3,13 +3,13 @@
 use core::ffi::{c_int, c_void};
 
 use libc::{sockaddr, socklen_t};
-use manycore_profile::layout::syscalls::Function;
+use manycore_profile::layout::syscalls::{Function, Outcome};
 use manycore_steer::{Answer, Call, Lane, Reason};
 
 use super::moved_as_they_are;
 use crate::descriptors::{LINGERS, STEER, TIMED};
 use crate::moved::{self, Shape, Verdict};
-use crate::{descriptors, real};
+use crate::{counters, descriptors, real};
 
 moved_as_they_are! {
     connect(fd, address: *const sockaddr, length: socklen_t) -> c_int = SYS_connect, Shape::waits(Function::Connect);
@@ -27,6 +27,10 @@ moved_as_they_are! {
 /// Makes something on the lane that will serve it, so that the kernel's memory for it is there, too; or says that it is to be made in place.
 unsafe fn make(lane: Lane, shape: Shape, call: Call) -> Option<Answer> {
     if lane == Lane::NONE {
+        return None;
+    }
+    if STEER.bypass(&lane).is_some() {
+        counters::count(shape.function, Outcome::Bypassed);
         return None;
     }
     // SAFETY: the caller vouches for the arguments.

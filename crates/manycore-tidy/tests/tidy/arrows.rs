@@ -26,6 +26,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("manycore-preload", &["manycore", "manycore-interpose", "manycore-profile"]),
     // Moves system calls, and knows nothing of C libraries.
     ("manycore-steer", &["manycore"]),
+    // Its channels, on the simulator's runtime.
+    ("manycore-steer-simulated", &["manycore-simulated"]),
     // Which descriptors' calls are moved, and to where.
     ("manycore-descriptors", &["manycore"]),
     (
@@ -48,6 +50,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "manycore",
             "manycore-sim",
             "manycore-simulated",
+            "manycore-steer-simulated",
             "manycore-report",
             "manycore-placement",
         ],
@@ -72,7 +75,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     ("manycore-tidy", &[]),
     // Starts programs, under the library and beside each other, and needs the list of locks.
-    ("manycore-tests", &["manycore"]),
+    ("manycore-tests", &["manycore", "manycore-profile"]),
 ];
 
 fn check(krate: &str, manifest: &str, uses: &[&str]) -> Vec<Finding> {

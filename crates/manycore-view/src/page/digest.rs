@@ -1,8 +1,9 @@
 //! What the page is given: the profile without what it does not show, each call once, and no more than has room.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use manycore_profile::command::joined;
+use manycore_profile::moved::{FunctionCalls, MovedCalls};
 use manycore_profile::profile::{
     CacheMisses, Cause, Convoy, Cpu, End, Frame, KernelLock, KernelRun, Lock, Order, Origin,
     Outsider, Profile, Sampling, Times, Waited,
@@ -70,6 +71,7 @@ pub struct Digest<'a> {
     notes: Vec<Note>,
     kernel: Option<&'a KernelRun>,
     cache_misses: Option<&'a CacheMisses>,
+    system_calls: Option<MovedCalls>,
     conditions: Vec<Condition>,
     processes: Vec<Process<'a>>,
     not_interposed: Vec<&'a Outsider>,
@@ -144,6 +146,7 @@ struct Blocking {
 struct Circle {
     steps: Vec<Step>,
     deadlocked: bool,
+    gives_up: bool,
 }
 
 #[derive(Debug, Serialize)]
@@ -207,6 +210,7 @@ impl<'a> Digest<'a> {
             .map(|one| Circle {
                 steps: one.orders.iter().map(|at| cut.step(&profile.orders[*at])).collect(),
                 deadlocked: one.deadlocked,
+                gives_up: one.gives_up,
             })
             .collect();
         let blocking = cut.blocking(profile);
@@ -231,6 +235,7 @@ impl<'a> Digest<'a> {
             notes: cut.notes(profile),
             kernel: profile.kernel.as_ref(),
             cache_misses: profile.cache_misses.as_ref(),
+            system_calls: profile.system_calls.as_ref().map(|calls| cut.system_calls(calls)),
             conditions: cut.conditions(profile),
             processes: cut.processes(profile),
             not_interposed: cut.part("other processes", &profile.not_interposed).iter().collect(),
@@ -487,6 +492,25 @@ impl Cut {
             evidence: self.sentence(&note.evidence),
         });
         kept.collect()
+    }
+
+    fn system_calls(&mut self, calls: &MovedCalls) -> MovedCalls {
+        let functions = self.part("functions of system calls", &calls.functions).iter();
+        let kept = functions.map(|one| FunctionCalls {
+            name: self.text(&one.name),
+            reasons: self.reasons(&one.reasons),
+            ..*one
+        });
+        let functions = kept.collect();
+        let cpus = self.part("CPUs for system calls", &calls.cpus).to_vec();
+        MovedCalls { mechanism: self.text(&calls.mechanism), cpus, functions, ..*calls }
+    }
+
+    fn reasons(&self, all: &BTreeMap<String, u64>) -> BTreeMap<String, u64> {
+        let mut most: Vec<_> = all.iter().collect();
+        most.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+        let kept = most.into_iter().take(self.limits.rows);
+        kept.map(|(why, count)| (self.text(why), *count)).collect()
     }
 
     fn conditions(&mut self, profile: &Profile) -> Vec<Condition> {

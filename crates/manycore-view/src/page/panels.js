@@ -20,8 +20,13 @@ const headPanel = () => {
     leftOut.length === 0 ? null : el('p', { id: 'left-out' }, `Not on this page, but in the JSON: ${leftOut.join('; ')}.`));
 };
 
-const missesLine = ({ reads, counted, refused }) => el('p', {}, 'Reads that no cache had: ',
-  reads === null ? refused : `${count(reads)}${counted < 0.995 ? `, worked out from ${percent(counted)} of the time` : ''}`);
+const countedLine = (what, number, counted, refused) => el('p', {}, what,
+  number === null ? refused : `${count(number)}${counted < 0.995 ? `, worked out from ${percent(counted)} of the time` : ''}`);
+// What a processor's event is a count of: makers' differ.
+const outOfOtherNodes = (event) => (event === null ? 'Lines out of another node\'s cache'
+  : `${event.endsWith('HITM') ? 'Loads of lines that another node had modified' : 'Demand fills from another node\'s cache'} (${event})`);
+const missesLine = ({ reads, counted, refused, other_nodes: others }) => [countedLine('Reads that no cache had: ', reads, counted, refused),
+  others ? countedLine(`${outOfOtherNodes(others.event)}: `, others.lines, others.counted, others.refused) : null];
 
 // What there were too many of to keep all.
 const leftOut = (sampling) => {
@@ -94,9 +99,10 @@ const locksPanel = (locks) => {
 };
 
 const cyclesPanel = (cycles) => [el('p', {}, 'Threads that take these locks in these orders at the same time can wait for each other for ever.'),
-  cycles.map(({ steps, deadlocked }) => el('div', { className: 'note' },
+  cycles.map(({ steps, deadlocked, gives_up }) => el('div', { className: 'note' },
     el('h3', {}, steps.map(({ held }) => [name(lockName(held)), ', then ']), name(lockName(steps[0].held))),
     deadlocked ? el('p', {}, 'They did so at the end: this was a deadlock.') : null,
+    gives_up ? el('p', {}, 'They did so at the end, one of them until a deadline: that ends by itself.') : null,
     el('div', { className: 'stacks' }, steps.map(({ held, wanted, seen, held_frames: first, wanted_frames: second }) => el('div', {},
       el('p', {}, name(lockName(wanted)), ' with ', name(lockName(held)), ` held, seen ${plural(seen, 'time', 'times')}`),
       el('h3', {}, 'the first was taken in'), calls(first), el('h3', {}, 'the second in'), calls(second))))))];
@@ -117,6 +123,38 @@ const convoysPanel = (convoys) => table([
 const kernelPanel = ({ source, scope, seconds: length, events, dropped, limits }) => el('div', {},
   el('p', {}, `Watched by ${source}, ${typeof scope === 'string' ? scope : `process ${scope.process}`}, for ${seconds(length)}: ${plural(events, 'wait', 'waits')}, ${count(dropped)} dropped.`),
   limits.length === 0 ? null : el('ul', {}, limits.map((limit) => el('li', {}, limit))));
+
+// Runs of neighbours as the kernel writes them: 0-3,8.
+const ranges = (numbers) => {
+  const runs = [];
+  for (const number of numbers) {
+    if (runs.length > 0 && runs[runs.length - 1][1] + 1 === number) runs[runs.length - 1][1] = number;
+    else runs.push([number, number]);
+  }
+  return runs.map(([first, last]) => (first === last ? first : `${first}-${last}`)).join(',');
+};
+
+const systemCallsPanel = ({ mechanism, cpus, processes, moved, bypassed, in_place: inPlace, others, latency_ns: latency, functions }) => {
+  const all = moved + bypassed + inPlace;
+  const number = (title, value, show, about) => ({ title, about, number: true, value, show: (one) => show(value(one)) });
+  const onSockets = (one) => one.moved + one.bypassed + one.in_place;
+  const why = ({ reasons }) => Object.entries(reasons).sort((a, b) => b[1] - a[1]).map(([reason, times]) => `${count(times)} ${reason}`).join(', ');
+  return el('div', {},
+    el('p', {}, name(mechanism), cpus.length === 0 ? null : ` on CPU ${ranges(cpus)}`,
+      `: ${count(moved)} of ${plural(all, 'call', 'calls')} on sockets moved${all > 0 ? ` (${percent(moved / all)})` : ''}, `
+      + `${count(bypassed)} bypassed, ${count(inPlace)} in place, ${count(others)} on other descriptors; ${plural(processes, 'process', 'processes')}.`),
+    latency === null ? null : el('p', {}, 'Moved calls took ', [['half of them', latency.p50], ['99 %', latency.p99], ['99.9 %', latency.p999], ['the longest', latency.max]]
+      .map(([what, ns]) => `${duration(ns)} (${what})`).join(', '), ', with what they waited for.'),
+    table([
+      { title: 'Function', value: (one) => one.name, show: (one) => name(one.name) },
+      number('Moved', (one) => one.moved, count, 'executed by another thread'),
+      number('Share', (one) => (onSockets(one) > 0 ? one.moved / onSockets(one) : null), percent, 'of the calls on sockets, those that were moved'),
+      number('Bypassed', (one) => one.bypassed, count, 'in place because moving costs more than it saves'),
+      number('In place', (one) => one.in_place, count, 'in place for other reasons'),
+      number('Others', (one) => one.others, count, 'on other descriptors'),
+      { title: 'Why not moved', value: why, show: why },
+    ], functions, { sorted: 1 }).element);
+};
 
 const conditionsPanel = (conditions) => table([
   { title: 'Condition variable', value: ({ short }) => short, show: ({ name: full, short }) => name(short, full) },
@@ -147,6 +185,7 @@ const PANELS = [
   ['cycles', 'Possible deadlocks', () => profile.cycles, cyclesPanel],
   ['orders', 'Lock order', () => profile.orders, ordersPanel],
   ['convoys', 'Longest queues', () => profile.convoys, convoysPanel],
+  ['system-calls', 'System calls', () => profile.system_calls, systemCallsPanel],
   ['kernel', 'The kernel', () => profile.kernel, kernelPanel],
   ['conditions', 'Condition variables', () => profile.conditions, conditionsPanel],
   ['processes', 'Processes', () => (profile.processes.length > 1 ? profile.processes : null), processesPanel],

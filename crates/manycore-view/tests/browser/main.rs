@@ -18,10 +18,11 @@ use support::{HOSTILE, profile};
 /// A test: its name, and what it does with the page open.
 type Test = (&'static str, fn(&mut Chromium, &Path));
 
-const TESTS: [Test; 7] = [
+const TESTS: [Test; 8] = [
     ("every_part_is_drawn_and_names_stay_text", every_part_is_drawn_and_names_stay_text),
     ("the_table_sorts_filters_and_opens", the_table_sorts_filters_and_opens),
     ("the_flame_graph_zooms_and_searches", the_flame_graph_zooms_and_searches),
+    ("system_calls_are_accounted_for", system_calls_are_accounted_for),
     ("waits_of_no_time_have_shares", waits_of_no_time_have_shares),
     ("the_keyboard_is_enough", the_keyboard_is_enough),
     ("a_phone_has_no_sideways_scrolling", a_phone_has_no_sideways_scrolling),
@@ -78,8 +79,7 @@ fn write(chromium: &mut Chromium, selector: &str, text: &str) {
 fn every_part_is_drawn_and_names_stay_text(chromium: &mut Chromium, _: &Path) {
     let parts = chromium
         .value("[...document.querySelectorAll('main section')].map((part) => part.id).join(' ')");
-    let all =
-        "time notes locks flame timeline waits threads cycles orders convoys kernel outsiders";
+    let all = "time notes locks flame timeline waits threads cycles orders convoys system-calls kernel outsiders";
     assert_eq!(parts, all);
     assert_eq!(chromium.value("document.querySelectorAll('main img, main script').length"), 0);
     let text = chromium.value("document.body.textContent");
@@ -96,6 +96,50 @@ fn every_part_is_drawn_and_names_stay_text(chromium: &mut Chromium, _: &Path) {
         );
         assert!(contrast(&colours) > 7.0, "{scheme}: {colours}");
     }
+}
+
+fn system_calls_are_accounted_for(chromium: &mut Chromium, file: &Path) {
+    let said = chromium.value("document.querySelector('#system-calls').innerText");
+    let said = said.as_str().unwrap();
+    for part in [
+        "pool on CPU 0-2,4: 9,000 of 10,014 calls on sockets moved (90 %), 14 bypassed, 1,000 in place",
+        "10 on other descriptors; 2 processes.",
+        "6.10 us (half of them), 21.0 us (99 %), 90.0 us (99.9 %), 10.4 ms (the longest)",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    let cells = |chromium: &mut Chromium, row: usize| {
+        let row = format!(
+            "[...document.querySelectorAll('#system-calls tbody tr')[{row}].cells].map((cell) => cell.textContent)"
+        );
+        chromium.value(&row)
+    };
+    let why = "100 no thread to block, 5 not a socket";
+    assert_eq!(cells(chromium, 0), json!(["recvfrom", "8,000", "99 %", "7", "100", "5", why]));
+    let hostile = cells(chromium, 1);
+    let starts = HOSTILE.split('\u{2028}').next().unwrap();
+    assert!(hostile[0].as_str().unwrap().starts_with(starts), "{hostile}");
+    assert!(hostile[6].as_str().unwrap().contains(starts), "{hostile}");
+    click(chromium, "#system-calls thead th:nth-child(5) button");
+    assert_eq!(cells(chromium, 1)[0], "recvfrom", "by those in place");
+
+    // One whose calls stayed in place has no latency, and one without them no such part.
+    let mut profile = profile(3, 5);
+    let calls = profile.system_calls.as_mut().unwrap();
+    calls.mechanism = "in-place".into();
+    (calls.latency_ns, calls.moved, calls.bypassed, calls.in_place) = (None, 0, 0, 0);
+    calls.cpus.clear();
+    calls.functions.clear();
+    std::fs::write(file, page::html(&profile)).unwrap();
+    chromium.open(file, 1200, 900);
+    let said = chromium.value("document.querySelector('#system-calls').innerText");
+    let said = said.as_str().unwrap();
+    assert!(said.contains("in-place: 0 of 0 calls on sockets moved, 0 bypassed"), "{said}");
+    assert!(!said.contains("took"), "{said}");
+    profile.system_calls = None;
+    std::fs::write(file, page::html(&profile)).unwrap();
+    chromium.open(file, 1200, 900);
+    assert_eq!(chromium.value("document.querySelector('#system-calls')"), Value::Null);
 }
 
 fn waits_of_no_time_have_shares(chromium: &mut Chromium, file: &Path) {

@@ -2,6 +2,9 @@
 
 #![allow(dead_code, reason = "each test file uses its part")]
 
+use std::collections::BTreeMap;
+
+use manycore_profile::moved::{FunctionCalls, Latency, MovedCalls};
 use manycore_profile::profile::*;
 use manycore_report::Host;
 
@@ -89,6 +92,32 @@ fn kernel_lock() -> KernelLock {
     }
 }
 
+fn system_calls() -> MovedCalls {
+    let function = |name: &str, moved, in_place, why: &str| FunctionCalls {
+        name: name.into(),
+        moved,
+        bypassed: 7,
+        in_place,
+        others: 5,
+        reasons: BTreeMap::from([(why.into(), in_place), ("not a socket".into(), 5)]),
+    };
+    MovedCalls {
+        schema: 1,
+        mechanism: "pool".into(),
+        cpus: vec![0, 1, 2, 4],
+        processes: 2,
+        moved: 9_000,
+        bypassed: 14,
+        in_place: 1_000,
+        others: 10,
+        latency_ns: Some(Latency { p50: 6_100, p99: 21_000, p999: 90_000, max: 10_400_000 }),
+        functions: vec![
+            function("recvfrom", 8_000, 100, "no thread to block"),
+            function(HOSTILE, 1_000, 900, HOSTILE),
+        ],
+    }
+}
+
 /// A profile of so many locks and threads; a hundred intervals.
 pub fn profile(locks: usize, threads: usize) -> Profile {
     let host = Host {
@@ -124,7 +153,7 @@ pub fn profile(locks: usize, threads: usize) -> Profile {
         threads: (0..threads).map(|number| thread(number, locks.len())).collect(),
         blocking: vec![blocking(0, "read_page", "write_page"), blocking(1, HOSTILE, "flush")],
         orders: vec![order(0, 1), order(1, 0)],
-        cycles: vec![Cycle { orders: vec![0, 1], deadlocked: true }],
+        cycles: vec![Cycle { orders: vec![0, 1], deadlocked: true, gives_up: false }],
         convoys: (0..4).map(convoy).collect(),
         notes: vec![Note {
             cause: Cause::LongHold,
@@ -141,10 +170,12 @@ pub fn profile(locks: usize, threads: usize) -> Profile {
             limits: vec!["Owners are not known.".into()],
         }),
         kernel_locks: vec![kernel_lock()],
+        system_calls: Some(system_calls()),
         cache_misses: Some(CacheMisses {
             reads: Some(18_200_000),
             counted: Some(0.5),
             refused: None,
+            other_nodes: None,
         }),
         finding: "Threads spend 53 % of their time waiting for locks.".into(),
         next: Some("manycore compare -- ./server".into()),

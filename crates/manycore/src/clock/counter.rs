@@ -39,4 +39,7 @@ unsafe impl Clock for Counter {
     fn horizon(&self) -> u64 {
         self.present()
     }
+
+    #[inline]
+    fn pass(&self, _: u64) {} // each stamp is later than those before, whoever asks
 }

@@ -53,6 +53,12 @@ pub unsafe trait Clock: Send + Sync {
             hint::pause();
         }
     }
+
+    /// Waits until every [`stamp`](Self::stamp) that is asked for afterwards, on any thread, is later than this one.
+    #[inline]
+    fn pass(&self, stamp: u64) {
+        self.settle(stamp);
+    }
 }
 
 /// A clock after whose stamps nobody waits.
@@ -62,7 +68,7 @@ pub unsafe trait Clock: Send + Sync {
 #[derive(Debug, Default)]
 pub struct RelaxedClock<C>(pub C);
 
-// SAFETY: of the clock inside. That `settle` does not wait is what this type is for, and no matter of memory safety.
+// SAFETY: of the clock inside. That `settle` and `pass` do not wait is what this type is for, and no matter of memory safety.
 unsafe impl<C: Clock> Clock for RelaxedClock<C> {
     #[inline]
     fn present(&self) -> u64 {
@@ -88,4 +94,7 @@ unsafe impl<C: Clock> Clock for RelaxedClock<C> {
     fn settle(&self, stamp: u64) -> u64 {
         stamp
     }
+
+    #[inline]
+    fn pass(&self, _: u64) {}
 }

@@ -106,11 +106,13 @@
 //! # When not to use it
 //!
 //! Where reads are not rare: each one waits for the lock, and does the work of all updates since the last. Where updates have
-//! results, such as whether a key was there. Where the order of updates of different objects matters, as in a stack.
+//! results, such as whether a key was there. Where the order of updates of different objects matters, as in a stack: that is what
+//! [`ordered`] is for.
 
 mod deferred;
 mod item;
 mod node;
+pub mod ordered;
 mod per_core;
 mod queue;
 mod table;

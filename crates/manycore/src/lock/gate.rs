@@ -36,7 +36,13 @@ impl Gate {
     /// Waits for the message.
     #[inline]
     pub fn wait(&self) -> u32 {
-        match self.spin(tuning::spin_limit()) {
+        self.wait_after(tuning::spin_limit())
+    }
+
+    /// Likewise, but looks for so many ticks before it sleeps.
+    #[inline]
+    pub fn wait_after(&self, limit: u64) -> u32 {
+        match self.spin(limit) {
             Some(message) => message,
             None => self.sleep(),
         }

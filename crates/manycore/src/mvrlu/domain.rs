@@ -136,7 +136,7 @@ impl<C: Clock> Domain<C> {
             // SeqCst: partner of the barrier in `enter`.
             full_fence!("mvrlu-advance-fence");
         }
-        let sessions = self.members.iter().map(|member| member.session_since());
+        let sessions = self.members.scan().map(|member| member.session_since());
         let oldest = if mutation!("mvrlu-early-free") { None } else { sessions.min() };
         let oldest = oldest.map_or(epoch, |oldest| oldest.min(epoch));
         // AcqRel: partner of the Acquire in `watermark`; and of each other.

@@ -45,8 +45,8 @@ pub struct Handle<'a, C: Clock = Ordo> {
     pub(super) versions: u32,
     /// Whether they are many, or another segment of the log was begun and those are many.
     pub(super) is_filling: bool,
-    /// Whether the thread has left a grace period that was due to another thread.
-    pub(super) has_deferred: bool,
+    /// How often the thread has left a grace period that was due to another thread, since one was over.
+    pub(super) deferred: u32,
     /// The watermark when the log was last reclaimed.
     pub(super) reclaimed: u64,
     pub(super) is_open: bool,
@@ -75,7 +75,7 @@ impl<'a, C: Clock> Handle<'a, C> {
             hops_max: domain.config.hops_max,
             versions: 0,
             is_filling: false,
-            has_deferred: false,
+            deferred: 0,
             reclaimed: 0,
             is_open: false,
             locked: Vec::with_capacity(16),

@@ -36,7 +36,7 @@
 //!   and asks no clock: enough for an operation on one key of a structure in which that is right under RCU, too.
 //! - *No thread for grace periods.* Any thread looks for one, when it has committed so many versions
 //!   ([`Config::versions_max`]) or its log is half full, or when it has gone over so many
-//!   versions that looking costs no more than what was spent on them ([`Config::hops_max`]); once, it leaves that to one that is
+//!   versions that looking costs no more than what was spent on them ([`Config::hops_max`]); a few times, it leaves that to one that is
 //!   at it. Then all write back what they can, at their next session's end; whoever has looked helps those who did not get to it
 //!   in the whole period before. That keeps chains short where a few objects are hot.
 //! - *Segments.* A log is a list of segments: it can grow, and uses again the segment that became free last, which is in the cache.

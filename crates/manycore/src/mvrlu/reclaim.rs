@@ -8,7 +8,7 @@ use core::ptr::null_mut;
 
 use super::domain::Domain;
 use super::handle::Handle;
-use super::log::{BATCHES, Batch, Tail};
+use super::log::{BATCHES, Batch, Position, Tail};
 use super::object::{Version, exchange, newest};
 use super::record::{Member, Record};
 use super::stats::count;
@@ -21,6 +21,10 @@ use crate::sync::phase::{self, Phase};
 
 /// The longest pause of a thread that waits for room.
 const PAUSE_MAX_NS: u32 = 1_000_000;
+
+/// So often a thread leaves a grace period that is due to another, which is at it. With hundreds of threads a look takes about as long as
+/// it takes the others to find the next one due, and when they looked as well, all were in each other's way.
+const DEFERRED_MAX: u32 = 4;
 
 /// What one turn has done.
 #[derive(Default)]
@@ -38,7 +42,7 @@ impl<C: Clock> Handle<'_, C> {
         let looked = due && self.look(before);
         let watermark = self.domain.watermark();
         if watermark != self.reclaimed {
-            self.has_deferred = false;
+            self.deferred = 0;
             (self.is_filling, self.versions) = (false, 0);
             self.reclaimed = watermark;
             let lagging = if looked { before } else { 0 };
@@ -47,15 +51,15 @@ impl<C: Clock> Handle<'_, C> {
     }
 
     /// Looks for a grace period, unless another thread is at it: what that finds is for all. But if nothing has come of it when
-    /// the next one is due, that thread may have been preempted. Whether this one has looked.
+    /// some more were due, that thread may have been preempted. Whether this one has looked.
     fn look(&mut self, before: u64) -> bool {
         let counters = &self.record.counters;
         let hops = self.hops.take();
         let for_readers = hops >= self.hops_max;
         count(&counters.hops, u64::from(hops));
         (self.is_filling, self.versions) = (false, 0);
-        let Some(watermark) = self.domain.try_advance(self.has_deferred) else {
-            self.has_deferred = true;
+        let Some(watermark) = self.domain.try_advance(self.deferred >= DEFERRED_MAX) else {
+            self.deferred += 1;
             return false;
         };
         count(&counters.periods, 1);
@@ -141,7 +145,7 @@ impl<C: Clock> Handle<'_, C> {
                 count(&record.counters.forced, 1);
             }
             attempts += 1;
-            self.has_deferred = true; // Others may be at it: this thread waits for room.
+            self.deferred = DEFERRED_MAX; // Others may be at it: this thread waits for room.
             self.maintain(true);
             if attempts > 4 {
                 hint::sleep(pause_ns);
@@ -209,7 +213,10 @@ fn discard<C: Clock>(
 /// The first step, as far as it goes.
 fn detach_all<C: Clock>(domain: &Domain<C>, tail: &mut Tail, watermark: u64, done: &mut Done) {
     let start = tail.scan;
+    let mut ahead = start;
+    (0..AHEAD).for_each(|_| ask_ahead(&mut ahead));
     while let Some(version) = tail.scan.version(|_| ()) {
+        ask_ahead(&mut ahead);
         // SAFETY: published, and not discarded yet; the caller has the right to reclaim, and is in a session.
         let version = unsafe { &*version };
         // SAFETY: as above.
@@ -224,6 +231,27 @@ fn detach_all<C: Clock>(domain: &Domain<C>, tail: &mut Tail, watermark: u64, don
         // Later than the epoch of every session that may have found one of them; see the module's page.
         let stamp = domain.stamp();
         tail.batches.push(Batch { end: tail.scan, stamp });
+    }
+}
+
+/// So many versions ahead of the one that is detached, the objects are asked for: most were last written by another thread, and they are
+/// not to come one after the other. The versions themselves do: each says where the next one is.
+const AHEAD: usize = 8;
+
+/// Asks for the object of a version, which was published and is not discarded, and goes on to the next.
+fn ask_ahead(place: &mut Position) {
+    // The model checker has enough to do.
+    if cfg!(loom) {
+        return;
+    }
+    if let Some(version) = place.version(|_| ()) {
+        // SAFETY: published, and not discarded: the caller has the right to reclaim. What never changes is read.
+        let version = unsafe { &*version };
+        // Where the object is and where the next version begins stands on the version's line, which is waited for. Relaxed: nothing
+        // hangs on the value; by this load the line is one that simulations charge.
+        _ = version.stamp.load(Ordering::Relaxed);
+        hint::prefetch(version.master());
+        place.advance(version.kind.room());
     }
 }
 

@@ -15,6 +15,7 @@ const IDLE: u64 = u64::MAX;
 pub(super) type Member = Seat<Record, Local>;
 
 /// A thread's record. It outlives the thread, and is then another's.
+#[repr(C)] // The session comes first: see `Seats::scan`.
 pub(super) struct Record {
     /// In a session: an epoch that had been announced when the session began. Else `IDLE`.
     session: CachePadded<AtomicU64>,

@@ -193,7 +193,7 @@ impl Domain {
     /// Looks for those who are inside since an earlier epoch than this.
     fn look(&self, now: usize) -> Look<'_> {
         let (mut blocker, mut longest, mut balance) = (None, 0, 0_usize);
-        for record in self.records() {
+        for record in self.scan() {
             let state = record.state();
             let since = now.wrapping_sub(state & !INSIDE);
             if state & INSIDE != 0 && since > longest && !mutation!("reclaim-too-soon") {
@@ -263,7 +263,17 @@ impl Domain {
         self.config.limit_bytes / 16 / records.max(1)
     }
 
-    fn records(&self) -> impl Iterator<Item = &Record> {
+    /// As [`records`](Self::records), for who looks at the state of each, which its thread writes all the time: it is asked for some
+    /// records ahead, so that hundreds of such lines are not fetched one after the other.
+    fn scan(&self) -> impl Iterator<Item = &Record> {
+        const AHEAD: usize = 8;
+        let records = self.records();
+        let mut ahead = records.clone().map(|record| hint::prefetch(record));
+        (&mut ahead).take(AHEAD).for_each(drop);
+        records.inspect(move |_| _ = ahead.next())
+    }
+
+    fn records(&self) -> impl Iterator<Item = &Record> + Clone {
         // Acquire: partner of the Release in `add_record`.
         let mut next = self.records.load(order!(Acquire, "reclaim-records"));
         core::iter::from_fn(move || {

@@ -16,7 +16,7 @@ pub(super) const STEP: usize = 2;
 pub(super) const PILES: usize = 4;
 
 /// A thread's place in a domain, on lines of its own. It outlives the thread, and is the next one's who comes.
-#[repr(align(128))]
+#[repr(C, align(128))] // The state comes first: see `Domain::scan`.
 pub(super) struct Record {
     /// 0, or the epoch in which its thread came in and [`INSIDE`].
     state: AtomicUsize,

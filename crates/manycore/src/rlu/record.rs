@@ -48,6 +48,7 @@ impl Session {
 pub(super) type Member = Seat<Record, Local>;
 
 /// A thread's record. It outlives the thread, and is then another's.
+#[repr(C)] // The session comes first: see `Seats::scan`.
 pub(super) struct Record {
     session: CachePadded<AtomicU64>,
     pub decision: Decision,

@@ -10,13 +10,14 @@ use crate::clock::Clock;
 use crate::session::object::FREED;
 use crate::sync::atomic::{Ordering, fence};
 use crate::sync::phase::{self, Phase};
-use crate::sync::{clock, hint, mutation, thread};
+use crate::sync::{clock, hint, mutation, thread, tuning};
 
 /// When there are so many copies that nobody finds any more, and no commit, it is time to see whether anybody has them.
 const LIMBO_MAX: usize = if cfg!(loom) { 1 } else { 256 };
 
-/// For so long a writer polls for the end of a session, in ticks: some microseconds, as long as most sessions last.
-const POLLED: u64 = if cfg!(loom) { 0 } else { 10_000 };
+/// For so long a writer polls for the end of a session, in ticks: some microseconds, as long as most sessions last. Longer where
+/// threads are never more than CPUs, as somebody has said: see `tuning::set_spin_limit`.
+const POLLED: u64 = 10_000;
 /// So often it then lets other threads have the CPU, before it sleeps.
 const YIELDS: u32 = 32;
 /// The longest pause.
@@ -110,7 +111,7 @@ impl<C: Clock> Handle<'_, C> {
             return;
         }
         let mut waiting = core::mem::take(&mut self.waiting);
-        let sessions = self.domain.members.iter().map(|record| (record, record.session()));
+        let sessions = self.domain.members.scan().map(|record| (record, record.session()));
         waiting.extend(sessions.filter(|(_, session)| session.may_miss(stamp)));
         count(&self.record.counters.waits, waiting.len() as u64);
         // Before it waits for any: the thread of another may be waiting for this one's. Relaxed: of this thread, or another's.
@@ -127,9 +128,9 @@ impl<C: Clock> Handle<'_, C> {
 
     /// Waits until a session has ended, or says that it sees commits of this stamp.
     fn wait_for(&self, record: &Member, session: Session, stamp: u64, committed: &Committed) {
-        let start = clock::now();
+        let (start, limit) = (clock::now(), tuning::spin_limit_or(|| POLLED));
         let lasts = || record.session().is_still(session, stamp);
-        while lasts() && !clock::has_passed(start, POLLED) {
+        while lasts() && !clock::has_passed(start, limit) {
             hint::spin_loop();
         }
         let mut pauses: u32 = 0;

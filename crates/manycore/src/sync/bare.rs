@@ -129,6 +129,7 @@ pub mod clock {
 )]
 pub mod hint {
     use super::{clock, symbols};
+    pub use crate::sync::foresight::{prefetch, unforeseen_branch};
 
     /// One turn of a polling loop.
     pub fn spin_loop() {

@@ -117,6 +117,12 @@ pub mod clock {
 
 /// Ways of passing time: under the checker, all of them let another thread run.
 pub mod hint {
+    /// Asks for a line ahead of its use: there are none here.
+    pub fn prefetch<T>(_address: *const T) {}
+
+    /// A branch of which nobody could know the way.
+    pub fn unforeseen_branch() {}
+
     /// One turn of a polling loop.
     pub fn spin_loop() {
         loom::thread::yield_now();
@@ -262,6 +268,11 @@ pub mod tuning {
 
     /// One look, as in `polls`.
     pub fn spin_limit() -> u64 {
+        0
+    }
+
+    /// The same for all.
+    pub fn spin_limit_or(_usual: impl FnOnce() -> u64) -> u64 {
         0
     }
 

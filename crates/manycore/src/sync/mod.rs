@@ -33,6 +33,8 @@
 // Here the methods are wrapped that algorithms must not name.
 #![allow(clippy::disallowed_methods)]
 
+#[cfg(not(any(loom, feature = "sim")))]
+mod foresight;
 pub mod node;
 mod pad;
 pub(crate) mod panic;

@@ -52,13 +52,18 @@ pub fn polls() -> u32 {
 /// How long the waiter of a queue lock spins before it sleeps, in ticks: of the order of what a sleep and a wake-up
 /// cost, 3 to 40 us.
 pub fn spin_limit() -> u64 {
+    spin_limit_or(|| 16 * u64::from(delay_unit()))
+}
+
+/// The same for who has a usual limit of its own.
+pub fn spin_limit_or(usual: impl FnOnce() -> u64) -> u64 {
     match SPIN_LIMIT.get() {
-        0 => 16 * u64::from(delay_unit()),
+        0 => usual(),
         limit => u64::from(limit),
     }
 }
 
-/// Sets [`spin_limit`]; 0 for the usual one. Where threads are never more than CPUs, the longer the better: a waiter that
+/// Sets [`spin_limit`], and how long RLU's writers poll for a grace period; 0 for the usual ones. Where threads are never more than CPUs, the longer the better: a waiter that
 /// sleeps makes all behind it wait until it is awake.
 pub fn set_spin_limit(ticks: u32) {
     SPIN_LIMIT.set(ticks);

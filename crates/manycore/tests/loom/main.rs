@@ -12,6 +12,7 @@ mod mutations;
 mod mutex;
 mod mvrlu;
 mod oplog;
+mod ordered;
 mod phase_rw;
 mod reclaim;
 mod rlu;

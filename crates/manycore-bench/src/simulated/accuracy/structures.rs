@@ -197,7 +197,7 @@ impl Options {
         case: &Case,
         beside: Beside,
     ) -> Result<Vec<Measurement>, Failure> {
-        whole(match &case.kind {
+        let mut records = whole(match &case.kind {
             Kind::Set(workload) => simulated_set::run(&simulated_set::Options {
                 workload: workload.clone(),
                 duration: self.simulated,
@@ -209,7 +209,13 @@ impl Options {
                 &self.model,
                 &self.crew,
             )?,
-        })
+        })?;
+        for record in &mut records {
+            let fitted =
+                [("beside_read_ns", beside.read_ns), ("beside_update_ns", beside.update_ns)];
+            record.parameters.extend(fitted.map(|(name, ns)| (name.to_owned(), ns.into())));
+        }
+        Ok(records)
     }
 }
 

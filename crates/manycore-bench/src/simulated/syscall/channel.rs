@@ -1,101 +1,81 @@
-//! A channel between a worker and its syscall thread: one call at a time, a line there and back; each side looks for a
-//! while, then sleeps.
+//! Between a worker and its syscall thread: the code of `manycore-steer`, by which its mechanism `thread` carries a call there
+//! and an answer back.
 //!
-//! It is the publication's, as far as that tells: not the code of the library under programs, whose channel serves
-//! several callers.
+//! A call is a [`Slot`], which the worker writes and puts onto the thread's [`Hand`]; each side looks for a while, and then
+//! sleeps. What is left out is what only a kernel has: signals, cancelling, the making of threads. One thread serves a
+//! worker, whatever sockets it has.
 
-use manycore_simulated::sync::CachePadded;
-use manycore_simulated::sync::atomic::{AtomicU32, Ordering};
-use manycore_simulated::sync::{futex, hint};
+use manycore_simulated::sync::{CachePadded, cpu, node};
+use manycore_steer_simulated::model::{Hand, Reply, Slot, Stack};
+use manycore_steer_simulated::{Call as Moved, Kind};
 
 use super::kernel::Call;
 
-/// What the word says when there is nothing to do, and when there is an answer. Other numbers are calls.
-const IDLE: u32 = 0;
-const ANSWER: u32 = 1;
-/// From here on, calls by their number.
-const CALLS: u32 = 2;
-/// The worker has ended.
-const END: u32 = u32::MAX;
+/// The only hand of a lane.
+const HAND: u32 = 0;
 
-/// One worker's.
+/// One worker's: what `manycore-steer` calls a lane with one hand.
 #[derive(Default)]
 pub(super) struct Channel {
-    message: CachePadded<Message>,
-    /// Whether a side sleeps, each on its own line.
-    worker: CachePadded<AtomicU32>,
-    server: CachePadded<AtomicU32>,
-}
-
-/// The line that goes there and back.
-#[derive(Default)]
-struct Message {
-    word: AtomicU32,
-    result: AtomicU32,
+    /// The CPU of its thread.
+    at: u32,
+    idle: CachePadded<Stack>,
+    hand: Hand,
 }
 
 impl Channel {
-    /// Hands over a call and waits for its result.
-    pub fn perform(&self, call: Call, looks: u32) -> u32 {
-        self.post(CALLS + call as u32, &self.server);
-        self.wait(|word| word == ANSWER, &self.worker, looks);
-        // Relaxed: written before the answer, which was acquired.
-        let result = self.message.result.load(Ordering::Relaxed);
-        // Relaxed: only this side writes now, and the next call is released.
-        self.message.word.store(IDLE, Ordering::Relaxed);
-        result
+    /// With its hand on the stack; its thread is on a CPU.
+    pub fn new(at: u32) -> Self {
+        let channel = Self { at, ..Self::default() };
+        channel.put(&channel.idle);
+        channel
+    }
+
+    fn put(&self, home: &Stack) {
+        home.push(HAND, |_| &self.hand.below);
+    }
+
+    fn take(&self) {
+        let taken = self.idle.pop(|_| &self.hand.below);
+        assert_eq!(taken, Some(HAND), "it is back before it answers");
+    }
+
+    /// Hands over a call and waits for its result; looks for so many cycles before it sleeps.
+    pub fn perform(&self, call: Call, client: u32, spin: u64) -> u32 {
+        let order = Moved { number: call as usize, args: [client as usize, 0, 0, 0, 0, 0] };
+        let slot = node::take::<Slot>();
+        // SAFETY: this worker's until it is sent, and again once it is answered.
+        let waiting = unsafe { slot.as_ref() };
+        waiting.write(&order, Kind::Waits);
+        self.take();
+        // SAFETY: the hand was taken; the slot is there until it is answered, the channel until all threads have ended.
+        unsafe { self.hand.send(slot.as_ptr(), &raw const *self.idle) };
+        // As in `Flight::wait`: who waits on the CPU of who is to answer would keep that from it.
+        let looks = if cpu::current() == self.at { 0 } else { spin };
+        waiting.gate().wait_after(looks);
+        let answer = waiting.reply().answer;
+        // SAFETY: answered, and taken above.
+        unsafe { node::give_back(slot) };
+        answer as u32
     }
 
     /// Says that there are no more calls.
     pub fn end(&self) {
-        self.post(END, &self.server);
+        self.take();
+        // SAFETY: as in `perform`.
+        unsafe { self.hand.end() };
     }
 
     /// Executes calls until the worker has ended.
-    pub fn serve(&self, looks: u32, mut execute: impl FnMut(Call) -> u32) {
-        loop {
-            let word = self.wait(|word| word > ANSWER, &self.server, looks);
-            if word == END {
-                return;
-            }
-            let result = execute(Call::ALL[(word - CALLS) as usize]);
-            // Relaxed: released by the answer below.
-            self.message.result.store(result, Ordering::Relaxed);
-            self.post(ANSWER, &self.worker);
-        }
-    }
-
-    fn post(&self, word: u32, other: &AtomicU32) {
-        // SeqCst: with the load below against the store and the load in `wait`: one of the two sides sees the other.
-        self.message.word.store(word, Ordering::SeqCst);
-        // SeqCst: as above.
-        if other.load(Ordering::SeqCst) == 1 {
-            // Relaxed: the sleeper looks at the message, not at this.
-            other.store(0, Ordering::Relaxed);
-            futex::wake(other, 1);
-        }
-    }
-
-    fn wait(&self, wanted: impl Fn(u32) -> bool, asleep: &AtomicU32, looks: u32) -> u32 {
-        for _ in 0..looks {
-            // Acquire: the message that was released.
-            let word = self.message.word.load(Ordering::Acquire);
-            if wanted(word) {
-                return word;
-            }
-            hint::pause();
-        }
-        loop {
-            // SeqCst: with the load below against `post`.
-            asleep.store(1, Ordering::SeqCst);
-            // SeqCst: as above.
-            let word = self.message.word.load(Ordering::SeqCst);
-            if wanted(word) {
-                // Relaxed: whoever sees a 1 that is out of date wakes nobody.
-                asleep.store(0, Ordering::Relaxed);
-                return word;
-            }
-            futex::wait(asleep, 1, None);
-        }
+    pub fn serve(&self, spin: u64, mut execute: impl FnMut(Call, u32) -> u32) {
+        self.hand.work(
+            spin,
+            |home| self.put(home),
+            |slot| {
+                let order = slot.order();
+                let result = execute(Call::ALL[order.call.number], order.call.args[0] as u32);
+                Reply { answer: result as isize, signal: 0 }
+            },
+        );
     }
 }

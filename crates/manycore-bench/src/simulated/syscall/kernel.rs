@@ -211,12 +211,14 @@ impl<'a> Kernel<'a> {
                 let number = connection.number.get() + 1;
                 connection.number.set(number);
                 connection.arrived.set(at);
-                self.compute(times.establish);
-                connection.request.write(lines.request, number);
-                connection.socket.write(lines.socket, number);
-                self.listener.section(self.cycles(times.locked), || {
+                // Up to Linux 4.3 the listening socket is locked while a connection is made on it.
+                self.listener.section(self.cycles(times.handshake), || {
+                    connection.socket.write(lines.socket, number);
                     self.backlog.borrow_mut().push_back(client);
                 });
+                self.compute(times.deliver);
+                connection.request.write(lines.request, number);
+                connection.socket.write(lines.socket / 2, number);
                 // SeqCst: with the load below against the store and the look at the backlog in `accept`.
                 self.news.fetch_add(1, Ordering::SeqCst);
                 // SeqCst: as above.

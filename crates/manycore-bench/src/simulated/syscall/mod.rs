@@ -4,7 +4,7 @@
 //! A worker process for each client accepts a connection, reads a request, computes a page, answers and closes, by the
 //! calls that strace shows of Apache's prefork. What the kernel has of a connection is cache lines, which calls touch on
 //! one CPU and the card's interrupts on another. In place, calls are executed where the worker happens to run; moved, by a
-//! thread for each worker on the card's package, over a channel whose lines are simulated, too.
+//! thread for each worker on the card's package, over the channel of `manycore-steer`, which is simulated, too.
 //!
 //! | module | what is in it |
 //! |---|---|
@@ -86,7 +86,8 @@ impl Options {
             duration: Some(self.duration),
         };
         question.check()?;
-        let times = [self.assumed.page_ns, self.assumed.round_trip_ns, self.assumed.think_ns];
+        let Assumptions { page_ns, round_trip_ns, think_ns, spin_ns, .. } = self.assumed;
+        let times = [page_ns, round_trip_ns, think_ns, spin_ns];
         let faults = [
             (topology.cores() == topology.cores_per_socket).then(|| {
                 format!("{} has one package: nothing can be far from the card", self.machine.name)

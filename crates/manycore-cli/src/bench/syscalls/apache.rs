@@ -9,6 +9,9 @@ use std::time::Duration;
 use rustix::process::geteuid;
 use tempfile::TempDir;
 
+use super::Point;
+use super::driver::{Driver, Work, grace};
+use super::jmeter::Jmeter;
 use super::policy::Policy;
 use crate::failure::{Failure, Result};
 use crate::trial::{Load, Outcome, Plan, Ready};
@@ -35,13 +38,13 @@ DocumentRoot {place}/www
 pub struct Apache {
     server: PathBuf,
     place: TempDir,
+    jmeter: Option<Jmeter>,
 }
 
 impl Apache {
     /// Finds the programs, and writes the configuration and the page.
-    pub fn prepare(loops: u32) -> Result<Self> {
+    pub fn prepare(loops: u32, drivers: &[Driver]) -> Result<Self> {
         let server = installed("apache2", "apache2-bin")?;
-        installed("wrk", "wrk")?;
         let modules = modules(&server)?;
         let php = php(&modules)?;
         let place = tempfile::Builder::new().prefix("mc-web-").tempdir().map_err(cannot_prepare)?;
@@ -68,17 +71,44 @@ impl Apache {
             .and_then(|()| fs::write(here.join("www/loop.php"), page))
             .and_then(|()| fs::set_permissions(here, open))
             .map_err(cannot_prepare)?;
-        Ok(Self { server, place })
+        let has_jmeter = drivers.contains(&Driver::Jmeter);
+        let jmeter = has_jmeter.then(|| Jmeter::prepare(here)).transpose()?;
+        Ok(Self { server, place, jmeter })
     }
 
-    /// A run with so many clients.
-    pub fn plan(
-        &self,
-        policy: &Policy,
-        clients: usize,
-        time: Duration,
-        grace: Duration,
-    ) -> Result<Plan> {
+    /// A server with so many clients, and their load.
+    pub fn work(&self, point: Point, policy: &Policy, time: Duration) -> Result<Work> {
+        let clients = point.level;
+        let (warm_up, command, value): (_, OsString, fn(&Outcome) -> Result<f64>) =
+            match (point.driver, &self.jmeter) {
+                (Driver::Jmeter, Some(jmeter)) => {
+                    (None, jmeter.command(clients, time)?, Jmeter::requests_per_second)
+                }
+                // A second that does not count: each process makes its threads, and reads the page, with its first requests.
+                (Driver::Wrk, _) => {
+                    (Some(wrk(clients, 1)), wrk(clients, time.as_secs()), requests_per_second)
+                }
+                (driver, _) => {
+                    return Err(Failure::failed(format!("{} does not drive it", driver.name())));
+                }
+            };
+        let load = Load {
+            command,
+            ready: Ready::Tcp("127.0.0.1:{port}".into()),
+            ready_timeout: grace(),
+            grace: grace(),
+        };
+        let plan = Plan {
+            command: policy.over(self.start(clients))?,
+            prepare: None,
+            load: Some(load),
+            timeout: time + grace(),
+        };
+        Ok(Work { plan, warm_up, value })
+    }
+
+    /// The server's command.
+    fn start(&self, clients: usize) -> impl Iterator<Item = OsString> {
         // As many processes as clients from the beginning, and one to spare: none has to be made while requests are counted.
         let most = clients + 16;
         let directives = [
@@ -95,30 +125,17 @@ impl Apache {
         let file = self.place.path().join("httpd.conf").into_os_string();
         let start = [self.server.clone().into(), "-DFOREGROUND".into(), "-f".into(), file];
         // After the file, which has the module that knows them.
-        let more = directives.iter().flat_map(|words| ["-c".into(), OsString::from(words)]);
-        let wrk = |seconds: u64| {
-            format!(
-                "wrk --threads 1 --connections {clients} --duration {seconds}s http://127.0.0.1:{{port}}/loop.php"
-            )
-        };
-        // A second that does not count: each process makes its threads, and reads the page, with its first requests.
-        let load = format!("{} >/dev/null && {}", wrk(1), wrk(time.as_secs()));
-        Ok(Plan {
-            command: policy.over(start.into_iter().chain(more))?,
-            prepare: None,
-            load: Some(Load {
-                command: load.into(),
-                ready: Ready::Tcp("127.0.0.1:{port}".into()),
-                ready_timeout: grace,
-                grace,
-            }),
-            timeout: Duration::from_secs(1) + time + grace,
-        })
+        let more = directives.into_iter().flat_map(|words| ["-c".into(), OsString::from(words)]);
+        start.into_iter().chain(more)
     }
 }
 
+fn wrk(clients: usize, seconds: u64) -> OsString {
+    format!("wrk --threads 1 --connections {clients} --duration {seconds}s http://127.0.0.1:{{port}}/loop.php").into()
+}
+
 /// What wrk printed. Requests that were not served as they should be count for nothing, and fail the run.
-pub fn requests_per_second(outcome: &Outcome) -> Result<f64> {
+fn requests_per_second(outcome: &Outcome) -> Result<f64> {
     let after = |start: &str| {
         outcome.output.lines().find_map(|line| line.trim().strip_prefix(start)).map(str::trim)
     };
@@ -144,19 +161,17 @@ fn cannot_prepare(error: std::io::Error) -> Failure {
 }
 
 /// Where a program is; Debian keeps servers out of an ordinary user's path.
-fn installed(program: &str, package: &str) -> Result<PathBuf> {
+pub fn installed(program: &str, package: &str) -> Result<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let places = std::env::split_paths(&path).chain(["/usr/sbin".into()]);
     let found = places.map(|place| place.join(program)).find(|file| file.is_file());
     found.ok_or_else(|| not_installed(program, package))
 }
 
-fn not_installed(what: &str, package: &str) -> Failure {
+pub fn not_installed(what: &str, package: &str) -> Failure {
     Failure::bad_input(
         format!("{what} is not installed"),
-        format!(
-            "on Debian, `apt-get install {package}`; or leave it out: --part bandwidth,latency"
-        ),
+        format!("on Debian, `apt-get install {package}`; or leave it out, with --part or --driver"),
     )
 }
 

@@ -2,16 +2,19 @@
 //! "System-Call-Level Core Affinity for Improving Network Performance".
 
 mod apache;
+mod driver;
+mod jmeter;
 mod output;
 mod picture;
 mod policy;
+mod rounds;
 
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use humantime::{format_duration, parse_duration};
-use manycore_bench::conversation::{MESSAGE_BYTES_MAX, Order, What};
-use manycore_bench::paired::{Better, Schedule};
+use manycore_bench::conversation::MESSAGE_BYTES_MAX;
+use manycore_bench::paired::Better;
 
 use super::plot::PlotOptions;
 use super::report;
@@ -19,26 +22,42 @@ use crate::failure::{Failure, Result};
 use crate::preload::Interposition;
 use crate::signals::Inbox;
 use crate::terminal::Terminal;
-use crate::trial::{Outcome, Plan};
 use apache::Apache;
+use driver::Driver;
 use policy::Policy;
+use rounds::Bench;
 
 const NOTES: &str = "\
 Examples:
   manycore bench syscalls
   manycore bench syscalls --part bandwidth,latency --sizes 64,1024,65536
+  manycore bench syscalls --part bandwidth --driver own,iperf3 --syscalls auto
   manycore bench syscalls --part apache --clients 1,16,256 --syscalls auto --plot a.svg
-  manycore bench syscalls --syscalls nic-llc:mechanism=pool,nic-llc:mechanism=uring --json
+  manycore bench syscalls --syscalls nic-llc:mechanism=pool --budget 1h --precision 1 --json
 
 Parts:
   bandwidth   a process sends messages to another over TCP: bytes a second
   latency     a message there and back: the time of a round
   apache      Apache prefork with mod_php, a page that loops, a connection for each
-              request; wrk is the load, on any CPU
+              request
+
+Drivers:
+  own         of bandwidth and latency: two processes of this command
+  iperf3      of bandwidth; both ends on 127.0.0.1
+  wrk         of Apache; the load runs on any CPU
+  jmeter      likewise; JMETER_HOME is where it is [default: /usr/share/jmeter]
 
 Policies:
   As of `manycore run --syscalls`; the base line is none. Both processes of a
   conversation are under the policy; of Apache the server, not its load.
+
+Rounds:
+  In each round every policy has its turn at every point. Servers have three in a round,
+  whose median is the round's value. A point has as many rounds as it needs for
+  intervals of --precision, ten or more, until --budget is over; one in any case. To
+  stop once they are seen to be narrow makes intervals slightly too narrow.
+  A round that fails is repeated once; then what there is is printed, and the command
+  fails.
 
 Columns:
   of none's   the ratio, with its interval over all policies of the table. Of a latency
@@ -47,11 +66,8 @@ Columns:
 Exit status:
   0   measured
   1   a program failed
-  2   bad usage, or Apache, mod_php or wrk is not installed
+  2   bad usage, or a program is not installed
 ";
-
-/// How much longer than its time a run may take.
-const GRACE: Duration = Duration::from_secs(60);
 
 /// Measure moved system calls: bandwidth and latency by message size, Apache's throughput by clients
 #[derive(Args, Debug)]
@@ -65,6 +81,9 @@ pub struct Options {
         default_value = "bandwidth,latency,apache"
     )]
     part: Vec<Part>,
+    /// Programs that do it; each drives the parts that it can
+    #[arg(long, value_name = "NAME,..", value_delimiter = ',', default_value = "own,wrk")]
+    driver: Vec<Driver>,
     /// Policies to measure beside none
     #[arg(
         long,
@@ -87,11 +106,17 @@ pub struct Options {
     /// How often the page loops
     #[arg(long, value_name = "N", default_value_t = 1_000)]
     loops: u32,
-    /// Length of a run, of Apache in whole seconds
-    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_duration)]
+    /// Length of a run; of wrk and iperf3 in whole seconds
+    #[arg(long, value_name = "TIME", default_value = "250ms", value_parser = parse_duration)]
     time: Duration,
-    /// Rounds, in each of which every policy has its run at every point
-    #[arg(long, value_name = "N", default_value_t = 11, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    /// Rounds go on at a point until its ratios are known to so many percent
+    #[arg(long, value_name = "PERCENT", default_value_t = 2.0)]
+    precision: f64,
+    /// No more rounds begin after this time
+    #[arg(long, value_name = "TIME", default_value = "15m", value_parser = parse_duration)]
+    budget: Duration,
+    /// The most rounds
+    #[arg(long, value_name = "N", default_value_t = 101, value_parser = clap::value_parser!(u32).range(1..=300))]
     rounds: u32,
     /// Seed of the order of runs
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -128,6 +153,7 @@ impl Part {
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Point {
     part: Part,
+    driver: Driver,
     /// Bytes of a message, or clients.
     level: usize,
 }
@@ -135,38 +161,49 @@ struct Point {
 /// What the policies did in it.
 struct Measured {
     point: Point,
-    /// By policy and round.
+    /// By policy and round: as many of each policy.
     values: Vec<Vec<f64>>,
 }
 
 /// Measures, and prints what came out.
 pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
     let points = options.points()?;
+    let mut drivers: Vec<Driver> = points.iter().map(|point| point.driver).collect();
+    drivers.dedup();
+    drivers.iter().try_for_each(|driver| driver.check())?;
     let policies = options.policies()?;
     let canvas = options.plot.open()?;
     let mut inbox = Inbox::open()?;
     let has_apache = points.iter().any(|point| point.part == Part::Apache);
-    let apache = has_apache.then(|| Apache::prepare(options.loops)).transpose()?;
-    let bench = Bench { options, policies: &policies, apache: apache.as_ref() };
-    let measured = bench.measure(&points, &mut inbox, terminal)?;
-    let found = output::results(&policies, &measured, options)?;
-    if let Some(canvas) = canvas {
-        canvas.draw(&picture::figure(&found), &output::render(&found))?;
+    let apache = has_apache.then(|| Apache::prepare(options.loops, &drivers)).transpose()?;
+    let interposition = Interposition::new("glibc".parse()?)?;
+    let bench = Bench { options, policies: &policies, apache: apache.as_ref(), interposition };
+    let (measured, ended) = bench.measure(&points, &mut inbox, terminal);
+    // What was measured before something failed is printed all the same.
+    let is_shown = !measured.is_empty() && !matches!(ended, Err(Failure::Interrupted(_)));
+    if is_shown {
+        let found = output::results(&policies, &measured, options)?;
+        if let Some(canvas) = canvas {
+            canvas.draw(&picture::figure(&found), &output::render(&found))?;
+        }
+        report(&found, options.json, || output::render(&found))?;
     }
-    report(&found, options.json, || output::render(&found))
+    ended
 }
 
 impl Options {
     fn points(&self) -> Result<Vec<Point>> {
-        let mut parts = self.part.clone();
-        parts.sort();
-        parts.dedup();
         let hour = Duration::from_secs(3_600);
-        let whole = self.time.subsec_nanos() == 0 || !parts.contains(&Part::Apache);
-        if !(Duration::from_millis(10)..=hour).contains(&self.time) || !whole {
+        if !(Duration::from_millis(10)..=hour).contains(&self.time) {
             return Err(Failure::bad_input(
                 format!("a run cannot take {}", format_duration(self.time)),
-                "let --time be 10ms to 1h, and whole seconds for Apache",
+                "let --time be 10ms to 1h",
+            ));
+        }
+        if !(0.01..=100.0).contains(&self.precision) {
+            return Err(Failure::bad_input(
+                format!("ratios cannot be known to {} %", self.precision),
+                "let --precision be 0.01 to 100",
             ));
         }
         if let Some(size) = self.sizes.iter().find(|size| !(1..=MESSAGE_BYTES_MAX).contains(size)) {
@@ -175,18 +212,24 @@ impl Options {
                 format!("let --sizes be 1 to {MESSAGE_BYTES_MAX}"),
             ));
         }
-        let sorted = |mut levels: Vec<usize>| {
-            levels.sort_unstable();
-            levels.dedup();
-            levels
-        };
-        let clients = self.clients.iter().map(|clients| usize::from(*clients)).collect();
+        let clients: Vec<usize> = self.clients.iter().map(|clients| (*clients).into()).collect();
         let (sizes, clients) = (sorted(self.sizes.clone()), sorted(clients));
-        let levels = |part| if part == Part::Apache { &clients } else { &sizes };
-        let points = parts.iter().flat_map(|part| {
-            levels(*part).iter().map(|level| Point { part: *part, level: *level })
-        });
-        Ok(points.collect())
+        let mut points = Vec::new();
+        for part in sorted(self.part.clone()) {
+            let levels = if part == Part::Apache { &clients } else { &sizes };
+            let drivers = sorted(self.driver.clone()).into_iter().filter(|d| d.drives(part));
+            let before = points.len();
+            for driver in drivers {
+                points.extend(levels.iter().map(|level| Point { part, driver, level: *level }));
+            }
+            if points.len() == before {
+                return Err(Failure::bad_input(
+                    format!("no driver of --driver can do '{part}'"),
+                    "add one (own for bandwidth and latency, wrk for apache), or leave the part out",
+                ));
+            }
+        }
+        Ok(points)
     }
 
     /// None first, then what was asked for, each once.
@@ -202,95 +245,26 @@ impl Options {
     }
 }
 
-/// What every run needs.
-struct Bench<'a> {
-    options: &'a Options,
-    policies: &'a [Policy],
-    apache: Option<&'a Apache>,
+fn sorted<T: Ord>(mut all: Vec<T>) -> Vec<T> {
+    all.sort();
+    all.dedup();
+    all
 }
 
-impl Bench<'_> {
-    /// Rounds, in each of which every policy has its run at every point, in an order drawn anew.
-    fn measure(
-        &self,
-        points: &[Point],
-        inbox: &mut Inbox,
-        terminal: &Terminal,
-    ) -> Result<Vec<Measured>> {
-        let empty = |point: &Point| Measured {
-            point: *point,
-            values: vec![Vec::new(); self.policies.len()],
-        };
-        let mut measured: Vec<Measured> = points.iter().map(empty).collect();
-        let rounds = self.options.rounds as usize;
-        let bar = terminal.progress((rounds * points.len() * self.policies.len()) as u64);
-        // Neighbours in time are compared: all policies at a point, then the next point.
-        let order_of_points = Schedule::new(points.len(), self.options.seed).take(rounds);
-        let mut order_of_policies = Schedule::new(self.policies.len(), !self.options.seed);
-        for order in order_of_points {
-            for number in order {
-                let Measured { point, values } = &mut measured[number];
-                for number in order_of_policies.next().unwrap_or_default() {
-                    let policy = &self.policies[number];
-                    bar.set_message(format!("{point}, {policy}"));
-                    let value = self.run(*point, policy, inbox);
-                    let value =
-                        value.map_err(|failure| failure.during(format!("{point}, {policy}")))?;
-                    terminal.say(format_args!("{point}, {policy}: {value}"));
-                    values[number].push(value);
-                    bar.inc(1);
-                }
-            }
-        }
-        bar.finish_and_clear();
-        Ok(measured)
+impl std::fmt::Display for Part {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Bandwidth => "bandwidth",
+            Self::Latency => "latency",
+            Self::Apache => "apache",
+        })
     }
-
-    fn run(&self, point: Point, policy: &Policy, inbox: &mut Inbox) -> Result<f64> {
-        let plan = match (point.part, self.apache) {
-            (Part::Apache, Some(apache)) => {
-                apache.plan(policy, point.level, self.options.time, GRACE)?
-            }
-            (part, _) => conversation(part, policy, point.level, self.options.time)?,
-        };
-        let outcome = plan.run(&Interposition::new("glibc".parse()?)?, inbox)?;
-        let value = match point.part {
-            Part::Apache => apache::requests_per_second(&outcome),
-            _ => answer(&outcome),
-        }?;
-        match value > 0.0 && value.is_finite() {
-            true => Ok(value),
-            false => Err(Failure::failed("nothing was done in the time: let --time be longer")),
-        }
-    }
-}
-
-/// A conversation of two processes, both under the policy.
-fn conversation(part: Part, policy: &Policy, bytes: usize, time: Duration) -> Result<Plan> {
-    let what = if part == Part::Latency { What::Latency } else { What::Bandwidth };
-    let order = Order { what, message_bytes: bytes, warm_up: time / 5, measured: time, port: None };
-    Ok(Plan {
-        command: policy.conversation(&order)?,
-        prepare: None,
-        load: None,
-        timeout: time + GRACE,
-    })
-}
-
-/// What the first of the two processes said.
-fn answer(outcome: &Outcome) -> Result<f64> {
-    let line = outcome.output.lines().next().unwrap_or_default();
-    let answer: manycore_bench::conversation::Answer = serde_json::from_str(line)
-        .map_err(|error| Failure::failed(format!("the answer '{line}' is none: {error}")))?;
-    Ok(answer.value)
 }
 
 impl std::fmt::Display for Point {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self.part {
-            Part::Bandwidth => write!(f, "bandwidth, {} bytes", self.level),
-            Part::Latency => write!(f, "latency, {} bytes", self.level),
-            Part::Apache => write!(f, "Apache, {} clients", self.level),
-        }
+        let (part, level, driver) = (self.part, self.level, self.driver.name());
+        let unit = if self.part == Part::Apache { "clients" } else { "bytes" };
+        write!(f, "{part} by {driver}, {level} {unit}")
     }
 }

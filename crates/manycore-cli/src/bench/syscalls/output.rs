@@ -33,7 +33,8 @@ pub fn results(policies: &[Policy], measured: &[Measured], options: &Options) ->
             } else {
                 record.parameters.insert("message_bytes".into(), (point.level as f64).into());
             }
-            let time = options.time.as_nanos() as f64;
+            record.parameters.insert("driver".into(), point.driver.name().into());
+            let time = point.driver.measures_for(options.time).as_nanos() as f64;
             record.parameters.insert("duration_ns".into(), time.into());
             if let Some(comparison) = comparison {
                 let (low, high) = comparison.interval.unzip();
@@ -78,9 +79,14 @@ fn value(record: &Measurement) -> String {
     }
 }
 
-/// A table for each part.
+/// Records of the same part and driver are neighbours.
+pub fn is_same_panel(a: &Measurement, b: &Measurement) -> bool {
+    a.workload == b.workload && a.name("driver") == b.name("driver")
+}
+
+/// A table for each part and driver.
 pub fn render(results: &Results) -> String {
-    results.measurements.chunk_by(|a, b| a.workload == b.workload).map(table).collect()
+    results.measurements.chunk_by(is_same_panel).map(table).collect()
 }
 
 fn table(records: &[Measurement]) -> String {
@@ -112,7 +118,12 @@ fn table(records: &[Measurement]) -> String {
         ];
         table.row(cells.map(Cell::from));
     }
-    let runs = first.repetitions;
-    let plural = if runs == 1 { "" } else { "s" };
-    format!("{title}, {runs} run{plural} of {}\n{table}\n\n", time.trim_end())
+    let counts = || records.iter().map(|record| record.repetitions);
+    let rounds = match (counts().min().unwrap_or(0), counts().max().unwrap_or(0)) {
+        (1, 1) => "1 round".to_owned(),
+        (least, most) if least == most => format!("{most} rounds"),
+        (least, most) => format!("{least} to {most} rounds"),
+    };
+    let driver = first.name("driver").unwrap_or_default();
+    format!("{title}, by {driver}, {rounds} with runs of {}\n{table}\n\n", time.trim_end())
 }

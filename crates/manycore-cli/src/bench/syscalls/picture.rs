@@ -2,11 +2,11 @@
 
 use manycore_report::{Axis, Figure, Line, Lines, Measurement, Panel, Results, Value};
 
-use super::output::level;
+use super::output::{is_same_panel, level};
 
 /// A panel for each part.
 pub fn figure(results: &Results) -> Figure {
-    let parts = results.measurements.chunk_by(|a, b| a.workload == b.workload);
+    let parts = results.measurements.chunk_by(is_same_panel);
     let host = results.host.as_ref().map(|host| format!(", {host}")).unwrap_or_default();
     Figure { title: format!("manycore bench syscalls{host}"), panels: parts.map(panel).collect() }
 }
@@ -38,7 +38,7 @@ fn panel(records: &[Measurement]) -> Panel {
         Line { name: policy.to_owned(), values: levels.iter().map(at).collect(), is_ideal: false }
     };
     Panel::Lines(Lines {
-        title: title.to_owned(),
+        title: records[0].name("driver").map_or(title.to_owned(), |d| format!("{title}, by {d}")),
         axis: Axis {
             name: name.to_owned(),
             places: levels.iter().map(usize::to_string).collect(),

@@ -5,7 +5,7 @@ use core::ptr::{self, NonNull};
 
 use crate::Interval;
 use crate::sync::cell::UnsafeCell;
-use crate::sync::const_new;
+use crate::sync::{const_new, hint};
 
 /// An interval with its place in a tree.
 #[derive(Debug)]
@@ -174,6 +174,7 @@ fn inserted(root: Link, new: Link) -> Link {
         return new;
     }
     let mut below = links(root).below;
+    hint::unforeseen_branch();
     let side = usize::from(compare(new, root) == Ordering::Greater);
     below[side] = inserted(below[side], new);
     balanced(root, below)
@@ -182,6 +183,7 @@ fn inserted(root: Link, new: Link) -> Link {
 fn removed(root: Link, entry: Link) -> Link {
     assert!(!root.is_null(), "the entry is not in this tree");
     let mut below = links(root).below;
+    hint::unforeseen_branch();
     match compare(entry, root) {
         Ordering::Equal => match below {
             [rest, none] | [none, rest] if none.is_null() => rest,
@@ -213,6 +215,7 @@ fn visit(root: Link, first: u64, last: u64, found: &mut dyn FnMut(Interval)) {
         return;
     }
     let Links { below, reach, .. } = links(root);
+    hint::unforeseen_branch();
     if reach < first {
         return;
     }

@@ -61,7 +61,7 @@ use core::ptr::null_mut;
 use crate::lock::Held;
 use crate::reclaim::{Config, Domain, Flavour, Guard, Pinned};
 use crate::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
-use crate::sync::{mutation, order};
+use crate::sync::{hint, mutation, order};
 use crate::{ConcurrentSet, RawLock, SetHandle};
 
 /// A search tree that is read without a lock. `F` is how readers [tell that they have left](crate::reclaim::Flavour).
@@ -165,6 +165,7 @@ impl<K: Ord + Clone + Send, L: RawLock, F> RcuTree<K, L, F> {
             let Some(there) = (unsafe { node.as_ref() }) else {
                 return Place { above, side, node };
             };
+            hint::unforeseen_branch();
             side = match key.cmp(&there.key) {
                 cmp::Ordering::Equal => return Place { above, side, node },
                 cmp::Ordering::Less => LEFT,

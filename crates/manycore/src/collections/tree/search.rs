@@ -7,6 +7,7 @@ use core::ptr::null_mut;
 
 use crate::collections::SequentialMap;
 use crate::sync::cell::UnsafeCell;
+use crate::sync::hint;
 
 /// A search tree.
 ///
@@ -88,6 +89,7 @@ impl<K: Ord, V> SearchTree<K, V> {
             // SAFETY: a node of this tree.
             let (order, below) =
                 unsafe { (*node).with(|node| (key.cmp(&(*node).key), (*node).below)) };
+            hint::unforeseen_branch();
             let side = match order {
                 Ordering::Equal => break,
                 Ordering::Less => LEFT,

@@ -6,6 +6,7 @@ use core::marker::PhantomData;
 
 use super::{Arrangement, Chain, Placement, Shape, Versioned, create};
 use crate::collections::hash::bucket_of;
+use crate::session::object::Embedded;
 use crate::session::{Conflict, Link, RawSession, Sessions, View};
 
 /// All keys in one part, of this shape, which then is in their order.
@@ -26,9 +27,44 @@ impl<F: Shape> Arrangement for One<F> {
 }
 
 impl Arrangement for Hashed {
-    type Parts<K: Copy, V: Copy> = Box<[Root<K, V, Chain>]>;
+    type Parts<K: Copy, V: Copy> = Roots<K, V>;
 
     const VIEW: View = Chain::VIEW;
+}
+
+/// The first nodes of chains, side by side: where one is follows from its number, and no table has to be read before it.
+pub struct Roots<K: Copy, V: Copy>(Box<[Place<<Chain as Shape>::Node<K, V>>]>);
+
+/// Aligned as objects are, so that what is read of one is on one line.
+#[repr(C, align(32))]
+struct Place<T>(Embedded<T>);
+
+// SAFETY: what is in them is read and changed in sessions, as objects that links lead to.
+unsafe impl<K: Copy, V: Copy> Send for Roots<K, V> {}
+// SAFETY: as above.
+unsafe impl<K: Copy, V: Copy> Sync for Roots<K, V> {}
+
+impl<K: Copy, V: Copy> Roots<K, V> {
+    fn new(chains: usize) -> Self {
+        Self((0..chains).map(|_| Place(Embedded::new(Chain::first()))).collect())
+    }
+
+    #[inline]
+    fn link(place: &Place<<Chain as Shape>::Node<K, V>>) -> Root<K, V, Chain> {
+        // All of it may be changed through a shared reference.
+        Embedded::link(core::ptr::from_ref(&place.0).cast_mut())
+    }
+
+    fn iter(&self) -> impl Iterator<Item = Root<K, V, Chain>> {
+        self.0.iter().map(Self::link)
+    }
+}
+
+impl<K: Copy + Hash, V: Copy> Roots<K, V> {
+    #[inline]
+    fn of(&self, key: &K) -> Root<K, V, Chain> {
+        Self::link(&self.0[bucket_of(key, self.0.len())])
+    }
 }
 
 /// What is done is done in the part in which the key is.
@@ -78,7 +114,7 @@ macro_rules! placed {
                     true
                 };
                 // SAFETY: by the caller's word.
-                unsafe { <$shape>::visit(session, *root, None, visit) };
+                unsafe { <$shape>::visit(session, root, None, visit) };
             }
         }
     };
@@ -91,11 +127,11 @@ fn only<K, R>(root: R, _key: &K) -> R {
 }
 
 impl<K: Copy + Ord, F: Shape> Placement<K> for One<F> {
-    placed!(F, (parts, key) => only(*parts, key), core::slice::from_ref(parts));
+    placed!(F, (parts, key) => only(*parts, key), [*parts]);
 }
 
 impl<K: Copy + Ord + Hash> Placement<K> for Hashed {
-    placed!(Chain, (parts, key) => parts[bucket_of(key, parts.len())], parts);
+    placed!(Chain, (parts, key) => parts.of(key), parts.iter());
 }
 
 impl<K: Copy, V: Copy, M: Sessions, F: Shape> Versioned<K, V, M, One<F>> {
@@ -110,9 +146,6 @@ impl<K: Copy, V: Copy, M: Sessions> Versioned<K, V, M, Hashed> {
     /// So many parts without entries, in a domain that has nothing else.
     pub(in crate::collections) fn with_chains(domain: M, chains: usize) -> Self {
         assert!(chains > 0, "a hash table has one bucket at least");
-        let mut handle = domain.register();
-        let parts = (0..chains).map(|_| create(&mut handle, Chain::first())).collect();
-        drop(handle);
-        Self { domain, parts }
+        Self { domain, parts: Roots::new(chains) }
     }
 }

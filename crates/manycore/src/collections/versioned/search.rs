@@ -26,6 +26,7 @@ use core::mem::MaybeUninit;
 
 use super::Shape;
 use crate::session::{Conflict, Link, RawSession, View};
+use crate::sync::hint;
 
 const LEFT: usize = 0;
 const RIGHT: usize = 1;
@@ -81,6 +82,7 @@ unsafe fn find<K: Copy + Ord, V: Copy, S: RawSession>(
         let mut place = Place { above: root, side: RIGHT, node };
         while !place.node.is_null() {
             let this = &*session.deref(place.node);
+            hint::unforeseen_branch();
             let side = match key.cmp(this.entry().0) {
                 Ordering::Equal => break,
                 Ordering::Less => LEFT,

@@ -20,6 +20,10 @@ const ROUNDS_MIN: u32 = 10;
 const ROUNDS: u32 = 2000;
 const TICKS_MAX: u64 = 10_000_000;
 
+/// A message that took longer waited for a CPU, on a busy machine; all sessions would wait as long. Tried again, so often.
+const PLAUSIBLE: u64 = 200_000;
+const TRIES: u32 = 50;
+
 /// The boundary, measured once; none if threads cannot be put onto CPUs, or there is one CPU only.
 pub fn boundary() -> Option<u64> {
     static BOUNDARY: std::sync::OnceLock<Option<u64>> = std::sync::OnceLock::new();
@@ -74,9 +78,20 @@ fn difference(a: usize, b: usize) -> Option<u64> {
     Some(one_way(a, b)?.max(one_way(b, a)?))
 }
 
-/// By how much a message from one CPU is older than the counter of the other when it arrives, at least; 0 if it is from the
-/// future.
+/// By how much a message from one CPU is older than the counter of the other when it arrives, at least.
 fn one_way(from: usize, to: usize) -> Option<u64> {
+    let mut least = least_of_many(from, to)?;
+    for _ in 1..TRIES {
+        if least <= PLAUSIBLE {
+            break;
+        }
+        least = least.min(least_of_many(from, to)?);
+    }
+    Some(least)
+}
+
+/// The same of so many messages as there is time for; 0 if one is from the future.
+fn least_of_many(from: usize, to: usize) -> Option<u64> {
     let messages = &<[Message; LINES]>::default();
     thread::scope(|s| {
         let sender = s.spawn(move || run_on(from) && send(messages) || end(&messages[0]));

@@ -1,6 +1,7 @@
 //! Ways of passing simulated time.
 
 use manycore_sim::backend;
+pub use manycore_sim::backend::unforeseen_branch;
 
 /// One turn of a polling loop: the CPU is parked until something changes that the loop has read.
 pub fn spin_loop() {
@@ -30,4 +31,9 @@ pub fn sleep_zero() {
 /// Sleeps for at least `nanoseconds` (below 10^9).
 pub fn sleep(nanoseconds: u32) {
     backend::sleep(u64::from(nanoseconds));
+}
+
+/// Asks for the line of an address ahead of its use.
+pub fn prefetch<T>(address: *const T) {
+    backend::prefetch(address.addr());
 }

@@ -1,9 +1,12 @@
-//! `--syscalls`: where a program's system calls are executed.
+//! `--syscalls`: where a program's system calls are executed, and what became of them.
+
+pub mod account;
+mod explain;
 
 use manycore_placement::{Choice, Machine, Problem, Request, Tree, choose};
 
-use super::explain;
 use crate::failure::{Failure, Result};
+use crate::preload::Interposition;
 
 /// A choice of CPUs, and the machine that it was made on.
 #[derive(Debug)]
@@ -26,9 +29,14 @@ impl Calls {
         Ok(Self { machine, choice })
     }
 
-    /// As the library under the program reads it.
-    pub fn settings(&self) -> String {
-        self.choice.settings()
+    /// Whether the program is best left as it is, without a library that would have nothing to do but count.
+    pub fn leaves_alone(&self) -> bool {
+        self.choice.leaves_alone()
+    }
+
+    /// The same under the program as `interposition`, and these calls.
+    pub fn under(&self, interposition: Interposition) -> Result<Interposition> {
+        interposition.with_calls(self.choice.settings())
     }
 
     /// The machine, the CPUs and why.

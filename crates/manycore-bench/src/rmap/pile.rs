@@ -1,0 +1,293 @@
+//! Queues and stacks instead of trees: threads add, and a few take much out at a time.
+
+use manycore_traits::Interval;
+
+use super::mechanism::{AnyMap, Handle};
+
+/// So many items are taken out by an operation that does not update.
+pub(super) const BATCH: usize = 64;
+
+/// A queue or a stack.
+pub(super) trait Pile: Default + Send + Sync {
+    /// A thread's access.
+    type Handle<'a>
+    where
+        Self: 'a;
+
+    /// The calling thread's access.
+    fn handle(&self) -> Self::Handle<'_>;
+
+    /// Adds an item.
+    fn push(handle: &mut Self::Handle<'_>, item: Interval);
+
+    /// Takes back the item that the thread has added last, or else takes one out.
+    fn take_back(handle: &mut Self::Handle<'_>);
+
+    /// Takes some out, up to [`BATCH`] unless it can only take all.
+    fn take(&self, found: &mut dyn FnMut(Interval));
+}
+
+/// So many of them.
+pub(super) struct Piles<P>(Vec<P>);
+
+impl<P: Pile> Piles<P> {
+    pub fn new(count: usize) -> Self {
+        Self((0..count).map(|_| P::default()).collect())
+    }
+}
+
+impl<P: Pile> AnyMap for Piles<P> {
+    fn trees(&self) -> usize {
+        self.0.len()
+    }
+
+    fn handle(&self, _: usize, reuse: bool) -> Box<dyn Handle + '_> {
+        let access = |pile| Access { handle: P::handle(pile), has_added: false };
+        Box::new(Own::<P> { piles: self.0.iter().map(access).collect(), reuse })
+    }
+
+    fn overlaps(&self, pile: usize, _: u64, found: &mut (dyn FnMut(Interval) + Send)) {
+        self.0[pile].take(found);
+    }
+
+    fn tend(&self, _: usize, _: u64) {}
+
+    fn put_off_max(&self) -> u64 {
+        0
+    }
+}
+
+/// A thread's access to all of them.
+struct Own<'a, P: Pile + 'a> {
+    piles: Vec<Access<'a, P>>,
+    reuse: bool,
+}
+
+struct Access<'a, P: Pile + 'a> {
+    handle: P::Handle<'a>,
+    /// Whether the last operation added an item.
+    has_added: bool,
+}
+
+impl<P: Pile> Handle for Own<'_, P> {
+    fn update(&mut self, pile: usize, fresh: Interval) {
+        let Access { handle, has_added } = &mut self.piles[pile];
+        *has_added = !(*has_added && self.reuse);
+        match *has_added {
+            true => P::push(handle, fresh),
+            false => P::take_back(handle),
+        }
+    }
+}
+
+impl Pile for crossbeam_queue::SegQueue<Interval> {
+    type Handle<'a> = &'a Self;
+
+    fn handle(&self) -> &Self {
+        self
+    }
+
+    fn push(queue: &mut &Self, item: Interval) {
+        crossbeam_queue::SegQueue::push(queue, item);
+    }
+
+    fn take_back(queue: &mut &Self) {
+        std::hint::black_box(queue.pop());
+    }
+
+    fn take(&self, found: &mut dyn FnMut(Interval)) {
+        (0..BATCH).map_while(|_| self.pop()).for_each(found);
+    }
+}
+
+/// Those of one build of the library.
+macro_rules! piles {
+    ($library:ident) => {
+        /// Queues and stacks.
+        mod pile {
+            use std::collections::VecDeque;
+
+            use manycore_traits::{Interval, RawLock};
+            use $library::clock::{Clock, Counter, Ordo, RelaxedClock};
+            use $library::collections::queue::TakeAll;
+            use $library::collections::stack::{TreiberHandle, TreiberStack};
+            use $library::ldu::ordered::{self, Discipline, Newest, Oldest, Ordered};
+            use $library::lock::Adaptive;
+            use $library::sync::cell::UnsafeCell;
+
+            use crate::rmap::mechanism::AnyMap;
+            use crate::rmap::pile::{BATCH, Pile, Piles};
+
+            impl<D: Discipline + 'static, C: Clock + Default> Pile for Ordered<Interval, D, C> {
+                type Handle<'a>
+                    = (&'a Self, ordered::Handle<'a, Interval, D, C, Adaptive>)
+                where
+                    Self: 'a;
+
+                fn handle(&self) -> Self::Handle<'_> {
+                    (self, self.handle())
+                }
+
+                fn push((_, handle): &mut Self::Handle<'_>, item: Interval) {
+                    handle.push(item);
+                }
+
+                fn take_back((pile, handle): &mut Self::Handle<'_>) {
+                    std::hint::black_box(handle.take_back().or_else(|| pile.pop()));
+                }
+
+                fn take(&self, found: &mut dyn FnMut(Interval)) {
+                    struct Found<'a>(&'a mut dyn FnMut(Interval));
+                    impl Extend<Interval> for Found<'_> {
+                        fn extend<I: IntoIterator<Item = Interval>>(&mut self, items: I) {
+                            items.into_iter().for_each(|item| (self.0)(item));
+                        }
+                    }
+                    self.pop_into(BATCH, &mut Found(found));
+                }
+            }
+
+            impl Pile for TakeAll<Interval> {
+                type Handle<'a> = &'a Self;
+
+                fn handle(&self) -> &Self {
+                    self
+                }
+
+                fn push(queue: &mut &Self, item: Interval) {
+                    TakeAll::push(queue, item);
+                }
+
+                fn take_back(queue: &mut &Self) {
+                    std::hint::black_box(TakeAll::take(queue).last());
+                }
+
+                fn take(&self, found: &mut dyn FnMut(Interval)) {
+                    self.take().for_each(found);
+                }
+            }
+
+            impl Pile for TreiberStack<Interval> {
+                type Handle<'a> = TreiberHandle<'a, Interval>;
+
+                fn handle(&self) -> Self::Handle<'_> {
+                    self.handle()
+                }
+
+                fn push(handle: &mut Self::Handle<'_>, item: Interval) {
+                    handle.push(item);
+                }
+
+                fn take_back(handle: &mut Self::Handle<'_>) {
+                    std::hint::black_box(handle.pop());
+                }
+
+                fn take(&self, found: &mut dyn FnMut(Interval)) {
+                    let mut handle = self.handle();
+                    (0..BATCH).map_while(|_| handle.pop()).for_each(found);
+                }
+            }
+
+            /// An item, in a cell so that the simulator charges for it.
+            type Item = UnsafeCell<Interval>;
+
+            /// A queue, or else a stack, under a lock.
+            pub(super) struct Locked<L, const QUEUE: bool> {
+                lock: L,
+                items: UnsafeCell<VecDeque<Item>>,
+            }
+
+            // SAFETY: the items are in the hands of who has the lock.
+            unsafe impl<L: RawLock, const QUEUE: bool> Sync for Locked<L, QUEUE> {}
+
+            impl<L: RawLock, const QUEUE: bool> Default for Locked<L, QUEUE> {
+                fn default() -> Self {
+                    Self { lock: L::new(), items: UnsafeCell::new(VecDeque::new()) }
+                }
+            }
+
+            impl<L: RawLock, const QUEUE: bool> Locked<L, QUEUE> {
+                fn with_lock(&self, does: impl FnOnce(&mut VecDeque<Item>)) {
+                    let mut node = L::Node::default();
+                    // SAFETY: the lock is held meanwhile, with a node that lives as long; nothing that is done panics.
+                    unsafe {
+                        self.lock.lock(&mut node);
+                        self.items.with_mut(|items| does(&mut *items));
+                        self.lock.unlock(&mut node);
+                    }
+                }
+
+                fn pop(items: &mut VecDeque<Item>) -> Option<Interval> {
+                    let next = if QUEUE { items.front() } else { items.back() };
+                    // SAFETY: nobody changes an item.
+                    let item = next.map(|item| item.with(|item| unsafe { *item }));
+                    let _ = if QUEUE { items.pop_front() } else { items.pop_back() };
+                    item
+                }
+            }
+
+            impl<L: RawLock, const QUEUE: bool> Pile for Locked<L, QUEUE> {
+                type Handle<'a>
+                    = &'a Self
+                where
+                    Self: 'a;
+
+                fn handle(&self) -> &Self {
+                    self
+                }
+
+                fn push(pile: &mut &Self, item: Interval) {
+                    pile.with_lock(|items| {
+                        items.push_back(Item::new(item));
+                        items.back().expect("just put there").with_mut(|_| ());
+                    });
+                }
+
+                fn take_back(pile: &mut &Self) {
+                    pile.with_lock(|items| {
+                        std::hint::black_box(items.pop_back());
+                    });
+                }
+
+                fn take(&self, found: &mut dyn FnMut(Interval)) {
+                    self.with_lock(|items| {
+                        (0..BATCH).map_while(|_| Self::pop(items)).for_each(found);
+                    });
+                }
+            }
+
+            fn piles<P: Pile + 'static>(count: usize) -> Option<Box<dyn AnyMap>> {
+                Some(Box::new(Piles::<P>::new(count)))
+            }
+
+            type Of<D, C> = Ordered<Interval, D, C>;
+
+            /// Those of the library that are queues, and those that are stacks.
+            pub(super) const QUEUES: &[&str] =
+                &["ordered", "ordered-relaxed", "ordered-counter", "take-all"];
+            pub(super) const STACKS: &[&str] =
+                &["ordered", "ordered-relaxed", "ordered-counter", "treiber"];
+
+            pub(super) fn queues(name: &str, count: usize) -> Option<Box<dyn AnyMap>> {
+                match name {
+                    "ordered" => piles::<Of<Oldest, Ordo>>(count),
+                    "ordered-relaxed" => piles::<Of<Oldest, RelaxedClock<Ordo>>>(count),
+                    "ordered-counter" => piles::<Of<Oldest, Counter>>(count),
+                    "take-all" => piles::<TakeAll<Interval>>(count),
+                    _ => None,
+                }
+            }
+
+            pub(super) fn stacks(name: &str, count: usize) -> Option<Box<dyn AnyMap>> {
+                match name {
+                    "ordered" => piles::<Of<Newest, Ordo>>(count),
+                    "ordered-relaxed" => piles::<Of<Newest, RelaxedClock<Ordo>>>(count),
+                    "ordered-counter" => piles::<Of<Newest, Counter>>(count),
+                    "treiber" => piles::<TreiberStack<Interval>>(count),
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+pub(super) use piles;

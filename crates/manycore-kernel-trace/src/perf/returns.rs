@@ -1,0 +1,110 @@
+//! Who called a function that has no frame of its own, as libc's `syscall`: what is on top of its stack, if that is a place that a
+//! call returns to. Frame pointers skip it. `caller_of` in `bpf/futex.h` does the same in the kernel.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::FileExt;
+
+/// So many addresses are remembered.
+const KNOWN_MAX: usize = 65_536;
+
+/// Which addresses are places that a call returns to, by process.
+#[derive(Debug, Default)]
+pub struct Returns {
+    known: HashMap<u32, HashMap<u64, bool>>,
+    number: usize,
+    /// How many could not be looked at.
+    refused: u64,
+}
+
+impl Returns {
+    /// Whether the instruction before an address is a call.
+    pub fn has(&mut self, process: u32, address: u64) -> bool {
+        if let Some(known) = self.known.get(&process).and_then(|of| of.get(&address)) {
+            return *known;
+        }
+        if self.number >= KNOWN_MAX {
+            self.known.clear();
+            self.number = 0;
+        }
+        let has = follows_a_call(process, address).unwrap_or_else(|_| {
+            self.refused += 1;
+            false
+        });
+        self.known.entry(process).or_default().insert(address, has);
+        self.number += 1;
+        has
+    }
+
+    /// A process has ended, or is another program.
+    pub fn forget(&mut self, process: u32) {
+        self.number -= self.known.remove(&process).map_or(0, |known| known.len());
+    }
+
+    /// How many addresses are taken for none because this process may not look.
+    pub fn refused(&self) -> u64 {
+        self.refused
+    }
+}
+
+/// Of a process that has ended nobody can tell: a call too many in a stack is better than one too few, by which the library's own waits
+/// are known. An error is one of this process: it may not look, or has too many files open.
+fn follows_a_call(process: u32, address: u64) -> io::Result<bool> {
+    let mut before = [0; 6];
+    let Some(start) = address.checked_sub(before.len() as u64).filter(|start| *start > 0) else {
+        return Ok(false);
+    };
+    let is_gone = |error: &io::Error| {
+        // The end of the file: a process that nobody has waited for, and without memory.
+        error.kind() == ErrorKind::UnexpectedEof
+            || matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ESRCH))
+    };
+    let memory = match File::open(format!("/proc/{process}/mem")) {
+        Ok(memory) => memory,
+        Err(error) if is_gone(&error) => return Ok(true),
+        Err(error) => return Err(error),
+    };
+    match memory.read_exact_at(&mut before, start) {
+        Ok(()) => Ok(is_call(&before)),
+        // Else nothing is there: it is no address.
+        Err(error) => Ok(is_gone(&error)),
+    }
+}
+
+/// Call near; call through a word that is relative to the instruction; call through a register.
+fn is_call(before: &[u8; 6]) -> bool {
+    before[1] == 0xe8
+        || (before[0] == 0xff && before[1] == 0x15)
+        || (before[4] == 0xff && before[5] & 0xf8 == 0xd0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_are_told_by_their_instruction() {
+        assert!(is_call(&[0x90, 0xe8, 1, 2, 3, 4]) && is_call(&[0xff, 0x15, 1, 2, 3, 4]));
+        assert!(is_call(&[0, 0, 0, 0, 0xff, 0xd0]) && !is_call(&[0x90; 6]));
+    }
+
+    #[test]
+    fn of_a_process_that_is_gone_everything_is_one_but_what_is_no_address() {
+        let mut returns = Returns::default();
+        assert!(returns.has(u32::MAX, 0x1000) && !returns.has(u32::MAX, 0));
+        assert_eq!((returns.number, returns.refused()), (2, 0));
+        returns.forget(u32::MAX);
+        assert_eq!(returns.number, 0);
+    }
+
+    #[test]
+    fn a_process_is_read_while_it_lives() {
+        let call = [0x90_u8, 0xe8, 0, 0, 0, 0, 0x90];
+        let after = call.as_ptr() as u64 + 6;
+        let mut returns = Returns::default();
+        assert!(returns.has(std::process::id(), after));
+        assert!(!returns.has(std::process::id(), after - 1));
+        assert!(!returns.has(std::process::id(), 0x1000), "nothing is there");
+    }
+}

@@ -1,0 +1,55 @@
+//! Lines that a core was asked to fetch ahead of their use.
+
+use crate::machine::Cycles;
+
+/// What is on its way to a core: its hardware threads share the buffers for it, as they share its caches.
+#[derive(Default)]
+pub(crate) struct Ahead {
+    /// The lines, and when each will have come.
+    lines: Vec<(u32, Cycles)>,
+}
+
+impl Ahead {
+    /// A line that is asked for now will have come at `done`; returns until when who asks has to wait for a free place.
+    pub(crate) fn ask(&mut self, line: u32, now: Cycles, done: Cycles, places: u32) -> Cycles {
+        self.lines.retain(|(other, done)| *other != line && *done > now);
+        self.lines.push((line, done));
+        let Some(late) = self.lines.len().checked_sub(places as usize + 1) else { return now };
+        let mut times: Vec<_> = self.lines.iter().map(|(_, done)| *done).collect();
+        *times.select_nth_unstable(late).1
+    }
+
+    /// When a line will have come, whichever of the core's threads asked for it; now, if none did.
+    #[inline]
+    pub(crate) fn arrival(&mut self, line: u32, now: Cycles) -> Cycles {
+        let Some(place) = self.lines.iter().position(|(other, _)| *other == line) else {
+            return now;
+        };
+        let (_, done) = self.lines[place];
+        if done <= now {
+            self.lines.swap_remove(place);
+        }
+        done.max(now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_asks_for_too_many_waits_until_one_fewer_than_places_is_left() {
+        let mut ahead = Ahead::default();
+        assert_eq!(ahead.ask(1, 0, 100, 2), 0);
+        assert_eq!(ahead.ask(2, 0, 50, 2), 0);
+        assert_eq!(ahead.ask(3, 0, 70, 2), 50);
+        // A sibling, which has not waited: the first that comes is not for it.
+        assert_eq!(ahead.ask(4, 10, 80, 2), 70);
+        assert_eq!(ahead.ask(5, 90, 190, 2), 90);
+        assert_eq!(
+            (ahead.arrival(1, 95), ahead.arrival(5, 95), ahead.arrival(5, 95)),
+            (100, 190, 190)
+        );
+        assert_eq!((ahead.arrival(5, 200), ahead.arrival(9, 200)), (200, 200));
+    }
+}

@@ -1,0 +1,104 @@
+//! Stacks and queues that are put in order when something is taken out.
+
+use std::cell::Cell;
+
+use manycore_history::run::{self, Explored, Mix};
+use manycore_history::specification::{End, First, Last, PileOperation};
+use manycore_sim::thread;
+use manycore_simulated::clock::{Clock, Counter};
+use manycore_simulated::ldu::ordered::{Discipline, Newest, Oldest, Ordered};
+use manycore_simulated::sync::atomic::{AtomicU32, Ordering};
+use manycore_simulated::sync::hint;
+
+use crate::explore;
+use crate::mvrlu::Skewed;
+
+/// Operations on a pile, by one thread.
+fn operate<'a, D: Discipline, C: Clock>(
+    pile: &'a Ordered<u64, D, C>,
+    handles_change: bool,
+) -> impl FnMut(PileOperation) -> Vec<u64> + 'a {
+    let mut own = None;
+    move |operation| {
+        let handle = own.get_or_insert_with(|| pile.handle());
+        let mut popped = Vec::new();
+        match operation {
+            PileOperation::Push(value) => handle.push(value),
+            PileOperation::TakeBack => popped.extend(handle.take_back()),
+            PileOperation::PopSome => {
+                pile.pop_into(2, &mut popped);
+            }
+            _ => popped.extend(pile.pop()),
+        }
+        own = own.take().filter(|_| !handles_change);
+        popped
+    }
+}
+
+/// Each thread has a handle, or a new one for each operation, whose run may have been another's.
+fn is_linearizable<E: End, D: Discipline, C: Clock>(clock: impl Fn() -> C, handles_change: bool) {
+    for seed in 0..3 {
+        // More pushes than pops, so that there is something to be out of order.
+        let mix = Mix { operations: 5, inserts: 50, removes: 35, ..Mix::explored(3, seed) };
+        explore().schedules(700).check(|| {
+            let pile = Ordered::<u64, D, C>::with_clock(clock());
+            let removals = &[PileOperation::Pop, PileOperation::PopSome, PileOperation::TakeBack];
+            run::check_pile::<E, _>(Explored, &mix, removals, || operate(&pile, handles_change));
+        });
+    }
+}
+
+#[test]
+fn queue_by_a_counter() {
+    is_linearizable::<First, Oldest, _>(Counter::default, false);
+    is_linearizable::<First, Oldest, _>(Counter::default, true);
+}
+
+#[test]
+fn queue_by_clocks_that_differ() {
+    is_linearizable::<First, Oldest, _>(Skewed::new, false);
+    is_linearizable::<First, Oldest, _>(Skewed::new, true);
+}
+
+#[test]
+fn stack_by_a_counter() {
+    is_linearizable::<Last, Newest, _>(Counter::default, false);
+    is_linearizable::<Last, Newest, _>(Counter::default, true);
+}
+
+#[test]
+fn stack_by_clocks_that_differ() {
+    is_linearizable::<Last, Newest, _>(Skewed::new, false);
+    is_linearizable::<Last, Newest, _>(Skewed::new, true);
+}
+
+/// The third item is added after the second, both while somebody takes two off a stack, who may look where the second one comes
+/// before it is there, and where the third one comes after. Then it is the first and third that he must not take.
+#[test]
+fn two_at_a_time() {
+    explore().check(|| {
+        let pile = Ordered::<u64, Newest, Counter>::with_clock(Counter::default());
+        // The handle that was made last is looked at first.
+        let handles = [1, 3, 2].map(|item| Cell::new(Some((pile.handle(), item))));
+        let [first, ..] = &handles;
+        first.take().into_iter().for_each(|(mut handle, item)| handle.push(item));
+        let is_there = AtomicU32::new(0);
+        let taken = thread::parallel(3, |number| {
+            let mut taken = Vec::new();
+            match handles.get(number as usize).and_then(Cell::take) {
+                None => {
+                    pile.pop_into(2, &mut taken);
+                }
+                Some((mut handle, item)) => {
+                    while item == 3 && is_there.load(Ordering::Acquire) == 0 {
+                        hint::spin_loop();
+                    }
+                    handle.push(item);
+                    is_there.store(1, Ordering::Release);
+                }
+            }
+            taken
+        });
+        assert_ne!(taken.concat(), [3, 1], "the second item is between");
+    });
+}

@@ -1,0 +1,308 @@
+//! How a call is sent to whoever executes it, by which mechanism, and what its answer means.
+
+use core::sync::atomic::Ordering;
+
+use manycore::sync::{clock, node};
+
+use crate::affinity;
+use crate::attempt;
+use crate::call::{Answer, Call, Kind, Reason};
+use crate::flight::Flight;
+use crate::hands::HANDS_MAX;
+use crate::lanes::{LaneState, Lanes};
+use crate::raw;
+use crate::settings::{Maker, Mechanism, Settings};
+use crate::slot::{IN_PLACE, Order, Reply, Slot};
+use crate::station::Station;
+use crate::steer::{Lane, Steer};
+use crate::uring::{self, Meaning};
+
+impl Steer {
+    /// Has the call executed where the lane says, and waits for the answer; or says why it is to be executed in place.
+    ///
+    /// SIGPIPE or SIGXFSZ that the call brought about has been raised in the caller when this returns.
+    ///
+    /// # Safety
+    ///
+    /// The call may be executed by any thread of the process: what its arguments point to is valid until this returns, or
+    /// until [`abandon`](Self::abandon) has returned if this is left without returning. The flight is zeroed.
+    pub unsafe fn perform(
+        &'static self,
+        lane: &Lane,
+        call: &Call,
+        kind: Kind,
+        flight: &mut Flight,
+    ) -> Result<Answer, Reason> {
+        let (settings, stations) = self.chosen().ok_or(Reason::Off)?;
+        affinity::look();
+        let state = self.lanes.get(lane.number).ok_or(Reason::Off)?;
+        let at = Lanes::at(state);
+        let cpu = settings.groups.cpus()[at];
+        let place = Place { settings, lane: state, station: &stations[at], at, cpu };
+        let began = if settings.bypass { clock::now() } else { 0 };
+        // SAFETY: by the caller's word.
+        let reply = unsafe {
+            let may_ring = settings.mechanism == Mechanism::Uring;
+            let mut by = |call: &Call, way| self.execute(place, (call, kind), flight, way);
+            match by(call, if may_ring { Way::Ring } else { Way::Threads }) {
+                Some(Meaning::Other) => by(call, Way::Threads),
+                Some(Meaning::Part(sent)) if !attempt::is_non_blocking(call.args[0]) => {
+                    let rest = by(&after(call, sent), Way::Rest);
+                    Some(Meaning::Answer(both(sent, rest)))
+                }
+                first => first,
+            }
+        };
+        let answer = match reply {
+            Some(Meaning::Answer(reply)) => deliver(reply),
+            Some(Meaning::Part(sent)) => sent as Answer,
+            Some(Meaning::Other) | None => return Err(Reason::NoThread),
+        };
+        // A call that nobody has executed takes less time than any, and says nothing of those that are moved.
+        if settings.bypass {
+            state.habit.moved(began);
+        }
+        Ok(answer)
+    }
+
+    /// Sends the call and waits for the answer; none if there is nobody to send it to.
+    ///
+    /// # Safety
+    ///
+    /// As in [`perform`](Self::perform).
+    unsafe fn execute(
+        &'static self,
+        place: Place,
+        (call, kind): (&Call, Kind),
+        flight: &mut Flight,
+        way: Way,
+    ) -> Option<Meaning> {
+        // A handler that jumps out of its call finds it sent, or not begun, and no lock taken.
+        let before = raw::block(!0);
+        // SAFETY: all signals are blocked; the rest by the caller's word.
+        let sent = unsafe { self.send(place, (call, kind), flight, way, before) };
+        raw::block(before);
+        let by = sent?;
+        let reply = flight.wait(place.settings, kind, place.cpu);
+        if reply.answer == IN_PLACE {
+            // SAFETY: answered, and not landed; the rest by the caller's word.
+            return unsafe { self.hand_on(place, (call, kind), flight, way == Way::Rest) };
+        }
+        flight.land();
+        Some(match by {
+            By::Ring => uring::meaning(call, reply),
+            By::Thread => Meaning::Answer(reply),
+        })
+    }
+
+    /// The worker has found no hand that could block with the call, and makes none: sends it to one that is made here, or says what came
+    /// of it; none if nothing did.
+    ///
+    /// # Safety
+    ///
+    /// The flight's slot is answered; the rest as in [`perform`](Self::perform).
+    #[cold]
+    unsafe fn hand_on(
+        &'static self,
+        place: Place,
+        (call, kind): (&Call, Kind),
+        flight: &mut Flight,
+        is_rest: bool,
+    ) -> Option<Meaning> {
+        // Until a hand has it nobody but this function knows of the worker's duplicate: no handler may jump out of here, or fork.
+        let before = raw::block(!0);
+        let slot = flight.slot;
+        // SAFETY: answered: this thread's until `land`.
+        let (order, is_cancelled) = unsafe { ((*slot).order(), (*slot).is_cancelled()) };
+        flight.land();
+        let Order { done, descriptor, .. } = order;
+        let ends = is_cancelled && kind != Kind::Quick;
+        let way = Way::Hand { is_rest: is_rest || done > 0, done, descriptor };
+        // SAFETY: all signals are blocked; the rest by the caller's word.
+        let is_sent =
+            !ends && unsafe { self.send(place, (call, kind), flight, way, before) }.is_some();
+        if !is_sent && descriptor >= 0 {
+            raw::close(descriptor);
+        }
+        raw::block(before);
+        if is_sent {
+            let reply = flight.wait(place.settings, kind, place.cpu);
+            flight.land();
+            return Some(Meaning::Answer(reply));
+        }
+        let answer = match (ends, done) {
+            // A handler came before there was a thread for it.
+            (true, 0) => raw::error(libc::EINTR),
+            (true, _) => done as Answer,
+            (false, 0) => return None,
+            // There was no thread for what is left of a send.
+            // SAFETY: the caller's own call, for which it waits.
+            (false, _) => unsafe { attempt::finish(call, done, || true) },
+        };
+        Some(Meaning::Answer(Reply { answer, signal: 0 }))
+    }
+
+    /// Sends the call; none if there is nobody to send it to: then it is not in flight, so that no handler that jumps waits for its end.
+    ///
+    /// # Safety
+    ///
+    /// All signals are blocked, but `before` outside of this; no call is in flight; the rest as in [`perform`](Self::perform).
+    unsafe fn send(
+        &'static self,
+        place: Place,
+        (call, kind): (&Call, Kind),
+        flight: &mut Flight,
+        way: Way,
+        before: u64,
+    ) -> Option<By> {
+        let Place { settings, lane, station, at, cpu } = place;
+        let maker = Maker { settings, blocked: before };
+        let slot = node::take::<Slot>().as_ptr();
+        // SAFETY: ours until it is handed on.
+        unsafe { (*slot).write(call, kind) };
+        flight.slot = slot;
+        if let Way::Rest | Way::Hand { is_rest: true, .. } = way {
+            // SAFETY: as above.
+            unsafe { (*slot).note_part() };
+        }
+        // SAFETY: written, and nobody else has it; it stays until it is answered; all signals are blocked.
+        let (by, is_sent) = unsafe {
+            match way {
+                Way::Ring if self.feed(call, kind, station, (at, cpu), flight, maker) => {
+                    (By::Ring, true)
+                }
+                Way::Hand { done, descriptor, .. } => {
+                    (*slot).go_on_behind(done);
+                    if descriptor >= 0 {
+                        (*slot).redirect(descriptor);
+                    }
+                    (By::Thread, self.blocking.send(slot, maker))
+                }
+                _ if settings.mechanism == Mechanism::Thread => {
+                    (By::Thread, self.give(cpu, lane, at, slot, maker))
+                }
+                _ => {
+                    flight.station = station;
+                    (By::Thread, station.send(slot, cpu, &self.blocking, maker))
+                }
+            }
+        };
+        if !is_sent {
+            flight.land();
+        }
+        is_sent.then_some(by)
+    }
+
+    /// The mechanism `uring`: puts the call into the ring of its CPU; false if it is one for the pool.
+    ///
+    /// # Safety
+    ///
+    /// The flight's slot is written, in nobody else's hands, and stays until it is answered; all signals are blocked.
+    unsafe fn feed(
+        &'static self,
+        call: &Call,
+        kind: Kind,
+        station: &'static Station,
+        (at, cpu): (usize, u16),
+        flight: &mut Flight,
+        maker: Maker,
+    ) -> bool {
+        // A thread of the kernel's stays where it was bound.
+        if !affinity::has(cpu) {
+            return false;
+        }
+        let Some(feed) = self.feeds.get().map(|feeds| &feeds[at]) else { return false };
+        // SAFETY: all signals are blocked, by the caller's word.
+        let has_worker = || unsafe { station.is_running(cpu, &self.blocking, maker) };
+        let ring = feed.started(cpu, has_worker, |ring| station.feed(feed, ring));
+        let Some(ring) = ring else { return false };
+        (flight.feed, flight.epoll) = (feed, station.epoll());
+        let is_sent = feed.send(ring, call, kind, flight.slot);
+        if !is_sent {
+            flight.feed = core::ptr::null();
+        }
+        is_sent
+    }
+
+    /// The mechanism `thread`: sends the call to a hand of the lane; a resting or a new one if all are in calls.
+    ///
+    /// # Safety
+    ///
+    /// The slot is written, in nobody else's hands, and stays until it is answered; all signals are blocked.
+    unsafe fn give(
+        &'static self,
+        cpu: u16,
+        lane: &'static LaneState,
+        at: usize,
+        slot: *const Slot,
+        maker: Maker,
+    ) -> bool {
+        let hands = &self.blocking.hands;
+        let resting = || {
+            let hand = hands.take(&self.resting[at])?;
+            self.rest.fetch_sub(1, Ordering::Relaxed); // Relaxed: as in `rest`
+            Some(hand)
+        };
+        // SAFETY: all signals are blocked, by the caller's word.
+        let new = || unsafe { hands.make(maker, Some(cpu), HANDS_MAX as u32) };
+        let hand = hands.take(&lane.idle).or_else(resting).or_else(new);
+        // SAFETY: the hand was taken or made here; the rest by the caller's word. Lanes are there for good.
+        hand.map(|hand| unsafe { hands.send(hand, slot, &raw const lane.idle) }).is_some()
+    }
+}
+
+/// Where the calls on a lane are executed.
+#[derive(Clone, Copy)]
+struct Place {
+    settings: &'static Settings,
+    lane: &'static LaneState,
+    station: &'static Station,
+    /// Which of the CPUs, and its number.
+    at: usize,
+    cpu: u16,
+}
+
+/// Who has a call that was sent.
+enum By {
+    Ring,
+    Thread,
+}
+
+/// How a call is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    /// Through the ring of the lane's CPU, if it is one for that.
+    Ring,
+    /// To threads of ours.
+    Threads,
+    /// Likewise: what is left of a send of which some is gone.
+    Rest,
+    /// To a hand of the pool, which is made if there is none: behind so many bytes of a send, or of what is left of one.
+    /// `descriptor`: ours, which the call uses and which is closed when it is over; -1 if there is none.
+    Hand { is_rest: bool, done: usize, descriptor: i32 },
+}
+
+/// A send of what comes after the bytes that are gone.
+fn after(call: &Call, sent: usize) -> Call {
+    let mut rest = *call;
+    rest.args[1] += sent;
+    rest.args[2] -= sent;
+    rest
+}
+
+/// The answer to a send in two parts: what became of the second counts only as far as it was sent.
+fn both(sent: usize, rest: Option<Meaning>) -> Reply {
+    let more = match rest {
+        Some(Meaning::Answer(Reply { answer, .. })) if answer > 0 => answer,
+        _ => 0,
+    };
+    Reply { answer: sent as Answer + more, signal: 0 }
+}
+
+/// The answer as the caller gets it, who is sent the signal that belongs to it.
+fn deliver(reply: Reply) -> Answer {
+    if reply.signal != 0 {
+        raw::signal(raw::thread_id(), reply.signal);
+    }
+    reply.answer
+}

@@ -1,0 +1,153 @@
+//! Whether the calling thread may be in a signal handler: then it makes no thread.
+//!
+//! To make a thread libc allocates memory and takes locks, which the handler may have interrupted while its thread had them.
+//!
+//! # Idea
+//!
+//! A thread on the stack that it has set aside for handlers is in one. Else two things are so while a handler runs, and each is looked
+//! for only where the other was found:
+//!
+//! 1. *Its signal is blocked*, unless it was installed with `SA_NODEFER`.
+//! 2. *Its frame is on the stack*, between here and where the thread began. The
+//!    kernel begins the frame with the address that the handler returns to, the one that `sigaction` gave it, and puts behind it
+//!    where the thread was.
+//!
+//! A thread that has signals blocked for good has no such frame; a frame may be left over from a handler that has returned, where a
+//! later function has room that it never wrote to, but then nothing is blocked. What cannot be told counts as a handler.
+//!
+//! # Limit
+//!
+//! A handler that unblocks its own signal is not recognised.
+
+use manycore_steer::INTERRUPT;
+use syscalls::{Sysno, raw_syscall};
+
+use crate::calls::signals::{Disposition, LAST};
+use crate::memory;
+
+/// Whether the thread may be in a handler. `here`: an address in its stack, above the frames of this library. `blocked`: the signals that
+/// it has blocked.
+pub fn may_run(here: usize, blocked: u64) -> bool {
+    // One system call, which proves it; the others are asked after that.
+    is_on_own_stack() || {
+        let installed = Installed::ask();
+        (blocked & !NEVER_THE_PROGRAMS != 0 || installed.leaves_open) && has_frame(here, &installed)
+    }
+}
+
+/// libc's two signals, and ours: no handler of the program's runs for them.
+const NEVER_THE_PROGRAMS: u64 = 1 << 31 | 1 << 32 | 1 << (INTERRUPT - 1);
+
+/// What is to be known of the handlers that a process has.
+struct Installed {
+    /// Whether one leaves its signal open.
+    leaves_open: bool,
+    /// Where they return to: libc has one such place, and most programs no other.
+    returns: [usize; RETURNS_MAX],
+    count: usize,
+}
+
+const RETURNS_MAX: usize = 4;
+
+impl Installed {
+    fn ask() -> Self {
+        let mut installed = Self { leaves_open: false, returns: [0; RETURNS_MAX], count: 0 };
+        for signal in (1..=LAST).filter(|signal| *signal != INTERRUPT) {
+            if let Some(disposition) = Disposition::of(signal) {
+                installed.leaves_open |= disposition.leaves_open();
+                installed.note(disposition.restorer);
+            }
+        }
+        installed
+    }
+
+    fn note(&mut self, place: usize) {
+        if place == 0 || self.returns[..self.count].contains(&place) {
+            return;
+        }
+        match self.returns.get_mut(self.count) {
+            Some(free) => (*free, self.count) = (place, self.count + 1),
+            // More than can be looked for.
+            None => self.leaves_open = true,
+        }
+    }
+
+    fn has(&self, place: usize) -> bool {
+        self.returns[..self.count].contains(&place)
+    }
+}
+
+/// Whether the thread runs on the stack that it has set aside for handlers.
+fn is_on_own_stack() -> bool {
+    let mut stack =
+        libc::stack_t { ss_sp: core::ptr::null_mut(), ss_flags: libc::SS_DISABLE, ss_size: 0 };
+    // SAFETY: the kernel writes the structure.
+    unsafe { raw_syscall!(Sysno::sigaltstack, 0, &raw mut stack) };
+    stack.ss_flags & libc::SS_ONSTACK != 0
+}
+
+const WORD: usize = size_of::<usize>();
+const PAGE: usize = 4096;
+/// A stack that has more in use is not searched.
+const DEPTH_MAX: usize = 16 << 20;
+
+/// Whether there is a handler's frame between here and where the thread began; so too if that cannot be told.
+fn has_frame(here: usize, installed: &Installed) -> bool {
+    let end = begin_of_thread(here);
+    if here == 0 || end <= here || end - here > DEPTH_MAX {
+        return true;
+    }
+    let mut at = here.next_multiple_of(WORD);
+    while at < end {
+        let until = (at + 1).next_multiple_of(PAGE).min(end);
+        // A program that changes stacks by itself may have nothing between this one and the thread's.
+        if !memory::is_readable(at) {
+            return true;
+        }
+        for place in (at..until).step_by(WORD) {
+            // SAFETY: in a page that can be read, and aligned; the thread's own stack.
+            let word =
+                unsafe { core::ptr::with_exposed_provenance::<usize>(place).read_volatile() };
+            if installed.has(word) && is_frame(place, end) {
+                return true;
+            }
+        }
+        at = until;
+    }
+    false
+}
+
+/// The highest address that the thread's stack can have. libc puts what it keeps of a thread on top of its stack; the kernel puts
+/// some random bytes on top of the first one.
+fn begin_of_thread(here: usize) -> usize {
+    let pointer: usize;
+    // SAFETY: where libc keeps the address of what it keeps of the thread.
+    unsafe {
+        core::arch::asm!("mov {}, fs:0x10", out(reg) pointer, options(pure, readonly, nostack));
+    }
+    if pointer > here && pointer - here <= DEPTH_MAX {
+        return pointer;
+    }
+    // SAFETY: asks for a number.
+    unsafe { libc::getauxval(libc::AT_RANDOM) as usize }
+}
+
+/// Whether the word at `place`, where a handler returns to, begins a handler's frame: behind it the kernel has put the interrupted
+/// thread's registers, among them the stack pointer, which is above the frame.
+fn is_frame(place: usize, end: usize) -> bool {
+    /// Words from the beginning: what follows the address of return is a `ucontext_t`.
+    const LINK: usize = 2;
+    const REGISTERS: usize = 6;
+    const STACK_POINTER: usize = REGISTERS + libc::REG_RSP as usize;
+    const SEGMENTS: usize = REGISTERS + libc::REG_CSGSFS as usize;
+    const USER_CODE: usize = 0x33;
+    let last = place + SEGMENTS * WORD;
+    if last >= end || !memory::is_readable(last) {
+        return false;
+    }
+    // SAFETY: between two words that can be read and are not a page apart; the thread's own stack.
+    let word = |number: usize| unsafe {
+        core::ptr::with_exposed_provenance::<usize>(place + number * WORD).read_volatile()
+    };
+    word(LINK) == 0 && word(SEGMENTS) & 0xFFFF == USER_CODE && word(STACK_POINTER) > last
+}

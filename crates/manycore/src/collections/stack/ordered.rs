@@ -1,0 +1,28 @@
+//! `ordered`: a stack on which threads put things in lines of their own, and off which the newest comes first.
+
+use crate::clock::Ordo;
+use crate::ldu::ordered::{Handle, Newest, Ordered};
+use crate::lock::Adaptive;
+
+/// A stack on which each thread puts things without touching a line that others write, and takes them back again; who takes the
+/// newest of all looks what others have put there. See [`ldu::ordered`](crate::ldu::ordered) for what is promised about that order, and when.
+///
+/// ```
+/// use manycore::collections::stack::OrderedStack;
+///
+/// let stack = OrderedStack::<_>::default();
+/// let mut own = stack.handle();
+/// own.push(1);
+/// std::thread::scope(|s| {
+///     s.spawn(|| stack.handle().push(2));
+/// });
+/// assert_eq!(stack.pop(), Some(2), "the newest of all");
+/// own.push(3);
+/// assert_eq!(own.take_back(), Some(3), "its own newest");
+/// assert_eq!(own.take_back(), None, "`pop` has got hold of the other one");
+/// assert_eq!(stack.pop(), Some(1));
+/// ```
+pub type OrderedStack<T, C = Ordo, L = Adaptive> = Ordered<T, Newest, C, L>;
+
+/// A thread's right to put things on an [`OrderedStack`].
+pub type OrderedStackHandle<'a, T, C = Ordo, L = Adaptive> = Handle<'a, T, Newest, C, L>;

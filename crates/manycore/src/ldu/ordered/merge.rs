@@ -1,0 +1,227 @@
+//! What who has the lock knows of the runs: what was taken out of each, and which of them is to be taken from next.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use core::marker::PhantomData;
+use core::ptr;
+
+use super::run::{Reader, Run, Stamped, Writer};
+use super::tournament::{NONE, Tournament};
+use crate::clock::Clock;
+use crate::session::seat::{Seat, Seats};
+use crate::sync::cell::UnsafeCell;
+use crate::sync::mutation;
+
+/// Which item comes out next.
+pub trait Discipline: sealed::Sealed {
+    /// Whether it is the newest.
+    #[doc(hidden)]
+    const NEWEST: bool;
+}
+
+/// First in, first out.
+#[derive(Clone, Copy, Debug)]
+pub enum Oldest {}
+
+/// Last in, first out.
+#[derive(Clone, Copy, Debug)]
+pub enum Newest {}
+
+impl Discipline for Oldest {
+    const NEWEST: bool = false;
+}
+
+impl Discipline for Newest {
+    const NEWEST: bool = true;
+}
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for super::Oldest {}
+    impl Sealed for super::Newest {}
+}
+
+/// So many items are taken out of a run at a time if the oldest are asked for: enough for its line to change hands seldom.
+const LIMIT: u32 = 256;
+
+type Place<T> = Seat<Run<T>, Writer<T>>;
+
+/// An item that was taken out of a run. In a cell, so that the simulator charges for it.
+struct Entry<T>(UnsafeCell<Stamped<T>>);
+
+/// A run, and what was taken out of it.
+struct Side<T> {
+    seat: *const Place<T>,
+    reader: Reader<T>,
+    taken: VecDeque<Entry<T>>,
+}
+
+impl<T> Side<T> {
+    /// Takes more out of the run; says whether there was something.
+    ///
+    /// # Safety
+    ///
+    /// The seat is there.
+    unsafe fn look(&mut self, limit: u32) -> bool {
+        // SAFETY: by the caller's word.
+        let run = unsafe { &*self.seat };
+        let to = |item| {
+            self.taken.push_back(Entry(UnsafeCell::new(item)));
+            // Written here, as far as the simulator is concerned.
+            self.taken.back().expect("just put there").0.with_mut(|_| ());
+        };
+        // SAFETY: the reader is that of the run.
+        unsafe { self.reader.take(run, limit, to) > 0 }
+    }
+
+    /// The next item's key: the smaller, the earlier it comes out.
+    fn key<D: Discipline>(&self) -> u64 {
+        let next = if D::NEWEST { self.taken.back() } else { self.taken.front() };
+        // SAFETY: nobody changes an entry.
+        let stamp = next.map(|entry| entry.0.with(|item| unsafe { (*item).stamp }));
+        stamp.map_or(NONE, |stamp| if D::NEWEST { !stamp } else { stamp })
+    }
+}
+
+/// All runs, as far as they are known.
+pub(super) struct Merge<T, D> {
+    sides: Vec<Side<T>>,
+    /// The seat that was added last, of those that are known.
+    newest: *const Place<T>,
+    tournament: Tournament,
+    /// A time at which no run was looked at yet that has been found empty since; if the newest is asked for, none at all.
+    looked: u64,
+    /// Whether runs are to be looked at before anything else is taken: if the newest is asked for, because another one may be newer
+    /// than what is left; else, because nobody has looked since this was asked for.
+    is_stale: bool,
+    _discipline: PhantomData<D>,
+}
+
+impl<T, D: Discipline> Merge<T, D> {
+    pub fn new() -> Self {
+        Self {
+            sides: Vec::new(),
+            newest: ptr::null(),
+            tournament: Tournament::new(),
+            looked: 0,
+            is_stale: true,
+            _discipline: PhantomData,
+        }
+    }
+
+    /// Gets to know the seats that were added.
+    fn meet(&mut self, seats: &Seats<Run<T>, Writer<T>>) {
+        let known = self.newest;
+        for seat in seats.iter().take_while(|seat| !ptr::eq(*seat, known)) {
+            if ptr::eq(self.newest, known) {
+                self.newest = seat;
+            }
+            // SAFETY: each seat is met once.
+            let reader = unsafe { seat.reader() };
+            self.sides.push(Side { seat, reader, taken: VecDeque::new() });
+            self.tournament.add();
+        }
+    }
+
+    /// Looks at a run, and says whether something was found.
+    fn look_at(&mut self, index: usize) -> bool {
+        let side = &mut self.sides[index];
+        let limit = if D::NEWEST { u32::MAX } else { LIMIT };
+        // SAFETY: seats are there for as long as what has them, of which this is a part.
+        let found = unsafe { side.look(limit) };
+        if found {
+            self.tournament.set(index, side.key::<D>());
+        }
+        found
+    }
+
+    /// Looks at all runs out of which the next item could come: if the newest is asked for, at all of them; else at those of which
+    /// nothing is left. Says whether something was found.
+    fn look(&mut self, seats: &Seats<Run<T>, Writer<T>>) -> bool {
+        self.meet(seats);
+        let mut found = false;
+        for index in 0..self.sides.len() {
+            if D::NEWEST || self.sides[index].taken.is_empty() {
+                found |= self.look_at(index);
+            }
+        }
+        found
+    }
+
+    /// Before items are asked for.
+    pub fn begin(&mut self) {
+        self.is_stale = !(mutation!("ordered-old-top") && self.tournament.winner().is_some());
+    }
+
+    /// The next item; after the first one since `begin`, only if that is known without another look.
+    pub fn another(&mut self, seats: &Seats<Run<T>, Writer<T>>, clock: &impl Clock) -> Option<T> {
+        let winner = self.tournament.winner().map(|(key, _)| key);
+        let is_known = if D::NEWEST {
+            !self.is_stale
+        } else {
+            self.is_stale || winner.is_some_and(|stamp| stamp <= self.looked)
+        };
+        is_known.then(|| self.next(seats, clock)).flatten()
+    }
+
+    /// The next item.
+    pub fn next(&mut self, seats: &Seats<Run<T>, Writer<T>>, clock: &impl Clock) -> Option<T> {
+        if D::NEWEST { self.newest(seats, clock) } else { self.oldest(seats, clock) }
+    }
+
+    fn oldest(&mut self, seats: &Seats<Run<T>, Writer<T>>, clock: &impl Clock) -> Option<T> {
+        loop {
+            let winner = self.tournament.winner();
+            let is_settled = winner.is_some_and(|(stamp, _)| stamp <= self.looked);
+            if is_settled || mutation!("ordered-one-look") && winner.is_some() {
+                return winner.map(|(_, index)| self.take(index));
+            }
+            // An older one may have been added to a run before this one was, after that run was looked at.
+            let present = clock.present();
+            let found = self.look(seats);
+            (self.looked, self.is_stale) = (present, false);
+            if !found {
+                return winner.map(|(_, index)| self.take(index));
+            }
+        }
+    }
+
+    fn newest(&mut self, seats: &Seats<Run<T>, Writer<T>>, clock: &impl Clock) -> Option<T> {
+        if self.is_stale {
+            self.looked = clock.present();
+            self.look(seats);
+        }
+        let (key, index) = self.tournament.winner()?;
+        // Another one may have been added below this one, to a run that had been looked at before.
+        self.is_stale = !key > self.looked && !mutation!("ordered-trusts-look");
+        Some(self.take(index))
+    }
+
+    /// The next item of a run, which has one.
+    fn take(&mut self, index: usize) -> T {
+        let side = &mut self.sides[index];
+        let next = if D::NEWEST { side.taken.pop_back() } else { side.taken.pop_front() };
+        let key = side.key::<D>();
+        // What was left in the run when it was looked at is older than what others may have.
+        if D::NEWEST || key != NONE || !self.look_at(index) {
+            self.tournament.set(index, key);
+        }
+        next.expect("the winner has an item").0.into_inner().value
+    }
+
+    /// Takes everything out of all runs, and frees them; it is dropped with this.
+    ///
+    /// # Safety
+    ///
+    /// Nobody uses the runs any more, or will.
+    pub unsafe fn finish(&mut self, seats: &Seats<Run<T>, Writer<T>>) {
+        self.meet(seats);
+        for side in &mut self.sides {
+            // SAFETY: the seat is there; nothing is in the run afterwards, and it is used by nobody.
+            unsafe {
+                side.look(u32::MAX);
+                side.reader.free();
+            }
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! Ordered deferred update: stacks and queues whose threads log what they add, and which are put in order when something is
+//! taken out.
+//!
+//! # Idea
+//!
+//! [`ldu`](super) needs no order: only an insertion and a removal of one object do not commute, and those cancel. What is added to a
+//! stack or a queue has a place among everything that is added, by any thread; so each item gets a stamp of a
+//! [clock](crate::clock), which costs no line that threads share. It goes to the end of the adding thread's *run*, which is in order
+//! by itself. Nothing is sorted. Who takes something out acquires the structure's lock and merges: a tournament among the runs
+//! says which of them has the item that comes next, and only that one plays again.
+//!
+//! ```text
+//!   thread 1   3  8  9 |  12  15   ->           who takes, with the lock:
+//!   thread 2   5  6 |  20          ->              first in, first out:  3, then 5, 6, 8, 9, ...
+//!   thread 3   |                   ->              last in, first out:   20, then 15, 12, 9, ...
+//!              taken   pending      added
+//!              out of the run
+//! ```
+//!
+//! An item that is still pending can be [taken back](Handle::take_back) by who added it last: the two cancel, as an insertion and a
+//! removal do in LDU, and nobody else hears of either. It takes one compare-and-swap in the thread's own line.
+//!
+//! | type | what comes out next |
+//! |---|---|
+//! | [`queue::OrderedQueue`](crate::collections::queue::OrderedQueue) | the [`Oldest`] |
+//! | [`stack::OrderedStack`](crate::collections::stack::OrderedStack) | the [`Newest`] |
+//!
+//! # Order
+//!
+//! 1. *A handle's* items are in the order in which it added them, always: whatever clocks say, whichever CPU its thread runs on.
+//! 2. *Strict clocks* ([`Ordo`], [`Counter`](crate::clock::Counter)): additions and [`pop`](Ordered::pop)s are linearizable. There is one
+//!    order of all of them in which each takes effect between its call and its return.
+//! 3. *Relaxed clocks* ([`RelaxedClock`](crate::clock::RelaxedClock)): the same, if each addition is taken to last for the clock's
+//!    boundary longer than it did. So two additions are in the order in which they were made unless the second began within that
+//!    time of the first one's return. What was added before a `pop` begins, it sees.
+//! 4. *What is taken back* is left out of 2 and 3 together with its addition; with both, the history is sequentially consistent: there
+//!    is an order of all operations that keeps each thread's own. It need not keep that between threads. On a stack, a thread may
+//!    take its own item back although another thread has put one on top since. That is what makes it local, and why it has a name of its own.
+//!
+//! # Why
+//!
+//! *Stamps.* Under a strict clock an addition does not return before every stamp that is asked for later, on any thread, is later
+//! than its own ([`Clock::pass`]). So: (S) if one addition returns before another is called, its stamp is the smaller.
+//!
+//! *Oldest.* A queue is linearizable if values come out once, `pop` says "nothing" only if at some moment between its call and its return there was
+//! nothing, and no value comes out before another whose addition had returned before its own was called (Henzinger, Sezgin and Vafeiadis,
+//! "Aspect-oriented linearizability proofs", CONCUR 2013). Let `pop` return an item `c`, and `x` be one that was added before. By (S) its stamp is
+//! the smaller; so `x` can only be missed in a run that was found empty. There are two reasons to believe that there is no such `x`:
+//!
+//! - `c` was known before all runs of which nothing was left were looked at, and found empty. `x` was in its run before `c` was added.
+//! - The stamp of `c` is not after the time that `pop`, or one before, read before it looked at those runs. A stamp that is asked
+//!   for after that time was read is later than it. So `c` had got its stamp by then, and `x` was in its run before that.
+//!
+//! The second one makes taking `n` items cost `n` times the logarithm of the runs and not `n` looks at all of them: with a backlog,
+//! one look serves all that was added before it.
+//!
+//! *Newest.* A `pop` looks at all runs, once, and takes what has the latest stamp of all that it finds and what is left of earlier looks.
+//! What it misses was not in its run at its look, so that the addition had not returned when the `pop` was called: it may have taken effect
+//! later, unless it had returned before that of the item that is taken was called; and then its stamp is smaller, and it is below. Who takes several
+//! stops after an item whose stamp is after the time that was read before the look: something may have been added above the next one.
+//!
+//! *Nothing* is said after a look at all runs that found nothing: whatever was added before the call had come out by then.
+//!
+//! *Taken back.* Between an addition and its taking back nobody has taken the item out of the run, so that nobody's result depends on
+//! it. What the thread itself did meanwhile was to add items that it had taken back before, or to take out items of others. So
+//! the pair can be thought of as one step that changes nothing.
+//!
+//! *A thread that is preempted* after it has got its stamp, and before its item is in its run, is the hole in merging by time:
+//! a later item may come out first. Here that does no harm, and nobody waits for the thread: its addition has not returned, so that
+//! (S) says nothing about it, and it may as well take effect later. A stamp is never taken as evidence that an earlier item does not
+//! come any more; that is what the looks are for. In its run the item finds its place by its stamp.
+//!
+//! # Memory order
+//!
+//! A run has one word, of how many were added and how many taken. Adding an item releases it, together with the link to its
+//! segment; taking acquires. Both are read-modify-writes of the same word, so that an item is either taken or taken back. A segment is freed
+//! by who takes the first item of the next one: the writer does not come back to it, since there is nothing in it that it could take
+//! back. What was taken, and the tournament, go from one who takes to the next with the lock.
+//!
+//! # Threads that come and go
+//!
+//! A run belongs to a [`Handle`]. When that is dropped, what is in its run comes out in its turn; the next handle goes on with the run.
+//! Who forgets a handle, or dies with it, leaves a run behind that is looked at for ever. Who only takes needs no handle.
+//!
+//! # Source
+//!
+//! LDU's author names stacks and queues as what it cannot do, because operations that are left in the logs of cores lose their order, and leaves
+//! as future work to combine LDU with OpLog. Stamps instead of a shared tail are those of M. Dodds, A. Haas and C. M. Kirsch, "A scalable,
+//! correct time-stamped stack", POPL 2015, where each `pop` looks at all pools, and takes items by compare-and-swap. What differs:
+//!
+//! - A log is that of a thread and not of a core: then adding takes no lock, and a thread that is preempted holds up nobody.
+//! - Who takes has a lock, takes many items out of a run at a time, and remembers what it knows in a tournament.
+//! - Waiting for the clock is the adding thread's, in its own line, and can be done without.
+//! - A removal cannot be logged, since who takes wants to know what came out.
+//!
+//! # Cost
+//!
+//! An addition is a look at the clock, a write and a read-modify-write in lines of the thread's own, an allocation for 64 items; under a
+//! strict clock also a wait of the boundary, during which the CPU does nothing else. Taking back: one compare-and-swap. The oldest:
+//! the lock and a path through the tournament, a line of the item, a line of the run for every 256 items; a look at each run of which nothing is left if the item is
+//! younger than the last look. The newest: the lock, a look at each run, and the tournament. A run is 128 bytes and a segment of 64 items.
+//!
+//! # When not to use it
+//!
+//! Where as much is taken as is added, one at a time: all who take meet at the lock, as with a queue under a lock, and merging comes on top;
+//! [`Ordered::pop_into`] takes many at a time. Where a queue is mostly empty: each `pop` looks at all runs. Where memory must not
+//! grow: nobody is made to wait because much is pending. Where removals have to be local: on a queue, the oldest item is nobody's own.
+
+mod merge;
+mod run;
+mod tournament;
+
+use alloc::boxed::Box;
+use core::fmt;
+use core::mem::ManuallyDrop;
+
+pub use merge::{Discipline, Newest, Oldest};
+
+use self::merge::Merge;
+use self::run::{Run, Writer};
+use crate::RawLock;
+use crate::clock::{Clock, Ordo};
+use crate::lock::{Adaptive, Held};
+use crate::session::seat::{Seat, Seats};
+use crate::sync::CachePadded;
+use crate::sync::cell::UnsafeCell;
+use crate::sync::mutation;
+use crate::sync::phase::{self, Phase};
+
+/// What threads have added, of which the [oldest](Oldest) or the [newest](Newest) comes out next; by a clock `C`, under a lock `L`.
+///
+/// See [`OrderedQueue`](crate::collections::queue::OrderedQueue) and [`OrderedStack`](crate::collections::stack::OrderedStack).
+pub struct Ordered<T, D: Discipline, C: Clock = Ordo, L: RawLock = Adaptive> {
+    clock: C,
+    /// Runs, and their writers when no thread has them.
+    seats: Seats<Run<T>, Writer<T>>,
+    guarded: CachePadded<Guarded<T, D, L>>,
+}
+
+struct Guarded<T, D, L> {
+    lock: L,
+    merge: UnsafeCell<Merge<T, D>>,
+}
+
+// SAFETY: items go from who adds them to who has the lock, and are never shared.
+unsafe impl<T: Send, D: Discipline, C: Clock, L: RawLock> Sync for Ordered<T, D, C, L> {}
+// SAFETY: as above.
+unsafe impl<T: Send, D: Discipline, C: Clock, L: RawLock> Send for Ordered<T, D, C, L> {}
+
+impl<T, D: Discipline, C: Clock, L: RawLock> Ordered<T, D, C, L> {
+    /// Without items, by this clock.
+    pub fn with_clock(clock: C) -> Self {
+        let merge = UnsafeCell::new(Merge::new());
+        let guarded = CachePadded(Guarded { lock: L::new(), merge });
+        Self { clock, seats: Seats::new(), guarded }
+    }
+
+    /// The calling thread's right to add items.
+    pub fn handle(&self) -> Handle<'_, T, D, C, L> {
+        let (seat, mut writer) = self.seats.take(Run::new);
+        writer.begin();
+        Handle { ordered: self, seat, writer: ManuallyDrop::new(writer) }
+    }
+
+    /// Does something with the lock held.
+    fn with_lock<R>(&self, f: impl FnOnce(&mut Merge<T, D>) -> R) -> R {
+        let mut node = L::Node::default();
+        let _held = Held::new(&self.guarded.lock, &mut node);
+        // SAFETY: the lock is held.
+        self.guarded.merge.with_mut(|merge| f(unsafe { &mut *merge }))
+    }
+
+    /// Takes the next item out, if there is one.
+    pub fn pop(&self) -> Option<T> {
+        self.with_lock(|merge| {
+            phase::during(Phase::Log, || {
+                merge.begin();
+                merge.next(&self.seats, &self.clock)
+            })
+        })
+    }
+
+    /// Takes so many items out, one after the other, or all that were there when it was called, as far as the clock tells; says how many. It takes
+    /// the lock once, and nobody else takes anything meanwhile. It does not wait for more: only if it takes none, there was nothing.
+    ///
+    /// # Panics
+    ///
+    /// If extending `to` does; that may drop the item that it was about to get, and no other.
+    pub fn pop_into(&self, most: usize, to: &mut impl Extend<T>) -> usize {
+        self.with_lock(|merge| {
+            merge.begin();
+            let mut count = 0;
+            to.extend((0..most).map_while(|_| {
+                let next = match count {
+                    0 => merge.next(&self.seats, &self.clock),
+                    _ => merge.another(&self.seats, &self.clock),
+                };
+                count += usize::from(next.is_some());
+                next
+            }));
+            count
+        })
+    }
+}
+
+impl<T, D: Discipline, C: Clock + Default, L: RawLock> Default for Ordered<T, D, C, L> {
+    fn default() -> Self {
+        Self::with_clock(C::default())
+    }
+}
+
+impl<T, D: Discipline, C: Clock, L: RawLock> Drop for Ordered<T, D, C, L> {
+    fn drop(&mut self) {
+        let seats = &self.seats;
+        // SAFETY: nobody has a handle any more, nor the structure.
+        self.guarded.merge.with_mut(|merge| unsafe { (*merge).finish(seats) });
+    }
+}
+
+impl<T, D: Discipline, C: Clock, L: RawLock> fmt::Debug for Ordered<T, D, C, L> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ordered").finish_non_exhaustive()
+    }
+}
+
+/// A thread's right to add items. Dropped, it leaves them where they are.
+pub struct Handle<'a, T, D: Discipline, C: Clock = Ordo, L: RawLock = Adaptive> {
+    ordered: &'a Ordered<T, D, C, L>,
+    seat: &'a Seat<Run<T>, Writer<T>>,
+    writer: ManuallyDrop<Box<Writer<T>>>,
+}
+
+// SAFETY: a reference, and the writer of a run, which any thread may be.
+unsafe impl<T: Send, D: Discipline, C: Clock, L: RawLock> Send for Handle<'_, T, D, C, L> {}
+
+impl<T, D: Discipline, C: Clock, L: RawLock> Handle<'_, T, D, C, L> {
+    /// Adds an item.
+    ///
+    /// # Panics
+    ///
+    /// If the handle has added 2^32 - 1 items that nobody has taken out.
+    #[inline]
+    pub fn push(&mut self, item: T) {
+        let clock = &self.ordered.clock;
+        let stamp = self.writer.stamp(clock.stamp());
+        // SAFETY: the writer came with the seat.
+        unsafe { self.writer.add(self.seat, item) };
+        if !mutation!("ordered-no-wait") {
+            clock.pass(stamp);
+        }
+    }
+
+    /// Takes back what this handle has added last, of what is not taken out or back; nothing, if who took something out has got hold
+    /// of it already. No other thread notices, so that neither operation has a place in the order of all others: see [the module](self#order).
+    ///
+    /// On a stack it is a `pop` for who wants back what is its own: `handle.take_back().or_else(|| stack.pop())`.
+    #[inline]
+    pub fn take_back(&mut self) -> Option<T> {
+        // SAFETY: as above.
+        unsafe { self.writer.take_back(self.seat) }.map(|item| item.value)
+    }
+}
+
+impl<T, D: Discipline, C: Clock, L: RawLock> Drop for Handle<'_, T, D, C, L> {
+    fn drop(&mut self) {
+        // SAFETY: not used any more.
+        self.seat.give_back(unsafe { ManuallyDrop::take(&mut self.writer) });
+    }
+}
+
+impl<T, D: Discipline, C: Clock, L: RawLock> fmt::Debug for Handle<'_, T, D, C, L> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Handle").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,261 @@
+//! A thread's part of the log: items in the order of their stamps.
+//!
+//! Its *writer*, the thread, adds items at the end, and takes back the one that it added last. The *reader*, whoever has the
+//! structure's lock, takes items from the beginning. Both change one word, which says how many were added and how many taken.
+
+use alloc::boxed::Box;
+use core::mem::MaybeUninit;
+use core::ptr::null_mut;
+
+use crate::sync::atomic::{AtomicU64, Ordering};
+use crate::sync::cell::UnsafeCell;
+use crate::sync::{CachePadded, mutation, order};
+
+/// So many items a segment has: few for the model checker and where schedules are explored, so that both get to its end.
+const ITEMS: usize = if cfg!(any(loom, feature = "sim")) { 2 } else { 64 };
+
+/// An item, and when it was added.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stamped<T> {
+    pub stamp: u64,
+    pub value: T,
+}
+
+/// A place for an item is the writer's until it is added, and then whose change of the word says so.
+struct Segment<T> {
+    places: [UnsafeCell<MaybeUninit<Stamped<T>>>; ITEMS],
+    /// The writer's until an item of that segment is added.
+    next: UnsafeCell<*mut Segment<T>>,
+    /// For the writer, who looks there only if the last item of that segment was not taken.
+    previous: *mut Segment<T>,
+}
+
+impl<T> Segment<T> {
+    fn new(previous: *mut Self) -> *mut Self {
+        let places = core::array::from_fn(|_| UnsafeCell::new(MaybeUninit::uninit()));
+        Box::into_raw(Box::new(Self { places, next: UnsafeCell::new(null_mut()), previous }))
+    }
+}
+
+/// Where somebody is in the segments.
+struct Position<T> {
+    segment: *mut Segment<T>,
+    /// From 0 to `ITEMS`: then it is the beginning of the next segment.
+    place: usize,
+}
+
+impl<T> Position<T> {
+    /// The place of an item here.
+    ///
+    /// # Safety
+    ///
+    /// The place is below `ITEMS`, and the segment is there.
+    unsafe fn place(&self) -> &UnsafeCell<MaybeUninit<Stamped<T>>> {
+        // SAFETY: by the caller's word.
+        unsafe { &(&(*self.segment).places)[self.place] }
+    }
+}
+
+/// What both have: items that are pending are between the two counts, which wrap around.
+pub(super) struct Run<T> {
+    /// How many were added, less those that were taken back, in the upper half; how many were taken, in the lower one.
+    word: CachePadded<AtomicU64>,
+    /// For the first reader.
+    first: *mut Segment<T>,
+}
+
+// SAFETY: items go from the writer to the reader, and `first` does not change.
+unsafe impl<T: Send> Sync for Run<T> {}
+
+/// One item more that was added.
+const ADDED: u64 = 1 << 32;
+
+/// How many were added and are neither taken nor taken back.
+fn pending(word: u64) -> u32 {
+    ((word >> 32) as u32).wrapping_sub(word as u32)
+}
+
+/// The word, after so many more were taken.
+fn after_taking(word: u64, count: u32) -> u64 {
+    (word & !(ADDED - 1)) | u64::from((word as u32).wrapping_add(count))
+}
+
+impl<T> Run<T> {
+    /// Without items; and its writer.
+    pub fn new() -> (Self, Writer<T>) {
+        let segment = Segment::new(null_mut());
+        let run = Self { word: CachePadded(AtomicU64::new(0)), first: segment };
+        (run, Writer { at: Position { segment, place: 0 }, last: 0, own: 0 })
+    }
+
+    /// Its reader.
+    ///
+    /// # Safety
+    ///
+    /// There is one, once.
+    pub unsafe fn reader(&self) -> Reader<T> {
+        Reader { at: Position { segment: self.first, place: 0 } }
+    }
+}
+
+/// The writer's side.
+pub(super) struct Writer<T> {
+    at: Position<T>,
+    /// The last stamp.
+    last: u64,
+    /// How many items the present handle has added and not taken back: no others are its to take back.
+    own: u32,
+}
+
+impl<T> Writer<T> {
+    /// There is another handle from now on.
+    pub fn begin(&mut self) {
+        self.own = 0;
+    }
+
+    /// The stamp of an item that is added now: this one, or the one after the last, if that is not earlier.
+    pub fn stamp(&mut self, now: u64) -> u64 {
+        self.last = now.max(self.last + 1);
+        self.last
+    }
+
+    /// Adds an item with the last stamp.
+    ///
+    /// # Safety
+    ///
+    /// The writer is that of the run.
+    ///
+    /// # Panics
+    ///
+    /// If 2^32 - 1 items are pending.
+    #[inline]
+    pub unsafe fn add(&mut self, run: &Run<T>, value: T) {
+        // Relaxed: an item that is taken meanwhile makes room only.
+        let word = run.word.load(Ordering::Relaxed);
+        assert!(pending(word) < u32::MAX, "a thread has logged more than anybody can count");
+        if self.at.place == ITEMS {
+            // SAFETY: no item of the next segment was added, so that the reader is in this one at most.
+            let next = unsafe { (*self.at.segment).next.with(|next| *next) };
+            self.at = Position { segment: self.next_or_new(next), place: 0 };
+        }
+        let stamped = MaybeUninit::new(Stamped { stamp: self.last, value });
+        // SAFETY: the place is the writer's.
+        unsafe { self.at.place().with_mut(|place| *place = stamped) };
+        self.at.place += 1;
+        self.own = self.own.saturating_add(1);
+        // Release: partner of the Acquire in `take`. A read-modify-write: others see it before the clock is read next.
+        run.word.fetch_add(ADDED, order!(Release, "ordered-add"));
+    }
+
+    /// The segment behind this one; one that the writer came back from is still there.
+    fn next_or_new(&self, next: *mut Segment<T>) -> *mut Segment<T> {
+        if !next.is_null() {
+            return next;
+        }
+        let new = Segment::new(self.at.segment);
+        // SAFETY: as in `add`.
+        unsafe { (*self.at.segment).next.with_mut(|next| *next = new) };
+        new
+    }
+
+    /// Takes back the item that was added last, unless it was taken, or is another handle's.
+    ///
+    /// # Safety
+    ///
+    /// The writer is that of the run.
+    #[inline]
+    pub unsafe fn take_back(&mut self, run: &Run<T>) -> Option<Stamped<T>> {
+        // Relaxed, throughout: what is taken back was written by this thread, and seen by nobody.
+        let mut word = run.word.load(Ordering::Relaxed);
+        loop {
+            if self.own == 0 || pending(word) == 0 {
+                return None;
+            }
+            let relaxed = Ordering::Relaxed;
+            if mutation!("ordered-takes-anyway") {
+                run.word.store(word - ADDED, relaxed);
+                break;
+            }
+            match run.word.compare_exchange_weak(word, word - ADDED, relaxed, relaxed) {
+                Ok(_) => break,
+                Err(changed) => word = changed,
+            }
+        }
+        if self.at.place == 0 {
+            // SAFETY: the item is in the segment before, in which the reader therefore is.
+            let previous = unsafe { (*self.at.segment).previous };
+            self.at = Position { segment: previous, place: ITEMS };
+        }
+        self.at.place -= 1;
+        self.own -= 1;
+        // SAFETY: the item was not taken, and is not any more: its place is the writer's again.
+        Some(unsafe { self.at.place().with(|place| (*place).assume_init_read()) })
+    }
+}
+
+/// The reader's side.
+pub(super) struct Reader<T> {
+    at: Position<T>,
+}
+
+impl<T> Reader<T> {
+    /// Takes the first items, so many at most, and says how many. Each is given to `to`, which must not panic.
+    ///
+    /// # Safety
+    ///
+    /// The reader is that of the run.
+    pub unsafe fn take(&mut self, run: &Run<T>, limit: u32, mut to: impl FnMut(Stamped<T>)) -> u32 {
+        // Relaxed: of what came before, no earlier state can be seen.
+        let mut word = run.word.load(Ordering::Relaxed);
+        let count = loop {
+            let count = pending(word).min(limit);
+            if count == 0 {
+                return 0;
+            }
+            // Acquire: partner of the Release in `add`. Relaxed on failure: it is tried again.
+            let (taken, acquire) = (after_taking(word, count), order!(Acquire, "ordered-take"));
+            match run.word.compare_exchange_weak(word, taken, acquire, Ordering::Relaxed) {
+                Ok(_) => break count,
+                Err(changed) => word = changed,
+            }
+        };
+        // SAFETY: taken just now, each once.
+        (0..count).for_each(|_| to(unsafe { self.next() }));
+        count
+    }
+
+    /// The next item.
+    ///
+    /// # Safety
+    ///
+    /// It was taken, and not read yet.
+    unsafe fn next(&mut self) -> Stamped<T> {
+        if self.at.place == ITEMS {
+            // SAFETY: an item of the next segment was added, so that the link is written, and was taken, so that the writer does
+            // not come back to this one.
+            let segment = unsafe { Box::from_raw(self.at.segment) };
+            // SAFETY: as above.
+            let next = segment.next.with(|next| unsafe { *next });
+            self.at = Position { segment: next, place: 0 };
+        }
+        // SAFETY: the item is there, and the caller's.
+        let item = unsafe { self.at.place().with(|place| (*place).assume_init_read()) };
+        self.at.place += 1;
+        item
+    }
+
+    /// Frees the segments.
+    ///
+    /// # Safety
+    ///
+    /// Nobody uses the run any more, or will, and all items were taken.
+    pub unsafe fn free(&mut self) {
+        let mut segment = self.at.segment;
+        while !segment.is_null() {
+            // SAFETY: from `Segment::new`, and nobody else's now.
+            let owned = unsafe { Box::from_raw(segment) };
+            // SAFETY: as above.
+            segment = owned.next.with(|next| unsafe { *next });
+        }
+    }
+}

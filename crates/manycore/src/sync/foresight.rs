@@ -1,0 +1,21 @@
+//! What a core is told about what comes next; and what it could not have known, which only a simulator has to be told.
+
+/// Asks for the line of an address ahead of its use. Any address will do: nothing is read.
+#[inline(always)]
+pub fn prefetch<T>(address: *const T) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    // SAFETY: a hint, whatever the address is.
+    unsafe {
+        core::arch::x86_64::_mm_prefetch::<{ core::arch::x86_64::_MM_HINT_T0 }>(address.cast());
+    }
+    #[cfg(all(target_arch = "aarch64", not(miri)))]
+    // SAFETY: a hint, whatever the address is.
+    unsafe {
+        core::arch::asm!("prfm pldl1keep, [{}]", in(reg) address, options(nostack, readonly, preserves_flags));
+    }
+    let _ = address;
+}
+
+/// A branch goes one way as often as the other, for no reason that a core could see: free, but for what it costs by itself.
+#[inline(always)]
+pub fn unforeseen_branch() {}

@@ -1,0 +1,130 @@
+//! Stacks and queues that are put in order when something is taken out: each value comes out once, whole, and in its turn. A
+//! segment has two places here, so that three items take two of them.
+
+use std::sync::Arc;
+
+use loom::cell::UnsafeCell;
+use loom::thread;
+use manycore::clock::Counter;
+use manycore::ldu::ordered::{Discipline, Handle, Newest, Oldest, Ordered};
+use manycore::lock::Futex;
+
+use crate::check;
+
+/// A value that the checker watches: written before it is added, read after it came out.
+struct Value(UnsafeCell<u32>);
+
+// SAFETY: the model fails if two threads are at it.
+unsafe impl Send for Value {}
+
+type Pile<D> = Ordered<Value, D, Counter, Futex>;
+
+fn pile<D: Discipline>() -> Arc<Pile<D>> {
+    Arc::new(Pile::with_clock(Counter::default()))
+}
+
+fn value(value: Value) -> u32 {
+    // SAFETY: as above.
+    value.0.with(|value| unsafe { *value })
+}
+
+fn push<D: Discipline>(handle: &mut Handle<'_, Value, D, Counter, Futex>, value: u32) {
+    handle.push(Value(UnsafeCell::new(value)));
+}
+
+/// All that comes out.
+fn rest<D: Discipline>(pile: &Pile<D>) -> impl Iterator<Item = u32> {
+    std::iter::from_fn(|| pile.pop().map(value))
+}
+
+/// From one segment to the next, and back.
+#[test]
+fn one_adds_and_one_takes() {
+    check(3, || {
+        let queue = pile::<Oldest>();
+        let adder = {
+            let queue = queue.clone();
+            thread::spawn(move || {
+                let mut handle = queue.handle();
+                (1..=3).for_each(|number| push(&mut handle, number));
+            })
+        };
+        let mut all: Vec<_> = [queue.pop(), queue.pop()].into_iter().flatten().map(value).collect();
+        adder.join().unwrap();
+        all.extend(rest(&queue));
+        assert_eq!(all, [1, 2, 3]);
+        push(&mut queue.handle(), 4); // and the queue's end frees it
+    });
+}
+
+/// An item is taken or taken back, in the second segment as in the first.
+#[test]
+fn taken_or_taken_back() {
+    check(3, || {
+        let queue = pile::<Oldest>();
+        let taker = {
+            let queue = queue.clone();
+            thread::spawn(move || queue.pop().map(value))
+        };
+        let mut handle = queue.handle();
+        (1..=3).for_each(|number| push(&mut handle, number));
+        let own = [handle.take_back(), handle.take_back()].map(|item| item.map(value));
+        push(&mut handle, 4);
+        let others = taker.join().unwrap();
+        let mut all: Vec<_> =
+            [others].into_iter().chain(own).flatten().chain(rest(&queue)).collect();
+        assert!(others.is_none_or(|number| number == 1));
+        all.sort_unstable();
+        assert_eq!(all, [1, 2, 3, 4]);
+    });
+}
+
+/// One item is added to one run, and then another to another, while two are taken out: what comes out, by whether it did before all
+/// had been added.
+fn two_add<D: Discipline + 'static>(judge: fn(meanwhile: &[u32], then: &[u32]) -> bool) {
+    check(3, move || {
+        let pile = pile::<D>();
+        let adder = {
+            let pile = pile.clone();
+            thread::spawn(move || {
+                let (mut one, mut other) = (pile.handle(), pile.handle());
+                push(&mut one, 1);
+                push(&mut other, 2);
+            })
+        };
+        let meanwhile: Vec<_> = [pile.pop(), pile.pop()].into_iter().flatten().map(value).collect();
+        adder.join().unwrap();
+        let then: Vec<_> = rest(&pile).collect();
+        assert!(judge(&meanwhile, &then), "{meanwhile:?}, and then {then:?}");
+    });
+}
+
+#[test]
+fn two_add_to_a_queue() {
+    two_add::<Oldest>(|meanwhile, then| [meanwhile, then].concat() == [1, 2]);
+}
+
+/// The second item may come later than the first one left.
+#[test]
+fn two_add_to_a_stack() {
+    two_add::<Newest>(|meanwhile, then| {
+        matches!((meanwhile, then), ([], [2, 1]) | ([2], [1]) | ([1], [2]) | ([_, _], []))
+    });
+}
+
+/// The first thread's handle, and with it its run, is the second one's.
+#[test]
+fn a_handle_changes_hands() {
+    check(3, || {
+        let queue = pile::<Oldest>();
+        let adders = [1, 2].map(|number| {
+            let queue = queue.clone();
+            thread::spawn(move || push(&mut queue.handle(), number))
+        });
+        let first = queue.pop().map(value);
+        adders.into_iter().for_each(|adder| adder.join().unwrap());
+        let mut all: Vec<_> = first.into_iter().chain(rest(&queue)).collect();
+        all.sort_unstable();
+        assert_eq!(all, [1, 2]);
+    });
+}
