@@ -19,7 +19,8 @@ static atomic_int *word;
 static _Atomic long waited, sleeps;
 static pthread_mutex_t replaced = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t never = PTHREAD_COND_INITIALIZER;
-static int turns;
+static atomic_int arrived;
+static int threads, turns;
 
 static long now(void)
 {
@@ -69,6 +70,10 @@ static void *run(void *unused)
         usleep(2000);
         own_unlock();
     }
+    /* All at once, or it may happen that none waits below; and not by a futex. */
+    atomic_fetch_add(&arrived, 1);
+    while (atomic_load(&arrived) < threads)
+        usleep(500);
     /* One that the library replaces, and waits for by the futex call, too. */
     for (int turn = 0; turn < turns; turn++) {
         pthread_mutex_lock(&replaced);
@@ -94,7 +99,7 @@ static void *compute(void *unused)
 
 int main(int argc, char **argv)
 {
-    int threads = argc > 1 ? atoi(argv[1]) : 4;
+    threads = argc > 1 ? atoi(argv[1]) : 4;
     pthread_t *all = calloc((size_t)threads, sizeof(*all));
     turns = argc > 2 ? atoi(argv[2]) : 50;
     word = calloc(1, sizeof(*word));

@@ -1,14 +1,17 @@
 //! The database's results, drawn as in "Locking in Practice": throughput by lock over the multiprogramming level, and for each
-//! level where the server's CPU time went.
+//! level where the server's CPU time went; and over InnoDB's own spin, where that varies.
 
 use manycore_report::{Axis, Bars, Figure, Line, Lines, Measurement, Panel, Results, Value};
+
+const MEASURE: &str = "transactions a second";
 
 const PARTS: [(&str, &str); 3] =
     [("kernel", "cpu_kernel"), ("program", "cpu_program"), ("locks", "cpu_locks")];
 
-/// For each mix, number of CPUs and spin of InnoDB's: a panel of throughput, and one of CPU time for each level.
+/// For each mix, number of CPUs and level: a panel of throughput over InnoDB's spin, if there are several. For each spin: a
+/// panel of throughput over the level, and one of CPU time for each.
 pub fn figure(results: &Results) -> Figure {
-    let mut panels = Vec::new();
+    let mut panels = over_spin(&results.measurements);
     for situation in distinct(&results.measurements, situation) {
         let here: Vec<_> = results
             .measurements
@@ -16,7 +19,12 @@ pub fn figure(results: &Results) -> Figure {
             .filter(|record| self::situation(record) == situation)
             .collect();
         let levels = distinct(here.iter().copied(), |record| record.threads);
-        panels.push(throughput(&situation, &levels, &here));
+        let axis = Axis {
+            name: "terminals".into(),
+            places: levels.iter().map(u32::to_string).collect(),
+            measures: MEASURE.into(),
+        };
+        panels.push(throughput(&situation, axis, &here, |record| record.threads.to_string()));
         for level in levels {
             let at_level: Vec<_> =
                 here.iter().copied().filter(|record| record.threads == level).collect();
@@ -44,36 +52,58 @@ fn distinct<'a, T: PartialEq>(
     found
 }
 
-/// All but the lock and the terminals.
-fn situation(record: &Measurement) -> String {
-    let number = |name: &str| record.number(name).unwrap_or_default();
-    format!(
-        "{} % updating, {} CPUs, InnoDB's spin {}/{}",
-        record.update.unwrap_or_default(),
-        number("cpus"),
-        number("spin_rounds"),
-        number("spin_delay")
-    )
+/// A panel for each mix, number of CPUs and level: throughput over InnoDB's spin.
+fn over_spin(records: &[Measurement]) -> Vec<Panel> {
+    let spins = distinct(records, spin);
+    if spins.len() < 2 {
+        return Vec::new();
+    }
+    let place = |record: &Measurement| format!("{}, {} terminals", machine(record), record.threads);
+    let panel = |place_here: String| {
+        let here: Vec<_> = records.iter().filter(|record| place(record) == place_here).collect();
+        let axis = Axis {
+            name: "InnoDB's spin, rounds/delay".into(),
+            places: spins.clone(),
+            measures: MEASURE.into(),
+        };
+        throughput(&place_here, axis, &here, spin)
+    };
+    distinct(records, place).into_iter().map(panel).collect()
 }
 
-fn throughput(situation: &str, levels: &[u32], here: &[&Measurement]) -> Panel {
+/// All but the lock and the terminals.
+fn situation(record: &Measurement) -> String {
+    format!("{}, InnoDB's spin {}", machine(record), spin(record))
+}
+
+fn machine(record: &Measurement) -> String {
+    let cpus = record.number("cpus").unwrap_or_default();
+    let plural = if cpus == 1.0 { "" } else { "s" };
+    format!("{} % updating, {cpus} CPU{plural}", record.update.unwrap_or_default())
+}
+
+fn spin(record: &Measurement) -> String {
+    let number = |name: &str| record.number(name).unwrap_or_default();
+    format!("{}/{}", number("spin_rounds"), number("spin_delay"))
+}
+
+/// A line for each lock, over the places of the axis.
+fn throughput(
+    title: &str,
+    axis: Axis,
+    here: &[&Measurement],
+    place: impl Fn(&Measurement) -> String,
+) -> Panel {
     let locks = distinct(here.iter().copied(), |record| record.mechanism.name().to_owned());
     let line = |lock: String| {
-        let at = |level: &u32| {
-            let record = here.iter().find(|r| r.threads == *level && r.mechanism.name() == lock)?;
+        let at = |at: &String| {
+            let record = here.iter().find(|r| place(r) == *at && r.mechanism.name() == lock)?;
             Some(Value { value: record.value, interval: record.low.zip(record.high) })
         };
-        Line { values: levels.iter().map(at).collect(), name: lock, is_ideal: false }
+        Line { values: axis.places.iter().map(at).collect(), name: lock, is_ideal: false }
     };
-    Panel::Lines(Lines {
-        title: format!("Throughput: {situation}"),
-        axis: Axis {
-            name: "terminals".into(),
-            places: levels.iter().map(u32::to_string).collect(),
-            measures: "transactions a second".into(),
-        },
-        lines: locks.into_iter().map(line).collect(),
-    })
+    let lines = locks.into_iter().map(line).collect();
+    Panel::Lines(Lines { title: format!("Throughput: {title}"), axis, lines })
 }
 
 fn share(record: &Measurement, name: &str) -> Option<f64> {
@@ -150,11 +180,34 @@ mod tests {
         assert_eq!(
             described.collect::<Vec<_>>(),
             [
-                ("Throughput: 25 % updating, 1 CPUs, InnoDB's spin 30/4", 1.0),
-                ("CPU time: 10 terminals, 25 % updating, 1 CPUs, InnoDB's spin 30/4", 1.0),
+                ("Throughput: 25 % updating, 1 CPU, InnoDB's spin 30/4", 1.0),
+                ("CPU time: 10 terminals, 25 % updating, 1 CPU, InnoDB's spin 30/4", 1.0),
                 ("Throughput: 25 % updating, 4 CPUs, InnoDB's spin 30/4", 4.0),
                 ("CPU time: 10 terminals, 25 % updating, 4 CPUs, InnoDB's spin 30/4", 1.0),
             ]
+        );
+    }
+    #[test]
+    fn spins_are_an_axis_where_there_are_several() {
+        let mut records = Vec::new();
+        for (delay, value) in [(4, 7.0), (6_000, 3.0)] {
+            for lock in ["glibc", "futex"] {
+                let mut record = record(lock, 10, 2, value);
+                record.parameters.insert("spin_delay".into(), f64::from(delay).into());
+                records.push(record);
+            }
+        }
+        let figure = figure(&Results::new(records));
+        let Panel::Lines(lines) = &figure.panels[0] else { panic!("{figure:?}") };
+        assert_eq!(lines.title, "Throughput: 25 % updating, 2 CPUs, 10 terminals");
+        assert_eq!(lines.axis.places, ["30/4", "30/6000"]);
+        let values = lines.lines.iter().map(|line| {
+            let values = line.values.iter().flatten().map(|value| value.value);
+            (line.name.as_str(), values.collect::<Vec<_>>())
+        });
+        assert_eq!(
+            values.collect::<Vec<_>>(),
+            [("glibc", vec![7.0, 3.0]), ("futex", vec![7.0, 3.0])]
         );
     }
 }
