@@ -306,6 +306,16 @@ impl Tmux {
         assert!(self.is_alternate() && !self.is_cooked());
     }
 
+    /// The command's number, and that of the program that it has started.
+    fn own_program(&self) -> (i32, i32) {
+        let screen = self.screen();
+        let (_, rest) = screen.split_once("(pid ").unwrap();
+        let own = rest.split_once(')').unwrap().0.parse().unwrap();
+        let stat = std::fs::read_to_string(format!("/proc/{own}/stat")).unwrap();
+        let parent = stat.rsplit_once(") ").unwrap().1.split(' ').nth(1).unwrap();
+        (parent.parse().unwrap(), own)
+    }
+
     fn assert_restored(&self, status: &str) {
         let over = format!("status={status} over");
         let screen = self.until("the shell again", |screen| screen.contains(&over));
@@ -387,15 +397,26 @@ fn in_a_terminal_the_last_picture_stays_and_signals_give_the_terminal_back() {
     // A program of its own, and a signal: both end.
     tmux.keys(&["clear", "Enter"]);
     tmux.top(&format!("-d 200ms -- {program} 120"));
-    let screen = tmux.screen();
-    let (_, rest) = screen.split_once("(pid ").unwrap();
-    let own: u32 = rest.split_once(')').unwrap().0.parse().unwrap();
-    let stat = std::fs::read_to_string(format!("/proc/{own}/stat")).unwrap();
-    let top = stat.rsplit_once(") ").unwrap().1.split(' ').nth(1).unwrap().to_owned();
+    let (top, own) = tmux.own_program();
     // SAFETY: a signal to the command, which is not waited for before it has ended.
-    unsafe { libc::kill(top.parse().unwrap(), libc::SIGTERM) };
+    unsafe { libc::kill(top, libc::SIGTERM) };
     tmux.assert_restored("143");
     eventually("the program's end", || !Path::new(&format!("/proc/{own}")).exists());
+}
+
+#[test]
+fn when_its_terminal_is_gone_it_ends_and_so_does_its_program() {
+    let directory = directory();
+    let program = contended(directory.path());
+    let Some(tmux) = Tmux::start(directory.path(), 100, 30) else { return };
+    // As a shell has it that lets its jobs be when it is gone.
+    tmux.keys(&["trap '' HUP", "Enter"]);
+    tmux.top(&format!("-d 200ms -- {program} 120"));
+    let (top, own) = tmux.own_program();
+    drop(tmux);
+    for pid in [top, own] {
+        eventually("an end", || !Path::new(&format!("/proc/{pid}")).exists());
+    }
 }
 
 #[test]

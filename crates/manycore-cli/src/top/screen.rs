@@ -1,10 +1,13 @@
 //! The terminal: taken for as long as the pictures are shown, and given back whatever happens.
 
+use std::fs::File;
 use std::io::{self, IsTerminal};
+use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::failure::{Failure, Result};
 use crate::signals::Inbox;
@@ -18,19 +21,49 @@ pub const TURN: Duration = Duration::from_millis(100);
 /// The terminal in its other screen, with each key as it comes.
 struct Screen {
     terminal: DefaultTerminal,
+    keyboard: OwnedFd,
 }
 
 impl Screen {
     /// Takes the terminal. If this command panics, it is given back before the message.
     fn open() -> Result<Self> {
-        let terminal = ratatui::try_init().map_err(|error| {
+        let unusable = |error: io::Error| {
             Failure::bad_input(
                 format!("the terminal cannot be used: {error}"),
                 "print the pictures instead: --iterations N",
             )
-        })?;
-        Ok(Self { terminal })
+        };
+        let keyboard = keyboard().map_err(unusable)?;
+        Ok(Self { terminal: ratatui::try_init().map_err(unusable)?, keyboard })
     }
+
+    /// Waits for so long for a key or a signal; says whether crossterm has an event. It would read a terminal that is gone over
+    /// and over again, and come back to nobody.
+    fn wait(&self, time: Duration, inbox: &Inbox) -> io::Result<bool> {
+        let signals = inbox.fd();
+        let mut fds =
+            [PollFd::new(&self.keyboard, PollFlags::IN), PollFd::new(&signals, PollFlags::IN)];
+        let time = Timespec::try_from(time).unwrap_or_default();
+        match poll(&mut fds, Some(&time)) {
+            // Another size is a signal, and an event.
+            Err(rustix::io::Errno::INTR) => {}
+            polled => {
+                polled?;
+                if fds[0].revents().intersects(PollFlags::HUP | PollFlags::ERR) {
+                    return Err(io::ErrorKind::UnexpectedEof.into());
+                }
+            }
+        }
+        event::poll(Duration::ZERO)
+    }
+}
+
+/// Where crossterm reads keys.
+fn keyboard() -> io::Result<OwnedFd> {
+    if io::stdin().is_terminal() {
+        return Ok(rustix::io::dup(io::stdin())?);
+    }
+    Ok(File::open("/dev/tty")?.into())
 }
 
 impl Drop for Screen {
@@ -66,7 +99,7 @@ pub fn show(source: &mut Source, state: &mut State, inbox: &mut Inbox) -> Result
         }
         let wait = TURN.min(next.saturating_duration_since(Instant::now()));
         let wait = if state.is_paused || state.ended.is_some() { TURN } else { wait };
-        if event::poll(wait).map_err(gone)? {
+        if screen.wait(wait, inbox).map_err(gone)? {
             is_changed = true;
             let before = state.interval;
             match event::read().map_err(gone)? {
