@@ -51,8 +51,9 @@ impl Family {
 
     /// In the child of a fork: without memory to share it goes its own way.
     pub fn forked(&self) {
+        // Relaxed, both: nobody else is there.
         if self.shared.load(Ordering::Relaxed).is_null() {
-            self.own.turn.store(scattered(raw::process_id()), Ordering::Relaxed); // Relaxed: nobody else is there
+            self.own.turn.store(scattered(raw::process_id()), Ordering::Relaxed);
         }
     }
 

@@ -151,6 +151,7 @@ CASE(label_of_the_calling_thread) {
 
 static long past_the_library(long number, long first, long second) {
     long result;
+    // SAFETY: the x86-64 convention of Linux: these registers, and rcx and r11 overwritten.
     __asm__ volatile("syscall" : "=a"(result) : "a"(number), "D"(first), "S"(second) : "rcx", "r11", "memory");
     return result;
 }

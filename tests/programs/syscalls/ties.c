@@ -334,7 +334,7 @@ static void made_in_real_time(void) {
     NEED(pthread_attr_init(&attributes) == 0 && pthread_attr_setschedpolicy(&attributes, SCHED_FIFO) == 0);
     NEED(pthread_attr_setschedparam(&attributes, &parameters) == 0);
     NEED(pthread_attr_setinheritsched(&attributes, PTHREAD_EXPLICIT_SCHED) == 0);
-    R(pthread_create(&thread, &attributes, in_real_time_from_the_start, NULL), "create");
+    NEED(pthread_create(&thread, &attributes, in_real_time_from_the_start, NULL) == 0);
     R(pthread_join(thread, NULL), "join");
 }
 CASE(real_time_thread) {

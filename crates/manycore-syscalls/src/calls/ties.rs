@@ -132,7 +132,7 @@ pub unsafe extern "C-unwind" fn pthread_setschedparam(
 pub unsafe fn opened_to_write(path: *const c_char) {
     // SAFETY: the kernel has read it to its end.
     let path = unsafe { core::ffi::CStr::from_ptr(path) }.to_bytes();
-    if path.starts_with(b"/proc/") && path.windows(6).any(|part| part == b"/attr/") {
+    if path.starts_with(b"/proc/") && path.split(|byte| *byte == b'/').any(|part| part == b"attr") {
         tie();
     }
 }
