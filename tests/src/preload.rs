@@ -98,8 +98,17 @@ impl Beneath {
 
     /// The library that moves system calls, all of them by this mechanism: `in-place`, `thread`, `pool`, `uring`.
     pub fn syscalls(mechanism: &str) -> Self {
+        Self::ordered(mechanism, "no")
+    }
+
+    /// The same library by the pool, which leaves calls in place where they were measured to be faster.
+    pub fn syscalls_as_measured() -> Self {
+        Self::ordered("pool", "yes")
+    }
+
+    fn ordered(mechanism: &str, bypass: &str) -> Self {
         let cpus = allowed_cpus();
-        let order = format!("{mechanism}:cpus={cpus}:rule=first:files=yes:bypass=no");
+        let order = format!("{mechanism}:cpus={cpus}:rule=first:files=yes:bypass={bypass}");
         Self::glibc().library(syscalls_library()).variable("MANYCORE_SYSCALLS", order)
     }
 

@@ -298,7 +298,7 @@ fn load_length() -> Duration {
     Duration::from_secs(seconds.unwrap_or(LOAD_SECONDS))
 }
 
-/// Clients come and go at servers of three kinds, which use no more than they do as they are.
+/// Clients come and go at servers of four kinds, which use no more than they do as they are.
 #[test]
 fn nothing_leaks_under_mixed_load() {
     let length = load_length();
@@ -317,9 +317,9 @@ fn nothing_leaks_under_mixed_load() {
     }
 }
 
-const KINDS: [Kind; 3] = [Kind::Asyncio, Kind::Python, Kind::Java];
+const KINDS: [Kind; 4] = [Kind::Apache, Kind::Asyncio, Kind::Python, Kind::Java];
 
-/// All three at once, each with two clients that make a connection for each request.
+/// All of them at once, each with two clients that make a connection for each request.
 fn mixed(launch: Launch, length: Duration) -> Result<Vec<Account>> {
     let sites = KINDS.map(|kind| Site::start(kind, launch));
     let sites = sites.into_iter().collect::<Result<Vec<_>>>()?;

@@ -104,7 +104,8 @@ fn a_profile_tells_of_locks_and_of_calls_in_every_form() {
         assert_eq!(calls_of(calls, function)["moved"], 5000, "{calls}");
     }
     assert!(calls["latency_ns"]["p50"].as_u64().unwrap() > 0, "{calls}");
-    assert!(!calls["cpus"].as_array().unwrap().is_empty(), "{calls}");
+    let [cpus, used] = ["cpus", "cpus_used"].map(|name| calls[name].as_array().unwrap());
+    assert!(!used.is_empty() && used.iter().all(|cpu| cpus.contains(cpu)), "{calls}");
     let mut locks = profile["locks"].as_array().unwrap().iter();
     assert!(locks.any(|lock| lock["acquired"] == 5000), "{}", profile["locks"]);
 

@@ -26,6 +26,9 @@ pub struct MovedCalls {
     pub mechanism: String,
     /// The CPUs on which they could be executed.
     pub cpus: Vec<u32>,
+    /// Those on which some were.
+    #[serde(default)]
+    pub cpus_used: Vec<u32>,
     /// Processes that left statistics.
     pub processes: u32,
     /// Calls that another thread executed.
@@ -38,6 +41,9 @@ pub struct MovedCalls {
     pub others: u64,
     /// How long moved calls took from the caller's side, in nanoseconds; none if none was moved.
     pub latency_ns: Option<Latency>,
+    /// The same of moved calls that wait for nobody, as `setsockopt` or `close`: the hand-over, and the call itself.
+    #[serde(default)]
+    pub quick_ns: Option<Latency>,
     /// By function, the most moved first, then the most called.
     pub functions: Vec<FunctionCalls>,
 }
@@ -53,6 +59,16 @@ pub struct Latency {
     pub p999: u64,
     /// The longest, which may have waited for others.
     pub max: u64,
+}
+
+impl Latency {
+    /// None if nothing was measured.
+    fn of(ticks: &Histogram, rate: &Rate) -> Option<Self> {
+        let quantile = |q| ticks.quantile(q).map(|ticks| rate.ns(ticks) as u64);
+        let (p50, p99) = quantile(0.5).zip(quantile(0.99))?;
+        let (p999, max) = quantile(0.999).zip(quantile(1.0))?;
+        Some(Self { p50, p99, p999, max })
+    }
 }
 
 /// The calls of one function. The first four numbers are parts of those of the program.
@@ -93,6 +109,7 @@ pub struct Tally {
     calls: MovedCalls,
     counts: BTreeMap<(u8, u8), u64>,
     latency: Histogram,
+    quick: Histogram,
     programs: BTreeSet<(u32, PathBuf)>,
 }
 
@@ -114,13 +131,18 @@ impl Tally {
         self.calls.mechanism = String::from_utf8_lossy(&bytes(&header.mechanism)).into_owned();
         let program = PathBuf::from(OsString::from_vec(bytes(&header.program)));
         self.programs.insert((header.pid.load(Ordering::Relaxed), program));
-        let has = |cpu: &u32| number(&header.cpus[*cpu as usize / 64]) >> (cpu % 64) & 1 != 0;
-        self.calls.cpus.extend((0..64 * header.cpus.len() as u32).filter(has));
-        self.calls.cpus.sort_unstable();
-        self.calls.cpus.dedup();
+        let sets =
+            [(&mut self.calls.cpus, &header.cpus), (&mut self.calls.cpus_used, &header.used)];
+        for (all, words) in sets {
+            let has = |cpu: &u32| number(&words[*cpu as usize / 64]) >> (cpu % 64) & 1 != 0;
+            all.extend((0..64 * words.len() as u32).filter(has));
+            all.sort_unstable();
+            all.dedup();
+        }
         self.calls.processes += 1;
         for shard in &mapping.shards {
             self.latency.add(&shard.latency);
+            self.quick.add(&shard.quick);
             for (function, outcomes) in shard.calls.iter().enumerate() {
                 for (outcome, count) in outcomes.iter().enumerate() {
                     let count = number(count);
@@ -134,7 +156,7 @@ impl Tally {
 
     /// The sums.
     pub fn finish(self, rate: &Rate) -> MovedCalls {
-        let Self { mut calls, counts, latency, .. } = self;
+        let Self { mut calls, counts, latency, quick, .. } = self;
         calls.schema = SCHEMA;
         for function in Function::ALL {
             let mut sums =
@@ -161,9 +183,8 @@ impl Tally {
             }
         }
         calls.functions.sort_by_key(|function| std::cmp::Reverse((function.moved, function.all())));
-        let quantile = |q| latency.quantile(q).map(|ticks| rate.ns(ticks) as u64);
-        let latency = quantile(0.5).zip(quantile(0.99)).zip(quantile(0.999).zip(quantile(1.0)));
-        calls.latency_ns = latency.map(|((p50, p99), (p999, max))| Latency { p50, p99, p999, max });
+        calls.latency_ns = Latency::of(&latency, rate);
+        calls.quick_ns = Latency::of(&quick, rate);
         calls
     }
 }
@@ -209,7 +230,9 @@ mod tests {
                 .store(u64::from_le_bytes(*b"pool\0\0\0\0"), Ordering::Relaxed);
             mapping.count(0, Function::Read, Outcome::Moved);
             mapping.count(65, Function::Read, Outcome::Moved);
-            mapping.shards[1].latency.count(2_000);
+            mapping.shards[1].latency.count(200_000);
+            mapping.shards[1].quick.count(2_000);
+            mapping.header.used[0].store(0b100, Ordering::Relaxed);
         });
         let second = leave(directory.path(), "2-1.syscalls", |mapping| {
             mapping.header.cpus[1].store(1, Ordering::Relaxed);
@@ -232,7 +255,9 @@ mod tests {
         assert_eq!((read.in_place, read.others, read.all()), (0, 1, 4));
         assert_eq!(read.reasons["a stream of stdio"], 1);
         assert!(!read.reasons.contains_key("moved"));
-        let p50 = calls.latency_ns.unwrap().p50;
+        assert_eq!(calls.cpus_used, [2]);
+        assert!(calls.latency_ns.unwrap().p50 > 50_000, "{calls:?}");
+        let p50 = calls.quick_ns.unwrap().p50;
         assert!((800..1250).contains(&p50), "{p50}");
     }
 

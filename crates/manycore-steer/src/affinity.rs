@@ -1,15 +1,17 @@
 //! Which CPUs the process may use by now.
 //!
 //! Whoever chose the CPUs looked at the affinity mask that the program was started with. The program may change it, or somebody else may. No
-//! call is executed outside of it then: it is looked at when a thread of ours starts, and when a call is moved a second or
-//! more after the last look. Threads that find it changed bind themselves anew, before their next call: to their CPU if that may be used, and else to
+//! call is executed outside of it then: it is looked at when a thread of ours starts, and when a lane is opened or a call is moved
+//! half a second or more after the last look. Threads that find it changed bind themselves anew, before their next call: to their CPU if that may be used, and else to
 //! all that may. (The set of a control group the kernel sees to by itself, for threads that run as for those that are bound.)
 //!
-//! Linux keeps a mask for each thread. The process' is that of its first thread.
+//! Linux keeps a mask for each thread. The process' is that of its first thread, and that of the thread that looks: a program may
+//! bind its first thread alone.
+//!
+//! Where that is one CPU, whoever executes a call elsewhere needs the CPU of who waits for it: calls are left in place.
 
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-use manycore::sync::clock;
 use syscalls::{Sysno, raw_syscall};
 
 use crate::raw;
@@ -17,13 +19,16 @@ use crate::raw;
 /// As many CPUs as Linux can be built for.
 const WORDS: usize = 8192 / 64;
 
-/// The time between two looks, in ticks: about a second.
-const PERIOD: u64 = 1 << 31;
+/// The time between two looks, in nanoseconds.
+const PERIOD: u64 = 500_000_000;
 
 static LOOKED: AtomicU64 = AtomicU64::new(0);
 
 /// Changes with the mask, and is 0 before it was first looked at.
 static VERSION: AtomicU32 = AtomicU32::new(0);
+
+/// Whether the process may use one CPU.
+static IS_ONE: AtomicBool = AtomicBool::new(false);
 
 static MASK: [AtomicU64; WORDS] = [const { AtomicU64::new(!0) }; WORDS];
 
@@ -35,7 +40,7 @@ pub struct Version(u32);
 #[inline]
 pub fn look() {
     let looked = LOOKED.load(Ordering::Relaxed); // Relaxed: decides nothing but who looks, and when
-    let now = clock::now();
+    let now = raw::coarse_nanoseconds();
     if now.wrapping_sub(looked) > PERIOD {
         look_now(looked, now);
     }
@@ -51,16 +56,15 @@ fn look_now(looked: u64, now: u64) {
 
 /// Reads the mask. Two at a time store the same, or one that the next look corrects.
 fn read() {
-    let mut mask = [0_u64; WORDS];
-    // SAFETY: the kernel writes as many bytes at most; says how many.
-    let length = unsafe {
-        let process = raw_syscall!(Sysno::getpid);
-        raw_syscall!(Sysno::sched_getaffinity, process, size_of_val(&mask), mask.as_mut_ptr())
-    };
-    // The process' first thread has ended, and nobody can say.
-    if (length as isize) <= 0 {
+    let (mut mask, mut own) = ([0_u64; WORDS], [0_u64; WORDS]);
+    // If the process' first thread has ended, nobody can say.
+    let is_known = mask_of(raw::process_id(), &mut mask);
+    if !mask_of(0, &mut own) && !is_known {
         return;
     }
+    mask.iter_mut().zip(own).for_each(|(word, own)| *word |= own);
+    let count: u32 = mask.iter().map(|word| word.count_ones()).sum();
+    IS_ONE.store(count == 1, Ordering::Relaxed); // Relaxed: decides nothing but who executes calls
     // Relaxed: the words have no order among them; who reads them halfway changed finds another version soon.
     let is_other = MASK
         .iter()
@@ -70,6 +74,21 @@ fn read() {
         // Release: partner of the Acquire in `version`.
         VERSION.fetch_add(1, Ordering::Release);
     }
+}
+
+/// Reads the mask of a thread, 0 for the calling one; false if the kernel knows of none.
+fn mask_of(thread: u32, mask: &mut [u64; WORDS]) -> bool {
+    // SAFETY: the kernel writes as many bytes at most; says how many.
+    let length = unsafe {
+        raw_syscall!(Sysno::sched_getaffinity, thread, size_of_val(mask), mask.as_mut_ptr())
+    };
+    (length as isize) > 0
+}
+
+/// Whether the process may use no more than one CPU, as far as was last seen.
+#[inline]
+pub fn is_one() -> bool {
+    IS_ONE.load(Ordering::Relaxed) // Relaxed: as in `read`
 }
 
 /// Which mask holds now.
@@ -117,4 +136,67 @@ fn bind(cpu: Option<u16>) {
 /// In the child of a fork, which may have another mask soon.
 pub fn forked() {
     LOOKED.store(0, Ordering::Relaxed); // Relaxed: nobody else is there
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Gives a thread a mask, 0 for the calling one.
+    fn give(thread: u32, mask: &[u64; WORDS]) {
+        // SAFETY: the kernel reads the mask.
+        let failed = unsafe {
+            raw_syscall!(Sysno::sched_setaffinity, thread, size_of_val(mask), mask.as_ptr())
+        };
+        assert_eq!(failed, 0);
+    }
+
+    fn with(cpu: usize) -> [u64; WORDS] {
+        core::array::from_fn(|word| if word == cpu / 64 { 1 << (cpu % 64) } else { 0 })
+    }
+
+    /// In a child: the masks are everybody's in a process.
+    #[test]
+    fn a_thread_follows_the_masks_of_the_first_thread_and_of_who_looks() {
+        // SAFETY: the child ends by `_exit`.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            let followed = std::panic::catch_unwind(follow);
+            // SAFETY: ends the child.
+            unsafe { libc::_exit(i32::from(followed.is_err())) };
+        }
+        let mut status = 0;
+        // SAFETY: the kernel writes a number.
+        assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+        assert_eq!(status, 0);
+    }
+
+    fn follow() {
+        let mut all = [0; WORDS];
+        assert!(mask_of(0, &mut all));
+        let mut cpus = (0..64 * WORDS).filter(|cpu| all[cpu / 64] >> (cpu % 64) & 1 != 0);
+        let (Some(first), Some(second)) = (cpus.next(), cpus.next()) else {
+            return eprintln!("one CPU: there is no other to go to");
+        };
+        read();
+        assert!(!is_one());
+        let (mut bound, mut here) = (version(), [0; WORDS]);
+        give(0, &with(first));
+        read();
+        assert!(is_one() && has(first as u16) && !has(second as u16));
+        bind_again(Some(second as u16), &mut bound);
+        assert!(mask_of(0, &mut here));
+        assert_eq!(here, with(first), "its own CPU is forbidden");
+        // Another thread's mask counts as well: that of the one that looks.
+        std::thread::spawn(move || {
+            give(0, &with(second));
+            read();
+        })
+        .join()
+        .unwrap();
+        assert!(!is_one() && has(first as u16) && has(second as u16));
+        bind_again(Some(second as u16), &mut bound);
+        assert!(mask_of(0, &mut here));
+        assert_eq!(here, with(second), "its own CPU is allowed again");
+    }
 }

@@ -47,11 +47,11 @@ pub const SEND_TRIES: i32 =
 pub unsafe fn attempt(call: &Call, kind: Kind, done: &mut usize) -> Attempt {
     // SAFETY: by the caller's word, for all that follows.
     unsafe {
-        if kind == Kind::Quick {
-            if call.number as i64 == libc::SYS_close && raw::lingers(call.args[0]) {
-                return Attempt::Blocks;
-            }
-            return Attempt::Done(execute(call));
+        match kind {
+            Kind::Quick if closes_lingering(call) => return Attempt::Blocks,
+            Kind::Quick => return Attempt::Done(execute(call)),
+            Kind::File => return Attempt::Blocks,
+            Kind::Waits | Kind::Timed => {}
         }
         let [descriptor, second, third, fourth, ..] = call.args;
         let timed = kind == Kind::Timed;
@@ -88,6 +88,16 @@ pub unsafe fn attempt(call: &Call, kind: Kind, done: &mut usize) -> Attempt {
             _ if never_waits(call) => Attempt::Done(execute(call)),
             _ => Attempt::Blocks,
         }
+    }
+}
+
+/// Whether a call closes a socket that may wait for its other end then.
+fn closes_lingering(call: &Call) -> bool {
+    let [first, second, ..] = call.args;
+    match call.number as i64 {
+        libc::SYS_close => raw::lingers(first),
+        libc::SYS_dup2 | libc::SYS_dup3 => first != second && raw::lingers(second),
+        _ => false,
     }
 }
 

@@ -5,12 +5,13 @@
 //! A moved call costs a hand-over, and saves what the caller's caches would have lost. Which is more depends on the machine, on
 //! what else runs there and on the call; so both ways are timed, and the faster one is the lane's habit.
 //!
-//! A lane begins with the habit of its process, and that begins in place. Of [`PERIOD`] calls on a lane [`BURST`] in a row go the
-//! other way: the first ones pay for waking who executes them. One of [`SAMPLE`] calls in place is timed, and all that are
-//! moved. The habit changes when the other way is faster by a quarter.
+//! A lane begins with the habit of its process and all that were forked from the same, and that begins in place. Of [`PERIOD`] calls on a
+//! lane [`BURST`] in a row go the other way: the first ones pay for waking who executes them. So do the first calls on some lanes, more of
+//! them in the beginning: short connections never come to [`PERIOD`] calls. One of [`SAMPLE`] calls in place is timed, and all that are
+//! moved, but for those that have a thread made. The habit changes when the other way is faster by a quarter.
 //!
 //! Calls that wait for somebody take as long as that somebody does. What is compared is therefore the time that a quarter of the
-//! calls stay below, which is followed step by step: a third as far up as down.
+//! calls stay below: of the first [`FIRST`] the second shortest, which is followed step by step from then on, a third as far up as down.
 //!
 //! # Cost
 //!
@@ -31,27 +32,55 @@ pub const PERIOD: u32 = 8192;
 pub const BURST: u32 = 8;
 /// One of so many calls in place is timed: a prime, so that programs which send and receive in turns have both timed.
 pub const SAMPLE: u32 = 61;
-/// One of so many lanes begins with a trial: short connections never come to [`PERIOD`] calls.
+/// One of so many lanes begins with a trial, and before there are so many each whose number is a power of two.
 const LANES: u32 = 1024;
+/// Before so many calls were timed nothing is known of what they take.
+const FIRST: u32 = 8;
 
 /// Relaxed throughout: measurements, which may be lost where threads meet.
 const ORDER: Ordering = Ordering::Relaxed;
 
-/// What calls take, in ticks: a quarter of them takes less. 0 is unknown.
+/// What calls take, in ticks: a quarter of them takes less.
 #[derive(Debug, Default)]
-struct Quartile(AtomicU32);
+struct Quartile {
+    /// Of the first calls the second shortest.
+    value: AtomicU32,
+    /// Of the first calls the shortest.
+    least: AtomicU32,
+    /// How many were added, as far as that matters.
+    seen: AtomicU32,
+}
 
 impl Quartile {
+    const fn new() -> Self {
+        Self { value: AtomicU32::new(0), least: AtomicU32::new(0), seen: AtomicU32::new(0) }
+    }
+
+    /// What is known, if it is enough.
+    fn get(&self) -> Option<u64> {
+        (self.seen.load(ORDER) >= FIRST).then(|| u64::from(self.value.load(ORDER)))
+    }
+
+    fn reset(&self) {
+        self.seen.store(0, ORDER);
+    }
+
     fn add(&self, ticks: u64) {
         let sample = u32::try_from(ticks).unwrap_or(u32::MAX / 2).clamp(1, u32::MAX / 2);
-        let old = self.0.load(ORDER);
+        let (seen, old) = (self.seen.load(ORDER), self.value.load(ORDER));
+        if seen < FIRST {
+            self.seen.store(seen + 1, ORDER);
+            let least = if seen == 0 { u32::MAX } else { self.least.load(ORDER) };
+            let second = if seen < 2 { u32::MAX } else { old };
+            self.least.store(least.min(sample), ORDER);
+            return self.value.store(second.min(least.max(sample)), ORDER);
+        }
         let step = (old / 16).max(3);
         let new = match old {
-            0 => sample,
             _ if sample < old => (old - step.min(old)).max(sample),
             _ => (old + step / 3).min(sample),
         };
-        self.0.store(new.max(1), ORDER);
+        self.value.store(new.max(1), ORDER);
     }
 }
 
@@ -64,22 +93,28 @@ pub struct Habit {
     is_moving: AtomicBool,
 }
 
-/// The habit of the process: what new lanes begin with.
-static PROCESS: Habit = Habit {
-    moved: Quartile(AtomicU32::new(0)),
-    in_place: Quartile(AtomicU32::new(0)),
-    calls: AtomicU32::new(0),
-    is_moving: AtomicBool::new(false),
-};
-
 impl Habit {
-    /// A new lane's, with this number among the lanes.
-    pub fn begin(&self, _number: u32) {
-        let opened = PROCESS.calls.fetch_add(1, ORDER);
-        self.calls.store(if opened % LANES == LANES - 1 { 0 } else { BURST }, ORDER);
-        self.is_moving.store(PROCESS.is_moving.load(ORDER), ORDER);
-        self.moved.0.store(0, ORDER);
-        self.in_place.0.store(0, ORDER);
+    /// In place, and nothing is known.
+    pub const fn new() -> Self {
+        Self {
+            moved: Quartile::new(),
+            in_place: Quartile::new(),
+            calls: AtomicU32::new(0),
+            is_moving: AtomicBool::new(false),
+        }
+    }
+
+    /// That of a new lane, which begins as all have it.
+    pub fn begin(&self, all: &Self) {
+        let opened = all.calls.fetch_add(1, ORDER);
+        let has_trial =
+            opened.is_multiple_of(LANES) || (opened < LANES && opened.is_power_of_two());
+        // Each begins somewhere else between two calls that are timed: of short connections some have one, too.
+        let begin = if has_trial { 0 } else { BURST + opened % SAMPLE };
+        self.calls.store(begin, ORDER);
+        self.is_moving.store(all.is_moving.load(ORDER), ORDER);
+        self.moved.reset();
+        self.in_place.reset();
     }
 
     /// Counts a call. If it is to stay in place: when it began, or 0 if it is none of those that are timed.
@@ -95,36 +130,29 @@ impl Habit {
         Some(if is_timed { clock::now() } else { 0 })
     }
 
-    /// A call in place is over that began then.
-    pub fn stayed(&self, began: u64) {
+    /// A call in place is over that began then: a lane's, which adds to what is known of all.
+    pub fn stayed(&self, began: u64, all: &Self) {
         if began != 0 {
             let ticks = clock::now().wrapping_sub(began);
-            PROCESS.in_place.add(ticks);
-            self.in_place.add(ticks);
-            self.decide();
+            for habit in [all, self] {
+                habit.in_place.add(ticks);
+                habit.prefer();
+            }
         }
     }
 
-    /// A moved call is over that began then.
-    pub fn moved(&self, began: u64) {
+    /// A moved call is over that began then, likewise.
+    pub fn moved(&self, began: u64, all: &Self) {
         let ticks = clock::now().wrapping_sub(began);
-        PROCESS.moved.add(ticks);
-        self.moved.add(ticks);
-        self.decide();
-    }
-
-    fn decide(&self) {
-        PROCESS.prefer();
-        self.prefer();
+        for habit in [all, self] {
+            habit.moved.add(ticks);
+            habit.prefer();
+        }
     }
 
     /// Changes the habit if the other way is faster by a quarter.
     fn prefer(&self) {
-        let (moved, in_place) =
-            (u64::from(self.moved.0.load(ORDER)), u64::from(self.in_place.0.load(ORDER)));
-        if moved == 0 || in_place == 0 {
-            return;
-        }
+        let (Some(moved), Some(in_place)) = (self.moved.get(), self.in_place.get()) else { return };
         if moved * 5 < in_place * 4 {
             self.is_moving.store(true, ORDER);
         } else if in_place * 5 < moved * 4 {
@@ -167,13 +195,62 @@ mod tests {
         assert_eq!(moved_of(4_100, 4_000, calls), 10 * BURST, "not worth a change");
     }
 
+    /// Children of a server, each with some short connections: what one measures helps the others. The first moved call takes far longer.
+    #[test]
+    fn short_connections_take_to_what_is_faster() {
+        if cpu::count() == 1 {
+            return;
+        }
+        let all = Habit::new();
+        let moved_of = |connections: u32, moved: u64| {
+            let mut count = 0;
+            for number in 0..connections {
+                let lane = Habit::new();
+                lane.begin(&all);
+                for call in 0..10 {
+                    let stays = lane.stay();
+                    let slow = if number == 0 && call == 0 { 100 } else { 1 };
+                    for habit in [&all, &lane] {
+                        match stays {
+                            None => habit.moved.add(slow * moved),
+                            Some(0) => {}
+                            Some(_) => habit.in_place.add(4000),
+                        }
+                        habit.prefer();
+                    }
+                    count += u32::from(stays.is_none());
+                }
+            }
+            count
+        };
+        assert!(
+            moved_of(128, 3000) >= 128,
+            "nothing is known of calls in place before some were timed"
+        );
+        assert_eq!(moved_of(256, 3000), 2560 - 2 * BURST, "all but trials");
+        moved_of(512, 20_000);
+        let left = moved_of(1024, 20_000);
+        assert!(left <= 2 * BURST, "trials only: {left}");
+    }
+
+    #[test]
+    fn the_first_calls_of_all_do_not_count() {
+        let quartile = Quartile::default();
+        quartile.add(300_000);
+        assert_eq!(quartile.get(), None);
+        for sample in [3000, 3100, 2900, 90_000, 3050, 3150, 3200] {
+            quartile.add(sample);
+        }
+        assert_eq!(quartile.get(), Some(3000));
+    }
+
     #[test]
     fn a_quarter_is_below() {
         let quartile = Quartile::default();
         for sample in 0..100_000u64 {
             quartile.add(1000 + sample.wrapping_mul(0x9E37_79B9_7F4A_7C15) % 1000);
         }
-        let found = quartile.0.load(ORDER);
+        let found = quartile.get().unwrap();
         assert!((1150..1350).contains(&found), "{found}");
     }
 }

@@ -27,6 +27,15 @@ pub enum Kind {
     /// May sleep, and ends with `EINTR` after every handler: `poll`, `select`, `epoll_wait`, and calls on sockets with
     /// `SO_RCVTIMEO`, `SO_SNDTIMEO` or `SO_RCVLOWAT`, which a non-blocking attempt would not obey.
     Timed = 2,
+    /// On a file: sleeps for a disk, if it does, and no handler ends it while it has not begun. Never made by who serves others.
+    File = 3,
+}
+
+impl Kind {
+    /// Whether a handler ends the call with `EINTR` before it has begun.
+    pub(crate) const fn ends_early(self) -> bool {
+        matches!(self, Self::Waits | Self::Timed)
+    }
 }
 
 /// Why a call is to be executed in place.
@@ -35,6 +44,8 @@ pub enum Kind {
 pub enum Reason {
     /// The mechanism is `in-place`, or nothing was started in this process.
     Off = 0,
+    /// The process may use one CPU: whoever executes the call elsewhere would have to wait for that.
+    OneCpu = 1,
     /// There is no thread for it: it may block and all that may block with it are taken, or the kernel refused one, or memory.
     NoThread = 2,
 }

@@ -6,6 +6,7 @@ use manycore::lock::Gate;
 use manycore::sync::{cpu, node, tuning};
 
 use crate::call::{Answer, Kind};
+use crate::own;
 use crate::raw;
 use crate::settings::Settings;
 use crate::slot::{IN_PLACE, Reply, Slot};
@@ -122,7 +123,7 @@ impl Flight {
         // SAFETY: the call is over, and the slot this thread's until `land`.
         let descriptor = unsafe { (*self.slot).order() }.descriptor;
         if reply.answer == IN_PLACE && descriptor >= 0 {
-            raw::close(descriptor);
+            own::close(descriptor);
         }
         self.land();
         Some(reply.answer)

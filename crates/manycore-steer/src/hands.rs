@@ -13,6 +13,7 @@ use crate::affinity;
 use crate::attempt::{Attempt, attempt, finish, is_non_blocking, is_plain_send};
 use crate::call::{Answer, Kind};
 use crate::hand::Hand;
+use crate::own;
 use crate::raw;
 use crate::settings::Maker;
 use crate::slab::{Slab, Zeroed};
@@ -218,7 +219,7 @@ unsafe fn execute(slot: &Slot, thread: u32) -> Reply {
     // SeqCst: before `is_cancelled` is read, as `Slot::cancel` says.
     slot.executor.store(thread, Ordering::SeqCst);
     let ends_at_once =
-        || order.kind != Kind::Quick && (order.done > 0 || !is_non_blocking(order.call.args[0]));
+        || order.kind.ends_early() && (order.done > 0 || !is_non_blocking(order.call.args[0]));
     let answer = if !(slot.is_cancelled() && ends_at_once()) {
         // SAFETY: what the call does is what the program wants, which waits for it.
         unsafe { until_done(slot, &order) }
@@ -232,7 +233,7 @@ unsafe fn execute(slot: &Slot, thread: u32) -> Reply {
         raw::thread_id();
     }
     if order.descriptor >= 0 {
-        raw::close(order.descriptor);
+        own::close(order.descriptor);
     }
     Reply { answer, signal: signal_of(answer) }
 }

@@ -3,11 +3,14 @@
 //! A lane is a place, and knows nothing of the descriptor. It is chosen when the descriptor is opened, by a rule over groups of
 //! CPUs, and takes 64 bytes while nothing happens on it.
 
+use core::ops::Range;
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use manycore::sync::cpu;
 
+use crate::affinity;
 use crate::bypass::Habit;
+use crate::family::Page;
 use crate::settings::{Groups, Rule};
 use crate::slab::{Slab, Zeroed};
 use crate::stack::Stack;
@@ -39,22 +42,21 @@ pub struct Lanes {
     all: Slab<LaneState, LANES_MAX>,
     free: Stack,
     used: AtomicU32,
-    /// Counts up, for the rules that go round.
-    turn: AtomicU32,
 }
 
 impl Lanes {
     pub const fn new() -> Self {
-        Self {
-            all: Slab::new(),
-            free: Stack::new(),
-            used: AtomicU32::new(0),
-            turn: AtomicU32::new(0),
-        }
+        Self { all: Slab::new(), free: Stack::new(), used: AtomicU32::new(0) }
     }
 
     /// A new lane on one of the CPUs: its number plus one.
-    pub fn open(&self, groups: &Groups, rule: Rule, stations: &[Station]) -> Option<u32> {
+    pub fn open(
+        &self,
+        groups: &Groups,
+        rule: Rule,
+        stations: &[Station],
+        family: &Page,
+    ) -> Option<u32> {
         let all = self.all.get()?;
         let number = self.free.pop(|number| &all[number as usize].below).or_else(|| {
             let more = |used| ((used as usize) < LANES_MAX).then_some(used + 1);
@@ -62,13 +64,11 @@ impl Lanes {
             self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok()
         })?;
         let lane = &all[number as usize];
-        let here = cpu::current() as u16;
-        let at = choose(groups, rule, stations, here, || {
-            self.turn.fetch_add(1, Ordering::Relaxed) as usize // Relaxed: any order will do
-        });
+        let (here, turn) = (cpu::current() as u16, family.turn());
+        let at = choose(groups, rule, stations, (here, turn), affinity::has);
         stations[at].lanes.fetch_add(1, Ordering::Relaxed); // Relaxed: a number for the rules
         lane.at.store(at as u32, Ordering::Relaxed); // Relaxed: the lane is its opener's, who passes it on
-        lane.habit.begin(number);
+        lane.habit.begin(&family.habit);
         Some(number + 1)
     }
 
@@ -98,17 +98,27 @@ impl Lanes {
     }
 }
 
-/// Which of the CPUs serves a new lane of a thread that runs on `here`. `turn` counts up.
+/// Which of the CPUs serves a new lane of a thread that runs on `here`. `turn` counts up; `may` tells of a CPU whether the process may
+/// use it by now. A group of which it may use none is as good as another.
 fn choose(
     groups: &Groups,
     rule: Rule,
     stations: &[Station],
-    here: u16,
-    turn: impl Fn() -> usize,
+    (here, turn): (u16, usize),
+    may: impl Fn(u16) -> bool,
 ) -> usize {
+    let all = 0..groups.len();
+    let can = |at: &usize| may(groups.cpus()[*at]);
+    // Those of a range that may be used, beginning with the one whose turn it is.
+    let in_turn = |range: Range<usize>| {
+        let can_be_used = range.clone().filter(can).count();
+        let first = turn % can_be_used.max(1);
+        range.clone().filter(can).skip(first).chain(range.filter(can).take(first))
+    };
     let round = |group: usize| {
         let range = groups.range(group);
-        range.start + turn() % range.len()
+        let chosen = in_turn(range.clone()).next().or_else(|| in_turn(all.clone()).next());
+        chosen.unwrap_or(range.start + turn % range.len())
     };
     match rule {
         Rule::First => round(0),
@@ -118,14 +128,15 @@ fn choose(
         }
         Rule::Spill(limit) => {
             let load = |at: &usize| stations[*at].lanes.load(Ordering::Relaxed); // Relaxed: as in `open`
-            let least = |range: core::ops::Range<usize>| range.min_by_key(load);
+            // The first of those that have as few: the one whose turn it is.
+            let least = |range: Range<usize>| in_turn(range).min_by_key(load);
             let not_full = |at: &usize| load(at) < limit;
             let in_groups = (0..groups.groups()).map(|group| groups.range(group));
             in_groups
                 .filter_map(least)
                 .find(not_full)
-                .or_else(|| least(0..groups.len()))
-                .unwrap_or(0)
+                .or_else(|| least(all.clone()))
+                .unwrap_or_else(|| round(0))
         }
     }
 }
@@ -133,6 +144,7 @@ fn choose(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::family::Family;
 
     fn two_groups() -> Groups {
         let mut groups = Groups::new();
@@ -142,13 +154,17 @@ mod tests {
         groups
     }
 
+    fn stations() -> Vec<Station> {
+        // SAFETY: zero is a value of stations.
+        (0..5).map(|_| unsafe { core::mem::zeroed() }).collect()
+    }
+
     fn chosen(rule: Rule, lanes: usize) -> Vec<usize> {
         let groups = two_groups();
-        // SAFETY: zero is a value of stations.
-        let stations: Vec<Station> = (0..5).map(|_| unsafe { core::mem::zeroed() }).collect();
-        let all = Lanes::new();
-        for _ in 0..lanes {
-            all.open(&groups, rule, &stations).unwrap();
+        let stations = stations();
+        for turn in 0..lanes {
+            let at = choose(&groups, rule, &stations, (0, turn), |_| true);
+            stations[at].lanes.fetch_add(1, Ordering::Relaxed);
         }
         stations.iter().map(|s| s.lanes.load(Ordering::Relaxed) as usize).collect()
     }
@@ -157,26 +173,53 @@ mod tests {
     fn rules_choose_among_groups() {
         assert_eq!(chosen(Rule::First, 5), [3, 2, 0, 0, 0]);
         assert_eq!(chosen(Rule::Spill(2), 4), [2, 2, 0, 0, 0]);
-        assert_eq!(chosen(Rule::Spill(2), 6), [2, 2, 1, 1, 0]);
+        assert_eq!(chosen(Rule::Spill(2), 6), [2, 2, 0, 1, 1]);
         assert_eq!(chosen(Rule::Spill(1), 7), [2, 2, 1, 1, 1]);
     }
 
     #[test]
     fn own_is_the_group_of_the_thread_that_opens_it() {
-        let at = |here, turn| choose(&two_groups(), Rule::Own, &[], here, || turn);
+        let at = |here, turn| choose(&two_groups(), Rule::Own, &[], (here, turn), |_| true);
         assert_eq!([at(4, 0), at(4, 1), at(5, 2)], [0, 1, 0]);
         assert_eq!([at(6, 0), at(8, 1), at(7, 2), at(7, 3)], [2, 3, 4, 2]);
         assert_eq!(at(9, 1), 1, "a CPU of no group has the first");
+    }
+
+    /// Processes that have no lanes yet, one after the other, as a server's children are: their turn is what differs.
+    #[test]
+    fn those_that_begin_together_begin_with_different_ones() {
+        let stations = stations();
+        let begins = |rule, turn| choose(&two_groups(), rule, &stations, (4, turn), |_| true);
+        for rule in [Rule::First, Rule::Own, Rule::Spill(8)] {
+            assert_eq!([0, 1, 2, 3].map(|turn| begins(rule, turn)), [0, 1, 0, 1], "{rule:?}");
+        }
+    }
+
+    #[test]
+    fn cpus_that_are_forbidden_by_now_serve_no_new_lanes() {
+        let stations = stations();
+        let at = |rule, allowed: &[u16]| {
+            let may = |cpu| allowed.contains(&cpu);
+            [0, 1, 2].map(|turn| choose(&two_groups(), rule, &stations, (6, turn), may))
+        };
+        assert_eq!(at(Rule::First, &[5, 7]), [1; 3]);
+        assert_eq!(at(Rule::Own, &[5, 6, 8]), [2, 4, 2]);
+        assert_eq!(at(Rule::Spill(1), &[5, 7]), [1; 3]);
+        assert_eq!(at(Rule::First, &[7, 8]), [3, 4, 3], "what is left elsewhere");
+        assert_eq!(at(Rule::Spill(1), &[7]), [3; 3]);
+        for rule in [Rule::First, Rule::Spill(1)] {
+            assert_eq!(at(rule, &[9]), [0, 1, 0], "nothing is left: {rule:?}");
+        }
     }
 
     #[test]
     fn a_closed_lane_is_used_again() {
         let mut groups = Groups::new();
         assert!(groups.begin() && groups.add(0));
-        // SAFETY: as above.
+        // SAFETY: as in `stations`.
         let stations = [unsafe { core::mem::zeroed::<Station>() }];
-        let all = Lanes::new();
-        let open = || all.open(&groups, Rule::First, &stations).unwrap();
+        let (all, family) = (Lanes::new(), Family::new());
+        let open = || all.open(&groups, Rule::First, &stations, family.page()).unwrap();
         let (first, second) = (open(), open());
         assert_ne!(first, second);
         all.close(first, &stations);

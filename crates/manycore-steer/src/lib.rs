@@ -35,7 +35,9 @@
 //! - Threads are made by whoever makes a call that needs one, with `pthread_create`, which allocates; whoever executes calls makes none.
 //!   A call out of a signal handler, which may have interrupted `malloc`, is therefore left in place if there is no thread for it yet:
 //!   [`CreateThread`] has to refuse.
-//! - The affinity mask of the process' first thread is obeyed, from a second after it was changed; that of other threads is not looked at.
+//! - The affinity masks of the process' first thread and of those that make calls are obeyed, from a second after they were changed; where
+//!   that is one CPU for all, calls are left in place. A call that waits already is not followed.
+//! - [`Rule::Spill`] counts the lanes of each process by itself.
 //!
 //! # A first program
 //!
@@ -68,11 +70,15 @@ mod blocking;
 #[cfg(not(any(loom, feature = "sim")))]
 mod bypass;
 #[cfg(not(any(loom, feature = "sim")))]
+mod family;
+#[cfg(not(any(loom, feature = "sim")))]
 mod flight;
 #[cfg(not(any(loom, feature = "sim")))]
 mod hands;
 #[cfg(not(any(loom, feature = "sim")))]
 mod lanes;
+#[cfg(not(any(loom, feature = "sim")))]
+mod own;
 #[cfg(not(any(loom, feature = "sim")))]
 mod perform;
 #[cfg(not(any(loom, feature = "sim")))]

@@ -10,6 +10,7 @@ use crate::call::{Answer, Call, Kind, Reason};
 use crate::flight::Flight;
 use crate::hands::HANDS_MAX;
 use crate::lanes::{LaneState, Lanes};
+use crate::own;
 use crate::raw;
 use crate::settings::{Maker, Mechanism, Settings};
 use crate::slot::{IN_PLACE, Order, Reply, Slot};
@@ -35,16 +36,26 @@ impl Steer {
     ) -> Result<Answer, Reason> {
         let (settings, stations) = self.chosen().ok_or(Reason::Off)?;
         affinity::look();
+        if affinity::is_one() {
+            return Err(Reason::OneCpu);
+        }
         let state = self.lanes.get(lane.number).ok_or(Reason::Off)?;
         let at = Lanes::at(state);
         let cpu = settings.groups.cpus()[at];
         let place = Place { settings, lane: state, station: &stations[at], at, cpu };
-        let began = if settings.bypass { clock::now() } else { 0 };
+        let (began, threads) =
+            if settings.bypass { (clock::now(), self.threads()) } else { (0, 0) };
         // SAFETY: by the caller's word.
         let reply = unsafe {
-            let may_ring = settings.mechanism == Mechanism::Uring;
             let mut by = |call: &Call, way| self.execute(place, (call, kind), flight, way);
-            match by(call, if may_ring { Way::Ring } else { Way::Threads }) {
+            let way = match (settings.mechanism, kind) {
+                (Mechanism::Thread, _) => Way::Threads,
+                // It may take as long as a disk takes: the worker has others to serve.
+                (_, Kind::File) => Way::Hand { is_rest: false, done: 0, descriptor: -1 },
+                (Mechanism::Uring, _) => Way::Ring,
+                _ => Way::Threads,
+            };
+            match by(call, way) {
                 Some(Meaning::Other) => by(call, Way::Threads),
                 Some(Meaning::Part(sent)) if !attempt::is_non_blocking(call.args[0]) => {
                     let rest = by(&after(call, sent), Way::Rest);
@@ -58,9 +69,10 @@ impl Steer {
             Some(Meaning::Part(sent)) => sent as Answer,
             Some(Meaning::Other) | None => return Err(Reason::NoThread),
         };
-        // A call that nobody has executed takes less time than any, and says nothing of those that are moved.
-        if settings.bypass {
-            state.habit.moved(began);
+        // A call that nobody has executed takes less time than any, and one for which a thread was made more: neither says anything of
+        // those that are moved.
+        if settings.bypass && self.threads() == threads {
+            state.habit.moved(began, &self.family.page().habit);
         }
         Ok(answer)
     }
@@ -116,13 +128,13 @@ impl Steer {
         let (order, is_cancelled) = unsafe { ((*slot).order(), (*slot).is_cancelled()) };
         flight.land();
         let Order { done, descriptor, .. } = order;
-        let ends = is_cancelled && kind != Kind::Quick;
+        let ends = is_cancelled && kind.ends_early();
         let way = Way::Hand { is_rest: is_rest || done > 0, done, descriptor };
         // SAFETY: all signals are blocked; the rest by the caller's word.
         let is_sent =
             !ends && unsafe { self.send(place, (call, kind), flight, way, before) }.is_some();
         if !is_sent && descriptor >= 0 {
-            raw::close(descriptor);
+            own::close(descriptor);
         }
         raw::block(before);
         if is_sent {

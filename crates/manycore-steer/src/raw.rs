@@ -2,12 +2,9 @@
 
 use core::ffi::c_int;
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-
 use syscalls::{Sysno, raw_syscall};
 
 use crate::call::{Answer, Call};
-use crate::slab::{Slab, Zeroed};
 
 /// An error number as the kernel returns it.
 pub const fn error(errno: c_int) -> Answer {
@@ -60,6 +57,18 @@ pub fn map(bytes: usize) -> *mut u8 {
     core::ptr::with_exposed_provenance_mut(address)
 }
 
+/// Memory that is zero, and that the children of forks share; null if the kernel refuses.
+pub fn map_for_children(bytes: usize) -> *mut u8 {
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    let flags = libc::MAP_SHARED | libc::MAP_ANONYMOUS;
+    // SAFETY: new memory, where there is none yet.
+    let address = unsafe { raw_syscall!(Sysno::mmap, 0, bytes, protection, flags, usize::MAX, 0) };
+    if (address as isize) < 0 && (address as isize) >= -4095 {
+        return null_mut();
+    }
+    core::ptr::with_exposed_provenance_mut(address)
+}
+
 /// Memory that a descriptor of the kernel's shares, and that the child of a fork does not have; null if it refuses.
 pub fn map_shared(descriptor: i32, offset: usize, bytes: usize) -> *mut u8 {
     let protection = libc::PROT_READ | libc::PROT_WRITE;
@@ -93,6 +102,12 @@ pub unsafe fn unmap(address: *mut u8, bytes: usize) {
 pub unsafe fn clear(address: *mut u8, bytes: usize) {
     // SAFETY: private anonymous memory, which is zero when it is touched next.
     unsafe { raw_syscall!(Sysno::madvise, address, bytes, libc::MADV_DONTNEED) };
+}
+
+/// The process' id.
+pub fn process_id() -> u32 {
+    // SAFETY: touches no memory.
+    unsafe { raw_syscall!(Sysno::getpid) as u32 }
 }
 
 /// The calling thread's id. Not cached: it is asked once by each thread.
@@ -159,54 +174,6 @@ pub fn sleep(word: *const u32, expected: u32, nanoseconds: i64) {
     unsafe { raw_syscall!(Sysno::futex, word, operation, expected, &raw const limit) };
 }
 
-/// A bit for each descriptor that is ours: as many as a process can have by default.
-static OURS: Slab<Bits, { (1 << 20) / 64 }> = Slab::new();
-
-#[derive(Debug)]
-struct Bits(AtomicU64);
-
-// SAFETY: a number.
-unsafe impl Zeroed for Bits {}
-
-/// Where a descriptor's bit is.
-fn bit(descriptor: i32) -> Option<(&'static AtomicU64, u64)> {
-    let number = usize::try_from(descriptor).ok()?;
-    Some((&OURS.get()?.get(number / 64)?.0, 1 << (number % 64)))
-}
-
-/// Whether a descriptor is ours.
-pub fn owns(descriptor: i32) -> bool {
-    // Relaxed: nobody is told of a descriptor but by the kernel.
-    bit(descriptor).is_some_and(|(word, bit)| word.load(Ordering::Relaxed) & bit != 0)
-}
-
-/// All descriptors of ours have lower numbers.
-static BEYOND: AtomicU32 = AtomicU32::new(0);
-
-/// In the child of a fork: closes all descriptors of ours, which are the parent's workers'. By its one thread.
-pub fn forked() {
-    let beyond = BEYOND.swap(0, Ordering::Relaxed); // Relaxed: nobody else is there
-    let words = OURS.mapped().unwrap_or(&[]).iter().take(beyond.div_ceil(64) as usize);
-    for (at, word) in words.enumerate() {
-        let mut bits = word.0.swap(0, Ordering::Relaxed); // Relaxed: as above
-        while bits != 0 {
-            let descriptor = at * 64 + bits.trailing_zeros() as usize;
-            // SAFETY: ours, and its user is not here.
-            unsafe { raw_syscall!(Sysno::close, descriptor) };
-            bits &= bits - 1;
-        }
-    }
-}
-
-/// Closes a descriptor of ours.
-pub fn close(descriptor: i32) {
-    if let Some((word, bit)) = bit(descriptor) {
-        word.fetch_and(!bit, Ordering::Relaxed); // Relaxed: as in `owns`
-    }
-    // SAFETY: ours, by the caller's word.
-    unsafe { raw_syscall!(Sysno::close, descriptor) };
-}
-
 /// The type of a socket; none if the descriptor is of something else.
 pub fn socket_type(descriptor: usize) -> Option<c_int> {
     socket_option(descriptor, libc::SO_TYPE)
@@ -247,60 +214,19 @@ pub fn lingers(descriptor: usize) -> bool {
     linger.l_onoff != 0 && linger.l_linger != 0
 }
 
-/// Descriptors of ours have numbers from here on, or from three quarters of what the process may have: the program's keep
-/// the numbers that it knows.
-const NUMBERS_FROM: u64 = 2048;
-
-/// A process that may have fewer has none of ours: it counts on each.
-const NUMBERS_MIN: u64 = 256;
-
-/// From which number on ours are, and to which: the last eighth is the program's. None if it may have too few.
-fn numbers() -> Option<core::ops::Range<u64>> {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the kernel writes the structure.
-    unsafe { raw_syscall!(Sysno::prlimit64, 0, libc::RLIMIT_NOFILE, 0, &raw mut limit) };
-    let limit = limit.rlim_cur;
-    (limit >= NUMBERS_MIN).then(|| NUMBERS_FROM.min(limit / 4 * 3)..limit / 8 * 7)
-}
-
-/// Whether the process may have so many descriptors that some can be ours.
-pub fn has_numbers() -> bool {
-    numbers().is_some()
-}
-
-/// A duplicate under a number of ours, which an executed program does not get; none if there is no room.
-pub fn duplicate(descriptor: i32) -> Option<i32> {
-    let numbers = numbers()?;
-    // SAFETY: touches no memory.
-    let copy =
-        unsafe { raw_syscall!(Sysno::fcntl, descriptor, libc::F_DUPFD_CLOEXEC, numbers.start) };
-    let copy = i32::try_from(copy.cast_signed()).ok().filter(|copy| *copy >= 0)?;
-    if let Some((word, bit)) = bit(copy) {
-        word.fetch_or(bit, Ordering::Relaxed); // Relaxed: as in `owns`
-        BEYOND.fetch_max(copy as u32 + 1, Ordering::Relaxed); // Relaxed: for a child, where nobody else is
-    }
-    if !numbers.contains(&(copy as u64)) {
-        close(copy);
-        return None;
-    }
-    Some(copy)
-}
-
-/// Gives a new descriptor a number of ours, or closes it if there is no room; errors stay as they are.
-pub fn lift(descriptor: i32) -> i32 {
-    if descriptor < 0 {
-        return descriptor;
-    }
-    let copy = duplicate(descriptor);
-    close(descriptor);
-    copy.unwrap_or(-libc::EMFILE)
-}
-
 /// Nanoseconds of the monotonic clock.
 pub fn nanoseconds() -> u64 {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the kernel writes one timespec.
     unsafe { raw_syscall!(Sysno::clock_gettime, libc::CLOCK_MONOTONIC, &raw mut now) };
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+/// The same, some milliseconds late: without a system call.
+pub fn coarse_nanoseconds() -> u64 {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: writes one timespec.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC_COARSE, &raw mut now) };
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 

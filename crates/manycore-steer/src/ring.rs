@@ -11,6 +11,7 @@ use core::sync::atomic::{AtomicU32, Ordering, fence};
 use manycore::sync::hint;
 use syscalls::{Sysno, raw_syscall};
 
+use crate::own;
 use crate::raw;
 
 /// `struct io_uring_sqe`: what the kernel is to do.
@@ -146,17 +147,15 @@ impl Ring {
             ..Parameters::default()
         };
         // SAFETY: the kernel reads and writes the parameters.
-        let made = unsafe { raw_syscall!(Sysno::io_uring_setup, SUBMISSIONS, &raw mut parameters) };
-        if (made as isize) < 0 {
-            return Err(-(made as isize) as i32);
-        }
-        let descriptor = raw::lift(made as i32);
+        let descriptor = own::make(|| unsafe {
+            raw_syscall!(Sysno::io_uring_setup, SUBMISSIONS, &raw mut parameters) as i32
+        });
         if descriptor < 0 {
             return Err(-descriptor);
         }
         let needed = FEATURE_SINGLE_MMAP | FEATURE_NODROP | FEATURE_SQPOLL_NONFIXED;
         if parameters.features & needed != needed {
-            raw::close(descriptor);
+            own::close(descriptor);
             return Err(libc::ENOSYS);
         }
         let submission = raw::map_shared(descriptor, 0, parameters.bytes());
@@ -300,7 +299,7 @@ impl Drop for Ring {
                 unsafe { raw::unmap(address, bytes) };
             }
         }
-        raw::close(self.descriptor);
+        own::close(self.descriptor);
     }
 }
 

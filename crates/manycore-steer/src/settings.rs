@@ -38,7 +38,7 @@ pub enum Rule {
     First,
     /// The group of the CPU on which the lane is opened, or the first if none has it.
     Own,
-    /// The first group of which a CPU serves fewer than so many lanes; the one with the fewest if there is none.
+    /// The first group of which a CPU serves fewer than so many lanes of this process; the one with the fewest if there is none.
     Spill(u32),
 }
 

@@ -7,8 +7,8 @@ use manycore::sync::{clock, hint};
 use syscalls::{Sysno, raw_syscall};
 
 use crate::blocking::Blocking;
+use crate::own;
 use crate::queue::{Bell, Calls, Cancelled, Queue};
-use crate::raw;
 use crate::settings::Maker;
 use crate::slab::Zeroed;
 use crate::slot::Slot;
@@ -166,21 +166,22 @@ impl Station {
     unsafe fn make(&'static self, cpu: u16, blocking: &'static Blocking, maker: Maker) -> bool {
         // SAFETY: all signals are blocked, by the caller's word. Asked last: it takes longest.
         let may_make = || unsafe { maker.may_make() };
-        if !raw::has_numbers() || !self.waits.is_there() || !may_make() {
+        if !own::has_numbers() || !self.waits.is_there() || !may_make() {
             return false;
         }
         // SAFETY: these touch no memory; the kernel reads the event.
         let (epoll, event) = unsafe {
-            let epoll = raw::lift(raw_syscall!(Sysno::epoll_create1, libc::EPOLL_CLOEXEC) as i32);
+            let epoll =
+                own::make(|| raw_syscall!(Sysno::epoll_create1, libc::EPOLL_CLOEXEC) as i32);
             let flags = libc::EFD_CLOEXEC | libc::EFD_NONBLOCK;
-            let event = raw::lift(raw_syscall!(Sysno::eventfd2, 0, flags) as i32);
+            let event = own::make(|| raw_syscall!(Sysno::eventfd2, 0, flags) as i32);
             let on =
                 libc::epoll_event { events: (libc::EPOLLIN | libc::EPOLLET) as u32, u64: BELL };
             raw_syscall!(Sysno::epoll_ctl, epoll, libc::EPOLL_CTL_ADD, event, &raw const on);
             (epoll, event)
         };
         if epoll < 0 || event < 0 {
-            [epoll, event].into_iter().filter(|fd| *fd >= 0).for_each(raw::close);
+            [epoll, event].into_iter().filter(|fd| *fd >= 0).for_each(own::close);
             return false;
         }
         // Relaxed, all: the thread's creation, and the state, order them.
@@ -192,15 +193,15 @@ impl Station {
         // SAFETY: all signals are blocked, by the caller's word, and a thread may be made; the station is there for good.
         let made = unsafe { maker.make(worker::run, argument) };
         if !made {
-            raw::close(epoll);
-            raw::close(event);
+            own::close(epoll);
+            own::close(event);
         } else {
             blocking.workers.fetch_add(1, Ordering::Relaxed); // Relaxed: a number for reports
         }
         made
     }
 
-    /// In the child of a fork: there is no worker. Its descriptors are closed by [`raw::forked`].
+    /// In the child of a fork: there is no worker. Its descriptors are closed by [`own::forked`].
     ///
     /// # Safety
     ///

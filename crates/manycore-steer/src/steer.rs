@@ -9,8 +9,10 @@ use manycore::sync::thread;
 use crate::affinity;
 use crate::blocking::Blocking;
 use crate::call::Answer;
+use crate::family::Family;
 use crate::flight::Flight;
 use crate::lanes::Lanes;
+use crate::own;
 use crate::raw;
 use crate::settings::{CPUS_MAX, Mechanism, Settings};
 use crate::slab::Slab;
@@ -57,6 +59,7 @@ pub struct Steer {
     /// Of the mechanism `thread`: hands of lanes that are closed, for new lanes of the same CPU.
     pub(crate) resting: [Stack; CPUS_MAX],
     pub(crate) rest: AtomicU32,
+    pub(crate) family: Family,
 }
 
 // SAFETY: the settings are written once, before the state says that they are there.
@@ -77,6 +80,7 @@ impl Steer {
             blocking: Blocking::new(),
             resting: [const { Stack::new() }; CPUS_MAX],
             rest: AtomicU32::new(0),
+            family: Family::new(),
         }
     }
 
@@ -88,6 +92,7 @@ impl Steer {
             return;
         }
         raw::install_interrupt();
+        self.family.start();
         // SAFETY: nobody reads the settings before the state says so.
         unsafe { *self.settings.get() = Some(*settings) };
         // Release: partner of the Acquire in `settings`.
@@ -108,8 +113,16 @@ impl Steer {
     /// Chooses where calls on a new descriptor are executed; [`Lane::NONE`] if there is no room. No thread is made.
     pub fn open(&'static self) -> Lane {
         let Some((settings, stations)) = self.chosen() else { return Lane::NONE };
-        let number = self.lanes.open(&settings.groups, settings.rule, stations);
+        affinity::look();
+        let family = self.family.page();
+        let number = self.lanes.open(&settings.groups, settings.rule, stations, family);
         number.map_or(Lane::NONE, |number| Lane { number })
+    }
+
+    /// The CPU of a lane; none if it is nowhere.
+    pub fn cpu(&'static self, lane: &Lane) -> Option<u16> {
+        let (settings, _) = self.chosen()?;
+        self.lanes.get(lane.number).map(|lane| settings.groups.cpus()[Lanes::at(lane)])
     }
 
     /// No call will come on this lane any more, and none is in flight on it.
@@ -159,16 +172,33 @@ impl Steer {
     /// The call in place is over.
     pub fn stop(&'static self, lane: &Lane, timer: Timer) {
         if let (true, Some(state)) = (timer.runs(), self.lanes.get(lane.number)) {
-            state.habit.stayed(timer.0);
+            state.habit.stayed(timer.0, &self.family.page().habit);
         }
+    }
+
+    /// The process has changed its user or groups. (Threads made here have the new ones: `setuid` and its like reach all threads.)
+    pub fn change_rights(&'static self) {
+        self.feeds.mapped().unwrap_or(&[]).iter().for_each(Feed::change_rights);
+    }
+
+    /// A fork is about to be made: waits, not for long, until no thread made here has a descriptor of which the child would not know.
+    /// The parent says [`after_fork`](Self::after_fork), the child [`forked`](Self::forked).
+    pub fn before_fork(&'static self) {
+        own::before_fork();
+    }
+
+    /// In the parent of a fork, whether it was made or not.
+    pub fn after_fork(&'static self) {
+        own::after_fork();
     }
 
     /// In the child of a fork, by its one thread, before any other call here: the parent's threads are not there. Lanes stay
     /// valid in both; the child's get threads of their own at their first calls. Waits for nobody.
     pub fn forked(&'static self) {
         thread::forked();
-        raw::forked();
+        own::forked();
         affinity::forked();
+        self.family.forked();
         let Some((settings, stations)) = self.chosen() else { return };
         let count = settings.groups.len();
         // SAFETY: the caller is the only thread.
@@ -202,7 +232,7 @@ impl Steer {
     /// Whether a descriptor is one of those that the workers have for themselves: the program must not close it, nor put another
     /// file in its place.
     pub fn owns(&'static self, descriptor: i32) -> bool {
-        raw::owns(descriptor)
+        own::owns(descriptor)
     }
 
     /// How many threads made here live now.

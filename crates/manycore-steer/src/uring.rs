@@ -2,22 +2,24 @@
 //!
 //! A caller puts an entry into the ring of its lane's CPU, and spins: whoever finds completions takes all of them and answers
 //! their calls. Before it sleeps it has the pool's worker of that CPU listen to the ring. Calls that have to wait, operations that
-//! io_uring has not, or whose answer could differ from the system call's, go to the pool: `connect` and `open` would be made
-//! with the rights that the process had when the ring was set up, and `close` would answer before the other end knows.
+//! io_uring has not, or whose answer could differ from the system call's, go to the pool: `close` would answer before the other end knows.
+//!
+//! The kernel's thread has the rights that the process had when the ring was set up, and says to the other end of a local socket that it is that
+//! user. So `connect` and `open` go to the pool, and all calls do once the process has changed its user or groups.
 
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use manycore::sync::{clock, hint};
 use syscalls::{Sysno, raw_syscall};
 
 use crate::attempt::{RECEIVE_TRIES, SEND_TRIES, is_non_blocking};
 use crate::call::{Answer, Call, Kind};
+use crate::own;
 use crate::raw;
 use crate::ring::{Completion, Entry, Ring};
 use crate::slab::Zeroed;
 use crate::slot::{Reply, Slot};
 
-const FSYNC: u8 = 3;
 const RECVMSG: u8 = 10;
 const ACCEPT: u8 = 13;
 const CANCEL: u8 = 14;
@@ -40,6 +42,8 @@ pub struct Feed {
     state: AtomicU32,
     /// Callers that sleep.
     sleepers: AtomicU32,
+    /// The process has changed its user or groups since.
+    is_stale: AtomicBool,
     ring: core::cell::UnsafeCell<core::mem::MaybeUninit<Ring>>,
 }
 
@@ -69,7 +73,16 @@ impl Feed {
         match self.state.compare_exchange(NEW, STARTING, Ordering::Relaxed, Ordering::Acquire) {
             Ok(_) => self.start(cpu, has_worker, listen),
             // Another sets it up: this call goes to the pool.
+            Err(_) if self.is_stale.load(Ordering::Relaxed) => None, // Relaxed: the program orders its own change
             Err(_) => self.ring(),
+        }
+    }
+
+    /// The process has changed its user or groups: a ring that is set up, or is being set up, may have the old ones.
+    pub fn change_rights(&self) {
+        // Relaxed, both: what begins to be set up later has the new ones; the program orders its calls and its change.
+        if self.state.load(Ordering::Relaxed) != NEW {
+            self.is_stale.store(true, Ordering::Relaxed);
         }
     }
 
@@ -81,7 +94,7 @@ impl Feed {
         listen: impl FnOnce(i32) -> bool,
     ) -> Option<&Ring> {
         // The ring has its number from among those of ours.
-        let has_numbers = raw::has_numbers();
+        let has_numbers = own::has_numbers();
         if has_numbers && !has_worker() {
             // A handler may not make one: another call will.
             self.state.store(NEW, Ordering::Relaxed); // Relaxed: nothing was written
@@ -186,17 +199,18 @@ impl Feed {
         self.reap();
     }
 
-    /// In the child of a fork: the ring is the parent's. It is closed by [`raw::forked`].
+    /// In the child of a fork: the ring is the parent's. It is closed by [`own::forked`].
     ///
     /// # Safety
     ///
     /// The caller is the only thread, and executes nothing here.
     pub unsafe fn forked(&self) {
-        // Relaxed, both: nobody else is there. What was refused stays so.
+        // Relaxed, all: nobody else is there. What was refused stays so.
         if self.state.load(Ordering::Relaxed) != FAILED {
             self.state.store(NEW, Ordering::Relaxed);
         }
         self.sleepers.store(0, Ordering::Relaxed);
+        self.is_stale.store(false, Ordering::Relaxed);
     }
 }
 
@@ -226,7 +240,7 @@ pub fn listen(epoll: i32, operation: i32, ring: i32) -> bool {
 /// must not wait. Without data, the call is made again by the pool, which asks, and waits.
 fn entry(call: &Call, kind: Kind) -> Option<Entry> {
     let [descriptor, second, third, fourth, fifth, _] = call.args;
-    if kind == Kind::Timed {
+    if matches!(kind, Kind::Timed | Kind::File) {
         return None;
     }
     let at_once = libc::MSG_DONTWAIT as usize;
@@ -245,7 +259,6 @@ fn entry(call: &Call, kind: Kind) -> Option<Entry> {
         libc::SYS_accept => (ACCEPT, second, 0, 0, third as u64),
         libc::SYS_accept4 => (ACCEPT, second, 0, fourth, third as u64),
         libc::SYS_shutdown => (SHUTDOWN, 0, second, 0, 0),
-        libc::SYS_fsync => (FSYNC, 0, 0, 0, 0),
         _ => return None,
     };
     Some(Entry {

@@ -9,6 +9,7 @@ use core::sync::atomic::Ordering;
 use syscalls::{Sysno, raw_syscall};
 
 use crate::attempt::Timeout;
+use crate::own;
 use crate::raw;
 use crate::slab::{Slab, Zeroed};
 use crate::slot::Slot;
@@ -88,9 +89,9 @@ impl Waits {
         if place as usize == WAITS_MAX {
             return false;
         }
-        let Some(descriptor) = raw::duplicate(from) else { return false };
+        let Some(descriptor) = own::duplicate(from) else { return false };
         if !control(self.epoll, libc::EPOLL_CTL_ADD, descriptor, events, u64::from(place)) {
-            raw::close(descriptor);
+            own::close(descriptor);
             return false;
         }
         self.free = next;
@@ -184,7 +185,7 @@ impl Table {
         self.0.get().is_some()
     }
 
-    /// In the child of a fork: no call waits. Their descriptors are closed by [`raw::forked`].
+    /// In the child of a fork: no call waits. Their descriptors are closed by [`own::forked`].
     ///
     /// # Safety
     ///

@@ -16,6 +16,7 @@ use crate::attempt::{Attempt, attempt};
 use crate::blocking::Blocking;
 use crate::call::Kind;
 use crate::hands::{OPEN_SIGNALS, signal_of};
+use crate::own;
 use crate::queue::{Calls, Cancelled, Queue};
 use crate::raw;
 use crate::slot::{Reply, Slot};
@@ -75,8 +76,8 @@ impl Worker {
                 self.sleep();
             }
         }
-        raw::close(self.epoll);
-        raw::close(self.station.event.load(Ordering::Relaxed)); // Relaxed: never changes while this runs
+        own::close(self.epoll);
+        own::close(self.station.event.load(Ordering::Relaxed)); // Relaxed: never changes while this runs
     }
 
     /// Spins for a call.
@@ -190,7 +191,7 @@ impl Worker {
         let slot = unsafe { &*wait.slot };
         let descriptor = self.waits.remove(place);
         if slot.order().call.number == libc::SYS_poll as usize {
-            raw::close(descriptor);
+            own::close(descriptor);
         } else {
             slot.redirect(descriptor);
         }
@@ -202,7 +203,7 @@ impl Worker {
         let wait = self.waits.at(place);
         let slot = wait.slot;
         let answer = if wait.done > 0 && answer < 0 { wait.done as isize } else { answer };
-        raw::close(self.waits.remove(place));
+        own::close(self.waits.remove(place));
         // SAFETY: as in `retry`.
         reply(unsafe { &*slot }, answer);
     }

@@ -50,13 +50,30 @@ pub fn count(function: Function, outcome: Outcome) {
     }
 }
 
-/// Counts a call that was moved, and took so many ticks.
+/// Counts a call that was moved to this CPU, and took so many ticks. `is_quick`: it waits for nobody.
 #[inline]
-pub fn moved(function: Function, ticks: u64) {
+pub fn moved(function: Function, to: Option<u16>, ticks: u64, is_quick: bool) {
     if let Some(mapping) = mapping() {
         let cpu = cpu::current();
         mapping.count(cpu, function, Outcome::Moved);
-        mapping.shards[cpu as usize % SHARDS].latency.count(ticks);
+        let shard = &mapping.shards[cpu as usize % SHARDS];
+        shard.latency.count(ticks);
+        if is_quick {
+            shard.quick.count(ticks);
+        }
+        note_used(&mapping.header, to);
+    }
+}
+
+/// Notes that calls are executed on a CPU.
+fn note_used(header: &Header, cpu: Option<u16>) {
+    let Some(cpu) = cpu else { return };
+    let bit = 1 << (cpu % 64);
+    if let Some(word) = header.used.get(usize::from(cpu) / 64)
+        // Everybody writes here: once for each CPU.
+        && word.load(Ordering::Relaxed) & bit == 0
+    {
+        word.fetch_or(bit, Ordering::Relaxed);
     }
 }
 

@@ -9,7 +9,7 @@ use manycore_profile::layout::syscalls::Function;
 use manycore_steer::{Lane, Steer};
 use syscalls::{Errno, Sysno, raw_syscall};
 
-use crate::{counters, state, thread};
+use crate::{counters, files, state, thread};
 
 /// Everything that moves calls.
 pub static STEER: Steer = Steer::new();
@@ -18,7 +18,7 @@ pub static STEER: Steer = Steer::new();
 pub const TIMED: u32 = 1;
 /// Closing it may wait: `SO_LINGER`.
 pub const LINGERS: u32 = 4;
-/// It is a file: calls on it never wait for others.
+/// It is a file on a disk, or in memory: calls on it wait for nobody else.
 pub const FILE: u32 = 2;
 
 /// The table's type.
@@ -98,8 +98,7 @@ fn ask(table: &'static Descriptors, fd: c_int) -> Found {
     }
     match status.st_mode & libc::S_IFMT {
         libc::S_IFSOCK => adopt(fd),
-        // A file never waits for others.
-        libc::S_IFREG if moves_files() => opened(fd, FILE),
+        libc::S_IFREG if moves_files() && files::are_plain(fd) => opened(fd, FILE),
         // What epoll and others make is of no kind, and is noted when it is made.
         _ => table.leave_alone(fd, Left::Plain),
     }
@@ -164,7 +163,19 @@ fn traits(fd: c_int) -> u32 {
         };
         failed != 0 || value != [0; 2]
     });
-    (u32::from(timed) * TIMED) | (u32::from(lingers(fd)) * LINGERS)
+    (u32::from(timed || waits_for_more(fd)) * TIMED) | (u32::from(lingers(fd)) * LINGERS)
+}
+
+/// Whether a receive waits for more bytes than one.
+fn waits_for_more(fd: c_int) -> bool {
+    let mut value: c_int = 1;
+    let mut length = size_of_val(&value) as libc::socklen_t;
+    let (level, name) = (libc::SOL_SOCKET, libc::SO_RCVLOWAT);
+    // SAFETY: the kernel writes as much as there is room.
+    unsafe {
+        raw_syscall!(Sysno::getsockopt, fd, level, name, &raw mut value, &raw mut length);
+    }
+    value > 1
 }
 
 fn lingers(fd: c_int) -> bool {

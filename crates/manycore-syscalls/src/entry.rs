@@ -121,6 +121,12 @@ exports! {
     [seteuid] => ties::seteuid;
     [setreuid] => ties::setreuid;
     [setresuid] => ties::setresuid;
+    [setgid] => ties::setgid;
+    [setegid] => ties::setegid;
+    [setregid] => ties::setregid;
+    [setresgid] => ties::setresgid;
+    [setgroups] => ties::setgroups;
+    [initgroups] => ties::initgroups;
     [setfsuid] => ties::setfsuid;
     [setfsgid] => ties::setfsgid;
     [capset] => ties::capset;
@@ -130,6 +136,9 @@ exports! {
     [setpriority] => ties::setpriority;
     [nice] => ties::nice;
     [sched_setscheduler] => ties::sched_setscheduler;
+    [sched_setparam] => ties::sched_setparam;
+    [pthread_setschedparam] => ties::pthread_setschedparam;
+    [pthread_setschedprio] => ties::pthread_setschedprio;
     [pkey_alloc] => ties::pkey_alloc;
 
     [syscall] => jumps::syscall;

@@ -31,6 +31,7 @@ mod counters;
 mod descriptors;
 mod entry;
 mod file_size;
+mod files;
 mod handlers;
 mod memory;
 mod moved;

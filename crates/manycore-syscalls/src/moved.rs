@@ -152,6 +152,17 @@ pub fn find(fd: c_int) -> Result<Held, Outcome> {
     }
 }
 
+/// Why a call of a kind that is not moved is executed in place: for this reason, if its descriptor has a lane.
+pub fn unmoved(fd: c_int, why: Outcome) -> Outcome {
+    match find(fd) {
+        Ok(held) => {
+            descriptors::leave(held.into_number());
+            why
+        }
+        Err(other) => other,
+    }
+}
+
 /// The descriptor's lane if it is known already: for who will not use the descriptor any more.
 pub fn find_known(fd: c_int) -> Result<Held, Outcome> {
     state::check()?;
@@ -176,7 +187,7 @@ pub unsafe fn with(held: Held, shape: Shape, number: c_long, args: [usize; 6]) -
     let lane = *table.lane(&held);
     let traits = table.traits(&held);
     let kind = match shape.kind {
-        Kind::Waits if traits & FILE != 0 => Kind::Quick,
+        Kind::Waits if traits & FILE != 0 => Kind::File,
         Kind::Waits if traits & TIMED != 0 => Kind::Timed,
         Kind::Quick if traits & LINGERS != 0 && shape.function == Function::Close => Kind::Waits,
         kind => kind,
@@ -271,7 +282,10 @@ pub unsafe fn perform(
         }
     }
     match flight.result {
-        Ok(_) => counters::moved(shape.function, clock::now().wrapping_sub(started)),
+        Ok(_) => {
+            let ticks = clock::now().wrapping_sub(started);
+            counters::moved(shape.function, STEER.cpu(&lane), ticks, kind == Kind::Quick);
+        }
         Err(reason) => counters::count(shape.function, outcome(reason)),
     }
     flight.result
@@ -382,6 +396,7 @@ pub unsafe extern "C-unwind" fn sleep(
 fn outcome(reason: Reason) -> Outcome {
     match reason {
         Reason::Off => Outcome::Off,
+        Reason::OneCpu => Outcome::OneCpu,
         Reason::NoThread => Outcome::NoThread,
     }
 }

@@ -166,6 +166,12 @@ functions! {
     seteuid(user: libc::uid_t) -> c_int;
     setreuid(real: libc::uid_t, effective: libc::uid_t) -> c_int;
     setresuid(real: libc::uid_t, effective: libc::uid_t, saved: libc::uid_t) -> c_int;
+    setgid(group: libc::gid_t) -> c_int;
+    setegid(group: libc::gid_t) -> c_int;
+    setregid(real: libc::gid_t, effective: libc::gid_t) -> c_int;
+    setresgid(real: libc::gid_t, effective: libc::gid_t, saved: libc::gid_t) -> c_int;
+    setgroups(count: usize, groups: *const libc::gid_t) -> c_int;
+    initgroups(user: *const c_char, group: libc::gid_t) -> c_int;
     setfsuid(user: libc::uid_t) -> c_int;
     setfsgid(group: libc::gid_t) -> c_int;
     capset(header: *mut c_void, data: *const c_void) -> c_int;
@@ -175,6 +181,9 @@ functions! {
     setpriority(which: c_int, who: libc::id_t, priority: c_int) -> c_int;
     nice(by: c_int) -> c_int;
     sched_setscheduler(who: pid_t, policy: c_int, parameters: *const libc::sched_param) -> c_int;
+    sched_setparam(who: pid_t, parameters: *const libc::sched_param) -> c_int;
+    pthread_setschedparam(thread: libc::pthread_t, policy: c_int, parameters: *const libc::sched_param) -> c_int;
+    pthread_setschedprio(thread: libc::pthread_t, priority: c_int) -> c_int;
     pkey_alloc(flags: c_uint, rights: c_uint) -> c_int;
 }
 

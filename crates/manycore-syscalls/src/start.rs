@@ -43,8 +43,8 @@ extern "C" fn constructor() {
     }
     threads::prepare();
     STEER.start(&choice.settings);
-    // SAFETY: the handler is a function of this library, which is never unloaded.
-    unsafe { pthread_atfork(None, None, Some(in_child)) };
+    // SAFETY: the handlers are functions of this library, which is never unloaded.
+    unsafe { pthread_atfork(Some(before_fork), Some(in_parent), Some(in_child)) };
     if !state::start() {
         say(&[b"the kernel cannot tell forked children (MADV_WIPEONFORK): calls are executed in place"]);
     }
@@ -56,6 +56,15 @@ unsafe extern "C" {
         parent: Option<extern "C" fn()>,
         child: Option<extern "C" fn()>,
     ) -> core::ffi::c_int;
+}
+
+/// After the program's own handlers, which were registered later: nothing but the fork comes after this.
+extern "C" fn before_fork() {
+    STEER.before_fork();
+}
+
+extern "C" fn in_parent() {
+    STEER.after_fork();
 }
 
 /// In the child of a fork, ahead of the program's own handlers, which were registered later: what the parent's workers hold open is

@@ -7,11 +7,13 @@ use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use manycore::sync::clock;
+use manycore_profile::layout::syscalls::Outcome;
 use syscalls::{Sysno, raw_syscall};
 
+use crate::calls::ties;
 use crate::descriptors::STEER;
 use crate::real::{self, Run, RunC11};
-use crate::{handlers, moved, thread};
+use crate::{handlers, moved, state, thread};
 
 /// The program's own threads that have begun and not ended.
 static OWN: AtomicU32 = AtomicU32::new(1);
@@ -170,6 +172,10 @@ pub unsafe extern "C-unwind" fn pthread_create(
     if start.is_null() {
         return libc::EAGAIN;
     }
+    // SAFETY: the caller's promise.
+    if unsafe { schedules_otherwise(attr) } {
+        ties::tie();
+    }
     // SAFETY: passed on; the start is the new thread's.
     let failed = unsafe { real::pthread_create(thread, attr, begin, start) };
     if failed != 0 {
@@ -177,6 +183,32 @@ pub unsafe extern "C-unwind" fn pthread_create(
         unsafe { take_back(start) };
     }
     failed
+}
+
+unsafe extern "C" {
+    fn pthread_attr_getinheritsched(
+        attr: *const libc::pthread_attr_t,
+        inherits: *mut c_int,
+    ) -> c_int;
+    fn pthread_attr_getschedpolicy(attr: *const libc::pthread_attr_t, policy: *mut c_int) -> c_int;
+}
+
+/// Whether a thread with these attributes is not scheduled as threads are.
+///
+/// # Safety
+///
+/// Null, or attributes that are initialised.
+unsafe fn schedules_otherwise(attr: *const libc::pthread_attr_t) -> bool {
+    const PTHREAD_INHERIT_SCHED: c_int = 0;
+    let (mut inherits, mut policy) = (PTHREAD_INHERIT_SCHED, libc::SCHED_OTHER);
+    if !attr.is_null() {
+        // SAFETY: the caller's promise; both write a number.
+        unsafe {
+            pthread_attr_getinheritsched(attr, &raw mut inherits);
+            pthread_attr_getschedpolicy(attr, &raw mut policy);
+        }
+    }
+    inherits != PTHREAD_INHERIT_SCHED && policy != libc::SCHED_OTHER
 }
 
 /// `thrd_create`.
@@ -216,7 +248,24 @@ pub unsafe extern "C" fn may_create_own(blocked: u64) -> bool {
         return false;
     }
     let here = thread::in_flight().map_or(0, |call| call.addr());
-    !handlers::may_run(here, blocked)
+    if handlers::may_run(here, blocked) {
+        return false;
+    }
+    // A thread of ours would have what the caller has, and either keep others off its CPU or not be let onto it: a program that runs
+    // in real time makes its calls itself.
+    let is_in_real_time = is_in_real_time();
+    if is_in_real_time {
+        state::end(Outcome::ThreadState);
+    }
+    !is_in_real_time
+}
+
+/// Whether the calling thread runs before all usual ones.
+fn is_in_real_time() -> bool {
+    // SAFETY: takes a number.
+    let policy = unsafe { raw_syscall!(Sysno::sched_getscheduler, 0) } as c_int;
+    [libc::SCHED_FIFO, libc::SCHED_RR, libc::SCHED_DEADLINE]
+        .contains(&(policy & !libc::SCHED_RESET_ON_FORK))
 }
 
 /// A thread of ours, see [`manycore_steer::CreateThread`]: detached, and with a small stack.

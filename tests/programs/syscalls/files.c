@@ -140,6 +140,44 @@ CASE(of_the_calling_thread) {
     YES(strstr(status, expected) != NULL, "status");
 }
 
+/* What the kernel keeps for the thread that writes: a worker would write it for itself, and may not. */
+CASE(label_of_the_calling_thread) {
+    int fd = open("/proc/self/attr/current", O_WRONLY);
+    YES(fd >= 0, "open");
+    R(write(fd, "x", 1), "current");
+    fd = open("/proc/self/attr/exec", O_WRONLY);
+    R(write(fd, "x", 1), "exec");
+}
+
+static long past_the_library(long number, long first, long second) {
+    long result;
+    // SAFETY: the x86-64 convention of Linux: these registers, and rcx and r11 overwritten.
+    __asm__ volatile("syscall" : "=a"(result) : "a"(number), "D"(first), "S"(second) : "rcx", "r11", "memory");
+    return result;
+}
+
+/* A number that the library takes for a file's is a pipe's by now: whoever reads from it waits, and others do not. */
+CASE(no_file_any_more) {
+    int p[2], sv[2], fd = scratch();
+    R(write(fd, "x", 1), "file");
+    NEED(pipe(p) == 0 && past_the_library(SYS_dup2, p[0], fd) == fd);
+    unix_pair(SOCK_STREAM, sv);
+    struct deed d = {0};
+    start(&d, do_read, fd);
+    WAITS(&d, "waits");
+    for (int i = 0; i < 2; i++) {
+        R(write(sv[i], "abc", 3), "%d.write", i);
+        R(read(sv[1 - i], b, 8), "%d.read", i);
+    }
+    handle(SIGUSR1, note, 0);
+    pthread_kill(d.other.thread, SIGUSR1);
+    E(&d, "interrupted");
+    d = (struct deed){0};
+    start(&d, do_read, fd);
+    NEED(write(p[1], "abc", 3) == 3);
+    E(&d, "read");
+}
+
 CASE(other_kinds) {
     uint64_t value = 5;
     int fd = eventfd(0, EFD_NONBLOCK);

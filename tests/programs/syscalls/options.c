@@ -73,6 +73,26 @@ CASE(lowest_amount) {
     R(recv(sv[0], b, 16, MSG_DONTWAIT), "dontwait");
 }
 
+/* A child's library has to ask: nobody sets the option there. Not over TCP, which forgets to wake whoever has a part of the bytes already. */
+CASE(lowest_amount_of_a_child) {
+    char b[16];
+    unix_pair(SOCK_STREAM, sv);
+    int five = 5;
+    setsockopt(sv[0], SOL_SOCKET, SO_RCVLOWAT, &five, sizeof five);
+    pid_t child = fork();
+    if (child == 0) {
+        struct deed d = {0};
+        start(&d, do_recv, sv[0]);
+        NEED(write(sv[1], "ab", 2) == 2);
+        pause_ms(20);
+        bool waits = !is_done(&d.other);
+        NEED(write(sv[1], "cde", 3) == 3);
+        _exit(ended(&d) == 5 && waits ? 0 : 1);
+    }
+    STATUS(child, "inherited");
+    R(recv(sv[0], b, 16, MSG_DONTWAIT), "nothing-left");
+}
+
 CASE(requests) {
     int n = -1, off = 0;
     tcp_pair(sv);

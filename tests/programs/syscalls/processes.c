@@ -225,6 +225,69 @@ CASE(descriptors_of_an_image) {
     STATUS(child, "count");
 }
 
+static bool listens(int fd) {
+    int value = 0;
+    socklen_t length = sizeof value;
+    return getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &value, &length) == 0 && value == 1;
+}
+
+/* All that a connection gives until its other end is closed. */
+static void converse_to_the_end(int client, const char *said, const char *how) {
+    char heard[256];
+    size_t length = 0;
+    long n;
+    R(write(client, said, strlen(said)), "%s.write", how);
+    R(shutdown(client, SHUT_WR), "%s.shutdown", how);
+    while (length < sizeof heard && (n = read(client, heard + length, sizeof heard - length)) > 0) length += (size_t)n;
+    TEXT(heard, length, "%s.heard", how);
+    close(client);
+}
+
+/* A server that has a program of its own for each connection, which knows nothing but its standard streams. */
+CASE(program_for_a_connection) {
+    static char *const programs[][4] = {
+        {"cat", NULL},
+        {"sh", "-c", "read first; echo \"got $first\"; exec cat", NULL},
+        {"sh", "-c", "cat | tr a-z A-Z; echo end >&2", NULL},
+    };
+    int listening = listener();
+    for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
+        int client = connected_to(listening);
+        pid_t child = fork();
+        if (child == 0) {
+            int fd = accept(listening, NULL, NULL);
+            NEED(fd >= 0);
+            for (int to = 0; to < 3; to++) NEED(dup2(fd, to) == to);
+            close(fd), close(listening), close(client);
+            execvp(programs[i][0], programs[i]);
+            _exit(127);
+        }
+        char how[16];
+        snprintf(how, sizeof how, "%zu", i);
+        converse_to_the_end(client, "one\ntwo\nthree\n", how);
+        STATUS(child, "%s.program", how);
+    }
+    // One that is asked to wait accepts by itself.
+    int client = connected_to(listening);
+    pid_t child = fork();
+    if (child == 0) {
+        NEED(dup2(listening, 0) == 0);
+        close(listening), close(client);
+        execl("/proc/self/exe", PROGRAM, "accepts_from_its_input", NULL);
+        _exit(127);
+    }
+    converse_to_the_end(client, "question", "waits");
+    STATUS(child, "waits.program");
+}
+
+CASE(accepts_from_its_input) {
+    if (listens(0)) {
+        int fd = accept(0, NULL, NULL);
+        _exit(answers(fd) == 8 ? 0 : 1);
+    }
+    YES(true, "not-asked");
+}
+
 CASE(killed_in_a_call) {
     used_pair();
     pid_t child = fork();

@@ -59,6 +59,69 @@ CASE(credentials) {
     unlink(secret.sun_path), rmdir(place);
 }
 
+/* Who the kernel says sent the next byte. */
+static void sender(const char *name) {
+    union {
+        char bytes[CMSG_SPACE(sizeof(struct ucred))];
+        struct cmsghdr aligned;
+    } control;
+    char byte;
+    struct iovec part = {&byte, 1};
+    struct msghdr m = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+    R(recvmsg(sv[1], &m, 0), "%s.received", name);
+    struct ucred from = {0};
+    struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+    if (c && c->cmsg_type == SCM_CREDENTIALS) memcpy(&from, CMSG_DATA(c), sizeof from);
+    YES(from.pid == getpid(), "%s.process", name);
+    R(from.uid, "%s.user", name);
+    R(from.gid, "%s.group", name);
+}
+
+/* Each way to change who a process is, in a child of its own that has moved calls before. */
+static int by_setuid(void) { return setuid(65534); }
+static int by_seteuid(void) { return seteuid(65534); }
+static int by_setreuid(void) { return setreuid(65534, 65534); }
+static int by_setgid(void) { return setgid(65534); }
+static int by_setegid(void) { return setegid(65534); }
+static int by_setregid(void) { return setregid(65534, 65534); }
+static int by_setresgid(void) { return setresgid(65534, 65534, 65534); }
+static int by_setresuid(void) { return setresuid(65534, 65534, 65534); }
+
+CASE(senders) {
+    static const struct {
+        const char *name;
+        int (*change)(void);
+    } ways[] = {
+        {"setuid", by_setuid},     {"seteuid", by_seteuid},   {"setreuid", by_setreuid},   {"setresuid", by_setresuid},
+        {"setgid", by_setgid},     {"setegid", by_setegid},   {"setregid", by_setregid},   {"setresgid", by_setresgid},
+    };
+    if (geteuid() != 0) {
+        SAID("not root", "setuid");
+        return;
+    }
+    int on = 1;
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        unix_pair(SOCK_STREAM, sv);
+        NEED(setsockopt(sv[1], SOL_SOCKET, SO_PASSCRED, &on, sizeof on) == 0);
+        pid_t child = fork();
+        if (child == 0) {
+            char name[64];
+            for (int n = 0; n < 4; n++) NEED(send(sv[0], "x", 1, 0) == 1 && recv(sv[1], b, 1, 0) == 1);
+            NEED(ways[i].change() == 0);
+            R(write(sv[0], "x", 1), "%s.write", ways[i].name);
+            snprintf(name, sizeof name, "%s.by-write", ways[i].name);
+            sender(name);
+            R(send(sv[0], "x", 1, 0), "%s.send", ways[i].name);
+            snprintf(name, sizeof name, "%s.by-send", ways[i].name);
+            sender(name);
+            fflush(NULL);
+            _exit(0);
+        }
+        STATUS(child, "%s", ways[i].name);
+        both_closed(sv);
+    }
+}
+
 CASE(of_all_threads) {
     if (geteuid() != 0) {
         SAID("not root", "setresuid");
@@ -220,6 +283,93 @@ CASE(strict) {
     }
     STATUS(child, "child");
     R(recv(sv[1], b, 8, MSG_DONTWAIT), "recv");
+}
+
+static void in_real_time(void) {
+    for (int i = 0; i < 3; i++) {
+        R(send(sv[0], "abc", 3, 0), "%d.send", i);
+        R(read(sv[1], b, 8), "%d.read", i);
+    }
+    R(sched_getscheduler(0), "policy");
+    // Whoever else is there is scheduled as threads are: also those that this thread's calls were the first for.
+    int others = 0, self = (int)syscall(SYS_gettid);
+    DIR *directory = opendir("/proc/self/task");
+    NEED(directory);
+    for (struct dirent *e; (e = readdir(directory));)
+        if (atoi(e->d_name) > 0 && atoi(e->d_name) != self) others += sched_getscheduler(atoi(e->d_name)) != SCHED_OTHER;
+    closedir(directory);
+    R(others, "others");
+}
+static void *in_real_time_from_the_start(void *unused) {
+    in_real_time();
+    return unused;
+}
+static int changes_itself(void *way) {
+    struct sched_param parameters = {.sched_priority = 10};
+    if (way) {
+        R(sched_setscheduler(0, SCHED_FIFO, &parameters), "sched_setscheduler");
+    } else {
+        R(pthread_setschedparam(pthread_self(), SCHED_FIFO, &parameters), "pthread_setschedparam");
+        R(pthread_setschedprio(pthread_self(), 11), "pthread_setschedprio");
+        R(sched_setparam(0, &parameters), "sched_setparam");
+    }
+    in_real_time();
+    return 0;
+}
+static bool may_be_in_real_time(void) {
+    pid_t child = fork();
+    if (child == 0) {
+        struct sched_param parameters = {.sched_priority = 10};
+        _exit(sched_setscheduler(0, SCHED_FIFO, &parameters) == 0 ? 0 : 1);
+    }
+    int status;
+    NEED(waitpid(child, &status, 0) == child);
+    if (status != 0) SAID("may not", "real-time");
+    return status == 0;
+}
+static void made_in_real_time(void) {
+    pthread_attr_t attributes;
+    pthread_t thread;
+    struct sched_param parameters = {.sched_priority = 10};
+    NEED(pthread_attr_init(&attributes) == 0 && pthread_attr_setschedpolicy(&attributes, SCHED_FIFO) == 0);
+    NEED(pthread_attr_setschedparam(&attributes, &parameters) == 0);
+    NEED(pthread_attr_setinheritsched(&attributes, PTHREAD_EXPLICIT_SCHED) == 0);
+    NEED(pthread_create(&thread, &attributes, in_real_time_from_the_start, NULL) == 0);
+    R(pthread_join(thread, NULL), "join");
+}
+CASE(real_time_thread) {
+    unix_pair(SOCK_STREAM, sv);
+    if (may_be_in_real_time()) made_in_real_time();
+}
+CASE(real_time_thread_beside_workers) {
+    unix_pair(SOCK_STREAM, sv);
+    NEED(write(sv[0], "x", 1) == 1 && read(sv[1], b, 1) == 1);
+    if (may_be_in_real_time()) made_in_real_time();
+}
+CASE(real_time_later) {
+    unix_pair(SOCK_STREAM, sv);
+    struct other other;
+    if (!may_be_in_real_time()) return;
+    begin(&other, changes_itself, NULL);
+    finish(&other);
+}
+CASE(real_time_program) {
+    unix_pair(SOCK_STREAM, sv);
+    if (may_be_in_real_time()) changes_itself(sv);
+}
+
+/* What a thread writes there is its own: its calls are nobody else's from then on. */
+CASE(label) {
+    unix_pair(SOCK_STREAM, sv);
+    NEED(send(sv[0], "x", 1, 0) == 1 && read(sv[1], b, 1) == 1);
+    int fd = open("/proc/thread-self/attr/current", O_RDONLY);
+    YES(fd >= 0, "read");
+    R(send(sv[0], "abc", 3, 0), "before");
+    R(recv(sv[1], b, 8, 0), "before.recv");
+    fd = open("/proc/thread-self/attr/current", O_WRONLY | O_CLOEXEC);
+    YES(fd >= 0, "write");
+    R(sendto(sv[0], "abc", 3, 0, NULL, 0), "after");
+    R(recvfrom(sv[1], b, 8, 0, NULL, NULL), "after.recv");
 }
 
 CASE(cpu_time) {

@@ -52,19 +52,14 @@ fn glibc_against_itself_twenty_times() {
     }
 }
 
-/// The same results under a mechanism, and calls of every function moved: by its statistics.
+/// The same results beneath a library; then what became of the calls, by its statistics.
 #[track_caller]
-fn check(mechanism: &str) {
+fn check(heading: &str, beneath: &Beneath, judge: impl FnOnce(&moves::Calls)) {
     let counts: BTreeMap<&str, Counted> =
         SUITE.iter().map(|program| (program.name.as_str(), Counted::new())).collect();
-    let beneath = Beneath::syscalls(mechanism);
-    let counted = |program: &str| counts[program].beneath(&beneath);
-    programs::report(programs::check(&format!("under {mechanism}"), counted));
-    let calls = counts.iter().map(|(program, counted)| (*program, counted.calls())).collect();
-    match mechanism {
-        "in-place" => moves::nothing(&calls),
-        _ => moves::everything(mechanism, &calls),
-    }
+    let counted = |program: &str| counts[program].beneath(beneath);
+    programs::report(programs::check(heading, counted));
+    judge(&counts.iter().map(|(program, counted)| (*program, counted.calls())).collect());
 }
 
 mod under {
@@ -75,7 +70,11 @@ mod under {
             $(
                 #[test]
                 fn $test() {
-                    check($mechanism);
+                    let beneath = Beneath::syscalls($mechanism);
+                    check(concat!("under ", $mechanism), &beneath, |calls| match $mechanism {
+                        "in-place" => moves::nothing(calls),
+                        _ => moves::everything($mechanism, calls),
+                    });
                 }
             )*
         };
@@ -85,5 +84,11 @@ mod under {
         thread: "thread";
         pool: "pool";
         uring: "uring";
+    }
+
+    /// Calls that are measured in place, and those that are moved to find out, side by side.
+    #[test]
+    fn pool_as_measured() {
+        check("under pool, as measured", &Beneath::syscalls_as_measured(), moves::some_of_both);
     }
 }

@@ -41,6 +41,15 @@ pub fn everything(mechanism: &str, calls: &Calls) {
     assert!(missing.is_empty(), "no call was moved of {missing:?}");
 }
 
+/// Calls were moved, and calls were left in place by a measurement.
+#[track_caller]
+pub fn some_of_both(calls: &Calls) {
+    let sum = |part: fn(&MovedCalls) -> u64| calls.values().map(part).sum::<u64>();
+    let (moved, bypassed) = (sum(|calls| calls.moved), sum(|calls| calls.bypassed));
+    _ = writeln!(std::io::stderr(), "as measured: {moved} calls moved, {bypassed} left in place");
+    assert!(moved >= 100 && bypassed >= 100, "{moved} moved, {bypassed} in place");
+}
+
 /// No program moved anything, and all of them counted.
 #[track_caller]
 pub fn nothing(calls: &Calls) {
@@ -77,6 +86,18 @@ fn handlers_that_have_returned_are_forgotten() {
     for mechanism in ["thread", "pool"] {
         let calls = counted(mechanism, "handlers", "handlers_that_have_returned");
         assert!(calls.moved as f64 >= 0.95 * calls.on_sockets() as f64, "{mechanism}: {calls:?}");
+    }
+}
+
+/// From when a thread can change the label that its own calls have, all calls are executed in place.
+#[test]
+fn what_a_label_is_tied_to_stays_in_place() {
+    let calls = counted("pool", "ties", "label");
+    let function = |name| calls.functions.iter().find(|function| function.name == name).unwrap();
+    assert_eq!(function("send").moved, 2, "{calls:?}");
+    for name in ["sendto", "recvfrom"] {
+        let reasons = &function(name).reasons;
+        assert_eq!(reasons.get("the kernel ties something to the thread"), Some(&1), "{calls:?}");
     }
 }
 

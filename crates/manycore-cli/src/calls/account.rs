@@ -14,13 +14,19 @@ pub fn text(calls: &MovedCalls) -> String {
         return "no process left statistics of its system calls".to_owned();
     }
     let mut text = format!("{}; {}", outcome(calls), processes(calls.processes));
-    if let Some(latency) = calls.latency_ns {
+    let quick = "those of them that wait for nobody";
+    for (which, latency) in [("moved calls", calls.latency_ns), (quick, calls.quick_ns)] {
+        let Some(latency) = latency else { continue };
         let time = |ns: u64| manycore_report::duration(ns as f64).trim_end().to_owned();
         let (half, most, longest) = (time(latency.p50), time(latency.p99), time(latency.max));
         _ = write!(
             text,
-            "\n  moved calls took {half} (half of them), {most} (99 %), {longest} at most"
+            "\n  {which} took {half} (half of them), {most} (99 %), {longest} at most"
         );
+    }
+    if !calls.cpus_used.is_empty() && calls.cpus_used != calls.cpus {
+        let used: CpuSet = calls.cpus_used.iter().map(|cpu| *cpu as usize).collect();
+        _ = write!(text, "\n  of these CPUs {used} executed some");
     }
     for function in calls.functions.iter().take(SHOWN) {
         let line = match is_in_place(calls) {
@@ -89,10 +95,12 @@ mod tests {
             schema: 1,
             mechanism: mechanism.into(),
             cpus: vec![0, 1, 2, 4],
+            cpus_used: vec![1, 2],
             processes: 1,
             moved,
             in_place: 1,
             latency_ns: Some(Latency { p50: 4_000, p99: 9_000, p999: 9_000, max: 1_000_000 }),
+            quick_ns: Some(Latency { p50: 3_000, p99: 5_000, p999: 5_000, max: 7_000 }),
             functions: vec![FunctionCalls {
                 name: "poll".into(),
                 moved,
@@ -108,6 +116,11 @@ mod tests {
     fn reasons_stand_beside_what_was_moved() {
         let text = text(&calls("pool", 3));
         assert!(text.contains("pool on CPU 0-2,4: 3 of 4 calls on sockets moved (75"), "{text}");
+        assert!(
+            text.contains("moved calls took 4.00 us (half") && text.contains("nobody took 3.00 us"),
+            "{text}"
+        );
+        assert!(text.contains("of these CPUs 1-2 executed some"), "{text}");
         assert!(text.contains("3 moved; in place: 1 waits with another signal mask"), "{text}");
         assert!(self::text(&MovedCalls::default()).contains("no process"));
     }

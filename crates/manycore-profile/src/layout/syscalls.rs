@@ -14,7 +14,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use super::Histogram;
 
 /// `manycoS` and the version of this layout.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"manycoS\x02");
+pub const MAGIC: u64 = u64::from_le_bytes(*b"manycoS\x03");
 /// CPUs that count apart.
 pub const SHARDS: usize = 64;
 /// Words of the set of CPUs: a bit each.
@@ -75,6 +75,8 @@ numbered! {
         FileLimit = "the size of files is limited",
         /// In place: the mechanism is `in-place`.
         Off = "the mechanism is in-place",
+        /// In place: the process may use one CPU, for which whoever executes the call elsewhere would have to wait.
+        OneCpu = "one CPU for the whole program",
         /// In place: it may block, and all threads that may block are taken.
         NoThread = "no thread to block",
         /// Moved, but its thread was cancelled or jumped out of it, so that nobody saw the result.
@@ -202,6 +204,8 @@ pub struct Header {
     pub started: AtomicU64,
     /// The CPUs on which lanes may be, a bit each.
     pub cpus: [AtomicU64; CPU_WORDS],
+    /// Those on whose lanes calls were executed, likewise.
+    pub used: [AtomicU64; CPU_WORDS],
     /// The mechanism's name, in bytes, zero at the end.
     pub mechanism: [AtomicU64; 4],
     /// The path of the program, in bytes, zero at the end; cut if it is longer.
@@ -215,6 +219,8 @@ pub struct Shard {
     pub calls: [[AtomicU64; OUTCOMES]; FUNCTIONS],
     /// How long moved calls took, from the caller's side, in ticks.
     pub latency: Histogram,
+    /// The same of those among them that wait for nobody.
+    pub quick: Histogram,
 }
 
 impl Mapping {

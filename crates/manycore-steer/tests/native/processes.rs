@@ -3,7 +3,9 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::rig::{MECHANISMS, Rig, a_while, socketpair};
+use manycore_steer::{Mechanism, Rule};
+
+use crate::rig::{MECHANISMS, Rig, a_while, cpus, socketpair};
 
 /// While a call blocks in the parent the child makes calls on the same lanes.
 #[test]
@@ -41,6 +43,38 @@ fn a_child_has_workers_of_its_own() {
             assert_eq!(rig.write(lane, far, b"on"), 2);
             assert_eq!(reader.join().unwrap(), 2);
         });
+    }
+}
+
+/// Where a child's first lane is, which it opens without having had another: the first of the CPUs or not.
+fn first_lane_of_a_child(rig: &'static Rig) -> bool {
+    // SAFETY: the child makes system calls only, and ends by `_exit`.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        rig.steer.forked();
+        let executed = rig.executed_within(rig.steer.open());
+        let is_first = executed == [cpus()[0]];
+        // SAFETY: touches no memory but its own result.
+        unsafe { libc::_exit(i32::from(is_first)) };
+    }
+    let mut status = 0;
+    // SAFETY: touches no memory but its own result.
+    assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+    assert!(libc::WIFEXITED(status), "{status}");
+    libc::WEXITSTATUS(status) == 1
+}
+
+/// A server that has a child for each connection uses all CPUs, not one.
+#[test]
+fn children_do_not_all_choose_the_same() {
+    if cpus().len() < 2 {
+        return eprintln!("one CPU: there is no other to choose");
+    }
+    for rule in [Rule::First, Rule::Spill(8)] {
+        let rig = Rig::with_rule(Mechanism::Pool, rule);
+        let first = (0..16).filter(|_| first_lane_of_a_child(rig)).count();
+        let even = 16 / cpus().len();
+        assert!((1..16).contains(&first) && first <= even + 1, "{rule:?}: {first} of 16");
     }
 }
 

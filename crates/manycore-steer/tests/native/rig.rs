@@ -72,13 +72,26 @@ impl Rig {
     }
 
     pub fn with(mechanism: Mechanism, sleep: Sleep, create_thread: CreateThread) -> &'static Self {
+        Self::start(mechanism, Rule::First, sleep, create_thread)
+    }
+
+    pub fn with_rule(mechanism: Mechanism, rule: Rule) -> &'static Self {
+        Self::start(mechanism, rule, sleep, create_thread)
+    }
+
+    fn start(
+        mechanism: Mechanism,
+        rule: Rule,
+        sleep: Sleep,
+        create_thread: CreateThread,
+    ) -> &'static Self {
         let mut groups = Groups::new();
         assert!(groups.begin() && cpus().iter().all(|cpu| groups.add(*cpu)));
         let steer: &'static Steer = Box::leak(Box::default());
         steer.start(&Settings {
             mechanism,
             groups,
-            rule: Rule::First,
+            rule,
             bypass: false,
             may_create_thread,
             create_thread,
@@ -99,7 +112,7 @@ impl Rig {
                 answer
             }
             Err(reason) => {
-                assert_eq!(reason, Reason::NoThread);
+                assert_ne!(reason, Reason::Off);
                 self.in_place.fetch_add(1, Ordering::Relaxed);
                 let [a, b, c, d, e, f] = call.args;
                 // SAFETY: passed on: the arguments are the test's.
@@ -124,6 +137,15 @@ impl Rig {
 
     pub fn close(&self, lane: Lane, fd: i32) -> isize {
         self.call(lane, libc::SYS_close, &[fd as usize], Kind::Quick)
+    }
+
+    /// The CPUs that may be used by whoever executes a call on a lane.
+    pub fn executed_within(&self, lane: Lane) -> Vec<u32> {
+        let mut mask = [0_u8; 128];
+        let args = [0, mask.len(), mask.as_mut_ptr() as usize];
+        let length = self.call(lane, libc::SYS_sched_getaffinity, &args, Kind::Quick);
+        assert!(length > 0, "{length}");
+        (0..1024).filter(|cpu| mask[*cpu as usize / 8] >> (cpu % 8) & 1 != 0).collect()
     }
 
     pub fn moved(&self) -> u64 {

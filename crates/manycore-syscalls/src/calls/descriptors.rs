@@ -206,18 +206,6 @@ fn is_movable(command: c_int) -> bool {
     [F_GETFD, F_SETFD, F_GETFL, F_SETFL, F_DUPFD, F_DUPFD_CLOEXEC].contains(&command)
 }
 
-/// Counts a call that is never moved: on a socket it stays in place for that reason; locks of files are none of ours.
-fn not_moved(fd: c_int, function: Function) {
-    let why = match moved::find(fd) {
-        Ok(held) => {
-            known::leave(held.into_number());
-            Outcome::Unsure
-        }
-        Err(why) => why,
-    };
-    counters::count(function, why);
-}
-
 /// `fcntl`, with its third argument as it is in its register, whatever the command takes.
 ///
 /// # Safety
@@ -231,7 +219,7 @@ pub unsafe extern "C-unwind" fn fcntl(fd: c_int, command: c_int, argument: usize
         // SAFETY: no pointers, with these commands.
         unsafe { moved::on(fd, shape, libc::SYS_fcntl, args) }
     } else {
-        not_moved(fd, shape.function);
+        counters::count(shape.function, moved::unmoved(fd, Outcome::Unsure));
         Verdict::InPlace(moved::Measurement::NONE)
     };
     let result = match verdict {
@@ -265,7 +253,7 @@ pub unsafe extern "C-unwind" fn ioctl(fd: c_int, request: usize, argument: usize
         // SAFETY: the caller's promise.
         unsafe { moved::on(fd, shape, libc::SYS_ioctl, args) }
     } else {
-        not_moved(fd, shape.function);
+        counters::count(shape.function, moved::unmoved(fd, Outcome::Unsure));
         Verdict::InPlace(moved::Measurement::NONE)
     };
     match verdict {

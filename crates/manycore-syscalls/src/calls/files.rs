@@ -5,7 +5,7 @@ use core::ffi::{c_char, c_int, c_void};
 use libc::{iovec, mode_t, off_t};
 use manycore_profile::layout::syscalls::Function;
 
-use super::moved_as_they_are;
+use super::{moved_as_they_are, ties};
 use crate::moved::Shape;
 use crate::{descriptors, real};
 
@@ -18,8 +18,16 @@ moved_as_they_are! {
     fdatasync(fd) -> c_int = SYS_fdatasync, Shape::waits(Function::Fdatasync);
 }
 
-/// Notes a descriptor that has just been made by opening something.
-fn opened(fd: c_int) -> c_int {
+/// Notes a descriptor that has just been made by opening something with these flags.
+///
+/// # Safety
+///
+/// The path is the one that was opened.
+unsafe fn opened(fd: c_int, path: *const c_char, flags: c_int) -> c_int {
+    if fd >= 0 && flags & libc::O_ACCMODE != libc::O_RDONLY {
+        // SAFETY: the caller's promise.
+        unsafe { ties::opened_to_write(path) };
+    }
     if descriptors::moves_files() {
         // Whether it is a file, the kernel is asked at its first use.
         descriptors::forget(fd);
@@ -30,7 +38,7 @@ fn opened(fd: c_int) -> c_int {
 }
 
 macro_rules! opening {
-    ($($name:ident = $real:ident($($arg:ident: $ty:ty),*);)*) => {
+    ($($name:ident = $real:ident($($arg:ident: $ty:ty),*) with ($path:ident, $flags:expr);)*) => {
         $(
             #[doc = concat!("`", stringify!($real), "`; a mode that is not given is whatever is in its register.")]
             ///
@@ -39,23 +47,23 @@ macro_rules! opening {
             /// As the manual page says.
             pub unsafe extern "C-unwind" fn $name($($arg: $ty),*) -> c_int {
                 // SAFETY: the caller's promise.
-                opened(unsafe { real::$real($($arg),*) })
+                unsafe { opened(real::$real($($arg),*), $path, $flags) }
             }
         )*
     };
 }
 
 opening! {
-    open = open(path: *const c_char, flags: c_int, mode: mode_t);
-    open64 = open64(path: *const c_char, flags: c_int, mode: mode_t);
-    openat = openat(directory: c_int, path: *const c_char, flags: c_int, mode: mode_t);
-    openat64 = openat64(directory: c_int, path: *const c_char, flags: c_int, mode: mode_t);
-    creat = creat(path: *const c_char, mode: mode_t);
-    creat64 = creat64(path: *const c_char, mode: mode_t);
-    open_2 = __open_2(path: *const c_char, flags: c_int);
-    open64_2 = __open64_2(path: *const c_char, flags: c_int);
-    openat_2 = __openat_2(directory: c_int, path: *const c_char, flags: c_int);
-    openat64_2 = __openat64_2(directory: c_int, path: *const c_char, flags: c_int);
+    open = open(path: *const c_char, flags: c_int, mode: mode_t) with (path, flags);
+    open64 = open64(path: *const c_char, flags: c_int, mode: mode_t) with (path, flags);
+    openat = openat(directory: c_int, path: *const c_char, flags: c_int, mode: mode_t) with (path, flags);
+    openat64 = openat64(directory: c_int, path: *const c_char, flags: c_int, mode: mode_t) with (path, flags);
+    creat = creat(path: *const c_char, mode: mode_t) with (path, libc::O_WRONLY);
+    creat64 = creat64(path: *const c_char, mode: mode_t) with (path, libc::O_WRONLY);
+    open_2 = __open_2(path: *const c_char, flags: c_int) with (path, flags);
+    open64_2 = __open64_2(path: *const c_char, flags: c_int) with (path, flags);
+    openat_2 = __openat_2(directory: c_int, path: *const c_char, flags: c_int) with (path, flags);
+    openat64_2 = __openat64_2(directory: c_int, path: *const c_char, flags: c_int) with (path, flags);
 }
 
 /// `__pread_chk`: what `pread` is in a program that was compiled with checks.

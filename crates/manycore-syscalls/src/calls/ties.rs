@@ -55,11 +55,24 @@ tying! {
     setpriority(which: c_int, who: libc::id_t, priority: c_int);
     nice(by: c_int);
     sched_setscheduler(who: pid_t, policy: c_int, parameters: *const libc::sched_param);
+    sched_setparam(who: pid_t, parameters: *const libc::sched_param);
+    pthread_setschedprio(thread: libc::pthread_t, priority: c_int);
     pkey_alloc(flags: c_uint, rights: c_uint);
 }
 
-/// Functions after which the process may not be able to make a file for its statistics.
-macro_rules! leaving {
+/// `chroot`, after which the process may not be able to make a file for its statistics.
+///
+/// # Safety
+///
+/// As the manual page says.
+pub unsafe extern "C-unwind" fn chroot(path: *const c_char) -> c_int {
+    counters::prepare();
+    // SAFETY: the caller's promise.
+    unsafe { real::chroot(path) }
+}
+
+/// Functions after which that is so, too, and which change who the process is: all of its threads, but none of the kernel's.
+macro_rules! changing {
     ($($name:ident($($arg:ident: $ty:ty),*);)*) => {
         $(
             #[doc = concat!("`", stringify!($name), "`.")]
@@ -70,18 +83,58 @@ macro_rules! leaving {
             pub unsafe extern "C-unwind" fn $name($($arg: $ty),*) -> c_int {
                 counters::prepare();
                 // SAFETY: the caller's promise.
-                unsafe { real::$name($($arg),*) }
+                let result = unsafe { real::$name($($arg),*) };
+                // Afterwards: what is set up from now on is set up by the one that the process is now.
+                if thread::check() != Err(Outcome::SharedMemory) {
+                    STEER.change_rights();
+                }
+                result
             }
         )*
     };
 }
 
-leaving! {
-    chroot(path: *const c_char);
+changing! {
     setuid(user: libc::uid_t);
     seteuid(user: libc::uid_t);
     setreuid(real: libc::uid_t, effective: libc::uid_t);
     setresuid(real: libc::uid_t, effective: libc::uid_t, saved: libc::uid_t);
+    setgid(group: libc::gid_t);
+    setegid(group: libc::gid_t);
+    setregid(real: libc::gid_t, effective: libc::gid_t);
+    setresgid(real: libc::gid_t, effective: libc::gid_t, saved: libc::gid_t);
+    setgroups(count: usize, groups: *const libc::gid_t);
+    initgroups(user: *const c_char, group: libc::gid_t);
+}
+
+/// `pthread_setschedparam`: ties the calls of a thread to it, unless it is scheduled as threads are.
+///
+/// # Safety
+///
+/// As the manual page says.
+pub unsafe extern "C-unwind" fn pthread_setschedparam(
+    thread: libc::pthread_t,
+    policy: c_int,
+    parameters: *const libc::sched_param,
+) -> c_int {
+    if policy != libc::SCHED_OTHER {
+        tie();
+    }
+    // SAFETY: the caller's promise.
+    unsafe { real::pthread_setschedparam(thread, policy, parameters) }
+}
+
+/// A file has been opened to be written to. What is in `/proc/PID/attr` a thread writes for itself: the label that its calls have.
+///
+/// # Safety
+///
+/// The path is the one that was opened.
+pub unsafe fn opened_to_write(path: *const c_char) {
+    // SAFETY: the kernel has read it to its end.
+    let path = unsafe { core::ffi::CStr::from_ptr(path) }.to_bytes();
+    if path.starts_with(b"/proc/") && path.split(|byte| *byte == b'/').any(|part| part == b"attr") {
+        tie();
+    }
 }
 
 /// Whether this `prctl` changes what a thread may do.
@@ -143,6 +196,7 @@ pub fn note(number: libc::c_long, first: usize) {
         | libc::SYS_ioprio_set
         | libc::SYS_sched_setscheduler
         | libc::SYS_sched_setattr
+        | libc::SYS_sched_setparam
         | libc::SYS_pkey_alloc => tie(),
         _ => {}
     }

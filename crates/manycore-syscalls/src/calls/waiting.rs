@@ -26,12 +26,15 @@ unsafe fn with_first(
     args: [usize; 6],
 ) -> Verdict {
     let mut why = Outcome::Unknown;
-    let first: Option<Held> = if mask.is_null() {
-        fds.find_map(|fd| moved::find(fd).map_err(|left| why = left).ok())
-    } else {
+    let first: Option<Held> = fds.find_map(|fd| moved::find(fd).map_err(|left| why = left).ok());
+    let first = first.and_then(|held| {
+        if mask.is_null() {
+            return Some(held);
+        }
         why = Outcome::SignalMask;
+        descriptors::leave(held.into_number());
         None
-    };
+    });
     match first {
         // SAFETY: the caller's promise.
         Some(held) => unsafe { moved::with(held, shape, number, args) },

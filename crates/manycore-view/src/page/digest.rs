@@ -503,7 +503,8 @@ impl Cut {
         });
         let functions = kept.collect();
         let cpus = self.part("CPUs for system calls", &calls.cpus).to_vec();
-        MovedCalls { mechanism: self.text(&calls.mechanism), cpus, functions, ..*calls }
+        let cpus_used = self.part("CPUs for system calls", &calls.cpus_used).to_vec();
+        MovedCalls { mechanism: self.text(&calls.mechanism), cpus, cpus_used, functions, ..*calls }
     }
 
     fn reasons(&self, all: &BTreeMap<String, u64>) -> BTreeMap<String, u64> {
