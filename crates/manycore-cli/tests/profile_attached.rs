@@ -60,7 +60,7 @@ fn a_process_is_watched_without_its_children() {
     let directory = directory();
     let program = compile(directory.path(), "own_futex", OWN_FUTEX, &["-O1", "-pthread"]);
     // A new child several times in each watch.
-    let script = "while :; do \"$1\" 3 30000 & child=$!; sleep 0.1; kill $child; wait; done";
+    let script = "while :; do \"$1\" 3 60 & child=$!; sleep 0.1; kill $child; wait; done";
     for means in MEANS {
         let mut shell = Command::new("sh");
         shell.args(["-c", script, "sh"]).arg(&program);

@@ -462,7 +462,7 @@ fn locks_of_the_kernel_are_among_them() {
         assert!(totals.is_sorted() && totals[2] > totals[0], "{totals:?}");
     }
     let Some(tmux) = Tmux::start(directory.path(), 100, 30) else { return };
-    tmux.top(&format!("--pid {pid} -d 200ms --total --kernel"));
+    tmux.top(&format!("--pid {pid} -d 200ms --kernel"));
     tmux.keys(&["/", "m", "m", "a", "p", "Enter"]);
     tmux.until("a lock of the kernel", |screen| screen.contains("[k] mm->mmap_lock"));
     tmux.keys(&["Home", "Enter"]);
