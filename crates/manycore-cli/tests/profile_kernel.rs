@@ -5,42 +5,16 @@ mod support;
 use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 
 use serde_json::Value;
-use support::real::profiling;
+use support::watched::{MEANS, of_kind, profiled, sees_futexes, was_watched};
 use support::{bare_manycore, compile, directory, stderr};
 
 const STORM: &str = include_str!("fork_storm.c");
 const OWN_FUTEX: &str = include_str!("programs/own_futex.c");
 /// Nobody.
 const NOBODY: u32 = 65534;
-
-/// By the best means, and by those that are there where BPF is not built or not permitted.
-const MEANS: [&str; 2] = ["--kernel", "--kernel=perf"];
-
-/// Profiles a command with the kernel's side; its output, and the JSON.
-fn profiled(means: &str, options: &[&str], command: &[&str]) -> (Output, Value) {
-    let directory = directory();
-    let file = directory.path().join("profile.json");
-    let options = [&[means, "--json", file.to_str().unwrap()], options].concat();
-    let output = profiling(&options, command).output().unwrap();
-    let json = std::fs::read_to_string(&file).unwrap();
-    (output, serde_json::from_str(&json).unwrap())
-}
-
-/// Whether the kernel was watched; if not the command has said so, and the test's log has the reason.
-fn was_watched(output: &Output, json: &Value) -> bool {
-    if json["kernel"].is_object() {
-        return true;
-    }
-    let said = stderr(output);
-    let why = said.lines().find(|line| line.contains("the kernel is not watched"));
-    let why = why.unwrap_or_else(|| panic!("neither watched nor refused: {said}"));
-    // Not by a macro: those the test harness would swallow.
-    io::stderr().write_all(format!("skipped in part: {why}\n").as_bytes()).unwrap();
-    false
-}
 
 #[test]
 fn a_commands_waits_add_up() {
@@ -63,23 +37,6 @@ fn a_commands_waits_add_up() {
         assert!(lock["objects"].as_u64().unwrap() >= 1, "{lock}");
     }
     assert!(stderr(&output).contains("Locks of the kernel, most waited for first"));
-}
-
-/// Whether futexes are seen; if not the profile says so, and the test's log has the reason.
-fn sees_futexes(output: &Output, json: &Value) -> bool {
-    if !was_watched(output, json) {
-        return false;
-    }
-    let limits = json["kernel"]["limits"].as_array().unwrap().iter();
-    let mut limits = limits.map(|limit| limit.as_str().unwrap());
-    let Some(why) = limits.find(|limit| limit.contains("is not seen")) else { return true };
-    io::stderr().write_all(format!("skipped in part: {why}\n").as_bytes()).unwrap();
-    false
-}
-
-/// Locks of a kind.
-fn of_kind<'a>(json: &'a Value, kind: &str) -> Vec<&'a Value> {
-    json["locks"].as_array().unwrap().iter().filter(|lock| lock["kind"] == kind).collect()
 }
 
 /// What `own_futex` has measured itself: the time waited, in nanoseconds, and how often.

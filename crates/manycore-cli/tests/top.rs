@@ -2,13 +2,16 @@
 
 mod support;
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use support::{bare_manycore, compile, directory, eventually, failure, library, manycore, printed};
+use support::{
+    bare_manycore, compile, directory, eventually, failure, library, manycore, printed, stderr,
+    stdout,
+};
 
 /// Four threads that want `hot_lock` all the time, and now and then `cold_lock`, for so many seconds at most.
 const CONTENDED: &str = r#"
@@ -402,6 +405,78 @@ fn in_a_terminal_the_last_picture_stays_and_signals_give_the_terminal_back() {
     unsafe { libc::kill(top, libc::SIGTERM) };
     tmux.assert_restored("143");
     eventually("the program's end", || !Path::new(&format!("/proc/{own}")).exists());
+}
+
+/// Four threads that map and unmap memory all the time: they wait for the lock of their address space.
+const MAPPING: &str = r#"
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+static pthread_mutex_t hot_lock = PTHREAD_MUTEX_INITIALIZER;
+static void *run(void *unused) {
+    for (;;) {
+        void *memory = mmap(0, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+        munmap(memory, 1 << 20);
+        pthread_mutex_lock(&hot_lock);
+        pthread_mutex_unlock(&hot_lock);
+    }
+    return unused;
+}
+int main(int argc, char **argv) {
+    alarm(atoi(argv[1]));
+    pthread_t thread;
+    for (int i = 0; i < 4; i++) pthread_create(&thread, 0, run, 0);
+    pause();
+}
+"#;
+
+#[test]
+fn locks_of_the_kernel_are_among_them() {
+    let directory = directory();
+    let program = compile(directory.path(), "mapping", MAPPING, &["-O1", "-pthread"]);
+    let running = Running::start(&["run", "--stats", "--", program.to_str().unwrap(), "120"]);
+    let pid = running.ready().to_string();
+    for means in ["--kernel", "--kernel=perf"] {
+        let asked = ["top", "--json", "--pid", &pid, "-d", "300ms", means];
+        let pictures = |options: &[&str]| {
+            let output = manycore(&[&asked[..], options].concat()).output().unwrap();
+            let said = stderr(&output);
+            if output.status.code() == Some(2) && said.contains("the kernel cannot be watched") {
+                std::io::stderr().write_all(format!("skipped: {said}").as_bytes()).unwrap();
+                return None;
+            }
+            assert!(output.status.success(), "{said}");
+            let lines = stdout(&output);
+            let records = lines.lines().map(|line| serde_json::from_str(line).unwrap());
+            Some(records.collect::<Vec<Value>>())
+        };
+        let waits = |record: &Value| {
+            let locks = record["kernel"]["locks"].as_array().unwrap().iter();
+            let mut found = locks.filter(|lock| lock["name"] == "mm->mmap_lock");
+            found.next().map_or(0, |lock| lock["contended"].as_u64().unwrap())
+        };
+        let Some(intervals) = pictures(&["-n", "3"]) else { continue };
+        assert_eq!(intervals.len(), 3);
+        assert!(
+            intervals.iter().map(waits).filter(|waits| *waits > 0).count() >= 2,
+            "{intervals:?}"
+        );
+        let totals: Vec<u64> =
+            pictures(&["-n", "3", "--total"]).unwrap().iter().map(waits).collect();
+        assert!(totals.is_sorted() && totals[2] > totals[0], "{totals:?}");
+    }
+    let Some(tmux) = Tmux::start(directory.path(), 100, 30) else { return };
+    tmux.top(&format!("--pid {pid} -d 200ms --kernel"));
+    tmux.keys(&["/", "m", "m", "a", "p", "Enter"]);
+    tmux.until("a lock of the kernel", |screen| screen.contains("[k] mm->mmap_lock"));
+    tmux.keys(&["Home", "Enter"]);
+    tmux.until("who waits for it", |screen| {
+        screen.contains("Who waits for it") && screen.contains("task mapping")
+    });
+    tmux.keys(&["q"]);
+    tmux.assert_restored("0");
 }
 
 #[test]

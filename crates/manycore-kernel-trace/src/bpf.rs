@@ -3,8 +3,10 @@
 mod futexes;
 
 use std::ffi::OsStr;
+use std::fs;
 use std::mem;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::unix::fs::MetadataExt;
 use std::sync::Mutex;
 
 use libbpf_rs::{
@@ -13,6 +15,7 @@ use libbpf_rs::{
 use manycore_profile::futex::Futexes;
 use rustix::process::{Pid, PidfdFlags, getpid, pidfd_open};
 
+use crate::clock::now;
 use crate::kallsyms::Kallsyms;
 use crate::sleepers::Sleepers;
 use crate::sum::{BUCKETS, SKETCH, Sum};
@@ -37,6 +40,8 @@ pub struct Programs {
     /// Detached when dropped.
     links: Vec<Link>,
     sleepers: Sleepers,
+    /// What had been seen when the sums were taken last.
+    taken: Totals,
 }
 
 // As in bpf/contention.bpf.c.
@@ -45,6 +50,8 @@ const OF_FUTEXES: u32 = 1;
 const SWITCH: &str = "sched_switch";
 const ITSELF: u32 = 1;
 const ITS_CHILDREN: u32 = 2;
+/// The inode that the kernel gives to the first of the namespaces.
+const FIRST_NAMESPACE: u64 = 0xefff_fffc;
 /// A stack map's value.
 const CALLS: usize = 48;
 
@@ -64,7 +71,15 @@ impl Programs {
         for program in object.progs_mut().filter(|program| program.autoload()) {
             links.push(program.attach_trace().map_err(refusal)?);
         }
-        Ok(Self { object, links, sleepers: Sleepers::default() })
+        let (sleepers, taken) = (Sleepers::default(), Totals::default());
+        let mut this = Self { object, links, sleepers, taken };
+        if let Scope::Process(pid) = request.scope
+            && futexes
+        {
+            let sleeping = this.map("sleeping");
+            futexes::begin(&mut this.sleepers, &sleeping, pid, now());
+        }
+        Ok(this)
     }
 
     /// Looks at the processes that wait for futexes, while they live.
@@ -77,15 +92,27 @@ impl Programs {
     pub fn futexes(&mut self) -> (Futexes, Totals) {
         let map = self.map("sleepers");
         futexes::look(&mut self.sleepers, &map, true);
-        let (sums, stacks) = (self.map("futexes"), self.map("user_stacks"));
-        let waits = futexes::waits(entries(&sums), |number| stack_of(&stacks, number));
-        (self.sleepers.futexes(waits), self.totals(OF_FUTEXES))
+        let [sums, stacks, sleeping] =
+            ["futexes", "user_stacks", "sleeping"].map(|it| self.map(it));
+        let stack = |number| stack_of(&stacks, number);
+        let (waits, under_way) = futexes::waits(&sums, &sleeping, now(), stack);
+        let mut totals = self.totals(OF_FUTEXES);
+        totals.waits += under_way;
+        totals.under_way = under_way;
+        (self.sleepers.futexes(waits), totals)
     }
 
-    /// Stops counting; gives what was counted.
-    pub fn finish(mut self) -> (Vec<Waits>, Totals) {
+    /// Stops counting.
+    pub fn stop(&mut self) {
         self.links.clear();
-        (self.waits(), self.totals(OF_LOCKS))
+    }
+
+    /// What was counted since the start or the last time.
+    pub fn take(&mut self) -> (Vec<Waits>, Totals) {
+        let waits = self.waits();
+        let totals = self.totals(OF_LOCKS);
+        let before = mem::replace(&mut self.taken, totals);
+        (waits, totals.since(before))
     }
 
     fn totals(&self, whose: u32) -> Totals {
@@ -102,17 +129,20 @@ impl Programs {
             dropped: counts.long() + missed,
             without_stack: counts.long(),
             without_maps: counts.long(),
-            unread: 0,
+            unfollowed: counts.long(),
+            ..Totals::default()
         }
     }
 
-    /// Waits for locks of the kernel.
+    /// Waits for locks of the kernel, which go out of the kernel's sums. One that is just being added may be lost.
     fn waits(&self) -> Vec<Waits> {
         let owners = self.map("owners");
         let stacks = self.map("stacks");
         let sums = self.map("sums");
         let mut all = Vec::new();
-        for (key, sum) in entries(&sums) {
+        // Found before any is deleted: a walk would begin anew where one is gone.
+        for key in sums.keys().collect::<Vec<_>>() {
+            let Some(sum) = sums.lookup_and_delete(&key).ok().flatten() else { continue };
             let mut key = Fields(&key);
             let (identity, owner, cgroup) = (key.long(), key.long(), key.long());
             let (stack, flags) = (key.int(), key.int());
@@ -153,10 +183,11 @@ fn configure(
         Scope::Process(_) => 2,
     };
     let image = symbols.image();
-    let mut constants = [0; 24];
+    let mut constants = [0; 28];
     constants[..4].copy_from_slice(&scope.to_ne_bytes());
     constants[8..16].copy_from_slice(&image.start.to_ne_bytes());
-    constants[16..].copy_from_slice(&image.end.to_ne_bytes());
+    constants[16..24].copy_from_slice(&image.end.to_ne_bytes());
+    constants[24..].copy_from_slice(&namespace().to_ne_bytes());
     let mut read_only = open
         .maps_mut()
         .find(|map| map.name().to_string_lossy().ends_with(".rodata"))
@@ -172,6 +203,12 @@ fn configure(
         program.set_autoload(is_wanted);
     }
     Ok(())
+}
+
+/// The inode of this process' namespace of process numbers; 0 if it is the first one.
+fn namespace() -> u32 {
+    let place = fs::metadata("/proc/self/ns/pid");
+    place.map_or(0, |place| if place.ino() == FIRST_NAMESPACE { 0 } else { place.ino() as u32 })
 }
 
 /// Gives a process a seat before it waits.

@@ -73,6 +73,11 @@ impl Kallsyms {
         self.symbols.is_empty()
     }
 
+    /// Whether the kernel has a function of this name.
+    pub fn has(&self, function: &str) -> bool {
+        self.symbols.iter().any(|symbol| symbol.is_code && &*symbol.name == function)
+    }
+
     /// Where the kernel's own variables are; empty if that is not known.
     pub fn image(&self) -> Range<u64> {
         self.image.map_or(0..0, |start| start..start.saturating_add(IMAGE_MAX))

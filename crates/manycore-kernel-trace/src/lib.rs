@@ -26,11 +26,14 @@
 //!
 //! All three end in the same model, [`KernelLock`], and say in [`KernelRun::limits`] what they cannot show.
 
+mod asleep;
 #[cfg(feature = "bpf")]
 mod bpf;
 mod cgroup;
+mod clock;
 mod event;
 mod kallsyms;
+mod limits;
 mod lock_stat;
 mod locks;
 mod names;

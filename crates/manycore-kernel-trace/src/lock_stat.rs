@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::fs;
+use std::path::{Path, PathBuf};
 
 use manycore_profile::profile::{Frame, KernelLock, KernelStack, Scope, Times};
 
@@ -16,9 +17,42 @@ const SWITCH: &str = "/proc/sys/kernel/lock_stat";
 /// What was counted before.
 #[derive(Debug)]
 pub struct LockStat {
+    path: PathBuf,
     before: Classes,
-    /// What the switch was set to.
-    switch: String,
+    switch: Switch,
+}
+
+/// The switch, which is set back when nobody counts any more, however that comes: the whole system is slower meanwhile.
+#[derive(Debug)]
+struct Switch {
+    path: PathBuf,
+    /// What it was set to; none when it has been set back.
+    before: Option<String>,
+}
+
+impl Switch {
+    /// Switches the statistics on.
+    fn on(path: &Path) -> Result<Self, String> {
+        let before =
+            fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+        fs::write(path, "1")
+            .map_err(|error| format!("{}: {error}; run as root", path.display()))?;
+        Ok(Self { path: path.to_owned(), before: Some(before.trim().to_owned()) })
+    }
+
+    /// Says what went wrong if it cannot be set back.
+    fn set_back(&mut self) -> Option<String> {
+        let before = self.before.take()?;
+        let failed = fs::write(&self.path, &before).is_err();
+        failed.then(|| format!("{} could not be set back to {before}", self.path.display()))
+    }
+}
+
+impl Drop for Switch {
+    fn drop(&mut self) {
+        // Nobody is left to be told.
+        let _ = self.set_back();
+    }
 }
 
 /// Lock classes by name.
@@ -40,27 +74,33 @@ impl LockStat {
         if matches!(request.scope, Scope::Process(_)) {
             return Err("it has the whole system only".to_owned());
         }
-        let text = fs::read_to_string(PATH)
-            .map_err(|error| format!("{error} (a kernel has it that is built with LOCK_STAT)"))?;
-        let switch = fs::read_to_string(SWITCH).map_err(|error| format!("{SWITCH}: {error}"))?;
-        fs::write(SWITCH, "1").map_err(|error| format!("{SWITCH}: {error}; run as root"))?;
-        Ok(Self { before: parse(&text), switch })
+        Self::of(Path::new(PATH), Path::new(SWITCH))
     }
 
-    /// What has been counted since, and what these statistics do not have.
-    pub fn finish(self) -> (Vec<KernelLock>, Vec<String>) {
-        let text = fs::read_to_string(PATH).unwrap_or_default();
-        let mut limits: Vec<String> = [
+    fn of(path: &Path, switch: &Path) -> Result<Self, String> {
+        let text = fs::read_to_string(path)
+            .map_err(|error| format!("{error} (a kernel has it that is built with LOCK_STAT)"))?;
+        let switch = Switch::on(switch)?;
+        Ok(Self { path: path.to_owned(), before: parse(&text), switch })
+    }
+
+    /// What has been counted since the start or the last time, and what these statistics do not have.
+    pub fn take(&mut self) -> (Vec<KernelLock>, Vec<String>) {
+        let after = parse(&fs::read_to_string(&self.path).unwrap_or_default());
+        let limits = [
             "lock_stat has the waits of the whole system, and no tasks",
+            "lock_stat does not say of which kind a lock is: all are unknown",
             "lock_stat has no 99th percentile, and the longest wait is that since the system was started",
             "lock_stat says how often functions waited, but not how long",
-        ]
-        .map(str::to_owned)
-        .into();
-        if fs::write(SWITCH, self.switch.trim()).is_err() {
-            limits.push(format!("{SWITCH} could not be set back to {}", self.switch.trim()));
-        }
-        (since(&self.before, &parse(&text)), limits)
+        ];
+        let locks = since(&self.before, &after);
+        self.before = after;
+        (locks, limits.map(str::to_owned).into())
+    }
+
+    /// Stops counting. Says what went wrong.
+    pub fn stop(&mut self) -> Option<String> {
+        self.switch.set_back()
     }
 }
 
@@ -208,6 +248,30 @@ mod tests {
             [("vm_mmap_pgoff", 70), ("lock_mm_and_find_vma", 40), ("__vm_munmap", 30)]
         );
         assert_eq!(mmap.stacks[0].frames[0].offset, Some(0x7a));
+    }
+
+    #[test]
+    fn the_switch_is_set_back_whoever_gives_up() {
+        let place = tempfile::tempdir().unwrap();
+        let [path, switch] = ["lock_stat", "switch"].map(|name| place.path().join(name));
+        fs::write(&path, BEFORE).unwrap();
+        fs::write(&switch, "0\n").unwrap();
+        let is_on = || fs::read_to_string(&switch).unwrap().trim() == "1";
+
+        let watch = LockStat::of(&path, &switch).unwrap();
+        assert!(is_on());
+        drop(watch);
+        assert!(!is_on());
+
+        let mut watch = LockStat::of(&path, &switch).unwrap();
+        fs::write(&path, AFTER).unwrap();
+        let (first, second) = (watch.take().0, watch.take().0);
+        assert_eq!((first.len(), second.len(), is_on()), (2, 0, true));
+        assert_eq!((watch.stop(), is_on()), (None, false));
+        // Whoever has set it meanwhile is left alone.
+        fs::write(&switch, "1").unwrap();
+        drop(watch);
+        assert!(is_on());
     }
 
     #[test]

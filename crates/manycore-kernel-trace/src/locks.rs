@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use manycore_profile::profile::{Frame, KernelLock, KernelStack};
+use manycore_profile::safe;
 
 use crate::kallsyms::Kallsyms;
 use crate::names::{self, Name};
@@ -10,7 +11,7 @@ use crate::sum::Sum;
 use crate::waits::{Identity, Waits, flag};
 
 /// Of the places where a lock is waited for, so many are kept.
-const STACKS_MAX: usize = 32;
+pub const STACKS_MAX: usize = 32;
 
 /// All that is shown as one lock.
 #[derive(Default)]
@@ -31,12 +32,12 @@ struct Place<'a> {
     owner: &'a [u64],
 }
 
-/// Names the locks, and adds up what has one name. `cgroup` gives the path of a number.
+/// Names the locks, and adds up what has one name. `cgroup` gives the path of a number. Says also how many places were not kept.
 pub fn of(
     all: &[Waits],
     symbols: &Kallsyms,
     cgroup: impl Fn(u64) -> Option<String>,
-) -> Vec<KernelLock> {
+) -> (Vec<KernelLock>, usize) {
     let mut groups: HashMap<(Name, &str), Group<'_>> = HashMap::new();
     for waits in all {
         let group =
@@ -52,6 +53,7 @@ pub fn of(
         at.0 += waits.sum.total_ns;
         at.1 += waits.sum.waits;
     }
+    let cut = groups.values().map(|group| group.stacks.len().saturating_sub(STACKS_MAX)).sum();
     let mut locks: Vec<_> = groups
         .into_iter()
         .map(|((name, kind), group)| KernelLock {
@@ -68,7 +70,7 @@ pub fn of(
         })
         .collect();
     sort(&mut locks);
-    locks
+    (locks, cut)
 }
 
 /// Most waited for first; by name where that is equal, so that output is the same each time.
@@ -86,9 +88,10 @@ fn stacks(
 ) -> Vec<KernelStack> {
     let mut sorted: Vec<_> = places.into_iter().collect();
     sorted.sort_by(|(a, waited_a), (b, waited_b)| waited_b.cmp(waited_a).then_with(|| a.cmp(b)));
+    // Whoever may run a program chooses its task's name, and often that of its cgroup.
     let stack = |(place, (wait_ns, waits)): (Place<'_>, (u64, u64))| KernelStack {
-        task: place.task.to_owned(),
-        cgroup: cgroup(place.cgroup),
+        task: safe(place.task),
+        cgroup: cgroup(place.cgroup).as_deref().map(safe),
         waits,
         wait_ns,
         frames: frames(place.stack, symbols),
@@ -124,7 +127,7 @@ mod tests {
             waits(part, flag::WRITE, "b", &[1000]),
             waits(Identity::Unknown, flag::SPIN, "a", &[50]),
         ];
-        let locks = of(&all, &Kallsyms::default(), |_| None);
+        let (locks, cut) = of(&all, &Kallsyms::default(), |_| None);
         let found: Vec<_> = locks.iter().map(|l| (l.name.as_str(), l.kind.as_str())).collect();
         assert_eq!(found, [("mm->mmap_lock", "rwsem"), ("unknown", "spinlock")]);
         assert_eq!((locks[0].contended, locks[0].contended_shared), (3, 2));
@@ -132,5 +135,25 @@ mod tests {
         let tasks: Vec<_> = locks[0].stacks.iter().map(|s| (s.task.as_str(), s.waits)).collect();
         assert_eq!(tasks, [("b", 1), ("a", 2)]);
         assert!(locks[1].spins && !locks[1].is_named);
+        assert_eq!(cut, 0);
+    }
+
+    #[test]
+    fn a_tasks_name_is_no_command_for_a_terminal() {
+        let all = [waits(Identity::Unknown, flag::SPIN, "\x1b]0;x\x07\u{9b}2J", &[50])];
+        let (locks, _) = of(&all, &Kallsyms::default(), |_| Some("/a\x1b[2Jb".to_owned()));
+        let stack = &locks[0].stacks[0];
+        assert_eq!(stack.task, "\u{fffd}]0;x\u{fffd}\u{fffd}2J");
+        assert_eq!(stack.cgroup.as_deref(), Some("/a\u{fffd}[2Jb"));
+    }
+
+    #[test]
+    fn places_that_are_not_kept_are_counted() {
+        let task = |number: usize| format!("task-{number}");
+        let all: Vec<Waits> = (0..STACKS_MAX + 3)
+            .map(|number| waits(Identity::Unknown, flag::SPIN, &task(number), &[50]))
+            .collect();
+        let (locks, cut) = of(&all, &Kallsyms::default(), |_| None);
+        assert_eq!((locks.len(), locks[0].stacks.len(), cut), (1, STACKS_MAX, 3));
     }
 }

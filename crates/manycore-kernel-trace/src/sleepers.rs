@@ -14,33 +14,34 @@ pub const PROCESSES: u32 = 1024;
 /// What is known of the processes that have waited.
 #[derive(Debug, Default)]
 pub struct Sleepers {
-    /// By number: how many programs it has been, and when its maps were read.
-    seen: HashMap<u32, (u32, Instant)>,
+    /// By process, and which of its programs: when its maps were read.
+    seen: HashMap<(u32, u32), Instant>,
     futexes: Futexes,
 }
 
 impl Sleepers {
-    /// Reads the maps of a process if it is new, is another program than before, or was not looked at for long.
-    pub fn look(&mut self, process: u32, programs: u32) {
-        self.look_at(process, programs, AGE_MAX);
+    /// Reads the maps of a process that runs its program of this number if they were not read for long. `stack` is where that
+    /// program's stack starts, or 0 if the process is known to be no other program yet.
+    pub fn look(&mut self, process: u32, program: u32, stack: u64) {
+        self.look_at((process, program), stack, AGE_MAX);
     }
 
     /// Reads the maps of a process if it lives.
-    pub fn look_again(&mut self, process: u32, programs: u32) {
-        self.look_at(process, programs, Duration::ZERO);
+    pub fn look_again(&mut self, process: u32, program: u32, stack: u64) {
+        self.look_at((process, program), stack, Duration::ZERO);
     }
 
-    fn look_at(&mut self, process: u32, programs: u32, age: Duration) {
-        let is_known = |(known, read): &(u32, Instant)| {
-            programs < *known || (programs == *known && read.elapsed() < age)
-        };
-        if self.seen.get(&process).is_some_and(is_known) {
+    fn look_at(&mut self, key: (u32, u32), stack: u64, age: Duration) {
+        if self.seen.get(&key).is_some_and(|read| read.elapsed() < age) {
             return;
         }
+        let (process, program) = key;
         // None of a process that has ended: what was read of it before is kept.
-        if let Ok(maps) = fs::read_to_string(format!("/proc/{process}/maps")) {
-            self.seen.insert(process, (programs, Instant::now()));
-            self.futexes.note_maps(process, &maps);
+        let Ok(maps) = fs::read(format!("/proc/{process}/maps")) else { return };
+        self.seen.insert(key, Instant::now());
+        // Asked last: then they were this program's.
+        if stack == 0 || stack_of(process) == Some(stack) {
+            self.futexes.note_maps(process, program, &maps);
         }
     }
 
@@ -50,6 +51,15 @@ impl Sleepers {
         futexes.waits = waits;
         futexes
     }
+}
+
+/// Where a process' stack starts, which differs from program to program; none if it may not be looked at, or has ended.
+fn stack_of(process: u32) -> Option<u64> {
+    /// Counted from the state, which follows the name: that may hold anything.
+    const START_STACK: usize = 28 - 3;
+    let stat = fs::read(format!("/proc/{process}/stat")).ok()?;
+    let stat = String::from_utf8_lossy(&stat);
+    stat.rsplit_once(')')?.1.split_whitespace().nth(START_STACK)?.parse().ok()
 }
 
 /// All calls: frame pointers know the first, but not who called a function that has no frame.
@@ -74,10 +84,15 @@ mod tests {
     }
 
     #[test]
-    fn maps_are_read_while_a_process_lives() {
+    fn maps_are_read_while_a_process_runs_the_program() {
         let mut sleepers = Sleepers::default();
-        sleepers.look(std::process::id(), 0);
-        sleepers.look_again(u32::MAX, 0);
-        assert_eq!(sleepers.seen.keys().collect::<Vec<_>>(), [&std::process::id()]);
+        let own = std::process::id();
+        let stack = stack_of(own).unwrap();
+        sleepers.look(own, 0, stack + 16);
+        assert!(!sleepers.futexes.has_maps(own, 0), "they are another program's");
+        sleepers.look(own, 1, stack);
+        sleepers.look_again(u32::MAX, 0, 0);
+        assert!(sleepers.futexes.has_maps(own, 1));
+        assert!(!sleepers.futexes.has_maps(u32::MAX, 0));
     }
 }

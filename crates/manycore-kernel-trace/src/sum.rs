@@ -88,11 +88,10 @@ impl Sum {
         }
     }
 
-    /// As waits of a process' threads for a word, in one place.
-    pub fn of_futex(&self, process: u32, word: u64, is_event: bool, calls: Vec<u64>) -> FutexWaits {
+    /// As waits of a process' threads for a word, in one place that is filled in already.
+    pub fn of_futex(&self, place: FutexWaits) -> FutexWaits {
         let Self { waits, total_ns, max_ns, .. } = *self;
-        let times = self.durations();
-        FutexWaits { process, word, is_event, calls, waits, total_ns, max_ns, times }
+        FutexWaits { waits, total_ns, max_ns, times: self.durations(), ..place }
     }
 
     /// Durations in nanoseconds, and how many waits took about so long.

@@ -3,7 +3,7 @@
 use crate::sum::Sum;
 
 /// Waits of tasks of one name for a lock, or for locks that cannot be told apart, in one place.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Waits {
     /// What is known of the lock itself.
     pub identity: Identity,
@@ -82,4 +82,24 @@ pub struct Totals {
     pub without_maps: u64,
     /// Words on top of stacks that may be calls, where the process' memory could not be looked at.
     pub unread: u64,
+    /// Waits that had not ended: they count until then.
+    pub under_way: u64,
+    /// Tasks that were to be followed, and could not be.
+    pub unfollowed: u64,
+}
+
+impl Totals {
+    /// What has come since an earlier look.
+    pub fn since(self, before: Self) -> Self {
+        let since = |now: u64, before: u64| now.saturating_sub(before);
+        Self {
+            waits: since(self.waits, before.waits),
+            dropped: since(self.dropped, before.dropped),
+            without_stack: since(self.without_stack, before.without_stack),
+            without_maps: since(self.without_maps, before.without_maps),
+            unread: since(self.unread, before.unread),
+            under_way: self.under_way,
+            unfollowed: since(self.unfollowed, before.unfollowed),
+        }
+    }
 }

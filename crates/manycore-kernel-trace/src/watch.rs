@@ -10,11 +10,10 @@ use manycore_profile::profile::{KernelLock, KernelRun, Scope, Source};
 use crate::bpf::Programs;
 use crate::cgroup::Cgroups;
 use crate::kallsyms::Kallsyms;
+use crate::limits;
 use crate::lock_stat::LockStat;
 use crate::locks;
 use crate::perf::{Contention, FutexCalls};
-use crate::sleepers::PROCESSES;
-use crate::waits::Totals;
 
 /// What is to be watched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +59,7 @@ pub struct Watch {
     /// The program's own futexes, if they are watched, too.
     futexes: Own,
     symbols: Kallsyms,
+    /// When it was, or what was seen was taken last.
     started: Instant,
     /// Why better means were not used.
     refused: Vec<String>,
@@ -165,12 +165,12 @@ impl Watch {
             #[cfg(feature = "bpf")]
             (Running::Bpf(programs), Own::ByPrograms) => {
                 let (futexes, totals) = programs.futexes();
-                self.of_futexes = limits_of_futexes(&totals, None);
+                self.of_futexes = limits::of_futexes(&totals, None);
                 futexes
             }
             (_, Own::ByCalls(calls)) => {
                 let (futexes, totals) = calls.futexes();
-                self.of_futexes = limits_of_futexes(&totals, Some(BY_CALLS));
+                self.of_futexes = limits::of_futexes(&totals, Some(limits::BY_CALLS));
                 futexes
             }
             (_, Own::Refused(why)) => {
@@ -184,103 +184,61 @@ impl Watch {
         }
     }
 
-    /// Stops counting, and gives names to what was counted.
-    pub fn finish(self) -> Seen {
-        let seconds = self.started.elapsed().as_secs_f64();
-        let mut limits: Vec<String> =
-            self.refused.iter().map(|why| format!("not used: {why}")).collect();
-        let (waits, totals, more, source) = match self.running {
+    /// Stops counting, and gives names to what was counted since the start or the last [`Watch::take`].
+    pub fn finish(mut self) -> Seen {
+        match &mut self.running {
+            #[cfg(feature = "bpf")]
+            Running::Bpf(programs) => programs.stop(),
+            Running::Perf(events) => events.stop(),
+            Running::LockStat(_) => {}
+        }
+        let mut seen = self.take();
+        // Only now: statistics that are switched off may be forgotten.
+        if let Running::LockStat(statistics) = &mut self.running {
+            seen.run.limits.extend(statistics.stop());
+        }
+        seen
+    }
+
+    /// Gives names to what was counted since the start or the last time, and goes on counting: a wait is in the part in which it
+    /// ends.
+    pub fn take(&mut self) -> Seen {
+        let now = Instant::now();
+        let seconds = (now - std::mem::replace(&mut self.started, now)).as_secs_f64();
+        let (waits, totals, source) = match &mut self.running {
             #[cfg(feature = "bpf")]
             Running::Bpf(programs) => {
-                let (waits, totals) = programs.finish();
-                let limits = vec![
-                    "where threads spin for a lock is looked up for one wait in 8, which stands for the others".to_owned(),
-                ];
-                (waits, totals, limits, Source::Bpf)
+                let (waits, totals) = programs.take();
+                (waits, totals, Source::Bpf)
             }
             Running::Perf(events) => {
-                let (waits, totals, limits) = events.finish();
-                (waits, totals, limits, Source::Perf)
+                let (waits, totals) = events.take();
+                (waits, totals, Source::Perf)
             }
-            Running::LockStat(before) => {
-                let (locks, more) = before.finish();
-                limits.extend(more);
-                limits.extend(self.of_futexes);
+            Running::LockStat(statistics) => {
+                let (locks, of_lock_stat) = statistics.take();
+                let mut limits = self.not_used();
+                limits.extend(of_lock_stat);
+                limits.extend(self.of_futexes.iter().cloned());
                 let events = locks.iter().map(|lock| lock.contended).sum();
                 let (source, scope) = (Source::LockStat, Scope::System);
                 let run = KernelRun { source, scope, seconds, events, dropped: 0, limits };
                 return Seen { run, locks };
             }
         };
-        limits.extend(more);
-        limits.extend(self.of_futexes);
-        limits.push(
-            "a lock on the kernel's heap has its name from the function that waits for it, where that tells".to_owned(),
-        );
-        limits.push(
-            "a rwsem that is spun for before anybody sleeps counts only if that was in vain"
-                .to_owned(),
-        );
-        if self.symbols.is_empty() {
-            limits.push(
-                "functions have no names: /proc/kallsyms hides them (run as root, or set kernel.kptr_restrict to 0)"
-                    .to_owned(),
-            );
-        }
-        if totals.without_stack > 0 {
-            limits.push(format!("of {} waits the calls were not kept", totals.without_stack));
-        }
         let cgroups = Cgroups::read();
-        let locks = locks::of(&waits, &self.symbols, |number| cgroups.path(number));
+        let (locks, cut) = locks::of(&waits, &self.symbols, |number| cgroups.path(number));
+        let mut limits = self.not_used();
+        limits.extend(limits::of_means(source, self.scope, &self.symbols).map(str::to_owned));
+        limits.extend(self.of_futexes.iter().cloned());
+        limits.extend(limits::of_locks(&totals, cut));
         let (scope, events, dropped) = (self.scope, totals.waits, totals.dropped);
         Seen { run: KernelRun { source, scope, seconds, events, dropped, limits }, locks }
     }
-}
 
-/// Said of futexes where perf events show them.
-const BY_CALLS: &str = "a wait for a futex of the program's own (kind futex) is counted from the futex call to its return, by perf \
-    events: each futex call, those that wake somebody too, takes longer meanwhile, and every system call of the machine a little. \
-    A call that got what it wanted in the kernel without a sleep, or whose deadline had passed already, counts as a wait; one that a \
-    signal interrupted as one until then";
-
-/// What cannot be known of them, and what else is to be said of these means.
-fn limits_of_futexes(totals: &Totals, means: Option<&str>) -> Vec<String> {
-    if totals.waits == 0 {
-        return Vec::new();
+    fn not_used(&self) -> Vec<String> {
+        self.refused.iter().map(|why| format!("not used: {why}")).collect()
     }
-    let mut limits = vec![
-        "of a lock that the program waits for by a futex of its own (kind futex) only the waits are seen, and of them those \
-         that slept; a word that is 0 meanwhile, or whose functions say so, counts as a condition"
-            .to_owned(),
-        "calls that lead to such waits are known as far as the program keeps frame pointers".to_owned(),
-    ];
-    limits.extend(means.map(str::to_owned));
-    if totals.dropped > 0 {
-        limits.push(format!(
-            "of {} sleeps for futexes up to {} were dropped",
-            totals.waits, totals.dropped
-        ));
-    }
-    if totals.unread > 0 {
-        limits.push(format!(
-            "callers of functions without a frame are missing at {} places: this user may not look into the program's memory",
-            totals.unread
-        ));
-    }
-    if totals.without_stack > 0 {
-        limits.push(format!(
-            "of {} sleeps for futexes only the innermost call was kept",
-            totals.without_stack
-        ));
-    }
-    if totals.without_maps > 0 {
-        limits.push(format!(
-            "{} sleeps for futexes were in processes beyond the first {PROCESSES} that slept so: functions there have no names, \
-             unless the library is in them",
-            totals.without_maps
-        ));
-    }
-    limits
 }
 
 fn begin(

@@ -46,7 +46,7 @@ fn until_it_sleeps(thread: libc::pid_t) {
 
 /// Lets one thread write more to a terminal than anybody reads: it sleeps, and keeps the terminal's lock. Others, which want to
 /// write, wait for that. Gives the time that all of them spent in the call.
-fn hold_up() -> Duration {
+fn hold_up(meanwhile: impl FnOnce()) -> Duration {
     let (mut master, slave) = terminal();
     let (sender, threads) = mpsc::channel();
     let timed = |bytes: usize| {
@@ -63,6 +63,7 @@ fn hold_up() -> Duration {
         let waiters: Vec<_> = (0..WAITERS).map(|_| scope.spawn(|| timed(1))).collect();
         threads.iter().take(WAITERS as usize).for_each(until_it_sleeps);
         thread::sleep(HELD);
+        meanwhile();
         let mut all = vec![0; LONG + WAITERS as usize];
         master.read_exact(&mut all).unwrap();
         waiters.into_iter().map(|waiter| waiter.join().unwrap()).sum()
@@ -82,17 +83,31 @@ fn watch(source: Source) -> Option<Watch> {
     }
 }
 
+const LOCK: &str = "tty->atomic_write_lock";
+
 fn of_the_terminal(seen: &Seen) -> &KernelLock {
-    let name = "tty->atomic_write_lock";
-    seen.locks.iter().find(|lock| lock.name == name).unwrap_or_else(|| panic!("{seen:?}"))
+    seen.locks.iter().find(|lock| lock.name == LOCK).unwrap_or_else(|| panic!("{seen:?}"))
 }
 
 // One test: others in this process would wait for locks of the kernel meanwhile.
 #[test]
 fn waits_are_as_long_as_they_were_and_both_means_agree() {
-    let watches: Vec<_> = [Source::Bpf, Source::Perf].into_iter().filter_map(watch).collect();
-    let in_calls = hold_up();
-    let all: Vec<Seen> = watches.into_iter().map(Watch::finish).collect();
+    let mut watches: Vec<_> = [Source::Bpf, Source::Perf].into_iter().filter_map(watch).collect();
+    let mut until_then = Vec::new();
+    let in_calls = hold_up(|| until_then.extend(watches.iter_mut().map(Watch::take)));
+    let all: Vec<Seen> = watches
+        .into_iter()
+        .map(|mut watch| {
+            let seen = watch.take();
+            let rest = watch.finish();
+            assert!(rest.locks.iter().all(|lock| lock.name != LOCK), "it counts once: {rest:?}");
+            seen
+        })
+        .collect();
+    // A wait is in the part in which it ends, and whole.
+    for seen in &until_then {
+        assert!(seen.locks.iter().all(|lock| lock.name != LOCK), "{seen:?}");
+    }
 
     for seen in &all {
         assert_eq!(seen.run.scope, Scope::Process(std::process::id()));

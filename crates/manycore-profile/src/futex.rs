@@ -13,6 +13,8 @@ use crate::modules::Modules;
 pub struct FutexWaits {
     /// The process.
     pub process: u32,
+    /// Which of its programs, if it has executed others: numbers that go up.
+    pub program: u32,
     /// The word's address.
     pub word: u64,
     /// Whether the word's value says that an event is waited for, and not a lock.
@@ -37,18 +39,23 @@ pub struct Futexes {
     /// The library that was put under the program: what its code waits for, it counts itself. None was put under a process that
     /// ran already.
     pub library: Option<PathBuf>,
-    /// By process.
-    maps: HashMap<u32, Modules>,
+    /// By process, and which of its programs.
+    maps: HashMap<(u32, u32), Modules>,
 }
 
 impl Futexes {
-    /// Notes which files a process has mapped, as `/proc/PID/maps` lists them.
-    pub fn note_maps(&mut self, process: u32, list: &str) {
+    /// Notes which files a process has mapped while it runs this program, as `/proc/PID/maps` lists them.
+    pub fn note_maps(&mut self, process: u32, program: u32, list: &[u8]) {
         let modules = Modules::of_maps(list);
         // A process that is just ending has none any more.
         if modules.program().is_some() {
-            self.maps.insert(process, modules);
+            self.maps.insert((process, program), modules);
         }
+    }
+
+    /// Whether they were noted.
+    pub fn has_maps(&self, process: u32, program: u32) -> bool {
+        self.maps.contains_key(&(process, program))
     }
 
     /// The processes that have waited.
@@ -65,8 +72,17 @@ impl Futexes {
         waits.calls.iter().take(2).any(|call| file(call) == Some(library))
     }
 
-    /// The files of a process, if they were noted.
-    pub(crate) fn modules(&self, process: u32) -> Option<&Modules> {
-        self.maps.get(&process)
+    /// The files of what a process ran when it waited: those that were noted, or `left` for the last of its programs.
+    pub(crate) fn modules<'a>(
+        &'a self,
+        waits: &FutexWaits,
+        left: Option<&'a Modules>,
+    ) -> Option<&'a Modules> {
+        let FutexWaits { process, program, .. } = *waits;
+        let is_replaced = || {
+            let mut programs = self.waits.iter().map(|other| (other.process, other.program));
+            programs.any(|other| other.0 == process && other.1 > program)
+        };
+        self.maps.get(&(process, program)).or_else(|| left.filter(|_| !is_replaced()))
     }
 }

@@ -1,6 +1,6 @@
 //! Which file, and which place in it, an address of a process belongs to.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -54,10 +54,10 @@ impl Modules {
     }
 
     /// Of a list as the kernel keeps it, `/proc/PID/maps`: files, and the zero-initialised data behind them.
-    pub fn of_maps(list: &str) -> Self {
+    pub fn of_maps(list: &[u8]) -> Self {
         let mut modules = Self::default();
         let mut extends = false;
-        for line in list.lines() {
+        for line in list.split(|byte| *byte == b'\n') {
             extends = modules.add_line(line, extends).unwrap_or_default();
         }
         modules
@@ -65,19 +65,20 @@ impl Modules {
 
     /// `start-end perms offset device inode path`. Whether what comes next can be the file's zero-initialised data: right behind
     /// data of the file that can be written to, in one piece. None of a line that has not that form.
-    fn add_line(&mut self, line: &str, extends: bool) -> Option<bool> {
+    fn add_line(&mut self, line: &[u8], extends: bool) -> Option<bool> {
         let number = |text| u64::from_str_radix(text, 16).ok();
-        // Paths have spaces, and are set off by many.
-        let (range, rest) = line.split_once(' ')?;
-        let mut fields = rest.splitn(5, ' ');
-        let (start, end) = range.split_once('-')?;
+        // Paths have spaces, may be in any encoding, and are set off by many spaces.
+        let mut fields = line.splitn(6, |byte| *byte == b' ');
+        let [range, permissions, offset, _device, inode] =
+            [(); 5].map(|()| str::from_utf8(fields.next()?).ok());
+        let path = fields.next().unwrap_or_default().trim_ascii_start();
+        let (start, end) = range?.split_once('-')?;
         let (start, end) = (number(start)?, number(end)?);
-        let is_data = fields.next()?.starts_with("rw-");
-        let offset = number(fields.next()?)?;
-        let inode = fields.nth(1)?.parse().ok()?;
-        let path = fields.next().unwrap_or_default().trim_start();
-        if path.starts_with('/') || path == "[vdso]" {
-            self.add(start, end, offset, path.into(), inode);
+        let is_data = permissions?.starts_with("rw-");
+        let offset = number(offset?)?;
+        let inode = inode?.parse().ok()?;
+        if path.starts_with(b"/") || path == b"[vdso]" {
+            self.add(start, end, offset, OsStr::from_bytes(path).into(), inode);
             return Some(is_data);
         }
         if let Some(last) = self.ranges.last_mut()
@@ -136,13 +137,17 @@ mod tests {
     #[test]
     fn the_kernels_list_is_read() {
         let modules = Modules::of_maps(
-            "55d0c0a00000-55d0c0a02000 r--p 00000000 fe:00 131                        /tmp/a b\n\
+            b"55d0c0a00000-55d0c0a02000 r--p 00000000 fe:00 131                        /tmp/a b\n\
              55d0c0a02000-55d0c0a03000 rw-p 00002000 fe:00 131                        /tmp/a b\n\
              55d0c0a03000-55d0c0a05000 rw-p 00000000 00:00 0 \n\
              55d0c0a05000-55d0c0a06000 rw-p 00000000 00:00 0                          [heap]\n\
              7f0000000000-7f0000001000 rw-p 00000000 00:00 0 \n\
-             7f0000001000-7f0000002000 r-xp 00000000 fe:00 9                          /lib/x.so (deleted)\n",
+             7f0000001000-7f0000002000 r-xp 00000000 fe:00 9                          /lib/x.so (deleted)\n\
+             7f0000003000-7f0000004000 r-xp 00000000 fe:00 10                         /lib/\xe4\xff.so\n",
         );
+        // In an encoding that is none of ours.
+        let path = modules.find(0x7f00_0000_3000).unwrap().path;
+        assert_eq!(path.as_os_str().as_bytes(), b"/lib/\xe4\xff.so");
         let found = |address| modules.find(address).map(|p| (p.path.to_str().unwrap(), p.offset));
         assert_eq!(found(0x55d0_c0a0_2010), Some(("/tmp/a b", 0x2010)));
         assert_eq!(found(0x55d0_c0a0_4fff), Some(("/tmp/a b", 0x4fff)));
@@ -155,7 +160,7 @@ mod tests {
     #[test]
     fn memory_beside_a_file_is_not_the_files() {
         let modules = Modules::of_maps(
-            "1000-2000 rw-p 00000000 fe:00 9                          /lib/x.so\n\
+            b"1000-2000 rw-p 00000000 fe:00 9                          /lib/x.so\n\
              2000-3000 rw-p 00000000 00:00 0 \n\
              3000-4000 rw-p 00000000 00:00 0 \n\
              5000-6000 r-xp 00000000 fe:00 8                          /lib/y.so\n\

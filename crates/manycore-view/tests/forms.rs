@@ -32,6 +32,20 @@ fn a_page_is_one_file_and_names_stay_text() {
 }
 
 #[test]
+fn a_lock_of_the_kernel_has_its_tasks_and_what_the_owner_did() {
+    let data = data(&page::html(&profile(1, 1)));
+    let lock = data["locks"].as_array().unwrap().last().unwrap();
+    assert_eq!(lock["origin"], "kernel");
+    let site = &lock["sites"][0];
+    assert_eq!(site["name"], "server in /web.slice");
+    let owner = site["owner_frames"].as_array().unwrap().iter();
+    let owner: Vec<&Value> =
+        owner.map(|at| &data["frames"][at.as_u64().unwrap() as usize][0]).collect();
+    assert_eq!(owner.len(), 2, "{owner:?}");
+    assert!(owner[0].as_str().unwrap().starts_with("unmap_vmas"), "{owner:?}");
+}
+
+#[test]
 fn a_large_profile_has_a_page_that_says_what_it_lacks() {
     let page = page::html(&profile(100_000, 2000));
     assert!(page.len() < 5 << 20, "{}", page.len());

@@ -30,7 +30,7 @@ pub fn table(profile: &Profile, view: View) -> String {
     let Some(run) = &profile.kernel else { return String::new() };
     let mut text = format!("Locks of the kernel, most waited for first: waits of {}\n", whose(run));
     if profile.kernel_locks.is_empty() {
-        text += "(nobody waited)\n";
+        text += "(no wait was seen)\n";
     } else {
         let _ = writeln!(text, "{}", rows(&profile.kernel_locks, view));
         text += &rest(profile.kernel_locks.len(), view.top, "locks of the kernel");
@@ -145,7 +145,7 @@ pub fn sentence(profile: &Profile) -> String {
     }
     let all: u64 = profile.kernel_locks.iter().map(|lock| lock.wait.total_ns).sum();
     let Some(first) = profile.kernel_locks.first() else {
-        return "Nobody waited for a lock of the kernel.".to_owned();
+        return "No wait for a lock of the kernel was seen.".to_owned();
     };
     format!(
         "In the kernel, threads waited {} for locks, {} of it for the {} {}.",
@@ -228,7 +228,7 @@ mod tests {
         );
         let mut profile = example();
         profile.kernel_locks.clear();
-        assert_eq!(sentence(&profile), "Nobody waited for a lock of the kernel.");
+        assert_eq!(sentence(&profile), "No wait for a lock of the kernel was seen.");
         profile.kernel = None;
         assert_eq!(sentence(&profile) + &table(&profile, View::plain(1, Sort::Wait)), "");
     }

@@ -205,9 +205,16 @@ fn of_kernel(state: &State, name: &str, kind: &str) -> Option<Vec<Line<'static>>
         let all: u64 = lock.stacks.iter().map(|stack| stack.wait_ns).sum();
         lines.extend(list("Who waits for it, innermost call first", &lock.stacks, |stack| {
             let share = percent(stack.wait_ns as f64 / all.max(1) as f64);
-            let mut calls = calls(&stack.frames);
-            calls.insert(0, format!("task {}", safe(&stack.task)));
-            beside(&format!("{share:>7}"), &calls)
+            let cgroup = stack.cgroup.as_ref().map(|cgroup| format!(" in {}", safe(cgroup)));
+            let mut lines =
+                vec![format!("task {}{}", safe(&stack.task), cgroup.unwrap_or_default())];
+            lines.extend(calls(&stack.frames));
+            if !stack.owner_frames.is_empty() {
+                lines.push("while its owner was in".to_owned());
+                lines
+                    .extend(calls(&stack.owner_frames).into_iter().map(|call| format!("  {call}")));
+            }
+            beside(&format!("{share:>7}"), &lines)
         }));
     }
     Some(lines)

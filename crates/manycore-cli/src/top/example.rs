@@ -96,11 +96,13 @@ pub fn kernel() -> KernelLocks {
         "contended": 120, "contended_shared": 0,
         "wait": { "count": 120, "total_ns": 2_000_000, "mean_ns": 16_666, "p99_ns": null, "max_ns": 90_000 },
         "stacks": [{
-            "task": "server", "cgroup": null, "waits": 120, "wait_ns": 2_000_000,
+            "task": "server", "cgroup": "/web.slice", "waits": 120, "wait_ns": 2_000_000,
             "frames": [{
                 "module": "kernel", "address": 0, "function": "down_write", "offset": 16, "file": null, "line": null
             }],
-            "owner_frames": []
+            "owner_frames": [{
+                "module": "kernel", "address": 0, "function": "unmap_vmas", "offset": 16, "file": null, "line": null
+            }]
         }]
     }]);
     KernelLocks { total: serde_json::from_value(total).unwrap(), ..KernelLocks::default() }

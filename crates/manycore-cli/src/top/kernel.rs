@@ -1,12 +1,12 @@
 //! The kernel's locks beside the program's, interval by interval.
 //!
-//! What watches the kernel tells what it saw when it is finished, so that there is a new watch for each interval: it
-//! begins just before the old one ends. A wait that lasts from one interval into the next counts in neither.
+//! One watch lasts as long as the program is looked at, and hands over what it has counted interval by interval: a wait is in the
+//! one in which it ends.
 
 use std::collections::HashMap;
 
 use manycore_kernel_trace::{KernelLock, Means, Request, Scope, Watch};
-use manycore_profile::profile::{KernelStack, Times};
+use manycore_profile::profile::{Frame, KernelStack, Times};
 
 use crate::failure::{Failure, Result};
 
@@ -16,10 +16,7 @@ const STACKS_MAX: usize = 16;
 
 /// The kernel under observation.
 pub struct KernelSide {
-    /// None when it could not be begun again.
-    watch: Option<Watch>,
-    means: Means,
-    request: Request,
+    watch: Watch,
     seen: KernelLocks,
 }
 
@@ -32,8 +29,6 @@ pub struct KernelLocks {
     pub interval: Vec<KernelLock>,
     /// Waits that were seen and could not be kept.
     pub dropped: u64,
-    /// Why it is not watched any more.
-    pub refused: Option<String>,
 }
 
 impl KernelSide {
@@ -46,30 +41,20 @@ impl KernelSide {
                 "leave out --kernel to see the program's own locks",
             )
         })?;
-        Ok(Self { watch: Some(watch), means, request, seen: KernelLocks::default() })
+        Ok(Self { watch, seen: KernelLocks::default() })
     }
 
     /// Reads what has come meanwhile: several times a second.
     pub fn look(&mut self) {
-        self.watch.iter_mut().for_each(Watch::look);
+        self.watch.look();
     }
 
     /// Ends an interval, and begins the next one.
     pub fn next(&mut self) -> KernelLocks {
-        self.seen.interval.clear();
-        if let Some(watch) = self.watch.take() {
-            match Watch::start(self.means, &self.request) {
-                Ok(next) => self.watch = Some(next),
-                // The process has ended.
-                Err(why) => self.seen.refused = Some(why.to_string()),
-            }
-            let seen = watch.finish();
-            // What works is not looked for again.
-            self.means = Means::Only(seen.run.source);
-            self.seen.dropped += seen.run.dropped;
-            add(&mut self.seen.total, &seen.locks);
-            self.seen.interval = seen.locks;
-        }
+        let seen = self.watch.take();
+        self.seen.dropped += seen.run.dropped;
+        add(&mut self.seen.total, &seen.locks);
+        self.seen.interval = seen.locks;
         self.seen.clone()
     }
 }
@@ -104,9 +89,11 @@ fn add_to(sum: &mut KernelLock, more: &KernelLock) {
         p99_ns: None,
         max_ns: sum.wait.max_ns.max(more.wait.max_ns),
     };
+    fn key(stack: &KernelStack) -> (&str, Option<&str>, &[Frame], &[Frame]) {
+        (&stack.task, stack.cgroup.as_deref(), &stack.frames, &stack.owner_frames)
+    }
     for stack in &more.stacks {
-        let same =
-            |other: &&mut KernelStack| (&other.task, &other.frames) == (&stack.task, &stack.frames);
+        let same = |other: &&mut KernelStack| key(other) == key(stack);
         match sum.stacks.iter_mut().find(same) {
             Some(known) => {
                 known.waits += stack.waits;

@@ -59,7 +59,7 @@ fn of_lock(one: &LiveLock, seconds: f64) -> Value {
 
 fn of_kernel(kernel: &KernelLocks, span: &str) -> Value {
     let locks = if span == "total" { &kernel.total } else { &kernel.interval };
-    json!({ "locks": locks, "dropped": kernel.dropped, "refused": kernel.refused })
+    json!({ "locks": locks, "dropped": kernel.dropped })
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test file uses its part")]
 
 pub mod real;
+pub mod watched;
 
 use std::fs;
 use std::os::unix::process::CommandExt;

@@ -28,6 +28,8 @@ const volatile __u32 scope = SYSTEM;
 /* Where the kernel's own variables are. */
 const volatile __u64 image_start = 0;
 const volatile __u64 image_end = 0;
+/* The namespace in which processes have the numbers that the reader knows, by its inode; 0 for the first one. */
+const volatile __u32 namespace = 0;
 
 /* Locks that are known by their place in something that the waiting task owns. Others are known by their address, if
  * they are the kernel's variables, or have none of these. */
@@ -80,6 +82,8 @@ struct totals {
 	__u64 without_stack;
 	/* Sleeps in processes that there was no room for. */
 	__u64 without_maps;
+	/* Tasks that were to be followed, and for whose seat there was no room. */
+	__u64 unfollowed;
 };
 
 struct {
@@ -162,8 +166,8 @@ INLINE struct scratch *scratch(__u32 whose)
 			__sync_fetch_and_add(&all->field, by);                                     \
 	})
 
-/* The seat of a task whose waits count; none of another. */
-INLINE struct seat *seat_of(struct task_struct *task)
+/* The seat of a task whose waits count; none of another, or where nobody has waited and `flags` do not say to make it. */
+INLINE struct seat *seat_of(struct task_struct *task, __u64 flags)
 {
 	struct seat *seat;
 
@@ -175,7 +179,12 @@ INLINE struct seat *seat_of(struct task_struct *task)
 		seat = bpf_task_storage_get(&seats, task, 0, 0);
 		return seat && (seat->followed & ITSELF) ? seat : 0;
 	}
-	return bpf_task_storage_get(&seats, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	seat = bpf_task_storage_get(&seats, task, 0, flags);
+	if (!seat && flags) {
+		COUNT(OF_LOCKS, waits, 1);
+		COUNT(OF_LOCKS, dropped, 1);
+	}
+	return seat;
 }
 
 INLINE __u64 identity_of(struct task_struct *task, __u64 lock)
@@ -283,7 +292,7 @@ int contention_begin(__u64 *context)
 	__u64 lock = context[0];
 	__u32 flags = context[1];
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct seat *seat = seat_of(task);
+	struct seat *seat = seat_of(task, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	struct wait *wait;
 	__u64 now;
 	__u32 depth;
@@ -292,15 +301,21 @@ int contention_begin(__u64 *context)
 		return 0;
 	now = bpf_ktime_get_ns();
 	depth = seat->depth;
-	/* A mutex is first spun for, then slept for, and says so each time. */
 	if (depth && depth <= NESTED) {
 		wait = &seat->waits[(depth - 1) & (NESTED - 1)];
-		if (wait->lock == lock) {
+		/* A mutex is first spun for, then slept for, and says so each time. */
+		if (wait->lock == lock && (wait->flags & flags & LCB_F_MUTEX)) {
 			if (wait->flags & LCB_F_SPIN)
 				wait->spun += now - wait->phase_began;
 			wait->phase_began = now;
 			wait->flags = flags;
 			return 0;
+		}
+		/* Nobody waits for any other lock twice at a time: we were not told of the end of the first. */
+		if (wait->lock == lock) {
+			COUNT(OF_LOCKS, dropped, 1);
+			COUNT(OF_LOCKS, waits, 1);
+			depth--;
 		}
 	}
 	/* Only a task itself sleeps, and only for one lock: if others have not ended, we were not told of their end. */
@@ -331,7 +346,7 @@ SEC("tp_btf/contention_end")
 int contention_end(__u64 *context)
 {
 	__u64 lock = context[0];
-	struct seat *seat = seat_of(bpf_get_current_task_btf());
+	struct seat *seat = seat_of(bpf_get_current_task_btf(), 0);
 	struct wait *wait = 0;
 	struct key key = {};
 	struct sum *sum;
@@ -391,6 +406,8 @@ int sched_process_fork(__u64 *context)
 	seat = bpf_task_storage_get(&seats, child, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (seat)
 		seat->followed = ITSELF | ITS_CHILDREN;
+	else
+		COUNT(OF_LOCKS, unfollowed, 1);
 	return 0;
 }
 

@@ -25,14 +25,8 @@
 /* What a full map says: -E2BIG. */
 #define NO_ROOM -7
 
-struct sleep {
-	__u64 word;
-	__u64 ip;
-	__u64 caller;
-	__u64 began;
-	__s32 stack;
-	__u32 flags;
-};
+/* The reader's namespace is looked for among so many that are within each other, from the first one on. */
+#define NAMESPACES 8
 
 struct place {
 	__u64 word;
@@ -44,6 +38,12 @@ struct place {
 	/* The calls as frame pointers tell them. */
 	__s32 stack;
 	__u32 flags;
+};
+
+/* Read, and of threads that slept before written, by futexes.rs. */
+struct sleep {
+	struct place place;
+	__u64 began;
 };
 
 /* Threads that sleep now, by number. */
@@ -68,13 +68,13 @@ struct {
 	TYPE(value, struct sum);
 } futexes SEC(".maps");
 
-/* Processes in which somebody has slept so: their maps are to be read while they live. As many as `PROCESSES` in
- * futexes.rs. */
+/* Processes in which somebody has slept so: their maps are to be read while they live, and are this program's if its stack
+ * still starts there. As many as `PROCESSES` in sleepers.rs. */
 struct {
 	NUMBER(type, BPF_MAP_TYPE_HASH);
 	NUMBER(max_entries, 1024);
 	TYPE(key, struct process);
-	TYPE(value, __u32);
+	TYPE(value, __u64);
 } sleepers SEC(".maps");
 
 INLINE int is_followed(struct task_struct *task)
@@ -115,27 +115,61 @@ INLINE __u64 caller_of(__u64 sp)
 	return 0;
 }
 
+/* The number that a task, or a process by its leader, has for the reader; 0 if it has none there. */
+INLINE __u32 number_of(struct task_struct *task)
+{
+	struct pid *pid;
+
+	if (!namespace)
+		return task->pid;
+	pid = task->thread_pid;
+	if (!pid)
+		return 0;
+#pragma unroll
+	for (__u32 level = 0; level < NAMESPACES; level++) {
+		const void *place = (const char *)&pid->numbers + level * 2 * sizeof(__u64);
+		struct pid_namespace *of = 0;
+		__u32 inode = 0, number = 0;
+
+		if (level > pid->level)
+			return 0;
+		/* A number and, in the next word, whose it is. */
+		if (bpf_probe_read_kernel(&number, sizeof(number), place) ||
+		    bpf_probe_read_kernel(&of, sizeof(of), place + sizeof(__u64)) ||
+		    bpf_probe_read_kernel(&inode, sizeof(inode), &of->ns.inum))
+			return 0;
+		if (inode == namespace)
+			return number;
+	}
+	return 0;
+}
+
 INLINE void falls_asleep(void *context, struct task_struct *task)
 {
 	struct pt_regs *registers = (struct pt_regs *)bpf_task_pt_regs(task);
 	struct sleep sleep = {};
-	struct process process = {};
-	__u32 number = task->pid, known = 1;
+	struct mm_struct *mm = task->mm;
+	__u64 stack = mm ? mm->start_stack : 0;
+	__u32 number;
 
 	if (registers->orig_ax != FUTEX_CALL || !is_followed(task))
 		return;
-	sleep.word = registers->di;
-	sleep.ip = registers->ip;
-	sleep.flags = flags_of(registers->si, registers->dx);
-	sleep.caller = caller_of(registers->sp);
-	sleep.stack = bpf_get_stackid(context, &user_stacks, BPF_F_USER_STACK | BPF_F_FAST_STACK_CMP);
+	sleep.place.word = registers->di;
+	sleep.place.ip = registers->ip;
+	sleep.place.caller = caller_of(registers->sp);
+	sleep.place.process.number = number_of(task->group_leader);
+	sleep.place.process.programs = task->self_exec_id;
+	sleep.place.stack =
+		bpf_get_stackid(context, &user_stacks, BPF_F_USER_STACK | BPF_F_FAST_STACK_CMP);
+	if (sleep.place.stack < 0)
+		sleep.place.stack = -1;
+	sleep.place.flags = flags_of(registers->si, registers->dx);
 	sleep.began = bpf_ktime_get_ns();
-	process.number = task->tgid;
-	process.programs = task->self_exec_id;
-	if (!bpf_map_lookup_elem(&sleepers, &process) &&
-	    bpf_map_update_elem(&sleepers, &process, &known, BPF_NOEXIST) == NO_ROOM)
+	number = number_of(task);
+	if (!bpf_map_lookup_elem(&sleepers, &sleep.place.process) &&
+	    bpf_map_update_elem(&sleepers, &sleep.place.process, &stack, BPF_NOEXIST) == NO_ROOM)
 		COUNT(OF_FUTEXES, without_maps, 1);
-	if (bpf_map_update_elem(&sleeping, &number, &sleep, BPF_ANY)) {
+	if (!number || bpf_map_update_elem(&sleeping, &number, &sleep, BPF_ANY)) {
 		COUNT(OF_FUTEXES, waits, 1);
 		COUNT(OF_FUTEXES, dropped, 1);
 	}
@@ -143,26 +177,18 @@ INLINE void falls_asleep(void *context, struct task_struct *task)
 
 INLINE void wakes_up(struct task_struct *task)
 {
-	__u32 number = task->pid;
+	__u32 number = number_of(task);
 	struct sleep *sleep = bpf_map_lookup_elem(&sleeping, &number);
-	struct place place = {};
 	struct sum *sum;
 
 	if (!sleep)
 		return;
-	place.word = sleep->word;
-	place.ip = sleep->ip;
-	place.caller = sleep->caller;
-	place.process.number = task->tgid;
-	place.process.programs = task->self_exec_id;
-	place.stack = sleep->stack < 0 ? -1 : sleep->stack;
-	place.flags = sleep->flags;
 	COUNT(OF_FUTEXES, waits, 1);
-	if (place.stack < 0)
+	if (sleep->place.stack < 0)
 		COUNT(OF_FUTEXES, without_stack, 1);
-	sum = sum_of(&futexes, &place, OF_SWITCH);
+	sum = sum_of(&futexes, &sleep->place, OF_SWITCH);
 	if (sum)
-		add(sum, sleep->word, bpf_ktime_get_ns() - sleep->began, 0);
+		add(sum, sleep->place.word, bpf_ktime_get_ns() - sleep->began, 0);
 	else
 		COUNT(OF_FUTEXES, dropped, 1);
 	bpf_map_delete_elem(&sleeping, &number);

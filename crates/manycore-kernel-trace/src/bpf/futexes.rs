@@ -1,35 +1,104 @@
 //! Waits for futexes, and the processes that they are of, as the maps of the BPF programs have them.
 
-use libbpf_rs::{MapCore, MapHandle};
+use std::collections::HashMap;
+
+use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use manycore_profile::futex::FutexWaits;
 
-use super::{Fields, sum_of};
+use super::{Fields, entries, sum_of};
+use crate::asleep::{Asleep, asleep, asleep_in};
 use crate::sleepers::{Sleepers, calls};
+use crate::sum::Sum;
 
 /// As in `bpf/futex.h`.
 const EVENT: u32 = 1;
+/// The bytes of a place, and what it has for a stack that is not known.
+const PLACE: usize = 40;
+const NO_STACK: u32 = u32::MAX;
+/// The number of the program that a process runs when a watch on it begins: nobody tells which number the kernel has for it.
+const FIRST: u32 = u32::MAX;
 
 /// Looks at the processes that have waited: each time `again` is set, or else at those that are new.
 pub fn look(sleepers: &mut Sleepers, map: &MapHandle, again: bool) {
-    for key in map.keys() {
-        let mut key = Fields(&key);
-        let (process, programs) = (key.int(), key.int());
+    for (key, stack) in entries(map) {
+        let (mut key, stack) = (Fields(&key), Fields(&stack).long());
+        let (process, program) = (key.int(), key.int());
         if again {
-            sleepers.look_again(process, programs);
+            sleepers.look_again(process, program, stack);
         } else {
-            sleepers.look(process, programs);
+            sleepers.look(process, program, stack);
         }
     }
 }
 
-/// The waits that the kernel has added up.
-pub fn waits(entries: Vec<(Vec<u8>, Vec<u8>)>, stack: impl Fn(u32) -> Vec<u64>) -> Vec<FutexWaits> {
-    let waits = entries.into_iter().map(|(place, sum)| {
+/// Lets threads that sleep already do so from now on.
+pub fn begin(sleepers: &mut Sleepers, sleeping: &MapHandle, process: u32, now: u64) {
+    for one in asleep(process) {
+        sleepers.look(process, FIRST, 0);
+        let thread = one.thread.to_ne_bytes();
+        let begun = sleeping.update(&thread, &sleep(&one, process, now), MapFlags::ANY);
+        // It may have woken meanwhile: the end of another wait would then be taken for that of this one.
+        if begun.is_ok() && asleep_in(process, one.thread) != Some(one) {
+            // Not there any more if that end has come.
+            let _ = sleeping.delete(&thread);
+        }
+    }
+}
+
+/// As `struct sleep` has it.
+fn sleep(one: &Asleep, process: u32, began: u64) -> Vec<u8> {
+    let flags = if one.is_event { EVENT } else { 0 };
+    let longs = [one.word, one.ip, 0].into_iter().flat_map(u64::to_ne_bytes);
+    let ints = [process, FIRST, NO_STACK, flags].into_iter().flat_map(u32::to_ne_bytes);
+    longs.chain(ints).chain(began.to_ne_bytes()).collect()
+}
+
+/// The waits that the kernel has added up, and those under way: until now. Says how many these are.
+pub fn waits(
+    sums: &MapHandle,
+    sleeping: &MapHandle,
+    now: u64,
+    stack: impl Fn(u32) -> Vec<u64>,
+) -> (Vec<FutexWaits>, u64) {
+    let ended = entries(sums).into_iter().map(|(place, sum)| (place, sum_of(&sum)));
+    let mut all: HashMap<Vec<u8>, Sum> = ended.collect();
+    let mut under_way = 0;
+    for (_, sleep) in entries(sleeping) {
+        let (place, began) = sleep.split_at(PLACE.min(sleep.len()));
+        let (word, began) = (Fields(place).long(), Fields(began).long());
+        under_way += 1;
+        all.entry(place.to_vec()).or_default().count(word, now.saturating_sub(began), 0);
+    }
+    let waits = all.into_iter().map(|(place, sum)| {
         let mut place = Fields(&place);
         let (word, ip, caller) = (place.long(), place.long(), place.long());
-        let (process, _programs) = (place.int(), place.int());
+        let (process, program) = (place.int(), place.int());
         let (stack, flags) = (stack(place.int()), place.int());
-        sum_of(&sum).of_futex(process, word, flags & EVENT != 0, calls(ip, caller, &stack))
+        let (is_event, calls) = (flags & EVENT != 0, calls(ip, caller, &stack));
+        sum.of_futex(FutexWaits {
+            process,
+            program,
+            word,
+            is_event,
+            calls,
+            ..FutexWaits::default()
+        })
     });
-    waits.collect()
+    (waits.collect(), under_way)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sleep_is_written_as_the_kernel_has_it() {
+        let one = Asleep { thread: 9, word: 0xa000, is_event: true, ip: 0x1010 };
+        let bytes = sleep(&one, 7, 4711);
+        assert_eq!(bytes.len(), PLACE + 8);
+        let mut fields = Fields(&bytes);
+        assert_eq!([fields.long(), fields.long(), fields.long()], [0xa000, 0x1010, 0]);
+        assert_eq!([fields.int(), fields.int()], [7, FIRST]);
+        assert_eq!((fields.int() as i32, fields.int(), fields.long()), (-1, EVENT, 4711));
+    }
 }

@@ -33,6 +33,7 @@ struct raw_spinlock {};
 struct spinlock {};
 
 struct mm_struct {
+	unsigned long start_stack;
 	struct rw_semaphore mmap_lock;
 	struct spinlock page_table_lock;
 };
@@ -45,12 +46,32 @@ struct files_struct {
 	struct spinlock file_lock;
 };
 
+struct ns_common {
+	unsigned int inum;
+};
+
+struct pid_namespace {
+	struct ns_common ns;
+};
+
+/* The numbers of a task, one for each namespace that it is in: from the first namespace to its own. */
+struct upid {
+	int nr;
+	struct pid_namespace *ns;
+};
+
+struct pid {
+	unsigned int level;
+	struct upid numbers[1];
+};
+
 struct task_struct {
 	int pid;
 	int tgid;
 	__u32 self_exec_id;
 	char comm[16];
 	struct task_struct *group_leader;
+	struct pid *thread_pid;
 	struct mm_struct *mm;
 	struct sighand_struct *sighand;
 	struct files_struct *files;

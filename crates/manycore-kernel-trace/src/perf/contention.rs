@@ -1,11 +1,12 @@
 //! Waits for the kernel's locks.
 
-use std::io;
+use std::{io, mem};
 
 use perf_event_open_sys::bindings::{PERF_RECORD_COMM, PERF_RECORD_FORK, PERF_RECORD_SAMPLE};
 
 use super::pairs::{Event, Pairs};
-use super::{CALLS, Record, Rings, Wanted, attributes, now, tracefs};
+use super::{CALLS, Record, Rings, Wanted, attributes, tracefs};
+use crate::clock::now;
 use crate::kallsyms::Kallsyms;
 use crate::waits::{Totals, Waits};
 use crate::{Request, Scope};
@@ -20,7 +21,8 @@ pub struct Contention {
     young: Vec<Event>,
     /// Likewise: times at which records are missing.
     gaps: Vec<u64>,
-    limits: Vec<String>,
+    /// Records that were lost when the sums were taken last.
+    lost: u64,
 }
 
 /// Where things are in a tracepoint's record.
@@ -64,13 +66,9 @@ impl Contention {
             Wanted { attributes, filter: None }
         });
         let rings = Rings::open(request.scope, &wanted)?;
-        let limits = vec![
-            "each wait was read by itself: this slows the program more than BPF does".to_owned(),
-            "owners of locks have no stacks without BPF".to_owned(),
-        ];
         let own = (request.scope == Scope::Command).then(std::process::id);
         let pairs = Pairs::new(symbols.image(), own);
-        Ok(Self { rings, layout, pairs, young: Vec::new(), gaps: Vec::new(), limits })
+        Ok(Self { rings, layout, pairs, young: Vec::new(), gaps: Vec::new(), lost: 0 })
     }
 
     /// Reads what has come.
@@ -106,14 +104,20 @@ impl Contention {
         missing.for_each(|_| pairs.forget());
     }
 
-    /// Stops counting; gives what was counted, and what was not.
-    pub fn finish(mut self) -> (Vec<Waits>, Totals, Vec<String>) {
+    /// Nothing counts that comes later.
+    pub fn stop(&mut self) {
         self.read_until(u64::MAX);
-        let (waits, mut totals) = self.pairs.finish();
+    }
+
+    /// What was counted since the start or the last time.
+    pub fn take(&mut self) -> (Vec<Waits>, Totals) {
+        self.read();
+        let (waits, mut totals) = self.pairs.drain();
         // A wait has two events: at most so many are lost.
-        totals.waits += self.rings.lost;
-        totals.dropped += self.rings.lost;
-        (waits, totals, self.limits)
+        let lost = self.rings.lost - mem::replace(&mut self.lost, self.rings.lost);
+        totals.waits += lost;
+        totals.dropped += lost;
+        (waits, totals)
     }
 }
 

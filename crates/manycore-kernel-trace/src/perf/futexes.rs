@@ -6,14 +6,16 @@
 use std::collections::HashMap;
 use std::ffi::CString;
 
-use manycore_profile::futex::Futexes;
+use manycore_profile::futex::{FutexWaits, Futexes};
 use perf_event_open_sys::bindings::{
     PERF_RECORD_COMM, PERF_RECORD_EXIT, PERF_RECORD_MISC_COMM_EXEC, PERF_RECORD_SAMPLE,
     PERF_SAMPLE_STACK_USER,
 };
 
 use super::returns::Returns;
-use super::{CALLS, Record, Rings, Wanted, attributes, now, tracefs};
+use super::{CALLS, Record, Rings, Wanted, attributes, tracefs};
+use crate::asleep::{Asleep, CLOCK_REALTIME, PRIVATE, SLEEPING, asleep, waits_for_event};
+use crate::clock::now;
 use crate::sleepers::{PROCESSES, Sleepers, calls};
 use crate::sum::Sum;
 use crate::waits::Totals;
@@ -26,16 +28,6 @@ const STACK_BYTES: u32 = 8;
 
 const ENTER: &str = "syscalls/sys_enter_futex";
 const EXIT: &str = "syscalls/sys_exit_futex";
-
-const WAIT: u64 = libc::FUTEX_WAIT as u64;
-const LOCK_PI: u64 = libc::FUTEX_LOCK_PI as u64;
-const WAIT_BITSET: u64 = libc::FUTEX_WAIT_BITSET as u64;
-const WAIT_REQUEUE_PI: u64 = libc::FUTEX_WAIT_REQUEUE_PI as u64;
-const LOCK_PI2: u64 = 13;
-const PRIVATE: u64 = libc::FUTEX_PRIVATE_FLAG as u64;
-const CLOCK_REALTIME: u64 = libc::FUTEX_CLOCK_REALTIME as u64;
-/// Operations that may sleep.
-const SLEEPING: [u64; 5] = [WAIT, LOCK_PI, WAIT_BITSET, WAIT_REQUEUE_PI, LOCK_PI2];
 
 /// Open events, and what has been read of them.
 #[derive(Debug)]
@@ -114,7 +106,10 @@ impl FutexCalls {
         returns.attributes.set_exclude_callchain_user(1);
         let rings = Rings::open(request.scope, &[calls, returns])?;
         let own = (request.scope == Scope::Command).then(std::process::id);
-        let sleeps = Sleeps { own, ..Sleeps::default() };
+        let mut sleeps = Sleeps { own, ..Sleeps::default() };
+        if let Scope::Process(process) = request.scope {
+            sleeps.begin(process, now());
+        }
         Ok(Self { rings, layout, young: Vec::new(), sleeps, sleepers: Sleepers::default() })
     }
 
@@ -122,7 +117,7 @@ impl FutexCalls {
     pub fn read(&mut self) {
         self.read_until(now());
         for (process, programs) in &self.sleeps.processes {
-            self.sleepers.look(*process, *programs);
+            self.sleepers.look(*process, *programs, 0);
         }
     }
 
@@ -151,13 +146,15 @@ impl FutexCalls {
     pub fn futexes(&mut self) -> (Futexes, Totals) {
         self.read_until(now());
         for (process, programs) in &self.sleeps.processes {
-            self.sleepers.look_again(*process, *programs);
+            self.sleepers.look_again(*process, *programs, 0);
         }
-        let waits = self.sleeps.sums.iter().map(|(place, sum)| {
-            let Place { process, word, is_event, calls } = place.clone();
-            sum.of_futex(process, word, is_event, calls)
+        let (sums, mut totals) = self.sleeps.until(now());
+        let waits = sums.into_iter().map(|(place, sum)| {
+            let Place { process, program, word, is_event, calls } = place;
+            let place =
+                FutexWaits { process, program, word, is_event, calls, ..FutexWaits::default() };
+            sum.of_futex(place)
         });
-        let mut totals = self.sleeps.totals;
         totals.unread = self.sleeps.returns.refused();
         // A wait has two events: at most so many are lost.
         totals.waits += self.rings.lost;
@@ -193,20 +190,6 @@ impl Layout {
         let top = if copied == u64::from(STACK_BYTES) { top } else { 0 };
         Some(Event { time, process, task, what: What::Calls { word, is_event, calls, top } })
     }
-}
-
-/// Whether the word is one that waits for an event, and not a lock's, as `bpf/futex.h` explains it; none if the call does not
-/// sleep.
-fn waits_for_event(operation: u64, value: u32) -> Option<bool> {
-    let command = operation & !(PRIVATE | CLOCK_REALTIME);
-    if !SLEEPING.contains(&command) {
-        return None;
-    }
-    if command == LOCK_PI || command == LOCK_PI2 {
-        return Some(false);
-    }
-    let is_private = operation & PRIVATE != 0;
-    Some(value == 0 || value == u32::MAX || !(is_private || value == 2))
 }
 
 /// Whether a call with this result has slept: it was woken, its time was up, or a signal came.
@@ -258,12 +241,34 @@ struct Sleep {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Place {
     process: u32,
+    /// Which of its programs.
+    program: u32,
     word: u64,
     is_event: bool,
     calls: Vec<u64>,
 }
 
 impl Sleeps {
+    /// Lets threads that sleep already do so from now on.
+    fn begin(&mut self, process: u32, time: u64) {
+        for Asleep { thread, word, is_event, ip } in asleep(process) {
+            let what = What::Calls { word, is_event, calls: vec![ip], top: 0 };
+            self.take(Event { time, process, task: thread, what });
+        }
+    }
+
+    /// All waits: of those under way, the time until now.
+    fn until(&self, now: u64) -> (HashMap<Place, Sum>, Totals) {
+        let (mut sums, mut totals) = (self.sums.clone(), self.totals);
+        for Sleep { place, began } in self.begun.values() {
+            let (word, ns) = (place.word, now.saturating_sub(*began));
+            sums.entry(place.clone()).or_default().count(word, ns, 0);
+        }
+        totals.under_way = self.begun.len() as u64;
+        totals.waits += totals.under_way;
+        (sums, totals)
+    }
+
     /// Takes an event. They come in the order of their time.
     fn take(&mut self, event: Event) {
         let Event { time, process, task, what } = event;
@@ -275,10 +280,11 @@ impl Sleeps {
                 let caller = if self.returns.has(process, top) { top } else { 0 };
                 let ip = stack.first().copied().unwrap_or(0);
                 let calls = calls(ip, caller, &stack);
-                let place = Place { process, word, is_event, calls };
                 if self.processes.len() < PROCESSES as usize {
                     self.processes.entry(process).or_default();
                 }
+                let program = self.processes.get(&process).copied().unwrap_or(0);
+                let place = Place { process, program, word, is_event, calls };
                 self.begun.insert(task, Sleep { place, began: time });
             }
             What::Returns { has_slept } => {
@@ -354,13 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn the_word_tells_events_from_locks() {
-        let is_event = |operation, value| waits_for_event(operation, value).unwrap();
-        assert!(!is_event(PRIVATE, 2) && !is_event(PRIVATE | WAIT_BITSET | CLOCK_REALTIME, 1));
-        assert!(is_event(PRIVATE, 0) && is_event(PRIVATE, u32::MAX));
-        assert!(is_event(0, 4711) && !is_event(0, 2), "a thread that is joined; a shared lock");
-        assert!(!is_event(LOCK_PI, 0));
-        assert_eq!(waits_for_event(PRIVATE | 1, 1), None);
+    fn the_kernel_is_asked_for_calls_that_sleep() {
         assert_eq!(filter().to_str().unwrap().matches("op == ").count(), 20);
     }
 
@@ -395,6 +395,32 @@ mod tests {
         assert_eq!((sum.waits, sum.total_ns, sum.max_ns), (2, 700, 500));
         assert_eq!((sleeps.totals.waits, sleeps.totals.dropped), (2, 0));
         assert!(sleeps.begun.is_empty());
+    }
+
+    #[test]
+    fn a_wait_that_has_not_ended_counts_until_now() {
+        let mut sleeps = Sleeps::default();
+        sleeps.take(event(100, 8, calls_for(0xa000)));
+        let waited = |(sums, totals): (HashMap<Place, Sum>, Totals)| {
+            let sum = sums.into_values().next().unwrap();
+            (sum.waits, sum.total_ns, totals.waits, totals.under_way)
+        };
+        assert_eq!(waited(sleeps.until(400)), (1, 300, 1, 1));
+        sleeps.take(event(500, 8, What::Returns { has_slept: true }));
+        assert_eq!(waited(sleeps.until(900)), (1, 400, 1, 0));
+    }
+
+    #[test]
+    fn waits_are_those_of_the_program_that_it_was() {
+        let mut sleeps = Sleeps::default();
+        for what in [calls_for(0xa000), What::Returns { has_slept: true }, What::Replaced] {
+            sleeps.take(event(100, 8, what));
+        }
+        sleeps.take(event(200, 8, calls_for(0xa000)));
+        let (sums, _) = sleeps.until(300);
+        let mut programs: Vec<u32> = sums.keys().map(|place| place.program).collect();
+        programs.sort_unstable();
+        assert_eq!(programs, [0, 1]);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Perf events of tracepoints, read one by one, where the kernel permits no BPF programs.
 
 mod contention;
+mod files;
 mod futexes;
 mod pairs;
 mod returns;
@@ -16,11 +17,11 @@ use perf_event_open_sys::bindings::{
     PERF_SAMPLE_TIME, PERF_TYPE_TRACEPOINT, perf_event_attr,
 };
 use perf_event_open_sys::ioctls;
-use rustix::time::{ClockId, clock_gettime};
 
 use crate::Scope;
 use crate::event;
 use crate::tracefs::Tracefs;
+use files::Raised;
 use ring::Ring;
 
 pub use contention::Contention;
@@ -38,6 +39,10 @@ struct Wanted {
     filter: Option<CString>,
 }
 
+/// Why a buffer may not be mapped: each user may have so much of it pinned, and root and whoever has the right any amount.
+const NO_BUFFER: &str = "the kernel does not permit so much memory for buffers: run as root, grant CAP_IPC_LOCK (beside \
+    CAP_PERFMON), or raise kernel.perf_event_mlock_kb";
+
 /// Open events, which write to a buffer for each CPU.
 #[derive(Debug)]
 struct Rings {
@@ -51,7 +56,10 @@ struct Rings {
 impl Rings {
     /// Opens all events for every CPU, and for every thread if it is one process that counts.
     fn open(scope: Scope, wanted: &[Wanted]) -> Result<Self, String> {
-        open(scope, wanted).map_err(|error| match error.kind() {
+        let raised = files::as_many_as_permitted();
+        let opened = open(scope, wanted, &raised);
+        drop(raised);
+        opened.map_err(|error| match error.kind() {
             io::ErrorKind::PermissionDenied => {
                 "the kernel does not permit it: run as root, or grant CAP_PERFMON, or set \
                  kernel.perf_event_paranoid to -1"
@@ -60,7 +68,7 @@ impl Rings {
             io::ErrorKind::NotFound => "there is no such process".to_owned(),
             _ if error.raw_os_error() == Some(libc::EMFILE) => {
                 "it takes an open file for each event, thread and CPU, and so many are not permitted: raise the limit, \
-                 ulimit -n 1048576"
+                 ulimit -H -n 1048576"
                     .to_owned()
             }
             _ => error.to_string(),
@@ -99,42 +107,43 @@ impl Rings {
 
 /// The number and the format of a tracepoint.
 fn tracefs() -> Result<Tracefs, String> {
-    Tracefs::open().map_err(|error| {
-        format!("there is no tracefs ({error}): mount -t tracefs tracefs /sys/kernel/tracing, and run as root")
+    Tracefs::open().map_err(|error| match error.raw_os_error() {
+        Some(libc::EACCES) => format!("tracefs may not be read ({error}): run as root"),
+        _ => format!(
+            "there is no tracefs ({error}): mount -t tracefs tracefs /sys/kernel/tracing, and run as root"
+        ),
     })
 }
 
-/// The time by which records are stamped, in nanoseconds.
-fn now() -> u64 {
-    let now = clock_gettime(ClockId::Monotonic);
-    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
-}
-
-fn open(scope: Scope, wanted: &[Wanted]) -> io::Result<Rings> {
+fn open(scope: Scope, wanted: &[Wanted], raised: &Raised) -> io::Result<Rings> {
     let tasks = match scope {
         Scope::System => vec![-1],
         Scope::Command => vec![0],
         Scope::Process(pid) => threads(pid)?,
     };
     let (mut rings, mut others) = (Vec::new(), Vec::new());
-    for cpu in online() {
+    let cpus = online();
+    let room = ring::room(cpus.len());
+    for cpu in cpus {
         let mut ring: Option<Ring> = None;
         for task in &tasks {
             for Wanted { attributes, filter } in wanted {
                 let mut attributes = *attributes;
                 attributes.set_inherit((scope != Scope::System).into());
+                // Of a process that runs already its children are not meant.
+                attributes.set_inherit_thread(matches!(scope, Scope::Process(_)).into());
                 let opened = match event::open(&attributes, *task, cpu) {
                     // A thread that has ended meanwhile.
                     Err(error) if error.raw_os_error() == Some(libc::ESRCH) && tasks.len() > 1 => {
                         continue;
                     }
-                    opened => opened?,
+                    opened => raised.out_of_the_way(opened?),
                 };
                 if let Some(filter) = filter {
                     set_filter(&opened, filter)?;
                 }
                 match &ring {
-                    None => ring = Some(Ring::new(opened)?),
+                    None => ring = Some(buffer(opened, room)?),
                     Some(ring) => {
                         ring.take_in(&opened)?;
                         others.push(opened);
@@ -145,6 +154,13 @@ fn open(scope: Scope, wanted: &[Wanted]) -> io::Result<Rings> {
         rings.extend(ring);
     }
     Ok(Rings { rings, _events: others, lost: 0 })
+}
+
+fn buffer(event: OwnedFd, room: usize) -> io::Result<Ring> {
+    Ring::new(event, room).map_err(|error| match error.kind() {
+        io::ErrorKind::PermissionDenied => io::Error::other(NO_BUFFER),
+        _ => error,
+    })
 }
 
 fn set_filter(event: &OwnedFd, filter: &CString) -> io::Result<()> {

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fs;
+use std::mem;
 use std::ops::Range;
 
 use crate::sum::Sum;
@@ -107,9 +108,15 @@ impl Pairs {
             && wait.lock == event.lock
         {
             // A mutex is first spun for, then slept for, and says so each time.
-            wait.end_phase(event.time);
-            wait.flags = flags;
-            return;
+            if wait.flags & flags & flag::MUTEX != 0 {
+                wait.end_phase(event.time);
+                wait.flags = flags;
+                return;
+            }
+            // Nobody waits for any other lock twice at a time: the end of the first was lost.
+            waits.pop();
+            self.totals.dropped += 1;
+            self.totals.waits += 1;
         }
         // Only a task itself sleeps, and only for one lock: if others have not ended, their end was lost.
         if waits.len() >= NESTED || (!waits.is_empty() && flags & flag::SPIN == 0) {
@@ -142,9 +149,9 @@ impl Pairs {
         self.sums.entry(key).or_default().count(wait.lock, ns, wait.spun);
     }
 
-    /// What was counted.
-    pub fn finish(self) -> (Vec<Waits>, Totals) {
-        let waits = self.sums.into_iter().map(|(key, sum)| Waits {
+    /// What was counted since the start or the last time. Waits that have begun may end later.
+    pub fn drain(&mut self) -> (Vec<Waits>, Totals) {
+        let waits = self.sums.drain().map(|(key, sum)| Waits {
             identity: key.identity,
             flags: key.flags,
             task: key.task,
@@ -153,7 +160,7 @@ impl Pairs {
             owner: Vec::new(),
             sum,
         });
-        (waits.collect(), self.totals)
+        (waits.collect(), mem::take(&mut self.totals))
     }
 }
 
@@ -179,7 +186,7 @@ mod tests {
         pairs.name(7, "seven".into());
         pairs.fork(8, 7);
         events.iter().cloned().for_each(|event| pairs.take(event));
-        let (mut waits, totals) = pairs.finish();
+        let (mut waits, totals) = pairs.drain();
         waits.sort_by_key(|waits| std::cmp::Reverse(waits.sum.total_ns));
         (waits, totals)
     }
@@ -194,6 +201,17 @@ mod tests {
         assert_eq!((totals.waits, totals.dropped), (1, 0));
         assert_eq!((waits[0].sum.total_ns, waits[0].sum.spun_ns), (100, 30));
         assert_eq!((waits[0].flags, waits[0].task.as_str()), (flag::MUTEX, "seven"));
+    }
+
+    #[test]
+    fn a_wait_counts_where_it_ends() {
+        let mut pairs = Pairs::new(0x8000..0x9000, None);
+        pairs.take(event(100, 7, 0x10, Some(flag::MUTEX)));
+        assert_eq!(pairs.drain(), (Vec::new(), Totals::default()));
+        pairs.take(event(150, 7, 0x10, None));
+        let (waits, totals) = pairs.drain();
+        assert_eq!((waits[0].sum.total_ns, totals.waits), (50, 1));
+        assert_eq!(pairs.drain(), (Vec::new(), Totals::default()));
     }
 
     #[test]
@@ -218,9 +236,21 @@ mod tests {
         pairs.take(event(9000, 7, 0x10, None));
         pairs.take(event(9100, 7, 0x10, Some(flag::MUTEX)));
         pairs.take(event(9150, 7, 0x10, None));
-        let (waits, totals) = pairs.finish();
+        let (waits, totals) = pairs.drain();
         assert_eq!((totals.waits, totals.dropped), (3, 2));
         assert_eq!((waits.len(), waits[0].sum.total_ns), (1, 50));
+    }
+
+    #[test]
+    fn a_wait_without_an_end_is_no_part_of_the_next_for_that_lock() {
+        let (waits, totals) = seen(&[
+            event(100, 7, 0x10, Some(flag::SPIN)),
+            event(9000, 7, 0x10, Some(flag::SPIN)),
+            event(9010, 7, 0x10, None),
+        ]);
+        assert_eq!((totals.waits, totals.dropped), (2, 1));
+        let [waits] = &waits[..] else { panic!("{waits:?}") };
+        assert_eq!((waits.sum.waits, waits.sum.total_ns, waits.sum.spun_ns), (1, 10, 10));
     }
 
     #[test]

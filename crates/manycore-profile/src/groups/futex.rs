@@ -44,12 +44,12 @@ impl Futexes {
         rate: &Rate,
     ) -> Groups {
         let nothing = Modules::default();
-        let modules = self.modules(process).or(left).unwrap_or(&nothing);
         let mut groups = Groups::default();
         // How long each word was waited for, in ticks.
         let mut words = HashMap::new();
-        for waits in &self.waits {
-            if waits.process != process || self.are_of_the_library(waits, modules) {
+        for waits in self.waits.iter().filter(|waits| waits.process == process) {
+            let modules = self.modules(waits, left).unwrap_or(&nothing);
+            if self.are_of_the_library(waits, modules) {
                 continue;
             }
             let stack = symbols.stack(&waits.calls, modules);
@@ -102,13 +102,14 @@ mod tests {
     use super::*;
     use crate::profile::{Condition, Lock};
 
-    const MAPS: &str = "1000-2000 r-xp 00000000 00:00 7 /nonexistent/program\n\
+    const MAPS: &[u8] = b"1000-2000 r-xp 00000000 00:00 7 /nonexistent/program\n\
         2000-3000 rw-p 00001000 00:00 7 /nonexistent/program\n\
         8000-9000 r-xp 00000000 00:00 8 /opt/lib/libmanycore_preload.so\n";
 
     fn waits(word: u64, is_event: bool, calls: &[u64], total_ns: u64) -> FutexWaits {
         FutexWaits {
             process: 7,
+            program: 1,
             word,
             is_event,
             calls: calls.to_vec(),
@@ -127,13 +128,23 @@ mod tests {
         let mut futexes = Futexes::default();
         futexes.waits = all;
         futexes.library = library.map(Into::into);
-        futexes.note_maps(7, MAPS);
-        futexes.note_maps(7, "");
+        futexes.note_maps(7, 1, MAPS);
+        futexes.note_maps(7, 1, b"");
+        futexes.note_maps(7, 2, b"1000-2000 r-xp 00000000 00:00 9 /nonexistent/another\n");
         let rate = Rate { ticks_per_ns: 2.5, origin: 0 };
         let mut symbols = Symbols::default();
         let groups = futexes.groups(7, None, &mut symbols, &rate);
         assert!(futexes.groups(8, None, &mut symbols, &rate).groups.is_empty());
         (groups.locks(&rate, &symbols), groups.conditions(&rate, &symbols))
+    }
+
+    #[test]
+    fn each_program_of_a_process_has_its_own_names() {
+        let by = |program| FutexWaits { program, ..waits(0xa000, false, &[0x1010], 100_000) };
+        let (locks, _) = groups([0, 1, 2].map(by).into());
+        let mut names: Vec<&str> = locks.iter().map(|lock| lock.name.as_str()).collect();
+        names.sort_unstable();
+        assert_eq!(names, ["another+0x10", "code at 0x1010", "program+0x10"]);
     }
 
     #[test]

@@ -105,6 +105,8 @@ struct Site {
     name: String,
     share: f64,
     frames: Vec<usize>,
+    /// Of the kernel's locks: in which calls the owner was meanwhile.
+    owner_frames: Vec<usize>,
 }
 
 #[derive(Debug, Serialize)]
@@ -328,6 +330,7 @@ impl Cut {
             name: cut.text(&site.name),
             share: site.share,
             frames: cut.calls(&site.frames),
+            owner_frames: Vec::new(),
         };
         // Of a futex of the program's own only the waits were seen.
         let counted = |share: f64| (!lock.is_futex()).then_some(share);
@@ -354,8 +357,13 @@ impl Cut {
         let all: f64 = lock.stacks.iter().map(|stack| stack.wait_ns as f64).sum();
         let stacks = lock.stacks.iter().take(8);
         let sites = stacks.map(|stack| {
-            let share = stack.wait_ns as f64 / all.max(1.0);
-            Site { name: self.text(&stack.task), share, frames: self.calls(&stack.frames) }
+            let cgroup = stack.cgroup.as_ref().map(|cgroup| format!(" in {cgroup}"));
+            Site {
+                name: self.text(&format!("{}{}", stack.task, cgroup.unwrap_or_default())),
+                share: stack.wait_ns as f64 / all.max(1.0),
+                frames: self.calls(&stack.frames),
+                owner_frames: self.calls(&stack.owner_frames),
+            }
         });
         let sites = sites.collect();
         let how = if lock.spins { ", spins" } else { "" };

@@ -59,7 +59,8 @@ const notesPanel = (notes) => notes.map(({ cause, lock, advice, evidence }) => e
 const lockDetails = (lock) => el('div', {},
   el('p', {}, name(lock.name)),
   lock.sites.length === 0 ? null : el('h3', {}, 'Threads wait for it in'),
-  lock.sites.map(({ name: site, share, frames }) => el('div', {}, `${percent(share)} `, name(site), calls(frames))),
+  lock.sites.map(({ name: site, share, frames, owner_frames: owner }) => el('div', {}, `${percent(share)} `, name(site), calls(frames),
+    owner.length === 0 ? null : [el('p', {}, 'while its owner was in'), calls(owner)])),
   lock.frames.length === 0 ? null : [el('h3', {}, lock.origin === 'initialised' ? 'Initialised in' : 'First used in'), calls(lock.frames)]);
 
 const locksPanel = (locks) => {

@@ -83,11 +83,11 @@ fn kernel_lock() -> KernelLock {
         wait: times(5000, 3_000_000_000),
         stacks: vec![KernelStack {
             task: "server".into(),
-            cgroup: None,
+            cgroup: Some("/web.slice".into()),
             waits: 5000,
             wait_ns: 3_000_000_000,
             frames: frames(&["down_read", "do_page_fault"]),
-            owner_frames: Vec::new(),
+            owner_frames: frames(&["unmap_vmas", "do_munmap"]),
         }],
     }
 }
