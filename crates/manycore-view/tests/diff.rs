@@ -109,7 +109,7 @@ fn it_is_said_where_the_kernel_was_not_watched_alike() {
             ["first run only", "second run only"],
         ),
         (&|after| after.kernel.as_mut().unwrap().source = Source::LockStat, ["lock_stat"; 2]),
-        (&|after| after.kernel.as_mut().unwrap().scope = Scope::Process(7), ["of a process"; 2]),
+        (&|after| after.kernel.as_mut().unwrap().scope = Scope::System, ["the whole system"; 2]),
     ] {
         for (said, word) in watched(change).iter().zip(words) {
             let said = said.join("\n");
