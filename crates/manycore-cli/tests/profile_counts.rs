@@ -241,7 +241,7 @@ int main(int argc, char **argv) {
 
 #[test]
 fn a_limit_on_the_size_of_files_ends_no_program() {
-    let (_directory, program) = compiled(SMALL_FILES);
+    let (directory, program) = compiled(SMALL_FILES);
     let program = program.to_str().unwrap();
     for limit in ["0", "1048576"] {
         let forked = profile(&[program, limit]);
@@ -256,6 +256,11 @@ fn a_limit_on_the_size_of_files_ends_no_program() {
             said.contains("no statistics of this process") && said.contains("ulimit -f"),
             "{said}"
         );
+
+        // To say so may be too much, too.
+        let log = directory.path().join("log");
+        let script = format!("exec {program} {limit} {program} {limit} 2>{}", log.display());
+        assert_eq!(profile(&["sh", "-c", &script]).output.status.code(), Some(0), "{limit}");
     }
 }
 
