@@ -1,7 +1,5 @@
 //! From what processes left behind to a profile: names, sums, times.
 
-use std::collections::HashMap;
-
 use manycore_report::Host;
 
 use crate::clock::Rate;
@@ -13,7 +11,6 @@ use crate::others::Others;
 use crate::process::ProcessStats;
 use crate::profile::{Cpu, End, Exit, Outsider, Process, Profile, SCHEMA, Sampling};
 use crate::symbols::Symbols;
-use crate::whole::OTHERS;
 use crate::whole::threads::SeenThreads;
 use crate::whole::timeline::Recorder;
 use crate::whole::{blocking, convoys, neighbours, orders, threads};
@@ -65,18 +62,9 @@ pub fn assemble(mut run: Run, stats: &[ProcessStats]) -> Profile {
     let mut others = std::mem::take(&mut run.watched.others);
     // Their stacks are known by these.
     let mut symbols = std::mem::take(&mut others.symbols);
-    let mut processes = Vec::new();
-    let mut identities: HashMap<_, _> = others
-        .identities
-        .iter()
-        .copied()
-        .enumerate()
-        .map(|(number, identity)| ((OTHERS, number as u32), identity))
-        .collect();
+    let mut identities = others.records();
     let sampling = stats.iter().map(|one| one.sampling).fold(others.sampling, Sampling::and);
-    if others.count > 0 {
-        processes.push(as_one(&others, &run, &symbols));
-    }
+    let mut processes: Vec<Process> = as_one(&others, &run, &symbols).into_iter().collect();
     let mut sum = std::mem::take(&mut others.groups);
     let futexes = &run.watched.futexes;
     let mut unseen = futexes.processes();
@@ -167,10 +155,10 @@ fn process(
     }
 }
 
-/// Those that are not kept one by one.
-fn as_one(others: &Others, run: &Run, symbols: &Symbols) -> Process {
+/// Those that are not kept one by one, if there are any.
+fn as_one(others: &Others, run: &Run, symbols: &Symbols) -> Option<Process> {
     let (lock_spin, lock_wait) = others.groups.waits(&run.rate);
-    Process {
+    (others.count > 0).then(|| Process {
         pid: 0,
         parent: 0,
         program: format!("({} more processes)", others.count),
@@ -182,5 +170,5 @@ fn as_one(others: &Others, run: &Run, symbols: &Symbols) -> Process {
         unrecorded: others.unrecorded,
         locks: others.groups.locks(&run.rate, symbols),
         conditions: others.groups.conditions(&run.rate, symbols),
-    }
+    })
 }

@@ -12,14 +12,14 @@ use crate::name::Identity;
 use crate::process::ProcessStats;
 use crate::profile::Sampling;
 use crate::symbols::Symbols;
+use crate::whole::OTHERS;
 
 /// Processes that have ended, as one.
 #[derive(Default)]
 pub struct Others {
     pub(crate) symbols: Symbols,
     pub(crate) groups: Groups,
-    /// Their locks: the number of each is its place.
-    pub(crate) identities: Vec<Identity>,
+    /// Their locks, with a number each.
     numbers: HashMap<Identity, u32>,
     /// When the last one of a number and a program began, in ticks. Programs are numbers, too.
     left: BTreeMap<(u32, u32), u64>,
@@ -57,13 +57,10 @@ impl Others {
             return Numbers::new();
         }
         let mut numbers = Numbers::new();
-        let (identities, known) = (&mut self.identities, &mut self.numbers);
+        let known = &mut self.numbers;
         let groups = Groups::of(one, &mut self.symbols, |record, identity| {
-            let number = *known.entry(identity).or_insert_with(|| {
-                identities.push(identity);
-                identities.len() as u32 - 1
-            });
-            numbers.insert(record, number);
+            let next = known.len() as u32;
+            numbers.insert(record, *known.entry(identity).or_insert(next));
         });
         self.groups.add(groups);
         self.count += 1;
@@ -72,6 +69,12 @@ impl Others {
         self.unrecorded += one.unrecorded;
         self.sampling = self.sampling.and(one.sampling);
         numbers
+    }
+
+    /// Their locks, as records of one process.
+    pub(crate) fn records(&self) -> HashMap<(usize, u32), Identity> {
+        let numbers = self.numbers.iter();
+        numbers.map(|(identity, number)| ((OTHERS, *number), *identity)).collect()
     }
 
     /// Whether a process is among them that left statistics while it was this program.
