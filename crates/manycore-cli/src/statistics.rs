@@ -33,13 +33,21 @@ pub fn summary(profile: &Profile) -> String {
     format!(
         "{}: {}, {}, {}; {} had to wait, {} in all, {} at most",
         profile.lock,
-        counted(profile.processes.len() as u64, "process", "processes"),
+        processes(profile),
         counted(objects, "lock", "locks"),
         counted(acquired, "acquisition", "acquisitions"),
         share(contended, acquired),
         time(waited_ns),
         time(longest_ns.unwrap_or_default()),
     )
+}
+
+/// One of them may stand for all that were not kept one by one.
+fn processes(profile: &Profile) -> String {
+    let (kept, many): (Vec<_>, Vec<_>) =
+        profile.processes.iter().partition(|process| process.pid != 0);
+    let how = if many.is_empty() { "" } else { "more than " };
+    how.to_owned() + &counted(kept.len() as u64, "process", "processes")
 }
 
 fn counted(count: u64, one: &str, many: &str) -> String {

@@ -216,6 +216,54 @@ fn a_child_that_may_open_no_file_is_counted() {
     }
 }
 
+/// Locks, makes its files as small as its first argument says, and locks in a child; or executes what follows.
+const SMALL_FILES: &str = r#"
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static void use(int times) {
+    for (int i = 0; i < times; i++) { pthread_mutex_lock(&lock); pthread_mutex_unlock(&lock); }
+}
+int main(int argc, char **argv) {
+    use(10);
+    struct rlimit limit = {atoi(argv[1]), atoi(argv[1])};
+    if (setrlimit(RLIMIT_FSIZE, &limit)) return 9;
+    if (argc > 2) { execv(argv[2], argv + 2); return 9; }
+    if (fork() == 0) { use(1000); _exit(0); }
+    int status;
+    wait(&status);
+    return status == 0 ? 0 : WIFSIGNALED(status) ? 100 + WTERMSIG(status) : 8;
+}
+"#;
+
+#[test]
+fn a_limit_on_the_size_of_files_ends_no_program() {
+    let (directory, program) = compiled(SMALL_FILES);
+    let program = program.to_str().unwrap();
+    for limit in ["0", "1048576"] {
+        let forked = profile(&[program, limit]);
+        assert_eq!(forked.output.status.code(), Some(0), "{limit}");
+        assert_eq!(forked.lock("lock (")["acquired"], 10, "the child has no statistics");
+        assert_eq!(support::stderr(&forked.output).matches("lost").count(), 0, "nor half a file");
+
+        let executed = profile(&[program, limit, program, limit]);
+        let said = support::stderr(&executed.output);
+        assert_eq!(executed.output.status.code(), Some(0), "{limit}: {said}");
+        assert!(
+            said.contains("no statistics of this process") && said.contains("ulimit -f"),
+            "{said}"
+        );
+
+        // To say so may be too much, too.
+        let log = directory.path().join("log");
+        let script = format!("exec {program} {limit} {program} {limit} 2>{}", log.display());
+        assert_eq!(profile(&["sh", "-c", &script]).output.status.code(), Some(0), "{limit}");
+    }
+}
+
 /// Forked while the parent's threads take and make locks; then the child's threads take theirs all at once.
 const CROWDED: &str = r#"
 #include <pthread.h>
@@ -290,6 +338,114 @@ fn many_processes_are_summed_up_while_they_come_and_go() {
     let profiled = profile(&["sh".as_ref(), script.as_os_str()]);
     assert_eq!(profiled.lock("lock (")["acquired"], 3000);
     assert_eq!(profiled.processes().len(), 300);
+}
+
+/// Children, ten at a time, each of which waits for a lock that another thread of it has, and takes one of its own.
+const FERTILE: &str = r#"
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER, held = PTHREAD_MUTEX_INITIALIZER;
+static void *wait_for_it(void *unused) {
+    pthread_mutex_lock(&held);
+    pthread_mutex_unlock(&held);
+    return NULL;
+}
+int main(int argc, char **argv) {
+    int children = atoi(argv[1]), failed = 0, status;
+    for (int at = 0; at < children; at++) {
+        if (fork() == 0) {
+            pthread_t thread;
+            pthread_mutex_lock(&lock);
+            pthread_mutex_unlock(&lock);
+            pthread_mutex_lock(&held);
+            pthread_create(&thread, NULL, wait_for_it, NULL);
+            usleep(2000);
+            pthread_mutex_unlock(&held);
+            pthread_join(thread, NULL);
+            exit(0);
+        }
+        if (at >= 9) { wait(&status); failed |= status != 0; }
+    }
+    while (wait(&status) > 0) failed |= status != 0;
+    return failed;
+}
+"#;
+
+#[test]
+fn processes_beyond_a_thousand_are_kept_as_one() {
+    const CHILDREN: u64 = 1_500;
+    let (_directory, program) = compiled(FERTILE);
+    let profiled = profile(&[program.to_str().unwrap(), &CHILDREN.to_string()]);
+    assert_eq!(profiled.output.status.code(), Some(0));
+    assert_eq!(profiled.lock("lock (")["acquired"], CHILDREN);
+    assert_eq!(profiled.lock("held (")["acquired"], 2 * CHILDREN);
+    let processes = profiled.processes();
+    let (many, kept): (Vec<_>, Vec<_>) = processes.iter().partition(|one| one["pid"] == 0);
+    let [many] = &many[..] else { panic!("{} rows", processes.len()) };
+    let more = CHILDREN - kept.len() as u64;
+    // The parent, which uses no lock, may be one of the thousand.
+    assert!((999..=1_000).contains(&kept.len()), "{}", kept.len());
+    assert_eq!(many["program"], json!(format!("({more} more processes)")));
+    assert_eq!(named(many, "lock (")["acquired"], more);
+
+    // Their waits are in the timeline, too.
+    let sum = |what: &dyn Fn(&serde_json::Value) -> u64| {
+        let intervals = profiled.json["timeline"]["intervals"].as_array().unwrap();
+        intervals.iter().flat_map(|one| one["waits"].as_array().unwrap()).map(what).sum::<u64>()
+    };
+    let contended = profiled.json["locks"].as_array().unwrap().iter();
+    let contended: u64 = contended.map(|lock| lock["contended"].as_u64().unwrap()).sum();
+    assert!(contended > 0 && named(many, "held (")["contended"].as_u64().unwrap() > 0);
+    assert_eq!(sum(&|wait| wait["contended"].as_u64().unwrap()), contended);
+}
+
+/// In a namespace of its own, where it has a number that is nobody's outside: many children, and then the lock again.
+const ENCLOSED: &str = r#"
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static void use(int times) {
+    for (int i = 0; i < times; i++) { pthread_mutex_lock(&lock); pthread_mutex_unlock(&lock); }
+}
+int main(int argc, char **argv) {
+    if (getpid() != atoi(argv[1])) return 9;
+    use(10);
+    for (int i = 0; i < 200; i++) {
+        if (fork() == 0) { use(1); _exit(0); }
+        wait(NULL);
+    }
+    /* The command looks at all that there is ten times a second. */
+    usleep(700000);
+    use(1000);
+    return 0;
+}
+"#;
+
+#[test]
+fn a_process_of_another_namespace_is_counted_to_its_end() {
+    let (_directory, program) = compiled(ENCLOSED);
+    let most: u32 =
+        std::fs::read_to_string("/proc/sys/kernel/pid_max").unwrap().trim().parse().unwrap();
+    let pid = (most / 2..most).find(|pid| !Path::new(&format!("/proc/{pid}")).exists()).unwrap();
+    let script = format!(
+        "echo {} > /proc/sys/kernel/ns_last_pid || exit 9; {} {pid}; exit $?",
+        pid - 1,
+        program.display()
+    );
+    let profiled = profile(&["unshare", "-rpf", "--mount-proc", "sh", "-c", &script]);
+    if profiled.output.status.code() != Some(0) {
+        let said = support::stderr(&profiled.output);
+        std::io::stderr()
+            .write_all(format!("skipped: no such namespace here: {said}").as_bytes())
+            .unwrap();
+        assert!(said.contains("unshare:") || profiled.output.status.code() == Some(9), "{said}");
+        return;
+    }
+    assert_eq!(profiled.lock("lock (")["acquired"], 10 + 200 + 1000);
 }
 
 #[test]

@@ -7,7 +7,9 @@ use std::process::{Command, Stdio};
 
 use serde_json::json;
 use support::real::{compile_cxx, profile, profiling};
-use support::{compile, directory, executable, failure, stderr, stdout};
+use support::{
+    compile, directory, eventually, executable, failure, long_time, runs, stderr, stdout,
+};
 
 const LIBRARY: &str = r#"
 #include <pthread.h>
@@ -227,7 +229,33 @@ fn nothing_is_left_behind() {
     let output = profiling(&[], &[script]).output().unwrap();
     let statistics = stdout(&output);
     assert!(statistics.contains("/manycore-"), "{statistics}");
-    assert!(!std::path::Path::new(statistics.trim()).exists());
+    assert!(!std::path::Path::new(statistics.trim()).parent().unwrap().exists());
+}
+
+#[test]
+fn what_a_killed_command_leaves_is_removed_by_the_next() {
+    let word = long_time();
+    let script = format!("echo $MANYCORE_STATS; exec sleep {word}");
+    let mut killed = profiling(&[], &["sh", "-c", &script]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut left = String::new();
+    BufReader::new(killed.stdout.take().unwrap()).read_line(&mut left).unwrap();
+    let left = std::path::Path::new(left.trim());
+    profile(&["true"]);
+    assert!(left.exists(), "its owner is there");
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    profile(&["true"]);
+    assert!(!left.parent().unwrap().exists());
+    eventually("the program is gone", || !runs(&word));
+}
+
+#[test]
+fn what_is_no_file_among_the_statistics_is_not_waited_for() {
+    let script = "mkfifo $MANYCORE_STATS/1-1-0.stats && ln -s /dev/zero $MANYCORE_STATS/1-2-0.stats; sleep 0.3";
+    let profiled = profile(&["sh", "-c", script]);
+    assert_eq!(profiled.output.status.code(), Some(0));
+    let said = stderr(&profiled.output);
+    assert_eq!(said.matches("statistics of a process are lost").count(), 2, "{said}");
 }
 
 #[test]

@@ -5,25 +5,31 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use syscalls::{Errno, Sysno, raw_syscall};
 
+use crate::message::say;
 use crate::path::Path;
 
 /// The path of a directory, kept for forked children: programs that change their title overwrite their environment.
-pub struct Directory([AtomicU64; 64]);
+pub struct Directory {
+    path: [AtomicU64; 64],
+    /// The PID namespace of this process.
+    namespace: AtomicU64,
+}
 
 // Relaxed throughout: set once at start, and read there and in forked children only.
 
 impl Directory {
     /// None yet.
     pub const fn new() -> Self {
-        Self([const { AtomicU64::new(0) }; 64])
+        Self { path: [const { AtomicU64::new(0) }; 64], namespace: AtomicU64::new(0) }
     }
 
     /// Keeps the path; one that is too long is cut, and nothing will be made there.
     pub fn set(&self, path: &CStr) {
-        store_bytes(&self.0, path.to_bytes());
+        store_bytes(&self.path, path.to_bytes());
+        self.namespace.store(namespace(), Ordering::Relaxed);
     }
 
-    /// Makes the calling process' file, `PID-NOW` and the ending, of so many zero bytes, and maps it into memory, to be shared. Gives
+    /// Makes the calling process' file, `PID-NOW-NAMESPACE` and the ending, of so many zero bytes, and maps it into memory, to be shared. Gives
     /// the address.
     ///
     /// # Errors
@@ -40,16 +46,53 @@ impl Directory {
 
     fn file(&self, now: u64, ending: &str) -> Path {
         let mut path = Path::default();
-        self.0.iter().for_each(|word| path.push(&word.load(Ordering::Relaxed).to_le_bytes()));
+        self.path.iter().for_each(|word| path.push(&word.load(Ordering::Relaxed).to_le_bytes()));
         path.end_at_zero();
         path.push(b"/");
         // SAFETY: a system call without arguments.
-        path.push_number(unsafe { raw_syscall!(Sysno::getpid) } as u64);
+        let process = unsafe { raw_syscall!(Sysno::getpid) } as u64;
+        // The first one of a namespace: a child of ours, perhaps, and then the parent's was another.
+        if process == 1 {
+            self.namespace.store(namespace(), Ordering::Relaxed);
+        }
+        path.push_number(process);
         path.push(b"-");
         path.push_number(now);
+        path.push(b"-");
+        path.push_number(self.namespace.load(Ordering::Relaxed));
         path.push(ending.as_bytes());
         path
     }
+}
+
+/// The PID namespace of this process, as the kernel numbers them: without it, its number means nothing to others. 0 if it cannot
+/// be seen.
+fn namespace() -> u64 {
+    let mut link = [0_u8; 32];
+    let name = c"/proc/self/ns/pid".as_ptr();
+    // SAFETY: the kernel reads the name, and writes no more than there is room for.
+    let length = unsafe { raw_syscall!(Sysno::readlink, name, link.as_mut_ptr(), link.len()) };
+    // `pid:[NUMBER]`
+    let text = &link[..Errno::from_ret(length).unwrap_or_default()];
+    let digits = text.iter().filter(|byte| byte.is_ascii_digit());
+    digits
+        .fold(0, |number: u64, digit| number.wrapping_mul(10).wrapping_add(u64::from(digit - b'0')))
+}
+
+/// Says that this process has no statistics in the directory that a variable names, and why.
+pub fn say_none(directory: &CStr, variable: &[u8], error: Errno) {
+    let why: &[u8] = match error {
+        Errno::EFBIG => b": the size of its files is limited (ulimit -f)",
+        _ => b"",
+    };
+    say(&[
+        b"no statistics of this process: cannot make a file in ",
+        directory.to_bytes(),
+        b" (",
+        variable,
+        b")",
+        why,
+    ]);
 }
 
 impl Default for Directory {

@@ -2,6 +2,8 @@
 
 use syscalls::{Sysno, raw_syscall};
 
+use crate::path::largest_file;
+
 /// Ends the program before it has begun, in one line.
 pub fn refuse(message: &[&[u8]]) -> ! {
     say(message);
@@ -10,8 +12,11 @@ pub fn refuse(message: &[&[u8]]) -> ! {
     unreachable!("exit_group does not return")
 }
 
-/// A line on standard error, in one system call.
+/// A line on standard error, in one system call. None where that might be the end of the program.
 pub fn say(message: &[&[u8]]) {
+    if may_signal() {
+        return;
+    }
     let mut line = [0u8; 512];
     let mut length = 0;
     for part in [b"manycore: ".as_slice()].iter().chain(message).chain([&b"\n".as_slice()]) {
@@ -21,4 +26,18 @@ pub fn say(message: &[&[u8]]) {
     }
     // SAFETY: the bytes are ours.
     unsafe { raw_syscall!(Sysno::write, 2, line.as_ptr(), length) };
+}
+
+/// Whether standard error is a file and the size of files is limited: who goes past the limit gets SIGXFSZ.
+fn may_signal() -> bool {
+    if largest_file() == libc::RLIM_INFINITY {
+        return false;
+    }
+    // SAFETY: a structure of numbers, for which zero is a value; and the kernel writes to it.
+    let file = unsafe {
+        let mut file: libc::stat = core::mem::zeroed();
+        raw_syscall!(Sysno::fstat, 2, &raw mut file);
+        file
+    };
+    file.st_mode & libc::S_IFMT == libc::S_IFREG
 }

@@ -46,12 +46,17 @@ impl Path {
         self.length = self.bytes.iter().position(|byte| *byte == 0).unwrap_or(self.length);
     }
 
-    /// Makes the file, of so many zero bytes, and maps it into memory, to be shared. Gives the address.
+    /// Makes the file, of so many zero bytes, and maps it into memory, to be shared. Gives the address. If it fails, there is no file.
     ///
     /// # Errors
     ///
-    /// The kernel's: the file is there already, there is no directory or no room for it.
+    /// The kernel's: the file is there already, there is no directory or no room for it; or it would be larger than this
+    /// process may make one (EFBIG).
     pub fn map_new(&self, size: usize) -> Result<*mut c_void, Errno> {
+        // The kernel would send SIGXFSZ, which ends programs that have not asked for it.
+        if size as u64 > largest_file() {
+            return Err(Errno::EFBIG);
+        }
         // SAFETY: system calls on a NUL-terminated path and a file descriptor of our own.
         unsafe {
             let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC;
@@ -72,6 +77,9 @@ impl Path {
                 ))
             });
             raw_syscall!(Sysno::close, file);
+            if mapped.is_err() {
+                self.remove();
+            }
             mapped.map(|address| address as *mut c_void)
         }
     }
@@ -86,4 +94,13 @@ impl Path {
     pub fn as_ptr(&self) -> *const u8 {
         self.bytes.as_ptr()
     }
+}
+
+/// How large a file this process may make, in bytes. Unlimited is the largest number.
+pub(crate) fn largest_file() -> u64 {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    let none = core::ptr::null::<libc::rlimit>();
+    // SAFETY: the kernel writes the structure, or fails, and it stays zero: then nothing is made.
+    unsafe { raw_syscall!(Sysno::prlimit64, 0, libc::RLIMIT_FSIZE, none, &raw mut limit) };
+    limit.rlim_cur
 }

@@ -23,10 +23,11 @@ pub fn install() {
 
 /// In the child of a fork: a lock that a thread of the parent may have is free.
 pub fn set_free(lock: &Futex) {
-    // Either it is free and is acquired here, or its holder is a thread of the parent.
-    let _ = lock.try_acquire();
-    // SAFETY: held, and not by any thread of this process.
-    unsafe { lock.release() };
+    // Looked at first: to write to pages that the child shares with its parent copies them.
+    if !lock.looks_free() {
+        // SAFETY: held, and not by any thread of this process.
+        unsafe { lock.release() };
+    }
 }
 
 extern "C" fn in_child() {

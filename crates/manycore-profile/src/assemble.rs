@@ -1,7 +1,5 @@
 //! From what processes left behind to a profile: names, sums, times.
 
-use std::collections::HashMap;
-
 use manycore_report::Host;
 
 use crate::clock::Rate;
@@ -9,6 +7,7 @@ use crate::finding;
 use crate::futex::Futexes;
 use crate::groups::Groups;
 use crate::notes;
+use crate::others::Others;
 use crate::process::ProcessStats;
 use crate::profile::{Cpu, End, Exit, Outsider, Process, Profile, SCHEMA, Sampling};
 use crate::symbols::Symbols;
@@ -54,35 +53,39 @@ pub struct Watched {
     pub threads: SeenThreads,
     /// Its waits for futexes that are no lock of the library's.
     pub futexes: Futexes,
+    /// Processes beyond those that are kept one by one.
+    pub others: Others,
 }
 
 /// Makes the profile of a run.
-pub fn assemble(run: Run, stats: &[ProcessStats]) -> Profile {
-    let mut symbols = Symbols::default();
-    let mut sum = Groups::default();
-    let mut processes = Vec::new();
-    let mut identities = HashMap::new();
+pub fn assemble(mut run: Run, stats: &[ProcessStats]) -> Profile {
+    let mut others = std::mem::take(&mut run.watched.others);
+    // Their stacks are known by these.
+    let mut symbols = std::mem::take(&mut others.symbols);
+    let mut identities = others.records();
+    let sampling = stats.iter().map(|one| one.sampling).fold(others.sampling, Sampling::and);
+    let mut processes: Vec<Process> = as_one(&others, &run, &symbols).into_iter().collect();
+    let mut sum = std::mem::take(&mut others.groups);
     let futexes = &run.watched.futexes;
-    let mut others = futexes.processes();
+    let mut unseen = futexes.processes();
     for (place, one) in stats.iter().enumerate().filter(|(_, one)| !one.recorded.is_empty()) {
         let mut groups = Groups::of(one, &mut symbols, |record, identity| {
             identities.insert((place, record), identity);
         });
         // The kernel knows a process by its number: of several programs that it was, the last has all.
         if stats[place + 1..].iter().all(|later| later.pid != one.pid) {
-            others.remove(&one.pid);
+            unseen.remove(&one.pid);
             groups.add(futexes.groups(one.pid, Some(&one.modules), &mut symbols, &run.rate));
         }
-        processes.push(process(one, &groups, stats, &run, &symbols));
+        processes.push(process(one, &groups, (stats, &others), &run, &symbols));
         sum.add(groups);
     }
-    for pid in others {
+    for pid in unseen {
         let modules = stats.iter().rfind(|one| one.pid == pid).map(|one| &one.modules);
         sum.add(futexes.groups(pid, modules.map(|modules| &**modules), &mut symbols, &run.rate));
     }
     processes.sort_by(|a, b| a.started.total_cmp(&b.started));
     let is_server = run.is_server;
-    let sampling = stats.iter().map(|one| one.sampling).fold(Sampling::default(), Sampling::and);
     let locks = sum.locks(&run.rate, &symbols);
     let rows = sum.rows(identities);
     let (spin, lock_wait) = sum.waits(&run.rate);
@@ -124,11 +127,12 @@ pub fn assemble(run: Run, stats: &[ProcessStats]) -> Profile {
 fn process(
     one: &ProcessStats,
     groups: &Groups,
-    all: &[ProcessStats],
+    (all, others): (&[ProcessStats], &Others),
     run: &Run,
     symbols: &Symbols,
 ) -> Process {
-    let replaced = all.iter().any(|other| other.pid == one.pid && other.started > one.started);
+    let replaced = others.have_replaced(one.pid, one.started)
+        || all.iter().any(|other| other.pid == one.pid && other.started > one.started);
     let end = match one.exited {
         true => End::Exited,
         false if replaced => End::Replaced,
@@ -149,4 +153,22 @@ fn process(
         locks: groups.locks(&run.rate, symbols),
         conditions: groups.conditions(&run.rate, symbols),
     }
+}
+
+/// Those that are not kept one by one, if there are any.
+fn as_one(others: &Others, run: &Run, symbols: &Symbols) -> Option<Process> {
+    let (lock_spin, lock_wait) = others.groups.waits(&run.rate);
+    (others.count > 0).then(|| Process {
+        pid: 0,
+        parent: 0,
+        program: format!("({} more processes)", others.count),
+        started: run.rate.seconds_since_start(others.started.unwrap_or_default()),
+        end: End::Exited,
+        threads: others.threads,
+        lock_spin,
+        lock_wait,
+        unrecorded: others.unrecorded,
+        locks: others.groups.locks(&run.rate, symbols),
+        conditions: others.groups.conditions(&run.rate, symbols),
+    })
 }

@@ -65,7 +65,7 @@ struct Stacks<'a> {
 impl Stacks<'_> {
     /// A stack by its number in the process, and its innermost address.
     fn get(&mut self, number: u32, symbols: &mut Symbols) -> (StackId, u64) {
-        let addresses = self.stats.stacks.get(number as usize).map_or(&[][..], |stack| stack);
+        let addresses = self.stats.stack(number);
         let stack = *self
             .known
             .entry(number)

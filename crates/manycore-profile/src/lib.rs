@@ -92,6 +92,8 @@ mod name;
 #[cfg(feature = "read")]
 mod notes;
 #[cfg(feature = "read")]
+pub mod others;
+#[cfg(feature = "read")]
 pub mod process;
 #[cfg(feature = "read")]
 pub mod profile;
@@ -100,7 +102,7 @@ mod symbols;
 #[cfg(feature = "read")]
 mod tally;
 #[cfg(feature = "read")]
-pub use symbols::safe;
+pub use symbols::{harmless, safe};
 #[cfg(feature = "read")]
 pub mod whole;
 #[cfg(feature = "read")]

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::fs::File;
 use std::marker::PhantomData;
+use std::mem::offset_of;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -19,6 +21,9 @@ pub unsafe trait Layout {
     /// What `magic` holds when the header is there.
     const MAGIC: u64;
 
+    /// Where `magic` is.
+    const MAGIC_AT: usize;
+
     /// Stored last (Release) by the process.
     fn magic(&self) -> &AtomicU64;
 }
@@ -26,6 +31,7 @@ pub unsafe trait Layout {
 // SAFETY: numbers and atomics of them.
 unsafe impl Layout for Mapping {
     const MAGIC: u64 = layout::MAGIC;
+    const MAGIC_AT: usize = offset_of!(Mapping, header.magic);
 
     fn magic(&self) -> &AtomicU64 {
         &self.header.magic
@@ -35,6 +41,7 @@ unsafe impl Layout for Mapping {
 // SAFETY: as above.
 unsafe impl Layout for syscalls::Mapping {
     const MAGIC: u64 = syscalls::MAGIC;
+    const MAGIC_AT: usize = offset_of!(syscalls::Mapping, header.magic);
 
     fn magic(&self) -> &AtomicU64 {
         &self.header.magic
@@ -73,12 +80,24 @@ impl<L: Layout> StatsFile<L> {
     pub fn open(path: &Path) -> Result<Option<Self>, Unreadable> {
         let unreadable = |why: String| Unreadable { path: path.to_owned(), why };
         let failed = |error: std::io::Error| unreadable(error.to_string());
-        let file = File::open(path).map_err(failed)?;
-        let (found, whole) = (file.metadata().map_err(failed)?.len(), size_of::<L>() as u64);
+        // Others may write where this is: a pipe nobody writes to would keep us waiting, a link could lead anywhere.
+        let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
+        let file = File::options().read(true).custom_flags(flags).open(path).map_err(failed)?;
+        let metadata = file.metadata().map_err(failed)?;
+        if !metadata.is_file() {
+            return Err(unreadable("it is no file".into()));
+        }
+        let (found, whole) = (metadata.len(), size_of::<L>() as u64);
         if found < whole {
             return Err(unreadable(format!(
                 "{found} bytes instead of {whole}: the file was cut, or is no statistics file"
             )));
+        }
+        // Most processes that are forked note nothing, and to map a file takes longer than to read a word.
+        let mut magic = [0; 8];
+        file.read_exact_at(&mut magic, L::MAGIC_AT as u64).map_err(failed)?;
+        if magic == [0; 8] {
+            return Ok(None);
         }
         let map = MmapOptions::new().map_raw_read_only(&file).map_err(failed)?;
         let this = Self { map, layout: PhantomData };

@@ -148,3 +148,18 @@ pub fn of_kind(kind: Kind) -> &'static str {
         Kind::None => "any",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_is_described() {
+        let document = include_str!("../schema.md");
+        let row = document.lines().find(|line| line.starts_with("| `kind` | `mutex`")).unwrap();
+        for kind in (0..=Kind::Futex as u32).map(Kind::from_number) {
+            let is_described = row.contains(&format!("`{}`", of_kind(kind)));
+            assert_eq!(is_described, kind != Kind::Cond, "{kind:?}: it is no lock");
+        }
+    }
+}

@@ -1,5 +1,6 @@
 //! What one process left behind: everything that is read from its file, before names are looked up.
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -43,7 +44,8 @@ pub struct ProcessStats {
     pub unrecorded: u64,
     pub(crate) modules: Arc<Modules>,
     pub(crate) recorded: Vec<Recorded>,
-    pub(crate) stacks: Arc<[Box<[u64]>]>,
+    /// Those that are referred to, by number.
+    pub(crate) stacks: Arc<HashMap<u32, Box<[u64]>>>,
     pub(crate) noted: Noted,
 }
 
@@ -57,6 +59,15 @@ impl ProcessStats {
         let long = |word: &std::sync::atomic::AtomicU64| word.load(Ordering::Relaxed);
         let lock = header.lock.iter().flat_map(|word| long(word).to_le_bytes());
         let lock: Vec<u8> = lock.take_while(|byte| *byte != 0).collect();
+        let (recorded, noted) = (tally::read(mapping), whole::read(mapping));
+        let of_locks = recorded.iter().flat_map(|one| {
+            let waiters = one.waiters.iter().map(|place| place.stack);
+            waiters.chain([one.stack])
+        });
+        let of_waits = noted.blocked.iter().map(|one| one.stack);
+        let of_orders = noted.orders.iter().map(|one| one.stack);
+        // Behind what refers to them, so that all that is referred to is there.
+        let stacks = tally::stacks(mapping, of_locks.chain(of_waits).chain(of_orders)).into();
         Self {
             pid: number(&header.pid),
             parent: number(&header.parent),
@@ -73,17 +84,17 @@ impl ProcessStats {
             },
             threads: threads(mapping),
             unrecorded: long(&header.unrecorded),
-            recorded: tally::read(mapping),
-            noted: whole::read(mapping),
-            // Behind what refers to them, so that all that is referred to is there.
-            stacks: tally::stacks(mapping).into(),
+            recorded,
+            noted,
+            stacks,
+            // Behind the stacks, likewise.
             modules: Modules::read(mapping).into(),
         }
     }
 
     /// The return addresses of a stack, innermost first.
     pub(crate) fn stack(&self, number: u32) -> &[u64] {
-        self.stacks.get(number as usize).map_or(&[], |stack| stack)
+        self.stacks.get(&number).map_or(&[], |stack| stack)
     }
 
     /// Its key.

@@ -18,7 +18,7 @@ mod text;
 
 use binary::{Binary, Unusable};
 use text::demangled;
-pub use text::safe;
+pub use text::{harmless, safe};
 
 /// A call on the way to a lock.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

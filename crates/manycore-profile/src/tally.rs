@@ -159,14 +159,15 @@ fn waiters(mapping: &Mapping) -> HashMap<u32, Vec<Waiters>> {
     waiters
 }
 
-/// The stacks, by number: return addresses, innermost first.
-pub fn stacks(mapping: &Mapping) -> Vec<Box<[u64]>> {
+/// These stacks, by number: return addresses, innermost first. A forked process has all those of its parent, and few of its own.
+pub fn stacks(mapping: &Mapping, wanted: impl Iterator<Item = u32>) -> HashMap<u32, Box<[u64]>> {
     // Acquire: partner of the Release by which the process says that a stack is filled in.
     let kept = mapping.header.stacks.load(Ordering::Acquire) as usize;
     let addresses = |stack: &Stack| -> Box<[u64]> {
         stack.frames.iter().map(get).take_while(|address| *address != 0).collect()
     };
-    mapping.stacks[..kept.min(STACKS)].iter().map(addresses).collect()
+    let stacks = &mapping.stacks[..kept.min(STACKS)];
+    wanted.filter_map(|number| Some((number, addresses(stacks.get(number as usize)?)))).collect()
 }
 
 #[derive(Default)]

@@ -181,4 +181,14 @@ fn bad_files_are_named() {
 
     std::fs::write(&path, vec![0; size_of::<Mapping>()]).unwrap();
     assert!(StatsFile::<Mapping>::open(&path).unwrap().is_none(), "nothing has been noted");
+
+    // Others may make what looks like statistics: nothing of it is waited for or followed.
+    let link = directory.path().join("link.stats");
+    std::os::unix::fs::symlink(&path, &link).unwrap();
+    assert!(refused(&link).contains("link.stats: "), "{}", refused(&link));
+    let pipe = directory.path().join("pipe.stats");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    for other in [&pipe, directory.path()] {
+        assert!(refused(other).contains("it is no file"), "{}", refused(other));
+    }
 }

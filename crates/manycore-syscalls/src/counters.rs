@@ -10,7 +10,7 @@ use core::ffi::CStr;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
 use manycore::sync::{clock, cpu};
-use manycore_interpose::directory::{Directory, store_bytes};
+use manycore_interpose::directory::{Directory, say_none, store_bytes};
 use manycore_interpose::message::say;
 use manycore_profile::layout::syscalls::{Function, Header, MAGIC, Mapping, Outcome, SHARDS};
 use manycore_steer::Settings;
@@ -80,12 +80,9 @@ fn note_used(header: &Header, cpu: Option<u16>) {
 /// Makes the mapping.
 pub fn open(directory: &CStr, settings: &Settings) {
     DIRECTORY.set(directory);
-    let Ok(mapping) = map_file(clock::now()) else {
-        return say(&[
-            b"no statistics of this process: cannot make a file in ",
-            directory.to_bytes(),
-            b" (MANYCORE_SYSCALLS_STATS)",
-        ]);
+    let mapping = match map_file(clock::now()) {
+        Ok(mapping) => mapping,
+        Err(error) => return say_none(directory, b"MANYCORE_SYSCALLS_STATS", error),
     };
     // SAFETY: of this size and zero, which is a valid mapping.
     let header = unsafe { &(*mapping).header };

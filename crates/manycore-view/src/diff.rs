@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use manycore_profile::command::joined;
-use manycore_profile::profile::{KernelLock, Lock, Profile};
+use manycore_profile::profile::{KernelLock, KernelRun, Lock, Profile, Scope, Source};
 use serde::Serialize;
 
 /// The version of the JSON.
@@ -120,9 +120,13 @@ pub fn diff(before: &Profile, after: &Profile) -> Diff {
             .then_with(|| by(Change::use_changed))
             .then_with(|| a.name.cmp(&b.name))
     });
+    let watched = of_the_kernel(before.kernel.as_ref(), after.kernel.as_ref());
     let (before, after) = (Side::of(before), Side::of(after));
     let ratio = Ratio::of(Some(before.rates), Some(after.rates));
-    Diff { schema: SCHEMA, caveats: caveats(&before, &after), before, after, ratio, locks }
+    let mut caveats = caveats(&before, &after);
+    // Ahead of the last one, which is always there.
+    caveats.splice(caveats.len() - 1..caveats.len() - 1, watched);
+    Diff { schema: SCHEMA, caveats, before, after, ratio, locks }
 }
 
 /// A lock of one profile.
@@ -252,8 +256,13 @@ impl Change {
 impl Side {
     fn of(profile: &Profile) -> Self {
         let sum = |part: fn(&Lock) -> f64| profile.locks.iter().map(part).sum::<f64>();
-        let contended = sum(|lock| lock.contended as f64);
-        let attempts = sum(|lock| lock.acquired as f64 + lock.timeouts as f64);
+        // Of a futex of the program's own only those attempts are known that had to wait: it has no share.
+        let counted = |part: fn(&Lock) -> u64| {
+            let counted = profile.locks.iter().filter(|lock| !lock.is_futex());
+            counted.map(|lock| part(lock) as f64).sum::<f64>()
+        };
+        let contended = counted(|lock| lock.contended);
+        let attempts = counted(|lock| lock.acquired.saturating_add(lock.timeouts));
         Self {
             command: joined(&profile.command),
             host: profile.host.as_ref().map(ToString::to_string),
@@ -261,7 +270,7 @@ impl Side {
             wall: profile.wall,
             rates: Rates {
                 acquired: Some(per_second(sum(|lock| lock.acquired as f64), profile.wall)),
-                contended: per_second(contended, profile.wall),
+                contended: per_second(sum(|lock| lock.contended as f64), profile.wall),
                 contended_share: Some(if attempts > 0.0 {
                     (contended / attempts).min(1.0)
                 } else {
@@ -303,6 +312,48 @@ fn caveats(before: &Side, after: &Side) -> Vec<String> {
     }
     caveats.push("Each is one run: `manycore compare` tells a difference from chance.".to_owned());
     caveats
+}
+
+/// Why locks of the kernel, and futexes of the program's own, may be in one profile alone.
+fn of_the_kernel(before: Option<&KernelRun>, after: Option<&KernelRun>) -> Vec<String> {
+    let (one, other) = match (before, after) {
+        (None, None) => return Vec::new(),
+        (Some(one), Some(other)) => (one, other),
+        (before, _) => {
+            let which = if before.is_some() { "first" } else { "second" };
+            return vec![format!(
+                "The kernel was watched in the {which} run only: its locks, and futexes of the program's own, are there alone."
+            )];
+        }
+    };
+    let mut differ = Vec::new();
+    if one.source != other.source {
+        let [one, other] = [one, other].map(|run| by_means(run.source));
+        differ.push(format!(
+            "The kernel was watched by {one}, and by {other}: one may see more than the other."
+        ));
+    }
+    let [one, other] = [one, other].map(|run| whose(run.scope));
+    if one != other {
+        differ.push(format!("The waits in the kernel are those of {one}, and of {other}."));
+    }
+    differ
+}
+
+fn by_means(source: Source) -> &'static str {
+    match source {
+        Source::Bpf => "BPF",
+        Source::Perf => "perf events",
+        Source::LockStat => "lock_stat",
+    }
+}
+
+fn whose(scope: Scope) -> &'static str {
+    match scope {
+        Scope::System => "the whole system",
+        Scope::Command => "the command and its children",
+        Scope::Process(_) => "a process",
+    }
 }
 
 fn per_second(value: f64, seconds: f64) -> f64 {

@@ -2,7 +2,7 @@
 
 mod support;
 
-use manycore_profile::profile::Profile;
+use manycore_profile::profile::{Profile, Scope, Source};
 use manycore_view::diff::{Change, diff};
 use support::profile;
 
@@ -77,6 +77,53 @@ fn what_else_differs_is_said() {
         assert!(said.contains(word), "{word}: {said}");
     }
     assert_eq!(diff(&before, &before).caveats.len(), 1, "one run each");
+}
+
+#[test]
+fn a_futex_has_no_part_in_the_share_that_had_to_wait() {
+    let before = profile(6, 1);
+    let mut after = before.clone();
+    after.locks[3].kind = "futex".into();
+    (after.locks[3].acquired, after.locks[3].contended) = (0, 50_000_000);
+    let mut without = after.clone();
+    without.locks.remove(3);
+    let share = |profile: &Profile| diff(&before, profile).after.rates.contended_share;
+    assert_eq!(share(&after), share(&without));
+    assert!(share(&after).unwrap() < 1.0);
+    let contended = |profile: &Profile| diff(&before, profile).after.rates.contended;
+    assert!(contended(&after) > contended(&without) + 1e6, "its waits are waits");
+}
+
+#[test]
+fn it_is_said_where_the_kernel_was_not_watched_alike() {
+    let before = profile(2, 1);
+    let watched = |change: &dyn Fn(&mut Profile)| {
+        let mut after = before.clone();
+        change(&mut after);
+        [diff(&before, &after), diff(&after, &before)].map(|diff| diff.caveats)
+    };
+    assert_eq!(watched(&|_| {}).map(|said| said.len()), [1, 1]);
+    for (change, words) in [
+        (
+            &(|after: &mut Profile| after.kernel = None) as &dyn Fn(&mut Profile),
+            ["first run only", "second run only"],
+        ),
+        (&|after| after.kernel.as_mut().unwrap().source = Source::LockStat, ["lock_stat"; 2]),
+        (&|after| after.kernel.as_mut().unwrap().scope = Scope::System, ["the whole system"; 2]),
+    ] {
+        for (said, word) in watched(change).iter().zip(words) {
+            let said = said.join("\n");
+            assert!(said.contains(word) && said.contains("`manycore compare`"), "{word}: {said}");
+        }
+    }
+    let process = |pid| Profile {
+        kernel: before.kernel.clone().map(|kernel| manycore_profile::profile::KernelRun {
+            scope: Scope::Process(pid),
+            ..kernel
+        }),
+        ..before.clone()
+    };
+    assert_eq!(diff(&process(7), &process(8)).caveats.len(), 1, "numbers say nothing");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 mod support;
 
-use manycore_profile::profile::Profile;
+use manycore_profile::profile::{CacheMisses, End, OtherNodes, Process, Profile};
 use manycore_view::{folded, page, trace};
 use serde_json::Value;
 use support::{HOSTILE, frame, profile};
@@ -134,4 +134,51 @@ fn a_trace_has_counters_and_convoys() {
     assert!((waiting["args"]["threads"].as_f64().unwrap() - 0.01).abs() < 1e-9, "1 ms in 0.1 s");
     assert_eq!((of("b").len(), of("e").len()), (4, 4));
     assert_eq!(of("e")[1]["ts"].as_f64().unwrap() - of("b")[1]["ts"].as_f64().unwrap(), 5000.0);
+}
+
+/// Every text in it, but for words that the format knows.
+fn lengthen(value: &mut Value) {
+    match value {
+        Value::String(text) => *text = "x".repeat(1 << 20),
+        Value::Array(values) => values.iter_mut().for_each(lengthen),
+        Value::Object(fields) => {
+            let words = ["origin", "cause", "source", "scope", "end", "kind"];
+            let texts = fields.iter_mut().filter(|(name, _)| !words.contains(&name.as_str()));
+            texts.for_each(|(_, value)| lengthen(value));
+        }
+        _ => {}
+    }
+}
+
+#[test]
+fn no_text_is_too_long_for_the_page() {
+    let mut profile = profile(2, 2);
+    profile.processes = vec![Process {
+        pid: 100,
+        parent: 1,
+        program: "server".into(),
+        started: 0.0,
+        end: End::Exited,
+        threads: 2,
+        lock_spin: 0.5,
+        lock_wait: 9.0,
+        unrecorded: 0,
+        locks: Vec::new(),
+        conditions: Vec::new(),
+    }];
+    profile.cache_misses = Some(CacheMisses {
+        reads: None,
+        counted: None,
+        refused: Some("no".into()),
+        other_nodes: Some(OtherNodes {
+            event: Some("e".into()),
+            lines: None,
+            counted: None,
+            refused: Some("no".into()),
+        }),
+    });
+    let mut json = serde_json::to_value(profile).unwrap();
+    lengthen(&mut json);
+    let html = page::html(&serde_json::from_value(json).unwrap());
+    assert!(html.len() < 1 << 20, "{}", html.len());
 }

@@ -68,8 +68,9 @@ pub fn observe_watched(
     let mut looks = Looks::new(clock, LOOK);
     let asked_to_end = running.wait_handing_on(&mut inbox, LOOK, || {
         let children = tree.reap_orphans();
-        looks.look(&directory.entries(Subject::Locks), tree.cpu_until_now(&children));
-        directory.fold();
+        let files = directory.files(Subject::Locks);
+        looks.look(&files, tree.cpu_until_now(&children));
+        directory.fold(&files, &mut looks);
         watch.iter_mut().for_each(Watch::look);
     })?;
     let ended = running
@@ -81,7 +82,7 @@ pub fn observe_watched(
     // Before names are looked for, which takes long: the watch lasts as long as the program.
     let seen = watch.map(Watch::finish);
     futexes.library = interposition.library().map(Into::into);
-    let Left { locks: stats, calls, lost } = directory.read_all();
+    let Left { locks: stats, others, calls, lost } = directory.read_all(&mut looks);
     for lost in lost {
         terminal.note(format_args!("statistics of a process are lost: {lost}"));
     }
@@ -90,8 +91,9 @@ pub fn observe_watched(
     let kernel = ended.kernel.as_secs_f64() + tree.cpu.1;
     let left_by = |pid: u32, program: &Path| {
         let of_locks = |one: &ProcessStats| one.pid == pid && one.program_path() == Some(program);
-        stats.iter().any(of_locks) || calls.has(pid, program)
+        stats.iter().any(of_locks) || others.has(pid, program) || calls.has(pid, program)
     };
+    let not_interposed = tree.tree.outsiders(left_by);
     let run = Run {
         command: words,
         host: Host::describe(),
@@ -103,8 +105,8 @@ pub fn observe_watched(
         rate,
         is_server: asked_to_end,
         running,
-        not_interposed: tree.tree.outsiders(left_by),
-        watched: assemble::Watched { futexes, ..looks.end(wall, (user, kernel), &stats) },
+        not_interposed,
+        watched: assemble::Watched { futexes, others, ..looks.end(wall, (user, kernel), &stats) },
     };
     let mut profile = assemble(run, &stats);
     profile.system_calls = interposition.moves_calls().then(|| calls.finish(&rate));

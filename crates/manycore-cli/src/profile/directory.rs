@@ -1,32 +1,46 @@
 //! Where processes write their statistics.
 
+use std::collections::HashSet;
 use std::env;
-use std::fs::{self, Permissions};
+use std::fs;
 use std::io;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use manycore_profile::layout::Mapping;
 use manycore_profile::mapping::{Layout, StatsFile};
 use manycore_profile::moved::Tally;
+use manycore_profile::others::Others;
 use manycore_profile::process::ProcessStats;
 use rustix::fs::statvfs;
-use tempfile::TempDir;
 
 use crate::failure::{Failure, Result};
+use crate::profile::looks::Looks;
+use crate::profile::namespaces::{Inner, OWN};
+use crate::profile::place::{Place, remove_abandoned};
 
 /// Room that has to be there: for as many processes that use all of their file. Files are sparse, and most processes
 /// use some hundredth of theirs; but one that found no room at all would die.
 const FULL_FILES: u64 = 8;
 /// More files than this, and those of processes that have ended are read and removed while others still run.
 const FILES_MAX: usize = 128;
+/// So many processes that have ended are kept one by one; those after them as one.
+const PROCESSES_MAX: usize = 1_000;
 
 /// A directory for the statistics of one run.
 #[derive(Debug)]
 pub struct Directory {
-    directory: TempDir,
+    place: Place,
     /// By processes that have ended, whose files are gone.
     folded: Left,
+}
+
+/// The files of a subject.
+#[derive(Debug, Default)]
+pub struct Files {
+    /// All of them, those of a process in the order in which they were made.
+    pub entries: Vec<Entry>,
+    /// Those that nobody writes any more. Found out before they are read: so what was written before is there.
+    pub ended: HashSet<PathBuf>,
 }
 
 /// What processes have left.
@@ -34,6 +48,8 @@ pub struct Directory {
 pub struct Left {
     /// About their locks.
     pub locks: Vec<ProcessStats>,
+    /// The same of processes of which there are too many.
+    pub others: Others,
     /// About their system calls.
     pub calls: Tally,
     /// What could not be read, and why.
@@ -60,9 +76,11 @@ impl Subject {
     }
 }
 
-/// A statistics file: `PID-TICKS` and the ending of its subject.
+/// A statistics file: `PID-TICKS-NAMESPACE` and the ending of its subject.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Entry {
+    /// The PID namespace that the process' number is of, if not ours; else 0.
+    pub namespace: u64,
     /// The process.
     pub pid: u32,
     /// When its statistics began, in ticks.
@@ -75,47 +93,49 @@ impl Directory {
     /// Makes one in memory if there is room, else under `$TMPDIR`.
     pub fn new() -> Result<Self> {
         let places = [PathBuf::from("/dev/shm"), env::temp_dir()];
+        places.iter().for_each(|place| remove_abandoned(place));
         let needed = FULL_FILES * size_of::<Mapping>() as u64;
         let roomy = places.iter().filter(|place| free(place).is_some_and(|free| free >= needed));
-        // Writable by all: a server gives up its privileges, and its children write as somebody else. Like in /tmp,
-        // nobody can remove or list what is another's.
-        let mut builder = tempfile::Builder::new();
-        builder.prefix("manycore-").permissions(Permissions::from_mode(0o1733));
-        let made = roomy.map(|place| builder.tempdir_in(place)).find_map(|made| made.ok());
-        let Some(directory) = made else {
+        let made = roomy.map(|place| Place::make(place)).find_map(io::Result::ok);
+        let Some(place) = made else {
             let [first, second] = places.map(|place| place.display().to_string());
             return Err(Failure::bad_input(
                 format!("there is no room for statistics in {first} and {second}"),
                 format!("free {} MiB there, or let TMPDIR name another directory", needed >> 20),
             ));
         };
-        // The umask has been applied to the mode above.
-        fs::set_permissions(directory.path(), Permissions::from_mode(0o1733)).map_err(|error| {
-            Failure::failed(format!("cannot open {} to all: {error}", directory.path().display()))
-        })?;
-        Ok(Self { directory, folded: Left::default() })
+        Ok(Self { place, folded: Left::default() })
     }
 
     /// Where it is.
     pub fn path(&self) -> &Path {
-        self.directory.path()
+        self.place.path()
     }
 
-    /// Reads and removes what processes have left that have ended, if that is much.
-    pub fn fold(&mut self) {
-        for subject in Subject::ALL {
-            let entries = self.entries(subject);
-            if entries.len() > FILES_MAX {
-                ended(&entries).for_each(|entry| self.folded.take(entry, subject));
+    /// Reads and removes what processes have left that have ended, if that is much: of their locks, what was looked at.
+    pub fn fold(&mut self, locks: &Files, looks: &mut Looks) {
+        for (subject, files) in
+            [(Subject::Locks, locks), (Subject::Calls, &self.files(Subject::Calls))]
+        {
+            if files.entries.len() > FILES_MAX {
+                let over = files.entries.iter().filter(|entry| files.ended.contains(&entry.path));
+                over.for_each(|entry| self.folded.take(entry, subject, looks));
             }
         }
     }
 
+    /// What there is.
+    pub fn files(&self, subject: Subject) -> Files {
+        let entries = self.entries(subject);
+        let ended = ended(&entries).map(|entry| entry.path.clone()).collect();
+        Files { entries, ended }
+    }
+
     /// What all processes have left.
-    pub fn read_all(mut self) -> Left {
+    pub fn read_all(mut self, looks: &mut Looks) -> Left {
         for subject in Subject::ALL {
             let entries = self.entries(subject);
-            entries.iter().for_each(|entry| self.folded.take(entry, subject));
+            entries.iter().for_each(|entry| self.folded.take(entry, subject, looks));
         }
         self.folded
     }
@@ -129,11 +149,21 @@ impl Directory {
 
 impl Left {
     /// Reads a file, and removes it.
-    fn take(&mut self, entry: &Entry, subject: Subject) {
+    fn take(&mut self, entry: &Entry, subject: Subject, looks: &mut Looks) {
         match subject {
+            Subject::Locks if looks.found_empty(&entry.path) => {
+                // One that cannot be removed goes with the directory: there is nothing in it.
+                let _ = fs::remove_file(&entry.path);
+            }
             Subject::Locks => {
                 if let Some(file) = self.open(entry) {
-                    self.locks.push(ProcessStats::read(file.get()));
+                    let one = ProcessStats::read(file.get());
+                    if self.locks.len() < PROCESSES_MAX {
+                        self.locks.push(one);
+                    } else {
+                        let numbers = self.others.add(&one);
+                        looks.sum_up(&one, &numbers);
+                    }
                 }
             }
             Subject::Calls => {
@@ -169,25 +199,36 @@ pub fn entries(directory: &Path, subject: Subject) -> io::Result<Vec<Entry>> {
 
 /// Those of them that nobody writes any more.
 pub fn ended(entries: &[Entry]) -> impl Iterator<Item = &Entry> {
-    let is_ended = |(at, entry): &(usize, &Entry)| {
+    let inner = Inner::look_for(entries);
+    let is_ended = move |(at, entry): &(usize, &Entry)| {
         // Sorted: only the last file of a process can still be written.
-        let replaced = entries.get(at + 1).is_some_and(|next| next.pid == entry.pid);
-        replaced || !entry.is_alive()
+        let is_same = |next: &Entry| (next.namespace, next.pid) == (entry.namespace, entry.pid);
+        entries.get(at + 1).is_some_and(is_same) || !entry.is_there(&inner)
     };
     entries.iter().enumerate().filter(is_ended).map(|(_, entry)| entry)
 }
 
 impl Entry {
     /// Whether its process is there, in whatever state.
-    pub fn is_alive(&self) -> bool {
-        Path::new(&format!("/proc/{}", self.pid)).exists()
+    fn is_there(&self, inner: &Inner) -> bool {
+        match self.namespace {
+            0 => Path::new(&format!("/proc/{}", self.pid)).exists(),
+            namespace => inner.has(namespace, self.pid),
+        }
+    }
+
+    /// Its process' number, if that is the same for us.
+    pub fn own_pid(&self) -> Option<u32> {
+        (self.namespace == 0).then_some(self.pid)
     }
 
     /// The entry of a path that is called like one.
     pub fn of(path: PathBuf, subject: Subject) -> Option<Self> {
         let name = path.file_name()?.to_str()?.strip_suffix(subject.ending())?;
-        let (pid, started) = name.split_once('-')?;
-        Some(Self { pid: pid.parse().ok()?, started: started.parse().ok()?, path })
+        let mut parts = name.splitn(3, '-').map(|part| part.parse::<u64>().ok());
+        let (pid, started, namespace) = (parts.next()??, parts.next()??, parts.next()??);
+        let namespace = if namespace == *OWN { 0 } else { namespace };
+        Some(Self { namespace, pid: pid.try_into().ok()?, started, path })
     }
 }
 
@@ -198,6 +239,8 @@ fn free(place: &Path) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
@@ -206,9 +249,10 @@ mod tests {
             Entry::of(name.into(), subject).map(|entry| (entry.pid, entry.started))
         };
         let [locks, calls] = Subject::ALL;
-        assert_eq!(entry("/dev/shm/manycore-x/12-345.stats", locks), Some((12, 345)));
-        assert_eq!(entry("/dev/shm/manycore-x/12-345.stats", calls), None);
-        assert_eq!(entry("/dev/shm/manycore-x/12-345.syscalls", calls), Some((12, 345)));
+        assert_eq!(entry("/dev/shm/manycore-x/12-345-0.stats", locks), Some((12, 345)));
+        assert_eq!(entry("/dev/shm/manycore-x/12-345-0.stats", calls), None);
+        assert_eq!(entry("/dev/shm/manycore-x/12-345-0.syscalls", calls), Some((12, 345)));
+        assert_eq!(entry("/dev/shm/manycore-x/12-345.stats", locks), None);
         assert_eq!(entry("/dev/shm/manycore-x/12-345.tmp", locks), None);
         assert_eq!(entry("/dev/shm/manycore-x/other.stats", locks), None);
     }
@@ -228,35 +272,47 @@ mod tests {
                 size_of::<Mapping>(),
             )
         };
-        fs::write(directory.join(format!("{pid}-{started}.syscalls")), bytes).unwrap();
+        fs::write(directory.join(format!("{pid}-{started}-0.syscalls")), bytes).unwrap();
+    }
+
+    #[test]
+    fn the_same_number_in_another_namespace_is_another_process() {
+        let entry = |namespace: u64, started| {
+            Entry::of(
+                format!("{}-{started}-{namespace}.stats", std::process::id()).into(),
+                Subject::Locks,
+            )
+            .unwrap()
+        };
+        let own = *OWN;
+        // No namespace has this number.
+        let mut entries = vec![entry(own, 1), entry(own, 3), entry(7, 2)];
+        entries.sort();
+        let ended: Vec<u64> = ended(&entries).map(|entry| entry.started).collect();
+        assert_eq!(ended, [1, 2], "one that was replaced, and one that is not there");
+        assert_eq!((entries[1].own_pid(), entries[2].own_pid()), (Some(std::process::id()), None));
     }
 
     #[test]
     fn calls_of_many_processes_are_folded_while_they_run_and_counted_once() {
         let mut directory = Directory::new().unwrap();
+        let mut looks = Looks::new(manycore_profile::clock::Clock::start(), Duration::from_secs(1));
         let own = std::process::id();
         let files = |directory: &Directory| directory.entries(Subject::Calls).len();
         leave_calls(directory.path(), own, 1);
-        directory.fold();
+        directory.fold(&Files::default(), &mut looks);
         assert_eq!(files(&directory), 1, "few files stay");
         // No process has such a number.
         for number in 0..FILES_MAX as u32 {
             leave_calls(directory.path(), u32::MAX - number, 1);
         }
         leave_calls(directory.path(), own, 2);
-        directory.fold();
+        directory.fold(&Files::default(), &mut looks);
         assert_eq!(files(&directory), 1, "that of a process that runs stays");
-        let left = directory.read_all();
+        let left = directory.read_all(&mut looks);
         assert_eq!(left.lost, Vec::<String>::new());
         let calls =
             left.calls.finish(&manycore_profile::clock::Rate { ticks_per_ns: 1.0, origin: 0 });
         assert_eq!((calls.processes, calls.moved), (FILES_MAX as u32 + 2, FILES_MAX as u64 + 2));
-    }
-
-    #[test]
-    fn anybody_can_write_and_nobody_can_look() {
-        let directory = Directory::new().unwrap();
-        let mode = fs::metadata(directory.path()).unwrap().permissions().mode();
-        assert_eq!(mode & 0o7777, 0o1733);
     }
 }

@@ -2,19 +2,20 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use manycore_profile::assemble::Watched;
 use manycore_profile::clock::{Clock, ticks};
 use manycore_profile::layout::Mapping;
 use manycore_profile::mapping::StatsFile;
+use manycore_profile::others::Numbers;
 use manycore_profile::process::{Key, ProcessStats, key};
 use manycore_profile::whole::threads::{Seen, SeenThreads};
 use manycore_profile::whole::timeline::Recorder;
 use rustix::param::clock_ticks_per_second;
 
-use crate::profile::directory::{Entry, ended};
+use crate::profile::directory::{Entry, Files};
 
 /// A look at all threads takes at most one part in so many of the time.
 const THREADS_SHARE: u32 = 20;
@@ -28,6 +29,8 @@ pub struct Looks {
     open: HashMap<PathBuf, StatsFile>,
     /// Files of processes that have ended, which were read to the end.
     done: HashSet<PathBuf>,
+    /// Those of them in which there is nothing.
+    empty: HashSet<PathBuf>,
     threads: SeenThreads,
     /// When threads may be looked at again.
     threads_next: Instant,
@@ -41,20 +44,27 @@ impl Looks {
             recorder: Recorder::new(every.as_secs_f64()),
             open: HashMap::new(),
             done: HashSet::new(),
+            empty: HashSet::new(),
             threads: HashMap::new(),
             threads_next: Instant::now(),
         }
     }
 
     /// Looks. `cpu` is what all processes have used until now, in seconds: outside of the kernel, and in it.
-    pub fn look(&mut self, entries: &[Entry], cpu: (f64, f64)) {
-        // Asked first: what a process has written before it ended is then there.
-        let ended: Vec<PathBuf> = ended(entries).map(|entry| entry.path.clone()).collect();
-        for entry in entries.iter().filter(|entry| !self.done.contains(&entry.path)) {
-            if !self.open.contains_key(&entry.path)
-                && let Ok(Some(file)) = StatsFile::open(&entry.path)
-            {
-                self.open.insert(entry.path.clone(), file);
+    pub fn look(&mut self, files: &Files, cpu: (f64, f64)) {
+        let Files { entries, ended } = files;
+        for Entry { path, .. } in entries {
+            if self.done.contains(path) || self.open.contains_key(path) {
+                continue;
+            }
+            match StatsFile::open(path) {
+                Ok(Some(file)) => drop(self.open.insert(path.clone(), file)),
+                Ok(None) if ended.contains(path) => {
+                    self.done.insert(path.clone());
+                    self.empty.insert(path.clone());
+                }
+                // It may still be filled in; or it is no such file, as is said when all is over.
+                Ok(None) | Err(_) => {}
             }
         }
         let mappings: Vec<(Key, &Mapping)> =
@@ -62,13 +72,15 @@ impl Looks {
         let at = self.clock.elapsed().as_secs_f64();
         self.recorder.look(at, cpu, ticks(), mappings);
         for path in ended {
-            if self.open.remove(&path).is_some() {
-                self.done.insert(path);
+            if self.open.remove(path).is_some() {
+                self.done.insert(path.clone());
             }
         }
         // Those whose files are gone were read to the end by somebody else.
         let there: HashSet<&PathBuf> = entries.iter().map(|entry| &entry.path).collect();
         self.open.retain(|path, _| there.contains(path));
+        self.done.retain(|path| there.contains(path));
+        self.empty.retain(|path| there.contains(path));
         self.look_at_threads(entries);
     }
 
@@ -78,15 +90,24 @@ impl Looks {
             return;
         }
         for entry in entries.iter().filter(|entry| self.open.contains_key(&entry.path)) {
-            for (thread, seen) in threads(entry.pid) {
-                if self.threads.len() < THREADS_MAX
-                    || self.threads.contains_key(&(entry.pid, thread))
-                {
-                    self.threads.insert((entry.pid, thread), seen);
+            let Some(pid) = entry.own_pid() else { continue };
+            for (thread, seen) in threads(pid) {
+                if self.threads.len() < THREADS_MAX || self.threads.contains_key(&(pid, thread)) {
+                    self.threads.insert((pid, thread), seen);
                 }
             }
         }
         self.threads_next = Instant::now() + begun.elapsed() * (THREADS_SHARE - 1);
+    }
+
+    /// Whether this is the file of a process that has ended and has noted nothing.
+    pub fn found_empty(&self, path: &Path) -> bool {
+        self.empty.contains(path)
+    }
+
+    /// A process has ended and is kept as one of many: its records are locks with these numbers.
+    pub fn sum_up(&mut self, one: &ProcessStats, numbers: &Numbers) {
+        self.recorder.sum_up(one, numbers);
     }
 
     /// All is over: after so many seconds, with so much CPU time, and with these statistics.

@@ -7,8 +7,10 @@ pub mod kernel;
 mod kernel_table;
 mod looks;
 mod misses;
+mod namespaces;
 mod other_nodes;
 pub mod output;
+mod place;
 pub mod table;
 pub mod tree;
 

@@ -5,6 +5,7 @@ use std::io;
 use std::os::fd::AsFd;
 
 use manycore_profile::command::joined;
+use manycore_profile::harmless;
 use manycore_profile::profile::{
     CacheMisses, Condition, End, Exit, Lock, Origin, OtherNodes, Outsider, Process, Profile,
     Sampling, Times,
@@ -80,9 +81,9 @@ pub fn whole(profile: &Profile, view: View) -> String {
     text += &kernel_table::table(profile, view);
     text += &time(profile);
     text += &advice::of(profile);
-    let _ = writeln!(text, "{}", profile.finding);
+    let _ = writeln!(text, "{}", harmless(&profile.finding));
     if let Some(next) = &profile.next {
-        let _ = writeln!(text, "Next: {next}");
+        let _ = writeln!(text, "Next: {}", harmless(next));
     }
     text
 }
@@ -95,7 +96,7 @@ pub(super) fn of_the_program(profile: &Profile, view: View) -> String {
 }
 
 fn heading(profile: &Profile) -> String {
-    let command = joined(&profile.command);
+    let command = harmless(&joined(&profile.command));
     let end = match profile.exit {
         Exit::Status(status) => format!("exit status {status}"),
         Exit::Signal(signal) => match signal_hook::low_level::signal_name(signal) {
@@ -222,13 +223,16 @@ fn processes(all: &[Process], view: View) -> String {
     sorted.sort_by(|a, b| waited(b).total_cmp(&waited(a)));
     let mut text = String::new();
     for process in sorted.iter().take(PROCESSES) {
-        let title = format!(
-            "Process {} {}, {}, {} threads: locks",
-            process.pid,
-            process.program,
-            end(process.end),
-            process.threads
-        );
+        let title = match process.pid {
+            // Many, as one.
+            0 => format!("{}: locks", process.program),
+            pid => format!(
+                "Process {pid} {}, {}, {} threads: locks",
+                process.program,
+                end(process.end),
+                process.threads
+            ),
+        };
         text += &locks(&process.locks, View { top: view.top.min(ROWS_OF_PROCESS), ..view }, &title);
     }
     if all.len() > PROCESSES {
@@ -484,6 +488,19 @@ mod tests {
         let fills = "\nDemand fills from another node's cache (FAR): 8, 4.00 /s\n";
         assert!(cache_misses(&both, 2.0).ends_with(fills));
         assert!(out_of_other_nodes(Some("REMOTE_HITM")).contains("modified (REMOTE_HITM)"));
+    }
+
+    #[test]
+    fn a_command_that_would_drive_the_terminal_is_text() {
+        let mut profile = example();
+        let wild = "\u{1b}]0;x\u{7}\u{9b}2J".to_owned();
+        profile.command.push(wild.clone());
+        profile.finding.push_str(&wild);
+        profile.next = Some(wild);
+        let text = shown(&profile, Sort::Wait);
+        assert!(text.contains("Next: \u{fffd}]0;x"), "{text}");
+        let commands = text.chars().filter(|c| c.is_control() && *c != '\n');
+        assert_eq!(commands.count(), 0, "{text:?}");
     }
 
     #[test]

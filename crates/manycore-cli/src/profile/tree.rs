@@ -9,6 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use manycore_profile::profile::Outsider;
+use manycore_profile::safe;
 use rustix::param::clock_ticks_per_second;
 
 use crate::target;
@@ -115,7 +116,7 @@ impl Tree {
                         "the library was not loaded into it: its environment was cleared".to_owned()
                     }
                 };
-                let program = program.path.display().to_string();
+                let program = safe(&program.path.to_string_lossy());
                 Some(Outsider { pid, parent: seen.parent, program, why })
             })
             .collect()
@@ -193,6 +194,20 @@ mod tests {
         let own = std::env::current_exe().unwrap();
         assert!(maps(std::process::id(), &own));
         assert!(!maps(std::process::id(), Path::new("/nowhere")));
+    }
+
+    #[test]
+    fn the_name_of_a_file_is_text() {
+        let program = Program {
+            path: "/tmp/\u{1b}[2J\u{9b}x".into(),
+            obstacle: Some("it is static".into()),
+            looks: 1,
+            is_interposed: false,
+        };
+        let seen = BTreeMap::from([(7, Seen { parent: 1, programs: vec![program] })]);
+        let tree = Tree { seen, ..Tree::default() };
+        let [outsider] = &tree.outsiders(|_, _| false)[..] else { panic!("{tree:?}") };
+        assert_eq!(outsider.program, "/tmp/\u{fffd}[2J\u{fffd}x");
     }
 
     #[test]

@@ -162,7 +162,7 @@ mod tests {
     fn statistics_are_told_by_their_file() {
         let line = |path: &str| format!("{LIBRARY}7f20-7f30 rw-s 00000000 00:1a 3     {path}\n");
         let of = |path: &str| statistics(&line(path), 12);
-        let own = "/dev/shm/manycore-a b/12-345.stats";
+        let own = "/dev/shm/manycore-a b/12-345-0.stats";
         match of(own) {
             Mapped::Statistics(entry) => {
                 assert_eq!(directory_of(&entry), Path::new("/dev/shm/manycore-a b"));
@@ -172,7 +172,7 @@ mod tests {
         }
         assert_eq!(of(&format!("{own} (deleted)")), Mapped::Removed);
         // What `manycore profile` itself looks at.
-        assert_eq!(of("/dev/shm/manycore-x/13-345.stats"), Mapped::Library);
+        assert_eq!(of("/dev/shm/manycore-x/13-345-0.stats"), Mapped::Library);
         assert_eq!(
             statistics("5500-5600 r-xp 0 08:01 1 /bin/cat\n7f-80 rw-p 0 0:0 0\n", 12),
             Mapped::Nothing

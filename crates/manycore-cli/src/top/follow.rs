@@ -123,17 +123,13 @@ impl Followed {
 
     /// Whether all processes have gone that ran at the last look. There may be others, which the next one finds.
     pub fn has_gone(&self) -> bool {
-        self.open().next().is_some() && !self.open().any(|one| one.entry.is_alive())
+        self.open().next().is_some() && self.over().len() == self.open().count()
     }
 
     /// Looks at the program, whose first process may have just ended: with so much CPU time.
     pub fn look(&mut self, used: Option<Seconds>) -> Pictures {
         self.find_processes();
-        let over: HashSet<PathBuf> = {
-            let mut open: Vec<Entry> = self.open().map(|one| one.entry.clone()).collect();
-            open.sort();
-            ended(&open).map(|entry| entry.path.clone()).collect()
-        };
+        let over = self.over();
         let at = Instant::now();
         let mut pairs = Vec::new();
         for (number, one) in self.processes.iter_mut().enumerate() {
@@ -163,6 +159,13 @@ impl Followed {
         }
     }
 
+    /// Those of them that have ended.
+    fn over(&self) -> HashSet<PathBuf> {
+        let mut open: Vec<Entry> = self.open().map(|one| one.entry.clone()).collect();
+        open.sort();
+        ended(&open).map(|entry| entry.path.clone()).collect()
+    }
+
     /// Processes that run, as far as is known.
     fn open(&self) -> impl Iterator<Item = &Process> {
         self.processes.iter().filter(|one| one.file.is_some())
@@ -170,7 +173,7 @@ impl Followed {
 
     fn pictures(&mut self, at: Instant, looked_at: &[usize], used: Option<Seconds>) -> Pictures {
         let rate = self.clock.rate();
-        let pids: Vec<u32> = self.open().map(|one| one.entry.pid).collect();
+        let pids: Vec<u32> = self.open().filter_map(|one| one.entry.own_pid()).collect();
         // One that keeps no statistics does not count.
         let first = self.program.pid;
         let used = used.filter(|_| self.processes.iter().any(|one| one.entry.pid == first));
@@ -207,7 +210,7 @@ impl Followed {
             pid: self.program.pid,
             lock: looks().next().map_or_else(String::new, |look| look.stats().lock.clone()),
             processes: self.open().count(),
-            threads: self.open().map(|one| threads(one.entry.pid)).sum(),
+            threads: self.open().filter_map(|one| one.entry.own_pid()).map(threads).sum(),
             cpus: std::thread::available_parallelism().map_or(1, usize::from),
             left_out: self.left_out.len(),
             is_over: !self.processes.is_empty() && self.open().next().is_none(),

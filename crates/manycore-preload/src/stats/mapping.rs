@@ -9,8 +9,7 @@ use manycore_profile::layout::{MAGIC, Mapping, Record};
 use syscalls::{Errno, Sysno, raw_syscall};
 
 use super::{modules, queues, records, seats, slabs, stacks, unwind, waiters};
-use manycore_interpose::directory::{Directory, store_bytes};
-use manycore_interpose::message::say;
+use manycore_interpose::directory::{Directory, say_none, store_bytes};
 
 /// One in this many acquisitions of a thread has its hold measured, on average.
 pub const HOLD_PERIOD: u32 = 64;
@@ -64,11 +63,7 @@ pub fn open(directory: &CStr, lock: &[u8]) {
             // SAFETY: as above.
             modules::read_maps(unsafe { &*mapping });
         }
-        Err(_) => say(&[
-            b"no statistics of this process: cannot make a file in ",
-            directory.to_bytes(),
-            b" (MANYCORE_STATS)",
-        ]),
+        Err(error) => say_none(directory, b"MANYCORE_STATS", error),
     }
 }
 

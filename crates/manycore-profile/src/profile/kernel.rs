@@ -52,7 +52,7 @@ pub struct KernelLock {
     pub name: String,
     /// Whether `name` is that of the lock, and not of a function.
     pub is_named: bool,
-    /// `spinlock`, `rwlock`, `mutex`, `rwsem`, `rt-mutex`, `percpu-rwsem`, `bit-lock`, or `unknown`.
+    /// `spinlock`, `rwlock`, `mutex`, `rwsem`, `rt-mutex`, `percpu-rwsem`, or `unknown`.
     pub kind: String,
     /// Whether who waits for it keeps the CPU.
     pub spins: bool,

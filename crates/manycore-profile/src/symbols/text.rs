@@ -31,6 +31,11 @@ pub fn safe(text: &str) -> String {
     out.finish()
 }
 
+/// Text without what a terminal or a page would take for a command, whatever its length.
+pub fn harmless(text: &str) -> String {
+    text.chars().map(|c| if is_harmless(c) { c } else { char::REPLACEMENT_CHARACTER }).collect()
+}
+
 /// At most [`LONGEST`] characters, all of them harmless.
 #[derive(Default)]
 struct Short {

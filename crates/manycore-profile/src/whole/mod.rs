@@ -19,6 +19,9 @@ pub mod timeline;
 /// record.
 pub(crate) type Rows = HashMap<(usize, u32), usize>;
 
+/// The process in [`Rows`] that stands for those beyond the list. Its records are their locks' numbers.
+pub(crate) const OTHERS: usize = usize::MAX;
+
 /// What a process noted, of which nothing is added up yet.
 #[derive(Debug, Default)]
 pub(crate) struct Noted {

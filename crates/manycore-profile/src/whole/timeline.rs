@@ -5,11 +5,12 @@ use std::sync::atomic::Ordering;
 
 use crate::clock::Rate;
 use crate::layout::{Kind, Mapping, RECORDS, SLABS};
+use crate::others::Numbers;
 use crate::process::{Key, ProcessStats};
 use crate::profile::{Cpu, Interval, Timeline, Waited};
 use crate::tally::Recorded;
 
-use super::{Rows, get, get32};
+use super::{OTHERS, Rows, get, get32};
 
 /// With more intervals than this, two become one.
 const INTERVALS_MAX: usize = 240;
@@ -38,6 +39,8 @@ struct Slot {
     user: f64,
     kernel: f64,
     waits: HashMap<(Key, u32), Counts>,
+    /// Of processes that are kept as one, by the lock's number there. The CPU time is that of all waits.
+    others: HashMap<u32, Counts>,
 }
 
 /// What was counted of a lock; the wait is in ticks.
@@ -98,16 +101,26 @@ impl Recorder {
     pub fn end(&mut self, at: f64, cpu: (f64, f64), stats: &[ProcessStats]) {
         let parts = self.parts(at);
         for one in stats {
-            let locks = one.recorded.iter().filter(|recorded| recorded.kind != Kind::Cond);
-            let counts = locks.map(|recorded| {
-                let Recorded { number, tally, .. } = recorded;
-                let counts =
-                    Counts { contended: tally.contended, wait: tally.wait, spin_ns: tally.spin_ns };
-                (*number, counts)
-            });
-            self.process(one.key(), counts.collect(), usize::MAX, &parts);
+            self.process(one.key(), counts_at_end(one), usize::MAX, &parts);
         }
         self.cpu_time(cpu, &parts);
+    }
+
+    /// A process has ended, and is one of many from now on: its records are locks with these numbers.
+    pub fn sum_up(&mut self, one: &ProcessStats, numbers: &Numbers) {
+        let parts = self.parts(self.at);
+        self.process(one.key(), counts_at_end(one), usize::MAX, &parts);
+        let Some(told) = self.told.remove(&one.key()) else { return };
+        for record in told.into_keys() {
+            let each = one.recorded.iter().find(|lock| lock.number == record).map(stands_for);
+            for slot in &mut self.slots {
+                let Some(mut counts) = slot.waits.remove(&(one.key(), record)) else { continue };
+                counts.spin_ns = (counts.spin_ns as f64 * each.unwrap_or(1.0)).round() as u64;
+                if let Some(number) = numbers.get(&record) {
+                    slot.others.entry(*number).or_default().add(&counts);
+                }
+            }
+        }
     }
 
     /// The intervals from the last look until now, each with the share of that time at its end.
@@ -137,6 +150,9 @@ impl Recorder {
                 sum.kernel += second.kernel;
                 for (lock, counts) in &second.waits {
                     sum.waits.entry(*lock).or_default().add(counts);
+                }
+                for (lock, counts) in &second.others {
+                    sum.others.entry(*lock).or_default().add(counts);
                 }
             }
             merged.push(sum);
@@ -196,9 +212,7 @@ impl Recorder {
             .iter()
             .enumerate()
             .flat_map(|(process, one)| one.recorded.iter().map(move |lock| (process, lock)))
-            .map(|(process, Recorded { number, tally, .. })| {
-                ((process, *number), tally.contended as f64 / tally.sampled.max(1) as f64)
-            })
+            .map(|(process, lock)| ((process, lock.number), stands_for(lock)))
             .collect();
         let interval = |slot: &Slot| {
             let mut waits: HashMap<usize, Counts> = HashMap::new();
@@ -209,6 +223,11 @@ impl Recorder {
                 waits.entry(*lock).or_default().add(counts);
                 let each = stands_for.get(&(*process, *record)).copied().unwrap_or(1.0);
                 spin_ns += counts.spin_ns as f64 * each;
+            }
+            for (number, counts) in &slot.others {
+                let Some(lock) = rows.get(&(OTHERS, *number)) else { continue };
+                waits.entry(*lock).or_default().add(counts);
+                spin_ns += counts.spin_ns as f64;
             }
             // A wait's CPU time may be told of at the look after the one at which it was counted.
             waits.retain(|_, counts| counts.contended > 0 || counts.wait > 0);
@@ -226,6 +245,22 @@ impl Recorder {
         };
         Timeline { interval: self.interval, intervals: self.slots.iter().map(interval).collect() }
     }
+}
+
+/// How many waits one whose CPU time was measured stands for.
+fn stands_for(lock: &Recorded) -> f64 {
+    lock.tally.contended as f64 / lock.tally.sampled.max(1) as f64
+}
+
+/// What a process has counted that has ended.
+fn counts_at_end(one: &ProcessStats) -> Vec<(u32, Counts)> {
+    let locks = one.recorded.iter().filter(|recorded| recorded.kind != Kind::Cond);
+    let counts = locks.map(|Recorded { number, tally, .. }| {
+        let counts =
+            Counts { contended: tally.contended, wait: tally.wait, spin_ns: tally.spin_ns };
+        (*number, counts)
+    });
+    counts.collect()
 }
 
 /// What a process has counted, with the waits that are under way.

@@ -6,7 +6,7 @@ use manycore_profile::command::joined;
 use manycore_profile::moved::{FunctionCalls, MovedCalls};
 use manycore_profile::profile::{
     CacheMisses, Cause, Convoy, Cpu, End, Frame, KernelLock, KernelRun, Lock, Order, Origin,
-    Outsider, Profile, Sampling, Times, Waited,
+    OtherNodes, Outsider, Profile, Sampling, Times, Waited,
 };
 use serde::Serialize;
 
@@ -50,10 +50,10 @@ impl Limits {
 }
 
 #[derive(Debug, Serialize)]
-pub struct Digest<'a> {
+pub struct Digest {
     command: String,
     host: Option<String>,
-    lock: &'a str,
+    lock: String,
     wall: f64,
     end: String,
     finding: String,
@@ -63,18 +63,18 @@ pub struct Digest<'a> {
     locks: Vec<Row>,
     stacks: Vec<(Option<usize>, u64, Vec<usize>)>,
     timeline: Option<Timeline>,
-    threads: Vec<Thread<'a>>,
+    threads: Vec<Thread>,
     blocking: Vec<Blocking>,
     cycles: Vec<Circle>,
     orders: Vec<Step>,
     convoys: Vec<Queue>,
     notes: Vec<Note>,
-    kernel: Option<&'a KernelRun>,
-    cache_misses: Option<&'a CacheMisses>,
+    kernel: Option<KernelRun>,
+    cache_misses: Option<CacheMisses>,
     system_calls: Option<MovedCalls>,
     conditions: Vec<Condition>,
-    processes: Vec<Process<'a>>,
-    not_interposed: Vec<&'a Outsider>,
+    processes: Vec<Process>,
+    not_interposed: Vec<Outsider>,
     /// What is not on the page, in words.
     left_out: Vec<String>,
     /// Calls: what they are called, and where they are.
@@ -125,10 +125,10 @@ struct Interval {
 type Wait = (Option<usize>, u64, u64);
 
 #[derive(Debug, Serialize)]
-struct Thread<'a> {
+struct Thread {
     pid: u32,
     tid: u32,
-    name: &'a str,
+    name: String,
     cpu: Cpu,
     acquired: u64,
     waits: Vec<Wait>,
@@ -188,18 +188,18 @@ struct Condition {
 }
 
 #[derive(Debug, Serialize)]
-struct Process<'a> {
+struct Process {
     pid: u32,
-    program: &'a str,
+    program: String,
     threads: u32,
     lock_spin: f64,
     lock_wait: f64,
     end: End,
 }
 
-impl<'a> Digest<'a> {
+impl Digest {
     /// Of a profile, within these limits.
-    pub fn of(profile: &'a Profile, limits: &Limits) -> Self {
+    pub fn of(profile: &Profile, limits: &Limits) -> Self {
         let mut cut = Cut::new(profile, limits);
         let locks = cut.locks(profile);
         let stacks = cut.stacks(profile);
@@ -218,8 +218,8 @@ impl<'a> Digest<'a> {
         let blocking = cut.blocking(profile);
         Self {
             command: cut.text(&joined(&profile.command)),
-            host: profile.host.as_ref().map(|host| host.to_string()),
-            lock: &profile.lock,
+            host: profile.host.as_ref().map(|host| cut.sentence(&host.to_string())),
+            lock: cut.text(&profile.lock),
             wall: profile.wall,
             end: end(profile.exit),
             finding: cut.sentence(&profile.finding),
@@ -235,12 +235,12 @@ impl<'a> Digest<'a> {
             orders,
             convoys: cut.part("queues", &profile.convoys).iter().map(|c| cut.queue(c)).collect(),
             notes: cut.notes(profile),
-            kernel: profile.kernel.as_ref(),
-            cache_misses: profile.cache_misses.as_ref(),
+            kernel: profile.kernel.as_ref().map(|kernel| cut.kernel(kernel)),
+            cache_misses: profile.cache_misses.as_ref().map(|misses| cut.cache_misses(misses)),
             system_calls: profile.system_calls.as_ref().map(|calls| cut.system_calls(calls)),
             conditions: cut.conditions(profile),
             processes: cut.processes(profile),
-            not_interposed: cut.part("other processes", &profile.not_interposed).iter().collect(),
+            not_interposed: cut.outsiders(profile),
             left_out: cut.left_out,
             frames: cut.frames,
         }
@@ -451,12 +451,12 @@ impl Cut {
         waits
     }
 
-    fn threads<'p>(&mut self, profile: &'p Profile) -> Vec<Thread<'p>> {
+    fn threads(&mut self, profile: &Profile) -> Vec<Thread> {
         let threads = self.part("threads", &profile.threads).iter();
         let kept = threads.map(|thread| Thread {
             pid: thread.pid,
             tid: thread.tid,
-            name: &thread.name,
+            name: self.text(&thread.name),
             cpu: thread.cpu,
             acquired: thread.acquired,
             waits: self.waits(thread.waits.iter(), 20),
@@ -534,11 +534,37 @@ impl Cut {
         kept.collect()
     }
 
-    fn processes<'p>(&mut self, profile: &'p Profile) -> Vec<Process<'p>> {
+    fn outsiders(&mut self, profile: &Profile) -> Vec<Outsider> {
+        let all = self.part("other processes", &profile.not_interposed).iter();
+        let kept = all.map(|one| Outsider {
+            pid: one.pid,
+            parent: one.parent,
+            program: self.text(&one.program),
+            why: self.sentence(&one.why),
+        });
+        kept.collect()
+    }
+
+    fn kernel(&mut self, run: &KernelRun) -> KernelRun {
+        let limits = self.part("limits of what was seen of the kernel", &run.limits).iter();
+        KernelRun { limits: limits.map(|limit| self.sentence(limit)).collect(), ..*run }
+    }
+
+    fn cache_misses(&self, misses: &CacheMisses) -> CacheMisses {
+        let why = |refused: &Option<String>| refused.as_deref().map(|why| self.sentence(why));
+        let other_nodes = misses.other_nodes.as_ref().map(|other| OtherNodes {
+            event: other.event.as_deref().map(|event| self.text(event)),
+            refused: why(&other.refused),
+            ..*other
+        });
+        CacheMisses { refused: why(&misses.refused), other_nodes, ..*misses }
+    }
+
+    fn processes(&mut self, profile: &Profile) -> Vec<Process> {
         let all = self.part("processes", &profile.processes).iter();
         let kept = all.map(|one| Process {
             pid: one.pid,
-            program: &one.program,
+            program: self.text(&one.program),
             threads: one.threads,
             lock_spin: one.lock_spin,
             lock_wait: one.lock_wait,

@@ -55,7 +55,7 @@ impl Futex {
 
     /// Whether nobody holds the lock now: what a spinning waiter polls.
     #[inline]
-    pub(super) fn looks_free(&self) -> bool {
+    pub fn looks_free(&self) -> bool {
         // Relaxed: a hint; the compare-and-swap that follows decides and orders.
         self.state.load(Ordering::Relaxed) == FREE
     }

@@ -1,0 +1,84 @@
+//! Processes that have another number for themselves than for this command: those of an inner PID namespace.
+
+use std::collections::HashSet;
+use std::fs;
+use std::sync::LazyLock;
+
+use crate::profile::directory::Entry;
+
+/// This command's namespace; 0 if that is not known.
+pub static OWN: LazyLock<u64> = LazyLock::new(|| of("self").unwrap_or(0));
+
+/// A process' namespace, as the kernel numbers them. Of another user's process, that may not be told.
+fn of(process: &str) -> Option<u64> {
+    let link = fs::read_link(format!("/proc/{process}/ns/pid")).ok()?;
+    link.to_str()?.strip_prefix("pid:[")?.strip_suffix(']')?.parse().ok()
+}
+
+/// Those that are there now.
+#[derive(Debug, Default)]
+pub struct Inner {
+    known: HashSet<(u64, u32)>,
+    /// Whose namespace is not told.
+    others: HashSet<u32>,
+}
+
+impl Inner {
+    /// Looks for those that wrote these files: at all processes, if any of the files is of another namespace.
+    pub fn look_for(entries: &[Entry]) -> Self {
+        let is_any = entries.iter().any(|entry| entry.own_pid().is_none());
+        if is_any { Self::look() } else { Self::default() }
+    }
+
+    fn look() -> Self {
+        let mut inner = Self::default();
+        for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            let Some(process) = name.to_str().filter(|name| name.parse::<u32>().is_ok()) else {
+                continue;
+            };
+            let namespace = of(process);
+            if namespace == Some(*OWN) {
+                continue;
+            }
+            let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+            match (innermost(&status), namespace) {
+                (Some(pid), Some(namespace)) => drop(inner.known.insert((namespace, pid))),
+                (Some(pid), None) => drop(inner.others.insert(pid)),
+                // It has just ended, or is of this namespace.
+                (None, _) => {}
+            }
+        }
+        inner
+    }
+
+    /// Whether there is a process with this number in this namespace, as far as one can tell.
+    pub fn has(&self, namespace: u64, pid: u32) -> bool {
+        self.known.contains(&(namespace, pid)) || self.others.contains(&pid)
+    }
+}
+
+/// The number that a process has in the innermost of its namespaces; none if it has only the one that we see.
+fn innermost(status: &str) -> Option<u32> {
+    let line = status.lines().find_map(|line| line.strip_prefix("NSpid:"))?;
+    let numbers: Vec<&str> = line.split_whitespace().collect();
+    numbers.get(1..)?.last()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_innermost_number_is_the_last() {
+        assert_eq!(innermost("Name:\tx\nNSpid:\t812\t30\t7\nNSpgid:\t812\n"), Some(7));
+        assert_eq!(innermost("Name:\tx\nNSpid:\t812\n"), None);
+        assert_eq!(innermost(""), None);
+    }
+
+    #[test]
+    fn this_process_is_of_no_inner_namespace() {
+        assert_ne!(*OWN, 0);
+        assert!(!Inner::look().known.contains(&(*OWN, std::process::id())));
+    }
+}
