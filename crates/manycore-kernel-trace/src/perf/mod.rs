@@ -1,6 +1,7 @@
 //! Perf events of tracepoints, read one by one, where the kernel permits no BPF programs.
 
 mod contention;
+mod cpu;
 mod futexes;
 mod pairs;
 mod returns;
@@ -24,6 +25,7 @@ use crate::tracefs::Tracefs;
 use ring::Ring;
 
 pub use contention::Contention;
+pub use cpu::Sampler;
 pub use futexes::FutexCalls;
 
 /// Calls of a stack that are kept.
@@ -51,7 +53,7 @@ struct Rings {
 impl Rings {
     /// Opens all events for every CPU, and for every thread if it is one process that counts.
     fn open(scope: Scope, wanted: &[Wanted]) -> Result<Self, String> {
-        open(scope, wanted).map_err(|error| match error.kind() {
+        open(scope, wanted, ring::room).map_err(|error| match error.kind() {
             io::ErrorKind::PermissionDenied => {
                 "the kernel does not permit it: run as root, or grant CAP_PERFMON, or set \
                  kernel.perf_event_paranoid to -1"
@@ -110,14 +112,17 @@ fn now() -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-fn open(scope: Scope, wanted: &[Wanted]) -> io::Result<Rings> {
+/// `room` is that of each buffer if there are so many.
+fn open(scope: Scope, wanted: &[Wanted], room: impl Fn(usize) -> usize) -> io::Result<Rings> {
     let tasks = match scope {
         Scope::System => vec![-1],
         Scope::Command => vec![0],
         Scope::Process(pid) => threads(pid)?,
     };
     let (mut rings, mut others) = (Vec::new(), Vec::new());
-    for cpu in online() {
+    let cpus = online();
+    let room = room(cpus.len());
+    for cpu in cpus {
         let mut ring: Option<Ring> = None;
         for task in &tasks {
             for Wanted { attributes, filter } in wanted {
@@ -134,7 +139,7 @@ fn open(scope: Scope, wanted: &[Wanted]) -> io::Result<Rings> {
                     set_filter(&opened, filter)?;
                 }
                 match &ring {
-                    None => ring = Some(Ring::new(opened)?),
+                    None => ring = Some(Ring::new(opened, room)?),
                     Some(ring) => {
                         ring.take_in(&opened)?;
                         others.push(opened);

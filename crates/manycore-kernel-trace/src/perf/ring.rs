@@ -10,8 +10,11 @@ use perf_event_open_sys::ioctls;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use rustix::param::page_size;
 
-/// Room for records, in bytes: two mebibytes, for some 5000 waits. A power of two.
-const ROOM: usize = 2 << 20;
+/// Room for records, in bytes: two mebibytes, for some 5000 waits.
+const ROOM_MAX: usize = 2 << 20;
+/// Each CPU has a buffer, and none of it is ever swapped out: on many CPUs each has less. For some 300 waits at least.
+const ROOM_MIN: usize = 128 << 10;
+const ROOM_OF_ALL: usize = 256 << 20;
 
 /// A record finds no room only where there is less than this: the largest have a stack of calls.
 const SCARCE: u64 = 8 << 10;
@@ -22,19 +25,27 @@ pub struct Ring {
     fd: OwnedFd,
     map: NonNull<u8>,
     page: usize,
+    /// A power of two, as the kernel wants it.
+    room: usize,
+}
+
+/// The room of each buffer if there are so many.
+pub fn room(buffers: usize) -> usize {
+    let share = (ROOM_OF_ALL / buffers.max(1)).clamp(ROOM_MIN, ROOM_MAX);
+    1 << share.ilog2()
 }
 
 impl Ring {
-    /// Maps an event's buffer.
-    pub fn new(fd: OwnedFd) -> io::Result<Self> {
+    /// Maps an event's buffer, of so much room.
+    pub fn new(fd: OwnedFd, room: usize) -> io::Result<Self> {
         let page = page_size();
         let protection = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a new mapping at a place that the kernel chooses.
         let map = unsafe {
-            mmap(std::ptr::null_mut(), page + ROOM, protection, MapFlags::SHARED, &fd, 0)?
+            mmap(std::ptr::null_mut(), page + room, protection, MapFlags::SHARED, &fd, 0)?
         };
         let map = NonNull::new(map.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
-        Ok(Self { fd, map, page })
+        Ok(Self { fd, map, page, room })
     }
 
     /// Lets another event write here, too.
@@ -60,7 +71,7 @@ impl Ring {
         let end = head.load(Ordering::Acquire);
         // Relaxed: nobody but us writes it.
         let mut at = tail.load(Ordering::Relaxed);
-        let is_full = end - at > ROOM as u64 - SCARCE;
+        let is_full = end - at > (self.room as u64).saturating_sub(SCARCE);
         let mut record = Vec::new();
         while at < end {
             self.copy(at, size_of::<perf_event_header>(), &mut record);
@@ -80,8 +91,8 @@ impl Ring {
     /// Copies a record, which may go on at the buffer's start.
     fn copy(&self, at: u64, size: usize, to: &mut Vec<u8>) {
         to.clear();
-        let start = at as usize % ROOM;
-        let first = size.min(ROOM - start);
+        let start = at as usize % self.room;
+        let first = size.min(self.room - start);
         for (from, length) in [(start, first), (0, size - first)] {
             // SAFETY: within the mapped room, and behind the head: the kernel does not write there until the tail
             // has passed.
@@ -95,6 +106,20 @@ impl Ring {
 impl Drop for Ring {
     fn drop(&mut self) {
         // SAFETY: it was mapped with this length, and nothing borrows from it any more. Fails for a bad address only.
-        let _ = unsafe { munmap(self.map.as_ptr().cast(), self.page + ROOM) };
+        let _ = unsafe { munmap(self.map.as_ptr().cast(), self.page + self.room) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buffers_of_many_cpus_are_small() {
+        assert_eq!([1, 2, 128].map(room), [ROOM_MAX; 3]);
+        assert_eq!([129, 448, 1 << 20].map(room), [1 << 20, 512 << 10, ROOM_MIN]);
+        assert!(
+            [1, 100, 200, 448, 1000, 2048].iter().all(|cpus| cpus * room(*cpus) <= ROOM_OF_ALL)
+        );
     }
 }

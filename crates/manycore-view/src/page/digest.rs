@@ -10,6 +10,7 @@ use manycore_profile::profile::{
 };
 use serde::Serialize;
 
+use super::samples::Samples;
 use crate::frame::{end, stacks};
 
 /// Sentences are kept that are as long as so many names.
@@ -71,6 +72,7 @@ pub struct Digest<'a> {
     notes: Vec<Note>,
     kernel: Option<&'a KernelRun>,
     cache_misses: Option<&'a CacheMisses>,
+    cpu_samples: Option<Samples>,
     system_calls: Option<MovedCalls>,
     conditions: Vec<Condition>,
     processes: Vec<Process<'a>>,
@@ -235,6 +237,7 @@ impl<'a> Digest<'a> {
             notes: cut.notes(profile),
             kernel: profile.kernel.as_ref(),
             cache_misses: profile.cache_misses.as_ref(),
+            cpu_samples: profile.cpu_samples.as_ref().map(|samples| cut.samples(samples)),
             system_calls: profile.system_calls.as_ref().map(|calls| cut.system_calls(calls)),
             conditions: cut.conditions(profile),
             processes: cut.processes(profile),
@@ -246,7 +249,7 @@ impl<'a> Digest<'a> {
 }
 
 /// What is kept, and what was cut.
-struct Cut {
+pub struct Cut {
     limits: Limits,
     /// Where each lock of the profile is on the page.
     places: HashMap<usize, usize>,
@@ -277,7 +280,7 @@ impl Cut {
     }
 
     /// As much of a list as has room.
-    fn part<'p, T>(&mut self, what: &str, all: &'p [T]) -> &'p [T] {
+    pub fn part<'p, T>(&mut self, what: &str, all: &'p [T]) -> &'p [T] {
         if all.len() > self.limits.rows {
             self.left_out.push(format!("{} of {} {what}", all.len() - self.limits.rows, all.len()));
         }
@@ -289,7 +292,7 @@ impl Cut {
     }
 
     /// A name that is not too long, its middle cut.
-    fn text(&self, text: &str) -> String {
+    pub fn text(&self, text: &str) -> String {
         shortened(text, self.limits.characters)
     }
 
@@ -299,7 +302,7 @@ impl Cut {
     }
 
     /// The numbers of calls.
-    fn calls(&mut self, frames: &[Frame]) -> Vec<usize> {
+    pub fn calls(&mut self, frames: &[Frame]) -> Vec<usize> {
         frames.iter().take(self.limits.frames).map(|frame| self.call(frame)).collect()
     }
 
