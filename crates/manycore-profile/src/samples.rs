@@ -5,8 +5,9 @@
 
 mod spinning;
 
+use std::cmp::Reverse;
+use std::collections::HashMap;
 use std::collections::hash_map::DefaultHasher;
-use std::collections::{BTreeMap, HashMap};
 use std::hash::{Hash, Hasher};
 use std::path::PathBuf;
 
@@ -70,7 +71,7 @@ struct Kept {
 }
 
 /// The calls that a thread of a process was in, innermost first.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Calls {
     /// The process.
     pub process: u32,
@@ -175,70 +176,58 @@ impl Samples {
         symbols: &mut Symbols,
         over_time: (f64, usize),
     ) -> CpuSamples {
-        let mut sums = vec![(0_u64, 0.0_f64); self.stacks.len()];
-        for one in &self.kept {
-            let (samples, weight) = &mut sums[one.stack as usize];
-            (*samples, *weight) = (*samples + 1, *weight + f64::from(one.weight));
-        }
-        let all: f64 = sums.iter().map(|(_, weight)| weight).sum();
+        let mut sums = vec![Sum::default(); self.stacks.len()];
+        self.kept.iter().for_each(|one| sums[one.stack as usize].add(one));
+        let all: f64 = sums.iter().map(|sum| sum.weight).sum();
         let mut parts = vec![Part::Program; sums.len()];
-        let mut functions: HashMap<(String, String, Part), (u64, f64)> = HashMap::new();
+        let mut functions: HashMap<(String, String, Part), Sum> = HashMap::new();
         // Those of one meaning together, by a hash: their addresses differ with each instruction of a loop.
-        let mut groups: HashMap<u64, (&Calls, Part, u64, f64)> = HashMap::new();
-        for (calls, number) in &self.stacks {
-            let (samples, weight) = sums[*number as usize];
+        let mut alike: HashMap<u64, (Part, &Calls, Sum)> = HashMap::new();
+        for (calls, number) in self.stacks.iter().filter(|(_, at)| sums[**at as usize].samples > 0)
+        {
             let (part, telling, frames) = self.look_up(calls, stats, symbols);
             parts[*number as usize] = part;
             let unknown = || ("not known".to_owned(), String::new());
             let (name, module) =
                 frames.get(telling).map_or_else(unknown, |f| (f.label(), f.module.clone()));
-            let sum = functions.entry((name, module, part)).or_default();
-            (sum.0, sum.1) = (sum.0 + samples, sum.1 + weight);
+            functions.entry((name, module, part)).or_default().merge(&sums[*number as usize]);
             let mut hash = DefaultHasher::new();
             part.hash(&mut hash);
             frames.iter().for_each(|frame| frame.label().hash(&mut hash));
-            let group = groups.entry(hash.finish()).or_insert((calls, part, 0, 0.0));
-            // The plainest of them stands for all, so that it is the same each time.
-            if (&calls.user, &calls.kernel) < (&group.0.user, &group.0.kernel) {
-                group.0 = calls;
-            }
-            (group.2, group.3) = (group.2 + samples, group.3 + weight);
+            let of = alike.entry(hash.finish()).or_insert((part, calls, Sum::default()));
+            of.2.merge(&sums[*number as usize]);
+            // One stands for all: the same each time.
+            of.1 = of.1.min(calls);
         }
-        let share = |weight: f64| weight / all.max(f64::MIN_POSITIVE);
-        let mut functions: Vec<_> = functions
-            .into_iter()
-            .map(|((name, module, part), (samples, weight))| {
-                let share = share(weight);
-                SampledFunction { name, module, part, samples, share }
-            })
-            .collect();
-        functions.sort_by(|a, b| {
-            b.share.total_cmp(&a.share).then_with(|| (&a.name, a.part).cmp(&(&b.name, b.part)))
+        let share = |sum: &Sum| sum.weight / all.max(f64::MIN_POSITIVE);
+        let functions = ranked(functions.into_iter().collect()).into_iter().take(FUNCTIONS_SHOWN);
+        let functions = functions.map(|((name, module, part), sum)| SampledFunction {
+            name,
+            module,
+            part,
+            samples: sum.samples,
+            share: share(&sum),
         });
-        functions.retain(|one| one.samples > 0);
-        functions.truncate(FUNCTIONS_SHOWN);
-        let mut groups: Vec<_> = groups.into_values().filter(|group| group.2 > 0).collect();
-        groups.sort_by(|a, b| {
-            b.3.total_cmp(&a.3)
-                .then_with(|| (&a.0.user, &a.0.kernel).cmp(&(&b.0.user, &b.0.kernel)))
+        let alike = alike.into_values().map(|(part, calls, sum)| ((calls, part), sum)).collect();
+        let (spins, others): (Vec<_>, Vec<_>) =
+            ranked(alike).into_iter().partition(|((_, part), _)| part.spins());
+        let shown =
+            spins.into_iter().take(SPINS_SHOWN).chain(others.into_iter().take(STACKS_SHOWN));
+        let stacks = shown.map(|((calls, part), sum)| SampledStack {
+            part,
+            samples: sum.samples,
+            share: share(&sum),
+            frames: self.look_up(calls, stats, symbols).2,
         });
-        let (mut spins, mut others): (Vec<_>, Vec<_>) =
-            groups.into_iter().partition(|group| group.1.spins());
-        spins.truncate(SPINS_SHOWN);
-        others.truncate(STACKS_SHOWN);
-        let stacks = spins.into_iter().chain(others).map(|(calls, part, samples, weight)| {
-            let (.., frames) = self.look_up(calls, stats, symbols);
-            SampledStack { part, samples, share: share(weight), frames }
-        });
-        let stacks = stacks.collect();
-        let (whole, threads, intervals) = self.sums(&parts, over_time);
+        let (functions, stacks) = (functions.collect(), stacks.collect());
+        let (shares, threads, intervals) = self.sums(&parts, over_time);
         CpuSamples {
             source: Some(self.source),
             rate: self.rate,
             taken: self.taken,
             lost: self.lost,
             kernel_permitted: self.kernel_permitted,
-            shares: self.shares(&whole),
+            shares,
             threads,
             intervals,
             functions,
@@ -284,7 +273,7 @@ impl Samples {
         &self,
         parts: &[Part],
         (interval, intervals): (f64, usize),
-    ) -> (Sums, Vec<SampledThread>, Vec<Shares>) {
+    ) -> (Shares, Vec<SampledThread>, Vec<Shares>) {
         let mut whole = Sums::default();
         let mut by_thread: HashMap<u32, Sums> = HashMap::new();
         let mut over_time = vec![Sums::default(); intervals];
@@ -294,39 +283,37 @@ impl Samples {
             let slot = (at / interval.max(f64::MIN_POSITIVE)).max(0.0) as usize;
             let slot = over_time.get_mut(slot.min(intervals.saturating_sub(1)));
             let sums = [&mut whole, by_thread.entry(one.thread).or_default()];
-            sums.into_iter().chain(slot).for_each(|sums| sums.add(part, one));
+            sums.into_iter().chain(slot).for_each(|sums| sums.0[part as usize].add(one));
         }
-        let threads: BTreeMap<u32, _> =
+        let known: HashMap<u32, _> =
             self.threads.iter().map(|(key, (number, name))| (*number, (key, name))).collect();
         let mut sorted: Vec<_> = by_thread.into_iter().collect();
-        sorted
-            .sort_by_key(|(number, sums)| (*number == 0, std::cmp::Reverse(sums.samples), *number));
-        let others = sorted.split_off(sorted.len().min(THREADS_SHOWN));
-        let shown = sorted.iter().map(|(number, sums)| {
-            let shares = self.shares(sums);
-            match threads.get(number) {
+        // Those without a number of their own come last.
+        sorted.sort_by_key(|(number, sums)| (*number == 0, Reverse(sums.samples()), *number));
+        let mut threads = Vec::new();
+        let mut others = Sums::default();
+        for (number, sums) in sorted {
+            match known.get(&number).filter(|_| threads.len() < THREADS_SHOWN) {
                 Some(((pid, tid), name)) => {
-                    SampledThread { pid: *pid, tid: *tid, name: (*name).clone(), shares }
+                    let (name, shares) = ((*name).clone(), self.shares(&sums));
+                    threads.push(SampledThread { pid: *pid, tid: *tid, name, shares });
                 }
-                None => SampledThread { pid: 0, tid: 0, name: "(more threads)".to_owned(), shares },
+                None => others.0.iter_mut().zip(&sums.0).for_each(|(sum, more)| sum.merge(more)),
             }
-        });
-        let mut shown: Vec<_> = shown.collect();
-        if !others.is_empty() {
-            let mut sum = Sums::default();
-            others.iter().for_each(|(_, sums)| sum.merge(sums));
-            let name = format!("({} more threads)", others.len());
-            shown.push(SampledThread { pid: 0, tid: 0, name, shares: self.shares(&sum) });
         }
-        (whole, shown, over_time.iter().map(|sums| self.shares(sums)).collect())
+        if others.samples() > 0 {
+            let (name, shares) = ("(more threads)".to_owned(), self.shares(&others));
+            threads.push(SampledThread { pid: 0, tid: 0, name, shares });
+        }
+        (self.shares(&whole), threads, over_time.iter().map(|sums| self.shares(sums)).collect())
     }
 
     fn shares(&self, sums: &Sums) -> Shares {
-        let all: f64 = sums.weights.iter().sum();
-        let share = |part: Part| sums.weights[part as usize] / all.max(f64::MIN_POSITIVE);
+        let all: f64 = sums.0.iter().map(|sum| sum.weight).sum();
+        let share = |part: Part| sums.0[part as usize].weight / all.max(f64::MIN_POSITIVE);
         let told = self.kernel_permitted && !self.kernel.is_empty();
         Shares {
-            samples: sums.samples,
+            samples: sums.samples(),
             program: share(Part::Program),
             kernel: self.kernel_permitted.then(|| share(Part::Kernel)),
             spin_program: share(Part::SpinProgram),
@@ -368,23 +355,38 @@ impl Samples {
     }
 }
 
-/// Samples of each part.
-#[derive(Clone, Debug, Default)]
-struct Sums {
+/// Samples.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sum {
     samples: u64,
-    weights: [f64; 5],
+    weight: f64,
 }
 
-impl Sums {
-    fn add(&mut self, part: Part, one: &Kept) {
-        self.samples += 1;
-        self.weights[part as usize] += f64::from(one.weight);
+/// Samples of each part.
+#[derive(Clone, Debug, Default)]
+struct Sums([Sum; 5]);
+
+impl Sum {
+    fn add(&mut self, one: &Kept) {
+        self.merge(&Self { samples: 1, weight: one.weight.into() });
     }
 
     fn merge(&mut self, other: &Self) {
         self.samples += other.samples;
-        self.weights.iter_mut().zip(other.weights).for_each(|(sum, more)| *sum += more);
+        self.weight += other.weight;
     }
+}
+
+impl Sums {
+    fn samples(&self) -> u64 {
+        self.0.iter().map(|sum| sum.samples).sum()
+    }
+}
+
+/// Most first, and in the same order each time.
+fn ranked<K: Ord>(mut all: Vec<(K, Sum)>) -> Vec<(K, Sum)> {
+    all.sort_by(|(a, of_a), (b, of_b)| of_b.weight.total_cmp(&of_a.weight).then_with(|| a.cmp(b)));
+    all
 }
 
 impl Part {

@@ -1,6 +1,6 @@
 //! Stacks of threads that are on a CPU, so many times in a second of their CPU time.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io;
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ use perf_event_open_sys::bindings::{
     PERF_SAMPLE_TIME, PERF_TYPE_HARDWARE, PERF_TYPE_SOFTWARE, perf_event_attr,
 };
 
-use super::{MARKS, Record, Rings, Wanted, now, open};
+use super::{MARKS, Record, Rings, Wanted, now, open, ring};
 use crate::Scope;
 use crate::kallsyms::Kallsyms;
 
@@ -32,12 +32,27 @@ pub struct Sampler {
     rings: Rings,
     samples: Samples,
     begun: u64,
+    /// Read, and too young to be sure that no older ones come.
+    young: Vec<(u64, Event)>,
     tasks: Tasks,
+}
+
+/// Whose events are opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reach {
+    /// Everybody's: those of the command are picked out. A new process then costs nothing but a record.
+    System,
+    /// The command's: each new process gets an event for each CPU.
+    Command,
+    /// A process', and of its threads.
+    Process(u32),
 }
 
 /// What is known of the tasks that live.
 #[derive(Debug, Default)]
 struct Tasks {
+    /// Of everybody's events, whose count.
+    command: Option<Command>,
     names: HashMap<u32, String>,
     /// How many programs a process has been.
     programs: HashMap<u32, u32>,
@@ -45,11 +60,22 @@ struct Tasks {
     read: HashMap<(u32, u32), Instant>,
 }
 
+/// The processes of a command.
+#[derive(Debug, Default)]
+struct Command {
+    /// This process, which starts it.
+    own: u32,
+    /// Its children that have not become another program yet.
+    starting: HashSet<u32>,
+    /// How many tasks each has.
+    processes: HashMap<u32, u32>,
+}
+
 #[derive(Debug, PartialEq)]
 enum Event {
     Sample { process: u32, task: u32, weight: f32, kernel: Vec<u64>, user: Vec<u64> },
     Named { process: u32, task: u32, name: String, is_exec: bool },
-    Forked { task: u32, parent: u32 },
+    Forked { process: u32, maker: u32, task: u32, parent: u32 },
     Ended { process: u32, task: u32 },
 }
 
@@ -57,18 +83,24 @@ impl Sampler {
     /// Begins to sample what this process starts from now on, or the threads of a process, `rate` times in a second of each
     /// thread's CPU time: by cycles or by the clock, with the kernel or without it, whatever is permitted first.
     pub fn start(scope: Scope, rate: u32) -> Result<Self, String> {
-        Self::start_with(scope, rate, ROOM)
+        let reaches = match scope {
+            Scope::Process(pid) => vec![Reach::Process(pid)],
+            _ => vec![Reach::System, Reach::Command],
+        };
+        Self::start_with(&reaches, rate, ROOM)
     }
 
-    fn start_with(scope: Scope, rate: u32, room: usize) -> Result<Self, String> {
+    fn start_with(reaches: &[Reach], rate: u32, room: usize) -> Result<Self, String> {
         let mut refused = io::Error::from_raw_os_error(libc::ENOSYS);
         for source in [SampleSource::Cycles, SampleSource::CpuClock] {
-            for with_kernel in [true, false] {
-                let attributes = attributes(source, rate, with_kernel, scope == Scope::Command);
-                match open(scope, &[Wanted { attributes, filter: None }], |_| room) {
+            for (reach, with_kernel) in reaches.iter().flat_map(|it| [(*it, true), (*it, false)]) {
+                match rings(reach, &attributes(source, rate, with_kernel, reach), room) {
                     Ok(rings) => {
                         let samples = Samples::new(source, rate, with_kernel);
-                        return Ok(Self { rings, samples, begun: now(), tasks: Tasks::default() });
+                        let own = (reach == Reach::System).then(std::process::id);
+                        let command = own.map(|own| Command { own, ..Command::default() });
+                        let tasks = Tasks { command, ..Tasks::default() };
+                        return Ok(Self { rings, samples, begun: now(), young: Vec::new(), tasks });
                     }
                     Err(error) => refused = error,
                 }
@@ -79,15 +111,20 @@ impl Sampler {
 
     /// Reads what has come: several times a second, or some of it may be lost.
     pub fn look(&mut self) {
-        let Self { rings, samples, begun, tasks } = self;
-        let mut events = Vec::new();
+        self.look_until(now());
+    }
+
+    /// Takes events in the order of their time, up to a time at which all have been written.
+    fn look_until(&mut self, time: u64) {
+        let Self { rings, samples, begun, young, tasks } = self;
         let each = |kind, misc: u16, record: &mut Record<'_>| {
             let time = record.time(kind);
-            events.extend(event(kind, misc, record).map(|event| (time, event)));
+            young.extend(event(kind, misc, record).map(|event| (time, event)));
         };
         rings.read(each, |_| {});
-        events.sort_by_key(|(time, _)| *time);
-        for (time, event) in events {
+        young.sort_by_key(|(time, _)| *time);
+        let old = young.partition_point(|(at, _)| *at < time);
+        for (time, event) in young.drain(..old) {
             let at = time.saturating_sub(*begun) / 1_000_000;
             tasks.take(event, u32::try_from(at).unwrap_or(u32::MAX), samples);
         }
@@ -97,7 +134,7 @@ impl Sampler {
     /// Stops, so long after the run began.
     pub fn finish(mut self, run: Duration) -> Samples {
         let ended = now();
-        self.look();
+        self.look_until(u64::MAX);
         let Self { mut samples, begun, .. } = self;
         samples.start = ended.saturating_sub(begun) as f64 / 1e9 - run.as_secs_f64();
         let calls = samples.kernel_calls();
@@ -112,9 +149,55 @@ impl Sampler {
     }
 }
 
+fn rings(reach: Reach, attributes: &perf_event_attr, room: usize) -> io::Result<Rings> {
+    let wanted = [Wanted { attributes: *attributes, filter: None }];
+    match reach {
+        // Who may have these may have as much room as others have: there is a record of each process of the machine.
+        Reach::System => open(Scope::System, &wanted, ring::room),
+        Reach::Command => open(Scope::Command, &wanted, |_| room),
+        Reach::Process(pid) => open(Scope::Process(pid), &wanted, |_| room),
+    }
+}
+
+impl Command {
+    /// Whether an event is of the command, which it may begin or end.
+    fn has(&mut self, event: &Event) -> bool {
+        match *event {
+            Event::Sample { process, .. } => self.processes.contains_key(&process),
+            Event::Named { process, is_exec, .. } => {
+                if is_exec && self.starting.remove(&process) {
+                    self.processes.insert(process, 1);
+                }
+                self.processes.contains_key(&process)
+            }
+            Event::Forked { process, maker, .. } => {
+                if maker == self.own && process != maker {
+                    self.starting.insert(process);
+                }
+                let is_its = self.processes.contains_key(&maker);
+                if is_its {
+                    *self.processes.entry(process).or_default() += 1;
+                }
+                is_its
+            }
+            Event::Ended { process, .. } => {
+                let Some(tasks) = self.processes.get_mut(&process) else { return false };
+                *tasks = tasks.saturating_sub(1);
+                if *tasks == 0 {
+                    self.processes.remove(&process);
+                }
+                true
+            }
+        }
+    }
+}
+
 impl Tasks {
     /// Takes an event, so many milliseconds after the start. They come in the order of their time.
     fn take(&mut self, event: Event, at: u32, samples: &mut Samples) {
+        if self.command.as_mut().is_some_and(|command| !command.has(&event)) {
+            return;
+        }
         match event {
             Event::Sample { process, task, weight, kernel, user } => {
                 let program = self.programs.get(&process).copied().unwrap_or_default();
@@ -129,7 +212,7 @@ impl Tasks {
                 }
                 self.names.insert(task, name);
             }
-            Event::Forked { task, parent } => {
+            Event::Forked { task, parent, .. } => {
                 let name = self.name(parent).to_owned();
                 self.names.insert(task, name);
             }
@@ -162,12 +245,7 @@ impl Tasks {
     }
 }
 
-fn attributes(
-    source: SampleSource,
-    rate: u32,
-    with_kernel: bool,
-    of_command: bool,
-) -> perf_event_attr {
+fn attributes(source: SampleSource, rate: u32, with_kernel: bool, reach: Reach) -> perf_event_attr {
     let (type_, config) = match source {
         SampleSource::Cycles => (PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES),
         SampleSource::CpuClock => (PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK),
@@ -192,11 +270,12 @@ fn attributes(
     attributes.set_comm(1);
     attributes.set_comm_exec(1);
     attributes.set_task(1);
+    attributes.set_exclude_idle(1);
     // This process is not meant, but what it becomes when it has forked.
-    attributes.set_disabled(of_command.into());
-    attributes.set_enable_on_exec(of_command.into());
+    attributes.set_disabled((reach == Reach::Command).into());
+    attributes.set_enable_on_exec((reach == Reach::Command).into());
     // Of a process that runs already its children are not meant.
-    attributes.set_inherit_thread((!of_command).into());
+    attributes.set_inherit_thread(matches!(reach, Reach::Process(_)).into());
     attributes
 }
 
@@ -214,10 +293,10 @@ fn event(kind: u32, misc: u16, record: &mut Record<'_>) -> Option<Event> {
             Some(Event::Named { process, task, name: record.text(), is_exec })
         }
         PERF_RECORD_FORK | PERF_RECORD_EXIT => {
-            let (process, _, task, parent) =
+            let (process, maker, task, parent) =
                 (record.int(), record.int(), record.int(), record.int());
             Some(match kind {
-                PERF_RECORD_FORK => Event::Forked { task, parent },
+                PERF_RECORD_FORK => Event::Forked { process, maker, task, parent },
                 _ => Event::Ended { process, task },
             })
         }
@@ -303,20 +382,52 @@ mod tests {
         };
         let mut take = |event| tasks.take(event, 0, &mut samples);
         take(named("maker", true));
-        take(Event::Forked { task: u32::MAX - 1, parent: u32::MAX });
+        let process = u32::MAX;
+        take(Event::Forked { process, maker: process, task: u32::MAX - 1, parent: u32::MAX });
         take(named("other", true));
         take(Event::Ended { process: u32::MAX, task: u32::MAX - 2 });
         assert_eq!(tasks.programs[&u32::MAX], 2);
-        assert_eq!((tasks.name(u32::MAX - 1), tasks.names.len()), ("maker", 2));
+        assert_eq!((tasks.names.len(), tasks.name(u32::MAX - 1)), (2, "maker"));
         tasks.take(Event::Ended { process: u32::MAX, task: u32::MAX }, 0, &mut samples);
         assert!(tasks.programs.is_empty() && tasks.names.len() == 1);
+    }
+
+    #[test]
+    fn of_everybody_those_that_the_command_has_made_are_its() {
+        let mut command = Command { own: 7, ..Command::default() };
+        let forked =
+            |process, maker| Event::Forked { process, maker, task: process, parent: maker };
+        let sampled = |process| Event::Sample {
+            process,
+            task: process,
+            weight: 1.0,
+            kernel: vec![],
+            user: vec![],
+        };
+        let becomes =
+            |process| Event::Named { process, task: process, name: String::new(), is_exec: true };
+        let ended = |process, task| Event::Ended { process, task };
+        // Our own thread and a child of ours, which is ours until it is another program.
+        for other in [forked(7, 7), forked(8, 7), sampled(8), sampled(7), forked(5, 4), becomes(5)]
+        {
+            assert!(!command.has(&other), "{other:?}");
+        }
+        let thread = Event::Forked { process: 8, maker: 8, task: 10, parent: 8 };
+        for its in [becomes(8), sampled(8), forked(9, 8), sampled(9), thread, ended(8, 8)] {
+            assert!(command.has(&its), "{its:?}");
+        }
+        // Its first thread has ended, and the other one has not.
+        assert!(command.has(&sampled(8)) && command.has(&ended(8, 10)));
+        assert!(
+            !command.has(&sampled(8)) && !command.has(&ended(8, 8)) && command.has(&sampled(9))
+        );
     }
 
     /// With room for a few samples, and nobody who reads them.
     #[test]
     fn samples_without_room_are_counted() {
-        let own = Scope::Process(std::process::id());
-        let mut sampler = match Sampler::start_with(own, 4000, 4096) {
+        let own = Reach::Process(std::process::id());
+        let mut sampler = match Sampler::start_with(&[own], 4000, 4096) {
             Ok(sampler) => sampler,
             // Not by a macro: those the test harness would swallow.
             Err(why) => {
