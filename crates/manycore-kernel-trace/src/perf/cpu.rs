@@ -14,7 +14,7 @@ use perf_event_open_sys::bindings::{
     PERF_SAMPLE_TIME, PERF_TYPE_HARDWARE, PERF_TYPE_SOFTWARE, perf_event_attr,
 };
 
-use super::{MARKS, Record, Rings, Wanted, now, open, ring};
+use super::{MARKS, Record, Rings, Wanted, now, open};
 use crate::Scope;
 use crate::kallsyms::Kallsyms;
 
@@ -152,8 +152,8 @@ impl Sampler {
 fn rings(reach: Reach, attributes: &perf_event_attr, room: usize) -> io::Result<Rings> {
     let wanted = [Wanted { attributes: *attributes, filter: None }];
     match reach {
-        // Who may have these may have as much room as others have: there is a record of each process of the machine.
-        Reach::System => open(Scope::System, &wanted, ring::room),
+        // With a record of each process of the machine; who may have these may have more room.
+        Reach::System => open(Scope::System, &wanted, |_| 2 * room),
         Reach::Command => open(Scope::Command, &wanted, |_| room),
         Reach::Process(pid) => open(Scope::Process(pid), &wanted, |_| room),
     }
