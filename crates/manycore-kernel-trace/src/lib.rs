@@ -46,4 +46,5 @@ mod waits;
 mod watch;
 
 pub use manycore_profile::profile::{KernelLock, KernelRun, Scope};
+pub use perf::Sampler;
 pub use watch::{Means, Refusal, Request, Seen, Watch};

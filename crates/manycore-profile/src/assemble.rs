@@ -9,7 +9,8 @@ use crate::groups::Groups;
 use crate::notes;
 use crate::others::Others;
 use crate::process::ProcessStats;
-use crate::profile::{Cpu, End, Exit, Outsider, Process, Profile, SCHEMA, Sampling};
+use crate::profile::{Cpu, CpuSamples, End, Exit, Outsider, Process, Profile, SCHEMA, Sampling};
+use crate::samples::Samples;
 use crate::symbols::Symbols;
 use crate::whole::threads::SeenThreads;
 use crate::whole::timeline::Recorder;
@@ -55,6 +56,8 @@ pub struct Watched {
     pub futexes: Futexes,
     /// Processes beyond those that are kept one by one.
     pub others: Others,
+    /// Samples of its CPU time, or why there are none; none of both if they were not wanted.
+    pub samples: Option<Result<Samples, String>>,
 }
 
 /// Makes the profile of a run.
@@ -91,6 +94,11 @@ pub fn assemble(mut run: Run, stats: &[ProcessStats]) -> Profile {
     let (spin, lock_wait) = sum.waits(&run.rate);
     let (orders, cycles) = orders::of(stats, &rows, &mut symbols);
     let timeline = run.watched.timeline.map(|timeline| timeline.timeline(stats, &rows, &run.rate));
+    let intervals = timeline.as_ref().map_or((0.0, 0), |it| (it.interval, it.intervals.len()));
+    let cpu_samples = run.watched.samples.map(|samples| match samples {
+        Ok(samples) => samples.divide(stats, &mut symbols, intervals),
+        Err(why) => CpuSamples::refused(why),
+    });
     let mut profile = Profile {
         schema: SCHEMA,
         cpu: Cpu::of(run.user, run.kernel, spin, spin + lock_wait),
@@ -115,6 +123,7 @@ pub fn assemble(mut run: Run, stats: &[ProcessStats]) -> Profile {
         kernel: None,
         kernel_locks: Vec::new(),
         cache_misses: None,
+        cpu_samples,
         system_calls: None,
         finding: String::new(),
         next: None,

@@ -25,6 +25,7 @@
 //! | [`clock`] | the ticks that times are in |
 //! | `modules`, `symbols`, `wrapper`, `name` | what an address is called, and which caller tells what a lock is for |
 //! | [`futex`] | waits for words of the program's own, which the kernel has seen |
+//! | [`samples`] | what threads did while they were on a CPU, from sampled stacks |
 //! | `groups` | the locks that are shown as one |
 //! | [`mod@assemble`] | the profile of a run: sums over processes, where the time went |
 //! | [`live`] | pictures of a program that runs: until now, and in the last interval |
@@ -97,6 +98,8 @@ pub mod others;
 pub mod process;
 #[cfg(feature = "read")]
 pub mod profile;
+#[cfg(feature = "read")]
+pub mod samples;
 #[cfg(feature = "read")]
 mod symbols;
 #[cfg(feature = "read")]

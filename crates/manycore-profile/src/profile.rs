@@ -11,11 +11,15 @@ use serde::{Deserialize, Serialize};
 
 mod kernel;
 mod memory;
+mod samples;
 mod whole;
 
 pub use crate::symbols::Frame;
 pub use kernel::{KernelLock, KernelRun, KernelStack, Scope, Source};
 pub use memory::{CacheMisses, OtherNodes};
+pub use samples::{
+    CpuSamples, Part, SampleSource, SampledFunction, SampledStack, SampledThread, Shares,
+};
 pub use whole::{
     Blocking, Cause, Convoy, Cycle, Interval, Note, Order, Stack, Thread, Timeline, Waited,
 };
@@ -84,6 +88,9 @@ pub struct Profile {
     /// Reads that no cache had; null in profiles of before that was counted, and of what was not started here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_misses: Option<CacheMisses>,
+    /// What threads did while they were on a CPU, from sampled stacks; null if that was not wanted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_samples: Option<CpuSamples>,
     /// What became of system calls; null if none were to be moved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system_calls: Option<MovedCalls>,

@@ -167,7 +167,7 @@ fn without_self_type(function: &str) -> String {
 }
 
 /// The words of a name, be it `rw_pr_wrlock` or `ScopedRWLock`, in lower case. What a compiler appended is left out.
-fn words(name: &str) -> Vec<String> {
+pub fn words(name: &str) -> Vec<String> {
     let name = name.split('.').next().unwrap_or_default();
     let mut words = vec![String::new()];
     let chars: Vec<char> = name.chars().collect();

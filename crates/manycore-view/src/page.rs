@@ -4,6 +4,7 @@
 //! script makes text of them, never markup: a function may be called `</script>`.
 
 mod digest;
+mod samples;
 
 use std::fmt::Write;
 
@@ -13,12 +14,13 @@ use digest::{Digest, Limits};
 
 const PAGE: &str = include_str!("page/page.html");
 const STYLE: &str = include_str!("page/style.css");
-const SCRIPTS: [&str; 6] = [
+const SCRIPTS: [&str; 7] = [
     include_str!("page/dom.js"),
     include_str!("page/table.js"),
     include_str!("page/flame.js"),
     include_str!("page/timeline.js"),
     include_str!("page/waits.js"),
+    include_str!("page/samples.js"),
     include_str!("page/panels.js"),
 ];
 

@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-use manycore_profile::profile::{Cpu, Profile, SCHEMA, Waited};
+use manycore_profile::profile::{Cpu, CpuSamples, Profile, SCHEMA, Waited};
 use serde::Deserialize;
 use serde_json::error::Category;
 
@@ -186,6 +186,7 @@ fn check(profile: &Profile) -> Result<(), String> {
 }
 
 fn shares(profile: &Profile) -> Result<(), String> {
+    profile.cpu_samples.as_ref().map_or(Ok(()), samples)?;
     let of_processes = profile.processes.iter().flat_map(|process| &process.locks);
     for lock in profile.locks.iter().chain(of_processes) {
         share("contended_share", lock.contended_share)?;
@@ -197,6 +198,18 @@ fn shares(profile: &Profile) -> Result<(), String> {
         time("processes.lock_wait", process.lock_wait)?;
     }
     Ok(())
+}
+
+fn samples(samples: &CpuSamples) -> Result<(), String> {
+    let of_threads = samples.threads.iter().map(|thread| &thread.shares);
+    for of in of_threads.chain(&samples.intervals).chain([&samples.shares]) {
+        let parts = [Some(of.program), of.kernel, Some(of.spin_program), Some(of.spin_library)];
+        let known = parts.into_iter().flatten().chain(of.spin_kernel);
+        known.into_iter().try_for_each(|part| share("cpu_samples.shares", part))?;
+    }
+    let functions = samples.functions.iter().map(|function| function.share);
+    let mut all = functions.chain(samples.stacks.iter().map(|stack| stack.share));
+    all.try_for_each(|part| share("cpu_samples.share", part))
 }
 
 fn share(what: &str, value: f64) -> Result<(), String> {

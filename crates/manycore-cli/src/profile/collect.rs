@@ -7,7 +7,7 @@ use std::process::{Command, ExitStatus};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use manycore_kernel_trace::{Seen, Watch};
+use manycore_kernel_trace::{Sampler, Seen, Watch};
 use manycore_profile::assemble::{self, Run, assemble};
 use manycore_profile::clock::Clock;
 use manycore_profile::process::ProcessStats;
@@ -38,16 +38,19 @@ pub fn observe(
     adjust: impl FnOnce(&mut Command),
     terminal: &Terminal,
 ) -> Result<(Profile, ExitStatus)> {
-    let (profile, _, status) = observe_watched(command, interposition, adjust, None, terminal)?;
+    let (profile, _, status) =
+        observe_watched(command, interposition, adjust, None, None, terminal)?;
     Ok((profile, status))
 }
 
-/// The same, while the kernel is watched, too: what it sees of the program's own side is in the profile, the rest beside it.
+/// The same, while the kernel is watched and CPU time is sampled, too: what they see of the program's own side is in the profile, the
+/// rest beside it.
 pub fn observe_watched(
     command: &[OsString],
     interposition: &Interposition,
     adjust: impl FnOnce(&mut Command),
     mut watch: Option<Watch>,
+    mut sampler: Option<std::result::Result<Sampler, String>>,
     terminal: &Terminal,
 ) -> Result<(Profile, Option<Seen>, ExitStatus)> {
     let words: Vec<_> = command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
@@ -72,17 +75,22 @@ pub fn observe_watched(
         looks.look(&files, tree.cpu_until_now(&children));
         directory.fold(&files, &mut looks);
         watch.iter_mut().for_each(Watch::look);
+        sampler.iter_mut().flatten().for_each(Sampler::look);
     })?;
     let ended = running
         .reap()
         .map_err(|error| Failure::failed(format!("cannot wait for '{}': {error}", words[0])))?;
     let rate = clock.rate();
     let running = tree.leave_alone();
+    let mut samples = sampler.map(|sampler| sampler.map(|sampler| sampler.finish(clock.elapsed())));
     let mut futexes = watch.as_mut().map(Watch::futexes).unwrap_or_default();
     // Before names are looked for, which takes long: the watch lasts as long as the program.
     let seen = watch.map(Watch::finish);
     futexes.library = interposition.library().map(Into::into);
     let Left { locks: stats, others, calls, lost } = directory.read_all(&mut looks);
+    if let Some(Ok(samples)) = &mut samples {
+        samples.library = futexes.library.clone();
+    }
     for lost in lost {
         terminal.note(format_args!("statistics of a process are lost: {lost}"));
     }
@@ -106,7 +114,12 @@ pub fn observe_watched(
         is_server: asked_to_end,
         running,
         not_interposed,
-        watched: assemble::Watched { futexes, others, ..looks.end(wall, (user, kernel), &stats) },
+        watched: assemble::Watched {
+            futexes,
+            others,
+            samples,
+            ..looks.end(wall, (user, kernel), &stats)
+        },
     };
     let mut profile = assemble(run, &stats);
     profile.system_calls = interposition.moves_calls().then(|| calls.finish(&rate));

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
 use humantime::parse_duration;
-use manycore_kernel_trace::{Means, Refusal, Request, Scope, Seen, Watch};
+use manycore_kernel_trace::{Means, Refusal, Request, Sampler, Scope, Seen, Watch};
 use manycore_profile::assemble::{Run, Watched, assemble};
 use manycore_profile::clock::Clock;
 use manycore_profile::profile::{Exit, Profile, Source};
@@ -15,6 +15,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use crate::failure::{Failure, Result};
 use crate::profile::kernel_table::sentence;
+use crate::profile::samples::Rate;
 use crate::profile::tree::own_cpu_time;
 use crate::signals::Inbox;
 use crate::terminal::Terminal;
@@ -93,8 +94,8 @@ impl KernelOptions {
         Some(Watch::start_with_futexes(self.kernel?.into(), &Request { scope }))
     }
 
-    /// Watches the system or a process, without starting anything.
-    pub fn alone(&self, terminal: &Terminal) -> Result<Profile> {
+    /// Watches the system or a process, without starting anything, and samples the process.
+    pub fn alone(&self, samples: Rate, terminal: &Terminal) -> Result<Profile> {
         let scope = self.pid.map_or(Scope::System, Scope::Process);
         let process = self.pid.map(opened).transpose()?;
         let mut inbox = Inbox::open()?;
@@ -105,6 +106,7 @@ impl KernelOptions {
                 "profile a command to see its own side: manycore profile -- CMD",
             )
         })?;
+        let mut sampler = self.pid.and_then(|pid| samples.start(Scope::Process(pid)));
         // Only now: to load BPF programs may take longer than what was asked for.
         let started = Instant::now();
         let before = self.cpu_until_now().unwrap_or_default();
@@ -118,6 +120,7 @@ impl KernelOptions {
             // Interrupted by a signal that the inbox has, or fails for bad descriptors only.
             let _ = poll(&mut fds, Some(&timeout));
             watch.look();
+            sampler.iter_mut().flatten().for_each(Sampler::look);
             // Of a process that its parent has reaped, until the last look.
             after = self.cpu_until_now().unwrap_or(after);
             let process_ended = fds.get(1).is_some_and(|fd| !fd.revents().is_empty());
@@ -127,6 +130,8 @@ impl KernelOptions {
             }
         }
         let wall = started.elapsed().as_secs_f64();
+        let samples =
+            sampler.map(|sampler| sampler.map(|sampler| sampler.finish(started.elapsed())));
         let futexes = watch.futexes();
         let seen = watch.finish();
         let run = Run {
@@ -141,7 +146,7 @@ impl KernelOptions {
             running: Vec::new(),
             not_interposed: Vec::new(),
             host: Host::describe(),
-            watched: Watched { futexes, ..Watched::default() },
+            watched: Watched { futexes, samples, ..Watched::default() },
         };
         let mut profile = assemble(run, &[]);
         forget_the_library(&mut profile);

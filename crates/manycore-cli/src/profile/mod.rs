@@ -11,18 +11,21 @@ mod namespaces;
 mod other_nodes;
 pub mod output;
 mod place;
+mod samples;
 pub mod table;
 pub mod tree;
 
 use std::ffi::OsString;
 
 use clap::{Args, ValueEnum};
+use manycore_kernel_trace::Scope;
 use manycore_placement::Request;
 
 pub use collect::observe;
 use collect::observe_watched;
 use kernel::KernelOptions;
 use misses::Misses;
+use samples::Rate;
 
 use manycore_profile::profile::Profile;
 
@@ -63,6 +66,9 @@ Output:
   With --syscalls: how many calls were moved and how many were not, by function and
   reason, and how long moved ones took.
 
+  CPU time is sampled, too, where the kernel permits it: what of it is spinning for
+  locks of the program's own or of the kernel is said below the tables.
+
   What would help stands below the tables, with the figures that say so.
 
   --json writes all of it to a file, and what the tables leave out: a timeline, what
@@ -99,6 +105,9 @@ pub struct Options {
     /// What comes first in the tables
     #[arg(long, value_enum, default_value_t = Sort::Wait)]
     sort: Sort,
+    /// Sample the CPU time: so many times in a second of each thread's, or `no`
+    #[arg(long, value_name = "RATE", default_value = "199")]
+    samples: Rate,
     #[command(flatten)]
     forms: Forms,
     /// The kernel's side.
@@ -132,7 +141,7 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<u8> {
             ));
         }
         let places = Places::open(options)?;
-        let profile = options.kernel.alone(terminal)?;
+        let profile = options.kernel.alone(options.samples, terminal)?;
         show(options, places, &profile)?;
         return Ok(0);
     }
@@ -144,9 +153,10 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<u8> {
         interposition = Calls::choose(request)?.under(interposition)?;
     }
     let watch = options.kernel.start(terminal);
+    let sampler = options.samples.start(Scope::Command);
     let misses = Misses::start();
     let (mut profile, seen, status) =
-        observe_watched(&options.command, &interposition, |_| {}, watch, terminal)?;
+        observe_watched(&options.command, &interposition, |_| {}, watch, sampler, terminal)?;
     if !is_interposed {
         kernel::forget_the_library(&mut profile);
     }

@@ -15,7 +15,7 @@ use manycore_report::{Cell, Column, Host, Table, Tone, duration, quantity};
 use rustix::termios::tcgetwinsize;
 
 use crate::calls::account;
-use crate::profile::{Sort, advice, kernel_table};
+use crate::profile::{Sort, advice, kernel_table, samples};
 
 /// Width of a whole table where nothing else is known.
 const WIDTH: usize = 100;
@@ -300,6 +300,7 @@ fn time(profile: &Profile) -> String {
         part(cpu.lock_spin),
         seconds(cpu.lock_wait)
     );
+    text += &profile.cpu_samples.as_ref().map(samples::text).unwrap_or_default();
     if let Some(misses) = &profile.cache_misses {
         text += &cache_misses(misses, profile.wall);
     }

@@ -1,6 +1,7 @@
 //! Perf events of tracepoints, read one by one, where the kernel permits no BPF programs.
 
 mod contention;
+mod cpu;
 mod files;
 mod futexes;
 mod pairs;
@@ -25,6 +26,7 @@ use files::Raised;
 use ring::Ring;
 
 pub use contention::Contention;
+pub use cpu::Sampler;
 pub use futexes::FutexCalls;
 
 /// Calls of a stack that are kept.
@@ -57,7 +59,7 @@ impl Rings {
     /// Opens all events for every CPU, and for every thread if it is one process that counts.
     fn open(scope: Scope, wanted: &[Wanted]) -> Result<Self, String> {
         let raised = files::as_many_as_permitted();
-        let opened = open(scope, wanted, &raised);
+        let opened = open(scope, wanted, &raised, ring::room);
         drop(raised);
         opened.map_err(|error| match error.kind() {
             io::ErrorKind::PermissionDenied => {
@@ -115,7 +117,19 @@ fn tracefs() -> Result<Tracefs, String> {
     })
 }
 
-fn open(scope: Scope, wanted: &[Wanted], raised: &Raised) -> io::Result<Rings> {
+/// The time by which records are stamped, in nanoseconds.
+fn now() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+/// `room` is that of each buffer if there are so many.
+fn open(
+    scope: Scope,
+    wanted: &[Wanted],
+    raised: &Raised,
+    room: impl Fn(usize) -> usize,
+) -> io::Result<Rings> {
     let tasks = match scope {
         Scope::System => vec![-1],
         Scope::Command => vec![0],
@@ -123,7 +137,7 @@ fn open(scope: Scope, wanted: &[Wanted], raised: &Raised) -> io::Result<Rings> {
     };
     let (mut rings, mut others) = (Vec::new(), Vec::new());
     let cpus = online();
-    let room = ring::room(cpus.len());
+    let room = room(cpus.len());
     for cpu in cpus {
         let mut ring: Option<Ring> = None;
         for task in &tasks {

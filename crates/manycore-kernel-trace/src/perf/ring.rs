@@ -71,7 +71,7 @@ impl Ring {
         let end = head.load(Ordering::Acquire);
         // Relaxed: nobody but us writes it.
         let mut at = tail.load(Ordering::Relaxed);
-        let is_full = end - at > self.room as u64 - SCARCE;
+        let is_full = end - at > (self.room as u64).saturating_sub(SCARCE);
         let mut record = Vec::new();
         while at < end {
             self.copy(at, size_of::<perf_event_header>(), &mut record);

@@ -12,7 +12,10 @@ pub fn demangled(symbol: &str) -> String {
     // What does not fit is an error to the demangler, which stops there.
     let done = if let Ok(rust) = rustc_demangle::try_demangle(symbol) {
         write!(out, "{rust:#}")
-    } else if let Ok(cxx) = cpp_demangle::Symbol::new(symbol) {
+    } else if symbol.starts_with('_')
+        // Else it takes a C function `m` for a type.
+        && let Ok(cxx) = cpp_demangle::Symbol::new(symbol)
+    {
         cxx.structured_demangle(&mut out, &cpp_demangle::DemangleOptions::new())
     } else {
         return safe(symbol);
@@ -81,6 +84,7 @@ mod tests {
     fn names_of_three_languages() {
         for (symbol, name) in [
             ("main", "main"),
+            ("m", "m"),
             ("_ZN4shop5Cache3getEi", "shop::Cache::get(int)"),
             ("_ZN4shop5Cache3get17h0123456789abcdefE", "shop::Cache::get"),
             ("_ZN4core3ptr13drop_in_place17h0123456789abcdefE.llvm.42", "core::ptr::drop_in_place"),

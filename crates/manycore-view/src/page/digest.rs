@@ -10,6 +10,7 @@ use manycore_profile::profile::{
 };
 use serde::Serialize;
 
+use super::samples::Samples;
 use crate::frame::{end, stacks};
 
 /// Sentences are kept that are as long as so many names.
@@ -71,6 +72,7 @@ pub struct Digest {
     notes: Vec<Note>,
     kernel: Option<KernelRun>,
     cache_misses: Option<CacheMisses>,
+    cpu_samples: Option<Samples>,
     system_calls: Option<MovedCalls>,
     conditions: Vec<Condition>,
     processes: Vec<Process>,
@@ -237,6 +239,7 @@ impl Digest {
             notes: cut.notes(profile),
             kernel: profile.kernel.as_ref().map(|kernel| cut.kernel(kernel)),
             cache_misses: profile.cache_misses.as_ref().map(|misses| cut.cache_misses(misses)),
+            cpu_samples: profile.cpu_samples.as_ref().map(|samples| cut.samples(samples)),
             system_calls: profile.system_calls.as_ref().map(|calls| cut.system_calls(calls)),
             conditions: cut.conditions(profile),
             processes: cut.processes(profile),
@@ -248,7 +251,7 @@ impl Digest {
 }
 
 /// What is kept, and what was cut.
-struct Cut {
+pub struct Cut {
     limits: Limits,
     /// Where each lock of the profile is on the page.
     places: HashMap<usize, usize>,
@@ -279,7 +282,7 @@ impl Cut {
     }
 
     /// As much of a list as has room.
-    fn part<'p, T>(&mut self, what: &str, all: &'p [T]) -> &'p [T] {
+    pub fn part<'p, T>(&mut self, what: &str, all: &'p [T]) -> &'p [T] {
         if all.len() > self.limits.rows {
             self.left_out.push(format!("{} of {} {what}", all.len() - self.limits.rows, all.len()));
         }
@@ -291,7 +294,7 @@ impl Cut {
     }
 
     /// A name that is not too long, its middle cut.
-    fn text(&self, text: &str) -> String {
+    pub fn text(&self, text: &str) -> String {
         shortened(text, self.limits.characters)
     }
 
@@ -301,7 +304,7 @@ impl Cut {
     }
 
     /// The numbers of calls.
-    fn calls(&mut self, frames: &[Frame]) -> Vec<usize> {
+    pub fn calls(&mut self, frames: &[Frame]) -> Vec<usize> {
         frames.iter().take(self.limits.frames).map(|frame| self.call(frame)).collect()
     }
 

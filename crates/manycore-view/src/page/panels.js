@@ -180,6 +180,7 @@ const PANELS = [
   ['notes', 'What would help', () => profile.notes, notesPanel],
   ['locks', 'Locks', () => profile.locks, locksPanel],
   ['flame', 'Where threads wait', () => profile.stacks, flamePanel],
+  ['samples', 'On the CPU, by samples', () => profile.cpu_samples, samplesPanel],
   ['timeline', 'Over time', () => profile.timeline, timelinePanel],
   ['waits', 'Who waits for whom', () => profile.blocking, waitGraphPanel],
   ['threads', 'Threads', () => profile.threads, threadsPanel],

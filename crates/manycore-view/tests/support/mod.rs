@@ -179,9 +179,53 @@ pub fn profile(locks: usize, threads: usize) -> Profile {
             refused: None,
             other_nodes: None,
         }),
+        cpu_samples: Some(cpu_samples()),
         finding: "Threads spend 53 % of their time waiting for locks.".into(),
         next: Some("manycore compare -- ./server".into()),
         locks,
+    }
+}
+
+/// A third of the time in each of three parts.
+fn cpu_samples() -> CpuSamples {
+    let shares = Shares {
+        samples: 300,
+        program: 1.0 / 3.0,
+        kernel: Some(1.0 / 3.0),
+        spin_program: 1.0 / 3.0,
+        spin_library: 0.0,
+        spin_kernel: Some(0.0),
+    };
+    let function = |name: &str, part| SampledFunction {
+        name: name.into(),
+        module: "server".into(),
+        part,
+        samples: 100,
+        share: 1.0 / 3.0,
+    };
+    let stack = |name: &str, part| SampledStack {
+        part,
+        samples: 100,
+        share: 1.0 / 3.0,
+        frames: frames(&[name, "main"]),
+    };
+    CpuSamples {
+        source: Some(SampleSource::CpuClock),
+        rate: 199,
+        taken: 301,
+        lost: 1,
+        kernel_permitted: true,
+        shares,
+        threads: vec![SampledThread { pid: 100, tid: 101, name: HOSTILE.into(), shares }],
+        intervals: vec![Shares { samples: 3, ..shares }; 100],
+        functions: vec![
+            function("ut_delay", Part::SpinProgram),
+            function("do_page_fault", Part::Kernel),
+            function(HOSTILE, Part::Program),
+        ],
+        stacks: vec![stack("ut_delay", Part::SpinProgram), stack(HOSTILE, Part::Program)],
+        limits: vec!["The processor's counters are not there.".into()],
+        refused: None,
     }
 }
 

@@ -1,0 +1,456 @@
+//! Stacks of threads that are on a CPU, so many times in a second of their CPU time.
+
+use std::collections::{HashMap, HashSet};
+use std::fs;
+use std::io;
+use std::time::{Duration, Instant};
+
+use manycore_profile::profile::SampleSource;
+use manycore_profile::samples::{Calls, Samples};
+use perf_event_open_sys::bindings::{
+    PERF_CONTEXT_KERNEL, PERF_CONTEXT_USER, PERF_COUNT_HW_CPU_CYCLES, PERF_COUNT_SW_CPU_CLOCK,
+    PERF_RECORD_COMM, PERF_RECORD_EXIT, PERF_RECORD_FORK, PERF_RECORD_MISC_COMM_EXEC,
+    PERF_RECORD_SAMPLE, PERF_SAMPLE_CALLCHAIN, PERF_SAMPLE_PERIOD, PERF_SAMPLE_TID,
+    PERF_SAMPLE_TIME, PERF_TYPE_HARDWARE, PERF_TYPE_SOFTWARE, perf_event_attr,
+};
+
+use super::{MARKS, Record, Rings, Wanted, files, now, open};
+use crate::Scope;
+use crate::kallsyms::Kallsyms;
+
+/// Room for samples of a CPU, in bytes: what every user may have pinned by default is twice as much. A power of two.
+const ROOM: usize = 256 << 10;
+/// Calls of a stack that are kept, of the kernel and the program together.
+const DEPTH: u16 = 96;
+/// So many processes have their maps read, at most once in so long.
+const PROCESSES: usize = 1024;
+const AGE: Duration = Duration::from_secs(1);
+
+/// Samples a command or a process.
+#[derive(Debug)]
+pub struct Sampler {
+    rings: Rings,
+    samples: Samples,
+    begun: u64,
+    /// Read, and too young to be sure that no older ones come.
+    young: Vec<(u64, Event)>,
+    tasks: Tasks,
+}
+
+/// Whose events are opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reach {
+    /// Everybody's: those of the command are picked out. A new process then costs nothing but a record.
+    System,
+    /// The command's: each new process gets an event for each CPU.
+    Command,
+    /// A process', and of its threads.
+    Process(u32),
+}
+
+/// What is known of the tasks that live.
+#[derive(Debug, Default)]
+struct Tasks {
+    /// Of everybody's events, whose count.
+    command: Option<Command>,
+    names: HashMap<u32, String>,
+    /// How many programs a process has been.
+    programs: HashMap<u32, u32>,
+    /// When the maps of a process' program were read.
+    read: HashMap<(u32, u32), Instant>,
+}
+
+/// The processes of a command.
+#[derive(Debug, Default)]
+struct Command {
+    /// This process, which starts it.
+    own: u32,
+    /// Its children that have not become another program yet.
+    starting: HashSet<u32>,
+    /// How many tasks each has.
+    processes: HashMap<u32, u32>,
+}
+
+#[derive(Debug, PartialEq)]
+enum Event {
+    Sample { process: u32, task: u32, weight: f32, kernel: Vec<u64>, user: Vec<u64> },
+    Named { process: u32, task: u32, name: String, is_exec: bool },
+    Forked { process: u32, maker: u32, task: u32, parent: u32 },
+    Ended { process: u32, task: u32 },
+}
+
+impl Sampler {
+    /// Begins to sample what this process starts from now on, or the threads of a process, `rate` times in a second of each
+    /// thread's CPU time: by cycles or by the clock, with the kernel or without it, whatever is permitted first.
+    pub fn start(scope: Scope, rate: u32) -> Result<Self, String> {
+        let reaches = match scope {
+            Scope::Process(pid) => vec![Reach::Process(pid)],
+            _ => vec![Reach::System, Reach::Command],
+        };
+        Self::start_with(&reaches, rate, ROOM)
+    }
+
+    fn start_with(reaches: &[Reach], rate: u32, room: usize) -> Result<Self, String> {
+        let mut refused = io::Error::from_raw_os_error(libc::ENOSYS);
+        for source in [SampleSource::Cycles, SampleSource::CpuClock] {
+            for (reach, with_kernel) in reaches.iter().flat_map(|it| [(*it, true), (*it, false)]) {
+                match rings(reach, &attributes(source, rate, with_kernel, reach), room) {
+                    Ok(rings) => {
+                        let samples = Samples::new(source, rate, with_kernel);
+                        let own = (reach == Reach::System).then(std::process::id);
+                        let command = own.map(|own| Command { own, ..Command::default() });
+                        let tasks = Tasks { command, ..Tasks::default() };
+                        return Ok(Self { rings, samples, begun: now(), young: Vec::new(), tasks });
+                    }
+                    Err(error) => refused = error,
+                }
+            }
+        }
+        Err(why(&refused, rate))
+    }
+
+    /// Reads what has come: several times a second, or some of it may be lost.
+    pub fn look(&mut self) {
+        self.look_until(now());
+    }
+
+    /// Takes events in the order of their time, up to a time at which all have been written.
+    fn look_until(&mut self, time: u64) {
+        let Self { rings, samples, begun, young, tasks } = self;
+        let each = |kind, misc: u16, record: &mut Record<'_>| {
+            let time = record.time(kind);
+            young.extend(event(kind, misc, record).map(|event| (time, event)));
+        };
+        rings.read(each, |_| {});
+        young.sort_by_key(|(time, _)| *time);
+        let old = young.partition_point(|(at, _)| *at < time);
+        for (time, event) in young.drain(..old) {
+            let at = time.saturating_sub(*begun) / 1_000_000;
+            tasks.take(event, u32::try_from(at).unwrap_or(u32::MAX), samples);
+        }
+        samples.lost += std::mem::take(&mut rings.lost);
+    }
+
+    /// Stops, so long after the run began.
+    pub fn finish(mut self, run: Duration) -> Samples {
+        let ended = now();
+        self.look_until(u64::MAX);
+        let Self { mut samples, begun, .. } = self;
+        samples.start = ended.saturating_sub(begun) as f64 / 1e9 - run.as_secs_f64();
+        let calls = samples.kernel_calls();
+        if !calls.is_empty() {
+            let symbols = Kallsyms::read();
+            if !symbols.is_empty() {
+                samples.kernel =
+                    calls.into_iter().map(|call| (call, symbols.frame(call))).collect();
+            }
+        }
+        samples
+    }
+}
+
+fn rings(reach: Reach, attributes: &perf_event_attr, room: usize) -> io::Result<Rings> {
+    let wanted = [Wanted { attributes: *attributes, filter: None }];
+    let (scope, room) = match reach {
+        // With a record of each process of the machine; who may have these may have more room.
+        Reach::System => (Scope::System, 2 * room),
+        Reach::Command => (Scope::Command, room),
+        Reach::Process(pid) => (Scope::Process(pid), room),
+    };
+    open(scope, &wanted, &files::as_many_as_permitted(), |_| room)
+}
+
+impl Command {
+    /// Whether an event is of the command, which it may begin or end.
+    fn has(&mut self, event: &Event) -> bool {
+        match *event {
+            Event::Sample { process, .. } => self.processes.contains_key(&process),
+            Event::Named { process, is_exec, .. } => {
+                if is_exec && self.starting.remove(&process) {
+                    self.processes.insert(process, 1);
+                }
+                self.processes.contains_key(&process)
+            }
+            Event::Forked { process, maker, .. } => {
+                if maker == self.own && process != maker {
+                    self.starting.insert(process);
+                }
+                let is_its = self.processes.contains_key(&maker);
+                if is_its {
+                    *self.processes.entry(process).or_default() += 1;
+                }
+                is_its
+            }
+            Event::Ended { process, .. } => {
+                let Some(tasks) = self.processes.get_mut(&process) else { return false };
+                *tasks = tasks.saturating_sub(1);
+                if *tasks == 0 {
+                    self.processes.remove(&process);
+                }
+                true
+            }
+        }
+    }
+}
+
+impl Tasks {
+    /// Takes an event, so many milliseconds after the start. They come in the order of their time.
+    fn take(&mut self, event: Event, at: u32, samples: &mut Samples) {
+        if self.command.as_mut().is_some_and(|command| !command.has(&event)) {
+            return;
+        }
+        match event {
+            Event::Sample { process, task, weight, kernel, user } => {
+                let program = self.programs.get(&process).copied().unwrap_or_default();
+                self.look_at_maps(process, program, samples);
+                let name = self.name(task);
+                let calls = Calls { process, program, kernel, user };
+                samples.take(task, name, at, weight, calls);
+            }
+            Event::Named { process, task, name, is_exec } => {
+                if is_exec {
+                    *self.programs.entry(process).or_default() += 1;
+                }
+                self.names.insert(task, name);
+            }
+            Event::Forked { task, parent, .. } => {
+                let name = self.name(parent).to_owned();
+                self.names.insert(task, name);
+            }
+            Event::Ended { process, task } => {
+                self.names.remove(&task);
+                if process == task {
+                    self.programs.remove(&process);
+                }
+            }
+        }
+    }
+
+    /// A new task has its parent's name; what was there before has no record.
+    fn name(&mut self, task: u32) -> &str {
+        self.names.entry(task).or_insert_with(|| {
+            let name = fs::read_to_string(format!("/proc/{task}/comm")).unwrap_or_default();
+            name.trim_end().to_owned()
+        })
+    }
+
+    fn look_at_maps(&mut self, process: u32, program: u32, samples: &mut Samples) {
+        let is_new = match self.read.get(&(process, program)) {
+            Some(read) => read.elapsed() >= AGE,
+            None => self.read.len() < PROCESSES,
+        };
+        if is_new && let Ok(maps) = fs::read_to_string(format!("/proc/{process}/maps")) {
+            self.read.insert((process, program), Instant::now());
+            samples.note_maps(process, program, &maps);
+        }
+    }
+}
+
+fn attributes(source: SampleSource, rate: u32, with_kernel: bool, reach: Reach) -> perf_event_attr {
+    let (type_, config) = match source {
+        SampleSource::Cycles => (PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES),
+        SampleSource::CpuClock => (PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK),
+    };
+    let sample = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_PERIOD | PERF_SAMPLE_CALLCHAIN;
+    let mut attributes = perf_event_attr {
+        type_,
+        size: size_of::<perf_event_attr>() as u32,
+        config: config.into(),
+        sample_type: sample.into(),
+        sample_max_stack: DEPTH,
+        clockid: libc::CLOCK_MONOTONIC,
+        ..Default::default()
+    };
+    attributes.__bindgen_anon_1.sample_freq = rate.into();
+    attributes.set_freq(1);
+    attributes.set_exclude_kernel((!with_kernel).into());
+    attributes.set_exclude_hv(1);
+    attributes.set_use_clockid(1);
+    // So that all other records have their time, too.
+    attributes.set_sample_id_all(1);
+    attributes.set_comm(1);
+    attributes.set_comm_exec(1);
+    attributes.set_task(1);
+    attributes.set_exclude_idle(1);
+    // This process is not meant, but what it becomes when it has forked.
+    attributes.set_disabled((reach == Reach::Command).into());
+    attributes.set_enable_on_exec((reach == Reach::Command).into());
+    // Of a process that runs already its children are not meant.
+    attributes.set_inherit_thread(matches!(reach, Reach::Process(_)).into());
+    attributes
+}
+
+fn event(kind: u32, misc: u16, record: &mut Record<'_>) -> Option<Event> {
+    match kind {
+        PERF_RECORD_SAMPLE => {
+            let (process, task, _) = (record.int(), record.int(), record.long());
+            let weight = record.long() as f32;
+            let (kernel, user) = calls(record);
+            Some(Event::Sample { process, task, weight, kernel, user })
+        }
+        PERF_RECORD_COMM => {
+            let (process, task) = (record.int(), record.int());
+            let is_exec = u32::from(misc) & PERF_RECORD_MISC_COMM_EXEC != 0;
+            Some(Event::Named { process, task, name: record.text(), is_exec })
+        }
+        PERF_RECORD_FORK | PERF_RECORD_EXIT => {
+            let (process, maker, task, parent) =
+                (record.int(), record.int(), record.int(), record.int());
+            Some(match kind {
+                PERF_RECORD_FORK => Event::Forked { process, maker, task, parent },
+                _ => Event::Ended { process, task },
+            })
+        }
+        _ => None,
+    }
+}
+
+/// The calls in the kernel, and the program's: each behind a mark. The innermost of each is the next instruction; it is made what
+/// the others are, a place to return to, for which names are looked up before it.
+fn calls(record: &mut Record<'_>) -> (Vec<u64>, Vec<u64>) {
+    let (mut kernel, mut user) = (Vec::new(), Vec::new());
+    let mut context = 0;
+    // No more than there can be, whatever the record says.
+    for _ in 0..record.long().min(record.0.len() as u64 / 8) {
+        let call = record.long();
+        if call >= MARKS {
+            context = call;
+            continue;
+        }
+        let list = match context {
+            mark if mark == PERF_CONTEXT_KERNEL as u64 => &mut kernel,
+            mark if mark == PERF_CONTEXT_USER as u64 => &mut user,
+            _ => continue,
+        };
+        list.push(if list.is_empty() { call + 1 } else { call });
+    }
+    (kernel, user)
+}
+
+fn why(error: &io::Error, rate: u32) -> String {
+    match error.raw_os_error() {
+        Some(libc::EACCES | libc::EPERM) => {
+            "not permitted: run as root, or grant CAP_PERFMON, or set kernel.perf_event_paranoid to 2 or less".to_owned()
+        }
+        Some(libc::EINVAL) => format!(
+            "the kernel does not take {rate} samples a second: it may have to be less, see kernel.perf_event_max_sample_rate"
+        ),
+        Some(libc::EMFILE) => {
+            "it takes an open file for each thread and CPU, and so many are not permitted".to_owned()
+        }
+        _ => error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::hint::black_box;
+    use std::io::Write;
+
+    use super::*;
+
+    fn bytes(numbers: &[u64]) -> Vec<u8> {
+        numbers.iter().flat_map(|number| number.to_ne_bytes()).collect()
+    }
+
+    #[test]
+    fn a_samples_calls_are_the_kernels_and_the_programs() {
+        let (kernel, user) = (PERF_CONTEXT_KERNEL as u64, PERF_CONTEXT_USER as u64);
+        let ids = u64::from(7_u32) | u64::from(9_u32) << 32;
+        let record = bytes(&[ids, 1000, 5, 6, kernel, 0x8001, 0x8002, user, 0x11, 0x22]);
+        let taken = event(PERF_RECORD_SAMPLE, 0, &mut Record(&record)).unwrap();
+        let expected = Event::Sample {
+            process: 7,
+            task: 9,
+            weight: 5.0,
+            kernel: vec![0x8002, 0x8002],
+            user: vec![0x12, 0x22],
+        };
+        assert_eq!(taken, expected);
+        // Of a record that says more than it has, what it has.
+        assert_eq!(calls(&mut Record(&bytes(&[u64::MAX, user, 5]))), (vec![], vec![6]));
+    }
+
+    #[test]
+    fn a_thread_has_the_name_of_its_maker_until_it_has_its_own() {
+        let mut tasks = Tasks::default();
+        let mut samples = Samples::new(SampleSource::CpuClock, 100, false);
+        let named = |name: &str, is_exec| Event::Named {
+            process: u32::MAX,
+            task: u32::MAX,
+            name: name.to_owned(),
+            is_exec,
+        };
+        let mut take = |event| tasks.take(event, 0, &mut samples);
+        take(named("maker", true));
+        let process = u32::MAX;
+        take(Event::Forked { process, maker: process, task: u32::MAX - 1, parent: u32::MAX });
+        take(named("other", true));
+        take(Event::Ended { process: u32::MAX, task: u32::MAX - 2 });
+        assert_eq!(tasks.programs[&u32::MAX], 2);
+        assert_eq!((tasks.names.len(), tasks.name(u32::MAX - 1)), (2, "maker"));
+        tasks.take(Event::Ended { process: u32::MAX, task: u32::MAX }, 0, &mut samples);
+        assert!(tasks.programs.is_empty() && tasks.names.len() == 1);
+    }
+
+    #[test]
+    fn of_everybody_those_that_the_command_has_made_are_its() {
+        let mut command = Command { own: 7, ..Command::default() };
+        let forked =
+            |process, maker| Event::Forked { process, maker, task: process, parent: maker };
+        let sampled = |process| Event::Sample {
+            process,
+            task: process,
+            weight: 1.0,
+            kernel: vec![],
+            user: vec![],
+        };
+        let becomes =
+            |process| Event::Named { process, task: process, name: String::new(), is_exec: true };
+        let ended = |process, task| Event::Ended { process, task };
+        // Our own thread and a child of ours, which is ours until it is another program.
+        for other in [forked(7, 7), forked(8, 7), sampled(8), sampled(7), forked(5, 4), becomes(5)]
+        {
+            assert!(!command.has(&other), "{other:?}");
+        }
+        let thread = Event::Forked { process: 8, maker: 8, task: 10, parent: 8 };
+        for its in [becomes(8), sampled(8), forked(9, 8), sampled(9), thread, ended(8, 8)] {
+            assert!(command.has(&its), "{its:?}");
+        }
+        // Its first thread has ended, and the other one has not.
+        assert!(command.has(&sampled(8)) && command.has(&ended(8, 10)));
+        assert!(
+            !command.has(&sampled(8)) && !command.has(&ended(8, 8)) && command.has(&sampled(9))
+        );
+    }
+
+    /// With room for a few samples, and nobody who reads them.
+    #[test]
+    fn samples_without_room_are_counted() {
+        let own = Reach::Process(std::process::id());
+        let mut sampler = match Sampler::start_with(&[own], 4000, 4096) {
+            Ok(sampler) => sampler,
+            // Not by a macro: those the test harness would swallow.
+            Err(why) => {
+                return io::stderr().write_all(format!("skipped: {why}\n").as_bytes()).unwrap();
+            }
+        };
+        let deadline = Instant::now() + Duration::from_secs(30);
+        // What is lost is said with the next record that there is room for again.
+        while sampler.samples.lost == 0 && Instant::now() < deadline {
+            let mut sum = 0_u64;
+            (0..200_000_000).for_each(|number| sum = black_box(sum + number));
+            sampler.look();
+        }
+        let samples = sampler.finish(Duration::ZERO);
+        assert!(samples.lost > 0);
+    }
+
+    #[test]
+    fn a_refusal_says_what_to_do() {
+        let said = |code| why(&io::Error::from_raw_os_error(code), 4000);
+        assert!(said(libc::EACCES).contains("CAP_PERFMON"));
+        assert!(said(libc::EINVAL).contains("4000"));
+        assert!(said(libc::EMFILE).contains("open file"));
+    }
+}
