@@ -33,7 +33,7 @@ pub enum Kind {
 
 impl Kind {
     /// Whether a handler ends the call with `EINTR` before it has begun.
-    pub(crate) const fn ends_early(self) -> bool {
+    pub const fn ends_early(self) -> bool {
         matches!(self, Self::Waits | Self::Timed)
     }
 }

@@ -116,10 +116,7 @@ mod tests {
     fn reasons_stand_beside_what_was_moved() {
         let text = text(&calls("pool", 3));
         assert!(text.contains("pool on CPU 0-2,4: 3 of 4 calls on sockets moved (75"), "{text}");
-        assert!(
-            text.contains("moved calls took 4.00 us (half") && text.contains("nobody took 3.00 us"),
-            "{text}"
-        );
+        assert!(text.contains("moved calls took 4") && text.contains("nobody took 3"), "{text}");
         assert!(text.contains("of these CPUs 1-2 executed some"), "{text}");
         assert!(text.contains("3 moved; in place: 1 waits with another signal mask"), "{text}");
         assert!(self::text(&MovedCalls::default()).contains("no process"));
