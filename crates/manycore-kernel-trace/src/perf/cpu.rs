@@ -318,8 +318,8 @@ fn calls(record: &mut Record<'_>) -> (Vec<u64>, Vec<u64>) {
             continue;
         }
         let list = match context {
-            mark if mark == PERF_CONTEXT_KERNEL as u64 => &mut kernel,
-            mark if mark == PERF_CONTEXT_USER as u64 => &mut user,
+            PERF_CONTEXT_KERNEL => &mut kernel,
+            PERF_CONTEXT_USER => &mut user,
             _ => continue,
         };
         list.push(if list.is_empty() { call + 1 } else { call });
@@ -355,7 +355,7 @@ mod tests {
 
     #[test]
     fn a_samples_calls_are_the_kernels_and_the_programs() {
-        let (kernel, user) = (PERF_CONTEXT_KERNEL as u64, PERF_CONTEXT_USER as u64);
+        let (kernel, user) = (PERF_CONTEXT_KERNEL, PERF_CONTEXT_USER);
         let ids = u64::from(7_u32) | u64::from(9_u32) << 32;
         let record = bytes(&[ids, 1000, 5, 6, kernel, 0x8001, 0x8002, user, 0x11, 0x22]);
         let taken = event(PERF_RECORD_SAMPLE, 0, &mut Record(&record)).unwrap();
