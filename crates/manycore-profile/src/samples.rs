@@ -127,7 +127,7 @@ impl Samples {
     }
 
     /// Notes which files a process has mapped as a program, as `/proc/PID/maps` lists them.
-    pub fn note_maps(&mut self, process: u32, program: u32, list: &str) {
+    pub fn note_maps(&mut self, process: u32, program: u32, list: &[u8]) {
         let modules = Modules::of_maps(list);
         // A process that is just ending has none any more.
         if modules.program().is_some() {
@@ -415,8 +415,8 @@ mod tests {
 
     fn samples() -> Samples {
         let mut samples = Samples::new(SampleSource::CpuClock, 100, true);
-        samples.note_maps(7, 0, MAPS);
-        samples.note_maps(7, 0, "");
+        samples.note_maps(7, 0, MAPS.as_bytes());
+        samples.note_maps(7, 0, b"");
         let frame = |address, function: &str| Frame {
             module: "kernel".to_owned(),
             address,

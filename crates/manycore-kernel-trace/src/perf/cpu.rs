@@ -239,7 +239,7 @@ impl Tasks {
             Some(read) => read.elapsed() >= AGE,
             None => self.read.len() < PROCESSES,
         };
-        if is_new && let Ok(maps) = fs::read_to_string(format!("/proc/{process}/maps")) {
+        if is_new && let Ok(maps) = fs::read(format!("/proc/{process}/maps")) {
             self.read.insert((process, program), Instant::now());
             samples.note_maps(process, program, &maps);
         }
