@@ -14,8 +14,9 @@ use perf_event_open_sys::bindings::{
     PERF_SAMPLE_TIME, PERF_TYPE_HARDWARE, PERF_TYPE_SOFTWARE, perf_event_attr,
 };
 
-use super::{MARKS, Record, Rings, Wanted, files, now, open};
+use super::{MARKS, Record, Rings, Wanted, files, open};
 use crate::Scope;
+use crate::clock::now;
 use crate::kallsyms::Kallsyms;
 
 /// Room for samples of a CPU, in bytes: what every user may have pinned by default is twice as much. A power of two.

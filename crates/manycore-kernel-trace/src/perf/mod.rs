@@ -117,12 +117,6 @@ fn tracefs() -> Result<Tracefs, String> {
     })
 }
 
-/// The time by which records are stamped, in nanoseconds.
-fn now() -> u64 {
-    let now = clock_gettime(ClockId::Monotonic);
-    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
-}
-
 /// `room` is that of each buffer if there are so many.
 fn open(
     scope: Scope,

@@ -10,9 +10,11 @@
 //!    then a waiter spins for long all the same, to see whether that has changed.
 //! 2. *Whether there are more runnable threads than CPUs.* If a spin fails although spins usually pay, the holder does
 //!    not run; if the clock jumps while a waiter spins, it was itself that did not run. For ten milliseconds after
-//!    either, the lock is *crowded*. Then spins are short. And in each turn of 20 microseconds or more, one thread that
-//!    finds the lock held goes to sleep at once: it makes room for the others, who would otherwise wait for a CPU for
-//!    whole time slices of the scheduler, some of them with the lock in their hands.
+//!    either, the lock is *crowded*. Then spins are as short as a section allows, and none explores: who is preempted in a
+//!    spin waits until all others have had their time slices, and the longest waits are made of that. And in each
+//!    turn of 20 microseconds or more, one thread that finds the lock held goes to sleep at once: it makes room for the
+//!    others, who would otherwise wait for a CPU for whole time slices of the scheduler, some of them with the lock in
+//!    their hands.
 //!
 //! 3. *Whether a short section is fought over.* If waits are short, and a waiter got the lock only a moment before, then
 //!    what costs is that the lock's line goes from CPU to CPU. A newcomer leaves such a lock alone for some microseconds
@@ -75,8 +77,8 @@ const RESERVED: u32 = 4;
 const LONGEST_SPIN: u64 = if cfg!(loom) { 0 } else { 250_000 };
 /// The shortest spin while CPUs are to spare (24 us): less than a sleep costs.
 const SHORTEST_SPIN: u64 = if cfg!(loom) { 0 } else { 60_000 };
-/// The shortest spin in a crowd (3 us): a few short sections of others may come first.
-const SHORTEST_SPIN_IN_CROWD: u64 = if cfg!(loom) { 0 } else { 8_000 };
+/// The shortest spin in a crowd (560 ns).
+const SHORTEST_SPIN_IN_CROWD: u64 = if cfg!(loom) { 0 } else { 1_400 };
 /// A spin lasts this many times the usual one before it is given up.
 const PERSISTENCE: u64 = 4;
 /// One spin in this many explores.
@@ -331,7 +333,7 @@ impl Spins {
     /// How long to spin, in ticks.
     fn allowance(self, explores: bool, crowded: bool) -> u64 {
         let shortest = if crowded { SHORTEST_SPIN_IN_CROWD } else { SHORTEST_SPIN };
-        if explores {
+        if explores && !crowded {
             LONGEST_SPIN
         } else if self.paid() >= WORTH_WHILE {
             (PERSISTENCE * u64::from(self.usual())).clamp(shortest, LONGEST_SPIN)
