@@ -49,8 +49,11 @@ pub fn finish(
     run: Duration,
     library: Option<&Path>,
 ) -> Option<Result<Samples, String>> {
-    let with_library = |samples| Samples { library: library.map(Into::into), ..samples };
-    sampler.map(|sampler| sampler.map(|sampler| with_library(sampler.finish(run))))
+    let mut samples = sampler.map(|sampler| sampler.map(|sampler| sampler.finish(run)));
+    if let Some(Ok(samples)) = &mut samples {
+        samples.library = library.map(Into::into);
+    }
+    samples
 }
 
 /// What samples add to where the time went: who spins, as far as the library's clocks do not tell, and what is not known.
