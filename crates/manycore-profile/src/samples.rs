@@ -151,7 +151,7 @@ impl Samples {
             return 0;
         }
         let (number, known) = self.threads.entry(key).or_insert((next as u32 + 1, String::new()));
-        if known != name {
+        if known != name && !name.is_empty() {
             name.clone_into(known);
         }
         *number
@@ -443,7 +443,8 @@ mod tests {
         samples.take(8, "early", 100, 1.0, calls(&[], &[0x1010]));
         samples.take(8, "named", 900, 1.0, calls(&[0xf2], &[0x1020]));
         samples.take(9, "spins", 1200, 2.0, calls(&[0xf1, 0xf2], &[0x1020]));
-        samples.take(9, "spins", 9900, 0.0, calls(&[], &[0x1010]));
+        // Just ending.
+        samples.take(9, "", 9900, 0.0, calls(&[], &[0x1010]));
         let seen = divided(samples, (0.5, 2));
         let Shares { samples, program, kernel, spin_kernel, .. } = seen.shares;
         assert_eq!((samples, program, kernel, spin_kernel), (4, 0.25, Some(0.25), Some(0.5)));

@@ -20,6 +20,7 @@ use crate::failure::{Failure, Result};
 use crate::preload::Interposition;
 use crate::profile::directory::{Directory, Left, Subject};
 use crate::profile::looks::Looks;
+use crate::profile::samples;
 use crate::profile::tree::{self, Child, Tree};
 use crate::signals::Inbox;
 use crate::terminal::Terminal;
@@ -82,15 +83,12 @@ pub fn observe_watched(
         .map_err(|error| Failure::failed(format!("cannot wait for '{}': {error}", words[0])))?;
     let rate = clock.rate();
     let running = tree.leave_alone();
-    let mut samples = sampler.map(|sampler| sampler.map(|sampler| sampler.finish(clock.elapsed())));
+    let samples = samples::finish(sampler, clock.elapsed(), interposition.library());
     let mut futexes = watch.as_mut().map(Watch::futexes).unwrap_or_default();
     // Before names are looked for, which takes long: the watch lasts as long as the program.
     let seen = watch.map(Watch::finish);
     futexes.library = interposition.library().map(Into::into);
     let Left { locks: stats, others, calls, lost } = directory.read_all(&mut looks);
-    if let Some(Ok(samples)) = &mut samples {
-        samples.library = futexes.library.clone();
-    }
     for lost in lost {
         terminal.note(format_args!("statistics of a process are lost: {lost}"));
     }

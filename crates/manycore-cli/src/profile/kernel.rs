@@ -15,7 +15,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use crate::failure::{Failure, Result};
 use crate::profile::kernel_table::sentence;
-use crate::profile::samples::Rate;
+use crate::profile::samples::{self, Rate};
 use crate::profile::tree::own_cpu_time;
 use crate::signals::Inbox;
 use crate::terminal::Terminal;
@@ -95,7 +95,7 @@ impl KernelOptions {
     }
 
     /// Watches the system or a process, without starting anything, and samples the process.
-    pub fn alone(&self, samples: Rate, terminal: &Terminal) -> Result<Profile> {
+    pub fn alone(&self, rate: Rate, terminal: &Terminal) -> Result<Profile> {
         let scope = self.pid.map_or(Scope::System, Scope::Process);
         let process = self.pid.map(opened).transpose()?;
         let mut inbox = Inbox::open()?;
@@ -106,7 +106,7 @@ impl KernelOptions {
                 "profile a command to see its own side: manycore profile -- CMD",
             )
         })?;
-        let mut sampler = self.pid.and_then(|pid| samples.start(Scope::Process(pid)));
+        let mut sampler = self.pid.and_then(|pid| rate.start(Scope::Process(pid)));
         // Only now: to load BPF programs may take longer than what was asked for.
         let started = Instant::now();
         let before = self.cpu_until_now().unwrap_or_default();
@@ -130,8 +130,7 @@ impl KernelOptions {
             }
         }
         let wall = started.elapsed().as_secs_f64();
-        let samples =
-            sampler.map(|sampler| sampler.map(|sampler| sampler.finish(started.elapsed())));
+        let samples = samples::finish(sampler, started.elapsed(), None);
         let futexes = watch.futexes();
         let seen = watch.finish();
         let run = Run {

@@ -1,10 +1,13 @@
 //! Samples of the CPU time: how many are wanted, and what they say.
 
 use std::fmt::Write;
+use std::path::Path;
 use std::str::FromStr;
+use std::time::Duration;
 
 use manycore_kernel_trace::{Sampler, Scope};
 use manycore_profile::profile::{CpuSamples, Part};
+use manycore_profile::samples::Samples;
 
 use crate::profile::table::{percent, shortened};
 
@@ -38,6 +41,19 @@ impl Rate {
     pub fn start(self, scope: Scope) -> Option<Result<Sampler, String>> {
         self.0.map(|rate| Sampler::start(scope, rate))
     }
+}
+
+/// Ends the sampling of what ran so long with this library under it.
+pub fn finish(
+    sampler: Option<Result<Sampler, String>>,
+    run: Duration,
+    library: Option<&Path>,
+) -> Option<Result<Samples, String>> {
+    let mut samples = sampler.map(|sampler| sampler.map(|sampler| sampler.finish(run)));
+    if let Some(Ok(samples)) = &mut samples {
+        samples.library = library.map(Into::into);
+    }
+    samples
 }
 
 /// What samples add to where the time went: who spins, as far as the library's clocks do not tell, and what is not known.

@@ -227,12 +227,14 @@ impl Tasks {
         }
     }
 
-    /// A new task has its parent's name; what was there before has no record.
+    /// A new task has its parent's name; what was there before has no record. One that is just ending has none any more.
     fn name(&mut self, task: u32) -> &str {
-        self.names.entry(task).or_insert_with(|| {
-            let name = fs::read_to_string(format!("/proc/{task}/comm")).unwrap_or_default();
-            name.trim_end().to_owned()
-        })
+        if !self.names.contains_key(&task)
+            && let Ok(name) = fs::read_to_string(format!("/proc/{task}/comm"))
+        {
+            self.names.insert(task, name.trim_end().to_owned());
+        }
+        self.names.get(&task).map_or("", String::as_str)
     }
 
     fn look_at_maps(&mut self, process: u32, program: u32, samples: &mut Samples) {

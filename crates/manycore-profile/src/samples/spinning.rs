@@ -201,7 +201,7 @@ mod tests {
         let kernel =
             ["__raw_callee_save___kvm_vcpu_is_preempted", "osq_lock", "__mutex_lock.constprop.0"];
         let kernel = kernel.map(|name| call("kernel", 1, name));
-        assert_eq!(part(&kernel, &[works.clone()], None), (Part::SpinKernel, 1));
+        assert_eq!(part(&kernel, std::slice::from_ref(&works), None), (Part::SpinKernel, 1));
         assert_eq!(part(&kernel[2..], &[works], None), (Part::Kernel, 0));
     }
 }

@@ -79,7 +79,7 @@ fn write(chromium: &mut Chromium, selector: &str, text: &str) {
 fn every_part_is_drawn_and_names_stay_text(chromium: &mut Chromium, _: &Path) {
     let parts = chromium
         .value("[...document.querySelectorAll('main section')].map((part) => part.id).join(' ')");
-    let all = "time notes locks flame timeline waits threads cycles orders convoys system-calls kernel outsiders";
+    let all = "time notes locks flame samples timeline waits threads cycles orders convoys system-calls kernel outsiders";
     assert_eq!(parts, all);
     assert_eq!(chromium.value("document.querySelectorAll('main img, main script').length"), 0);
     let text = chromium.value("document.body.textContent");
