@@ -9,7 +9,7 @@ use crate::clock::{Clock, Ordo};
 use crate::session::pool::Depot;
 use crate::session::seat::Seats;
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use crate::sync::{CachePadded, barrier, full_fence, mutation};
+use crate::sync::{CachePadded, barrier, clock, full_fence, mutation};
 
 /// Objects that threads share, and the threads.
 ///
@@ -21,8 +21,7 @@ pub struct Domain<C: Clock = Ordo> {
     pub(super) members: Seats<Record, Local>,
     pub(super) depot: Depot,
     periods: CachePadded<Periods>,
-    /// Whether a thread looks for a grace period.
-    looking: CachePadded<AtomicBool>,
+    looking: CachePadded<Looking>,
     /// Whether threads begin sessions without a fence.
     asymmetric: bool,
 }
@@ -35,6 +34,18 @@ struct Periods {
     watermark: AtomicU64,
     waits: Waits,
 }
+
+/// Who looks for grace periods, and when.
+struct Looking {
+    /// Whether a thread does.
+    now: AtomicBool,
+    /// When the next look is due, in ticks.
+    next: AtomicU64,
+}
+
+/// The line that every session reads is written by each look. Each so many threads rest for as long as a look takes: or hundreds would
+/// look all the time, and that line would never come to rest.
+const THREADS_FOR_REST: u64 = 64;
 
 impl<C: Clock + Default> Default for Domain<C> {
     fn default() -> Self {
@@ -61,7 +72,7 @@ impl<C: Clock> Domain<C> {
                 waits: Waits::new(),
             }),
             members: Seats::new(),
-            looking: CachePadded(AtomicBool::new(false)),
+            looking: CachePadded(Looking { now: AtomicBool::new(false), next: AtomicU64::new(0) }),
             asymmetric: barrier::is_asymmetric(),
         }
     }
@@ -127,6 +138,11 @@ impl<C: Clock> Domain<C> {
     /// Looks which sessions are open, and raises the watermark if the oldest have ended. Costs two or three microseconds.
     #[cold]
     pub(super) fn advance(&self) -> u64 {
+        self.look().0
+    }
+
+    /// As [`advance`](Self::advance); says of how many threads, too.
+    fn look(&self) -> (u64, u64) {
         let epoch = self.clock.horizon();
         // SeqCst: partner of `enter` and `stamp`.
         self.periods.epoch.fetch_max(epoch, Ordering::SeqCst);
@@ -136,26 +152,37 @@ impl<C: Clock> Domain<C> {
             // SeqCst: partner of the barrier in `enter`.
             full_fence!("mvrlu-advance-fence");
         }
-        let sessions = self.members.scan().map(|member| member.session_since());
+        let mut threads = 0;
+        let sessions = self.members.scan().map(|member| {
+            threads += 1;
+            member.session_since()
+        });
         let oldest = if mutation!("mvrlu-early-free") { None } else { sessions.min() };
         let oldest = oldest.map_or(epoch, |oldest| oldest.min(epoch));
         // AcqRel: partner of the Acquire in `watermark`; and of each other.
         let before = self.periods.watermark.fetch_max(oldest, Ordering::AcqRel);
-        before.max(oldest)
+        (before.max(oldest), threads)
     }
 
-    /// As [`advance`](Self::advance), unless another thread is at it and this one need not, too. With hundreds of threads, those
-    /// that look at the same time are in each other's way, and all others wait for the line that each of them writes.
+    /// As [`advance`](Self::advance), unless another thread is at it or has just been, and this one need not, too. With hundreds of
+    /// threads, those that look at the same time are in each other's way, and all others wait for the line that each of them writes.
     #[cold]
     pub(super) fn try_advance(&self, must: bool) -> Option<u64> {
-        // Relaxed, throughout: a hint; what has to be in order is so in `advance`.
-        let others =
-            self.looking.load(Ordering::Relaxed) || self.looking.swap(true, Ordering::Relaxed);
+        let Looking { now, next } = &*self.looking;
+        let begin = clock::now();
+        // Relaxed, throughout: hints; what has to be in order is so in `advance`.
+        let is_early = begin.wrapping_sub(next.load(Ordering::Relaxed)).cast_signed() < 0;
+        let others = is_early || now.load(Ordering::Relaxed) || now.swap(true, Ordering::Relaxed);
         if others && !must {
             return None;
         }
-        let watermark = self.advance();
-        self.looking.store(false, Ordering::Relaxed);
+        let (watermark, threads) = self.look();
+        let end = clock::now();
+        let rest = end.wrapping_sub(begin) * (threads / THREADS_FOR_REST);
+        if rest > 0 {
+            next.store(end.wrapping_add(rest), Ordering::Relaxed); // Relaxed: as above
+        }
+        now.store(false, Ordering::Relaxed); // Relaxed: as above
         Some(watermark)
     }
 
