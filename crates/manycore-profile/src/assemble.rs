@@ -94,11 +94,10 @@ pub fn assemble(mut run: Run, stats: &[ProcessStats]) -> Profile {
     let (spin, lock_wait) = sum.waits(&run.rate);
     let (orders, cycles) = orders::of(stats, &rows, &mut symbols);
     let timeline = run.watched.timeline.map(|timeline| timeline.timeline(stats, &rows, &run.rate));
-    let intervals = timeline.as_ref().map_or((0.0, 0), |it| (it.interval, it.intervals.len()));
-    let cpu_samples = run.watched.samples.map(|samples| match samples {
-        Ok(samples) => samples.divide(stats, &mut symbols, intervals),
-        Err(why) => CpuSamples::refused(why),
-    });
+    let over_time = timeline.as_ref().map_or((0.0, 0), |it| (it.interval, it.intervals.len()));
+    let divide = |samples: Samples| samples.divide(stats, &mut symbols, over_time);
+    let cpu_samples =
+        run.watched.samples.map(|taken| taken.map_or_else(CpuSamples::refused, divide));
     let mut profile = Profile {
         schema: SCHEMA,
         cpu: Cpu::of(run.user, run.kernel, spin, spin + lock_wait),

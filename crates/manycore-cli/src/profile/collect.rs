@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 use manycore_kernel_trace::{Sampler, Seen, Watch};
 use manycore_profile::assemble::{self, Run, assemble};
 use manycore_profile::clock::Clock;
+use manycore_profile::moved::Tally;
+use manycore_profile::others::Others;
 use manycore_profile::process::ProcessStats;
 use manycore_profile::profile::{Exit, Profile};
 use manycore_report::Host;
@@ -60,9 +62,7 @@ pub fn observe_watched(
     adjust(&mut program);
     let mut inbox = Inbox::open()?;
     let mut directory = Directory::new()?;
-    // Orphans of the program become our children: so their time is known, and when they end.
-    set_child_subreaper(Some(getpid()))
-        .map_err(|error| Failure::failed(format!("cannot adopt orphans: {error}")))?;
+    adopt_orphans()?;
     interposition.with_statistics(directory.path()).apply(&mut program);
     terminal.say(format_args!("running {program:?}"));
     let clock = Clock::start();
@@ -78,9 +78,8 @@ pub fn observe_watched(
         watch.iter_mut().for_each(Watch::look);
         sampler.iter_mut().flatten().for_each(Sampler::look);
     })?;
-    let ended = running
-        .reap()
-        .map_err(|error| Failure::failed(format!("cannot wait for '{}': {error}", words[0])))?;
+    let cannot_wait = |error| Failure::failed(format!("cannot wait for '{}': {error}", words[0]));
+    let ended = running.reap().map_err(cannot_wait)?;
     let rate = clock.rate();
     let running = tree.leave_alone();
     let samples = samples::finish(sampler, clock.elapsed(), interposition.library());
@@ -95,11 +94,7 @@ pub fn observe_watched(
     let wall = ended.wall.as_secs_f64();
     let user = ended.user.as_secs_f64() + tree.cpu.0;
     let kernel = ended.kernel.as_secs_f64() + tree.cpu.1;
-    let left_by = |pid: u32, program: &Path| {
-        let of_locks = |one: &ProcessStats| one.pid == pid && one.program_path() == Some(program);
-        stats.iter().any(of_locks) || others.has(pid, program) || calls.has(pid, program)
-    };
-    let not_interposed = tree.tree.outsiders(left_by);
+    let left_by = |pid: u32, program: &Path| has_left(pid, program, (&stats, &others, &calls));
     let run = Run {
         command: words,
         host: Host::describe(),
@@ -111,7 +106,7 @@ pub fn observe_watched(
         rate,
         is_server: asked_to_end,
         running,
-        not_interposed,
+        not_interposed: tree.tree.outsiders(left_by),
         watched: assemble::Watched {
             futexes,
             others,
@@ -122,6 +117,22 @@ pub fn observe_watched(
     let mut profile = assemble(run, &stats);
     profile.system_calls = interposition.moves_calls().then(|| calls.finish(&rate));
     Ok((profile, seen, ended.status))
+}
+
+/// Orphans of the program become our children: so their time is known, and when they end.
+fn adopt_orphans() -> Result<()> {
+    set_child_subreaper(Some(getpid()))
+        .map_err(|error| Failure::failed(format!("cannot adopt orphans: {error}")))
+}
+
+/// Whether a process has left statistics when it was that program.
+fn has_left(
+    pid: u32,
+    program: &Path,
+    (stats, others, calls): (&[ProcessStats], &Others, &Tally),
+) -> bool {
+    let of_locks = |one: &ProcessStats| one.pid == pid && one.program_path() == Some(program);
+    stats.iter().any(of_locks) || others.has(pid, program) || calls.has(pid, program)
 }
 
 /// Starts the program in this command's place.
