@@ -6,7 +6,7 @@ use crate::path::largest_file;
 
 /// Ends the program before it has begun, in one line.
 pub fn refuse(message: &[&[u8]]) -> ! {
-    say(message);
+    write(message);
     // SAFETY: does not return.
     unsafe { raw_syscall!(Sysno::exit_group, 2) };
     unreachable!("exit_group does not return")
@@ -14,9 +14,12 @@ pub fn refuse(message: &[&[u8]]) -> ! {
 
 /// A line on standard error, in one system call. None where that might be the end of the program.
 pub fn say(message: &[&[u8]]) {
-    if may_signal() {
-        return;
+    if !may_signal() {
+        write(message);
     }
+}
+
+fn write(message: &[&[u8]]) {
     let mut line = [0u8; 512];
     let mut length = 0;
     for part in [b"manycore: ".as_slice()].iter().chain(message).chain([&b"\n".as_slice()]) {

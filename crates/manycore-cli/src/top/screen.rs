@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::fcntl_dupfd_cloexec;
 
 use crate::failure::{Failure, Result};
 use crate::signals::Inbox;
@@ -41,27 +42,32 @@ impl Screen {
     /// and over again, and come back to nobody.
     fn wait(&self, time: Duration, inbox: &Inbox) -> io::Result<bool> {
         let signals = inbox.fd();
-        let mut fds =
-            [PollFd::new(&self.keyboard, PollFlags::IN), PollFd::new(&signals, PollFlags::IN)];
-        let time = Timespec::try_from(time).unwrap_or_default();
-        match poll(&mut fds, Some(&time)) {
-            // Another size is a signal, and an event.
-            Err(rustix::io::Errno::INTR) => {}
-            polled => {
-                polled?;
-                if fds[0].revents().intersects(PollFlags::HUP | PollFlags::ERR) {
-                    return Err(io::ErrorKind::UnexpectedEof.into());
+        // It may have read several keys at once, of which the descriptor says nothing any more.
+        for time in [Duration::ZERO, time] {
+            let mut fds =
+                [PollFd::new(&self.keyboard, PollFlags::IN), PollFd::new(&signals, PollFlags::IN)];
+            match poll(&mut fds, Some(&Timespec::try_from(time).unwrap_or_default())) {
+                // Another size is a signal, and an event.
+                Err(rustix::io::Errno::INTR) => {}
+                polled => {
+                    polled?;
+                    if fds[0].revents().intersects(PollFlags::HUP | PollFlags::ERR) {
+                        return Err(io::ErrorKind::UnexpectedEof.into());
+                    }
                 }
             }
+            if event::poll(Duration::ZERO)? {
+                return Ok(true);
+            }
         }
-        event::poll(Duration::ZERO)
+        Ok(false)
     }
 }
 
 /// Where crossterm reads keys.
 fn keyboard() -> io::Result<OwnedFd> {
     if io::stdin().is_terminal() {
-        return Ok(rustix::io::dup(io::stdin())?);
+        return Ok(fcntl_dupfd_cloexec(io::stdin(), 0)?);
     }
     Ok(File::open("/dev/tty")?.into())
 }

@@ -14,7 +14,7 @@ use perf_event_open_sys::bindings::{
     PERF_SAMPLE_TIME, PERF_TYPE_HARDWARE, PERF_TYPE_SOFTWARE, perf_event_attr,
 };
 
-use super::{MARKS, Record, Rings, Wanted, files, open};
+use super::{MARKS, Record, Rings, Wanted, files, open, ring};
 use crate::Scope;
 use crate::clock::now;
 use crate::kallsyms::Kallsyms;
@@ -59,6 +59,8 @@ struct Tasks {
     programs: HashMap<u32, u32>,
     /// When the maps of a process' program were read.
     read: HashMap<(u32, u32), Instant>,
+    /// How often a process becomes another program in events that are not taken yet.
+    execs: HashMap<u32, u32>,
 }
 
 /// The processes of a command.
@@ -124,6 +126,7 @@ impl Sampler {
         };
         rings.read(each, |_| {});
         young.sort_by_key(|(time, _)| *time);
+        tasks.note_execs(young);
         let old = young.partition_point(|(at, _)| *at < time);
         for (time, event) in young.drain(..old) {
             let at = time.saturating_sub(*begun) / 1_000_000;
@@ -136,7 +139,9 @@ impl Sampler {
     pub fn finish(mut self, run: Duration) -> Samples {
         let ended = now();
         self.look_until(u64::MAX);
-        let Self { mut samples, begun, .. } = self;
+        let Self { mut samples, begun, rings, .. } = self;
+        // They sample until then.
+        drop(rings);
         samples.start = ended.saturating_sub(begun) as f64 / 1e9 - run.as_secs_f64();
         let calls = samples.kernel_calls();
         if !calls.is_empty() {
@@ -158,7 +163,7 @@ fn rings(reach: Reach, attributes: &perf_event_attr, room: usize) -> io::Result<
         Reach::Command => (Scope::Command, room),
         Reach::Process(pid) => (Scope::Process(pid), room),
     };
-    open(scope, &wanted, &files::as_many_as_permitted(), |_| room)
+    open(scope, &wanted, &files::as_many_as_permitted(), |cpus| room.min(ring::room(cpus)))
 }
 
 impl Command {
@@ -211,18 +216,20 @@ impl Tasks {
             Event::Named { process, task, name, is_exec } => {
                 if is_exec {
                     *self.programs.entry(process).or_default() += 1;
+                    self.execs.entry(process).and_modify(|execs| *execs -= 1);
                 }
                 self.names.insert(task, name);
             }
-            Event::Forked { task, parent, .. } => {
+            Event::Forked { process, maker, task, parent } => {
+                if process != maker {
+                    self.programs.remove(&process);
+                }
                 let name = self.name(parent).to_owned();
                 self.names.insert(task, name);
             }
-            Event::Ended { process, task } => {
+            // The process may go on without its first thread: its number says no more of it.
+            Event::Ended { task, .. } => {
                 self.names.remove(&task);
-                if process == task {
-                    self.programs.remove(&process);
-                }
             }
         }
     }
@@ -237,7 +244,21 @@ impl Tasks {
         self.names.get(&task).map_or("", String::as_str)
     }
 
+    /// Counts them.
+    fn note_execs(&mut self, young: &[(u64, Event)]) {
+        self.execs.clear();
+        for (_, event) in young {
+            if let Event::Named { process, is_exec: true, .. } = event {
+                *self.execs.entry(*process).or_default() += 1;
+            }
+        }
+    }
+
     fn look_at_maps(&mut self, process: u32, program: u32, samples: &mut Samples) {
+        // It is another program by now, whose maps those are.
+        if self.execs.get(&process).is_some_and(|execs| *execs > 0) {
+            return;
+        }
         let is_new = match self.read.get(&(process, program)) {
             Some(read) => read.elapsed() >= AGE,
             None => self.read.len() < PROCESSES,
@@ -278,8 +299,6 @@ fn attributes(source: SampleSource, rate: u32, with_kernel: bool, reach: Reach) 
     // This process is not meant, but what it becomes when it has forked.
     attributes.set_disabled((reach == Reach::Command).into());
     attributes.set_enable_on_exec((reach == Reach::Command).into());
-    // Of a process that runs already its children are not meant.
-    attributes.set_inherit_thread(matches!(reach, Reach::Process(_)).into());
     attributes
 }
 
