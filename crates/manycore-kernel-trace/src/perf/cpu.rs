@@ -412,7 +412,10 @@ mod tests {
         assert_eq!(tasks.programs[&u32::MAX], 2);
         assert_eq!((tasks.names.len(), tasks.name(u32::MAX - 1)), (2, "maker"));
         tasks.take(Event::Ended { process: u32::MAX, task: u32::MAX }, 0, &mut samples);
-        assert!(tasks.programs.is_empty() && tasks.names.len() == 1);
+        assert_eq!((tasks.programs[&u32::MAX], tasks.names.len()), (2, 1), "others go on");
+        let again = Event::Forked { process, maker: 7, task: u32::MAX, parent: u32::MAX - 1 };
+        tasks.take(again, 0, &mut samples);
+        assert!(tasks.programs.is_empty(), "another process with that number");
     }
 
     #[test]

@@ -39,7 +39,7 @@ struct Periods {
 struct Looking {
     /// Whether a thread does.
     now: AtomicBool,
-    /// When the next look is due, in ticks.
+    /// When the next look is due, in ticks; 0 if one is at any time. A simulated clock can be before its zero.
     next: AtomicU64,
 }
 
@@ -171,14 +171,15 @@ impl<C: Clock> Domain<C> {
         let Looking { now, next } = &*self.looking;
         let begin = clock::now();
         // Relaxed, throughout: hints; what has to be in order is so in `advance`.
-        let is_early = begin.wrapping_sub(next.load(Ordering::Relaxed)).cast_signed() < 0;
+        let due = next.load(Ordering::Relaxed);
+        let is_early = due != 0 && begin.wrapping_sub(due).cast_signed() < 0;
         let others = is_early || now.load(Ordering::Relaxed) || now.swap(true, Ordering::Relaxed);
         if others && !must {
             return None;
         }
         let (watermark, threads) = self.look();
         let end = clock::now();
-        let rest = end.wrapping_sub(begin) * (threads / THREADS_FOR_REST);
+        let rest = end.saturating_sub(begin).saturating_mul(threads / THREADS_FOR_REST);
         if rest > 0 {
             next.store(end.wrapping_add(rest), Ordering::Relaxed); // Relaxed: as above
         }
