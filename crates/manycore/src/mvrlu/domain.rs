@@ -8,8 +8,8 @@ use super::waits::{Account, Waiting, Waits};
 use crate::clock::{Clock, Ordo};
 use crate::session::pool::Depot;
 use crate::session::seat::Seats;
-use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use crate::sync::{CachePadded, barrier, clock, full_fence, mutation};
+use crate::sync::atomic::{AtomicU64, Ordering};
+use crate::sync::{CachePadded, barrier, full_fence, mutation};
 
 /// Objects that threads share, and the threads.
 ///
@@ -21,7 +21,8 @@ pub struct Domain<C: Clock = Ordo> {
     pub(super) members: Seats<Record, Local>,
     pub(super) depot: Depot,
     periods: CachePadded<Periods>,
-    looking: CachePadded<Looking>,
+    /// Until when nobody looks for a grace period, by the clock; or [`NOBODY`], or [`SOMEBODY`].
+    looking: CachePadded<AtomicU64>,
     /// Whether threads begin sessions without a fence.
     asymmetric: bool,
 }
@@ -35,17 +36,23 @@ struct Periods {
     waits: Waits,
 }
 
-/// Who looks for grace periods, and when.
-struct Looking {
-    /// Whether a thread does.
-    now: AtomicBool,
-    /// When the next look is due, in ticks; 0 if one is at any time. A simulated clock can be before its zero.
-    next: AtomicU64,
-}
+/// Nobody looks for a grace period, and everybody may.
+const NOBODY: u64 = 0;
+/// Somebody does.
+const SOMEBODY: u64 = u64::MAX;
 
 /// The line that every session reads is written by each look. Each so many threads rest for as long as a look takes: or hundreds would
 /// look all the time, and that line would never come to rest.
 const THREADS_FOR_REST: u64 = 64;
+
+/// What a look has found.
+struct Look {
+    watermark: u64,
+    /// When it began.
+    epoch: u64,
+    /// How many there are.
+    threads: u64,
+}
 
 impl<C: Clock + Default> Default for Domain<C> {
     fn default() -> Self {
@@ -72,7 +79,7 @@ impl<C: Clock> Domain<C> {
                 waits: Waits::new(),
             }),
             members: Seats::new(),
-            looking: CachePadded(Looking { now: AtomicBool::new(false), next: AtomicU64::new(0) }),
+            looking: CachePadded(AtomicU64::new(NOBODY)),
             asymmetric: barrier::is_asymmetric(),
         }
     }
@@ -138,11 +145,10 @@ impl<C: Clock> Domain<C> {
     /// Looks which sessions are open, and raises the watermark if the oldest have ended. Costs two or three microseconds.
     #[cold]
     pub(super) fn advance(&self) -> u64 {
-        self.look().0
+        self.look().watermark
     }
 
-    /// As [`advance`](Self::advance); says of how many threads, too.
-    fn look(&self) -> (u64, u64) {
+    fn look(&self) -> Look {
         let epoch = self.clock.horizon();
         // SeqCst: partner of `enter` and `stamp`.
         self.periods.epoch.fetch_max(epoch, Ordering::SeqCst);
@@ -161,29 +167,32 @@ impl<C: Clock> Domain<C> {
         let oldest = oldest.map_or(epoch, |oldest| oldest.min(epoch));
         // AcqRel: partner of the Acquire in `watermark`; and of each other.
         let before = self.periods.watermark.fetch_max(oldest, Ordering::AcqRel);
-        (before.max(oldest), threads)
+        Look { watermark: before.max(oldest), epoch, threads }
     }
 
     /// As [`advance`](Self::advance), unless another thread is at it or has just been, and this one need not, too. With hundreds of
     /// threads, those that look at the same time are in each other's way, and all others wait for the line that each of them writes.
     #[cold]
     pub(super) fn try_advance(&self, must: bool) -> Option<u64> {
-        let Looking { now, next } = &*self.looking;
-        let begin = clock::now();
         // Relaxed, throughout: hints; what has to be in order is so in `advance`.
-        let due = next.load(Ordering::Relaxed);
-        let is_early = due != 0 && begin.wrapping_sub(due).cast_signed() < 0;
-        let others = is_early || now.load(Ordering::Relaxed) || now.swap(true, Ordering::Relaxed);
+        let (order, failed) = (Ordering::Relaxed, Ordering::Relaxed);
+        let state = self.looking.load(order);
+        let rests = || state != NOBODY && (state == SOMEBODY || self.clock.horizon() < state);
+        let others =
+            rests() || self.looking.compare_exchange(state, SOMEBODY, order, failed).is_err();
         if others && !must {
             return None;
         }
-        let (watermark, threads) = self.look();
-        let end = clock::now();
-        let rest = end.saturating_sub(begin).saturating_mul(threads / THREADS_FOR_REST);
-        if rest > 0 {
-            next.store(end.wrapping_add(rest), Ordering::Relaxed); // Relaxed: as above
-        }
-        now.store(false, Ordering::Relaxed); // Relaxed: as above
+        let Look { watermark, epoch, threads } = self.look();
+        let next = match threads / THREADS_FOR_REST {
+            0 => NOBODY,
+            times => {
+                let now = self.clock.horizon();
+                now.saturating_add(now.saturating_sub(epoch).saturating_mul(times))
+                    .min(SOMEBODY - 1)
+            }
+        };
+        self.looking.store(next, order);
         Some(watermark)
     }
 
