@@ -45,8 +45,14 @@ fn made(place: &AtomicPtr<Mapping>) -> Option<&'static Mapping> {
 /// Counts a call that is executed in place, or what became of a moved one.
 #[inline]
 pub fn count(function: Function, outcome: Outcome) {
+    count_with(function, || outcome);
+}
+
+/// The same of an outcome that takes a look, and that nobody looks for without statistics.
+#[inline]
+pub fn count_with(function: Function, outcome: impl FnOnce() -> Outcome) {
     if let Some(mapping) = mapping() {
-        mapping.count(cpu::current(), function, outcome);
+        mapping.count(cpu::current(), function, outcome());
     }
 }
 

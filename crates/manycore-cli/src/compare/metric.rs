@@ -104,15 +104,7 @@ mod tests {
     use super::*;
 
     fn outcome(output: &str) -> Outcome {
-        Outcome {
-            wall: Duration::from_millis(3),
-            cpu: Duration::ZERO,
-            kernel: Duration::ZERO,
-            max_rss: 0,
-            max_rss_least: 0,
-            output: output.into(),
-            killed: false,
-        }
+        Outcome { wall: Duration::from_millis(3), ..Outcome::said(output) }
     }
 
     #[test]

@@ -69,6 +69,22 @@ pub struct Outcome {
     pub killed: bool,
 }
 
+#[cfg(test)]
+impl Outcome {
+    /// Of a run that took no time, and of which only what was said counts.
+    pub fn said(output: &str) -> Self {
+        Self {
+            wall: Duration::ZERO,
+            cpu: Duration::ZERO,
+            kernel: Duration::ZERO,
+            max_rss: 0,
+            max_rss_least: 0,
+            output: output.to_owned(),
+            killed: false,
+        }
+    }
+}
+
 /// What the preload library saw of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Seen {

@@ -219,7 +219,7 @@ pub unsafe extern "C-unwind" fn fcntl(fd: c_int, command: c_int, argument: usize
         // SAFETY: no pointers, with these commands.
         unsafe { moved::on(fd, shape, libc::SYS_fcntl, args) }
     } else {
-        counters::count(shape.function, moved::unmoved(fd, Outcome::Unsure));
+        counters::count_with(shape.function, || moved::unmoved(fd, Outcome::Unsure));
         Verdict::InPlace(moved::Measurement::NONE)
     };
     let result = match verdict {
@@ -253,7 +253,7 @@ pub unsafe extern "C-unwind" fn ioctl(fd: c_int, request: usize, argument: usize
         // SAFETY: the caller's promise.
         unsafe { moved::on(fd, shape, libc::SYS_ioctl, args) }
     } else {
-        counters::count(shape.function, moved::unmoved(fd, Outcome::Unsure));
+        counters::count_with(shape.function, || moved::unmoved(fd, Outcome::Unsure));
         Verdict::InPlace(moved::Measurement::NONE)
     };
     match verdict {

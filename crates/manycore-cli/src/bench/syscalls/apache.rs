@@ -202,15 +202,7 @@ mod tests {
     use super::*;
 
     fn said(output: &str) -> Result<f64> {
-        requests_per_second(&Outcome {
-            wall: Duration::ZERO,
-            cpu: Duration::ZERO,
-            kernel: Duration::ZERO,
-            max_rss: 0,
-            max_rss_least: 0,
-            output: output.to_owned(),
-            killed: false,
-        })
+        requests_per_second(&Outcome::said(output))
     }
 
     #[test]

@@ -168,23 +168,11 @@ pub const fn grace() -> Duration {
 mod tests {
     use super::*;
 
-    fn outcome(output: &str) -> Outcome {
-        Outcome {
-            wall: Duration::ZERO,
-            cpu: Duration::ZERO,
-            kernel: Duration::ZERO,
-            max_rss: 0,
-            max_rss_least: 0,
-            output: output.to_owned(),
-            killed: false,
-        }
-    }
-
     #[test]
     fn what_iperf3_prints_is_understood() {
         let report = r#"{"end": {"sum_received": {"bits_per_second": 800}}}"#;
-        assert_eq!(received(&outcome(report)).unwrap(), 100.0);
-        assert!(received(&outcome(r#"{"error": "refused"}"#)).is_err());
+        assert_eq!(received(&Outcome::said(report)).unwrap(), 100.0);
+        assert!(received(&Outcome::said(r#"{"error": "refused"}"#)).is_err());
     }
 
     #[test]

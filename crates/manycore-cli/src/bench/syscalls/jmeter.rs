@@ -93,17 +93,7 @@ mod tests {
 
     #[test]
     fn requests_that_failed_fail_the_run() {
-        let said = |output: &str| {
-            Jmeter::requests_per_second(&Outcome {
-                wall: Duration::ZERO,
-                cpu: Duration::ZERO,
-                kernel: Duration::ZERO,
-                max_rss: 0,
-                max_rss_least: 0,
-                output: output.to_owned(),
-                killed: false,
-            })
-        };
+        let said = |output: &str| Jmeter::requests_per_second(&Outcome::said(output));
         assert_eq!(said("INFO\nfailed: 0\nrequests/s: 392.5\n").unwrap(), 392.5);
         assert!(said("failed: 3\nrequests/s: 392.5\n").unwrap_err().to_string().contains('3'));
         assert!(said("Exception in thread main").is_err());
