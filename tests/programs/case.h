@@ -154,12 +154,17 @@ static inline double cpu_ms(pthread_t thread) {
     return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
 }
 
-/* Returns when the thread's call has returned, or waits: asleep twice in a row, or spinning for some milliseconds. */
+/* How many times in a row a thread that waits is found asleep: more where somebody else begins to wait for it. */
+#ifndef ASLEEP
+#define ASLEEP 2
+#endif
+
+/* Returns when the thread's call has returned, or waits: asleep some times in a row, or spinning for some milliseconds. */
 static inline void settle(struct other *self) {
     while (!is_done(self) && __atomic_load_n(&self->tid, __ATOMIC_ACQUIRE) == 0) pause_ms(1);
     char state = is_done(self) ? 0 : state_of(self->tid);
     double spent = state ? cpu_ms(self->thread) : 0;
-    for (int asleep = 0; state && asleep < 2 && !is_done(self); asleep = state == 'S' ? asleep + 1 : 0) {
+    for (int asleep = 0; state && asleep < ASLEEP && !is_done(self); asleep = state == 'S' ? asleep + 1 : 0) {
         pause_ms(1);
         state = state_of(self->tid);
         if (state == 'R' && cpu_ms(self->thread) - spent > 4) break;

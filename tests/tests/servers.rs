@@ -3,6 +3,7 @@
 //! `cargo test -p manycore-tests --test servers --release` is a short selection; `MANYCORE_SERVERS=all` runs every program
 //! under every mechanism, and `MANYCORE_SOAK_SECONDS` says how long servers stay under load. `make soak-servers` sets both.
 
+use std::collections::BTreeMap;
 use std::env;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
@@ -16,6 +17,7 @@ use manycore_tests::servers::{body, stores, streams, succeeds, trace};
 use manycore_tests::soak::drive::{Account, Worker, drive};
 use manycore_tests::soak::launch::Launch;
 use manycore_tests::soak::mariadb::{self, Template};
+use manycore_tests::soak::process::Process;
 use manycore_tests::soak::{Failure, Result, ensure};
 use manycore_tests::toolchain::Workshop;
 
@@ -300,7 +302,7 @@ fn load_length() -> Duration {
     Duration::from_secs(seconds.unwrap_or(LOAD_SECONDS))
 }
 
-/// Clients come and go at servers of four kinds, which use no more than they do as they are.
+/// Clients come and go at servers of five kinds, which use no more than they do as they are.
 #[test]
 fn nothing_leaks_under_mixed_load() {
     let length = load_length();
@@ -308,12 +310,11 @@ fn nothing_leaks_under_mixed_load() {
     for mechanism in mechanisms("pool") {
         let moved = mixed(Launch::Calls(mechanism), length);
         let moved = moved.unwrap_or_else(|failure| panic!("under {mechanism}: {failure}"));
-        for ((kind, plain), moved) in KINDS.iter().zip(&plain).zip(&moved) {
+        for (name, moved) in &moved {
             let served: u64 = moved.done.iter().sum();
-            let course = &moved.course;
-            let account = format!("{kind:?} under {mechanism}, {served} requests: {course}");
+            let account = format!("{name} under {mechanism}, {served} requests: {}", moved.course);
             _ = writeln!(std::io::stderr(), "{account}");
-            let flat = course.expect_flat_beside(&plain.course);
+            let flat = moved.course.expect_flat_beside(&plain[name].course);
             flat.unwrap_or_else(|failure| panic!("{account}: {failure}"));
         }
     }
@@ -321,32 +322,45 @@ fn nothing_leaks_under_mixed_load() {
 
 const KINDS: [Kind; 4] = [Kind::Apache, Kind::Asyncio, Kind::Python, Kind::Java];
 
-/// All of them at once, each with two clients that make a connection for each request.
-fn mixed(launch: Launch, length: Duration) -> Result<Vec<Account>> {
-    let sites = KINDS.map(|kind| Site::start(kind, launch));
+/// All of them at once, and PostgreSQL, each with two clients that make a connection for each request.
+fn mixed(launch: Launch, length: Duration) -> Result<BTreeMap<String, Account>> {
+    let sites = KINDS.map(|kind| Ok((kind, Site::start(kind, launch)?)));
     let sites = sites.into_iter().collect::<Result<Vec<_>>>()?;
+    let postgres = stores::Postgres::start(launch)?;
     let accounts = thread::scope(|scope| {
-        let driven = sites.iter().map(|site| scope.spawn(move || driven(site, length)));
-        let driven: Vec<_> = driven.collect();
-        let joined = driven.into_iter().map(|thread| thread.join().expect("no panic"));
-        joined.collect::<Result<Vec<_>>>()
+        let sites = sites.iter().map(|(kind, site)| {
+            let request = move || small(site.port());
+            scope.spawn(move || (format!("{kind:?}"), driven(site.process(), length, request)))
+        });
+        let mut driven_ones: Vec<_> = sites.collect();
+        driven_ones.push(scope.spawn(|| {
+            let request = || postgres.query();
+            ("PostgreSQL".to_owned(), driven(postgres.process(), length, request))
+        }));
+        let joined = driven_ones.into_iter().map(|thread| thread.join().expect("no panic"));
+        joined.map(|(name, account)| Ok((name, account?))).collect::<Result<BTreeMap<_, _>>>()
     })?;
-    for (site, kind) in sites.into_iter().zip(KINDS) {
+    for (kind, site) in sites {
         site.stop(kind)?;
     }
+    postgres.stop()?;
     Ok(accounts)
 }
 
-fn driven(site: &Site, length: Duration) -> Result<Account> {
+/// Two clients make requests for so long.
+fn driven(
+    server: &Process,
+    length: Duration,
+    request: impl Fn() -> Result<()> + Sync,
+) -> Result<Account> {
     let clients = ["client 1", "client 2"].map(|name| {
         Worker::new(name, |shift: &_| {
             while !shift.is_over() {
-                small(site.port())?;
+                request()?;
                 shift.did(1);
             }
             Ok(())
         })
     });
-    let account = drive(site.process(), length, clients.into());
-    account.map_err(|failure| site.process().blame(failure))
+    drive(server, length, clients.into()).map_err(|failure| server.blame(failure))
 }

@@ -11,8 +11,6 @@ use crate::path::Path;
 /// The path of a directory, kept for forked children: programs that change their title overwrite their environment.
 pub struct Directory {
     path: [AtomicU64; 64],
-    /// The PID namespace of this process.
-    namespace: AtomicU64,
 }
 
 // Relaxed throughout: set once at start, and read there and in forked children only.
@@ -20,13 +18,12 @@ pub struct Directory {
 impl Directory {
     /// None yet.
     pub const fn new() -> Self {
-        Self { path: [const { AtomicU64::new(0) }; 64], namespace: AtomicU64::new(0) }
+        Self { path: [const { AtomicU64::new(0) }; 64] }
     }
 
     /// Keeps the path; one that is too long is cut, and nothing will be made there.
     pub fn set(&self, path: &CStr) {
         store_bytes(&self.path, path.to_bytes());
-        self.namespace.store(namespace(), Ordering::Relaxed);
     }
 
     /// Makes the calling process' file, `PID-NOW-NAMESPACE` and the ending, of so many zero bytes, and maps it into memory, to be shared. Gives
@@ -50,16 +47,11 @@ impl Directory {
         path.end_at_zero();
         path.push(b"/");
         // SAFETY: a system call without arguments.
-        let process = unsafe { raw_syscall!(Sysno::getpid) } as u64;
-        // The first one of a namespace: a child of ours, perhaps, and then the parent's was another.
-        if process == 1 {
-            self.namespace.store(namespace(), Ordering::Relaxed);
-        }
-        path.push_number(process);
+        path.push_number(unsafe { raw_syscall!(Sysno::getpid) } as u64);
         path.push(b"-");
         path.push_number(now);
         path.push(b"-");
-        path.push_number(self.namespace.load(Ordering::Relaxed));
+        path.push_number(namespace());
         path.push(ending.as_bytes());
         path
     }

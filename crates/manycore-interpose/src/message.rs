@@ -1,8 +1,8 @@
 //! What a library says to whoever runs the program: on standard error, never on standard output.
 
-use syscalls::{Sysno, raw_syscall};
+use core::sync::atomic::{AtomicU64, Ordering};
 
-use crate::path::largest_file;
+use syscalls::{Sysno, raw_syscall};
 
 /// Ends the program before it has begun, in one line.
 pub fn refuse(message: &[&[u8]]) -> ! {
@@ -12,11 +12,70 @@ pub fn refuse(message: &[&[u8]]) -> ! {
     unreachable!("exit_group does not return")
 }
 
-/// A line on standard error, in one system call. None where that might be the end of the program.
+/// A line on standard error, in one system call. Where nobody reads it, the file may not grow, or that number is another socket's by
+/// now, it is lost, and nothing else.
 pub fn say(message: &[&[u8]]) {
-    if !may_signal() {
-        write(message);
+    if is_a_connection() {
+        return;
     }
+    // The signals by which the kernel says so end programs that have not asked for them.
+    let ours = bit(libc::SIGPIPE) | bit(libc::SIGXFSZ);
+    let before = mask(libc::SIG_BLOCK, ours);
+    let old = pending();
+    write(message);
+    let new = pending() & !old & ours;
+    if new != 0 {
+        let no_time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        // SAFETY: the kernel reads the set and the time, and is given no place for more.
+        unsafe { raw_syscall!(Sysno::rt_sigtimedwait, &raw const new, 0, &raw const no_time, 8) };
+    }
+    mask(libc::SIG_SETMASK, before);
+}
+
+/// What standard error was when the program began: its inode, of sockets only; 0 if it was none.
+static SOCKET: AtomicU64 = AtomicU64::new(0);
+
+/// Notes what standard error is, before the program can close it.
+pub fn prepare() {
+    SOCKET.store(socket(), Ordering::Relaxed); // Relaxed: there is one thread
+}
+
+/// The inode of standard error, if it is a socket; else 0.
+fn socket() -> u64 {
+    // SAFETY: a structure of numbers, for which zero is a value; and the kernel writes to it.
+    let file = unsafe {
+        let mut file: libc::stat = core::mem::zeroed();
+        raw_syscall!(Sysno::fstat, 2, &raw mut file);
+        file
+    };
+    if file.st_mode & libc::S_IFMT == libc::S_IFSOCK { file.st_ino } else { 0 }
+}
+
+/// Whether standard error is a socket that it was not when the program began: a client's, perhaps.
+fn is_a_connection() -> bool {
+    let now = socket();
+    now != 0 && now != SOCKET.load(Ordering::Relaxed) // Relaxed: as above
+}
+
+/// Changes which signals are blocked; gives what was blocked before.
+fn mask(how: i32, set: u64) -> u64 {
+    let mut before = 0_u64;
+    // SAFETY: the kernel reads one set and writes another.
+    unsafe { raw_syscall!(Sysno::rt_sigprocmask, how, &raw const set, &raw mut before, 8) };
+    before
+}
+
+/// A signal's place in a set.
+const fn bit(signal: i32) -> u64 {
+    1 << (signal - 1)
+}
+
+/// The signals that wait until they are not blocked any more.
+fn pending() -> u64 {
+    let mut set = 0_u64;
+    // SAFETY: the kernel writes a set.
+    unsafe { raw_syscall!(Sysno::rt_sigpending, &raw mut set, 8) };
+    set
 }
 
 fn write(message: &[&[u8]]) {
@@ -29,18 +88,4 @@ fn write(message: &[&[u8]]) {
     }
     // SAFETY: the bytes are ours.
     unsafe { raw_syscall!(Sysno::write, 2, line.as_ptr(), length) };
-}
-
-/// Whether standard error is a file and the size of files is limited: who goes past the limit gets SIGXFSZ.
-fn may_signal() -> bool {
-    if largest_file() == libc::RLIM_INFINITY {
-        return false;
-    }
-    // SAFETY: a structure of numbers, for which zero is a value; and the kernel writes to it.
-    let file = unsafe {
-        let mut file: libc::stat = core::mem::zeroed();
-        raw_syscall!(Sysno::fstat, 2, &raw mut file);
-        file
-    };
-    file.st_mode & libc::S_IFMT == libc::S_IFREG
 }

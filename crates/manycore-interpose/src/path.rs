@@ -97,7 +97,7 @@ impl Path {
 }
 
 /// How large a file this process may make, in bytes. Unlimited is the largest number.
-pub(crate) fn largest_file() -> u64 {
+fn largest_file() -> u64 {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     let none = core::ptr::null::<libc::rlimit>();
     // SAFETY: the kernel writes the structure, or fails, and it stays zero: then nothing is made.

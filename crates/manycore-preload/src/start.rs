@@ -7,7 +7,7 @@ use manycore::lock::{self, PlainLock};
 use manycore::sync::hint;
 use manycore::sync::tuning::{self, GiveUp};
 use manycore_interpose::environment::environment;
-use manycore_interpose::message::refuse;
+use manycore_interpose::message::{self, refuse};
 use manycore_interpose::{bindings, loading};
 
 use crate::{entry, fork, glibc, stats};
@@ -24,6 +24,7 @@ pub extern "C" fn start() {
     match PROGRESS.compare_exchange(NOT_STARTED, STARTING, Ordering::Acquire, Ordering::Acquire) {
         Ok(_) => {
             loading::prepare();
+            message::prepare();
             choose_lock();
             // Release: partner of the Acquires above and below.
             PROGRESS.store(STARTED, Ordering::Release);

@@ -57,6 +57,7 @@ fn steer(mechanism: Mechanism, bypass: bool) -> &'static Steer {
         may_create_thread: always,
         create_thread,
         sleep,
+        say: |parts| eprintln!("{}", String::from_utf8_lossy(&parts.concat())),
     });
     steer
 }

@@ -8,7 +8,8 @@
 //! Linux keeps a mask for each thread. The process' is that of its first thread, and that of the thread that looks: a program may
 //! bind its first thread alone.
 //!
-//! Where that is one CPU, whoever executes a call elsewhere needs the CPU of who waits for it: calls are left in place.
+//! Where that is one CPU, whoever executes a call elsewhere needs the CPU of who waits for it: calls are left in place. A program that has
+//! bound its first thread to one CPU, and no other thread, changes between both, depending on who looked last.
 
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 

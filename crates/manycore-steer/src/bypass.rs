@@ -8,7 +8,7 @@
 //! A lane begins with the habit of its process and all that were forked from the same, and that begins in place. Of [`PERIOD`] calls on a
 //! lane [`BURST`] in a row go the other way: the first ones pay for waking who executes them. So do the first calls on some lanes, more of
 //! them in the beginning: short connections never come to [`PERIOD`] calls. One of [`SAMPLE`] calls in place is timed, and all that are
-//! moved, but for those that have a thread made. The habit changes when the other way is faster by a quarter.
+//! moved, but for those that have a thread made; of these the lane learns from each, and the others from one of [`SAMPLE`]. The habit changes when the other way is faster by a quarter.
 //!
 //! Calls that wait for somebody take as long as that somebody does. What is compared is therefore the time that a quarter of the
 //! calls stay below: of the first [`FIRST`] the second shortest, which is followed step by step from then on, a third as far up as down.
@@ -141,10 +141,13 @@ impl Habit {
         }
     }
 
-    /// A moved call is over that began then, likewise.
+    /// A moved call is over that began then: the same, but of those that are no trial all learn of one in [`SAMPLE`] only. What they
+    /// know is a line that all processes of a server write.
     pub fn moved(&self, began: u64, all: &Self) {
         let ticks = clock::now().wrapping_sub(began);
-        for habit in [all, self] {
+        let call = self.calls.load(ORDER).wrapping_sub(1);
+        let is_told = call % PERIOD < BURST || call.is_multiple_of(SAMPLE);
+        for habit in [self].into_iter().chain(is_told.then_some(all)) {
             habit.moved.add(ticks);
             habit.prefer();
         }
@@ -153,10 +156,10 @@ impl Habit {
     /// Changes the habit if the other way is faster by a quarter.
     fn prefer(&self) {
         let (Some(moved), Some(in_place)) = (self.moved.get(), self.in_place.get()) else { return };
-        if moved * 5 < in_place * 4 {
-            self.is_moving.store(true, ORDER);
-        } else if in_place * 5 < moved * 4 {
-            self.is_moving.store(false, ORDER);
+        let is_moving = self.is_moving.load(ORDER);
+        let other = if is_moving { in_place * 5 < moved * 4 } else { moved * 5 < in_place * 4 };
+        if other {
+            self.is_moving.store(!is_moving, ORDER);
         }
     }
 }

@@ -10,19 +10,24 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use crate::bypass::Habit;
 use crate::raw;
 
-/// What is shared.
+/// What is shared. The parts are lines of their own: the turn is written with each lane.
 #[derive(Debug)]
+#[repr(C, align(128))]
 pub struct Page {
-    /// Counts up, for the rules that go round.
-    turn: AtomicU32,
     /// What new lanes begin with.
     pub habit: Habit,
+    turn: Turn,
 }
+
+/// Counts up, for the rules that go round.
+#[derive(Debug)]
+#[repr(align(128))]
+struct Turn(AtomicU32);
 
 impl Page {
     /// Whose turn it is.
     pub fn turn(&self) -> usize {
-        self.turn.fetch_add(1, Ordering::Relaxed) as usize // Relaxed: any order will do
+        self.turn.0.fetch_add(1, Ordering::Relaxed) as usize // Relaxed: any order will do
     }
 }
 
@@ -37,7 +42,7 @@ pub struct Family {
 impl Family {
     /// Nothing is shared yet.
     pub const fn new() -> Self {
-        let own = Page { turn: AtomicU32::new(0), habit: Habit::new() };
+        let own = Page { habit: Habit::new(), turn: Turn(AtomicU32::new(0)) };
         Self { shared: AtomicPtr::new(core::ptr::null_mut()), own }
     }
 
@@ -46,14 +51,14 @@ impl Family {
         let page = raw::map_for_children(size_of::<Page>()).cast::<Page>();
         // Release: partner of the Acquire in `page`.
         self.shared.store(page, Ordering::Release);
-        self.page().turn.store(scattered(raw::process_id()), Ordering::Relaxed); // Relaxed: nobody else is there
+        self.page().turn.0.store(scattered(raw::process_id()), Ordering::Relaxed); // Relaxed: nobody else is there
     }
 
     /// In the child of a fork: without memory to share it goes its own way.
     pub fn forked(&self) {
         // Relaxed, both: nobody else is there.
         if self.shared.load(Ordering::Relaxed).is_null() {
-            self.own.turn.store(scattered(raw::process_id()), Ordering::Relaxed);
+            self.own.turn.0.store(scattered(raw::process_id()), Ordering::Relaxed);
         }
     }
 

@@ -123,7 +123,10 @@ impl Flight {
         // SAFETY: the call is over, and the slot this thread's until `land`.
         let descriptor = unsafe { (*self.slot).order() }.descriptor;
         if reply.answer == IN_PLACE && descriptor >= 0 {
+            // A handler that forked would wait for the change that it interrupted.
+            let before = raw::block(!0);
             own::close(descriptor);
+            raw::block(before);
         }
         self.land();
         Some(reply.answer)

@@ -36,7 +36,7 @@
 //!   A call out of a signal handler, which may have interrupted `malloc`, is therefore left in place if there is no thread for it yet:
 //!   [`CreateThread`] has to refuse.
 //! - The affinity masks of the process' first thread and of those that make calls are obeyed, from a second after they were changed; where
-//!   that is one CPU for all, calls are left in place. A call that waits already is not followed.
+//!   that is one CPU for both, calls are left in place until a thread with more looks. A call that waits already is not followed.
 //! - [`Rule::Spill`] counts the lanes of each process by itself.
 //!
 //! # A first program

@@ -114,8 +114,9 @@ pub fn before_fork() {
 
 /// The fork has been made, or was refused: in the parent.
 pub fn after_fork() {
-    // Relaxed: who waits for it wants nothing else.
-    FORKING.fetch_sub(1, Ordering::Relaxed);
+    // Relaxed, both: who waits for it wants nothing else. A child that a handler forked before this one has none to take back.
+    let less = |forking: u32| forking.checked_sub(1);
+    _ = FORKING.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
 }
 
 /// Closes a descriptor of ours.

@@ -226,7 +226,8 @@ impl Steer {
         let Some(feed) = self.feeds.get().map(|feeds| &feeds[at]) else { return false };
         // SAFETY: all signals are blocked, by the caller's word.
         let has_worker = || unsafe { station.is_running(cpu, &self.blocking, maker) };
-        let ring = feed.started(cpu, has_worker, |ring| station.feed(feed, ring));
+        let listen = |ring| station.feed(feed, ring);
+        let ring = feed.started(cpu, has_worker, listen, maker.settings.say);
         let Some(ring) = ring else { return false };
         (flight.feed, flight.epoll) = (feed, station.epoll());
         let is_sent = feed.send(ring, call, kind, flight.slot);

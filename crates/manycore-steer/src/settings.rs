@@ -190,4 +190,6 @@ pub struct Settings {
     pub create_thread: CreateThread,
     /// How callers sleep.
     pub sleep: Sleep,
+    /// Says a line, in parts, to whoever runs the program.
+    pub say: fn(&[&[u8]]),
 }

@@ -8,7 +8,7 @@ use manycore::sync::thread;
 
 use crate::affinity;
 use crate::blocking::Blocking;
-use crate::call::Answer;
+use crate::call::{Answer, Kind};
 use crate::family::Family;
 use crate::flight::Flight;
 use crate::lanes::Lanes;
@@ -119,9 +119,12 @@ impl Steer {
         number.map_or(Lane::NONE, |number| Lane { number })
     }
 
-    /// The CPU of a lane; none if it is nowhere.
-    pub fn cpu(&'static self, lane: &Lane) -> Option<u16> {
+    /// The CPU on which calls of a kind on a lane are executed; none if it is nowhere, or whichever is free.
+    pub fn cpu(&'static self, lane: &Lane, kind: Kind) -> Option<u16> {
         let (settings, _) = self.chosen()?;
+        if kind == Kind::File && settings.mechanism != Mechanism::Thread {
+            return None;
+        }
         self.lanes.get(lane.number).map(|lane| settings.groups.cpus()[Lanes::at(lane)])
     }
 
@@ -227,6 +230,16 @@ impl Steer {
                 unsafe { self.blocking.hands.end(hand) };
             }
         }
+    }
+
+    /// Closes the rings of `uring`, so that the kernel's threads end.
+    ///
+    /// # Safety
+    ///
+    /// After [`retire`](Self::retire), when no thread made here lives any more.
+    pub unsafe fn close_rings(&'static self) {
+        // SAFETY: by the caller's word.
+        self.feeds.mapped().unwrap_or(&[]).iter().for_each(|feed| unsafe { feed.end() });
     }
 
     /// Whether a descriptor is one of those that the workers have for themselves: the program must not close it, nor put another

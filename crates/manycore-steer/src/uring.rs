@@ -68,10 +68,11 @@ impl Feed {
         cpu: u16,
         has_worker: impl FnOnce() -> bool,
         listen: impl FnOnce(i32) -> bool,
+        say: fn(&[&[u8]]),
     ) -> Option<&Ring> {
         // Acquire: as in `ring`. Relaxed: only one goes on.
         match self.state.compare_exchange(NEW, STARTING, Ordering::Relaxed, Ordering::Acquire) {
-            Ok(_) => self.start(cpu, has_worker, listen),
+            Ok(_) => self.start(cpu, has_worker, listen, say),
             // Another sets it up: this call goes to the pool.
             Err(_) if self.is_stale.load(Ordering::Relaxed) => None, // Relaxed: the program orders its own change
             Err(_) => self.ring(),
@@ -92,6 +93,7 @@ impl Feed {
         cpu: u16,
         has_worker: impl FnOnce() -> bool,
         listen: impl FnOnce(i32) -> bool,
+        say: fn(&[&[u8]]),
     ) -> Option<&Ring> {
         // The ring has its number from among those of ours.
         let has_numbers = own::has_numbers();
@@ -107,7 +109,7 @@ impl Feed {
                 self.state.store(RUNNING, Ordering::Release); // Release: partner of the Acquire in `ring`
             }
             Err(errno) => {
-                say_refused(errno);
+                say_refused(errno, say);
                 self.state.store(FAILED, Ordering::Release); // Release: as above
             }
         }
@@ -197,6 +199,19 @@ impl Feed {
         }
         raw::block(before);
         self.reap();
+    }
+
+    /// Gives the ring back to the kernel, for good.
+    ///
+    /// # Safety
+    ///
+    /// Nobody else uses it.
+    pub unsafe fn end(&self) {
+        // Relaxed, both: nobody else is there.
+        if self.state.swap(FAILED, Ordering::Relaxed) == RUNNING {
+            // SAFETY: written before the state said so; nobody finds it any more.
+            unsafe { (*self.ring.get()).assume_init_drop() };
+        }
     }
 
     /// In the child of a fork: the ring is the parent's. It is closed by [`own::forked`].
@@ -332,9 +347,9 @@ fn is_stream(descriptor: usize) -> bool {
     raw::socket_type(descriptor) == Some(libc::SOCK_STREAM)
 }
 
-/// Says once on standard error that calls go to the pool.
+/// Says once that calls go to the pool.
 #[cold]
-fn say_refused(errno: i32) {
+fn say_refused(errno: i32, say: fn(&[&[u8]])) {
     static SAID: AtomicU32 = AtomicU32::new(0);
     // Relaxed: only one says it.
     if SAID.swap(1, Ordering::Relaxed) != 0 {
@@ -350,8 +365,5 @@ fn say_refused(errno: i32) {
         libc::EINVAL => b"its thread cannot be bound to the CPU",
         _ => b"the kernel refuses it",
     };
-    for text in [b"manycore: io_uring: " as &[u8], why, b"; system calls go to the pool\n"] {
-        // SAFETY: the kernel reads the text.
-        unsafe { raw_syscall!(Sysno::write, 2, text.as_ptr(), text.len()) };
-    }
+    say(&[b"io_uring: ", why, b"; system calls go to the pool"]);
 }

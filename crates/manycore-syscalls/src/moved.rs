@@ -284,7 +284,7 @@ pub unsafe fn perform(
     match flight.result {
         Ok(_) => {
             let ticks = clock::now().wrapping_sub(started);
-            counters::moved(shape.function, STEER.cpu(&lane), ticks, kind == Kind::Quick);
+            counters::moved(shape.function, STEER.cpu(&lane, kind), ticks, kind == Kind::Quick);
         }
         Err(reason) => counters::count(shape.function, outcome(reason)),
     }

@@ -35,6 +35,7 @@ pub fn parse(text: &[u8]) -> Choice {
             may_create_thread: threads::may_create_own,
             create_thread: threads::create_own,
             sleep: moved::sleep,
+            say,
         },
         files: false,
     };

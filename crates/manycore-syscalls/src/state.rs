@@ -96,12 +96,9 @@ pub fn end(why: Outcome) {
     word().store(IN_PLACE, Ordering::Relaxed);
 }
 
-/// In a child of a fork: the parent's lanes and workers are not here.
+/// In a child of a fork: the parent's lanes and workers are not here. Where calls were executed in place by then they are here, too, but
+/// workers may have been left, with descriptors of theirs.
 fn renew() -> Result<(), Outcome> {
-    if reason() != Outcome::NotStarted {
-        end(reason());
-        return Err(reason());
-    }
     // Relaxed: whoever is first does it, and the others, a signal handler above it among them, do not wait.
     let first =
         word().compare_exchange(WIPED, RENEWING, Ordering::Relaxed, Ordering::Relaxed).is_ok();
@@ -114,6 +111,12 @@ fn renew() -> Result<(), Outcome> {
         STEER.forked_in_flight(unsafe { &mut (*call).flight });
     }
     descriptors::forked();
+    let ended = reason();
+    if ended != Outcome::NotStarted {
+        // It counts in its parent's file: the process may not be able to make one any more.
+        end(ended);
+        return Err(ended);
+    }
     counters::forked();
     // Release: partner of the Acquire in `check`.
     word().store(MOVING, Ordering::Release);

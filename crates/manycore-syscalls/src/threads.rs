@@ -62,25 +62,47 @@ unsafe extern "C" fn ends(round: *mut c_void) {
     }
 }
 
-/// Has all our threads end, and waits until they have: they are few, and none has a call of the program's.
+/// Has all our threads end, and waits until they have: they are few, and none has a call of the program's. If they do not, the process
+/// stays, as it would if it had threads that nobody ends.
 #[cold]
 fn end_ours() {
     let ours = STEER.threads();
-    if ours == 0 {
-        return;
+    if ours > 0 {
+        let others = count().saturating_sub(ours);
+        STEER.retire();
+        await_threads(others);
     }
-    let others = count().saturating_sub(ours);
-    STEER.retire();
-    // A second, which they never need; then the process stays, as it would if it had threads that nobody ends.
+}
+
+/// Has all our threads end, for good, where the calling one is the program's only one: some changes the kernel makes for a process with
+/// one thread only. Says whether it is alone now, and was not before.
+#[cold]
+pub fn leave_alone() -> bool {
+    if own() > 1 || STEER.threads() == 0 || thread::check().is_err() {
+        return false;
+    }
+    state::end(Outcome::ThreadState);
+    end_ours();
+    if STEER.threads() > 0 {
+        return false;
+    }
+    // SAFETY: no call is in flight, and who would have listened has ended.
+    unsafe { STEER.close_rings() };
+    await_threads(1)
+}
+
+/// Waits until the process has no more threads than these: a second, which ours never need.
+fn await_threads(most: u32) -> bool {
     for _ in 0..1000 {
-        if count() <= others {
-            return;
+        if count() <= most {
+            return true;
         }
         let pause = libc::timespec { tv_sec: 0, tv_nsec: 1_000_000 };
         let none = core::ptr::null_mut::<libc::timespec>();
         // SAFETY: the kernel reads a timespec.
         unsafe { raw_syscall!(Sysno::nanosleep, &raw const pause, none) };
     }
+    false
 }
 
 /// How many threads this process has now: the entries of its task directory, as its link count tells.
@@ -173,14 +195,14 @@ pub unsafe extern "C-unwind" fn pthread_create(
         return libc::EAGAIN;
     }
     // SAFETY: the caller's promise.
-    if unsafe { schedules_otherwise(attr) } {
-        ties::tie();
-    }
+    let is_tying = unsafe { schedules_otherwise(attr) };
     // SAFETY: passed on; the start is the new thread's.
     let failed = unsafe { real::pthread_create(thread, attr, begin, start) };
     if failed != 0 {
         // SAFETY: nobody has it.
         unsafe { take_back(start) };
+    } else if is_tying {
+        ties::tie();
     }
     failed
 }
@@ -235,7 +257,7 @@ pub unsafe extern "C-unwind" fn thrd_create(
     failed
 }
 
-/// When libc last refused a thread, in ticks; 0: never.
+/// When there was last no thread to be had, in ticks; 0: never.
 static REFUSED: AtomicU64 = AtomicU64::new(0);
 
 /// So many ticks, some milliseconds, no other is asked for then: where threads cannot be made, each call would try.
@@ -247,25 +269,29 @@ pub unsafe extern "C" fn may_create_own(blocked: u64) -> bool {
     if refused != 0 && !clock::has_passed(refused, PAUSE) {
         return false;
     }
+    // A thread of ours would have what the caller has.
+    match policy() {
+        // It would either keep others off its CPU or not be let onto it: a program that runs in real time makes its calls itself.
+        libc::SCHED_FIFO | libc::SCHED_RR | libc::SCHED_DEADLINE => {
+            state::end(Outcome::ThreadState);
+            return false;
+        }
+        // It would run when nobody else wants to: others, that wait for it, are to make it.
+        libc::SCHED_IDLE if own() > 1 => {
+            REFUSED.store(clock::now(), Ordering::Relaxed); // Relaxed: as above
+            return false;
+        }
+        _ => {}
+    }
     let here = thread::in_flight().map_or(0, |call| call.addr());
-    if handlers::may_run(here, blocked) {
-        return false;
-    }
-    // A thread of ours would have what the caller has, and either keep others off its CPU or not be let onto it: a program that runs
-    // in real time makes its calls itself.
-    let is_in_real_time = is_in_real_time();
-    if is_in_real_time {
-        state::end(Outcome::ThreadState);
-    }
-    !is_in_real_time
+    !handlers::may_run(here, blocked)
 }
 
-/// Whether the calling thread runs before all usual ones.
-fn is_in_real_time() -> bool {
+/// How the calling thread is scheduled.
+fn policy() -> c_int {
     // SAFETY: takes a number.
     let policy = unsafe { raw_syscall!(Sysno::sched_getscheduler, 0) } as c_int;
-    [libc::SCHED_FIFO, libc::SCHED_RR, libc::SCHED_DEADLINE]
-        .contains(&(policy & !libc::SCHED_RESET_ON_FORK))
+    policy & !libc::SCHED_RESET_ON_FORK
 }
 
 /// A thread of ours, see [`manycore_steer::CreateThread`]: detached, and with a small stack.

@@ -6,6 +6,9 @@
 #ifndef CALL_H
 #define CALL_H
 
+/* Whoever executes a moved call has to get a CPU first, which takes a time slice or two. */
+#define ASLEEP 10
+
 #include "../case.h"
 
 #include <arpa/inet.h>

@@ -1,6 +1,8 @@
 /* Sockets across fork, vfork, posix_spawn and exec. */
 #define PROGRAM "processes"
 #include "call.h"
+#include <sys/fsuid.h>
+#include <sys/prctl.h>
 
 static int sv[2];
 static char b[64];
@@ -70,6 +72,76 @@ CASE(forked_in_a_handler_that_interrupts) {
     if (made == 0) _exit(interrupted ? 7 : 8);
     R(interrupted, "parent.interrupted");
     STATUS(made, "child");
+}
+
+/* From then on calls belong to their threads, and are executed in place. */
+static int becomes_who_it_is(void *after) {
+    if (after) usleep(20000);
+    setfsuid(geteuid());
+    return 0;
+}
+
+CASE(forked_in_a_handler_after_a_tie) {
+    struct other other;
+    used_pair();
+    begin(&other, becomes_who_it_is, sv);
+    handle(SIGALRM, forks_on, 0);
+    ualarm(80000, 0);
+    errno = 0;
+    long received = recv(sv[0], b, 8, 0);
+    bool interrupted = received == -1 && errno == EINTR;
+    if (made == 0) _exit(interrupted ? 7 : 8);
+    R(interrupted, "parent.interrupted");
+    STATUS(made, "child");
+    finish(&other);
+}
+
+/* How many descriptors have numbers that this program does not come to. */
+static int open_beyond_ours(void) {
+    int beyond = 0;
+    for (int fd = 64; fd < 4096; fd++) beyond += fcntl(fd, F_GETFD) >= 0;
+    return beyond;
+}
+
+CASE(forked_after_a_tie) {
+    used_pair();
+    struct deed d = {0};
+    start(&d, do_recv, sv[0]);
+    becomes_who_it_is(NULL);
+    pid_t child = fork();
+    if (child == 0) _exit(open_beyond_ours());
+    STATUS(child, "child");
+    R(write(sv[1], "abc", 3), "write");
+    E(&d, "recv");
+}
+
+CASE(tied_after_a_fork_past_libc) {
+    used_pair();
+    struct deed d = {0};
+    start(&d, do_recv, sv[0]);
+    pid_t child = _Fork();
+    if (child == 0) {
+        prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+        _exit(open_beyond_ours());
+    }
+    STATUS(child, "child");
+    R(write(sv[1], "abc", 3), "write");
+    E(&d, "recv");
+}
+
+static void does_nothing(int signal) { (void)signal; }
+CASE(vforked_child_has_handlers_of_its_own) {
+    used_pair();
+    while (send(sv[0], b, sizeof b, MSG_DONTWAIT) > 0) {}
+    handle(SIGALRM, does_nothing, 0);
+    pid_t child = vfork();
+    if (child == 0) {
+        signal(SIGALRM, SIG_DFL);
+        _exit(3);
+    }
+    STATUS(child, "child");
+    ualarm(50000, 0);
+    R(send(sv[0], b, sizeof b, 0), "send");
 }
 
 CASE(both_go_on) {

@@ -462,3 +462,13 @@ CASE(pipe_while_full) {
     close(sv[1]);
     E(&d, "write");
 }
+
+/* A program that has closed its standard error may have a client there: nobody else writes to it. */
+CASE(client_in_place_of_standard_error) {
+    close(2);
+    unix_pair(SOCK_STREAM, sv);
+    R(sv[0], "number");
+    R(signal(61, SIG_IGN) == SIG_DFL, "ignored");
+    R(signal(61, note) == SIG_ERR, "handler");
+    R(recv(sv[1], bytes, sizeof bytes, MSG_DONTWAIT), "recv");
+}

@@ -358,6 +358,49 @@ CASE(real_time_program) {
     if (may_be_in_real_time()) changes_itself(sv);
 }
 
+/* What the kernel does for a process with one thread only, after calls that threads of the library's have made. */
+static void alone(int (*change)(void), const char *name) {
+    unix_pair(SOCK_STREAM, sv);
+    for (int i = 0; i < 3; i++) NEED(write(sv[0], "x", 1) == 1 && read(sv[1], b, 1) == 1);
+    R(change(), "%s", name);
+    R(write(sv[0], "abc", 3), "%s.write", name);
+    R(read(sv[1], b, 8), "%s.read", name);
+}
+static int leaves_users(void) { return unshare(CLONE_NEWUSER); }
+static int leaves_users_raw(void) { return (int)syscall(SYS_unshare, CLONE_NEWUSER); }
+static int enters_mounts(void) {
+    int fd = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
+    int result = setns(fd, CLONE_NEWNS), error = errno;
+    close(fd);
+    errno = error;
+    return result;
+}
+CASE(own_users) { alone(leaves_users, "unshare"); }
+CASE(own_users_by_number) { alone(leaves_users_raw, "syscall"); }
+CASE(mounts) { alone(enters_mounts, "setns"); }
+
+/* What the kernel refuses changes nothing. */
+CASE(refused) {
+    struct sched_param none = {.sched_priority = 1000};
+    pthread_attr_t attributes;
+    unix_pair(SOCK_STREAM, sv);
+    NEED(write(sv[0], "x", 1) == 1 && read(sv[1], b, 1) == 1);
+    R(sched_setscheduler(0, SCHED_FIFO, &none), "sched_setscheduler");
+    R(sched_setparam(0, &none), "sched_setparam");
+    R(pthread_setschedparam(pthread_self(), SCHED_FIFO, &none), "pthread_setschedparam");
+    R(pthread_setschedprio(pthread_self(), 1000), "pthread_setschedprio");
+    R(prctl(PR_CAPBSET_DROP, 1000, 0, 0, 0), "bounding-set");
+    R(prctl(PR_SET_SECCOMP, 1000, 0, 0, 0), "seccomp");
+    R(setns(-1, 0), "setns");
+    R(unshare(1), "unshare");
+    R(close_range(3000, 4000, 1 << 10 | CLOSE_RANGE_UNSHARE), "close_range");
+    R(setpriority(1000, 0, 5), "setpriority");
+    R(setresuid(-1, -1, -1), "setresuid");
+    NEED(pthread_attr_init(&attributes) == 0);
+    R(pthread_attr_setschedparam(&attributes, &none), "attributes");
+    for (int i = 0; i < 100; i++) NEED(send(sv[0], "x", 1, 0) == 1 && recv(sv[1], b, 1, 0) == 1);
+}
+
 /* What a thread writes there is its own: its calls are nobody else's from then on. */
 CASE(label) {
     unix_pair(SOCK_STREAM, sv);

@@ -4,6 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use tempfile::TempDir;
+
 use super::{GRACE, as_nobody, await_port, free_port, succeeds};
 use crate::soak::launch::Launch;
 use crate::soak::process::Process;
@@ -49,59 +51,95 @@ fn postgresql(program: &str) -> Result<PathBuf> {
     found.map_or_else(|| installed(program, "postgresql"), Ok)
 }
 
-/// A PostgreSQL of its own under pgbench, which counts transactions; then the sums that have to be equal.
-pub fn postgres(launch: Launch) -> Result<()> {
-    let place = place()?;
-    let here = place.path();
-    // It refuses to run as root.
-    let open = std::os::unix::fs::PermissionsExt::from_mode(0o777);
-    fs::set_permissions(here, open).map_err(Failure::because("a directory for nobody"))?;
-    let data = here.join("data");
-    let mut init = Launch::Plain.command(&postgresql("initdb")?);
-    init.args(["--auth=trust", "--no-sync", "--username=test", "-D"]).arg(&data).current_dir(here);
-    let made = as_nobody(&mut init).output().map_err(Failure::because("initdb"))?;
-    ensure(made.status.success(), || String::from_utf8_lossy(&made.stderr).into_owned())?;
-    let port = free_port()?;
-    let mut command = launch.command(&postgresql("postgres")?);
-    command.arg("-D").arg(&data).arg("-k").arg(here).current_dir(here);
-    let options = ["fsync=off", "shared_buffers=32MB", "listen_addresses=127.0.0.1"];
-    command.arg("-p").arg(port.to_string()).args(options.iter().flat_map(|o| ["-c", o]));
-    let server = Process::start("postgres", as_nobody(&mut command), here)?;
-    let check = || {
-        await_port(&server, port)?;
-        await_database(&port.to_string())?;
-        bench(launch, &port.to_string())
-    };
-    check().map_err(|failure| server.blame(failure))?;
-    // SIGTERM waits for clients, of which there are none any more.
-    let status = server.stop(GRACE)?;
-    ensure(status.success(), || format!("PostgreSQL ends with {status}"))
+/// A PostgreSQL of its own, on a port of its own.
+pub struct Postgres {
+    server: Process,
+    port: String,
+    /// Removed with what is in it when this is dropped.
+    _place: TempDir,
 }
 
-/// It listens before it can be asked.
-fn await_database(port: &str) -> Result<()> {
-    let asked = installed("pg_isready", "postgresql-client")?;
-    let deadline = Instant::now() + GRACE;
-    while let Err(failure) = succeeds(Launch::Plain, &asked, &["-h", "127.0.0.1", "-p", port]) {
-        if Instant::now() >= deadline {
-            return Err(failure);
-        }
-        std::thread::sleep(Duration::from_millis(50));
+impl Postgres {
+    /// Starts one.
+    pub fn start(launch: Launch) -> Result<Self> {
+        let place = place()?;
+        let here = place.path();
+        // It refuses to run as root.
+        let open = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+        fs::set_permissions(here, open).map_err(Failure::because("a directory for nobody"))?;
+        let data = here.join("data");
+        let mut init = Launch::Plain.command(&postgresql("initdb")?);
+        init.args(["--auth=trust", "--no-sync", "--username=test", "-D"]).arg(&data);
+        let made = as_nobody(init.current_dir(here)).output();
+        let made = made.map_err(Failure::because("initdb"))?;
+        ensure(made.status.success(), || String::from_utf8_lossy(&made.stderr).into_owned())?;
+        let port = free_port()?;
+        let mut command = launch.command(&postgresql("postgres")?);
+        command.arg("-D").arg(&data).arg("-k").arg(here).current_dir(here);
+        let options = ["fsync=off", "shared_buffers=32MB", "listen_addresses=127.0.0.1"];
+        command.arg("-p").arg(port.to_string()).args(options.iter().flat_map(|o| ["-c", o]));
+        let server = Process::start("postgres", as_nobody(&mut command), here)?;
+        let postgres = Self { server, port: port.to_string(), _place: place };
+        let ready = await_port(&postgres.server, port).and_then(|()| postgres.await_database());
+        ready.map_err(|failure| postgres.server.blame(failure))?;
+        Ok(postgres)
     }
-    Ok(())
+
+    /// The server, of which the others are children.
+    pub fn process(&self) -> &Process {
+        &self.server
+    }
+
+    /// A program with a connection, or some, to it; gives what that says.
+    fn run(&self, launch: Launch, program: &Path, more: &[&str]) -> Result<String> {
+        let there = ["-h", "127.0.0.1", "-p", &self.port, "-U", "test"];
+        succeeds(launch, program, &[&there[..], more].concat())
+    }
+
+    /// It listens before it can be asked.
+    fn await_database(&self) -> Result<()> {
+        let asked = installed("pg_isready", "postgresql-client")?;
+        let deadline = Instant::now() + GRACE;
+        while let Err(failure) = self.run(Launch::Plain, &asked, &[]) {
+            if Instant::now() >= deadline {
+                return Err(failure);
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        Ok(())
+    }
+
+    /// Asks for some thousand bytes over a connection of its own, which a child serves.
+    pub fn query(&self) -> Result<()> {
+        let query = ["-At", "-c", "SELECT repeat('abcdefgh', 1000)", "postgres"];
+        let said = self.run(Launch::Plain, &installed("psql", "postgresql-client")?, &query)?;
+        ensure(said.trim_end() == "abcdefgh".repeat(1000), || format!("other bytes come: {said}"))
+    }
+
+    /// pgbench counts transactions; then the sums that have to be equal.
+    fn bench(&self, launch: Launch) -> Result<()> {
+        let bench = postgresql("pgbench")?;
+        self.run(launch, &bench, &["-i", "-q", "-s", "1", "postgres"])?;
+        let said = self.run(launch, &bench, &["-c", "4", "-j", "2", "-t", "100", "postgres"])?;
+        let all = "number of transactions actually processed: 400/400";
+        ensure(said.contains(all), || format!("pgbench says: {said}"))?;
+        let sums = "SELECT (SELECT sum(abalance) FROM pgbench_accounts) = (SELECT sum(delta) FROM pgbench_history), \
+                    (SELECT count(*) FROM pgbench_history)";
+        let query = ["-At", "-c", sums, "postgres"];
+        let said = self.run(launch, &installed("psql", "postgresql-client")?, &query)?;
+        ensure(said.trim() == "t|400", || format!("the sums differ: {said}"))
+    }
+
+    /// Ends it: it waits for clients, of which there are none any more.
+    pub fn stop(self) -> Result<()> {
+        let status = self.server.stop(GRACE)?;
+        ensure(status.success(), || format!("PostgreSQL ends with {status}"))
+    }
 }
 
-fn bench(launch: Launch, port: &str) -> Result<()> {
-    let there = ["-h", "127.0.0.1", "-p", port, "-U", "test"];
-    let bench = postgresql("pgbench")?;
-    let run =
-        |program: &Path, more: &[&str]| succeeds(launch, program, &[&there[..], more].concat());
-    run(&bench, &["-i", "-q", "-s", "1", "postgres"])?;
-    let said = run(&bench, &["-c", "4", "-j", "2", "-t", "100", "postgres"])?;
-    let all = "number of transactions actually processed: 400/400";
-    ensure(said.contains(all), || format!("pgbench says: {said}"))?;
-    let sums = "SELECT (SELECT sum(abalance) FROM pgbench_accounts) = (SELECT sum(delta) FROM pgbench_history), \
-                (SELECT count(*) FROM pgbench_history)";
-    let said = run(&installed("psql", "postgresql-client")?, &["-At", "-c", sums, "postgres"])?;
-    ensure(said.trim() == "t|400", || format!("the sums differ: {said}"))
+/// A PostgreSQL of its own under pgbench.
+pub fn postgres(launch: Launch) -> Result<()> {
+    let postgres = Postgres::start(launch)?;
+    postgres.bench(launch).map_err(|failure| postgres.server.blame(failure))?;
+    postgres.stop()
 }

@@ -9,6 +9,7 @@ mod programs;
 
 use std::collections::{BTreeMap, HashSet};
 use std::io::Write;
+use std::process::{Command, Stdio};
 
 use manycore_tests::cases;
 use manycore_tests::moved::Counted;
@@ -50,6 +51,23 @@ fn glibc_against_itself_twenty_times() {
     for _ in 0..20 {
         glibc_against_itself();
     }
+}
+
+/// Whoever reads standard error may be gone: what the library says is lost then, and the program runs.
+#[test]
+fn what_nobody_reads_ends_no_program() {
+    let beneath =
+        Beneath::syscalls("pool").variable("MANYCORE_SYSCALLS_STATS", "/proc/no-such-directory");
+    let run = |stderr| {
+        let mut command = Command::new("true");
+        beneath.put(&mut command).stderr(stderr).output().expect("start a program")
+    };
+    let said = run(Stdio::piped());
+    assert!(said.status.success() && !said.stderr.is_empty(), "{said:?}");
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    let lost = run(writer.into());
+    assert!(lost.status.success(), "{lost:?}");
 }
 
 /// The same results beneath a library; then what became of the calls, by its statistics.

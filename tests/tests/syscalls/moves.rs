@@ -101,6 +101,15 @@ fn what_a_label_is_tied_to_stays_in_place() {
     }
 }
 
+/// What the kernel refuses is no reason to leave calls in place.
+#[test]
+fn a_refused_change_ties_nothing() {
+    for mechanism in ["thread", "pool"] {
+        let calls = counted(mechanism, "ties", "refused");
+        assert!(calls.moved >= 200, "{mechanism}: {calls:?}");
+    }
+}
+
 /// The calls on sockets of one case, as strace sees them: of its only thread, and of others.
 fn seen(beneath: &Beneath) -> trace::Seen {
     let executable = &programs::program("transfers").executable;

@@ -96,6 +96,7 @@ impl Rig {
             may_create_thread,
             create_thread,
             sleep,
+            say: |_| {},
         });
         Box::leak(Box::new(Self { steer, moved: 0.into(), in_place: 0.into() }))
     }

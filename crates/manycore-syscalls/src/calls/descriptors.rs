@@ -6,6 +6,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use manycore_interpose::message::say;
 use manycore_profile::layout::syscalls::{Function, Outcome};
 
+use super::ties;
 use crate::descriptors::{self as known, STEER};
 use crate::moved::{self, Shape, Verdict};
 use crate::{counters, real, thread};
@@ -66,13 +67,21 @@ fn has_ours() -> bool {
 ///
 /// See [`close`].
 pub unsafe extern "C-unwind" fn close_range(first: c_uint, last: c_uint, flags: c_int) -> c_int {
+    // SAFETY: the caller's promise.
+    let close = || unsafe { close_others(first, last, flags) };
+    if flags & libc::CLOSE_RANGE_UNSHARE as c_int == 0 { close() } else { ties::tie_after(close) }
+}
+
+/// Closes what is not ours.
+///
+/// # Safety
+///
+/// See [`close`].
+unsafe fn close_others(first: c_uint, last: c_uint, flags: c_int) -> c_int {
     /// A larger number is none of ours.
     const END: c_uint = 1 << 20;
     let end = if has_ours() { last.min(END) } else { 0 };
     let ours = || (first..=end).filter(|fd| is_ours(*fd as c_int));
-    if flags & libc::CLOSE_RANGE_UNSHARE as c_int != 0 {
-        super::ties::tie();
-    }
     if flags & libc::CLOSE_RANGE_CLOEXEC as c_int == 0 {
         known::forget_range(first, last);
     }

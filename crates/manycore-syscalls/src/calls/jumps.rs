@@ -99,6 +99,8 @@ extern "C" fn note_clone(_run: usize, _stack: usize, flags: usize) -> usize {
 fn note_flags(flags: usize) {
     let flags = flags as c_int;
     if flags & libc::CLONE_VM != 0 && flags & libc::CLONE_THREAD == 0 {
+        // A child that was forked past libc takes leave of its parent's workers first.
+        let _ = state::check();
         state::end(Outcome::SharedMemory);
     }
 }

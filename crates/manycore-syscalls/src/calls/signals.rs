@@ -8,10 +8,11 @@ use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use libc::{sigaction as Action, sighandler_t};
 use manycore_interpose::message::say;
+use manycore_profile::layout::syscalls::Outcome;
 use manycore_steer::INTERRUPT;
 use syscalls::{Sysno, raw_syscall};
 
-use crate::real;
+use crate::{real, thread};
 
 /// Signals that have a handler without `SA_RESTART`, a bit each; or had one that was taken away when it was called.
 static ENDING: AtomicU64 = AtomicU64::new(0);
@@ -68,6 +69,10 @@ impl Disposition {
 
 /// Has a signal's handler changed by libc, in whatever way, and notes of which kind it is now.
 fn change<T>(signal: c_int, by_libc: impl FnOnce() -> T) -> T {
+    // A child of vfork has handlers of its own, and what is noted here is its parent's.
+    if thread::check() == Err(Outcome::SharedMemory) {
+        return by_libc();
+    }
     // Relaxed, all: as in `all_restart`. Until it is known, a call that is interrupted ends.
     let before = ENDING.fetch_or(bit(signal), Ordering::Relaxed);
     let result = by_libc();

@@ -2,6 +2,7 @@
 //!
 //! libc changes users and groups in all threads, ours too. It does not so for what is here, nor for system calls that the
 //! program makes itself. While there is only the calling thread, nothing has to be done: those that are made later get its state.
+//! Nor has it if the kernel refuses the change, as far as the result tells.
 
 use core::ffi::{c_char, c_int, c_uint, c_void};
 
@@ -11,9 +12,9 @@ use manycore_profile::layout::syscalls::Outcome;
 use crate::descriptors::STEER;
 use crate::{counters, real, state, thread, threads};
 
-/// Executes all calls in place from now on, if there is a thread that will not have what the caller is about to get.
+/// Executes all calls in place from now on, if there is a thread that does not have what the caller has got or is about to get.
 pub fn tie() {
-    counters::prepare();
+    prepare();
     // A child of vfork has the parent's memory, but a state of its own.
     if thread::check() != Err(Outcome::SharedMemory) && (STEER.threads() > 0 || threads::own() > 1)
     {
@@ -23,12 +24,91 @@ pub fn tie() {
 
 /// Executes all calls in place from now on: the system calls by which they would be moved may be forbidden.
 fn restrict() {
-    counters::prepare();
-    if thread::check() != Err(Outcome::SharedMemory) {
+    if may_restrict() {
         state::end(Outcome::ThreadState);
     }
 }
 
+/// Before a change: makes what may be forbidden afterwards. A child that was forked past libc takes leave of its parent's workers.
+fn prepare() {
+    let _ = state::check();
+    counters::prepare();
+}
+
+/// Says whether the calls of this process are what will be restricted.
+fn may_restrict() -> bool {
+    prepare();
+    thread::check() != Err(Outcome::SharedMemory)
+}
+
+/// Makes a change by a function that says that it failed by a negative number, and ties what comes after it.
+pub fn tie_after(change: impl FnOnce() -> c_int) -> c_int {
+    prepare();
+    let result = change();
+    if result >= 0 {
+        tie();
+    }
+    result
+}
+
+/// Tries a change that may need a process with one thread, and if that is why it is refused again without threads of ours.
+fn alone_if_needed(change: impl Fn() -> c_int) -> c_int {
+    // SAFETY: the calling thread's own.
+    let errno = unsafe { &mut *libc::__errno_location() };
+    let before = *errno;
+    let result = change();
+    if result == -1 && *errno == libc::EINVAL && threads::leave_alone() {
+        *errno = before;
+        return change();
+    }
+    result
+}
+
+/// What `unshare` does for a process with one thread only.
+const NEEDS_ONE_THREAD: c_int =
+    libc::CLONE_NEWUSER | libc::CLONE_THREAD | libc::CLONE_SIGHAND | libc::CLONE_VM;
+
+/// `unshare`.
+///
+/// # Safety
+///
+/// As the manual page says.
+pub unsafe extern "C-unwind" fn unshare(flags: c_int) -> c_int {
+    // SAFETY: the caller's promise.
+    let change = || unsafe { real::unshare(flags) };
+    tie_after(|| if flags & NEEDS_ONE_THREAD == 0 { change() } else { alone_if_needed(change) })
+}
+
+/// `setns`: some kinds are entered by a process with one thread only.
+///
+/// # Safety
+///
+/// As the manual page says.
+pub unsafe extern "C-unwind" fn setns(fd: c_int, kind: c_int) -> c_int {
+    // SAFETY: the caller's promise.
+    tie_after(|| alone_if_needed(|| unsafe { real::setns(fd, kind) }))
+}
+
+/// `nice`, of which -1 is also a result.
+///
+/// # Safety
+///
+/// As the manual page says.
+pub unsafe extern "C-unwind" fn nice(by: c_int) -> c_int {
+    prepare();
+    // SAFETY: the calling thread's own.
+    let errno = unsafe { &mut *libc::__errno_location() };
+    let before = core::mem::replace(errno, 0);
+    // SAFETY: the caller's promise.
+    let result = unsafe { real::nice(by) };
+    if *errno == 0 {
+        *errno = before;
+        tie();
+    }
+    result
+}
+
+/// Functions of which the result does not say whether there was a change.
 macro_rules! tying {
     ($($name:ident($($arg:ident: $ty:ty),*);)*) => {
         $(
@@ -49,14 +129,29 @@ macro_rules! tying {
 tying! {
     setfsuid(user: libc::uid_t);
     setfsgid(group: libc::gid_t);
+}
+
+macro_rules! tying_if_done {
+    ($($name:ident($($arg:ident: $ty:ty),*);)*) => {
+        $(
+            #[doc = concat!("`", stringify!($name), "`.")]
+            ///
+            /// # Safety
+            ///
+            /// As the manual page says.
+            pub unsafe extern "C-unwind" fn $name($($arg: $ty),*) -> c_int {
+                // SAFETY: the caller's promise.
+                tie_after(|| unsafe { real::$name($($arg),*) })
+            }
+        )*
+    };
+}
+
+tying_if_done! {
     capset(header: *mut c_void, data: *const c_void);
-    unshare(flags: c_int);
-    setns(fd: c_int, kind: c_int);
     setpriority(which: c_int, who: libc::id_t, priority: c_int);
-    nice(by: c_int);
     sched_setscheduler(who: pid_t, policy: c_int, parameters: *const libc::sched_param);
     sched_setparam(who: pid_t, parameters: *const libc::sched_param);
-    pthread_setschedprio(thread: libc::pthread_t, priority: c_int);
     pkey_alloc(flags: c_uint, rights: c_uint);
 }
 
@@ -81,11 +176,11 @@ macro_rules! changing {
             ///
             /// As the manual page says.
             pub unsafe extern "C-unwind" fn $name($($arg: $ty),*) -> c_int {
-                counters::prepare();
+                prepare();
                 // SAFETY: the caller's promise.
                 let result = unsafe { real::$name($($arg),*) };
                 // Afterwards: what is set up from now on is set up by the one that the process is now.
-                if thread::check() != Err(Outcome::SharedMemory) {
+                if result == 0 && thread::check() != Err(Outcome::SharedMemory) {
                     STEER.change_rights();
                 }
                 result
@@ -107,7 +202,7 @@ changing! {
     initgroups(user: *const c_char, group: libc::gid_t);
 }
 
-/// `pthread_setschedparam`: ties the calls of a thread to it, unless it is scheduled as threads are.
+/// `pthread_setschedparam`: ties the calls of a thread to it, unless it is and was scheduled as threads are.
 ///
 /// # Safety
 ///
@@ -117,11 +212,35 @@ pub unsafe extern "C-unwind" fn pthread_setschedparam(
     policy: c_int,
     parameters: *const libc::sched_param,
 ) -> c_int {
-    if policy != libc::SCHED_OTHER {
+    let mut before = libc::SCHED_OTHER;
+    // SAFETY: a structure of numbers, for which zero is a value.
+    let mut old: libc::sched_param = unsafe { core::mem::zeroed() };
+    // SAFETY: the caller's promise; the first writes to what is here.
+    let failed = unsafe {
+        libc::pthread_getschedparam(thread, &raw mut before, &raw mut old);
+        real::pthread_setschedparam(thread, policy, parameters)
+    };
+    if failed == 0 && [before, policy] != [libc::SCHED_OTHER; 2] {
         tie();
     }
+    failed
+}
+
+/// `pthread_setschedprio`.
+///
+/// # Safety
+///
+/// As the manual page says.
+pub unsafe extern "C-unwind" fn pthread_setschedprio(
+    thread: libc::pthread_t,
+    priority: c_int,
+) -> c_int {
     // SAFETY: the caller's promise.
-    unsafe { real::pthread_setschedparam(thread, policy, parameters) }
+    let failed = unsafe { real::pthread_setschedprio(thread, priority) };
+    if failed == 0 {
+        tie();
+    }
+    failed
 }
 
 /// A file has been opened to be written to. What is in `/proc/PID/attr` a thread writes for itself: the label that its calls have.
@@ -164,22 +283,35 @@ pub unsafe extern "C-unwind" fn prctl(
     c: usize,
     d: usize,
 ) -> c_int {
-    if option == libc::PR_SET_SECCOMP {
-        restrict();
-    } else if is_tying(option) {
-        tie();
-    }
     // SAFETY: the caller's promise.
-    unsafe { real::prctl(option, a, b, c, d) }
+    let change = || unsafe { real::prctl(option, a, b, c, d) };
+    if is_tying(option) {
+        return tie_after(change);
+    }
+    // Asked ahead: afterwards asking may be forbidden, too.
+    let restricts = option == libc::PR_SET_SECCOMP && may_restrict();
+    let result = change();
+    if restricts && result == 0 {
+        state::end(Outcome::ThreadState);
+    }
+    result
 }
 
-/// A system call of the program's own, made by `syscall`.
+/// A system call of the program's own, made by `syscall`: what becomes of it is not seen.
 pub fn note(number: libc::c_long, first: usize) {
     match number {
         libc::SYS_seccomp | libc::SYS_landlock_restrict_self => restrict(),
         libc::SYS_prctl if first == libc::PR_SET_SECCOMP as usize => restrict(),
         libc::SYS_prctl if is_tying(first as c_int) => tie(),
         libc::SYS_chroot | libc::SYS_pivot_root => counters::prepare(),
+        libc::SYS_unshare if first as c_int & NEEDS_ONE_THREAD != 0 => {
+            threads::leave_alone();
+            tie();
+        }
+        libc::SYS_setns => {
+            threads::leave_alone();
+            tie();
+        }
         libc::SYS_setuid
         | libc::SYS_setgid
         | libc::SYS_setreuid
@@ -191,7 +323,6 @@ pub fn note(number: libc::c_long, first: usize) {
         | libc::SYS_setfsgid
         | libc::SYS_capset
         | libc::SYS_unshare
-        | libc::SYS_setns
         | libc::SYS_setpriority
         | libc::SYS_ioprio_set
         | libc::SYS_sched_setscheduler
