@@ -1,5 +1,8 @@
 //! iperf3 and nuttcp, both ends. nuttcp's receiver counts every byte; iperf3's stops when its sender does.
 
+use std::thread;
+use std::time::Duration;
+
 use super::{GRACE, await_port, free_port, succeeds};
 use crate::soak::launch::Launch;
 use crate::soak::process::Process;
@@ -27,7 +30,19 @@ pub fn iperf3(launch: Launch) -> Result<()> {
         let (bytes, window) = (BYTES.to_string(), WINDOW.to_string());
         let size = ["-n", &bytes, "-w", &window, "-l", &window, "--json"];
         let to = ["-c", "127.0.0.1", "-p", &port];
-        let said = succeeds(launch, &program, &[&to[..], &size, direction].concat())?;
+        let arguments = [&to[..], &size, direction].concat();
+        let run = || succeeds(launch, &program, &arguments);
+        // While the server has not yet taken leave of who looked whether it is there, it sends the next one away.
+        let refused =
+            |said: &String| said.contains("Connection reset by peer") && !said.contains("sum_sent");
+        let mut said = run()?;
+        for _ in 0..20 {
+            if !refused(&said) {
+                break;
+            }
+            thread::sleep(Duration::from_millis(100));
+            said = run()?;
+        }
         let sum = |of: &str| number_after(&said, of, "\"bytes\":").unwrap_or(0);
         let (sent, received) = (sum("\"sum_sent\":"), sum("\"sum_received\":"));
         // It stops receiving when the sender says that it has sent everything: what is on its way then is not counted.
