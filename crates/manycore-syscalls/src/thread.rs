@@ -43,6 +43,11 @@ pub fn check() -> Result<(), Outcome> {
     }
 }
 
+/// Whether this is a child of `vfork`, on its parent's memory.
+pub fn shares_memory() -> bool {
+    check() == Err(Outcome::SharedMemory)
+}
+
 #[cold]
 fn occupied(doing: u64) -> Result<(), Outcome> {
     if doing & FORKED != 0 {

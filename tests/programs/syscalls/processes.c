@@ -62,10 +62,10 @@ static void forks_on(int signal) {
     made = fork();
 }
 
-CASE(forked_in_a_handler_that_interrupts) {
-    used_pair();
+/* Waits for bytes that do not come until a handler forks, so many microseconds from now. */
+static void fork_while_waiting(useconds_t after) {
     handle(SIGALRM, forks_on, 0);
-    ualarm(50000, 0);
+    ualarm(after, 0);
     errno = 0;
     long received = recv(sv[0], b, 8, 0);
     bool interrupted = received == -1 && errno == EINTR;
@@ -74,9 +74,14 @@ CASE(forked_in_a_handler_that_interrupts) {
     STATUS(made, "child");
 }
 
+CASE(forked_in_a_handler_that_interrupts) {
+    used_pair();
+    fork_while_waiting(50000);
+}
+
 /* From then on calls belong to their threads, and are executed in place. */
-static int becomes_who_it_is(void *after) {
-    if (after) usleep(20000);
+static int becomes_who_it_is(void *later) {
+    if (later) usleep(100000);
     setfsuid(geteuid());
     return 0;
 }
@@ -85,14 +90,7 @@ CASE(forked_in_a_handler_after_a_tie) {
     struct other other;
     used_pair();
     begin(&other, becomes_who_it_is, sv);
-    handle(SIGALRM, forks_on, 0);
-    ualarm(80000, 0);
-    errno = 0;
-    long received = recv(sv[0], b, 8, 0);
-    bool interrupted = received == -1 && errno == EINTR;
-    if (made == 0) _exit(interrupted ? 7 : 8);
-    R(interrupted, "parent.interrupted");
-    STATUS(made, "child");
+    fork_while_waiting(200000);
     finish(&other);
 }
 

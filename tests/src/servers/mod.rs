@@ -38,8 +38,13 @@ pub fn free_port() -> Result<u16> {
 
 /// Waits until a server accepts connections.
 pub fn await_port(server: &Process, port: u16) -> Result<()> {
+    await_ready(server, || TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok())
+}
+
+/// Waits until a server is ready.
+pub fn await_ready(server: &Process, is_ready: impl Fn() -> bool) -> Result<()> {
     let deadline = Instant::now() + GRACE;
-    while TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_err() {
+    while !is_ready() {
         if server.has_ended()? {
             return Err(server.blame(Failure::new("the server ends at start")));
         }

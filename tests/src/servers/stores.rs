@@ -2,11 +2,11 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tempfile::TempDir;
 
-use super::{GRACE, as_nobody, await_port, free_port, succeeds};
+use super::{GRACE, as_nobody, await_port, await_ready, free_port, succeeds};
 use crate::soak::launch::Launch;
 use crate::soak::process::Process;
 use crate::soak::{Failure, Result, ensure, installed, memcached, place};
@@ -99,14 +99,7 @@ impl Postgres {
     /// It listens before it can be asked.
     fn await_database(&self) -> Result<()> {
         let asked = installed("pg_isready", "postgresql-client")?;
-        let deadline = Instant::now() + GRACE;
-        while let Err(failure) = self.run(Launch::Plain, &asked, &[]) {
-            if Instant::now() >= deadline {
-                return Err(failure);
-            }
-            std::thread::sleep(Duration::from_millis(50));
-        }
-        Ok(())
+        await_ready(&self.server, || self.run(Launch::Plain, &asked, &[]).is_ok())
     }
 
     /// Asks for some thousand bytes over a connection of its own, which a child serves.

@@ -1,9 +1,6 @@
 //! iperf3 and nuttcp, both ends. nuttcp's receiver counts every byte; iperf3's stops when its sender does.
 
-use std::thread;
-use std::time::Duration;
-
-use super::{GRACE, await_port, free_port, succeeds};
+use super::{GRACE, await_port, await_ready, free_port, succeeds};
 use crate::soak::launch::Launch;
 use crate::soak::process::Process;
 use crate::soak::{Failure, Result, ensure, installed, place};
@@ -20,38 +17,27 @@ const ON_THE_WAY: u64 = 2 * 2 * WINDOW + WINDOW;
 pub fn iperf3(launch: Launch) -> Result<()> {
     let program = installed("iperf3", "iperf3")?;
     let place = place()?;
-    let port = free_port()?.to_string();
-    let mut command = launch.command(&program);
-    // Serves until it is asked to end: the look whether it is there is a connection, too.
-    command.args(["-s", "-B", "127.0.0.1", "-p", &port]);
-    let server = Process::start("iperf3", &mut command, place.path())?;
-    await_port(&server, port.parse().map_err(Failure::because("a port"))?)?;
     for direction in [&[][..], &["-R"]] {
+        let port = free_port()?.to_string();
+        let mut command = launch.command(&program);
+        // Serves one client, and says when it can: a look whether it is there would be that client.
+        command.args(["-s", "-1", "--forceflush", "-B", "127.0.0.1", "-p", &port]);
+        let server = Process::start("iperf3", &mut command, place.path())?;
+        await_ready(&server, || server.stdout().contains("Server listening"))?;
         let (bytes, window) = (BYTES.to_string(), WINDOW.to_string());
         let size = ["-n", &bytes, "-w", &window, "-l", &window, "--json"];
         let to = ["-c", "127.0.0.1", "-p", &port];
-        let arguments = [&to[..], &size, direction].concat();
-        let run = || succeeds(launch, &program, &arguments);
-        // While the server has not yet taken leave of who looked whether it is there, it sends the next one away.
-        let refused =
-            |said: &String| said.contains("Connection reset by peer") && !said.contains("sum_sent");
-        let mut said = run()?;
-        for _ in 0..20 {
-            if !refused(&said) {
-                break;
-            }
-            thread::sleep(Duration::from_millis(100));
-            said = run()?;
-        }
+        let said = succeeds(launch, &program, &[&to[..], &size, direction].concat())?;
         let sum = |of: &str| number_after(&said, of, "\"bytes\":").unwrap_or(0);
         let (sent, received) = (sum("\"sum_sent\":"), sum("\"sum_received\":"));
         // It stops receiving when the sender says that it has sent everything: what is on its way then is not counted.
         ensure(sent >= BYTES && received + ON_THE_WAY >= sent && received <= sent, || {
-            format!("{sent} of {BYTES} bytes are sent, {received} arrive")
+            format!("{sent} of {BYTES} bytes are sent, {received} arrive; it says: {said}")
         })?;
+        let status = server.finish(GRACE)?;
+        ensure(status.success(), || format!("iperf3's server ends with {status}"))?;
     }
-    // By the signal, as it has no other end.
-    server.stop(GRACE).map(drop)
+    Ok(())
 }
 
 /// nuttcp: the server serves one client and goes on.

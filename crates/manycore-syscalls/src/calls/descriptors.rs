@@ -53,12 +53,12 @@ pub fn not_open() -> c_int {
 /// Whether a descriptor is one of those that our workers have for themselves: for the program it is as if it were not open.
 /// A child that shares memory has descriptors of its own, and is free to close what it has.
 pub fn is_ours(fd: c_int) -> bool {
-    STEER.owns(fd) && thread::check() != Err(Outcome::SharedMemory)
+    STEER.owns(fd) && !thread::shares_memory()
 }
 
 /// Whether there are any: threads of ours have them.
 fn has_ours() -> bool {
-    STEER.threads() > 0 && thread::check() != Err(Outcome::SharedMemory)
+    STEER.threads() > 0 && !thread::shares_memory()
 }
 
 /// `close_range`: of what is ours, nothing is closed.

@@ -8,7 +8,6 @@ use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use libc::{sigaction as Action, sighandler_t};
 use manycore_interpose::message::say;
-use manycore_profile::layout::syscalls::Outcome;
 use manycore_steer::INTERRUPT;
 use syscalls::{Sysno, raw_syscall};
 
@@ -70,7 +69,7 @@ impl Disposition {
 /// Has a signal's handler changed by libc, in whatever way, and notes of which kind it is now.
 fn change<T>(signal: c_int, by_libc: impl FnOnce() -> T) -> T {
     // A child of vfork has handlers of its own, and what is noted here is its parent's.
-    if thread::check() == Err(Outcome::SharedMemory) {
+    if thread::shares_memory() {
         return by_libc();
     }
     // Relaxed, all: as in `all_restart`. Until it is known, a call that is interrupted ends.

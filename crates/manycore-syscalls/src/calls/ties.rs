@@ -15,9 +15,12 @@ use crate::{counters, real, state, thread, threads};
 /// Executes all calls in place from now on, if there is a thread that does not have what the caller has got or is about to get.
 pub fn tie() {
     prepare();
+    tie_prepared();
+}
+
+fn tie_prepared() {
     // A child of vfork has the parent's memory, but a state of its own.
-    if thread::check() != Err(Outcome::SharedMemory) && (STEER.threads() > 0 || threads::own() > 1)
-    {
+    if !thread::shares_memory() && (STEER.threads() > 0 || threads::own() > 1) {
         state::end(Outcome::ThreadState);
     }
 }
@@ -38,7 +41,13 @@ fn prepare() {
 /// Says whether the calls of this process are what will be restricted.
 fn may_restrict() -> bool {
     prepare();
-    thread::check() != Err(Outcome::SharedMemory)
+    !thread::shares_memory()
+}
+
+/// Makes a change by a function of which the result does not say whether there was one.
+fn tie_before(change: impl FnOnce() -> c_int) -> c_int {
+    tie();
+    change()
 }
 
 /// Makes a change by a function that says that it failed by a negative number, and ties what comes after it.
@@ -46,22 +55,30 @@ pub fn tie_after(change: impl FnOnce() -> c_int) -> c_int {
     prepare();
     let result = change();
     if result >= 0 {
-        tie();
+        tie_prepared();
     }
     result
 }
 
 /// Tries a change that may need a process with one thread, and if that is why it is refused again without threads of ours.
 fn alone_if_needed(change: impl Fn() -> c_int) -> c_int {
-    // SAFETY: the calling thread's own.
-    let errno = unsafe { &mut *libc::__errno_location() };
-    let before = *errno;
+    let before = errno();
     let result = change();
-    if result == -1 && *errno == libc::EINVAL && threads::leave_alone() {
-        *errno = before;
+    if result == -1 && errno() == libc::EINVAL && threads::leave_alone() {
+        set_errno(before);
         return change();
     }
     result
+}
+
+fn errno() -> c_int {
+    // SAFETY: the calling thread's own.
+    unsafe { *libc::__errno_location() }
+}
+
+fn set_errno(value: c_int) {
+    // SAFETY: as above.
+    unsafe { *libc::__errno_location() = value };
 }
 
 /// What `unshare` does for a process with one thread only.
@@ -96,21 +113,20 @@ pub unsafe extern "C-unwind" fn setns(fd: c_int, kind: c_int) -> c_int {
 /// As the manual page says.
 pub unsafe extern "C-unwind" fn nice(by: c_int) -> c_int {
     prepare();
-    // SAFETY: the calling thread's own.
-    let errno = unsafe { &mut *libc::__errno_location() };
-    let before = core::mem::replace(errno, 0);
+    let before = errno();
+    set_errno(0);
     // SAFETY: the caller's promise.
     let result = unsafe { real::nice(by) };
-    if *errno == 0 {
-        *errno = before;
-        tie();
+    if errno() == 0 {
+        set_errno(before);
+        tie_prepared();
     }
     result
 }
 
-/// Functions of which the result does not say whether there was a change.
+/// `how the change is made: functions that make one`.
 macro_rules! tying {
-    ($($name:ident($($arg:ident: $ty:ty),*);)*) => {
+    ($how:ident: $($name:ident($($arg:ident: $ty:ty),*);)*) => {
         $(
             #[doc = concat!("`", stringify!($name), "`.")]
             ///
@@ -118,36 +134,21 @@ macro_rules! tying {
             ///
             /// As the manual page says.
             pub unsafe extern "C-unwind" fn $name($($arg: $ty),*) -> c_int {
-                tie();
                 // SAFETY: the caller's promise.
-                unsafe { real::$name($($arg),*) }
+                $how(|| unsafe { real::$name($($arg),*) })
             }
         )*
     };
 }
 
 tying! {
+    tie_before:
     setfsuid(user: libc::uid_t);
     setfsgid(group: libc::gid_t);
 }
 
-macro_rules! tying_if_done {
-    ($($name:ident($($arg:ident: $ty:ty),*);)*) => {
-        $(
-            #[doc = concat!("`", stringify!($name), "`.")]
-            ///
-            /// # Safety
-            ///
-            /// As the manual page says.
-            pub unsafe extern "C-unwind" fn $name($($arg: $ty),*) -> c_int {
-                // SAFETY: the caller's promise.
-                tie_after(|| unsafe { real::$name($($arg),*) })
-            }
-        )*
-    };
-}
-
-tying_if_done! {
+tying! {
+    tie_after:
     capset(header: *mut c_void, data: *const c_void);
     setpriority(which: c_int, who: libc::id_t, priority: c_int);
     sched_setscheduler(who: pid_t, policy: c_int, parameters: *const libc::sched_param);
@@ -180,7 +181,7 @@ macro_rules! changing {
                 // SAFETY: the caller's promise.
                 let result = unsafe { real::$name($($arg),*) };
                 // Afterwards: what is set up from now on is set up by the one that the process is now.
-                if result == 0 && thread::check() != Err(Outcome::SharedMemory) {
+                if result == 0 && !thread::shares_memory() {
                     STEER.change_rights();
                 }
                 result
@@ -304,13 +305,12 @@ pub fn note(number: libc::c_long, first: usize) {
         libc::SYS_prctl if first == libc::PR_SET_SECCOMP as usize => restrict(),
         libc::SYS_prctl if is_tying(first as c_int) => tie(),
         libc::SYS_chroot | libc::SYS_pivot_root => counters::prepare(),
-        libc::SYS_unshare if first as c_int & NEEDS_ONE_THREAD != 0 => {
-            threads::leave_alone();
-            tie();
-        }
-        libc::SYS_setns => {
-            threads::leave_alone();
-            tie();
+        libc::SYS_unshare | libc::SYS_setns => {
+            prepare();
+            if number == libc::SYS_setns || first as c_int & NEEDS_ONE_THREAD != 0 {
+                threads::leave_alone();
+            }
+            tie_prepared();
         }
         libc::SYS_setuid
         | libc::SYS_setgid
@@ -322,7 +322,6 @@ pub fn note(number: libc::c_long, first: usize) {
         | libc::SYS_setfsuid
         | libc::SYS_setfsgid
         | libc::SYS_capset
-        | libc::SYS_unshare
         | libc::SYS_setpriority
         | libc::SYS_ioprio_set
         | libc::SYS_sched_setscheduler
