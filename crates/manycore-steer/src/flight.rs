@@ -3,7 +3,7 @@
 use core::ptr::NonNull;
 
 use manycore::lock::Gate;
-use manycore::sync::{cpu, node, tuning};
+use manycore::sync::{clock, cpu, node, tuning};
 
 use crate::call::{Answer, Kind};
 use crate::own;
@@ -59,13 +59,23 @@ impl Flight {
             None => gate.spin(limit).is_some(),
         };
         if is_there || gate.doze().is_some() {
+            if let Some(feed) = feed {
+                feed.lateness.note_soon();
+            }
             return slot.reply();
         }
+        let began = clock::now();
         if let Some(feed) = feed {
             feed.enlist(self.epoll);
             self.is_enlisted = true;
         }
-        if sleep(settings, kind, slot) { self.interrupt() } else { slot.reply() }
+        if sleep(settings, kind, slot) {
+            return self.interrupt();
+        }
+        if let Some(feed) = feed {
+            feed.lateness.note(began, clock::now());
+        }
+        slot.reply()
     }
 
     /// Has whoever executes the call end it, and waits for the answer: `EINTR`, or what had been done by then.

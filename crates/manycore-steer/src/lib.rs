@@ -78,6 +78,8 @@ mod hands;
 #[cfg(not(any(loom, feature = "sim")))]
 mod lanes;
 #[cfg(not(any(loom, feature = "sim")))]
+mod late;
+#[cfg(not(any(loom, feature = "sim")))]
 mod own;
 #[cfg(not(any(loom, feature = "sim")))]
 mod perform;

@@ -224,6 +224,9 @@ impl Steer {
             return false;
         }
         let Some(feed) = self.feeds.get().map(|feeds| &feeds[at]) else { return false };
+        if feed.lateness.rests(clock::now) {
+            return false;
+        }
         // SAFETY: all signals are blocked, by the caller's word.
         let has_worker = || unsafe { station.is_running(cpu, &self.blocking, maker) };
         let listen = |ring| station.feed(feed, ring);

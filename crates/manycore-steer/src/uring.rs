@@ -14,6 +14,7 @@ use syscalls::{Sysno, raw_syscall};
 
 use crate::attempt::{RECEIVE_TRIES, SEND_TRIES, is_non_blocking};
 use crate::call::{Answer, Call, Kind};
+use crate::late::Lateness;
 use crate::own;
 use crate::raw;
 use crate::ring::{Completion, Entry, Ring};
@@ -44,6 +45,7 @@ pub struct Feed {
     sleepers: AtomicU32,
     /// The process has changed its user or groups since.
     is_stale: AtomicBool,
+    pub lateness: Lateness,
     ring: core::cell::UnsafeCell<core::mem::MaybeUninit<Ring>>,
 }
 
