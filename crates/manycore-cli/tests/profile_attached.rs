@@ -6,6 +6,8 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
+use std::thread;
+use std::time::Duration;
 
 use serde_json::Value;
 use support::watched::{MEANS, of_kind, profiled, sees_futexes};
@@ -35,7 +37,10 @@ impl Drop for Running {
 
 /// What a command saw of a process, as JSON; none if the kernel does not permit it, which the test's log has then.
 fn seen(command: &mut Command) -> Option<(Output, Value)> {
-    let output = command.output().unwrap();
+    judged(command.output().unwrap())
+}
+
+fn judged(output: Output) -> Option<(Output, Value)> {
     if output.status.code() == Some(2) {
         let said = stderr(&output);
         assert!(said.contains("cannot be watched") && !said.contains("ulimit"), "{said}");
@@ -101,6 +106,32 @@ fn who_waits_for_ever_is_seen() {
         assert!(limits.contains("3 sleeps for futexes had not ended"), "{limits}");
         let finding = json["finding"].as_str().unwrap();
         assert!(finding.contains("held_word") && !finding.contains("Nobody"), "{finding}");
+    }
+}
+
+#[test]
+fn a_process_that_another_thread_makes_another_program_is_watched_on() {
+    let directory = directory();
+    let flags = ["-O1", "-pthread"];
+    let program = compile(directory.path(), "own_futex", OWN_FUTEX, &flags);
+    let source = include_str!("programs/exec_by_thread.c");
+    let before = compile(directory.path(), "before", source, &flags);
+    for means in MEANS {
+        let mut command = Command::new(&before);
+        let mut running =
+            Running::start(command.arg(&program).args(["3", "60"]).stdin(Stdio::piped()));
+        let pid = running.id();
+        let mut watch = bare_manycore();
+        let watch = watch.args(watching(means, "1200ms", pid)).stdout(Stdio::piped());
+        let watch = watch.stderr(Stdio::piped()).spawn().unwrap();
+        thread::sleep(Duration::from_millis(500));
+        running.0.stdin.take().unwrap().write_all(b"!").unwrap();
+        let output = watch.wait_with_output().unwrap();
+        if let Some((_, json)) = judged(output) {
+            let futexes = of_kind(&json, "futex");
+            let is_own = |lock: &&Value| lock["name"].as_str().unwrap().starts_with("own_lock");
+            assert!(futexes.iter().any(is_own), "{means}: {futexes:#?}");
+        }
     }
 }
 

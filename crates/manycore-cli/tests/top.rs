@@ -13,35 +13,7 @@ use support::{
     stdout,
 };
 
-/// Four threads that want `hot_lock` all the time, and now and then `cold_lock`, for so many seconds at most.
-const CONTENDED: &str = r#"
-#define _GNU_SOURCE
-#include <pthread.h>
-#include <stdlib.h>
-#include <unistd.h>
-static pthread_mutex_t hot_lock = PTHREAD_MUTEX_INITIALIZER, cold_lock = PTHREAD_MUTEX_INITIALIZER;
-static volatile long n;
-__attribute__((noinline)) void hot_work(void) {
-    pthread_mutex_lock(&hot_lock);
-    for (int i = 0; i < 20000; i++) n++;
-    pthread_mutex_unlock(&hot_lock);
-}
-__attribute__((noinline)) void cold_work(void) {
-    pthread_mutex_lock(&cold_lock);
-    n++;
-    pthread_mutex_unlock(&cold_lock);
-}
-static void *run(void *unused) {
-    for (;;) { hot_work(); cold_work(); usleep(50); }
-    return unused;
-}
-int main(int argc, char **argv) {
-    alarm(atoi(argv[1]));
-    pthread_t thread;
-    for (int i = 0; i < 4; i++) pthread_create(&thread, 0, run, 0);
-    pause();
-}
-"#;
+const CONTENDED: &str = include_str!("programs/contended.c");
 
 fn contended(directory: &Path) -> String {
     let program = compile(directory, "contended", CONTENDED, &["-g", "-O1", "-pthread"]);
@@ -407,30 +379,7 @@ fn in_a_terminal_the_last_picture_stays_and_signals_give_the_terminal_back() {
     eventually("the program's end", || !Path::new(&format!("/proc/{own}")).exists());
 }
 
-/// Four threads that map and unmap memory all the time: they wait for the lock of their address space.
-const MAPPING: &str = r#"
-#define _GNU_SOURCE
-#include <pthread.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <unistd.h>
-static pthread_mutex_t hot_lock = PTHREAD_MUTEX_INITIALIZER;
-static void *run(void *unused) {
-    for (;;) {
-        void *memory = mmap(0, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-        munmap(memory, 1 << 20);
-        pthread_mutex_lock(&hot_lock);
-        pthread_mutex_unlock(&hot_lock);
-    }
-    return unused;
-}
-int main(int argc, char **argv) {
-    alarm(atoi(argv[1]));
-    pthread_t thread;
-    for (int i = 0; i < 4; i++) pthread_create(&thread, 0, run, 0);
-    pause();
-}
-"#;
+const MAPPING: &str = include_str!("programs/mapping.c");
 
 #[test]
 fn locks_of_the_kernel_are_among_them() {

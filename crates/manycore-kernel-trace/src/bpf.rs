@@ -42,6 +42,10 @@ pub struct Programs {
     sleepers: Sleepers,
     /// What had been seen when the sums were taken last.
     taken: Totals,
+    /// As in `bpf/contention.bpf.c`.
+    turn: u32,
+    /// Waits whose stacks had been forgotten when they ended.
+    forgotten: u64,
 }
 
 // As in bpf/contention.bpf.c.
@@ -54,6 +58,13 @@ const ITS_CHILDREN: u32 = 2;
 const FIRST_NAMESPACE: u64 = 0xefff_fffc;
 /// A stack map's value.
 const CALLS: usize = 48;
+/// The maps in which stacks are in turn, and how a wait has them.
+const STACKS: [&str; 2] = ["even_stacks", "odd_stacks"];
+const STACK_BITS: u32 = 14;
+const TURNS: u32 = 1 << 16;
+/// With so many, an eighth of what there is room for, new ones go into the other map: a stack has its place by chance, and is not kept
+/// where that is taken. Of owners it is half of the room.
+const MANY: usize = if cfg!(test) { 0 } else { 2048 };
 
 impl Programs {
     /// Loads and attaches them. The command has not been started yet.
@@ -72,7 +83,7 @@ impl Programs {
             links.push(program.attach_trace().map_err(refusal)?);
         }
         let (sleepers, taken) = (Sleepers::default(), Totals::default());
-        let mut this = Self { object, links, sleepers, taken };
+        let mut this = Self { object, links, sleepers, taken, turn: 0, forgotten: 0 };
         if let Scope::Process(pid) = request.scope
             && futexes
         {
@@ -110,7 +121,9 @@ impl Programs {
     /// What was counted since the start or the last time.
     pub fn take(&mut self) -> (Vec<Waits>, Totals) {
         let waits = self.waits();
-        let totals = self.totals(OF_LOCKS);
+        self.forget();
+        let mut totals = self.totals(OF_LOCKS);
+        totals.without_stack += self.forgotten;
         let before = mem::replace(&mut self.taken, totals);
         (waits, totals.since(before))
     }
@@ -135,9 +148,9 @@ impl Programs {
     }
 
     /// Waits for locks of the kernel, which go out of the kernel's sums. One that is just being added may be lost.
-    fn waits(&self) -> Vec<Waits> {
+    fn waits(&mut self) -> Vec<Waits> {
         let owners = self.map("owners");
-        let stacks = self.map("stacks");
+        let stacks = STACKS.map(|it| self.map(it));
         let sums = self.map("sums");
         let mut all = Vec::new();
         // Found before any is deleted: a walk would begin anew where one is gone.
@@ -150,17 +163,39 @@ impl Programs {
                 0 => Vec::new(),
                 number => calls(&owners, &number.to_ne_bytes()),
             };
-            all.push(Waits {
-                identity: Identity::of(identity),
-                flags,
-                task: key.text(),
-                cgroup,
-                stack: stack_of(&stacks, stack),
-                owner,
-                sum: sum_of(&sum),
-            });
+            let sum = sum_of(&sum);
+            let turn = stack >> STACK_BITS;
+            let stack = match self.turn.wrapping_sub(turn) % TURNS {
+                _ if (stack as i32) < 0 => Vec::new(),
+                0 | 1 => stack_of(&stacks[turn as usize % 2], stack % (1 << STACK_BITS)),
+                _ => {
+                    self.forgotten += sum.waits;
+                    Vec::new()
+                }
+            };
+            let (identity, task) = (Identity::of(identity), key.text());
+            all.push(Waits { identity, flags, task, cgroup, stack, owner, sum });
         }
         all
+    }
+
+    /// Makes room for new stacks and owners once there are many. A wait that is under way meanwhile has its stack still, unless it takes
+    /// until the next time; its owner's is not known any more.
+    fn forget(&mut self) {
+        let [this, other] = [0, 1].map(|more| self.map(STACKS[(self.turn as usize + more) % 2]));
+        if this.keys().count() > MANY {
+            clear(&other);
+            self.turn = (self.turn + 1) % TURNS;
+            let maps = &mut self.object.maps();
+            let turn = maps.find(|map| map.name().to_string_lossy().ends_with(".bss"));
+            let turn = turn.expect("the object has a variable");
+            let set = turn.update(&[0; 4], &self.turn.to_ne_bytes(), MapFlags::ANY);
+            set.expect("a variable of ours can be written");
+        }
+        let owners = self.map("owners");
+        if owners.keys().count() > MANY {
+            clear(&owners);
+        }
     }
 
     fn map(&self, name: &str) -> MapHandle {
@@ -183,11 +218,16 @@ fn configure(
         Scope::Process(_) => 2,
     };
     let image = symbols.image();
-    let mut constants = [0; 28];
+    let watched = match request.scope {
+        Scope::Process(pid) => pid,
+        _ => 0,
+    };
+    let mut constants = [0; 32];
     constants[..4].copy_from_slice(&scope.to_ne_bytes());
     constants[8..16].copy_from_slice(&image.start.to_ne_bytes());
     constants[16..24].copy_from_slice(&image.end.to_ne_bytes());
-    constants[24..].copy_from_slice(&namespace().to_ne_bytes());
+    constants[24..28].copy_from_slice(&namespace().to_ne_bytes());
+    constants[28..].copy_from_slice(&watched.to_ne_bytes());
     let mut read_only = open
         .maps_mut()
         .find(|map| map.name().to_string_lossy().ends_with(".rodata"))
@@ -196,6 +236,7 @@ fn configure(
     for mut program in open.progs_mut() {
         let is_wanted = match program.name().to_str() {
             Some("sched_process_fork") => request.scope == Scope::Command,
+            Some("sched_process_exec") => watched != 0,
             // It runs at every context switch of the machine.
             Some(SWITCH) => futexes,
             _ => true,
@@ -242,6 +283,13 @@ fn misses(program: BorrowedFd<'_>) -> u64 {
         )
     };
     if failed == 0 { info.recursion_misses } else { 0 }
+}
+
+fn clear(map: &MapHandle) {
+    for key in map.keys().collect::<Vec<_>>() {
+        // Gone already if the kernel had it out.
+        let _ = map.delete(&key);
+    }
 }
 
 fn entries(map: &MapHandle) -> Vec<(Vec<u8>, Vec<u8>)> {
@@ -332,5 +380,64 @@ fn refusal(error: libbpf_rs::Error) -> String {
         (libbpf_rs::ErrorKind::PermissionDenied, _) => REFUSED.to_owned(),
         (_, Some(line)) => format!("{error}: {line}"),
         (_, None) => error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ptr::null_mut;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::thread;
+    use std::time::Duration;
+
+    use super::*;
+
+    /// Waits for the address space' lock now and then, if others do so, too.
+    fn map_and_unmap() {
+        // SAFETY: memory of nobody else's.
+        unsafe {
+            let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_POPULATE;
+            let pages = libc::mmap(null_mut(), 1 << 16, libc::PROT_WRITE, flags, -1, 0);
+            assert_ne!(pages, libc::MAP_FAILED);
+            libc::munmap(pages, 1 << 16);
+        }
+    }
+
+    /// Here one stack is many.
+    #[test]
+    fn stacks_and_owners_are_forgotten_in_turn() {
+        let request = Request { scope: Scope::Process(std::process::id()) };
+        let mut programs = match Programs::start(&request, false, &Kallsyms::read()) {
+            Ok(programs) => programs,
+            Err(why) => return eprintln!("skipped: {why}"),
+        };
+        let done = AtomicBool::new(false);
+        thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    while !done.load(Ordering::Relaxed) {
+                        map_and_unmap();
+                    }
+                });
+            }
+            let takes = [(); 4].map(|()| {
+                thread::sleep(Duration::from_millis(200));
+                (programs.take(), programs.turn)
+            });
+            done.store(true, Ordering::Relaxed);
+            for (at, ((waits, totals), turn)) in takes.into_iter().enumerate() {
+                let sum = |is_known: bool| {
+                    let some = waits.iter().filter(|wait| wait.stack.is_empty() != is_known);
+                    some.map(|wait| wait.sum.waits).sum::<u64>()
+                };
+                let (with, without) = (sum(true), sum(false));
+                assert!(with > 0 && without <= totals.without_stack, "{at}: {with} {totals:?}");
+                assert_eq!(turn as usize, at + 1);
+            }
+        });
+        programs.stop();
+        programs.forget();
+        assert_eq!(programs.map("owners").keys().count(), 0);
+        assert_eq!(programs.map(STACKS[(programs.turn as usize) % 2]).keys().count(), 0);
     }
 }

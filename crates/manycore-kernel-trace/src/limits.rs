@@ -59,23 +59,24 @@ pub fn of_means(
 
 /// What was not kept of the kernel's locks; `cut` places of them among it.
 pub fn of_locks(totals: &Totals, cut: usize) -> Vec<String> {
-    let mut limits = Vec::new();
-    if totals.without_stack > 0 {
-        limits.push(format!("of {} waits the calls were not kept", totals.without_stack));
-    }
-    if cut > 0 {
-        limits.push(format!(
-            "{cut} of the places where the kernel's locks were waited for are left out, beyond the first {STACKS_MAX} of a lock: \
-             shares are of those that were kept"
-        ));
-    }
-    if totals.unfollowed > 0 {
-        limits.push(format!(
-            "{} threads or processes could not be followed, nor what they have started: there was no room",
-            totals.unfollowed
-        ));
-    }
-    limits
+    let Totals { without_stack, unfollowed, .. } = *totals;
+    let limits = those_that_are([
+        (without_stack, format!("of {without_stack} waits the calls were not kept")),
+        (
+            cut as u64,
+            format!(
+                "{cut} of the places where the kernel's locks were waited for are left out, beyond the first {STACKS_MAX} of a lock: \
+                 shares are of those that were kept"
+            ),
+        ),
+        (
+            unfollowed,
+            format!(
+                "{unfollowed} threads or processes could not be followed, nor what they have started: there was no room"
+            ),
+        ),
+    ]);
+    limits.collect()
 }
 
 /// What cannot be known of futexes, and what else is to be said of these means.
@@ -83,48 +84,43 @@ pub fn of_futexes(totals: &Totals, means: Option<&str>) -> Vec<String> {
     if totals.waits == 0 {
         return Vec::new();
     }
-    let mut limits = vec![
+    let Totals { waits, dropped, without_stack, without_maps, unread, under_way, .. } = *totals;
+    let always = [
         "of a lock that the program waits for by a futex of its own (kind futex) only the waits are seen, and of them those \
          that slept, not how long anybody spun for it before: that counts as the program's own time. A word that is 0 meanwhile, \
-         or whose functions say so, counts as a condition"
-            .to_owned(),
-        "waits of kind futex are in the sums, and neither in what is shown over time, nor among the threads and who waits for whom"
-            .to_owned(),
-        "calls that lead to such waits are known as far as the program keeps frame pointers".to_owned(),
+         or whose functions say so, counts as a condition",
+        "waits of kind futex are in the sums, and neither in what is shown over time, nor among the threads and who waits for whom",
+        "calls that lead to such waits are known as far as the program keeps frame pointers",
     ];
-    limits.extend(means.map(str::to_owned));
-    if totals.under_way > 0 {
-        limits.push(format!(
-            "{} sleeps for futexes had not ended: they count until then",
-            totals.under_way
-        ));
-    }
-    if totals.dropped > 0 {
-        limits.push(format!(
-            "of {} sleeps for futexes up to {} were dropped",
-            totals.waits, totals.dropped
-        ));
-    }
-    if totals.unread > 0 {
-        limits.push(format!(
-            "callers of functions without a frame are missing at {} places: this user may not look into the program's memory",
-            totals.unread
-        ));
-    }
-    if totals.without_stack > 0 {
-        limits.push(format!(
-            "of {} sleeps for futexes only the innermost call was kept",
-            totals.without_stack
-        ));
-    }
-    if totals.without_maps > 0 {
-        limits.push(format!(
-            "{} sleeps for futexes were in processes beyond the first {PROCESSES} that slept so: functions there have no names, \
-             unless the library is in them",
-            totals.without_maps
-        ));
-    }
-    limits
+    let always = always.into_iter().chain(means).map(str::to_owned);
+    always
+        .chain(those_that_are([
+            (under_way, format!("{under_way} sleeps for futexes had not ended: they count until then")),
+            (dropped, format!("of {waits} sleeps for futexes up to {dropped} were dropped")),
+            (
+                unread,
+                format!(
+                    "callers of functions without a frame are missing at {unread} places: this user may not look into the program's memory"
+                ),
+            ),
+            (
+                without_stack,
+                format!("of {without_stack} sleeps for futexes only the innermost call was kept"),
+            ),
+            (
+                without_maps,
+                format!(
+                    "{without_maps} sleeps for futexes were in processes beyond the first {PROCESSES} that slept so: functions there \
+                     have no names, unless the library is in them"
+                ),
+            ),
+        ]))
+        .collect()
+}
+
+/// What is said of numbers that are not zero.
+fn those_that_are<const N: usize>(limits: [(u64, String); N]) -> impl Iterator<Item = String> {
+    limits.into_iter().filter_map(|(number, limit)| (number > 0).then_some(limit))
 }
 
 #[cfg(test)]

@@ -123,12 +123,13 @@ impl Watch {
         for source in sources {
             match begin(source, request, futexes, &symbols) {
                 Ok(running) => {
-                    // Not before: on a busy machine BPF's programs take as long to load as a short watch lasts.
-                    let started = Instant::now();
                     let futexes = match futexes {
                         true => Own::start(&running, request),
                         false => Own::Unwanted,
                     };
+                    // Not before: on a busy machine BPF's programs take as long to load, and perf events to be opened, as a short
+                    // watch lasts.
+                    let started = Instant::now();
                     return Ok(Self {
                         running,
                         scope: request.scope,

@@ -6,8 +6,8 @@
 mod spinning;
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
 use std::collections::hash_map::DefaultHasher;
+use std::collections::{HashMap, HashSet};
 use std::hash::{Hash, Hasher};
 use std::path::PathBuf;
 
@@ -25,6 +25,8 @@ const STACKS_MAX: usize = 16_384;
 const CUT_STACKS_MAX: usize = 131_072;
 /// So many calls are then kept of the kernel's, and of the program's.
 const CUT: usize = 4;
+/// So many programs of processes have their maps kept: a few kilobytes each.
+const MAPS_MAX: usize = 8192;
 /// More threads are one.
 const THREADS_MAX: usize = 16_384;
 /// So many are shown of each.
@@ -58,6 +60,8 @@ pub struct Samples {
     stacks: HashMap<Calls, u32>,
     threads: HashMap<(u32, u32), (u32, String)>,
     maps: HashMap<(u32, u32), Modules>,
+    /// Programs whose maps there was no room for.
+    unmapped: u64,
 }
 
 /// A sample that is kept.
@@ -101,6 +105,7 @@ impl Samples {
             stacks: HashMap::new(),
             threads: HashMap::new(),
             maps: HashMap::new(),
+            unmapped: 0,
         }
     }
 
@@ -128,6 +133,10 @@ impl Samples {
 
     /// Notes which files a process has mapped as a program, as `/proc/PID/maps` lists them.
     pub fn note_maps(&mut self, process: u32, program: u32, list: &[u8]) {
+        if self.maps.len() >= MAPS_MAX && !self.maps.contains_key(&(process, program)) {
+            self.unmapped += 1;
+            return;
+        }
         let modules = Modules::of_maps(list);
         // A process that is just ending has none any more.
         if modules.program().is_some() {
@@ -176,6 +185,7 @@ impl Samples {
         symbols: &mut Symbols,
         over_time: (f64, usize),
     ) -> CpuSamples {
+        let noted = self.noted(stats.iter().map(|one| (one.pid, &*one.modules)));
         let mut sums = vec![Sum::default(); self.stacks.len()];
         self.kept.iter().for_each(|one| sums[one.stack as usize].add(one));
         let all: f64 = sums.iter().map(|sum| sum.weight).sum();
@@ -185,7 +195,7 @@ impl Samples {
         let mut alike: HashMap<u64, (Part, &Calls, Sum)> = HashMap::new();
         for (calls, number) in self.stacks.iter().filter(|(_, at)| sums[**at as usize].samples > 0)
         {
-            let (part, telling, frames) = self.look_up(calls, stats, symbols);
+            let (part, telling, frames) = self.look_up(calls, &noted, symbols);
             parts[*number as usize] = part;
             let unknown = || ("not known".to_owned(), String::new());
             let (name, module) =
@@ -217,7 +227,7 @@ impl Samples {
             part,
             samples: sum.samples,
             share: share(&sum),
-            frames: self.look_up(calls, stats, symbols).2,
+            frames: self.look_up(calls, &noted, symbols).2,
         });
         let (functions, stacks) = (functions.collect(), stacks.collect());
         let (shares, threads, intervals) = self.sums(&parts, over_time);
@@ -237,16 +247,29 @@ impl Samples {
         }
     }
 
+    /// What the library has noted of processes that ended before anybody looked: those that were one program, which is the one that
+    /// has statistics.
+    fn noted<'stats>(
+        &self,
+        stats: impl Iterator<Item = (u32, &'stats Modules)> + Clone,
+    ) -> HashMap<u32, &'stats Modules> {
+        let of_stacks = self.stacks.keys().map(|calls| (calls.process, calls.program));
+        let programs: HashSet<_> = of_stacks.chain(self.maps.keys().copied()).collect();
+        let mut counts: HashMap<u32, [u32; 2]> = HashMap::new();
+        programs.iter().for_each(|(process, _)| counts.entry(*process).or_default()[0] += 1);
+        stats.clone().for_each(|(process, _)| counts.entry(process).or_default()[1] += 1);
+        stats.filter(|(process, _)| counts[process] == [1, 1]).collect()
+    }
+
     /// What these calls say a thread does, which of them tells, and the calls.
     fn look_up(
         &self,
         calls: &Calls,
-        stats: &[ProcessStats],
+        noted: &HashMap<u32, &Modules>,
         symbols: &mut Symbols,
     ) -> (Part, usize, Vec<Frame>) {
         let Calls { process, program, kernel, user } = calls;
-        // The library has noted those of processes that ended before anybody looked.
-        let noted = || stats.iter().rfind(|one| one.pid == *process).map(|one| &*one.modules);
+        let noted = || noted.get(process).copied();
         let nothing = Modules::default();
         let modules = self.maps.get(&(*process, *program)).or_else(noted).unwrap_or(&nothing);
         let stack = symbols.stack(user, modules);
@@ -348,6 +371,11 @@ impl Samples {
         if self.period > 1 {
             limits.push(format!("one sample in {} was kept", self.period));
         }
+        if self.unmapped > 0 {
+            limits.push(format!(
+                "calls of programs beyond the first {MAPS_MAX} have no names, unless the library is in them"
+            ));
+        }
         if self.stacks.len() >= STACKS_MAX {
             limits.push("of many stacks only the innermost calls were kept".to_owned());
         }
@@ -434,6 +462,20 @@ mod tests {
 
     fn divided(samples: Samples, over_time: (f64, usize)) -> CpuSamples {
         samples.divide(&[], &mut Symbols::default(), over_time)
+    }
+
+    #[test]
+    fn what_the_library_noted_is_for_processes_that_were_one_program() {
+        let mut samples = samples();
+        let sampled = [(6, 1), (7, 1), (8, 3), (9, 2), (9, 3)];
+        for (process, program) in sampled {
+            samples.take(process, "", 0, 1.0, Calls { process, program, ..Calls::default() });
+        }
+        let modules = Modules::default();
+        // Of 7 maps were read when it was another program, and 8 has noted two.
+        let stats = [5, 6, 7, 8, 8, 9].map(|process| (process, &modules));
+        let noted = samples.noted(stats.into_iter());
+        assert_eq!(noted.into_keys().collect::<Vec<_>>(), [6]);
     }
 
     #[test]

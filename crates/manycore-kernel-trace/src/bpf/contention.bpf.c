@@ -30,6 +30,14 @@ const volatile __u64 image_start = 0;
 const volatile __u64 image_end = 0;
 /* The namespace in which processes have the numbers that the reader knows, by its inode; 0 for the first one. */
 const volatile __u32 namespace = 0;
+/* The one process that is watched, by that number; 0 if it is not one. */
+const volatile __u32 watched = 0;
+
+/* Which of two maps new stacks go into. The reader counts it up once that one holds many, and has emptied the other. */
+volatile __u32 turn = 0;
+/* What a wait has of its stack: its number there, and above it whose turn it was. */
+#define STACK_BITS 14
+#define TURN_BITS 16
 
 /* Locks that are known by their place in something that the waiting task owns. Others are known by their address, if
  * they are the kernel's variables, or have none of these. */
@@ -93,12 +101,14 @@ struct {
 	TYPE(value, struct seat);
 } seats SEC(".maps");
 
-struct {
+struct stacks {
 	NUMBER(type, BPF_MAP_TYPE_STACK_TRACE);
-	NUMBER(max_entries, 16384);
+	NUMBER(max_entries, 1 << STACK_BITS);
 	NUMBER(key_size, sizeof(__u32));
 	NUMBER(value_size, CALLS * sizeof(__u64));
-} stacks SEC(".maps");
+};
+struct stacks even_stacks SEC(".maps");
+struct stacks odd_stacks SEC(".maps");
 
 struct remembered {
 	__u64 lock;
@@ -261,9 +271,18 @@ INLINE struct sum *sum_of(void *map, const void *key, __u32 whose)
 	return bpf_map_lookup_elem(map, key);
 }
 
+INLINE __u32 whose_turn(void)
+{
+	return turn & ((1 << TURN_BITS) - 1);
+}
+
 INLINE __s32 stack_of(void *context)
 {
-	return bpf_get_stackid(context, &stacks, BPF_F_FAST_STACK_CMP);
+	__u32 now = whose_turn();
+	__s32 number = now & 1 ? bpf_get_stackid(context, &odd_stacks, BPF_F_FAST_STACK_CMP) :
+				 bpf_get_stackid(context, &even_stacks, BPF_F_FAST_STACK_CMP);
+
+	return number < 0 ? number : number | now << STACK_BITS;
 }
 
 /* The same, or that of an earlier wait for this lock. */
@@ -274,7 +293,8 @@ INLINE __s32 stack_of_spin(void *context, __u64 lock)
 
 	if (!remembered)
 		return stack_of(context);
-	if (remembered->lock == lock && remembered->left) {
+	if (remembered->lock == lock && remembered->left &&
+	    remembered->stack >> STACK_BITS == whose_turn()) {
 		remembered->left--;
 		return remembered->stack;
 	}
@@ -406,6 +426,23 @@ int sched_process_fork(__u64 *context)
 	seat = bpf_task_storage_get(&seats, child, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (seat)
 		seat->followed = ITSELF | ITS_CHILDREN;
+	else
+		COUNT(OF_LOCKS, unfollowed, 1);
+	return 0;
+}
+
+/* A thread that executes a program becomes the first one of its process, and the one that was watched ends. */
+SEC("tp_btf/sched_process_exec")
+int sched_process_exec(__u64 *context)
+{
+	struct task_struct *task = (struct task_struct *)context[0];
+	struct seat *seat;
+
+	if (number_of(task) != watched)
+		return 0;
+	seat = bpf_task_storage_get(&seats, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (seat)
+		seat->followed = ITSELF;
 	else
 		COUNT(OF_LOCKS, unfollowed, 1);
 	return 0;

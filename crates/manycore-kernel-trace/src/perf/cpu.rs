@@ -1,12 +1,10 @@
 //! Stacks of threads that are on a CPU, so many times in a second of their CPU time.
 
-use std::collections::{HashMap, HashSet};
-use std::fs;
 use std::io;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use manycore_profile::profile::SampleSource;
-use manycore_profile::samples::{Calls, Samples};
+use manycore_profile::samples::Samples;
 use perf_event_open_sys::bindings::{
     PERF_CONTEXT_KERNEL, PERF_CONTEXT_USER, PERF_COUNT_HW_CPU_CYCLES, PERF_COUNT_SW_CPU_CLOCK,
     PERF_RECORD_COMM, PERF_RECORD_EXIT, PERF_RECORD_FORK, PERF_RECORD_MISC_COMM_EXEC,
@@ -14,6 +12,7 @@ use perf_event_open_sys::bindings::{
     PERF_SAMPLE_TIME, PERF_TYPE_HARDWARE, PERF_TYPE_SOFTWARE, perf_event_attr,
 };
 
+use super::tasks::{Event, Tasks};
 use super::{MARKS, Record, Rings, Wanted, files, open, ring};
 use crate::Scope;
 use crate::clock::now;
@@ -23,9 +22,6 @@ use crate::kallsyms::Kallsyms;
 const ROOM: usize = 256 << 10;
 /// Calls of a stack that are kept, of the kernel and the program together.
 const DEPTH: u16 = 96;
-/// So many processes have their maps read, at most once in so long.
-const PROCESSES: usize = 1024;
-const AGE: Duration = Duration::from_secs(1);
 
 /// Samples a command or a process.
 #[derive(Debug)]
@@ -49,39 +45,6 @@ enum Reach {
     Process(u32),
 }
 
-/// What is known of the tasks that live.
-#[derive(Debug, Default)]
-struct Tasks {
-    /// Of everybody's events, whose count.
-    command: Option<Command>,
-    names: HashMap<u32, String>,
-    /// How many programs a process has been.
-    programs: HashMap<u32, u32>,
-    /// When the maps of a process' program were read.
-    read: HashMap<(u32, u32), Instant>,
-    /// How often a process becomes another program in events that are not taken yet.
-    execs: HashMap<u32, u32>,
-}
-
-/// The processes of a command.
-#[derive(Debug, Default)]
-struct Command {
-    /// This process, which starts it.
-    own: u32,
-    /// Its children that have not become another program yet.
-    starting: HashSet<u32>,
-    /// How many tasks each has.
-    processes: HashMap<u32, u32>,
-}
-
-#[derive(Debug, PartialEq)]
-enum Event {
-    Sample { process: u32, task: u32, weight: f32, kernel: Vec<u64>, user: Vec<u64> },
-    Named { process: u32, task: u32, name: String, is_exec: bool },
-    Forked { process: u32, maker: u32, task: u32, parent: u32 },
-    Ended { process: u32, task: u32 },
-}
-
 impl Sampler {
     /// Begins to sample what this process starts from now on, or the threads of a process, `rate` times in a second of each
     /// thread's CPU time: by cycles or by the clock, with the kernel or without it, whatever is permitted first.
@@ -100,9 +63,10 @@ impl Sampler {
                 match rings(reach, &attributes(source, rate, with_kernel, reach), room) {
                     Ok(rings) => {
                         let samples = Samples::new(source, rate, with_kernel);
-                        let own = (reach == Reach::System).then(std::process::id);
-                        let command = own.map(|own| Command { own, ..Command::default() });
-                        let tasks = Tasks { command, ..Tasks::default() };
+                        let tasks = match reach {
+                            Reach::System => Tasks::started_by(std::process::id()),
+                            _ => Tasks::default(),
+                        };
                         return Ok(Self { rings, samples, begun: now(), young: Vec::new(), tasks });
                     }
                     Err(error) => refused = error,
@@ -132,7 +96,11 @@ impl Sampler {
             let at = time.saturating_sub(*begun) / 1_000_000;
             tasks.take(event, u32::try_from(at).unwrap_or(u32::MAX), samples);
         }
-        samples.lost += std::mem::take(&mut rings.lost);
+        let lost = std::mem::take(&mut rings.lost);
+        if lost > 0 {
+            tasks.doubt();
+            samples.lost += lost;
+        }
     }
 
     /// Stops, so long after the run began.
@@ -164,110 +132,6 @@ fn rings(reach: Reach, attributes: &perf_event_attr, room: usize) -> io::Result<
         Reach::Process(pid) => (Scope::Process(pid), room),
     };
     open(scope, &wanted, &files::as_many_as_permitted(), |cpus| room.min(ring::room(cpus)))
-}
-
-impl Command {
-    /// Whether an event is of the command, which it may begin or end.
-    fn has(&mut self, event: &Event) -> bool {
-        match *event {
-            Event::Sample { process, .. } => self.processes.contains_key(&process),
-            Event::Named { process, is_exec, .. } => {
-                if is_exec && self.starting.remove(&process) {
-                    self.processes.insert(process, 1);
-                }
-                self.processes.contains_key(&process)
-            }
-            Event::Forked { process, maker, .. } => {
-                if maker == self.own && process != maker {
-                    self.starting.insert(process);
-                }
-                let is_its = self.processes.contains_key(&maker);
-                if is_its {
-                    *self.processes.entry(process).or_default() += 1;
-                }
-                is_its
-            }
-            Event::Ended { process, .. } => {
-                let Some(tasks) = self.processes.get_mut(&process) else { return false };
-                *tasks = tasks.saturating_sub(1);
-                if *tasks == 0 {
-                    self.processes.remove(&process);
-                }
-                true
-            }
-        }
-    }
-}
-
-impl Tasks {
-    /// Takes an event, so many milliseconds after the start. They come in the order of their time.
-    fn take(&mut self, event: Event, at: u32, samples: &mut Samples) {
-        if self.command.as_mut().is_some_and(|command| !command.has(&event)) {
-            return;
-        }
-        match event {
-            Event::Sample { process, task, weight, kernel, user } => {
-                let program = self.programs.get(&process).copied().unwrap_or_default();
-                self.look_at_maps(process, program, samples);
-                let name = self.name(task);
-                let calls = Calls { process, program, kernel, user };
-                samples.take(task, name, at, weight, calls);
-            }
-            Event::Named { process, task, name, is_exec } => {
-                if is_exec {
-                    *self.programs.entry(process).or_default() += 1;
-                    self.execs.entry(process).and_modify(|execs| *execs -= 1);
-                }
-                self.names.insert(task, name);
-            }
-            Event::Forked { process, maker, task, parent } => {
-                if process != maker {
-                    self.programs.remove(&process);
-                }
-                let name = self.name(parent).to_owned();
-                self.names.insert(task, name);
-            }
-            // The process may go on without its first thread: its number says no more of it.
-            Event::Ended { task, .. } => {
-                self.names.remove(&task);
-            }
-        }
-    }
-
-    /// A new task has its parent's name; what was there before has no record. One that is just ending has none any more.
-    fn name(&mut self, task: u32) -> &str {
-        if !self.names.contains_key(&task)
-            && let Ok(name) = fs::read_to_string(format!("/proc/{task}/comm"))
-        {
-            self.names.insert(task, name.trim_end().to_owned());
-        }
-        self.names.get(&task).map_or("", String::as_str)
-    }
-
-    /// Counts them.
-    fn note_execs(&mut self, young: &[(u64, Event)]) {
-        self.execs.clear();
-        for (_, event) in young {
-            if let Event::Named { process, is_exec: true, .. } = event {
-                *self.execs.entry(*process).or_default() += 1;
-            }
-        }
-    }
-
-    fn look_at_maps(&mut self, process: u32, program: u32, samples: &mut Samples) {
-        // It is another program by now, whose maps those are.
-        if self.execs.get(&process).is_some_and(|execs| *execs > 0) {
-            return;
-        }
-        let is_new = match self.read.get(&(process, program)) {
-            Some(read) => read.elapsed() >= AGE,
-            None => self.read.len() < PROCESSES,
-        };
-        if is_new && let Ok(maps) = fs::read(format!("/proc/{process}/maps")) {
-            self.read.insert((process, program), Instant::now());
-            samples.note_maps(process, program, &maps);
-        }
-    }
 }
 
 fn attributes(source: SampleSource, rate: u32, with_kernel: bool, reach: Reach) -> perf_event_attr {
@@ -368,6 +232,7 @@ fn why(error: &io::Error, rate: u32) -> String {
 mod tests {
     use std::hint::black_box;
     use std::io::Write;
+    use std::time::Instant;
 
     use super::*;
 
@@ -391,62 +256,6 @@ mod tests {
         assert_eq!(taken, expected);
         // Of a record that says more than it has, what it has.
         assert_eq!(calls(&mut Record(&bytes(&[u64::MAX, user, 5]))), (vec![], vec![6]));
-    }
-
-    #[test]
-    fn a_thread_has_the_name_of_its_maker_until_it_has_its_own() {
-        let mut tasks = Tasks::default();
-        let mut samples = Samples::new(SampleSource::CpuClock, 100, false);
-        let named = |name: &str, is_exec| Event::Named {
-            process: u32::MAX,
-            task: u32::MAX,
-            name: name.to_owned(),
-            is_exec,
-        };
-        let mut take = |event| tasks.take(event, 0, &mut samples);
-        take(named("maker", true));
-        let process = u32::MAX;
-        take(Event::Forked { process, maker: process, task: u32::MAX - 1, parent: u32::MAX });
-        take(named("other", true));
-        take(Event::Ended { process: u32::MAX, task: u32::MAX - 2 });
-        assert_eq!(tasks.programs[&u32::MAX], 2);
-        assert_eq!((tasks.names.len(), tasks.name(u32::MAX - 1)), (2, "maker"));
-        tasks.take(Event::Ended { process: u32::MAX, task: u32::MAX }, 0, &mut samples);
-        assert_eq!((tasks.programs[&u32::MAX], tasks.names.len()), (2, 1), "others go on");
-        let again = Event::Forked { process, maker: 7, task: u32::MAX, parent: u32::MAX - 1 };
-        tasks.take(again, 0, &mut samples);
-        assert!(tasks.programs.is_empty(), "another process with that number");
-    }
-
-    #[test]
-    fn of_everybody_those_that_the_command_has_made_are_its() {
-        let mut command = Command { own: 7, ..Command::default() };
-        let forked =
-            |process, maker| Event::Forked { process, maker, task: process, parent: maker };
-        let sampled = |process| Event::Sample {
-            process,
-            task: process,
-            weight: 1.0,
-            kernel: vec![],
-            user: vec![],
-        };
-        let becomes =
-            |process| Event::Named { process, task: process, name: String::new(), is_exec: true };
-        let ended = |process, task| Event::Ended { process, task };
-        // Our own thread and a child of ours, which is ours until it is another program.
-        for other in [forked(7, 7), forked(8, 7), sampled(8), sampled(7), forked(5, 4), becomes(5)]
-        {
-            assert!(!command.has(&other), "{other:?}");
-        }
-        let thread = Event::Forked { process: 8, maker: 8, task: 10, parent: 8 };
-        for its in [becomes(8), sampled(8), forked(9, 8), sampled(9), thread, ended(8, 8)] {
-            assert!(command.has(&its), "{its:?}");
-        }
-        // Its first thread has ended, and the other one has not.
-        assert!(command.has(&sampled(8)) && command.has(&ended(8, 10)));
-        assert!(
-            !command.has(&sampled(8)) && !command.has(&ended(8, 8)) && command.has(&sampled(9))
-        );
     }
 
     /// With room for a few samples, and nobody who reads them.

@@ -7,6 +7,7 @@ mod futexes;
 mod pairs;
 mod returns;
 mod ring;
+mod tasks;
 
 use std::ffi::CString;
 use std::fs;

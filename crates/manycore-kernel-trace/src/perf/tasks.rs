@@ -1,0 +1,268 @@
+//! Tasks whose CPU time is sampled: what they are called, and which programs their processes are.
+
+use std::collections::{HashMap, HashSet};
+use std::fs;
+use std::time::{Duration, Instant};
+
+use manycore_profile::samples::{Calls, Samples};
+
+/// The maps of a process are read at most once in so long.
+const AGE: Duration = Duration::from_secs(1);
+
+/// What a record says.
+#[derive(Debug, PartialEq)]
+pub enum Event {
+    Sample { process: u32, task: u32, weight: f32, kernel: Vec<u64>, user: Vec<u64> },
+    Named { process: u32, task: u32, name: String, is_exec: bool },
+    Forked { process: u32, maker: u32, task: u32, parent: u32 },
+    Ended { process: u32, task: u32 },
+}
+
+/// What is known of the tasks that live: as much as there are of them at a time.
+#[derive(Debug, Default)]
+pub struct Tasks {
+    /// Of everybody's events, whose count.
+    command: Option<Command>,
+    names: HashMap<u32, String>,
+    processes: HashMap<u32, Process>,
+    /// Programs so far: each process is another one whenever it becomes one.
+    programs: u32,
+    /// How often a process becomes another program in events that are not taken yet.
+    execs: HashMap<u32, u32>,
+}
+
+/// The processes of a command.
+#[derive(Debug, Default)]
+struct Command {
+    /// This process, which starts it.
+    own: u32,
+    /// Its children that have not become another program yet.
+    starting: HashSet<u32>,
+}
+
+/// A process while it lives.
+#[derive(Debug, Default)]
+struct Process {
+    /// How many it has; none if it was there before anybody looked.
+    tasks: Option<u32>,
+    program: u32,
+    /// When the maps of that program were read.
+    read: Option<Instant>,
+}
+
+impl Tasks {
+    /// Of those of everybody, what a process starts from now on.
+    pub fn started_by(own: u32) -> Self {
+        Self { command: Some(Command { own, ..Command::default() }), ..Self::default() }
+    }
+
+    /// Takes an event, so many milliseconds after the start. They come in the order of their time.
+    pub fn take(&mut self, event: Event, at: u32, samples: &mut Samples) {
+        if !self.has(&event) {
+            return;
+        }
+        match event {
+            Event::Sample { process, task, weight, kernel, user } => {
+                let program = self.look_at_maps(process, samples);
+                let name = self.name(task);
+                let calls = Calls { process, program, kernel, user };
+                samples.take(task, name, at, weight, calls);
+            }
+            Event::Named { process, task, name, is_exec } => {
+                if is_exec {
+                    let program = self.new_program();
+                    let known = self.process(process);
+                    (known.program, known.read) = (program, None);
+                    self.execs.entry(process).and_modify(|execs| *execs -= 1);
+                }
+                self.names.insert(task, name);
+            }
+            Event::Forked { process, maker, task, parent } => {
+                if process == maker {
+                    let known = self.process(process);
+                    known.tasks = known.tasks.map(|tasks| tasks + 1);
+                } else {
+                    self.processes.remove(&process);
+                    self.process(process).tasks = Some(1);
+                }
+                let name = self.name(parent).to_owned();
+                self.names.insert(task, name);
+            }
+            Event::Ended { process, task } => {
+                self.names.remove(&task);
+                // Its first thread says nothing of the others.
+                if let Some(Process { tasks: Some(tasks), .. }) = self.processes.get_mut(&process) {
+                    *tasks = tasks.saturating_sub(1);
+                    if *tasks == 0 {
+                        self.processes.remove(&process);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Counts how often processes become another program in events that are not taken yet.
+    pub fn note_execs(&mut self, young: &[(u64, Event)]) {
+        self.execs.clear();
+        for (_, event) in young {
+            if let Event::Named { process, is_exec: true, .. } = event {
+                *self.execs.entry(*process).or_default() += 1;
+            }
+        }
+    }
+
+    /// Records were lost: any task may have another name by now, and any process be another program.
+    pub fn doubt(&mut self) {
+        self.names.clear();
+        for process in self.processes.values_mut() {
+            self.programs += 1;
+            (process.program, process.read) = (self.programs, None);
+        }
+    }
+
+    /// Whether an event is of those that are meant.
+    fn has(&mut self, event: &Event) -> bool {
+        let Some(command) = &mut self.command else { return true };
+        match *event {
+            Event::Named { process, is_exec: true, .. } if command.starting.remove(&process) => {
+                self.process(process).tasks = Some(1);
+                true
+            }
+            Event::Forked { process, maker, .. } => {
+                if maker == command.own && process != maker {
+                    command.starting.insert(process);
+                }
+                self.processes.contains_key(&maker)
+            }
+            Event::Ended { process, .. } => {
+                command.starting.remove(&process);
+                self.processes.contains_key(&process)
+            }
+            Event::Sample { process, .. } | Event::Named { process, .. } => {
+                self.processes.contains_key(&process)
+            }
+        }
+    }
+
+    fn new_program(&mut self) -> u32 {
+        self.programs += 1;
+        self.programs
+    }
+
+    fn process(&mut self, process: u32) -> &mut Process {
+        self.processes.entry(process).or_insert_with(|| {
+            self.programs += 1;
+            Process { program: self.programs, ..Process::default() }
+        })
+    }
+
+    /// A new task has its parent's name; what was there before has no record. One that is just ending has none any more.
+    fn name(&mut self, task: u32) -> &str {
+        if !self.names.contains_key(&task)
+            && let Ok(name) = fs::read_to_string(format!("/proc/{task}/comm"))
+        {
+            self.names.insert(task, name.trim_end().to_owned());
+        }
+        self.names.get(&task).map_or("", String::as_str)
+    }
+
+    /// Which program a process is. Reads its maps if they were not for long, and it is no other one by now, whose maps those are.
+    fn look_at_maps(&mut self, process: u32, samples: &mut Samples) -> u32 {
+        let is_other = self.execs.get(&process).is_some_and(|execs| *execs > 0);
+        let known = self.process(process);
+        let is_due = known.read.is_none_or(|read| read.elapsed() >= AGE);
+        if is_due
+            && !is_other
+            && let Ok(maps) = fs::read(format!("/proc/{process}/maps"))
+        {
+            known.read = Some(Instant::now());
+            samples.note_maps(process, known.program, &maps);
+        }
+        known.program
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use manycore_profile::profile::SampleSource;
+
+    use super::*;
+
+    fn named(task: u32, name: &str, is_exec: bool) -> Event {
+        Event::Named { process: u32::MAX, task, name: name.to_owned(), is_exec }
+    }
+
+    fn sampled(process: u32) -> Event {
+        Event::Sample { process, task: process, weight: 1.0, kernel: vec![], user: vec![] }
+    }
+
+    fn nothing() -> Samples {
+        Samples::new(SampleSource::CpuClock, 100, false)
+    }
+
+    #[test]
+    fn a_thread_has_the_name_of_its_maker_until_it_has_its_own() {
+        let (mut tasks, mut samples) = (Tasks::default(), nothing());
+        let mut take = |event| tasks.take(event, 0, &mut samples);
+        let process = u32::MAX;
+        take(named(process, "maker", true));
+        take(Event::Forked { process, maker: process, task: process - 1, parent: process });
+        take(named(process, "other", false));
+        take(Event::Ended { process: 7, task: process - 2 });
+        assert_eq!((tasks.names.len(), tasks.name(process - 1)), (2, "maker"));
+        tasks.doubt();
+        assert_eq!(tasks.name(process - 1), "", "it may be called otherwise");
+    }
+
+    #[test]
+    fn each_program_of_a_process_is_another_one() {
+        let (mut tasks, mut samples) = (Tasks::default(), nothing());
+        let process = u32::MAX;
+        let mut seen = Vec::new();
+        let mut program = |tasks: &mut Tasks| {
+            let program = tasks.look_at_maps(process, &mut nothing());
+            assert!(!seen.contains(&program), "{program} was there before: {seen:?}");
+            seen.push(program);
+        };
+        let forked = |maker| Event::Forked { process, maker, task: process, parent: maker };
+        let events = [forked(7), named(process, "a", true), named(process, "b", true), forked(7)];
+        for event in events {
+            tasks.take(event, 0, &mut samples);
+            program(&mut tasks);
+        }
+        tasks.doubt();
+        program(&mut tasks);
+        tasks.take(Event::Ended { process, task: process }, 0, &mut samples);
+        assert!(tasks.processes.is_empty() && tasks.names.len() <= 1, "{tasks:?}");
+    }
+
+    /// Whether events are of the command that process 7 has started.
+    #[test]
+    fn of_everybody_those_that_the_command_has_made_are_its() {
+        let (mut tasks, mut samples) = (Tasks::started_by(7), nothing());
+        let mut has = |event: Event| {
+            let has = tasks.has(&event);
+            tasks.take(event, 0, &mut samples);
+            has
+        };
+        let forked =
+            |process, maker| Event::Forked { process, maker, task: process, parent: maker };
+        let becomes =
+            |process| Event::Named { process, task: process, name: "it".to_owned(), is_exec: true };
+        let ended = |process, task| Event::Ended { process, task };
+        // Our own thread and a child of ours, which is ours until it is another program.
+        for other in [forked(7, 7), forked(8, 7), sampled(8), sampled(7), forked(5, 4), becomes(5)]
+        {
+            let said = format!("{other:?}");
+            assert!(!has(other), "{said}");
+        }
+        let thread = Event::Forked { process: 8, maker: 8, task: 10, parent: 8 };
+        for its in [becomes(8), sampled(8), forked(9, 8), sampled(9), thread, ended(8, 8)] {
+            let said = format!("{its:?}");
+            assert!(has(its), "{said}");
+        }
+        // Its first thread has ended, and the other one has not.
+        assert!(has(sampled(8)) && has(ended(8, 10)));
+        assert!(!has(sampled(8)) && !has(ended(8, 8)) && has(sampled(9)));
+    }
+}
