@@ -2,12 +2,16 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use manycore_profile::samples::{Calls, Samples};
 
 /// The maps of a process are read at most once in so long.
 const AGE: Duration = Duration::from_secs(1);
+/// With more tasks or processes than this, those that have ended are forgotten: of the end of some there is no record, and zombies are
+/// sampled after it.
+const KNOWN_MAX: usize = 1 << 16;
 
 /// What a record says.
 #[derive(Debug, PartialEq)]
@@ -101,8 +105,13 @@ impl Tasks {
         }
     }
 
-    /// Counts how often processes become another program in events that are not taken yet.
+    /// Before events are taken: counts how often processes become another program in those.
     pub fn note_execs(&mut self, young: &[(u64, Event)]) {
+        if self.names.len().max(self.processes.len()) > KNOWN_MAX {
+            let lives = |task: &u32| Path::new("/proc").join(task.to_string()).exists();
+            self.names.retain(|task, _| lives(task));
+            self.processes.retain(|process, _| lives(process));
+        }
         self.execs.clear();
         for (_, event) in young {
             if let Event::Named { process, is_exec: true, .. } = event {
@@ -234,6 +243,18 @@ mod tests {
         program(&mut tasks);
         tasks.take(Event::Ended { process, task: process }, 0, &mut samples);
         assert!(tasks.processes.is_empty() && tasks.names.len() <= 1, "{tasks:?}");
+    }
+
+    #[test]
+    fn what_has_ended_without_a_record_is_forgotten() {
+        let (mut tasks, mut samples) = (Tasks::default(), nothing());
+        let own = std::process::id();
+        for process in [own].into_iter().chain(u32::MAX - KNOWN_MAX as u32..u32::MAX) {
+            tasks.take(sampled(process), 0, &mut samples);
+        }
+        assert!(tasks.processes.len() > KNOWN_MAX);
+        tasks.note_execs(&[]);
+        assert!(tasks.processes.into_keys().eq([own]) && tasks.names.into_keys().eq([own]));
     }
 
     /// Whether events are of the command that process 7 has started.
