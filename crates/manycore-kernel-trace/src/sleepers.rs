@@ -54,7 +54,7 @@ impl Sleepers {
 }
 
 /// Where a process' stack starts, which differs from program to program; none if it may not be looked at, or has ended.
-fn stack_of(process: u32) -> Option<u64> {
+pub fn stack_of(process: u32) -> Option<u64> {
     /// Counted from the state, which follows the name: that may hold anything.
     const START_STACK: usize = 28 - 3;
     let stat = fs::read(format!("/proc/{process}/stat")).ok()?;

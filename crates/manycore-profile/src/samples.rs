@@ -60,8 +60,10 @@ pub struct Samples {
     stacks: HashMap<Calls, u32>,
     threads: HashMap<(u32, u32), (u32, String)>,
     maps: HashMap<(u32, u32), Modules>,
-    /// Programs whose maps there was no room for.
-    unmapped: u64,
+    /// Processes that were sampled, and then became other programs.
+    replaced: HashSet<u32>,
+    /// Whether there was no room for the maps of some.
+    has_unmapped: bool,
 }
 
 /// A sample that is kept.
@@ -105,7 +107,8 @@ impl Samples {
             stacks: HashMap::new(),
             threads: HashMap::new(),
             maps: HashMap::new(),
-            unmapped: 0,
+            replaced: HashSet::new(),
+            has_unmapped: false,
         }
     }
 
@@ -134,7 +137,7 @@ impl Samples {
     /// Notes which files a process has mapped as a program, as `/proc/PID/maps` lists them.
     pub fn note_maps(&mut self, process: u32, program: u32, list: &[u8]) {
         if self.maps.len() >= MAPS_MAX && !self.maps.contains_key(&(process, program)) {
-            self.unmapped += 1;
+            self.has_unmapped = true;
             return;
         }
         let modules = Modules::of_maps(list);
@@ -142,6 +145,16 @@ impl Samples {
         if modules.program().is_some() {
             self.maps.insert((process, program), modules);
         }
+    }
+
+    /// A process that was sampled has become another program.
+    pub fn note_other_program(&mut self, process: u32) {
+        self.replaced.insert(process);
+    }
+
+    /// Whether it has.
+    pub fn was_other_programs(&self, process: u32) -> bool {
+        self.replaced.contains(&process)
     }
 
     /// The kernel's calls that were seen, each once.
@@ -258,7 +271,10 @@ impl Samples {
         let mut counts: HashMap<u32, [u32; 2]> = HashMap::new();
         programs.iter().for_each(|(process, _)| counts.entry(*process).or_default()[0] += 1);
         stats.clone().for_each(|(process, _)| counts.entry(process).or_default()[1] += 1);
-        stats.filter(|(process, _)| counts[process] == [1, 1]).collect()
+        let is_one = |(process, _): &(u32, _)| {
+            counts[process] == [1, 1] && !self.was_other_programs(*process)
+        };
+        stats.filter(is_one).collect()
     }
 
     /// What these calls say a thread does, which of them tells, and the calls.
@@ -371,7 +387,7 @@ impl Samples {
         if self.period > 1 {
             limits.push(format!("one sample in {} was kept", self.period));
         }
-        if self.unmapped > 0 {
+        if self.has_unmapped {
             limits.push(format!(
                 "calls of programs beyond the first {MAPS_MAX} have no names, unless the library is in them"
             ));
@@ -467,13 +483,14 @@ mod tests {
     #[test]
     fn what_the_library_noted_is_for_processes_that_were_one_program() {
         let mut samples = samples();
-        let sampled = [(6, 1), (7, 1), (8, 3), (9, 2), (9, 3)];
+        let sampled = [(6, 1), (7, 1), (8, 3), (9, 2), (9, 3), (10, 4)];
         for (process, program) in sampled {
             samples.take(process, "", 0, 1.0, Calls { process, program, ..Calls::default() });
         }
         let modules = Modules::default();
+        samples.note_other_program(10);
         // Of 7 maps were read when it was another program, and 8 has noted two.
-        let stats = [5, 6, 7, 8, 8, 9].map(|process| (process, &modules));
+        let stats = [5, 6, 7, 8, 8, 9, 10].map(|process| (process, &modules));
         let noted = samples.noted(stats.into_iter());
         assert_eq!(noted.into_keys().collect::<Vec<_>>(), [6]);
     }

@@ -90,16 +90,16 @@ impl Sampler {
         };
         rings.read(each, |_| {});
         young.sort_by_key(|(time, _)| *time);
+        let lost = std::mem::take(&mut rings.lost);
+        if lost > 0 {
+            tasks.doubt(samples);
+            samples.lost += lost;
+        }
         tasks.note_execs(young);
         let old = young.partition_point(|(at, _)| *at < time);
         for (time, event) in young.drain(..old) {
             let at = time.saturating_sub(*begun) / 1_000_000;
             tasks.take(event, u32::try_from(at).unwrap_or(u32::MAX), samples);
-        }
-        let lost = std::mem::take(&mut rings.lost);
-        if lost > 0 {
-            tasks.doubt();
-            samples.lost += lost;
         }
     }
 

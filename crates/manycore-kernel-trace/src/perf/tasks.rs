@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 
 use manycore_profile::samples::{Calls, Samples};
 
+use crate::sleepers::stack_of;
+
 /// The maps of a process are read at most once in so long.
 const AGE: Duration = Duration::from_secs(1);
 /// With more tasks or processes than this, those that have ended are forgotten: of the end of some there is no record, and zombies are
@@ -52,6 +54,9 @@ struct Process {
     program: u32,
     /// When the maps of that program were read.
     read: Option<Instant>,
+    /// Where its stack starts, if they were.
+    stack: Option<u64>,
+    is_sampled: bool,
 }
 
 impl Tasks {
@@ -76,7 +81,10 @@ impl Tasks {
                 if is_exec {
                     let program = self.new_program();
                     let known = self.process(process);
-                    (known.program, known.read) = (program, None);
+                    if known.is_sampled {
+                        samples.note_other_program(process);
+                    }
+                    *known = Process { tasks: known.tasks, program, ..Process::default() };
                     self.execs.entry(process).and_modify(|execs| *execs -= 1);
                 }
                 self.names.insert(task, name);
@@ -86,8 +94,9 @@ impl Tasks {
                     let known = self.process(process);
                     known.tasks = known.tasks.map(|tasks| tasks + 1);
                 } else {
-                    self.processes.remove(&process);
-                    self.process(process).tasks = Some(1);
+                    let program = self.new_program();
+                    let new = Process { tasks: Some(1), program, ..Process::default() };
+                    self.processes.insert(process, new);
                 }
                 let name = self.name(parent).to_owned();
                 self.names.insert(task, name);
@@ -120,12 +129,19 @@ impl Tasks {
         }
     }
 
-    /// Records were lost: any task may have another name by now, and any process be another program.
-    pub fn doubt(&mut self) {
+    /// Records were lost: any task may have another name by now, and a process be another program, unless its stack starts where it
+    /// did. Of one that may be, maps are not read for a while, because the next samples may be of what it was.
+    pub fn doubt(&mut self, samples: &mut Samples) {
         self.names.clear();
-        for process in self.processes.values_mut() {
-            self.programs += 1;
-            (process.program, process.read) = (self.programs, None);
+        for (number, process) in &mut self.processes {
+            if process.stack.is_none() || stack_of(*number) != process.stack {
+                self.programs += 1;
+                let (program, read) = (self.programs, Some(Instant::now()));
+                if process.is_sampled {
+                    samples.note_other_program(*number);
+                }
+                *process = Process { tasks: process.tasks, program, read, ..Process::default() };
+            }
         }
     }
 
@@ -140,6 +156,10 @@ impl Tasks {
             Event::Forked { process, maker, .. } => {
                 if maker == command.own && process != maker {
                     command.starting.insert(process);
+                }
+                // Whose number that was has ended.
+                if process != maker {
+                    self.processes.remove(&process);
                 }
                 self.processes.contains_key(&maker)
             }
@@ -179,12 +199,13 @@ impl Tasks {
     fn look_at_maps(&mut self, process: u32, samples: &mut Samples) -> u32 {
         let is_other = self.execs.get(&process).is_some_and(|execs| *execs > 0);
         let known = self.process(process);
+        known.is_sampled = true;
         let is_due = known.read.is_none_or(|read| read.elapsed() >= AGE);
         if is_due
             && !is_other
             && let Ok(maps) = fs::read(format!("/proc/{process}/maps"))
         {
-            known.read = Some(Instant::now());
+            (known.read, known.stack) = (Some(Instant::now()), stack_of(process));
             samples.note_maps(process, known.program, &maps);
         }
         known.program
@@ -219,7 +240,7 @@ mod tests {
         take(named(process, "other", false));
         take(Event::Ended { process: 7, task: process - 2 });
         assert_eq!((tasks.names.len(), tasks.name(process - 1)), (2, "maker"));
-        tasks.doubt();
+        tasks.doubt(&mut nothing());
         assert_eq!(tasks.name(process - 1), "", "it may be called otherwise");
     }
 
@@ -239,10 +260,37 @@ mod tests {
             tasks.take(event, 0, &mut samples);
             program(&mut tasks);
         }
-        tasks.doubt();
+        tasks.doubt(&mut nothing());
         program(&mut tasks);
         tasks.take(Event::Ended { process, task: process }, 0, &mut samples);
         assert!(tasks.processes.is_empty() && tasks.names.len() <= 1, "{tasks:?}");
+    }
+
+    /// What the library notes in the next one says nothing of the samples.
+    #[test]
+    fn a_program_that_was_sampled_and_replaced_is_told() {
+        let (mut tasks, mut samples) = (Tasks::default(), nothing());
+        let mut become_other = |tasks: &mut Tasks, is_sampled| {
+            if is_sampled {
+                tasks.take(sampled(u32::MAX), 0, &mut samples);
+            }
+            tasks.take(named(u32::MAX, "next", true), 0, &mut samples);
+            samples.was_other_programs(u32::MAX)
+        };
+        assert_eq!([false, true].map(|is| become_other(&mut tasks, is)), [false, true]);
+    }
+
+    #[test]
+    fn where_records_are_lost_a_program_is_the_same_if_its_stack_is() {
+        let mut tasks = Tasks::default();
+        let own = std::process::id();
+        let first = tasks.look_at_maps(own, &mut nothing());
+        tasks.doubt(&mut nothing());
+        assert_eq!(tasks.look_at_maps(own, &mut nothing()), first);
+        *tasks.process(own).stack.as_mut().unwrap() += 16;
+        tasks.doubt(&mut nothing());
+        assert_ne!(tasks.look_at_maps(own, &mut nothing()), first);
+        assert_eq!(tasks.processes[&own].stack, None, "no maps are read at once");
     }
 
     #[test]
@@ -282,6 +330,8 @@ mod tests {
             let said = format!("{its:?}");
             assert!(has(its), "{said}");
         }
+        // The number of one whose end nobody has recorded goes to somebody else.
+        assert!(!has(forked(9, 4)) && !has(sampled(9)) && has(forked(9, 8)));
         // Its first thread has ended, and the other one has not.
         assert!(has(sampled(8)) && has(ended(8, 10)));
         assert!(!has(sampled(8)) && !has(ended(8, 8)) && has(sampled(9)));
