@@ -64,37 +64,42 @@ pub fn run(program: &Command) -> Result<Seen> {
     Ok(count(&text, &[first]))
 }
 
-/// Lets strace watch the children of a process while `load` runs.
+/// Lets strace watch the children of a process while `load` runs, those among them that it makes meanwhile.
 pub fn watch(server: u32, place: &Path, load: impl FnOnce() -> Result<()>) -> Result<Seen> {
     let strace = installed("strace", "strace")?;
-    let children = children(server)?;
-    let children: Vec<&str> = children.iter().map(String::as_str).collect();
+    let server_itself = server.to_string();
+    let mut processes = children(server)?;
+    processes.push(server_itself.clone());
     let output = place.join("trace");
     let mut command = Command::new(strace);
     // -yy: sockets are told from files.
     command.args(["-f", "-yy", "-qq", "-e", &format!("trace={CALLS}")]).arg("-o").arg(&output);
-    for child in &children {
-        command.args(["-p", child]);
+    for process in &processes {
+        command.args(["-p", process]);
     }
     let tracer = Process::start("strace", &mut command, place)?;
     let blame = |failure| tracer.blame(failure);
-    await_tracer(&children).map_err(blame)?;
+    await_tracer(&processes).map_err(blame)?;
     let loaded = load();
+    processes.extend(children(server)?);
     // It lets go of the children when it is asked to end.
     _ = tracer.stop(Duration::from_secs(20))?;
     loaded?;
     let text = fs::read_to_string(&output).map_err(Failure::because("what strace saw"))?;
-    Ok(count(&text, &children))
+    let of_children = |line: &&str| line.split_whitespace().next() != Some(&server_itself);
+    let text: Vec<&str> = text.lines().filter(of_children).collect();
+    let children: Vec<&str> = processes.iter().map(String::as_str).collect();
+    Ok(count(&text.join("\n"), &children))
 }
 
 /// Waits until all threads of some processes are traced.
-fn await_tracer(processes: &[&str]) -> Result<()> {
+fn await_tracer(processes: &[String]) -> Result<()> {
     let deadline = Instant::now() + GRACE;
     let is_traced = |thread: PathBuf| {
         let status = fs::read_to_string(thread.join("status")).unwrap_or_default();
         status.lines().any(|line| line.starts_with("TracerPid:") && !line.ends_with("\t0"))
     };
-    let all_are = |process: &&str| {
+    let all_are = |process: &String| {
         let threads = fs::read_dir(Path::new("/proc").join(process).join("task"));
         threads.is_ok_and(|mut threads| threads.all(|t| t.is_ok_and(|t| is_traced(t.path()))))
     };
