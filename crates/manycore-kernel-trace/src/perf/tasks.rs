@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
+use std::ops::Range;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -54,8 +55,8 @@ struct Process {
     program: u32,
     /// When the maps of that program were read.
     read: Option<Instant>,
-    /// Where its stack starts, if they were.
-    stack: Option<u64>,
+    /// Where its stack is, as they say.
+    stack: Range<u64>,
     is_sampled: bool,
 }
 
@@ -134,7 +135,7 @@ impl Tasks {
     pub fn doubt(&mut self, samples: &mut Samples) {
         self.names.clear();
         for (number, process) in &mut self.processes {
-            if process.stack.is_none() || stack_of(*number) != process.stack {
+            if !stack_of(*number).is_some_and(|start| process.stack.contains(&start)) {
                 self.programs += 1;
                 let (program, read) = (self.programs, Some(Instant::now()));
                 if process.is_sampled {
@@ -205,11 +206,22 @@ impl Tasks {
             && !is_other
             && let Ok(maps) = fs::read(format!("/proc/{process}/maps"))
         {
-            (known.read, known.stack) = (Some(Instant::now()), stack_of(process));
+            (known.read, known.stack) = (Some(Instant::now()), stack_in(&maps));
             samples.note_maps(process, known.program, &maps);
         }
         known.program
     }
+}
+
+/// Where the stack of a program is, by its maps; nowhere if they do not say.
+fn stack_in(maps: &[u8]) -> Range<u64> {
+    let text = String::from_utf8_lossy(maps);
+    let line = text.lines().find(|line| line.ends_with("[stack]"));
+    let range = line.and_then(|line| {
+        let (start, end) = line.split_whitespace().next()?.split_once('-')?;
+        Some(u64::from_str_radix(start, 16).ok()?..u64::from_str_radix(end, 16).ok()?)
+    });
+    range.unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -287,10 +299,10 @@ mod tests {
         let first = tasks.look_at_maps(own, &mut nothing());
         tasks.doubt(&mut nothing());
         assert_eq!(tasks.look_at_maps(own, &mut nothing()), first);
-        *tasks.process(own).stack.as_mut().unwrap() += 16;
+        tasks.process(own).stack.start += 1 << 40;
         tasks.doubt(&mut nothing());
         assert_ne!(tasks.look_at_maps(own, &mut nothing()), first);
-        assert_eq!(tasks.processes[&own].stack, None, "no maps are read at once");
+        assert!(tasks.processes[&own].stack.is_empty(), "no maps are read at once");
     }
 
     #[test]
