@@ -121,7 +121,10 @@ impl Programs {
     /// What was counted since the start or the last time.
     pub fn take(&mut self) -> (Vec<Waits>, Totals) {
         let waits = self.waits();
-        self.forget();
+        // Once they have stopped, nothing more comes that would need room.
+        if !self.links.is_empty() {
+            self.forget();
+        }
         let mut totals = self.totals(OF_LOCKS);
         totals.without_stack += self.forgotten;
         let before = mem::replace(&mut self.taken, totals);
@@ -212,16 +215,12 @@ fn configure(
     futexes: bool,
     symbols: &Kallsyms,
 ) -> Result<(), String> {
-    let scope: u32 = match request.scope {
-        Scope::System => 0,
-        Scope::Command => 1,
-        Scope::Process(_) => 2,
+    let (scope, watched): (u32, u32) = match request.scope {
+        Scope::System => (0, 0),
+        Scope::Command => (1, 0),
+        Scope::Process(pid) => (2, pid),
     };
     let image = symbols.image();
-    let watched = match request.scope {
-        Scope::Process(pid) => pid,
-        _ => 0,
-    };
     let mut constants = [0; 32];
     constants[..4].copy_from_slice(&scope.to_ne_bytes());
     constants[8..16].copy_from_slice(&image.start.to_ne_bytes());

@@ -67,9 +67,9 @@ pub fn run(program: &Command) -> Result<Seen> {
 /// Lets strace watch the children of a process while `load` runs, those among them that it makes meanwhile.
 pub fn watch(server: u32, place: &Path, load: impl FnOnce() -> Result<()>) -> Result<Seen> {
     let strace = installed("strace", "strace")?;
-    let server_itself = server.to_string();
     let mut processes = children(server)?;
-    processes.push(server_itself.clone());
+    // Who makes the others is followed, and so are they; on sockets it does nothing itself.
+    processes.push(server.to_string());
     let output = place.join("trace");
     let mut command = Command::new(strace);
     // -yy: sockets are told from files.
@@ -86,10 +86,8 @@ pub fn watch(server: u32, place: &Path, load: impl FnOnce() -> Result<()>) -> Re
     _ = tracer.stop(Duration::from_secs(20))?;
     loaded?;
     let text = fs::read_to_string(&output).map_err(Failure::because("what strace saw"))?;
-    let of_children = |line: &&str| line.split_whitespace().next() != Some(&server_itself);
-    let text: Vec<&str> = text.lines().filter(of_children).collect();
-    let children: Vec<&str> = processes.iter().map(String::as_str).collect();
-    Ok(count(&text.join("\n"), &children))
+    let processes: Vec<&str> = processes.iter().map(String::as_str).collect();
+    Ok(count(&text, &processes))
 }
 
 /// Waits until all threads of some processes are traced.

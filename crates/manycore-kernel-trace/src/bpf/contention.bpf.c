@@ -408,6 +408,16 @@ int contention_end(__u64 *context)
 	return 0;
 }
 
+INLINE void follow(struct task_struct *task, __u32 followed)
+{
+	struct seat *seat = bpf_task_storage_get(&seats, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+
+	if (seat)
+		seat->followed = followed;
+	else
+		COUNT(OF_LOCKS, unfollowed, 1);
+}
+
 /* A child of what is followed is followed, before it runs. */
 SEC("tp_btf/sched_process_fork")
 int sched_process_fork(__u64 *context)
@@ -423,11 +433,7 @@ int sched_process_fork(__u64 *context)
 	/* Another thread of who follows, and is not followed. */
 	if (!(seat->followed & ITSELF) && child->tgid == parent->tgid)
 		return 0;
-	seat = bpf_task_storage_get(&seats, child, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (seat)
-		seat->followed = ITSELF | ITS_CHILDREN;
-	else
-		COUNT(OF_LOCKS, unfollowed, 1);
+	follow(child, ITSELF | ITS_CHILDREN);
 	return 0;
 }
 
@@ -436,15 +442,9 @@ SEC("tp_btf/sched_process_exec")
 int sched_process_exec(__u64 *context)
 {
 	struct task_struct *task = (struct task_struct *)context[0];
-	struct seat *seat;
 
-	if (number_of(task) != watched)
-		return 0;
-	seat = bpf_task_storage_get(&seats, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (seat)
-		seat->followed = ITSELF;
-	else
-		COUNT(OF_LOCKS, unfollowed, 1);
+	if (number_of(task) == watched)
+		follow(task, ITSELF);
 	return 0;
 }
 

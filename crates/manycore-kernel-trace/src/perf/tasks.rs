@@ -50,7 +50,7 @@ struct Command {
 /// A process while it lives.
 #[derive(Debug, Default)]
 struct Process {
-    /// How many it has; none if it was there before anybody looked.
+    /// How many tasks it has; none if it was there before anybody looked.
     tasks: Option<u32>,
     program: u32,
     /// When the maps of that program were read.
@@ -58,6 +58,16 @@ struct Process {
     /// Where its stack is, as they say.
     stack: Range<u64>,
     is_sampled: bool,
+}
+
+impl Process {
+    /// Nothing is known of it any more as another program, but how many tasks it has.
+    fn become_other(&mut self, number: u32, program: u32, samples: &mut Samples) {
+        if self.is_sampled {
+            samples.note_other_program(number);
+        }
+        *self = Self { tasks: self.tasks, program, ..Self::default() };
+    }
 }
 
 impl Tasks {
@@ -81,11 +91,7 @@ impl Tasks {
             Event::Named { process, task, name, is_exec } => {
                 if is_exec {
                     let program = self.new_program();
-                    let known = self.process(process);
-                    if known.is_sampled {
-                        samples.note_other_program(process);
-                    }
-                    *known = Process { tasks: known.tasks, program, ..Process::default() };
+                    self.process(process).become_other(process, program, samples);
                     self.execs.entry(process).and_modify(|execs| *execs -= 1);
                 }
                 self.names.insert(task, name);
@@ -137,11 +143,8 @@ impl Tasks {
         for (number, process) in &mut self.processes {
             if !stack_of(*number).is_some_and(|start| process.stack.contains(&start)) {
                 self.programs += 1;
-                let (program, read) = (self.programs, Some(Instant::now()));
-                if process.is_sampled {
-                    samples.note_other_program(*number);
-                }
-                *process = Process { tasks: process.tasks, program, read, ..Process::default() };
+                process.become_other(*number, self.programs, samples);
+                process.read = Some(Instant::now());
             }
         }
     }
@@ -215,10 +218,10 @@ impl Tasks {
 
 /// Where the stack of a program is, by its maps; nowhere if they do not say.
 fn stack_in(maps: &[u8]) -> Range<u64> {
-    let text = String::from_utf8_lossy(maps);
-    let line = text.lines().find(|line| line.ends_with("[stack]"));
+    // It is among the last.
+    let line = maps.rsplit(|byte| *byte == b'\n').find(|line| line.ends_with(b"[stack]"));
     let range = line.and_then(|line| {
-        let (start, end) = line.split_whitespace().next()?.split_once('-')?;
+        let (start, end) = str::from_utf8(line).ok()?.split_once(' ')?.0.split_once('-')?;
         Some(u64::from_str_radix(start, 16).ok()?..u64::from_str_radix(end, 16).ok()?)
     });
     range.unwrap_or_default()
