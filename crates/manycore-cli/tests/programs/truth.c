@@ -230,7 +230,8 @@ static void *ringer(void *unused)
 {
     for (int ring = 0; ring < CONDITIONS; ring++) {
         pthread_barrier_wait(&together);
-        usleep(4000);
+        /* One wait is longer than all others, whatever the scheduler adds between two clocks. */
+        usleep(ring == CONDITIONS / 2 ? 200000 : 4000);
         pthread_mutex_lock(&guard);
         rung = 1;
         pthread_cond_signal(&bell);
