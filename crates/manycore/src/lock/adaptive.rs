@@ -8,13 +8,14 @@
 //! 1. *How long spinning takes that ends with the lock.* A waiter spins for four times that, and at least for some
 //!    microseconds: if the holder runs, that is enough nearly always. Where spins seldom pay, they are short; now and
 //!    then a waiter spins for long all the same, to see whether that has changed.
-//! 2. *Whether there are more runnable threads than CPUs.* If a spin fails although spins usually pay, the holder does
-//!    not run; if the clock jumps while a waiter spins, it was itself that did not run. For ten milliseconds after
-//!    either, the lock is *crowded*. Then spins are as short as a section allows, and none explores: who is preempted in a
-//!    spin waits until all others have had their time slices, and the longest waits are made of that. And in each
-//!    turn of 20 microseconds or more, one thread that finds the lock held goes to sleep at once: it makes room for the
-//!    others, who would otherwise wait for a CPU for whole time slices of the scheduler, some of them with the lock in
-//!    their hands.
+//! 2. *Whether there are more runnable threads than CPUs.* If the clock jumps while a waiter spins, it did not run; if
+//!    somebody slept and waited for most of a millisecond, the holder did not, or one before it. For ten milliseconds
+//!    after either, the lock is *crowded*. Then spins are as short as a section allows, and none explores: who is
+//!    preempted in a spin waits until all others have had their time slices, and the longest waits are made of that. And
+//!    in each turn of 20 microseconds or more, one thread that finds the lock held goes to sleep at once: it makes room
+//!    for the others, who would otherwise wait for a CPU for whole time slices of the scheduler, some of them with the
+//!    lock in their hands. The longer ago the last sign is, the longer are the turns: a spin that failed is no sign,
+//!    because short spins fail, and a lock that takes that for a crowd's sign makes its own.
 //!
 //! 3. *Whether a short section is fought over.* If waits are short, and a waiter got the lock only a moment before, then
 //!    what costs is that the lock's line goes from CPU to CPU. A newcomer leaves such a lock alone for some microseconds
@@ -85,8 +86,8 @@ const PERSISTENCE: u64 = 4;
 const EXPLORE: u64 = 32;
 /// Spins are worth while if at least so many of 256 end with the lock.
 const WORTH_WHILE: u32 = 32;
-/// A spin that fails although at least so many of 256 end with the lock: the holder does not run.
-const RELIABLE: u32 = if cfg!(loom) { 0 } else { 128 };
+/// Who has slept and waited for longer says that somebody did not run (720 us).
+const LONG_WAIT: u64 = if cfg!(loom) { 0 } else { 1_800_000 };
 /// A clock that jumps by more while a thread spins says that the thread did not run (100 us).
 const JUMP: u64 = 250_000;
 /// For how long a lock stays crowded after a sign of it (10 ms).
@@ -97,12 +98,16 @@ const SHORT_WAIT: u32 = 600;
 const TURN_AMONG_SHORT_WAITS: u32 = if cfg!(loom) { 0 } else { 400_000 };
 /// Otherwise a turn is as long as so many usual waits, ...
 const TURN_WAITS: u32 = if cfg!(loom) { 0 } else { 8 };
-/// ... and at least this (20 us).
+/// ... at least this (20 us), ...
 const SHORTEST_TURN: u32 = if cfg!(loom) { 0 } else { 50_000 };
+/// ... and at least so small a part of the time since the last sign of a crowd, ...
+const TURN_PART: u32 = 32;
+/// ... which is not asked to be longer than this (40 us).
+const TURN_WITHOUT_SIGNS: u32 = if cfg!(loom) { 0 } else { 100_000 };
 /// A lock with short waits is fought over for so long after a waiter got it (480 ns).
 const FOUGHT_OVER: u32 = if cfg!(loom) { 0 } else { 1200 };
-/// For how long a newcomer leaves it alone, at most (4 us); at least half as long.
-const LEAVE_ALONE: u64 = 10_000;
+/// For how long a newcomer leaves it alone, at most (2.4 us); at least half as long.
+const LEAVE_ALONE: u64 = 6_000;
 /// A waiter starves after so long (10 ms).
 const PATIENCE: u64 = if cfg!(loom) { 0 } else { 25_000_000 };
 /// How long a newcomer leaves a free, reserved lock alone: longer than a wake-up takes, and a remedy if none can come,
@@ -156,7 +161,11 @@ impl Adaptive {
                 }
                 Slept::Woken => {
                     // Once starving, always: who reserved the lock is who takes the reservation back.
-                    let waited = clock::now().wrapping_sub(start);
+                    let now = clock::now();
+                    let waited = now.wrapping_sub(start);
+                    if waited > LONG_WAIT {
+                        self.notice_crowd(now);
+                    }
                     let starving = waiter.starving || waited > PATIENCE;
                     waiter = Waiter { entitled: true, slept: true, starving };
                 }
@@ -192,14 +201,12 @@ impl Adaptive {
                 self.notice_crowd(start.wrapping_add(spun));
             }
         };
-        let end = start.wrapping_add(spun);
-        if !acquired && spins.paid() >= RELIABLE {
-            self.notice_crowd(end);
-        }
         if acquired {
-            self.update_times(|times| times.with_taken(end));
+            self.update_times(|times| times.with_taken(start.wrapping_add(spun)));
         }
-        if !distant {
+        // Who was woken and finds the lock free has not spun: counted, it would make spins ever shorter.
+        let woken_to_free = waiter.slept && spun == 0;
+        if !distant && !woken_to_free {
             self.spins.store(spins.and(acquired, spun).0, Ordering::Relaxed);
         }
         acquired
@@ -235,9 +242,10 @@ impl Adaptive {
 
     /// Whether this newcomer is the one that goes to sleep in this turn.
     fn makes_room(&self, now: u64) -> bool {
-        // Relaxed, both: steers waiting.
+        // Relaxed, all: steers waiting.
         let times = Times(self.times.load(Ordering::Relaxed));
-        let length = Spins(self.spins.load(Ordering::Relaxed)).turn();
+        let since_sign = (now as u32).wrapping_sub(self.crowded.load(Ordering::Relaxed));
+        let length = Spins(self.spins.load(Ordering::Relaxed)).turn(since_sign);
         // Under loom, whose executions have to be repeatable, always.
         let due = (cfg!(loom) || times.since_turn(now) > length) && self.is_crowded(now);
         if due {
@@ -342,12 +350,13 @@ impl Spins {
         }
     }
 
-    /// How long a turn is, in ticks.
-    fn turn(self) -> u32 {
+    /// How long a turn is, in ticks, so many ticks after the last sign of a crowd.
+    fn turn(self, since_sign: u32) -> u32 {
         if self.usual() < SHORT_WAIT {
             TURN_AMONG_SHORT_WAITS
         } else {
-            (TURN_WAITS * self.usual()).max(SHORTEST_TURN)
+            let shortest = (since_sign / TURN_PART).clamp(SHORTEST_TURN, TURN_WITHOUT_SIGNS);
+            (TURN_WAITS * self.usual()).max(shortest)
         }
     }
 
