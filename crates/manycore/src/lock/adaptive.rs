@@ -106,8 +106,8 @@ const TURN_PART: u32 = 32;
 const TURN_WITHOUT_SIGNS: u32 = if cfg!(loom) { 0 } else { 100_000 };
 /// A lock with short waits is fought over for so long after a waiter got it (480 ns).
 const FOUGHT_OVER: u32 = if cfg!(loom) { 0 } else { 1200 };
-/// For how long a newcomer leaves it alone, at most (2.4 us); at least half as long.
-const LEAVE_ALONE: u64 = 6_000;
+/// For how long a newcomer leaves it alone, at most (2 us); at least four fifths of that, because the longest waits are made of it.
+const LEAVE_ALONE: u64 = 5_000;
 /// A waiter starves after so long (10 ms).
 const PATIENCE: u64 = if cfg!(loom) { 0 } else { 25_000_000 };
 /// How long a newcomer leaves a free, reserved lock alone: longer than a wake-up takes, and a remedy if none can come,
@@ -408,11 +408,12 @@ fn explores(now: u64) -> bool {
     !cfg!(loom) && (now / 64).is_multiple_of(EXPLORE)
 }
 
-/// Passes between half of [`LEAVE_ALONE`] and all of it.
+/// Passes between four fifths of [`LEAVE_ALONE`] and all of it.
 fn leave_alone(now: u64) {
     // Two newcomers differ in the moment.
     let random = now.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
-    hint::delay(LEAVE_ALONE / 2 + random % (LEAVE_ALONE / 2));
+    let least = LEAVE_ALONE / 5 * 4;
+    hint::delay(least + random % (LEAVE_ALONE - least));
 }
 
 /// What a waiter may do.
