@@ -143,7 +143,9 @@ CASE(reused_by_another_mode) {
 /* A call that nobody sees, whatever is preloaded: the number is free, and a table that knows it does not know that. */
 static long unseen(long number, long first, long second, long third, long fourth) {
     long result;
+    // SAFETY: where the kernel has the fourth argument.
     register long r10 __asm__("r10") = fourth;
+    // SAFETY: the arguments are those of the call, which changes two registers more.
     __asm__ volatile("syscall" : "=a"(result) : "a"(number), "D"(first), "S"(second), "d"(third), "r"(r10) : "rcx", "r11", "memory");
     return result;
 }
