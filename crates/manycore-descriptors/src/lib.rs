@@ -17,6 +17,10 @@
 //!
 //! # Wrong entries
 //!
+//! What a descriptor is, the kernel may have to be asked, while another thread closes it. So whoever closes says so before and after
+//! ([`Table::closes`], [`Table::closed`]), and in between nobody notes what the kernel said; and whoever notes it asks once more
+//! ([`Table::adopt`]). An entry is never left behind for a number that was closed.
+//!
 //! Not everything that happens to descriptors is seen here: code that is not interposed opens and closes some. An entry is
 //! therefore never more than advice on where to execute a call. Unknown is always a right answer.
 //!

@@ -20,6 +20,8 @@ const UNKNOWN: u64 = 0;
 const PLAIN: u64 = 1;
 const STREAM: u64 = 2;
 const STEERED: u64 = 3;
+const CLOSING: u64 = 4;
+const TIED: u64 = 5;
 
 /// What is known of one descriptor; all zero is nothing.
 #[derive(Debug, Default)]
@@ -47,6 +49,10 @@ pub enum Left {
     Plain,
     /// stdio reads and writes it too, past every interposed function.
     Stream,
+    /// What calls on it are told depends on the thread that makes them.
+    Tied,
+    /// A thread is closing it: what it is now, it may not be any more when that is known.
+    Closing,
 }
 
 /// What [`Table::find`] finds.
@@ -108,7 +114,9 @@ impl<'m, L: Copy, C: Fn(L)> Table<'m, L, C> {
             match word & STATE {
                 PLAIN => return Found::Left(Left::Plain),
                 STREAM => return Found::Left(Left::Stream),
+                TIED => return Found::Left(Left::Tied),
                 STEERED if self.is_current(word) => {}
+                CLOSING if self.is_current(word) => return Found::Left(Left::Closing),
                 _ => return Found::Unknown,
             }
             let number = slot_of(word);
@@ -124,19 +132,43 @@ impl<'m, L: Copy, C: Fn(L)> Table<'m, L, C> {
         }
     }
 
-    /// Has calls on a descriptor take this lane from now on. If there is no entry or no slot for it, it is closed, the
-    /// descriptor is unknown, and the answer is no.
+    /// Has calls on a descriptor take this lane from now on: one that the caller has just made. If there is no entry or no slot for it, it
+    /// is closed, the descriptor is unknown, and the answer is no.
     pub fn steer(&self, descriptor: i32, lane: L, traits: u32) -> bool {
-        let slot = if self.entry(descriptor).is_some() { self.take() } else { None };
-        let Some(number) = slot else {
-            (self.close)(lane);
+        let Some(number) = self.published(descriptor, lane, traits) else {
             self.forget(descriptor);
             return false;
         };
+        self.replace(descriptor, self.referring(descriptor, number));
+        true
+    }
+
+    /// The same for a descriptor that the caller has asked the kernel about, if nothing is known of it still. It may have been closed
+    /// since: whoever adopts it asks once more, and forgets it if it is another.
+    pub fn adopt(&self, descriptor: i32, lane: L, traits: u32) -> bool {
+        let Some(number) = self.published(descriptor, lane, traits) else { return false };
+        let is_noted = self.note_if_unknown(descriptor, self.referring(descriptor, number));
+        if !is_noted {
+            self.leave(Held(number));
+        }
+        is_noted
+    }
+
+    /// Has calls on a descriptor executed in place that is none of those that are to be moved, if nothing is known of it still.
+    pub fn adopt_plain(&self, descriptor: i32) {
+        self.note_if_unknown(descriptor, PLAIN);
+    }
+
+    /// A slot with this lane and one reference, the caller's; otherwise the lane is closed.
+    fn published(&self, descriptor: i32, lane: L, traits: u32) -> Option<u32> {
+        let slot = if self.entry(descriptor).is_some() { self.take() } else { None };
+        let Some(number) = slot else {
+            (self.close)(lane);
+            return None;
+        };
         // SAFETY: just taken.
         unsafe { self.slots[number as usize].publish(lane, traits) };
-        self.refer(descriptor, number);
-        true
+        Some(number)
     }
 
     /// Has calls on a descriptor take the lane of another one: they share an open description.
@@ -144,13 +176,37 @@ impl<'m, L: Copy, C: Fn(L)> Table<'m, L, C> {
         if self.entry(descriptor).is_some() {
             let joined = self.slots[held.0 as usize].join();
             debug_assert!(joined, "the caller has a reference");
-            self.refer(descriptor, held.0);
+            self.replace(descriptor, self.referring(descriptor, held.0));
         }
     }
 
     /// Has calls on a descriptor executed in place.
     pub fn leave_alone(&self, descriptor: i32, why: Left) {
-        self.replace(descriptor, if why == Left::Plain { PLAIN } else { STREAM });
+        let word = match why {
+            Left::Plain => PLAIN,
+            Left::Stream => STREAM,
+            Left::Tied => TIED,
+            Left::Closing => self.closing(),
+        };
+        self.replace(descriptor, word);
+    }
+
+    /// A descriptor is about to be closed, or replaced: nobody asks what it is before that is over.
+    pub fn closes(&self, descriptor: i32) {
+        if mutation!("closing-unmarked") {
+            return self.forget(descriptor);
+        }
+        self.leave_alone(descriptor, Left::Closing);
+    }
+
+    /// It was closed, or not: nothing is known of it, unless somebody has noted since what has its number now.
+    pub fn closed(&self, descriptor: i32) {
+        if let Some(Entry(entry)) = self.entry(descriptor) {
+            // Release: partner of the Acquire in `note_if_unknown`: whoever notes something after this finds in the kernel what came of it.
+            // Relaxed: there is nothing to do.
+            let (success, failure) = (order!(Release, "entry-closed"), Ordering::Relaxed);
+            let _ = entry.compare_exchange(self.closing(), UNKNOWN, success, failure);
+        }
     }
 
     /// Nothing is known of a descriptor any more.
@@ -221,14 +277,41 @@ impl<'m, L: Copy, C: Fn(L)> Table<'m, L, C> {
         (word >> EPOCH_SHIFT) as u32 == self.epoch.load(Ordering::Relaxed)
     }
 
-    /// Puts a reference to a slot, which the caller has, into an entry.
-    fn refer(&self, descriptor: i32, number: u32) {
+    /// Whether a word says nothing: not any more, if it says of which fork's child it is.
+    #[inline]
+    fn is_unknown(&self, word: u64) -> bool {
+        let is_dated = [STEERED, CLOSING].contains(&(word & STATE));
+        word & STATE == UNKNOWN || (is_dated && !self.is_current(word))
+    }
+
+    /// The word for an entry that has a reference to a slot.
+    fn referring(&self, descriptor: i32, number: u32) -> u64 {
         // Release: partner of the Acquire in `end`.
         self.end.fetch_max(descriptor as u32 + 1, Ordering::Release);
+        self.dated(u64::from(number) << STATE_BITS | STEERED)
+    }
+
+    fn closing(&self) -> u64 {
+        self.dated(CLOSING)
+    }
+
+    fn dated(&self, word: u64) -> u64 {
         // Relaxed: as in `is_current`.
-        let epoch = self.epoch.load(Ordering::Relaxed);
-        let word = u64::from(epoch) << EPOCH_SHIFT | u64::from(number) << STATE_BITS | STEERED;
-        self.replace(descriptor, word);
+        u64::from(self.epoch.load(Ordering::Relaxed)) << EPOCH_SHIFT | word
+    }
+
+    /// Puts a word into an entry that says nothing; whether it did not.
+    fn note_if_unknown(&self, descriptor: i32, word: u64) -> bool {
+        let Some(Entry(entry)) = self.entry(descriptor) else { return false };
+        // Relaxed: the exchange says whether it still is so.
+        let now = entry.load(Ordering::Relaxed);
+        if mutation!("adopt-blind") {
+            self.replace(descriptor, word);
+            return true;
+        }
+        // AcqRel: Release is partner of the Acquire in `find`; Acquire of the Release in `closed`. Relaxed: nothing was changed.
+        let (success, failure) = (order!(AcqRel, "entry-adopt"), Ordering::Relaxed);
+        self.is_unknown(now) && entry.compare_exchange(now, word, success, failure).is_ok()
     }
 
     fn replace(&self, descriptor: i32, word: u64) {

@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use loom::cell::UnsafeCell;
+use loom::sync::atomic::{AtomicU32, Ordering};
 use loom::thread;
 use manycore_descriptors::{Entry, Found, Slot, Table};
 
@@ -201,8 +202,86 @@ fn duplicates_share_a_lane() {
     });
 }
 
+/// What the kernel has under a number: a socket, and once that is closed a pipe that nobody notes.
+const SOCKET: u32 = 1;
+const PIPE: u32 = 2;
+
+/// Asks the kernel, as the library does; `looks`: how often.
+fn ask(table: &Model, lanes: &Lanes, kernel: &AtomicU32, looks: u32) {
+    if kernel.load(Ordering::Relaxed) != SOCKET {
+        return table.adopt_plain(0);
+    }
+    let is_noted = table.adopt(0, lanes.open(0), 0);
+    if is_noted && looks > 1 && kernel.load(Ordering::Relaxed) != SOCKET {
+        table.forget(0);
+    }
+}
+
+/// A thread asks what a descriptor is which another closes, and which is something else then.
+fn asked_while_it_is_closed(looks: u32) {
+    check(move || {
+        let lanes = Lanes::new();
+        let table = table(&lanes, 1);
+        let kernel = Arc::new(AtomicU32::new(SOCKET));
+        let asking = {
+            let (table, lanes, kernel) = (table.clone(), lanes.clone(), kernel.clone());
+            thread::spawn(move || {
+                if matches!(table.find(0), Found::Unknown) {
+                    ask(&table, &lanes, &kernel, looks);
+                }
+            })
+        };
+        table.closes(0);
+        kernel.store(PIPE, Ordering::Relaxed);
+        table.closed(0);
+        asking.join().unwrap();
+        assert!(!matches!(table.find(0), Found::Steered(_)), "a pipe is steered");
+    });
+}
+
+#[test]
+fn what_is_closed_leaves_no_entry() {
+    asked_while_it_is_closed(2);
+}
+
+/// The second look is needed.
+#[test]
+#[should_panic(expected = "a pipe is steered")]
+fn one_look_is_not_enough() {
+    asked_while_it_is_closed(1);
+}
+
+/// What is made under the number of a descriptor that is being closed is not forgotten.
+#[test]
+fn what_comes_next_keeps_its_entry() {
+    check(|| {
+        let lanes = Lanes::new();
+        let table = table(&lanes, 2);
+        let is_closed = Arc::new(AtomicU32::new(0));
+        table.closes(0);
+        let next = {
+            let (table, lanes, is_closed) = (table.clone(), lanes.clone(), is_closed.clone());
+            thread::spawn(move || {
+                let is_made = is_closed.load(Ordering::Acquire) == 1;
+                if is_made {
+                    assert!(table.steer(0, lanes.open(0), 0));
+                }
+                is_made
+            })
+        };
+        is_closed.store(1, Ordering::Release);
+        table.closed(0);
+        let is_made = next.join().unwrap();
+        assert_eq!(matches!(table.find(0), Found::Steered(_)), is_made);
+    });
+}
+
 /// Every ordering and step with a name: without it a model fails.
 const MUTATIONS: &[&str] = &[
+    "adopt-blind",
+    "closing-unmarked",
+    "entry-adopt",
+    "entry-closed",
     "entry-find",
     "entry-replace",
     "entry-trusted",

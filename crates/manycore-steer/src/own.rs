@@ -9,7 +9,7 @@
 //! A fork that libc does not make, and one that has waited [`PATIENCE`] for us (it may be made by a signal handler that interrupted what it
 //! waits for), may come in between. So may a change that has waited as long for a fork: that of a very large process can take longer.
 
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use manycore::sync::{cpu, hint};
 use syscalls::{Sysno, raw_syscall};
@@ -41,15 +41,25 @@ pub fn owns(descriptor: i32) -> bool {
 /// All descriptors of ours have lower numbers.
 static BEYOND: AtomicU32 = AtomicU32::new(0);
 
+/// A process was made that has its descriptors together with this one. From then on no child closes any: which it has together with
+/// whom, it does not know.
+static SHARED: AtomicBool = AtomicBool::new(false);
+
+/// A process is about to be made that has its descriptors together with this one.
+pub fn share() {
+    SHARED.store(true, Ordering::Relaxed); // Relaxed: read in children only
+}
+
 /// In the child of a fork: closes all descriptors of ours, which are the parent's workers'. By its one thread.
 pub fn forked() {
+    let is_shared = SHARED.load(Ordering::Relaxed); // Relaxed, as in `share`
     FORKING.store(0, Ordering::Relaxed); // Relaxed, all: nobody else is there
     CHANGING.iter().for_each(|stripe| stripe.0.store(0, Ordering::Relaxed));
     let beyond = BEYOND.swap(0, Ordering::Relaxed); // Relaxed: nobody else is there
     let words = OURS.mapped().unwrap_or(&[]).iter().take(beyond.div_ceil(64) as usize);
     for (at, word) in words.enumerate() {
         let mut bits = word.0.swap(0, Ordering::Relaxed); // Relaxed: as above
-        while bits != 0 {
+        while bits != 0 && !is_shared {
             let descriptor = at * 64 + bits.trailing_zeros() as usize;
             // SAFETY: ours, and its user is not here.
             unsafe { raw_syscall!(Sysno::close, descriptor) };

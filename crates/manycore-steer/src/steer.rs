@@ -195,6 +195,11 @@ impl Steer {
         own::after_fork();
     }
 
+    /// A process is about to be made that has its descriptors together with this one: it closes none of those of threads made here.
+    pub fn share_descriptors(&'static self) {
+        own::share();
+    }
+
     /// In the child of a fork, by its one thread, before any other call here: the parent's threads are not there. Lanes stay
     /// valid in both; the child's get threads of their own at their first calls. Waits for nobody.
     pub fn forked(&'static self) {

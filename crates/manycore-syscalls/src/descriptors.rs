@@ -18,6 +18,9 @@ pub static STEER: Steer = Steer::new();
 pub const TIMED: u32 = 1;
 /// Closing it may wait: `SO_LINGER`.
 pub const LINGERS: u32 = 4;
+/// Calls on it stay in place. It is connected by what is first sent (`TCP_FASTOPEN_CONNECT`), which then waits for more than room; or what it
+/// tells of depends on the thread that waits (an epoll descriptor with one of `signalfd`).
+pub const STAYS: u32 = 8;
 /// It is a file on a disk, or in memory: calls on it wait for nobody else.
 pub const FILE: u32 = 2;
 
@@ -90,19 +93,43 @@ pub fn find(table: &'static Descriptors, fd: c_int) -> Found {
 /// Asks the kernel what a descriptor is: it was inherited, or came by a way that is not interposed.
 #[cold]
 fn ask(table: &'static Descriptors, fd: c_int) -> Found {
-    // SAFETY: a structure of numbers, for which zero is a value.
-    let mut status: libc::stat = unsafe { core::mem::zeroed() };
-    // SAFETY: the kernel writes the structure.
-    if unsafe { raw_syscall!(Sysno::fstat, fd, &raw mut status) } != 0 {
-        return Found::Unknown;
-    }
-    match status.st_mode & libc::S_IFMT {
-        libc::S_IFSOCK => adopt(fd),
-        libc::S_IFREG if moves_files() && files::are_plain(fd) => opened(fd, FILE),
+    let Some(asked) = Identity::of(fd) else { return Found::Unknown };
+    let traits = match asked.kind {
+        libc::S_IFSOCK => traits(fd),
+        libc::S_IFREG if moves_files() && files::are_plain(fd) => FILE,
         // What epoll and others make is of no kind, and is noted when it is made.
-        _ => table.leave_alone(fd, Left::Plain),
+        _ => {
+            table.adopt_plain(fd);
+            return table.find(fd);
+        }
+    };
+    let lane = STEER.open();
+    if lane == Lane::NONE {
+        table.adopt_plain(fd);
+    } else if table.adopt(fd, lane, traits) && Identity::of(fd) != Some(asked) {
+        // Another thread has closed it meanwhile.
+        table.forget(fd);
     }
     table.find(fd)
+}
+
+/// Which open file a descriptor is of, and of what kind.
+#[derive(PartialEq, Eq)]
+struct Identity {
+    device: libc::dev_t,
+    number: libc::ino_t,
+    kind: libc::mode_t,
+}
+
+impl Identity {
+    fn of(fd: c_int) -> Option<Self> {
+        // SAFETY: a structure of numbers, for which zero is a value.
+        let mut status: libc::stat = unsafe { core::mem::zeroed() };
+        // SAFETY: the kernel writes the structure.
+        let failed = unsafe { raw_syscall!(Sysno::fstat, fd, &raw mut status) } != 0;
+        let libc::stat { st_dev: device, st_ino: number, st_mode, .. } = status;
+        (!failed).then_some(Self { device, number, kind: st_mode & libc::S_IFMT })
+    }
 }
 
 /// Whether calls on files are moved too.
@@ -145,11 +172,6 @@ pub fn steer(fd: c_int, lane: Lane, traits: u32) {
     } else {
         table.steer(fd, lane, traits);
     }
-}
-
-/// Notes a socket of which more is to be asked.
-pub fn adopt(fd: c_int) {
-    opened(fd, traits(fd));
 }
 
 fn traits(fd: c_int) -> u32 {
@@ -207,7 +229,7 @@ pub fn stream(fd: c_int) {
     }
 }
 
-/// The descriptor is about to be closed, or replaced.
+/// The descriptor has just been made, of something of which the kernel is to be asked.
 pub fn forget(fd: c_int) {
     if fd >= 0
         && let Some(table) = table()
@@ -216,11 +238,31 @@ pub fn forget(fd: c_int) {
     }
 }
 
-/// The descriptors from one to another are about to be closed.
-pub fn forget_range(first: u32, last: u32) {
-    let Some(table) = table() else { return };
+/// Closes a descriptor, or puts something else in its place: what other threads make of it meanwhile is not noted.
+pub fn closing<R>(fd: c_int, close: impl FnOnce() -> R) -> R {
+    closes(fd);
+    let result = close();
+    if let Some(table) = table() {
+        table.closed(fd);
+    }
+    result
+}
+
+/// The first half of [`closing`], for a thread that does not come back.
+pub fn closes(fd: c_int) {
+    if let Some(table) = table() {
+        table.closes(fd);
+    }
+}
+
+/// The same for all from one descriptor to another, as far as calls on them are moved.
+pub fn closing_range<R>(first: u32, last: u32, close: impl FnOnce() -> R) -> R {
+    let Some(table) = table() else { return close() };
     let end = (table.end() as u32).min(last.saturating_add(1));
-    (first..end).for_each(|fd| table.forget(fd as c_int));
+    (first..end).for_each(|fd| table.closes(fd as c_int));
+    let result = close();
+    (first..end).for_each(|fd| table.closed(fd as c_int));
+    result
 }
 
 /// The second descriptor has just been made a duplicate of the first.
@@ -234,24 +276,68 @@ pub fn duplicated(from: c_int, to: c_int) {
             table.share(to, &held);
             table.leave(held);
         }
-        Found::Left(Left::Plain) => table.leave_alone(to, Left::Plain),
+        Found::Left(why @ (Left::Plain | Left::Tied)) => table.leave_alone(to, why),
         // A stream has the descriptor that it was given, not the duplicate.
-        Found::Left(Left::Stream) | Found::Unknown | Found::Beyond => table.forget(to),
+        Found::Left(Left::Stream | Left::Closing) | Found::Unknown | Found::Beyond => {
+            table.forget(to);
+        }
     }
 }
 
 /// An option of a socket has been set, or is about to be: calls may end early from now on, or wait for more, or longer.
 pub fn option_set(fd: c_int, level: c_int, name: c_int) {
-    let trait_set = match name {
-        _ if level != libc::SOL_SOCKET => return,
-        libc::SO_RCVTIMEO | libc::SO_SNDTIMEO | libc::SO_RCVLOWAT => TIMED,
-        libc::SO_LINGER => LINGERS,
+    let trait_set = match (level, name) {
+        (libc::SOL_SOCKET, libc::SO_RCVTIMEO | libc::SO_SNDTIMEO | libc::SO_RCVLOWAT) => TIMED,
+        (libc::SOL_SOCKET, libc::SO_LINGER) => LINGERS,
+        (libc::IPPROTO_TCP, libc::TCP_FASTOPEN_CONNECT) => STAYS,
         _ => return,
     };
+    add_traits(fd, trait_set);
+}
+
+fn add_traits(fd: c_int, set: u32) {
     let Some(table) = table() else { return };
     if let Found::Steered(held) = table.find(fd) {
-        table.add_traits(&held, trait_set);
+        table.add_traits(&held, set);
         table.leave(held);
+    }
+}
+
+/// Whether the process has made a descriptor of `signalfd`, or one that it comes from has.
+static HAS_TIED: AtomicBool = AtomicBool::new(false);
+
+/// The descriptor has just been made, of something that tells each thread of its own signals.
+pub fn tied(fd: c_int) {
+    if fd >= 0
+        && let Some(table) = table()
+    {
+        HAS_TIED.store(true, Ordering::Relaxed); // Relaxed: whoever waits for it knows of it
+        table.leave_alone(fd, Left::Tied);
+    }
+}
+
+/// Whether the process has such descriptors.
+#[inline]
+pub fn has_tied() -> bool {
+    HAS_TIED.load(Ordering::Relaxed) // Relaxed: as in `tied`
+}
+
+/// Whether a descriptor is one of them.
+pub fn is_tied(fd: c_int) -> bool {
+    let Some(table) = table() else { return false };
+    match table.find(fd) {
+        Found::Steered(held) => {
+            table.leave(held);
+            false
+        }
+        found => matches!(found, Found::Left(Left::Tied)),
+    }
+}
+
+/// An epoll descriptor has been told of another one.
+pub fn listens(epoll: c_int, to: c_int) {
+    if has_tied() && is_tied(to) {
+        add_traits(epoll, STAYS);
     }
 }
 

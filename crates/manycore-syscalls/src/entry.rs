@@ -6,7 +6,9 @@ use core::ffi::CStr;
 use manycore_interpose::bindings::Export;
 use manycore_interpose::loading;
 
-use crate::calls::{descriptors, files, jumps, signals, sockets, streams, ties, transfer, waiting};
+use crate::calls::{
+    descriptors, files, jumps, processes, signals, sockets, streams, ties, transfer, waiting,
+};
 use crate::threads;
 
 macro_rules! exports {
@@ -59,6 +61,7 @@ exports! {
     [dup3] => descriptors::dup3;
     [fcntl, fcntl64, __fcntl] => descriptors::fcntl;
     [ioctl] => descriptors::ioctl;
+    [signalfd] => descriptors::signalfd;
 
     [read, __read] => transfer::read;
     [__read_chk] => transfer::read_chk;
@@ -143,7 +146,7 @@ exports! {
 
     [syscall] => jumps::syscall;
     [vfork, __vfork] => jumps::vfork;
-    [clone, __clone] => jumps::clone;
+    [clone, __clone] => processes::clone;
     [longjmp] => jumps::longjmp;
     [_longjmp] => jumps::_longjmp;
     [siglongjmp] => jumps::siglongjmp;

@@ -16,7 +16,7 @@ use manycore_steer::{Answer, Call, Flight, Kind, Lane, Reason, Timer};
 use syscalls::{Errno, Sysno, raw_syscall};
 
 use crate::calls::signals;
-use crate::descriptors::{self, Descriptors, FILE, LINGERS, STEER, TIMED};
+use crate::descriptors::{self, Descriptors, FILE, LINGERS, STAYS, STEER, TIMED};
 use crate::{counters, file_size, state, thread};
 
 /// What is to be known of a function to move its calls.
@@ -48,6 +48,12 @@ impl Shape {
     /// A function that waits and that no handler restarts, and in which threads can be cancelled.
     pub const fn timed(function: Function) -> Self {
         Self { function, kind: Kind::Timed, cancels: true, makes: false, in_parts: false }
+    }
+
+    /// One in which threads cannot be cancelled.
+    pub const fn uncancelled(mut self) -> Self {
+        self.cancels = false;
+        self
     }
 
     /// One that can wait with a part done.
@@ -141,14 +147,27 @@ pub unsafe fn on(fd: c_int, shape: Shape, number: c_long, args: [usize; 6]) -> V
 /// The descriptor's lane, or why its calls are executed in place.
 #[inline]
 pub fn find(fd: c_int) -> Result<Held, Outcome> {
+    find_by(fd, descriptors::find)
+}
+
+/// The descriptor's lane if it is known already: for who will not use the descriptor any more.
+pub fn find_known(fd: c_int) -> Result<Held, Outcome> {
+    find_by(fd, |table, fd| table.find(fd))
+}
+
+#[inline]
+fn find_by(
+    fd: c_int,
+    look: impl FnOnce(&'static Descriptors, c_int) -> Found,
+) -> Result<Held, Outcome> {
     state::check()?;
     thread::check()?;
-    let table = descriptors::table().ok_or(Outcome::NotStarted)?;
-    match descriptors::find(table, fd) {
+    match look(descriptors::table().ok_or(Outcome::NotStarted)?, fd) {
         Found::Steered(held) => Ok(held),
         Found::Left(Left::Plain) => Err(Outcome::Plain),
         Found::Left(Left::Stream) => Err(Outcome::Stream),
-        Found::Unknown | Found::Beyond => Err(Outcome::Unknown),
+        Found::Left(Left::Tied) => Err(Outcome::ThreadState),
+        Found::Left(Left::Closing) | Found::Unknown | Found::Beyond => Err(Outcome::Unknown),
     }
 }
 
@@ -160,18 +179,6 @@ pub fn unmoved(fd: c_int, why: Outcome) -> Outcome {
             why
         }
         Err(other) => other,
-    }
-}
-
-/// The descriptor's lane if it is known already: for who will not use the descriptor any more.
-pub fn find_known(fd: c_int) -> Result<Held, Outcome> {
-    state::check()?;
-    thread::check()?;
-    match descriptors::table().ok_or(Outcome::NotStarted)?.find(fd) {
-        Found::Steered(held) => Ok(held),
-        Found::Left(Left::Plain) => Err(Outcome::Plain),
-        Found::Left(Left::Stream) => Err(Outcome::Stream),
-        Found::Unknown | Found::Beyond => Err(Outcome::Unknown),
     }
 }
 
@@ -192,9 +199,14 @@ pub unsafe fn with(held: Held, shape: Shape, number: c_long, args: [usize; 6]) -
         Kind::Quick if traits & LINGERS != 0 && shape.function == Function::Close => Kind::Waits,
         kind => kind,
     };
-    if traits & FILE != 0 && file_size::may_signal(shape.function) {
+    let stays = if traits & STAYS != 0 {
+        Some(Outcome::Unsure)
+    } else {
+        (traits & FILE != 0 && file_size::may_signal(shape.function)).then_some(Outcome::FileLimit)
+    };
+    if let Some(why) = stays {
         table.leave(held);
-        counters::count(shape.function, Outcome::FileLimit);
+        counters::count(shape.function, why);
         return Verdict::InPlace(Measurement::NONE);
     }
     if let Some(timer) = STEER.bypass(&lane) {

@@ -72,6 +72,8 @@ macro_rules! jumps {
 pub type Run = extern "C-unwind" fn(*mut c_void) -> *mut c_void;
 /// What a C11 thread runs.
 pub type RunC11 = extern "C-unwind" fn(*mut c_void) -> c_int;
+/// What a process of `clone` runs.
+pub type RunClone = RunC11;
 
 functions! {
     socket(domain: c_int, kind: c_int, protocol: c_int) -> c_int;
@@ -95,6 +97,8 @@ functions! {
     dup3(fd: c_int, to: c_int, flags: c_int) -> c_int;
     fcntl(fd: c_int, command: c_int, argument: usize) -> c_int;
     ioctl(fd: c_int, request: usize, argument: usize) -> c_int;
+    signalfd(fd: c_int, mask: *const sigset_t, flags: c_int) -> c_int;
+    clone(run: RunClone, stack: *mut c_void, flags: c_int, argument: *mut c_void, parent: *mut pid_t, storage: *mut c_void, child: *mut pid_t) -> c_int;
 
     read(fd: c_int, buffer: *mut c_void, length: usize) -> isize;
     __read_chk(fd: c_int, buffer: *mut c_void, length: usize, size: usize) -> isize;
@@ -187,4 +191,4 @@ functions! {
     pkey_alloc(flags: c_uint, rights: c_uint) -> c_int;
 }
 
-jumps! { syscall, vfork, clone, longjmp, _longjmp, siglongjmp, __longjmp_chk }
+jumps! { syscall, vfork, longjmp, _longjmp, siglongjmp, __longjmp_chk }

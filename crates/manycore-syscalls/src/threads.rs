@@ -55,10 +55,32 @@ unsafe extern "C" fn ends(round: *mut c_void) {
     if round < ROUNDS {
         return notice_end(round + 1);
     }
+    if is_last() {
+        end_ours();
+    }
+}
+
+/// The calling thread of the program's makes no call any more: whether no other one is left.
+fn is_last() -> bool {
     moved::give_back_kept();
     // AcqRel: the last one comes after all that the others did.
-    if OWN.fetch_sub(1, Ordering::AcqRel) == 1 {
-        end_ours();
+    OWN.fetch_sub(1, Ordering::AcqRel) == 1
+}
+
+/// The calling thread is about to end without libc's knowledge: if it is the last one the process ends when there is none of ours, either, nor
+/// one of the kernel's.
+pub fn leaves() {
+    // A child that has made no call yet has none of the threads that its parent has.
+    let _ = state::check();
+    if thread::shares_memory() {
+        return;
+    }
+    if let Some(flight) = thread::in_flight() {
+        // SAFETY: below the handler that leaves, on this thread's stack.
+        moved::jumped_out(unsafe { &mut *flight });
+    }
+    if is_last() {
+        end_all();
     }
 }
 
@@ -82,6 +104,11 @@ pub fn leave_alone() -> bool {
         return false;
     }
     state::end(Outcome::ThreadState);
+    end_all()
+}
+
+/// Has all our threads end, and the kernel's for us; says whether the calling one is alone then.
+fn end_all() -> bool {
     end_ours();
     if STEER.threads() > 0 {
         return false;

@@ -240,3 +240,43 @@ CASE(last_thread_ends) {
     }
     STATUS(child, "child");
 }
+
+static char fifo[64];
+BODY(in_open, open(fifo, O_RDONLY))
+
+CASE(opening_a_fifo) {
+    pthread_t thread;
+    void *result;
+    snprintf(fifo, sizeof fifo, "/tmp/case-fifo-%d", getpid());
+    NEED(mkfifo(fifo, 0600) == 0);
+    NEED(pthread_create(&thread, NULL, in_open, NULL) == 0);
+    pause_ms(20);
+    R(pthread_cancel(thread), "cancel");
+    R(pthread_join(thread, &result), "join");
+    YES(result == PTHREAD_CANCELED, "cancelled");
+    R(cleaned, "cleaned");
+    YES(open(fifo, O_RDWR) >= 0, "open");
+    R(descriptors(), "descriptors");
+    unlink(fifo);
+}
+
+static int file;
+BODY(in_sendfile, sendfile(fd, file, NULL, 16))
+
+/* Threads are not cancelled in it: it goes on when there is room. */
+CASE(not_in_sendfile) {
+    static char block[65536];
+    pthread_t thread;
+    void *result;
+    unix_pair(SOCK_STREAM, sv);
+    fd = sv[0], file = scratch();
+    NEED(write(file, bytes, 16) == 16 && lseek(file, 0, SEEK_SET) == 0);
+    long left = filled(fd) + 16;
+    NEED(pthread_create(&thread, NULL, in_sendfile, NULL) == 0);
+    pause_ms(20);
+    R(pthread_cancel(thread), "cancel");
+    while (left > 0 && arrives(sv[1])) left -= read(sv[1], block, sizeof block);
+    R(pthread_join(thread, &result), "join");
+    R(result, "result");
+    R(left, "left");
+}

@@ -223,3 +223,24 @@ CASE(hundreds_in_a_row) {
     }
     R(right, "right");
 }
+
+/* A socket that is connected by what it first sends, and waits for that. */
+static int deferred(int port) {
+    int s = socket(AF_INET, SOCK_STREAM, 0), one = 1;
+    struct sockaddr_in a = loopback(port);
+    NEED(s >= 0 && setsockopt(s, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, &one, sizeof one) == 0);
+    NEED(setsockopt(s, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, &one, sizeof one) == 0);
+    NEED(connect(s, (struct sockaddr *)&a, sizeof a) == 0);
+    return s;
+}
+
+CASE(connected_by_a_send) {
+    char b[8];
+    int listening = listener(), port = port_of(listening), s = deferred(port);
+    R(send(s, "abc", 3, 0), "send");
+    int server = accept(listening, NULL, NULL);
+    R(recv(server, b, 8, 0), "recv");
+    close(listening);
+    s = deferred(port);
+    R(write(s, "abc", 3), "refused");
+}

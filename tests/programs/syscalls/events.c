@@ -1,6 +1,7 @@
 /* poll, select and epoll: what they say of descriptors. */
 #define PROGRAM "events"
 #include "call.h"
+#include <sys/signalfd.h>
 
 static int sv[2];
 
@@ -287,4 +288,35 @@ CASE(other_kinds) {
     struct pollfd file = {.fd = scratch(), .events = POLLIN | POLLOUT};
     R(poll(&file, 1, 0), "file");
     R(file.revents, "file.events");
+}
+
+/* Signals of one thread: whoever waits for them is told of its own, by whatever way it waits. */
+CASE(signals_of_a_thread) {
+    int sv[2];
+    fd_set set;
+    sigset_t signals;
+    struct signalfd_siginfo info;
+    unix_pair(SOCK_STREAM, sv);
+    sigemptyset(&signals), sigaddset(&signals, SIGUSR1);
+    NEED(pthread_sigmask(SIG_BLOCK, &signals, NULL) == 0);
+    int fd = signalfd(-1, &signals, 0), twin = dup(fd), e = epoll_create1(0);
+    struct epoll_event event = {.events = EPOLLIN};
+    struct pollfd polled[40];
+    for EACH(p, polled) *p = (struct pollfd){.fd = sv[0], .events = POLLIN};
+    polled[39].fd = twin;
+    FD_ZERO(&set); FD_SET(sv[0], &set); FD_SET(twin, &set);
+    R(poll(polled, 40, 0), "poll-nothing");
+    R(epoll_ctl(e, EPOLL_CTL_ADD, sv[0], &event), "add-socket");
+    R(epoll_wait(e, &event, 1, 0), "epoll-nothing");
+    event = (struct epoll_event){.events = EPOLLIN};
+    R(epoll_ctl(e, EPOLL_CTL_ADD, twin, &event), "add-signals");
+    NEED(raise(SIGUSR1) == 0);
+    R(poll(polled, 40, 1000), "poll");
+    R(select(twin + 1, &set, NULL, NULL, &(struct timeval){1, 0}), "select");
+    R(epoll_wait(e, &event, 1, 1000), "epoll_wait");
+    R(epoll_pwait(e, &event, 1, 1000, NULL), "epoll_pwait");
+    R(read(twin, &info, sizeof info), "read");
+    NEED(kill(getpid(), SIGUSR1) == 0);
+    R(poll(polled, 40, 1000), "process.poll");
+    R(read(fd, &info, sizeof info), "process.read");
 }

@@ -1,6 +1,8 @@
 /* Descriptors' numbers: given away again, shared, taken over, behind the library's back. */
 #define PROGRAM "numbers"
 #include "call.h"
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
 
 static int sv[2];
 static char b[16];
@@ -136,6 +138,144 @@ CASE(reused_by_another_mode) {
     WAITS(&d, "waits-now");
     R(write(sv[1], "x", 1), "write");
     E(&d, "read");
+}
+
+/* A call that nobody sees, whatever is preloaded: the number is free, and a table that knows it does not know that. */
+static long unseen(long number, long first, long second, long third, long fourth) {
+    long result;
+    // SAFETY: where the kernel has the fourth argument.
+    register long r10 __asm__("r10") = fourth;
+    // SAFETY: the arguments are those of the call, which changes two registers more.
+    __asm__ volatile("syscall" : "=a"(result) : "a"(number), "D"(first), "S"(second), "d"(third), "r"(r10) : "rcx", "r11", "memory");
+    return result;
+}
+
+/* The number of a socket that is known to be one, and is one no more. */
+static int unseen_close(void) {
+    used_pair();
+    NEED(unseen(SYS_close, sv[0], 0, 0, 0) == 0);
+    return sv[0];
+}
+
+CASE(unseen_closed) {
+    int number = unseen_close();
+    R(read(number, b, 1), "read");
+    R(send(number, b, 1, 0), "send");
+    R(fcntl(number, F_GETFL), "fcntl");
+    R(poll(&(struct pollfd){.fd = number, .events = POLLIN}, 1, 0), "poll");
+    R(read(sv[1], b, 1), "other-end");
+    R(close(number), "close");
+}
+
+CASE(unseen_then_a_pipe) {
+    int number = unseen_close(), p[2];
+    NEED(pipe(p) == 0);
+    R(p[0] == number, "same-number");
+    struct deed d = {0};
+    start(&d, do_read, number);
+    WAITS(&d, "waits");
+    R(write(p[1], "abc", 3), "write");
+    E(&d, "read");
+    R(recv(number, b, 1, 0), "recv");
+    set_nonblocking(number, true);
+    R(read(number, b, 1), "empty");
+    R(close(p[1]), "close");
+    R(read(number, b, 1), "end");
+}
+
+CASE(unseen_then_events) {
+    int number = unseen_close();
+    uint64_t value = 7;
+    R(eventfd(0, 0) == number, "same-number");
+    R(write(number, &value, 8), "write");
+    R(read(number, &value, 8), "read");
+    R(value, "value");
+}
+
+CASE(unseen_then_a_file) {
+    int number = unseen_close();
+    FILE *file = tmpfile();
+    NEED(file);
+    R(fileno(file) == number, "same-number");
+    R(write(number, "of the file", 11), "write");
+    R(pread(number, b, 4, 3), "pread");
+    TEXT(b, 4, "bytes");
+    R(send(number, b, 4, 0), "send");
+    R(fclose(file), "fclose");
+    R(read(number, b, 1), "closed");
+}
+
+/* Of another open file, and with limits that nobody has seen. */
+CASE(unseen_then_a_socket) {
+    int number = unseen_close(), other[2];
+    struct timeval t = {0, 50000};
+    NEED(unseen(SYS_socketpair, AF_UNIX, SOCK_STREAM, 0, (long)other) == 0);
+    R(other[0] == number, "same-number");
+    NEED(unseen(SYS_setsockopt, number, SOL_SOCKET, SO_RCVTIMEO, (long)&t) != 0);
+    R(write(other[1], "abc", 3), "write");
+    R(read(number, b, 16), "read");
+    TEXT(b, 3, "bytes");
+    struct deed d = {0};
+    start(&d, do_recv, number);
+    WAITS(&d, "waits");
+    R(close(other[1]), "close");
+    E(&d, "end");
+}
+
+/* What it is told is told to the thread that reads. */
+CASE(unseen_then_signals) {
+    int number = unseen_close();
+    struct signalfd_siginfo info = {0};
+    sigset_t set;
+    sigemptyset(&set), sigaddset(&set, SIGUSR1);
+    NEED(pthread_sigmask(SIG_BLOCK, &set, NULL) == 0);
+    R(signalfd(-1, &set, 0) == number, "same-number");
+    NEED(pthread_kill(pthread_self(), SIGUSR1) == 0);
+    R(poll(&(struct pollfd){.fd = number, .events = POLLIN}, 1, 1000), "poll");
+    R(read(number, &info, sizeof info), "read");
+    R(info.ssi_signo, "signal");
+}
+
+/* Calls on files wait for nobody; those on what has the number now do, and handlers end them. */
+static void does_nothing(int signal) { (void)signal; }
+CASE(unseen_file_then_a_socket) {
+    int number = file_with("of the file"), other[2];
+    R(pread(number, b, 2, 0), "pread");
+    R(write(number, "of", 2), "file.write");
+    NEED(unseen(SYS_close, number, 0, 0, 0) == 0);
+    NEED(unseen(SYS_socketpair, AF_UNIX, SOCK_STREAM, 0, (long)other) == 0);
+    R(other[0] == number, "same-number");
+    handle(SIGUSR1, does_nothing, 0);
+    handle(SIGUSR2, does_nothing, SA_RESTART);
+    struct deed d = {0}, e = {0};
+    start(&d, do_read, number);
+    pthread_kill(d.other.thread, SIGUSR1);
+    E(&d, "interrupted");
+    start(&e, do_read, number);
+    pthread_kill(e.other.thread, SIGUSR2);
+    pause_ms(20);
+    WAITS(&e, "goes-on");
+    R(write(other[1], "abc", 3), "write");
+    E(&e, "read");
+}
+
+CASE(unseen_replaced) {
+    used_pair();
+    int other[2];
+    unix_pair(SOCK_STREAM, other);
+    NEED(write(other[1], "second", 6) == 6 && write(sv[1], "first", 5) == 5);
+    R(unseen(SYS_dup2, other[0], sv[0], 0, 0) == sv[0], "dup2");
+    R(read(sv[0], b, 16), "read");
+    TEXT(b, 6, "bytes");
+    signal(SIGPIPE, SIG_IGN);
+    R(write(sv[1], "x", 1), "old-end");
+    int e = epoll_create1(0);
+    struct epoll_event event = {.events = EPOLLIN};
+    R(epoll_ctl(e, EPOLL_CTL_ADD, sv[0], &event), "add");
+    R(unseen(SYS_dup2, other[1], e, 0, 0) == e, "over-epoll");
+    R(epoll_wait(e, &event, 1, 0), "epoll_wait");
+    R(write(e, "abc", 3), "write");
+    R(read(sv[0], b, 16), "read-3");
 }
 
 CASE(duplicates) {

@@ -56,6 +56,64 @@ CASE(forked_from_a_thread_that_waits) {
     E(&d, "recv");
 }
 
+static char stack[1 << 18];
+static pid_t cloned(int (*run)(void *), int flags) {
+    pid_t child = clone(run, stack + sizeof stack, flags | SIGCHLD, sv);
+    NEED(child > 0);
+    return child;
+}
+
+/* Such a process ends with its thread, and not by exit. */
+static int as_a_clone(void *pair) { return answers(*(int *)pair); }
+CASE(cloned_on_a_stack) {
+    used_pair();
+    converse(cloned(as_a_clone, 0), "clone");
+    converse(cloned(as_a_clone, CLONE_FS), "clone-fs");
+    int other[2];
+    unix_pair(SOCK_STREAM, other);
+    struct deed d = {0};
+    start(&d, do_recv, other[0]);
+    converse(cloned(as_a_clone, 0), "while-waiting");
+    WAITS(&d, "waits");
+    R(write(other[1], "abc", 3), "write");
+    E(&d, "recv");
+}
+
+CASE(ended_by_its_last_thread) {
+    used_pair();
+    pid_t child = fork();
+    if (child == 0) syscall(SYS_exit, answers(sv[0]));
+    converse(child, "raw-exit");
+    child = fork();
+    if (child == 0) syscall(SYS_exit, 4);
+    STATUS(child, "no-call");
+}
+
+/* One table of descriptors for two processes: what one closes the other has no more. */
+static int takes_over(void *pair) {
+    int *of = pair;
+    return write(of[0], "child", 5) == 5 && close(of[0]) == 0 && dup2(of[1], of[0]) == of[0] ? 3 : 4;
+}
+CASE(shares_descriptors) {
+    int other[2];
+    used_pair();
+    unix_pair(SOCK_STREAM, other);
+    struct deed d = {0}, e = {0};
+    start(&d, do_recv, sv[1]);
+    start(&e, do_recv, other[1]);
+    pid_t child = cloned(takes_over, CLONE_FILES);
+    STATUS(child, "child");
+    E(&d, "recv");
+    WAITS(&e, "other-waits");
+    signal(SIGPIPE, SIG_IGN);
+    R(write(sv[0], "x", 1), "write");
+    R(write(other[0], "x", 1), "other.write");
+    E(&e, "other.recv");
+    unix_pair(SOCK_STREAM, other);
+    R(write(other[0], "x", 1), "new.write");
+    R(read(other[1], b, 1), "new.read");
+}
+
 static volatile pid_t made;
 static void forks_on(int signal) {
     (void)signal;

@@ -14,7 +14,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use super::Histogram;
 
 /// `manycoS` and the version of this layout.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"manycoS\x03");
+pub const MAGIC: u64 = u64::from_le_bytes(*b"manycoS\x04");
 /// CPUs that count apart.
 pub const SHARDS: usize = 64;
 /// Words of the set of CPUs: a bit each.
@@ -167,6 +167,8 @@ numbered! {
         EpollPwait = "epoll_pwait",
         /// `epoll_pwait2`
         EpollPwait2 = "epoll_pwait2",
+        /// `open`, and its like
+        Open = "open",
         /// `pread`
         Pread = "pread",
         /// `pwrite`

@@ -3,6 +3,7 @@
 use core::ffi::{c_int, c_uint};
 use core::sync::atomic::{AtomicBool, Ordering};
 
+use manycore_descriptors::Held;
 use manycore_interpose::message::say;
 use manycore_profile::layout::syscalls::{Function, Outcome};
 
@@ -22,9 +23,14 @@ pub unsafe extern "C-unwind" fn close(fd: c_int) -> c_int {
     if is_ours(fd) {
         return not_open();
     }
-    let shape = Shape::quick(Function::Close).cancels();
     let found = moved::find_known(fd);
-    known::forget(fd);
+    // SAFETY: the caller's promise.
+    known::closing(fd, || unsafe { close_found(fd, found) })
+}
+
+/// `close` of a descriptor that has this lane, or none for this reason.
+unsafe fn close_found(fd: c_int, found: Result<Held, Outcome>) -> c_int {
+    let shape = Shape::quick(Function::Close).cancels();
     let held = match found {
         Ok(held) => held,
         Err(why) => {
@@ -72,19 +78,31 @@ pub unsafe extern "C-unwind" fn close_range(first: c_uint, last: c_uint, flags: 
     if flags & libc::CLOSE_RANGE_UNSHARE as c_int == 0 { close() } else { ties::tie_after(close) }
 }
 
-/// Closes what is not ours.
+/// Closes what is not ours, or marks it.
 ///
 /// # Safety
 ///
 /// See [`close`].
 unsafe fn close_others(first: c_uint, last: c_uint, flags: c_int) -> c_int {
+    // SAFETY: the caller's promise.
+    let close = || unsafe { range_but_ours(first, last, flags) };
+    if flags & libc::CLOSE_RANGE_CLOEXEC as c_int == 0 {
+        known::closing_range(first, last, close)
+    } else {
+        close()
+    }
+}
+
+/// `close_range`, some of them at a time.
+///
+/// # Safety
+///
+/// See [`close`].
+unsafe fn range_but_ours(first: c_uint, last: c_uint, flags: c_int) -> c_int {
     /// A larger number is none of ours.
     const END: c_uint = 1 << 20;
     let end = if has_ours() { last.min(END) } else { 0 };
     let ours = || (first..=end).filter(|fd| is_ours(*fd as c_int));
-    if flags & libc::CLOSE_RANGE_CLOEXEC as c_int == 0 {
-        known::forget_range(first, last);
-    }
     let mut from = first;
     for fd in ours() {
         if from < fd {
@@ -146,9 +164,13 @@ pub unsafe extern "C-unwind" fn dup2(fd: c_int, to: c_int) -> c_int {
     if is_ours(to) {
         return in_use();
     }
-    if fd != to {
-        known::forget(to);
-    }
+    // SAFETY: the caller's promise.
+    let call = || unsafe { dup2_of(fd, to) };
+    if fd == to { call() } else { known::closing(to, call) }
+}
+
+/// `dup2`, of which the second descriptor is not known any more.
+unsafe fn dup2_of(fd: c_int, to: c_int) -> c_int {
     let shape = Shape::quick(Function::Dup2);
     let args = [fd as usize, to as usize, 0, 0, 0, 0];
     // SAFETY: no pointers.
@@ -173,9 +195,13 @@ pub unsafe extern "C-unwind" fn dup3(fd: c_int, to: c_int, flags: c_int) -> c_in
     if is_ours(to) {
         return in_use();
     }
-    if fd != to {
-        known::forget(to);
-    }
+    // SAFETY: the caller's promise.
+    let call = || unsafe { dup3_of(fd, to, flags) };
+    if fd == to { call() } else { known::closing(to, call) }
+}
+
+/// `dup3`, of which the second descriptor is not known any more.
+unsafe fn dup3_of(fd: c_int, to: c_int, flags: c_int) -> c_int {
     let shape = Shape::quick(Function::Dup3);
     let args = [fd as usize, to as usize, flags as usize, 0, 0, 0];
     // SAFETY: no pointers.
@@ -189,6 +215,22 @@ pub unsafe extern "C-unwind" fn dup3(fd: c_int, to: c_int, flags: c_int) -> c_in
         }
     };
     duplicated(fd, made)
+}
+
+/// `signalfd`. Whoever reads what it makes, or waits for it, is told of its own signals.
+///
+/// # Safety
+///
+/// See [`close`].
+pub unsafe extern "C-unwind" fn signalfd(
+    fd: c_int,
+    mask: *const libc::sigset_t,
+    flags: c_int,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    let made = unsafe { real::signalfd(fd, mask, flags) };
+    known::tied(made);
+    made
 }
 
 /// What a program gets that wants to put something where our workers have a descriptor: calls would hang if it could.

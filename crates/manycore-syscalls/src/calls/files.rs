@@ -3,11 +3,13 @@
 use core::ffi::{c_char, c_int, c_void};
 
 use libc::{iovec, mode_t, off_t};
-use manycore_profile::layout::syscalls::Function;
+use manycore_profile::layout::syscalls::{Function, Outcome};
+use manycore_steer::{Call, Lane};
 
-use super::{moved_as_they_are, ties};
-use crate::moved::Shape;
-use crate::{descriptors, real};
+use super::{moved_as_they_are, sockets, ties};
+use crate::descriptors::STEER;
+use crate::moved::{self, Shape};
+use crate::{counters, descriptors, memory, real};
 
 moved_as_they_are! {
     pread(fd, buffer: *mut c_void, length: usize, offset: off_t) -> isize = SYS_pread64, Shape::waits(Function::Pread);
@@ -37,8 +39,62 @@ unsafe fn opened(fd: c_int, path: *const c_char, flags: c_int) -> c_int {
     fd
 }
 
+/// What is to be opened: where, which path, how, and with which mode.
+type Opening = (c_int, *const c_char, c_int, mode_t);
+
+/// Opens it in another thread, where calls on files are moved; none if it is to be opened in place. Its lane is for this call alone: what
+/// it is, the kernel is asked at its first use.
+///
+/// # Safety
+///
+/// As the manual page says of `openat`.
+unsafe fn open_elsewhere((directory, path, flags, mode): Opening) -> Option<c_int> {
+    if !descriptors::moves_files() {
+        return None;
+    }
+    // SAFETY: the caller's promise.
+    if !unsafe { is_same_for_all(path) } {
+        counters::count(Function::Open, Outcome::Unsure);
+        return None;
+    }
+    let lane = descriptors::new_lane(Function::Open);
+    let args = [directory as usize, path.addr(), flags as usize, mode as usize, 0, 0];
+    let call = Call { number: libc::SYS_openat as usize, args };
+    // SAFETY: the caller's promise.
+    let answer = unsafe { sockets::make(lane, Shape::waits(Function::Open).makes(), call) };
+    if lane != Lane::NONE {
+        STEER.close(lane);
+    }
+    answer.map(|answer| moved::result(answer) as c_int)
+}
+
+/// Whether a path leads every thread to the same: some of `/proc` does not. What cannot be read, the kernel complains of.
+///
+/// # Safety
+///
+/// No other thread changes the path.
+unsafe fn is_same_for_all(path: *const c_char) -> bool {
+    const PAGE: usize = 4096;
+    let begin = path.cast::<u8>();
+    let is_there = |length: usize| {
+        let at = begin.wrapping_add(length);
+        (length > 0 && !at.addr().is_multiple_of(PAGE)) || memory::is_readable(at.addr())
+    };
+    let mut length = 0;
+    // SAFETY: in a page that can be read.
+    while length < PAGE && is_there(length) && unsafe { *begin.add(length) } != 0 {
+        length += 1;
+    }
+    if length == 0 {
+        return true;
+    }
+    // SAFETY: as many bytes were just read.
+    let text = unsafe { core::slice::from_raw_parts(begin, length) };
+    !text.starts_with(b"/proc") && !text.windows(11).any(|part| part == b"thread-self")
+}
+
 macro_rules! opening {
-    ($($name:ident = $real:ident($($arg:ident: $ty:ty),*) with ($path:ident, $flags:expr);)*) => {
+    ($($name:ident = $real:ident($($arg:ident: $ty:ty),*) as ($directory:expr, $path:ident, $flags:expr, $mode:expr);)*) => {
         $(
             #[doc = concat!("`", stringify!($real), "`; a mode that is not given is whatever is in its register.")]
             ///
@@ -47,23 +103,56 @@ macro_rules! opening {
             /// As the manual page says.
             pub unsafe extern "C-unwind" fn $name($($arg: $ty),*) -> c_int {
                 // SAFETY: the caller's promise.
-                unsafe { opened(real::$real($($arg),*), $path, $flags) }
+                unsafe {
+                    let elsewhere = open_elsewhere(($directory, $path, $flags, $mode));
+                    let fd = elsewhere.unwrap_or_else(|| real::$real($($arg),*));
+                    opened(fd, $path, $flags)
+                }
             }
         )*
     };
 }
 
+/// What `creat` opens with.
+const CREATES: c_int = libc::O_CREAT | libc::O_WRONLY | libc::O_TRUNC;
+
 opening! {
-    open = open(path: *const c_char, flags: c_int, mode: mode_t) with (path, flags);
-    open64 = open64(path: *const c_char, flags: c_int, mode: mode_t) with (path, flags);
-    openat = openat(directory: c_int, path: *const c_char, flags: c_int, mode: mode_t) with (path, flags);
-    openat64 = openat64(directory: c_int, path: *const c_char, flags: c_int, mode: mode_t) with (path, flags);
-    creat = creat(path: *const c_char, mode: mode_t) with (path, libc::O_WRONLY);
-    creat64 = creat64(path: *const c_char, mode: mode_t) with (path, libc::O_WRONLY);
-    open_2 = __open_2(path: *const c_char, flags: c_int) with (path, flags);
-    open64_2 = __open64_2(path: *const c_char, flags: c_int) with (path, flags);
-    openat_2 = __openat_2(directory: c_int, path: *const c_char, flags: c_int) with (path, flags);
-    openat64_2 = __openat64_2(directory: c_int, path: *const c_char, flags: c_int) with (path, flags);
+    open = open(path: *const c_char, flags: c_int, mode: mode_t) as (libc::AT_FDCWD, path, flags, mode);
+    open64 = open64(path: *const c_char, flags: c_int, mode: mode_t) as (libc::AT_FDCWD, path, flags, mode);
+    openat = openat(directory: c_int, path: *const c_char, flags: c_int, mode: mode_t) as (directory, path, flags, mode);
+    openat64 = openat64(directory: c_int, path: *const c_char, flags: c_int, mode: mode_t) as (directory, path, flags, mode);
+    creat = creat(path: *const c_char, mode: mode_t) as (libc::AT_FDCWD, path, CREATES, mode);
+    creat64 = creat64(path: *const c_char, mode: mode_t) as (libc::AT_FDCWD, path, CREATES, mode);
+}
+
+/// The same in a program that was compiled with checks: libc ends it if a mode is missing.
+macro_rules! opening_checked {
+    ($($name:ident = $real:ident or $plain:ident($($arg:ident: $ty:ty),*);)*) => {
+        $(
+            #[doc = concat!("`", stringify!($real), "`.")]
+            ///
+            /// # Safety
+            ///
+            /// As the manual page says of the function without checks.
+            pub unsafe extern "C-unwind" fn $name($($arg: $ty,)* flags: c_int) -> c_int {
+                const UNNAMED: c_int = libc::O_TMPFILE;
+                // SAFETY: the caller's promise.
+                unsafe {
+                    if flags & libc::O_CREAT != 0 || flags & UNNAMED == UNNAMED {
+                        return real::$real($($arg,)* flags);
+                    }
+                    $plain($($arg,)* flags, 0)
+                }
+            }
+        )*
+    };
+}
+
+opening_checked! {
+    open_2 = __open_2 or open(path: *const c_char);
+    open64_2 = __open64_2 or open64(path: *const c_char);
+    openat_2 = __openat_2 or openat(directory: c_int, path: *const c_char);
+    openat64_2 = __openat64_2 or openat64(directory: c_int, path: *const c_char);
 }
 
 /// `__pread_chk`: what `pread` is in a program that was compiled with checks.

@@ -4,12 +4,12 @@
 use core::arch::naked_asm;
 use core::ffi::{c_int, c_long, c_uint};
 
-use manycore_profile::layout::syscalls::Outcome;
 use syscalls::{Sysno, raw_syscall};
 
 use super::descriptors::{close_range, in_use, is_ours, not_open};
+use super::processes::note_flags;
 use super::ties;
-use crate::{descriptors, memory, moved, real, state, thread};
+use crate::{descriptors, memory, moved, real, thread, threads};
 
 /// `name = function that notes, from the arguments, and gives the address to go on with`.
 macro_rules! noted {
@@ -36,7 +36,6 @@ macro_rules! noted {
 noted! {
     syscall = note_syscall;
     vfork = note_vfork;
-    clone = note_clone;
     longjmp = note_longjmp;
     _longjmp = note_longjmp_old;
     siglongjmp = note_siglongjmp;
@@ -47,16 +46,18 @@ noted! {
 extern "C" fn note_syscall(number: c_long, first: usize, second: usize, third: usize) -> usize {
     let fd = first as c_int;
     match number {
-        libc::SYS_close if is_ours(fd) => return close_ours as *const () as usize,
-        libc::SYS_close => descriptors::forget(fd),
+        libc::SYS_close => return close_by_number as *const () as usize,
         libc::SYS_close_range => return close_range_by_number as *const () as usize,
         libc::SYS_dup2 | libc::SYS_dup3 if is_ours(second as c_int) => {
             return replace_ours as *const () as usize;
         }
-        libc::SYS_dup2 | libc::SYS_dup3 => descriptors::forget(second as c_int),
+        libc::SYS_dup2 | libc::SYS_dup3 if fd != second as c_int => {
+            return replace_by_number as *const () as usize;
+        }
         libc::SYS_setsockopt => descriptors::option_set(fd, second as c_int, third as c_int),
         libc::SYS_clone => note_flags(first),
         libc::SYS_vfork => thread::forks(),
+        libc::SYS_exit => threads::leaves(),
         // SAFETY: the structure begins with a word of flags, and is the caller's.
         libc::SYS_clone3 => note_flags(unsafe { memory::read(first as *const usize) }.unwrap_or(0)),
         _ => ties::note(number, first),
@@ -64,9 +65,22 @@ extern "C" fn note_syscall(number: c_long, first: usize, second: usize, third: u
     real::syscall.address()
 }
 
-/// `syscall(SYS_close, ...)` of a descriptor of ours.
-extern "C" fn close_ours() -> c_long {
-    not_open().into()
+/// `syscall(SYS_close, ...)`: in place, and no place at which a thread can be cancelled.
+extern "C" fn close_by_number(_number: c_long, fd: c_int) -> c_long {
+    if is_ours(fd) {
+        return not_open().into();
+    }
+    // SAFETY: touches no memory.
+    let close = || unsafe { raw_syscall!(Sysno::close, fd) };
+    moved::result(descriptors::closing(fd, close).cast_signed()) as c_long
+}
+
+/// `syscall(SYS_dup2, ...)` or `syscall(SYS_dup3, ...)` onto another descriptor.
+extern "C" fn replace_by_number(number: c_long, fd: c_int, to: c_int, flags: c_int) -> c_long {
+    let call = if number == libc::SYS_dup2 { Sysno::dup2 } else { Sysno::dup3 };
+    // SAFETY: touches no memory; one argument more than a call has is none.
+    let replace = || unsafe { raw_syscall!(call, fd, to, flags) };
+    moved::result(descriptors::closing(to, replace).cast_signed()) as c_long
 }
 
 /// `syscall(SYS_dup2, ...)` onto a descriptor of ours.
@@ -88,21 +102,6 @@ unsafe extern "C-unwind" fn close_range_by_number(
 extern "C" fn note_vfork() -> usize {
     thread::forks();
     real::vfork.address()
-}
-
-extern "C" fn note_clone(_run: usize, _stack: usize, flags: usize) -> usize {
-    note_flags(flags);
-    real::clone.address()
-}
-
-/// A process that is about to be made with the memory of this one would take itself for this one.
-fn note_flags(flags: usize) {
-    let flags = flags as c_int;
-    if flags & libc::CLONE_VM != 0 && flags & libc::CLONE_THREAD == 0 {
-        // A child that was forked past libc takes leave of its parent's workers first.
-        let _ = state::check();
-        state::end(Outcome::SharedMemory);
-    }
 }
 
 extern "C" fn note_longjmp(target: *const [usize; 8]) -> usize {

@@ -25,7 +25,11 @@ moved_as_they_are! {
 }
 
 /// Makes something on the lane that will serve it, so that the kernel's memory for it is there, too; or says that it is to be made in place.
-unsafe fn make(lane: Lane, shape: Shape, call: Call) -> Option<Answer> {
+///
+/// # Safety
+///
+/// The caller vouches for the call's arguments.
+pub unsafe fn make(lane: Lane, shape: Shape, call: Call) -> Option<Answer> {
     if lane == Lane::NONE {
         return None;
     }

@@ -1,6 +1,6 @@
 //! stdio: it reads, writes and closes descriptors past every interposed function.
 //!
-//! A descriptor that a stream has been made of is left in place, and is forgotten before the stream closes it.
+//! A descriptor that a stream has been made of is left in place, and is forgotten when the stream closes it.
 
 use core::ffi::{c_char, c_int};
 
@@ -34,10 +34,10 @@ unsafe fn made(stream: *mut FILE) -> *mut FILE {
     stream
 }
 
-/// A stream is about to be closed.
-unsafe fn closes(stream: *mut FILE) {
+/// Closes a stream, or gives it another file.
+unsafe fn closing<R>(stream: *mut FILE, close: impl FnOnce() -> R) -> R {
     // SAFETY: null, or one of libc's.
-    descriptors::forget(unsafe { descriptor(stream) });
+    descriptors::closing(unsafe { descriptor(stream) }, close)
 }
 
 /// `fdopen`.
@@ -57,10 +57,7 @@ pub unsafe extern "C-unwind" fn fdopen(fd: c_int, mode: *const c_char) -> *mut F
 /// See [`fdopen`].
 pub unsafe extern "C-unwind" fn fclose(stream: *mut FILE) -> c_int {
     // SAFETY: the caller's promise.
-    unsafe {
-        closes(stream);
-        real::fclose(stream)
-    }
+    unsafe { closing(stream, || real::fclose(stream)) }
 }
 
 /// `freopen`.
@@ -74,10 +71,7 @@ pub unsafe extern "C-unwind" fn freopen(
     stream: *mut FILE,
 ) -> *mut FILE {
     // SAFETY: the caller's promise.
-    unsafe {
-        closes(stream);
-        made(real::freopen(path, mode, stream))
-    }
+    unsafe { made(closing(stream, || real::freopen(path, mode, stream))) }
 }
 
 /// `freopen64`.
@@ -91,10 +85,7 @@ pub unsafe extern "C-unwind" fn freopen64(
     stream: *mut FILE,
 ) -> *mut FILE {
     // SAFETY: the caller's promise.
-    unsafe {
-        closes(stream);
-        made(real::freopen64(path, mode, stream))
-    }
+    unsafe { made(closing(stream, || real::freopen64(path, mode, stream))) }
 }
 
 /// `popen`.
@@ -114,8 +105,5 @@ pub unsafe extern "C-unwind" fn popen(command: *const c_char, mode: *const c_cha
 /// See [`fdopen`].
 pub unsafe extern "C-unwind" fn pclose(stream: *mut FILE) -> c_int {
     // SAFETY: the caller's promise.
-    unsafe {
-        closes(stream);
-        real::pclose(stream)
-    }
+    unsafe { closing(stream, || real::pclose(stream)) }
 }

@@ -22,7 +22,8 @@ moved_as_they_are! {
         = SYS_sendmmsg, Shape::waits(Function::Sendmmsg).in_parts().quick_if(returns_at_once(flags));
     recvfrom(fd, buffer: *mut c_void, length: usize, flags: c_int, from: *mut sockaddr, from_length: *mut socklen_t) -> isize
         = SYS_recvfrom, Shape::waits(Function::Recvfrom).in_parts_if(wants_all(flags)).quick_if(returns_at_once(flags));
-    sendfile(fd, from: c_int, offset: *mut off_t, count: usize) -> isize = SYS_sendfile, Shape::waits(Function::Sendfile).in_parts();
+    sendfile(fd, from: c_int, offset: *mut off_t, count: usize) -> isize
+        = SYS_sendfile, Shape::waits(Function::Sendfile).in_parts().uncancelled();
 }
 
 /// Whether the call does not wait, whatever the descriptor's mode.

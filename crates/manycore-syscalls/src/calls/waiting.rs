@@ -11,22 +11,25 @@ use crate::moved::{self, Measurement, Shape, Verdict};
 use crate::{counters, descriptors, memory, real};
 
 moved_as_they_are! {
-    epoll_ctl(epoll, operation: c_int, fd: c_int, event: *mut epoll_event) -> c_int
-        = SYS_epoll_ctl, Shape::quick(Function::EpollCtl);
     epoll_wait(epoll, events: *mut epoll_event, count: c_int, timeout: c_int) -> c_int
         = SYS_epoll_wait, Shape::timed(Function::EpollWait).quick_if(timeout == 0);
 }
 
 /// Moves a call to the lane of the first descriptor that has one. `mask` is one to wait with: that is the caller's.
 unsafe fn with_first(
-    mut fds: impl Iterator<Item = c_int>,
+    fds: impl Iterator<Item = c_int> + Clone,
     mask: *const sigset_t,
     shape: Shape,
     number: libc::c_long,
     args: [usize; 6],
 ) -> Verdict {
     let mut why = Outcome::Unknown;
-    let first: Option<Held> = fds.find_map(|fd| moved::find(fd).map_err(|left| why = left).ok());
+    if descriptors::has_tied() && fds.clone().any(descriptors::is_tied) {
+        counters::count(shape.function, Outcome::ThreadState);
+        return Verdict::InPlace(Measurement::NONE);
+    }
+    let first: Option<Held> =
+        fds.take(LOOKS).find_map(|fd| moved::find(fd).map_err(|left| why = left).ok());
     let first = first.and_then(|held| {
         if mask.is_null() {
             return Some(held);
@@ -45,13 +48,13 @@ unsafe fn with_first(
     }
 }
 
-/// So many of a list's first entries are looked at.
-const LOOKS: nfds_t = 16;
+/// So many descriptors are looked at for one that has a lane.
+const LOOKS: usize = 16;
 
-/// The descriptors of a list, its first ones, as far as there is memory.
-unsafe fn listed(list: *mut pollfd, count: nfds_t) -> impl Iterator<Item = c_int> {
+/// The descriptors of a list, as far as there is memory.
+unsafe fn listed(list: *mut pollfd, count: nfds_t) -> impl Iterator<Item = c_int> + Clone {
     // SAFETY: an entry begins with a number, and the caller leaves its list alone.
-    (0..count.min(LOOKS) as usize)
+    (0..count as usize)
         .map_while(move |index| unsafe { memory::read(list.wrapping_add(index).cast::<c_int>()) })
 }
 
@@ -146,7 +149,7 @@ pub unsafe extern "C-unwind" fn ppoll_chk(
 }
 
 /// The descriptors in any of three sets, as far as there is memory.
-unsafe fn in_sets(count: c_int, sets: [*mut fd_set; 3]) -> impl Iterator<Item = c_int> {
+unsafe fn in_sets(count: c_int, sets: [*mut fd_set; 3]) -> impl Iterator<Item = c_int> + Clone {
     let end = count.clamp(0, libc::FD_SETSIZE as c_int) as usize;
     let words = (0..end.div_ceil(64)).map(move |word| {
         let parts = sets.map(|set| {
@@ -241,6 +244,35 @@ pub unsafe extern "C-unwind" fn epoll_create(size: c_int) -> c_int {
 pub unsafe extern "C-unwind" fn epoll_create1(flags: c_int) -> c_int {
     // SAFETY: the caller's promise.
     made(unsafe { real::epoll_create1(flags) })
+}
+
+/// `epoll_ctl`.
+///
+/// # Safety
+///
+/// See [`poll`].
+pub unsafe extern "C-unwind" fn epoll_ctl(
+    epoll: c_int,
+    operation: c_int,
+    fd: c_int,
+    event: *mut epoll_event,
+) -> c_int {
+    let shape = Shape::quick(Function::EpollCtl);
+    let args = [epoll as usize, operation as usize, fd as usize, event as usize, 0, 0];
+    // SAFETY: the caller's promise.
+    let result = match unsafe { moved::on(epoll, shape, libc::SYS_epoll_ctl, args) } {
+        Verdict::Done(answer) => moved::result(answer) as c_int,
+        Verdict::InPlace(measured) => {
+            // SAFETY: as above.
+            let result = unsafe { real::epoll_ctl(epoll, operation, fd, event) };
+            measured.end();
+            result
+        }
+    };
+    if result == 0 && operation == libc::EPOLL_CTL_ADD {
+        descriptors::listens(epoll, fd);
+    }
+    result
 }
 
 fn made(fd: c_int) -> c_int {

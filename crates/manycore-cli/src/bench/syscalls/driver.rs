@@ -8,7 +8,7 @@ use manycore_bench::conversation::{Answer, Order, What};
 
 use super::apache::{Apache, installed};
 use super::policy::Policy;
-use super::{Part, Point};
+use super::{Part, Point, nuttcp};
 use crate::failure::{Failure, Result};
 use crate::trial::{Load, Outcome, Plan, Ready};
 
@@ -22,6 +22,8 @@ pub enum Driver {
     Own,
     /// iperf3.
     Iperf3,
+    /// nuttcp.
+    Nuttcp,
     /// wrk.
     Wrk,
     /// JMeter, as the publication has it.
@@ -34,15 +36,16 @@ impl Driver {
         match self {
             Self::Own => "own",
             Self::Iperf3 => "iperf3",
+            Self::Nuttcp => "nuttcp",
             Self::Wrk => "wrk",
             Self::Jmeter => "jmeter",
         }
     }
 
-    /// Whether it can drive a part. What iperf3 says of latency is the kernel's guess.
+    /// Whether it can drive a part. What iperf3 and nuttcp say of latency is the kernel's guess.
     pub fn drives(self, part: Part) -> bool {
         match part {
-            Part::Bandwidth => matches!(self, Self::Own | Self::Iperf3),
+            Part::Bandwidth => matches!(self, Self::Own | Self::Iperf3 | Self::Nuttcp),
             Part::Latency => self == Self::Own,
             Part::Apache => matches!(self, Self::Wrk | Self::Jmeter),
         }
@@ -52,15 +55,16 @@ impl Driver {
     pub fn check(self) -> Result<()> {
         match self {
             Self::Own | Self::Jmeter => Ok(()),
+            Self::Nuttcp => nuttcp::check(),
             Self::Iperf3 | Self::Wrk => installed(self.name(), self.name()).map(drop),
         }
     }
 
-    /// How long its runs measure when they are asked to for a time: wrk and iperf3 know whole seconds only.
+    /// How long its runs measure when they are asked to for a time: others' programs know whole seconds only.
     pub fn measures_for(self, time: Duration) -> Duration {
         match self {
             Self::Own | Self::Jmeter => time,
-            Self::Iperf3 | Self::Wrk => {
+            Self::Iperf3 | Self::Nuttcp | Self::Wrk => {
                 Duration::from_secs(time.as_nanos().div_ceil(1_000_000_000).max(1) as u64)
             }
         }
@@ -89,6 +93,7 @@ impl Work {
         match (point.driver, apache) {
             (Driver::Own, _) => own(point, policy, time),
             (Driver::Iperf3, _) => iperf3(policy, point.level, time),
+            (Driver::Nuttcp, _) => nuttcp::work(policy, point.level, time),
             (Driver::Wrk | Driver::Jmeter, Some(apache)) => apache.work(point, policy, time),
             (driver @ (Driver::Wrk | Driver::Jmeter), None) => {
                 Err(Failure::failed(format!("{} has no Apache to drive", driver.name())))

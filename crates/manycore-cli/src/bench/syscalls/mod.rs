@@ -4,6 +4,7 @@
 mod apache;
 mod driver;
 mod jmeter;
+mod nuttcp;
 mod output;
 mod picture;
 mod policy;
@@ -44,6 +45,7 @@ Parts:
 Drivers:
   own         of bandwidth and latency: two processes of this command
   iperf3      of bandwidth; both ends on 127.0.0.1
+  nuttcp      likewise, in a network namespace, because it listens on all interfaces
   wrk         of Apache; the load runs on any CPU
   jmeter      likewise; JMETER_HOME is where it is [default: /usr/share/jmeter]
 
@@ -106,7 +108,7 @@ pub struct Options {
     /// How often the page loops
     #[arg(long, value_name = "N", default_value_t = 1_000)]
     loops: u32,
-    /// Length of a run; of wrk and iperf3 in whole seconds
+    /// Length of a run; of wrk, iperf3 and nuttcp in whole seconds
     #[arg(long, value_name = "TIME", default_value = "250ms", value_parser = parse_duration)]
     time: Duration,
     /// Rounds go on at a point until its ratios are known to so many percent

@@ -1,0 +1,66 @@
+//! Processes that `clone` makes: what they share with this one, and how they end.
+
+use core::ffi::{c_int, c_void};
+
+use libc::pid_t;
+use manycore_profile::layout::syscalls::Outcome;
+
+use crate::descriptors::STEER;
+use crate::real::{self, RunClone};
+use crate::{state, threads};
+
+/// A process that is about to be made with the memory of this one would take itself for this one. One with its descriptors can close what
+/// both have, and is not to take those of our workers for copies.
+pub fn note_flags(flags: usize) {
+    let flags = flags as c_int;
+    let has = |flag: c_int| flags & flag != 0;
+    if !has(libc::CLONE_VM | libc::CLONE_FILES) || has(libc::CLONE_THREAD) {
+        return;
+    }
+    // A child that was forked past libc takes leave of its parent's workers first.
+    let _ = state::check();
+    state::end(Outcome::SharedMemory);
+    if !has(libc::CLONE_VM) {
+        STEER.share_descriptors();
+    }
+}
+
+/// What a new process is to run.
+#[derive(Clone, Copy)]
+struct Start {
+    run: RunClone,
+    argument: *mut c_void,
+}
+
+/// `clone`. A process that returns from what it runs ends by its thread's end, not by that of all its threads: ours have to end first.
+///
+/// # Safety
+///
+/// As the manual page says.
+pub unsafe extern "C-unwind" fn clone(
+    run: RunClone,
+    stack: *mut c_void,
+    flags: c_int,
+    argument: *mut c_void,
+    parent: *mut pid_t,
+    storage: *mut c_void,
+    child: *mut pid_t,
+) -> c_int {
+    note_flags(flags as usize);
+    if flags & libc::CLONE_VM != 0 {
+        // SAFETY: passed on. What has its memory has no threads of ours.
+        return unsafe { real::clone(run, stack, flags, argument, parent, storage, child) };
+    }
+    let mut start = Start { run, argument };
+    let start = (&raw mut start).cast();
+    // SAFETY: passed on; the new process has a copy of this frame.
+    unsafe { real::clone(begin, stack, flags, start, parent, storage, child) }
+}
+
+extern "C-unwind" fn begin(start: *mut c_void) -> c_int {
+    // SAFETY: from `clone`, above, in memory that was copied.
+    let Start { run, argument } = unsafe { *start.cast::<Start>() };
+    let status = run(argument);
+    threads::leaves();
+    status
+}
