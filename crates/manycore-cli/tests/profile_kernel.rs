@@ -148,6 +148,11 @@ fn a_process_that_runs_already_has_its_futexes_seen() {
             let computed = json["cpu"]["program"].as_f64().unwrap();
             let wall = json["wall"].as_f64().unwrap();
             assert!((0.05 * wall..1.1 * wall + 0.02).contains(&computed), "{}", json["cpu"]);
+            // The main thread waits for the others all the time, and no longer than somebody watches.
+            let joins = json["conditions"].as_array().unwrap().iter();
+            let longest =
+                joins.filter_map(|one| one["wait"]["max_ns"].as_f64()).fold(0.0, f64::max);
+            assert!(longest / 1e9 < wall + 0.05, "{longest} in {wall}: {json}");
             let finding = json["finding"].as_str().unwrap();
             assert!(!finding.starts_with("Threads spend 100 %"), "{finding}");
             assert!(finding.contains("without --lock glibc (or --pid)"), "{finding}");
