@@ -82,6 +82,7 @@ pub struct Options {
 pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
     let profile = read::from_file(&options.file)?;
     let machine = machines::find(&options.machine)?;
+    say_what_is_left_out(&profile, terminal);
     let title = format!("Model of {} on {} (simulated)", joined(&profile.command), machine.name);
     let settings = predict::Options {
         machine,
@@ -97,6 +98,18 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
     let results = Results::new(prediction.found.measurements.clone());
     print_results(&results, options.json, || predict::render(&prediction, &title))?;
     failed_locks(&prediction.found.failures)
+}
+
+/// The program's own futexes are in no model: nobody knows how often they are taken, nor for how long.
+fn say_what_is_left_out(profile: &Profile, terminal: &Terminal) {
+    let futexes = || profile.locks.iter().filter(|lock| lock.is_futex());
+    let Some(most) = futexes().max_by_key(|lock| lock.wait.total_ns) else { return };
+    let waited = futexes().map(|lock| lock.wait.total_ns).sum::<u64>() as f64 / 1e9;
+    terminal.note(format_args!(
+        "left out: locks of the program's own, for which threads slept {waited:.3} s, most of it for {}: how often they \
+         are taken, and for how long, nobody has seen",
+        most.short
+    ));
 }
 
 fn about(options: &Options, why: &str) -> Failure {
@@ -127,7 +140,6 @@ fn locks(own: &str, asked: &[String], terminal: &Terminal) -> Vec<String> {
 fn usage(profile: &Profile) -> std::result::Result<Usage, &'static str> {
     let host = profile.host.as_ref().ok_or("it does not say how many CPUs the host had")?;
     let cpu = &profile.cpu;
-    // Of the program's own futexes nobody knows how often they are taken, nor for how long.
     let seen = |lock: &&Lock| lock.origin != Origin::Rest && !lock.is_futex();
     Ok(Usage {
         threads: threads(profile),

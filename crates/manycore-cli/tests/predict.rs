@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use support::{directory, failure, manycore, printed};
+use support::{directory, failure, manycore, printed, stderr};
 
 /// Two threads that are never idle in a second, and take one lock so often, each time for so long.
 fn profile(directory: &Path, acquired: u64, hold_ns: u64) -> PathBuf {
@@ -76,6 +76,25 @@ fn a_lock_that_is_held_for_half_of_the_time_is_the_limit() {
     let text = printed(&mut manycore(&arguments(&file, &AT_24)));
     assert!(text.starts_with("Model of ./server on xeon-4x6-like (simulated)\n"), "{text}");
     assert!(text.contains("if nobody had to wait for queue_lock (server)"), "{text}");
+}
+
+#[test]
+fn locks_that_are_not_in_the_model_are_named() {
+    let directory = directory();
+    let file = profile(directory.path(), 100_000, 20);
+    let mut arguments = arguments(&file, &AT_24);
+    arguments.retain(|word| *word != "-q");
+    let said = || stderr(&manycore(&arguments).output().unwrap());
+    assert!(!said().contains("left out"), "{}", said());
+    let mut json: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    let mut futex = json["locks"][0].clone();
+    futex["short"] = "own_lock".into();
+    futex["origin"] = "futex".into();
+    futex["kind"] = "futex".into();
+    futex["wait"]["total_ns"] = 1_500_000_000_u64.into();
+    json["locks"].as_array_mut().unwrap().push(futex);
+    fs::write(&file, json.to_string()).unwrap();
+    assert!(said().contains("slept 1.500 s, most of it for own_lock"), "{}", said());
 }
 
 #[test]

@@ -8,8 +8,9 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
+use support::real::profiling;
 use support::watched::{MEANS, of_kind, profiled, sees_futexes, was_watched};
-use support::{bare_manycore, compile, directory, stderr};
+use support::{bare_manycore, compile, directory, failure, stderr};
 
 const STORM: &str = include_str!("fork_storm.c");
 const OWN_FUTEX: &str = include_str!("programs/own_futex.c");
@@ -147,6 +148,11 @@ fn a_process_that_runs_already_has_its_futexes_seen() {
             // And one thread computes.
             let computed = json["cpu"]["program"].as_f64().unwrap();
             let wall = json["wall"].as_f64().unwrap();
+            // The main thread waits for the others all the time, and no longer than somebody watches.
+            let joins = json["conditions"].as_array().unwrap().iter();
+            let longest =
+                joins.filter_map(|one| one["wait"]["max_ns"].as_f64()).fold(0.0, f64::max);
+            assert!(longest / 1e9 < wall + 0.05, "{longest} in {wall}: {json}");
             assert!((0.05 * wall..1.1 * wall + 0.02).contains(&computed), "{}", json["cpu"]);
             let finding = json["finding"].as_str().unwrap();
             assert!(!finding.starts_with("Threads spend 100 %"), "{finding}");
@@ -275,13 +281,19 @@ fn a_static_program_has_its_kernels_side_alone() {
     let (output, json) =
         profiled("--kernel", &["--lock", "hybrid"], &[storm.to_str().unwrap(), "2", "5"]);
     assert!(output.status.success(), "{}", stderr(&output));
-    assert!(
-        stderr(&output).contains("only the kernel's side is profiled: "),
-        "{}",
-        stderr(&output)
-    );
+    let said = stderr(&output);
+    let why = said.split_once("only the kernel's side is profiled: ").expect(&said).1;
+    assert!(why.contains("statically linked") && !said.contains("cannot run"), "{said}");
     assert_eq!((json["lock"].as_str(), &json["locks"]), (Some("glibc"), &Value::Array(vec![])));
     was_watched(&output, &json);
+}
+
+#[test]
+fn what_does_not_run_at_all_has_no_kernels_side() {
+    let directory = directory();
+    let nothing = directory.path().join("nothing");
+    let said = failure(2, &mut profiling(&["--kernel"], &[&nothing]));
+    assert!(said.contains("there is no such file; check the path"), "{said}");
 }
 
 #[test]

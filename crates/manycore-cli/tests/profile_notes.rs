@@ -99,6 +99,32 @@ fn spinning_is_a_matter_where_threads_outnumber_cpus() {
     assert!(!with("spin-one"));
 }
 
+/// What no library can be put under, samples tell.
+#[test]
+fn so_is_spinning_for_locks_of_the_programs_own() {
+    let note = |mode: &str| {
+        let (_, profiled) = causes(mode).unwrap();
+        if let Some(why) = profiled.json["cpu_samples"]["refused"].as_str() {
+            std::io::stderr().write_all(format!("skipped: {why}\n").as_bytes()).unwrap();
+            return None;
+        }
+        let notes = profiled.json["notes"].as_array().cloned().unwrap_or_default();
+        let own = |note: &serde_json::Value| {
+            note["evidence"].as_str().unwrap().contains("spin_until_free")
+        };
+        Some(
+            notes
+                .iter()
+                .filter(|note| own(note))
+                .map(|note| note["cause"].clone())
+                .collect::<Vec<_>>(),
+        )
+    };
+    let Some(many) = note("spin-itself-many") else { return };
+    assert_eq!(many, ["spinning-oversubscribed"]);
+    assert_eq!(note("spin-itself-one").unwrap().len(), 0);
+}
+
 #[test]
 fn locks_in_one_line_are_found_and_those_apart_are_not() {
     shows("close", &OF_PLACE, &["false-sharing"], "moved between CPUs 1499 and 1499 times");

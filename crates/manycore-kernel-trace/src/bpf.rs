@@ -2,6 +2,7 @@
 
 mod futexes;
 
+use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::fs;
 use std::mem;
@@ -12,12 +13,12 @@ use std::sync::Mutex;
 use libbpf_rs::{
     Link, MapCore, MapFlags, MapHandle, Object, ObjectBuilder, OpenObject, PrintLevel,
 };
-use manycore_profile::futex::Futexes;
+use manycore_profile::futex::{Count, Futexes};
 use rustix::process::{Pid, PidfdFlags, getpid, pidfd_open};
 
 use crate::clock::now;
 use crate::kallsyms::Kallsyms;
-use crate::sleepers::Sleepers;
+use crate::sleepers::{Numbers, Sleepers};
 use crate::sum::{BUCKETS, SKETCH, Sum};
 use crate::waits::{Identity, Totals, Waits};
 use crate::{Request, Scope};
@@ -40,6 +41,7 @@ pub struct Programs {
     /// Detached when dropped.
     links: Vec<Link>,
     sleepers: Sleepers,
+    places: Numbers<futexes::Place>,
     /// What had been seen when the sums were taken last.
     taken: Totals,
     /// As in `bpf/contention.bpf.c`.
@@ -82,8 +84,15 @@ impl Programs {
         for program in object.progs_mut().filter(|program| program.autoload()) {
             links.push(program.attach_trace().map_err(refusal)?);
         }
-        let (sleepers, taken) = (Sleepers::default(), Totals::default());
-        let mut this = Self { object, links, sleepers, taken, turn: 0, forgotten: 0 };
+        let mut this = Self {
+            object,
+            links,
+            sleepers: Sleepers::default(),
+            places: Numbers::default(),
+            taken: Totals::default(),
+            turn: 0,
+            forgotten: 0,
+        };
         if let Scope::Process(pid) = request.scope
             && futexes
         {
@@ -99,6 +108,12 @@ impl Programs {
         futexes::look(&mut self.sleepers, &map, false);
     }
 
+    /// What the places where they wait have come to.
+    pub fn futex_counts(&mut self) -> Vec<Count> {
+        let [sums, sleeping] = ["futexes", "sleeping"].map(|it| self.map(it));
+        futexes::counts(&sums, &sleeping, now(), &mut self.places)
+    }
+
     /// What they have waited for until now, and how much that was.
     pub fn futexes(&mut self) -> (Futexes, Totals) {
         let map = self.map("sleepers");
@@ -106,7 +121,7 @@ impl Programs {
         let [sums, stacks, sleeping] =
             ["futexes", "user_stacks", "sleeping"].map(|it| self.map(it));
         let stack = |number| stack_of(&stacks, number);
-        let (waits, under_way) = futexes::waits(&sums, &sleeping, now(), stack);
+        let (waits, under_way) = futexes::waits(&sums, &sleeping, now(), &mut self.places, stack);
         let mut totals = self.totals(OF_FUTEXES);
         totals.waits += under_way;
         totals.under_way = under_way;
@@ -291,12 +306,14 @@ fn clear(map: &MapHandle) {
     }
 }
 
-fn entries(map: &MapHandle) -> Vec<(Vec<u8>, Vec<u8>)> {
+/// What a map has. Where it changes meanwhile, a walk can begin anew: each key counts once, and there is an end.
+fn entries(map: &MapHandle) -> HashMap<Vec<u8>, Vec<u8>> {
+    let steps = 4 * map.max_entries() as usize;
     let value = |key: Vec<u8>| {
         let value = map.lookup(&key, MapFlags::ANY).ok().flatten()?;
         Some((key, value))
     };
-    map.keys().filter_map(value).collect()
+    map.keys().take(steps).filter_map(value).collect()
 }
 
 /// A stack by its number; empty if that is none.

@@ -89,7 +89,7 @@ pub fn of_futexes(totals: &Totals, means: Option<&str>) -> Vec<String> {
         "of a lock that the program waits for by a futex of its own (kind futex) only the waits are seen, and of them those \
          that slept, not how long anybody spun for it before: that counts as the program's own time. A word that is 0 meanwhile, \
          or whose functions say so, counts as a condition",
-        "waits of kind futex are in the sums, and neither in what is shown over time, nor among the threads and who waits for whom",
+        "waits of kind futex are in the sums and over time, and neither among the threads nor in who waits for whom",
         "calls that lead to such waits are known as far as the program keeps frame pointers",
     ];
     let always = always.into_iter().chain(means).map(str::to_owned);
@@ -151,9 +151,12 @@ mod tests {
         assert!(of_futexes(&Totals::default(), None).is_empty());
         let totals = Totals { waits: 9, under_way: 2, ..Totals::default() };
         let said = of_futexes(&totals, Some(BY_CALLS)).join("; ");
-        for words in
-            ["2 sleeps for futexes had not ended", "spun for it before", "over time", BY_CALLS]
-        {
+        for words in [
+            "2 sleeps for futexes had not ended",
+            "spun for it before",
+            "who waits for whom",
+            BY_CALLS,
+        ] {
             assert!(said.contains(words), "{words}: {said}");
         }
     }

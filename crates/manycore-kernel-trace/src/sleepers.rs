@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fs;
+use std::hash::Hash;
 use std::time::{Duration, Instant};
 
 use manycore_profile::futex::{FutexWaits, Futexes};
@@ -10,6 +11,30 @@ use manycore_profile::futex::{FutexWaits, Futexes};
 const AGE_MAX: Duration = Duration::from_secs(1);
 /// Processes whose maps are read, at most: the room in the BPF programs' map `sleepers`.
 pub const PROCESSES: u32 = 1024;
+
+/// Places that have a number, at most: twice what there are sums of, because of waits under way that find no room later.
+const PLACES: usize = 16_384;
+
+/// Numbers for the places where threads wait, which these keep from one look to the next.
+#[derive(Debug)]
+pub struct Numbers<K>(HashMap<K, u32>);
+
+impl<K> Default for Numbers<K> {
+    fn default() -> Self {
+        Self(HashMap::new())
+    }
+}
+
+impl<K: Clone + Eq + Hash> Numbers<K> {
+    /// A place's number, which it gets if need be and there is room.
+    pub fn of(&mut self, place: &K) -> Option<u32> {
+        if let Some(number) = self.0.get(place) {
+            return Some(*number);
+        }
+        let next = self.0.len();
+        (next < PLACES).then(|| *self.0.entry(place.clone()).or_insert(next as u32))
+    }
+}
 
 /// What is known of the processes that have waited.
 #[derive(Debug, Default)]
@@ -81,6 +106,15 @@ mod tests {
         assert_eq!(calls(1, 2, &[1, 3, 4]), [1, 2, 3, 4]);
         assert_eq!(calls(1, 3, &[1, 3, 4]), [1, 3, 4]);
         assert_eq!(calls(1, 0, &[]), [1]);
+    }
+
+    #[test]
+    fn a_place_keeps_its_number() {
+        let mut numbers = Numbers::default();
+        assert_eq!(["a", "b", "a"].map(|place| numbers.of(&place)), [Some(0), Some(1), Some(0)]);
+        let mut many = Numbers::default();
+        assert_eq!((0..=PLACES).filter_map(|place| many.of(&place)).count(), PLACES);
+        assert_eq!(many.of(&7), Some(7));
     }
 
     #[test]

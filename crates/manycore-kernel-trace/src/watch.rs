@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Instant;
 
-use manycore_profile::futex::Futexes;
+use manycore_profile::futex::{Count, Futexes};
 use manycore_profile::profile::{KernelLock, KernelRun, Scope, Source};
 
 #[cfg(feature = "bpf")]
@@ -14,6 +14,9 @@ use crate::limits;
 use crate::lock_stat::LockStat;
 use crate::locks;
 use crate::perf::{Contention, FutexCalls};
+
+/// To count what places where threads wait for futexes have come to takes at most one part in so many of the time.
+const COUNTING_SHARE: u32 = 20;
 
 /// What is to be watched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,6 +68,8 @@ pub struct Watch {
     refused: Vec<String>,
     /// What there is to say of futexes.
     of_futexes: Vec<String>,
+    /// When what was waited for them may be counted again.
+    count_next: Instant,
 }
 
 /// The program's own futexes.
@@ -138,6 +143,7 @@ impl Watch {
                         started,
                         refused: reasons,
                         of_futexes: Vec::new(),
+                        count_next: started,
                     });
                 }
                 Err(why) => reasons.push(format!("{}: {why}", name(source))),
@@ -157,6 +163,23 @@ impl Watch {
         if let Own::ByCalls(calls) = &mut self.futexes {
             calls.read();
         }
+    }
+
+    /// What each place where the program's threads wait by futexes of their own has come to until now. None if that would take
+    /// much of the time: where there are many places, it is counted less often.
+    pub fn count_futexes(&mut self) -> Option<Vec<Count>> {
+        let begun = Instant::now();
+        if begun < self.count_next {
+            return None;
+        }
+        let counts = match (&mut self.running, &mut self.futexes) {
+            #[cfg(feature = "bpf")]
+            (Running::Bpf(programs), Own::ByPrograms) => programs.futex_counts(),
+            (_, Own::ByCalls(calls)) => calls.counts(),
+            _ => Vec::new(),
+        };
+        self.count_next = Instant::now() + begun.elapsed() * (COUNTING_SHARE - 1);
+        Some(counts)
     }
 
     /// What the program's threads have waited for until now by futexes of their own, and not by a lock that the preloaded

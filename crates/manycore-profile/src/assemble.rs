@@ -14,7 +14,7 @@ use crate::samples::Samples;
 use crate::symbols::Symbols;
 use crate::whole::threads::SeenThreads;
 use crate::whole::timeline::Recorder;
-use crate::whole::{blocking, convoys, neighbours, orders, threads};
+use crate::whole::{FUTEXES, blocking, convoys, neighbours, orders, threads};
 
 /// What is known of a run from outside.
 #[derive(Debug)]
@@ -78,14 +78,21 @@ pub fn assemble(mut run: Run, stats: &[ProcessStats]) -> Profile {
         // The kernel knows a process by its number: of several programs that it was, the last has all.
         if stats[place + 1..].iter().all(|later| later.pid != one.pid) {
             unseen.remove(&one.pid);
-            groups.add(futexes.groups(one.pid, Some(&one.modules), &mut symbols, &run.rate));
+            let note = |number, identity| {
+                identities.insert((FUTEXES, number), identity);
+            };
+            let modules = Some(&*one.modules);
+            groups.add(futexes.groups(one.pid, modules, &mut symbols, &run.rate, note));
         }
         processes.push(process(one, &groups, (stats, &others), &run, &symbols));
         sum.add(groups);
     }
     for pid in unseen {
-        let modules = stats.iter().rfind(|one| one.pid == pid).map(|one| &one.modules);
-        sum.add(futexes.groups(pid, modules.map(|modules| &**modules), &mut symbols, &run.rate));
+        let note = |number, identity| {
+            identities.insert((FUTEXES, number), identity);
+        };
+        let modules = stats.iter().rfind(|one| one.pid == pid).map(|one| &*one.modules);
+        sum.add(futexes.groups(pid, modules, &mut symbols, &run.rate, note));
     }
     processes.sort_by(|a, b| a.started.total_cmp(&b.started));
     let is_server = run.is_server;

@@ -48,6 +48,11 @@ impl Rate {
         ticks as f64 / self.ticks_per_ns
     }
 
+    /// A duration in ticks.
+    pub fn ticks(&self, ns: u64) -> u64 {
+        (ns as f64 * self.ticks_per_ns).round() as u64
+    }
+
     /// Seconds from the start to a moment.
     pub fn seconds_since_start(&self, ticks: u64) -> f64 {
         self.ns(ticks.saturating_sub(self.origin)) / 1e9

@@ -15,6 +15,8 @@ pub struct FutexWaits {
     pub process: u32,
     /// Which of its programs, if it has executed others: numbers that go up.
     pub program: u32,
+    /// What the place is called in each [`Count`] of it; none if there were too many.
+    pub number: Option<u32>,
     /// The word's address.
     pub word: u64,
     /// Whether the word's value says that an event is waited for, and not a lock.
@@ -29,6 +31,17 @@ pub struct FutexWaits {
     pub max_ns: u64,
     /// A duration in nanoseconds, and how many took about so long.
     pub times: Vec<(u64, u32)>,
+}
+
+/// What one place had come to at a moment, the waits that were under way then included in the time alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Count {
+    /// Which place: that of the [`FutexWaits`] of this number.
+    pub number: u32,
+    /// How many waits had ended.
+    pub waits: u64,
+    /// How long threads had waited, in nanoseconds.
+    pub total_ns: u64,
 }
 
 /// All such waits of some processes.
@@ -61,6 +74,14 @@ impl Futexes {
     /// The processes that have waited.
     pub(crate) fn processes(&self) -> BTreeSet<u32> {
         self.waits.iter().map(|waits| waits.process).collect()
+    }
+
+    /// What all places have come to in the end.
+    pub(crate) fn counts(&self) -> impl Iterator<Item = Count> {
+        let count = |one: &FutexWaits| {
+            Some(Count { number: one.number?, waits: one.waits, total_ns: one.total_ns })
+        };
+        self.waits.iter().filter_map(count)
     }
 
     /// Whether waits are those of the library: the system call is made in its code, or in a function without a frame, as

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::finding::{SATURATED, percent, seconds};
-use crate::profile::{Cause, Cycle, Lock, Note, Order, Profile};
+use crate::profile::{Cause, Cycle, Lock, Note, Order, Part, Profile};
 use crate::whole::neighbours::Neighbours;
 
 /// Of the locks that were waited for most, so many are looked at.
@@ -41,6 +41,7 @@ pub(crate) fn of(
         }
     }
     notes.extend(of_spinning(profile));
+    notes.extend(of_own_spinning(profile));
     let close = neighbours.iter().take(OF_A_CAUSE_MAX);
     notes.extend(close.map(|(rows, neighbours)| of_neighbours(profile, *rows, neighbours)));
     notes
@@ -113,16 +114,12 @@ fn of_holds(lock: &Lock, place: usize, wall: f64) -> Option<Note> {
     }
 }
 
+/// Spinning for locks that the library has put in place, as its clocks have it.
 fn of_spinning(profile: &Profile) -> Option<Note> {
     let cpu = &profile.cpu;
     let used = cpu.kernel + cpu.program + cpu.lock_spin;
     let share = cpu.lock_spin / used.max(f64::MIN_POSITIVE);
-    let cpus = profile.host.as_ref()?.cpus;
-    let threads = profile.processes.iter().map(|process| process.threads).max()?;
-    let is_busy = used >= BUSY * profile.wall * f64::from(cpus);
-    if share < SPINNING || threads <= cpus || !is_busy {
-        return None;
-    }
+    let (threads, cpus) = too_many_threads(profile).filter(|_| share >= SPINNING)?;
     let advice = "use a lock that sleeps instead of spinning, or no more threads than CPUs: who spins takes the CPU \
                   from who has the lock";
     let evidence = format!(
@@ -130,6 +127,34 @@ fn of_spinning(profile: &Profile) -> Option<Note> {
         percent(share)
     );
     Some(note(Cause::SpinningOversubscribed, None, advice.to_owned(), evidence))
+}
+
+/// Spinning for locks of the program's own, as the samples have it.
+fn of_own_spinning(profile: &Profile) -> Option<Note> {
+    let samples = profile.cpu_samples.as_ref()?;
+    let share = samples.shares.spin_program;
+    let (threads, cpus) = too_many_threads(profile).filter(|_| share >= SPINNING)?;
+    let function = samples.functions.iter().find(|function| function.part == Part::SpinProgram)?;
+    let advice = "let the program spin less for locks of its own, and sleep sooner, or have no more threads than CPUs: who \
+                  spins takes the CPU from who has the lock";
+    let evidence = format!(
+        "{} of the CPU time{} went into spinning, most of it in {}, by {} samples, with {threads} threads on {cpus} CPUs",
+        percent(share),
+        if samples.kernel_permitted { "" } else { " outside of the kernel" },
+        function.name,
+        samples.shares.samples,
+    );
+    Some(note(Cause::SpinningOversubscribed, None, advice.to_owned(), evidence))
+}
+
+/// Threads of a process, at most at a time, and the CPUs: where these are fewer, and not idle.
+fn too_many_threads(profile: &Profile) -> Option<(u32, u32)> {
+    let cpu = &profile.cpu;
+    let used = cpu.kernel + cpu.program + cpu.lock_spin;
+    let cpus = profile.host.as_ref()?.cpus;
+    let threads = profile.processes.iter().map(|process| process.threads).max()?;
+    let is_busy = used >= BUSY * profile.wall * f64::from(cpus);
+    (threads > cpus && is_busy).then_some((threads, cpus))
 }
 
 fn of_neighbours(profile: &Profile, rows: (usize, usize), neighbours: &Neighbours) -> Note {

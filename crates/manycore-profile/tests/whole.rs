@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 
 use manycore_profile::assemble::{Run, Watched, assemble};
+use manycore_profile::futex::{Count, FutexWaits, Futexes};
 use manycore_profile::layout::{Kind, Record};
 use manycore_profile::process::key;
 use manycore_profile::profile::{Cause, Profile, Timeline};
@@ -114,7 +115,7 @@ fn over_time(looks: u64) -> (Timeline, Profile) {
     }
     let stats = [file.read()];
     let wall = looks as f64 / 10.0 + 0.05;
-    recorder.end(wall, (wall / 2.0, wall / 4.0), &stats);
+    recorder.end(wall, (wall / 2.0, wall / 4.0), &stats, &Futexes::default());
     let watched = Watched { timeline: Some(recorder), ..Watched::default() };
     let profile = assemble(Run { watched, ..run() }, &stats);
     (profile.timeline.clone().unwrap(), profile)
@@ -153,7 +154,7 @@ fn the_samples_stand_for_all_waits_as_in_the_whole_run() {
         recorder.look(at, (at, at), 1_500, [(key(file.get()), file.get())]);
     }
     let stats = [file.read()];
-    recorder.end(0.5, (0.5, 0.5), &stats);
+    recorder.end(0.5, (0.5, 0.5), &stats, &Futexes::default());
     let watched = Watched { timeline: Some(recorder), ..Watched::default() };
     let profile = assemble(Run { watched, ..run() }, &stats);
     let spin = |cpu: manycore_profile::profile::Cpu| cpu.lock_spin;
@@ -161,6 +162,51 @@ fn the_samples_stand_for_all_waits_as_in_the_whole_run() {
     let sum: f64 = timeline.intervals.iter().map(|interval| spin(interval.cpu)).sum();
     assert!((sum - 0.012).abs() < 1e-9, "{sum}");
     assert!((spin(profile.cpu) - sum).abs() < 1e-9, "{:?}", profile.cpu);
+}
+
+/// A process that the library is not in, of which the kernel has seen waits for a lock and for an event.
+#[test]
+fn futexes_of_the_programs_own_have_their_part() {
+    let waits = |number, word, is_event| FutexWaits {
+        process: 9,
+        number: Some(number),
+        word,
+        is_event,
+        calls: vec![0x1010],
+        waits: 4,
+        total_ns: 400_000,
+        max_ns: 100_000,
+        times: vec![(100_000, 4)],
+        ..FutexWaits::default()
+    };
+    let mut futexes = Futexes::default();
+    futexes.waits = vec![waits(0, 0xa000, false), waits(1, 0xb000, true)];
+    let mut recorder = Recorder::new(0.1);
+    for look in 1..=4 {
+        let at = f64::from(look) / 10.0 - 0.01;
+        recorder.look(at, (at, 0.0), 0, []);
+        // In the second interval nobody waits, and not all of the last wait is over.
+        let (waits, total_ns) =
+            [(1, 150_000), (1, 150_000), (3, 300_000), (3, 350_000)][look as usize - 1];
+        recorder.look_at_futexes(at, [0, 1].map(|number| Count { number, waits, total_ns }));
+    }
+    recorder.end(0.4, (0.4, 0.0), &[], &futexes);
+    let watched = Watched { timeline: Some(recorder), futexes, ..Watched::default() };
+    let profile = assemble(Run { watched, ..run() }, &[]);
+    assert_eq!((profile.locks.len(), profile.conditions.len()), (1, 1), "{profile:#?}");
+    let intervals = &profile.timeline.unwrap().intervals;
+    let waited = |at: usize| match intervals[at].waits[..] {
+        [] => (0, 0),
+        [one] => (one.contended, one.wait_ns),
+        _ => panic!("{intervals:#?}"),
+    };
+    let waited: Vec<_> = (0..intervals.len()).map(waited).collect();
+    assert_eq!(waited[0], (1, 150_000));
+    let (count, ns) = waited.iter().fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+    assert_eq!((count, ns), (4, 400_000), "{waited:?}");
+    assert!(waited[1].1 < 20_000 && waited[2].1 > 100_000, "{waited:?}");
+    let off: f64 = intervals.iter().map(|interval| interval.cpu.lock_wait).sum();
+    assert!((off - 400e-6).abs() < 1e-9, "{off}");
 }
 
 #[test]

@@ -75,7 +75,10 @@ pub fn observe_watched(
         let files = directory.files(Subject::Locks);
         looks.look(&files, tree.cpu_until_now(&children));
         directory.fold(&files, &mut looks);
-        watch.iter_mut().for_each(Watch::look);
+        if let Some(watch) = &mut watch {
+            watch.look();
+            watch.count_futexes().into_iter().for_each(|counts| looks.look_at_futexes(counts));
+        }
         sampler.iter_mut().flatten().for_each(Sampler::look);
     })?;
     let cannot_wait = |error| Failure::failed(format!("cannot wait for '{}': {error}", words[0]));
@@ -108,10 +111,9 @@ pub fn observe_watched(
         running,
         not_interposed: tree.tree.outsiders(left_by),
         watched: assemble::Watched {
-            futexes,
             others,
             samples,
-            ..looks.end(wall, (user, kernel), &stats)
+            ..looks.end(wall, (user, kernel), &stats, futexes)
         },
     };
     let mut profile = assemble(run, &stats);

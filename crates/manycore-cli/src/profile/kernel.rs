@@ -7,8 +7,9 @@ use clap::{Args, ValueEnum};
 use humantime::parse_duration;
 use manycore_kernel_trace::{Means, Refusal, Request, Sampler, Scope, Seen, Watch};
 use manycore_profile::assemble::{Run, Watched, assemble};
-use manycore_profile::clock::Clock;
+use manycore_profile::clock::{Clock, ticks};
 use manycore_profile::profile::{Exit, Profile, Source};
+use manycore_profile::whole::timeline::Recorder;
 use manycore_report::Host;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
@@ -100,17 +101,20 @@ impl KernelOptions {
         let process = self.pid.map(opened).transpose()?;
         let mut inbox = Inbox::open()?;
         let clock = Clock::start();
+        // First, because the watch counts from its start on, and this takes a while.
+        let mut sampler = self.pid.and_then(|pid| rate.start(Scope::Process(pid)));
         let mut watch = self.watch(scope).expect("it is wanted").map_err(|why| {
             Failure::bad_input(
                 format!("the kernel cannot be watched: {why}"),
                 "profile a command to see its own side: manycore profile -- CMD",
             )
         })?;
-        let mut sampler = self.pid.and_then(|pid| rate.start(Scope::Process(pid)));
         // Only now: to load BPF programs may take longer than what was asked for.
         let started = Instant::now();
         let before = self.cpu_until_now().unwrap_or_default();
         let mut after = before;
+        let until_now = |after: (f64, f64)| (after.0 - before.0, after.1 - before.1);
+        let mut recorder = Recorder::new(LOOK.as_secs_f64());
         terminal.say("watching the kernel");
         loop {
             let left = self.duration.map_or(LOOK, |whole| whole.saturating_sub(started.elapsed()));
@@ -123,6 +127,12 @@ impl KernelOptions {
             sampler.iter_mut().flatten().for_each(Sampler::look);
             // Of a process that its parent has reaped, until the last look.
             after = self.cpu_until_now().unwrap_or(after);
+            let at = started.elapsed().as_secs_f64();
+            recorder.look(at, until_now(after), ticks(), []);
+            watch
+                .count_futexes()
+                .into_iter()
+                .for_each(|counts| recorder.look_at_futexes(at, counts));
             let process_ended = fds.get(1).is_some_and(|fd| !fd.revents().is_empty());
             drop(fds);
             if inbox.take().is_some() || process_ended || left.is_zero() {
@@ -130,22 +140,25 @@ impl KernelOptions {
             }
         }
         let wall = started.elapsed().as_secs_f64();
-        let samples = samples::finish(sampler, started.elapsed(), None);
+        // Before the samples, which take a while: what is under way counts until now.
         let futexes = watch.futexes();
         let seen = watch.finish();
+        let samples = samples::finish(sampler, started.elapsed(), None);
+        recorder.end(wall, until_now(after), &[], &futexes);
+        let timeline = self.pid.map(|_| recorder);
         let run = Run {
             command: Vec::new(),
             exit: Exit::Status(0),
             lock: "glibc".to_owned(),
             wall,
-            user: after.0 - before.0,
-            kernel: after.1 - before.1,
+            user: until_now(after).0,
+            kernel: until_now(after).1,
             rate: clock.rate(),
             is_server: false,
             running: Vec::new(),
             not_interposed: Vec::new(),
             host: Host::describe(),
-            watched: Watched { futexes, samples, ..Watched::default() },
+            watched: Watched { timeline, futexes, samples, ..Watched::default() },
         };
         let mut profile = assemble(run, &[]);
         forget_the_library(&mut profile);

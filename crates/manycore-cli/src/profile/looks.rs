@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use manycore_profile::assemble::Watched;
 use manycore_profile::clock::{Clock, ticks};
+use manycore_profile::futex::{Count, Futexes};
 use manycore_profile::layout::Mapping;
 use manycore_profile::mapping::StatsFile;
 use manycore_profile::others::Numbers;
@@ -84,6 +85,11 @@ impl Looks {
         self.look_at_threads(entries);
     }
 
+    /// Notes what places where threads wait for futexes of their own have come to.
+    pub fn look_at_futexes(&mut self, counts: Vec<Count>) {
+        self.recorder.look_at_futexes(self.clock.elapsed().as_secs_f64(), counts);
+    }
+
     fn look_at_threads(&mut self, entries: &[Entry]) {
         let begun = Instant::now();
         if begun < self.threads_next {
@@ -110,10 +116,21 @@ impl Looks {
         self.recorder.sum_up(one, numbers);
     }
 
-    /// All is over: after so many seconds, with so much CPU time, and with these statistics.
-    pub fn end(mut self, wall: f64, cpu: (f64, f64), stats: &[ProcessStats]) -> Watched {
-        self.recorder.end(wall, cpu, stats);
-        Watched { timeline: Some(self.recorder), threads: self.threads, ..Watched::default() }
+    /// All is over: after so many seconds, with so much CPU time, and with these statistics and waits for futexes.
+    pub fn end(
+        mut self,
+        wall: f64,
+        cpu: (f64, f64),
+        stats: &[ProcessStats],
+        futexes: Futexes,
+    ) -> Watched {
+        self.recorder.end(wall, cpu, stats, &futexes);
+        Watched {
+            timeline: Some(self.recorder),
+            threads: self.threads,
+            futexes,
+            ..Watched::default()
+        }
     }
 }
 

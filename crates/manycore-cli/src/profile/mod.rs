@@ -170,12 +170,13 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<u8> {
 
 /// The lock that the program gets. One that the library cannot be put under still has its kernel's side.
 fn lock_under(options: &Options, terminal: &Terminal) -> Result<Spec> {
-    match target::check(&options.command) {
-        Err(Failure::BadInput(why)) if options.kernel.is_wanted() && options.syscalls.is_none() => {
-            terminal.note(format_args!("only the kernel's side is profiled: {why}"));
-            return Ok(Spec::glibc());
+    if let Err(refusal) = target::can_be_preloaded(&options.command) {
+        if !options.kernel.is_wanted() || options.syscalls.is_some() {
+            return Err(refusal.into());
         }
-        checked => checked?,
+        let why = refusal.without_the_library()?;
+        terminal.note(format_args!("only the kernel's side is profiled: {why}"));
+        return Ok(Spec::glibc());
     }
     if options.lock.is_glibc() && !options.kernel.is_wanted() {
         return Err(Failure::bad_input(

@@ -18,13 +18,18 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Access, AtFlags, CWD, accessat, getxattr};
 
 use crate::failure::Result;
-use refusal::Reason;
+use refusal::{Reason, Refusal};
 
 /// How many interpreters of interpreters are followed; the kernel gives up at five.
 const INTERPRETERS_MAX: u32 = 5;
 
 /// Checks that locks can be replaced in what `command` (a program and its arguments) will run.
 pub fn check(command: &[OsString]) -> Result<()> {
+    Ok(can_be_preloaded(command)?)
+}
+
+/// The same, with what is wrong.
+pub fn can_be_preloaded(command: &[OsString]) -> std::result::Result<(), Refusal> {
     let mut command = command.to_vec();
     let mut script = None;
     for _ in 0..=INTERPRETERS_MAX {
@@ -36,7 +41,7 @@ pub fn check(command: &[OsString]) -> Result<()> {
         script.get_or_insert(name);
         command = next;
     }
-    Err(Reason::Interpreters.about(&command[0], script.as_deref()).into())
+    Err(Reason::Interpreters.about(&command[0], script.as_deref()))
 }
 
 /// Why the locks of a program that is running, or was, cannot be replaced, if they cannot.

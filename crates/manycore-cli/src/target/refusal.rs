@@ -43,6 +43,7 @@ pub struct Refusal {
     program: String,
     message: String,
     remedy: String,
+    runs: bool,
 }
 
 impl Reason {
@@ -53,8 +54,29 @@ impl Reason {
             Some(script) => format!("'{}' (run by '{program}')", script.to_string_lossy()),
             None => format!("'{program}'"),
         };
+        let runs = self.runs();
         let (message, remedy) = self.text(&program);
-        Refusal { program: named, message, remedy }
+        Refusal { program: named, message, remedy, runs }
+    }
+
+    /// Whether the program may run all the same, without the library.
+    fn runs(&self) -> bool {
+        match self {
+            Self::NotFound
+            | Self::NotInPath
+            | Self::Directory
+            | Self::NotExecutable
+            | Self::NotAProgram
+            | Self::Interpreters
+            | Self::MissingLoader(_) => false,
+            Self::Unreadable(_)
+            | Self::Static
+            | Self::Bits32
+            | Self::Foreign(_)
+            | Self::Musl
+            | Self::OtherLoader(_)
+            | Self::Privileged(_) => true,
+        }
     }
 
     /// What is wrong, without a remedy.
@@ -135,7 +157,17 @@ impl Reason {
 
 impl From<Refusal> for Failure {
     fn from(refusal: Refusal) -> Self {
-        let Refusal { program, message, remedy } = refusal;
+        let Refusal { program, message, remedy, .. } = refusal;
         Self::bad_input(format!("cannot run {program}: {message}"), remedy)
+    }
+}
+
+impl Refusal {
+    /// Why the library cannot be put under a program that runs without it; the refusal itself of one that does not run at all.
+    pub fn without_the_library(self) -> Result<String, Self> {
+        if !self.runs {
+            return Err(self);
+        }
+        Ok(format!("{}: {}; {}", self.program, self.message, self.remedy))
     }
 }

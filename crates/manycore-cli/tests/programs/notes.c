@@ -21,6 +21,7 @@ static struct { pthread_mutex_t one __attribute__((aligned(64))), other __attrib
 /* Of a hundred acquisitions, so many are for reading. */
 static int reads;
 static volatile long work;
+static int own_word;
 
 /* Held for most of the run. */
 /* Often enough that one hold in 64 is enough to say something. */
@@ -89,6 +90,27 @@ static void *spin(void *unused)
     return unused;
 }
 
+__attribute__((noinline)) void spin_until_free(void)
+{
+    while (__atomic_exchange_n(&own_word, 1, __ATOMIC_ACQUIRE))
+        __builtin_ia32_pause();
+}
+
+/* A lock of the program's own, and one that is not wanted by two at once: so the program is seen to have threads. */
+static void *spin_itself(void *unused)
+{
+    pthread_mutex_lock(&mutex);
+    pthread_mutex_unlock(&mutex);
+    for (int round = 0; round < 300; round++) {
+        spin_until_free();
+        work++;
+        usleep(300);
+        __atomic_store_n(&own_word, 0, __ATOMIC_RELEASE);
+        usleep(300);
+    }
+    return unused;
+}
+
 /* Two locks, on one CPU and then on another. */
 static void wander(pthread_mutex_t *one, pthread_mutex_t *other)
 {
@@ -125,6 +147,7 @@ int main(int argc, char **argv)
 {
     const char *mode = argc > 1 ? argv[1] : "";
     long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+    int many = cpus < 60 ? (int)cpus * 3 : 180;
     pthread_spin_init(&spinlock, 0);
     if (!strcmp(mode, "long"))
         run(THREADS, hold_long);
@@ -136,9 +159,13 @@ int main(int argc, char **argv)
         reads = atoi(mode + 6);
         run(THREADS, read_and_write);
     } else if (!strcmp(mode, "spin-many"))
-        run(cpus < 60 ? (int)cpus * 3 : 180, spin);
+        run(many, spin);
     else if (!strcmp(mode, "spin-one"))
         run(1, spin);
+    else if (!strcmp(mode, "spin-itself-many"))
+        run(many, spin_itself);
+    else if (!strcmp(mode, "spin-itself-one"))
+        run(1, spin_itself);
     else if (!strcmp(mode, "close"))
         wander(&close_by.one, &close_by.other);
     else if (!strcmp(mode, "apart"))

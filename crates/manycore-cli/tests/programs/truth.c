@@ -36,6 +36,7 @@ static pthread_spinlock_t hot;
 static pthread_barrier_t together;
 static volatile int tids[WAITERS], rung, spinning;
 static int cpus[2];
+static long beginning;
 
 static long now(clockid_t clock)
 {
@@ -49,6 +50,14 @@ static void busy(long ns)
     for (long end = now(CLOCK_MONOTONIC) + ns; now(CLOCK_MONOTONIC) < end;)
         ;
 }
+
+static int order(const void *a, const void *b)
+{
+    long one = *(const long *)a, other = *(const long *)b;
+    return (one > other) - (one < other);
+}
+
+static void by_size(long *all, int count) { qsort(all, (size_t)count, sizeof(*all), order); }
 
 static void stay_on(int cpu)
 {
@@ -117,21 +126,11 @@ static void await_sleep(int tid)
     exit(91);
 }
 
-static void by_size(long *all, int count)
-{
-    for (int i = 1; i < count; i++)
-        for (int j = i; j > 0 && all[j - 1] > all[j]; j--) {
-            long t = all[j];
-            all[j] = all[j - 1];
-            all[j - 1] = t;
-        }
-}
-
 static void wait_in_queues(void)
 {
     pthread_t threads[WAITERS];
     long by_long = 0, by_short = 0, all = 0, cpu = 0, most = 0;
-    long queue_min = 0, queue_max = 0;
+    long queue_min = 0, queue_max = 0, queue_early = 0, queue_late = 0;
     double squares_long = 0, squares_short = 0;
     static long sorted[WAITERS * ROUNDS];
     pthread_barrier_init(&together, NULL, WAITERS + 1);
@@ -156,8 +155,11 @@ static void wait_in_queues(void)
         pthread_mutex_unlock(&gate);
         pthread_barrier_wait(&together);
         long at_most = now(CLOCK_MONOTONIC) - begun;
-        if (lasted > queue_min)
+        if (lasted > queue_min) {
             queue_min = lasted;
+            queue_early = begun - beginning;
+            queue_late = asleep - beginning;
+        }
         if (at_most > queue_max)
             queue_max = at_most;
     }
@@ -181,14 +183,15 @@ static void wait_in_queues(void)
     by_size(sorted, WAITERS * ROUNDS);
     printf("gate %ld %ld %ld %ld\n", all, sorted[WAITERS * ROUNDS * 99 / 100], most, cpu);
     printf("holders %ld %ld %.0f %.0f\n", by_long, by_short, squares_long, squares_short);
-    printf("queue %ld %ld\n", queue_min, queue_max);
+    printf("queue %ld %ld %ld %ld\n", queue_min, queue_max, queue_early, queue_late);
 }
 
 /* --- holds, by one thread that goes from one CPU to the other --- */
 
 static void hold_steadily(void)
 {
-    long total = 0, most = 0;
+    static long holds[STEADY];
+    long total = 0;
     double squares = 0;
     for (int hold = 0; hold < STEADY; hold++) {
         if (hold % STAY == 0)
@@ -200,18 +203,31 @@ static void hold_steadily(void)
         pthread_mutex_unlock(&steady);
         total += held;
         squares += (double)held * held;
-        if (held > most)
-            most = held;
+        holds[hold] = held;
     }
-    printf("steady %ld %ld %.0f\n", total, most, squares);
-    for (int read = 0; read < READS; read++) {
-        pthread_rwlock_rdlock(&book);
+    by_size(holds, STEADY);
+    printf("steady %ld %ld %.0f\n", total, holds[STEADY - 1], squares);
+    printf("quantiles %ld %ld\n", holds[STEADY * 95 / 100], holds[STEADY - STEADY / 4000]);
+}
+
+static void read_and_write(void)
+{
+    long total = 0;
+    double squares = 0;
+    for (int turn = 0; turn < READS + WRITES; turn++) {
+        int writes = turn % ((READS + WRITES) / WRITES) == 0;
+        if (writes)
+            pthread_rwlock_wrlock(&book);
+        else
+            pthread_rwlock_rdlock(&book);
+        long before = now(CLOCK_MONOTONIC);
+        busy(writes ? 40000 : 20000);
+        long held = now(CLOCK_MONOTONIC) - before;
         pthread_rwlock_unlock(&book);
+        total += held;
+        squares += (double)held * held;
     }
-    for (int write = 0; write < WRITES; write++) {
-        pthread_rwlock_wrlock(&book);
-        pthread_rwlock_unlock(&book);
-    }
+    printf("book %ld %.0f\n", total, squares);
 }
 
 /* --- conditions, and waits that end by their deadline --- */
@@ -247,7 +263,9 @@ static void *ringer(void *unused)
 static void wait_for_events(void)
 {
     pthread_t thread;
-    long waited = 0, most = 0, late = 0;
+    static long all[CONDITIONS + TIMEOUTS];
+    long waited = 0, late = 0, latest = 0;
+    int count = 0;
     pthread_barrier_init(&together, NULL, 2);
     pthread_create(&thread, NULL, ringer, NULL);
     for (int ring = 0; ring < CONDITIONS; ring++) {
@@ -256,10 +274,11 @@ static void wait_for_events(void)
         while (!rung) {
             long before = now(CLOCK_MONOTONIC);
             pthread_cond_wait(&bell, &guard);
+            if (count == CONDITIONS)
+                exit(95); /* more wake-ups than rings */
             long wait = now(CLOCK_MONOTONIC) - before;
             waited += wait;
-            if (wait > most)
-                most = wait;
+            all[count++] = wait;
         }
         rung = 0;
         pthread_mutex_unlock(&guard);
@@ -272,20 +291,24 @@ static void wait_for_events(void)
             exit(92);
         long wait = now(CLOCK_MONOTONIC) - before;
         waited += wait;
-        if (wait > most)
-            most = wait;
+        all[count++] = wait;
         pthread_mutex_unlock(&guard);
     }
-    printf("bell %ld %ld\n", waited, most);
+    by_size(all, count);
+    printf("bell %ld %ld %ld\n", waited, all[count - 1], all[count * 99 / 100]);
     pthread_barrier_wait(&together);
     for (int at = 0; at < TIMEOUTS; at++) {
-        struct timespec end = in(3000);
+        /* Here, too, one is longer than all others. */
+        struct timespec end = in(at == TIMEOUTS / 2 ? 200000 : 3000);
         long before = now(CLOCK_MONOTONIC);
         if (pthread_mutex_timedlock(&timed, &end) != ETIMEDOUT)
             exit(93);
-        late += now(CLOCK_MONOTONIC) - before;
+        long wait = now(CLOCK_MONOTONIC) - before;
+        late += wait;
+        if (wait > latest)
+            latest = wait;
     }
-    printf("timed %ld\n", late);
+    printf("timed %ld %ld\n", late, latest);
     pthread_barrier_wait(&together);
     pthread_join(thread, NULL);
 }
@@ -294,7 +317,8 @@ static void wait_for_events(void)
 
 static void *spinner(void *unused)
 {
-    long cpu = 0, wall = 0;
+    static long all[SPINS];
+    long cpu = 0, wall = 0, begun = now(CLOCK_MONOTONIC);
     double squares = 0;
     stay_on(cpus[1]);
     for (int round = 0; round < SPINS; round++) {
@@ -303,13 +327,17 @@ static void *spinner(void *unused)
         spinning = 1;
         pthread_spin_lock(&hot);
         long took = now(CLOCK_THREAD_CPUTIME_ID) - before;
-        wall += now(CLOCK_MONOTONIC) - start;
+        all[round] = now(CLOCK_MONOTONIC) - start;
+        wall += all[round];
         cpu += took;
         squares += (double)took * took;
         pthread_spin_unlock(&hot);
         pthread_barrier_wait(&together);
     }
+    by_size(all, SPINS);
     printf("hot %ld %ld %.0f\n", wall, cpu, squares);
+    printf("spins %ld\n", all[SPINS * 99 / 100]);
+    printf("when %ld %ld\n", begun - beginning, now(CLOCK_MONOTONIC) - beginning);
     return unused;
 }
 
@@ -378,6 +406,7 @@ int main(void)
     struct rusage used;
     cpu_set_t allowed;
     int found = 0;
+    beginning = now(CLOCK_MONOTONIC);
     sched_getaffinity(0, sizeof allowed, &allowed);
     for (int cpu = 0; cpu < CPU_SETSIZE && found < 2; cpu++)
         if (CPU_ISSET(cpu, &allowed))
@@ -386,6 +415,7 @@ int main(void)
         return 77;
     wait_in_queues();
     hold_steadily();
+    read_and_write();
     sched_setaffinity(0, sizeof allowed, &allowed);
     wait_for_events();
     spin();

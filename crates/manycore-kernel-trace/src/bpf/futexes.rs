@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
-use manycore_profile::futex::FutexWaits;
+use manycore_profile::futex::{Count, FutexWaits};
 
 use super::{Fields, entries, sum_of};
 use crate::asleep::{Asleep, asleep, asleep_in};
-use crate::sleepers::{Sleepers, calls};
+use crate::sleepers::{Numbers, Sleepers, calls};
 use crate::sum::Sum;
 
 /// As in `bpf/futex.h`.
@@ -53,23 +53,55 @@ fn sleep(one: &Asleep, process: u32, began: u64) -> Vec<u8> {
     longs.chain(ints).chain(began.to_ne_bytes()).collect()
 }
 
+/// A place, as the kernel has it.
+pub type Place = Vec<u8>;
+
+/// What each place has come to until now.
+pub fn counts(
+    sums: &MapHandle,
+    sleeping: &MapHandle,
+    now: u64,
+    numbers: &mut Numbers<Place>,
+) -> Vec<Count> {
+    let ended = entries(sums).into_iter().map(|(place, sum)| {
+        let mut sum = Fields(&sum);
+        (place, (sum.long(), sum.long()))
+    });
+    let mut all: HashMap<Place, (u64, u64)> = ended.collect();
+    for (place, began) in under_way(sleeping) {
+        all.entry(place).or_default().1 += now.saturating_sub(began);
+    }
+    let count =
+        |(place, (waits, total_ns))| Some(Count { number: numbers.of(&place)?, waits, total_ns });
+    all.into_iter().filter_map(count).collect()
+}
+
+/// Where threads sleep, and since when.
+fn under_way(sleeping: &MapHandle) -> impl Iterator<Item = (Place, u64)> {
+    entries(sleeping).into_values().map(|sleep| {
+        let (place, began) = sleep.split_at(PLACE.min(sleep.len()));
+        (place.to_vec(), Fields(began).long())
+    })
+}
+
 /// The waits that the kernel has added up, and those under way: until now. Says how many these are.
 pub fn waits(
     sums: &MapHandle,
     sleeping: &MapHandle,
     now: u64,
+    numbers: &mut Numbers<Place>,
     stack: impl Fn(u32) -> Vec<u64>,
 ) -> (Vec<FutexWaits>, u64) {
     let ended = entries(sums).into_iter().map(|(place, sum)| (place, sum_of(&sum)));
-    let mut all: HashMap<Vec<u8>, Sum> = ended.collect();
-    let mut under_way = 0;
-    for (_, sleep) in entries(sleeping) {
-        let (place, began) = sleep.split_at(PLACE.min(sleep.len()));
-        let (word, began) = (Fields(place).long(), Fields(began).long());
-        under_way += 1;
-        all.entry(place.to_vec()).or_default().count(word, now.saturating_sub(began), 0);
+    let mut all: HashMap<Place, Sum> = ended.collect();
+    let mut sleeps = 0;
+    for (place, began) in under_way(sleeping) {
+        let word = Fields(&place).long();
+        sleeps += 1;
+        all.entry(place).or_default().count(word, now.saturating_sub(began), 0);
     }
     let waits = all.into_iter().map(|(place, sum)| {
+        let number = numbers.of(&place);
         let mut place = Fields(&place);
         let (word, ip, caller) = (place.long(), place.long(), place.long());
         let (process, program) = (place.int(), place.int());
@@ -78,13 +110,14 @@ pub fn waits(
         sum.of_futex(FutexWaits {
             process,
             program,
+            number,
             word,
             is_event,
             calls,
             ..FutexWaits::default()
         })
     });
-    (waits.collect(), under_way)
+    (waits.collect(), sleeps)
 }
 
 #[cfg(test)]

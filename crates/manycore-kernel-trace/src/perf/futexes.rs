@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::ffi::CString;
 
-use manycore_profile::futex::{FutexWaits, Futexes};
+use manycore_profile::futex::{Count, FutexWaits, Futexes};
 use perf_event_open_sys::bindings::{
     PERF_RECORD_COMM, PERF_RECORD_EXIT, PERF_RECORD_MISC_COMM_EXEC, PERF_RECORD_SAMPLE,
     PERF_SAMPLE_STACK_USER,
@@ -16,7 +16,7 @@ use super::returns::Returns;
 use super::{CALLS, Record, Rings, Wanted, attributes, tracefs};
 use crate::asleep::{Asleep, CLOCK_REALTIME, PRIVATE, SLEEPING, asleep, waits_for_event};
 use crate::clock::now;
-use crate::sleepers::{PROCESSES, Sleepers, calls};
+use crate::sleepers::{Numbers, PROCESSES, Sleepers, calls};
 use crate::sum::Sum;
 use crate::waits::Totals;
 use crate::{Request, Scope};
@@ -37,6 +37,7 @@ pub struct FutexCalls {
     young: Vec<Event>,
     sleeps: Sleeps,
     sleepers: Sleepers,
+    places: Numbers<Place>,
 }
 
 /// Where things are in the tracepoints' records: offset and size.
@@ -110,7 +111,8 @@ impl FutexCalls {
         if let Scope::Process(process) = request.scope {
             sleeps.begin(process, now());
         }
-        Ok(Self { rings, layout, young: Vec::new(), sleeps, sleepers: Sleepers::default() })
+        let (sleepers, places) = (Sleepers::default(), Numbers::default());
+        Ok(Self { rings, layout, young: Vec::new(), sleeps, sleepers, places })
     }
 
     /// Reads what has come.
@@ -142,6 +144,14 @@ impl FutexCalls {
         young.drain(..old).for_each(|event| sleeps.take(event));
     }
 
+    /// What each place has come to, as far as it has been read.
+    pub fn counts(&mut self) -> Vec<Count> {
+        let count = |(place, (waits, total_ns))| {
+            Some(Count { number: self.places.of(place)?, waits, total_ns })
+        };
+        self.sleeps.counts(now()).into_iter().filter_map(count).collect()
+    }
+
     /// What was waited for until now, and how much that was.
     pub fn futexes(&mut self) -> (Futexes, Totals) {
         self.read_until(now());
@@ -150,16 +160,24 @@ impl FutexCalls {
         }
         let (sums, mut totals) = self.sleeps.until(now());
         let waits = sums.into_iter().map(|(place, sum)| {
+            let number = self.places.of(&place);
             let Place { process, program, word, is_event, calls } = place;
-            let place =
-                FutexWaits { process, program, word, is_event, calls, ..FutexWaits::default() };
-            sum.of_futex(place)
+            sum.of_futex(FutexWaits {
+                process,
+                program,
+                number,
+                word,
+                is_event,
+                calls,
+                ..FutexWaits::default()
+            })
         });
+        let waits = waits.collect();
         totals.unread = self.sleeps.returns.refused();
         // A wait has two events: at most so many are lost.
         totals.waits += self.rings.lost;
         totals.dropped += self.rings.lost;
-        (self.sleepers.futexes(waits.collect()), totals)
+        (self.sleepers.futexes(waits), totals)
     }
 }
 
@@ -255,6 +273,16 @@ impl Sleeps {
             let what = What::Calls { word, is_event, calls: vec![ip], top: 0 };
             self.take(Event { time, process, task: thread, what });
         }
+    }
+
+    /// How many waits have ended in each place, and how long threads have waited there, those that still do included.
+    fn counts(&self, now: u64) -> HashMap<&Place, (u64, u64)> {
+        let ended = self.sums.iter().map(|(place, sum)| (place, (sum.waits, sum.total_ns)));
+        let mut counts: HashMap<_, _> = ended.collect();
+        for Sleep { place, began } in self.begun.values() {
+            counts.entry(place).or_default().1 += now.saturating_sub(*began);
+        }
+        counts
     }
 
     /// All waits: of those under way, the time until now.
@@ -401,6 +429,8 @@ mod tests {
     fn a_wait_that_has_not_ended_counts_until_now() {
         let mut sleeps = Sleeps::default();
         sleeps.take(event(100, 8, calls_for(0xa000)));
+        let counts = |sleeps: &Sleeps, now| sleeps.counts(now).into_values().collect::<Vec<_>>();
+        assert_eq!(counts(&sleeps, 400), [(0, 300)]);
         let waited = |(sums, totals): (HashMap<Place, Sum>, Totals)| {
             let sum = sums.into_values().next().unwrap();
             (sum.waits, sum.total_ns, totals.waits, totals.under_way)
@@ -408,6 +438,7 @@ mod tests {
         assert_eq!(waited(sleeps.until(400)), (1, 300, 1, 1));
         sleeps.take(event(500, 8, What::Returns { has_slept: true }));
         assert_eq!(waited(sleeps.until(900)), (1, 400, 1, 0));
+        assert_eq!(counts(&sleeps, 900), [(1, 400)]);
     }
 
     #[test]

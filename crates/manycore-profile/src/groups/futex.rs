@@ -6,7 +6,7 @@ use crate::clock::Rate;
 use crate::futex::{FutexWaits, Futexes};
 use crate::layout::{Histogram, Kind};
 use crate::modules::Modules;
-use crate::name;
+use crate::name::{self, Identity};
 use crate::profile::Origin;
 use crate::symbols::{StackId, Symbols};
 use crate::tally::{Distributed, Tally};
@@ -35,13 +35,15 @@ const EVENTS: &[&str] = &[
 ];
 
 impl Futexes {
-    /// Those of a process. `left` is what it has left of its files, if its maps were not seen.
+    /// Those of a process. `left` is what it has left of its files, if its maps were not seen. `note` is told which lock or
+    /// condition variable a place's number is about.
     pub(crate) fn groups(
         &self,
         process: u32,
         left: Option<&Modules>,
         symbols: &mut Symbols,
         rate: &Rate,
+        mut note: impl FnMut(u32, Identity),
     ) -> Groups {
         let nothing = Modules::default();
         let mut groups = Groups::default();
@@ -57,6 +59,9 @@ impl Futexes {
             let caller = waits.calls.first().copied().unwrap_or(0);
             let (identity, name) = name::of_address(waits.word, kind, modules, symbols)
                 .unwrap_or_else(|| name::of_calls(stack, caller, kind, Origin::Futex, symbols));
+            if let Some(number) = waits.number {
+                note(number, identity);
+            }
             let tally = tally(waits, rate);
             let of_word: &mut u64 = words.entry((identity, waits.word)).or_insert(0);
             let objects = u64::from(*of_word == 0);
@@ -82,16 +87,15 @@ fn is_event(waits: &FutexWaits, stack: StackId, symbols: &Symbols) -> bool {
 }
 
 fn tally(waits: &FutexWaits, rate: &Rate) -> Tally {
-    let ticks = |ns: u64| (ns as f64 * rate.ticks_per_ns).round() as u64;
     let distributed = Distributed { wait: Histogram::default(), hold: Histogram::default() };
     for (ns, count) in &waits.times {
-        distributed.wait.count_times(ticks(*ns), *count);
+        distributed.wait.count_times(rate.ticks(*ns), *count);
     }
     Tally {
         contended: waits.waits,
-        wait: ticks(waits.total_ns),
-        wait_ended: ticks(waits.total_ns),
-        wait_max: ticks(waits.max_ns),
+        wait: rate.ticks(waits.total_ns),
+        wait_ended: rate.ticks(waits.total_ns),
+        wait_max: rate.ticks(waits.max_ns),
         distributions: Some(Box::new(distributed)),
         ..Tally::default()
     }
@@ -110,6 +114,7 @@ mod tests {
         FutexWaits {
             process: 7,
             program: 1,
+            number: None,
             word,
             is_event,
             calls: calls.to_vec(),
@@ -133,8 +138,8 @@ mod tests {
         futexes.note_maps(7, 2, b"1000-2000 r-xp 00000000 00:00 9 /nonexistent/another\n");
         let rate = Rate { ticks_per_ns: 2.5, origin: 0 };
         let mut symbols = Symbols::default();
-        let groups = futexes.groups(7, None, &mut symbols, &rate);
-        assert!(futexes.groups(8, None, &mut symbols, &rate).groups.is_empty());
+        let groups = futexes.groups(7, None, &mut symbols, &rate, |_, _| ());
+        assert!(futexes.groups(8, None, &mut symbols, &rate, |_, _| ()).groups.is_empty());
         (groups.locks(&rate, &symbols), groups.conditions(&rate, &symbols))
     }
 

@@ -1,12 +1,13 @@
 //! One ELF file: which function or variable is at an address, and which calls the compiler inlined there.
 
 use std::fs::File;
+use std::ops::Range;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use addr2line::Loader;
 use object::read::ReadCache;
-use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, SymbolKind};
+use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, ReadRef, SymbolKind};
 
 use super::Frame;
 use super::separate::{self, Separate};
@@ -22,6 +23,30 @@ pub struct Binary {
     pub variables: Table,
     /// Present if there is DWARF.
     lines: Option<Loader>,
+}
+
+/// More bytes of a name than this are not read.
+const NAME: u64 = 4096;
+
+/// A file with names of any length. The cache gives none of those that are longer: then a function would be taken for a part of the
+/// one before it.
+#[derive(Clone, Copy)]
+struct Cut<'a>(&'a ReadCache<File>);
+
+impl<'a> ReadRef<'a> for Cut<'a> {
+    fn len(self) -> Result<u64, ()> {
+        ReadRef::len(self.0)
+    }
+
+    fn read_bytes_at(self, offset: u64, size: u64) -> Result<&'a [u8], ()> {
+        self.0.read_bytes_at(offset, size)
+    }
+
+    fn read_bytes_at_until(self, range: Range<u64>, delimiter: u8) -> Result<&'a [u8], ()> {
+        let beginning = NAME.min(range.end.saturating_sub(range.start));
+        let name = self.0.read_bytes_at_until(range.clone(), delimiter);
+        name.or_else(|()| self.0.read_bytes_at(range.start, beginning))
+    }
 }
 
 /// Why a file cannot be looked into.
@@ -41,12 +66,12 @@ impl Binary {
             return Err(Unusable::Replaced);
         }
         let cache = ReadCache::new(file);
-        let file = object::File::parse(&cache).map_err(|_| Unusable::Unreadable)?;
+        let file = object::File::parse(Cut(&cache)).map_err(|_| Unusable::Unreadable)?;
         let first_address =
             file.segments().find(|s| s.file_range().0 == 0).map_or(0, |s| s.address());
         let mut functions = Table::default();
         let mut variables = Table::default();
-        let mut add = |file: &object::File<'_, &ReadCache<File>>| {
+        let mut add = |file: &object::File<'_, Cut<'_>>| {
             functions.add(file, SymbolKind::Text);
             variables.add(file, SymbolKind::Data);
         };
@@ -55,7 +80,7 @@ impl Binary {
             separate::find(path, &file, Path::new(separate::DEBUG));
         if let Some(debug) = debug.as_deref().and_then(|path| File::open(path).ok()) {
             let cache = ReadCache::new(debug);
-            if let Ok(file) = object::File::parse(&cache) {
+            if let Ok(file) = object::File::parse(Cut(&cache)) {
                 add(&file);
             }
         }
@@ -171,6 +196,26 @@ impl Table {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_function_with_a_very_long_name_is_not_the_one_before_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let [source, program] = ["x.c", "x"].map(|name| directory.path().join(name));
+        let long = "x".repeat(100_000);
+        let text = format!(
+            "void f(void) __asm__(\"{long}\"); void f(void) {{}} int main(void) {{ f(); }}"
+        );
+        std::fs::write(&source, text).unwrap();
+        let built = std::process::Command::new("cc").arg("-o").args([&program, &source]).status();
+        assert!(built.unwrap().success());
+        let binary = Binary::read(&program, 0).unwrap();
+        let length = |symbol: &&Symbol| symbol.name.1 - symbol.name.0;
+        let longest = binary.functions.symbols.iter().max_by_key(length).unwrap();
+        assert_eq!(length(&longest), NAME as usize);
+        let frames = binary.frames("x", longest.address + 1);
+        assert!(frames[0].function.as_deref().unwrap().starts_with("xxxx"), "{frames:?}");
+        assert_eq!(frames[0].offset, Some(1));
+    }
 
     #[test]
     fn an_address_between_symbols_has_none() {

@@ -21,6 +21,8 @@ pub(crate) type Rows = HashMap<(usize, u32), usize>;
 
 /// The process in [`Rows`] that stands for those beyond the list. Its records are their locks' numbers.
 pub(crate) const OTHERS: usize = usize::MAX;
+/// That which stands for what the kernel saw of futexes. Its records are the numbers of the places where threads waited.
+pub(crate) const FUTEXES: usize = usize::MAX - 1;
 
 /// What a process noted, of which nothing is added up yet.
 #[derive(Debug, Default)]

@@ -4,13 +4,14 @@ use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 
 use crate::clock::Rate;
+use crate::futex::{Count, Futexes};
 use crate::layout::{Kind, Mapping, RECORDS, SLABS};
 use crate::others::Numbers;
 use crate::process::{Key, ProcessStats};
 use crate::profile::{Cpu, Interval, Timeline, Waited};
 use crate::tally::Recorded;
 
-use super::{OTHERS, Rows, get, get32};
+use super::{FUTEXES, OTHERS, Rows, get, get32};
 
 /// With more intervals than this, two become one.
 const INTERVALS_MAX: usize = 240;
@@ -31,6 +32,9 @@ pub struct Recorder {
     cpu: (f64, f64),
     /// What was told of each process' locks until then.
     told: HashMap<Key, HashMap<u32, Counts>>,
+    /// When futexes were looked at last, and what was told of each place until then.
+    futexes_at: f64,
+    futexes_told: HashMap<u32, Counts>,
 }
 
 /// What happened in an interval.
@@ -41,6 +45,8 @@ struct Slot {
     waits: HashMap<(Key, u32), Counts>,
     /// Of processes that are kept as one, by the lock's number there. The CPU time is that of all waits.
     others: HashMap<u32, Counts>,
+    /// Of futexes, by the place's number. The wait is in nanoseconds.
+    futexes: HashMap<u32, Counts>,
 }
 
 /// What was counted of a lock; the wait is in ticks.
@@ -77,8 +83,15 @@ impl Counts {
 impl Recorder {
     /// Nothing seen, of intervals of so many seconds.
     pub fn new(interval: f64) -> Self {
-        let slots = vec![Slot::default()];
-        Self { interval, slots, at: 0.0, cpu: (0.0, 0.0), told: HashMap::new() }
+        Self {
+            interval,
+            slots: vec![Slot::default()],
+            at: 0.0,
+            cpu: (0.0, 0.0),
+            told: HashMap::new(),
+            futexes_at: 0.0,
+            futexes_told: HashMap::new(),
+        }
     }
 
     /// Notes what has changed until now, `at` seconds from the start. `user` and `kernel` are the CPU time until then,
@@ -90,25 +103,31 @@ impl Recorder {
         now: u64,
         processes: impl IntoIterator<Item = (Key, &'a Mapping)>,
     ) {
-        let parts = self.parts(at);
+        let parts = self.parts_until(at);
         for (key, mapping) in processes {
             self.process(key, counts(mapping, now), CHANGES_MAX, &parts);
         }
         self.cpu_time((user, kernel), &parts);
     }
 
+    /// Notes what has changed of futexes until now, `at` seconds from the start: all that was counted of each place.
+    pub fn look_at_futexes(&mut self, at: f64, counts: impl IntoIterator<Item = Count>) {
+        self.futexes(at, counts, CHANGES_MAX);
+    }
+
     /// What there is when all is over.
-    pub fn end(&mut self, at: f64, cpu: (f64, f64), stats: &[ProcessStats]) {
-        let parts = self.parts(at);
+    pub fn end(&mut self, at: f64, cpu: (f64, f64), stats: &[ProcessStats], futexes: &Futexes) {
+        let parts = self.parts_until(at);
         for one in stats {
             self.process(one.key(), counts_at_end(one), usize::MAX, &parts);
         }
         self.cpu_time(cpu, &parts);
+        self.futexes(at, futexes.counts(), usize::MAX);
     }
 
     /// A process has ended, and is one of many from now on: its records are locks with these numbers.
     pub fn sum_up(&mut self, one: &ProcessStats, numbers: &Numbers) {
-        let parts = self.parts(self.at);
+        let parts = self.parts_until(self.at);
         self.process(one.key(), counts_at_end(one), usize::MAX, &parts);
         let Some(told) = self.told.remove(&one.key()) else { return };
         for record in told.into_keys() {
@@ -124,9 +143,13 @@ impl Recorder {
     }
 
     /// The intervals from the last look until now, each with the share of that time at its end.
-    fn parts(&mut self, at: f64) -> Vec<(usize, f64)> {
-        let (from, to) = (self.at, at.max(self.at));
-        self.at = to;
+    fn parts_until(&mut self, at: f64) -> Parts {
+        let from = self.at;
+        self.at = at.max(from);
+        self.parts(from, self.at)
+    }
+
+    fn parts(&mut self, from: f64, to: f64) -> Parts {
         while (to / self.interval) as usize >= INTERVALS_MAX {
             self.merge();
         }
@@ -154,6 +177,9 @@ impl Recorder {
                 for (lock, counts) in &second.others {
                     sum.others.entry(*lock).or_default().add(counts);
                 }
+                for (place, counts) in &second.futexes {
+                    sum.futexes.entry(*place).or_default().add(counts);
+                }
             }
             merged.push(sum);
         }
@@ -161,37 +187,26 @@ impl Recorder {
         self.interval *= 2.0;
     }
 
-    fn process(
-        &mut self,
-        key: Key,
-        counts: Vec<(u32, Counts)>,
-        most: usize,
-        parts: &[(usize, f64)],
-    ) {
+    fn process(&mut self, key: Key, counts: Vec<(u32, Counts)>, most: usize, parts: &Parts) {
         let told = self.told.entry(key).or_default();
-        let changed = counts.into_iter().filter_map(|(record, now)| {
-            let before = told.get(&record).copied().unwrap_or_default();
-            let change = now.since(&before);
-            (change != Counts::default()).then_some((record, change))
+        tell(told, counts, most, parts, |slot, record, part| {
+            self.slots[slot].waits.entry((key, record)).or_default().add(&part);
         });
-        let mut changed: Vec<_> = changed.collect();
-        changed.sort_by_key(|(record, change)| (u64::MAX - change.wait, *record));
-        changed.truncate(most);
-        for (record, change) in changed {
-            told.entry(record).or_default().add(&change);
-            let mut before = Counts::default();
-            for (slot, share) in parts {
-                let until = change.until(*share);
-                let part = until.since(&before);
-                before = until;
-                if part != Counts::default() {
-                    self.slots[*slot].waits.entry((key, record)).or_default().add(&part);
-                }
-            }
-        }
     }
 
-    fn cpu_time(&mut self, (user, kernel): (f64, f64), parts: &[(usize, f64)]) {
+    fn futexes(&mut self, at: f64, counts: impl IntoIterator<Item = Count>, most: usize) {
+        let (from, to) = (self.futexes_at, at.max(self.futexes_at));
+        self.futexes_at = to;
+        let parts = self.parts(from, to);
+        let counts = counts.into_iter().map(|Count { number, waits, total_ns }| {
+            (number, Counts { contended: waits, wait: total_ns, spin_ns: 0 })
+        });
+        tell(&mut self.futexes_told, counts.collect(), most, &parts, |slot, place, part| {
+            self.slots[slot].futexes.entry(place).or_default().add(&part);
+        });
+    }
+
+    fn cpu_time(&mut self, (user, kernel): (f64, f64), parts: &Parts) {
         // A process whose time is just being handed from it to its parent may be missed: then it counts at the next look.
         let more = ((user - self.cpu.0).max(0.0), (kernel - self.cpu.1).max(0.0));
         self.cpu = (self.cpu.0 + more.0, self.cpu.1 + more.1);
@@ -229,6 +244,12 @@ impl Recorder {
                 waits.entry(*lock).or_default().add(counts);
                 spin_ns += counts.spin_ns as f64;
             }
+            for (place, counts) in &slot.futexes {
+                // None of conditions, nor of what the library waits for.
+                let Some(lock) = rows.get(&(FUTEXES, *place)) else { continue };
+                let wait = rate.ticks(counts.wait);
+                waits.entry(*lock).or_default().add(&Counts { wait, ..*counts });
+            }
             // A wait's CPU time may be told of at the look after the one at which it was counted.
             waits.retain(|_, counts| counts.contended > 0 || counts.wait > 0);
             let ns = |ticks: u64| rate.ns(ticks).round() as u64;
@@ -244,6 +265,39 @@ impl Recorder {
             Interval { cpu: Cpu::of(slot.user, slot.kernel, spin_ns / 1e9, wait), waits }
         };
         Timeline { interval: self.interval, intervals: self.slots.iter().map(interval).collect() }
+    }
+}
+
+/// Intervals, each with the share of some time at its end.
+type Parts = Vec<(usize, f64)>;
+
+/// Divides what has changed since it was told last between the intervals: of so many, those that were waited for most.
+fn tell(
+    told: &mut HashMap<u32, Counts>,
+    counts: Vec<(u32, Counts)>,
+    most: usize,
+    parts: &Parts,
+    mut add: impl FnMut(usize, u32, Counts),
+) {
+    let changed = counts.into_iter().filter_map(|(record, now)| {
+        let before = told.get(&record).copied().unwrap_or_default();
+        let change = now.since(&before);
+        (change != Counts::default()).then_some((record, change))
+    });
+    let mut changed: Vec<_> = changed.collect();
+    changed.sort_by_key(|(record, change)| (u64::MAX - change.wait, *record));
+    changed.truncate(most);
+    for (record, change) in changed {
+        told.entry(record).or_default().add(&change);
+        let mut before = Counts::default();
+        for (slot, share) in parts {
+            let until = change.until(*share);
+            let part = until.since(&before);
+            before = until;
+            if part != Counts::default() {
+                add(*slot, record, part);
+            }
+        }
     }
 }
 
