@@ -49,7 +49,7 @@ const fn number(name: &'static str, usual: f64, origin: Origin, what: &'static s
 }
 
 /// Of either application: what happens when a thread gives up its CPU.
-const SCHEDULING: [Number; 4] = [
+const SCHEDULING: [Number; 5] = [
     number(
         "sleeps_after_ns",
         10_000.0,
@@ -61,6 +61,12 @@ const SCHEDULING: [Number; 4] = [
         500.0,
         Origin::Assumed,
         "in the lock of a run queue to put a thread on it or take it off",
+    ),
+    number(
+        "balances_after_ns",
+        500_000.0,
+        Origin::Derived,
+        "a CPU looks for a thread on other queues if it is idle for longer: sysctl_sched_migration_cost",
     ),
     number(
         "balance_ns",

@@ -51,24 +51,27 @@ impl<'a> Threads<'a> {
     }
 
     /// For a wait for a semaphore, when that has been let go: so that what follows is in no section. A long wait ended the thread's
-    /// turn: it went off its queue, its CPU looked for another thread on the busiest one, and it came back.
+    /// turn: it went off its queue and came back. After a longer one its CPU has looked for another thread on the busiest queue.
     pub fn after_wait(&self, waited: u64, me: u32, tally: &Tally) {
         if waited <= self.cycles("sleeps_after_ns") {
             return;
         }
         let switch = self.cycles("switch_ns");
         self.queue(me as usize, switch, tally);
-        let ticks = thread::now() / self.cycles("tick_ns").max(1);
-        // Any odd multiplier leads from one tick to a queue elsewhere.
-        let busiest = ticks.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
-        self.queue(busiest as usize % self.queues.len(), self.cycles("balance_ns"), tally);
+        if waited > self.cycles("balances_after_ns") {
+            let ticks = thread::now() / self.cycles("tick_ns").max(1);
+            // Any odd multiplier leads from one tick to a queue elsewhere.
+            let busiest = ticks.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+            let balance = self.cycles("balance_ns");
+            self.queue(busiest as usize % self.queues.len(), balance, tally);
+        }
         self.queue(me as usize, switch, tally);
     }
 }
 
 /// What the threads share.
 enum Shared<'a> {
-    Processes(Processes<'a>),
+    Processes(Box<Processes<'a>>),
     Threads(Space<'a>),
 }
 
@@ -93,7 +96,8 @@ pub(crate) fn simulate(run: &Run, load: &Load) -> Result<Finding, String> {
         let threads = Threads::new(numbers, ghz, window, job.threads);
         let shared = match load.application {
             Application::Processes => {
-                Shared::Processes(Processes::new(numbers, ghz, window, job.threads))
+                let processes = Processes::new(numbers, ghz, window, job.threads);
+                Shared::Processes(Box::new(processes))
             }
             Application::Threads => Shared::Threads(Space::new(numbers, ghz, window, job.threads)),
         };
@@ -148,7 +152,8 @@ pub(crate) fn simulate(run: &Run, load: &Load) -> Result<Finding, String> {
 /// When requests arrive, if they do so whether or not others have been served: so many a second that their own work keeps a number
 /// of cores busy.
 fn arrivals(load: &Load, ghz: f64, window: Window, seed: u64) -> Option<Vec<u64>> {
-    let apart = load.own_ns() * ghz / load.offered?;
+    let offered = load.offered?;
+    let apart = load.own_ns() * ghz / offered;
     let mut random = fastrand::Rng::with_seed(seed);
     let mut at = 0.0;
     let next = || {
