@@ -17,6 +17,20 @@ pub struct Mix {
     pub sections: u32,
     /// How long a thread sleeps between two operations, as a terminal whose user thinks.
     pub think_ns: f64,
+    /// What some operations do beside.
+    #[serde(default)]
+    pub updating: Option<Updating>,
+}
+
+/// Operations that update go on with more sections. They are told apart by the sleep between two operations.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Updating {
+    /// The share of such operations, in percent.
+    pub share: f64,
+    /// How many more sections they have.
+    pub sections: u32,
+    /// How often and for how long those take each lock, in the order of the locks.
+    pub locks: Vec<Latch>,
 }
 
 /// A lock, as the program uses it.
@@ -37,7 +51,18 @@ impl Mix {
     pub fn uniform(locks: u32, section: Length, outside: Length, reads: f64) -> Self {
         let latch = Latch { weight: 1.0, section, shared: None };
         let locks = (0..locks).map(|_| latch.clone()).collect();
-        Self { locks, outside, reads, sections: 1, think_ns: 0.0 }
+        Self { locks, outside, reads, sections: 1, think_ns: 0.0, updating: None }
+    }
+
+    /// What operations do that go on to update.
+    pub(crate) fn to_update(&self, updating: &Updating) -> Self {
+        Self { locks: updating.locks.clone(), updating: None, ..self.clone() }
+    }
+
+    /// Sections of an operation, in the mean over those that update and the others.
+    pub fn sections_mean(&self) -> f64 {
+        let more = |updating: &Updating| updating.share / 100.0 * f64::from(updating.sections);
+        f64::from(self.sections) + self.updating.as_ref().map_or(0.0, more)
     }
 
     /// A number of a lock, as often as its weight says.

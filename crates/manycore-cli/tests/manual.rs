@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use support::{directory, manycore, printed};
 
-const COMMANDS: [&[&str]; 30] = [
+const COMMANDS: [&[&str]; 31] = [
     &["demo"],
     &["run"],
     &["profile"],
@@ -29,6 +29,7 @@ const COMMANDS: [&[&str]; 30] = [
     &["sim", "set"],
     &["sim", "rmap"],
     &["sim", "db"],
+    &["sim", "kernel"],
     &["sim", "syscall"],
     &["sim", "accuracy"],
     &["predict"],

@@ -352,6 +352,86 @@ fn structures_are_compared_with_this_host() {
     assert_eq!((count("native"), count("simulated")), (198, 198));
     assert!(claims[0]["note"].as_str().unwrap().starts_with("198 comparisons"));
 }
+#[test]
+fn transactions_that_update_take_longer() {
+    let cache = directory();
+    let asked = ["db", "--lock", "innodb", "--cpus", "8", "--update", "0,25", "--duration", "20ms"];
+    let records =
+        measurements(&printed(&mut sim(cache.path(), &[&asked[..], &["--json", "-q"]].concat())));
+    let of = |record: &Value| {
+        let sections = record["parameters"]["sections"].as_f64().unwrap();
+        (record["update"].as_f64().unwrap(), sections, record["value"].as_f64().unwrap())
+    };
+    let [(none, 100.0, alone), (quarter, 120.0, mixed)] = [of(&records[0]), of(&records[1])] else {
+        panic!("{records:?}");
+    };
+    assert_eq!((none, quarter), (0.0, 25.0));
+    assert!(mixed < alone && mixed > 0.5 * alone, "{mixed} of {alone}");
+    let text = printed(&mut sim(cache.path(), &[&asked[..], &["-q"]].concat()));
+    assert!(text.contains("50 terminals, 25 % of transactions update"), "{text}");
+    for (arguments, word) in
+        [(&["--update=101"][..], "101 %"), (&["--update=25", "--think=0s"], "time between two")]
+    {
+        let said = failure(2, &mut sim(cache.path(), &[&["db"], arguments].concat()));
+        assert!(said.contains(word) && said.lines().count() == 1, "{said}");
+    }
+}
+
+#[test]
+fn a_kernels_locks_have_names_and_shares() {
+    let cache = directory();
+    for (of, series, locks) in [
+        ("processes", &["jobs"][..], &["anon_vma_write", "i_mmap", "f_pos_lock"][..]),
+        (
+            "threads",
+            &["max-jops", "critical-jops"],
+            &["mmap_sem_read", "page_table_lock", "rq_lock"],
+        ),
+    ] {
+        let asked = ["kernel", "--of", of, "--threads", "2,30", "--duration", "3ms", "-q"];
+        let json = [&asked[..], &["--json"]].concat();
+        let text = printed(&mut sim(cache.path(), &json));
+        let again = [&json[..], &["--no-cache"]].concat();
+        assert_eq!(text, printed(&mut sim(cache.path(), &again)), "the same twice");
+        let records = measurements(&text);
+        // With two threads nothing is offered that two cores could do.
+        let names: Vec<_> = records.iter().map(|r| r["sync"].as_str().unwrap()).collect();
+        assert_eq!(names, [&series[..1], series].concat());
+        let most = &records[1];
+        assert_eq!((&most["workload"], &most["structure"]), (&"kernel".into(), &of.into()));
+        let metric = |name: &str| most["metrics"][name]["value"].as_f64();
+        for lock in locks {
+            assert!(metric(&format!("taken_{lock}")).unwrap() > 0.0, "{lock} is taken");
+        }
+        let shares = most["metrics"].as_object().unwrap().iter();
+        let sums = ["share_wait_anon_vma", "share_wait_mmap_sem"];
+        let of_waiting = |name: &str| name.starts_with("share_wait_") && !sums.contains(&name);
+        let shares = shares.filter(|(name, _)| of_waiting(name));
+        let sum: f64 = shares.map(|(_, share)| share["value"].as_f64().unwrap()).sum();
+        assert!((sum - 100.0).abs() < 1e-6, "{sum} % of all waiting");
+        let text = printed(&mut sim(cache.path(), &asked));
+        let own = most["parameters"].as_object().unwrap().keys();
+        let set_elsewhere = ["variants", "duration_ns", "compute_ns"];
+        for name in own.filter(|name| !set_elsewhere.contains(&name.as_str())) {
+            assert!(
+                text.contains(&format!("\n{name} ")),
+                "{name} is a number of the model: {text}"
+            );
+        }
+    }
+    for (argument, word) in [
+        ("--assume=walk=1", "no `walk`: choose from alloc_ns"),
+        ("--assume=walks", "such as walks=0.1"),
+        ("--assume=walks=-1", "between 0 and"),
+        ("--threads=121", "120 CPUs"),
+        ("--threads=0", "0 threads"),
+        ("--compute=2s", "over a second"),
+        ("--of=fibres", "fibres"),
+    ] {
+        let said = failure(2, &mut sim(cache.path(), &["kernel", argument]));
+        assert!(said.contains(word) && said.lines().count() == 1, "{argument}: {said}");
+    }
+}
 
 #[test]
 fn bad_questions_are_named_in_a_line() {

@@ -59,6 +59,10 @@ pub struct Parameter {
 pub enum Choice {
     /// Taken from a publication.
     Cited,
+    /// Follows from what is known of the program, the kernel or a library.
+    Derived,
+    /// Measured natively.
+    Measured,
     /// So that one published value comes out.
     Fitted,
     /// Plausible.
@@ -69,6 +73,8 @@ impl std::fmt::Display for Choice {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Cited => "cited",
+            Self::Derived => "derived",
+            Self::Measured => "measured",
             Self::Fitted => "fitted",
             Self::Assumed => "assumed",
         })

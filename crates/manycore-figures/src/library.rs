@@ -14,12 +14,15 @@ macro_rules! embedded {
 
 embedded!(
     "innodb-scaling",
+    "innodb-mixed",
     "innodb-locks",
     "mvrlu-list",
     "mvrlu-hash",
     "mvrlu-bst",
     "khronos-list",
     "khronos-hash",
+    "linux-aim7",
+    "linux-specjbb",
     "ldu-aim7",
     "ldu-exim",
     "ldu-lmbench",

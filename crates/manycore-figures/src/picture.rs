@@ -28,6 +28,7 @@ pub(crate) fn of(found: &Found) -> Vec<(String, Figure)> {
     panels.iter().for_each(|(title, records)| add(lines(found.figure.x, title, records)));
     if let Some((title, records)) = panels.last() {
         add(times(found.figure.x, title, records));
+        waits(found.figure.x, title, records).into_iter().for_each(&mut add);
     }
     pictures
 }
@@ -94,4 +95,39 @@ fn times(x: Field, title: &str, records: &[&Measurement]) -> Panel {
         },
         parts: TIMES.iter().map(part).collect(),
     })
+}
+
+/// Which locks are waited for, where locks have names: of each that is, its share at each place.
+fn waits(x: Field, title: &str, records: &[&Measurement]) -> Option<Panel> {
+    const PREFIX: &str = "share_wait_";
+    let named = |record: &Measurement| -> Vec<String> {
+        let names = record.metrics.keys().filter_map(|name| name.strip_prefix(PREFIX));
+        names.map(str::to_owned).collect()
+    };
+    let with_names: Vec<&Measurement> =
+        records.iter().copied().filter(|record| !named(record).is_empty()).collect();
+    let all = named(with_names.first()?);
+    // Of a lock that is taken in two ways, the ways and not their sum.
+    let is_sum = |name: &&String| all.iter().any(|other| other.starts_with(&format!("{name}_")));
+    let locks = all.iter().filter(|name| !is_sum(name));
+    let part = |name: &String| {
+        let share = |record: &&Measurement| {
+            let metric = record.metrics.get(&format!("{PREFIX}{name}"));
+            metric.map_or(0.0, |metric| metric.value)
+        };
+        (name.replace('_', " "), with_names.iter().map(share).collect())
+    };
+    let comma = if title.is_empty() { "" } else { ": " };
+    Some(Panel::Bars(Bars {
+        title: format!("which locks are waited for{comma}{title}"),
+        axis: Axis {
+            name: x.name().to_owned(),
+            places: with_names
+                .iter()
+                .filter_map(|record| Some(x.of(record)?.to_string()))
+                .collect(),
+            measures: "% of all waiting for locks, simulated".to_owned(),
+        },
+        parts: locks.map(part).collect(),
+    }))
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use manycore_bench::rmap::{self, Load};
 use manycore_bench::set::{Keys, Popularity, Workload as Sets};
-use manycore_bench::simulated::{Crew, db, set, syscall};
+use manycore_bench::simulated::{Crew, db, kernel, set, syscall};
 use manycore_bench::{Failure, lock};
 use manycore_report::Measurement;
 use manycore_sim::Model;
@@ -25,6 +25,8 @@ pub enum Workload {
     Rmap(Rmap),
     /// A server, and where its system calls are executed.
     Syscall(Syscall),
+    /// An application whose calls take several locks of the kernel.
+    Kernel(Kernel),
 }
 
 /// As `manycore sim set` has it.
@@ -60,6 +62,8 @@ pub struct Db {
     locks: Vec<String>,
     cpus: Vec<u32>,
     terminals: Vec<u32>,
+    #[serde(default = "alike")]
+    update: Vec<f64>,
     #[serde(deserialize_with = "time")]
     duration: Duration,
 }
@@ -95,6 +99,18 @@ pub struct Syscall {
     duration: Duration,
 }
 
+/// As `manycore sim kernel` has it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Kernel {
+    application: kernel::Application,
+    threads: Vec<u32>,
+    #[serde(deserialize_with = "time")]
+    compute: Duration,
+    #[serde(deserialize_with = "time")]
+    duration: Duration,
+}
+
 impl Workload {
     /// Where it has measurements in a dimension; nowhere if it does not have that.
     pub(crate) fn places(&self, field: Field) -> Vec<Place> {
@@ -109,6 +125,7 @@ impl Workload {
             (Self::Db(db), Field::Series) => names(&db.locks),
             (Self::Db(db), Field::Terminals) => counts(&db.terminals),
             (Self::Db(db), Field::Cpus) => counts(&db.cpus),
+            (Self::Db(db), Field::Update) => numbers(&db.update),
             (Self::Rmap(rmap), Field::Series) => names(&rmap.sync),
             (Self::Rmap(rmap), Field::Threads) => counts(&rmap.threads),
             (Self::Rmap(rmap), Field::Update) => numbers(&rmap.update),
@@ -116,6 +133,11 @@ impl Workload {
                 names(&[syscall::IN_PLACE.to_owned(), syscall::THREAD.to_owned()])
             }
             (Self::Syscall(server), Field::Clients) => counts(&server.clients),
+            (Self::Kernel(kernel), Field::Series) => {
+                let series = kernel.application.series().iter();
+                series.map(|name| Place::Name((*name).to_owned())).collect()
+            }
+            (Self::Kernel(kernel), Field::Threads) => counts(&kernel.threads),
             _ => Vec::new(),
         }
     }
@@ -132,6 +154,7 @@ impl Workload {
             Self::Db(db) => db.run(machine, crew)?,
             Self::Rmap(rmap) => rmap.run(machine, crew)?,
             Self::Syscall(server) => server.run(machine, crew)?,
+            Self::Kernel(kernel) => kernel.run(machine, crew)?,
         };
         match found.failures.first() {
             None => Ok(found.measurements),
@@ -179,6 +202,7 @@ impl Db {
             locks: self.locks.clone(),
             cpus: self.cpus.clone(),
             terminals: self.terminals.clone(),
+            updates: self.update.clone(),
             duration: self.duration,
             ..db::Options::new(machine.clone(), crew.clone())
         })
@@ -198,6 +222,17 @@ impl Syscall {
             },
             duration: self.duration,
             ..usual
+        })
+    }
+}
+
+impl Kernel {
+    fn run(&self, machine: &Model, crew: &Crew) -> Result<lock::Found, Failure> {
+        kernel::run(&kernel::Options {
+            threads: self.threads.clone(),
+            compute: self.compute,
+            duration: self.duration,
+            ..kernel::Options::new(machine.clone(), self.application, crew.clone())
         })
     }
 }

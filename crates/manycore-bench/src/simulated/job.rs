@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::cache::hash;
 use super::stage::Window;
 use super::syscall::Assumptions;
-use super::{sections, set, syscall};
+use super::{kernel, sections, set, syscall};
 use crate::mix::Mix;
 use crate::rmap::{self, Load};
 use crate::set::Task;
@@ -54,6 +54,8 @@ pub(crate) enum Program {
     ReverseMap(Load, f64, Beside),
     /// Requests of a server whose system calls are executed here or there.
     Server(Assumptions),
+    /// Threads that call a kernel with several locks.
+    Kernel(kernel::Load),
 }
 
 /// What an operation takes beside its accesses to what is shared: drawing it, the loop, calls, comparisons, allocation.
@@ -100,6 +102,7 @@ impl Job {
             Program::Set(..) => "set",
             Program::ReverseMap(..) => "rmap",
             Program::Server(..) => "server",
+            Program::Kernel(..) => "kernel",
         };
         format!("{program}/{}", self.mechanism)
     }
@@ -120,6 +123,7 @@ impl Job {
                 rmap::simulate_job(&run, load, *update, *beside)
             }
             Program::Server(assumed) => syscall::simulate(&run, assumed),
+            Program::Kernel(load) => kernel::simulate(&run, load),
         }
     }
 }

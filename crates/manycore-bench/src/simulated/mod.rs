@@ -18,6 +18,7 @@
 //! | `outlook` | how long that is going to take |
 //! | [`db`] | a database whose threads contend for a few hot latches |
 //! | [`syscall`] | a server, and where its system calls are executed |
+//! | [`kernel`] | applications whose calls take several locks of the kernel |
 //! | [`predict`] | a program's locks, by its profile |
 //! | `variant` | what the machine might be like as well |
 //! | `question` | what can be asked |
@@ -29,6 +30,7 @@ mod campaign;
 mod crew;
 pub mod db;
 mod job;
+pub mod kernel;
 pub mod lock;
 mod outlook;
 mod plan;

@@ -31,7 +31,7 @@ pub(crate) fn of(
         metric(name, "ns", &|finding| finding.slice.waits.quantile(share));
     }
     for name in findings[0].sight.keys() {
-        let is_share = name.starts_with("time_") || name.starts_with("cpu_");
+        let is_share = ["time_", "cpu_", "share_"].iter().any(|share| name.starts_with(share));
         let unit = if is_share { "%" } else { "ratio" };
         metric(name, unit, &|finding| finding.sight.get(name).copied());
     }

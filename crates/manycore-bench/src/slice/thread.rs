@@ -12,10 +12,81 @@ pub(crate) struct Runner {
     index: usize,
     steps: Box<[Step]>,
     sample: u32,
-    /// Sections after which the thread sleeps; none if it never does.
-    operation: Option<u64>,
+    operations: Operations,
     think_ns: f64,
     outcome: Outcome,
+}
+
+/// Where a thread is in its operations, after each of which it sleeps. If it never does, all it does is one operation.
+#[derive(Clone, Debug)]
+struct Operations {
+    sections: u64,
+    /// Of this operation, and then those by which it updates.
+    left: u64,
+    updating: u64,
+    updates: Option<Updates>,
+}
+
+/// Operations that go on to update what others read.
+#[derive(Clone, Debug)]
+struct Updates {
+    steps: Box<[Step]>,
+    sections: u64,
+    /// Of all operations, from 0 to 1.
+    share: f64,
+    random: fastrand::Rng,
+}
+
+impl Operations {
+    fn new(index: usize, settings: &Settings) -> Self {
+        let mix = &settings.mix;
+        let updates = mix.updating.as_ref().map(|updating| Updates {
+            steps: plan::draw(
+                &Settings { mix: mix.to_update(updating), ..settings.clone() },
+                index,
+            ),
+            sections: u64::from(updating.sections),
+            share: updating.share / 100.0,
+            random: fastrand::Rng::with_seed(settings.seed ^ (index as u64 + 1)),
+        });
+        let sections = match mix.think_ns > 0.0 {
+            true => u64::from(mix.sections.max(1)),
+            false => u64::MAX,
+        };
+        let mut operations = Self { sections, left: 0, updating: 0, updates };
+        operations.begin();
+        operations
+    }
+
+    fn begin(&mut self) {
+        self.left = self.sections;
+        let updates = |updates: &mut Updates| match updates.random.f64() < updates.share {
+            true => updates.sections,
+            false => 0,
+        };
+        self.updating = self.updates.as_mut().map_or(0, updates);
+    }
+
+    /// The step of this turn, if it is one by which an operation updates.
+    #[inline]
+    fn update(&self, turn: usize) -> Option<Step> {
+        let updates = self.updates.as_ref().filter(|_| self.left == 0)?;
+        Some(updates.steps[turn % updates.steps.len()])
+    }
+
+    /// Counts a section; says whether it was the last of its operation.
+    #[inline]
+    fn section_ends(&mut self) -> bool {
+        match self.left {
+            0 => self.updating -= 1,
+            _ => self.left -= 1,
+        }
+        let over = self.left == 0 && self.updating == 0;
+        if over {
+            self.begin();
+        }
+        over
+    }
 }
 
 /// What a thread has to tell when it ends.
@@ -51,7 +122,7 @@ impl Runner {
             index,
             steps: plan::draw(settings, index),
             sample: settings.sample.max(1),
-            operation: (mix.think_ns > 0.0).then_some(u64::from(mix.sections.max(1))),
+            operations: Operations::new(index, settings),
             think_ns: mix.think_ns,
             outcome: Outcome::new(),
         }
@@ -66,7 +137,8 @@ impl Runner {
             if stage.is(Phase::Stop) {
                 break;
             }
-            let step = self.steps[turn % self.steps.len()];
+            let step = self.operations.update(turn);
+            let step = step.unwrap_or_else(|| self.steps[turn % self.steps.len()]);
             until_sample -= 1;
             if until_sample == 0 && stage.is(Phase::Measure) {
                 self.timed_section(stage, step);
@@ -79,7 +151,7 @@ impl Runner {
             done += 1;
             stage.publish(self.index, done);
             value = stage.work(value, step.outside);
-            if self.operation.is_some_and(|sections| done.is_multiple_of(sections)) {
+            if self.operations.section_ends() {
                 stage.sleep(self.think_ns);
             }
         }

@@ -17,13 +17,15 @@ const NOTES: &str = "\
 Examples:
   manycore sim db
   manycore sim db --lock innodb,sleep,hybrid,adaptive --terminals 10,30,50
+  manycore sim db --lock innodb --update 0,25
   manycore sim db --cpus 24 --sweep --json
 
 Workload:
   The situation of 'Locking in Practice: Performance of a Database System on a
   Multicore Machine'. Each terminal has a thread of the server. A transaction takes
   one of a few hot latches 100 times, for times that vary, and computes in between;
-  then its terminal takes a while. The shape is assumed, and the time between
+  then its terminal takes a while. One that updates goes on to change 20 rows of
+  another table, by 80 more sections. The shape is assumed, and the time between
   sections is fitted to one observation: see the chapter `sim` of the book.
 
 Exit status:
@@ -48,6 +50,9 @@ pub struct Options {
     /// Multiprogramming levels: terminals that send transactions
     #[arg(long, value_name = "N,..", value_delimiter = ',', default_value = "50")]
     terminals: Vec<u32>,
+    /// Shares of transactions that update, in percent
+    #[arg(long, value_name = "PERCENT,..", value_delimiter = ',', default_value = "0")]
+    update: Vec<f64>,
     /// Mean time between two sections [default: 1500ns, fitted]
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     outside: Option<Duration>,
@@ -78,6 +83,7 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
         locks: if options.lock.is_empty() { usual.locks } else { options.lock.clone() },
         cpus: options.cpus.clone(),
         terminals: options.terminals.clone(),
+        updates: options.update.clone(),
         outside: options.outside.unwrap_or(usual.outside),
         think: options.think.unwrap_or(usual.think),
         duration: options.duration,

@@ -4,6 +4,7 @@ mod accuracy;
 mod contended;
 pub mod crew;
 mod db;
+mod kernel;
 mod reverse_map;
 mod set;
 mod syscall;
@@ -19,6 +20,7 @@ Examples:
   manycore sim lock --machine xeon-e7-8870-8x15 --threads 1,15,120
   manycore sim set --machine xeon-8180-8x28x2 --structure hash --threads 56,448
   manycore sim db --lock innodb,sleep,hybrid
+  manycore sim kernel --of threads --threads 30,120
   manycore sim rmap --machine xeon-e7-8870-8x15 --threads 1,30,120
   manycore sim syscall --machine ivybridge-2x10 --clients 16,256
   manycore machines
@@ -40,6 +42,7 @@ enum What {
     Lock(contended::Options),
     Set(set::Options),
     Db(db::Options),
+    Kernel(kernel::Options),
     Rmap(reverse_map::Options),
     Syscall(syscall::Options),
     Accuracy(accuracy::Options),
@@ -54,6 +57,7 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
         What::Lock(options) => contended::run(options, terminal),
         What::Set(options) => set::run(options, terminal),
         What::Db(options) => db::run(options, terminal),
+        What::Kernel(options) => kernel::run(options, terminal),
         What::Rmap(options) => reverse_map::run(options, terminal),
         What::Syscall(options) => syscall::run(options, terminal),
         What::Accuracy(options) => accuracy::run(options, terminal),

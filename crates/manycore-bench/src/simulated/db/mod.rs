@@ -5,6 +5,9 @@
 //! level*. A transaction takes a few hot latches again and again, for times that vary, and computes in between. Then its
 //! terminal takes a while to send the next one.
 //!
+//! Some transactions update what others read: they go on to change 20 rows of another table, by more sections of the same
+//! latches and of that of the log.
+//!
 //! The publication says what was run, not how often a transaction takes which latch, nor for how long. So the shape below
 //! is assumed, with one number fitted: the mean time between two sections, [`OUTSIDE_NS`].
 
@@ -21,7 +24,7 @@ use super::question::Question;
 use super::{record, variant};
 use crate::failure::Failure;
 use crate::lock::Found;
-use crate::mix::{Latch, Mix};
+use crate::mix::{Latch, Mix, Updating};
 use crate::slice::Pinning;
 use crate::work::Length;
 pub use render::render;
@@ -41,6 +44,20 @@ pub const THINK_NS: u64 = 200_000;
 /// transactions, the table of locks, an index's root and its leaves.
 const LATCHES: [(f64, f64); 4] = [(2.0, 2_000.0), (2.0, 1_000.0), (4.0, 300.0), (4.0, 150.0)];
 
+/// Rows that a transaction changes that updates.
+const UPDATES: u32 = 20;
+
+/// The same latches for a row that is changed: its lock, the root of the index, its leaf, which is written and not only read, and
+/// the log. Assumed; that each is taken once follows from what a change of a row is.
+const LATCHES_OF_UPDATE: [(f64, f64); 5] =
+    [(0.0, 0.0), (1.0, 1_000.0), (1.0, 300.0), (1.0, 300.0), (1.0, 500.0)];
+
+/// Sections of a row that is changed: as often as its latches are taken.
+const SECTIONS_OF_UPDATE: u32 = 4;
+
+/// The most of a share.
+const ALL: f64 = 100.0;
+
 /// The locks of the publication.
 pub const LOCKS: [&str; 7] =
     ["innodb", "double-delay", "exponential", "proportional", "sleep", "half-spin", "hybrid"];
@@ -56,6 +73,8 @@ pub struct Options {
     pub cpus: Vec<u32>,
     /// Multiprogramming levels.
     pub terminals: Vec<u32>,
+    /// Shares of transactions that update, in percent.
+    pub updates: Vec<f64>,
     /// The mean time between two sections.
     pub outside: Duration,
     /// From the end of a transaction to the start of the next one of the same terminal.
@@ -78,6 +97,7 @@ impl Options {
             locks: LOCKS.map(str::to_owned).to_vec(),
             cpus: vec![4, 8, 12, 16, 20, 24],
             terminals: vec![50],
+            updates: vec![0.0],
             outside: Duration::from_nanos(OUTSIDE_NS),
             think: Duration::from_nanos(THINK_NS),
             duration: Duration::from_millis(200),
@@ -92,34 +112,57 @@ impl Options {
 pub fn run(options: &Options) -> Result<Found, Failure> {
     options.check()?;
     let machines = variant::of(&options.machine, options.sweep);
-    let mut points = Vec::new();
-    for terminals in &options.terminals {
-        for lock in &options.locks {
-            points.extend(options.cpus.iter().map(|cpus| (*terminals, lock.as_str(), *cpus)));
-        }
-    }
-    let of_point = |(terminals, lock, cpus): &(u32, &str, u32)| {
-        let job = |machine: &String| options.job(*terminals, lock, *cpus, machine);
+    let points = options.points();
+    let of_point = |point: &Point| {
+        let job = |machine: &String| options.job(point, machine);
         machines.iter().map(job).collect::<Vec<_>>()
     };
     let jobs: Vec<Job> = points.iter().flat_map(of_point).collect();
     let mut answers = options.crew.run(&jobs).into_iter();
     let mut found = Found { measurements: Vec::new(), failures: Vec::new() };
-    for (terminals, lock, cpus) in points {
+    for point in points {
         let findings: Result<Vec<_>, _> = answers.by_ref().take(machines.len()).collect();
         match findings {
             Ok(findings) => {
-                let mechanism = Mechanism::Lock(lock.to_owned());
-                let record = record::of("db", mechanism, &findings, f64::from(SECTIONS));
-                found.measurements.push(options.describe(record, terminals, cpus));
+                let mechanism = Mechanism::Lock(point.lock.to_owned());
+                let sections = options.mix(point.update).sections_mean();
+                let record = record::of("db", mechanism, &findings, sections);
+                found.measurements.push(options.describe(record, &point));
             }
-            Err(error) => found.failures.push(format!("{lock}, {cpus} CPUs: {error}")),
+            Err(error) => {
+                found.failures.push(format!("{}, {} CPUs: {error}", point.lock, point.cpus));
+            }
         }
     }
     Ok(found)
 }
 
+/// One simulation, but for the machine.
+struct Point<'a> {
+    update: f64,
+    terminals: u32,
+    lock: &'a str,
+    cpus: u32,
+}
+
 impl Options {
+    fn points(&self) -> Vec<Point<'_>> {
+        let mut points = Vec::new();
+        for update in &self.updates {
+            for terminals in &self.terminals {
+                for lock in &self.locks {
+                    points.extend(self.cpus.iter().map(|cpus| Point {
+                        update: *update,
+                        terminals: *terminals,
+                        lock,
+                        cpus: *cpus,
+                    }));
+                }
+            }
+        }
+        points
+    }
+
     fn check(&self) -> Result<(), Failure> {
         let question = Question {
             machine: &self.machine,
@@ -133,28 +176,46 @@ impl Options {
             let fault = "a time between sections or transactions is over a second";
             return Err(Failure::Usage(fault.into()));
         }
-        Ok(())
+        match self.updates.iter().find(|share| !(0.0..=ALL).contains(*share)) {
+            Some(share) => Err(Failure::Usage(format!(
+                "{share} % of transactions that update: a share is between 0 and 100 %"
+            ))),
+            None if self.think.is_zero() && self.updates.iter().any(|share| *share > 0.0) => {
+                let fault = "transactions that update are told apart by the time between two: let it be over 0";
+                Err(Failure::Usage(fault.into()))
+            }
+            None => Ok(()),
+        }
     }
 
-    /// What all threads do.
-    fn mix(&self) -> Mix {
+    /// What all threads do, with so many percent of transactions that update.
+    fn mix(&self, update: f64) -> Mix {
         let latch = |(weight, ns)| Latch { weight, section: Length::exponential(ns), shared: None };
+        let updating = Updating {
+            share: update,
+            sections: UPDATES * SECTIONS_OF_UPDATE,
+            locks: LATCHES_OF_UPDATE.into_iter().map(latch).collect(),
+        };
+        // Transactions that only read write no log, so that without others there is none.
+        let log = (update > 0.0).then_some((0.0, 0.0));
         Mix {
-            locks: LATCHES.into_iter().map(latch).collect(),
+            locks: LATCHES.into_iter().chain(log).map(latch).collect(),
             outside: Length::exponential(self.outside.as_nanos() as f64),
             reads: 0.0,
             sections: SECTIONS,
             think_ns: self.think.as_nanos() as f64,
+            updating: (update > 0.0).then_some(updating),
         }
     }
 
-    fn job(&self, terminals: u32, lock: &str, cpus: u32, machine: &str) -> Job {
+    fn job(&self, point: &Point, machine: &str) -> Job {
+        let Point { update, terminals, lock, cpus } = *point;
         Job {
             machine: machine.to_owned(),
             cpus: Some(cpus),
             mechanism: lock.to_owned(),
             threads: terminals,
-            program: Program::Sections(self.mix()),
+            program: Program::Sections(self.mix(update)),
             measured: self.duration,
             // A server leaves its threads to the scheduler.
             pinning: Pinning::None,
@@ -164,15 +225,17 @@ impl Options {
         }
     }
 
-    fn describe(&self, mut record: Measurement, terminals: u32, cpus: u32) -> Measurement {
-        record.threads = terminals;
+    fn describe(&self, mut record: Measurement, point: &Point) -> Measurement {
+        let mix = self.mix(point.update);
+        record.threads = point.terminals;
+        record.update = Some(point.update);
         record.machine.clone_from(&self.machine.name);
         record.seed = Some(self.seed);
         let numbers = [
-            ("cpus", f64::from(cpus)),
+            ("cpus", f64::from(point.cpus)),
             ("duration_ns", self.duration.as_nanos() as f64),
-            ("sections", f64::from(SECTIONS)),
-            ("section_ns", self.mix().section_mean_ns()),
+            ("sections", mix.sections_mean()),
+            ("section_ns", mix.section_mean_ns()),
             ("outside_ns", self.outside.as_nanos() as f64),
             ("think_ns", self.think.as_nanos() as f64),
         ];

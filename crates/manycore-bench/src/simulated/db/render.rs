@@ -4,15 +4,20 @@ use manycore_report::{Cell, Column, Measurement, Metric, Table, quantity, signif
 
 /// For each multiprogramming level: transactions a second, and the share of CPU time that goes to locks, by CPUs.
 pub fn render(measurements: &[Measurement]) -> String {
-    let mut levels: Vec<u32> = measurements.iter().map(|record| record.threads).collect();
+    let level = |record: &Measurement| (record.update.unwrap_or_default(), record.threads);
+    let mut levels: Vec<(f64, u32)> = measurements.iter().map(level).collect();
     levels.dedup();
-    let of_level = |level: &u32| {
-        let members: Vec<&Measurement> =
-            measurements.iter().filter(|record| record.threads == *level).collect();
+    let of_level = |(update, terminals): &(f64, u32)| {
+        let is_of = |record: &&Measurement| level(record) == (*update, *terminals);
+        let members: Vec<&Measurement> = measurements.iter().filter(is_of).collect();
         let first = members[0];
         let variants = match first.number("variants").unwrap_or_default() {
             more if more > 1.0 => format!(", range over {more} variants of the machine"),
             _ => String::new(),
+        };
+        let kinds = match *update {
+            0.0 => String::new(),
+            share => format!(", {share} % of transactions update"),
         };
         let rates = matrix(&members, |record| {
             let rate = |value| quantity(value, "op/s").replace("op/s", "tx/s");
@@ -26,7 +31,7 @@ pub fn render(measurements: &[Measurement]) -> String {
             band(share(*value), low.zip(*high).map(|(low, high)| [share(low), share(high)]))
         });
         format!(
-            "{} (simulated), {level} terminals, {} counted{variants}\n\
+            "{} (simulated), {terminals} terminals{kinds}, {} counted{variants}\n\
              Transactions a second, by CPUs:\n{rates}\n\nCPU time in locks, by CPUs:\n{shares}\n",
             first.machine,
             quantity(first.number("duration_ns").unwrap_or_default(), "ns").trim_end(),

@@ -114,6 +114,7 @@ impl Workload {
             reads: 0.0,
             sections: between as u32,
             think_ns: if is_busy { 0.0 } else { between * idle_ns },
+            updating: None,
         };
         let mut of_latch = Vec::new();
         for row in order.iter().copied() {

@@ -1,0 +1,280 @@
+//! The simulated program: threads that compute and call the kernel, each on a CPU of its own.
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+
+use hdrhistogram::Histogram;
+use manycore_sim::thread;
+use manycore_simulated::lock::Ticket;
+use manycore_simulated::sync::CachePadded;
+use manycore_simulated::sync::atomic::{AtomicU64, Ordering};
+
+use super::locks::{Kernel, Line, Site, Spin, Tally, write};
+use super::numbers::Numbers;
+use super::processes::Processes;
+use super::threads::Space;
+use super::{Application, Load};
+use crate::simulated::{Finding, Run, Window, sight};
+use crate::waits::recorder;
+
+/// Run queues: one a CPU, and so one a thread.
+pub(super) struct Threads<'a> {
+    numbers: &'a Numbers,
+    ghz: f64,
+    window: Window,
+    queues: Vec<(Spin, Line)>,
+}
+
+impl<'a> Threads<'a> {
+    fn new(numbers: &'a Numbers, ghz: f64, window: Window, threads: u32) -> Self {
+        let queue = |_| (CachePadded(Ticket::new()), Line::default());
+        Self { numbers, ghz, window, queues: (0..threads).map(queue).collect() }
+    }
+
+    fn cycles(&self, name: &str) -> u64 {
+        (self.numbers.get(name) * self.ghz) as u64
+    }
+
+    fn queue(&self, number: usize, cycles: u64, tally: &Tally) {
+        let (lock, line) = &self.queues[number];
+        tally.take(Site::RunQueue, self.window, || lock.attempt(), || lock.wait());
+        write(line);
+        thread::compute(cycles);
+        lock.leave();
+    }
+
+    /// Puts a thread on some queue.
+    pub fn wake_up(&self, random: &mut fastrand::Rng, me: u32, tally: &Tally) {
+        let switch = self.cycles("switch_ns");
+        self.queue(random.usize(..self.queues.len()), switch, tally);
+        self.queue(me as usize, switch, tally);
+    }
+
+    /// For a wait for a semaphore, when that has been let go: so that what follows is in no section. A long wait ended the thread's
+    /// turn: it went off its queue and came back. After a longer one its CPU has looked for another thread on the busiest queue.
+    pub fn after_wait(&self, waited: u64, me: u32, tally: &Tally) {
+        if waited <= self.cycles("sleeps_after_ns") {
+            return;
+        }
+        let switch = self.cycles("switch_ns");
+        self.queue(me as usize, switch, tally);
+        if waited > self.cycles("balances_after_ns") {
+            let ticks = thread::now() / self.cycles("tick_ns").max(1);
+            // Any odd multiplier leads from one tick to a queue elsewhere.
+            let busiest = ticks.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+            let balance = self.cycles("balance_ns");
+            self.queue(busiest as usize % self.queues.len(), balance, tally);
+        }
+        self.queue(me as usize, switch, tally);
+    }
+}
+
+/// What the threads share.
+enum Shared<'a> {
+    Processes(Box<Processes<'a>>),
+    Threads(Space<'a>),
+}
+
+/// What a thread did in the time that is counted.
+#[derive(Clone)]
+struct Outcome {
+    operations: u64,
+    /// From the moment at which an operation began, or arrived, to its end, in cycles.
+    times: Histogram<u64>,
+}
+
+/// Simulates one job in this process.
+pub(crate) fn simulate(run: &Run, load: &Load) -> Result<Finding, String> {
+    let (job, ghz) = (run.job, run.ghz());
+    let window = run.window(0);
+    let numbers = &load.numbers;
+    let tallies: Vec<Tally> = (0..job.threads).map(|_| Tally::default()).collect();
+    let recorders: Vec<_> = (0..job.threads).map(|_| Cell::new(Some(recorder()))).collect();
+    let arrivals = arrivals(load, ghz, window, job.seed);
+    let served = Cell::new(0);
+    let report = run.simulate(|| {
+        let threads = Threads::new(numbers, ghz, window, job.threads);
+        let shared = match load.application {
+            Application::Processes => {
+                let processes = Processes::new(numbers, ghz, window, job.threads);
+                Shared::Processes(Box::new(processes))
+            }
+            Application::Threads => Shared::Threads(Space::new(numbers, ghz, window, job.threads)),
+        };
+        let next = CachePadded(AtomicU64::new(0));
+        let outcomes = thread::parallel(job.threads, |me| {
+            let times = recorders[me as usize].take().expect("each thread runs once");
+            let mut outcome = Outcome { operations: 0, times };
+            let seed = job.seed.wrapping_add(1 + u64::from(me));
+            let mut random = fastrand::Rng::with_seed(seed);
+            let tally = &tallies[me as usize];
+            while let Some(begin) = begin(arrivals.as_deref(), &next, window) {
+                let computation = -(1.0 - random.f64()).ln() * load.compute_ns * ghz;
+                match &shared {
+                    Shared::Processes(processes) => {
+                        thread::compute(computation as u64);
+                        processes.operation(me, tally, &threads, &mut random);
+                    }
+                    Shared::Threads(space) => {
+                        space.operation(me, tally, &threads, &mut random, computation as u64);
+                    }
+                }
+                let now = thread::now();
+                if (window.begin..window.end).contains(&now) {
+                    outcome.operations += 1;
+                    outcome.times.saturating_record((now - begin).max(1));
+                }
+            }
+            outcome
+        });
+        // Relaxed: all threads have ended.
+        served.set(next.load(Ordering::Relaxed));
+        outcomes
+    })?;
+    let mut outcomes = report.result.clone();
+    // Who has come and was not served has waited for at least so long.
+    for arrival in arrivals.iter().flatten().skip(served.get() as usize) {
+        if (window.begin..window.end).contains(arrival) {
+            outcomes[0].times.saturating_record((window.end - arrival).max(1));
+        }
+    }
+    let counts: Vec<u64> = outcomes.iter().map(|outcome| outcome.operations).collect();
+    let operations = counts.iter().sum::<u64>();
+    if operations == 0 {
+        return Err("no operation ended in the time: let it be longer".to_owned());
+    }
+    let mut sight = sight(&report, operations);
+    sight.extend(waits(&tallies, operations));
+    let times = outcomes.iter().map(|outcome| &outcome.times);
+    Ok(Finding { slice: run.slice(window, counts, times), sight })
+}
+
+/// When requests arrive, if they do so whether or not others have been served: so many a second that their own work keeps a number
+/// of cores busy.
+fn arrivals(load: &Load, ghz: f64, window: Window, seed: u64) -> Option<Vec<u64>> {
+    let offered = load.offered?;
+    let apart = load.own_ns() * ghz / offered;
+    let mut random = fastrand::Rng::with_seed(seed);
+    let mut at = 0.0;
+    let next = || {
+        at += -(1.0 - random.f64()).ln() * apart;
+        Some(at as u64)
+    };
+    Some(std::iter::from_fn(next).take_while(|at| *at < window.end).collect())
+}
+
+/// When the next operation of a thread began, once it has; none if the time is over.
+fn begin(arrivals: Option<&[u64]>, next: &AtomicU64, window: Window) -> Option<u64> {
+    let now = thread::now();
+    let Some(arrivals) = arrivals else { return (now < window.end).then_some(now) };
+    if now >= window.end {
+        return None;
+    }
+    // Relaxed: it deals out numbers.
+    let arrival = *arrivals.get(next.fetch_add(1, Ordering::Relaxed) as usize)?;
+    thread::compute(arrival.saturating_sub(thread::now()));
+    Some(arrival)
+}
+
+/// Of each lock: its share of all waiting in percent, and how often it was taken for an operation; of each site, its share of the
+/// contentions of its lock.
+fn waits(tallies: &[Tally], operations: u64) -> BTreeMap<String, f64> {
+    let mut found = BTreeMap::new();
+    let sum = |site: Site, part: fn(&super::locks::Count) -> u64| -> f64 {
+        tallies.iter().map(|tally| part(tally.at(site))).sum::<u64>() as f64
+    };
+    let waited = |site| sum(site, |count| count.waited.get());
+    let contended = |site| sum(site, |count| count.contended.get());
+    let all = Site::ALL.into_iter().map(waited).sum::<f64>().max(1.0);
+    for site in Site::ALL {
+        let taken = sum(site, |count| count.taken.get());
+        if taken == 0.0 {
+            continue;
+        }
+        let (lock, way) = site.lock();
+        let with_way = way.map(|way| format!("{lock}_{way}"));
+        for name in [Some(lock.to_owned()), with_way].into_iter().flatten() {
+            *found.entry(format!("share_wait_{name}")).or_default() += 100.0 * waited(site) / all;
+            *found.entry(format!("taken_{name}")).or_default() += taken / operations as f64;
+        }
+        if let Some(name) = site.name() {
+            let of_lock = Site::ALL.into_iter().filter(|other| other.lock() == site.lock());
+            let of_lock = of_lock.map(contended).sum::<f64>().max(1.0);
+            found.insert(format!("share_contended_{name}"), 100.0 * contended(site) / of_lock);
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::simulated::{Job, Program};
+    use crate::slice::Pinning;
+
+    fn load(application: Application) -> Load {
+        let numbers = Numbers::of(application);
+        Load { application, compute_ns: 100_000.0, numbers, offered: None }
+    }
+
+    fn finding(threads: u32, load: Load) -> Finding {
+        let job = Job {
+            machine: manycore_sim::model::find("xeon-4x6").unwrap().to_toml(),
+            cpus: None,
+            mechanism: "jobs".to_owned(),
+            threads,
+            program: Program::Kernel(load),
+            measured: Duration::from_millis(5),
+            pinning: Pinning::Each,
+            seed: 1,
+            every_turn: false,
+            patient: false,
+        };
+        job.run().unwrap()
+    }
+
+    #[test]
+    fn locks_are_taken_as_often_as_the_calls_need() {
+        let alone = finding(1, load(Application::Processes)).sight;
+        let near = |name: &str, expected: f64| {
+            let taken = alone[name];
+            assert!((0.8..1.25).contains(&(taken / expected)), "{name}: {taken}, not {expected}");
+        };
+        // Of 14 mappings: two links at a fork, one taken off at an exit; nobody is in the way, so that nobody is waited for.
+        near("taken_anon_vma_write", 42.0);
+        near("taken_i_mmap", 28.0);
+        near("taken_tasklist_lock", 3.0);
+        assert_eq!(alone["share_wait_anon_vma"], 0.0);
+        let alone = finding(1, load(Application::Threads)).sight;
+        assert!((7.0..9.0).contains(&alone["taken_mmap_sem_read"]));
+        assert_eq!(alone["taken_mmap_sem_read"], alone["taken_page_table_lock"]);
+    }
+
+    #[test]
+    fn what_is_done_more_often_is_waited_for_more() {
+        let share = |name: &str, value: f64| {
+            let mut load = load(Application::Processes);
+            load.numbers.set(name, value).unwrap();
+            finding(24, load).sight
+        };
+        let (few, many) = (share("walks", 0.01), share("walks", 0.3));
+        assert!(many["share_wait_anon_vma_read"] > 2.0 * few["share_wait_anon_vma_read"]);
+        let (short, long) = (share("log_ns", 100.0), share("log_ns", 20_000.0));
+        assert!(long["share_wait_f_pos_lock"] > 2.0 * short["share_wait_f_pos_lock"]);
+    }
+
+    #[test]
+    fn requests_that_come_at_random_wait_longer_the_more_there_are() {
+        let at = |offered: f64| {
+            let load = Load { offered: Some(offered), ..load(Application::Threads) };
+            let slice = finding(12, load).slice;
+            (slice.waits.quantile(0.99).unwrap(), slice.throughput())
+        };
+        let (few, many, too_many) = (at(2.0), at(9.0), at(24.0));
+        assert!(few.0 < many.0 && many.0 < too_many.0, "{few:?}, {many:?}, {too_many:?}");
+        assert!(many.1 > 3.0 * few.1, "what is offered is served: {few:?}, {many:?}");
+        assert!(too_many.1 < 1.6 * many.1, "what cannot be served is not: {many:?}, {too_many:?}");
+    }
+}

@@ -1,0 +1,114 @@
+//! `manycore sim kernel`: an application whose calls take several locks of the kernel.
+
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use humantime::parse_duration;
+use manycore_bench::simulated::kernel;
+use manycore_report::Results;
+
+use super::crew::{CrewOptions, say_troubles};
+use crate::bench::{failed_locks, failure, print_results};
+use crate::failure::Result;
+use crate::machines;
+use crate::terminal::Terminal;
+
+const NOTES: &str = "\
+Examples:
+  manycore sim kernel
+  manycore sim kernel --of threads --threads 15,30,60,120
+  manycore sim kernel --threads 120 --assume walks=0 --assume log_ns=5000 --json
+
+Workload:
+  The situation of 'An Analysis of Lock Contention in Linux Memory Management for
+  Many-core System': AIM7, processes that make processes on tmpfs, or SPECjbb2013,
+  threads of one process. Calls take the kernel's locks as often as their work
+  requires; each number is printed with where it comes from, and --assume changes
+  it. The computation between two operations is fitted: see the chapter `sim`.
+
+Rows:
+  jobs            users who always have a job; a job here is a process that is made
+  max-jops        requests, as many as are served
+  critical-jops   requests, as many as can come with 99 % of them served in time
+
+Exit status:
+  0   simulated
+  1   a simulation failed; stderr says which. The others are printed
+  2   bad usage
+";
+
+/// What runs on the kernel.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Application {
+    /// AIM7 multiuser: processes that make processes
+    Processes,
+    /// SPECjbb2013: threads of one process
+    Threads,
+}
+
+/// An application's threads wait for the kernel's locks: throughput, and which lock is waited for
+#[derive(Args, Debug)]
+#[command(after_long_help = NOTES)]
+pub struct Options {
+    /// The application
+    #[arg(long, value_enum, default_value = "processes")]
+    of: Application,
+    /// The machine: a name of `manycore machines`, or the file of a model
+    #[arg(long, value_name = "NAME", default_value = "xeon-e7-8870-8x15-like")]
+    machine: String,
+    /// Numbers of threads, each with a CPU
+    #[arg(long, value_name = "N,..", value_delimiter = ',', default_value = "1,15,30,60,90,120")]
+    threads: Vec<u32>,
+    /// Mean computation between two operations [default: fitted, by application]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    compute: Option<Duration>,
+    /// Another value for a number of the model, which is printed with the others
+    #[arg(long, value_name = "NAME=VALUE", value_parser = assumption)]
+    assume: Vec<(String, f64)>,
+    /// Simulated time that is counted
+    #[arg(long, value_name = "TIME", default_value = "20ms", value_parser = parse_duration)]
+    duration: Duration,
+    /// Vary what nobody knows about the machine, and show the range of results: 18 simulations each
+    #[arg(long)]
+    sweep: bool,
+    /// Seed of everything that is drawn
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    crew: CrewOptions,
+}
+
+fn assumption(text: &str) -> std::result::Result<(String, f64), String> {
+    let pair = text.split_once('=');
+    let pair = pair.and_then(|(name, value)| Some((name.to_owned(), value.parse().ok()?)));
+    pair.ok_or_else(|| "it is a name and a number, such as walks=0.1".to_owned())
+}
+
+/// Simulates, and prints what came out.
+pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
+    let machine = machines::find(&options.machine)?;
+    let application = match options.of {
+        Application::Processes => kernel::Application::Processes,
+        Application::Threads => kernel::Application::Threads,
+    };
+    let crew = options.crew.crew(terminal)?;
+    let mut settings = kernel::Options {
+        threads: options.threads.clone(),
+        duration: options.duration,
+        seed: options.seed,
+        sweep: options.sweep,
+        ..kernel::Options::new(machine, application, crew)
+    };
+    settings.compute = options.compute.unwrap_or(settings.compute);
+    for (name, value) in &options.assume {
+        settings.numbers.set(name, *value).map_err(failure)?;
+    }
+    let found = kernel::run(&settings).map_err(failure)?;
+    say_troubles(&settings.crew, terminal);
+    let results = Results::new(found.measurements);
+    print_results(&results, options.json, || kernel::render(&results.measurements, &settings))?;
+    failed_locks(&found.failures)
+}
