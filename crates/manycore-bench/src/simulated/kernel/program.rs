@@ -72,7 +72,7 @@ impl<'a> Threads<'a> {
 /// What the threads share.
 enum Shared<'a> {
     Processes(Box<Processes<'a>>),
-    Threads(Space<'a>),
+    Threads(Box<Space<'a>>),
 }
 
 /// What a thread did in the time that is counted.
@@ -99,7 +99,9 @@ pub(crate) fn simulate(run: &Run, load: &Load) -> Result<Finding, String> {
                 let processes = Processes::new(numbers, ghz, window, job.threads);
                 Shared::Processes(Box::new(processes))
             }
-            Application::Threads => Shared::Threads(Space::new(numbers, ghz, window, job.threads)),
+            Application::Threads => {
+                Shared::Threads(Box::new(Space::new(numbers, ghz, window, job.threads)))
+            }
         };
         let next = CachePadded(AtomicU64::new(0));
         let outcomes = thread::parallel(job.threads, |me| {
