@@ -251,7 +251,9 @@ mod tests {
         assert_eq!(alone["share_wait_anon_vma"], 0.0);
         let alone = finding(1, load(Application::Threads)).sight;
         assert!((7.0..9.0).contains(&alone["taken_mmap_sem_read"]));
-        assert_eq!(alone["taken_mmap_sem_read"], alone["taken_page_table_lock"]);
+        // Each in the other, but for one at either end of the time that is counted.
+        let both = alone["taken_mmap_sem_read"] / alone["taken_page_table_lock"];
+        assert!((0.99..1.01).contains(&both), "{both}");
     }
 
     #[test]
