@@ -70,7 +70,7 @@ impl Application {
     /// The mean computation between two operations: fitted.
     pub fn compute(self) -> Duration {
         match self {
-            Self::Processes => Duration::from_micros(500),
+            Self::Processes => Duration::from_micros(700),
             Self::Threads => Duration::from_micros(200),
         }
     }

@@ -72,7 +72,7 @@ impl<'a> Threads<'a> {
 /// What the threads share.
 enum Shared<'a> {
     Processes(Box<Processes<'a>>),
-    Threads(Space<'a>),
+    Threads(Box<Space<'a>>),
 }
 
 /// What a thread did in the time that is counted.
@@ -99,7 +99,9 @@ pub(crate) fn simulate(run: &Run, load: &Load) -> Result<Finding, String> {
                 let processes = Processes::new(numbers, ghz, window, job.threads);
                 Shared::Processes(Box::new(processes))
             }
-            Application::Threads => Shared::Threads(Space::new(numbers, ghz, window, job.threads)),
+            Application::Threads => {
+                Shared::Threads(Box::new(Space::new(numbers, ghz, window, job.threads)))
+            }
         };
         let next = CachePadded(AtomicU64::new(0));
         let outcomes = thread::parallel(job.threads, |me| {
@@ -249,7 +251,9 @@ mod tests {
         assert_eq!(alone["share_wait_anon_vma"], 0.0);
         let alone = finding(1, load(Application::Threads)).sight;
         assert!((7.0..9.0).contains(&alone["taken_mmap_sem_read"]));
-        assert_eq!(alone["taken_mmap_sem_read"], alone["taken_page_table_lock"]);
+        // Each in the other, but for one at either end of the time that is counted.
+        let both = alone["taken_mmap_sem_read"] / alone["taken_page_table_lock"];
+        assert!((0.99..1.01).contains(&both), "{both}");
     }
 
     #[test]
