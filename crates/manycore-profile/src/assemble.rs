@@ -14,7 +14,7 @@ use crate::samples::Samples;
 use crate::symbols::Symbols;
 use crate::whole::threads::SeenThreads;
 use crate::whole::timeline::Recorder;
-use crate::whole::{FUTEXES, blocking, convoys, neighbours, orders, threads};
+use crate::whole::{blocking, convoys, neighbours, orders, threads};
 
 /// What is known of a run from outside.
 #[derive(Debug)]
@@ -69,7 +69,7 @@ pub fn assemble(mut run: Run, stats: &[ProcessStats]) -> Profile {
     let sampling = stats.iter().map(|one| one.sampling).fold(others.sampling, Sampling::and);
     let mut processes: Vec<Process> = as_one(&others, &run, &symbols).into_iter().collect();
     let mut sum = std::mem::take(&mut others.groups);
-    let futexes = &run.watched.futexes;
+    let (futexes, rate) = (&run.watched.futexes, &run.rate);
     let mut unseen = futexes.processes();
     for (place, one) in stats.iter().enumerate().filter(|(_, one)| !one.recorded.is_empty()) {
         let mut groups = Groups::of(one, &mut symbols, |record, identity| {
@@ -78,24 +78,17 @@ pub fn assemble(mut run: Run, stats: &[ProcessStats]) -> Profile {
         // The kernel knows a process by its number: of several programs that it was, the last has all.
         if stats[place + 1..].iter().all(|later| later.pid != one.pid) {
             unseen.remove(&one.pid);
-            let note = |number, identity| {
-                identities.insert((FUTEXES, number), identity);
-            };
             let modules = Some(&*one.modules);
-            groups.add(futexes.groups(one.pid, modules, &mut symbols, &run.rate, note));
+            groups.add(futexes.groups(one.pid, modules, &mut symbols, rate, &mut identities));
         }
         processes.push(process(one, &groups, (stats, &others), &run, &symbols));
         sum.add(groups);
     }
     for pid in unseen {
-        let note = |number, identity| {
-            identities.insert((FUTEXES, number), identity);
-        };
         let modules = stats.iter().rfind(|one| one.pid == pid).map(|one| &*one.modules);
-        sum.add(futexes.groups(pid, modules, &mut symbols, &run.rate, note));
+        sum.add(futexes.groups(pid, modules, &mut symbols, rate, &mut identities));
     }
     processes.sort_by(|a, b| a.started.total_cmp(&b.started));
-    let is_server = run.is_server;
     let locks = sum.locks(&run.rate, &symbols);
     let rows = sum.rows(identities);
     let (spin, lock_wait) = sum.waits(&run.rate);
@@ -135,7 +128,7 @@ pub fn assemble(mut run: Run, stats: &[ProcessStats]) -> Profile {
         next: None,
     };
     profile.notes = notes::of(&profile, &neighbours::of(stats, &rows));
-    (profile.finding, profile.next) = finding::of(&profile, is_server);
+    (profile.finding, profile.next) = finding::of(&profile, run.is_server);
     profile
 }
 

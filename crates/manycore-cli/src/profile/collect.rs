@@ -75,10 +75,7 @@ pub fn observe_watched(
         let files = directory.files(Subject::Locks);
         looks.look(&files, tree.cpu_until_now(&children));
         directory.fold(&files, &mut looks);
-        if let Some(watch) = &mut watch {
-            watch.look();
-            watch.count_futexes().into_iter().for_each(|counts| looks.look_at_futexes(counts));
-        }
+        watch.iter_mut().for_each(|watch| looks.look_at_futexes(watch));
         sampler.iter_mut().flatten().for_each(Sampler::look);
     })?;
     let cannot_wait = |error| Failure::failed(format!("cannot wait for '{}': {error}", words[0]));

@@ -5,9 +5,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use manycore_kernel_trace::Watch;
 use manycore_profile::assemble::Watched;
 use manycore_profile::clock::{Clock, ticks};
-use manycore_profile::futex::{Count, Futexes};
+use manycore_profile::futex::Futexes;
 use manycore_profile::layout::Mapping;
 use manycore_profile::mapping::StatsFile;
 use manycore_profile::others::Numbers;
@@ -85,9 +86,12 @@ impl Looks {
         self.look_at_threads(entries);
     }
 
-    /// Notes what places where threads wait for futexes of their own have come to.
-    pub fn look_at_futexes(&mut self, counts: Vec<Count>) {
-        self.recorder.look_at_futexes(self.clock.elapsed().as_secs_f64(), counts);
+    /// Has the kernel's watch look, and notes what places where threads wait for futexes of their own have come to.
+    pub fn look_at_futexes(&mut self, watch: &mut Watch) {
+        watch.look();
+        if let Some(counts) = watch.count_futexes() {
+            self.recorder.look_at_futexes(self.clock.elapsed().as_secs_f64(), counts);
+        }
     }
 
     fn look_at_threads(&mut self, entries: &[Entry]) {

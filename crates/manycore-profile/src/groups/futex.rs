@@ -10,6 +10,7 @@ use crate::name::{self, Identity};
 use crate::profile::Origin;
 use crate::symbols::{StackId, Symbols};
 use crate::tally::{Distributed, Tally};
+use crate::whole::FUTEXES;
 
 use super::{Group, Groups, Waited};
 
@@ -35,15 +36,15 @@ const EVENTS: &[&str] = &[
 ];
 
 impl Futexes {
-    /// Those of a process. `left` is what it has left of its files, if its maps were not seen. `note` is told which lock or
-    /// condition variable a place's number is about.
+    /// Those of a process. `left` is what it has left of its files, if its maps were not seen. Adds to the
+    /// identities which lock or condition variable each place's number is about.
     pub(crate) fn groups(
         &self,
         process: u32,
         left: Option<&Modules>,
         symbols: &mut Symbols,
         rate: &Rate,
-        mut note: impl FnMut(u32, Identity),
+        identities: &mut HashMap<(usize, u32), Identity>,
     ) -> Groups {
         let nothing = Modules::default();
         let mut groups = Groups::default();
@@ -60,7 +61,7 @@ impl Futexes {
             let (identity, name) = name::of_address(waits.word, kind, modules, symbols)
                 .unwrap_or_else(|| name::of_calls(stack, caller, kind, Origin::Futex, symbols));
             if let Some(number) = waits.number {
-                note(number, identity);
+                identities.insert((FUTEXES, number), identity);
             }
             let tally = tally(waits, rate);
             let of_word: &mut u64 = words.entry((identity, waits.word)).or_insert(0);
@@ -138,8 +139,10 @@ mod tests {
         futexes.note_maps(7, 2, b"1000-2000 r-xp 00000000 00:00 9 /nonexistent/another\n");
         let rate = Rate { ticks_per_ns: 2.5, origin: 0 };
         let mut symbols = Symbols::default();
-        let groups = futexes.groups(7, None, &mut symbols, &rate, |_, _| ());
-        assert!(futexes.groups(8, None, &mut symbols, &rate, |_, _| ()).groups.is_empty());
+        let groups = futexes.groups(7, None, &mut symbols, &rate, &mut HashMap::new());
+        assert!(
+            futexes.groups(8, None, &mut symbols, &rate, &mut HashMap::new()).groups.is_empty()
+        );
         (groups.locks(&rate, &symbols), groups.conditions(&rate, &symbols))
     }
 
