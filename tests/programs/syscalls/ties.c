@@ -283,6 +283,15 @@ CASE(strict) {
     }
     STATUS(child, "child");
     R(recv(sv[1], b, 8, MSG_DONTWAIT), "recv");
+    child = fork();
+    if (child == 0) {
+        long n = send(sv[0], "abc", 3, 0);
+        prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
+        n += write(sv[0], "def", 3);
+        syscall(SYS_exit, n == 6 ? 0 : 1);
+    }
+    STATUS(child, "after-a-call");
+    R(recv(sv[1], b, 8, MSG_DONTWAIT), "recv-both");
 }
 
 static void in_real_time(void) {

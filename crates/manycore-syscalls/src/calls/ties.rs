@@ -272,6 +272,9 @@ fn is_tying(option: c_int) -> bool {
     .contains(&option)
 }
 
+/// The mode of `PR_SET_SECCOMP` that leaves four system calls.
+const STRICT: usize = libc::SECCOMP_MODE_STRICT as usize;
+
 /// `prctl`, with all that may be in its registers.
 ///
 /// # Safety
@@ -291,6 +294,10 @@ pub unsafe extern "C-unwind" fn prctl(
     }
     // Asked ahead: afterwards asking may be forbidden, too.
     let restricts = option == libc::PR_SET_SECCOMP && may_restrict();
+    if restricts && a == STRICT {
+        // A process that may do nothing but read, write and end cannot have threads of ours end with it.
+        threads::leave_alone();
+    }
     let result = change();
     if restricts && result == 0 {
         state::end(Outcome::ThreadState);
