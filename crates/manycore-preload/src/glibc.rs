@@ -45,13 +45,6 @@ macro_rules! functions {
 }
 
 functions! {
-    pthread_create(
-        thread: *mut libc::pthread_t,
-        attr: *const libc::pthread_attr_t,
-        run: extern "C-unwind" fn(*mut c_void) -> *mut c_void,
-        argument: *mut c_void
-    );
-
     pthread_mutex_init(m: *mut c_void, attr: *const libc::pthread_mutexattr_t);
     pthread_mutex_destroy(m: *mut c_void);
     pthread_mutex_lock(m: *mut c_void);

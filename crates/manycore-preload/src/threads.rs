@@ -6,9 +6,14 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use manycore::lock::InlineLock;
 use manycore::sync::cpu;
 use manycore_interpose::message;
+use manycore_interpose::next::Function;
 use syscalls::{Sysno, raw_syscall};
 
-use crate::glibc;
+/// What a thread runs.
+type Run = extern "C-unwind" fn(*mut c_void) -> *mut c_void;
+
+/// That of the library that comes next: the one for system calls counts threads, and may come after this one.
+static NEXT: Function = Function::of_any_library(c"pthread_create");
 
 /// `pthread_create`.
 ///
@@ -18,14 +23,22 @@ use crate::glibc;
 pub unsafe extern "C-unwind" fn create<L: InlineLock>(
     thread: *mut libc::pthread_t,
     attr: *const libc::pthread_attr_t,
-    run: extern "C-unwind" fn(*mut c_void) -> *mut c_void,
+    run: Run,
     argument: *mut c_void,
 ) -> c_int {
     if const { L::INFO.order.hands_over() } {
         warn::<L>();
     }
+    type Create = unsafe extern "C-unwind" fn(
+        *mut libc::pthread_t,
+        *const libc::pthread_attr_t,
+        Run,
+        *mut c_void,
+    ) -> c_int;
+    // SAFETY: a function of this name has this signature.
+    let create: Create = unsafe { core::mem::transmute(NEXT.address()) };
     // SAFETY: passed on.
-    unsafe { glibc::pthread_create(thread, attr, run, argument) }
+    unsafe { create(thread, attr, run, argument) }
 }
 
 /// Says once that a thread more than the CPUs makes each hand-off wait for the scheduler.

@@ -241,6 +241,21 @@ CASE(last_thread_ends) {
     STATUS(child, "child");
 }
 
+/* The first thread ends while another is in a call: whoever executes that is still needed. */
+CASE(first_thread_ends) {
+    prepare(&WAYS[1]);
+    pid_t child = fork();
+    if (child == 0) {
+        pthread_t thread;
+        NEED(pthread_create(&thread, NULL, one_call, &fd) == 0);
+        pause_ms(20);
+        pthread_exit(NULL);
+    }
+    pause_ms(60);
+    R(write(sv[1], "abc", 3), "write");
+    STATUS(child, "child");
+}
+
 static char fifo[64];
 BODY(in_open, open(fifo, O_RDONLY))
 
