@@ -50,7 +50,7 @@ impl Flight {
         // SAFETY: the flight's slot is this thread's until `land`.
         let slot = unsafe { &*self.slot };
         let gate = slot.gate();
-        let may_spin = cpu::count() > 1 && here() != there;
+        let may_spin = cpu::count() > 1 && cpu::here() != u32::from(there);
         let limit = if may_spin { tuning::spin_limit() } else { 0 };
         // SAFETY: null, or there for good.
         let feed = unsafe { self.feed.as_ref() };
@@ -174,19 +174,4 @@ fn sleep(settings: &Settings, kind: Kind, slot: &Slot) -> bool {
         }
     }
     false
-}
-
-/// On which CPU the caller runs now.
-fn here() -> u16 {
-    #[cfg(target_arch = "x86_64")]
-    {
-        let mut number = 0;
-        // SAFETY: every x86-64 CPU of the last fifteen years has the instruction; Linux keeps the CPU's number where it reads.
-        unsafe { core::arch::x86_64::__rdtscp(&raw mut number) };
-        number as u16 & 0xFFF
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    {
-        cpu::current() as u16
-    }
 }

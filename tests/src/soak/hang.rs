@@ -1,4 +1,4 @@
-//! What the threads of a process wait for, as far as the kernel knows: the trace of a hang, without a debugger.
+//! What the threads of a process and its children wait for, as far as the kernel knows: the trace of a hang, without a debugger.
 //!
 //! ```text
 //! 24061 mariadbd S 0 ticks  futex_wait_queue   futex(0x55d0c8a2e1d8 0x80 0x2) at libc.so.6+0x8b1d8
@@ -23,19 +23,30 @@ const FUTEX: &str = "202";
 const WORDS_BEFORE: u64 = 10;
 const WORDS: usize = 24;
 
-/// A few lines for each thread of a process.
+/// A few lines for each thread of a process, then of its children and theirs.
 pub fn account(pid: u32) -> String {
-    let process = Look { proc: PathBuf::from(format!("/proc/{pid}")) };
-    let threads = process.threads();
-    let ticks_before: Vec<_> = threads.iter().map(|thread| process.ticks(*thread)).collect();
+    let processes: Vec<_> = family(pid).into_iter().map(Look::at).collect();
+    let before: Vec<_> = processes.iter().map(Look::all_ticks).collect();
     thread::sleep(LOOK);
-    let shown = threads.iter().zip(ticks_before).take(THREADS_MAX);
-    let mut lines: Vec<_> =
-        shown.map(|(thread, before)| process.describe(*thread, before)).collect();
-    if threads.len() > THREADS_MAX {
-        lines.push(format!("... and {} more", threads.len() - THREADS_MAX));
+    let accounts = processes.iter().zip(before).map(|(process, before)| process.account(&before));
+    accounts.collect::<Vec<_>>().join("\n")
+}
+
+/// A process and its descendants, parents first.
+fn family(pid: u32) -> Vec<u32> {
+    let mut found = vec![pid];
+    let mut next = 0;
+    while let Some(parent) = found.get(next) {
+        let tasks = fs::read_dir(format!("/proc/{parent}/task")).into_iter().flatten().flatten();
+        let lists = tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
+        let children = lists.flat_map(|list| {
+            list.split_whitespace().filter_map(|child| child.parse().ok()).collect::<Vec<_>>()
+        });
+        let children: Vec<u32> = children.collect();
+        found.extend(children);
+        next += 1;
     }
-    lines.join("\n")
+    found
 }
 
 struct Look {
@@ -43,6 +54,24 @@ struct Look {
 }
 
 impl Look {
+    fn at(pid: u32) -> Self {
+        Self { proc: PathBuf::from(format!("/proc/{pid}")) }
+    }
+
+    fn all_ticks(&self) -> Vec<(u32, u64)> {
+        self.threads().into_iter().map(|thread| (thread, self.ticks(thread))).collect()
+    }
+
+    fn account(&self, threads: &[(u32, u64)]) -> String {
+        let shown = threads.iter().take(THREADS_MAX);
+        let mut lines: Vec<_> =
+            shown.map(|(thread, before)| self.describe(*thread, *before)).collect();
+        if threads.len() > THREADS_MAX {
+            lines.push(format!("... and {} more", threads.len() - THREADS_MAX));
+        }
+        lines.join("\n")
+    }
+
     fn threads(&self) -> Vec<u32> {
         let entries = fs::read_dir(self.proc.join("task")).into_iter().flatten().flatten();
         let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
@@ -170,6 +199,22 @@ mod tests {
         child.kill().unwrap();
         child.wait().unwrap();
         assert!(account.contains(" R ") && !account.contains(" 0 ticks"), "{account}");
+    }
+
+    #[test]
+    fn what_a_process_started_is_shown_as_well() {
+        let program = &mut std::process::Command::new("sh");
+        let command = program.args(["-c", "sleep 1000 & echo up; wait"]);
+        let mut child = command.stdout(std::process::Stdio::piped()).spawn().unwrap();
+        std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut [0; 3]).unwrap();
+        let account = account(child.id());
+        let sleeper = account.lines().find(|line| line.contains(" sleep S ")).map(str::to_owned);
+        let sleeper = sleeper.unwrap_or_else(|| panic!("{account}"));
+        let number = sleeper.split(' ').next().and_then(|number| number.parse().ok());
+        let number = number.and_then(rustix::process::Pid::from_raw).unwrap();
+        // It is there until it is killed here.
+        rustix::process::kill_process(number, rustix::process::Signal::KILL).unwrap();
+        child.wait().unwrap();
     }
 
     #[test]

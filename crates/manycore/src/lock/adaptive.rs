@@ -12,13 +12,15 @@
 //!    somebody slept and waited for most of a millisecond, the holder did not, or one before it. For ten milliseconds
 //!    after either, the lock is *crowded*. Then spins are as short as a section allows, and none explores: who is
 //!    preempted in a spin waits until all others have had their time slices, and the longest waits are made of that. And
-//!    in each turn of 20 microseconds or more, one thread that finds the lock held goes to sleep at once: it makes room
+//!    in each turn of 5 microseconds or more, one thread that finds the lock held goes to sleep at once: it makes room
 //!    for the others, who would otherwise wait for a CPU for whole time slices of the scheduler, some of them with the
-//!    lock in their hands. The longer ago the last sign is, the longer are the turns: a spin that failed is no sign,
-//!    because short spins fail, and a lock that takes that for a crowd's sign makes its own.
+//!    lock in their hands. How long turns are is learned as well: who is woken soon has made room for nobody, and turns
+//!    become longer; who waits long has many before it, and turns become shorter, for what each waits is all others' turns.
+//!    The CPUs take turns, too: two that made room at once would both be idle until the wake-ups come.
 //!
 //! 3. *Whether a short section is fought over.* If waits are short, and a waiter got the lock only a moment before, then
-//!    what costs is that the lock's line goes from CPU to CPU. A newcomer leaves such a lock alone for some microseconds
+//!    what costs may be that the lock's line goes from CPU to CPU. Whether it does is measured: hardware threads of one core have
+//!    the line in common. If it does, a newcomer leaves the lock alone for some microseconds
 //!    before it looks at it again. Meanwhile the holder has many turns with a line that stays where it is.
 //!
 //! A thread that runs may overtake one that was woken: that is what keeps the lock busy. But a waiter that has waited
@@ -61,7 +63,7 @@
 
 use super::plain::{PlainLock, without_node};
 use crate::sync::atomic::{AtomicU32, Ordering};
-use crate::sync::{Deadline, Woken, clock, const_new, futex, hint, order};
+use crate::sync::{Deadline, Woken, clock, const_new, cpu, futex, hint, order};
 use crate::{LockInfo, Order};
 
 /// Somebody has the lock.
@@ -97,15 +99,24 @@ const SHORT_WAIT: u32 = 600;
 /// ... that a switch of threads costs as much as many sections, turns are long (160 us).
 const TURN_AMONG_SHORT_WAITS: u32 = if cfg!(loom) { 0 } else { 400_000 };
 /// Otherwise a turn is as long as so many usual waits, ...
-const TURN_WAITS: u32 = if cfg!(loom) { 0 } else { 8 };
-/// ... at least this (20 us), ...
-const SHORTEST_TURN: u32 = if cfg!(loom) { 0 } else { 50_000 };
-/// ... and at least so small a part of the time since the last sign of a crowd, ...
-const TURN_PART: u32 = 32;
-/// ... which is not asked to be longer than this (40 us).
-const TURN_WITHOUT_SIGNS: u32 = if cfg!(loom) { 0 } else { 100_000 };
+const TURN_WAITS: u32 = if cfg!(loom) { 0 } else { 6 };
+/// ... and at least as long as was learned: between this (5 us) ...
+const SHORTEST_TURN: u32 = 12;
+/// ... and this (40 us), both in units of [`Crowd::TURN`].
+const LONGEST_TURN: u32 = 98;
+/// Who is woken sooner (40 us) has made room for nobody, or nearly so.
+const WOKEN_SOON: u64 = if cfg!(loom) { 0 } else { 100_000 };
+/// Who waits for longer (100 us) has many before it.
+const WOKEN_LATE: u64 = if cfg!(loom) { 0 } else { 250_000 };
+/// The CPU that made room last does so again after so many turns without another.
+const TURNS_OF_OTHERS: u32 = 4;
 /// A lock with short waits is fought over for so long after a waiter got it (480 ns).
 const FOUGHT_OVER: u32 = if cfg!(loom) { 0 } else { 1200 };
+/// One spin in this many looks where the lock's line comes from, and all after which it was left alone.
+const LOOK_AT_LINE: u64 = 16;
+/// To read the word and swap it takes no longer (64 ns) if the line is near. With the measurement itself, it took 60 to 150 ticks between
+/// hardware threads of a core, and 360 to 440 between cores of an AMD EPYC.
+const NEAR: u64 = 160;
 /// For how long a newcomer leaves it alone, at most (2 us); at least four fifths of that, because the longest waits are made of it.
 const LEAVE_ALONE: u64 = 5_000;
 /// A waiter starves after so long (10 ms).
@@ -121,9 +132,9 @@ pub struct Adaptive {
     word: AtomicU32,
     /// What spinning has brought of late, see [`Spins`].
     spins: AtomicU32,
-    /// When there was a sign that CPUs are scarce; 0 if that is long ago.
-    crowded: AtomicU32,
-    /// When a newcomer last made room, and when a waiter last got the lock, see [`Times`].
+    /// When there was a sign that CPUs are scarce, and how long turns are, see [`Crowd`].
+    crowd: AtomicU32,
+    /// When a newcomer last made room, and where, and when a waiter last got the lock, see [`Times`].
     times: AtomicU32,
 }
 
@@ -134,7 +145,7 @@ impl Adaptive {
             Self {
                 word: AtomicU32::new(0),
                 spins: AtomicU32::new(0),
-                crowded: AtomicU32::new(0),
+                crowd: AtomicU32::new(0),
                 times: AtomicU32::new(0),
             }
         }
@@ -150,9 +161,8 @@ impl Adaptive {
             return true;
         }
         let start = clock::now();
-        let mut makes_room = self.makes_room(start);
-        while makes_room || !self.spin(&waiter) {
-            makes_room = false;
+        let made_room = self.makes_room(start);
+        while (made_room && !waiter.slept) || !self.spin(&waiter) {
             match self.sleep(&waiter, deadline) {
                 Slept::Acquired => break,
                 Slept::TimedOut => {
@@ -163,6 +173,9 @@ impl Adaptive {
                     // Once starving, always: who reserved the lock is who takes the reservation back.
                     let now = clock::now();
                     let waited = now.wrapping_sub(start);
+                    if made_room && !waiter.slept {
+                        self.update_crowd(|crowd| crowd.with_room_made_for(waited));
+                    }
                     if waited > LONG_WAIT {
                         self.notice_crowd(now);
                     }
@@ -176,8 +189,7 @@ impl Adaptive {
 
     /// Polls for as long as that is worth while; says whether it acquired the lock.
     fn spin(&self, waiter: &Waiter) -> bool {
-        // Relaxed, both: steers waiting.
-        let spins = Spins(self.spins.load(Ordering::Relaxed));
+        let spins = Spins(self.spins.load(Ordering::Relaxed)); // Relaxed: steers waiting
         let mut start = clock::now();
         let explores = explores(start);
         let distant = !waiter.entitled && !explores && self.is_fought_over(spins, start);
@@ -201,14 +213,20 @@ impl Adaptive {
                 self.notice_crowd(start.wrapping_add(spun));
             }
         };
+        let mut learned = spins;
         if acquired {
+            if distant || looks_at_line(start) {
+                let taken = clock::ordered().wrapping_sub(start);
+                learned = learned.and_line(taken.wrapping_sub(spun) <= NEAR);
+            }
             self.update_times(|times| times.with_taken(start.wrapping_add(spun)));
         }
         // Who was woken and finds the lock free has not spun: counted, it would make spins ever shorter.
         let woken_to_free = waiter.slept && spun == 0;
         if !distant && !woken_to_free {
-            self.spins.store(spins.and(acquired, spun).0, Ordering::Relaxed);
+            learned = learned.and(acquired, spun);
         }
+        self.spins.store(learned.0, Ordering::Relaxed); // Relaxed: steers waiting
         acquired
     }
 
@@ -216,7 +234,9 @@ impl Adaptive {
     fn is_fought_over(&self, spins: Spins, now: u64) -> bool {
         // Relaxed: steers waiting.
         let times = Times(self.times.load(Ordering::Relaxed));
-        spins.usual() < SHORT_WAIT && times.since_taken(now) < FOUGHT_OVER
+        spins.usual() < SHORT_WAIT
+            && spins.lines_come_from_afar()
+            && times.since_taken(now) < FOUGHT_OVER
     }
 
     fn update_times(&self, update: impl FnOnce(Times) -> Times) {
@@ -225,31 +245,44 @@ impl Adaptive {
         self.times.store(update(times).0, Ordering::Relaxed);
     }
 
+    fn crowd(&self) -> Crowd {
+        Crowd(self.crowd.load(Ordering::Relaxed)) // Relaxed: steers waiting
+    }
+
+    fn update_crowd(&self, update: impl FnOnce(Crowd) -> Crowd) {
+        // Relaxed: as in `update_times`.
+        self.crowd.store(update(self.crowd()).0, Ordering::Relaxed);
+    }
+
     fn notice_crowd(&self, now: u64) {
-        self.crowded.store(now as u32 | 1, Ordering::Relaxed); // Relaxed: steers waiting
+        self.update_crowd(|crowd| crowd.with_sign(now));
     }
 
     fn is_crowded(&self, now: u64) -> bool {
-        // Relaxed, both: steers waiting.
-        let noticed = self.crowded.load(Ordering::Relaxed);
-        let recent = (now as u32).wrapping_sub(noticed) < CROWDED;
-        if noticed != 0 && !recent {
+        let crowd = self.crowd();
+        let recent = crowd.since_sign(now) < CROWDED;
+        if crowd.has_sign() && !recent {
             // Or it would look recent again when the counter wraps.
-            self.crowded.store(0, Ordering::Relaxed);
+            self.update_crowd(Crowd::without_sign);
         }
-        noticed != 0 && recent
+        crowd.has_sign() && recent
     }
 
     /// Whether this newcomer is the one that goes to sleep in this turn.
     fn makes_room(&self, now: u64) -> bool {
-        // Relaxed, all: steers waiting.
+        // Relaxed, both: steers waiting.
         let times = Times(self.times.load(Ordering::Relaxed));
-        let since_sign = (now as u32).wrapping_sub(self.crowded.load(Ordering::Relaxed));
-        let length = Spins(self.spins.load(Ordering::Relaxed)).turn(since_sign);
+        let length = Spins(self.spins.load(Ordering::Relaxed)).turn(self.crowd());
+        let since = times.since_turn(now);
         // Under loom, whose executions have to be repeatable, always.
-        let due = (cfg!(loom) || times.since_turn(now) > length) && self.is_crowded(now);
+        let is_over = cfg!(loom) || since > length;
+        if !is_over || !self.is_crowded(now) {
+            return false;
+        }
+        let cpu = cpu::here();
+        let due = cfg!(loom) || times.was_elsewhere(cpu) || since > TURNS_OF_OTHERS * length;
         if due {
-            self.update_times(|times| times.with_turn(now));
+            self.update_times(|times| times.with_turn(now, cpu));
         }
         due
     }
@@ -324,18 +357,34 @@ impl Adaptive {
     }
 }
 
-/// What spinning has brought of late: in the low 24 bits, how long spins took that ended with the lock, in ticks; in
-/// the high 8 bits, how many of 256 did.
+/// What spinning has brought of late: in the low 18 bits, how long spins took that ended with the lock, in ticks; in
+/// the 6 bits above, votes for that the lock's line was near then; in the high 8 bits, how many of 256 ended so. All zero
+/// is nothing known, and takes lines to come from afar.
 #[derive(Clone, Copy)]
 struct Spins(u32);
 
 impl Spins {
+    const USUAL: u32 = (1 << 18) - 1;
+    const VOTES: u32 = 63;
+
+    fn new(paid: u32, votes: u32, usual: u32) -> Self {
+        Self(paid << 24 | votes << 18 | usual)
+    }
+
     fn usual(self) -> u32 {
-        self.0 & 0xFF_FFFF
+        self.0 & Self::USUAL
+    }
+
+    fn votes(self) -> u32 {
+        self.0 >> 18 & Self::VOTES
     }
 
     fn paid(self) -> u32 {
         self.0 >> 24
+    }
+
+    fn lines_come_from_afar(self) -> bool {
+        self.votes() <= Self::VOTES / 2
     }
 
     /// How long to spin, in ticks.
@@ -350,14 +399,23 @@ impl Spins {
         }
     }
 
-    /// How long a turn is, in ticks, so many ticks after the last sign of a crowd.
-    fn turn(self, since_sign: u32) -> u32 {
+    /// How long a turn is, in ticks.
+    fn turn(self, crowd: Crowd) -> u32 {
         if self.usual() < SHORT_WAIT {
             TURN_AMONG_SHORT_WAITS
         } else {
-            let shortest = (since_sign / TURN_PART).clamp(SHORTEST_TURN, TURN_WITHOUT_SIGNS);
-            (TURN_WAITS * self.usual()).max(shortest)
+            (TURN_WAITS * self.usual()).max(crowd.turn() * Crowd::TURN)
         }
+    }
+
+    /// After the lock's line has come once more. The vote moves by one, so that it takes some dozen to change it.
+    fn and_line(self, is_near: bool) -> Self {
+        let votes = if is_near {
+            (self.votes() + 1).min(Self::VOTES)
+        } else {
+            self.votes().saturating_sub(1)
+        };
+        Self::new(self.paid(), votes, self.usual())
     }
 
     /// After one more spin: both numbers move by an eighth. Of threads that write at the same time, one is lost.
@@ -370,23 +428,79 @@ impl Spins {
         } else {
             paid -= paid.div_ceil(8);
         }
-        Self(paid << 24 | usual)
+        Self::new(paid, self.votes(), usual)
     }
 }
 
-/// Two moments: in the high half, when a newcomer last made room, in units of 1024 ticks; in the low half, when a waiter
-/// last got the lock after spinning, in units of 8. That the halves wrap, after 26 ms and 0.2 ms, is rarely noticed, and does
-/// little then.
+const _: () = assert!(LONGEST_SPIN <= Spins::USUAL as u64);
+
+/// In the high 24 bits, when there was a sign that CPUs are scarce, in units of 256 ticks; in the 7 bits below, how long
+/// turns are, in units of 1024; in the lowest, whether there was a sign of late. All zero is none, and the shortest turns.
+#[derive(Clone, Copy)]
+struct Crowd(u32);
+
+impl Crowd {
+    /// The unit of turns, in ticks.
+    const TURN: u32 = if cfg!(loom) { 0 } else { 1024 };
+    const TURNS: u32 = 0x7F;
+    const SIGN: u32 = 1;
+
+    fn has_sign(self) -> bool {
+        self.0 & Self::SIGN != 0
+    }
+
+    /// How long ago the last sign was, in ticks.
+    fn since_sign(self, now: u64) -> u32 {
+        (now as u32 & !0xFF).wrapping_sub(self.0 & !0xFF)
+    }
+
+    fn with_sign(self, now: u64) -> Self {
+        Self(now as u32 & !0xFF | self.0 & 0xFF | Self::SIGN)
+    }
+
+    fn without_sign(self) -> Self {
+        Self(self.0 & !Self::SIGN)
+    }
+
+    /// The shortest that turns are, in units.
+    fn turn(self) -> u32 {
+        (self.0 >> 1 & Self::TURNS).max(SHORTEST_TURN)
+    }
+
+    /// After a thread has made room, and was woken after so long. Turns become shorter faster than they grow: what is waited for
+    /// longest is a row of long ones.
+    fn with_room_made_for(self, waited: u64) -> Self {
+        let turn = self.turn();
+        let turn = if waited < WOKEN_SOON {
+            (turn + (turn / 16).max(1)).min(LONGEST_TURN)
+        } else if waited >= WOKEN_LATE {
+            turn - turn.div_ceil(8)
+        } else {
+            turn
+        };
+        Self(self.0 & !(Self::TURNS << 1) | turn << 1)
+    }
+}
+
+/// Two moments: in the high 14 bits, when a newcomer last made room, in units of 4096 ticks, and in the 2 bits below, the end
+/// of its CPU's number; in the low half, when a waiter last got the lock after spinning, in units of 8. That the times wrap, after
+/// 26 ms and 0.2 ms, is rarely noticed, and does little then.
 #[derive(Clone, Copy)]
 struct Times(u32);
 
 impl Times {
-    const TURN: u32 = 10;
+    const TURN: u32 = 12;
     const TAKEN: u32 = 3;
+    const CPU: u32 = 0b11;
 
     fn since_turn(self, now: u64) -> u32 {
-        let units = ((now >> Self::TURN) as u16).wrapping_sub((self.0 >> 16) as u16);
-        u32::from(units) << Self::TURN
+        let units = ((now >> Self::TURN) as u32).wrapping_sub(self.0 >> 18) & 0x3FFF;
+        units << Self::TURN
+    }
+
+    /// Whether another CPU than this made room last; of other numbers, one in four is taken for this one.
+    fn was_elsewhere(self, cpu: u32) -> bool {
+        self.0 >> 16 & Self::CPU != cpu & Self::CPU
     }
 
     fn since_taken(self, now: u64) -> u32 {
@@ -394,8 +508,9 @@ impl Times {
         u32::from(units) << Self::TAKEN
     }
 
-    fn with_turn(self, now: u64) -> Self {
-        Self(((now >> Self::TURN) as u32) << 16 | self.0 & 0xFFFF)
+    fn with_turn(self, now: u64, cpu: u32) -> Self {
+        let moment = ((now >> Self::TURN) as u32) << 18;
+        Self(moment | (cpu & Self::CPU) << 16 | self.0 & 0xFFFF)
     }
 
     fn with_taken(self, now: u64) -> Self {
@@ -406,6 +521,11 @@ impl Times {
 /// Whether a spin that begins now is one that explores. Not under loom, whose executions have to be repeatable.
 fn explores(now: u64) -> bool {
     !cfg!(loom) && (now / 64).is_multiple_of(EXPLORE)
+}
+
+/// Whether a spin that began now looks where the lock's line comes from: some do, because that takes some dozen nanoseconds.
+fn looks_at_line(now: u64) -> bool {
+    cfg!(loom) || (now / 32).is_multiple_of(LOOK_AT_LINE)
 }
 
 /// Passes between four fifths of [`LEAVE_ALONE`] and all of it.
@@ -489,3 +609,55 @@ unsafe impl PlainLock for Adaptive {
 }
 
 without_node!(Adaptive);
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn turns_grow_while_room_is_made_for_nobody_and_shrink_while_many_wait() {
+        let after = |crowd: Crowd, waited, times| {
+            (0..times).fold(crowd, |crowd, _| crowd.with_room_made_for(waited))
+        };
+        let crowd = Crowd(0).with_sign(1 << 20);
+        assert_eq!(crowd.turn(), SHORTEST_TURN);
+        let soon = after(crowd, WOKEN_SOON - 1, 5);
+        assert!(soon.turn() > SHORTEST_TURN && soon.turn() < LONGEST_TURN);
+        assert_eq!(after(soon, WOKEN_SOON, 100).turn(), soon.turn());
+        let longest = after(soon, 0, 100);
+        assert_eq!(longest.turn(), LONGEST_TURN);
+        assert_eq!(after(longest, WOKEN_LATE, 100).turn(), SHORTEST_TURN);
+        // The other half of the word is as it was.
+        assert!(longest.has_sign() && longest.since_sign((1 << 20) + 512) == 512);
+        assert_eq!(longest.without_sign().turn(), LONGEST_TURN);
+    }
+
+    #[test]
+    fn lines_are_far_until_most_are_seen_to_be_near() {
+        let spins = Spins(0).and(true, 800);
+        assert!(spins.lines_come_from_afar());
+        let near = (0..100).fold(spins, |spins, _| spins.and_line(true));
+        assert!(!near.lines_come_from_afar());
+        assert!(!near.and_line(false).lines_come_from_afar(), "one of many is an accident");
+        let far = (0..40).fold(near, |spins, _| spins.and_line(false));
+        assert!(far.lines_come_from_afar());
+        assert_eq!((far.usual(), far.paid()), (100, 32));
+    }
+
+    #[test]
+    fn a_word_has_room_for_the_longest_spin() {
+        let spins = (0..200).fold(Spins(0), |spins, _| spins.and(true, u64::MAX));
+        assert!(spins.usual() > LONGEST_SPIN as u32 - 8 && spins.paid() == 255);
+        assert_eq!(spins.votes(), 0);
+    }
+
+    #[test]
+    fn turns_know_their_moment_and_their_cpu() {
+        let now = 0x1234_5678_9ABC;
+        let times = Times(0).with_turn(now, 6).with_taken(now);
+        assert!(!times.was_elsewhere(6) && times.was_elsewhere(7));
+        assert!(times.since_turn(now) == 0 && times.since_taken(now) == 0);
+        let (soon, late) = (times.since_turn(now + 12_288), times.since_turn(now + (1 << 25)));
+        assert!((8_192..=12_288).contains(&soon) && late == 1 << 25, "{soon} {late}");
+    }
+}

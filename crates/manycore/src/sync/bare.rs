@@ -237,6 +237,11 @@ pub mod cpu {
         unsafe { super::symbols::manycore_cpu_current() }
     }
 
+    /// [`current`].
+    pub fn here() -> u32 {
+        current()
+    }
+
     /// How many nodes of memory there are.
     pub fn nodes() -> u32 {
         // SAFETY: as above.

@@ -206,6 +206,11 @@ pub mod cpu {
         CURRENT.with(Cell::get)
     }
 
+    /// [`current`].
+    pub fn here() -> u32 {
+        current()
+    }
+
     /// For models in which it matters which threads are near to each other.
     pub fn run_on(cpu: u32) {
         CURRENT.with(|current| current.set(cpu));

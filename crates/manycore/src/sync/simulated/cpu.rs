@@ -12,6 +12,11 @@ pub fn current() -> u32 {
     backend::cpu()
 }
 
+/// [`current`]: that is exact here.
+pub fn here() -> u32 {
+    current()
+}
+
 /// How many nodes of memory the simulated machine has.
 pub fn nodes() -> u32 {
     backend::nodes()
