@@ -1,7 +1,8 @@
 //! Real network programs with their system calls moved: the same bytes, the same ends, and moved indeed.
 //!
 //! `cargo test -p manycore-tests --test servers --release` is a short selection; `MANYCORE_SERVERS=all` runs every program
-//! under every mechanism, and `MANYCORE_SOAK_SECONDS` says how long servers stay under load. `make soak-servers` sets both.
+//! under every mechanism, `MANYCORE_SERVERS=uring` under that one, and `MANYCORE_SOAK_SECONDS` says how long servers stay under
+//! load. `make soak-servers` sets both.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -27,7 +28,15 @@ const MECHANISMS: [&str; 4] = ["in-place", "thread", "pool", "uring"];
 fn mechanisms(short: &'static str) -> Vec<&'static str> {
     match env::var("MANYCORE_SERVERS").as_deref() {
         Ok("all") => MECHANISMS.to_vec(),
-        _ => vec![short],
+        Ok("") | Err(_) => vec![short],
+        Ok(name) => {
+            let one = MECHANISMS.iter().find(|mechanism| **mechanism == name);
+            vec![
+                *one.unwrap_or_else(|| {
+                    panic!("MANYCORE_SERVERS={name}: all, or of {MECHANISMS:?}")
+                }),
+            ]
+        }
     }
 }
 

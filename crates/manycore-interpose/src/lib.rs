@@ -8,6 +8,7 @@
 //! - [`cancel`]: waits at which a thread can be cancelled
 //! - [`path`]: paths without an allocator
 //! - [`directory`]: where processes make their files of statistics
+//! - [`threads`]: how many there are
 //!
 //! Nothing here allocates, or calls a function that may lock, but for the dynamic linker's.
 #![allow(
@@ -24,3 +25,4 @@ pub mod loading;
 pub mod message;
 pub mod next;
 pub mod path;
+pub mod threads;

@@ -7,7 +7,7 @@ use manycore::lock::InlineLock;
 use manycore::sync::cpu;
 use manycore_interpose::message;
 use manycore_interpose::next::Function;
-use syscalls::{Sysno, raw_syscall};
+use manycore_interpose::threads::count;
 
 /// What a thread runs.
 type Run = extern "C-unwind" fn(*mut c_void) -> *mut c_void;
@@ -56,15 +56,4 @@ fn warn<L: InlineLock>() {
             b"' passes the lock on to one thread at a time, and may have to wait for one that does not run",
         ]);
     }
-}
-
-/// How many threads this process has now: the entries of its task directory, as its link count tells.
-fn count() -> u32 {
-    // SAFETY: a structure of numbers, for which zero is a value.
-    let mut status: libc::stat = unsafe { core::mem::zeroed() };
-    // SAFETY: a NUL-terminated path, and a structure of the kernel's layout to write to.
-    let failed =
-        unsafe { raw_syscall!(Sysno::stat, c"/proc/self/task".as_ptr(), &raw mut status) } != 0;
-    // Two of the links are the directory's own.
-    if failed { 0 } else { (status.st_nlink as u32).saturating_sub(2) }
 }

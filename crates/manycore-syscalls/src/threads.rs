@@ -7,6 +7,7 @@ use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use manycore::sync::clock;
+use manycore_interpose::threads::count;
 use manycore_profile::layout::syscalls::Outcome;
 use syscalls::{Sysno, raw_syscall};
 
@@ -131,17 +132,6 @@ fn await_threads(most: u32) -> bool {
         unsafe { raw_syscall!(Sysno::nanosleep, &raw const pause, none) };
     }
     false
-}
-
-/// How many threads this process has now: the entries of its task directory, as its link count tells.
-fn count() -> u32 {
-    // SAFETY: a structure of numbers, for which zero is a value.
-    let mut status: libc::stat = unsafe { core::mem::zeroed() };
-    // SAFETY: a NUL-terminated path, and a structure of the kernel's layout to write to.
-    let failed =
-        unsafe { raw_syscall!(Sysno::stat, c"/proc/self/task".as_ptr(), &raw mut status) } != 0;
-    // Two of the links are the directory's own.
-    if failed { 0 } else { (status.st_nlink as u32).saturating_sub(2) }
 }
 
 /// In the child of a fork, by its one thread.

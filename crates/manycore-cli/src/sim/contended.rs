@@ -8,7 +8,7 @@ use manycore_bench::simulated::{self, lock};
 use manycore_bench::work::Length;
 use manycore_report::Results;
 
-use super::crew::{CrewOptions, say_troubles};
+use super::crew::{CrewOptions, VariationOptions, say_troubles};
 use crate::bench::{Pin, failed_locks, failure, length, print_results};
 use crate::failure::Result;
 use crate::machines;
@@ -75,21 +75,14 @@ pub struct Options {
     /// CPUs of the threads
     #[arg(long, value_enum, default_value = "auto")]
     pin: Pin,
-    /// Vary what nobody knows about the machine, and show the range of results: 18 simulations each
-    #[arg(long)]
-    sweep: bool,
     /// Simulate each turn of a loop that polls: slow, to check that parking changes nothing
     #[arg(long)]
     every_turn: bool,
     /// Show also where the time goes, and how far lines travel
     #[arg(long)]
     details: bool,
-    /// Seed of everything that is drawn
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    seed: u64,
-    /// Print the result as JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    variation: VariationOptions,
     #[command(flatten)]
     crew: CrewOptions,
 }
@@ -100,7 +93,7 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
     let found = lock::run(&settings).map_err(failure)?;
     say_troubles(&settings.crew, terminal);
     let results = Results::new(found.measurements);
-    print_results(&results, options.json, || {
+    print_results(&results, options.variation.json, || {
         simulated::render(&results.measurements, options.details)
     })?;
     failed_locks(&found.failures)
@@ -119,8 +112,8 @@ impl Options {
             reads: self.reads,
             duration: self.duration,
             pinning: self.pin.pinning(),
-            seed: self.seed,
-            sweep: self.sweep,
+            seed: self.variation.seed,
+            sweep: self.variation.sweep,
             every_turn: self.every_turn,
             ..lock::Options::new(machine, self.crew.crew(terminal)?)
         })

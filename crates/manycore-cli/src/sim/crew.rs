@@ -25,6 +25,20 @@ pub struct CrewOptions {
     cache: Option<PathBuf>,
 }
 
+/// What else every workload has that is drawn: by which seed, on which machines, and told how.
+#[derive(Args, Debug)]
+pub struct VariationOptions {
+    /// Vary what nobody knows about the machine, and show the range of results: 18 simulations each
+    #[arg(long)]
+    pub sweep: bool,
+    /// Seed of everything that is drawn
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
 impl CrewOptions {
     /// The processes, which are this executable.
     pub fn crew(&self, terminal: &Terminal) -> Result<Crew> {

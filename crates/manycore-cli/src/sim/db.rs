@@ -7,7 +7,7 @@ use humantime::parse_duration;
 use manycore_bench::simulated::db;
 use manycore_report::Results;
 
-use super::crew::{CrewOptions, say_troubles};
+use super::crew::{CrewOptions, VariationOptions, say_troubles};
 use crate::bench::{failed_locks, failure, print_results};
 use crate::failure::Result;
 use crate::machines;
@@ -62,15 +62,8 @@ pub struct Options {
     /// Simulated time that is counted
     #[arg(long, value_name = "TIME", default_value = "200ms", value_parser = parse_duration)]
     duration: Duration,
-    /// Vary what nobody knows about the machine, and show the range of results: 18 simulations each
-    #[arg(long)]
-    sweep: bool,
-    /// Seed of everything that is drawn
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    seed: u64,
-    /// Print the result as JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    variation: VariationOptions,
     #[command(flatten)]
     crew: CrewOptions,
 }
@@ -87,13 +80,13 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
         outside: options.outside.unwrap_or(usual.outside),
         think: options.think.unwrap_or(usual.think),
         duration: options.duration,
-        seed: options.seed,
-        sweep: options.sweep,
+        seed: options.variation.seed,
+        sweep: options.variation.sweep,
         ..usual
     };
     let found = db::run(&settings).map_err(failure)?;
     say_troubles(&settings.crew, terminal);
     let results = Results::new(found.measurements);
-    print_results(&results, options.json, || db::render(&results.measurements))?;
+    print_results(&results, options.variation.json, || db::render(&results.measurements))?;
     failed_locks(&found.failures)
 }

@@ -7,7 +7,7 @@ use humantime::parse_duration;
 use manycore_bench::simulated::kernel;
 use manycore_report::Results;
 
-use super::crew::{CrewOptions, say_troubles};
+use super::crew::{CrewOptions, VariationOptions, say_troubles};
 use crate::bench::{failed_locks, failure, print_results};
 use crate::failure::Result;
 use crate::machines;
@@ -68,15 +68,8 @@ pub struct Options {
     /// Simulated time that is counted
     #[arg(long, value_name = "TIME", default_value = "20ms", value_parser = parse_duration)]
     duration: Duration,
-    /// Vary what nobody knows about the machine, and show the range of results: 18 simulations each
-    #[arg(long)]
-    sweep: bool,
-    /// Seed of everything that is drawn
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    seed: u64,
-    /// Print the result as JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    variation: VariationOptions,
     #[command(flatten)]
     crew: CrewOptions,
 }
@@ -98,8 +91,8 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
     let mut settings = kernel::Options {
         threads: options.threads.clone(),
         duration: options.duration,
-        seed: options.seed,
-        sweep: options.sweep,
+        seed: options.variation.seed,
+        sweep: options.variation.sweep,
         ..kernel::Options::new(machine, application, crew)
     };
     settings.compute = options.compute.unwrap_or(settings.compute);
@@ -109,6 +102,8 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
     let found = kernel::run(&settings).map_err(failure)?;
     say_troubles(&settings.crew, terminal);
     let results = Results::new(found.measurements);
-    print_results(&results, options.json, || kernel::render(&results.measurements, &settings))?;
+    print_results(&results, options.variation.json, || {
+        kernel::render(&results.measurements, &settings)
+    })?;
     failed_locks(&found.failures)
 }

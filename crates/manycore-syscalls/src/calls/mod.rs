@@ -41,9 +41,9 @@ impl<T> Register for *mut T {
 }
 
 /// Functions whose first argument is the descriptor, and whose arguments are those of the system call:
-/// `name(descriptor, arguments) -> result = number, shape;`
+/// `name(descriptor, arguments) -> result = number, shape;`, or `shape => step;` with a closure that gets the result and gives it back.
 macro_rules! moved_as_they_are {
-    ($($name:ident($fd:ident $(, $arg:ident: $ty:ty)*) -> $out:ty = $number:ident, $shape:expr;)*) => {
+    ($($name:ident($fd:ident $(, $arg:ident: $ty:ty)*) -> $out:ty = $number:ident, $shape:expr $(=> $then:expr)?;)*) => {
         $(
             #[doc = concat!("`", stringify!($name), "`.")]
             ///
@@ -55,7 +55,7 @@ macro_rules! moved_as_they_are {
                 let mut args = [0; 6];
                 args[..given.len()].copy_from_slice(&given);
                 // SAFETY: the system call takes the function's arguments, which the caller vouches for.
-                match unsafe { $crate::moved::on($fd, $shape, libc::$number, args) } {
+                let result = match unsafe { $crate::moved::on($fd, $shape, libc::$number, args) } {
                     $crate::moved::Verdict::Done(answer) => $crate::moved::result(answer) as $out,
                     $crate::moved::Verdict::InPlace(measured) => {
                         // SAFETY: as above.
@@ -63,7 +63,9 @@ macro_rules! moved_as_they_are {
                         measured.end();
                         result
                     }
-                }
+                };
+                $(let result = ($then)(result);)?
+                result
             }
         )*
     };

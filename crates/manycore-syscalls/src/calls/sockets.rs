@@ -8,7 +8,7 @@ use manycore_steer::{Answer, Call, Lane, Reason};
 
 use super::moved_as_they_are;
 use crate::descriptors::{LINGERS, STEER, TIMED};
-use crate::moved::{self, Shape, Verdict};
+use crate::moved::{self, Shape};
 use crate::{counters, descriptors, real};
 
 moved_as_they_are! {
@@ -22,6 +22,17 @@ moved_as_they_are! {
         = SYS_getsockname, Shape::quick(Function::Getsockname);
     getpeername(fd, address: *mut sockaddr, length: *mut socklen_t) -> c_int
         = SYS_getpeername, Shape::quick(Function::Getpeername);
+    accept(fd, address: *mut sockaddr, length: *mut socklen_t) -> c_int
+        = SYS_accept, Shape::waits(Function::Accept).makes() => |made| accepted(fd, made);
+    accept4(fd, address: *mut sockaddr, length: *mut socklen_t, flags: c_int) -> c_int
+        = SYS_accept4, Shape::waits(Function::Accept4).makes() => |made| accepted(fd, made);
+    setsockopt(fd, level: c_int, name: c_int, value: *const c_void, length: socklen_t) -> c_int
+        = SYS_setsockopt, Shape::quick(Function::Setsockopt) => |result| {
+            if result == 0 {
+                descriptors::option_set(fd, level, name);
+            }
+            result
+        };
 }
 
 /// Makes something on the lane that will serve it, so that the kernel's memory for it is there, too; or says that it is to be made in place.
@@ -97,91 +108,10 @@ pub unsafe extern "C-unwind" fn socketpair(
     }
 }
 
-/// `accept`.
-///
-/// # Safety
-///
-/// See [`socket`].
-pub unsafe extern "C-unwind" fn accept(
-    fd: c_int,
-    address: *mut sockaddr,
-    length: *mut socklen_t,
-) -> c_int {
-    let shape = Shape::waits(Function::Accept).makes();
-    let args = [fd as usize, address as usize, length as usize, 0, 0, 0];
-    // SAFETY: the caller's promise.
-    let made = match unsafe { moved::on(fd, shape, libc::SYS_accept, args) } {
-        Verdict::Done(answer) => moved::result(answer) as c_int,
-        Verdict::InPlace(measured) => {
-            // SAFETY: as above.
-            let made = unsafe { real::accept(fd, address, length) };
-            measured.end();
-            made
-        }
-    };
-    accepted(fd, made)
-}
-
-/// `accept4`.
-///
-/// # Safety
-///
-/// See [`socket`].
-pub unsafe extern "C-unwind" fn accept4(
-    fd: c_int,
-    address: *mut sockaddr,
-    length: *mut socklen_t,
-    flags: c_int,
-) -> c_int {
-    let shape = Shape::waits(Function::Accept4).makes();
-    let args = [fd as usize, address as usize, length as usize, flags as usize, 0, 0];
-    // SAFETY: the caller's promise.
-    let made = match unsafe { moved::on(fd, shape, libc::SYS_accept4, args) } {
-        Verdict::Done(answer) => moved::result(answer) as c_int,
-        Verdict::InPlace(measured) => {
-            // SAFETY: as above.
-            let made = unsafe { real::accept4(fd, address, length, flags) };
-            measured.end();
-            made
-        }
-    };
-    accepted(fd, made)
-}
-
 /// Notes an accepted connection: it has the time-outs of the socket that listens, and lingers as that.
 fn accepted(listening: c_int, made: c_int) -> c_int {
     if made >= 0 {
         descriptors::opened(made, descriptors::traits_of(listening) & (TIMED | LINGERS));
     }
     made
-}
-
-/// `setsockopt`.
-///
-/// # Safety
-///
-/// See [`socket`].
-pub unsafe extern "C-unwind" fn setsockopt(
-    fd: c_int,
-    level: c_int,
-    name: c_int,
-    value: *const c_void,
-    length: socklen_t,
-) -> c_int {
-    let shape = Shape::quick(Function::Setsockopt);
-    let args = [fd as usize, level as usize, name as usize, value as usize, length as usize, 0];
-    // SAFETY: the caller's promise.
-    let result = match unsafe { moved::on(fd, shape, libc::SYS_setsockopt, args) } {
-        Verdict::Done(answer) => moved::result(answer) as c_int,
-        Verdict::InPlace(measured) => {
-            // SAFETY: as above.
-            let result = unsafe { real::setsockopt(fd, level, name, value, length) };
-            measured.end();
-            result
-        }
-    };
-    if result == 0 {
-        descriptors::option_set(fd, level, name);
-    }
-    result
 }

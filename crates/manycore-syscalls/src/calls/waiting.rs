@@ -13,6 +13,13 @@ use crate::{counters, descriptors, memory, real};
 moved_as_they_are! {
     epoll_wait(epoll, events: *mut epoll_event, count: c_int, timeout: c_int) -> c_int
         = SYS_epoll_wait, Shape::timed(Function::EpollWait).quick_if(timeout == 0);
+    epoll_ctl(epoll, operation: c_int, fd: c_int, event: *mut epoll_event) -> c_int
+        = SYS_epoll_ctl, Shape::quick(Function::EpollCtl) => |result| {
+            if result == 0 && operation == libc::EPOLL_CTL_ADD {
+                descriptors::listens(epoll, fd);
+            }
+            result
+        };
 }
 
 /// Moves a call to the lane of the first descriptor that has one. `mask` is one to wait with: that is the caller's.
@@ -244,35 +251,6 @@ pub unsafe extern "C-unwind" fn epoll_create(size: c_int) -> c_int {
 pub unsafe extern "C-unwind" fn epoll_create1(flags: c_int) -> c_int {
     // SAFETY: the caller's promise.
     made(unsafe { real::epoll_create1(flags) })
-}
-
-/// `epoll_ctl`.
-///
-/// # Safety
-///
-/// See [`poll`].
-pub unsafe extern "C-unwind" fn epoll_ctl(
-    epoll: c_int,
-    operation: c_int,
-    fd: c_int,
-    event: *mut epoll_event,
-) -> c_int {
-    let shape = Shape::quick(Function::EpollCtl);
-    let args = [epoll as usize, operation as usize, fd as usize, event as usize, 0, 0];
-    // SAFETY: the caller's promise.
-    let result = match unsafe { moved::on(epoll, shape, libc::SYS_epoll_ctl, args) } {
-        Verdict::Done(answer) => moved::result(answer) as c_int,
-        Verdict::InPlace(measured) => {
-            // SAFETY: as above.
-            let result = unsafe { real::epoll_ctl(epoll, operation, fd, event) };
-            measured.end();
-            result
-        }
-    };
-    if result == 0 && operation == libc::EPOLL_CTL_ADD {
-        descriptors::listens(epoll, fd);
-    }
-    result
 }
 
 fn made(fd: c_int) -> c_int {
