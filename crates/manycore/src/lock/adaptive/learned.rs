@@ -1,0 +1,242 @@
+//! What an [`Adaptive`](super::Adaptive) has learned, in three words: how long spins take, whether there is a crowd and how long its turns
+//! are, and when things happened last. All zero is nothing. They steer waiting and order nothing, so that a lost update does no harm.
+
+// As in the lock: ticks, and in parentheses times at 2.5 GHz.
+
+/// The longest spin, and the one that explores (100 us).
+const LONGEST_SPIN: u64 = if cfg!(loom) { 0 } else { 250_000 };
+/// The shortest spin while CPUs are to spare (24 us): less than a sleep costs.
+const SHORTEST_SPIN: u64 = if cfg!(loom) { 0 } else { 60_000 };
+/// The shortest spin in a crowd (560 ns).
+const SHORTEST_SPIN_IN_CROWD: u64 = if cfg!(loom) { 0 } else { 1_400 };
+/// A spin lasts this many times the usual one before it is given up.
+const PERSISTENCE: u64 = 4;
+/// Spins are worth while if at least so many of 256 end with the lock.
+const WORTH_WHILE: u32 = 32;
+/// In a crowd, one newcomer sleeps at once in each turn. Where waits are so short (240 ns) ...
+pub(super) const SHORT_WAIT: u32 = 600;
+/// ... that a switch of threads costs as much as many sections, turns are long (160 us).
+const TURN_AMONG_SHORT_WAITS: u32 = if cfg!(loom) { 0 } else { 400_000 };
+/// Otherwise a turn is as long as so many usual waits, ...
+const TURN_WAITS: u32 = if cfg!(loom) { 0 } else { 6 };
+/// ... and at least as long as was learned: between this (5 us) ...
+const SHORTEST_TURN: u32 = 12;
+/// ... and this (40 us), both in units of [`Crowd::TURN`].
+const LONGEST_TURN: u32 = 98;
+/// Who is woken sooner (40 us) has made room for nobody, or nearly so.
+const WOKEN_SOON: u64 = if cfg!(loom) { 0 } else { 100_000 };
+/// Who waits for longer (100 us) has many before it.
+const WOKEN_LATE: u64 = if cfg!(loom) { 0 } else { 250_000 };
+
+/// What spinning has brought of late: in the low 18 bits, how long spins took that ended with the lock, in ticks; in
+/// the 6 bits above, votes for that the lock's line was near then; in the high 8 bits, how many of 256 ended so. All zero
+/// is nothing known, and takes lines to come from afar.
+#[derive(Clone, Copy)]
+pub(super) struct Spins(pub u32);
+
+impl Spins {
+    const USUAL: u32 = (1 << 18) - 1;
+    const VOTES: u32 = 63;
+
+    fn new(paid: u32, votes: u32, usual: u32) -> Self {
+        Self(paid << 24 | votes << 18 | usual)
+    }
+
+    pub(super) fn usual(self) -> u32 {
+        self.0 & Self::USUAL
+    }
+
+    fn votes(self) -> u32 {
+        self.0 >> 18 & Self::VOTES
+    }
+
+    fn paid(self) -> u32 {
+        self.0 >> 24
+    }
+
+    pub(super) fn lines_come_from_afar(self) -> bool {
+        self.votes() <= Self::VOTES / 2
+    }
+
+    /// How long to spin, in ticks.
+    pub(super) fn allowance(self, explores: bool, crowded: bool) -> u64 {
+        let shortest = if crowded { SHORTEST_SPIN_IN_CROWD } else { SHORTEST_SPIN };
+        if explores && !crowded {
+            LONGEST_SPIN
+        } else if self.paid() >= WORTH_WHILE {
+            (PERSISTENCE * u64::from(self.usual())).clamp(shortest, LONGEST_SPIN)
+        } else {
+            shortest
+        }
+    }
+
+    /// How long a turn is, in ticks.
+    pub(super) fn turn(self, crowd: Crowd) -> u32 {
+        if self.usual() < SHORT_WAIT {
+            TURN_AMONG_SHORT_WAITS
+        } else {
+            (TURN_WAITS * self.usual()).max(crowd.turn() * Crowd::TURN)
+        }
+    }
+
+    /// After the lock's line has come once more. The vote moves by one, so that it takes some dozen to change it.
+    pub(super) fn and_line(self, is_near: bool) -> Self {
+        let votes = if is_near {
+            (self.votes() + 1).min(Self::VOTES)
+        } else {
+            self.votes().saturating_sub(1)
+        };
+        Self::new(self.paid(), votes, self.usual())
+    }
+
+    /// After one more spin: both numbers move by an eighth. Of threads that write at the same time, one is lost.
+    pub(super) fn and(self, acquired: bool, spun: u64) -> Self {
+        let (mut usual, mut paid) = (self.usual(), self.paid());
+        if acquired {
+            let spun = spun.min(LONGEST_SPIN) as i64;
+            usual = (i64::from(usual) + (spun - i64::from(usual)) / 8) as u32;
+            paid += (255 - paid).div_ceil(8);
+        } else {
+            paid -= paid.div_ceil(8);
+        }
+        Self::new(paid, self.votes(), usual)
+    }
+}
+
+const _: () = assert!(LONGEST_SPIN <= Spins::USUAL as u64);
+
+/// In the high 24 bits, when there was a sign that CPUs are scarce, in units of 256 ticks; in the 7 bits below, how long
+/// turns are, in units of 1024; in the lowest, whether there was a sign of late. All zero is none, and the shortest turns.
+#[derive(Clone, Copy)]
+pub(super) struct Crowd(pub u32);
+
+impl Crowd {
+    /// The unit of turns, in ticks.
+    pub(super) const TURN: u32 = if cfg!(loom) { 0 } else { 1024 };
+    const TURNS: u32 = 0x7F;
+    const SIGN: u32 = 1;
+
+    pub(super) fn has_sign(self) -> bool {
+        self.0 & Self::SIGN != 0
+    }
+
+    /// How long ago the last sign was, in ticks.
+    pub(super) fn since_sign(self, now: u64) -> u32 {
+        (now as u32 & !0xFF).wrapping_sub(self.0 & !0xFF)
+    }
+
+    pub(super) fn with_sign(self, now: u64) -> Self {
+        Self(now as u32 & !0xFF | self.0 & 0xFF | Self::SIGN)
+    }
+
+    pub(super) fn without_sign(self) -> Self {
+        Self(self.0 & !Self::SIGN)
+    }
+
+    /// The shortest that turns are, in units.
+    pub(super) fn turn(self) -> u32 {
+        (self.0 >> 1 & Self::TURNS).max(SHORTEST_TURN)
+    }
+
+    /// After a thread has made room, and was woken after so long. Turns become shorter faster than they grow: what is waited for
+    /// longest is a row of long ones.
+    pub(super) fn with_room_made_for(self, waited: u64) -> Self {
+        let turn = self.turn();
+        let turn = if waited < WOKEN_SOON {
+            (turn + (turn / 16).max(1)).min(LONGEST_TURN)
+        } else if waited >= WOKEN_LATE {
+            turn - turn.div_ceil(8)
+        } else {
+            turn
+        };
+        Self(self.0 & !(Self::TURNS << 1) | turn << 1)
+    }
+}
+
+/// Two moments: in the high 14 bits, when a newcomer last made room, in units of 4096 ticks, and in the 2 bits below, the end
+/// of its CPU's number; in the low half, when a waiter last got the lock after spinning, in units of 8. That the times wrap, after
+/// 26 ms and 0.2 ms, is rarely noticed, and does little then.
+#[derive(Clone, Copy)]
+pub(super) struct Times(pub u32);
+
+impl Times {
+    const TURN: u32 = 12;
+    const TAKEN: u32 = 3;
+    const CPU: u32 = 0b11;
+
+    pub(super) fn since_turn(self, now: u64) -> u32 {
+        let units = ((now >> Self::TURN) as u32).wrapping_sub(self.0 >> 18) & 0x3FFF;
+        units << Self::TURN
+    }
+
+    /// Whether another CPU than this made room last; of other numbers, one in four is taken for this one.
+    pub(super) fn was_elsewhere(self, cpu: u32) -> bool {
+        self.0 >> 16 & Self::CPU != cpu & Self::CPU
+    }
+
+    pub(super) fn since_taken(self, now: u64) -> u32 {
+        let units = ((now >> Self::TAKEN) as u16).wrapping_sub(self.0 as u16);
+        u32::from(units) << Self::TAKEN
+    }
+
+    pub(super) fn with_turn(self, now: u64, cpu: u32) -> Self {
+        let moment = ((now >> Self::TURN) as u32) << 18;
+        Self(moment | (cpu & Self::CPU) << 16 | self.0 & 0xFFFF)
+    }
+
+    pub(super) fn with_taken(self, now: u64) -> Self {
+        Self(self.0 & !0xFFFF | u32::from((now >> Self::TAKEN) as u16))
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn turns_grow_while_room_is_made_for_nobody_and_shrink_while_many_wait() {
+        let after = |crowd: Crowd, waited, times| {
+            (0..times).fold(crowd, |crowd, _| crowd.with_room_made_for(waited))
+        };
+        let crowd = Crowd(0).with_sign(1 << 20);
+        assert_eq!(crowd.turn(), SHORTEST_TURN);
+        let soon = after(crowd, WOKEN_SOON - 1, 5);
+        assert!(soon.turn() > SHORTEST_TURN && soon.turn() < LONGEST_TURN);
+        assert_eq!(after(soon, WOKEN_SOON, 100).turn(), soon.turn());
+        let longest = after(soon, 0, 100);
+        assert_eq!(longest.turn(), LONGEST_TURN);
+        assert_eq!(after(longest, WOKEN_LATE, 100).turn(), SHORTEST_TURN);
+        // The other half of the word is as it was.
+        assert!(longest.has_sign() && longest.since_sign((1 << 20) + 512) == 512);
+        assert_eq!(longest.without_sign().turn(), LONGEST_TURN);
+    }
+
+    #[test]
+    fn lines_are_far_until_most_are_seen_to_be_near() {
+        let spins = Spins(0).and(true, 800);
+        assert!(spins.lines_come_from_afar());
+        let near = (0..100).fold(spins, |spins, _| spins.and_line(true));
+        assert!(!near.lines_come_from_afar());
+        assert!(!near.and_line(false).lines_come_from_afar(), "one of many is an accident");
+        let far = (0..40).fold(near, |spins, _| spins.and_line(false));
+        assert!(far.lines_come_from_afar());
+        assert_eq!((far.usual(), far.paid()), (100, 32));
+    }
+
+    #[test]
+    fn a_word_has_room_for_the_longest_spin() {
+        let spins = (0..200).fold(Spins(0), |spins, _| spins.and(true, u64::MAX));
+        assert!(spins.usual() > LONGEST_SPIN as u32 - 8 && spins.paid() == 255);
+        assert_eq!(spins.votes(), 0);
+    }
+
+    #[test]
+    fn turns_know_their_moment_and_their_cpu() {
+        let now = 0x1234_5678_9ABC;
+        let times = Times(0).with_turn(now, 6).with_taken(now);
+        assert!(!times.was_elsewhere(6) && times.was_elsewhere(7));
+        assert!(times.since_turn(now) == 0 && times.since_taken(now) == 0);
+        let (soon, late) = (times.since_turn(now + 12_288), times.since_turn(now + (1 << 25)));
+        assert!((8_192..=12_288).contains(&soon) && late == 1 << 25, "{soon} {late}");
+    }
+}
