@@ -26,17 +26,14 @@ const MECHANISMS: [&str; 4] = ["in-place", "thread", "pool", "uring"];
 
 /// Those of the short form, each program under one: which differs from program to program.
 fn mechanisms(short: &'static str) -> Vec<&'static str> {
-    match env::var("MANYCORE_SERVERS").as_deref() {
-        Ok("all") => MECHANISMS.to_vec(),
-        Ok("") | Err(_) => vec![short],
-        Ok(name) => {
-            let one = MECHANISMS.iter().find(|mechanism| **mechanism == name);
-            vec![
-                *one.unwrap_or_else(|| {
-                    panic!("MANYCORE_SERVERS={name}: all, or of {MECHANISMS:?}")
-                }),
-            ]
-        }
+    let asked = env::var("MANYCORE_SERVERS").unwrap_or_default();
+    match asked.as_str() {
+        "" => vec![short],
+        "all" => MECHANISMS.to_vec(),
+        name => match MECHANISMS.into_iter().find(|mechanism| *mechanism == name) {
+            Some(one) => vec![one],
+            None => panic!("MANYCORE_SERVERS={name}: all, or one of {MECHANISMS:?}"),
+        },
     }
 }
 

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use super::GRACE;
 use crate::child::{self, End};
 use crate::soak::process::Process;
-use crate::soak::{Failure, Result, ensure, installed};
+use crate::soak::{Failure, Result, ensure, hang, installed};
 
 /// The calls on sockets that Apache prefork makes for a request.
 pub const CALLS: &str = "accept4,read,writev,shutdown,poll,close,fcntl";
@@ -110,10 +110,9 @@ fn await_tracer(processes: &[String]) -> Result<()> {
 
 /// The children of a process, of which there has to be one.
 pub fn children(process: u32) -> Result<Vec<String>> {
-    let list = fs::read_to_string(format!("/proc/{process}/task/{process}/children"));
-    let list = list.map_err(Failure::because("the server's children"))?;
-    ensure(!list.trim().is_empty(), || "the server has no children".to_owned())?;
-    Ok(list.split_whitespace().map(str::to_owned).collect())
+    let list = hang::children(process);
+    ensure(!list.is_empty(), || "the server has no children".to_owned())?;
+    Ok(list.iter().map(u32::to_string).collect())
 }
 
 /// Counts lines such as `123 read(9<TCP:[127.0.0.1:80->127.0.0.1:4242]>, ...`.

@@ -37,16 +37,21 @@ fn family(pid: u32) -> Vec<u32> {
     let mut found = vec![pid];
     let mut next = 0;
     while let Some(parent) = found.get(next) {
-        let tasks = fs::read_dir(format!("/proc/{parent}/task")).into_iter().flatten().flatten();
-        let lists = tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
-        let children = lists.flat_map(|list| {
-            list.split_whitespace().filter_map(|child| child.parse().ok()).collect::<Vec<_>>()
-        });
-        let children: Vec<u32> = children.collect();
-        found.extend(children);
+        found.extend(children(*parent));
         next += 1;
     }
     found
+}
+
+/// The children of a process, of whichever of its threads; none if it is gone.
+pub fn children(pid: u32) -> Vec<u32> {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let lists = threads.filter_map(|one| fs::read_to_string(one.path().join("children")).ok());
+    lists.flat_map(numbers).collect()
+}
+
+fn numbers(list: String) -> Vec<u32> {
+    list.split_whitespace().filter_map(|number| number.parse().ok()).collect()
 }
 
 struct Look {

@@ -41,9 +41,9 @@ impl<T> Register for *mut T {
 }
 
 /// Functions whose first argument is the descriptor, and whose arguments are those of the system call:
-/// `name(descriptor, arguments) -> result = number, shape;`, or `shape => step;` with a closure that gets the result and gives it back.
+/// `name(descriptor, arguments) -> result = number, shape;`, or `shape => note;` with a closure that is told the result.
 macro_rules! moved_as_they_are {
-    ($($name:ident($fd:ident $(, $arg:ident: $ty:ty)*) -> $out:ty = $number:ident, $shape:expr $(=> $then:expr)?;)*) => {
+    ($($name:ident($fd:ident $(, $arg:ident: $ty:ty)*) -> $out:ty = $number:ident, $shape:expr $(=> $note:expr)?;)*) => {
         $(
             #[doc = concat!("`", stringify!($name), "`.")]
             ///
@@ -64,7 +64,7 @@ macro_rules! moved_as_they_are {
                         result
                     }
                 };
-                $(let result = ($then)(result);)?
+                $(($note)(result);)?
                 result
             }
         )*

@@ -31,7 +31,6 @@ moved_as_they_are! {
             if result == 0 {
                 descriptors::option_set(fd, level, name);
             }
-            result
         };
 }
 
@@ -109,9 +108,8 @@ pub unsafe extern "C-unwind" fn socketpair(
 }
 
 /// Notes an accepted connection: it has the time-outs of the socket that listens, and lingers as that.
-fn accepted(listening: c_int, made: c_int) -> c_int {
+fn accepted(listening: c_int, made: c_int) {
     if made >= 0 {
         descriptors::opened(made, descriptors::traits_of(listening) & (TIMED | LINGERS));
     }
-    made
 }

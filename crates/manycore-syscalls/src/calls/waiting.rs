@@ -18,7 +18,6 @@ moved_as_they_are! {
             if result == 0 && operation == libc::EPOLL_CTL_ADD {
                 descriptors::listens(epoll, fd);
             }
-            result
         };
 }
 

@@ -206,7 +206,10 @@ impl Adaptive {
         if !distant && !woken_to_free {
             learned = learned.and(acquired, spun);
         }
-        self.spins.store(learned.0, Ordering::Relaxed); // Relaxed: steers waiting
+        // Who has learned nothing would only undo what others have meanwhile.
+        if learned != spins {
+            self.spins.store(learned.0, Ordering::Relaxed); // Relaxed: steers waiting
+        }
         acquired
     }
 

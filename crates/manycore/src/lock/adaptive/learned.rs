@@ -31,7 +31,7 @@ const WOKEN_LATE: u64 = if cfg!(loom) { 0 } else { 250_000 };
 /// What spinning has brought of late: in the low 18 bits, how long spins took that ended with the lock, in ticks; in
 /// the 6 bits above, votes for that the lock's line was near then; in the high 8 bits, how many of 256 ended so. All zero
 /// is nothing known, and takes lines to come from afar.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 pub(super) struct Spins(pub u32);
 
 impl Spins {
@@ -112,7 +112,7 @@ pub(super) struct Crowd(pub u32);
 
 impl Crowd {
     /// The unit of turns, in ticks.
-    pub(super) const TURN: u32 = if cfg!(loom) { 0 } else { 1024 };
+    const TURN: u32 = if cfg!(loom) { 0 } else { 1024 };
     const TURNS: u32 = 0x7F;
     const SIGN: u32 = 1;
 
