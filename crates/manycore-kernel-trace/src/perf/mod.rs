@@ -118,6 +118,9 @@ fn tracefs() -> Result<Tracefs, String> {
     })
 }
 
+/// A process that makes threads while its own are looked up is looked at so often.
+const LOOKS: usize = 8;
+
 /// `room` is that of each buffer if there are so many.
 fn open(
     scope: Scope,
@@ -125,17 +128,39 @@ fn open(
     raised: &Raised,
     room: impl Fn(usize) -> usize,
 ) -> io::Result<Rings> {
-    let tasks = match scope {
-        Scope::System => vec![-1],
-        Scope::Command => vec![0],
-        Scope::Process(pid) => threads(pid)?,
+    let open = |tasks: &[i32]| open_tasks(scope, tasks, wanted, raised, &room);
+    let pid = match scope {
+        Scope::System => return open(&[-1]),
+        Scope::Command => return open(&[0]),
+        Scope::Process(pid) => pid,
     };
+    let mut tasks = threads(pid)?;
+    for _ in 1..LOOKS {
+        let rings = open(&tasks)?;
+        // None if it has ended meanwhile.
+        let now = threads(pid).unwrap_or_default();
+        if now.iter().all(|task| tasks.contains(task)) {
+            return Ok(rings);
+        }
+        // A thread made by one that was not watched yet, or not on all CPUs: all begins anew, because it may be watched on some.
+        tasks = now;
+    }
+    open(&tasks)
+}
+
+fn open_tasks(
+    scope: Scope,
+    tasks: &[i32],
+    wanted: &[Wanted],
+    raised: &Raised,
+    room: impl Fn(usize) -> usize,
+) -> io::Result<Rings> {
     let (mut rings, mut others) = (Vec::new(), Vec::new());
     let cpus = online();
     let room = room(cpus.len());
     for cpu in cpus {
         let mut ring: Option<Ring> = None;
-        for task in &tasks {
+        for task in tasks {
             for Wanted { attributes, filter } in wanted {
                 let mut attributes = *attributes;
                 attributes.set_inherit((scope != Scope::System).into());
