@@ -12,16 +12,15 @@
 //!    somebody slept and waited for most of a millisecond, the holder did not, or one before it. For ten milliseconds
 //!    after either, the lock is *crowded*. Then spins are as short as a section allows, and none explores: who is
 //!    preempted in a spin waits until all others have had their time slices, and the longest waits are made of that. And
-//!    in each turn of 5 microseconds or more, one thread that finds the lock held goes to sleep at once: it makes room
+//!    in each turn of 6 microseconds or more, one thread that finds the lock held goes to sleep at once: it makes room
 //!    for the others, who would otherwise wait for a CPU for whole time slices of the scheduler, some of them with the
 //!    lock in their hands. How long turns are is learned as well: who is woken soon has made room for nobody, and turns
 //!    become longer; who waits long has many before it, and turns become shorter, for what each waits is all others' turns.
 //!    The CPUs take turns, too: two that made room at once would both be idle until the wake-ups come.
 //!
-//! 3. *Whether a short section is fought over.* If waits are short, and a waiter got the lock only a moment before, then
-//!    what costs may be that the lock's line goes from CPU to CPU. Whether it does is measured: hardware threads of one core have
-//!    the line in common. If it does, a newcomer leaves the lock alone for some microseconds
-//!    before it looks at it again. Meanwhile the holder has many turns with a line that stays where it is.
+//! 3. *Whether the lock's line comes from afar.* Hardware threads of one core have the line in common: there a waiter looks at
+//!    it as often as it can. Between cores each look takes the line from the holder, who has to fetch it again: there a waiter
+//!    looks now and then, at random times, and short sections follow each other undisturbed meanwhile.
 //!
 //! A thread that runs may overtake one that was woken: that is what keeps the lock busy. But a waiter that has waited
 //! for ten milliseconds *reserves* the lock. As long as it is reserved, only threads that have slept take it, in the
@@ -63,7 +62,7 @@
 
 mod learned;
 
-use learned::{Crowd, SHORT_WAIT, Spins, Times};
+use learned::{Crowd, Spins, Turn};
 
 use super::plain::{PlainLock, without_node};
 use crate::sync::atomic::{AtomicU32, Ordering};
@@ -89,16 +88,16 @@ const JUMP: u64 = 250_000;
 /// For how long a lock stays crowded after a sign of it (10 ms).
 const CROWDED: u32 = if cfg!(loom) { u32::MAX } else { 25_000_000 };
 /// The CPU that made room last does so again after so many turns without another.
-const TURNS_OF_OTHERS: u32 = 4;
-/// A lock with short waits is fought over for so long after a waiter got it (480 ns).
-const FOUGHT_OVER: u32 = if cfg!(loom) { 0 } else { 1200 };
-/// One spin in this many looks where the lock's line comes from, and all after which it was left alone.
+const TURNS_OF_OTHERS: u64 = 4;
+/// One spin in this many looks where the lock's line comes from.
 const LOOK_AT_LINE: u64 = 16;
-/// To read the word and swap it takes no longer (64 ns) if the line is near. With the measurement itself, it took 60 to 150 ticks between
-/// hardware threads of a core, and 360 to 440 between cores of an AMD EPYC.
+/// To read the word and swap it takes no longer (64 ns) if the line is near. With the measurement itself, it took 60 to 150 ticks
+/// between hardware threads of a core, and 360 to 440 between cores of an AMD EPYC.
 const NEAR: u64 = 160;
-/// For how long a newcomer leaves it alone, at most (2 us); at least four fifths of that, because the longest waits are made of it.
-const LEAVE_ALONE: u64 = 5_000;
+/// So often a newcomer looks at a near line before it does anything else, if waits are short.
+const GLANCES: u32 = if cfg!(loom) { 1 } else { 3 };
+/// Between two looks at a line from afar a waiter leaves it alone, for between one and two times this long (80 ns).
+const APART: u64 = 200;
 /// A waiter starves after so long (10 ms).
 const PATIENCE: u64 = if cfg!(loom) { 0 } else { 25_000_000 };
 /// How long a newcomer leaves a free, reserved lock alone: longer than a wake-up takes, and a remedy if none can come,
@@ -114,8 +113,8 @@ pub struct Adaptive {
     spins: AtomicU32,
     /// When there was a sign that CPUs are scarce, and how long turns are, see [`Crowd`].
     crowd: AtomicU32,
-    /// When a newcomer last made room, and where, and when a waiter last got the lock, see [`Times`].
-    times: AtomicU32,
+    /// When a newcomer last made room, and where, see [`Turn`].
+    turn: AtomicU32,
 }
 
 impl Adaptive {
@@ -126,7 +125,7 @@ impl Adaptive {
                 word: AtomicU32::new(0),
                 spins: AtomicU32::new(0),
                 crowd: AtomicU32::new(0),
-                times: AtomicU32::new(0),
+                turn: AtomicU32::new(0),
             }
         }
     }
@@ -137,7 +136,7 @@ impl Adaptive {
         // Who has a deadline has no time to respect reservations.
         let mut waiter = Waiter { entitled: deadline.is_some(), slept: false, starving: false };
         // While others sleep, a free lock is acquired here.
-        if self.try_take(&waiter) {
+        if self.try_take(&waiter) || self.glance(&waiter) {
             return true;
         }
         let start = clock::now();
@@ -167,17 +166,26 @@ impl Adaptive {
         true
     }
 
+    fn spins(&self) -> Spins {
+        Spins(self.spins.load(Ordering::Relaxed)) // Relaxed: steers waiting
+    }
+
+    /// Polls a few times before anything else if sections are so short that even reading the clock shows; says whether it acquired
+    /// the lock.
+    fn glance(&self, waiter: &Waiter) -> bool {
+        let spins = self.spins();
+        let pays = spins.are_short() && !spins.lines_come_from_afar();
+        (0..if pays { GLANCES } else { 0 }).any(|_| {
+            hint::spin_loop();
+            self.try_take(waiter)
+        })
+    }
+
     /// Polls for as long as that is worth while; says whether it acquired the lock.
     fn spin(&self, waiter: &Waiter) -> bool {
-        let spins = Spins(self.spins.load(Ordering::Relaxed)); // Relaxed: steers waiting
-        let mut start = clock::now();
-        let explores = explores(start);
-        let distant = !waiter.entitled && !explores && self.is_fought_over(spins, start);
-        if distant {
-            leave_alone(start);
-            start = clock::now();
-        }
-        let allowance = spins.allowance(explores, self.is_crowded(start));
+        let spins = self.spins();
+        let start = clock::now();
+        let allowance = spins.allowance(explores(start), self.is_crowded(start));
         let mut spun = 0;
         let acquired = loop {
             if self.try_take(waiter) {
@@ -186,7 +194,11 @@ impl Adaptive {
             if spun > allowance {
                 break false;
             }
-            hint::spin_loop();
+            if spins.lines_come_from_afar() {
+                leave_alone(start.wrapping_add(spun));
+            } else {
+                hint::spin_loop();
+            }
             let before = spun;
             spun = clock::now().wrapping_sub(start);
             if spun - before > JUMP {
@@ -194,16 +206,13 @@ impl Adaptive {
             }
         };
         let mut learned = spins;
-        if acquired {
-            if distant || looks_at_line(start) {
-                let taken = clock::ordered().wrapping_sub(start);
-                learned = learned.and_line(taken.wrapping_sub(spun) <= NEAR);
-            }
-            self.update_times(|times| times.with_taken(start.wrapping_add(spun)));
+        if acquired && looks_at_line(start) {
+            let taken = clock::ordered().wrapping_sub(start);
+            learned = learned.and_line(taken.wrapping_sub(spun) <= NEAR);
         }
         // Who was woken and finds the lock free has not spun: counted, it would make spins ever shorter.
         let woken_to_free = waiter.slept && spun == 0;
-        if !distant && !woken_to_free {
+        if !woken_to_free {
             learned = learned.and(acquired, spun);
         }
         // Who has learned nothing would only undo what others have meanwhile.
@@ -213,27 +222,12 @@ impl Adaptive {
         acquired
     }
 
-    /// Whether moving the lock's line between CPUs is what costs.
-    fn is_fought_over(&self, spins: Spins, now: u64) -> bool {
-        // Relaxed: steers waiting.
-        let times = Times(self.times.load(Ordering::Relaxed));
-        spins.usual() < SHORT_WAIT
-            && spins.lines_come_from_afar()
-            && times.since_taken(now) < FOUGHT_OVER
-    }
-
-    fn update_times(&self, update: impl FnOnce(Times) -> Times) {
-        // Relaxed, both: steers waiting. Of two updates at the same time one may be lost.
-        let times = Times(self.times.load(Ordering::Relaxed));
-        self.times.store(update(times).0, Ordering::Relaxed);
-    }
-
     fn crowd(&self) -> Crowd {
         Crowd(self.crowd.load(Ordering::Relaxed)) // Relaxed: steers waiting
     }
 
     fn update_crowd(&self, update: impl FnOnce(Crowd) -> Crowd) {
-        // Relaxed: as in `update_times`.
+        // Relaxed: steers waiting. Of two updates at the same time one may be lost.
         self.crowd.store(update(self.crowd()).0, Ordering::Relaxed);
     }
 
@@ -253,19 +247,18 @@ impl Adaptive {
 
     /// Whether this newcomer is the one that goes to sleep in this turn.
     fn makes_room(&self, now: u64) -> bool {
-        // Relaxed, both: steers waiting.
-        let times = Times(self.times.load(Ordering::Relaxed));
-        let length = Spins(self.spins.load(Ordering::Relaxed)).turn(self.crowd());
-        let since = times.since_turn(now);
+        let last = Turn(self.turn.load(Ordering::Relaxed)); // Relaxed: steers waiting
+        let length = self.spins().turn(self.crowd());
+        let since = last.since(now);
         // Under loom, whose executions have to be repeatable, always.
         let is_over = cfg!(loom) || since > length;
         if !is_over || !self.is_crowded(now) {
             return false;
         }
         let cpu = cpu::here();
-        let due = cfg!(loom) || times.was_elsewhere(cpu) || since > TURNS_OF_OTHERS * length;
+        let due = cfg!(loom) || last.was_elsewhere(cpu) || since > TURNS_OF_OTHERS * length;
         if due {
-            self.update_times(|times| times.with_turn(now, cpu));
+            self.turn.store(Turn::new(now, cpu).0, Ordering::Relaxed); // Relaxed: steers waiting
         }
         due
     }
@@ -350,12 +343,11 @@ fn looks_at_line(now: u64) -> bool {
     cfg!(loom) || (now / 32).is_multiple_of(LOOK_AT_LINE)
 }
 
-/// Passes between four fifths of [`LEAVE_ALONE`] and all of it.
+/// Passes between one and two times [`APART`].
 fn leave_alone(now: u64) {
-    // Two newcomers differ in the moment.
+    // At random, or looks may come at the same moment of each section.
     let random = now.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
-    let least = LEAVE_ALONE / 5 * 4;
-    hint::delay(least + random % (LEAVE_ALONE - least));
+    hint::delay(APART + random % APART);
 }
 
 /// What a waiter may do.

@@ -13,18 +13,18 @@ const SHORTEST_SPIN_IN_CROWD: u64 = if cfg!(loom) { 0 } else { 1_400 };
 const PERSISTENCE: u64 = 4;
 /// Spins are worth while if at least so many of 256 end with the lock.
 const WORTH_WHILE: u32 = 32;
-/// In a crowd, one newcomer sleeps at once in each turn. Where waits are so short (240 ns) ...
-pub(super) const SHORT_WAIT: u32 = 600;
-/// ... that a switch of threads costs as much as many sections, turns are long (160 us).
+/// Waits that are shorter (240 ns) are short.
+const SHORT_WAIT: u32 = 600;
+/// In a crowd, one newcomer sleeps at once in each turn. Where waits are short, turns are long (160 us), ...
 const TURN_AMONG_SHORT_WAITS: u32 = if cfg!(loom) { 0 } else { 400_000 };
-/// Otherwise a turn is as long as so many usual waits, ...
-const TURN_WAITS: u32 = if cfg!(loom) { 0 } else { 6 };
-/// ... and at least as long as was learned: between this (5 us) ...
-const SHORTEST_TURN: u32 = 12;
-/// ... and this (40 us), both in units of [`Crowd::TURN`].
-const LONGEST_TURN: u32 = 98;
-/// Who is woken sooner (40 us) has made room for nobody, or nearly so.
-const WOKEN_SOON: u64 = if cfg!(loom) { 0 } else { 100_000 };
+/// ... otherwise as long as so many usual waits, ...
+const TURN_WAITS: u32 = if cfg!(loom) { 0 } else { 8 };
+/// ... and at least as long as was learned: between this (6.5 us) ...
+const SHORTEST_TURN: u32 = 16;
+/// ... and this (52 us), both in units of [`Crowd::TURN`].
+const LONGEST_TURN: u32 = Crowd::TURNS;
+/// Who is woken sooner (60 us) has made room for nobody, or nearly so.
+const WOKEN_SOON: u64 = if cfg!(loom) { 0 } else { 150_000 };
 /// Who waits for longer (100 us) has many before it.
 const WOKEN_LATE: u64 = if cfg!(loom) { 0 } else { 250_000 };
 
@@ -54,6 +54,11 @@ impl Spins {
         self.0 >> 24
     }
 
+    /// Whether waits are short: a switch of threads costs as much as many of the sections.
+    pub(super) fn are_short(self) -> bool {
+        self.usual() < SHORT_WAIT
+    }
+
     pub(super) fn lines_come_from_afar(self) -> bool {
         self.votes() <= Self::VOTES / 2
     }
@@ -71,12 +76,13 @@ impl Spins {
     }
 
     /// How long a turn is, in ticks.
-    pub(super) fn turn(self, crowd: Crowd) -> u32 {
-        if self.usual() < SHORT_WAIT {
+    pub(super) fn turn(self, crowd: Crowd) -> u64 {
+        let turn = if self.are_short() {
             TURN_AMONG_SHORT_WAITS
         } else {
             (TURN_WAITS * self.usual()).max(crowd.turn() * Crowd::TURN)
-        }
+        };
+        u64::from(turn)
     }
 
     /// After the lock's line has come once more. The vote moves by one, so that it takes some dozen to change it.
@@ -153,39 +159,28 @@ impl Crowd {
     }
 }
 
-/// Two moments: in the high 14 bits, when a newcomer last made room, in units of 4096 ticks, and in the 2 bits below, the end
-/// of its CPU's number; in the low half, when a waiter last got the lock after spinning, in units of 8. That the times wrap, after
-/// 26 ms and 0.2 ms, is rarely noticed, and does little then.
+/// When a newcomer last made room, in units of 4096 ticks, and in the lowest 2 bits, the end of its CPU's number. That the time
+/// wraps, after half an hour, does little.
 #[derive(Clone, Copy)]
-pub(super) struct Times(pub u32);
+pub(super) struct Turn(pub u32);
 
-impl Times {
-    const TURN: u32 = 12;
-    const TAKEN: u32 = 3;
+impl Turn {
+    const UNIT: u32 = 12;
     const CPU: u32 = 0b11;
 
-    pub(super) fn since_turn(self, now: u64) -> u32 {
-        let units = ((now >> Self::TURN) as u32).wrapping_sub(self.0 >> 18) & 0x3FFF;
-        units << Self::TURN
+    pub(super) fn new(now: u64, cpu: u32) -> Self {
+        Self(((now >> Self::UNIT) as u32) << 2 | cpu & Self::CPU)
     }
 
-    /// Whether another CPU than this made room last; of other numbers, one in four is taken for this one.
+    /// How long ago it was, in ticks.
+    pub(super) fn since(self, now: u64) -> u64 {
+        let units = ((now >> Self::UNIT) as u32).wrapping_sub(self.0 >> 2) << 2 >> 2;
+        u64::from(units) << Self::UNIT
+    }
+
+    /// Whether it was another CPU than this; of other numbers, one in four is taken for this one.
     pub(super) fn was_elsewhere(self, cpu: u32) -> bool {
-        self.0 >> 16 & Self::CPU != cpu & Self::CPU
-    }
-
-    pub(super) fn since_taken(self, now: u64) -> u32 {
-        let units = ((now >> Self::TAKEN) as u16).wrapping_sub(self.0 as u16);
-        u32::from(units) << Self::TAKEN
-    }
-
-    pub(super) fn with_turn(self, now: u64, cpu: u32) -> Self {
-        let moment = ((now >> Self::TURN) as u32) << 18;
-        Self(moment | (cpu & Self::CPU) << 16 | self.0 & 0xFFFF)
-    }
-
-    pub(super) fn with_taken(self, now: u64) -> Self {
-        Self(self.0 & !0xFFFF | u32::from((now >> Self::TAKEN) as u16))
+        self.0 & Self::CPU != cpu & Self::CPU
     }
 }
 
@@ -233,10 +228,9 @@ mod tests {
     #[test]
     fn turns_know_their_moment_and_their_cpu() {
         let now = 0x1234_5678_9ABC;
-        let times = Times(0).with_turn(now, 6).with_taken(now);
-        assert!(!times.was_elsewhere(6) && times.was_elsewhere(7));
-        assert!(times.since_turn(now) == 0 && times.since_taken(now) == 0);
-        let (soon, late) = (times.since_turn(now + 12_288), times.since_turn(now + (1 << 25)));
+        let turn = Turn::new(now, 6);
+        assert!(!turn.was_elsewhere(6) && turn.was_elsewhere(7) && turn.since(now) == 0);
+        let (soon, late) = (turn.since(now + 12_288), turn.since(now + (1 << 25)));
         assert!((8_192..=12_288).contains(&soon) && late == 1 << 25, "{soon} {late}");
     }
 }
