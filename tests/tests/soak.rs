@@ -15,7 +15,7 @@ use manycore_tests::soak::mariadb::{self, Database, Template};
 use manycore_tests::soak::{Crowd, Result, kyoto, memcached};
 
 /// How long the short form keeps each program under load.
-const SHORT: Duration = Duration::from_secs(2);
+const SHORT: Duration = Duration::from_secs(1);
 
 /// And the long form, in seconds, unless this variable says otherwise.
 const LONG_SECONDS: u64 = 300;

@@ -13,7 +13,7 @@ use std::io::Write;
 use manycore_tests::cases;
 use manycore_tests::preload::Beneath;
 
-use programs::SUITE;
+use programs::{Program, SUITE};
 
 /// At least that many distinct cases are what the product promises.
 const CASES_MIN: usize = 300;
@@ -40,7 +40,8 @@ fn the_cases_hold_above_glibc() {
 /// Two runs above glibc agree: what the suite finds is not chance.
 #[test]
 fn glibc_against_itself() {
-    programs::report(SUITE.iter().filter_map(|p| p.check("above glibc again", &Beneath::glibc())));
+    let all: Vec<_> = SUITE.iter().collect();
+    programs::report(programs::check(&all, "above glibc again", &Beneath::glibc()));
 }
 
 #[test]
@@ -71,9 +72,10 @@ mod under_every_lock {
         if !lock.blocks {
             beneath = beneath.variable("CASE_SCALE", SPINNING_SCALE);
         }
-        let programs = SUITE.iter().filter(|p| !p.is_heavy || HEAVY.contains(&lock.name));
+        let is_run = |p: &&Program| !p.is_heavy || HEAVY.contains(&lock.name);
+        let programs: Vec<_> = SUITE.iter().filter(is_run).collect();
         let heading = format!("under {}", lock.name);
-        programs::report(programs.filter_map(|program| program.check(&heading, &beneath)));
+        programs::report(programs::check(&programs, &heading, &beneath));
     }
 
     macro_rules! a_test_a_lock {
