@@ -70,6 +70,29 @@ pub fn run(command: &mut Command, input: &str, limit: Duration) -> Outcome {
     Outcome { end, stdout: contents(stdout), stderr: contents(stderr) }
 }
 
+/// What `f` returns for each of these, other than nothing. For programs that wait more than they work: two at a time.
+///
+/// # Panics
+///
+/// If `f` does.
+pub fn two_at_a_time<I, T: Send>(
+    items: impl Iterator<Item = I> + Clone + Send,
+    f: impl Fn(I) -> Option<T> + Sync,
+) -> Vec<T> {
+    let half = |first: usize| {
+        let items = items.clone().skip(first).step_by(2);
+        let f = &f;
+        move || items.filter_map(f).collect::<Vec<_>>()
+    };
+    let (one, other) = (half(0), half(1));
+    std::thread::scope(|scope| {
+        let other = scope.spawn(other);
+        let mut results = one();
+        results.extend(other.join().expect("the other half does not panic"));
+        results
+    })
+}
+
 fn scratch() -> File {
     tempfile::tempfile().expect("a scratch file in the temporary directory")
 }

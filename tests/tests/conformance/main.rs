@@ -10,8 +10,8 @@ mod programs;
 use std::collections::HashSet;
 use std::io::Write;
 
-use manycore_tests::cases;
 use manycore_tests::preload::Beneath;
+use manycore_tests::{cases, child};
 
 use programs::{Program, SUITE};
 
@@ -37,11 +37,20 @@ fn the_cases_hold_above_glibc() {
     _ = writeln!(std::io::stderr(), "{} cases in {} programs", distinct.len(), SUITE.len());
 }
 
+/// The same results beneath something, of these programs.
+#[track_caller]
+fn check<'a>(
+    programs: impl Iterator<Item = &'a Program> + Clone + Send,
+    heading: &str,
+    beneath: &Beneath,
+) {
+    programs::report(child::two_at_a_time(programs, |program| program.check(heading, beneath)));
+}
+
 /// Two runs above glibc agree: what the suite finds is not chance.
 #[test]
 fn glibc_against_itself() {
-    let all: Vec<_> = SUITE.iter().collect();
-    programs::report(programs::check(&all, "above glibc again", &Beneath::glibc()));
+    check(SUITE.iter(), "above glibc again", &Beneath::glibc());
 }
 
 #[test]
@@ -67,15 +76,13 @@ mod under_every_lock {
     /// may take a time slice.
     const SPINNING_SCALE: &str = "10";
 
-    fn check(lock: &LockInfo) {
+    fn check_under(lock: &LockInfo) {
         let mut beneath = Beneath::lock(lock.name);
         if !lock.blocks {
             beneath = beneath.variable("CASE_SCALE", SPINNING_SCALE);
         }
-        let is_run = |p: &&Program| !p.is_heavy || HEAVY.contains(&lock.name);
-        let programs: Vec<_> = SUITE.iter().filter(is_run).collect();
-        let heading = format!("under {}", lock.name);
-        programs::report(programs::check(&programs, &heading, &beneath));
+        let programs = SUITE.iter().filter(|p| !p.is_heavy || HEAVY.contains(&lock.name));
+        check(programs, &format!("under {}", lock.name), &beneath);
     }
 
     macro_rules! a_test_a_lock {
@@ -83,7 +90,7 @@ mod under_every_lock {
             $(
                 #[test]
                 fn $lock() {
-                    check(&<lock::$lock as PlainLock>::INFO);
+                    check_under(&<lock::$lock as PlainLock>::INFO);
                 }
             )*
         };

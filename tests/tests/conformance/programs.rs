@@ -129,20 +129,6 @@ impl Program {
     }
 }
 
-/// Accounts of what is different on top of something, of these programs. They wait more than they work: two at a time.
-pub fn check(programs: &[&Program], heading: &str, beneath: &Beneath) -> Vec<String> {
-    let half = |first: usize| {
-        let programs = programs.iter().skip(first).step_by(2);
-        programs.filter_map(|program| program.check(heading, beneath)).collect::<Vec<_>>()
-    };
-    thread::scope(|scope| {
-        let other = scope.spawn(|| half(1));
-        let mut accounts = half(0);
-        accounts.extend(other.join().expect("programs that differ are no panic"));
-        accounts
-    })
-}
-
 /// Runs a program of the suite. What it loads besides is harmless, unless `beneath` names something else.
 pub fn run(executable: &Executable, beneath: &Beneath, limit: std::time::Duration) -> Outcome {
     let mut command = executable.command();

@@ -2,7 +2,6 @@
 
 use std::io::{self, Write};
 use std::sync::LazyLock;
-use std::thread;
 use std::time::Duration;
 
 use manycore_tests::cases;
@@ -73,19 +72,9 @@ pub fn program(name: &str) -> &'static Program {
     SUITE.iter().find(|program| program.name == name).expect("a program of the suite")
 }
 
-/// Accounts of what is different on top of something. Cases wait more than they work: two programs at a time.
+/// Accounts of what is different on top of something.
 pub fn check(heading: &str, beneath: impl Fn(&str) -> Beneath + Sync) -> Vec<String> {
-    let half = |first: usize| {
-        let programs = SUITE.iter().skip(first).step_by(2);
-        let differing = |program: &Program| program.check(heading, &beneath(&program.name));
-        programs.filter_map(differing).collect::<Vec<_>>()
-    };
-    thread::scope(|scope| {
-        let other = scope.spawn(|| half(1));
-        let mut accounts = half(0);
-        accounts.extend(other.join().expect("programs that differ are no panic"));
-        accounts
-    })
+    child::two_at_a_time(SUITE.iter(), |program| program.check(heading, &beneath(&program.name)))
 }
 
 impl Program {
