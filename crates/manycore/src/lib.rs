@@ -67,6 +67,7 @@ extern crate alloc;
 #[cfg(any(test, loom))]
 extern crate std;
 
+mod asymmetry;
 pub mod clock;
 pub mod collections;
 mod counters;

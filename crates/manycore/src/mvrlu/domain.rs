@@ -5,11 +5,12 @@ use super::handle::Handle;
 use super::record::{Local, Member, Record};
 use super::stats::Stats;
 use super::waits::{Account, Waiting, Waits};
+use crate::asymmetry::Asymmetry;
 use crate::clock::{Clock, Ordo};
 use crate::session::pool::Depot;
 use crate::session::seat::Seats;
 use crate::sync::atomic::{AtomicU64, Ordering};
-use crate::sync::{CachePadded, barrier, full_fence, mutation};
+use crate::sync::{CachePadded, full_fence, mutation};
 
 /// Objects that threads share, and the threads.
 ///
@@ -23,8 +24,6 @@ pub struct Domain<C: Clock = Ordo> {
     periods: CachePadded<Periods>,
     /// Until when nobody looks for a grace period, by the clock; or [`NOBODY`], or [`SOMEBODY`].
     looking: CachePadded<AtomicU64>,
-    /// Whether threads begin sessions without a fence.
-    asymmetric: bool,
 }
 
 /// Read at every session, written once in a grace period.
@@ -33,6 +32,7 @@ struct Periods {
     epoch: AtomicU64,
     /// Every session that is open or begins from now on, has begun when every clock was past this.
     watermark: AtomicU64,
+    asymmetry: Asymmetry,
     waits: Waits,
 }
 
@@ -44,6 +44,10 @@ const SOMEBODY: u64 = u64::MAX;
 /// The line that every session reads is written by each look. Each so many threads rest for as long as a look takes: or hundreds would
 /// look all the time, and that line would never come to rest.
 const THREADS_FOR_REST: u64 = 64;
+
+/// So many times as much has to come together where a look takes a system call.
+const VERSIONS_FOR_CALL: u32 = 4;
+const HOPS_FOR_CALL: u32 = 16;
 
 /// What a look has found.
 struct Look {
@@ -76,11 +80,11 @@ impl<C: Clock> Domain<C> {
             periods: CachePadded(Periods {
                 epoch,
                 watermark: AtomicU64::new(0),
+                asymmetry: Asymmetry::new(true),
                 waits: Waits::new(),
             }),
             members: Seats::new(),
             looking: CachePadded(AtomicU64::new(NOBODY)),
-            asymmetric: barrier::is_asymmetric(),
         }
     }
 
@@ -96,13 +100,7 @@ impl<C: Clock> Domain<C> {
     pub(super) fn enter(&self, record: &Record) -> u64 {
         // Acquire: partner of the Release in `advance`: what was detached before that epoch, the session does not find.
         let epoch = self.periods.epoch.load(Ordering::Acquire);
-        record.enter(epoch);
-        if self.asymmetric {
-            barrier::light();
-        } else {
-            // SeqCst: partner of the barrier in `advance`.
-            full_fence!("mvrlu-enter-fence");
-        }
+        self.periods.asymmetry.announce(|with_fence| record.enter(epoch, with_fence));
         // SeqCst: partner of `stamp` and `advance`. Whoever has not seen this session enter has announced its epoch before, and
         // takes it that the session begins at that or later.
         self.periods.epoch.load(Ordering::SeqCst)
@@ -115,6 +113,19 @@ impl<C: Clock> Domain<C> {
         let epoch = self.periods.epoch.load(Ordering::SeqCst);
         let bound = if mutation!("mvrlu-trusts-clocks") { 0 } else { epoch + 1 };
         self.clock.stamp().max(bound)
+    }
+
+    /// At so many versions of its own a thread looks for a grace period.
+    #[inline]
+    pub(super) fn versions_max(&self) -> u32 {
+        let times = if self.periods.asymmetry.readers_fence() { 1 } else { VERSIONS_FOR_CALL };
+        self.config.versions_max.saturating_mul(times)
+    }
+
+    /// And at so many steps over versions.
+    pub(super) fn hops_max(&self) -> u32 {
+        let times = if self.periods.asymmetry.readers_fence() { 1 } else { HOPS_FOR_CALL };
+        self.config.hops_max.saturating_mul(times)
     }
 
     /// Who waits for the clocks. Asked after `enter`.
@@ -145,19 +156,15 @@ impl<C: Clock> Domain<C> {
     /// Looks which sessions are open, and raises the watermark if the oldest have ended. Costs two or three microseconds.
     #[cold]
     pub(super) fn advance(&self) -> u64 {
-        self.look().watermark
+        self.look(None).watermark
     }
 
-    fn look(&self) -> Look {
+    fn look(&self, sessions: Option<u32>) -> Look {
         let epoch = self.clock.horizon();
         // SeqCst: partner of `enter` and `stamp`.
         self.periods.epoch.fetch_max(epoch, Ordering::SeqCst);
-        if self.asymmetric {
-            barrier::heavy();
-        } else {
-            // SeqCst: partner of the barrier in `enter`.
-            full_fence!("mvrlu-advance-fence");
-        }
+        full_fence!("mvrlu-advance-fence");
+        self.periods.asymmetry.wait(sessions);
         let mut threads = 0;
         let sessions = self.members.scan().map(|member| {
             threads += 1;
@@ -173,7 +180,7 @@ impl<C: Clock> Domain<C> {
     /// As [`advance`](Self::advance), unless another thread is at it or has just been, and this one need not, too. With hundreds of
     /// threads, those that look at the same time are in each other's way, and all others wait for the line that each of them writes.
     #[cold]
-    pub(super) fn try_advance(&self, must: bool) -> Option<u64> {
+    pub(super) fn try_advance(&self, must: bool, sessions: u32) -> Option<u64> {
         // Relaxed, throughout: hints; what has to be in order is so in `advance`.
         let (order, failed) = (Ordering::Relaxed, Ordering::Relaxed);
         let state = self.looking.load(order);
@@ -183,7 +190,7 @@ impl<C: Clock> Domain<C> {
         if others && !must {
             return None;
         }
-        let Look { watermark, epoch, threads } = self.look();
+        let Look { watermark, epoch, threads } = self.look(Some(sessions));
         let next = match threads / THREADS_FOR_REST {
             0 => NOBODY,
             times => {

@@ -45,6 +45,8 @@ pub struct Handle<'a, C: Clock = Ordo> {
     pub(super) versions: u32,
     /// Whether they are many, or another segment of the log was begun and those are many.
     pub(super) is_filling: bool,
+    /// Sessions since it last looked for a grace period.
+    pub(super) sessions: u32,
     /// How often the thread has left a grace period that was due to another thread, since one was over.
     pub(super) deferred: u32,
     /// The watermark when the log was last reclaimed.
@@ -72,9 +74,10 @@ impl<'a, C: Clock> Handle<'a, C> {
             waiting: Waiting::SNAPSHOTS,
             account: Account::default(),
             hops: Cell::new(0),
-            hops_max: domain.config.hops_max,
+            hops_max: domain.hops_max(),
             versions: 0,
             is_filling: false,
+            sessions: 0,
             deferred: 0,
             reclaimed: 0,
             is_open: false,
@@ -105,6 +108,7 @@ impl<'a, C: Clock> Handle<'a, C> {
     pub(super) fn open(&mut self, view: View) {
         debug_assert!(!self.is_open, "a session has begun in a session");
         self.is_open = true;
+        self.sessions = self.sessions.saturating_add(1);
         if view == View::Snapshot && self.account.count(1, self.domain.config.swing) {
             self.domain.account(&self.account);
         }

@@ -75,9 +75,9 @@
 //! the version's stamp again: that was set before the later transaction began (Release in `open`).
 //!
 //! *Begin against watermark* is a store and a load on either side: the session stores its epoch and then reads objects, the
-//! other stores the new epoch, detached something before, and then reads what sessions stored. Between them stand asymmetric
-//! barriers (membarrier) or, where the kernel refuses, full fences. Either the session is seen, or it sees the new epoch and what was
-//! detached.
+//! other stores the new epoch, detached something before, and then reads what sessions stored. Between them stand full fences on both
+//! sides, or a membarrier on the other: `src/asymmetry.rs` says when, and why that is as good. Either the session is seen, or it sees
+//! the new epoch and what was detached.
 //!
 //! *Stamp against begin*, without a clock, are a store and a load on either side, too: the commit puts its versions in and then reads the
 //! epoch; who raises that has stored it, and a session that finds it then reads objects. The exchange, the look at the epoch, and
@@ -92,8 +92,9 @@
 //! changes; for a snapshot, a read of the clock as well.
 //! Either snapshots or commits, whichever there are fewer of, wait for the clocks: twice their boundary, 0.2 us on a machine with one
 //! socket. To read an object that has no versions takes the load of a word on its line.
-//! A commit takes a read-modify-write of the thread's own line, one for each object, and a stamp. A grace period takes a membarrier, about 3 us, and some tens
-//! of nanoseconds for each version. Memory: a line or more for each version in the logs, of [`Config::segments`] times
+//! A commit takes a read-modify-write of the thread's own line, one for each object, and a stamp. A grace period takes a look at each
+//! thread's line, and some tens of nanoseconds for each version; and a membarrier, of 1 to 9 us on two virtual CPUs, where it is so
+//! seldom that sessions had better begin without a fence. Memory: a line or more for each version in the logs, of [`Config::segments`] times
 //! [`Config::segment_bytes`] a thread; objects are aligned to 32 bytes. Memory of objects is used again but not given back before
 //! the domain's end.
 //!

@@ -58,16 +58,18 @@ impl<C: Clock> Handle<'_, C> {
         let for_readers = hops >= self.hops_max;
         count(&counters.hops, u64::from(hops));
         (self.is_filling, self.versions) = (false, 0);
-        let Some(watermark) = self.domain.try_advance(self.deferred >= DEFERRED_MAX) else {
+        let Some(watermark) = self.domain.try_advance(self.deferred >= DEFERRED_MAX, self.sessions)
+        else {
             self.deferred += 1;
             return false;
         };
+        self.sessions = 0;
         count(&counters.periods, 1);
         count(&counters.periods_for_readers, u64::from(for_readers));
         // If somebody is in the way, looking more often does not help. But with more threads than CPUs it most likely waits for
         // one: it gets this one's, which is in no session now. So it is rare that a thread is preempted in a session and the
         // others go on for a whole slice of time.
-        let usual = self.domain.config.hops_max;
+        let usual = self.domain.hops_max();
         self.hops_max = if watermark != before {
             usual
         } else {

@@ -6,7 +6,7 @@ use crate::clock::Decision;
 use crate::session::pool::Pool;
 use crate::session::seat::Seat;
 use crate::sync::atomic::{AtomicU64, Ordering};
-use crate::sync::{CachePadded, order};
+use crate::sync::{CachePadded, order, store_and_fence};
 
 /// In no session.
 const IDLE: u64 = u64::MAX;
@@ -45,11 +45,15 @@ impl Record {
         (record, Local { writer, pool: Pool::new() })
     }
 
-    /// Says that a session begins, which is protected from that epoch on. A barrier has to follow.
+    /// Says that a session begins, which is protected from that epoch on; with a full fence after it, or without.
     #[inline]
-    pub fn enter(&self, epoch: u64) {
-        // Release: partner of the Acquire in `session_since`, in case that it finds this rather than what `leave` wrote before.
-        self.session.store(epoch, Ordering::Release);
+    pub fn enter(&self, epoch: u64, with_fence: bool) {
+        if with_fence {
+            store_and_fence!(self.session, epoch, "mvrlu-enter-fence");
+        } else {
+            // Release: partner of the Acquire in `session_since`, in case that it finds this rather than what `leave` wrote before.
+            self.session.store(epoch, Ordering::Release);
+        }
     }
 
     #[inline]

@@ -229,7 +229,7 @@ impl<C: Clock> Handle<'_, C> {
         count(&record.counters.commits, 1);
         count(&record.counters.versions, u64::from(versions));
         self.versions += versions;
-        self.is_filling |= self.versions >= domain.config.versions_max;
+        self.is_filling |= self.versions >= domain.versions_max();
         self.settled.set(self.settle(stamp).max(settled));
         if self.account.count(-1, self.domain.config.swing) {
             self.domain.account(&self.account);

@@ -9,8 +9,8 @@ pub(super) const BATCH_MAX: usize = 253;
 /// How readers and those who wait for them make sure that one of the two sees the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Barriers {
-    /// Readers do without a fence if the system lets one thread make all others pass one (membarrier on Linux); with
-    /// fences if it refuses.
+    /// If the system lets one thread make all others pass a fence (membarrier on Linux), readers do without where they are many for
+    /// each look at what can be freed, and with one where such looks are frequent; always with one if it refuses.
     Auto,
     /// With a fence in every reader.
     Fences,

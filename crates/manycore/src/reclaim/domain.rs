@@ -8,16 +8,16 @@ use super::bag::{Garbage, Pile};
 use super::config::{Barriers, Config, Stall};
 use super::handle::Handle;
 use super::record::{INSIDE, PILES, Record, STEP};
+use crate::asymmetry::Asymmetry;
 use crate::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 use crate::sync::phase::{self, Phase};
-use crate::sync::{CachePadded, barrier, clock, full_fence, hint, mutation, order, tuning};
+use crate::sync::{CachePadded, clock, full_fence, hint, mutation, order, tuning};
 
 /// Threads, the objects that they share, and the garbage that waits until nobody can have a reference to it any more.
 ///
 /// See the [module](super) for an example. Dropping a domain frees all that is left.
 pub struct Domain {
-    /// The epoch, in units of [`STEP`]. Read by every reader, and seldom written.
-    epoch: CachePadded<AtomicUsize>,
+    periods: CachePadded<Periods>,
     /// The newest record, and so all of them.
     records: AtomicPtr<Record>,
     /// How many there are.
@@ -29,9 +29,14 @@ pub struct Domain {
     /// How often a thread has waited for room, and has given up.
     pub(super) waits: AtomicUsize,
     pub(super) overruns: AtomicUsize,
-    /// Whether readers do without a fence.
-    asymmetric: bool,
     pub(super) config: Config,
+}
+
+/// Read by every reader, and seldom written.
+struct Periods {
+    /// In units of [`STEP`].
+    epoch: AtomicUsize,
+    asymmetry: Asymmetry,
 }
 
 /// After how many epochs nobody can have a reference to garbage, in units of [`STEP`].
@@ -72,14 +77,16 @@ impl Domain {
         let most = super::config::BATCH_MAX;
         assert!((1..=most).contains(&config.batch), "a batch is 1 to {most} objects");
         Self {
-            epoch: CachePadded(AtomicUsize::new(0)),
+            periods: CachePadded(Periods {
+                epoch: AtomicUsize::new(0),
+                asymmetry: Asymmetry::new(config.barriers == Barriers::Auto),
+            }),
             records: AtomicPtr::new(null_mut()),
             record_count: AtomicUsize::new(0),
             began: AtomicU64::new(clock::now()),
             told: AtomicU64::new(0),
             waits: AtomicUsize::new(0),
             overruns: AtomicUsize::new(0),
-            asymmetric: config.barriers == Barriers::Auto && barrier::is_asymmetric(),
             config,
         }
     }
@@ -90,9 +97,10 @@ impl Domain {
         Handle::new(self, record.unwrap_or_else(|| self.add_record()))
     }
 
-    /// Whether readers do without a fence: the system has granted it, and it was not asked otherwise.
+    /// Whether readers do without a fence where somebody seldom waits for them: the system has granted it, and it was not asked
+    /// otherwise.
     pub fn is_asymmetric(&self) -> bool {
-        self.asymmetric
+        self.periods.asymmetry.is_granted()
     }
 
     /// What has been retired and not yet freed, in bytes. Adds up a number of each thread: exact if nobody retires or frees
@@ -119,55 +127,50 @@ impl Domain {
     pub fn synchronize(&self) {
         full_fence!("reclaim-synchronize");
         // Relaxed: see the page; the fence orders it.
-        let until = self.epoch.load(Ordering::Relaxed).wrapping_add(GRACE);
+        let until = self.periods.epoch.load(Ordering::Relaxed).wrapping_add(GRACE);
         let mut pause_ns = 1_000;
         while !has_come(until, self.now()) {
-            if let Some(blocker) = self.advance().blocker {
+            if let Some(blocker) = self.advance(None).blocker {
                 self.tell_of(blocker);
                 phase::during(Phase::Quiescence, || wait_for(blocker, &mut pause_ns));
             }
         }
     }
 
-    /// The epoch, for a reader.
+    /// A reader comes in: says so in its record before it reads anything.
     #[inline]
-    pub(super) fn epoch_to_enter(&self) -> usize {
+    pub(super) fn enter(&self, record: &Record) {
         // Acquire: partner of the Release in `advance`. The model has a fence in readers, which would do.
-        self.epoch.load(Ordering::Acquire)
-    }
-
-    /// Between a reader's record, which it has written, and what it reads inside.
-    #[inline]
-    pub(super) fn fence_reader(&self) {
-        if self.asymmetric {
-            barrier::light();
-        } else {
-            full_fence!("reclaim-reader-fence");
-        }
+        let epoch = self.periods.epoch.load(Ordering::Acquire);
+        self.periods.asymmetry.announce(|with_fence| record.enter(epoch, with_fence));
     }
 
     /// The other side of it.
-    fn fence_readers(&self) {
+    fn fence_readers(&self, sections: Option<u32>) {
         full_fence!("reclaim-advance-fence");
-        if self.asymmetric {
-            barrier::heavy();
-        }
+        self.periods.asymmetry.wait(sections);
+    }
+
+    /// Whether readers pass a fence now, so that to look takes no system call.
+    pub(super) fn readers_fence(&self) -> bool {
+        self.periods.asymmetry.readers_fence()
     }
 
     /// The epoch, for whoever is going to free something.
     pub(super) fn now(&self) -> usize {
         // Acquire: partner of the Release in `advance`, which passes on what readers did inside.
-        self.epoch.load(order!(Acquire, "reclaim-now"))
+        self.periods.epoch.load(order!(Acquire, "reclaim-now"))
     }
 
     /// The epoch, for a bag that is closed by a thread which has been inside.
     pub(super) fn epoch_to_close(&self) -> usize {
-        self.epoch.load(Ordering::Relaxed) // Relaxed: not before the one in which it came in; see the page
+        self.periods.epoch.load(Ordering::Relaxed) // Relaxed: not before the one in which it came in; see the page
     }
 
-    /// Begins the next epoch unless a thread is inside since an earlier one than this.
-    pub(super) fn advance(&self) -> Look<'_> {
-        let now = self.epoch.load(Ordering::Relaxed); // Relaxed: see the page; the fence orders it
+    /// Begins the next epoch unless a thread is inside since an earlier one than this. For a thread that says how many sections it
+    /// has had since it last did, or has none.
+    pub(super) fn advance(&self, sections: Option<u32>) -> Look<'_> {
+        let now = self.periods.epoch.load(Ordering::Relaxed); // Relaxed: see the page; the fence orders it
         // Who is seen inside without a fence has been inside: then none is needed to give up. The model checker has enough
         // to do with the look that counts.
         if !cfg!(loom) {
@@ -176,14 +179,14 @@ impl Domain {
                 return look;
             }
         }
-        self.fence_readers();
+        self.fence_readers(sections);
         let look = self.look(now);
         if look.blocker.is_none() {
             // Release: partner of the Acquires in `now` and `epoch_to_enter`, for what the records have told. Relaxed on
             // failure: somebody else has.
             let (done, failed) = (Ordering::Release, Ordering::Relaxed);
             let next = now.wrapping_add(STEP);
-            if self.epoch.compare_exchange(now, next, done, failed).is_ok() {
+            if self.periods.epoch.compare_exchange(now, next, done, failed).is_ok() {
                 self.began.store(clock::now(), Ordering::Relaxed); // Relaxed: for reports
             }
         }
@@ -315,7 +318,7 @@ impl fmt::Debug for Domain {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.debug_struct("Domain")
             .field("held_bytes", &self.held_bytes())
-            .field("is_asymmetric", &self.asymmetric)
+            .field("is_asymmetric", &self.is_asymmetric())
             .field("config", &self.config)
             .finish_non_exhaustive()
     }

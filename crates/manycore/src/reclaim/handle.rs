@@ -7,7 +7,7 @@ use core::marker::PhantomData;
 use core::ptr::null_mut;
 
 use super::bag::{Bag, CAPACITY, Garbage};
-use super::domain::{Domain, Piles, Whose};
+use super::domain::{Domain, Look, Piles, Whose};
 use super::record::Record;
 use crate::sync::atomic::Ordering;
 use crate::sync::{clock, hint};
@@ -18,8 +18,10 @@ const BACKLOG: usize = 2000;
 /// After so many objects a thread asks the time, and looks what can be freed if it did so that many ticks ago. So what looking
 /// costs, some microseconds of system call, is a small part of the time, and a thread that retires slowly holds little: for
 /// what it holds, its structure has less room in the CPU's cache.
-const ASKS: usize = 32;
+const ASKS: usize = 8;
 const PERIOD_TICKS: u64 = 1 << 19;
+/// And where it takes no system call.
+const PERIOD_TICKS_FENCED: u64 = 1 << 17;
 
 /// A thread's access to a [`Domain`]. It stays with the thread.
 ///
@@ -29,6 +31,8 @@ pub struct Handle<'d> {
     record: &'d Record,
     /// How many guards there are.
     depth: Cell<usize>,
+    /// How many sections it has had since it last looked whether the next epoch can begin.
+    sections: Cell<u32>,
     /// The bag that is being filled; null if there is none.
     bag: Cell<*mut Bag>,
     /// The one whose objects are being destroyed, none of which has to wait; null if there is none.
@@ -59,6 +63,7 @@ impl<'d> Handle<'d> {
             domain,
             record,
             depth: Cell::new(0),
+            sections: Cell::new(0),
             bag: Cell::new(null_mut()),
             emptying: Cell::new(null_mut()),
             spare: Cell::new(null_mut()),
@@ -108,14 +113,14 @@ impl<'d> Handle<'d> {
     /// Frees what can be freed now, of all threads, without waiting for anybody.
     pub fn collect_now(&mut self) {
         self.close_bag();
-        self.domain.advance();
+        self.domain.advance(None);
         self.collect(Piles::Ripe);
     }
 
     #[inline]
     pub(super) fn enter(&self) {
-        self.record.enter(self.domain.epoch_to_enter());
-        self.domain.fence_reader();
+        self.sections.set(self.sections.get().saturating_add(1));
+        self.domain.enter(self.record);
     }
 
     #[inline]
@@ -161,7 +166,7 @@ impl<'d> Handle<'d> {
         self.batch_bytes.set(batch_bytes);
         let due = batch >= self.domain.config.batch
             || batch_bytes > self.bag_bytes_max.get()
-            || batch.is_multiple_of(ASKS) && clock::has_passed(self.looked.get(), PERIOD_TICKS);
+            || batch.is_multiple_of(ASKS) && self.is_long_ago();
         if full || due {
             self.close_bag();
         }
@@ -218,8 +223,7 @@ impl<'d> Handle<'d> {
         let (now, mut held) = (self.domain.now(), 0);
         // If another thread has begun an epoch since, this one need not.
         if now == self.seen.get() {
-            let look = self.domain.advance();
-            look.blocker.inspect(|blocker| self.domain.tell_of(blocker));
+            let look = self.advance();
             held = look.held;
         }
         if self.harvest(Whose::OwnAndGone, Piles::Ripe) > BACKLOG {
@@ -228,6 +232,23 @@ impl<'d> Handle<'d> {
         if held > self.pressure() {
             self.wait_for_room();
         }
+    }
+
+    /// Begins the next epoch if nobody is in the way, and tells of who is.
+    fn advance(&self) -> Look<'d> {
+        let look = self.domain.advance(Some(self.sections.get()));
+        match look.blocker {
+            Some(blocker) => self.domain.tell_of(blocker),
+            None => self.sections.set(0),
+        }
+        look
+    }
+
+    /// Whether this thread has not looked for so long that it had better do so.
+    fn is_long_ago(&self) -> bool {
+        let fences = self.domain.readers_fence();
+        let period = if fences { PERIOD_TICKS_FENCED } else { PERIOD_TICKS };
+        clock::has_passed(self.looked.get(), period)
     }
 
     /// From how many bytes on threads wait: there is some space left for those in the middle of a section.
@@ -250,8 +271,7 @@ impl<'d> Handle<'d> {
                 self.domain.overruns.fetch_add(1, Ordering::Relaxed); // Relaxed: a statistic
                 return;
             }
-            let look = self.domain.advance();
-            look.blocker.inspect(|blocker| self.domain.tell_of(blocker));
+            self.advance();
             hint::sleep(pause_ns);
             pause_ns = (pause_ns * 2).min(1_000_000);
         }

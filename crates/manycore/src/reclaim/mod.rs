@@ -53,8 +53,8 @@
 //! who has retired something waits at the end of its section. [`Config::on_stall`] is told who it is waited for: the thread,
 //! since when, and how much is held. Readers are never kept waiting. When the reader leaves, all goes on.
 //!
-//! Without such a reader, a thread looks what can be freed when it has retired 253 objects, or 32 and not looked for 2^19 ticks:
-//! it holds little if it retires slowly, and spends little on looking if it retires fast.
+//! Without such a reader, a thread looks what can be freed when it has retired 253 objects, or 8 and not looked for 2^19 ticks, or for
+//! 2^17 where that takes no system call: it holds little if it retires slowly, and spends little on looking if it retires fast.
 //!
 //! So a thread that leaves a section in which it has retired something must hold no lock that others wait for inside one:
 //! take locks inside, and give them back inside. And destructors run there.
@@ -94,19 +94,21 @@
 //! [`Domain::synchronize`] is called by a thread that need not have been inside. It passes a fence before it reads *t*, which
 //! comes before that of the advancer that began *t* + 2, in place of W's section.
 //!
-//! *Without fences in readers.* If the system can make all threads pass a fence ([`sync::barrier`](crate::sync::barrier)), A
-//! has it do so, after its own fence, and R only keeps the compiler from exchanging its accesses. To A, each R is then either
-//! past its write, and is seen, or has yet to read, and sees what happened before A's fence. That is all that was said of
-//! their fences above.
+//! *Without fences in readers.* Where somebody seldom waits for readers, and the system can make all threads pass a fence
+//! ([`sync::barrier`](crate::sync::barrier)), A has it do so, after its own fence, and R only keeps the compiler from exchanging its
+//! accesses. To A, each R is then either past its write, and is seen, or has yet to read, and sees what happened before A's
+//! fence. That is all that was said of their fences above; `src/asymmetry.rs` has the argument, and how the one way goes over into
+//! the other.
 //!
 //! Bags go from hand to hand by Release and Acquire of a pile's head, the counts of a record with the record.
 //!
 //! # Cost
 //!
 //! A section costs two writes of a line of the thread's own and a read of the epoch's line, which changes once for some
-//! hundred retired objects; and a fence, without [`Barriers::Auto`]. Retiring costs a write of two words. Now and then, a look at
-//! each thread's line, and unless one of them is inside since too long ago, a system call that interrupts the CPUs on which
-//! threads of the process run. 128 bytes a thread, and for one that retires what is in about four epochs' bags, of 1 KiB.
+//! hundred retired objects; and a fence, unless threads had 2,048 sections or more between two looks at what can be freed and
+//! [`Barriers::Auto`] is granted. Retiring costs a write of two words. Now and then, a look at each thread's line; where readers pass no
+//! fence, and none is inside since too long ago, a system call that interrupts the CPUs on which threads of the process run. 128
+//! bytes a thread, and for one that retires what is in about four epochs' bags, of 1 KiB.
 //!
 //! # When not to use it
 //!

@@ -2,7 +2,7 @@
 
 use super::bag::{Bag, Pile};
 use crate::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
-use crate::sync::{order, thread};
+use crate::sync::{order, store_and_fence, thread};
 
 use alloc::boxed::Box;
 use core::ptr::null_mut;
@@ -82,12 +82,16 @@ impl Record {
         self.thread.load(Ordering::Relaxed) // Relaxed: a name
     }
 
-    /// Says that the thread is inside, since this epoch.
+    /// Says that the thread is inside, since this epoch; with a full fence after it, or without.
     #[inline]
-    pub fn enter(&self, epoch: usize) {
-        // Release: partner of the Acquire in `state`, for the section before this one, of which the advancer may not see
-        // that it has ended. The model has a fence in each section, which would do.
-        self.state.store(epoch | INSIDE, Ordering::Release);
+    pub fn enter(&self, epoch: usize, with_fence: bool) {
+        if with_fence {
+            store_and_fence!(self.state, epoch | INSIDE, "reclaim-reader-fence");
+        } else {
+            // Release: partner of the Acquire in `state`, for the section before this one, of which the advancer may not see
+            // that it has ended.
+            self.state.store(epoch | INSIDE, Ordering::Release);
+        }
     }
 
     /// Says that it is not.

@@ -162,6 +162,22 @@ macro_rules! full_fence {
 }
 pub(crate) use full_fence;
 
+/// A store, and a full fence after it. With the model checker, `MANYCORE_MUTATION` leaves out the fence with this name.
+macro_rules! store_and_fence {
+    ($place:expr, $value:expr, $mutation:literal) => {
+        // SeqCst: on x86 an exchange is both, and takes an eighth of the time of a fence.
+        #[cfg(all(target_arch = "x86_64", not(any(loom, feature = "sim", miri))))]
+        $place.swap($value, $crate::sync::atomic::Ordering::SeqCst);
+        #[cfg(not(all(target_arch = "x86_64", not(any(loom, feature = "sim", miri)))))]
+        {
+            // Release: for who finds this rather than what was there before.
+            $place.store($value, $crate::sync::atomic::Ordering::Release);
+            $crate::sync::full_fence!($mutation);
+        }
+    };
+}
+pub(crate) use store_and_fence;
+
 /// Whether a test has planted the mistake with this name, to see whether exploring schedules finds it.
 ///
 /// Simulated, and under the model checker, `MANYCORE_MUTATION=mcs-hand-off` makes `mutation!("mcs-hand-off")` true. Otherwise it is
