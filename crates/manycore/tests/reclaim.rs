@@ -111,6 +111,36 @@ fn more_threads_than_cpus() {
     }
 }
 
+/// Threads retire much and look often, and then read only, by turns: so readers have fences and have none.
+#[test]
+fn with_fences_and_without() {
+    const ROUNDS: u64 = 20;
+    let slots = Slots::new(Config::default());
+    thread::scope(|scope| {
+        for thread in 0..4 {
+            let slots = &slots;
+            scope.spawn(move || {
+                let handle = slots.domain.register();
+                for round in 0..ROUNDS {
+                    for number in 0..3_000 {
+                        let guard = handle.pin();
+                        slots.replace(&guard, number + thread);
+                        slots.look(&guard, number + round);
+                    }
+                    for number in 0..30_000 {
+                        let guard = handle.pin();
+                        slots.look(&guard, number);
+                        if number % 3_000 == thread {
+                            slots.replace(&guard, number);
+                        }
+                    }
+                }
+            });
+        }
+    });
+    slots.check_settled();
+}
+
 #[test]
 fn threads_come_and_go() {
     let slots = Slots::new(small(Barriers::Auto));

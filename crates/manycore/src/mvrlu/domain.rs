@@ -45,9 +45,9 @@ const SOMEBODY: u64 = u64::MAX;
 /// look all the time, and that line would never come to rest.
 const THREADS_FOR_REST: u64 = 64;
 
-/// So many times as much has to come together where a look takes a system call.
-const VERSIONS_FOR_CALL: u32 = 4;
-const HOPS_FOR_CALL: u32 = 16;
+/// So many times as much has to come together where looks are dear.
+const VERSIONS_FOR_DEAR: u32 = 4;
+const HOPS_FOR_DEAR: u32 = 16;
 
 /// What a look has found.
 struct Look {
@@ -118,13 +118,13 @@ impl<C: Clock> Domain<C> {
     /// At so many versions of its own a thread looks for a grace period.
     #[inline]
     pub(super) fn versions_max(&self) -> u32 {
-        let times = if self.periods.asymmetry.readers_fence() { 1 } else { VERSIONS_FOR_CALL };
+        let times = if self.periods.asymmetry.is_dear() { VERSIONS_FOR_DEAR } else { 1 };
         self.config.versions_max.saturating_mul(times)
     }
 
     /// And at so many steps over versions.
     pub(super) fn hops_max(&self) -> u32 {
-        let times = if self.periods.asymmetry.readers_fence() { 1 } else { HOPS_FOR_CALL };
+        let times = if self.periods.asymmetry.is_dear() { HOPS_FOR_DEAR } else { 1 };
         self.config.hops_max.saturating_mul(times)
     }
 

@@ -151,9 +151,14 @@ impl Domain {
         self.periods.asymmetry.wait(sections);
     }
 
-    /// Whether readers pass a fence now, so that to look takes no system call.
-    pub(super) fn readers_fence(&self) -> bool {
-        self.periods.asymmetry.readers_fence()
+    /// Whether many threads may look at the same time.
+    pub(super) fn has_many_cpus(&self) -> bool {
+        self.periods.asymmetry.has_many_cpus
+    }
+
+    /// Whether it costs much to look who is inside.
+    pub(super) fn looks_are_dear(&self) -> bool {
+        self.periods.asymmetry.is_dear()
     }
 
     /// The epoch, for whoever is going to free something.

@@ -12,16 +12,20 @@ use super::record::Record;
 use crate::sync::atomic::Ordering;
 use crate::sync::{clock, hint};
 
-/// Of how many objects that have become ripe at once not each is destroyed when another is retired.
+/// Of so few objects that have become ripe at once, or of more than so many, not each is destroyed when another is retired: an allocator
+/// takes a few at a time, and too many are to be gone.
+const FEW: usize = 32;
 const BACKLOG: usize = 2000;
 
 /// After so many objects a thread asks the time, and looks what can be freed if it did so that many ticks ago. So what looking
-/// costs, some microseconds of system call, is a small part of the time, and a thread that retires slowly holds little: for
-/// what it holds, its structure has less room in the CPU's cache.
+/// costs is a small part of the time, and a thread that retires slowly holds little: for what it holds, its structure has less
+/// room in the CPU's cache.
 const ASKS: usize = 8;
-const PERIOD_TICKS: u64 = 1 << 19;
-/// And where it takes no system call.
-const PERIOD_TICKS_FENCED: u64 = 1 << 17;
+const PERIOD_TICKS: u64 = 1 << 17;
+/// And where a look takes some microseconds, of system call or of other CPUs' lines.
+const PERIOD_TICKS_DEAR: u64 = 1 << 19;
+/// And where many threads look, who are in each other's way.
+const ASKS_OF_MANY: usize = 32;
 
 /// A thread's access to a [`Domain`]. It stays with the thread.
 ///
@@ -45,6 +49,8 @@ pub struct Handle<'d> {
     batch: Cell<usize>,
     batch_bytes: Cell<usize>,
     looked: Cell<u64>,
+    /// [`ASKS`], or as many as are right here: a power of two.
+    asks: usize,
     /// How many objects were retired since this thread last destroyed some.
     owed: Cell<usize>,
     /// Whether this thread is to look what can be freed.
@@ -71,6 +77,7 @@ impl<'d> Handle<'d> {
             batch: Cell::new(0),
             batch_bytes: Cell::new(0),
             looked: Cell::new(clock::now()),
+            asks: if domain.has_many_cpus() { ASKS_OF_MANY } else { ASKS },
             owed: Cell::new(0),
             is_due: Cell::new(false),
             is_collecting: Cell::new(false),
@@ -166,7 +173,7 @@ impl<'d> Handle<'d> {
         self.batch_bytes.set(batch_bytes);
         let due = batch >= self.domain.config.batch
             || batch_bytes > self.bag_bytes_max.get()
-            || batch.is_multiple_of(ASKS) && self.is_long_ago();
+            || batch & (self.asks - 1) == 0 && self.is_long_ago();
         if full || due {
             self.close_bag();
         }
@@ -226,7 +233,8 @@ impl<'d> Handle<'d> {
             let look = self.advance();
             held = look.held;
         }
-        if self.harvest(Whose::OwnAndGone, Piles::Ripe) > BACKLOG {
+        let ripe = self.harvest(Whose::OwnAndGone, Piles::Ripe);
+        if ripe <= FEW || ripe > BACKLOG {
             self.destroy_all();
         }
         if held > self.pressure() {
@@ -246,8 +254,8 @@ impl<'d> Handle<'d> {
 
     /// Whether this thread has not looked for so long that it had better do so.
     fn is_long_ago(&self) -> bool {
-        let fences = self.domain.readers_fence();
-        let period = if fences { PERIOD_TICKS_FENCED } else { PERIOD_TICKS };
+        let is_dear = self.domain.looks_are_dear();
+        let period = if is_dear { PERIOD_TICKS_DEAR } else { PERIOD_TICKS };
         clock::has_passed(self.looked.get(), period)
     }
 

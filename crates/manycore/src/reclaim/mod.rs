@@ -53,8 +53,9 @@
 //! who has retired something waits at the end of its section. [`Config::on_stall`] is told who it is waited for: the thread,
 //! since when, and how much is held. Readers are never kept waiting. When the reader leaves, all goes on.
 //!
-//! Without such a reader, a thread looks what can be freed when it has retired 253 objects, or 8 and not looked for 2^19 ticks, or for
-//! 2^17 where that takes no system call: it holds little if it retires slowly, and spends little on looking if it retires fast.
+//! Without such a reader, a thread looks what can be freed when it has retired 253 objects, or 8 and not looked for 2^17 ticks, or for
+//! 2^19 where that takes a system call or there are 32 CPUs (32 objects then): it holds little if it retires slowly, and spends little on looking if it
+//! retires fast.
 //!
 //! So a thread that leaves a section in which it has retired something must hold no lock that others wait for inside one:
 //! take locks inside, and give them back inside. And destructors run there.
