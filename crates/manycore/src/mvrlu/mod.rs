@@ -88,8 +88,8 @@
 //!
 //! # Cost
 //!
-//! To begin and end a session for the latest takes two stores to the thread's own line and a load of a line that seldom
-//! changes; for a snapshot, a read of the clock as well.
+//! To begin and end a session for the latest takes two stores to the thread's own line and loads of a line that seldom
+//! changes, and a fence where grace periods are frequent; for a snapshot, a read of the clock as well.
 //! Either snapshots or commits, whichever there are fewer of, wait for the clocks: twice their boundary, 0.2 us on a machine with one
 //! socket. To read an object that has no versions takes the load of a word on its line.
 //! A commit takes a read-modify-write of the thread's own line, one for each object, and a stamp. A grace period takes a look at each

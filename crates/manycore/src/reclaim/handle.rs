@@ -12,8 +12,8 @@ use super::record::Record;
 use crate::sync::atomic::Ordering;
 use crate::sync::{clock, hint};
 
-/// Of so few objects that have become ripe at once, or of more than so many, not each is destroyed when another is retired: an allocator
-/// takes a few at a time, and too many are to be gone.
+/// So few objects that have become ripe are destroyed together: one with each that is retired would have all that belongs to
+/// it in the cache all the time. And more than so many are, because they are to be gone.
 const FEW: usize = 32;
 const BACKLOG: usize = 2000;
 
