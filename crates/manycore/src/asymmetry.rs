@@ -117,7 +117,7 @@ impl Asymmetry {
         if turn & TURN != FENCED {
             barrier::heavy();
         }
-        let seldom = self.is_seldom();
+        let seldom = self.note_wait();
         match (turn & TURN, sections) {
             (BARE, Some(0..SECTIONS)) if !seldom => self.go_on(turn, turn + 1),
             (MIXED, _) => self.go_on(turn, turn + 1),
@@ -128,8 +128,8 @@ impl Asymmetry {
         }
     }
 
-    /// Whether nobody has waited for long.
-    fn is_seldom(&self) -> bool {
+    /// Notes that somebody waits; says whether nobody had for long.
+    fn note_wait(&self) -> bool {
         let now = clock::now();
         // Relaxed, both: steers.
         let before = self.waited.load(Ordering::Relaxed);

@@ -153,7 +153,8 @@ impl<C: Clock> Domain<C> {
         self.periods.watermark.load(Ordering::Acquire)
     }
 
-    /// Looks which sessions are open, and raises the watermark if the oldest have ended. Costs two or three microseconds.
+    /// Looks which sessions are open, and raises the watermark if the oldest have ended. Costs some microseconds where it takes a
+    /// system call.
     #[cold]
     pub(super) fn advance(&self) -> u64 {
         self.look(None).watermark

@@ -49,8 +49,6 @@ pub struct Handle<'d> {
     batch: Cell<usize>,
     batch_bytes: Cell<usize>,
     looked: Cell<u64>,
-    /// [`ASKS`], or as many as are right here: a power of two.
-    asks: usize,
     /// How many objects were retired since this thread last destroyed some.
     owed: Cell<usize>,
     /// Whether this thread is to look what can be freed.
@@ -77,7 +75,6 @@ impl<'d> Handle<'d> {
             batch: Cell::new(0),
             batch_bytes: Cell::new(0),
             looked: Cell::new(clock::now()),
-            asks: if domain.has_many_cpus() { ASKS_OF_MANY } else { ASKS },
             owed: Cell::new(0),
             is_due: Cell::new(false),
             is_collecting: Cell::new(false),
@@ -173,7 +170,7 @@ impl<'d> Handle<'d> {
         self.batch_bytes.set(batch_bytes);
         let due = batch >= self.domain.config.batch
             || batch_bytes > self.bag_bytes_max.get()
-            || batch & (self.asks - 1) == 0 && self.is_long_ago();
+            || batch.is_multiple_of(ASKS) && self.is_long_ago(batch);
         if full || due {
             self.close_bag();
         }
@@ -252,8 +249,11 @@ impl<'d> Handle<'d> {
         look
     }
 
-    /// Whether this thread has not looked for so long that it had better do so.
-    fn is_long_ago(&self) -> bool {
+    /// Whether this thread has not looked for so long that it had better do so, now that it has retired so many.
+    fn is_long_ago(&self, batch: usize) -> bool {
+        if self.domain.has_many_cpus() && !batch.is_multiple_of(ASKS_OF_MANY) {
+            return false;
+        }
         let is_dear = self.domain.looks_are_dear();
         let period = if is_dear { PERIOD_TICKS_DEAR } else { PERIOD_TICKS };
         clock::has_passed(self.looked.get(), period)

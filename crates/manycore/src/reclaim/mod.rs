@@ -53,9 +53,9 @@
 //! who has retired something waits at the end of its section. [`Config::on_stall`] is told who it is waited for: the thread,
 //! since when, and how much is held. Readers are never kept waiting. When the reader leaves, all goes on.
 //!
-//! Without such a reader, a thread looks what can be freed when it has retired 253 objects, or 8 and not looked for 2^17 ticks, or for
-//! 2^19 where that takes a system call or there are 32 CPUs (32 objects then): it holds little if it retires slowly, and spends little on looking if it
-//! retires fast.
+//! Without such a reader, a thread looks what can be freed when it has retired 253 objects, or 8 and not looked for 2^17 ticks. Where
+//! that takes a system call it is 2^19 ticks; on 32 CPUs or more, those and 32 objects. So it holds little if it retires slowly, and
+//! spends little on looking if it retires fast.
 //!
 //! So a thread that leaves a section in which it has retired something must hold no lock that others wait for inside one:
 //! take locks inside, and give them back inside. And destructors run there.
@@ -106,7 +106,7 @@
 //! # Cost
 //!
 //! A section costs two writes of a line of the thread's own and a read of the epoch's line, which changes once for some
-//! hundred retired objects; and a fence, unless threads had 2,048 sections or more between two looks at what can be freed and
+//! hundred retired objects; and a fence, unless threads had 4,096 sections or more between two looks at what can be freed and
 //! [`Barriers::Auto`] is granted. Retiring costs a write of two words. Now and then, a look at each thread's line; where readers pass no
 //! fence, and none is inside since too long ago, a system call that interrupts the CPUs on which threads of the process run. 128
 //! bytes a thread, and for one that retires what is in about four epochs' bags, of 1 KiB.
