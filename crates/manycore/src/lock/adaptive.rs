@@ -20,7 +20,8 @@
 //!
 //! 3. *Whether the lock's line comes from afar.* Hardware threads of one core have the line in common: there a waiter looks at
 //!    it as often as it can. Between cores each look takes the line from the holder, who has to fetch it again: there a waiter
-//!    looks now and then, at random times, and short sections follow each other undisturbed meanwhile.
+//!    looks now and then, at random times, and short sections follow each other undisturbed meanwhile. The longer waits are, the
+//!    more wait: so looks are as far apart as an eighth of the usual wait. And who has not got the lock writes nothing down.
 //!
 //! A thread that runs may overtake one that was woken: that is what keeps the lock busy. But a waiter that has waited
 //! for ten milliseconds *reserves* the lock. As long as it is reserved, only threads that have slept take it, in the
@@ -32,7 +33,8 @@
 //! # Source
 //!
 //! Ours. The parts are known: spinning for a learned time, from glibc's adaptive mutex; tests at a distance, from T. Anderson,
-//! "The Performance of Spin Lock Alternatives for Shared-Memory Multiprocessors", 1990; a reservation for those who
+//! "The Performance of Spin Lock Alternatives for Shared-Memory Multiprocessors", 1990, and in proportion to waits, from J. Mellor-Crummey and
+//! M. Scott, ACM TOCS 9(1), 1991; a reservation for those who
 //! have waited too long, from the starvation mode of Go's sync.Mutex; few active threads that change places with the
 //! sleepers, from D. Dice, "Malthusian Locks", EuroSys 2017.
 //!
@@ -50,7 +52,8 @@
 //!
 //! # When not to use it
 //!
-//! Where the order of service matters, as in any lock that lets threads overtake.
+//! Where the order of service matters, as in any lock that lets threads overtake. Where dozens of threads contend, each on a core of
+//! its own: all poll one word.
 #![cfg_attr(
     loom,
     allow(
@@ -96,8 +99,10 @@ const LOOK_AT_LINE: u64 = 16;
 const NEAR: u64 = 160;
 /// So often a newcomer looks at a near line before it does anything else, if waits are short.
 const GLANCES: u32 = if cfg!(loom) { 1 } else { 3 };
-/// Between two looks at a line from afar a waiter leaves it alone, for between one and two times this long (80 ns).
+/// Between two looks at a line from afar a waiter leaves it alone, for between one and two times this long (80 ns), ...
 const APART: u64 = 200;
+/// ... or the usual wait divided by this, if that is longer: then many together look no more often than a few do.
+const LOOKS_IN_WAIT: u64 = 8;
 /// A waiter starves after so long (10 ms).
 const PATIENCE: u64 = if cfg!(loom) { 0 } else { 25_000_000 };
 /// How long a newcomer leaves a free, reserved lock alone: longer than a wake-up takes, and a remedy if none can come,
@@ -134,16 +139,19 @@ impl Adaptive {
     #[cold]
     fn wait(&self, deadline: Option<Deadline>) -> bool {
         // Who has a deadline has no time to respect reservations.
-        let mut waiter = Waiter { entitled: deadline.is_some(), slept: false, starving: false };
+        let mut waiter = Waiter { entitled: deadline.is_some(), ..Waiter::default() };
         // While others sleep, a free lock is acquired here.
         if self.try_take(&waiter) || self.glance(&waiter) {
             return true;
         }
         let start = clock::now();
         let made_room = self.makes_room(start);
-        while (made_room && !waiter.slept) || !self.spin(&waiter) {
+        while (made_room && !waiter.slept) || !self.spin(&mut waiter) {
             match self.sleep(&waiter, deadline) {
-                Slept::Acquired => break,
+                Slept::Acquired => {
+                    self.learn(&waiter, |spins| spins);
+                    break;
+                }
                 Slept::TimedOut => {
                     self.give_up(&waiter);
                     return false;
@@ -159,7 +167,7 @@ impl Adaptive {
                         self.notice_crowd(now);
                     }
                     let starving = waiter.starving || waited > PATIENCE;
-                    waiter = Waiter { entitled: true, slept: true, starving };
+                    waiter = Waiter { entitled: true, slept: true, starving, ..waiter };
                 }
             }
         }
@@ -182,20 +190,18 @@ impl Adaptive {
     }
 
     /// Polls for as long as that is worth while; says whether it acquired the lock.
-    fn spin(&self, waiter: &Waiter) -> bool {
+    fn spin(&self, waiter: &mut Waiter) -> bool {
         let spins = self.spins();
         let start = clock::now();
         let allowance = spins.allowance(explores(start), self.is_crowded(start));
         let mut spun = 0;
-        let acquired = loop {
-            if self.try_take(waiter) {
-                break true;
-            }
+        while !self.try_take(waiter) {
             if spun > allowance {
-                break false;
+                waiter.failed_spins += 1;
+                return false;
             }
             if spins.lines_come_from_afar() {
-                leave_alone(start.wrapping_add(spun));
+                leave_alone(start.wrapping_add(spun), u64::from(spins.usual()));
             } else {
                 hint::spin_loop();
             }
@@ -204,22 +210,26 @@ impl Adaptive {
             if spun - before > JUMP {
                 self.notice_crowd(start.wrapping_add(spun));
             }
-        };
-        let mut learned = spins;
-        if acquired && looks_at_line(start) {
-            let taken = clock::ordered().wrapping_sub(start);
-            learned = learned.and_line(taken.wrapping_sub(spun) <= NEAR);
         }
-        // Who was woken and finds the lock free has not spun: counted, it would make spins ever shorter.
-        let woken_to_free = waiter.slept && spun == 0;
-        if !woken_to_free {
-            learned = learned.and(acquired, spun);
-        }
-        // Who has learned nothing would only undo what others have meanwhile.
+        self.learn(waiter, |mut learned| {
+            if looks_at_line(start) {
+                let taken = clock::ordered().wrapping_sub(start);
+                learned = learned.and_line(taken.wrapping_sub(spun) <= NEAR);
+            }
+            // Who was woken and finds the lock free has not spun: counted, it would make spins ever shorter.
+            let woken_to_free = waiter.slept && spun == 0;
+            if woken_to_free { learned } else { learned.and_success(spun) }
+        });
+        true
+    }
+
+    /// Notes what this waiter has seen, now that it has the lock: before, it would have taken the line from the holder.
+    fn learn(&self, waiter: &Waiter, last: impl FnOnce(Spins) -> Spins) {
+        let spins = self.spins();
+        let learned = last(spins.and_failures(waiter.failed_spins));
         if learned != spins {
             self.spins.store(learned.0, Ordering::Relaxed); // Relaxed: steers waiting
         }
-        acquired
     }
 
     fn crowd(&self) -> Crowd {
@@ -343,14 +353,16 @@ fn looks_at_line(now: u64) -> bool {
     cfg!(loom) || (now / 32).is_multiple_of(LOOK_AT_LINE)
 }
 
-/// Passes between one and two times [`APART`].
-fn leave_alone(now: u64) {
+/// Passes some time where waits usually take so long.
+fn leave_alone(now: u64, usual: u64) {
+    let apart = APART.max(usual / LOOKS_IN_WAIT);
     // At random, or looks may come at the same moment of each section.
     let random = now.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
-    hint::delay(APART + random % APART);
+    hint::delay(apart + random % apart);
 }
 
-/// What a waiter may do.
+/// What a waiter may do, and what it has seen.
+#[derive(Default)]
 struct Waiter {
     /// It may take a reserved lock.
     entitled: bool,
@@ -358,6 +370,8 @@ struct Waiter {
     slept: bool,
     /// It has waited for too long, and reserves the lock.
     starving: bool,
+    /// So many of its spins have failed.
+    failed_spins: u32,
 }
 
 impl Waiter {

@@ -13,6 +13,8 @@ const SHORTEST_SPIN_IN_CROWD: u64 = if cfg!(loom) { 0 } else { 1_400 };
 const PERSISTENCE: u64 = 4;
 /// Spins are worth while if at least so many of 256 end with the lock.
 const WORTH_WHILE: u32 = 32;
+/// After so many failures in a row there is no more to learn from them.
+const FAILURES: u32 = 32;
 /// Waits that are shorter (240 ns) are short.
 const SHORT_WAIT: u32 = 600;
 /// In a crowd, one newcomer sleeps at once in each turn. Where waits are short, turns are long (160 us), ...
@@ -95,17 +97,19 @@ impl Spins {
         Self::new(self.paid(), votes, self.usual())
     }
 
-    /// After one more spin: both numbers move by an eighth. Of threads that write at the same time, one is lost.
-    pub(super) fn and(self, acquired: bool, spun: u64) -> Self {
-        let (mut usual, mut paid) = (self.usual(), self.paid());
-        if acquired {
-            let spun = spun.min(LONGEST_SPIN) as i64;
-            usual = (i64::from(usual) + (spun - i64::from(usual)) / 8) as u32;
-            paid += (255 - paid).div_ceil(8);
-        } else {
-            paid -= paid.div_ceil(8);
-        }
-        Self::new(paid, self.votes(), usual)
+    /// After a spin that took so long and ended with the lock: both numbers move by an eighth.
+    pub(super) fn and_success(self, spun: u64) -> Self {
+        let (usual, paid) = (self.usual(), self.paid());
+        let spun = spun.min(LONGEST_SPIN) as i64;
+        let usual = (i64::from(usual) + (spun - i64::from(usual)) / 8) as u32;
+        Self::new(paid + (255 - paid).div_ceil(8), self.votes(), usual)
+    }
+
+    /// After so many spins that did not.
+    pub(super) fn and_failures(self, failed: u32) -> Self {
+        // More do not change it any further.
+        let paid = (0..failed.min(FAILURES)).fold(self.paid(), |paid, _| paid - paid.div_ceil(8));
+        Self::new(paid, self.votes(), self.usual())
     }
 }
 
@@ -208,7 +212,7 @@ mod tests {
 
     #[test]
     fn lines_are_far_until_most_are_seen_to_be_near() {
-        let spins = Spins(0).and(true, 800);
+        let spins = Spins(0).and_success(800);
         assert!(spins.lines_come_from_afar());
         let near = (0..100).fold(spins, |spins, _| spins.and_line(true));
         assert!(!near.lines_come_from_afar());
@@ -220,9 +224,19 @@ mod tests {
 
     #[test]
     fn a_word_has_room_for_the_longest_spin() {
-        let spins = (0..200).fold(Spins(0), |spins, _| spins.and(true, u64::MAX));
+        let spins = (0..200).fold(Spins(0), |spins, _| spins.and_success(u64::MAX));
         assert!(spins.usual() > LONGEST_SPIN as u32 - 8 && spins.paid() == 255);
         assert_eq!(spins.votes(), 0);
+    }
+
+    #[test]
+    fn failures_change_only_how_many_spins_pay() {
+        let spins = (0..40).fold(Spins(0), |spins, _| spins.and_success(800).and_line(true));
+        let failed = |times| spins.and_failures(times);
+        assert!(failed(0) == spins && failed(1).paid() < spins.paid());
+        assert_eq!(failed(3).paid(), failed(1).and_failures(2).paid());
+        assert_eq!((failed(u32::MAX).paid(), failed(FAILURES).paid()), (0, 0));
+        assert_eq!((failed(9).usual(), failed(9).votes()), (spins.usual(), spins.votes()));
     }
 
     #[test]
