@@ -224,13 +224,19 @@ impl<'d> Handle<'d> {
     /// When it is due: finds what can be freed, and waits if too much is held.
     #[cold]
     fn look_round(&self) {
-        let (now, mut held) = (self.domain.now(), 0);
+        let (now, mut held, mut whose) = (self.domain.now(), 0, Whose::OwnAndGone);
         // If another thread has begun an epoch since, this one need not.
         if now == self.seen.get() {
             let look = self.advance();
             held = look.held;
+            // Who has been in the way since this thread last looked has probably lost its CPU, and is not the only one: what such
+            // threads have retired would stay until they run again. Those that run had better free their own, and among many
+            // CPUs somebody is in the way at most times.
+            if look.blocker.is_some() && !self.domain.has_many_cpus() {
+                whose = Whose::Everybodys;
+            }
         }
-        let ripe = self.harvest(Whose::OwnAndGone, Piles::Ripe);
+        let ripe = self.harvest(whose, Piles::Ripe);
         if ripe <= FEW || ripe > BACKLOG {
             self.destroy_all();
         }
