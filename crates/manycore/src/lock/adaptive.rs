@@ -21,7 +21,7 @@
 //! 3. *Whether the lock's line comes from afar.* Hardware threads of one core have the line in common: there a waiter looks at
 //!    it as often as it can. Between cores each look takes the line from the holder, who has to fetch it again: there a waiter
 //!    looks now and then, at random times, and short sections follow each other undisturbed meanwhile. The longer waits are, the
-//!    more wait: so looks are as far apart as an eighth of the usual wait. And who has not got the lock writes nothing down.
+//!    more wait: so looks are as far apart as an eighth of the usual wait. And what spins have brought is written down with the lock in hand.
 //!
 //! A thread that runs may overtake one that was woken: that is what keeps the lock busy. But a waiter that has waited
 //! for ten milliseconds *reserves* the lock. As long as it is reserved, only threads that have slept take it, in the
@@ -370,7 +370,7 @@ struct Waiter {
     slept: bool,
     /// It has waited for too long, and reserves the lock.
     starving: bool,
-    /// So many of its spins have failed.
+    /// So many of its spins have failed; nobody hears of them if it gives up.
     failed_spins: u32,
 }
 
