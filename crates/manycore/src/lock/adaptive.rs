@@ -149,7 +149,7 @@ impl Adaptive {
         while (made_room && !waiter.slept) || !self.spin(&mut waiter) {
             match self.sleep(&waiter, deadline) {
                 Slept::Acquired => {
-                    self.learn(&waiter, |spins| spins);
+                    self.update_spins(|spins| spins.and_failures(waiter.failed_spins));
                     break;
                 }
                 Slept::TimedOut => {
@@ -211,10 +211,14 @@ impl Adaptive {
                 self.notice_crowd(start.wrapping_add(spun));
             }
         }
-        self.learn(waiter, |mut learned| {
-            if looks_at_line(start) {
-                let taken = clock::ordered().wrapping_sub(start);
-                learned = learned.and_line(taken.wrapping_sub(spun) <= NEAR);
+        let line_is_near = looks_at_line(start).then(|| {
+            let taken = clock::ordered().wrapping_sub(start);
+            taken.wrapping_sub(spun) <= NEAR
+        });
+        self.update_spins(|spins| {
+            let mut learned = spins.and_failures(waiter.failed_spins);
+            if let Some(is_near) = line_is_near {
+                learned = learned.and_line(is_near);
             }
             // Who was woken and finds the lock free has not spun: counted, it would make spins ever shorter.
             let woken_to_free = waiter.slept && spun == 0;
@@ -223,10 +227,10 @@ impl Adaptive {
         true
     }
 
-    /// Notes what this waiter has seen, now that it has the lock: before, it would have taken the line from the holder.
-    fn learn(&self, waiter: &Waiter, last: impl FnOnce(Spins) -> Spins) {
+    /// For who has the lock: anybody else would take its line from the holder.
+    fn update_spins(&self, update: impl FnOnce(Spins) -> Spins) {
         let spins = self.spins();
-        let learned = last(spins.and_failures(waiter.failed_spins));
+        let learned = update(spins);
         if learned != spins {
             self.spins.store(learned.0, Ordering::Relaxed); // Relaxed: steers waiting
         }
