@@ -70,13 +70,6 @@ impl<K, V, L, P, F> RcuChains<K, V, L, P, F> {
     }
 }
 
-impl<K, V, L, P: Spread<K>, F> RcuChains<K, V, L, P, F> {
-    #[inline]
-    fn of(&self, key: &K) -> &Locked<K, V, L> {
-        &self.chains[P::place(key, self.chains.len())]
-    }
-}
-
 impl<K, V, L, P, F> fmt::Debug for RcuChains<K, V, L, P, F> {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.debug_struct("RcuChains").field("domain", &self.domain).finish_non_exhaustive()
@@ -85,8 +78,18 @@ impl<K, V, L, P, F> fmt::Debug for RcuChains<K, V, L, P, F> {
 
 /// A thread's access to [`RcuChains`].
 pub struct RcuHandle<'a, K, V, L, P, F: Flavour> {
-    chains: &'a RcuChains<K, V, L, P, F>,
+    /// At hand, and not behind a reference to [`RcuChains`]: an operation begins with it.
+    chains: &'a [Locked<K, V, L>],
     handle: F::Handle<'a>,
+    _choice: PhantomData<fn() -> P>,
+}
+
+impl<'a, K, V, L, P: Spread<K>, F: Flavour> RcuHandle<'a, K, V, L, P, F> {
+    /// The chain of a key.
+    #[inline]
+    fn of(&self, key: &K) -> &'a Locked<K, V, L> {
+        &self.chains[P::place(key, self.chains.len())]
+    }
 }
 
 impl<K, V, L, P, F: Flavour> fmt::Debug for RcuHandle<'_, K, V, L, P, F> {
@@ -109,7 +112,7 @@ where
         Self: 'a;
 
     fn handle(&self) -> RcuHandle<'_, K, V, L, P, F> {
-        RcuHandle { chains: self, handle: F::register(&self.domain) }
+        RcuHandle { chains: &self.chains, handle: F::register(&self.domain), _choice: PhantomData }
     }
 }
 
@@ -121,18 +124,21 @@ where
     P: Spread<K>,
     F: Flavour,
 {
+    #[inline]
     fn get(&mut self, key: &K) -> Option<V> {
-        let Locked { chain, .. } = self.chains.of(key);
+        let Locked { chain, .. } = self.of(key);
         F::section(&mut self.handle, |guard| chain.read(key, guard, V::clone))
     }
 
+    #[inline]
     fn insert(&mut self, key: K, value: V) -> Option<V> {
-        let Locked { chain, lock } = self.chains.of(&key);
+        let Locked { chain, lock } = self.of(&key);
         F::section(&mut self.handle, |guard| chain.insert(lock, key, value, guard))
     }
 
+    #[inline]
     fn remove(&mut self, key: &K) -> Option<V> {
-        let Locked { chain, lock } = self.chains.of(key);
+        let Locked { chain, lock } = self.of(key);
         F::section(&mut self.handle, |guard| chain.remove(lock, key, guard))
     }
 }
@@ -161,15 +167,18 @@ where
     P: Spread<K>,
     F: Flavour,
 {
+    #[inline]
     fn contains(&mut self, key: &K) -> bool {
         self.get(key).is_some()
     }
 
+    #[inline]
     fn insert(&mut self, key: K) -> bool {
-        let Locked { chain, lock } = self.chains.of(&key);
+        let Locked { chain, lock } = self.of(&key);
         F::section(&mut self.handle, |guard| chain.insert_new(lock, key, (), guard))
     }
 
+    #[inline]
     fn remove(&mut self, key: &K) -> bool {
         MapHandle::remove(self, key).is_some()
     }

@@ -16,6 +16,9 @@ use crate::sync::{clock, hint};
 /// it in the cache all the time. And more than so many are, because they are to be gone.
 const FEW: usize = 32;
 const BACKLOG: usize = 2000;
+/// A thread destroys some after so many that it has retired: about as many as the C library's allocator takes without looking further.
+/// One for one is 3 % slower in a hash table.
+const BURST: usize = 8;
 
 /// After so many objects a thread asks the time, and looks what can be freed if it did so that many ticks ago. So what looking
 /// costs is a small part of the time, and a thread that retires slowly holds little: for what it holds, its structure has less
@@ -49,7 +52,7 @@ pub struct Handle<'d> {
     batch: Cell<usize>,
     batch_bytes: Cell<usize>,
     looked: Cell<u64>,
-    /// How many objects were retired since this thread last destroyed some.
+    /// How many objects were retired since this thread last destroyed some; at least [`BURST`] if it is to look what can be freed.
     owed: Cell<usize>,
     /// Whether this thread is to look what can be freed.
     is_due: Cell<bool>,
@@ -135,10 +138,10 @@ impl<'d> Handle<'d> {
         }
     }
 
-    /// Whether it has retired something since it last destroyed what had waited for long enough.
+    /// Whether it is to destroy something that has waited for long enough, or to look for it.
     #[inline]
     pub(super) fn is_owing(&self) -> bool {
-        self.owed.get() > 0
+        self.owed.get() >= BURST
     }
 
     /// Inside for good, and not any more, for [`Online`](super::Online).
@@ -179,6 +182,7 @@ impl<'d> Handle<'d> {
             self.batch_bytes.set(0);
             self.looked.set(clock::now());
             self.is_due.set(true);
+            self.owed.set(self.owed.get().max(BURST));
         }
     }
 
@@ -203,7 +207,7 @@ impl<'d> Handle<'d> {
         }
     }
 
-    /// After a section in which something was retired: destroys about as much of what has waited for long enough.
+    /// After a section: destroys about as much of what has waited for long enough as was retired.
     fn settle(&self) {
         let Some(_collecting) = self.begin_collecting() else {
             return; // a destructor has a section of its own
@@ -212,7 +216,7 @@ impl<'d> Handle<'d> {
         if self.is_due.replace(false) {
             self.look_round();
         }
-        // One for one, so that the allocator gives out what it has just been given; some more if there is more than a bag.
+        // As many as were retired, so that the allocator gives out what it has just been given; some more if there is more than a bag.
         let share = if self.record.ripe.is_empty() { 1 } else { 4 };
         for _ in 0..share * owed {
             if !self.destroy_one() {
