@@ -40,7 +40,7 @@ unsafe impl Flavour for Pinned {
     }
 }
 
-/// After some tens of sections, and after each in which something was retired, by an [`Online`] of its own. Sections of
+/// After some tens of sections, and after each that leaves some objects to destroy, by an [`Online`] of its own. Sections of
 /// readers cost less. But a thread that keeps its handle and does
 /// nothing with it keeps all garbage from being freed: for threads that are at work all the time.
 #[derive(Debug)]
@@ -68,7 +68,7 @@ unsafe impl Flavour for Quiescent {
     fn section<R>(handle: &mut Counted<'_>, f: impl FnOnce(&Guard) -> R) -> R {
         let result = f(&handle.online.pin());
         handle.sections += 1;
-        // What was retired is paid for at once, as by others, so that the allocator gives out what it has just been given.
+        // What was retired is paid for as soon as by others, so that the allocator gives out what it has just been given.
         if handle.sections == SECTIONS || handle.online.is_owing() {
             handle.sections = 0;
             handle.online.quiescent();

@@ -16,8 +16,8 @@ use crate::sync::{clock, hint};
 /// it in the cache all the time. And more than so many are, because they are to be gone.
 const FEW: usize = 32;
 const BACKLOG: usize = 2000;
-/// A thread destroys some after so many that it has retired: about as many as the C library's allocator takes without looking further.
-/// One for one is 3 % slower in a hash table.
+/// A thread that has retired so many destroys about as many: few enough that no operation takes long by it, and by ones a hash table's
+/// updates are 3 % slower.
 const BURST: usize = 8;
 
 /// After so many objects a thread asks the time, and looks what can be freed if it did so that many ticks ago. So what looking

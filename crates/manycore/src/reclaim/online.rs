@@ -51,7 +51,7 @@ impl<'d> Online<'d> {
         f()
     }
 
-    /// Whether the thread has retired something since it last destroyed what had waited for long enough.
+    /// Whether the thread is to destroy something that has waited for long enough, or to look for it.
     #[inline]
     pub(super) fn is_owing(&self) -> bool {
         self.handle.is_owing()
