@@ -131,7 +131,11 @@ fn waits(profiled: &Profiled, truth: &HashMap<String, Vec<f64>>) {
     assert_near("gate: 99th percentile", number(&gate["p99_ns"]), p99, 0.25);
     let hot = &profiled.lock("hot (")["wait"];
     assert_near("hot: total", number(&hot["total_ns"]), truth["hot"][0], 0.05);
-    assert_near("hot: 99th percentile", number(&hot["p99_ns"]), truth["spins"][0], 0.25);
+    // Of 400 waits it is the fourth longest. A thread that loses its CPU between its clock and the lock makes one longer that is not so
+    // for the library, which moves the others by a place each: it is between these quantiles of all waits.
+    let [low, high] = truth["spins"][..] else { panic!("{truth:?}") };
+    let p99 = number(&hot["p99_ns"]);
+    assert!((0.75 * low..1.25 * high).contains(&p99), "{p99}: {low} {high}");
     let timed = &profiled.lock("timed (")["wait"];
     assert_near("timed: total", number(&timed["total_ns"]), truth["timed"][0], 0.05);
     assert_near("timed: longest", number(&timed["max_ns"]), truth["timed"][1], 0.05);
