@@ -131,11 +131,12 @@ fn waits(profiled: &Profiled, truth: &HashMap<String, Vec<f64>>) {
     assert_near("gate: 99th percentile", number(&gate["p99_ns"]), p99, 0.25);
     let hot = &profiled.lock("hot (")["wait"];
     assert_near("hot: total", number(&hot["total_ns"]), truth["hot"][0], 0.05);
-    // Of 400 waits it is the fourth longest. A thread that loses its CPU between its clock and the lock makes one longer that is not so
-    // for the library, which moves the others by a place each: it is between these quantiles of all waits.
+    // Of 400 waits it is the fourth longest, and none is longer for the library, whose clock runs within the program's. A thread that
+    // loses its CPU between the two makes one shorter, and the next in size takes its place: of four at the most. What is reported is
+    // the middle of a bucket, 0.9 to 1.125 times what is in it, and the library's clock is another, to a hundredth.
     let [low, high] = truth["spins"][..] else { panic!("{truth:?}") };
     let p99 = number(&hot["p99_ns"]);
-    assert!((0.75 * low..1.25 * high).contains(&p99), "{p99}: {low} {high}");
+    assert!((0.89 * low..1.14 * high).contains(&p99), "{p99}: {low} {high}");
     let timed = &profiled.lock("timed (")["wait"];
     assert_near("timed: total", number(&timed["total_ns"]), truth["timed"][0], 0.05);
     assert_near("timed: longest", number(&timed["max_ns"]), truth["timed"][1], 0.05);
