@@ -132,8 +132,8 @@ fn waits(profiled: &Profiled, truth: &HashMap<String, Vec<f64>>) {
     let hot = &profiled.lock("hot (")["wait"];
     assert_near("hot: total", number(&hot["total_ns"]), truth["hot"][0], 0.05);
     // Of 400 waits it is the fourth longest, and none is longer for the library, whose clock runs within the program's. A thread that
-    // loses its CPU between the two makes one shorter, and the next in size takes its place: of four at the most. What is reported is
-    // the middle of a bucket, 0.9 to 1.125 times what is in it, and the library's clock is another, to a hundredth.
+    // loses its CPU between the two has a shorter one for the library, and the next in size takes its place: of four at the most.
+    // What is reported is the middle of a bucket, 0.9 to 1.125 times what is in it, and the library's clock is another, to a hundredth.
     let [low, high] = truth["spins"][..] else { panic!("{truth:?}") };
     let p99 = number(&hot["p99_ns"]);
     assert!((0.89 * low..1.14 * high).contains(&p99), "{p99}: {low} {high}");
