@@ -8,8 +8,11 @@ use core::hash::{Hash, Hasher};
 use core::marker::PhantomData;
 
 /// Where an object is, as it is stored in other objects; or nowhere.
+///
+/// Through a link an object is read and written, as through a `&mut T`: so its type is neither what is shorter lived nor what is longer
+/// lived (invariance).
 #[repr(transparent)]
-pub struct Link<T>(*mut (), PhantomData<fn() -> T>);
+pub struct Link<T>(*mut (), PhantomData<fn(T) -> T>);
 
 // SAFETY: a place, without the right to look there.
 unsafe impl<T> Send for Link<T> {}
@@ -140,6 +143,15 @@ pub unsafe trait RawSession {
 
     /// Locks an object, and returns a copy of it, to be changed; it is seen by others after the commit. The data is that which the
     /// session sees, or under [`View::Latest`] what was committed last: the caller then looks whether it is as expected.
+    ///
+    /// # Errors
+    ///
+    /// [`Conflict::Locked`], [`Changed`](Conflict::Changed), [`Freed`](Conflict::Freed) or [`Full`](Conflict::Full); the session is then to be
+    /// aborted.
+    ///
+    /// # Panics
+    ///
+    /// If the session by itself wants more room than the mechanism is configured to have.
     ///
     /// # Safety
     ///

@@ -70,6 +70,37 @@ impl<'a, 'id, M: Sessions> Scope<'a, 'id, M> {
 }
 
 /// An object of a [`scope`]: where it is.
+///
+/// What it refers to has to live for as long as the pointer is used, whoever has written it:
+///
+/// ```compile_fail
+/// use manycore::{mvrlu, session};
+///
+/// let domain: mvrlu::Domain = mvrlu::Domain::default();
+/// session::scope(&domain, |scope| {
+///     let mut member = scope.register();
+///     let name = member.create("outer");
+///     {
+///         let inner = String::from("inner");
+///         member.run(|transaction| Ok(*transaction.try_lock(name)? = inner.as_str())); // does not live long enough
+///     }
+///     member.read(|now| println!("{}", now.deref(name)));
+/// });
+/// ```
+///
+/// ```
+/// # use manycore::{mvrlu, session};
+/// let domain: mvrlu::Domain = mvrlu::Domain::default();
+/// session::scope(&domain, |scope| {
+///     let mut member = scope.register();
+///     let name = member.create("outer");
+///     {
+///         let inner = "inner";
+///         member.run(|transaction| Ok(*transaction.try_lock(name)? = inner));
+///     }
+///     member.read(|now| assert_eq!(*now.deref(name), "inner"));
+/// });
+/// ```
 pub struct Ptr<'id, T> {
     link: Link<T>,
     brand: Brand<'id>,
@@ -186,7 +217,13 @@ impl<'id, S: RawSession> Transaction<'_, 'id, S> {
     ///
     /// # Errors
     ///
-    /// If another thread has locked it, or changed it since the transaction began. The transaction then has to end, as by `?`.
+    /// If another thread has locked it, or has changed or freed it since the transaction began; or if the log is full of versions that
+    /// others may still read. The transaction then has to end, as by `?`.
+    ///
+    /// # Panics
+    ///
+    /// Under MV-RLU, if the transaction by itself fills a log of [`Config::segments_max`](crate::mvrlu::Config::segments_max) segments, or an
+    /// object does not fit into one of [`Config::segment_bytes`](crate::mvrlu::Config::segment_bytes).
     #[inline]
     pub fn try_lock<T: Object>(&mut self, object: Ptr<'id, T>) -> Result<&mut T, Conflict> {
         // SAFETY: as in `deref`. The copy is this session's, and borrowed with it.
@@ -197,6 +234,10 @@ impl<'id, S: RawSession> Transaction<'_, 'id, S> {
     /// skew: their commits are as if they had run one after the other.
     ///
     /// # Errors
+    ///
+    /// As of [`try_lock`](Self::try_lock).
+    ///
+    /// # Panics
     ///
     /// As of [`try_lock`](Self::try_lock).
     #[inline]
@@ -219,6 +260,10 @@ impl<'id, S: RawSession> Transaction<'_, 'id, S> {
     /// Locks an object, and frees it with the commit.
     ///
     /// # Errors
+    ///
+    /// As of [`try_lock`](Self::try_lock).
+    ///
+    /// # Panics
     ///
     /// As of [`try_lock`](Self::try_lock).
     ///
@@ -266,6 +311,10 @@ impl<'a, 'id, M: Sessions> Member<'a, 'id, M> {
     /// # Errors
     ///
     /// What `f` returns.
+    ///
+    /// # Panics
+    ///
+    /// Under RLU, when it commits what it has written while this thread has another session of the domain open: it would wait for itself.
     pub fn attempt<R>(
         &mut self,
         f: impl FnOnce(&mut Transaction<'_, 'id, M::Handle<'a>>) -> Result<R, Conflict>,
@@ -277,7 +326,12 @@ impl<'a, 'id, M: Sessions> Member<'a, 'id, M> {
         Ok(result)
     }
 
-    /// Runs `f` in a transaction, again and again as long as there are conflicts, with pauses between that become longer.
+    /// Runs `f` in a transaction, again and again as long as there are conflicts, with pauses between that become longer. There is no limit: for
+    /// one, call [`attempt`](Self::attempt).
+    ///
+    /// # Panics
+    ///
+    /// As of [`attempt`](Self::attempt).
     pub fn run<R>(
         &mut self,
         mut f: impl FnMut(&mut Transaction<'_, 'id, M::Handle<'a>>) -> Result<R, Conflict>,

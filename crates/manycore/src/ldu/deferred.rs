@@ -120,6 +120,38 @@ impl core::ops::Add for Statistics {
 /// });
 /// assert_eq!(names.read(|names| names.0.len()), 1);
 /// ```
+///
+/// What items refer to has to live for as long as that into which they are put off, for they are applied when it is next read:
+///
+/// ```compile_fail
+/// # use manycore::ldu::{Deferred, Item, Structure};
+/// # #[derive(Default)]
+/// # struct Count(usize);
+/// # impl Structure<&str> for Count {
+/// #     fn insert(&mut self, name: Item<'_, &str>) { self.0 += name.len(); }
+/// #     fn remove(&mut self, name: Item<'_, &str>) { self.0 -= name.len(); }
+/// # }
+/// let count = Deferred::<Count, &str>::default();
+/// {
+///     let name = String::from("name");
+///     count.item(name.as_str()).insert().keep(); // does not live long enough
+/// }
+/// assert_eq!(count.read(|count| count.0), 4);
+/// ```
+///
+/// ```
+/// # use manycore::ldu::{Deferred, Item, Structure};
+/// # #[derive(Default)]
+/// # struct Count(usize);
+/// # impl Structure<&str> for Count {
+/// #     fn insert(&mut self, name: Item<'_, &str>) { self.0 += name.len(); }
+/// #     fn remove(&mut self, name: Item<'_, &str>) { self.0 -= name.len(); }
+/// # }
+/// let name = String::from("name");
+/// let count = Deferred::<Count, &str>::default();
+/// count.item(name.as_str()).insert().keep();
+/// assert_eq!(count.read(|count| count.0), 4);
+/// ```
 pub struct Deferred<S, T, Q: Queue = Global, L = Adaptive>
 where
     S: Structure<T>,
@@ -128,7 +160,8 @@ where
     guarded: CachePadded<Guarded<S, L>>,
     /// When it was brought up to date by the timer.
     due: Due,
-    _items: PhantomData<T>,
+    /// Items go in and come out, so that it is invariant in their type.
+    _items: PhantomData<fn(T) -> T>,
 }
 
 struct Guarded<S, L> {

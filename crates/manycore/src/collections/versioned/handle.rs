@@ -55,7 +55,12 @@ where
         result
     }
 
-    /// Reads and changes any keys; others see all of it or nothing. Runs again as long as there are conflicts.
+    /// Reads and changes any keys; others see all of it or nothing. Runs again as long as there are conflicts,
+    /// with pauses between that become longer, and without a limit.
+    ///
+    /// # Panics
+    ///
+    /// Under MV-RLU, if what it writes fills a whole log: see [`Config::segments_max`](crate::mvrlu::Config::segments_max).
     pub fn transact<R>(
         &mut self,
         mut f: impl FnMut(&mut Writes<'_, K, V, M, P, M::Handle<'a>>) -> Result<R, Conflict>,
