@@ -77,14 +77,14 @@ impl Library {
             let looked: Vec<_> = candidates.iter().map(|path| path.display().to_string()).collect();
             return Err(Failure::bad_input(
                 format!("{name} is missing (looked at {})", looked.join(", ")),
-                format!("build it with `make`, or name it in {variable}"),
+                format!("build it with `make build`, or name it in {variable}"),
             ));
         };
         // The dynamic linker would say so of a bad one and then run the program without it.
         target::elf::check_library(path).map_err(|why| {
             Failure::bad_input(
                 format!("{} cannot be preloaded: {why}", path.display()),
-                format!("build it with `make`, or name another in {variable}"),
+                format!("build it with `make build`, or name another in {variable}"),
             )
         })?;
         let path = path.canonicalize().unwrap_or_else(|_| path.clone());

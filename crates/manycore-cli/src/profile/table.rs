@@ -104,7 +104,7 @@ fn heading(profile: &Profile) -> String {
             None => format!("killed by signal {signal}"),
         },
     };
-    let how = if profile.lock == "futex" { " (does what glibc does)" } else { "" };
+    let how = if profile.lock == "futex" { " (does what glibc's mutex does)" } else { "" };
     let host = profile.host.as_ref().map_or_else(|| "host unknown".to_owned(), Host::to_string);
     format!(
         "{command}\n{host}\nlock {}{how}; ran {}, {end}\n\n",

@@ -149,7 +149,7 @@ fn source(options: &Options) -> Result<Source> {
     if options.lock.is_glibc() {
         return Err(Failure::bad_input(
             "nothing is counted where glibc's own lock is left in place",
-            "watch it with `--lock futex`, which does what glibc does",
+            "watch it with `--lock futex`, which does what glibc's mutex does",
         ));
     }
     Source::start(&options.command, &Interposition::new(options.lock.clone())?, kernel)

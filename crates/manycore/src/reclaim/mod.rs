@@ -20,7 +20,7 @@
 //! thread's record. There anybody can take it: each thread frees what it has retired itself, because that memory is near to
 //! it, but what belongs to a thread that is gone, or when space is short to any, is freed by whoever comes.
 //!
-//! A thread destroys its own objects one by one, as many at the end of a section as it has retired there; up to 32 go together.
+//! A thread destroys its own objects in eights: once it has retired eight, at the end of a section, as many as it has retired.
 //! So an allocator that keeps a few blocks for each thread gives out at once what it has got back. If it gets them by the hundred,
 //! it puts them where all threads share them, and has to fetch them from there.
 //!
