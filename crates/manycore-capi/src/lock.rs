@@ -13,10 +13,10 @@ use std::ffi::CString;
 use std::sync::OnceLock;
 
 use manycore::lock::{self, Adaptive, INLINE_SIZE, PhaseRw, PlainLock};
-use manycore::sync::{Deadline, thread};
+use manycore::sync::Deadline;
 use manycore::{RawRwLock, for_each_lock, for_each_rw_lock};
 
-use crate::process::prepare_thread;
+use crate::process::holder;
 use crate::status::Status;
 
 // The kind is written by whoever initialises or destroys a lock, which the program orders before and after every use. A thread
@@ -174,9 +174,8 @@ impl Mutex {
         otherwise: Status,
         acquire: impl FnOnce(&Mutexes, *const ()) -> bool,
     ) -> Result<(), Status> {
-        prepare_thread();
+        let me = holder();
         let (methods, lock) = self.resolve()?;
-        let me = thread::id();
         if self.owner.load(RELAXED) == me {
             return Err(Status::Deadlock);
         }
@@ -189,7 +188,7 @@ impl Mutex {
 
     fn release(&self) -> Result<(), Status> {
         let (methods, lock) = self.resolve()?;
-        if self.owner.load(RELAXED) != thread::id() {
+        if self.owner.load(RELAXED) != holder() {
             return Err(Status::NotOwner);
         }
         self.owner.store(0, RELAXED);
@@ -326,8 +325,7 @@ impl RwLock {
     /// For an acquisition: not by the thread that writes.
     #[inline]
     fn resolve_for_me(&self) -> Result<(&'static RwLocks, *const ()), Status> {
-        prepare_thread();
-        if self.writer.load(RELAXED) == thread::id() {
+        if self.writer.load(RELAXED) == holder() {
             return Err(Status::Deadlock);
         }
         self.resolve()
@@ -431,7 +429,7 @@ pub unsafe extern "C" fn manycore_rwlock_wrlock(rwlock: *mut RwLock) -> Status {
         let (methods, lock) = rwlock.resolve_for_me()?;
         // SAFETY: the lock is there.
         unsafe { (methods.acquire_write)(lock) };
-        rwlock.writer.store(thread::id(), RELAXED);
+        rwlock.writer.store(holder(), RELAXED);
         Ok(())
     }))
 }
@@ -448,7 +446,7 @@ pub unsafe extern "C" fn manycore_rwlock_trywrlock(rwlock: *mut RwLock) -> Statu
         if !unsafe { (methods.try_acquire_write)(lock) } {
             return Err(Status::Busy);
         }
-        rwlock.writer.store(thread::id(), RELAXED);
+        rwlock.writer.store(holder(), RELAXED);
         Ok(())
     }))
 }
@@ -461,7 +459,7 @@ pub unsafe extern "C" fn manycore_rwlock_wrunlock(rwlock: *mut RwLock) -> Status
     // SAFETY: by the caller's word.
     status(unsafe { there(rwlock) }.and_then(|rwlock| {
         let (methods, lock) = rwlock.resolve()?;
-        if rwlock.writer.load(RELAXED) != thread::id() {
+        if rwlock.writer.load(RELAXED) != holder() {
             return Err(Status::NotOwner);
         }
         rwlock.writer.store(0, RELAXED);

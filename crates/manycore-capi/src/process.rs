@@ -5,24 +5,32 @@
 
 use std::cell::RefCell;
 use std::sync::Once;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use manycore::sync::thread;
 
 use crate::{rcu, rlu};
 
-/// In the first of the thread's two words.
-const PREPARED: u64 = 1;
-
 /// To be called by a thread before it does something whose end it may not see.
 #[inline]
 pub fn prepare_thread() {
-    if thread::local().words.get()[0] & PREPARED == 0 {
-        prepare();
+    holder();
+}
+
+/// The number of the calling thread among those of the process, from 1 on: who holds a lock. Unlike its id it is the same in a child that it
+/// forks, which has the locks that it held.
+#[inline]
+pub fn holder() -> u32 {
+    // In the first of the thread's two words.
+    match thread::local().words.get()[0] {
+        0 => prepare(),
+        number => number as u32,
     }
 }
 
 #[cold]
-fn prepare() {
+fn prepare() -> u32 {
+    static BEFORE: AtomicU32 = AtomicU32::new(0);
     static FORKS: Once = Once::new();
     FORKS.call_once(|| {
         // SAFETY: the handler is a function of this library, which is not unloaded: threads have destructors in it.
@@ -30,8 +38,11 @@ fn prepare() {
     });
     // Has its destructor run when the thread ends; if that has been, there is nothing that could be arranged for.
     _ = EXIT.try_with(|_| ());
+    // Relaxed: only for a number of its own. After four thousand million threads they begin again.
+    let number = BEFORE.fetch_add(1, Ordering::Relaxed).wrapping_add(1).max(1);
     let words = &thread::local().words;
-    words.set([words.get()[0] | PREPARED, words.get()[1]]);
+    words.set([number.into(), words.get()[1]]);
+    number
 }
 
 /// In the child of a fork. The parent's domains are not the child's, which is not to wait for threads that it does not have.
