@@ -186,8 +186,12 @@ pub fn check_pile<E: End, H: FnMut(PileOperation) -> Vec<u64>>(
                 Kind::Look | Kind::Remove => removals[key as usize % removals.len()],
             };
             if operation == PileOperation::PopSome {
-                let popped = |value| (PileOperation::Pop, vec![value]);
-                log.call_all(|| operate(operation).into_iter().map(popped).collect());
+                log.call_all(|| match operate(operation) {
+                    none if none.is_empty() => vec![(PileOperation::Pop, none)],
+                    some => {
+                        some.into_iter().map(|value| (PileOperation::Pop, vec![value])).collect()
+                    }
+                });
             } else {
                 log.call(operation, |operation| operate(*operation));
             }

@@ -1,5 +1,6 @@
 //! Histories of transactions that snapshot isolation allows, and histories that it does not.
 
+use manycore_history::history::Clock;
 use manycore_history::snapshot::{Anomaly, Isolation, Transaction, Write, check};
 use proptest::prelude::*;
 
@@ -18,6 +19,7 @@ fn committed(
         committed: true,
         reads: reads.to_vec(),
         writes: writes.iter().map(write).collect(),
+        lost: Vec::new(),
     }
 }
 
@@ -65,6 +67,22 @@ fn what_is_aborted_is_not_seen() {
     let mut history = [committed(0, 10, &[], &[(1, 0, 1)]), committed(1, 20, &[(1, 1)], &[])];
     history[0].committed = false;
     assert_eq!(anomaly(&history, Isolation::RELAXED), Some(Anomaly::ReadFromNowhere));
+}
+
+#[test]
+fn a_transaction_sees_what_it_has_written() {
+    for (seen, anomaly) in [(5, None), (0, Some(Anomaly::LostWrite))] {
+        for commits in [true, false] {
+            let clock = Clock::new();
+            let mut writer = Transaction::begin(&clock, 0);
+            writer.read(1, 0);
+            writer.write(1, 0, 5);
+            writer.read(1, seen);
+            let writer = if commits { writer.commit(&clock) } else { writer.abort(&clock) };
+            let found = check(&[writer], Isolation::RELAXED).err().map(|found| found.anomaly);
+            assert_eq!(found, anomaly, "sees {seen}");
+        }
+    }
 }
 
 #[test]

@@ -78,20 +78,24 @@ pub struct Transaction {
     pub reads: Vec<(Object, Version)>,
     /// What it wrote: each object once, with the last version.
     pub writes: Vec<Write>,
+    /// Objects of which it saw another version after it had written them.
+    pub lost: Vec<Object>,
 }
 
 impl Transaction {
     /// Begins one: call it before the transaction takes its snapshot.
     pub fn begin(clock: &Clock, thread: u32) -> Self {
         let began = clock.moment();
-        let (reads, writes) = (Vec::new(), Vec::new());
-        Self { thread, began, ended: began, committed: false, reads, writes }
+        let (reads, writes, lost) = (Vec::new(), Vec::new(), Vec::new());
+        Self { thread, began, ended: began, committed: false, reads, writes, lost }
     }
 
     /// Notes what it sees of an object. What it has made itself is not noted.
     pub fn read(&mut self, object: Object, version: Version) {
-        if !self.writes.iter().any(|write| (write.object, write.after) == (object, version)) {
-            self.reads.push((object, version));
+        match self.writes.iter().find(|write| write.object == object) {
+            None => self.reads.push((object, version)),
+            Some(write) if write.after == version => {}
+            Some(_) => self.lost.push(object),
         }
     }
 
@@ -137,6 +141,8 @@ impl Isolation {
 pub enum Anomaly {
     /// A version was read that no committed transaction has made.
     ReadFromNowhere,
+    /// A transaction has not seen what it had written itself.
+    LostWrite,
     /// Two transactions have replaced the same version of an object.
     LostUpdate,
     /// A transaction has seen some of what another has committed, and not all of it; or a circle of such.
@@ -195,6 +201,7 @@ impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         let what = match self.anomaly {
             Anomaly::ReadFromNowhere => "a version that was never committed",
+            Anomaly::LostWrite => "a lost write",
             Anomaly::LostUpdate => "a lost update",
             Anomaly::TornRead => "no snapshot",
             Anomaly::FutureRead => "a look into the future",

@@ -12,7 +12,7 @@ pub(super) struct Versions<'h> {
 }
 
 impl<'h> Versions<'h> {
-    /// Finds two kinds of mistakes on the way.
+    /// Finds three kinds of mistakes on the way.
     pub(super) fn of(history: &'h [Transaction]) -> Result<Self, Violation> {
         let mut versions = Self { history, made: HashMap::new(), replaced: HashMap::new() };
         let committed = history.iter().enumerate().filter(|(_, t)| t.committed);
@@ -24,6 +24,9 @@ impl<'h> Versions<'h> {
             }
         }
         for (i, transaction) in history.iter().enumerate() {
+            if let Some(object) = transaction.lost.first() {
+                return Err(versions.lost_write(i, *object));
+            }
             let seen = transaction.writes.iter().map(|write| (write.object, write.before));
             for (object, version) in transaction.reads.iter().copied().chain(seen) {
                 if version != 0 && !versions.made.contains_key(&(object, version)) {
@@ -48,6 +51,11 @@ impl<'h> Versions<'h> {
     pub(super) fn name(&self, i: usize) -> String {
         let Transaction { thread, began, ended, .. } = self.history[i];
         format!("transaction {i} (thread {thread}, moments {began} to {ended})")
+    }
+
+    fn lost_write(&self, i: usize, object: Object) -> Violation {
+        let step = format!("{} does not see its own version of object {object}", self.name(i));
+        Violation { anomaly: Anomaly::LostWrite, steps: vec![step] }
     }
 
     fn lost_update(&self, one: usize, other: usize, object: Object, version: Version) -> Violation {

@@ -2,15 +2,16 @@
 
 use std::cell::Cell;
 
+use manycore_history::snapshot::Isolation;
 use manycore_sim::{backend, thread};
-use manycore_simulated::clock::{Clock, Counter, Ordo};
+use manycore_simulated::clock::{Clock, Counter, Ordo, RelaxedClock};
 use manycore_simulated::mvrlu::{Config, Domain, Handle};
 use manycore_simulated::session::{self, Link, RawSession, View};
 use manycore_simulated::sync::atomic::{AtomicU32, Ordering};
 use manycore_simulated::sync::hint;
 
 use crate::explore;
-use crate::sessions::{bank, leaves};
+use crate::sessions::{bank, history, leaves};
 
 /// With a look for a grace period after each session, and logs that go round soon.
 fn domain<C: Clock>(clock: C) -> Domain<C> {
@@ -37,6 +38,14 @@ fn counter() -> Domain<Counter> {
 fn ordo() -> Domain<Ordo> {
     // SAFETY: simulated counters do not differ here, so that any boundary will do.
     domain(unsafe { Ordo::with_boundary(10) })
+}
+
+fn skewed() -> Domain<Skewed> {
+    domain(Skewed::new())
+}
+
+fn relaxed() -> Domain<RelaxedClock<Skewed>> {
+    domain(RelaxedClock(Skewed::new()))
 }
 
 /// Counters of which each thread has its own, ahead of those of threads before it.
@@ -232,6 +241,16 @@ fn write_skew_is_there_without_locks_and_not_with_them() {
     explore().check(|| skews.set(skews.get() + u32::from(claims(false))));
     assert!(skews.get() > 0, "snapshots are isolated from each other");
     explore().check(|| assert!(!claims(true), "both have claimed"));
+}
+
+#[test]
+fn an_order_explains_what_transactions_saw() {
+    explore().schedules(1500).check(history(counter, 3, Isolation::STRICT));
+    explore().schedules(1500).check(history(ordo, 2, Isolation::STRICT));
+    explore().schedules(1500).check(history(skewed, 3, Isolation::STRICT));
+    explore().schedules(1500).check(history(relaxed, 3, Isolation::RELAXED));
+    explore().schedules(1500).check(history(counter, 2, Isolation::STRICT_SERIALIZABLE));
+    explore().schedules(1500).check(history(skewed, 3, Isolation::STRICT_SERIALIZABLE));
 }
 
 #[test]

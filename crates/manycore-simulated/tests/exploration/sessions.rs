@@ -25,7 +25,7 @@ pub fn history<M: Sessions>(
                 for round in 0..3 {
                     let mut seen = snapshot::Transaction::begin(&clock, me);
                     let result = member.attempt(|tx| {
-                        // Reads all, and changes one or two.
+                        // Reads all, changes one or two, and reads again.
                         for (name, object) in (0..).zip(objects) {
                             seen.read(name, *tx.deref(object));
                             if isolation.serializable {
@@ -40,6 +40,9 @@ pub fn history<M: Sessions>(
                                 seen.write(u64::from(name), *data, version);
                                 *data = version;
                             }
+                        }
+                        for (name, object) in (0..).zip(objects) {
+                            seen.read(name, *tx.deref(object));
                         }
                         Ok(())
                     });
