@@ -6,11 +6,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use manycore::collections::hash::{ChainedTable, LockedTable, RcuTable};
-use manycore::collections::list::{HarrisList, LazyList, LockedList, RcuList, SortedList};
+use manycore::collections::hash::{ChainedTable, CombinedTable, LockedTable, RcuTable};
+use manycore::collections::list::{
+    CombinedList, HarrisList, LazyList, LockedList, RcuList, SortedList,
+};
 use manycore::collections::queue::TakeAll;
 use manycore::collections::stack::TreiberStack;
-use manycore::collections::tree::{LockedTree, RcuTree, SearchTree};
+use manycore::collections::tree::{CombinedTree, LockedTree, RcuTree, SearchTree};
 use manycore::collections::{SequentialMap, Sizes};
 use manycore::lock::{Adaptive, Mcs};
 use manycore::reclaim::{Config, Quiescent};
@@ -56,6 +58,13 @@ fn hash_locked() {
 fn bst_locked() {
     is_linearizable(LockedTree::<u64, (), Adaptive>::default);
     run::check_map(Native, &Mix::native(4), &LockedTree::<u64, u64, Mcs>::default());
+}
+
+#[test]
+fn combined() {
+    run::check_map(Native, &Mix::native(4), &CombinedList::<u64, u64>::default());
+    run::check_map(Native, &Mix::native(4), &CombinedTable::<u64, u64>::new(ChainedTable::new(2)));
+    run::check_map(Native, &Mix::native(4), &CombinedTree::<u64, u64>::default());
 }
 
 #[test]

@@ -5,6 +5,7 @@
 mod collections;
 mod flat_combining;
 mod ldu;
+mod maps;
 mod mutations;
 mod mutex;
 mod mvrlu;
