@@ -154,6 +154,13 @@ static void rlu_sessions(rlu_thread_data_t *self)
     EXPECT(1, RLU_IS_SAME_PTRS(copy, object));
     EXPECT(0, RLU_IS_SAME_PTRS(copy, NULL));
     EXPECT(1, RLU_IS_SAME_PTRS(NULL, NULL));
+    {
+        const struct pair *seen = object;
+        volatile struct pair *wild = object;
+        EXPECT(copy, RLU_DEREF(self, seen));
+        EXPECT(copy, RLU_DEREF(self, 1 ? wild : NULL));
+        EXPECT(1, RLU_IS_SAME_PTRS(seen, wild));
+    }
     RLU_ASSIGN_PTR(self, &place, copy);
     EXPECT(object, place);
     RLU_ASSIGN_PTR(self, &place, NULL);

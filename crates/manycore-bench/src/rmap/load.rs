@@ -110,6 +110,28 @@ impl Load {
         filler
     }
 
+    /// Whether each tree has what was [filled](Self::fill) in and nothing of the threads that have worked, and takes an interval more, and gives it
+    /// back. The error says what is wrong. Queues and stacks keep what threads have put in; they are not judged.
+    pub(super) fn verify(&self, map: &dyn AnyMap) -> Result<(), String> {
+        for tree in 0..map.trees() {
+            let mut handle = map.handle(1, false);
+            let has = |what: &str, expected: usize| match map.count(tree) {
+                Some(found) if found != expected => Err(format!(
+                    "tree {tree} has {found} intervals, and should have {expected} {what}"
+                )),
+                _ => Ok(()),
+            };
+            let filled = self.initial as usize;
+            has("after the threads' last was removed", filled)?;
+            let one = Interval { first: SPAN, order: 0, last: SPAN };
+            handle.update(tree, one);
+            has("after one more was inserted", filled + 1)?;
+            handle.update(tree, one);
+            has("after that was removed", filled)?;
+        }
+        Ok(())
+    }
+
     /// Works until the stage says that it is over. `outcome` has the memory for what is recorded.
     pub(super) fn run<S: Stage>(
         &self,

@@ -19,6 +19,9 @@ pub(super) trait AnyMap: Sync {
     /// Visits the intervals of a tree that have this number.
     fn overlaps(&self, tree: usize, number: u64, found: &mut (dyn FnMut(Interval) + Send));
 
+    /// How many intervals a tree has; none if it is no tree.
+    fn count(&self, tree: usize) -> Option<usize>;
+
     /// Does what has waited for so many ticks.
     fn tend(&self, tree: usize, ticks: u64);
 
@@ -43,6 +46,12 @@ impl<M: ReverseMap> AnyMap for M {
 
     fn overlaps(&self, tree: usize, number: u64, found: &mut (dyn FnMut(Interval) + Send)) {
         ReverseMap::overlaps(self, tree, number, number, found);
+    }
+
+    fn count(&self, tree: usize) -> Option<usize> {
+        let mut count = 0;
+        ReverseMap::overlaps(self, tree, 0, u64::MAX, &mut |_| count += 1);
+        Some(count)
     }
 
     fn tend(&self, tree: usize, ticks: u64) {

@@ -221,7 +221,23 @@ mod tests {
         }
     }
 
-    /// Every mechanism, natively and simulated, for a moment.
+    /// What a mechanism that drops updates is told.
+    #[test]
+    fn what_is_lost_is_seen() {
+        let load = Load { trees: 2, initial: 50, ..Load::default() };
+        let map = mechanism::make_here("ldu", Shape::Trees, 2).unwrap();
+        let filled = load.fill(&*map);
+        assert_eq!(load.verify(&*map), Ok(()));
+        let mut handle = map.handle(1, false);
+        handle.update(1, manycore_traits::Interval { first: 3, order: 7, last: 5 });
+        let fault = load.verify(&*map).unwrap_err();
+        assert!(fault.starts_with("tree 1 has 51 intervals, and should have 50"), "{fault}");
+        drop((handle, filled));
+        let fault = load.verify(&*map).unwrap_err();
+        assert!(fault.starts_with("tree 0 has 0 intervals, and should have 50"), "{fault}");
+    }
+
+    /// Every mechanism, natively, for a moment.
     #[test]
     fn every_mechanism_runs() {
         let shapes = [Shape::Trees, Shape::Queue, Shape::Stack];

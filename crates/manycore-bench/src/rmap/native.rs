@@ -45,7 +45,9 @@ pub(super) fn run(options: &Options) -> Result<Vec<Measurement>, Failure> {
                 let map =
                     mechanism::make_here(name, options.load.shape, options.load.trees as usize);
                 let map = map.expect("the names were checked");
-                of_point[subject].push(run.round(&*map));
+                let found = run.round(&*map);
+                let found = found.map_err(|fault| Failure::Failed(format!("{name}: {fault}")))?;
+                of_point[subject].push(found);
             }
         }
     }
@@ -145,7 +147,8 @@ impl Stage for Here {
 }
 
 impl Run {
-    fn round(&self, map: &dyn AnyMap) -> Round {
+    /// The error says what the mechanism did wrong.
+    fn round(&self, map: &dyn AnyMap) -> Result<Round, String> {
         let filled = self.load.fill(map);
         let stage = Here {
             phase: AtomicU8::new(WARM_UP),
@@ -176,13 +179,17 @@ impl Run {
             stage.phase.store(STOP, Ordering::Relaxed); // Relaxed: as in `counted`
             slice.elapsed_ns = begin.elapsed().as_nanos() as f64;
             for worker in workers {
-                let outcome = worker.join().expect("no mechanism panics");
+                let outcome = worker.join().map_err(|_| "a thread panicked")?;
                 slice.counts.push(outcome.operations);
                 slice.waits.add_ticks(&outcome.times, 1.0);
             }
-        });
+            Ok::<_, String>(())
+        })?;
+        // Before it is asked whether all is there, by which everything is applied.
+        let put_off_max = map.put_off_max();
+        self.load.verify(map)?;
         drop(filled);
-        Round { slice, put_off_max: map.put_off_max() }
+        Ok(Round { slice, put_off_max })
     }
 }
 

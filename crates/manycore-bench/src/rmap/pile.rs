@@ -50,6 +50,10 @@ impl<P: Pile> AnyMap for Piles<P> {
         self.0[pile].take(found);
     }
 
+    fn count(&self, _: usize) -> Option<usize> {
+        None
+    }
+
     fn tend(&self, _: usize, _: u64) {}
 
     fn put_off_max(&self) -> u64 {

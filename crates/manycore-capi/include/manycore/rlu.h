@@ -227,11 +227,12 @@ static inline void *manycore_rlu_tsan_alloc(size_t size)
 #define RLU_THREAD_ALLOC() manycore_rlu_thread_alloc()
 #define RLU_THREAD_INIT(self) manycore_rlu_thread_init(self)
 #define RLU_THREAD_FINISH(self) manycore_rlu_thread_finish(self)
-#define RLU_TRY_LOCK_CONST(self, obj) manycore_rlu_try_lock_const((self), (obj))
-#define RLU_FREE(self, p_obj) manycore_rlu_free((self), (p_obj))
-#define RLU_DEREF(self, p_obj) manycore_rlu_look((self), (p_obj))
-#define RLU_ASSIGN_PTR(self, p_ptr, p_obj) ((void)(self), manycore_rlu_assign_ptr((void **)(p_ptr), (p_obj)))
-#define RLU_IS_SAME_PTRS(p_obj_1, p_obj_2) manycore_rlu_is_same((p_obj_1), (p_obj_2))
+/* Objects may be const or volatile, as with the original's casts. */
+#define RLU_TRY_LOCK_CONST(self, obj) manycore_rlu_try_lock_const((self), (void *)(obj))
+#define RLU_FREE(self, p_obj) manycore_rlu_free((self), (void *)(p_obj))
+#define RLU_DEREF(self, p_obj) manycore_rlu_look((self), (void *)(p_obj))
+#define RLU_ASSIGN_PTR(self, p_ptr, p_obj) ((void)(self), manycore_rlu_assign_ptr((void **)(p_ptr), (void *)(p_obj)))
+#define RLU_IS_SAME_PTRS(p_obj_1, p_obj_2) manycore_rlu_is_same((void *)(p_obj_1), (void *)(p_obj_2))
 
 #ifdef __cplusplus
 }
