@@ -474,3 +474,23 @@ fn reverse_maps_repeat_to_the_byte() {
         assert_eq!(record["machine"], "xeon-4x6-like");
     }
 }
+
+#[test]
+fn every_reverse_map_is_simulated() {
+    let cache = directory();
+    for (shape, all) in [
+        ("trees", "ldu,ldu-per-core,ldu-forest,oplog,flat-combining,harris,lock:mcs"),
+        ("queue", "ordered,ordered-relaxed,ordered-counter,take-all,lock:mcs"),
+        ("stack", "ordered,ordered-relaxed,ordered-counter,treiber,lock:mcs"),
+    ] {
+        let asked = ["rmap", "--machine", "xeon-4x6", "--shape", shape, "--sync", all];
+        let bounds = ["--threads", "3", "--update", "90", "--initial", "20", "--duration", "50us"];
+        let asked = [&asked[..], &bounds, &["--json", "-q"]].concat();
+        let records = measurements(&printed(&mut sim(cache.path(), &asked)));
+        let mut syncs: Vec<_> = records.iter().map(|record| record["sync"].as_str()).collect();
+        syncs.dedup();
+        // Beside those that were asked for, what they are measured against.
+        assert!(all.split(',').all(|name| syncs.contains(&Some(name))), "{shape}: {syncs:?}");
+        assert!(records.iter().all(|record| record["value"].as_f64() > Some(0.0)), "{shape}");
+    }
+}

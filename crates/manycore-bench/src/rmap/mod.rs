@@ -119,7 +119,7 @@ impl Options {
             unknown.map(|name| {
                 let names = names.join(", ");
                 let structure = load.shape.structure();
-                format!("no mechanism `{name}` keeps a {structure}: choose from {names}")
+                format!("no mechanism `{name}` for `{structure}`: choose from {names}")
             }),
             self.threads.iter().find(|count| !(1..=THREADS_MAX).contains(count)).map(|count| {
                 format!("{count} threads: a thread count is between 1 and {THREADS_MAX}")

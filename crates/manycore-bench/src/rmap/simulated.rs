@@ -103,7 +103,7 @@ pub(crate) fn simulate(
     let recorders: Vec<_> = (0..job.threads).map(|_| Cell::new(Some(recorder()))).collect();
     let report = run.simulate(|| {
         let structure = load.shape.structure();
-        let unknown = || format!("no mechanism `{}` keeps a {structure}", job.mechanism);
+        let unknown = || format!("no mechanism `{}` for `{structure}`", job.mechanism);
         let map = mechanism::simulated::make(&job.mechanism, load.shape, load.trees as usize);
         let map = map.ok_or_else(unknown)?;
         let filled = load.fill(&*map);
