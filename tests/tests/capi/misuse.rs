@@ -8,15 +8,25 @@ use manycore_tests::child::{self, End};
 
 use crate::{LIMIT, root, run, succeeds};
 
+/// Not with valgrind, which complains that the child of a fork has what its parent is going to free.
+const EXAMINED: [Variant; 4] =
+    [Variant::Shared, Variant::Static, Variant::Address, Variant::Thread];
+
 fn program(name: &str) -> PathBuf {
     root().join("tests/programs/capi").join(name)
 }
 
 #[test]
 fn every_function_answers_to_mistakes() {
-    // Not with valgrind, which complains that the child of a fork has what its parent is going to free.
-    for variant in [Variant::Shared, Variant::Static, Variant::Address, Variant::Thread] {
+    for variant in EXAMINED {
         succeeds(&program("mistakes.c"), "c11", variant);
+    }
+}
+
+#[test]
+fn a_child_has_what_its_parent_held() {
+    for variant in EXAMINED {
+        succeeds(&program("forks.c"), "c11", variant);
     }
 }
 
