@@ -17,7 +17,7 @@ Exit status:
   0   done
   1   what was measured failed: a program, or a claim
   2   bad usage: one line on stderr names the culprit and the remedy
-  `run` passes on the exit status of its program.
+  `run` and `profile` pass on the exit status of their program.
 
 Environment:
   MANYCORE_PRELOAD   the preload library; without it, libmanycore_preload.so is

@@ -30,6 +30,10 @@ Reader-writer locks:
 Warning:
   A lock marked ! is slow by its nature when more threads run than there are CPUs:
   each hand-off waits until the scheduler runs the one thread whose turn it is.
+
+Exit status:
+  0   done
+  2   bad usage
 ";
 
 /// List the locks: what they are, whom they serve next, where they were published

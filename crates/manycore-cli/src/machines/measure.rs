@@ -17,6 +17,11 @@ Takes some seconds, and a machine that does nothing else. Each value is the 10th
 percentile of many short batches, and its range goes from the fastest to the 75th:
 what else the machine does can only slow a batch down. What two CPUs cannot show,
 such as how reads are combined, is marked as assumed, with a range.
+
+Exit status:
+  0   measured
+  1   this host cannot be measured; stderr says why
+  2   bad usage, or FILE cannot be written
 ";
 
 /// Measure this host, and write a model of it

@@ -31,6 +31,10 @@ How numbers are known:
   fitted       chosen so that simulated results agree with measured ones
   unverified   attributed to a source that was not at hand
   assumed      an informed guess, with a wide range
+
+Exit status:
+  0   done
+  2   there is no such machine, a file is no model, or bad usage
 ";
 
 /// Show the models of machines, and where their numbers come from; measure this host

@@ -82,15 +82,17 @@ Processes:
   what it has left running is left alone, and counts until then.
 
 Exit status:
-  The program's own: the command ends as the program did. 2 if it cannot be profiled:
-  the line on stderr says why and what to do.
+  The program's own: the command ends as the program did. Without CMD, 0.
+  1 if writing the profile fails in the end, whatever the program's own was.
+  2 if it cannot be profiled, or a file for the profile cannot be opened: the line on
+  stderr says why and what to do.
 ";
 
 /// Profile a program's locks: who waits for which lock, for how long, and who holds it
 #[derive(Args, Debug)]
 #[command(after_long_help = NOTES)]
 pub struct Options {
-    /// Lock under the program; `futex` does what glibc does
+    /// Lock under the program; `futex` does what glibc's mutex does; rwlocks are phase-rw under any but `glibc`
     #[arg(long, value_name = "SPEC", default_value = "futex")]
     lock: Spec,
     /// Execute the program's calls on sockets on CPUs that this policy chooses; `manycore run --help` lists policies and keys
@@ -181,7 +183,7 @@ fn lock_under(options: &Options, terminal: &Terminal) -> Result<Spec> {
     if options.lock.is_glibc() && !options.kernel.is_wanted() {
         return Err(Failure::bad_input(
             "nothing is counted where glibc's own lock is left in place",
-            "profile with `--lock futex`, which does what glibc does",
+            "profile with `--lock futex`, which does what glibc's mutex does",
         ));
     }
     Ok(options.lock.clone())

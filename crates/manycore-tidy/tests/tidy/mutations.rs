@@ -1,5 +1,6 @@
 //! Every ordering that a lock names by `order!` is weakened once by the model checker's tests, and every mistake that it
-//! names by `mutation!` is planted once, by them or by the tests that explore schedules.
+//! names by `mutation!` is planted once, by them or by the tests that explore schedules. The book has a row for each that those
+//! plant.
 
 use crate::Finding;
 use crate::source::{Source, TREE};
@@ -9,18 +10,14 @@ const NAMES: &[(&str, usize, &[&str])] = &[
     ("order ! (", 2, MODELS),
     ("store_load ! (", 0, MODELS),
     ("full_fence ! (", 0, MODELS),
-    (
-        "mutation ! (",
-        0,
-        &[
-            "crates/manycore/tests/",
-            "crates/manycore-steer/tests/",
-            "crates/manycore-simulated/tests/",
-        ],
-    ),
+    ("mutation ! (", 0, &["crates/manycore/tests/", "crates/manycore-steer/tests/", EXPLORATION]),
 ];
 
 const MODELS: &[&str] = &["crates/manycore/tests/", "crates/manycore-steer/tests/"];
+
+/// Where the tests are that explore schedules, and the chapter with a table of the mistakes that they find.
+const EXPLORATION: &str = "crates/manycore-simulated/tests/";
+const CHAPTER: &str = "docs/src/internals/mutations.md";
 
 /// Crates whose sources name mutations.
 const MODELLED: &[&str] = &["manycore", "manycore-steer"];
@@ -54,6 +51,26 @@ fn check(source: &Source, tests: &[&Source]) -> Vec<Finding> {
     missing.collect()
 }
 
+/// The mutations that a test's list has, each first in its row, with their lines.
+fn listed(test: &Source) -> impl Iterator<Item = (usize, &str)> {
+    test.occurrences("const MUTATIONS").into_iter().flat_map(|list| {
+        let end = list.iter().position(|token| token.text == ";").unwrap_or(list.len());
+        let rows = list[..end].windows(2).filter(|pair| pair[0].text == "(");
+        let names = rows.map(|pair| &pair[1]).filter(|name| name.text.starts_with('"'));
+        names.map(|name| (name.line, name.text.trim_matches('"')))
+    })
+}
+
+fn untold(test: &Source, chapter: &Source) -> Vec<Finding> {
+    let is_told = |name| {
+        let row = format!("| `{name}` |");
+        chapter.lines.iter().any(|line| line.starts_with(&row))
+    };
+    let missing = listed(test).filter(|(_, name)| !is_told(*name));
+    let advice = |name| format!("no reader knows the mistake {name}: give it a row in {CHAPTER}");
+    missing.map(|(line, name)| Finding::new(&test.path, line, advice(name))).collect()
+}
+
 #[test]
 fn tests_make_every_named_mutation() {
     let tests: Vec<_> =
@@ -65,6 +82,25 @@ fn tests_make_every_named_mutation() {
         let found = sources().flat_map(|file| named(file, call, *argument)).count();
         assert!(found > 0, "no `{call}` found: has it another name now?");
     }
+}
+
+#[test]
+fn the_book_has_every_mistake_that_exploration_finds() {
+    let chapter =
+        TREE.iter().find(|file| file.path == CHAPTER).expect("the book has a chapter on mutations");
+    let tests = || TREE.iter().filter(|file| file.path.starts_with(EXPLORATION));
+    crate::report(tests().flat_map(|file| untold(file, chapter)));
+    assert!(tests().flat_map(listed).count() > 1, "none found: is `MUTATIONS` called otherwise?");
+}
+
+#[test]
+fn notices_a_mistake_without_a_row() {
+    let test = Source::new(
+        "a.rs",
+        "const MUTATIONS: &[(&str, &str)] = &[\n (\"a-waits\", \"A\"),\n (\"b-waits\", \"B\"),\n];\nconst X: &str = f(\"c\");",
+    );
+    let chapter = Source::new(CHAPTER, "| mistake |\n|---|\n| `a-waits` | and no `b-waits` |");
+    assert_eq!(crate::lines(untold(&test, &chapter)), [3]);
 }
 
 #[test]
