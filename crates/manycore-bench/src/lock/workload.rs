@@ -20,32 +20,32 @@ pub(crate) struct Workload<'a> {
 impl Workload<'_> {
     /// Whether it makes sense.
     pub fn check(&self) -> Result<(), Failure> {
-        let lengths = || self.sections.iter().chain(&self.outside);
+        let wrong_threads = self.threads.iter().find(|count| !(1..=MOST_THREADS).contains(*count));
+        let is_wrong = |length: &&Length| !(0.0..=1e9).contains(&length.mean_ns);
+        let wrong_length = self.sections.iter().chain(&self.outside).find(is_wrong);
         let faults = [
-            (self.threads.is_empty(), "no thread counts: give some, such as 1,2,4".to_string()),
-            (
-                self.threads.iter().any(|count| !(1..=MOST_THREADS).contains(count)),
-                format!("a thread count is not between 1 and {MOST_THREADS}"),
-            ),
-            (
-                self.sections.is_empty(),
-                "no section lengths: give some, such as 50ns,1us".to_string(),
-            ),
-            (
-                lengths().any(|length| !(0.0..=1e9).contains(&length.mean_ns)),
-                "a section or outside length is not between 0 and one second".to_string(),
-            ),
-            (
-                !(0.0..=100.0).contains(&self.reads),
-                "the read share is not between 0 and 100 %".to_string(),
-            ),
-            (
-                !(1..=1_000_000).contains(&self.lock_count),
-                "the number of locks is not between 1 and a million".to_string(),
-            ),
+            self.threads
+                .is_empty()
+                .then(|| "no thread counts: give some, such as 1,2,4".to_owned()),
+            wrong_threads.map(|count| {
+                format!("{count} threads: a thread count is between 1 and {MOST_THREADS}")
+            }),
+            self.sections
+                .is_empty()
+                .then(|| "no section lengths: give some, such as 50ns,1us".to_owned()),
+            wrong_length.map(|length| {
+                let ns = length.mean_ns;
+                format!(
+                    "a length of {ns} ns: in a section and outside it is between 0 and a second"
+                )
+            }),
+            (!(0.0..=100.0).contains(&self.reads))
+                .then(|| format!("{} % of reads: that is between 0 and 100 %", self.reads)),
+            (!(1..=1_000_000).contains(&self.lock_count))
+                .then(|| format!("{} locks: there are between 1 and a million", self.lock_count)),
         ];
-        match faults.into_iter().find(|(wrong, _)| *wrong) {
-            Some((_, fault)) => Err(Failure::Usage(fault)),
+        match faults.into_iter().flatten().next() {
+            Some(fault) => Err(Failure::Usage(fault)),
             None => Ok(()),
         }
     }

@@ -80,7 +80,7 @@ impl Workload {
     pub fn of(usage: &Usage) -> Result<Self, String> {
         if usage.threads > THREADS_MAX {
             return Err(format!(
-                "it had {} threads: at most {THREADS_MAX} can be simulated",
+                "the program had {} threads, and at most {THREADS_MAX} can be simulated: profile it with fewer",
                 usage.threads
             ));
         }
@@ -92,7 +92,7 @@ impl Workload {
         let rows = || order.iter().map(|row| &usage.locks[*row]);
         let sections = rows().map(|row| row.acquired as f64).sum::<f64>();
         if sections == 0.0 || usage.busy <= 0.0 || usage.threads == 0 {
-            return Err("no lock was seen to be held: there is nothing to model".into());
+            return Err("no lock was seen to be held, so there is nothing to model: profile the program for longer, or under load".into());
         }
         let mut assumed = Vec::new();
         let in_sections = rows().map(held).sum::<f64>() / 1e9;
