@@ -145,11 +145,6 @@ pub fn progress() {
     caller().get().note_progress();
 }
 
-/// On which node pages are from now on that are touched for the first time.
-pub fn set_memory_policy(policy: crate::MemoryPolicy) {
-    caller().get().coherence.policy = policy;
-}
-
 #[track_caller]
 fn caller() -> Handle {
     Handle::current().expect("called by a simulated thread")

@@ -113,7 +113,7 @@ fn a_set_of_the_standard_library_agrees() {
 }
 
 /// Threads insert and remove items of their own. A read sees all that its own thread did before.
-fn stress<Q: Queue + Sync>(sets: &[Set<'_, Q>], threads: u64, alive: &AtomicU64) {
+fn stress<'a, Q: Queue + Sync>(sets: &[Set<'a, Q>], threads: u64, alive: &'a AtomicU64) {
     const ROUNDS: u64 = 24_000;
     thread::scope(|scope| {
         for thread in 0..threads {
