@@ -64,7 +64,7 @@ fn system_calls() {
     // `auto` may find that there is nothing to move, and need no library.
     let mut missing = manycore(&["run", "--syscalls", "nic-llc", "true"]);
     missing.env("MANYCORE_SYSCALLS_PRELOAD", "/nonexistent.so");
-    refused(&mut missing, &["/nonexistent.so", "`make`", "MANYCORE_SYSCALLS_PRELOAD"]);
+    refused(&mut missing, &["/nonexistent.so", "`make build`", "MANYCORE_SYSCALLS_PRELOAD"]);
 }
 
 #[test]
@@ -208,11 +208,14 @@ fn the_preload_library() {
         command.env("MANYCORE_PRELOAD", path);
         command
     };
-    refused(&mut named("/nonexistent.so"), &["/nonexistent.so", "`make`", "MANYCORE_PRELOAD"]);
+    refused(
+        &mut named("/nonexistent.so"),
+        &["/nonexistent.so", "`make build`", "MANYCORE_PRELOAD"],
+    );
     let text = executable(directory.path(), "text.so", "nothing");
     refused(
         &mut named(text.to_str().unwrap()),
-        &["text.so", "not an x86-64 shared library", "`make`"],
+        &["text.so", "not an x86-64 shared library", "`make build`"],
     );
     let blank = compile(directory.path(), "a b.so", "", &["-shared", "-fPIC"]);
     refused(&mut named(blank.to_str().unwrap()), &["a b.so", "copy", "MANYCORE_PRELOAD"]);
@@ -222,7 +225,10 @@ fn the_preload_library() {
     copy(Path::new(env!("CARGO_BIN_EXE_manycore")), &installed);
     let mut alone = Command::new(installed);
     alone.args(["run", "--lock", "futex", "true"]).env_remove("MANYCORE_PRELOAD");
-    refused(&mut alone, &["libmanycore_preload.so", "lib/manycore", "`make`", "MANYCORE_PRELOAD"]);
+    refused(
+        &mut alone,
+        &["libmanycore_preload.so", "lib/manycore", "`make build`", "MANYCORE_PRELOAD"],
+    );
 }
 
 #[test]

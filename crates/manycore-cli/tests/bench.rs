@@ -131,7 +131,7 @@ fn bad_questions_are_named_in_a_line() {
         (&["lock", "--lock", "futx"][..], ["futx", "futex"]),
         (&["lock", "--threads", "0"], ["thread count", "between 1"]),
         (&["lock", "--section", "1 parsec"], ["parsec", "50ns"]),
-        (&["lock", "--reads", "101"], ["read share", "100 %"]),
+        (&["lock", "--reads", "101"], ["101 % of reads", "100 %"]),
         (&["uncontended", "--lock", "futx"], ["futx", "futex"]),
         (&["rmap", "--sync", "ldx"], ["ldx", "ldu-forest"]),
         (&["set", "--structure", "lst"], ["lst", "list"]),
@@ -148,5 +148,5 @@ fn bad_questions_are_named_in_a_line() {
     }
     let mut command = bench(&["lock", "--preload"]);
     let said = failure(2, command.env("MANYCORE_PRELOAD", "/nonexistent.so"));
-    assert!(said.contains("/nonexistent.so") && said.contains("`make`"), "{said}");
+    assert!(said.contains("/nonexistent.so") && said.contains("`make build`"), "{said}");
 }
