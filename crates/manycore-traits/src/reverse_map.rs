@@ -62,4 +62,7 @@ pub trait ReverseMap: Sync {
     fn put_off_max(&self) -> u64 {
         0
     }
+
+    /// Visits what the mechanism has counted so far: a name and a number each, such as updates that it applied.
+    fn statistics(&self, _visit: &mut dyn FnMut(&'static str, u64)) {}
 }

@@ -158,6 +158,10 @@ where
     fn handle(&self) -> RcuHandle<'_, K, (), L, P, F> {
         ConcurrentMap::handle(self)
     }
+
+    fn statistics(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+        self.domain.statistics(visit);
+    }
 }
 
 impl<K, L, P, F> SetHandle<K> for RcuHandle<'_, K, (), L, P, F>

@@ -73,6 +73,15 @@ impl Statistics {
         self.applied += applied;
         self.entries_max = self.entries_max.max(entries);
     }
+
+    /// Each number that adds up with its name: all but [`entries_max`](Self::entries_max).
+    pub fn visit(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+        visit("drains", self.drains);
+        visit("sweeps", self.sweeps);
+        visit("entries", self.entries);
+        visit("applied", self.applied);
+        visit("released", self.released);
+    }
 }
 
 impl core::ops::Add for Statistics {

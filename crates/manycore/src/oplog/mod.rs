@@ -88,7 +88,18 @@ struct Inner<S, O> {
     structure: S,
     /// Where logs are merged; its memory is kept.
     merged: Vec<(Stamp, O)>,
-    most: u64,
+    statistics: Statistics,
+}
+
+/// What applying the logs has done so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Statistics {
+    /// How often all logs were merged.
+    pub merges: u64,
+    /// Operations that were found in them, and applied.
+    pub operations: u64,
+    /// The most operations that one merge found: so long were the logs.
+    pub operations_max: u64,
 }
 
 /// A core's log, by stamps.
@@ -107,7 +118,7 @@ impl<S: Apply<O>, O, L: RawLock> OpLog<S, O, L> {
     pub fn new(structure: S) -> Self {
         let log =
             |_| CachePadded(Log { lock: Futex::new(), operations: UnsafeCell::new(Vec::new()) });
-        let inner = Inner { structure, merged: Vec::new(), most: 0 };
+        let inner = Inner { structure, merged: Vec::new(), statistics: Statistics::default() };
         Self {
             logs: (0..cpu::count().max(1)).map(log).collect(),
             guarded: CachePadded(Guarded { lock: L::new(), inner: UnsafeCell::new(inner) }),
@@ -161,10 +172,13 @@ impl<S: Apply<O>, O, L: RawLock> OpLog<S, O, L> {
 
     /// Applies what is logged. The caller has the structure's lock.
     fn drain(&self, inner: &mut Inner<S, O>) {
-        let Inner { structure, merged, most } = inner;
+        let Inner { structure, merged, statistics } = inner;
         phase::during(Phase::Log, || {
             self.take(merged);
-            *most = (*most).max(merged.len() as u64);
+            let found = merged.len() as u64;
+            statistics.merges += 1;
+            statistics.operations += found;
+            statistics.operations_max = statistics.operations_max.max(found);
             // Stable: an operation that panics takes those behind it with it, and no others.
             merged.sort_by_key(|(stamp, _)| *stamp);
             merged.drain(..).for_each(|(_, operation)| structure.apply(operation));
@@ -216,9 +230,9 @@ impl<S: Apply<O>, O, L: RawLock> OpLog<S, O, L> {
         self.try_with_lock(|inner| self.drain(inner)).is_some()
     }
 
-    /// The most operations that waited at a time.
-    pub fn operations_max(&self) -> u64 {
-        self.with_lock(|inner| inner.most)
+    /// What has been done so far.
+    pub fn statistics(&self) -> Statistics {
+        self.with_lock(|inner| inner.statistics)
     }
 }
 

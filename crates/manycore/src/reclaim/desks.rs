@@ -54,7 +54,8 @@ impl Desks {
         }
     }
 
-    fn domain(&self) -> &Domain {
+    /// The domain.
+    pub fn domain(&self) -> &Domain {
         // SAFETY: there as long as this.
         unsafe { self.domain.as_ref() }
     }

@@ -119,6 +119,15 @@ impl Domain {
         self.overruns.load(Ordering::Relaxed) // Relaxed: a statistic
     }
 
+    /// Visits what has been counted so far, each with its name: epochs that have begun, [`waits`](Self::waits) and
+    /// [`overruns`](Self::overruns).
+    pub fn statistics(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+        let epoch = self.periods.epoch.load(Ordering::Relaxed); // Relaxed: a statistic
+        visit("epochs", (epoch / STEP) as u64);
+        visit("waits", self.waits() as u64);
+        visit("overruns", self.overruns() as u64);
+    }
+
     /// Waits until every section has ended that began before the call. Who enters one later sees all that the caller did
     /// before.
     ///

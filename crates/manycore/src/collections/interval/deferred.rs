@@ -42,7 +42,7 @@ impl<Q: Queue, L: RawLock> DeferredTrees<Q, L> {
     }
 
     /// What was drained so far, and the most entries of a drain, over all trees.
-    pub fn statistics(&self) -> Statistics {
+    fn sum(&self) -> Statistics {
         self.trees
             .iter()
             .map(|tree| tree.statistics())
@@ -92,7 +92,11 @@ impl<Q: Queue + Send + Sync, L: RawLock> ReverseMap for DeferredTrees<Q, L> {
     }
 
     fn put_off_max(&self) -> u64 {
-        self.statistics().entries_max
+        self.sum().entries_max
+    }
+
+    fn statistics(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+        self.sum().visit(visit);
     }
 }
 
@@ -144,11 +148,6 @@ impl<L: RawLock> DeferredForest<L> {
         let forest = Forest((0..trees).map(|_| IntervalTree::new()).collect());
         Self { forest: Deferred::with_queue(forest, PerCore::new()), trees }
     }
-
-    /// What was drained so far.
-    pub fn statistics(&self) -> Statistics {
-        self.forest.statistics()
-    }
 }
 
 impl<L: RawLock> ReverseMap for DeferredForest<L> {
@@ -194,7 +193,11 @@ impl<L: RawLock> ReverseMap for DeferredForest<L> {
     }
 
     fn put_off_max(&self) -> u64 {
-        self.statistics().entries_max
+        self.forest.statistics().entries_max
+    }
+
+    fn statistics(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+        self.forest.statistics().visit(visit);
     }
 }
 

@@ -127,6 +127,10 @@ impl ReverseMap for HarrisLists {
         overlapping.sort_unstable();
         overlapping.into_iter().for_each(found);
     }
+
+    fn statistics(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+        self.desks.domain().statistics(visit);
+    }
 }
 
 impl core::fmt::Debug for HarrisLists {

@@ -140,7 +140,17 @@ impl<L: RawLock> ReverseMap for LoggedTrees<L> {
     }
 
     fn put_off_max(&self) -> u64 {
-        self.trees.iter().map(|tree| tree.operations_max()).max().unwrap_or(0)
+        self.trees.iter().map(|tree| tree.statistics().operations_max).max().unwrap_or(0)
+    }
+
+    fn statistics(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+        let (mut merges, mut operations) = (0, 0);
+        for statistics in self.trees.iter().map(|tree| tree.statistics()) {
+            merges += statistics.merges;
+            operations += statistics.operations;
+        }
+        visit("merges", merges);
+        visit("merged", operations);
     }
 }
 

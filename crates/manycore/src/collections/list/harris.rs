@@ -89,6 +89,10 @@ impl<K: Ord + Send + Sync> ConcurrentSet<K> for HarrisList<K> {
     fn handle(&self) -> HarrisHandle<'_, K> {
         HarrisHandle { list: self, handle: self.domain.register() }
     }
+
+    fn statistics(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+        self.domain.statistics(visit);
+    }
 }
 
 impl<K: Ord + Send> SetHandle<K> for HarrisHandle<'_, K> {

@@ -249,6 +249,10 @@ impl<K: Ord + Send + Sync, L: RawLock, F: Flavour> ConcurrentSet<K> for LazyList
     fn handle(&self) -> LazyHandle<'_, K, L, F> {
         LazyHandle { list: self, handle: F::register(&self.domain) }
     }
+
+    fn statistics(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+        self.domain.statistics(visit);
+    }
 }
 
 impl<K: Ord + Send, L: RawLock, F: Flavour> SetHandle<K> for LazyHandle<'_, K, L, F> {

@@ -346,6 +346,10 @@ impl<K: Ord + Clone + Send + Sync, L: RawLock, F: Flavour> ConcurrentSet<K> for 
     fn handle(&self) -> RcuTreeHandle<'_, K, L, F> {
         RcuTreeHandle { tree: self, handle: F::register(&self.domain) }
     }
+
+    fn statistics(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+        self.domain.statistics(visit);
+    }
 }
 
 impl<K: Ord + Clone + Send, L: RawLock, F: Flavour> SetHandle<K> for RcuTreeHandle<'_, K, L, F> {
