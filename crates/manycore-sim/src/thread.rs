@@ -125,6 +125,12 @@ pub fn now() -> u64 {
     caller().get().clock()
 }
 
+/// Bytes that the simulated program has allocated and not freed, in whole blocks of the simulated heap. Free to read: for
+/// measuring.
+pub fn heap_bytes() -> usize {
+    crate::arena::global::in_use()
+}
+
 /// Says what the calling thread is about from now on; returns what it was about.
 pub fn phase(phase: Phase) -> Phase {
     let engine = caller().get();

@@ -94,6 +94,13 @@ unsafe impl GlobalAlloc for Hook {
     }
 }
 
+/// Bytes that the simulated code which runs on this thread has allocated and not freed; none if none runs.
+pub(crate) fn in_use() -> usize {
+    let heap = HEAP.get();
+    // SAFETY: as in `in_arena`.
+    if heap.is_null() { 0 } else { unsafe { (*heap).in_use() } }
+}
+
 /// Zeroed memory, on lines of its own, for as long as the simulation that runs on this thread; none if none does.
 pub(crate) fn lasting(bytes: usize) -> Option<NonNull<u8>> {
     let heap = HEAP.get();

@@ -35,6 +35,8 @@ pub(crate) struct Heap {
     /// The core that allocates.
     pub(crate) core: usize,
     cores: Vec<[Class; CLASSES.len()]>,
+    /// Bytes that are allocated, in whole blocks and pages.
+    in_use: usize,
     /// Freed allocations of more than [`LARGEST`] bytes, by their size in pages.
     large: BTreeMap<usize, Vec<usize>>,
 }
@@ -51,7 +53,7 @@ struct Class {
 
 impl Heap {
     pub(super) fn new(start: usize, limit: usize) -> Self {
-        Self { next: start, limit, core: 0, cores: Vec::new(), large: BTreeMap::new() }
+        Self { next: start, limit, core: 0, cores: Vec::new(), in_use: 0, large: BTreeMap::new() }
     }
 
     /// Makes room for allocations by so many cores.
@@ -64,12 +66,19 @@ impl Heap {
         self.next
     }
 
+    /// Bytes of what is allocated and not freed.
+    pub(super) fn in_use(&self) -> usize {
+        self.in_use
+    }
+
     /// Memory for an allocation; none if the arena is full.
     pub(super) fn allocate(&mut self, layout: Layout) -> Option<NonNull<u8>> {
-        let address = match class_of(layout) {
+        let class = class_of(layout);
+        let address = match class {
             Some(class) => self.block(class)?,
             None => self.pages(layout)?,
         };
+        self.in_use += bytes(class, layout);
         NonNull::new(std::ptr::with_exposed_provenance_mut(address))
     }
 
@@ -79,7 +88,10 @@ impl Heap {
     ///
     /// It came from [`allocate`](Self::allocate) of this heap with this layout, and nobody uses it.
     pub(super) unsafe fn free(&mut self, block: *mut u8, layout: Layout) {
-        let Some(class) = class_of(layout) else {
+        let class = class_of(layout);
+        // One of an earlier simulation was not counted here.
+        self.in_use = self.in_use.saturating_sub(bytes(class, layout));
+        let Some(class) = class else {
             let pages = layout.size().div_ceil(PAGE);
             self.large.entry(pages).or_default().push(block.addr());
             return;
@@ -129,6 +141,14 @@ impl Heap {
     }
 }
 
+/// How many bytes an allocation takes that is of this class, or gets pages of its own.
+fn bytes(class: Option<usize>, layout: Layout) -> usize {
+    match class {
+        Some(class) => CLASSES[class],
+        None => layout.size().div_ceil(PAGE) * PAGE,
+    }
+}
+
 /// The number of the smallest class that a layout fits into; none if it gets pages of its own.
 fn class_of(layout: Layout) -> Option<usize> {
     if layout.size() > LARGEST || layout.align() > PAGE {
@@ -173,6 +193,20 @@ mod tests {
         let (a, b, c) = (allocate(0), allocate(1), allocate(0));
         assert_ne!(a / PAGE, b / PAGE);
         assert_eq!(c - a, 32);
+    }
+
+    #[test]
+    fn what_is_in_use_is_counted() {
+        let mut heap = Heap::new(1 << 20, 1 << 30);
+        // Without an arena behind the addresses, no small block can be freed.
+        heap.set_cores(1);
+        heap.allocate(layout(24, 8)).unwrap();
+        let large = layout(LARGEST + 1, 8);
+        let pages = heap.allocate(large).unwrap();
+        assert_eq!(heap.in_use(), 32 + (LARGEST + 1).next_multiple_of(PAGE));
+        // SAFETY: allocated above, and nobody uses it.
+        unsafe { heap.free(pages.as_ptr(), large) };
+        assert_eq!(heap.in_use(), 32);
     }
 
     #[test]
