@@ -1,6 +1,6 @@
 //! What is printed under one heading.
 
-use manycore_report::Measurement;
+use manycore_report::{Measurement, significant};
 
 /// Measurements by their headings, both in the order in which they come.
 pub(crate) fn by_heading(
@@ -16,4 +16,19 @@ pub(crate) fn by_heading(
         }
     }
     groups
+}
+
+/// Below a table: a line for each mechanism that has counted something.
+pub(crate) fn counts(members: &[&Measurement]) -> String {
+    let line = |member: &&Measurement| {
+        let counted = member.metrics.iter().filter_map(|(name, metric)| {
+            let name = name.strip_prefix("count_")?.replace('_', " ");
+            Some(format!("{name} {}", significant(metric.value, 3)))
+        });
+        let counted: Vec<_> = counted.collect();
+        let name = member.mechanism.name();
+        (!counted.is_empty())
+            .then(|| format!("{name}, for each operation: {}\n", counted.join(", ")))
+    };
+    members.iter().filter_map(line).collect()
 }

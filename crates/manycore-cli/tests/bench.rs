@@ -120,9 +120,38 @@ fn reverse_maps_as_json_and_as_tables() {
             measurement["metrics"].get("ratio").is_some(),
             measurement["sync"] != "lock:adaptive"
         );
+        let of_intervals = &measurement["metrics"]["bytes_per_interval"]["value"];
+        // The links, the bounds, the order and the colour of an interval.
+        assert!((40.0..1000.0).contains(&of_intervals.as_f64().unwrap()), "{measurement}");
+        assert_eq!(measurement["metrics"]["memory"]["unit"], "bytes");
     }
     let tables = printed(&mut bench(&short));
     assert_eq!(tables.matches("fresh objects").count(), 2, "{tables}");
+}
+
+#[test]
+fn reverse_maps_by_operations_with_popular_trees() {
+    let asked = ["rmap", "--sync", "ldu,oplog", "--threads", "2", "--update", "50", "-q"];
+    let asked = [&asked[..], &["--trees", "9", "--zipf", "1", "--operations", "600"]].concat();
+    let asked = [&asked[..], &["--initial", "20", "--rounds", "6"]].concat();
+    let results: Value =
+        serde_json::from_str(&printed(&mut bench(&[&asked[..], &["--json"]].concat()))).unwrap();
+    for measurement in results["measurements"].as_array().unwrap() {
+        let parameters = &measurement["parameters"];
+        assert_eq!((&parameters["zipf"], &parameters["operations"]), (&1.0.into(), &600.0.into()));
+        assert!(parameters["duration_ns"].is_null(), "{measurement}");
+        assert_eq!(measurement["metrics"]["fairness"]["value"], 1.0, "600 operations each");
+        let counted = measurement["metrics"].as_object().unwrap();
+        let counts = counted.iter().filter(|(name, _)| name.starts_with("count_"));
+        let counts: Vec<f64> = counts.map(|(_, count)| count["value"].as_f64().unwrap()).collect();
+        match measurement["sync"].as_str() {
+            Some("ldu" | "oplog") => assert!(counts.iter().any(|count| *count > 0.0)),
+            _ => assert_eq!(counts.len(), 0),
+        }
+    }
+    let tables = printed(&mut bench(&asked));
+    assert!(tables.contains("9 of 20 intervals, zipf 1, 600 operations each"), "{tables}");
+    assert!(tables.contains("oplog, for each operation: "), "{tables}");
 }
 
 #[test]
@@ -134,6 +163,9 @@ fn bad_questions_are_named_in_a_line() {
         (&["lock", "--reads", "101"], ["101 % of reads", "100 %"]),
         (&["uncontended", "--lock", "futx"], ["futx", "futex"]),
         (&["rmap", "--sync", "ldx"], ["ldx", "ldu-forest"]),
+        (&["rmap", "--zipf", "1"], ["popularity", "give more"]),
+        (&["rmap", "--trees", "2", "--zipf", "-1"], ["-1", "exponent"]),
+        (&["rmap", "--operations", "0"], ["no operations", "at least 1"]),
         (&["set", "--structure", "lst"], ["lst", "list"]),
         (&["set", "--sync", "lock:futx"], ["futx", "lock:futex"]),
         (&["set", "--initial", "10", "--range", "9"], ["10 keys of 9", "range"]),

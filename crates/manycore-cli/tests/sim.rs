@@ -53,7 +53,11 @@ fn sets_on_a_machine_with_many_cpus() {
         assert_eq!(measurement["provenance"], "simulated");
         assert_eq!(measurement["machine"], "xeon-4x6-like");
         assert!(measurement["value"].as_f64().unwrap() > 0.0);
-        assert!(measurement["metrics"]["latency_p50"]["value"].as_f64().unwrap() > 0.0);
+        let metric = |name: &str| measurement["metrics"][name]["value"].as_f64().unwrap();
+        assert!(metric("latency_p50") > 0.0);
+        // A key and a link at least; locks and buckets beside them.
+        assert!((16.0..1000.0).contains(&metric("bytes_per_key")), "{measurement}");
+        assert!(metric("garbage") >= 0.0);
     }
     let values = |sync| {
         let of_sync = measurements.iter().filter(move |m| m["sync"] == sync);
@@ -62,6 +66,27 @@ fn sets_on_a_machine_with_many_cpus() {
     let locked = values("lock:mcs");
     assert!(locked[1] > locked[0], "there is a lock a bucket: {locked:?}");
     assert!(printed(&mut manycore(&all)).contains("20 % updates, simulated xeon-4x6-like"));
+}
+
+#[test]
+fn as_many_operations_as_are_asked_for() {
+    let cache = directory();
+    let many = ["--machine", "xeon-4x6", "--threads", "3", "--operations", "200", "--json", "-q"];
+    let set = ["set", "--initial", "100", "--sync", "rcu,mvrlu", "--update", "50"];
+    let trees = ["rmap", "--initial", "20", "--trees", "5", "--zipf", "1", "--sync", "ldu,oplog"];
+    for asked in [&set[..], &trees] {
+        for record in measurements(&printed(&mut sim(cache.path(), &[asked, &many].concat()))) {
+            let metric = |name: &str| record["metrics"][name]["value"].as_f64();
+            assert_eq!(metric("fairness"), Some(1.0), "200 operations each: {record}");
+            assert_eq!(record["parameters"]["operations"], 200.0);
+            assert!(record["parameters"]["duration_ns"].is_null(), "{record}");
+            let name = if record["workload"] == "set" { "garbage" } else { "memory" };
+            assert_eq!(record["metrics"][name]["unit"], "bytes", "{record}");
+            let counts = |name: &&String| name.starts_with("count_");
+            let counted = record["metrics"].as_object().unwrap().keys().any(|name| counts(&name));
+            assert_eq!(counted, record["sync"] != "lock:adaptive", "{record}");
+        }
+    }
 }
 
 #[test]

@@ -95,9 +95,9 @@ fn sets(options: &Options, name: &str, time: Duration) -> Result<Found, Failure>
 
 fn reverse_map(options: &Options, time: Duration) -> Result<Found, Failure> {
     let settings = parts::reverse_map(options, time);
-    let measurements = rmap::run(&settings)?;
-    let claims = claims::of_reverse_maps(&measurements);
-    Ok(Found { measurements, claims, failures: Vec::new() })
+    let ran = rmap::run(&settings, &options.worker)?;
+    let claims = claims::of_reverse_maps(&ran.measurements);
+    Ok(Found { measurements: ran.measurements, claims, failures: ran.failures })
 }
 
 /// The results for a person: tables of all that was measured, and the claims.

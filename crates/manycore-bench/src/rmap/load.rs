@@ -7,6 +7,8 @@ use manycore_traits::Interval;
 use serde::{Deserialize, Serialize};
 
 use super::mechanism::{AnyMap, Handle};
+use crate::popularity::Popularity;
+use crate::waits;
 
 /// Intervals lie between 0 and this number, and cover so many.
 const SPAN: u64 = 1 << 20;
@@ -52,6 +54,10 @@ pub struct Load {
     pub outside_ns: f64,
     /// After so long an update does what was put off.
     pub tend: Duration,
+    /// Which trees are updated and read.
+    pub popularity: Popularity,
+    /// Operations of each thread after which it is over, whatever time that takes; none if that is a matter of time.
+    pub operations: Option<u64>,
     /// The seed of everything that is drawn.
     pub seed: u64,
 }
@@ -66,6 +72,8 @@ impl Default for Load {
             reuse: false,
             outside_ns: 0.0,
             tend: Duration::from_millis(1),
+            popularity: Popularity::Uniform,
+            operations: None,
             seed: 1,
         }
     }
@@ -84,17 +92,55 @@ pub(super) trait Stage {
 
     /// After how many ticks of the facade's clock an update does what was put off.
     fn tend_ticks(&self) -> u64;
+
+    /// Bytes that the program has allocated.
+    fn memory(&self) -> u64;
+}
+
+/// A thread.
+pub(super) struct Worker<'a> {
+    /// Its number.
+    pub me: u32,
+    /// The share of its operations that update, in percent.
+    pub update: f64,
+    /// One in so many is timed.
+    pub sample: u64,
+    /// The trees that it is about, one after the other; random ones if this is empty.
+    pub trees: &'a [u64],
+    /// The memory for what is recorded.
+    pub outcome: Outcome,
 }
 
 /// What a thread did in the time that is counted.
 #[derive(Clone)]
 pub(super) struct Outcome {
     pub operations: u64,
+    /// Operations, those before among them.
+    pub all: u64,
     /// The time of one of `sample` operations.
     pub times: Histogram<u64>,
+    /// When it ended.
+    pub ended: u64,
+    /// Bytes that the program had allocated then.
+    pub memory: u64,
 }
 
+impl Outcome {
+    pub fn new() -> Self {
+        Self { operations: 0, all: 0, times: waits::recorder(), ended: 0, memory: 0 }
+    }
+}
+
+/// So many trees are drawn before the start where some are more popular, and then come again.
+const DRAWN: usize = 1 << 16;
+
 impl Load {
+    /// How many intervals there are once they are [filled](Self::fill) in.
+    pub(super) fn filled(&self, map: &dyn AnyMap) -> u64 {
+        let trees = if self.shape == Shape::Trees { map.trees() } else { 0 };
+        trees as u64 * u64::from(self.initial)
+    }
+
     /// Puts in the intervals that stay while threads work, in every tree (a queue or a stack begins empty), until what is returned is dropped. Nothing of it is
     /// put off: what threads find waiting is their own.
     pub(super) fn fill<'a>(&self, map: &'a dyn AnyMap) -> Box<dyn Handle + 'a> {
@@ -132,25 +178,34 @@ impl Load {
         Ok(())
     }
 
-    /// Works until the stage says that it is over. `outcome` has the memory for what is recorded.
-    pub(super) fn run<S: Stage>(
-        &self,
-        map: &dyn AnyMap,
-        me: u32,
-        update: f64,
-        sample: u64,
-        stage: &S,
-        mut outcome: Outcome,
-    ) -> Outcome {
+    /// Trees as they are asked for, from which each thread takes them in turn; nothing if all are alike.
+    pub(super) fn trees_drawn(&self) -> Box<[u64]> {
+        let mut random = fastrand::Rng::with_seed(!self.seed);
+        self.popularity.ranks(self.trees.into()).draw(DRAWN, &mut random)
+    }
+
+    /// Works until the stage says that it is over, or the thread has done all that it should.
+    pub(super) fn run<S: Stage>(&self, map: &dyn AnyMap, worker: Worker<'_>, stage: &S) -> Outcome {
+        let Worker { me, update, sample, trees: drawn, mut outcome } = worker;
+        let limit = self.operations.unwrap_or(u64::MAX);
         let mut random = fastrand::Rng::with_seed(self.seed.wrapping_add(1 + u64::from(me)));
         let mut handle = map.handle(self.held as usize, self.reuse);
         let trees = map.trees();
         let mut number = u64::from(me) << 32;
         let mut sum = 0_u64;
-        while let Some(counted) = stage.counted() {
+        // Threads begin far from each other.
+        let mut next = me as usize * 0x9e37;
+        while outcome.operations < limit
+            && let Some(counted) = stage.counted()
+        {
             number += 1;
             let timed = (counted && number.is_multiple_of(sample)).then(|| stage.now());
-            let tree = random.usize(..trees);
+            let tree = if drawn.is_empty() {
+                random.usize(..trees)
+            } else {
+                next = (next + 1) % drawn.len();
+                drawn[next] as usize
+            };
             let updates = random.f64() * 100.0 < update;
             if !updates {
                 map.overlaps(tree, random.u64(..SPAN), &mut |interval| sum += interval.last);
@@ -162,9 +217,12 @@ impl Load {
                 outcome.times.saturating_record(stage.now().saturating_sub(start).max(1));
             }
             outcome.operations += u64::from(counted);
+            outcome.all += 1;
             stage.outside(updates);
         }
         std::hint::black_box(sum);
+        // While it still has its intervals.
+        (outcome.ended, outcome.memory) = (stage.now(), stage.memory());
         outcome
     }
 }

@@ -27,6 +27,9 @@ pub(super) trait AnyMap: Sync {
 
     /// The most updates that were put off at a time.
     fn put_off_max(&self) -> u64;
+
+    /// Visits what the mechanism has counted.
+    fn statistics(&self, visit: &mut dyn FnMut(&'static str, u64));
 }
 
 /// What a thread updates a reverse map with. Dropped, it removes its intervals.
@@ -60,6 +63,10 @@ impl<M: ReverseMap> AnyMap for M {
 
     fn put_off_max(&self) -> u64 {
         ReverseMap::put_off_max(self)
+    }
+
+    fn statistics(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+        ReverseMap::statistics(self, visit);
     }
 }
 

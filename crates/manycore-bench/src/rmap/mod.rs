@@ -7,6 +7,7 @@
 //! | `mechanism` | the reverse maps that take part, by name |
 //! | `pile` | queues and stacks in their place |
 //! | `native`, `simulated` | where threads do it |
+//! | `slice` | one short run of one mechanism, natively |
 //! | `render` | the results for a person |
 
 mod load;
@@ -15,6 +16,7 @@ mod native;
 mod pile;
 mod render;
 mod simulated;
+mod slice;
 
 use std::time::Duration;
 
@@ -23,10 +25,13 @@ use manycore_sim::Model;
 
 use crate::failure::Failure;
 use crate::lock::Found;
+use crate::popularity::Popularity;
 use crate::simulated::{Beside, Crew};
+use crate::worker::Command;
 pub use load::{Load, Shape};
 pub use render::render;
 pub(crate) use simulated::simulate as simulate_job;
+pub(crate) use slice::{Round, Settings, run as run_slice};
 
 /// The base line: the lock that `manycore run` uses.
 pub const BASE: &str = "lock:adaptive";
@@ -91,10 +96,10 @@ impl Options {
     }
 }
 
-/// Measures on this host, in interleaved rounds.
-pub fn run(options: &Options) -> Result<Vec<Measurement>, Failure> {
+/// Measures on this host, in interleaved rounds, each mechanism in processes of its own that are started so.
+pub fn run(options: &Options, worker: &Command) -> Result<Found, Failure> {
     options.check(&mechanism::names_here(options.load.shape))?;
-    native::run(options)
+    native::run(options, worker)
 }
 
 /// Simulates on a machine.
@@ -145,6 +150,10 @@ impl Options {
                 .then(|| "over 10 million initial intervals, over all trees".to_owned()),
             (!(0.0..=1e9).contains(&load.outside_ns))
                 .then(|| "the time between operations is not between 0 and one second".to_owned()),
+            load.popularity.fault(),
+            (load.popularity != Popularity::Uniform && load.trees == 1)
+                .then(|| "a popularity is one of trees, and there is one: give more".to_owned()),
+            (load.operations == Some(0)).then(|| "no operations: give at least 1".to_owned()),
             (self.duration < Duration::from_micros(10))
                 .then(|| "less than 10 us cannot be measured".to_owned()),
             (self.rounds == 0).then(|| "no rounds: at least 6 give an interval".to_owned()),
@@ -191,7 +200,11 @@ impl Options {
         parameter("objects", if self.load.reuse { "reused" } else { "fresh" }.into());
         parameter("outside_ns", self.load.outside_ns.into());
         parameter("tend_ns", (self.load.tend.as_nanos() as f64).into());
-        parameter("duration_ns", (self.duration.as_nanos() as f64).into());
+        parameter("zipf", self.load.popularity.exponent().into());
+        match self.load.operations {
+            Some(count) => parameter("operations", (count as f64).into()),
+            None => parameter("duration_ns", (self.duration.as_nanos() as f64).into()),
+        }
         record
     }
 }
@@ -245,18 +258,28 @@ mod tests {
             [false, true].into_iter().flat_map(|reuse| shapes.map(|shape| (reuse, shape)))
         {
             let names = mechanism::names_here(shape);
-            let options = Options {
-                syncs: names.into_iter().filter(|name| !name.starts_with("lock:")).collect(),
-                threads: vec![2],
-                updates: vec![75.0],
-                load: Load { shape, trees: 2, initial: 50, reuse, ..Load::default() },
-                duration: Duration::from_micros(300),
-                rounds: 1,
-                ..Options::default()
-            };
-            let native = run(&options).unwrap();
-            assert_eq!(native.len(), 1 + options.syncs.len());
-            assert!(native.iter().all(|record| record.value > 0.0));
+            for (mechanism, operations) in names
+                .into_iter()
+                .filter(|name| !name.starts_with("lock:") || name == BASE)
+                .flat_map(|name| [(name.clone(), None), (name, Some(500))])
+            {
+                let load =
+                    Load { shape, trees: 2, initial: 50, reuse, operations, ..Load::default() };
+                let round = run_slice(&Settings {
+                    mechanism: mechanism.clone(),
+                    threads: 2,
+                    update: 75.0,
+                    load: Load { popularity: Popularity::Zipf(1.0), ..load },
+                    duration: Duration::from_micros(300),
+                    turns: 0,
+                });
+                let round = round.unwrap_or_else(|fault| panic!("{mechanism}: {fault}"));
+                assert!(round.slice.elapsed_ns > 0.0);
+                match operations {
+                    Some(count) => assert_eq!(round.slice.counts, [count; 2], "{mechanism}"),
+                    None => assert!(round.slice.throughput() > 0.0),
+                }
+            }
         }
     }
 }

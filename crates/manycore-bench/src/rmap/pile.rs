@@ -59,6 +59,8 @@ impl<P: Pile> AnyMap for Piles<P> {
     fn put_off_max(&self) -> u64 {
         0
     }
+
+    fn statistics(&self, _: &mut dyn FnMut(&'static str, u64)) {}
 }
 
 /// A thread's access to all of them.

@@ -3,13 +3,13 @@
 use manycore_report::{Cell, Column, Measurement, Table, duration, interval, quantity};
 
 use super::BASE;
-use crate::heading::by_heading;
+use crate::heading::{by_heading, counts};
 
 /// A table for each point, best mechanism first.
 pub fn render(measurements: &[Measurement]) -> String {
     let tables = by_heading(measurements, heading).into_iter().map(|(heading, mut members)| {
         members.sort_by(|a, b| b.value.total_cmp(&a.value));
-        format!("{heading}\n{}\n", table(&members))
+        format!("{heading}\n{}\n{}", table(&members), counts(&members))
     });
     tables.collect::<Vec<_>>().join("\n")
 }
@@ -25,8 +25,16 @@ fn heading(measurement: &Measurement) -> String {
         Some(structure @ ("queue" | "stack")) => format!("{structure}: {}", number("trees")),
         _ => format!("trees: {} of {} intervals", number("trees"), number("initial")),
     };
+    let popularity = match number("zipf") {
+        0.0 => String::new(),
+        exponent => format!(", zipf {exponent}"),
+    };
+    let bound = match number("operations") {
+        0.0 => String::new(),
+        count => format!(", {count} operations each"),
+    };
     format!(
-        "{simulated}{} threads, {} % updates, {objects} objects, {shared}, {} between operations",
+        "{simulated}{} threads, {} % updates, {objects} objects, {shared}{popularity}{bound}, {} between operations",
         measurement.threads,
         measurement.update.unwrap_or(100.0),
         duration(number("outside_ns")).trim_end(),
@@ -34,8 +42,9 @@ fn heading(measurement: &Measurement) -> String {
 }
 
 fn table(members: &[&Measurement]) -> Table {
+    let of_base = format!("of {BASE}");
     let numbers =
-        ["operations", &format!("of {BASE}"), "95 %", "p50 time", "p99", "p99.9", "max", "put off"];
+        ["operations", &of_base, "95 %", "p50 time", "p99", "p99.9", "max", "put off", "memory"];
     let numbers = numbers.iter().map(|name| Column::number(name));
     let mut table = Table::new([Column::words("sync")].into_iter().chain(numbers));
     for member in members {
@@ -54,6 +63,7 @@ fn table(members: &[&Measurement]) -> Table {
         row.push(
             metric("put_off_max").map_or(String::new(), |metric| format!("{:.0}", metric.value)),
         );
+        row.push(text("memory"));
         table.row(row.into_iter().map(Cell::from));
     }
     table

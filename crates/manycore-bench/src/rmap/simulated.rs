@@ -1,25 +1,23 @@
 //! On a simulated machine.
 
 use std::cell::Cell;
+use std::collections::BTreeMap;
 
 use manycore_report::{Measurement, Mechanism};
 use manycore_sim::{Model, thread};
 
-use super::load::{Load, Outcome, Stage};
+use super::load::{Load, Outcome, Stage, Worker};
 use super::mechanism;
 use super::{Options, Point};
+use crate::counts::Counts;
 use crate::lock::Found;
 use crate::simulated::{
     Beside, Campaign, Crew, Finding, Job, Program, Run, Window, record, sight, variant,
 };
 use crate::slice::Pinning;
-use crate::waits::recorder;
 
 /// What an operation takes beside its accesses. A guess, the same for all.
 pub(super) const BESIDE: Beside = Beside::each(10.0);
-
-/// The name of what a mechanism put off, among what only a simulator sees.
-const PUT_OFF: &str = "put_off_max";
 
 pub(super) fn run(options: &Options, model: &Model, crew: &Crew) -> Found {
     let campaign = Campaign {
@@ -55,9 +53,6 @@ fn measurement(sync: &str, findings: &[Finding], base: Option<&[Finding]>) -> Me
         .into_iter()
         .map(|(name, metric)| (name.replace("wait_", "latency_"), metric))
         .collect();
-    if let Some(put_off) = record.metrics.get_mut(PUT_OFF) {
-        put_off.unit = "updates".to_owned();
-    }
     let ratios = base.into_iter().flat_map(|base| record::ratios(findings, base));
     record.metrics.extend(ratios.filter(|(name, _)| name == "ratio"));
     record
@@ -87,6 +82,10 @@ impl Stage for There {
     fn tend_ticks(&self) -> u64 {
         self.tend
     }
+
+    fn memory(&self) -> u64 {
+        thread::heap_bytes() as u64
+    }
 }
 
 /// Simulates one job in this process.
@@ -100,26 +99,69 @@ pub(crate) fn simulate(
     let cycles = |ns: f64| (ns * run.ghz()) as u64;
     let outside = [false, true].map(|updates| cycles(load.outside_ns + beside.ns(updates)));
     let tend = cycles(load.tend.as_nanos() as f64);
-    let recorders: Vec<_> = (0..job.threads).map(|_| Cell::new(Some(recorder()))).collect();
+    // Outside of the simulated memory: what a worker keeps for itself is none of the mechanism's.
+    let outcomes: Vec<_> = (0..job.threads).map(|_| Cell::new(Some(Outcome::new()))).collect();
+    let drawn = load.trees_drawn();
     let report = run.simulate(|| {
         let structure = load.shape.structure();
         let unknown = || format!("no mechanism `{}` for `{structure}`", job.mechanism);
         let map = mechanism::simulated::make(&job.mechanism, load.shape, load.trees as usize);
         let map = map.ok_or_else(unknown)?;
-        let filled = load.fill(&*map);
-        let window = run.window(thread::now());
+        let empty = thread::heap_bytes();
+        let filler = load.fill(&*map);
+        let filled = thread::heap_bytes().saturating_sub(empty);
+        let counts = Counts::read(|visit| map.statistics(visit));
+        let full = thread::heap_bytes();
+        let begin = thread::now();
+        let mut window = match load.operations {
+            Some(_) => Window::endless(begin),
+            None => run.window(begin),
+        };
         let stage = There { window, outside, tend };
         let outcomes = thread::parallel(job.threads, |me| {
-            let times = recorders[me as usize].take().expect("each thread runs once");
-            load.run(&*map, me, update, 1, &stage, Outcome { operations: 0, times })
+            let outcome = outcomes[me as usize].take().expect("each thread runs once");
+            let worker = Worker { me, update, sample: 1, trees: &drawn, outcome };
+            load.run(&*map, worker, &stage)
         });
-        drop(filled);
-        Ok::<_, String>((outcomes, window, map.put_off_max()))
+        // Before anything more is put off.
+        let put_off_max = map.put_off_max();
+        let done = outcomes.iter().map(|outcome| outcome.all).sum();
+        let statistics = Counts::read(|visit| map.statistics(visit)).since(&counts, done);
+        drop(filler);
+        let last = outcomes.iter().map(|outcome| outcome.ended).max().unwrap_or(begin);
+        window.end = window.end.min(last);
+        let intervals = load.filled(&*map);
+        Ok::<_, String>(Left { outcomes, window, intervals, filled, full, put_off_max, statistics })
     })?;
-    let (outcomes, window, put_off_max) = report.result.as_ref().map_err(Clone::clone)?;
-    let counts: Vec<u64> = outcomes.iter().map(|outcome| outcome.operations).collect();
-    let mut sight = sight(&report, counts.iter().sum::<u64>().max(1));
-    sight.insert(PUT_OFF.to_owned(), *put_off_max as f64);
-    let times = outcomes.iter().map(|outcome| &outcome.times);
-    Ok(Finding { slice: run.slice(*window, counts, times), sight })
+    let left = report.result.as_ref().map_err(Clone::clone)?;
+    let counts: Vec<u64> = left.outcomes.iter().map(|outcome| outcome.operations).collect();
+    let operations = counts.iter().sum::<u64>().max(1);
+    let mut sight = sight(&report, operations);
+    let mut see = |name: &str, value: f64| _ = sight.insert(name.to_owned(), value);
+    see("put_off_max", left.put_off_max as f64);
+    // The first who ended saw all others still at it.
+    let memory = left.outcomes.iter().map(|outcome| outcome.memory).max().unwrap_or_default();
+    see("memory", memory as f64 - left.full as f64);
+    if left.intervals > 0 {
+        see("bytes_per_interval", left.filled as f64 / left.intervals as f64);
+    }
+    for (name, count) in &left.statistics {
+        see(&format!("count_{name}"), *count);
+    }
+    let times = left.outcomes.iter().map(|outcome| &outcome.times);
+    Ok(Finding { slice: run.slice(left.window, counts, times), sight })
+}
+
+/// What the simulated program leaves.
+#[derive(Clone)]
+struct Left {
+    outcomes: Vec<Outcome>,
+    window: Window,
+    /// Intervals that stay while threads work, and the bytes that they take.
+    intervals: u64,
+    filled: usize,
+    /// Bytes of the program when threads began.
+    full: usize,
+    put_off_max: u64,
+    statistics: BTreeMap<String, f64>,
 }

@@ -13,7 +13,6 @@
 
 pub(crate) mod campaign;
 pub(crate) mod contenders;
-mod heap;
 pub mod peers;
 mod render;
 mod result;
@@ -26,6 +25,7 @@ use std::time::Duration;
 pub use crate::campaign::Rounds;
 use crate::failure::Failure;
 pub use crate::lock::Found;
+pub use crate::popularity::Popularity;
 use crate::slice::Pinning;
 use crate::worker::Command;
 pub use contenders::AnySet;
@@ -33,7 +33,7 @@ pub use render::render;
 pub(crate) use result::describe;
 pub(crate) use slice::{Settings, Slice, apply, run as run_slice};
 pub(crate) use task::Operations;
-pub use task::{Keys, Popularity, Task};
+pub use task::{Keys, Task};
 pub use workload::Workload;
 
 /// What to measure.

@@ -4,7 +4,7 @@ use manycore_report::{
     Cell, Column, Measurement, Provenance, Table, Tone, interval, quantity, ratio, significant,
 };
 
-use crate::heading::by_heading;
+use crate::heading::{by_heading, counts};
 use crate::lock::{judge, warning};
 
 /// A table for each point, mechanisms in the order asked for.
@@ -77,19 +77,4 @@ fn table(members: &[&Measurement], base: &str) -> Table {
         table.row(row);
     }
     table
-}
-
-/// A line for each mechanism that has counted something.
-fn counts(members: &[&Measurement]) -> String {
-    let line = |member: &&Measurement| {
-        let counted = member.metrics.iter().filter_map(|(name, metric)| {
-            let name = name.strip_prefix("count_")?.replace('_', " ");
-            Some(format!("{name} {}", significant(metric.value, 3)))
-        });
-        let counted: Vec<_> = counted.collect();
-        let name = member.mechanism.name();
-        (!counted.is_empty())
-            .then(|| format!("{name}, for each operation: {}\n", counted.join(", ")))
-    };
-    members.iter().filter_map(line).collect()
 }

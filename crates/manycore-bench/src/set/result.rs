@@ -4,7 +4,7 @@ use manycore_report::{Measurement, Mechanism, Parameter};
 
 use super::Slice;
 use super::campaign::{BASE, Samples};
-use super::task::{Popularity, Task};
+use super::task::Task;
 use crate::campaign::pool::{Draw, Pool};
 use crate::campaign::result::{median, metric, ratio};
 use crate::failure::Failure;
@@ -73,16 +73,12 @@ pub(crate) fn describe(record: &mut Measurement, point: &Task) {
     record.threads = point.threads;
     record.update = Some(point.update);
     record.seed = Some(point.keys.seed);
-    let exponent = match point.keys.popularity {
-        Popularity::Uniform => 0.0,
-        Popularity::Zipf(exponent) => exponent,
-    };
     let mut parameter = |name: &str, value: f64| {
         record.parameters.insert(name.to_owned(), Parameter::from(value));
     };
     parameter("initial", point.keys.initial as f64);
     parameter("range", point.keys.range as f64);
-    parameter("zipf", exponent);
+    parameter("zipf", point.keys.popularity.exponent());
     if point.structure == "hash" {
         parameter("buckets", point.keys.buckets as f64);
     }

@@ -15,9 +15,10 @@ use manycore_traits::SetHandle;
 use serde::{Deserialize, Serialize};
 
 use super::contenders::{self, AnySet};
-use super::heap;
 use super::peers::{self, Peer};
 use super::task::{Operation, Operations, Task};
+use crate::counts::Counts;
+use crate::heap;
 use crate::slice::Pinning;
 use crate::waits::{self, Waits};
 
@@ -65,7 +66,7 @@ pub(crate) struct Slice {
     pub bytes_per_key: f64,
     /// Bytes beyond that, at the end of the time that was counted: what waits to be freed, logs, handles.
     pub garbage: f64,
-    /// What the mechanism has counted, warm-up and all, for each operation.
+    /// What the mechanism has counted while threads worked, warm-up and all, for each operation.
     pub statistics: BTreeMap<String, f64>,
 }
 
@@ -199,6 +200,7 @@ impl Shared {
 fn measure(filled: &Filled, settings: &Settings) -> Result<Slice, String> {
     let Filled { set, bytes_per_key, .. } = filled;
     let (task, bytes_per_key) = (&settings.task, *bytes_per_key);
+    let counts = Counts::read(|visit| set.statistics(visit));
     let before = heap::in_use();
     let shared = Arc::new(Shared {
         stop: AtomicBool::new(false),
@@ -254,9 +256,7 @@ fn measure(filled: &Filled, settings: &Settings) -> Result<Slice, String> {
         ..Slice::default()
     };
     ended.iter().for_each(|outcome| slice.latency.add_ticks(&outcome.latency, ns_per_tick));
-    set.statistics(&mut |name, count| {
-        slice.statistics.insert(name.to_owned(), count as f64 / operations.max(1) as f64);
-    });
+    slice.statistics = Counts::read(|visit| set.statistics(visit)).since(&counts, operations);
     Ok(slice)
 }
 
@@ -273,12 +273,12 @@ fn start(
         Pinning::None => false,
         Pinning::Each => true,
     };
-    let popular = settings.task.keys.popular();
+    let ranks = settings.task.keys.ranks();
     for index in 0..threads {
         let cpu = pinned.then(|| cpus[index as usize % cpus.len()]);
         let (set, shared) = (Arc::clone(set), Arc::clone(shared));
         let (settings, sender) = (settings.clone(), sender.clone());
-        let operations = settings.task.operations(index, &popular);
+        let operations = settings.task.operations(index, &ranks);
         // Here and not there: what a worker keeps for itself is none of the set's garbage.
         let mut worker = Worker { index, operations, outcome: Outcome::new() };
         let run = move || {

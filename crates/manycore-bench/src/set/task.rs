@@ -1,19 +1,8 @@
 //! What threads do with a set, drawn the same way for real and for simulated machines.
 
-use std::sync::Arc;
-
 use serde::{Deserialize, Serialize};
 
-/// Which keys are asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Popularity {
-    /// All alike.
-    Uniform,
-    /// The k-th most popular key k^S times as seldom as the first. With S = 1, the first of 10,000 keys gets 10.2 % of the
-    /// operations.
-    Zipf(f64),
-}
+use crate::popularity::{Popularity, Ranks};
 
 /// A set and what is done with it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -98,41 +87,26 @@ impl Keys {
     }
 
     /// What all threads draw their keys from.
-    pub fn popular(&self) -> Arc<[f64]> {
-        let Popularity::Zipf(exponent) = self.popularity else { return Arc::new([]) };
-        let mut sum = 0.0;
-        let up_to = (1..=self.range).map(|rank| {
-            sum += (rank as f64).powf(-exponent);
-            sum
-        });
-        up_to.collect()
+    pub(crate) fn ranks(&self) -> Ranks {
+        self.popularity.ranks(self.range)
     }
 
     /// The key that is the so many-th most popular, so that those are spread over the range.
     fn key_of(&self, rank: u64) -> u64 {
         // A prime that divides no range that is smaller: the ranks are all the keys.
-        (u128::from(rank.min(self.range - 1)) * 11_400_714_785_074_694_791 % u128::from(self.range))
-            as u64
+        (u128::from(rank) * 11_400_714_785_074_694_791 % u128::from(self.range)) as u64
     }
 }
 
 impl Task {
     /// A thread's operations, for ever.
-    pub(crate) fn operations(&self, thread: u32, popular: &[f64]) -> Operations {
+    pub(crate) fn operations(&self, thread: u32, ranks: &Ranks) -> Operations {
         let keys = &self.keys;
         // Any odd multiplier keeps the threads' seeds apart.
         let own = (u64::from(thread) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let mut random = fastrand::Rng::with_seed(keys.seed.wrapping_add(own));
-        let drawn = match popular.last() {
-            None => Box::default(),
-            Some(sum) => {
-                let mut key = || {
-                    let at = random.f64() * sum;
-                    keys.key_of(popular.partition_point(|up_to| *up_to <= at) as u64)
-                };
-                (0..DRAWN).map(|_| key()).collect()
-            }
-        };
+        let mut drawn = ranks.draw(DRAWN, &mut random);
+        drawn.iter_mut().for_each(|rank| *rank = keys.key_of(*rank));
         // Of 2^32.
         let share = |percent: f64| (percent / 100.0 * 4_294_967_296.0) as u64;
         Operations {
@@ -194,7 +168,7 @@ mod tests {
 
     fn counts(task: &Task) -> (BTreeMap<u64, u32>, [u32; 3]) {
         let (mut keys, mut kinds) = (BTreeMap::new(), [0; 3]);
-        let mut operations = task.operations(3, &task.keys.popular());
+        let mut operations = task.operations(3, &task.keys.ranks());
         for _ in 0..100_000 {
             let (key, kind) = match operations.draw() {
                 Operation::Contains(key) => (key, 0),

@@ -1,9 +1,10 @@
 //! What threads do with sets: a grid of points, for every machine alike.
 
 use super::contenders::STRUCTURES;
-use super::task::{Keys, Popularity, Task};
+use super::task::{Keys, Task};
 use crate::failure::Failure;
 use crate::lock::MOST_THREADS;
+use crate::popularity::Popularity;
 
 /// The largest set that is asked about.
 const KEYS_MAX: u64 = 1 << 32;
@@ -47,10 +48,6 @@ impl Workload {
         let strange_threads = self.threads.iter().find(|n| !(1..=MOST_THREADS).contains(*n));
         let strange_update = self.updates.iter().find(|u| !(0.0..=100.0).contains(*u));
         let too_popular = popularity != Popularity::Uniform && range > POPULAR_MAX;
-        let exponent = match popularity {
-            Popularity::Uniform => 1.0,
-            Popularity::Zipf(exponent) => exponent,
-        };
         let faults = [
             (!STRUCTURES.contains(&self.structure.as_str())).then(|| {
                 format!(
@@ -78,8 +75,7 @@ impl Workload {
                 .then(|| format!("{buckets} buckets: there are between 1 and 2^32")),
             too_popular
                 .then(|| format!("zipf over {range} keys: use a range of at most {POPULAR_MAX}")),
-            (!(0.0..=10.0).contains(&exponent))
-                .then(|| format!("a zipf exponent of {exponent}: it is between 0 and 10")),
+            popularity.fault(),
         ];
         match faults.into_iter().flatten().next() {
             Some(fault) => Err(Failure::Usage(fault)),

@@ -14,7 +14,6 @@ use super::syscall::Assumptions;
 use super::{kernel, sections, set, syscall};
 use crate::mix::Mix;
 use crate::rmap::{self, Load};
-use crate::set::Task;
 use crate::slice::{Pinning, Slice};
 use crate::waits::Waits;
 
@@ -49,7 +48,7 @@ pub(crate) enum Program {
     /// Sections under locks.
     Sections(Mix),
     /// Operations of a set.
-    Set(Task, Beside),
+    Set(set::Load),
     /// Operations of trees of intervals; the number is the share of those that update, in percent.
     ReverseMap(Load, f64, Beside),
     /// Requests of a server whose system calls are executed here or there.
@@ -118,7 +117,7 @@ impl Job {
         let run = Run { job: self, machine: model.machine() };
         match &self.program {
             Program::Sections(mix) => sections::simulate(&run, mix),
-            Program::Set(task, beside) => set::simulate(&run, task, *beside),
+            Program::Set(load) => set::simulate(&run, load),
             Program::ReverseMap(load, update, beside) => {
                 rmap::simulate_job(&run, load, *update, *beside)
             }

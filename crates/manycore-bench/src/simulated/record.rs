@@ -31,11 +31,22 @@ pub(crate) fn of(
         metric(name, "ns", &|finding| finding.slice.waits.quantile(share));
     }
     for name in findings[0].sight.keys() {
-        let is_share = ["time_", "cpu_", "share_"].iter().any(|share| name.starts_with(share));
-        let unit = if is_share { "%" } else { "ratio" };
-        metric(name, unit, &|finding| finding.sight.get(name).copied());
+        metric(name, unit(name), &|finding| finding.sight.get(name).copied());
     }
     record
+}
+
+/// The unit of what only a simulator sees, by its name.
+fn unit(name: &str) -> &'static str {
+    let begins = |starts: &[&str]| starts.iter().any(|start| name.starts_with(start));
+    match name {
+        "memory" | "garbage" => "bytes",
+        "put_off_max" => "updates",
+        _ if begins(&["time_", "cpu_", "share_"]) => "%",
+        _ if begins(&["bytes_per_"]) => "bytes",
+        _ if begins(&["count_"]) => "1/op",
+        _ => "ratio",
+    }
 }
 
 /// The ratios to a base line, variant by variant.

@@ -10,6 +10,8 @@ use std::time::Duration;
 
 use manycore_report::{Measurement, Mechanism};
 use manycore_sim::{Model, thread};
+use manycore_traits::SetHandle;
+use serde::{Deserialize, Serialize};
 
 use super::campaign::Campaign;
 use super::crew::Crew;
@@ -17,6 +19,7 @@ use super::job::{self, Beside, Finding, Job, Program, Run};
 use super::question::Question;
 use super::stage::{Count, Window};
 use super::{record, variant};
+use crate::counts::Counts;
 use crate::failure::Failure;
 use crate::lock::Found;
 use crate::set::contenders::{self, AnySet};
@@ -46,6 +49,8 @@ pub struct Options {
     pub workload: Workload,
     /// Simulated time that is counted.
     pub duration: Duration,
+    /// Operations of each thread, whatever time they take; none if it is the duration that counts.
+    pub operations: Option<u64>,
     /// Which CPUs the threads run on.
     pub pinning: Pinning,
     /// Whether to vary what nobody knows about the machine.
@@ -64,6 +69,7 @@ impl Options {
             cpus: None,
             workload: Workload::default(),
             duration: DURATION,
+            operations: None,
             pinning: Pinning::Auto,
             sweep: false,
             beside: BESIDE,
@@ -99,6 +105,9 @@ impl Options {
         };
         question.check()?;
         self.workload.check(&contenders::simulated::names(&self.workload.structure))?;
+        if self.operations == Some(0) {
+            return Err(Failure::Usage("no operations: give at least 1".to_owned()));
+        }
         match self.workload.keys.initial {
             0..=KEYS_MAX => Ok(()),
             many => Err(Failure::Usage(format!(
@@ -113,7 +122,11 @@ impl Options {
             cpus: self.cpus,
             mechanism: sync.to_owned(),
             threads: point.threads,
-            program: Program::Set(Task { sync: sync.to_owned(), ..point.clone() }, self.beside),
+            program: Program::Set(Load {
+                task: Task { sync: sync.to_owned(), ..point.clone() },
+                beside: self.beside,
+                operations: self.operations,
+            }),
             measured: self.duration,
             pinning: self.pinning,
             seed: point.keys.seed,
@@ -145,8 +158,11 @@ impl Options {
         record.machine.clone_from(&self.machine.name);
         describe(&mut record, point);
         record.parameters.insert("cpus".to_owned(), f64::from(self.cpus()).into());
-        let nanoseconds = self.duration.as_nanos() as f64;
-        record.parameters.insert("duration_ns".to_owned(), nanoseconds.into());
+        let (bound, value) = match self.operations {
+            Some(count) => ("operations", count as f64),
+            None => ("duration_ns", self.duration.as_nanos() as f64),
+        };
+        record.parameters.insert(bound.to_owned(), value.into());
         if let Some(base) = base {
             let ratios = record::ratios(findings, base);
             record.metrics.extend(ratios.filter(|(name, _)| name == "ratio"));
@@ -155,33 +171,46 @@ impl Options {
     }
 }
 
+/// What simulated threads do, and until when.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Load {
+    /// The set and its operations.
+    pub task: Task,
+    /// What an operation takes beside its accesses.
+    pub beside: Beside,
+    /// Operations of each thread; none if it is time that bounds them.
+    pub operations: Option<u64>,
+}
+
 /// The largest range whose keys are all looked up at the end.
 const LOOKED_UP: u64 = 20_000;
 
 /// Simulates one job in this process.
-pub(super) fn simulate(run: &Run, task: &Task, beside: Beside) -> Result<Finding, String> {
+pub(super) fn simulate(run: &Run, load: &Load) -> Result<Finding, String> {
+    let task = &load.task;
     let counts: Vec<Count> = (0..task.threads).map(|_| Count::default()).collect();
-    let popular = task.keys.popular();
+    let ranks = task.keys.ranks();
     let threads: Vec<Cell<Option<(Operations, Outcome)>>> = (0..task.threads)
-        .map(|index| Cell::new(Some((task.operations(index, &popular), Outcome::new()))))
+        .map(|index| Cell::new(Some((task.operations(index, &ranks), Outcome::new()))))
         .collect();
     let keys = task.keys.first();
-    let alone = Cell::new(Some(task.operations(u32::MAX, &popular)));
+    let alone = Cell::new(Some(task.operations(u32::MAX, &ranks)));
     let report = run.simulate(|| {
+        let empty = thread::heap_bytes();
         let unknown = || format!("there is no {} by {} to simulate", task.structure, task.sync);
         let set = contenders::simulated::make(task).ok_or_else(unknown)?;
         let (counts, threads, keys, alone) = (&counts, &threads, &keys, &alone);
-        Work { run, task, beside, counts, threads, keys, alone }.on(&*set)
+        Work { run, load, empty, counts, threads, keys, alone }.on(&*set)
     })?;
-    let Left { outcomes, statistics, window } = report.result.as_ref().map_err(Clone::clone)?;
+    let left = report.result.as_ref().map_err(Clone::clone)?;
     let counted = counts.iter().map(Count::counted).collect();
-    let slice = run.slice(*window, counted, outcomes.iter().map(|outcome| &outcome.waits));
-    let operations = outcomes.iter().map(|outcome| outcome.sections).sum::<u64>().max(1);
+    let slice = run.slice(left.window, counted, left.outcomes.iter().map(|outcome| &outcome.waits));
+    let operations = left.outcomes.iter().map(|outcome| outcome.sections).sum::<u64>().max(1);
     let mut sight = job::sight(&report, operations);
-    let each = |(name, count): (&String, &u64)| {
-        (format!("count_{name}"), *count as f64 / operations as f64)
-    };
-    sight.extend(statistics.iter().map(each));
+    sight.insert("bytes_per_key".to_owned(), left.filled as f64 / keys.len().max(1) as f64);
+    sight.insert("garbage".to_owned(), left.garbage as f64);
+    let each = |(name, count): (&String, &f64)| (format!("count_{name}"), *count);
+    sight.extend(left.statistics.iter().map(each));
     Ok(Finding { slice, sight })
 }
 
@@ -189,15 +218,20 @@ pub(super) fn simulate(run: &Run, task: &Task, beside: Beside) -> Result<Finding
 #[derive(Clone)]
 struct Left {
     outcomes: Vec<Outcome>,
-    statistics: BTreeMap<String, u64>,
+    statistics: BTreeMap<String, f64>,
     window: Window,
+    /// Bytes of the filled set.
+    filled: usize,
+    /// Bytes beyond those, when threads ended.
+    garbage: usize,
 }
 
 /// The simulated program.
 struct Work<'a> {
     run: &'a Run<'a>,
-    task: &'a Task,
-    beside: Beside,
+    load: &'a Load,
+    /// Bytes that the program had allocated without the set.
+    empty: usize,
     counts: &'a [Count],
     threads: &'a [Cell<Option<(Operations, Outcome)>>],
     keys: &'a [u64],
@@ -207,11 +241,13 @@ struct Work<'a> {
 impl Work<'_> {
     /// To be called by the first thread.
     fn on(&self, set: &dyn AnySet) -> Result<Left, String> {
+        let task = &self.load.task;
         let mut handle = set.handle();
         for key in self.keys {
             handle.insert(*key);
             thread::progress();
         }
+        let full = thread::heap_bytes();
         let mut alone = self.alone.take().expect("the set is filled once");
         let operate = |_| {
             thread::progress();
@@ -219,50 +255,65 @@ impl Work<'_> {
         };
         let added: i64 = (0..ALONE).map(operate).sum();
         drop(handle);
-        let window = self.run.window(thread::now());
-        let told = Cell::new(self.task.keys.initial as i64 + added);
-        let outcomes = thread::parallel(self.task.threads, |index| {
+        let kept = thread::heap_bytes();
+        let counts = Counts::read(|visit| set.statistics(visit));
+        let own = thread::heap_bytes() - kept;
+        let begin = thread::now();
+        let mut window = match self.load.operations {
+            Some(_) => Window::endless(begin),
+            None => self.run.window(begin),
+        };
+        let told = Cell::new(task.keys.initial as i64 + added);
+        let (memory, ended) = (Cell::new(full + own), Cell::new(begin));
+        let outcomes = thread::parallel(task.threads, |index| {
             let (operations, outcome) =
                 self.threads[index as usize].take().expect("each thread runs once");
-            let (outcome, added) = self.thread(set, index, window, operations, outcome);
+            let mut handle = set.handle();
+            let (outcome, added) = self.thread(&mut *handle, index, window, operations, outcome);
             told.set(told.get() + added);
+            // While it still has its handle; the first who ended saw those of all.
+            memory.set(memory.get().max(thread::heap_bytes()));
+            ended.set(ended.get().max(thread::now()));
             outcome
         });
-        if self.task.keys.range <= LOOKED_UP {
+        window.end = window.end.min(ended.get());
+        if task.keys.range <= LOOKED_UP {
             let mut handle = set.handle();
             let is_there = |key: &u64| {
                 thread::progress();
                 handle.contains(key)
             };
-            let found = (0..self.task.keys.range).filter(is_there).count() as i64;
+            let found = (0..task.keys.range).filter(is_there).count() as i64;
             if found != told.get() {
                 return Err(format!("the set has {found} keys, and should have {}", told.get()));
             }
         }
-        let mut statistics = BTreeMap::new();
-        set.statistics(&mut |name, count| _ = statistics.insert(name.to_owned(), count));
-        Ok(Left { outcomes, statistics, window })
+        let done = outcomes.iter().map(|outcome| outcome.sections).sum();
+        let statistics = Counts::read(|visit| set.statistics(visit)).since(&counts, done);
+        let (filled, garbage) = (full.saturating_sub(self.empty), memory.get() - (full + own));
+        Ok(Left { outcomes, statistics, window, filled, garbage })
     }
 
     /// What one thread does; returns also how many keys it has added.
     fn thread(
         &self,
-        set: &dyn AnySet,
+        handle: &mut dyn SetHandle<u64>,
         index: u32,
         window: Window,
         mut operations: Operations,
         mut outcome: Outcome,
     ) -> (Outcome, i64) {
-        let (mut handle, mut added) = (set.handle(), 0);
-        let cycles = |updates| (self.beside.ns(updates) * self.run.ghz()).round() as u64;
+        let cycles = |updates| (self.load.beside.ns(updates) * self.run.ghz()).round() as u64;
         let (read, update) = (cycles(false), cycles(true));
+        let limit = self.load.operations.unwrap_or(u64::MAX);
+        let mut added = 0;
         loop {
             let begin = thread::now();
-            if begin >= window.end {
+            if begin >= window.end || outcome.sections == limit {
                 return (outcome, added);
             }
             let operation = operations.draw();
-            added += apply(&mut *handle, operation);
+            added += apply(handle, operation);
             thread::compute(if operation.updates() { update } else { read });
             outcome.sections += 1;
             if begin >= window.begin {

@@ -32,6 +32,13 @@ pub(crate) struct Window {
     pub end: u64,
 }
 
+impl Window {
+    /// All of it, of threads that start now and end by themselves.
+    pub fn endless(now: u64) -> Self {
+        Self { begin: now, end: u64::MAX }
+    }
+}
+
 /// Sections of a thread until counting began, and until it ended.
 #[derive(Debug, Default)]
 pub(super) struct Count {

@@ -17,6 +17,7 @@ use std::io::{self, BufRead, Write};
 use serde::{Deserialize, Serialize};
 
 use crate::contender::{self, Contender, Visitor};
+use crate::rmap;
 use crate::set::{self, peers::Peer};
 use crate::slice::{self, Settings, Slice};
 
@@ -35,6 +36,8 @@ pub(crate) enum Order {
     Pairs(u32),
     /// Let threads use a set. The lock is not looked at.
     Use(set::Settings),
+    /// Let threads update trees of intervals. The same.
+    Update(rmap::Settings),
 }
 
 /// What the worker answers.
@@ -46,6 +49,8 @@ pub(crate) enum Answer {
     Slice(Slice),
     /// A slice with a set.
     Used(set::Slice),
+    /// A slice with trees of intervals.
+    Updated(rmap::Round),
     /// Nanoseconds for a pair.
     Nanoseconds(f64),
     /// The lock or the machine did not do what was asked.
@@ -70,6 +75,10 @@ pub fn serve_with(lock: &str, sets: &[Peer]) -> io::Result<()> {
         let answer = match serde_json::from_str::<Order>(&line?) {
             Ok(Order::Use(settings)) => match set::run_slice(&settings, sets, &mut kept) {
                 Ok(slice) => Answer::Used(slice),
+                Err(error) => Answer::Failed(error),
+            },
+            Ok(Order::Update(settings)) => match rmap::run_slice(&settings) {
+                Ok(round) => Answer::Updated(round),
                 Err(error) => Answer::Failed(error),
             },
             Ok(order) => obey(lock, order),
@@ -100,7 +109,9 @@ impl Visitor for Order {
                 Ok(slice) => Answer::Slice(slice),
                 Err(error) => Answer::Failed(error),
             },
-            Self::Use(_) => unreachable!("needs no lock, and is obeyed before one is looked for"),
+            Self::Use(_) | Self::Update(_) => {
+                unreachable!("needs no lock, and is obeyed before one is looked for")
+            }
             Self::Pairs(pairs) => Answer::Nanoseconds(crate::pairs::time::<C>(pairs)),
         }
     }

@@ -13,6 +13,7 @@ use tempfile::TempDir;
 use super::subject::{Command, Subject, Through};
 use super::{Answer, Order};
 use crate::failure::Failure;
+use crate::rmap;
 use crate::set;
 use crate::slice::{Settings, Slice};
 
@@ -75,6 +76,14 @@ impl Worker {
     pub fn use_set(&mut self, settings: &set::Settings) -> Result<set::Slice, Failure> {
         match self.ask(&Order::Use(settings.clone()), settings.time_max())? {
             Answer::Used(slice) => Ok(slice),
+            other => Err(self.failure(&complaint_of(other))),
+        }
+    }
+
+    /// Runs one slice with trees of intervals.
+    pub fn update_maps(&mut self, settings: &rmap::Settings) -> Result<rmap::Round, Failure> {
+        match self.ask(&Order::Update(settings.clone()), settings.time_max())? {
+            Answer::Updated(round) => Ok(round),
             other => Err(self.failure(&complaint_of(other))),
         }
     }

@@ -5,9 +5,10 @@ use std::time::Duration;
 use clap::Args;
 use humantime::parse_duration;
 use manycore_bench::rmap::{self, Load, Shape};
+use manycore_bench::set::Popularity;
 use manycore_report::Results;
 
-use super::{failure, report};
+use super::{failed_locks, failure, report, worker_command};
 use crate::failure::Result;
 use crate::terminal::Terminal;
 
@@ -16,6 +17,7 @@ Examples:
   manycore bench rmap
   manycore bench rmap --threads 8 --update 50,100 --sync ldu,flat-combining,lock:mcs
   manycore bench rmap --objects reused --trees 16 --json
+  manycore bench rmap --trees 100 --zipf 1 --operations 20000 --update 90
   manycore bench rmap --shape queue --update 95 --sync ordered,take-all,seg-queue
 
 Mechanisms:
@@ -32,12 +34,18 @@ Workload:
   A queue or a stack begins empty. An update adds an item; if objects are reused,
   every other one takes it back. The other operations take out up to 64 items.
 
+  Each mechanism runs in processes of its own, in drawn order in every round; at the
+  end of each, the trees must have what was not taken back.
+
 Columns:
   p50 time ... max   how long an operation takes
   put off            the most updates of a tree that waited at a time
+  memory             beyond that of the filled trees, at the end: the intervals of
+                     the threads, updates that wait, logs
 
 Exit status:
   0   measured
+  1   a mechanism hung, crashed or lost an update; stderr says which
   2   bad usage
 ";
 
@@ -48,7 +56,7 @@ pub struct Options {
     #[command(flatten)]
     pub workload: Workload,
     /// Time to measure each mechanism in a round
-    #[arg(long, value_name = "TIME", default_value = "30ms", value_parser = parse_duration)]
+    #[arg(long, value_name = "TIME", default_value = "30ms", value_parser = parse_duration, conflicts_with = "operations")]
     duration: Duration,
     /// Rounds, in each of which every mechanism has its turn
     #[arg(long, value_name = "N", default_value_t = 31, value_parser = clap::value_parser!(u32).range(1..=10_000))]
@@ -79,6 +87,9 @@ pub struct Workload {
     /// Number of trees
     #[arg(long, value_name = "N", default_value_t = 1)]
     trees: u32,
+    /// The k-th most popular tree is k^S times as rare as the first [default: all alike]
+    #[arg(long, value_name = "S", allow_negative_numbers = true)]
+    zipf: Option<f64>,
     /// Intervals of each tree that stay there
     #[arg(long, value_name = "N", default_value_t = 1_000)]
     initial: u32,
@@ -91,6 +102,9 @@ pub struct Workload {
     /// After so long without a read, an update does what was put off
     #[arg(long, value_name = "TIME", default_value = "1ms", value_parser = parse_duration)]
     tend: Duration,
+    /// Operations of each thread, which then take as long as they take
+    #[arg(long, value_name = "N")]
+    operations: Option<u64>,
     /// Seed of everything that is drawn
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
@@ -142,6 +156,8 @@ impl Workload {
                 reuse: self.objects == Objects::Reused,
                 outside_ns: outside.as_nanos() as f64,
                 tend: self.tend,
+                popularity: self.zipf.map_or(Popularity::Uniform, Popularity::Zipf),
+                operations: self.operations,
                 seed: self.seed,
             },
             duration,
@@ -157,6 +173,8 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
         rounds: options.rounds,
         ..options.workload.settings(options.outside, options.duration, terminal)
     };
-    let results = Results::of_this_host(rmap::run(&settings).map_err(failure)?);
-    report(&results, options.json, || rmap::render(&results.measurements))
+    let found = rmap::run(&settings, &worker_command()?).map_err(failure)?;
+    let results = Results::of_this_host(found.measurements);
+    report(&results, options.json, || rmap::render(&results.measurements))?;
+    failed_locks(&found.failures)
 }

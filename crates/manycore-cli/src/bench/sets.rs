@@ -28,7 +28,7 @@ pub struct SetOptions {
     #[arg(long, value_name = "N")]
     buckets: Option<u64>,
     /// The k-th most popular key is k^S times as rare as the first [default: all alike]
-    #[arg(long, value_name = "S")]
+    #[arg(long, value_name = "S", allow_negative_numbers = true)]
     zipf: Option<f64>,
     /// Seed of everything that is drawn
     #[arg(long, value_name = "N", default_value_t = 1)]

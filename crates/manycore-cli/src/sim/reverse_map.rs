@@ -38,7 +38,7 @@ pub struct Options {
     #[command(flatten)]
     workload: Workload,
     /// Simulated time that is counted
-    #[arg(long, value_name = "TIME", default_value = "2ms", value_parser = parse_duration)]
+    #[arg(long, value_name = "TIME", default_value = "2ms", value_parser = parse_duration, conflicts_with = "operations")]
     duration: Duration,
     /// Length of what is between two operations
     #[arg(long, value_name = "TIME", default_value = "10us", value_parser = parse_duration)]

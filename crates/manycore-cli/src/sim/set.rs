@@ -46,6 +46,9 @@ pub struct Options {
     /// Simulated time that is counted
     #[arg(long, value_name = "TIME", default_value = "1ms", value_parser = parse_duration)]
     duration: Duration,
+    /// Operations of each thread, which then take as long as they take
+    #[arg(long, value_name = "N", conflicts_with = "duration")]
+    operations: Option<u64>,
     /// CPUs of the threads
     #[arg(long, value_enum, default_value = "auto")]
     pin: Pin,
@@ -65,6 +68,7 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
         cpus: options.cpus,
         workload: options.sets.workload(),
         duration: options.duration,
+        operations: options.operations,
         pinning: options.pin.pinning(),
         sweep: options.sweep,
         ..set::Options::new(machines::find(&options.machine)?, options.crew.crew(terminal)?)

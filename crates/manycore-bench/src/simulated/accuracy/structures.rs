@@ -182,12 +182,15 @@ impl Options {
                 progress: self.crew.progress,
                 ..set::Options::new(self.worker.clone())
             })?),
-            Kind::ReverseMap(workload) => rmap::run(&rmap::Options {
-                duration: self.slice,
-                rounds: self.rounds,
-                progress: self.crew.progress,
-                ..workload.clone()
-            }),
+            Kind::ReverseMap(workload) => {
+                let workload = rmap::Options {
+                    duration: self.slice,
+                    rounds: self.rounds,
+                    progress: self.crew.progress,
+                    ..workload.clone()
+                };
+                whole(rmap::run(&workload, &self.worker)?)
+            }
         }
     }
 
