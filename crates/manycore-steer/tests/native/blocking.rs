@@ -78,7 +78,7 @@ fn shut_down_while_blocked() {
 #[test]
 fn many_block_at_once() {
     for mechanism in MECHANISMS {
-        let rig = Rig::new(*mechanism);
+        let rig = Rig::ready(*mechanism);
         let pairs: Vec<_> = (0..40).map(|_| socketpair(libc::SOCK_STREAM)).collect();
         thread::scope(|scope| {
             let readers: Vec<_> = pairs

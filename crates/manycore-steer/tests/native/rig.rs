@@ -67,6 +67,18 @@ impl Rig {
         Self::with_sleep(mechanism, sleep)
     }
 
+    /// With its workers, for tests in which several threads make their first calls at the same time: whoever finds that another makes
+    /// a worker waits for some milliseconds, and executes its call in place if the machine is too busy.
+    pub fn ready(mechanism: Mechanism) -> &'static Self {
+        let rig = Self::new(mechanism);
+        let lanes: Vec<_> = cpus().iter().map(|_| rig.steer.open()).collect();
+        for lane in lanes {
+            rig.call(lane, libc::SYS_getpid, &[], Kind::Quick);
+            rig.steer.close(lane);
+        }
+        rig
+    }
+
     pub fn with_sleep(mechanism: Mechanism, sleep: Sleep) -> &'static Self {
         Self::with(mechanism, sleep, create_thread)
     }
@@ -114,6 +126,7 @@ impl Rig {
             }
             Err(reason) => {
                 assert_ne!(reason, Reason::Off);
+                println!("call {number} stays in place: {reason:?}");
                 self.in_place.fetch_add(1, Ordering::Relaxed);
                 let [a, b, c, d, e, f] = call.args;
                 // SAFETY: passed on: the arguments are the test's.

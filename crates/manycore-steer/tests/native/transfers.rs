@@ -58,7 +58,7 @@ fn ping_pong(rig: &Rig, [near, far]: [i32; 2], rounds: usize) {
 #[test]
 fn socket_pairs() {
     for mechanism in MECHANISMS {
-        let rig = Rig::new(*mechanism);
+        let rig = Rig::ready(*mechanism);
         thread::scope(|scope| {
             for _ in 0..6 {
                 scope.spawn(|| ping_pong(rig, socketpair(libc::SOCK_STREAM), 300));
@@ -99,7 +99,7 @@ fn tcp_pair(rig: &'static Rig) -> [i32; 2] {
 #[test]
 fn tcp() {
     for mechanism in MECHANISMS {
-        let rig = Rig::new(*mechanism);
+        let rig = Rig::ready(*mechanism);
         thread::scope(|scope| {
             for _ in 0..3 {
                 scope.spawn(|| ping_pong(rig, tcp_pair(rig), 200));
@@ -156,7 +156,7 @@ fn sends_that_are_longer_than_the_buffers() {
 fn many_receive_from_one() {
     const MESSAGES: u32 = 2_000;
     for mechanism in MECHANISMS {
-        let rig = Rig::new(*mechanism);
+        let rig = Rig::ready(*mechanism);
         let [near, far] = socketpair(libc::SOCK_DGRAM);
         let (lane, sender) = (rig.steer.open(), rig.steer.open());
         let mut seen: Vec<u32> = thread::scope(|scope| {
