@@ -204,31 +204,48 @@ pub fn check_pile<E: End, H: FnMut(PileOperation) -> Vec<u64>>(
     judge::<Pile<E>>(&threads, &left);
 }
 
-/// Threads insert and remove an interval of their own in an empty tree, now the same one again and now a new one, and look who is
-/// there. Checks, interval by interval, what they saw: all that was done before the look, and nothing that was undone.
+/// Threads insert and remove an interval of their own, now the same one again and now a new one, and look who is there, in all trees
+/// or where one of them may be. The trees are empty, and threads take them in turn. Checks, interval by interval, what they saw: all
+/// that was done before the look, and nothing that was undone.
 ///
 /// # Panics
 ///
-/// If the history is not linearizable; the message shows the operations that contradict each other.
+/// If the history is not linearizable; the message shows the operations that contradict each other. If a look finds an interval
+/// that is elsewhere.
 #[track_caller]
 pub fn check_reverse_map(threads: impl Threads, mix: &Mix, map: &impl ReverseMap) {
     let clock = Clock::new();
+    let tree = |owner: u64| owner as usize % map.trees();
+    let own = |owner| Interval { first: 10 * owner, order: owner, last: 10 * owner + 7 };
     let look = || {
         let mut there = vec![false; mix.threads as usize];
-        map.overlaps(0, 0, u64::MAX, &mut |found| there[found.order as usize] = true);
+        for tree in 0..map.trees() {
+            map.overlaps(tree, 0, u64::MAX, &mut |found| there[found.order as usize] = true);
+        }
         (0..).map(SetOperation::Contains).zip(there).collect()
+    };
+    let look_for = |owner| {
+        let (mut is_there, middle) = (false, own(owner).first + 3);
+        map.overlaps(tree(owner), middle, middle + 1, &mut |found| {
+            assert_eq!(found, own(owner), "found at {middle}");
+            is_there = true;
+        });
+        vec![(SetOperation::Contains(owner), is_there)]
     };
     // An interval that is dropped is removed: they are kept until all have looked.
     let (logs, kept): (Vec<_>, Vec<_>) = threads
         .parallel(mix.threads, |thread| {
             let (mut log, key) = (clock.log(thread), u64::from(thread));
-            let new = || map.interval(0, Interval { first: 7, order: key, last: 7 });
+            let new = || map.interval(tree(key), own(key));
             let (mut absent, mut present) = (Some(new()), None);
             for (kind, number) in mix.operations(thread) {
                 match (kind, present.take()) {
                     (Kind::Look, before) => {
                         present = before;
-                        log.call_all(look);
+                        match number {
+                            0 => log.call_all(look),
+                            _ => log.call_all(|| look_for(number % u64::from(mix.threads))),
+                        }
                     }
                     (_, None) => log.call(SetOperation::Insert(key), |_| {
                         let interval = absent.take().unwrap_or_else(new);

@@ -75,6 +75,7 @@ pub enum Strategy {
 pub struct Exploration {
     strategy: Strategy,
     schedules: u64,
+    at_least: u64,
     time: Duration,
     first_seed: u64,
     steps_max: u64,
@@ -86,6 +87,7 @@ impl Default for Exploration {
         Self {
             strategy: Strategy::Mixed,
             schedules: 1000,
+            at_least: 1,
             time: Duration::from_secs(10),
             first_seed: 1,
             steps_max: 50_000,
@@ -139,6 +141,12 @@ impl Exploration {
         self
     }
 
+    /// How few schedules are too few, where there is not the time for all: [`check`](Self::check) panics then.
+    pub fn at_least(mut self, schedules: u64) -> Self {
+        self.at_least = schedules;
+        self
+    }
+
     /// For how much CPU time schedules are tried at most: on a busy machine that takes longer, and finds as much.
     pub fn time(mut self, time: Duration) -> Self {
         self.time = time;
@@ -161,10 +169,17 @@ impl Exploration {
     ///
     /// # Panics
     ///
-    /// If it fails under a schedule; the message has the seed.
+    /// If it fails under a schedule; the message has the seed. If [too few](Self::at_least) were tried.
     #[track_caller]
     pub fn check(&self, program: impl Fn()) -> Explored {
-        self.run(program).unwrap_or_else(|found| panic!("{found}"))
+        let explored = self.run(program).unwrap_or_else(|found| panic!("{found}"));
+        let (tried, time) = (explored.schedules, self.time);
+        assert!(
+            tried >= self.at_least.min(self.schedules) || replayed().is_some(),
+            "{tried} schedules in {time:?} of CPU time, and at least {} are needed: give more time, or make the program smaller",
+            self.at_least
+        );
+        explored
     }
 
     /// Tries the program under schedules, or under the one whose seed is in `MANYCORE_SEED`.
@@ -173,8 +188,7 @@ impl Exploration {
     ///
     /// The first schedule under which the program fails, or which goes another way when it is repeated.
     pub fn run(&self, program: impl Fn()) -> Result<Explored, Found> {
-        let replayed = std::env::var("MANYCORE_SEED").ok().and_then(|seed| seed.parse().ok());
-        let (first, schedules) = match replayed {
+        let (first, schedules) = match replayed() {
             Some(seed) => (seed, 1),
             None => (self.first_seed, self.schedules),
         };
@@ -229,6 +243,11 @@ impl Exploration {
             Strategy::Mixed => Box::new(Pct::new(seed, 1 + (seed / 2 % 3) as u32)),
         }
     }
+}
+
+/// The seed of the only schedule to be tried, if there is one.
+fn replayed() -> Option<u64> {
+    std::env::var("MANYCORE_SEED").ok().and_then(|seed| seed.parse().ok())
 }
 
 /// One execution of a program.

@@ -21,11 +21,14 @@ use std::time::Duration;
 
 use manycore_sim::explore::Exploration;
 
-/// Some thousand schedules; with a planted mistake, as many as fit into a part of a minute.
+/// Some thousand schedules, and a hundred where each takes long; with a planted mistake, as many as fit into a part of a minute.
 fn explore() -> Exploration {
-    let (schedules, seconds) = match std::env::var_os("MANYCORE_MUTATION") {
-        Some(_) => (u64::MAX, 15),
-        None => (3000, 5),
+    let (schedules, at_least, seconds) = match std::env::var_os("MANYCORE_MUTATION") {
+        Some(_) => (u64::MAX, 1, 15),
+        None => (3000, 100, 5),
     };
-    Exploration::default().schedules(schedules).time(Duration::from_secs(seconds))
+    Exploration::default()
+        .schedules(schedules)
+        .at_least(at_least)
+        .time(Duration::from_secs(seconds))
 }

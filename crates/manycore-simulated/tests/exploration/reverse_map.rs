@@ -21,34 +21,34 @@ fn reads_see_what_was_done<M: ReverseMap>(make: impl Fn() -> M) {
 
 #[test]
 fn under_a_lock() {
-    reads_see_what_was_done(|| LockedTrees::<Adaptive>::new(1));
+    reads_see_what_was_done(|| LockedTrees::<Adaptive>::new(2));
 }
 
 #[test]
 fn by_flat_combining() {
-    reads_see_what_was_done(|| CombinedTrees::new(1));
+    reads_see_what_was_done(|| CombinedTrees::new(2));
 }
 
 #[test]
 fn deferred() {
-    reads_see_what_was_done(|| DeferredTrees::<Global, Adaptive>::new(1, Global::new));
+    reads_see_what_was_done(|| DeferredTrees::<Global, Adaptive>::new(2, Global::new));
 }
 
 #[test]
 fn deferred_by_core() {
     reads_see_what_was_done(|| {
         let table = Arc::new(Table::new(1));
-        DeferredTrees::<_, Adaptive>::new(1, || Rooted::new(table.clone()))
+        DeferredTrees::<_, Adaptive>::new(2, || Rooted::new(table.clone()))
     });
-    reads_see_what_was_done(|| DeferredForest::<Adaptive>::new(1));
+    reads_see_what_was_done(|| DeferredForest::<Adaptive>::new(2));
 }
 
 #[test]
 fn logged_with_the_time() {
-    reads_see_what_was_done(|| LoggedTrees::<Adaptive>::new(1));
+    reads_see_what_was_done(|| LoggedTrees::<Adaptive>::new(2));
 }
 
 #[test]
 fn in_lists_without_locks() {
-    reads_see_what_was_done(|| HarrisLists::new(1));
+    reads_see_what_was_done(|| HarrisLists::new(2));
 }

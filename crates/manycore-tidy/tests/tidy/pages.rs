@@ -8,7 +8,15 @@ use crate::source::{Source, TREE, file_name};
 
 const ALGORITHMS: &[&str] = &["crates/manycore/src/lock/", "crates/manycore/src/delegate/"];
 /// Folders that are one algorithm each.
-const FOLDERS: &[&str] = &["crates/manycore/src/ldu/", "crates/manycore/src/oplog/"];
+const FOLDERS: &[&str] = &[
+    "crates/manycore/src/reclaim/",
+    "crates/manycore/src/rlu/",
+    "crates/manycore/src/mvrlu/",
+    "crates/manycore/src/ldu/",
+    "crates/manycore/src/oplog/",
+];
+/// Where a file is an algorithm if its page begins as one: others arrange what is elsewhere.
+const SOME: &str = "crates/manycore/src/collections/";
 const HEADINGS: &[&str] =
     &["# Idea", "# Source", "# Memory order", "# Cost", "# When not to use it"];
 
@@ -90,10 +98,13 @@ fn has_example(page: &[&str]) -> bool {
     fences.step_by(2).any(|language| matches!(language, "" | "rust"))
 }
 
-/// A file beside `mod.rs`, or the top of a folder with the parts of one algorithm.
+/// A file beside `mod.rs`, the top of a folder with the parts of one algorithm, or one that says so.
 fn is_algorithm(file: &&Source) -> bool {
     if FOLDERS.iter().any(|folder| file.path.strip_prefix(folder) == Some("mod.rs")) {
         return true;
+    }
+    if file.path.starts_with(SOME) {
+        return page(file).iter().any(|line| HEADINGS.contains(line));
     }
     let Some(name) = ALGORITHMS.iter().find_map(|place| file.path.strip_prefix(place)) else {
         return false;

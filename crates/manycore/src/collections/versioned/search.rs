@@ -1,5 +1,7 @@
 //! A binary search tree, which is not balanced, read and changed in sessions.
 //!
+//! # Idea
+//!
 //! It begins with a node without a key, to the right of which all keys are, so that there is always one above. All functions are to be
 //! called in a session of the domain to which the tree belongs.
 //!
@@ -19,6 +21,24 @@
 //!   places.
 //! - A node with two sides gets another key: it, the successor, and the one above that are locked. Places move for the
 //!   keys between the old and the new key only, and there are none; one that is to be put in there goes below the successor.
+//!
+//! # Source
+//!
+//! The tree with which A. Matveev et al. compare ("Read-Log-Update", SOSP 2015), whose base line is Citrus: M. Arbel and H. Attiya,
+//! "Concurrent updates with RCU: search tree as an example", PODC 2014. Ours: the argument for what has to be locked.
+//!
+//! # Memory order
+//!
+//! That of the domain's sessions: nothing is shared here but what [`deref`](RawSession::deref) returns and [`try_lock`](RawSession::try_lock) gives.
+//!
+//! # Cost
+//!
+//! A key's place takes as many `deref`s as it is deep: some 2 ln n of n keys in random order, all of them in sorted order. An update
+//! locks and copies one node, a removal up to three.
+//!
+//! # When not to use it
+//!
+//! Where keys come in their order: nothing balances the tree.
 
 use alloc::vec::Vec;
 use core::cmp::Ordering;

@@ -1,0 +1,127 @@
+//! What transactions over MV-RLU and RLU have seen and written on native threads, more than CPUs, is explained by an order of them.
+#![cfg(not(any(loom, manycore_bare)))]
+
+use std::thread;
+
+use manycore::clock::{Clock, Counter, Ordo, RelaxedClock};
+use manycore::session::{self, Conflict, Ptr, RawSession, Sessions, Transaction};
+use manycore::sync::hint;
+use manycore::{mvrlu, rlu};
+use manycore_history::history;
+use manycore_history::snapshot::{self, Isolation};
+
+const OBJECTS: usize = 6;
+const ROUNDS: u64 = 200;
+
+/// Reads all, changes two to a version that nobody else makes, and reads again.
+fn change<'id, S: RawSession>(
+    tx: &mut Transaction<'_, 'id, S>,
+    objects: &[Ptr<'id, u64>],
+    seen: &mut snapshot::Transaction,
+    (changed, version): ([usize; 2], u64),
+    serializable: bool,
+) -> Result<(), Conflict> {
+    for (name, object) in (0..).zip(objects) {
+        seen.read(name, *tx.deref(*object));
+        if serializable {
+            tx.try_lock_const(*object)?;
+        }
+    }
+    for name in changed {
+        // Others come in between, also where there is one CPU.
+        if version.is_multiple_of(3) {
+            hint::yield_now();
+        }
+        let data = tx.try_lock(objects[name])?;
+        if *data != version {
+            seen.write(name as u64, *data, version);
+            *data = version;
+        }
+    }
+    for (name, object) in (0..).zip(objects) {
+        seen.read(name, *tx.deref(*object));
+    }
+    Ok(())
+}
+
+fn an_order_explains_it(domain: &impl Sessions, threads: u32, isolation: Isolation) {
+    let clock = history::Clock::new();
+    let logs = session::scope(domain, |all| {
+        let mut member = all.register();
+        let objects = [(); OBJECTS].map(|()| member.create(0));
+        let work = |me: u32| {
+            let mut random = fastrand::Rng::with_seed(me.into());
+            let (mut member, mut log) = (all.register(), Vec::new());
+            for round in 1..=ROUNDS {
+                let mut seen = snapshot::Transaction::begin(&clock, me);
+                let changes =
+                    ([(); 2].map(|()| random.usize(..OBJECTS)), u64::from(me) << 32 | round);
+                let ended = member
+                    .attempt(|tx| change(tx, &objects, &mut seen, changes, isolation.serializable));
+                log.push(match ended {
+                    Ok(()) => seen.commit(&clock),
+                    Err(_) => {
+                        hint::yield_now();
+                        seen.abort(&clock)
+                    }
+                });
+            }
+            log
+        };
+        thread::scope(|scope| {
+            let work = &work;
+            let workers: Vec<_> = (0..threads).map(|me| scope.spawn(move || work(me))).collect();
+            workers.into_iter().flat_map(|worker| worker.join().unwrap()).collect::<Vec<_>>()
+        })
+    });
+    let committed = logs.iter().filter(|transaction| transaction.committed).count();
+    assert!(committed > logs.len() / 20, "{committed} of {} have committed", logs.len());
+    if let Err(violation) = snapshot::check(&logs, isolation) {
+        panic!("no order explains it: {violation}");
+    }
+}
+
+/// With as many threads as CPUs of a small machine, and with more.
+fn all<D: Sessions>(domain: impl Fn() -> D, isolation: Isolation) {
+    [2, 12].into_iter().for_each(|threads| an_order_explains_it(&domain(), threads, isolation));
+}
+
+/// With small logs, so that they go round.
+fn mvrlu<C: Clock>(clock: C) -> mvrlu::Domain<C> {
+    let config = mvrlu::Config {
+        segment_bytes: 1024,
+        segments: 3,
+        segments_max: 8,
+        ..mvrlu::Config::default()
+    };
+    mvrlu::Domain::new(clock, config)
+}
+
+fn rlu<C: Clock>(clock: C, deferred: usize) -> rlu::Domain<C> {
+    rlu::Domain::new(clock, rlu::Config { deferred, ..rlu::Config::default() })
+}
+
+#[test]
+fn of_mvrlu() {
+    all(|| mvrlu(Counter::default()), Isolation::STRICT);
+    all(|| mvrlu(Ordo::measured()), Isolation::STRICT);
+    all(|| mvrlu(RelaxedClock(Ordo::measured())), Isolation::RELAXED);
+}
+
+#[test]
+fn of_mvrlu_whose_transactions_lock_what_they_read() {
+    all(|| mvrlu(Counter::default()), Isolation::STRICT_SERIALIZABLE);
+    all(|| mvrlu(Ordo::measured()), Isolation::STRICT_SERIALIZABLE);
+}
+
+#[test]
+fn of_rlu() {
+    all(|| rlu(Counter::default(), 0), Isolation::STRICT);
+    all(|| rlu(Counter::default(), 20), Isolation::STRICT);
+    all(|| rlu(Ordo::measured(), 3), Isolation::STRICT);
+}
+
+#[test]
+fn of_rlu_whose_transactions_lock_what_they_read() {
+    all(|| rlu(Counter::default(), 0), Isolation::STRICT_SERIALIZABLE);
+}
