@@ -26,8 +26,9 @@ Mechanisms:
 Sets of others:
   hash   papaya, scc, scc-index, dashmap, parking_lot-mutex, parking_lot-rwlock,
          crossbeam-epoch; urcu-memb, urcu-qsbr, urcu-lfht, ck-epoch, ck-ht
-  list   crossbeam-harris, crossbeam-epoch, scc-tree; urcu-memb, urcu-qsbr, ck-epoch
-  bst    scc-tree, parking_lot-mutex, parking_lot-rwlock
+  list   crossbeam-harris, crossbeam-epoch, scc-tree, crossbeam-skiplist;
+         urcu-memb, urcu-qsbr, ck-epoch
+  bst    scc-tree, crossbeam-skiplist, parking_lot-mutex, parking_lot-rwlock
   Those of C libraries, urcu-* and ck-*, need the program manycore-bench-peers.
 
 Workload:

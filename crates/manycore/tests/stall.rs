@@ -1,0 +1,237 @@
+//! One reader sleeps for ten seconds while more writers than CPUs go on. The allocator counts: what is held stays below the
+//! limit that the settings give, whatever the library says of it. The report names the reader, and with its end all goes on.
+#![cfg(all(target_os = "linux", not(any(loom, manycore_bare))))]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicPtr, AtomicU64, Ordering::Relaxed};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use manycore::clock::Ordo;
+use manycore::session::{self, Sessions};
+use manycore::sync::clock;
+use manycore::{mvrlu, reclaim, rlu, sync};
+
+const SLEEP: Duration = Duration::from_secs(10);
+/// After so many milliseconds, at most, every writer goes on.
+const RECOVERY: usize = 10_000;
+const WRITERS: usize = 4;
+
+/// What one mechanism has allocated: bytes, and the most of them.
+struct Account {
+    held: AtomicIsize,
+    most: AtomicIsize,
+}
+
+/// Of the mechanisms, and of all others.
+static ACCOUNTS: [Account; 4] =
+    [const { Account { held: AtomicIsize::new(0), most: AtomicIsize::new(0) } }; 4];
+const OTHERS: usize = 3;
+
+thread_local! {
+    /// The account of the thread: a mechanism's memory is allocated and freed by its own threads.
+    static ACCOUNT: Cell<usize> = const { Cell::new(OTHERS) };
+}
+
+/// The system's allocator, which keeps accounts.
+struct Counting;
+
+fn book(bytes: isize) {
+    let account = &ACCOUNTS[ACCOUNT.get()];
+    let held = account.held.fetch_add(bytes, Relaxed) + bytes;
+    account.most.fetch_max(held, Relaxed);
+}
+
+// SAFETY: all is done by the system's.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        book(layout.size().cast_signed());
+        // SAFETY: as promised by the caller.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        book(-layout.size().cast_signed());
+        // SAFETY: as promised by the caller.
+        unsafe { System.dealloc(memory, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Which thread a report names, and for how many ticks it had been in the way.
+type Reports = mpsc::Receiver<(u32, u64)>;
+
+/// Starts the writers, and a reader that sleeps inside.
+///
+/// `write` is a thread's work until its argument says that it is over; `read` calls its argument inside a section.
+fn sleep_inside(
+    name: &str,
+    limit: usize,
+    reports: &Reports,
+    write: impl Fn(usize, &mut dyn FnMut() -> bool) + Sync,
+    read: impl FnOnce(&mut dyn FnMut()) + Send,
+) {
+    let (inside, is_inside) = mpsc::channel();
+    let is_over = AtomicBool::new(false);
+    let done = [const { AtomicU64::new(0) }; WRITERS];
+    let number = ACCOUNT.get();
+    let account = &ACCOUNTS[number];
+    let before = account.held.load(Relaxed);
+    thread::scope(|scope| {
+        let reader = scope.spawn(move || {
+            ACCOUNT.set(number);
+            read(&mut || {
+                inside.send(sync::thread::id()).unwrap();
+                thread::sleep(SLEEP);
+            });
+        });
+        let thread = is_inside.recv().unwrap();
+        let entered = clock::now();
+        account.most.store(before, Relaxed);
+        for (me, done) in done.iter().enumerate() {
+            let (write, is_over) = (&write, &is_over);
+            scope.spawn(move || {
+                ACCOUNT.set(number);
+                write(me, &mut || {
+                    done.fetch_add(1, Relaxed);
+                    !is_over.load(Relaxed)
+                });
+            });
+        }
+        let ended = reader.join();
+        let ticks = clock::now() - entered;
+        let most = (account.most.load(Relaxed) - before).cast_unsigned();
+        let reports: Vec<_> = reports.try_iter().collect();
+        let counts = || done.each_ref().map(|done| done.load(Relaxed));
+        let at_the_end = counts();
+        let all_go_on = || (0..WRITERS).all(|me| counts()[me] > at_the_end[me] + 100);
+        let goes_on = (0..RECOVERY).any(|_| {
+            thread::sleep(Duration::from_millis(1));
+            all_go_on()
+        });
+        let now = counts();
+        is_over.store(true, Relaxed);
+        ended.expect("the reader sees what it has seen before");
+        assert!(goes_on, "{name}: writers had done {at_the_end:?} with the reader, {now:?} later");
+        assert!(most <= limit, "{name}: {most} bytes were held, the limit is {limit}");
+        // A writer that has lost its CPU is named, too, but only the reader was in the way for so long.
+        let longest = reports.iter().filter(|(who, _)| *who == thread).map(|(_, age)| *age).max();
+        let longest = longest.unwrap_or_else(|| panic!("{name}: {thread} is not in {reports:?}"));
+        assert!((ticks / 2..=ticks * 2).contains(&longest), "{name}: {longest} of {ticks} ticks");
+    });
+}
+
+/// Objects of several sizes are replaced, and wait for the reader.
+fn epochs(name: &str) {
+    const LIMIT: usize = 4 << 20;
+    let (told, reports) = mpsc::channel();
+    let config = reclaim::Config {
+        limit_bytes: LIMIT,
+        patience_ticks: 1 << 28,
+        on_stall: Some(Box::new(move |stall| {
+            _ = told.send((stall.thread, clock::now() - stall.since));
+        })),
+        ..reclaim::Config::default()
+    };
+    let domain = reclaim::Domain::new(config);
+    let slots = [(); 8].map(|()| AtomicPtr::new(Box::into_raw(Box::new([0_u64; 32]))));
+    let replace = |me: usize, goes_on: &mut dyn FnMut() -> bool| {
+        let member = domain.register();
+        let mut round = me;
+        while goes_on() {
+            round += 1;
+            let guard = member.pin();
+            let new = Box::into_raw(Box::new([round as u64; 32]));
+            let old = slots[round % slots.len()].swap(new, std::sync::atomic::Ordering::AcqRel);
+            // SAFETY: from a box, and cannot be found any more.
+            unsafe { guard.retire(old) };
+        }
+    };
+    // Nothing is freed, so that lists of what waits are held beside it: one entry for an object of 256 bytes.
+    sleep_inside(name, LIMIT + LIMIT / 4, &reports, replace, |inside| {
+        let member = domain.register();
+        let _guard = member.pin();
+        inside();
+    });
+    domain.register().synchronize();
+    assert_eq!(domain.held_bytes(), 0);
+    for slot in slots {
+        // SAFETY: from a box, and nobody is there any more.
+        drop(unsafe { Box::from_raw(slot.into_inner()) });
+    }
+}
+
+/// Numbers are counted up in transactions, and the reader goes on to see those of its moment.
+fn transactions<D: Sessions>(name: &str, limit: usize, domain: &D, reports: &Reports) {
+    session::scope(domain, |all| {
+        let mut member = all.register();
+        let counters = [(); 8].map(|()| member.create(0_u64));
+        let commits = AtomicU64::new(0);
+        let count = |me: usize, goes_on: &mut dyn FnMut() -> bool| {
+            let (mut member, mut round) = (all.register(), me);
+            while goes_on() {
+                round += 1;
+                member.run(|tx| {
+                    *tx.try_lock(counters[round % counters.len()])? += 1;
+                    Ok(())
+                });
+                commits.fetch_add(1, Relaxed);
+            }
+        };
+        sleep_inside(name, limit, reports, count, |inside| {
+            all.register().read(|now| {
+                let before = counters.map(|counter| *now.deref(counter));
+                inside();
+                assert_eq!(counters.map(|counter| *now.deref(counter)), before);
+            });
+        });
+        let sum =
+            member.read(|now| counters.map(|counter| *now.deref(counter)).iter().sum::<u64>());
+        assert_eq!(sum, commits.load(Relaxed), "increments");
+    });
+}
+
+fn versions(name: &str) {
+    let (told, reports) = mpsc::channel();
+    let config = mvrlu::Config {
+        report: Some(Box::new(move |stall| _ = told.send((stall.thread, stall.age)))),
+        ..mvrlu::Config::default()
+    };
+    // A log for each thread, and what describes those.
+    let limit = (WRITERS + 1) * config.segments_max * config.segment_bytes;
+    let domain = mvrlu::Domain::new(Ordo::measured(), config);
+    transactions(name, limit, &domain, &reports);
+}
+
+fn two_versions(name: &str) {
+    let (told, reports) = mpsc::channel();
+    let config = rlu::Config {
+        deferred: 8,
+        report: Some(Box::new(move |stall| {
+            _ = told.send((stall.thread, stall.waited));
+        })),
+        ..rlu::Config::default()
+    };
+    // Up to nine commits of one number each, for each thread, whose memory comes in chunks of 64 KiB.
+    let limit = (WRITERS + 1) * (64 << 10);
+    let domain = rlu::Domain::new(Ordo::measured(), config);
+    transactions(name, limit, &domain, &reports);
+}
+
+#[test]
+fn a_reader_that_sleeps_for_ten_seconds() {
+    let mechanisms: [(_, fn(&str)); OTHERS] =
+        [("reclaim", epochs), ("mvrlu", versions), ("rlu", two_versions)];
+    thread::scope(|scope| {
+        for (account, (name, run)) in mechanisms.into_iter().enumerate() {
+            scope.spawn(move || {
+                ACCOUNT.set(account);
+                run(name);
+            });
+        }
+    });
+}
