@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering}
 use std::sync::mpsc;
 use std::thread;
 
-use manycore::reclaim::{Barriers, Config, Domain, Guard, Stall};
+use manycore::reclaim::{self, Barriers, Config, Domain, Guard, Handle, Stall};
 use manycore::sync;
 
 /// Overwritten when it is dropped, so that who looks at it later is likely to notice.
@@ -284,6 +284,124 @@ fn a_reader_that_stays() {
     assert!((LIMIT / 2..=LIMIT).contains(&most), "{most} bytes were held, the limit is {LIMIT}");
     assert_eq!(slots.domain.overruns(), 0);
     slots.check_settled();
+}
+
+/// A long scan that repins between its parts, and never leaves, holds nothing up; with a guard beside it, it does not repin.
+#[test]
+fn a_reader_that_repins() {
+    let slots = Slots::new(small(Barriers::Auto));
+    let (mut reader, mut writer) = (slots.domain.register(), slots.domain.register());
+    slots.replace(&writer.pin(), 0);
+    let mut guard = reader.pin();
+    // The epoch begins at most twice without it.
+    let dropped = |writer: &mut Handle| {
+        (0..5).for_each(|_| writer.collect_now());
+        slots.dropped.load(Ordering::Relaxed)
+    };
+    assert_eq!(dropped(&mut writer), 0);
+    let nested = reader.pin();
+    for _ in 0..5 {
+        guard.repin();
+        assert_eq!(dropped(&mut writer), 0, "a guard was there all the time");
+    }
+    drop(nested);
+    for _ in 0..5 {
+        guard.repin();
+        writer.collect_now();
+    }
+    assert_eq!(dropped(&mut writer), 1);
+    slots.look(&guard, 0);
+    slots.replace(&writer.pin(), 0);
+    let dropped_meanwhile = guard.repin_after(|| dropped(&mut writer));
+    assert_eq!(dropped_meanwhile, 2);
+    drop(guard);
+    assert!(!reader.is_pinned());
+    reader.synchronize();
+}
+
+/// Whoever has a panic in a destructor while it repins is inside after it.
+#[test]
+fn a_panic_at_a_repin() {
+    struct Panics;
+    impl Drop for Panics {
+        fn drop(&mut self) {
+            panic!("as planned");
+        }
+    }
+    let slots = Slots::new(Config { batch: 1, ..Config::default() });
+    let (reader, mut writer) = (slots.domain.register(), slots.domain.register());
+    let mut guard = reader.pin();
+    // SAFETY: from a box, and known to nobody.
+    unsafe { guard.retire(Box::into_raw(Box::new(Panics))) };
+    let panicked = (0..20_u8).any(|number| {
+        // SAFETY: as above.
+        unsafe { guard.retire(Box::into_raw(Box::new(number))) };
+        catch_unwind(AssertUnwindSafe(|| guard.repin())).is_err()
+    });
+    assert!(panicked, "nothing was destroyed at a repin");
+    slots.replace(&writer.pin(), 0);
+    (0..5).for_each(|_| writer.collect_now());
+    assert_eq!(slots.dropped.load(Ordering::Relaxed), 0, "freed beside a reader");
+}
+
+/// The process' own domain, without handles: nested sections, threads that end, sections at their end, and who waits for itself.
+#[test]
+fn the_process_own_domain() {
+    /// Has a section when a thread's variables go.
+    struct AtTheEnd(Arc<AtomicUsize>);
+    impl Drop for AtTheEnd {
+        fn drop(&mut self) {
+            reclaim::section(|guard| {
+                // SAFETY: from a box, and known to nobody.
+                unsafe { guard.retire(Object::new(1, &self.0)) };
+            });
+        }
+    }
+    thread_local! {
+        static AT_THE_END: std::cell::RefCell<Option<AtTheEnd>> = const { std::cell::RefCell::new(None) };
+    }
+    let dropped = Arc::new(AtomicUsize::new(0));
+    let slot = AtomicPtr::new(Object::new(0, &dropped));
+    // SAFETY: it was there during the section.
+    let look = || reclaim::section(|_| unsafe { &*slot.load(Ordering::Acquire) }.check());
+    let replace = |number| {
+        reclaim::section(|guard| {
+            look();
+            let old = slot.swap(Object::new(number, &dropped), Ordering::AcqRel);
+            // SAFETY: from a box, and not reachable any more.
+            unsafe { guard.retire(old) };
+        });
+    };
+    let work = |round: u64, number: u64| {
+        // Before the handle on some threads, after it on others: it goes after that, or before.
+        let set = || AT_THE_END.set(Some(AtTheEnd(dropped.clone())));
+        if number.is_multiple_of(2) {
+            set();
+        }
+        for step in 0..20 {
+            look();
+            replace(round * 100 + step);
+        }
+        if !number.is_multiple_of(2) {
+            set();
+        }
+    };
+    for round in 0..50 {
+        thread::scope(|scope| {
+            let work = &work;
+            let threads = [0, 1, 2, 3, 4, 5, 6, 7].map(|n| scope.spawn(move || work(round, n)));
+            // The scope does not wait for the end of their variables.
+            threads.into_iter().for_each(|thread| thread.join().unwrap());
+        });
+    }
+    assert!(!reclaim::is_pinned() && reclaim::section(|_| reclaim::is_pinned()));
+    let itself = catch_unwind(|| reclaim::section(|_| reclaim::synchronize()));
+    assert!(itself.is_err(), "it has waited for itself");
+    reclaim::synchronize();
+    assert_eq!(dropped.load(Ordering::Relaxed), 50 * 8 * 21);
+    assert_eq!(reclaim::domain().held_bytes(), 0);
+    // SAFETY: from a box, and nobody else's.
+    drop(unsafe { Box::from_raw(slot.into_inner()) });
 }
 
 /// Who does not want to wait for ever goes on beyond the limit, and that is counted.

@@ -105,13 +105,23 @@ impl<'d> Handle<'d> {
         Guard { handle: self }
     }
 
+    /// Whether the thread is inside a section of this handle: for assertions.
+    pub fn is_pinned(&self) -> bool {
+        self.depth.get() > 0
+    }
+
     /// Waits until every section of other threads has ended that began before the call, and then frees what it can.
     ///
     /// # Panics
     ///
     /// If a guard of this handle was forgotten: then it would wait for ever.
     pub fn synchronize(&mut self) {
-        assert!(self.depth.get() == 0, "a guard of this thread was forgotten");
+        self.synchronize_outside();
+    }
+
+    /// The same where no guard can be excluded by the type: panics if there is one.
+    pub(super) fn synchronize_outside(&self) {
+        assert!(!self.is_pinned(), "the thread would wait for a section of its own");
         self.close_bag();
         self.domain.synchronize();
         self.collect(Piles::All);
@@ -136,6 +146,21 @@ impl<'d> Handle<'d> {
         if self.is_owing() {
             self.settle();
         }
+    }
+
+    /// Does something outside the section that the thread is in.
+    #[inline]
+    pub(super) fn outside<R>(&self, f: impl FnOnce() -> R) -> R {
+        /// Inside again, also after a panic of `f` or of a destructor that runs at the end of the section.
+        struct Back<'a, 'd>(&'a Handle<'d>);
+        impl Drop for Back<'_, '_> {
+            fn drop(&mut self) {
+                self.0.enter();
+            }
+        }
+        let back = Back(self);
+        back.0.leave();
+        f()
     }
 
     /// Whether it is to destroy something that has waited for long enough, or to look for it.
@@ -407,6 +432,19 @@ impl<'h> Guard<'h> {
     /// The handle that it is of.
     pub fn handle(&self) -> &'h Handle<'h> {
         self.handle
+    }
+
+    /// Ends the section and begins another, unless the thread has other guards: for who reads for long and has nothing just now, such
+    /// as between two parts of a scan. What waits because of it can then be freed. At the end of a section destructors may run.
+    #[inline]
+    pub fn repin(&mut self) {
+        self.repin_after(|| ());
+    }
+
+    /// Does something between the two for which nobody has to wait, such as to sleep. With other guards it is done in the section.
+    #[inline]
+    pub fn repin_after<R>(&mut self, f: impl FnOnce() -> R) -> R {
+        if self.handle.depth.get() == 1 { self.handle.outside(f) } else { f() }
     }
 
     /// Drops the value, some time after every section has ended that is going on now.

@@ -47,6 +47,9 @@
 //! # drop(unsafe { Box::from_raw(newest.into_inner()) });
 //! ```
 //!
+//! Where no handle can be passed on, `section` does the same with a domain that the process has by itself, as `crossbeam_epoch::pin` does.
+//! Who reads for long repins now and then: [`Guard::repin`].
+//!
 //! ## Bounded garbage
 //!
 //! A reader that stays inside keeps everything from being freed. [`Config::limit_bytes`] says how much may be held: near it,
@@ -123,6 +126,8 @@ mod domain;
 mod flavour;
 mod handle;
 mod online;
+#[cfg(all(feature = "std", not(any(loom, feature = "sim"))))]
+mod process;
 mod record;
 
 pub use config::{Barriers, Config, OnStall, Stall};
@@ -131,3 +136,5 @@ pub use domain::Domain;
 pub use flavour::{Counted, Flavour, Pinned, Quiescent};
 pub use handle::{Guard, Handle};
 pub use online::Online;
+#[cfg(all(feature = "std", not(any(loom, feature = "sim"))))]
+pub use process::{domain, is_pinned, section, synchronize};

@@ -39,16 +39,7 @@ impl<'d> Online<'d> {
     /// Does something for which nobody has to wait, such as to sleep.
     #[inline]
     pub fn offline<R>(&mut self, f: impl FnOnce() -> R) -> R {
-        /// Inside again, also after a panic of `f` or of a destructor that runs at the end of the section.
-        struct Back<'a, 'd>(&'a Handle<'d>);
-        impl Drop for Back<'_, '_> {
-            fn drop(&mut self) {
-                self.0.enter();
-            }
-        }
-        let back = Back(&self.handle);
-        back.0.leave();
-        f()
+        self.handle.outside(f)
     }
 
     /// Whether the thread is to destroy something that has waited for long enough, or to look for it.

@@ -1,0 +1,76 @@
+//! The process' own domain, which threads need no handle for. Natively, and with the standard library.
+
+extern crate std;
+
+use std::sync::OnceLock;
+use std::thread_local;
+
+use super::domain::Domain;
+use super::handle::{Guard, Handle};
+
+thread_local! {
+    static HANDLE: Handle<'static> = domain().register();
+}
+
+/// The process' own domain, with the [default configuration](super::Config::default). It is never dropped.
+///
+/// Structures that are to be reported or limited by themselves had better have one of their own.
+pub fn domain() -> &'static Domain {
+    static DOMAIN: OnceLock<Domain> = OnceLock::new();
+    DOMAIN.get_or_init(Domain::default)
+}
+
+/// Does something in a section of the process' own domain: what can be reached meanwhile is not freed before it ends. Sections may
+/// contain others.
+///
+/// The first one of a thread registers it. That is undone when the thread ends: what it has retired is then left to the others.
+/// A section costs one look at a thread-local variable more than with a [`Handle`].
+///
+/// ```
+/// use std::sync::atomic::{AtomicPtr, Ordering};
+/// use manycore::reclaim;
+///
+/// let newest = AtomicPtr::new(Box::into_raw(Box::new(String::from("first"))));
+/// std::thread::scope(|scope| {
+///     scope.spawn(|| {
+///         reclaim::section(|_guard| {
+///             // SAFETY: it was there during the section, and so is not dropped before that ends.
+///             let text = unsafe { &*newest.load(Ordering::Acquire) };
+///             assert!(["first", "second"].contains(&text.as_str()));
+///         });
+///     });
+///     reclaim::section(|guard| {
+///         let old = newest.swap(Box::into_raw(Box::new(String::from("second"))), Ordering::AcqRel);
+///         // SAFETY: from a box, and not reachable any more.
+///         unsafe { guard.retire(old) };
+///     });
+/// });
+/// # drop(unsafe { Box::from_raw(newest.into_inner()) });
+/// ```
+#[inline]
+pub fn section<R>(section: impl FnOnce(&Guard) -> R) -> R {
+    with_handle(|handle| section(&handle.pin()))
+}
+
+/// Whether the calling thread is inside a section of the process' own domain: for assertions.
+pub fn is_pinned() -> bool {
+    with_handle(Handle::is_pinned)
+}
+
+/// Waits until every section of the process' own domain has ended that began before the call, and then frees what it can.
+///
+/// # Panics
+///
+/// If the calling thread is inside one itself: then it would wait for ever.
+pub fn synchronize() {
+    with_handle(Handle::synchronize_outside);
+}
+
+/// The thread's handle; where thread-local variables are gone already, one for this once.
+#[inline]
+fn with_handle<R>(f: impl FnOnce(&Handle<'static>) -> R) -> R {
+    let mut f = Some(f);
+    let mut run = |handle: &Handle<'static>| f.take().map(|f| f(handle));
+    let done = HANDLE.try_with(&mut run).unwrap_or_else(|_| run(&domain().register()));
+    done.expect("it runs once")
+}
