@@ -59,12 +59,23 @@ static void *session_of_another(void *data)
 static void rlu_before_init(rlu_thread_data_t *self)
 {
     manycore_rlu_stats_t stats;
-    EXPECT(NULL, RLU_ALLOC(8));
     EXPECT(MANYCORE_NOT_INITIALIZED, RLU_THREAD_INIT(self));
     EXPECT(MANYCORE_NOT_INITIALIZED, RLU_THREAD_FINISH(self));
     EXPECT(MANYCORE_NOT_INITIALIZED, RLU_FINISH());
     EXPECT(MANYCORE_NOT_INITIALIZED, manycore_rlu_stats(&stats, sizeof stats));
     RLU_PRINT_STATS();
+}
+
+static void rlu_early(void)
+{
+    manycore_rlu_config_t config;
+    memset(&config, 0, sizeof config);
+    config.size = sizeof config;
+    EXPECT(1, RLU_ALLOC(8) != NULL);
+    EXPECT(MANYCORE_ALREADY, manycore_rlu_init(&config));
+    EXPECT(MANYCORE_OK, RLU_INIT());
+    EXPECT(MANYCORE_ALREADY, RLU_INIT());
+    EXPECT(MANYCORE_OK, RLU_FINISH());
 }
 
 static void rlu_config(void)
@@ -467,6 +478,7 @@ int main(void)
     rlu_thread_data_t *self = RLU_THREAD_ALLOC();
     statuses();
     rlu_before_init(self);
+    rlu_early();
     rlu_config();
     rlu_report();
     rlu_registration(self);

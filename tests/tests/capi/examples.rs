@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use manycore_tests::capi::Variant;
 
-use crate::{root, succeeds};
+use crate::{program, root, succeeds};
 
 const STANDARDS: &[(&str, &[&str])] = &[("c", &["c99", "c11"]), ("cc", &["c++17"])];
 
@@ -57,4 +57,15 @@ fn under_the_thread_sanitizer() {
 #[test]
 fn under_valgrind() {
     all_succeed(Variant::Valgrind);
+}
+
+#[test]
+fn what_programs_of_the_papers_do() {
+    for variant in Variant::ALL {
+        let said = succeeds(&program("papers.c"), "c11", variant);
+        let lines: Vec<_> = said.lines().collect();
+        let ends = (lines.first().copied(), lines.last().copied());
+        assert_eq!(ends, (Some("before"), Some("after")), "out of order:\n{said}");
+        assert_eq!(lines.len(), 6, "{said}");
+    }
 }

@@ -17,6 +17,10 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
+fn program(name: &str) -> PathBuf {
+    root().join("tests/programs/capi").join(name)
+}
+
 /// Compiles a program and runs it.
 fn run(source: &Path, standard: &str, variant: Variant) -> Outcome {
     let installed = installed();

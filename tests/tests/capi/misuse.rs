@@ -1,20 +1,15 @@
 //! Mistakes: each is answered by a status, or ends the process with a line that names it.
 
 use std::os::unix::process::ExitStatusExt;
-use std::path::PathBuf;
 
 use manycore_tests::capi::{Variant, installed};
 use manycore_tests::child::{self, End};
 
-use crate::{LIMIT, root, run, succeeds};
+use crate::{LIMIT, program, run, succeeds};
 
 /// Not with valgrind, which complains that the child of a fork has what its parent is going to free.
 const EXAMINED: [Variant; 4] =
     [Variant::Shared, Variant::Static, Variant::Address, Variant::Thread];
-
-fn program(name: &str) -> PathBuf {
-    root().join("tests/programs/capi").join(name)
-}
 
 #[test]
 fn every_function_answers_to_mistakes() {

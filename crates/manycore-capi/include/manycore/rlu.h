@@ -45,7 +45,7 @@ extern "C" {
 /* A thread's data. Allocate it with RLU_THREAD_ALLOC, or have it where you like, and keep it there until RLU_THREAD_FINISH. */
 typedef struct rlu_thread_data {
     void *session;        /* the library's */
-    int is_no_quiescence; /* for the benchmark of RLU, which writes to it; means nothing here */
+    int is_no_quiescence; /* may be set while no other thread is in a session: then each commit brings the objects up to date */
     int reserved;
     void *more[2];
 } rlu_thread_data_t;
@@ -86,8 +86,8 @@ typedef struct manycore_rlu_stats {
 } manycore_rlu_stats_t;
 
 /*
- * Begins: objects may be made, and threads register. Null for the usual configuration. MANYCORE_ALREADY, MANYCORE_INVALID.
- * Takes some milliseconds, to measure by how much the CPUs' clocks differ.
+ * Begins: threads may register. Null for the usual configuration. MANYCORE_ALREADY, also for a configuration if an object was made
+ * before; MANYCORE_INVALID. Takes some milliseconds, to measure by how much the CPUs' clocks differ.
  */
 manycore_status_t manycore_rlu_init(const manycore_rlu_config_t *config);
 
@@ -100,7 +100,7 @@ manycore_status_t manycore_rlu_finish(void);
 /* What was done so far; `size` is sizeof(manycore_rlu_stats_t). */
 manycore_status_t manycore_rlu_stats(manycore_rlu_stats_t *out, size_t size);
 
-/* The same, on the standard output. */
+/* The same, on stdout. */
 void manycore_rlu_print_stats(void);
 
 /* A thread's data, all zero. Needs no RLU_INIT before. */
@@ -143,9 +143,9 @@ int manycore_rlu_try_lock(rlu_thread_data_t *self, void **object);
 int manycore_rlu_try_lock_const(rlu_thread_data_t *self, void *object);
 
 /*
- * A new object, zeroed, aligned to 16 bytes. It is there until it is freed, whatever becomes of a session. Null before
- * manycore_rlu_init, and if it is larger than a segment of a log allows: 8,176 bytes by default, 32,752 with segments of 64 KiB.
- * In a session it is fast; outside, all threads take turns.
+ * A new object, zeroed, aligned to 16 bytes. It is there until it is freed, whatever becomes of a session. Null if it is larger than
+ * a segment of a log allows: 8,176 bytes by default, 32,752 with segments of 64 KiB. In a session it is fast; outside, all threads
+ * take turns. Before manycore_rlu_init it begins with the usual configuration.
  */
 void *manycore_rlu_alloc(size_t size);
 

@@ -7,6 +7,7 @@ mod process;
 
 use core::ffi::{c_int, c_void};
 use core::ptr::NonNull;
+use std::ffi::CString;
 
 use manycore::mvrlu::{Domain, object_of};
 use manycore::session::{Conflict, RawSession, View};
@@ -22,7 +23,7 @@ pub use process::{forked, thread_ends};
 #[repr(C)]
 pub struct ThreadData {
     member: *mut Member,
-    /// For the benchmark of RLU, which writes to it; means nothing here.
+    /// Set by the program while it has no other thread in a session: objects are up to date after each commit.
     is_no_quiescence: c_int,
     reserved: c_int,
     more: [*mut c_void; 2],
@@ -107,12 +108,13 @@ unsafe fn member_in_session<'a>(data: *mut ThreadData, what: &str) -> &'a mut Me
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn manycore_rlu_init(config: *const Config) -> Status {
     // SAFETY: by the caller's word.
-    let config = unsafe { config.as_ref() }.unwrap_or(&Config::USUAL);
-    if process::get().is_ok() {
-        return Status::Already;
+    let config = unsafe { config.as_ref() };
+    if let Ok(process) = process::get() {
+        // What an allocation has begun has the usual configuration.
+        return if config.is_none() && process.end_early() { Status::Ok } else { Status::Already };
     }
-    match config.resolve() {
-        Ok((clock, config)) => process::begin(Domain::new(clock, config)),
+    match config.unwrap_or(&Config::USUAL).resolve() {
+        Ok((clock, config)) => process::begin(Domain::new(clock, config), false),
         Err(status) => status,
     }
 }
@@ -123,14 +125,21 @@ pub extern "C" fn manycore_rlu_finish() -> Status {
     process::finish().err().unwrap_or(Status::Ok)
 }
 
-/// `RLU_PRINT_STATS`.
+/// `RLU_PRINT_STATS`. By the program's own standard output, so that it comes after what the program has printed before.
 #[unsafe(no_mangle)]
 pub extern "C" fn manycore_rlu_print_stats() {
     let Ok(stats) = stats() else { return };
-    println!("commits {}, aborts {}, versions {}", stats.commits, stats.aborts, stats.versions);
-    println!("grace periods {}, hops over versions {}", stats.periods, stats.hops);
-    println!("waits for room {}, written back {}", stats.forced, stats.written_back);
-    println!("objects freed {}, bytes of objects {}", stats.freed, stats.object_bytes);
+    let Stats { commits, aborts, versions, hops, periods, forced, .. } = stats;
+    let text = format!(
+        "commits {commits}, aborts {aborts}, versions {versions}\n\
+         grace periods {periods}, hops over versions {hops}\n\
+         waits for room {forced}, written back {}\n\
+         objects freed {}, bytes of objects {}",
+        stats.written_back, stats.freed, stats.object_bytes
+    );
+    let text = CString::new(text).expect("numbers and words");
+    // SAFETY: a string with its end.
+    unsafe { libc::puts(text.as_ptr()) };
 }
 
 /// What was done so far.
@@ -242,7 +251,12 @@ pub unsafe extern "C" fn manycore_rlu_reader_lock(data: *mut ThreadData) {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn manycore_rlu_reader_unlock(data: *mut ThreadData) {
     // SAFETY: by the caller's word.
-    unsafe { member_in_session(data, "RLU_READER_UNLOCK") }.leave();
+    let member = unsafe { member_in_session(data, "RLU_READER_UNLOCK") };
+    member.leave();
+    // SAFETY: a thread's data, or there would be no member.
+    if unsafe { (*data).is_no_quiescence } != 0 && !member.is_open() {
+        member.handle.flush();
+    }
 }
 
 /// `RLU_ABORT`.
@@ -307,13 +321,13 @@ fn lost(member: &mut Member, conflict: Conflict) -> c_int {
     0
 }
 
-/// `RLU_ALLOC`: null if there is no domain, or the object is too large for it.
+/// `RLU_ALLOC`: null if the object is too large.
 #[unsafe(no_mangle)]
 pub extern "C" fn manycore_rlu_alloc(size: usize) -> *mut c_void {
     // SAFETY: null, or a member in whose session this thread is.
     let object = match unsafe { process::current().as_mut() } {
         Some(member) => member.handle.create_bytes(size),
-        None => process::get()
+        None => process::get_or_begin()
             .ok()
             .and_then(|process| process.with_spare(|spare| spare.create_bytes(size))),
     };

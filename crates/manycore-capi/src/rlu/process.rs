@@ -4,26 +4,28 @@ use std::collections::BTreeMap;
 use std::ptr::null_mut;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use manycore::mvrlu::{Domain, Handle};
 use manycore::session::{Conflict, RawSession, View};
 use manycore::sync::thread;
 
 use super::ThreadData;
-use super::config::AnyClock;
+use super::config::{AnyClock, Config};
 use crate::process::prepare_thread;
 use crate::status::Status;
 
 /// A thread's access to the domain. It may be used by several threads, one after the other: the program orders them.
 pub type Session = Handle<'static, AnyClock>;
 
-/// What there is from `RLU_INIT` to `RLU_FINISH`. Null otherwise.
+/// What there is from `RLU_INIT`, or an `RLU_ALLOC` before it, to `RLU_FINISH`. Null otherwise.
 static PROCESS: AtomicPtr<Process> = AtomicPtr::new(null_mut());
 
 pub struct Process {
     /// From a box; outlives the handles, which borrow it.
     pub domain: &'static Domain<AnyClock>,
     members: Mutex<Members>,
+    /// Whether `RLU_INIT` is still to come: it has begun with an `RLU_ALLOC`.
+    is_early: AtomicBool,
 }
 
 /// Who takes part.
@@ -56,13 +58,26 @@ pub fn get() -> Result<&'static Process, Status> {
     unsafe { process.as_ref() }.ok_or(Status::NotInitialized)
 }
 
-/// `RLU_INIT`.
-pub fn begin(domain: Domain<AnyClock>) -> Status {
+/// The same for `RLU_ALLOC`: programs for RLU and MV-RLU may build what they begin with before `RLU_INIT`.
+pub fn get_or_begin() -> Result<&'static Process, Status> {
+    if let Ok(process) = get() {
+        return Ok(process);
+    }
+    let (clock, config) = Config::USUAL.resolve()?;
+    // Whoever else has begun meanwhile will do.
+    begin(Domain::new(clock, config), true);
+    get()
+}
+
+/// `RLU_INIT`, or what comes early.
+pub fn begin(domain: Domain<AnyClock>, is_early: bool) -> Status {
     let domain = Box::into_raw(Box::new(domain));
     // SAFETY: from a box, which is freed after all that borrows it.
     let members = Members { by_address: BTreeMap::new(), spare: unsafe { &*domain }.register() };
     // SAFETY: as above.
-    let process = Process { domain: unsafe { &*domain }, members: Mutex::new(members) };
+    let domain = unsafe { &*domain };
+    let is_early = AtomicBool::new(is_early);
+    let process = Process { domain, members: Mutex::new(members), is_early };
     let process = Box::into_raw(Box::new(process));
     // Release: partner of the Acquire in `get`. Relaxed on failure: nothing is followed.
     let done = Ordering::Release;
@@ -111,6 +126,11 @@ pub fn forked() {
 }
 
 impl Process {
+    /// Whether it had begun before its `RLU_INIT`, which comes now.
+    pub fn end_early(&self) -> bool {
+        self.is_early.swap(false, Ordering::Relaxed) // Relaxed: nothing is followed
+    }
+
     fn members(&self) -> MutexGuard<'_, Members> {
         // Nothing in it is left half done by a panic, of which there are none here.
         self.members.lock().unwrap_or_else(PoisonError::into_inner)
