@@ -19,7 +19,7 @@ use super::peers::{self, Peer};
 use super::task::{Operation, Operations, Task};
 use crate::counts::Counts;
 use crate::heap;
-use crate::slice::Pinning;
+use crate::slice::{self, Pinning};
 use crate::waits::{self, Waits};
 
 /// When a slice is over.
@@ -73,14 +73,12 @@ pub(crate) struct Slice {
 impl Slice {
     /// Operations a second, over all threads. A slice without one counts as half a one.
     pub fn throughput(&self) -> f64 {
-        (self.counts.iter().sum::<u64>() as f64).max(0.5) / (self.elapsed_ns / 1e9)
+        slice::throughput(&self.counts, self.elapsed_ns)
     }
 
     /// Operations of the busiest thread over those of the least busy; one without any counts as if it had had one.
     pub fn fairness(&self) -> f64 {
-        let most = self.counts.iter().max().copied().unwrap_or(1).max(1);
-        let fewest = self.counts.iter().min().copied().unwrap_or(1).max(1);
-        most as f64 / fewest as f64
+        slice::fairness(&self.counts)
     }
 }
 

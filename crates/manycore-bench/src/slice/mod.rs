@@ -89,15 +89,25 @@ pub struct Slice {
 impl Slice {
     /// Sections a second, over all threads. A slice without a section counts as half a one: it had fewer than one.
     pub fn throughput(&self) -> f64 {
-        (self.counts.iter().sum::<u64>() as f64).max(0.5) / (self.elapsed_ns / 1e9)
+        throughput(&self.counts, self.elapsed_ns)
     }
 
     /// Sections of the busiest thread over those of the least busy; a thread without any counts as if it had had one.
     pub fn fairness(&self) -> f64 {
-        let most = self.counts.iter().max().copied().unwrap_or(1).max(1);
-        let fewest = self.counts.iter().min().copied().unwrap_or(1).max(1);
-        most as f64 / fewest as f64
+        fairness(&self.counts)
     }
+}
+
+/// What all did a second, by what each did in this time: see [`Slice::throughput`].
+pub(crate) fn throughput(counts: &[u64], elapsed_ns: f64) -> f64 {
+    (counts.iter().sum::<u64>() as f64).max(0.5) / (elapsed_ns / 1e9)
+}
+
+/// What the busiest did over what the least busy did: see [`Slice::fairness`].
+pub(crate) fn fairness(counts: &[u64]) -> f64 {
+    let most = counts.iter().max().copied().unwrap_or(1).max(1);
+    let fewest = counts.iter().min().copied().unwrap_or(1).max(1);
+    most as f64 / fewest as f64
 }
 
 /// Runs one slice. The error, in one line, says what the lock did wrong or what the machine refused.

@@ -29,6 +29,7 @@ const NO_ALGORITHM: &[(&str, &str)] = &[
     ("link.rs", "a pointer between the nodes of a queue"),
     ("top_word.rs", "a word before a queue, of which locks are made"),
     ("queue.rs", "a queue of places, of which locks are made"),
+    ("guarded.rs", "a value under any lock, of which structures are made"),
     ("held.rs", "an acquisition that ends with its scope"),
     ("held_queue.rs", "a queue whose head holds a lock, of which locks are made"),
     ("registry.rs", "the list of all locks"),

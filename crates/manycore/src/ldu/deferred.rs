@@ -9,9 +9,8 @@ use super::node::{Node, Operation, Target};
 use super::queue::{Drained, Global, Queue, drain, drain_own};
 use crate::RawLock;
 use crate::due::Due;
-use crate::lock::{Adaptive, Held};
+use crate::lock::{Adaptive, Guarded};
 use crate::sync::atomic::{AtomicBool, Ordering};
-use crate::sync::cell::UnsafeCell;
 use crate::sync::phase::{self, Phase};
 use crate::sync::{CachePadded, full_fence, hint, mutation, order};
 
@@ -166,18 +165,17 @@ where
     S: Structure<T>,
 {
     queue: Q,
-    guarded: CachePadded<Guarded<S, L>>,
+    shared: CachePadded<Shared<S, L>>,
     /// When it was brought up to date by the timer.
     due: Due,
     /// Items go in and come out, so that it is invariant in their type.
     _items: PhantomData<fn(T) -> T>,
 }
 
-struct Guarded<S, L> {
-    lock: L,
+struct Shared<S, L> {
+    guarded: Guarded<Inner<S>, L>,
     /// Whether somebody reads, and may not have seen what is logged now.
     reading: AtomicBool,
-    inner: UnsafeCell<Inner<S>>,
 }
 
 struct Inner<S> {
@@ -239,14 +237,10 @@ impl<S: Structure<T>, T, Q: Queue, L: RawLock> Deferred<S, T, Q, L> {
     /// With this queue, in which nothing is yet.
     pub fn with_queue(structure: S, queue: Q) -> Self {
         let inner = Inner { structure, statistics: Statistics::default() };
-        let reading = AtomicBool::new(false);
+        let (guarded, reading) = (Guarded::new(inner), AtomicBool::new(false));
         Self {
             queue,
-            guarded: CachePadded(Guarded {
-                lock: L::new(),
-                reading,
-                inner: UnsafeCell::new(inner),
-            }),
+            shared: CachePadded(Shared { guarded, reading }),
             due: Due::new(),
             _items: PhantomData,
         }
@@ -259,22 +253,6 @@ impl<S: Structure<T>, T, Q: Queue, L: RawLock> Deferred<S, T, Q, L> {
 
     pub(super) fn queue(&self) -> &Q {
         &self.queue
-    }
-
-    /// Does something with the lock held.
-    fn with_lock<R>(&self, f: impl FnOnce(&mut Inner<S>) -> R) -> R {
-        let mut node = L::Node::default();
-        let _held = Held::new(&self.guarded.lock, &mut node);
-        // SAFETY: the lock is held.
-        self.guarded.inner.with_mut(|inner| f(unsafe { &mut *inner }))
-    }
-
-    /// The same, unless somebody else has it.
-    fn try_with_lock<R>(&self, f: impl FnOnce(&mut Inner<S>) -> R) -> Option<R> {
-        let mut node = L::Node::default();
-        let _held = Held::try_new(&self.guarded.lock, &mut node)?;
-        // SAFETY: the lock is held.
-        Some(self.guarded.inner.with_mut(|inner| f(unsafe { &mut *inner })))
     }
 
     /// Applies what is logged. The caller has the lock.
@@ -312,8 +290,8 @@ impl<S: Structure<T>, T, Q: Queue, L: RawLock> Deferred<S, T, Q, L> {
                 self.0.store(false, order!(Release, "ldu-read-end"));
             }
         }
-        self.with_lock(|inner| {
-            let reading = &self.guarded.reading;
+        self.shared.guarded.with(|inner| {
+            let reading = &self.shared.reading;
             // Relaxed: the fence orders it before the looks at the queue.
             reading.store(true, Ordering::Relaxed);
             full_fence!("ldu-reading");
@@ -330,14 +308,14 @@ impl<S: Structure<T>, T, Q: Queue, L: RawLock> Deferred<S, T, Q, L> {
     pub fn wait_for_reads(&self) {
         full_fence!("ldu-look-for-reads");
         // Acquire: partner of the Release in `read`.
-        if self.guarded.reading.load(order!(Acquire, "ldu-no-reads")) {
-            self.with_lock(|_| ());
+        if self.shared.reading.load(order!(Acquire, "ldu-no-reads")) {
+            self.shared.guarded.with(|_| ());
         }
     }
 
     /// Applies what is logged.
     pub fn synchronize(&self) {
-        self.with_lock(|inner| self.drain(inner));
+        self.shared.guarded.with(|inner| self.drain(inner));
     }
 
     /// The timer: applies what is logged if that was not tried by this function for so many ticks of
@@ -346,7 +324,7 @@ impl<S: Structure<T>, T, Q: Queue, L: RawLock> Deferred<S, T, Q, L> {
     pub fn synchronize_if_due(&self, period: u64) -> bool {
         self.due
             .claim(period)
-            .is_some_and(|_claim| self.try_with_lock(|inner| self.drain(inner)).is_some())
+            .is_some_and(|_claim| self.shared.guarded.try_with(|inner| self.drain(inner)).is_some())
     }
 
     /// An item was dropped. If the calling core has logged much, and nobody else has the lock, this applies what that core has
@@ -362,9 +340,9 @@ impl<S: Structure<T>, T, Q: Queue, L: RawLock> Deferred<S, T, Q, L> {
     fn sweep_own(&self) {
         if mutation!("ldu-sweep") {
             // SAFETY: none: somebody else may have the lock.
-            return self.guarded.inner.with_mut(|inner| self.drain_own(unsafe { &mut *inner }));
+            return unsafe { self.shared.guarded.alone(|inner| self.drain_own(inner)) };
         }
-        if self.try_with_lock(|inner| self.drain_own(inner)).is_none() {
+        if self.shared.guarded.try_with(|inner| self.drain_own(inner)).is_none() {
             // Who has it may have been preempted, while all others log more for it to apply: it gets this CPU.
             hint::yield_now();
         }
@@ -372,7 +350,7 @@ impl<S: Structure<T>, T, Q: Queue, L: RawLock> Deferred<S, T, Q, L> {
 
     /// What has been done so far.
     pub fn statistics(&self) -> Statistics {
-        self.with_lock(|inner| inner.statistics)
+        self.shared.guarded.with(|inner| inner.statistics)
     }
 }
 
@@ -380,9 +358,11 @@ impl<S: Structure<T>, T, Q: Queue, L> Drop for Deferred<S, T, Q, L> {
     fn drop(&mut self) {
         let queue = &self.queue;
         // SAFETY: nobody else has it any more.
-        self.guarded.inner.with_mut(|inner| unsafe {
-            drain(queue, &mut Applier { inner: &mut *inner, _items: PhantomData });
-        });
+        unsafe {
+            self.shared.guarded.alone(|inner| {
+                drain(queue, &mut Applier { inner, _items: PhantomData });
+            });
+        }
     }
 }
 

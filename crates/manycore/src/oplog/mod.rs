@@ -36,7 +36,7 @@ use alloc::vec::Vec;
 
 use crate::RawLock;
 use crate::due::Due;
-use crate::lock::{Adaptive, Futex, Held, PlainLock};
+use crate::lock::{Adaptive, Futex, Guarded, PlainLock};
 use crate::sync::cell::UnsafeCell;
 use crate::sync::phase::{self, Phase};
 use crate::sync::{CachePadded, clock, cpu, hint};
@@ -74,14 +74,9 @@ pub struct Stamp(u64);
 /// ```
 pub struct OpLog<S: Apply<O>, O, L = Adaptive> {
     logs: Box<[CachePadded<Log<O>>]>,
-    guarded: CachePadded<Guarded<S, O, L>>,
+    guarded: CachePadded<Guarded<Inner<S, O>, L>>,
     /// When it was brought up to date by the timer.
     due: Due,
-}
-
-struct Guarded<S, O, L> {
-    lock: L,
-    inner: UnsafeCell<Inner<S, O>>,
 }
 
 struct Inner<S, O> {
@@ -121,7 +116,7 @@ impl<S: Apply<O>, O, L: RawLock> OpLog<S, O, L> {
         let inner = Inner { structure, merged: Vec::new(), statistics: Statistics::default() };
         Self {
             logs: (0..cpu::count().max(1)).map(log).collect(),
-            guarded: CachePadded(Guarded { lock: L::new(), inner: UnsafeCell::new(inner) }),
+            guarded: CachePadded(Guarded::new(inner)),
             due: Due::new(),
         }
     }
@@ -185,29 +180,13 @@ impl<S: Apply<O>, O, L: RawLock> OpLog<S, O, L> {
         });
     }
 
-    /// Does something with the lock held.
-    fn with_lock<R>(&self, f: impl FnOnce(&mut Inner<S, O>) -> R) -> R {
-        let mut node = L::Node::default();
-        let _held = Held::new(&self.guarded.lock, &mut node);
-        // SAFETY: the lock is held.
-        self.guarded.inner.with_mut(|inner| f(unsafe { &mut *inner }))
-    }
-
-    /// The same, unless somebody else has it.
-    fn try_with_lock<R>(&self, f: impl FnOnce(&mut Inner<S, O>) -> R) -> Option<R> {
-        let mut node = L::Node::default();
-        let _held = Held::try_new(&self.guarded.lock, &mut node)?;
-        // SAFETY: the lock is held.
-        Some(self.guarded.inner.with_mut(|inner| f(unsafe { &mut *inner })))
-    }
-
     /// Looks at the structure as it is after all operations that were logged before. Nobody else looks meanwhile.
     ///
     /// # Panics
     ///
     /// If `look` or an operation does; operations that were logged before and not applied are then lost.
     pub fn read<R>(&self, look: impl FnOnce(&S) -> R) -> R {
-        self.with_lock(|inner| {
+        self.guarded.with(|inner| {
             self.drain(inner);
             look(&inner.structure)
         })
@@ -215,7 +194,7 @@ impl<S: Apply<O>, O, L: RawLock> OpLog<S, O, L> {
 
     /// Applies what is logged.
     pub fn synchronize(&self) {
-        self.with_lock(|inner| self.drain(inner));
+        self.guarded.with(|inner| self.drain(inner));
     }
 
     /// The timer: applies what is logged if that was not tried by this function for so many ticks of [`clock::now`], and no other
@@ -227,12 +206,12 @@ impl<S: Apply<O>, O, L: RawLock> OpLog<S, O, L> {
 
     /// Applies what is logged, unless somebody else has the lock.
     fn try_synchronize(&self) -> bool {
-        self.try_with_lock(|inner| self.drain(inner)).is_some()
+        self.guarded.try_with(|inner| self.drain(inner)).is_some()
     }
 
     /// What has been done so far.
     pub fn statistics(&self) -> Statistics {
-        self.with_lock(|inner| inner.statistics)
+        self.guarded.with(|inner| inner.statistics)
     }
 }
 
@@ -244,11 +223,11 @@ impl<S: Apply<O>, O, L> Drop for OpLog<S, O, L> {
             log.operations.with_mut(|operations| merged.append(unsafe { &mut *operations }));
         }
         merged.sort_by_key(|(stamp, _)| *stamp);
-        self.guarded.inner.with_mut(|inner| {
-            // SAFETY: as above.
-            let structure = unsafe { &mut (*inner).structure };
-            merged.into_iter().for_each(|(_, operation)| structure.apply(operation));
-        });
+        let apply = |inner: &mut Inner<S, O>| {
+            merged.into_iter().for_each(|(_, operation)| inner.structure.apply(operation));
+        };
+        // SAFETY: as above.
+        unsafe { self.guarded.alone(apply) };
     }
 }
 

@@ -120,10 +120,9 @@ use self::merge::Merge;
 use self::run::{Run, Writer};
 use crate::RawLock;
 use crate::clock::{Clock, Ordo};
-use crate::lock::{Adaptive, Held};
+use crate::lock::{Adaptive, Guarded};
 use crate::session::seat::{Seat, Seats};
 use crate::sync::CachePadded;
-use crate::sync::cell::UnsafeCell;
 use crate::sync::mutation;
 use crate::sync::phase::{self, Phase};
 
@@ -134,12 +133,7 @@ pub struct Ordered<T, D: Discipline, C: Clock = Ordo, L: RawLock = Adaptive> {
     clock: C,
     /// Runs, and their writers when no thread has them.
     seats: Seats<Run<T>, Writer<T>>,
-    guarded: CachePadded<Guarded<T, D, L>>,
-}
-
-struct Guarded<T, D, L> {
-    lock: L,
-    merge: UnsafeCell<Merge<T, D>>,
+    guarded: CachePadded<Guarded<Merge<T, D>, L>>,
 }
 
 // SAFETY: items go from who adds them to who has the lock, and are never shared.
@@ -150,9 +144,7 @@ unsafe impl<T: Send, D: Discipline, C: Clock, L: RawLock> Send for Ordered<T, D,
 impl<T, D: Discipline, C: Clock, L: RawLock> Ordered<T, D, C, L> {
     /// Without items, by this clock.
     pub fn with_clock(clock: C) -> Self {
-        let merge = UnsafeCell::new(Merge::new());
-        let guarded = CachePadded(Guarded { lock: L::new(), merge });
-        Self { clock, seats: Seats::new(), guarded }
+        Self { clock, seats: Seats::new(), guarded: CachePadded(Guarded::new(Merge::new())) }
     }
 
     /// The calling thread's right to add items.
@@ -162,17 +154,9 @@ impl<T, D: Discipline, C: Clock, L: RawLock> Ordered<T, D, C, L> {
         Handle { ordered: self, seat, writer: ManuallyDrop::new(writer) }
     }
 
-    /// Does something with the lock held.
-    fn with_lock<R>(&self, f: impl FnOnce(&mut Merge<T, D>) -> R) -> R {
-        let mut node = L::Node::default();
-        let _held = Held::new(&self.guarded.lock, &mut node);
-        // SAFETY: the lock is held.
-        self.guarded.merge.with_mut(|merge| f(unsafe { &mut *merge }))
-    }
-
     /// Takes the next item out, if there is one.
     pub fn pop(&self) -> Option<T> {
-        self.with_lock(|merge| {
+        self.guarded.with(|merge| {
             phase::during(Phase::Log, || {
                 merge.begin();
                 merge.next(&self.seats, &self.clock)
@@ -187,7 +171,7 @@ impl<T, D: Discipline, C: Clock, L: RawLock> Ordered<T, D, C, L> {
     ///
     /// If extending `to` does; that may drop the item that it was about to get, and no other.
     pub fn pop_into(&self, most: usize, to: &mut impl Extend<T>) -> usize {
-        self.with_lock(|merge| {
+        self.guarded.with(|merge| {
             merge.begin();
             let mut count = 0;
             to.extend((0..most).map_while(|_| {
@@ -213,7 +197,7 @@ impl<T, D: Discipline, C: Clock, L: RawLock> Drop for Ordered<T, D, C, L> {
     fn drop(&mut self) {
         let seats = &self.seats;
         // SAFETY: nobody has a handle any more, nor the structure.
-        self.guarded.merge.with_mut(|merge| unsafe { (*merge).finish(seats) });
+        unsafe { self.guarded.alone(|merge| merge.finish(seats)) };
     }
 }
 
