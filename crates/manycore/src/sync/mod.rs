@@ -1,7 +1,7 @@
 //! The facade: everything an algorithm may know about the machine below it.
 //!
 //! An algorithm in this crate names atomics, waiting, clocks and CPUs only through this module, and keeps no state
-//! in a `static` or a `thread_local!`: the domain that a process has by itself ([`reclaim::section`](crate::reclaim::section)) is no
+//! in a `static` or a `thread_local!`: the domain that a process has by itself (`reclaim::section`) is no
 //! part of one, and native only. Then the same source runs on each back end:
 //!
 //! | back end | chosen by | atomics | waiting |
