@@ -1,14 +1,18 @@
 //! Handlers interrupt moved calls as they interrupt calls in place.
 
+use std::ffi::c_int;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 use std::sync::mpsc;
 use std::thread;
+use std::time::Duration;
 
 use manycore_steer::{Call, Flight, Kind};
 
-use crate::rig::{MECHANISMS, Rig, a_while, socketpair};
+use crate::rig::{self, MECHANISMS, Rig, a_while, socketpair};
 
 static HANDLED: AtomicU32 = AtomicU32::new(0);
+/// How often a caller has begun to sleep.
+static ASLEEP: AtomicU32 = AtomicU32::new(0);
 static HANDLED_BY: AtomicI32 = AtomicI32::new(0);
 
 extern "C" fn handler(_: i32) {
@@ -27,9 +31,16 @@ fn handle(signal: i32, flags: i32) {
     }
 }
 
-/// Runs `call` in a thread, sends it the signal until the handler has run, and then calls `after`.
+unsafe extern "C-unwind" fn sleep(word: *const u32, expected: u32, never_restarts: bool) -> c_int {
+    ASLEEP.fetch_add(1, Ordering::SeqCst);
+    // SAFETY: passed on.
+    unsafe { rig::sleep(word, expected, never_restarts) }
+}
+
+/// Runs `call` in a thread, sends it the signal when it sleeps, and calls `after` when the handler has run.
 fn interrupt(signal: i32, call: impl FnOnce() -> isize + Send, after: impl FnOnce()) -> isize {
     let (send, receive) = mpsc::channel();
+    let awake = ASLEEP.load(Ordering::SeqCst);
     thread::scope(|scope| {
         let thread = scope.spawn(move || {
             // SAFETY: touches no memory but its own result.
@@ -37,6 +48,13 @@ fn interrupt(signal: i32, call: impl FnOnce() -> isize + Send, after: impl FnOnc
             call()
         });
         let target = receive.recv().unwrap();
+        // A handler that ran before the call would interrupt nothing. One that is executed in place does not sleep here.
+        for _ in 0..1000 {
+            if ASLEEP.load(Ordering::SeqCst) != awake {
+                break;
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
         a_while();
         let before = HANDLED.load(Ordering::SeqCst);
         // SAFETY: the thread is in the scope, and not joined.
@@ -58,7 +76,7 @@ fn handlers() {
     handle(libc::SIGUSR1, 0);
     handle(libc::SIGUSR2, libc::SA_RESTART);
     for mechanism in MECHANISMS {
-        let rig = Rig::new(*mechanism);
+        let rig = Rig::with_sleep(*mechanism, sleep);
         let [near, far] = socketpair(libc::SOCK_STREAM);
         let lane = rig.steer.open();
         let read = || rig.read(lane, near, &mut [0; 8]);
