@@ -73,9 +73,8 @@ pub fn get_or_begin() -> Result<&'static Process, Status> {
 pub fn begin(domain: Domain<AnyClock>, is_early: bool) -> Status {
     let domain = Box::into_raw(Box::new(domain));
     // SAFETY: from a box, which is freed after all that borrows it.
-    let members = Members { by_address: BTreeMap::new(), spare: unsafe { &*domain }.register() };
-    // SAFETY: as above.
     let domain = unsafe { &*domain };
+    let members = Members { by_address: BTreeMap::new(), spare: domain.register() };
     let is_early = AtomicBool::new(is_early);
     let process = Process { domain, members: Mutex::new(members), is_early };
     let process = Box::into_raw(Box::new(process));

@@ -23,41 +23,24 @@
 
 use super::SequentialMap;
 use super::set_by_map::set_by_map;
-use crate::lock::Held;
-use crate::sync::cell::UnsafeCell;
+use crate::lock::Guarded;
 use crate::{ConcurrentMap, MapHandle, RawLock};
 
 /// A structure under a lock.
-pub struct Locked<S, L> {
-    lock: L,
-    structure: UnsafeCell<S>,
-}
-
-// SAFETY: the structure goes from thread to thread with the lock.
-unsafe impl<S: Send, L: RawLock> Sync for Locked<S, L> {}
-// SAFETY: as above.
-unsafe impl<S: Send, L: RawLock> Send for Locked<S, L> {}
+pub struct Locked<S, L>(Guarded<S, L>);
 
 impl<S, L: RawLock> Locked<S, L> {
     /// With this structure.
     pub fn new(structure: S) -> Self {
-        Self { lock: L::new(), structure: UnsafeCell::new(structure) }
-    }
-
-    fn hold<R>(&self, section: impl FnOnce(&UnsafeCell<S>) -> R) -> R {
-        let mut node = L::Node::default();
-        let _held = Held::new(&self.lock, &mut node);
-        section(&self.structure)
+        Self(Guarded::new(structure))
     }
 
     pub(super) fn read<R>(&self, section: impl FnOnce(&S) -> R) -> R {
-        // SAFETY: the lock is held.
-        self.hold(|structure| structure.with(|structure| section(unsafe { &*structure })))
+        self.0.with(|structure| section(structure))
     }
 
     pub(super) fn write<R>(&self, section: impl FnOnce(&mut S) -> R) -> R {
-        // SAFETY: the lock is held, and this is its only section.
-        self.hold(|structure| structure.with_mut(|structure| section(unsafe { &mut *structure })))
+        self.0.with(section)
     }
 }
 
