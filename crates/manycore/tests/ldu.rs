@@ -10,7 +10,7 @@ use std::sync::mpsc;
 use std::thread;
 
 use manycore::ldu::{
-    Deferred, Global, Item, MANY, PerCore, Queue, Rooted, Structure, Table, every,
+    Deferred, EAGER_BELOW, Global, Item, MANY, PerCore, Queue, Rooted, Structure, Table, every,
 };
 use manycore::lock;
 use manycore::oplog::{self, Apply, OpLog};
@@ -63,11 +63,11 @@ impl Structure<Counted<'_>> for Keys {
 type Set<'a, Q> = Deferred<Keys, Counted<'a>, Q, lock::Adaptive>;
 
 /// One thread inserts and removes, as a set of the standard library does; items come and go.
-fn agrees_with_std<Q: Queue>(queue: Q, seed: u64) {
+fn agrees_with_std<Q: Queue>(queue: Q, eager_below: u64, seed: u64) {
     const ITEMS: usize = 24;
     let alive = AtomicU64::new(0);
     {
-        let set: Set<'_, Q> = Deferred::with_queue(Keys::default(), queue);
+        let set: Set<'_, Q> = Deferred::with_queue(Keys::default(), queue).eager_below(eager_below);
         let mut random = Random(seed);
         let mut present: Vec<_> = (0..ITEMS).map(|_| None).collect();
         let mut absent: Vec<_> =
@@ -99,6 +99,8 @@ fn agrees_with_std<Q: Queue>(queue: Q, seed: u64) {
         assert_eq!(set.read(|keys| keys.0.len()), 0);
         let statistics = set.statistics();
         assert!(statistics.applied < statistics.entries, "nothing was cancelled: {statistics:?}");
+        assert_eq!(statistics.applied > 0, eager_below < u64::MAX, "{statistics:?}");
+        assert_eq!(statistics.at_once > 0, eager_below > 0, "{statistics:?}");
     }
     assert_eq!(alive.into_inner(), 0, "every item dies, and once");
 }
@@ -106,9 +108,12 @@ fn agrees_with_std<Q: Queue>(queue: Q, seed: u64) {
 #[test]
 fn a_set_of_the_standard_library_agrees() {
     for seed in 1..=8 {
-        agrees_with_std(Global::new(), seed);
-        agrees_with_std(PerCore::new(), seed);
-        agrees_with_std(Rooted::new(&Table::new(2)), seed);
+        // With the usual limit, reads are frequent now and then: there are eight updates for each.
+        for eager_below in [0, EAGER_BELOW, u64::MAX] {
+            agrees_with_std(Global::new(), eager_below, seed);
+            agrees_with_std(PerCore::new(), eager_below, seed);
+            agrees_with_std(Rooted::new(&Table::new(2)), eager_below, seed);
+        }
     }
 }
 
@@ -155,22 +160,17 @@ fn stress<'a, Q: Queue + Sync>(sets: &[Set<'a, Q>], threads: u64, alive: &'a Ato
 
 #[test]
 fn more_threads_than_cpus() {
-    for threads in [2, 32] {
+    fn set<'a, Q: Queue>(queue: Q, eager_below: u64) -> Set<'a, Q> {
+        Deferred::with_queue(Keys::default(), queue).eager_below(eager_below)
+    }
+    for (threads, eager) in [(2, 0), (32, EAGER_BELOW), (2, u64::MAX), (32, u64::MAX)] {
         let alive = AtomicU64::new(0);
-        stress(
-            &[(); 2].map(|()| Deferred::with_queue(Keys::default(), Global::new())),
-            threads,
-            &alive,
-        );
-        stress(
-            &[(); 1].map(|()| Deferred::with_queue(Keys::default(), PerCore::new())),
-            threads,
-            &alive,
-        );
+        stress(&[(); 2].map(|()| set(Global::new(), eager)), threads, &alive);
+        stress(&[(); 1].map(|()| set(PerCore::new(), eager)), threads, &alive);
         let table = Arc::new(Table::new(2));
         let queue = || Rooted::new(table.clone());
         // More than there are places, so that they drive each other out.
-        stress(&[(); 5].map(|()| Deferred::with_queue(Keys::default(), queue())), threads, &alive);
+        stress(&[(); 5].map(|()| set(queue(), eager)), threads, &alive);
         assert_eq!(alive.into_inner(), 0, "every item dies, and once");
     }
 }
@@ -326,11 +326,40 @@ fn a_long_log_is_applied() {
     assert_eq!(sum.read(|sum| sum.0), operations * (operations - 1) / 2);
 }
 
-/// In a read, whose lock is taken, an item that is dropped waits.
+/// Updates are applied at once while reads are frequent, and no longer.
+#[test]
+fn frequent_reads_make_updates_eager() {
+    let alive = AtomicU64::new(0);
+    let set: Set<'_, Global> = Deferred::default();
+    let at_once = || set.statistics().at_once;
+    let update = |times| {
+        (0..times).for_each(|key| drop(set.item(Counted::new(key, &alive)).insert()));
+    };
+    update(100);
+    assert_eq!(at_once(), 0, "nobody has read");
+    let mut reads = 0;
+    while at_once() == 0 {
+        update(1);
+        set.read(|keys| assert!(keys.0.is_empty()));
+        reads += 1;
+        assert!(reads < 100, "as many reads as updates are frequent");
+    }
+    let before = at_once();
+    update(1);
+    assert_eq!(at_once(), before + 2);
+    assert!(!set.synchronize_if_due(0), "nothing waits for the timer");
+    update(1_000);
+    let after = at_once();
+    assert!(after < before + 200, "{} of 2,000 updates without a read", after - before);
+    update(1_000);
+    assert_eq!(at_once(), after, "reads are frequent no more");
+}
+
+/// In a read, whose lock is taken, updates and what is dropped wait.
 #[test]
 fn a_reader_may_drop_items() {
     let alive = AtomicU64::new(0);
-    let set: Set<'_, Global> = Deferred::default();
+    let set: Set<'_, Global> = Deferred::default().eager_below(u64::MAX);
     let items = 2 * u64::from(MANY);
     set.read(|_| {
         (0..items).for_each(|key| drop(set.item(Counted::new(key, &alive)).insert()));
@@ -359,4 +388,11 @@ fn a_panic_leaves_the_log() {
     assert!(catch_unwind(AssertUnwindSafe(|| picky.synchronize())).is_err());
     assert_eq!(picky.read(|picky| picky.0), 2);
     items.into_iter().for_each(|item| item.keep());
+
+    // Who updates it at once has the panic, and not the item.
+    let picky = picky.eager_below(u64::MAX);
+    let insert = |good| picky.item(good).insert().keep();
+    assert!(catch_unwind(AssertUnwindSafe(|| insert(false))).is_err());
+    insert(true);
+    assert_eq!(picky.read(|picky| picky.0), 3);
 }

@@ -3,7 +3,9 @@
 use std::cell::Cell;
 
 use manycore_sim::thread;
-use manycore_simulated::ldu::{Deferred, Global, Item, PerCore, Queue, Rooted, Structure, Table};
+use manycore_simulated::ldu::{
+    Deferred, EAGER_BELOW, Global, Item, PerCore, Queue, Rooted, Structure, Table,
+};
 use manycore_simulated::lock::Futex;
 
 use crate::explore;
@@ -40,11 +42,20 @@ impl Structure<Counted<'_>> for Present {
 
 /// Threads insert and remove an item each, and look.
 fn program<Q: Queue + Sync>(threads: u32, rounds: u32, queue: impl Fn() -> Q) -> impl Fn() {
+    eager_program(threads, rounds, EAGER_BELOW, queue)
+}
+
+fn eager_program<Q: Queue + Sync>(
+    threads: u32,
+    rounds: u32,
+    eager_below: u64,
+    queue: impl Fn() -> Q,
+) -> impl Fn() {
     move || {
         let alive = Cell::new(0);
         {
             let set: Deferred<Present, Counted<'_>, Q, Futex> =
-                Deferred::with_queue(Present::default(), queue());
+                Deferred::with_queue(Present::default(), queue()).eager_below(eager_below);
             let looks = |me: u32, expected: bool| {
                 let seen = set.read(|present| present.0.contains(&me));
                 assert_eq!(seen, expected, "a read misses an update of its own thread");
@@ -79,6 +90,12 @@ fn program<Q: Queue + Sync>(threads: u32, rounds: u32, queue: impl Fn() -> Q) ->
 fn global() {
     explore().check(program(2, 2, Global::new));
     explore().check(program(3, 2, Global::new));
+}
+
+#[test]
+fn at_once() {
+    explore().check(eager_program(2, 2, u64::MAX, Global::new));
+    explore().check(eager_program(3, 2, u64::MAX, PerCore::new));
 }
 
 #[test]

@@ -31,7 +31,9 @@ fn by_flat_combining() {
 
 #[test]
 fn deferred() {
-    reads_see_what_was_done(|| DeferredTrees::<Global, Adaptive>::new(2, Global::new));
+    let trees = || DeferredTrees::<Global, Adaptive>::new(2, Global::new);
+    reads_see_what_was_done(trees);
+    reads_see_what_was_done(|| trees().eager_below(u64::MAX));
 }
 
 #[test]

@@ -7,12 +7,13 @@ use core::ptr::NonNull;
 use super::item::{Absent, Object};
 use super::node::{Node, Operation, Target};
 use super::queue::{Drained, Global, Queue, drain, drain_own};
+use super::ratio::{EAGER_BELOW, Eager, Ratio};
+use super::statistics::Statistics;
 use crate::RawLock;
 use crate::due::Due;
 use crate::lock::{Adaptive, Guarded};
-use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::phase::{self, Phase};
-use crate::sync::{CachePadded, full_fence, hint, mutation, order};
+use crate::sync::{CachePadded, hint, mutation};
 
 /// What can be updated by a log.
 ///
@@ -49,61 +50,12 @@ impl<T> core::ops::Deref for Item<'_, T> {
     }
 }
 
-/// What draining the log has done so far.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Statistics {
-    /// How often the log was drained.
-    pub drains: u64,
-    /// How often a core's part of it was, by who had dropped an item there.
-    pub sweeps: u64,
-    /// Entries that were found in it.
-    pub entries: u64,
-    /// Updates that were applied; the other entries stood for updates that had cancelled each other.
-    pub applied: u64,
-    /// Items that were given back to the allocator.
-    pub released: u64,
-    /// The most entries that one drain found: so long was the log.
-    pub entries_max: u64,
-}
-
-impl Statistics {
-    fn count(&mut self, Drained { entries, applied }: Drained) {
-        self.entries += entries;
-        self.applied += applied;
-        self.entries_max = self.entries_max.max(entries);
-    }
-
-    /// Each number that adds up with its name: all but [`entries_max`](Self::entries_max).
-    pub fn visit(&self, visit: &mut dyn FnMut(&'static str, u64)) {
-        visit("drains", self.drains);
-        visit("sweeps", self.sweeps);
-        visit("entries", self.entries);
-        visit("applied", self.applied);
-        visit("released", self.released);
-    }
-}
-
-impl core::ops::Add for Statistics {
-    type Output = Self;
-
-    /// Of two structures together; the most entries of a drain are those of either.
-    fn add(self, other: Self) -> Self {
-        Self {
-            drains: self.drains + other.drains,
-            sweeps: self.sweeps + other.sweeps,
-            entries: self.entries + other.entries,
-            applied: self.applied + other.applied,
-            released: self.released + other.released,
-            entries_max: self.entries_max.max(other.entries_max),
-        }
-    }
-}
-
 /// A structure `S` of items `T`, of which updates are logged in a queue `Q`, under a lock `L`.
 ///
 /// Whoever makes an item with [`item`](Self::item) owns it, and with it the state that it is in: [`Absent`] or
-/// [`Present`](super::Present). So nobody can insert what is there already. Updates take no lock. A read acquires the lock,
-/// applies the log, and then sees all updates that were done before it began.
+/// [`Present`](super::Present). So nobody can insert what is there already. Updates wait for no lock. A read acquires the lock,
+/// applies the log, and then sees all updates that were done before it began. Where reads are [frequent](Self::eager_below), updates are
+/// applied at once if nobody has the lock.
 ///
 /// ```
 /// use std::collections::BTreeSet;
@@ -165,22 +117,25 @@ where
     S: Structure<T>,
 {
     queue: Q,
-    shared: CachePadded<Shared<S, L>>,
+    eager: Eager,
+    shared: CachePadded<Guarded<Inner<S>, L>>,
     /// When it was brought up to date by the timer.
     due: Due,
     /// Items go in and come out, so that it is invariant in their type.
     _items: PhantomData<fn(T) -> T>,
 }
 
-struct Shared<S, L> {
-    guarded: Guarded<Inner<S>, L>,
-    /// Whether somebody reads, and may not have seen what is logged now.
-    reading: AtomicBool,
-}
-
 struct Inner<S> {
     structure: S,
     statistics: Statistics,
+    ratio: Ratio,
+}
+
+impl<S> Inner<S> {
+    fn count(&mut self, drained: Drained) {
+        self.statistics.count(drained);
+        self.ratio.updated(drained.entries);
+    }
 }
 
 // SAFETY: the structure goes from thread to thread with the lock. Items are dropped by whoever drains, and looked at by
@@ -236,14 +191,23 @@ impl<S: Structure<T>, T> Deferred<S, T> {
 impl<S: Structure<T>, T, Q: Queue, L: RawLock> Deferred<S, T, Q, L> {
     /// With this queue, in which nothing is yet.
     pub fn with_queue(structure: S, queue: Q) -> Self {
-        let inner = Inner { structure, statistics: Statistics::default() };
-        let (guarded, reading) = (Guarded::new(inner), AtomicBool::new(false));
+        let inner = Inner { structure, statistics: Statistics::default(), ratio: Ratio::new() };
         Self {
             queue,
-            shared: CachePadded(Shared { guarded, reading }),
+            eager: Eager::below(EAGER_BELOW),
+            shared: CachePadded(Guarded::new(inner)),
             due: Due::new(),
             _items: PhantomData,
         }
+    }
+
+    /// Updates are applied at once where there are fewer than so many for each read of late, in place of [`EAGER_BELOW`], unless somebody has
+    /// the lock. Whoever updates has to be where the [`Structure`] may be called then, and has its panics. With 0 they never are, and only
+    /// reads, the timer and whoever drops an item call the structure; with [`u64::MAX`] it does not depend on reads.
+    #[must_use]
+    pub fn eager_below(mut self, updates: u64) -> Self {
+        self.eager = Eager::below(updates);
+        self
     }
 
     /// A new item, which is not in the structure.
@@ -262,7 +226,7 @@ impl<S: Structure<T>, T, Q: Queue, L: RawLock> Deferred<S, T, Q, L> {
             drain(&self.queue, &mut Applier { inner, _items: PhantomData })
         });
         inner.statistics.drains += 1;
-        inner.statistics.count(drained);
+        inner.count(drained);
     }
 
     /// Applies what the calling core has logged. The caller has the lock.
@@ -272,7 +236,7 @@ impl<S: Structure<T>, T, Q: Queue, L: RawLock> Deferred<S, T, Q, L> {
             drain_own(&self.queue, &mut Applier { inner, _items: PhantomData })
         });
         inner.statistics.sweeps += 1;
-        inner.statistics.count(drained);
+        inner.count(drained);
     }
 
     /// Looks at the structure as it is after all updates that were done before. Nobody else looks meanwhile; updates go on,
@@ -282,23 +246,35 @@ impl<S: Structure<T>, T, Q: Queue, L: RawLock> Deferred<S, T, Q, L> {
     ///
     /// If `look` or the structure does.
     pub fn read<R>(&self, look: impl FnOnce(&S) -> R) -> R {
-        /// Says that the read has ended.
-        struct Reading<'a>(&'a AtomicBool);
-        impl Drop for Reading<'_> {
-            fn drop(&mut self) {
-                // Release: partner of the Acquire in `wait_for_reads`.
-                self.0.store(false, order!(Release, "ldu-read-end"));
-            }
-        }
-        self.shared.guarded.with(|inner| {
-            let reading = &self.shared.reading;
-            // Relaxed: the fence orders it before the looks at the queue.
-            reading.store(true, Ordering::Relaxed);
-            full_fence!("ldu-reading");
-            let _reading = Reading(reading);
+        self.shared.with(|inner| {
             self.drain(inner);
+            inner.ratio.read();
+            self.eager.reconsider(&inner.ratio);
             look(&inner.structure)
         })
+    }
+
+    /// Applies an update at once, if reads are frequent and nobody else has the lock. Says whether it did.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Node::log`], of a node of an [`Object`] of this structure.
+    #[inline]
+    pub(super) unsafe fn apply(&self, operation: Operation, node: NonNull<Node>) -> bool {
+        self.eager.is()
+            // SAFETY: it is there, by the caller's word.
+            && (mutation!("ldu-eager-blind") || !unsafe { node.as_ref() }.is_pending())
+            && self.try_apply(operation, node)
+    }
+
+    fn try_apply(&self, operation: Operation, node: NonNull<Node>) -> bool {
+        let apply = |inner: &mut Inner<S>| {
+            Applier::<S, T> { inner, _items: PhantomData }.apply(operation, node);
+            inner.statistics.at_once += 1;
+            inner.ratio.updated(1);
+            self.eager.reconsider(&inner.ratio);
+        };
+        self.shared.try_with(apply).is_some()
     }
 
     /// Waits until all reads have ended that may have missed an update which the caller has made. Reads that begin meanwhile
@@ -306,25 +282,27 @@ impl<S: Structure<T>, T, Q: Queue, L: RawLock> Deferred<S, T, Q, L> {
     ///
     /// For an owner who is about to change something that readers find by way of the structure.
     pub fn wait_for_reads(&self) {
-        full_fence!("ldu-look-for-reads");
-        // Acquire: partner of the Release in `read`.
-        if self.shared.reading.load(order!(Acquire, "ldu-no-reads")) {
-            self.shared.guarded.with(|_| ());
+        if !mutation!("ldu-nobody-waits") {
+            // Whoever has missed the update has had the lock before this, and whoever gets it later drains the queue.
+            self.shared.with(|_| ());
         }
     }
 
     /// Applies what is logged.
     pub fn synchronize(&self) {
-        self.shared.guarded.with(|inner| self.drain(inner));
+        self.shared.with(|inner| self.drain(inner));
     }
 
     /// The timer: applies what is logged if that was not tried by this function for so many ticks of
     /// [`clock::now`](crate::sync::clock::now), and no other thread is about to do it, unless somebody else has the lock. Says whether
     /// it did. Cheap enough to be called with every update.
     pub fn synchronize_if_due(&self, period: u64) -> bool {
-        self.due
-            .claim(period)
-            .is_some_and(|_claim| self.shared.guarded.try_with(|inner| self.drain(inner)).is_some())
+        // Where reads are frequent, one does it soon; if none comes, they cease to be.
+        !self.eager.is()
+            && self
+                .due
+                .claim(period)
+                .is_some_and(|_claim| self.shared.try_with(|inner| self.drain(inner)).is_some())
     }
 
     /// An item was dropped. If the calling core has logged much, and nobody else has the lock, this applies what that core has
@@ -340,9 +318,9 @@ impl<S: Structure<T>, T, Q: Queue, L: RawLock> Deferred<S, T, Q, L> {
     fn sweep_own(&self) {
         if mutation!("ldu-sweep") {
             // SAFETY: none: somebody else may have the lock.
-            return unsafe { self.shared.guarded.alone(|inner| self.drain_own(inner)) };
+            return unsafe { self.shared.alone(|inner| self.drain_own(inner)) };
         }
-        if self.shared.guarded.try_with(|inner| self.drain_own(inner)).is_none() {
+        if self.shared.try_with(|inner| self.drain_own(inner)).is_none() {
             // Who has it may have been preempted, while all others log more for it to apply: it gets this CPU.
             hint::yield_now();
         }
@@ -350,7 +328,7 @@ impl<S: Structure<T>, T, Q: Queue, L: RawLock> Deferred<S, T, Q, L> {
 
     /// What has been done so far.
     pub fn statistics(&self) -> Statistics {
-        self.shared.guarded.with(|inner| inner.statistics)
+        self.shared.with(|inner| inner.statistics)
     }
 }
 
@@ -359,7 +337,7 @@ impl<S: Structure<T>, T, Q: Queue, L> Drop for Deferred<S, T, Q, L> {
         let queue = &self.queue;
         // SAFETY: nobody else has it any more.
         unsafe {
-            self.shared.guarded.alone(|inner| {
+            self.shared.alone(|inner| {
                 drain(queue, &mut Applier { inner, _items: PhantomData });
             });
         }

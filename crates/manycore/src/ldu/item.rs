@@ -60,16 +60,25 @@ impl<'d, S: Structure<T>, T, Q: Queue, L: RawLock> Absent<'d, S, T, Q, L> {
         Self { deferred, object: NonNull::from(Box::leak(object)) }
     }
 
-    fn log(&self, operation: Operation) {
+    fn update(&self, operation: Operation) {
+        let node = self.object.cast();
         // SAFETY: only the owner has one of these two states, and it goes to the other by this. The object is released by who
         // drains this queue, after it was retired.
-        unsafe { Node::log(self.object.cast(), operation, self.deferred.queue()) };
+        unsafe {
+            if !self.deferred.apply(operation, node) {
+                Node::log(node, operation, self.deferred.queue());
+            }
+        }
     }
 
     /// The item comes into the structure.
+    ///
+    /// # Panics
+    ///
+    /// If it is applied [at once](Deferred::eager_below), and the structure does: the item is dropped then.
     #[inline]
     pub fn insert(self) -> Present<'d, S, T, Q, L> {
-        self.log(Operation::Insert);
+        self.update(Operation::Insert);
         Present(ManuallyDrop::new(self))
     }
 
@@ -96,10 +105,15 @@ impl<'d, S: Structure<T>, T, Q: Queue, L: RawLock> Absent<'d, S, T, Q, L> {
 
 impl<'d, S: Structure<T>, T, Q: Queue, L: RawLock> Present<'d, S, T, Q, L> {
     /// The item leaves the structure. A read that is going on may still see it.
+    ///
+    /// # Panics
+    ///
+    /// If it is applied [at once](Deferred::eager_below), and the structure does: the item's memory is lost then.
     #[inline]
     pub fn remove(self) -> Absent<'d, S, T, Q, L> {
-        self.0.log(Operation::Remove);
+        // Not dropped, that is removed once more, if the structure panics.
         let mut this = ManuallyDrop::new(self);
+        this.0.update(Operation::Remove);
         // SAFETY: `this` is not used any more.
         unsafe { ManuallyDrop::take(&mut this.0) }
     }
@@ -122,9 +136,19 @@ impl<S: Structure<T>, T, Q: Queue, L: RawLock> Drop for Absent<'_, S, T, Q, L> {
 impl<S: Structure<T>, T, Q: Queue, L: RawLock> Drop for Present<'_, S, T, Q, L> {
     #[inline]
     fn drop(&mut self) {
-        self.0.log(Operation::Remove);
-        // SAFETY: it is absent now, and not used any more.
-        unsafe { ManuallyDrop::drop(&mut self.0) };
+        let Absent { deferred, object } = *self.0;
+        let node = object.cast();
+        // SAFETY: it is present, and its owner's no more. Made of a box by `Absent::new`.
+        unsafe {
+            if !deferred.apply(Operation::Remove, node) {
+                Node::remove_and_retire(node, deferred.queue());
+                deferred.sweep();
+            } else if node.as_ref().is_known() {
+                Node::retire(node, deferred.queue());
+            } else {
+                drop(Box::from_raw(object.as_ptr()));
+            }
+        }
     }
 }
 

@@ -19,7 +19,8 @@
 //! The entry of an update that was cancelled stays in the queue, and the object's next update of the kind finds it there
 //! (step 3). Whoever drains the queue clears `used` between two looks at the mark (5 and 7): an owner that sets the mark after
 //! the first look either finds `used` set, and then the second look finds the mark; or it finds it clear, and puts the entry
-//! into the queue again.
+//! into the queue again. Here marks and `used` are bits of one word: steps 1 to 3 are one compare-and-swap, and 5 to 7 are one
+//! read-modify-write, which cannot come in the midst of them. The insertion follows it.
 //!
 //! The queue comes in three arrangements:
 //!
@@ -31,6 +32,14 @@
 //!
 //! [`Deferred`] is the form for programs: items have an owner, whose handle says whether the item is in the structure.
 //! [`Node`], [`Queue`] and [`drain`] are the form for kernels, whose objects carry the node.
+//!
+//! # Where reads are frequent
+//!
+//! What few updates have put off is hardly less work than they, and it is done by a thread that has none of it in its cache, while the one
+//! that could do it has had the lock a moment ago. So a [`Deferred`] counts updates and reads. Where there are [few](EAGER_BELOW) updates for each
+//! read, an update is applied at once if nobody has the lock, and is logged as ever if somebody has: it never waits. An object
+//! with an operation pending is always logged, so that its operations stay in order; those of different objects need none.
+//! [`Deferred::eager_below`] sets the limit, or turns it off.
 //!
 //! # Timer, and sweeping
 //!
@@ -66,8 +75,9 @@
 //! updated by every fork and read by hardly anybody. The idea of a log for each core that is applied before reads is that of
 //! OpLog (S. Boyd-Wickizer, M. F. Kaashoek, R. Morris and N. Zeldovich, MIT-CSAIL-TR-2014-019). What differs:
 //!
-//! - The bits `used` of the two entries, and one that says that the owner is gone, are in one word, and are only changed by
-//!   read-modify-writes: see below. The published code clears the bit with a plain store.
+//! - The marks, the bits `used` of the two entries, and one that says that the owner is gone, are in one word, which is only changed
+//!   by read-modify-writes, one for an update and one for an entry. The published code has a word for each, and clears `used` with a
+//!   plain store.
 //! - In the published code the assertion on the mark is the wrong way round; here it says that the same update does not come
 //!   twice.
 //! - An object is freed by who drains the queue, under the lock, and by nobody else. In the published code it may be freed
@@ -78,6 +88,7 @@
 //! - *Walkers in progress.* With a lock, an update waits for readers; a logged one does not. So an object that was removed
 //!   may still be looked at: it is not freed, nor given out to be changed, before the reader has left the lock; and
 //!   [`Deferred::wait_for_reads`] waits for readers that may have missed an insertion.
+//! - Where reads are frequent, updates are applied at once: see above. [`drain`] and [`Node`] leave that to who uses them.
 //! - *Order of related objects.* Entries are applied in no particular order. A structure in which the order of two objects
 //!   matters has to have it in the objects: [`Structure`] asks for it.
 //! - *Changed keys.* A removal and an insertion that follows it cancel only if the object is the same in both. So an object
@@ -85,28 +96,28 @@
 //!
 //! # Memory order
 //!
-//! The word `used` orders owner and drainer: both change it by read-modify-writes (AcqRel), one of which comes first. If it is
-//! the owner's, the drainer's acquires the mark that was set before, so that step 7 sees it. If it is the drainer's, the owner
-//! puts the entry into the queue, and has acquired the end of the drainer's use of it. With a plain store in step 6 there would
+//! The node's word orders owner and drainer: both change it by read-modify-writes (AcqRel), one of which comes first. If it is
+//! the owner's, the drainer's finds the mark, and acquires what the owner did before. If it is the drainer's, the owner
+//! puts the entry into the queue, and has acquired the end of the drainer's use of it. With `used` in a word of its own there would
 //! be a store and then a load of another place on both sides, which needs sequentially consistent fences on both.
 //!
 //! The object itself is released by the head of the queue when its entry is put in, and acquired there by who takes it; it
 //! does not change until it is in no queue. What the structure is like goes from drainer to drainer with the lock.
 //!
-//! A read says so, and then looks at the queue; [`Deferred::wait_for_reads`] comes after the caller's updates, and looks at
-//! what the read has said. With a fence between the two steps on both sides, one of the two sees the other.
+//! [`Deferred::wait_for_reads`] comes after the caller's updates, and has the lock for a moment: a read that had it before has ended,
+//! and one that has it later acquires them with it.
 //!
 //! # Cost
 //!
-//! An update is two read-modify-writes of the object's line; if the two operations cancel, one. The first of its kind since
+//! An update is one read-modify-write of the object's line. The first of its kind since
 //! the queue was drained is one more, at the head of the queue: a transfer of that line with [`Global`], none with the others
-//! as long as the thread stays on its core. A drain is two read-modify-writes for each entry, and the cache misses of walking
+//! as long as the thread stays on its core. A drain is one read-modify-write for each entry, and the cache misses of walking
 //! objects that others have written; with the queues of cores, also a look at the head of each. 24 bytes for each object.
 //!
 //! # When not to use it
 //!
-//! Where reads are not rare: each one waits for the lock, and does the work of all updates since the last. Where updates have
-//! results, such as whether a key was there. Where the order of updates of different objects matters, as in a stack: that is what
+//! Where reads are not rare: each one waits for the lock, and does the work of all updates since the last; where they are frequent, a lock
+//! alone is a little faster. Where updates have results, such as whether a key was there. Where the order of updates of different objects matters, as in a stack: that is what
 //! [`ordered`] is for.
 
 mod deferred;
@@ -115,13 +126,17 @@ mod node;
 pub mod ordered;
 mod per_core;
 mod queue;
+mod ratio;
+mod statistics;
 mod table;
 mod timer;
 
-pub use deferred::{Deferred, Item, Statistics, Structure};
+pub use deferred::{Deferred, Item, Structure};
 pub use item::{Absent, Present};
 pub use node::{Node, Operation, Target};
 pub use per_core::PerCore;
 pub use queue::{Chain, Drained, Global, Link, MANY, Queue, drain, drain_own};
+pub use ratio::EAGER_BELOW;
+pub use statistics::Statistics;
 pub use table::{Rooted, Table};
 pub use timer::every;

@@ -3,9 +3,9 @@
 use core::ptr::NonNull;
 
 use super::queue::{Link, Queue};
-use crate::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use crate::sync::atomic::{AtomicU8, Ordering};
 use crate::sync::cell::UnsafeCell;
-use crate::sync::{const_new, mutation, order};
+use crate::sync::{const_new, mortal, mutation, order};
 
 /// What is done to an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,14 +24,65 @@ impl Operation {
         }
     }
 
-    /// The bit of [`Node::state`] that says that this operation's entry is in the queue, or in the hands of who drains it.
-    const fn used(self) -> u8 {
+    /// The bit of a [`State`] that says that this operation is to be applied.
+    const fn mark(self) -> u8 {
         1 << self as u8
+    }
+
+    /// The bit of a [`State`] that says that this operation's entry is in the queue, or in the hands of who drains it.
+    const fn used(self) -> u8 {
+        4 << self as u8
     }
 }
 
-/// The bit of [`Node::state`] that says that nobody but who drains the queue will touch the node.
-const RETIRED: u8 = 4;
+/// What is pending for a node, and who knows of it. Where an operation is marked, its entry is used; and one at most is marked.
+#[derive(Clone, Copy, PartialEq)]
+struct State(u8);
+
+impl State {
+    const NEW: Self = Self(0);
+    /// Either operation is marked.
+    const MARKED: u8 = Operation::Insert.mark() | Operation::Remove.mark();
+    /// Either entry is used.
+    const USED: u8 = Operation::Insert.used() | Operation::Remove.used();
+    /// Nobody but who drains the queue will touch the node.
+    const RETIRED: u8 = 16;
+
+    /// After the owner has logged this operation; `None` if that is pending already.
+    const fn logged(self, operation: Operation) -> Option<Self> {
+        let inverse = operation.inverse().mark();
+        if self.0 & inverse != 0 {
+            return Some(Self(self.0 & !inverse)); // the two cancel
+        }
+        if self.0 & operation.mark() != 0 {
+            return None;
+        }
+        Some(Self(self.0 | operation.mark() | operation.used()))
+    }
+
+    /// After the owner's end. Somebody has to come by to release the node: if no entry of it is used, one is now.
+    const fn retired(self) -> Self {
+        let entry = if self.0 & Self::USED == 0 { Operation::Remove.used() } else { 0 };
+        Self(self.0 | Self::RETIRED | entry)
+    }
+
+    /// After this operation's entry was taken from the queue.
+    const fn settled(self, operation: Operation) -> Self {
+        Self(self.0 & !(operation.mark() | operation.used()))
+    }
+
+    /// The operation whose entry is used in this state, and was not before.
+    const fn entry_since(self, before: Self) -> Option<Operation> {
+        let new = self.0 & !before.0;
+        if new & Operation::Insert.used() != 0 {
+            Some(Operation::Insert)
+        } else if new & Operation::Remove.used() != 0 {
+            Some(Operation::Remove)
+        } else {
+            None
+        }
+    }
+}
 
 /// The part of an object that the log works with. An object has an owner, who alone logs what is done to it.
 ///
@@ -39,8 +90,6 @@ const RETIRED: u8 = 4;
 pub struct Node {
     /// For each operation, the entry behind its own in the queue.
     next: [UnsafeCell<Option<Link>>; 2],
-    /// For each operation, whether it is to be applied.
-    marks: [AtomicBool; 2],
     state: AtomicU8,
 }
 
@@ -65,8 +114,7 @@ impl Node {
         pub fn new() -> Self {
             Self {
                 next: [UnsafeCell::new(None), UnsafeCell::new(None)],
-                marks: [AtomicBool::new(false), AtomicBool::new(false)],
-                state: AtomicU8::new(0),
+                state: AtomicU8::new(State::NEW.0),
             }
         }
     }
@@ -95,26 +143,22 @@ impl Node {
     /// As for [`log`](Self::log), but that an operation which is not applied yet may be repeated.
     #[inline]
     pub unsafe fn try_log<Q: Queue>(node: NonNull<Self>, operation: Operation, queue: &Q) -> bool {
-        // SAFETY: it is there, by the caller's word.
-        let this = unsafe { node.as_ref() };
-        let (mark, inverse) = (&this.marks[operation as usize], operation.inverse());
-        // Phase 1: the inverse is pending, so that the two cancel. AcqRel: partner of the swaps in `settle`; what comes below
-        // comes after the inverse was found applied.
-        if this.marks[inverse as usize].swap(false, Ordering::AcqRel) {
-            return true;
-        }
-        if set(mark) {
-            return false;
-        }
-        // Phase 2: the entry is in the queue, left there by an operation that was cancelled. AcqRel: partner of `settle`: it
-        // clears the bit after this, and then sees the mark; or before, and then has done with the entry.
-        if this.state.fetch_or(operation.used(), order!(AcqRel, "ldu-use")) & operation.used() != 0
-        {
-            return true;
-        }
-        // Phase 3. SAFETY: the entry is not in the queue: the bit was clear, and is set now.
-        unsafe { queue.push(Link::new(node, operation)) };
-        true
+        // SAFETY: by the caller's word.
+        unsafe { Self::update(node, queue, |state| state.logged(operation)) }
+    }
+
+    /// Whether an operation is logged and not applied yet, as far as the owner can tell: one that is being applied is not.
+    #[inline]
+    pub(super) fn is_pending(&self) -> bool {
+        // Relaxed: the owner alone marks operations; who has unmarked one has the structure's lock until it is applied.
+        self.state.load(Ordering::Relaxed) & State::MARKED != 0
+    }
+
+    /// Whether somebody else may come by because of an entry of it. Only the owner can make that so.
+    #[inline]
+    pub(super) fn is_known(&self) -> bool {
+        // Acquire: partner of `settle`, which has done with the entry by then.
+        self.state.load(order!(Acquire, "ldu-known")) & State::USED != 0
     }
 
     /// The owner will not touch the node any more: it is released by who drains the queue, when all is applied.
@@ -124,17 +168,62 @@ impl Node {
     /// As for [`log`](Self::log), and the last operation was not an insertion.
     #[inline]
     pub unsafe fn retire<Q: Queue>(node: NonNull<Self>, queue: &Q) {
-        const USED: u8 = Operation::Insert.used() | Operation::Remove.used();
+        // SAFETY: by the caller's word.
+        unsafe { Self::update(node, queue, |state| Some(state.retired())) };
+    }
+
+    /// [Logs](Self::log) a removal, and [retires](Self::retire) the node, at the price of one of the two.
+    ///
+    /// # Panics
+    ///
+    /// As for [`log`](Self::log).
+    ///
+    /// # Safety
+    ///
+    /// As for [`log`](Self::log).
+    #[inline]
+    pub unsafe fn remove_and_retire<Q: Queue>(node: NonNull<Self>, queue: &Q) {
+        let removed = |state: State| Some(state.logged(Operation::Remove)?.retired());
+        // SAFETY: by the caller's word.
+        assert!(unsafe { Self::update(node, queue, removed) }, "Remove twice in a row");
+    }
+
+    /// The owner's change of the state, and of the queue if an entry is used by it that was not before. Says no, and does nothing, if
+    /// there is no new state.
+    ///
+    /// # Safety
+    ///
+    /// As for [`log`](Self::log).
+    #[inline]
+    unsafe fn update<Q: Queue>(
+        node: NonNull<Self>,
+        queue: &Q,
+        after: impl Fn(State) -> Option<State>,
+    ) -> bool {
         // SAFETY: it is there, by the caller's word.
-        let this = unsafe { node.as_ref() };
-        // AcqRel: partner of `settle`: whoever releases the object comes after its owner.
-        if this.state.fetch_or(RETIRED, order!(AcqRel, "ldu-retire")) & USED != 0 {
-            return;
+        let state = &unsafe { node.as_ref() }.state;
+        // Relaxed, here and on failure: the compare-and-swap decides. The model checker does not notice that a load and somebody
+        // else's read-modify-write collide if that one has a load before it.
+        let mut before = State(if cfg!(loom) {
+            state.fetch_or(0, Ordering::Relaxed)
+        } else {
+            state.load(Ordering::Relaxed)
+        });
+        let entry = loop {
+            let Some(after) = after(before) else { return false };
+            // AcqRel: partner of `settle`. If that comes first, it has done with the entry; otherwise it comes after what the
+            // owner has done.
+            let both = order!(AcqRel, "ldu-update");
+            match state.compare_exchange_weak(before.0, after.0, both, Ordering::Relaxed) {
+                Ok(_) => break after.entry_since(before),
+                Err(changed) => before = State(changed),
+            }
+        };
+        if let Some(operation) = entry {
+            // SAFETY: the entry is not in the queue: the bit was clear, and is set now.
+            unsafe { queue.push(Link::new(node, operation)) };
         }
-        // Nobody will come by because of an entry of it: so one is made. Relaxed: the owner alone knows of the node.
-        this.state.fetch_or(Operation::Remove.used(), Ordering::Relaxed);
-        // SAFETY: as in `log`.
-        unsafe { queue.push(Link::new(node, Operation::Remove)) };
+        true
     }
 
     /// The entry behind this one.
@@ -159,55 +248,47 @@ impl Node {
         self.next[operation as usize].with_mut(|next| unsafe { *next = link });
     }
 
-    /// Applies what an entry that was taken out of the queue stands for, if it stands for something; says how often.
+    /// Applies what an entry that was taken out of the queue stands for; says whether it stands for something.
     ///
     /// # Safety
     ///
     /// The caller has taken the entry, and keeps out everybody else who applies entries of this queue.
-    pub(super) unsafe fn settle(link: Link, target: &mut impl Target) -> u64 {
+    pub(super) unsafe fn settle(link: Link, target: &mut impl Target) -> bool {
         let (node, operation) = link.parts();
         // SAFETY: a node with an entry in the queue is there, and nodes are released below only.
-        let this = unsafe { node.as_ref() };
-        let mark = &this.marks[operation as usize];
-        let mut applied = 0;
-        // AcqRel: partner of the swap in `log`: what the owner does after it has found this update applied is not seen here.
-        if mark.swap(false, Ordering::AcqRel) {
-            target.apply(operation, node);
-            applied += 1;
+        let state = &unsafe { node.as_ref() }.state;
+        let early = mutation!("ldu-second-test").then(|| state.load(Ordering::Relaxed)); // Relaxed: a mistake in any order
+        // AcqRel: partner of `update`. What the owner does after it has found this update taken is not seen here; what it has done
+        // before is.
+        let both = order!(AcqRel, "ldu-settle");
+        let before = State(state.fetch_and(State(u8::MAX).settled(operation).0, both));
+        let is_marked = early.unwrap_or(before.0) & operation.mark() != 0;
+        let released =
+            Released { is_last: before.settled(operation).0 == State::RETIRED, node, target };
+        if is_marked {
+            released.target.apply(operation, node);
         }
-        // AcqRel: partner of `log` and `retire`, see there.
-        let before = this.state.fetch_and(!operation.used(), order!(AcqRel, "ldu-clear"));
-        // The owner may have set the mark, and found the entry used, before the line above. Relaxed: then that line has
-        // acquired the mark; otherwise the owner puts the entry into the queue again.
-        if !mutation!("ldu-second-test")
-            && mark.load(Ordering::Relaxed)
-            // AcqRel: as above; the owner may have taken it back.
-            && mark.swap(false, Ordering::AcqRel)
-        {
-            target.apply(operation, node);
-            applied += 1;
-        }
-        if before & !operation.used() == RETIRED {
-            target.release(node);
-        }
-        applied
+        is_marked
     }
 }
 
-/// Sets the mark, which only the caller does; says whether it was set.
-#[inline]
-fn set(mark: &AtomicBool) -> bool {
-    // Relaxed, throughout: released by what the caller does next. Who sees it earlier knows the object as it was when its
-    // entry was queued.
-    if cfg!(loom) {
-        // The model checker does not know that no store comes in between of a swap, and that loads can collide with a store
-        // that has a load before it.
-        return mark.swap(true, Ordering::Relaxed);
-    }
-    let before = mark.load(Ordering::Relaxed);
-    mark.store(true, Ordering::Relaxed);
-    before
+/// A node whose entry was taken: released at the end if that was the last of it, also if the structure panics.
+struct Released<'a, T: Target> {
+    is_last: bool,
+    node: NonNull<Node>,
+    target: &'a mut T,
 }
+
+impl<T: Target> Drop for Released<'_, T> {
+    #[inline]
+    fn drop(&mut self) {
+        if self.is_last {
+            self.target.release(self.node);
+        }
+    }
+}
+
+mortal!(Node { state });
 
 impl Default for Node {
     fn default() -> Self {

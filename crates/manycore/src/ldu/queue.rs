@@ -170,17 +170,15 @@ pub struct Drained {
     pub applied: u64,
 }
 
-/// Entries that are being settled. If that panics, those that are left go back into the queue, and with them the one at
-/// which it happened, which stands for nothing any more.
+/// Entries that are being settled. If that panics, those that are left go back into the queue.
 struct Rest<'a, Q: Queue> {
     queue: &'a Q,
-    current: Option<Link>,
     chain: Chain,
 }
 
 impl<Q: Queue> Drop for Rest<'_, Q> {
     fn drop(&mut self) {
-        for link in self.current.take().into_iter().chain(&mut self.chain) {
+        for link in self.chain.by_ref() {
             // SAFETY: it was taken out, and is marked as used.
             unsafe { self.queue.push(link) };
         }
@@ -221,13 +219,11 @@ unsafe fn settle<Q: Queue>(
     target: &mut impl Target,
     drained: &mut Drained,
 ) {
-    let mut rest = Rest { queue, current: None, chain };
+    let mut rest = Rest { queue, chain };
     for link in rest.chain.by_ref() {
-        rest.current = Some(link);
         drained.entries += 1;
         // SAFETY: by the caller's word.
-        drained.applied += unsafe { Node::settle(link, target) };
-        rest.current = None;
+        drained.applied += u64::from(unsafe { Node::settle(link, target) });
     }
 }
 

@@ -356,3 +356,41 @@ fn who_drops_sweeps_a_core() {
 fn who_drops_sweeps_a_place() {
     sweeps(|| Rooted::new(Arc::new(Table::new(1))));
 }
+
+/// Where reads are frequent an item comes and leaves at once, and dies then, unless somebody has the lock: then it is logged.
+#[test]
+fn an_update_is_applied_at_once_or_logged() {
+    check(3, || {
+        let set = Deferred::<Pages, Page, Global, lock::Futex>::default().eager_below(u64::MAX);
+        let set = Arc::new(set);
+        let shared = set.clone();
+        let other = thread::spawn(move || {
+            let item = shared.item(Page(UnsafeCell::new(0))).insert();
+            assert_eq!(shared.read(|pages| pages.0), 1);
+            drop(item);
+        });
+        set.read(|pages| assert!(pages.0 <= 1));
+        other.join().unwrap();
+        assert_eq!(set.read(|pages| pages.0), 0);
+        let statistics = set.statistics();
+        assert_eq!(statistics.at_once + statistics.applied, 2);
+    });
+}
+
+/// An item that leaves at once dies at once, unless an entry of it is left in the queue, or with who drains that.
+#[test]
+fn who_frees_an_item_comes_after_who_drains() {
+    check(3, || {
+        type Set = Deferred<Pages, Page, Global, lock::Futex>;
+        let set = Arc::new(Set::default().eager_below(u64::MAX));
+        // SAFETY: the thread that has it ends before this.
+        let shared: &'static Set = unsafe { &*Arc::as_ptr(&set) };
+        // Who reads has the lock, so that these two are logged; they cancel, and an entry is left.
+        let item = shared.item(Page(UnsafeCell::new(0)));
+        let item = shared.read(|_| item.insert().remove());
+        let other = thread::spawn(move || drop(item.insert()));
+        set.synchronize();
+        other.join().unwrap();
+        assert_eq!(set.read(|pages| pages.0), 0);
+    });
+}

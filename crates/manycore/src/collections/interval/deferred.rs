@@ -41,6 +41,13 @@ impl<Q: Queue, L: RawLock> DeferredTrees<Q, L> {
         Self { trees: (0..trees).map(tree).collect() }
     }
 
+    /// Updates of a tree are applied at once where there are fewer than so many for each of its reads, as in [`Deferred::eager_below`].
+    #[must_use]
+    pub fn eager_below(self, updates: u64) -> Self {
+        let eager = |CachePadded(tree): Tree<Q, L>| CachePadded(tree.eager_below(updates));
+        Self { trees: self.trees.into_iter().map(eager).collect() }
+    }
+
     /// What was drained so far, and the most entries of a drain, over all trees.
     fn sum(&self) -> Statistics {
         self.trees

@@ -12,6 +12,12 @@ macro_rules! for_each_reverse_map {
                 $crate::ldu::Global::new,
             );
             "ldu-per-core", trees => $crate::collections::interval::tabled(trees);
+            "ldu-logged", trees => $crate::collections::interval::DeferredTrees::<$crate::ldu::Global>::new(
+                trees,
+                $crate::ldu::Global::new,
+            )
+            .eager_below(0);
+            "ldu-per-core-logged", trees => $crate::collections::interval::tabled(trees).eager_below(0);
             "oplog", trees => $crate::collections::interval::LoggedTrees::<$crate::lock::Adaptive>::new(trees);
             "ldu-forest", trees => $crate::collections::interval::DeferredForest::<$crate::lock::Adaptive>::new(trees);
             "harris", trees => $crate::collections::interval::HarrisLists::new(trees);
