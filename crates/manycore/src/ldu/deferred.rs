@@ -134,7 +134,7 @@ struct Inner<S> {
 impl<S> Inner<S> {
     fn count(&mut self, drained: Drained) {
         self.statistics.count(drained);
-        self.ratio.updated(drained.entries);
+        self.ratio.logged(drained.entries);
     }
 }
 
@@ -202,8 +202,9 @@ impl<S: Structure<T>, T, Q: Queue, L: RawLock> Deferred<S, T, Q, L> {
     }
 
     /// Updates are applied at once where there are fewer than so many for each read of late, in place of [`EAGER_BELOW`], unless somebody has
-    /// the lock. Whoever updates has to be where the [`Structure`] may be called then, and has its panics. With 0 they never are, and only
-    /// reads, the timer and whoever drops an item call the structure; with [`u64::MAX`] it does not depend on reads.
+    /// the lock, or mostly had it of late. Whoever updates has to be where the [`Structure`] may be called then, and has its panics. With 0 they
+    /// never are, and only reads, the timer and whoever drops an item call the structure; with [`u64::MAX`] it does not depend on how often there
+    /// are reads.
     #[must_use]
     pub fn eager_below(mut self, updates: u64) -> Self {
         self.eager = Eager::below(updates);
@@ -248,7 +249,7 @@ impl<S: Structure<T>, T, Q: Queue, L: RawLock> Deferred<S, T, Q, L> {
     pub fn read<R>(&self, look: impl FnOnce(&S) -> R) -> R {
         self.shared.with(|inner| {
             self.drain(inner);
-            inner.ratio.read();
+            inner.ratio.read(self.eager.is());
             self.eager.reconsider(&inner.ratio);
             look(&inner.structure)
         })
@@ -271,7 +272,7 @@ impl<S: Structure<T>, T, Q: Queue, L: RawLock> Deferred<S, T, Q, L> {
         let apply = |inner: &mut Inner<S>| {
             Applier::<S, T> { inner, _items: PhantomData }.apply(operation, node);
             inner.statistics.at_once += 1;
-            inner.ratio.updated(1);
+            inner.ratio.applied_at_once();
             self.eager.reconsider(&inner.ratio);
         };
         self.shared.try_with(apply).is_some()
@@ -295,7 +296,7 @@ impl<S: Structure<T>, T, Q: Queue, L: RawLock> Deferred<S, T, Q, L> {
 
     /// The timer: applies what is logged if that was not tried by this function for so many ticks of
     /// [`clock::now`](crate::sync::clock::now), and no other thread is about to do it, unless somebody else has the lock. Says whether
-    /// it did. Cheap enough to be called with every update.
+    /// it did; not where updates are [applied at once](Self::eager_below), for there a read comes soon. Cheap enough to be called with every update.
     pub fn synchronize_if_due(&self, period: u64) -> bool {
         // Where reads are frequent, one does it soon; if none comes, they cease to be.
         !self.eager.is()

@@ -4,36 +4,59 @@ use crate::sync::atomic::{AtomicBool, Ordering};
 
 /// After so many reads, or so, what was before them counts no more.
 const MEMORY: u64 = 8;
+/// While the lock is mostly taken, it is not tried for so many reads, and then for some.
+const PAUSE: u32 = 512;
 
-/// Updates are applied at once where there are fewer than so many for each read, see [`Deferred::eager_below`](super::Deferred::eager_below). On two CPUs that is
-/// faster than the log up to thirty and more; with 120 simulated ones the log is ahead by a tenth from three on.
-pub const EAGER_BELOW: u64 = 4;
+/// Shares are of this.
+const ALL: u64 = 1 << 10;
+
+/// Updates are applied at once where there are fewer than so many for each read, see [`Deferred::eager_below`](super::Deferred::eager_below):
+/// on two CPUs so many put off cost what a lock for each does.
+pub const EAGER_BELOW: u64 = 32;
 
 /// Updates of late, and reads. Under the structure's lock.
 pub(super) struct Ratio {
-    /// Updates since the last read.
+    /// Updates since the last read, and how many of them were applied at once.
     updates: u64,
+    at_once: u64,
     /// Updates for each read in the mean, times [`MEMORY`].
     mean: u64,
+    /// How many of [`ALL`] found the lock free, where that was tried.
+    won: u64,
+    /// For how many reads it is not tried.
+    pause: u32,
 }
 
 impl Ratio {
     /// Of a structure of which nothing is known: it is taken to be read seldom.
     pub const fn new() -> Self {
-        Self { updates: 0, mean: 1_000 * MEMORY }
+        Self { updates: 0, at_once: 0, mean: 1_000 * MEMORY, won: ALL, pause: 0 }
     }
 
-    /// So many more updates have come to the structure.
-    pub fn updated(&mut self, updates: u64) {
+    /// So many more updates have come to the structure from the log.
+    pub fn logged(&mut self, updates: u64) {
         self.updates += updates;
         // It would be at least that after a read; and it may be that none comes any more.
         self.mean = self.mean.max(self.updates);
     }
 
-    /// It was read once more, after all updates so far.
-    pub fn read(&mut self) {
+    /// One was applied at once.
+    pub fn applied_at_once(&mut self) {
+        self.at_once += 1;
+        self.logged(1);
+    }
+
+    /// It was read once more, after all updates so far, which were eager or not.
+    pub fn read(&mut self, was_eager: bool) {
         self.mean = self.mean - self.mean.div_ceil(MEMORY) + self.updates;
-        self.updates = 0;
+        if was_eager && self.updates > 0 {
+            self.won = self.won - self.won / MEMORY + ALL / MEMORY * self.at_once / self.updates;
+            if self.won < ALL / 2 {
+                (self.won, self.pause) = (ALL / 4 * 3, PAUSE);
+            }
+        }
+        self.pause = self.pause.saturating_sub(1);
+        (self.updates, self.at_once) = (0, 0);
     }
 
     /// Updates for each read.
@@ -65,7 +88,8 @@ impl Eager {
     pub fn reconsider(&self, ratio: &Ratio) {
         let was_eager = self.is();
         // Between the two limits all stays as it is, so that others need not fetch the line each time.
-        let is_eager = ratio.mean() < self.below.saturating_mul(1 + u64::from(was_eager));
+        let limit = self.below.saturating_mul(1 + u64::from(was_eager));
+        let is_eager = ratio.mean() < limit && ratio.pause == 0;
         if is_eager != was_eager {
             // Relaxed: as above.
             self.now.store(is_eager, Ordering::Relaxed);
