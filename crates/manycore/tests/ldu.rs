@@ -347,12 +347,29 @@ fn frequent_reads_make_updates_eager() {
     let before = at_once();
     update(1);
     assert_eq!(at_once(), before + 2);
-    assert!(!set.synchronize_if_due(0), "nothing waits for the timer");
+    assert!(!set.synchronize_if_due(0), "nothing waits");
     update(2_000);
     let after = at_once();
     assert!(after < before + 1_000, "{} of 4,000 updates without a read", after - before);
     update(1_000);
     assert_eq!(at_once(), after, "reads are frequent no more");
+}
+
+/// What was logged because somebody had the lock waits for the timer, also where updates are eager.
+#[test]
+fn a_timer_is_of_use_to_eager_updates() {
+    fn applies<Q: Queue>(queue: Q) {
+        let alive = AtomicU64::new(0);
+        let set: Set<'_, Q> = Deferred::with_queue(Keys::default(), queue).eager_below(u64::MAX);
+        // Who reads has the lock.
+        set.read(|_| drop(set.item(Counted::new(1, &alive)).insert()));
+        assert_eq!(alive.load(Ordering::Relaxed), 1);
+        assert!(set.synchronize_if_due(0));
+        assert_eq!(alive.load(Ordering::Relaxed), 0);
+    }
+    applies(Global::new());
+    applies(PerCore::new());
+    applies(Rooted::new(&Table::new(2)));
 }
 
 /// Who tries to apply updates at once, and finds the lock taken mostly, leaves it alone for some time.

@@ -296,10 +296,11 @@ impl<S: Structure<T>, T, Q: Queue, L: RawLock> Deferred<S, T, Q, L> {
 
     /// The timer: applies what is logged if that was not tried by this function for so many ticks of
     /// [`clock::now`](crate::sync::clock::now), and no other thread is about to do it, unless somebody else has the lock. Says whether
-    /// it did; not where updates are [applied at once](Self::eager_below), for there a read comes soon. Cheap enough to be called with every update.
+    /// it did. Cheap enough to be called with every update.
     pub fn synchronize_if_due(&self, period: u64) -> bool {
-        // Where reads are frequent, one does it soon; if none comes, they cease to be.
-        !self.eager.is()
+        // Where updates are applied at once, nothing is there mostly, and that is seen faster than what the time is.
+        let is_idle = self.eager.is() && self.queue.is_empty();
+        !is_idle
             && self
                 .due
                 .claim(period)

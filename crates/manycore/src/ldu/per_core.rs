@@ -2,7 +2,7 @@
 
 use alloc::boxed::Box;
 
-use super::queue::{Chain, Global, Link, Queue};
+use super::queue::{Chain, FEW, Global, Link, Queue};
 use crate::sync::cpu;
 
 /// A queue for each core.
@@ -23,8 +23,16 @@ impl PerCore {
     /// That of the core on which the caller runs.
     #[inline]
     fn own(&self) -> &Global {
-        &self.0[cpu::current() as usize % self.0.len()]
+        &self.0[own_of(self.0.len())]
     }
+}
+
+/// Which of so many queues is that of the core on which the caller runs.
+#[inline]
+pub(super) fn own_of(queues: usize) -> usize {
+    let core = cpu::current() as usize;
+    // Mostly there is one for each core: a division would be a good part of an update.
+    if core < queues { core } else { core % queues }
 }
 
 // SAFETY: each of them is one, and an entry is put into one of them. All are looked at.
@@ -41,6 +49,11 @@ unsafe impl Queue for PerCore {
 
     fn take_own(&self, mut each: impl FnMut(Chain)) {
         each(self.own().take_all());
+    }
+
+    #[inline]
+    fn is_empty(&self) -> bool {
+        self.0.len() <= FEW && self.0.iter().all(Queue::is_empty)
     }
 
     #[inline]

@@ -83,6 +83,11 @@ pub unsafe trait Queue {
         self.take(each);
     }
 
+    /// Whether nothing is in it. A queue may always say no, as where it would look for longer than at a clock.
+    fn is_empty(&self) -> bool {
+        false
+    }
+
     /// Whether many entries were put in on the calling core since they were last taken, or this last said so: about [`MANY`]. A queue
     /// may always say no; its entries then wait for who reads, or for the timer.
     fn is_long(&self) -> bool {
@@ -93,6 +98,9 @@ pub unsafe trait Queue {
 /// So many entries a core has to put in before somebody who drops an item has them taken: enough for the lock to be a small part of
 /// the work, and few enough to be in that core's cache.
 pub const MANY: u32 = 512;
+
+/// The queues of so many cores are looked at about as fast as a clock.
+pub(super) const FEW: usize = 8;
 
 /// How many entries were put in, more or less: two threads that count at the same time may be counted as one.
 #[derive(Debug)]
@@ -295,6 +303,11 @@ unsafe impl Queue for Global {
     #[inline]
     fn take(&self, mut each: impl FnMut(Chain)) {
         each(self.take_all());
+    }
+
+    #[inline]
+    fn is_empty(&self) -> bool {
+        self.0.head.load(Ordering::Relaxed).is_null() // Relaxed: what is put in meanwhile need not be seen
     }
 
     #[inline]

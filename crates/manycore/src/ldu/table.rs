@@ -4,7 +4,8 @@ use alloc::boxed::Box;
 use core::ops::Deref;
 use core::ptr;
 
-use super::queue::{Chain, Global, Length, Link, Queue};
+use super::per_core::own_of;
+use super::queue::{Chain, FEW, Global, Length, Link, Queue};
 use crate::lock::{Futex, PlainLock};
 use crate::sync::atomic::{AtomicPtr, Ordering};
 use crate::sync::cell::UnsafeCell;
@@ -18,6 +19,7 @@ use crate::sync::{CachePadded, cpu};
 pub struct Table {
     /// All places of the first core, then those of the second.
     slots: Box<[CachePadded<Slot>]>,
+    cores: usize,
     places: usize,
 }
 
@@ -40,14 +42,16 @@ pub struct Rooted<P: Deref<Target = Table>> {
     table: P,
     /// Entries that had to leave the table, or found no way in. Where it is, is what the structure is known by.
     own: Box<Global>,
+    /// The structure's place in each core's table.
+    place: usize,
 }
 
 impl Table {
     /// With so many places for each core, at least 1.
     pub fn new(places: usize) -> Self {
-        let places = places.max(1);
+        let (cores, places) = (cpu::count().max(1) as usize, places.max(1));
         let slot = |_| CachePadded(Slot::new());
-        Self { slots: (0..places * cpu::count().max(1) as usize).map(slot).collect(), places }
+        Self { slots: (0..places * cores).map(slot).collect(), cores, places }
     }
 
     /// Where the structure's place is in each core's table.
@@ -130,23 +134,22 @@ impl Slot {
 impl<P: Deref<Target = Table>> Rooted<P> {
     /// Of this table, in which nothing is the structure's yet.
     pub fn new(table: P) -> Self {
-        Self { table, own: Box::new(Global::new()) }
+        let own = Box::new(Global::new());
+        let place = table.place(&raw const *own);
+        Self { table, own, place }
     }
 
     /// The structure's slot of each core.
     fn slots(&self) -> impl Iterator<Item = &Slot> {
         let table = &*self.table;
-        let place = table.place(&raw const *self.own);
-        table.slots.iter().skip(place).step_by(table.places).map(|slot| &**slot)
+        table.slots.iter().skip(self.place).step_by(table.places).map(|slot| &**slot)
     }
 
     /// The structure's slot of the core on which the caller runs.
     #[inline]
     fn slot(&self) -> &Slot {
         let table = &*self.table;
-        let cores = table.slots.len() / table.places;
-        let core = cpu::current() as usize % cores;
-        &table.slots[core * table.places + table.place(&raw const *self.own)]
+        &table.slots[own_of(table.cores) * table.places + self.place]
     }
 }
 
@@ -171,6 +174,14 @@ unsafe impl<P: Deref<Target = Table>> Queue for Rooted<P> {
     fn take_own(&self, mut each: impl FnMut(Chain)) {
         each(self.slot().take(&self.own));
         each(self.own.take_all());
+    }
+
+    #[inline]
+    fn is_empty(&self) -> bool {
+        // Acquire: as in `take`, and in the same order.
+        let elsewhere =
+            |slot: &Slot| !ptr::eq(slot.owner.load(Ordering::Acquire), &raw const *self.own);
+        self.table.cores <= FEW && self.slots().all(elsewhere) && self.own.is_empty()
     }
 
     #[inline]
