@@ -201,10 +201,10 @@ impl<S: Structure<T>, T, Q: Queue, L: RawLock> Deferred<S, T, Q, L> {
         }
     }
 
-    /// Updates are applied at once where there are fewer than so many for each read of late, in place of [`EAGER_BELOW`], unless somebody has
-    /// the lock, or mostly had it of late. Whoever updates has to be where the [`Structure`] may be called then, and has its panics. With 0 they
-    /// never are, and only reads, the timer and whoever drops an item call the structure; with [`u64::MAX`] it does not depend on how often there
-    /// are reads.
+    /// Updates are applied at once where there are fewer than so many for each read of late, in place of [`EAGER_BELOW`], unless
+    /// somebody has the lock, or mostly had it of late. Whoever updates has to be where the [`Structure`] may be called then, and has
+    /// its panics. With 0 they never are, and only reads, the timer and whoever drops an item call the structure; with [`u64::MAX`] it
+    /// does not depend on how often there are reads.
     #[must_use]
     pub fn eager_below(mut self, updates: u64) -> Self {
         self.eager = Eager::below(updates);

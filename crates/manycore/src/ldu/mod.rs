@@ -35,12 +35,12 @@
 //!
 //! # Where reads are frequent
 //!
-//! What few updates have put off is hardly less work than they, and it is done by a thread that has none of it in its cache, while the one
-//! that could do it has had the lock a moment ago. So a [`Deferred`] counts updates and reads. Where there are [few](EAGER_BELOW) updates for each
-//! read, an update is applied at once if nobody has the lock, and is logged as ever if somebody has: it never waits. Where somebody mostly has, as
-//! with many cores, the lock is left alone but for a try now and then. An object
-//! with an operation pending is always logged, so that its operations stay in order; those of different objects need none.
-//! [`Deferred::eager_below`] sets the limit, or turns it off.
+//! What few updates have put off is hardly less work than they, and it is done by a thread that has none of it in its cache, while the
+//! one that could do it has had the lock a moment ago. So a [`Deferred`] counts updates and reads. Where there are [few](EAGER_BELOW)
+//! updates for each read, an update is applied at once if nobody has the lock, and is logged as ever if somebody has: it never waits.
+//! Where somebody mostly has, as with many cores, the lock is left alone but for a try now and then. An object with an operation
+//! pending is always logged, so that its operations stay in order; those of different objects need none. [`Deferred::eager_below`] sets
+//! the limit, or turns it off.
 //!
 //! # Timer, and sweeping
 //!
@@ -117,8 +117,8 @@
 //!
 //! # When not to use it
 //!
-//! Where more than one operation of thirty or so reads: a lock alone is a little faster. Where updates have results, such as whether a key was there. Where the order of updates of different objects matters, as in a stack: that is what
-//! [`ordered`] is for.
+//! Where more than one operation of thirty or so reads: a lock alone is a little faster. Where updates have results, such as whether a
+//! key was there. Where the order of updates of different objects matters, as in a stack: that is what [`ordered`] is for.
 
 mod deferred;
 mod item;

@@ -10,8 +10,8 @@ const PAUSE: u32 = 512;
 /// Shares are of this.
 const ALL: u64 = 1 << 10;
 
-/// Updates are applied at once where there are fewer than so many for each read, see [`Deferred::eager_below`](super::Deferred::eager_below):
-/// on two CPUs so many put off cost what a lock for each does.
+/// Updates are applied at once where there are fewer than so many for each read, see
+/// [`Deferred::eager_below`](super::Deferred::eager_below): on two CPUs so many put off cost what a lock for each does.
 pub const EAGER_BELOW: u64 = 32;
 
 /// Updates of late, and reads. Under the structure's lock.

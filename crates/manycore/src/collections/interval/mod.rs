@@ -7,7 +7,7 @@
 //! | [`LockedTrees`] | `lock:NAME`: each tree under a lock |
 //! | [`CombinedTrees`] | `flat-combining`: updates go to the thread that has the tree |
 //! | [`DeferredTrees`] | `ldu` and `ldu-per-core`: updates are logged, in a queue for each tree, or in tables of each core |
-//! | the same, [eager below 0](DeferredTrees::eager_below) | `ldu-logged` and `ldu-per-core-logged`: also where reads are frequent, as published |
+//! | the same, [eager below 0](DeferredTrees::eager_below) | `ldu-logged`, `ldu-per-core-logged`: also where reads are frequent |
 //! | [`DeferredForest`] | `ldu-forest`: updates are logged in a queue for each core; all trees are under one lock |
 //! | [`LoggedTrees`] | `oplog`: operations are logged by each core with the time |
 //! | [`HarrisLists`] | `harris`: no trees, but lists without locks, in no order |
