@@ -35,7 +35,7 @@ impl Statistics {
         visit("entries", self.entries);
         visit("applied", self.applied);
         visit("released", self.released);
-        visit("at once", self.at_once);
+        visit("at_once", self.at_once);
     }
 }
 
