@@ -3,7 +3,7 @@
 use alloc::boxed::Box;
 
 use super::queue::{Chain, FEW, Global, Link, Queue};
-use crate::sync::cpu;
+use crate::sync::{cpu, own_of};
 
 /// A queue for each core.
 ///
@@ -25,14 +25,6 @@ impl PerCore {
     fn own(&self) -> &Global {
         &self.0[own_of(self.0.len())]
     }
-}
-
-/// Which of so many queues is that of the core on which the caller runs.
-#[inline]
-pub(super) fn own_of(queues: usize) -> usize {
-    let core = cpu::current() as usize;
-    // Mostly there is one for each core: a division would be a good part of an update.
-    if core < queues { core } else { core % queues }
 }
 
 // SAFETY: each of them is one, and an entry is put into one of them. All are looked at.

@@ -4,12 +4,11 @@ use alloc::boxed::Box;
 use core::ops::Deref;
 use core::ptr;
 
-use super::per_core::own_of;
 use super::queue::{Chain, FEW, Global, Length, Link, Queue};
 use crate::lock::{Futex, PlainLock};
 use crate::sync::atomic::{AtomicPtr, Ordering};
 use crate::sync::cell::UnsafeCell;
-use crate::sync::{CachePadded, cpu};
+use crate::sync::{CachePadded, cpu, own_of};
 
 /// For each core, a direct-mapped table of structures with entries that were put in there.
 ///

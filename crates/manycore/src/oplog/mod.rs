@@ -39,7 +39,7 @@ use crate::due::Due;
 use crate::lock::{Adaptive, Futex, Guarded, PlainLock};
 use crate::sync::cell::UnsafeCell;
 use crate::sync::phase::{self, Phase};
-use crate::sync::{CachePadded, clock, cpu, hint};
+use crate::sync::{CachePadded, clock, cpu, hint, own_of};
 
 /// What can be updated by a log.
 pub trait Apply<O> {
@@ -135,7 +135,7 @@ impl<S: Apply<O>, O, L: RawLock> OpLog<S, O, L> {
     ///
     /// If an operation does that is applied then; those behind it are then lost.
     pub fn log_after(&self, operation: O, after: Stamp) -> Stamp {
-        let log = &self.logs[cpu::current() as usize % self.logs.len()];
+        let log = &self.logs[own_of(self.logs.len())];
         log.lock.acquire();
         let (stamp, is_long) = log.operations.with_mut(|operations| {
             // SAFETY: the log's lock is held.

@@ -37,6 +37,7 @@
 #[cfg(not(any(loom, feature = "sim")))]
 mod foresight;
 pub mod node;
+mod own;
 mod pad;
 pub(crate) mod panic;
 pub mod phase;
@@ -62,6 +63,7 @@ pub use backend::thread::Local;
 #[cfg(loom)]
 pub use backend::tuning;
 pub use backend::{atomic, barrier, cell, clock, cpu, futex, hint, process, thread};
+pub(crate) use own::own_of;
 pub use pad::CachePadded;
 
 /// A moment until which somebody is willing to wait, as the futex system call understands it.
