@@ -138,7 +138,7 @@ impl<S> Inner<S> {
     }
 }
 
-// SAFETY: the structure goes from thread to thread with the lock. Items are dropped by whoever drains, and looked at by
+// SAFETY: the structure goes from thread to thread with the lock. Items are dropped by whoever drains or has them, and looked at by
 // their owners meanwhile.
 unsafe impl<S, T, Q, L> Sync for Deferred<S, T, Q, L>
 where
@@ -265,10 +265,14 @@ impl<S: Structure<T>, T, Q: Queue, L: RawLock> Deferred<S, T, Q, L> {
         self.eager.is()
             // SAFETY: it is there, by the caller's word.
             && (mutation!("ldu-eager-blind") || !unsafe { node.as_ref() }.is_pending())
-            && self.try_apply(operation, node)
+            // SAFETY: as above.
+            && unsafe { self.try_apply(operation, node) }
     }
 
-    fn try_apply(&self, operation: Operation, node: NonNull<Node>) -> bool {
+    /// # Safety
+    ///
+    /// As for [`apply`](Self::apply), and no operation of the node is pending.
+    unsafe fn try_apply(&self, operation: Operation, node: NonNull<Node>) -> bool {
         let apply = |inner: &mut Inner<S>| {
             Applier::<S, T> { inner, _items: PhantomData }.apply(operation, node);
             inner.statistics.at_once += 1;

@@ -36,7 +36,8 @@ pub struct Absent<'d, S: Structure<T>, T, Q: Queue = Global, L: RawLock = Adapti
     object: NonNull<Object<T>>,
 }
 
-/// An item that is in its structure, as far as its owner is concerned. Dropped, it is removed, and then as [`Absent`] is.
+/// An item that is in its structure, as far as its owner is concerned. Dropped, it is removed, and then as [`Absent`] is; where it is
+/// removed [at once](Deferred::eager_below), it goes back to the allocator as soon.
 #[must_use = "what is dropped is removed again: `keep` it if it should stay"]
 pub struct Present<'d, S: Structure<T>, T, Q: Queue = Global, L: RawLock = Adaptive>(
     ManuallyDrop<Absent<'d, S, T, Q, L>>,
@@ -62,8 +63,8 @@ impl<'d, S: Structure<T>, T, Q: Queue, L: RawLock> Absent<'d, S, T, Q, L> {
 
     fn update(&self, operation: Operation) {
         let node = self.object.cast();
-        // SAFETY: only the owner has one of these two states, and it goes to the other by this. The object is released by who
-        // drains this queue, after it was retired.
+        // SAFETY: only the owner has one of these two states, and it goes to the other by this. The object is there until it was
+        // retired, or freed by its owner.
         unsafe {
             if !self.deferred.apply(operation, node) {
                 Node::log(node, operation, self.deferred.queue());
@@ -138,7 +139,8 @@ impl<S: Structure<T>, T, Q: Queue, L: RawLock> Drop for Present<'_, S, T, Q, L> 
     fn drop(&mut self) {
         let Absent { deferred, object } = *self.0;
         let node = object.cast();
-        // SAFETY: it is present, and its owner's no more. Made of a box by `Absent::new`.
+        // SAFETY: it is present, and its owner's no more. Made of a box by `Absent::new`, and freed here only when it is out of the
+        // structure, by the lock, and has no entry by which somebody else could come to it.
         unsafe {
             if !deferred.apply(Operation::Remove, node) {
                 Node::remove_and_retire(node, deferred.queue());

@@ -47,7 +47,7 @@
 //! A structure that is never read has a log that grows with the number of items. [`Deferred::synchronize_if_due`] drains it now and
 //! then, from updates: one thread, because whoever finds it due says so, and then goes to the lock. [`every`] does so from a thread.
 //!
-//! Items that were dropped stay in memory until the log is drained. Whoever drops one does so with the entries of its own core, if
+//! Items that were dropped and had been logged stay in memory until the log is drained. Whoever drops one does so with the entries of its own core, if
 //! those are [`MANY`] and nobody has the lock: they are in its cache, and mostly stand for updates that have cancelled. An object may
 //! have one entry on this core and one on another, and they need not be taken together: it is released with the last one. Nobody waits
 //! here, since who drops an item may be in a read, and have the lock. So this bounds memory but for what is dropped while
@@ -81,8 +81,8 @@
 //!   plain store.
 //! - In the published code the assertion on the mark is the wrong way round; here it says that the same update does not come
 //!   twice.
-//! - An object is freed by who drains the queue, under the lock, and by nobody else. In the published code it may be freed
-//!   between steps 6 and 7.
+//! - An object with an entry in the queue is freed by who drains that, under the lock, and by nobody else. In the published code it may
+//!   be freed between steps 6 and 7.
 //! - On a conflict in the table the published code takes the other structure's entries out of the queue, and only then
 //!   acquires its lock; a read in between misses them. Here they go to a queue of the other structure's own, no lock of a
 //!   structure is acquired, and nobody waits: who finds somebody at the place uses the structure's own queue as well.
@@ -103,7 +103,8 @@
 //! be a store and then a load of another place on both sides, which needs sequentially consistent fences on both.
 //!
 //! The object itself is released by the head of the queue when its entry is put in, and acquired there by who takes it; it
-//! does not change until it is in no queue. What the structure is like goes from drainer to drainer with the lock.
+//! does not change until it is in no queue. What the structure is like goes from hand to hand with the lock. An owner who frees an
+//! object that had entries has acquired the end of their use with the node's word.
 //!
 //! [`Deferred::wait_for_reads`] comes after the caller's updates, and has the lock for a moment: a read that had it before has ended,
 //! and one that has it later acquires them with it.

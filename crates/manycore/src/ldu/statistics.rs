@@ -2,7 +2,7 @@
 
 use super::queue::Drained;
 
-/// What draining the log has done so far.
+/// What was done to the structure so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
     /// How often the log was drained.
@@ -13,7 +13,7 @@ pub struct Statistics {
     pub entries: u64,
     /// Updates that were applied; the other entries stood for updates that had cancelled each other.
     pub applied: u64,
-    /// Items that were given back to the allocator.
+    /// Items that were given back to the allocator by that; those that were removed at once are not counted.
     pub released: u64,
     /// Updates that were applied at once, and not logged.
     pub at_once: u64,
