@@ -1,18 +1,23 @@
-//! A bucket: its level, its entries, and the chain of those for which there is no room.
+//! A bucket: its level, its entries with a tag each, and the chain of those for which there is no room.
 
+use core::hash::Hash;
 use core::marker::PhantomData;
 use core::mem::MaybeUninit;
 
+use super::tags::{self, Tags};
+use crate::collections::hash::hash_of;
 use crate::session::{Conflict, Link, RawSession};
 
 /// So many words for entries make an object 128 bytes large.
-const WORDS: usize = 13;
+const WORDS: usize = 12;
 
-/// Invariant: the first `length` entries are written. All zero bytes are a bucket that is not yet born.
+/// Invariant: the first `length` entries are written, and have the tags of their keys; all other tags are 0. All zero bytes are a bucket
+/// that is not yet born.
 #[repr(C)]
 pub struct Bucket<K, V> {
     /// The first entry of the chain.
     more: Link<Entry<K, V>>,
+    tags: Tags,
     /// One more than the level: of how many bits of the hash the bucket's number is. 0 if it is not yet born.
     born: u8,
     /// How many entries there are here.
@@ -61,14 +66,15 @@ impl<K: Copy, V: Copy> Bucket<K, V> {
             0
         } else {
             let most = size_of::<[u64; WORDS]>() / if size == 0 { 8 } else { size };
-            if most < u8::MAX as usize { most } else { u8::MAX as usize }
+            if most < tags::MOST { most } else { tags::MOST }
         }
     };
 
     /// Without entries.
     pub fn new(level: u8) -> Self {
         let room = [MaybeUninit::uninit(); WORDS];
-        Self { more: Link::NULL, born: level + 1, length: 0, room, _entries: PhantomData }
+        let tags = Tags::default();
+        Self { more: Link::NULL, tags, born: level + 1, length: 0, room, _entries: PhantomData }
     }
 
     /// What all zero bytes are.
@@ -125,10 +131,12 @@ impl<K: Copy, V: Copy> Bucket<K, V> {
     /// # Safety
     ///
     /// In the session in which the bucket is locked, or is not yet anybody's.
-    unsafe fn add<S: RawSession>(&mut self, session: &mut S, key: K, value: V) {
-        if usize::from(self.length) < Self::ROOM {
+    unsafe fn add<S: RawSession>(&mut self, session: &mut S, hash: usize, key: K, value: V) {
+        let end = usize::from(self.length);
+        if end < Self::ROOM {
             // SAFETY: there is room.
-            unsafe { self.at_mut(usize::from(self.length)).write((key, value)) };
+            unsafe { self.at_mut(end).write((key, value)) };
+            self.tags.put(end, hash);
             self.length += 1;
         } else {
             // SAFETY: in a session.
@@ -153,10 +161,11 @@ impl<K: Copy, V: Copy> Bucket<K, V> {
     }
 }
 
-impl<K: Copy + Eq, V: Copy> Bucket<K, V> {
+impl<K: Copy + Eq + Hash, V: Copy> Bucket<K, V> {
     #[inline]
-    fn position(&self, key: &K) -> Option<usize> {
-        self.entries().iter().position(|(found, _)| found == key)
+    fn position(&self, hash: usize, key: &K) -> Option<usize> {
+        let entries = self.entries();
+        self.tags.like(hash).find(|&index| entries[index].0 == *key)
     }
 
     /// The key's value.
@@ -165,8 +174,8 @@ impl<K: Copy + Eq, V: Copy> Bucket<K, V> {
     ///
     /// In a session in which the bucket was found.
     #[inline]
-    pub unsafe fn get<S: RawSession>(&self, session: &S, key: &K) -> Option<V> {
-        if let Some(index) = self.position(key) {
+    pub unsafe fn get<S: RawSession>(&self, session: &S, hash: usize, key: &K) -> Option<V> {
+        if let Some(index) = self.position(hash, key) {
             return Some(self.entries()[index].1);
         }
         // SAFETY: by the caller's word.
@@ -200,11 +209,12 @@ impl<K: Copy + Eq, V: Copy> Bucket<K, V> {
     pub unsafe fn insert<S: RawSession>(
         &mut self,
         session: &mut S,
+        hash: usize,
         key: K,
         value: V,
         keep: bool,
     ) -> Result<Option<V>, Conflict> {
-        if let Some(index) = self.position(&key) {
+        if let Some(index) = self.position(hash, &key) {
             let old = self.entries()[index].1;
             if !keep {
                 // SAFETY: one of the entries.
@@ -220,7 +230,7 @@ impl<K: Copy + Eq, V: Copy> Bucket<K, V> {
                 }
                 return Ok(Some(old.value));
             }
-            self.add(session, key, value);
+            self.add(session, hash, key, value);
             Ok(None)
         }
     }
@@ -233,11 +243,12 @@ impl<K: Copy + Eq, V: Copy> Bucket<K, V> {
     pub unsafe fn remove<S: RawSession>(
         &mut self,
         session: &mut S,
+        hash: usize,
         key: &K,
     ) -> Result<Option<V>, Conflict> {
         // SAFETY: by the caller's word; a chain's entries are there for as long as the session.
         unsafe {
-            let Some(index) = self.position(key) else {
+            let Some(index) = self.position(hash, key) else {
                 let Some(Found { place, entry: old }) = self.find_in_chain(session, key) else {
                     return Ok(None);
                 };
@@ -248,11 +259,12 @@ impl<K: Copy + Eq, V: Copy> Bucket<K, V> {
             self.length -= 1;
             let last = *self.at(usize::from(self.length));
             self.at_mut(index).write(last);
+            self.tags.take(index, usize::from(self.length));
             if !self.more.is_null() {
                 // One of the chain has its room.
                 let Entry { key, value, .. } = *session.deref(self.more);
                 self.unchain(session, self.more)?;
-                self.add(session, key, value);
+                self.add(session, hash_of(&key), key, value);
             }
             Ok(Some(old))
         }
@@ -282,7 +294,7 @@ impl<K: Copy + Eq, V: Copy> Bucket<K, V> {
     }
 }
 
-impl<K: Copy + core::hash::Hash, V: Copy> Bucket<K, V> {
+impl<K: Copy + Hash, V: Copy> Bucket<K, V> {
     /// Has one bucket be born of another: it gets the keys whose hashes have the next bit. Says whether it was: not, if the chain
     /// has more entries than one session can free.
     ///
@@ -305,8 +317,8 @@ impl<K: Copy + core::hash::Hash, V: Copy> Bucket<K, V> {
             let level = old.level();
             let mut parts = [Self::new(level + 1); 2];
             let mut give = |session: &mut S, key: K, value: V| {
-                let bit = crate::collections::hash::hash_of(&key) >> level & 1;
-                parts[bit].add(session, key, value);
+                let hash = hash_of(&key);
+                parts[hash >> level & 1].add(session, hash, key, value);
             };
             old.entries().iter().for_each(|(key, value)| give(session, *key, *value));
             let mut next = old.more;

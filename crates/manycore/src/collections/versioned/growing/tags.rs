@@ -1,0 +1,103 @@
+//! A byte of the hash of each entry of a bucket, side by side: who looks for a key reads an entry only if that is most probably its.
+//!
+//! # Source
+//!
+//! M. Kulukundis, "Designing a fast, efficient, cache-friendly hash table, step by step", CppCon 2017, for tags; H. S. Warren, "Hacker's
+//! Delight", 2nd edition, section 6-1, for how those that are alike are found in a word at once.
+
+/// For so many entries.
+pub(super) const MOST: usize = 14;
+
+/// Invariant: a byte is 0, or its highest bit is set.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Tags([u8; MOST]);
+
+const EACH: u64 = 0x0101_0101_0101_0101;
+
+/// The highest bit of each byte.
+const HIGH: u64 = EACH << 7;
+
+/// The tag of keys with this hash: of bits that say nothing about their buckets, as long as those are less than 2^32.
+#[inline]
+fn tag(hash: usize) -> u8 {
+    (hash >> (usize::BITS / 2)) as u8 | 1 << 7
+}
+
+/// The highest bit of each byte of this value that is a tag, or 0.
+#[inline]
+fn same(word: u64, tag: u8) -> u64 {
+    // A byte that is 0 differs from the tag in its highest bit; others differ in lower ones, which are carried into that.
+    let differ = word ^ EACH * u64::from(tag);
+    !(((differ & !HIGH) + !HIGH) | differ) & HIGH
+}
+
+impl Tags {
+    /// Which entries' keys may have this hash, in ascending order.
+    #[inline]
+    pub fn like(&self, hash: usize) -> impl Iterator<Item = usize> {
+        let tag = tag(hash);
+        let word = |bytes: &[u8]| {
+            let mut word = [0; 8];
+            word[..bytes.len()].copy_from_slice(bytes);
+            u64::from_le_bytes(word)
+        };
+        let (first, last) = self.0.split_at(8);
+        let mut found =
+            u128::from(same(word(last), tag)) << 64 | u128::from(same(word(first), tag));
+        core::iter::from_fn(move || {
+            let index = (found != 0).then(|| found.trailing_zeros() as usize / 8);
+            found &= found.wrapping_sub(1);
+            index
+        })
+    }
+
+    /// The entry there has a key with this hash.
+    pub fn put(&mut self, index: usize, hash: usize) {
+        self.0[index] = tag(hash);
+    }
+
+    /// The last entry is there now.
+    pub fn take(&mut self, index: usize, last: usize) {
+        self.0[index] = self.0[last];
+        self.0[last] = 0;
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use alloc::vec;
+    use alloc::vec::Vec;
+
+    use super::*;
+
+    /// A hash with this tag's lower bits.
+    fn hash(bits: usize) -> usize {
+        bits << (usize::BITS / 2)
+    }
+
+    fn found(tags: &Tags, bits: usize) -> Vec<usize> {
+        tags.like(hash(bits)).collect()
+    }
+
+    #[test]
+    fn each_tag_is_found_in_each_place_and_no_other() {
+        for (index, bits) in (0..MOST).flat_map(|index| (0..128).map(move |bits| (index, bits))) {
+            let mut tags = Tags::default();
+            (0..MOST).for_each(|other| tags.put(other, hash(bits ^ 1 << (other % 7))));
+            tags.put(index, hash(bits));
+            assert_eq!(found(&tags, bits), [index]);
+        }
+    }
+
+    #[test]
+    fn what_was_taken_is_not_found() {
+        let mut tags = Tags::default();
+        assert_eq!(found(&tags, 0), []);
+        (0..4).for_each(|index| tags.put(index, hash(index % 2)));
+        assert_eq!((found(&tags, 0), found(&tags, 1)), (vec![0, 2], vec![1, 3]));
+        tags.take(0, 3);
+        assert_eq!((found(&tags, 0), found(&tags, 1)), (vec![2], vec![0, 1]));
+        tags.take(2, 2);
+        assert_eq!((found(&tags, 0), found(&tags, 1)), (vec![], vec![0, 1]));
+    }
+}
