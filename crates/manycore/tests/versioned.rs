@@ -172,6 +172,32 @@ fn large_entries_grow_too() {
     assert!(map.buckets() >= 300, "{} buckets", map.buckets());
 }
 
+/// Where the system has large pages for who asks for them, a large table does.
+#[test]
+fn large_tables_ask_for_large_pages() {
+    if !std::path::Path::new("/sys/kernel/mm/transparent_hugepage").exists() {
+        return;
+    }
+    // KiB of all mappings that were asked for so.
+    let asked = || -> u64 {
+        let smaps = std::fs::read_to_string("/proc/self/smaps").unwrap();
+        let mut size = 0;
+        let mut all = 0;
+        for line in smaps.lines() {
+            if let Some(rest) = line.strip_prefix("Size:") {
+                size = rest.trim().trim_end_matches(" kB").parse().unwrap();
+            } else if let Some(flags) = line.strip_prefix("VmFlags:") {
+                all += if flags.split_whitespace().any(|flag| flag == "hg") { size } else { 0 };
+            }
+        }
+        all
+    };
+    let before = asked();
+    let table = MvrluGrowingTable::<u64, u64>::with_capacity(mvrlu::Domain::default(), 300_000);
+    let bytes = 128 * table.buckets() as u64;
+    assert!(asked() - before >= bytes / 1024 - 8, "{} KiB of {bytes} bytes", asked() - before);
+}
+
 /// A key whose hash is that of many others.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Alike(u64);

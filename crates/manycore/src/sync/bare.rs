@@ -149,6 +149,9 @@ pub mod hint {
         }
     }
 
+    /// Memory that is going to be used: a kernel's allocator knows what pages it gives.
+    pub fn huge_pages(_address: *mut u8, _bytes: usize) {}
+
     /// Lets another runnable thread have the CPU.
     pub fn yield_now() {
         // SAFETY: takes no arguments and touches no memory of ours.

@@ -120,6 +120,9 @@ pub mod hint {
     /// Asks for a line ahead of its use: there are none here.
     pub fn prefetch<T>(_address: *const T) {}
 
+    /// Memory that is going to be used.
+    pub fn huge_pages(_address: *mut u8, _bytes: usize) {}
+
     /// A branch of which nobody could know the way.
     pub fn unforeseen_branch() {}
 

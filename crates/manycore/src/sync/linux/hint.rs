@@ -30,6 +30,21 @@ pub fn delay(ticks: u64) {
     }
 }
 
+/// Says that all of this memory is going to be used, here and there, so that large pages save more than they waste. To be said before it
+/// is used; where the system's administrator has them on demand (`transparent_hugepage/enabled`), and no matter otherwise.
+#[cold]
+pub fn huge_pages(address: *mut u8, bytes: usize) {
+    const PAGE: usize = 4096;
+    let begin = address.wrapping_byte_add(address.addr().wrapping_neg() % PAGE);
+    let end = (address.addr() + bytes) / PAGE * PAGE;
+    if let Some(length) = end.checked_sub(begin.addr()) {
+        // SAFETY: changes in what pages memory lies, and not what is in it. An old kernel has no such advice, and refuses.
+        unsafe {
+            raw_syscall!(Sysno::madvise, begin, length, libc::MADV_HUGEPAGE);
+        }
+    }
+}
+
 /// Lets another runnable thread have the CPU; returns at once if there is none (`sched_yield`).
 #[cold]
 pub fn yield_now() {

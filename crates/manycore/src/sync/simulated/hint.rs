@@ -33,6 +33,9 @@ pub fn sleep(nanoseconds: u32) {
     backend::sleep(u64::from(nanoseconds));
 }
 
+/// Memory that is going to be used: no machine models what pages it lies in.
+pub fn huge_pages(_address: *mut u8, _bytes: usize) {}
+
 /// Asks for the line of an address ahead of its use.
 pub fn prefetch<T>(address: *const T) {
     backend::prefetch(address.addr());

@@ -4,12 +4,16 @@ use alloc::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 
 use super::bucket::Bucket;
 use crate::session::object::Embedded;
+use crate::sync::hint;
 
 /// An object that is a bucket.
 pub(super) type Place<K, V> = Embedded<Bucket<K, V>>;
 
 /// Arrays begin at multiples of this: two lines, which a bucket fills, and which some processors fetch together.
 const ALIGN: usize = 128;
+
+/// From here on memory is most probably new from the operating system, and has a large page of it at least.
+const HUGE: usize = 2 << 20;
 
 /// Bytes before an array, for where its memory begins.
 const BEFORE: usize = size_of::<*mut u8>();
@@ -31,6 +35,9 @@ pub(super) fn allocate<K: Copy, V: Copy>(length: usize) -> *mut Place<K, V> {
     let memory = unsafe { alloc_zeroed(layout) };
     if memory.is_null() {
         handle_alloc_error(layout);
+    }
+    if layout.size() >= HUGE {
+        hint::huge_pages(memory, layout.size());
     }
     // SAFETY: the array and the word before it are within the memory, by its layout.
     unsafe {

@@ -1,9 +1,4 @@
 //! A byte of the hash of each entry of a bucket, side by side: who looks for a key reads an entry only if that is most probably its.
-//!
-//! # Source
-//!
-//! M. Kulukundis, "Designing a fast, efficient, cache-friendly hash table, step by step", CppCon 2017, for tags; H. S. Warren, "Hacker's
-//! Delight", 2nd edition, section 6-1, for how those that are alike are found in a word at once.
 
 /// For so many entries.
 pub(super) const MOST: usize = 14;
@@ -26,8 +21,9 @@ fn tag(hash: usize) -> u8 {
 /// The highest bit of each byte of this value that is a tag, or 0.
 #[inline]
 fn same(word: u64, tag: u8) -> u64 {
-    // A byte that is 0 differs from the tag in its highest bit; others differ in lower ones, which are carried into that.
-    let differ = word ^ EACH * u64::from(tag);
+    // A byte that is 0 differs from the tag in its highest bit; others differ in lower ones, which are carried into that (H. S. Warren,
+    // "Hacker's Delight", section 6-1).
+    let differ = word ^ (EACH * u64::from(tag));
     !(((differ & !HIGH) + !HIGH) | differ) & HIGH
 }
 
