@@ -31,17 +31,20 @@ pub fn delay(ticks: u64) {
 }
 
 /// Says that all of this memory is going to be used, here and there, so that large pages save more than they waste. To be said before it
-/// is used; where the system's administrator has them on demand (`transparent_hugepage/enabled`), and no matter otherwise.
+/// is used; where the system's administrator has them on demand (`transparent_hugepage/enabled`), and no matter otherwise, nor below 2 MiB.
 #[cold]
 pub fn huge_pages(address: *mut u8, bytes: usize) {
     const PAGE: usize = 4096;
+    // From here on memory is most probably new from the operating system, and has a large page of it at least.
+    const LEAST: usize = 2 << 20;
+    if bytes < LEAST {
+        return;
+    }
     let begin = address.wrapping_byte_add(address.addr().wrapping_neg() % PAGE);
-    let end = (address.addr() + bytes) / PAGE * PAGE;
-    if let Some(length) = end.checked_sub(begin.addr()) {
-        // SAFETY: changes in what pages memory lies, and not what is in it. An old kernel has no such advice, and refuses.
-        unsafe {
-            raw_syscall!(Sysno::madvise, begin, length, libc::MADV_HUGEPAGE);
-        }
+    let length = (address.addr() + bytes) / PAGE * PAGE - begin.addr();
+    // SAFETY: changes in what pages memory lies, and not what is in it. An old kernel has no such advice, and refuses.
+    unsafe {
+        raw_syscall!(Sysno::madvise, begin, length, libc::MADV_HUGEPAGE);
     }
 }
 

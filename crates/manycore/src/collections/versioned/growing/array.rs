@@ -12,9 +12,6 @@ pub(super) type Place<K, V> = Embedded<Bucket<K, V>>;
 /// Arrays begin at multiples of this: two lines, which a bucket fills, and which some processors fetch together.
 const ALIGN: usize = 128;
 
-/// From here on memory is most probably new from the operating system, and has a large page of it at least.
-const HUGE: usize = 2 << 20;
-
 /// Bytes before an array, for where its memory begins.
 const BEFORE: usize = size_of::<*mut u8>();
 
@@ -36,9 +33,7 @@ pub(super) fn allocate<K: Copy, V: Copy>(length: usize) -> *mut Place<K, V> {
     if memory.is_null() {
         handle_alloc_error(layout);
     }
-    if layout.size() >= HUGE {
-        hint::huge_pages(memory, layout.size());
-    }
+    hint::huge_pages(memory, layout.size());
     // SAFETY: the array and the word before it are within the memory, by its layout.
     unsafe {
         let array = memory.add(BEFORE + (memory.addr() + BEFORE).wrapping_neg() % ALIGN);

@@ -217,9 +217,9 @@ impl<K: Copy + Eq + Hash> Placement<K> for Growing {
         session: &S,
         key: &K,
     ) -> Option<V> {
+        let hash = hash_of(key);
         // SAFETY: by the caller's word.
         unsafe {
-            let hash = hash_of(key);
             let (_, _, bucket) = parts.find(session, hash);
             bucket.get(session, hash, key)
         }

@@ -7,10 +7,10 @@ pub(super) const MOST: usize = 14;
 #[derive(Clone, Copy, Default)]
 pub(super) struct Tags([u8; MOST]);
 
-const EACH: u64 = 0x0101_0101_0101_0101;
+const EACH: u128 = u128::MAX / 0xFF;
 
 /// The highest bit of each byte.
-const HIGH: u64 = EACH << 7;
+const HIGH: u128 = EACH << 7;
 
 /// The tag of keys with this hash: of bits that say nothing about their buckets, as long as those are less than 2^32.
 #[inline]
@@ -20,10 +20,10 @@ fn tag(hash: usize) -> u8 {
 
 /// The highest bit of each byte of this value that is a tag, or 0.
 #[inline]
-fn same(word: u64, tag: u8) -> u64 {
+fn same(bytes: u128, tag: u8) -> u128 {
     // A byte that is 0 differs from the tag in its highest bit; others differ in lower ones, which are carried into that (H. S. Warren,
     // "Hacker's Delight", section 6-1).
-    let differ = word ^ (EACH * u64::from(tag));
+    let differ = bytes ^ (EACH * u128::from(tag));
     !(((differ & !HIGH) + !HIGH) | differ) & HIGH
 }
 
@@ -31,15 +31,9 @@ impl Tags {
     /// Which entries' keys may have this hash, in ascending order.
     #[inline]
     pub fn like(&self, hash: usize) -> impl Iterator<Item = usize> {
-        let tag = tag(hash);
-        let word = |bytes: &[u8]| {
-            let mut word = [0; 8];
-            word[..bytes.len()].copy_from_slice(bytes);
-            u64::from_le_bytes(word)
-        };
-        let (first, last) = self.0.split_at(8);
-        let mut found =
-            u128::from(same(word(last), tag)) << 64 | u128::from(same(word(first), tag));
+        let mut bytes = [0; size_of::<u128>()];
+        bytes[..MOST].copy_from_slice(&self.0);
+        let mut found = same(u128::from_le_bytes(bytes), tag(hash));
         core::iter::from_fn(move || {
             let index = (found != 0).then(|| found.trailing_zeros() as usize / 8);
             found &= found.wrapping_sub(1);
