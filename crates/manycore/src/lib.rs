@@ -72,6 +72,7 @@ pub mod clock;
 pub mod collections;
 mod counters;
 pub mod delegate;
+mod depot;
 mod due;
 pub mod ldu;
 pub mod lock;

@@ -1,14 +1,10 @@
-//! Memory for objects: free ones in lists by size, of the thread that freed them; what one has too many of goes to all.
+//! Memory for objects of all sizes: see [`depot`](crate::depot).
 //!
-//! Objects are aligned to 32 bytes, so that one of up to 32 (its head, a key and a link) is on one line. No memory goes back
-//! before the domain's end, so that a link to an object that was freed leads to memory all the same.
+//! Objects are aligned to 32 bytes, so that one of up to 32 (its head, a key and a link) is on one line.
 
-use alloc::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
-use core::ptr::null_mut;
-
+use crate::depot::{Batches, Chunks, List, Rest};
 use crate::sync::CachePadded;
 use crate::sync::array_of;
-use crate::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 /// Sizes in steps of this up to [`FINE_MAX`], then powers of two up to [`SIZE_MAX`].
 const STEP: usize = 32;
@@ -16,16 +12,6 @@ const FINE_MAX: usize = 512;
 /// The largest object, its head included.
 pub(crate) const SIZE_MAX: usize = 32 << 10;
 const CLASSES: usize = FINE_MAX / STEP + (SIZE_MAX / FINE_MAX).ilog2() as usize;
-
-/// Memory is asked for so much at a time.
-const CHUNK: usize = 64 << 10;
-const CHUNK_LAYOUT: Layout = match Layout::from_size_align(CHUNK, 64) {
-    Ok(layout) => layout,
-    Err(_) => panic!("a layout"),
-};
-
-/// So many free objects of a size a thread keeps; then half of them go to the depot.
-const KEPT: usize = 256;
 
 fn class_of(size: usize) -> usize {
     if size <= FINE_MAX {
@@ -46,25 +32,10 @@ pub(crate) fn rounded(size: usize) -> Option<usize> {
     (size <= SIZE_MAX).then(|| size_of_class(class_of(size)))
 }
 
-/// What is in a free object.
-struct Free {
-    next: *mut Free,
-    /// Of the first of a batch in the depot: the next batch.
-    batch: *mut Free,
-}
-
-#[derive(Clone, Copy)]
-struct List {
-    first: *mut Free,
-    length: usize,
-}
-
 /// One thread's free objects.
 pub(crate) struct Pool {
     lists: [List; CLASSES],
-    /// What is left of the chunk that was got last.
-    rest: *mut u8,
-    rest_bytes: usize,
+    rest: Rest,
 }
 
 // SAFETY: a pool is passed on as a whole; what is in it belongs to nobody else.
@@ -72,8 +43,7 @@ unsafe impl Send for Pool {}
 
 impl Pool {
     pub fn new() -> Self {
-        let empty = List { first: null_mut(), length: 0 };
-        Self { lists: [empty; CLASSES], rest: null_mut(), rest_bytes: 0 }
+        Self { lists: [List::EMPTY; CLASSES], rest: Rest::NONE }
     }
 
     /// Memory for an object of so many bytes.
@@ -81,167 +51,32 @@ impl Pool {
     pub fn take(&mut self, size: usize, depot: &Depot) -> *mut u8 {
         let class = class_of(size);
         let list = &mut self.lists[class];
-        if list.first.is_null() {
-            return self.refill(class, depot);
-        }
-        let free = list.first;
-        // SAFETY: what is on the list is this thread's, and begins with a `Free`.
-        list.first = unsafe { (*free).next };
-        list.length -= 1;
-        free.cast()
-    }
-
-    #[cold]
-    fn refill(&mut self, class: usize, depot: &Depot) -> *mut u8 {
-        let size = size_of_class(class);
-        let batch = depot.take(class);
-        if !batch.is_null() {
-            // SAFETY: the batch is this thread's now.
-            self.lists[class] = List { first: unsafe { (*batch).next }, length: KEPT / 2 - 1 };
-            return batch.cast();
-        }
-        if self.rest_bytes < size {
-            (self.rest, self.rest_bytes) = depot.new_chunk();
-        }
-        let place = self.rest;
-        // SAFETY: within the chunk.
-        self.rest = unsafe { place.add(size) };
-        self.rest_bytes -= size;
-        place
+        let (size, batches) = (size_of_class(class), &depot.batches[class]);
+        list.take().unwrap_or_else(|| list.refill(size, batches, &mut self.rest, &depot.chunks))
     }
 
     /// Takes back the memory of an object, which nobody has any more.
     #[inline]
     pub fn give(&mut self, object: *mut u8, size: usize, depot: &Depot) {
         let class = class_of(size);
-        let list = &mut self.lists[class];
-        let free = object.cast::<Free>();
-        // SAFETY: the memory is this thread's, and large enough.
-        unsafe { free.write(Free { next: list.first, batch: null_mut() }) };
-        *list = List { first: free, length: list.length + 1 };
-        if list.length > KEPT {
-            self.give_batch(class, depot);
-        }
+        self.lists[class].give(object, &depot.batches[class]);
     }
-
-    /// Half of what there is, to whoever needs it.
-    #[cold]
-    fn give_batch(&mut self, class: usize, depot: &Depot) {
-        let list = &mut self.lists[class];
-        let first = list.first;
-        let mut last = first;
-        for _ in 1..KEPT / 2 {
-            // SAFETY: the list is longer than that.
-            last = unsafe { (*last).next };
-        }
-        // SAFETY: as above.
-        unsafe {
-            list.first = (*last).next;
-            (*last).next = null_mut();
-        }
-        list.length -= KEPT / 2;
-        depot.give(class, first);
-    }
-}
-
-struct Chunk {
-    next: *mut Chunk,
 }
 
 /// What a domain's threads have in common: batches of free objects, and all chunks.
 pub(crate) struct Depot {
-    batches: [CachePadded<AtomicPtr<Free>>; CLASSES],
-    chunks: AtomicPtr<Chunk>,
-    bytes: AtomicUsize,
+    batches: [CachePadded<Batches>; CLASSES],
+    chunks: Chunks,
 }
 
 impl Depot {
     pub fn new() -> Self {
-        Self {
-            batches: array_of!(CachePadded(AtomicPtr::new(null_mut())); CLASSES),
-            chunks: AtomicPtr::new(null_mut()),
-            bytes: AtomicUsize::new(0),
-        }
+        Self { batches: array_of!(CachePadded(Batches::new()); CLASSES), chunks: Chunks::new() }
     }
 
     /// Bytes that were ever asked for.
     pub fn bytes(&self) -> usize {
-        self.bytes.load(Ordering::Relaxed) // Relaxed: a statistic
-    }
-
-    /// A batch; null if there is none. Takes all and puts back the rest, because one alone may be another's by then.
-    fn take(&self, class: usize) -> *mut Free {
-        // Threads that have to ask for new memory come here for each object: they only read the line as long as nothing is there.
-        // Relaxed: a hint.
-        if self.batches[class].load(Ordering::Relaxed).is_null() {
-            return null_mut();
-        }
-        // Acquire: partner of the Release in `give`.
-        let first = self.batches[class].swap(null_mut(), Ordering::Acquire);
-        if !first.is_null() {
-            // SAFETY: the batches are this thread's now.
-            let mut rest = unsafe { (*first).batch };
-            while !rest.is_null() {
-                // SAFETY: as above.
-                let next = unsafe { (*rest).batch };
-                self.give(class, rest);
-                rest = next;
-            }
-        }
-        first
-    }
-
-    fn give(&self, class: usize, batch: *mut Free) {
-        let batches = &self.batches[class];
-        // Relaxed, here and on failure: the compare-and-swap decides.
-        let mut head = batches.load(Ordering::Relaxed);
-        loop {
-            // SAFETY: the batch is the caller's up to the line below.
-            unsafe { (*batch).batch = head };
-            // Release: partner of the Acquire in `take`.
-            let release = Ordering::Release;
-            match batches.compare_exchange_weak(head, batch, release, Ordering::Relaxed) {
-                Ok(_) => return,
-                Err(changed) => head = changed,
-            }
-        }
-    }
-
-    /// New memory, in the first line of which the chunk is noted.
-    fn new_chunk(&self) -> (*mut u8, usize) {
-        // SAFETY: the layout has a size.
-        let memory = unsafe { alloc_zeroed(CHUNK_LAYOUT) };
-        if memory.is_null() {
-            handle_alloc_error(CHUNK_LAYOUT);
-        }
-        self.bytes.fetch_add(CHUNK, Ordering::Relaxed); // Relaxed: a statistic
-        let chunk = memory.cast::<Chunk>();
-        // Relaxed, throughout: chunks are only followed at the domain's end.
-        let mut head = self.chunks.load(Ordering::Relaxed);
-        loop {
-            // SAFETY: the chunk is this thread's up to the line below.
-            unsafe { chunk.write(Chunk { next: head }) };
-            let relaxed = Ordering::Relaxed; // Relaxed: as above
-            match self.chunks.compare_exchange_weak(head, chunk, relaxed, relaxed) {
-                // SAFETY: within the chunk.
-                Ok(_) => return (unsafe { memory.add(64) }, CHUNK - 64),
-                Err(changed) => head = changed,
-            }
-        }
-    }
-}
-
-impl Drop for Depot {
-    fn drop(&mut self) {
-        let mut chunk = self.chunks.load(Ordering::Relaxed); // Relaxed: nobody else is left
-        while !chunk.is_null() {
-            // SAFETY: from `new_chunk`, and no object is used any more.
-            unsafe {
-                let next = (*chunk).next;
-                dealloc(chunk.cast(), CHUNK_LAYOUT);
-                chunk = next;
-            }
-        }
+        self.chunks.bytes()
     }
 }
 

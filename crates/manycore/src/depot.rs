@@ -1,0 +1,233 @@
+//! Memory for objects that come and go: free ones in lists, of the thread that freed them; what one has too many of goes to
+//! all, by the batch.
+//!
+//! It is got by the chunk, and lies close together: what the objects of a structure do not share with others of the
+//! program does not take up the CPU's cache. No memory goes back before the end of all, so that a link to an object that was
+//! freed leads to memory all the same.
+
+use alloc::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use core::ptr::null_mut;
+
+use crate::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use crate::sync::const_new;
+
+/// What a chunk is aligned to, and how much of it the note of it takes.
+const LINE: usize = 64;
+/// The first chunks have so many bytes, or what is asked for; others half of what there is already, up to the largest.
+const SMALLEST: usize = 4 << 10;
+const LARGEST: usize = 64 << 10;
+
+/// So many free objects of a size a thread keeps; then half of them go to all.
+const KEPT: usize = 256;
+
+/// What is in a free object, which is at least as large.
+pub(crate) struct Free {
+    next: *mut Free,
+    /// Of the first of a batch that is for all: the next batch.
+    batch: *mut Free,
+}
+
+/// A thread's free objects of a size.
+#[derive(Clone, Copy)]
+pub(crate) struct List {
+    first: *mut Free,
+    length: usize,
+}
+
+impl List {
+    pub const EMPTY: Self = Self { first: null_mut(), length: 0 };
+
+    /// An object's memory.
+    #[inline]
+    pub fn take(&mut self) -> Option<*mut u8> {
+        let free = self.first;
+        if free.is_null() {
+            return None;
+        }
+        // SAFETY: what is on the list is this thread's, and begins with a `Free`.
+        self.first = unsafe { (*free).next };
+        self.length -= 1;
+        Some(free.cast())
+    }
+
+    /// Takes back the memory of an object: large enough for a [`Free`], aligned for it, and nobody's any more.
+    #[inline]
+    pub fn give(&mut self, object: *mut u8, batches: &Batches) {
+        let free = object.cast::<Free>();
+        // SAFETY: by the caller's word.
+        unsafe { free.write(Free { next: self.first, batch: null_mut() }) };
+        *self = Self { first: free, length: self.length + 1 };
+        if self.length > KEPT {
+            self.give_batch(batches);
+        }
+    }
+
+    /// Half of what there is, to whoever needs it.
+    #[cold]
+    fn give_batch(&mut self, batches: &Batches) {
+        let first = self.first;
+        let mut last = first;
+        for _ in 1..KEPT / 2 {
+            // SAFETY: the list is longer than that.
+            last = unsafe { (*last).next };
+        }
+        // SAFETY: as above.
+        unsafe {
+            self.first = (*last).next;
+            (*last).next = null_mut();
+        }
+        self.length -= KEPT / 2;
+        batches.give(first);
+    }
+
+    /// When it is empty: an object's memory of all's, or new.
+    #[cold]
+    pub fn refill(
+        &mut self,
+        size: usize,
+        from: &Batches,
+        rest: &mut Rest,
+        chunks: &Chunks,
+    ) -> *mut u8 {
+        let batch = from.take();
+        *self = Self { first: batch, length: if batch.is_null() { 0 } else { KEPT / 2 } };
+        self.take().unwrap_or_else(|| rest.cut(size, chunks))
+    }
+}
+
+/// Free objects of a size that are for all, by the batch.
+pub(crate) struct Batches(AtomicPtr<Free>);
+
+impl Batches {
+    const_new! {
+        pub fn new() -> Self {
+            Self(AtomicPtr::new(null_mut()))
+        }
+    }
+
+    /// A batch; null if there is none. Takes all and puts back the rest, because one alone may be another's by then.
+    fn take(&self) -> *mut Free {
+        // Threads that have to ask for new memory come here for each object: they only read the line as long as nothing is there.
+        // Relaxed: a hint.
+        if self.0.load(Ordering::Relaxed).is_null() {
+            return null_mut();
+        }
+        // Acquire: partner of the Release in `give`.
+        let first = self.0.swap(null_mut(), Ordering::Acquire);
+        if !first.is_null() {
+            // SAFETY: the batches are this thread's now.
+            let mut rest = unsafe { (*first).batch };
+            while !rest.is_null() {
+                // SAFETY: as above.
+                let next = unsafe { (*rest).batch };
+                self.give(rest);
+                rest = next;
+            }
+        }
+        first
+    }
+
+    fn give(&self, batch: *mut Free) {
+        // Relaxed, here and on failure: the compare-and-swap decides.
+        let mut head = self.0.load(Ordering::Relaxed);
+        loop {
+            // SAFETY: the batch is the caller's up to the line below.
+            unsafe { (*batch).batch = head };
+            // Release: partner of the Acquire in `take`.
+            let release = Ordering::Release;
+            match self.0.compare_exchange_weak(head, batch, release, Ordering::Relaxed) {
+                Ok(_) => return,
+                Err(changed) => head = changed,
+            }
+        }
+    }
+}
+
+/// What is left of the chunk that a thread got last.
+pub(crate) struct Rest {
+    place: *mut u8,
+    bytes: usize,
+}
+
+impl Rest {
+    pub const NONE: Self = Self { place: null_mut(), bytes: 0 };
+
+    /// New memory for an object.
+    fn cut(&mut self, size: usize, chunks: &Chunks) -> *mut u8 {
+        if self.bytes < size {
+            *self = chunks.add(size);
+        }
+        let place = self.place;
+        // SAFETY: within the chunk.
+        self.place = unsafe { place.add(size) };
+        self.bytes -= size;
+        place
+    }
+}
+
+/// The first line of a chunk.
+struct Chunk {
+    next: *mut Chunk,
+    bytes: usize,
+}
+
+/// All chunks, which are freed with this.
+pub(crate) struct Chunks {
+    newest: AtomicPtr<Chunk>,
+    bytes: AtomicUsize,
+}
+
+impl Chunks {
+    pub fn new() -> Self {
+        Self { newest: AtomicPtr::new(null_mut()), bytes: AtomicUsize::new(0) }
+    }
+
+    /// Bytes that were ever asked for.
+    pub fn bytes(&self) -> usize {
+        self.bytes.load(Ordering::Relaxed) // Relaxed: a statistic
+    }
+
+    /// A new one, in which there is room for an object of this size.
+    fn add(&self, size: usize) -> Rest {
+        let bytes =
+            (self.bytes() / 2).clamp(SMALLEST, LARGEST).max((size + LINE).next_power_of_two());
+        let layout = layout_of(bytes);
+        // SAFETY: the layout has a size.
+        let memory = unsafe { alloc_zeroed(layout) };
+        if memory.is_null() {
+            handle_alloc_error(layout);
+        }
+        self.bytes.fetch_add(bytes, Ordering::Relaxed); // Relaxed: a statistic
+        let chunk = memory.cast::<Chunk>();
+        // Relaxed, throughout: chunks are only followed at the end.
+        let mut head = self.newest.load(Ordering::Relaxed);
+        loop {
+            // SAFETY: the chunk is this thread's up to the line below.
+            unsafe { chunk.write(Chunk { next: head, bytes }) };
+            let relaxed = Ordering::Relaxed; // Relaxed: as above
+            match self.newest.compare_exchange_weak(head, chunk, relaxed, relaxed) {
+                // SAFETY: within the chunk.
+                Ok(_) => return Rest { place: unsafe { memory.add(LINE) }, bytes: bytes - LINE },
+                Err(changed) => head = changed,
+            }
+        }
+    }
+}
+
+impl Drop for Chunks {
+    fn drop(&mut self) {
+        let mut chunk = self.newest.load(Ordering::Relaxed); // Relaxed: nobody else is left
+        while !chunk.is_null() {
+            // SAFETY: from `add`, and no object is used any more.
+            unsafe {
+                let Chunk { next, bytes } = chunk.read();
+                dealloc(chunk.cast(), layout_of(bytes));
+                chunk = next;
+            }
+        }
+    }
+}
+
+fn layout_of(bytes: usize) -> Layout {
+    Layout::from_size_align(bytes, LINE).expect("objects are not as large as that")
+}
