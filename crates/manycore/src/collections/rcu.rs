@@ -6,7 +6,7 @@ use core::hash::Hash;
 use core::marker::PhantomData;
 
 use super::hash::bucket_of;
-use super::list::Chain;
+use super::list::chain::{Chain, Node};
 use crate::reclaim::{Config, Domain, Flavour, Pinned};
 use crate::{ConcurrentMap, ConcurrentSet, MapHandle, RawLock, SetHandle};
 
@@ -41,6 +41,7 @@ impl<K: Hash> Spread<K> for Scattered {
 /// Chains with a lock each for writers, in one domain. `P` says in which one a key is, `F` how readers tell that they have
 /// left.
 pub struct RcuChains<K, V, L, P, F = Pinned> {
+    // Before the domain, in whose memory the nodes are.
     chains: Box<[Locked<K, V, L>]>,
     domain: Domain,
     _choices: PhantomData<fn() -> (P, F)>,
@@ -52,12 +53,12 @@ struct Locked<K, V, L> {
 }
 
 impl<K, V, L: RawLock, P, F> RcuChains<K, V, L, P, F> {
-    /// So many without keys; what is taken out waits in a domain like this.
-    pub(super) fn with_chains(chains: usize, config: Config) -> Self {
+    /// So many without keys, whose nodes take so many bytes at least; what is taken out waits in a domain like this.
+    pub(super) fn with_chains(chains: usize, node_bytes_min: usize, config: Config) -> Self {
         let chain = |_| Locked { chain: Chain::new(), lock: L::new() };
         Self {
             chains: (0..chains).map(chain).collect(),
-            domain: Domain::new(config),
+            domain: Domain::of_nodes::<Node<K, V>>(config, node_bytes_min),
             _choices: PhantomData,
         }
     }

@@ -15,11 +15,11 @@ use crate::sync::order;
 /// freed; small ones take little memory where it retires little.
 pub(super) const CAPACITY: usize = 61;
 
-/// An object that nobody can find any more, and how to destroy it.
+/// An object that nobody can find any more, and how to destroy it; none if it is one of the domain's nodes.
 #[derive(Clone, Copy)]
 pub(super) struct Garbage {
     pub object: *mut (),
-    pub destroy: unsafe fn(*mut ()),
+    pub destroy: Option<unsafe fn(*mut ())>,
 }
 
 /// Objects that are destroyed together.

@@ -33,8 +33,9 @@ unsafe impl Send for Desks {}
 unsafe impl Sync for Desks {}
 
 impl Desks {
-    pub fn new(config: Config) -> Self {
-        let domain = NonNull::from(Box::leak(Box::new(Domain::new(config))));
+    /// For a structure whose nodes are of this type.
+    pub fn of_nodes<T>(config: Config) -> Self {
+        let domain = NonNull::from(Box::leak(Box::new(Domain::of_nodes::<T>(config, 0))));
         let desk = |_| {
             // SAFETY: it is freed after the handles.
             let handle = unsafe { domain.as_ref() }.register();

@@ -7,6 +7,7 @@ use core::ptr::null_mut;
 use super::bag::{Garbage, Pile};
 use super::config::{Barriers, Config, Stall};
 use super::handle::Handle;
+use super::nodes::Nodes;
 use super::record::{INSIDE, PILES, Record, STEP};
 use crate::asymmetry::Asymmetry;
 use crate::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
@@ -30,6 +31,8 @@ pub struct Domain {
     pub(super) waits: AtomicUsize,
     pub(super) overruns: AtomicUsize,
     pub(super) config: Config,
+    /// Memory, which goes after all that is in it.
+    pub(super) nodes: Nodes,
 }
 
 /// Read by every reader, and seldom written.
@@ -74,6 +77,10 @@ impl Domain {
     ///
     /// If the batch is not 1 to 253.
     pub fn new(config: Config) -> Self {
+        Self::with_nodes(config, Nodes::none())
+    }
+
+    pub(super) fn with_nodes(config: Config, nodes: Nodes) -> Self {
         let most = super::config::BATCH_MAX;
         assert!((1..=most).contains(&config.batch), "a batch is 1 to {most} objects");
         Self {
@@ -88,6 +95,7 @@ impl Domain {
             waits: AtomicUsize::new(0),
             overruns: AtomicUsize::new(0),
             config,
+            nodes,
         }
     }
 
@@ -107,6 +115,11 @@ impl Domain {
     /// meanwhile.
     pub fn held_bytes(&self) -> usize {
         no_debt(self.records().map(Record::balance).fold(0, usize::wrapping_add))
+    }
+
+    /// Bytes of memory that it has for a structure's nodes, whether in use or free; 0 if the structure has none here.
+    pub fn node_bytes(&self) -> usize {
+        self.nodes.memory_bytes()
     }
 
     /// How often a thread has had to wait because too much was held.
@@ -351,7 +364,12 @@ impl Drop for Domain {
                     let (Garbage { object, destroy }, _) = bag.pop();
                     // SAFETY: handles and guards borrow the domain, so that nobody is inside. It was retired to be destroyed
                     // so, once.
-                    unsafe { destroy(object) };
+                    unsafe {
+                        match destroy {
+                            Some(destroy) => destroy(object),
+                            None => self.nodes.end(object),
+                        }
+                    }
                 }
             }
         }

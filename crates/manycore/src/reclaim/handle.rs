@@ -34,8 +34,8 @@ const ASKS_OF_MANY: usize = 32;
 ///
 /// When it is dropped, what the thread has retired and not yet freed is left to the others.
 pub struct Handle<'d> {
-    domain: &'d Domain,
-    record: &'d Record,
+    pub(super) domain: &'d Domain,
+    pub(super) record: &'d Record,
     /// How many guards there are.
     depth: Cell<usize>,
     /// How many sections it has had since it last looked whether the next epoch can begin.
@@ -181,7 +181,7 @@ impl<'d> Handle<'d> {
     }
 
     #[inline]
-    fn retire(&self, garbage: Garbage, bytes: usize) {
+    pub(super) fn retire(&self, garbage: Garbage, bytes: usize) {
         let mut bag = self.bag.get();
         if bag.is_null() {
             bag = self.open_bag();
@@ -372,7 +372,12 @@ impl<'d> Handle<'d> {
             self.keep(bag);
         }
         // SAFETY: it was in a ripe bag, so that nobody has it, see the page; and it was retired to be destroyed so, once.
-        unsafe { destroy(object) };
+        unsafe {
+            match destroy {
+                Some(destroy) => destroy(object),
+                None => self.end_node(object),
+            }
+        }
         true
     }
 
@@ -475,7 +480,7 @@ impl<'h> Guard<'h> {
     /// thread, and as late as the domain is dropped.
     #[inline]
     pub unsafe fn retire_with(&self, object: *mut (), bytes: usize, destroy: unsafe fn(*mut ())) {
-        self.handle.retire(Garbage { object, destroy }, bytes);
+        self.handle.retire(Garbage { object, destroy: Some(destroy) }, bytes);
     }
 
     /// Runs something some time after every section has ended that is going on now, on any thread: at the end of one of its

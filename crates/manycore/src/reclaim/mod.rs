@@ -125,6 +125,7 @@ mod desks;
 mod domain;
 mod flavour;
 mod handle;
+mod nodes;
 mod online;
 #[cfg(all(feature = "std", not(any(loom, feature = "sim"))))]
 mod process;
@@ -135,6 +136,7 @@ pub(crate) use desks::Desks;
 pub use domain::Domain;
 pub use flavour::{Counted, Flavour, Pinned, Quiescent};
 pub use handle::{Guard, Handle};
+pub(crate) use nodes::{Fresh, end_with_structure};
 pub use online::Online;
 #[cfg(all(feature = "std", not(any(loom, feature = "sim"))))]
 pub use process::{domain, is_pinned, section, synchronize};

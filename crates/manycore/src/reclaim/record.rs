@@ -1,10 +1,12 @@
 //! What a domain knows of each thread.
 
 use super::bag::{Bag, Pile};
+use super::nodes::Pool;
 use crate::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 use crate::sync::{order, store_and_fence, thread};
 
 use alloc::boxed::Box;
+use core::cell::UnsafeCell;
 use core::ptr::null_mut;
 
 /// Set in a record's state while its thread is inside a section; the other bits are the epoch in which it came in.
@@ -33,6 +35,8 @@ pub(super) struct Record {
     piles: [Pile; PILES],
     /// Bags in which nothing has to wait any more. Its thread destroys what is in them little by little.
     pub ripe: Pile,
+    /// Its thread's memory for nodes.
+    pub pool: UnsafeCell<Pool>,
     /// The one that was there before it; not changed any more.
     pub before: AtomicPtr<Record>,
 }
@@ -48,6 +52,7 @@ impl Record {
             freed: AtomicUsize::new(0),
             piles: core::array::from_fn(|_| Pile::new()),
             ripe: Pile::new(),
+            pool: UnsafeCell::new(Pool::new()),
             before: AtomicPtr::new(null_mut()),
         }
     }

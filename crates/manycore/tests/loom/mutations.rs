@@ -139,6 +139,7 @@ const MUTATIONS: &[(&str, &str)] = &[
     ("treiber-pop", "treiber::one_pushes_and_two_pop"),
     ("chain-walk", "lists::rcu::look_past_both"),
     ("chain-link", "lists::rcu::look_past_both"),
+    ("chain-mark", "lists::rcu::look_past_both"),
     ("reclaim-add-record", "reclaim::synchronize"),
     ("reclaim-records", "reclaim::synchronize"),
     ("reclaim-leave", "reclaim::synchronize"),

@@ -16,7 +16,7 @@
 //! # Cost
 //!
 //! A look-up writes nothing but its thread's record, so that readers of one hot key do not take turns. With `adaptive` a bucket
-//! is 24 bytes.
+//! is 24 bytes. Nodes have memory as those of the list, and 32 bytes at least.
 //!
 //! # When not to use it
 //!
@@ -27,6 +27,10 @@
 use crate::RawLock;
 use crate::collections::rcu::{RcuChains, Scattered};
 use crate::reclaim::{Config, Pinned};
+
+/// Who looks for a key reads a few nodes only, and loses what it has of their lines if others on these are written, which have
+/// nothing to do with them: with four nodes on a line two threads are 7 % slower at 20 % updates than with two.
+const NODE_BYTES_MIN: usize = 32;
 
 /// A hash table that is read without a lock. `F` is how readers [tell that they have left](crate::reclaim::Flavour).
 pub type RcuTable<K, V, L, F = Pinned> = RcuChains<K, V, L, Scattered, F>;
@@ -39,6 +43,6 @@ impl<K, V, L: RawLock, F> RcuTable<K, V, L, F> {
     /// If there are to be no buckets.
     pub fn new(buckets: usize, config: Config) -> Self {
         assert!(buckets > 0, "a table has at least one bucket");
-        Self::with_chains(buckets, config)
+        Self::with_chains(buckets, NODE_BYTES_MIN, config)
     }
 }

@@ -38,6 +38,7 @@ use crate::{Interval, ReverseMap};
 
 /// Lists of intervals without locks.
 pub struct HarrisLists {
+    // Before the domain, in whose memory the nodes are.
     lists: Box<[CachePadded<Links<Interval>>]>,
     desks: Desks,
 }
@@ -65,7 +66,7 @@ impl HarrisLists {
     /// So many lists.
     pub fn new(lists: usize) -> Self {
         let lists = (0..lists).map(|_| CachePadded(Links::new())).collect();
-        Self { lists, desks: Desks::new(Config::default()) }
+        Self { lists, desks: Desks::of_nodes::<Node<Interval>>(Config::default()) }
     }
 }
 

@@ -3,27 +3,29 @@
 //! What readers rely on: a node's link changes only while the node can be reached. So whoever stands on a node that was
 //! taken out finds behind it what was there when it was taken out, which is after it got there: everything that a reader finds
 //! or misses was there, or was not, at some moment of its call.
+//!
+//! The last change of a link is its mark, which says that the node is being taken out. It is for writers; readers go on all the same.
 
-use alloc::boxed::Box;
 use core::ptr::null_mut;
 
+use super::mark::{is_marked, marked, unmarked};
 use crate::RawLock;
 use crate::lock::Held;
-use crate::reclaim::Guard;
-use crate::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+use crate::reclaim::{Fresh, Guard, end_with_structure};
+use crate::sync::atomic::{AtomicPtr, Ordering};
 use crate::sync::{mutation, order};
 
-/// The chain.
+/// The chain. Sections are those of one domain, which is for its nodes, and ends later.
 ///
-/// Invariant: the links from `head` lead through nodes that came from `Box`, in ascending order of their keys, to null.
+/// Invariant: the links from `head` lead through that domain's nodes, in ascending order of their keys, to null. The nodes that
+/// they lead through are those without marks, but for one that a writer is taking out.
 pub(in crate::collections) struct Chain<K, V> {
     head: AtomicPtr<Node<K, V>>,
 }
 
-struct Node<K, V> {
+pub(in crate::collections) struct Node<K, V> {
+    /// The next node; with a mark, and for good, if this one is taken out.
     next: AtomicPtr<Node<K, V>>,
-    /// Whether it was taken out. Read and written by writers.
-    removed: AtomicBool,
     key: K,
     value: V,
 }
@@ -32,8 +34,6 @@ struct Node<K, V> {
 struct Place<'g, K, V> {
     /// The link that leads there.
     link: &'g AtomicPtr<Node<K, V>>,
-    /// The node of that link; none at the front.
-    before: Option<&'g Node<K, V>>,
     /// The first node that is not before it; may be null.
     node: *mut Node<K, V>,
     /// Whether that has the key.
@@ -52,22 +52,25 @@ impl<K, V> Chain<K, V> {
 }
 
 impl<K: Ord, V> Chain<K, V> {
-    /// The guard is of the domain in which this chain's nodes are retired.
     #[inline]
     fn find<'g>(&'g self, key: &K, _guard: &'g Guard) -> Place<'g, K, V> {
-        let (mut link, mut before) = (&self.head, None);
+        let mut link = &self.head;
         loop {
-            // Acquire: partner of the Release in `lead_to`.
-            let node = link.load(order!(Acquire, "chain-walk"));
+            // Acquire: partner of the Releases in `lead_to` and `mark`.
+            let mut node = link.load(order!(Acquire, "chain-walk"));
+            // A jump that is foreseen, and not one more step between two loads.
+            if is_marked(node) {
+                node = of_a_removed_one(node);
+            }
             // SAFETY: null, or a node that could be reached during the section, and is not dropped before it ends.
             let Some(there) = (unsafe { node.as_ref() }) else {
-                return Place { link, before, node, found: false };
+                return Place { link, node, found: false };
             };
             // Equality last: each step of a walk costs one comparison.
             if there.key >= *key {
-                return Place { link, before, node, found: there.key == *key };
+                return Place { link, node, found: there.key == *key };
             }
-            (link, before) = (&there.next, Some(there));
+            link = &there.next;
         }
     }
 
@@ -93,7 +96,7 @@ impl<K: Ord, V> Chain<K, V> {
         if place.found {
             return false;
         }
-        let (node, mut queue) = (Node::boxed(key, value), L::Node::default());
+        let (node, mut queue) = (guard.node(Node::new(key, value)), L::Node::default());
         let _held = Held::new(lock, &mut queue);
         let place = self.find_again(place, &node.key, guard);
         if !place.found {
@@ -107,7 +110,7 @@ impl<K: Ord + Send, V: Clone + Send> Chain<K, V> {
     /// Gives a key a value; returns the one it had.
     pub fn insert<L: RawLock>(&self, lock: &L, key: K, value: V, guard: &Guard) -> Option<V> {
         let place = self.find(&key, guard);
-        let (node, mut queue) = (Node::boxed(key, value), L::Node::default());
+        let (node, mut queue) = (guard.node(Node::new(key, value)), L::Node::default());
         let held = Held::new(lock, &mut queue);
         let place = self.find_again(place, &node.key, guard);
         let Some(old) = place.there() else {
@@ -115,12 +118,10 @@ impl<K: Ord + Send, V: Clone + Send> Chain<K, V> {
             return None;
         };
         let value = old.value.clone();
-        old.removed.store(true, Ordering::Relaxed); // Relaxed: for writers
-        // Relaxed: changed by writers only.
-        place.put_in(node, old.next.load(Ordering::Relaxed));
+        place.put_in(node, old.mark());
         drop(held);
-        // SAFETY: from `Box`, and the new node is in its place.
-        unsafe { guard.retire(place.node) };
+        // SAFETY: the domain's, and the new node is in its place.
+        unsafe { guard.retire_node(place.node) };
         Some(value)
     }
 
@@ -133,12 +134,10 @@ impl<K: Ord + Send, V: Clone + Send> Chain<K, V> {
         let place = self.find_again(place, key, guard);
         let old = place.there()?;
         let value = old.value.clone();
-        // Relaxed, both: for writers.
-        old.removed.store(true, Ordering::Relaxed);
-        place.lead_to(old.next.load(Ordering::Relaxed));
+        place.lead_to(old.mark());
         drop(held);
-        // SAFETY: from `Box`, and the link leads past it.
-        unsafe { guard.retire(place.node) };
+        // SAFETY: the domain's, and the link leads past it.
+        unsafe { guard.retire_node(place.node) };
         Some(value)
     }
 }
@@ -151,11 +150,9 @@ impl<'g, K, V> Place<'g, K, V> {
         self.found.then(|| unsafe { &*self.node })
     }
 
-    /// Whether it is still what it was. The caller is the writer.
+    /// Whether it is still what it was: a link with a mark leads nowhere. The caller is the writer.
     fn holds(&self) -> bool {
-        // Relaxed, both: written by writers, of which this is the only one.
-        let removed = self.before.is_some_and(|before| before.removed.load(Ordering::Relaxed));
-        !removed && self.link.load(Ordering::Relaxed) == self.node
+        self.link.load(Ordering::Relaxed) == self.node // Relaxed: written by writers, of which this is the only one
     }
 
     /// Has the link lead to this node.
@@ -165,17 +162,31 @@ impl<'g, K, V> Place<'g, K, V> {
     }
 
     /// Puts a node in, in front of `next`. The caller is the writer.
-    fn put_in(&self, node: Box<Node<K, V>>, next: *mut Node<K, V>) {
+    fn put_in(&self, node: Fresh<Node<K, V>>, next: *mut Node<K, V>) {
         node.next.store(next, Ordering::Relaxed); // Relaxed: released by the line below
-        self.lead_to(Box::into_raw(node));
+        self.lead_to(node.into_raw().as_ptr());
     }
 }
 
 impl<K, V> Node<K, V> {
-    fn boxed(key: K, value: V) -> Box<Self> {
-        let next = AtomicPtr::new(null_mut());
-        Box::new(Self { next, removed: AtomicBool::new(false), key, value })
+    fn new(key: K, value: V) -> Self {
+        Self { next: AtomicPtr::new(null_mut()), key, value }
     }
+
+    /// Says that it is being taken out; returns what is behind it. The caller is the writer.
+    fn mark(&self) -> *mut Self {
+        let next = self.next.load(Ordering::Relaxed); // Relaxed: as in `holds`
+        // Release: partner of the Acquire in `find`, for who goes on from here to a node that another writer has put there.
+        self.next.store(marked(next), order!(Release, "chain-mark"));
+        next
+    }
+}
+
+/// Where the link of a node leads that was taken out. Few readers stand on one.
+#[cold]
+#[inline(never)]
+fn of_a_removed_one<K, V>(link: *mut Node<K, V>) -> *mut Node<K, V> {
+    unmarked(link)
 }
 
 impl<K, V> Drop for Chain<K, V> {
@@ -183,8 +194,12 @@ impl<K, V> Drop for Chain<K, V> {
         // Relaxed, both: nobody else has the chain.
         let mut node = self.head.load(Ordering::Relaxed);
         while !node.is_null() {
-            // SAFETY: from `Box`, and nobody else's now.
-            node = unsafe { Box::from_raw(node) }.next.load(Ordering::Relaxed);
+            // SAFETY: the domain's, which ends later, and nobody else's now.
+            unsafe {
+                let next = (*node).next.load(Ordering::Relaxed);
+                end_with_structure(node);
+                node = next;
+            }
         }
     }
 }

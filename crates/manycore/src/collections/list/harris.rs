@@ -25,8 +25,8 @@
 //!
 //! # Cost
 //!
-//! An update is one compare-and-swap, two to remove, and an allocation; those who meet at one place try again from the front.
-//! Nodes are 8 bytes larger than what is in them.
+//! An update is one compare-and-swap, two to remove, and a node; those who meet at one place try again from the front. Nodes are 8
+//! bytes larger than what is in them, in memory as that of [`RcuList`](crate::collections::list::RcuList).
 //!
 //! # When not to use it
 //!
@@ -34,12 +34,13 @@
 
 use core::fmt;
 
-use super::links::Links;
+use super::links::{Links, Node};
 use crate::reclaim::{self, Config, Domain};
 use crate::{ConcurrentSet, SetHandle};
 
 /// A sorted list without locks.
 pub struct HarrisList<K> {
+    // Before the domain, in whose memory the nodes are.
     links: Links<K>,
     domain: Domain,
 }
@@ -47,7 +48,7 @@ pub struct HarrisList<K> {
 impl<K> HarrisList<K> {
     /// Without keys; what is taken out waits in a domain like this.
     pub fn new(config: Config) -> Self {
-        Self { links: Links::new(), domain: Domain::new(config) }
+        Self { links: Links::new(), domain: Domain::of_nodes::<Node<K>>(config, 0) }
     }
 
     /// Where what was taken out waits until nobody can be on it.

@@ -33,25 +33,25 @@
 //!
 //! A reader writes nothing but its record. An insertion takes one lock, a removal two, which other threads want only if they change
 //! a neighbour. A lock for each node: with `adaptive` a node is 32 bytes larger than what is in it.
+//! Their memory is as that of [`RcuList`](crate::collections::list::RcuList).
 //!
 //! # When not to use it
 //!
 //! For lists so short that all writers meet at one node anyway. For values that are replaced: it is a set.
 
-use alloc::boxed::Box;
 use core::fmt;
 use core::marker::PhantomData;
 use core::ptr::null_mut;
 
 use crate::lock::Held;
-use crate::reclaim::{Config, Domain, Flavour, Guard, Pinned};
+use crate::reclaim::{Config, Domain, Flavour, Guard, Pinned, end_with_structure};
 use crate::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use crate::sync::{mutation, order};
 use crate::{ConcurrentSet, RawLock, SetHandle};
 
 /// A sorted list with a lock in each node. `F` is how readers [tell that they have left](crate::reclaim::Flavour).
 ///
-/// Invariant: the links from `front` lead through nodes that came from `Box`, in ascending order of their keys, to null.
+/// Invariant: the links from `front` lead through the domain's nodes, in ascending order of their keys, to null.
 pub struct LazyList<K, L, F = Pinned> {
     front: Joint<K, L>,
     domain: Domain,
@@ -103,7 +103,11 @@ impl<K, L: RawLock> Joint<K, L> {
 impl<K, L: RawLock, F> LazyList<K, L, F> {
     /// Without keys; what is taken out waits in a domain like this.
     pub fn new(config: Config) -> Self {
-        Self { front: Joint::new(null_mut()), domain: Domain::new(config), _flavour: PhantomData }
+        Self {
+            front: Joint::new(null_mut()),
+            domain: Domain::of_nodes::<Node<K, L>>(config, 0),
+            _flavour: PhantomData,
+        }
     }
 
     /// Where what was taken out waits until nobody can be on it.
@@ -161,7 +165,7 @@ impl<K: Ord + Send, L: RawLock, F> LazyList<K, L, F> {
         if place.is_there() {
             return false;
         }
-        let node = Box::new(Node { joint: Joint::new(null_mut()), key });
+        let node = guard.node(Node { joint: Joint::new(null_mut()), key });
         loop {
             let mut queue = L::Node::default();
             let held = Held::new(&place.before.lock, &mut queue);
@@ -169,7 +173,7 @@ impl<K: Ord + Send, L: RawLock, F> LazyList<K, L, F> {
                 // With the lock held, nobody takes out the node behind: it is not marked.
                 if !place.found {
                     node.joint.next.store(place.node, Ordering::Relaxed); // Relaxed: released by the line below
-                    place.before.lead_to(Box::into_raw(node));
+                    place.before.lead_to(node.into_raw().as_ptr());
                 }
                 return !place.found;
             }
@@ -198,8 +202,8 @@ impl<K: Ord + Send, L: RawLock, F> LazyList<K, L, F> {
             // Relaxed: changed with the lock held.
             place.before.lead_to(node.joint.next.load(Ordering::Relaxed));
             drop(both);
-            // SAFETY: from `Box`, and the link leads past it.
-            unsafe { guard.retire(place.node) };
+            // SAFETY: the domain's, and the link leads past it.
+            unsafe { guard.retire_node(place.node) };
             return true;
         }
     }
@@ -216,8 +220,12 @@ impl<K, L, F> Drop for LazyList<K, L, F> {
         // Relaxed, both: nobody else has the list.
         let mut node = self.front.next.load(Ordering::Relaxed);
         while !node.is_null() {
-            // SAFETY: from `Box`, and nobody else's now: nodes that were retired cannot be reached.
-            node = unsafe { Box::from_raw(node) }.joint.next.load(Ordering::Relaxed);
+            // SAFETY: the domain's, which ends later, and nobody else's now: nodes that were retired cannot be reached.
+            unsafe {
+                let next = (*node).joint.next.load(Ordering::Relaxed);
+                end_with_structure(node);
+                node = next;
+            }
         }
     }
 }

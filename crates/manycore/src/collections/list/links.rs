@@ -2,38 +2,24 @@
 //!
 //! Where a key belongs is for the caller to say: by its order, as in a set, or nowhere in particular.
 
-use alloc::boxed::Box;
 use core::ptr::{self, NonNull, null_mut};
 
-use crate::reclaim::Guard;
+use super::mark::{is_marked, marked, unmarked};
+use crate::reclaim::{Guard, end_with_structure};
 use crate::sync::atomic::{AtomicPtr, Ordering};
 use crate::sync::{const_new, mutation, order};
 
-/// A list without locks. Sections are those of one domain.
+/// A list without locks. Sections are those of one domain, which is for its nodes, and ends later.
 ///
-/// Invariant: the links from `head`, without their marks, lead through nodes that came from `Box` to null. `head` has no mark.
+/// Invariant: the links from `head`, without their marks, lead through that domain's nodes to null. `head` has no mark.
 pub(in crate::collections) struct Links<K> {
     head: AtomicPtr<Node<K>>,
 }
 
 pub(in crate::collections) struct Node<K> {
-    /// The next node; with [`MARK`], and for good, if this one is taken out.
+    /// The next node; with a mark, and for good, if this one is taken out.
     next: AtomicPtr<Node<K>>,
     key: K,
-}
-
-const MARK: usize = 1;
-
-fn marked<K>(link: *mut Node<K>) -> *mut Node<K> {
-    link.map_addr(|address| address | MARK)
-}
-
-fn is_marked<K>(link: *mut Node<K>) -> bool {
-    link.addr() & MARK != 0
-}
-
-fn unmarked<K>(link: *mut Node<K>) -> *mut Node<K> {
-    link.map_addr(|address| address & !MARK)
 }
 
 /// Where a key is, or would be.
@@ -79,8 +65,8 @@ impl<K: Send> Links<K> {
             // Relaxed: marked, and so what was read before.
             // SAFETY: a node that could be reached during the section.
             let next = unmarked(unsafe { &*node }.next.load(Ordering::Relaxed));
-            // SAFETY: from `Box`; the link leads past it, and this thread has made it do so.
-            unsafe { guard.retire(node) };
+            // SAFETY: the domain's; the link leads past it, and this thread has made it do so.
+            unsafe { guard.retire_node(node) };
             node = next;
         }
         true
@@ -142,19 +128,16 @@ impl<K: Ord + Send> Links<K> {
         if place.found {
             return false;
         }
-        let node = Box::into_raw(Box::new(Node { next: AtomicPtr::new(place.node), key }));
-        // SAFETY: this thread's own until a link leads to it, and there as long as the section then.
-        let new = unsafe { &*node };
+        let new = guard.node(Node { next: AtomicPtr::new(place.node), key });
         loop {
             // Release: partner of the Acquires that follow the link. Relaxed on failure: all is read anew.
             let (done, failed) = (order!(Release, "harris-link"), Ordering::Relaxed);
-            if place.link.compare_exchange(place.node, node, done, failed).is_ok() {
+            if place.link.compare_exchange(place.node, new.as_ptr(), done, failed).is_ok() {
+                new.into_raw();
                 return true;
             }
             place = self.find(&new.key, guard);
             if place.found {
-                // SAFETY: from `Box`, and no link leads to it.
-                drop(unsafe { Box::from_raw(node) });
                 return false;
             }
             new.next.store(place.node, Ordering::Relaxed); // Relaxed: released by the swap above
@@ -193,18 +176,15 @@ impl<K: Ord + Send> Links<K> {
 /// A collection: nodes stand in the reverse order of their insertion, and are known by where they are.
 impl<K: Send> Links<K> {
     /// Puts a key in at the front; returns its node, which is there until it is taken.
-    pub fn push(&self, key: K, _guard: &Guard) -> NonNull<Node<K>> {
+    pub fn push(&self, key: K, guard: &Guard) -> NonNull<Node<K>> {
         // Relaxed, here and on failure: what is read from the node comes after an Acquire of the head.
         let mut first = self.head.load(Ordering::Relaxed);
-        let node = Box::into_raw(Box::new(Node { next: AtomicPtr::new(first), key }));
-        // SAFETY: this thread's own until a link leads to it.
-        let new = unsafe { &*node };
+        let new = guard.node(Node { next: AtomicPtr::new(first), key });
         loop {
             // AcqRel: partner of the Acquires of the head, and of itself: who sees the node sees those behind it.
             let (done, failed) = (order!(AcqRel, "harris-push"), Ordering::Relaxed);
-            match self.head.compare_exchange_weak(first, node, done, failed) {
-                // SAFETY: from a box.
-                Ok(_) => return unsafe { NonNull::new_unchecked(node) },
+            match self.head.compare_exchange_weak(first, new.as_ptr(), done, failed) {
+                Ok(_) => return new.into_raw(),
                 Err(changed) => first = changed,
             }
             new.next.store(first, Ordering::Relaxed); // Relaxed: released by the swap above
@@ -276,8 +256,12 @@ impl<K> Drop for Links<K> {
         // Relaxed, both: nobody else has the list.
         let mut link = self.head.load(Ordering::Relaxed);
         while !unmarked(link).is_null() {
-            // SAFETY: from `Box`, and nobody else's now: nodes that were retired cannot be reached.
-            link = unsafe { Box::from_raw(unmarked(link)) }.next.load(Ordering::Relaxed);
+            let node = unmarked(link);
+            // SAFETY: the domain's, which ends later, and nobody else's now: nodes that were retired cannot be reached.
+            unsafe {
+                link = (*node).next.load(Ordering::Relaxed);
+                end_with_structure(node);
+            }
         }
     }
 }

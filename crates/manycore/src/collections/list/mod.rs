@@ -3,17 +3,17 @@
 //! The worst structure for many keys, and the one in which mechanisms differ most: an update of one node is a small part of an
 //! operation that reads hundreds.
 
-mod chain;
+pub(super) mod chain;
 mod harris;
 mod lazy;
 mod links;
 mod locked;
+mod mark;
 mod mvrlu;
 mod rcu;
 mod rlu;
 mod sorted;
 
-pub(super) use chain::Chain;
 pub use harris::{HarrisHandle, HarrisList};
 pub use lazy::{LazyHandle, LazyList};
 pub(super) use links::{Links, Node};

@@ -12,22 +12,24 @@
 //!
 //! P. McKenney and J. Slingwine, "Read-copy update", PDCS 1998. That a writer walks without the lock and then validates is
 //! from S. Heller, M. Herlihy, V. Luchangco, M. Moir, W. Scherer and N. Shavit, "A lazy concurrent list-based set
-//! algorithm", OPODIS 2005; readers need no marks here, because one writer at a time leaves the links of what it takes out
-//! as they were.
+//! algorithm", OPODIS 2005. The mark in the link of what is taken out is for writers here: readers go on past it, because one
+//! writer at a time leaves such links as they were.
 //!
 //! # Memory order
 //!
-//! A node is complete before a link leads to it (Release), and who follows the link sees that (Acquire). Writers are ordered
-//! by their lock. The rest is the [domain](crate::reclaim)'s.
+//! A node is complete before a link leads to it (Release), and who follows the link sees that (Acquire); a mark is stored with
+//! Release, too, for who follows the link of a node that was taken out to one that another writer has put there. Writers are
+//! ordered by their lock. The rest is the [domain](crate::reclaim)'s.
 //!
 //! Each operation takes effect at one instant. Whoever stands on a node knows a moment since its call began at which the node
 //! could be reached: when it read the link, or, if the node before had been taken out by then, when that was, because its
-//! link has not changed since. So the link that it reads next was there at such a moment, too.
+//! link has not changed since but for its mark. So the link that it reads next was there at such a moment, too.
 //!
 //! # Cost
 //!
-//! A reader's walk writes nothing but its record. An update costs the lock, an allocation, and a node that is freed later.
-//! A node is 16 bytes larger than what is in it.
+//! A reader's walk writes nothing but its record. An update costs the lock, a node, and a node that is free later. A node is 8
+//! bytes larger than what is in it, and lies with others of the list, four to a line if keys are numbers: the memory is the list's,
+//! which uses it again, and gives it back when it is dropped. Nodes of more than 256 bytes are the allocator's.
 //!
 //! # When not to use it
 //!
@@ -43,7 +45,7 @@ pub type RcuList<K, V, L, F = Pinned> = RcuChains<K, V, L, Together, F>;
 impl<K, V, L: RawLock, F> RcuList<K, V, L, F> {
     /// Without keys; what is taken out waits in a domain like this.
     pub fn new(config: Config) -> Self {
-        Self::with_chains(1, config)
+        Self::with_chains(1, 0, config)
     }
 }
 

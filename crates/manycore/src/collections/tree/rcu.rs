@@ -45,13 +45,13 @@
 //!
 //! A reader writes nothing but its record. An insertion takes one lock; a removal two, and where there are two sides a lock, an
 //! allocation and a retired node more for each node on the way to the heir: one or two, if keys come in random order. A lock for each
-//! node: with `adaptive` a node is 40 bytes larger than what is in it.
+//! node: with `adaptive` a node is 40 bytes larger than what is in it. Their memory is as that of
+//! [`RcuList`](crate::collections::list::RcuList).
 //!
 //! # When not to use it
 //!
 //! For keys that come in order: the tree is not balanced. Where somebody must see several keys as they were at one moment.
 
-use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::cmp;
 use core::fmt;
@@ -59,14 +59,14 @@ use core::marker::PhantomData;
 use core::ptr::null_mut;
 
 use crate::lock::Held;
-use crate::reclaim::{Config, Domain, Flavour, Guard, Pinned};
+use crate::reclaim::{Config, Domain, Flavour, Guard, Pinned, end_with_structure};
 use crate::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use crate::sync::{hint, mutation, order};
 use crate::{ConcurrentSet, RawLock, SetHandle};
 
 /// A search tree that is read without a lock. `F` is how readers [tell that they have left](crate::reclaim::Flavour).
 ///
-/// Invariant: the links from `top` lead through nodes that came from `Box`, each by one way; in the left part below a node are the
+/// Invariant: the links from `top` lead through the domain's nodes, each by one way; in the left part below a node are the
 /// smaller keys, in the right one the larger.
 pub struct RcuTree<K, L, F = Pinned> {
     /// Leads to the root, on its left.
@@ -122,8 +122,8 @@ impl<K, L: RawLock> Fork<K, L> {
 }
 
 impl<K, L: RawLock> Node<K, L> {
-    fn boxed(key: K, below: [*mut Self; 2]) -> *mut Self {
-        Box::into_raw(Box::new(Self { fork: Fork::new(below), key }))
+    fn new(key: K, below: [*mut Self; 2]) -> Self {
+        Self { fork: Fork::new(below), key }
     }
 }
 
@@ -145,7 +145,11 @@ impl<K, L: RawLock> Place<'_, K, L> {
 impl<K, L: RawLock, F> RcuTree<K, L, F> {
     /// Without keys; what is taken out waits in a domain like this.
     pub fn new(config: Config) -> Self {
-        Self { top: Fork::new([null_mut(); 2]), domain: Domain::new(config), _flavour: PhantomData }
+        Self {
+            top: Fork::new([null_mut(); 2]),
+            domain: Domain::of_nodes::<Node<K, L>>(config, 0),
+            _flavour: PhantomData,
+        }
     }
 
     /// Where what was taken out waits until nobody can be on it.
@@ -184,12 +188,12 @@ impl<K: Ord + Clone + Send, L: RawLock, F> RcuTree<K, L, F> {
         if !place.node.is_null() {
             return false;
         }
-        let node = Box::new(Node { fork: Fork::new([null_mut(); 2]), key });
+        let node = guard.node(Node::new(key, [null_mut(); 2]));
         loop {
             let mut queue = L::Node::default();
             let held = Held::new(&place.above.lock, &mut queue);
             if place.holds() {
-                place.set(Box::into_raw(node));
+                place.set(node.into_raw().as_ptr());
                 return true;
             }
             drop(held);
@@ -259,14 +263,17 @@ impl<K: Ord + Clone + Send, L: RawLock> Place<'_, K, L> {
         if !next.is_null() {
             return false;
         }
-        // SAFETY: a node whose lock is held.
-        let key = |node: *mut Node<K, L>| unsafe { (*node).key.clone() };
+        let copy = |node: *mut Node<K, L>, below| {
+            // SAFETY: a node whose lock is held.
+            let key = unsafe { (*node).key.clone() };
+            guard.node(Node::new(key, below)).into_raw().as_ptr()
+        };
         let (heir, fork, _) = way.last().expect("there is a right side");
         let mut below = fork.both()[RIGHT];
         for (node, fork, _) in way.iter().rev().skip(1) {
-            below = Node::boxed(key(*node), [below, fork.both()[RIGHT]]);
+            below = copy(*node, [below, fork.both()[RIGHT]]);
         }
-        self.set(Node::boxed(key(*heir), [left, below]));
+        self.set(copy(*heir, [left, below]));
         for (node, _, _) in &way {
             // SAFETY: copied, and no link of the tree leads to it any more.
             unsafe { remove(*node, guard) };
@@ -283,8 +290,8 @@ impl<K: Ord + Clone + Send, L: RawLock> Place<'_, K, L> {
 unsafe fn remove<K: Send, L: RawLock>(node: *mut Node<K, L>, guard: &Guard) {
     // SAFETY: there as long as the section.
     unsafe { &*node }.fork.removed.store(true, Ordering::Relaxed); // Relaxed: read with the lock held
-    // SAFETY: from `Box`, and cannot be found any more.
-    unsafe { guard.retire(node) };
+    // SAFETY: the domain's, and cannot be found any more.
+    unsafe { guard.retire_node(node) };
 }
 
 impl<K, L: RawLock, F> Default for RcuTree<K, L, F> {
@@ -305,8 +312,8 @@ impl<K, L, F> Drop for RcuTree<K, L, F> {
             let left = below[LEFT].load(Ordering::Relaxed);
             if left.is_null() {
                 let right = below[RIGHT].load(Ordering::Relaxed);
-                // SAFETY: from `Box`, and nobody else's now: nodes that were retired cannot be reached.
-                drop(unsafe { Box::from_raw(node) });
+                // SAFETY: the domain's, which ends later, and nobody else's now: nodes that were retired cannot be reached.
+                unsafe { end_with_structure(node) };
                 node = right;
                 continue;
             }
