@@ -2,6 +2,8 @@
 
 use core::ops::Deref;
 
+use manycore_traits::RawLock;
+
 /// Aligns a value to 128 bytes: two lines of 64, because adjacent-line prefetchers fetch lines in pairs.
 #[derive(Debug, Default)]
 #[repr(align(128))]
@@ -12,5 +14,32 @@ impl<T> Deref for CachePadded<T> {
 
     fn deref(&self) -> &T {
         &self.0
+    }
+}
+
+// SAFETY: that of the lock.
+unsafe impl<L: RawLock> RawLock for CachePadded<L> {
+    type Node = L::Node;
+
+    fn new() -> Self {
+        Self(L::new())
+    }
+
+    #[inline]
+    unsafe fn lock(&self, node: &mut L::Node) {
+        // SAFETY: passed on.
+        unsafe { self.0.lock(node) };
+    }
+
+    #[inline]
+    unsafe fn try_lock(&self, node: &mut L::Node) -> bool {
+        // SAFETY: passed on.
+        unsafe { self.0.try_lock(node) }
+    }
+
+    #[inline]
+    unsafe fn unlock(&self, node: &mut L::Node) {
+        // SAFETY: passed on.
+        unsafe { self.0.unlock(node) };
     }
 }

@@ -1,5 +1,6 @@
 //! The list and the hash table that are read without a lock and written under one, as manycore's `rcu` has them, over whatever
-//! frees memory when nobody can be on it: so that what is compared is that.
+//! frees memory when nobody can be on it. What is compared is that, and what goes with it: nodes are the allocator's, as with
+//! these libraries they are, where those of manycore are in memory of the structure's own.
 
 use std::marker::PhantomData;
 use std::ptr::null_mut;

@@ -38,9 +38,12 @@
 use crate::RawLock;
 use crate::collections::rcu::{RcuChains, Together};
 use crate::reclaim::{Config, Pinned};
+use crate::sync::CachePadded;
 
 /// A sorted list that is read without a lock. `F` is how readers [tell that they have left](crate::reclaim::Flavour).
-pub type RcuList<K, V, L, F = Pinned> = RcuChains<K, V, L, Together, F>;
+///
+/// The lock is on lines of its own: readers begin with the front of the list, which is seldom written.
+pub type RcuList<K, V, L, F = Pinned> = RcuChains<K, V, CachePadded<L>, Together, F>;
 
 impl<K, V, L: RawLock, F> RcuList<K, V, L, F> {
     /// Without keys; what is taken out waits in a domain like this.
