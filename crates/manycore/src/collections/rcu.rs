@@ -47,6 +47,8 @@ pub struct RcuChains<K, V, L, P, F = Pinned> {
     _choices: PhantomData<fn() -> (P, F)>,
 }
 
+/// Aligned so that it is on one line, with a lock of 24 bytes at most.
+#[repr(align(32))]
 struct Locked<K, V, L> {
     chain: Chain<K, V>,
     lock: L,

@@ -7,6 +7,7 @@ use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 use manycore::lock::Adaptive;
+use manycore::sync::CachePadded;
 use manycore_traits::{ConcurrentSet, RawLock, SetHandle};
 
 use crate::set::contenders::AnySet;
@@ -56,9 +57,10 @@ pub struct Node<D: Domain> {
 }
 
 /// A sorted chain and the lock of its writers.
-struct Chain<D: Domain> {
+#[repr(align(32))]
+struct Chain<D: Domain, L> {
     head: AtomicPtr<Node<D>>,
-    lock: Adaptive,
+    lock: L,
 }
 
 /// Where a key is, or would be.
@@ -69,9 +71,9 @@ struct Place<'s, D: Domain> {
     found: bool,
 }
 
-impl<D: Domain> Chain<D> {
+impl<D: Domain, L: RawLock> Chain<D, L> {
     fn new() -> Self {
-        Self { head: AtomicPtr::new(null_mut()), lock: Adaptive::new() }
+        Self { head: AtomicPtr::new(null_mut()), lock: L::new() }
     }
 
     #[inline]
@@ -100,13 +102,14 @@ impl<D: Domain> Chain<D> {
     ) -> R {
         // SAFETY: the node stays in place until the lock is released; what is done in between does not panic.
         unsafe {
-            self.lock.lock(&mut ());
+            let mut queue = L::Node::default();
+            self.lock.lock(&mut queue);
             // Relaxed, both: written by writers, of which this is the only one.
             let removed = place.before.is_some_and(|node| node.removed.load(Ordering::Relaxed));
             let holds = !removed && place.link.load(Ordering::Relaxed) == place.node;
             let place = if holds { place } else { self.find(key, section) };
             let result = write(&place);
-            self.lock.unlock(&mut ());
+            self.lock.unlock(&mut queue);
             result
         }
     }
@@ -157,7 +160,7 @@ impl<D: Domain> Chain<D> {
     }
 }
 
-impl<D: Domain> Drop for Chain<D> {
+impl<D: Domain, L> Drop for Chain<D, L> {
     fn drop(&mut self) {
         let mut node = *self.head.get_mut();
         while !node.is_null() {
@@ -168,43 +171,50 @@ impl<D: Domain> Drop for Chain<D> {
 }
 
 /// Chains with a domain. Keys are spread over them if there are several.
-struct Chains<D: Domain> {
+struct Chains<D: Domain, L> {
     // Before the domain: chains free their nodes themselves.
-    chains: Box<[Chain<D>]>,
+    chains: Box<[Chain<D, L>]>,
     domain: D,
 }
 
 /// An empty list or hash table.
 pub fn chained<D: Domain>(task: &Task) -> Box<dyn AnySet> {
-    let chains = if task.structure == "hash" { task.keys.buckets } else { 1 };
-    Box::new(Chains::<D> { chains: (0..chains).map(|_| Chain::new()).collect(), domain: D::new() })
+    fn new<D: Domain, L: RawLock + 'static>(chains: u64) -> Box<dyn AnySet> {
+        let chains = (0..chains).map(|_| Chain::<D, L>::new()).collect();
+        Box::new(Chains { chains, domain: D::new() })
+    }
+    if task.structure == "hash" {
+        new::<D, Adaptive>(task.keys.buckets)
+    } else {
+        new::<D, CachePadded<Adaptive>>(1)
+    }
 }
 
-struct Handle<'a, D: Domain> {
-    chains: &'a [Chain<D>],
+struct Handle<'a, D: Domain, L> {
+    chains: &'a [Chain<D, L>],
     thread: D::Thread<'a>,
     /// A handle stays with its thread.
     _thread: PhantomData<*mut ()>,
 }
 
-impl<D: Domain> Handle<'_, D> {
+impl<D: Domain, L> Handle<'_, D, L> {
     /// As manycore's hash tables have it.
     #[inline]
-    fn chain(&self, key: u64) -> &Chain<D> {
+    fn chain(&self, key: u64) -> &Chain<D, L> {
         let mixed = key.wrapping_mul(0x9E37_79B9_7F4A_7C15);
         &self.chains[((u128::from(mixed) * self.chains.len() as u128) >> 64) as usize]
     }
 }
 
-impl<D: Domain> ConcurrentSet<u64> for Chains<D> {
-    type Handle<'a> = Handle<'a, D>;
+impl<D: Domain, L: RawLock + 'static> ConcurrentSet<u64> for Chains<D, L> {
+    type Handle<'a> = Handle<'a, D, L>;
 
-    fn handle(&self) -> Handle<'_, D> {
+    fn handle(&self) -> Handle<'_, D, L> {
         Handle { chains: &self.chains, thread: self.domain.register(), _thread: PhantomData }
     }
 }
 
-impl<D: Domain> SetHandle<u64> for Handle<'_, D> {
+impl<D: Domain, L: RawLock> SetHandle<u64> for Handle<'_, D, L> {
     #[inline]
     fn contains(&mut self, key: &u64) -> bool {
         self.chain(*key).contains(*key, &D::enter(&self.thread))

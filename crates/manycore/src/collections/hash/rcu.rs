@@ -16,7 +16,7 @@
 //! # Cost
 //!
 //! A look-up writes nothing but its thread's record, so that readers of one hot key do not take turns. With `adaptive` a bucket
-//! is 24 bytes. Nodes have memory as those of the list, and 32 bytes at least.
+//! is 32 bytes, two to a line. Nodes have memory as those of the list, and 32 bytes at least.
 //!
 //! # When not to use it
 //!
