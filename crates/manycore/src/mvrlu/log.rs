@@ -282,10 +282,15 @@ impl Writer {
         Some(())
     }
 
+    /// A segment that was given back lately, because it is in this CPU's cache.
     fn take_spare(&mut self, log: &Log) -> Option<*mut Segment> {
-        if self.spare.is_null() {
-            // Acquire: partner of the Release in `give_back`.
-            self.spare = log.spare.swap(null_mut(), Ordering::Acquire);
+        // Acquire: partner of the Release in `give_back`.
+        let mut given_back = log.spare.swap(null_mut(), Ordering::Acquire);
+        // SAFETY: null, or a spare segment, which is this thread's.
+        while let Some(segment) = unsafe { given_back.as_ref() } {
+            // Relaxed: as above.
+            let next = segment.next.swap(self.spare, Ordering::Relaxed);
+            (self.spare, given_back) = (given_back, next);
         }
         let segment = self.spare;
         // SAFETY: null, or a spare segment, which is this thread's.
