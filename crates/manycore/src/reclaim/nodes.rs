@@ -213,7 +213,7 @@ pub(crate) unsafe fn end_with_structure<T>(node: *mut T) {
     }
 }
 
-#[cfg(all(test, not(any(loom, feature = "sim"))))]
+#[cfg(all(test, not(any(loom, manycore_bare, feature = "sim"))))]
 mod tests {
     use super::*;
     use alloc::sync::Arc;
