@@ -23,7 +23,7 @@ const LARGEST: usize = 256;
 
 /// Whether nodes of this type are in a domain's memory, and not in boxes.
 const fn are_kept<T>() -> bool {
-    // The chunks' places are aligned to that at least, if nodes are as large as it.
+    // Places follow each other from a line's begin on, a multiple of the type's alignment apart.
     !cfg!(any(loom, feature = "sim")) && size_of::<T>() <= LARGEST && align_of::<T>() <= 16
 }
 

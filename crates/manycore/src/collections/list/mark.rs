@@ -1,6 +1,6 @@
 //! Marks in the lowest bit of links: of nodes that were taken out.
 
-pub(super) const MARK: usize = 1;
+const MARK: usize = 1;
 
 pub(super) fn marked<T>(link: *mut T) -> *mut T {
     link.map_addr(|address| address | MARK)
