@@ -157,19 +157,67 @@ pub mod hint {
     }
 }
 
-/// Nodes for queue locks, from the heap. The checker fails a model that does not give all of them back.
+/// Nodes for queue locks. The checker fails a model that does not give all of them back.
+///
+/// Which node lies where an earlier one lay is up to this module and not to the allocator: locks compare nodes by their
+/// addresses, and what the other tests of the process do to the heap must not decide such a comparison. The checker
+/// could not repeat an execution then.
 pub mod node {
     use core::alloc::Layout;
+    use core::cell::RefCell;
+    use core::mem::ManuallyDrop;
     use core::ptr::NonNull;
+    use std::vec::Vec;
+
+    use loom::alloc::Track;
+
+    /// The node first, so that a pointer to it is one to its place.
+    #[repr(C)]
+    struct Place<T> {
+        node: ManuallyDrop<T>,
+        given_back: ManuallyDrop<Track<()>>,
+    }
+
+    /// Places that are free: the one given back last is taken first, so that an algorithm which takes a new node for
+    /// an old one is found out.
+    struct Free(RefCell<Vec<(NonNull<u8>, Layout)>>);
+
+    // SAFETY: the checker runs the threads of a model in turn on one of its own, and none of them stops in here.
+    unsafe impl Sync for Free {}
+
+    impl Drop for Free {
+        fn drop(&mut self) {
+            for (place, layout) in self.0.get_mut().drain(..) {
+                // SAFETY: allocated with this layout by `new_place`, and free.
+                unsafe { std::alloc::dealloc(place.as_ptr(), layout) };
+            }
+        }
+    }
+
+    loom::lazy_static! {
+        // One for each execution.
+        static ref FREE: Free = Free(RefCell::new(Vec::new()));
+    }
+
+    fn free_place(layout: Layout) -> Option<NonNull<u8>> {
+        let mut free = FREE.0.borrow_mut();
+        let last = free.iter().rposition(|&(_, of)| of == layout)?;
+        Some(free.remove(last).0)
+    }
+
+    fn new_place(layout: Layout) -> NonNull<u8> {
+        // SAFETY: a place has a size.
+        NonNull::new(unsafe { std::alloc::alloc(layout) }).expect("memory for a node")
+    }
 
     /// A node in its initial state.
     pub fn take<T: Default>() -> NonNull<T> {
-        // SAFETY: nodes have a size.
-        let node = unsafe { loom::alloc::alloc(Layout::new::<T>()) };
-        let node = NonNull::new(node.cast::<T>()).expect("memory for a node");
-        // SAFETY: new memory of the right size and alignment.
-        unsafe { node.write(T::default()) };
-        node
+        let layout = Layout::new::<Place<T>>();
+        let place = free_place(layout).unwrap_or_else(|| new_place(layout)).cast::<Place<T>>();
+        let node = ManuallyDrop::new(T::default());
+        // SAFETY: memory for a place, and nobody else's.
+        unsafe { place.write(Place { node, given_back: ManuallyDrop::new(Track::new(())) }) };
+        place.cast()
     }
 
     /// Gives a node back, from any thread.
@@ -178,11 +226,14 @@ pub mod node {
     ///
     /// It came from [`take`], and nobody will touch it.
     pub unsafe fn give_back<T>(node: NonNull<T>) {
-        // SAFETY: from `take`, of the same type.
+        // SAFETY: from `take`, of the same type: the first field of a place, both of whose fields are dropped here
+        // and nowhere else.
         unsafe {
-            node.drop_in_place();
-            loom::alloc::dealloc(node.as_ptr().cast(), Layout::new::<T>());
+            let place = node.cast::<Place<T>>().as_mut();
+            ManuallyDrop::drop(&mut place.node);
+            ManuallyDrop::drop(&mut place.given_back);
         }
+        FREE.0.borrow_mut().push((node.cast(), Layout::new::<Place<T>>()));
     }
 }
 
