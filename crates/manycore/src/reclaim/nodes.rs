@@ -224,12 +224,13 @@ mod tests {
         let mut handle = domain.register();
         let mut bytes = 0;
         for round in 0..20 {
+            let guard = handle.pin(); // so that none of them is another's memory
             for number in 0..1000 {
-                let guard = handle.pin();
                 let node = guard.node([number; 3]).into_raw().as_ptr();
                 // SAFETY: nobody knows it.
                 unsafe { guard.retire_node(node) };
             }
+            drop(guard);
             handle.synchronize();
             if round == 0 {
                 bytes = domain.node_bytes();
