@@ -100,6 +100,9 @@ mod tests {
         assert!(value("futex_message_local") < value("slice"));
         for (distance, _) in host.topology.partners() {
             assert!(value("rmw_own") < value(&format!("rmw_modified_{}", distance.name())));
+            if distance != Distance::Sibling {
+                assert!(value("rmw_own") < value(&format!("rmw_shared_{}", distance.name())));
+            }
         }
     }
 }

@@ -170,11 +170,9 @@ impl Host {
             }
             "latency.load.shared" if class == 0 => self.last_level(),
             "latency.load.shared" => load().derived("as the load of a changed line"),
-            "latency.store.shared" | "latency.rmw.shared" => {
-                // One way of a ping-pong is the poller's load after the writer's store to a line of which both have copies.
-                let one_way = self.at("transfer", class).times(2.0);
-                let note = "one way of a ping-pong less the load of a changed line";
-                one_way.minus(&load()).at_least(self.cycles("rmw_own").value).derived(note)
+            "latency.rmw.shared" => self.at("rmw_shared", class),
+            "latency.store.shared" => {
+                self.at("rmw_shared", class).derived("as the atomic operation")
             }
             "latency.store_hit" => Entry::assumed(1.0, 0.0, 4.0, "the store buffer hides it"),
             "latency.rmw_hit" => self.cycles("rmw_own"),
@@ -302,6 +300,7 @@ impl Host {
             "directory.combining" => {
                 Entry::assumed(1.0, 0.0, 1.0, "not visible with few cores; both are to be tried")
             }
+            "directory.migratory" => self.migratory(),
             "directory.shared_read_occupancy" => {
                 let low = 0.1 * self.last_level().value;
                 let note = "not measured; a part of a hit in the last level";
@@ -309,6 +308,17 @@ impl Host {
             }
             _ => Entry::assumed(5.0, 1.0, 20.0, "not measured: 8 to 160 GB/s at 2.5 GHz"),
         }
+    }
+
+    /// Whether who loads a changed line can change it next without asking.
+    fn migratory(&self) -> Entry {
+        let asks = self.at("rmw_shared", 0).value;
+        let loaded = self.at("rmw_loaded", 0);
+        let taken_over = f64::from(loaded.value < asks / 2.0);
+        Entry::measured(taken_over, taken_over, taken_over, "").derived(format!(
+            "atomic additions to lines of the other CPU, after a load of each, take {:.0} cycles, and {asks:.0} if both have copies",
+            loaded.value
+        ))
     }
 
     /// While two CPUs change a line by compare-and-swap, the first of each stay of the line at a CPU fails, because the
@@ -434,7 +444,12 @@ mod tests {
             nodes: 2,
         };
         let of_distances = [("cluster", 30.0), ("socket", 80.0), ("remote", 200.0)];
-        let kinds = [("transfer", 0.7), ("load_modified", 1.0), ("rmw_modified", 1.1)];
+        let kinds = [
+            ("load_modified", 1.0),
+            ("rmw_modified", 1.1),
+            ("rmw_loaded", 0.2),
+            ("rmw_shared", 0.8),
+        ];
         let transfers = of_distances.iter().flat_map(|(distance, ns)| {
             kinds.map(|(kind, share)| reading(&format!("{kind}_{distance}"), share * ns))
         });
@@ -502,8 +517,8 @@ mod tests {
         let model = host().model("here");
         let value = |path: &str, class| model.constant(path, class).unwrap().value;
         assert_eq!(value("latency.load.modified", 2), 400.0);
-        // One way is 1.4 times 30 ns; the load of a changed line takes 30 of them.
-        assert_eq!(value("latency.store.shared", 0), 24.0);
+        assert_eq!(value("latency.store.shared", 0), 48.0);
+        assert_eq!(value("directory.migratory", 0), 1.0);
         assert_eq!(value("latency.load.uncached", 1), 2.0 * (100.0 + 50.0));
         // Three of four succeed: three turns of an atomic operation and a load.
         assert_eq!(value("directory.hold", 0), 3.0 * 20.0);

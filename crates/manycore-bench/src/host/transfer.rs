@@ -1,11 +1,9 @@
 //! Cache lines that go from one CPU to another.
 //!
-//! In a ping-pong the one that waits polls with loads. Each message then costs two transfers: the writer takes the line
-//! from the poller, who has a copy, and the poller's next load takes it back. So the reading is half of one way, and
-//! a quarter of the round trip.
-//!
-//! The chains tell the kinds of transfers apart. One CPU writes to many lines; the other then runs through them, each
-//! access depending on the one before it.
+//! One CPU writes to many lines; the other then runs through them, each access depending on the one before it. Some
+//! processors let a load of a changed line take the line over, because whoever reads what another has changed is likely to
+//! change it next. So after one load of each line this CPU may have the only copy, and only when both have loaded it since
+//! do both have one.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -17,53 +15,25 @@ use super::topology::Distance;
 use crate::failure::Failure;
 
 const BATCHES: u32 = 400;
-/// Round trips of a batch of the ping-pong.
-const TRIPS: u32 = 500;
 /// Lines of a chain: 32 KiB would be a whole first-level cache.
 const LINES: usize = 128;
 
 /// Between two CPUs at this distance.
 pub(super) fn measure(a: usize, b: usize, distance: Distance) -> Result<Vec<Reading>, Failure> {
-    let name = |what: &str| format!("{what}_{}", distance.name());
-    let ping_pong = ping_pong([a, b])?;
-    let mut readings = vec![ping_pong.reading(
-        name("transfer"),
-        format!("a quarter of a round trip of a ping-pong, {}", distance.describe()),
-    )];
-    for (kind, what) in [
+    let kinds = [
         (Access::Load, "loads of lines that the other CPU has written to"),
         (Access::Rmw, "atomic additions to lines that the other CPU has written to"),
-        (Access::Upgrade, "atomic additions to lines of which both CPUs have a copy"),
-    ] {
-        let sample = chain([a, b], kind)?;
-        readings.push(sample.reading(name(kind.name()), what));
-    }
-    Ok(readings)
-}
-
-fn ping_pong(cpus: [usize; 2]) -> Result<Sample, Failure> {
-    let turns = Turns::new();
-    let all = 2 * TRIPS * BATCHES;
-    let first = || {
-        let batch = |batch: u32| {
-            let start = Instant::now();
-            for trip in batch * TRIPS..(batch + 1) * TRIPS {
-                turns.wait(2 * trip);
-                turns.pass(2 * trip + 1);
-            }
-            start.elapsed().as_nanos() as f64 / f64::from(4 * TRIPS)
-        };
-        let values = (0..BATCHES).map(batch).collect();
-        turns.wait(all);
-        values
+        (
+            Access::RmwOfLoaded,
+            "atomic additions to lines that the other CPU has written to and this one loaded",
+        ),
+        (Access::RmwOfShared, "atomic additions to lines of which both CPUs have a copy"),
+    ];
+    let reading = |(kind, what): (Access, &str)| {
+        let name = format!("{}_{}", kind.name(), distance.name());
+        chain([a, b], kind).map(|sample| sample.reading(name, what))
     };
-    let second = || {
-        for turn in (1..all).step_by(2) {
-            turns.wait(turn);
-            turns.pass(turn + 1);
-        }
-    };
-    pair::run(cpus, first, second).map(Sample::of)
+    kinds.into_iter().map(reading).collect()
 }
 
 /// What the first CPU does to lines of the second.
@@ -71,7 +41,8 @@ fn ping_pong(cpus: [usize; 2]) -> Result<Sample, Failure> {
 enum Access {
     Load,
     Rmw,
-    Upgrade,
+    RmwOfLoaded,
+    RmwOfShared,
 }
 
 impl Access {
@@ -79,7 +50,8 @@ impl Access {
         match self {
             Self::Load => "load_modified",
             Self::Rmw => "rmw_modified",
-            Self::Upgrade => "rmw_shared",
+            Self::RmwOfLoaded => "rmw_loaded",
+            Self::RmwOfShared => "rmw_shared",
         }
     }
 }
@@ -109,31 +81,42 @@ fn follow(links: &[Link], access: impl Fn(&AtomicU32) -> u32) {
 fn chain(cpus: [usize; 2], kind: Access) -> Result<Sample, Failure> {
     let (links, turns) = (links(), Turns::new());
     let load = |link: &AtomicU32| link.load(Ordering::Relaxed);
-    let rmw = |link: &AtomicU32| link.fetch_add(0, Ordering::Relaxed);
+    // An addition that the compiler cannot know to be of nothing: it would make a load of that.
+    let rmw = |link: &AtomicU32| link.fetch_add(black_box(0), Ordering::Relaxed);
     let first = || {
         let batch = |batch: u32| {
-            turns.wait(2 * batch + 1);
-            if kind == Access::Upgrade {
+            turns.wait(4 * batch + 1);
+            if kind == Access::RmwOfShared {
+                follow(&links, load);
+            }
+            turns.pass(4 * batch + 2);
+            turns.wait(4 * batch + 3);
+            if matches!(kind, Access::RmwOfLoaded | Access::RmwOfShared) {
                 follow(&links, load);
             }
             let start = Instant::now();
             match kind {
                 Access::Load => follow(&links, load),
-                Access::Rmw | Access::Upgrade => follow(&links, rmw),
+                _ => follow(&links, rmw),
             }
             let ns = start.elapsed().as_nanos() as f64;
-            turns.pass(2 * batch + 2);
+            turns.pass(4 * batch + 4);
             ns / LINES as f64
         };
         (0..BATCHES).map(batch).collect()
     };
     let second = || {
         for batch in 0..BATCHES {
-            turns.wait(2 * batch);
+            turns.wait(4 * batch);
             for link in &links {
                 link.0.store(link.0.load(Ordering::Relaxed), Ordering::Relaxed);
             }
-            turns.pass(2 * batch + 1);
+            turns.pass(4 * batch + 1);
+            turns.wait(4 * batch + 2);
+            if kind == Access::RmwOfShared {
+                follow(&links, load);
+            }
+            turns.pass(4 * batch + 3);
         }
     };
     pair::run(cpus, first, second).map(Sample::of)

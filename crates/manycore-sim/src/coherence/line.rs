@@ -20,9 +20,11 @@ pub(crate) struct Line {
     pub(super) sharers: u64,
     /// Directory: the core that will own the line.
     pub(super) owner: CoreId,
+    /// Directory: whether the owner has changed it, or will have.
+    pub(super) changed: bool,
     /// Now: the core that may write without asking.
     pub(super) holder: CoreId,
-    /// Now: how often the line has gone to a writer. Copies of other versions are stale.
+    /// Now: how often the line has gone to a writer, or was taken over. Copies of other versions are stale.
     pub(super) version: u32,
     /// Now: how often it was written.
     pub(crate) writes: u32,
@@ -104,6 +106,7 @@ impl Line {
             busy: 0,
             sharers: 0,
             owner: CoreId::NONE,
+            changed: false,
             holder: CoreId::NONE,
             version: 0,
             writes: 0,

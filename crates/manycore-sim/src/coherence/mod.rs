@@ -49,8 +49,17 @@ pub(crate) struct Service {
     pub(crate) done: Cycles,
     /// For a load: whether its core will own the line, since nobody else has it.
     exclusive: bool,
-    /// For a load: whether another core will have to give up the line.
+    /// For a load: whether another core will have to share the line.
     downgrades: bool,
+    /// For a load: whether another core will lose the line.
+    pub(crate) takes_over: bool,
+}
+
+impl Service {
+    /// Of a load that gets a copy which others have as well.
+    fn of_copy(start: Cycles, done: Cycles) -> Self {
+        Self { start, done, exclusive: false, downgrades: false, takes_over: false }
+    }
 }
 
 /// A read that a socket is waiting for.
@@ -155,6 +164,7 @@ impl Coherence {
         }
         record.writes = record.writes.wrapping_add(1);
         record.dirty = true;
+        record.changed |= record.owner == record.holder;
         let version = record.version;
         let cost = if kind == Kind::Store { latency.store_hit } else { latency.rmw_hit };
         self.fill(line, core, version);
@@ -176,10 +186,14 @@ impl Coherence {
         }
         let (owner, sharers) = (record.owner.get(), record.sharers);
         let start = record.busy.max(now);
+        let changed = record.changed && owner.is_some_and(|owner| owner != core);
+        let takes_over = changed && self.machine.directory.migratory;
         let travel = self.travel(line, Kind::Load, core, now);
+        let hold = if takes_over { self.machine.directory.hold } else { 0 };
         let record = self.lines.get(line);
-        let exclusive = owner.is_none() && sharers == 0;
-        record.busy = start + travel;
+        let exclusive = takes_over || owner.is_none() && sharers == 0;
+        record.busy = start + travel + hold;
+        record.changed = false;
         if exclusive {
             record.owner = CoreId::new(core);
         } else {
@@ -190,7 +204,8 @@ impl Coherence {
             let pending = Pending { start, done, next: done + occupancy };
             self.sockets[socket as usize].push(line, pending);
         }
-        Service { start, done: start + travel, exclusive, downgrades: owner.is_some() }
+        let downgrades = owner.is_some() && !takes_over;
+        Service { start, done: start + travel, exclusive, downgrades, takes_over }
     }
 
     /// A read of a line of which the socket has a copy, or will have once a read that is under way is done.
@@ -201,7 +216,7 @@ impl Coherence {
         let Some(pending) = socket.pending(line) else {
             self.traffic.messages.transfers[0] += 1;
             socket.llc.touch(Copy { line, version: 0 });
-            return Service { start: now, done: now + hit, exclusive: false, downgrades: false };
+            return Service::of_copy(now, now + hit);
         };
         // One core after the other gets a copy, the first of them when the line has come.
         let (start, done) = if pending.done > now {
@@ -212,7 +227,7 @@ impl Coherence {
             (now, pending.next.max(now + hit))
         };
         pending.next = done + occupancy;
-        Service { start, done, exclusive: false, downgrades: false }
+        Service::of_copy(start, done)
     }
 
     fn write(&mut self, line: u32, kind: Kind, core: u32, now: Cycles) -> Service {
@@ -222,8 +237,15 @@ impl Coherence {
         let record = self.lines.get(line);
         record.busy = start + travel + hold;
         record.owner = CoreId::new(core);
+        record.changed = true;
         record.sharers = 0;
-        Service { start, done: start + travel, exclusive: true, downgrades: false }
+        Service {
+            start,
+            done: start + travel,
+            exclusive: true,
+            downgrades: false,
+            takes_over: false,
+        }
     }
 
     /// How long a line takes to a core, from where it will be after all requests so far.
@@ -290,6 +312,7 @@ impl Coherence {
     pub(crate) fn loaded(&mut self, line: u32, core: u32, service: &Service) {
         let record = self.lines.get(line);
         if service.exclusive {
+            record.version = record.version.wrapping_add(u32::from(service.takes_over));
             record.holder = CoreId::new(core);
         } else if service.downgrades {
             if let Some(before) = record.holder.get() {

@@ -184,6 +184,10 @@ impl Engine {
         let core = self.cpus[self.cpu as usize].core;
         if kind.reads() {
             self.coherence.loaded(line, core, service);
+            if service.takes_over && self.coherence.lines.get(line).watchers != 0 {
+                // Who polls has lost its copy: the next turn is no hit.
+                self.wake_watchers(line, service.start);
+            }
         } else {
             self.coherence.written(line, core);
         }

@@ -35,6 +35,7 @@ impl Machine {
             directory: Directory {
                 hold: 50,
                 combining: Combining::Socket,
+                migratory: false,
                 shared_read_occupancy: 20,
             },
             caches: Caches {

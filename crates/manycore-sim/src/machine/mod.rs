@@ -92,6 +92,9 @@ pub struct Directory {
     pub hold: Cycles,
     /// Whether reads are served together.
     pub combining: Combining,
+    /// Whether a load of a line that another core has changed takes the line over, so that this core can change it next without
+    /// asking. If not, both have a copy then.
+    pub migratory: bool,
     /// How long a load that gets a clean copy from its socket's last level keeps other cores of the socket from the
     /// same line there. Requests to the home keep that for as long as they take.
     pub shared_read_occupancy: Cycles,

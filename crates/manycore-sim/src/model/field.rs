@@ -61,6 +61,7 @@ enum Place<'a> {
     Wide(&'a mut u64),
     Narrow(&'a mut u32),
     Real(&'a mut f64),
+    Flag(&'a mut bool),
     Combining(&'a mut Combining),
     /// A skew for each core, drawn from the number.
     Skew(&'a mut Machine),
@@ -79,6 +80,7 @@ impl Field {
             Place::Wide(place) => *place = value.round() as u64,
             Place::Narrow(place) => *place = value.round() as u32,
             Place::Real(place) => *place = value,
+            Place::Flag(place) => *place = value != 0.0,
             Place::Combining(place) => {
                 *place = if value == 0.0 { Combining::None } else { Combining::Socket };
             }
@@ -163,6 +165,7 @@ fields! {
     Cycles "latency.rmw.uncached", 1 to 100_000, "atomic operation on a line in memory" => Wide latency.rmw.uncached[class];
     Cycles "directory.hold", 0 to 10_000, "how long a core keeps a line that it has got for writing, at least" => Wide directory.hold;
     Choice "directory.combining", 0 to 1, "whether reads by the cores of a socket are served together" => Combining directory.combining;
+    Count "directory.migratory", 0 to 1, "1: a load of a line that another core has changed takes it over; 0: both have a copy then" => Flag directory.migratory;
     Cycles "directory.shared_read_occupancy", 0 to 10_000, "how long a load of a clean line keeps its home busy" => Wide directory.shared_read_occupancy;
     Cycles "caches.l1_hit", 1 to 100, "load that hits the first level" => Wide caches.l1_hit;
     Cycles "caches.same_line", 0 to 100, "load of the line that the load before it was of" => Wide caches.same_line;

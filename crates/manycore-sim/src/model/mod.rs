@@ -129,7 +129,12 @@ fn blank(name: &str, distance: &[Vec<u8>]) -> Machine {
             store_hit: 0,
             rmw_hit: 0,
         },
-        directory: Directory { hold: 0, combining: Combining::Socket, shared_read_occupancy: 0 },
+        directory: Directory {
+            hold: 0,
+            combining: Combining::Socket,
+            migratory: false,
+            shared_read_occupancy: 0,
+        },
         caches: Caches {
             l1: nothing,
             l1_hit: 0,

@@ -82,6 +82,69 @@ fn what_was_read_is_shared() {
     assert_eq!(f[1], latency.rmw.shared[1]);
 }
 
+/// A machine on which who loads what another core has changed is taken for its next writer.
+fn migratory() -> Machine {
+    let mut machine = Machine::example();
+    machine.directory.migratory = true;
+    machine
+}
+
+#[test]
+fn a_changed_line_may_be_taken_over() {
+    let machine = migratory();
+    let report = Simulation::new(&machine).placement(Placement::Cpus(vec![0, 1])).run(|| {
+        let word = Box::new(Word::default());
+        let load = || took(|| _ = word.load());
+        let add = || took(|| _ = word.add(1));
+        thread::parallel(2, |me| {
+            thread::compute(u64::from(me) * 10_000);
+            match me {
+                // The other has taken it over and changed it by the time of the first load; that takes it back, and the
+                // second finds that the other has loaded it, but not changed it.
+                0 => {
+                    _ = add();
+                    thread::compute(20_000);
+                    let back = load();
+                    thread::compute(20_000);
+                    [back, load(), add(), 0]
+                }
+                _ => {
+                    let (over, change) = (load(), add());
+                    thread::compute(20_000);
+                    [over, change, load(), load()]
+                }
+            }
+        })
+    });
+    let latency = &machine.latency;
+    let [first, second] = report.unwrap().result[..] else { panic!("two threads") };
+    assert_eq!(second[..2], [latency.load.modified[0], latency.rmw_hit]);
+    assert_eq!(first[0], latency.load.modified[0]);
+    // It was not changed since it came back: now both have copies.
+    assert_eq!(second[2..], [latency.load.modified[0], machine.caches.same_line]);
+    assert_eq!(first[1..3], [machine.caches.same_line, latency.rmw.shared[0]]);
+}
+
+#[test]
+fn who_polls_takes_a_copy_again() {
+    let machine = migratory();
+    let report = Simulation::new(&machine).placement(Placement::Cpus(vec![0, 1])).run(|| {
+        let word = Box::new(Word::default());
+        thread::parallel(2, |me| {
+            if me == 0 {
+                word.store(1);
+                word.spin_until(2);
+                return 0;
+            }
+            thread::compute(10_000);
+            _ = word.load();
+            thread::compute(10_000);
+            took(|| _ = word.add(1))
+        })[1]
+    });
+    assert_eq!(report.unwrap().result, machine.latency.rmw.shared[0]);
+}
+
 #[test]
 fn writers_are_served_one_after_the_other() {
     let machine = Machine::example();

@@ -8,7 +8,7 @@
 
 use core::ptr::null_mut;
 
-use super::mark::{is_marked, marked, unmarked};
+use super::mark::{followed, marked};
 use crate::RawLock;
 use crate::lock::Held;
 use crate::reclaim::{Fresh, Guard, end_with_structure};
@@ -57,11 +57,7 @@ impl<K: Ord, V> Chain<K, V> {
         let mut link = &self.head;
         loop {
             // Acquire: partner of the Releases in `lead_to` and `mark`.
-            let mut node = link.load(order!(Acquire, "chain-walk"));
-            // A jump that is foreseen, and not one more step between two loads.
-            if is_marked(node) {
-                node = of_a_removed_one(node);
-            }
+            let node = followed(link.load(order!(Acquire, "chain-walk")));
             // SAFETY: null, or a node that could be reached during the section, and is not dropped before it ends.
             let Some(there) = (unsafe { node.as_ref() }) else {
                 return Place { link, node, found: false };
@@ -180,13 +176,6 @@ impl<K, V> Node<K, V> {
         self.next.store(marked(next), order!(Release, "chain-mark"));
         next
     }
-}
-
-/// Where the link of a node leads that was taken out. Few readers stand on one.
-#[cold]
-#[inline(never)]
-fn of_a_removed_one<K, V>(link: *mut Node<K, V>) -> *mut Node<K, V> {
-    unmarked(link)
 }
 
 impl<K, V> Drop for Chain<K, V> {

@@ -4,7 +4,7 @@
 
 use core::ptr::{self, NonNull, null_mut};
 
-use super::mark::{is_marked, marked, unmarked};
+use super::mark::{followed, is_marked, marked, unmarked};
 use crate::reclaim::{Guard, end_with_structure};
 use crate::sync::atomic::{AtomicPtr, Ordering};
 use crate::sync::{const_new, mutation, order};
@@ -80,12 +80,13 @@ impl<K: Ord + Send> Links<K> {
         // Acquire: partner of the Releases of links.
         let mut link = self.head.load(order!(Acquire, "harris-head"));
         // SAFETY: null, or a node that could be reached during the section, and is not dropped before it ends.
-        while let Some(node) = unsafe { unmarked(link).as_ref() } {
+        while let Some(node) = unsafe { link.as_ref() } {
             // Acquire: as above.
-            link = node.next.load(order!(Acquire, "harris-walk"));
+            let next = node.next.load(order!(Acquire, "harris-walk"));
             if node.key >= *key {
-                return node.key == *key && !is_marked(link);
+                return node.key == *key && !is_marked(next);
             }
+            link = followed(next);
         }
         false
     }
@@ -241,12 +242,13 @@ impl<K: Send> Links<K> {
         // Acquire: partner of the Releases of links.
         let mut link = self.head.load(order!(Acquire, "harris-visit-head"));
         // SAFETY: null, or a node that could be reached during the section, and is not dropped before it ends.
-        while let Some(node) = unsafe { unmarked(link).as_ref() } {
+        while let Some(node) = unsafe { link.as_ref() } {
             // Relaxed: a node leads to such only as were pushed before it, and whoever pushed it had seen those.
-            link = node.next.load(Ordering::Relaxed);
-            if !is_marked(link) {
+            let next = node.next.load(Ordering::Relaxed);
+            if !is_marked(next) {
                 visit(&node.key);
             }
+            link = followed(next);
         }
     }
 }
