@@ -139,8 +139,10 @@ mod notices {
         let definition = format!("-DFAULT_{fault}");
         let library =
             Workshop::new().shared_library("faulty", &fault.to_lowercase(), &[&definition]);
-        let soaked = memcached::soak(Launch::Library(&library), Crowd::Large, SHORT);
-        soaked.expect_err("a broken library").to_string()
+        // Threads that nothing excludes need not meet within a second, on a machine that is busy with other tests.
+        let soak = || memcached::soak(Launch::Library(&library), Crowd::Large, SHORT);
+        let failure = (0..10).find_map(|_| soak().err());
+        failure.expect("one of ten soaks of a broken library fails").to_string()
     }
 
     /// Servers take it differently: some crash.
