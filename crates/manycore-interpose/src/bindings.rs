@@ -1,52 +1,55 @@
 //! Whether the program's calls come to a library of ours, all of them.
 //!
-//! A reference of any version binds to the first library that has the name without a version, so that it is enough to
-//! ask for names.
+//! A reference of any version binds to the first object that has the name without a version, so that it
+//! is enough to ask for names. An address in a table of this library's own would not do: the dynamic linker fills it
+//! in by the same search as it does the program's references.
 
-use core::ffi::{CStr, c_void};
+use core::ffi::CStr;
 
 use crate::message::refuse;
-
-/// An exported name with its address in the library.
-pub type Export = (&'static CStr, extern "C" fn());
+use crate::objects::{self, Object};
 
 /// Whether this is the copy of the library whose exports are in use, however often it is loaded: it finds its own
 /// `marker`, which is exported under this name.
 pub fn is_first_copy(name: &CStr, marker: &u8) -> bool {
-    let first = default(name);
-    first.is_null() || first == core::ptr::from_ref(marker).cast_mut().cast::<c_void>()
+    objects::address(name).is_none_or(|first| first == core::ptr::from_ref(marker).addr())
 }
 
-/// Ends the program unless each export is what its name is bound to. A program in which only some functions come to
-/// the library is better not run.
+/// Ends the program if one of these names leads past this library for good.
 ///
-/// Both of our libraries have some functions. The one that comes first passes those on to the other, the `sibling`, which is known by
-/// the name of its marker.
-pub fn check(exports: &[Export], sibling: &CStr) {
-    let sibling = base(default(sibling));
-    for (name, here) in exports {
-        let bound = default(name);
-        let is_sibling = || !sibling.is_null() && base(bound) == sibling;
-        if bound as usize != *here as usize && !is_sibling() {
+/// A name may lead to an object in front, as a sanitizer's runtime in the program or a wrapper that is preloaded
+/// first: it wraps what it finds behind itself, which is this library. And one that both of our libraries have leads
+/// to the first of them, the other one's `sibling`, known by the name of its marker.
+pub fn check(exports: &[&CStr], sibling: &CStr) {
+    let own = objects::own();
+    let sibling = objects::find(objects::in_search_order(), sibling).map(|(object, _)| object);
+    let in_front = |object: Object| {
+        objects::in_search_order()
+            .take_while(|other| Some(*other) != own)
+            .any(|other| other == object)
+    };
+    for name in exports {
+        let bound = objects::find(objects::in_search_order(), name).map(|(object, _)| object);
+        let leads_here = bound == own
+            || bound.is_some_and(|to| Some(to) == sibling || (in_front(to) && !to.is_glibc()));
+        if !leads_here {
             refuse(&[
                 name.to_bytes(),
-                b" is bound to another library: run without sanitizers and other preloaded libraries",
+                b" leads past this library, which has to be loaded before libc: start the program by `manycore run`",
             ]);
         }
     }
+    refuse_late_sanitizer(own);
 }
 
-/// What a name is bound to in the program, null if to nothing.
-fn default(name: &CStr) -> *mut c_void {
-    // SAFETY: a NUL-terminated name.
-    unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) }
-}
-
-/// Where the library begins that an address is in, null if in none.
-fn base(address: *mut c_void) -> *mut c_void {
-    // SAFETY: a structure of pointers, for which null is a value; written by the call below.
-    let mut found: libc::Dl_info = unsafe { core::mem::zeroed() };
-    // SAFETY: any address may be asked for.
-    let known = !address.is_null() && unsafe { libc::dladdr(address, &raw mut found) } != 0;
-    if known { found.dli_fbase } else { core::ptr::null_mut() }
+/// A sanitizer that watches calls of the functions that are replaced here has to come first: behind this library it
+/// sees none, and reports races that there are not.
+fn refuse_late_sanitizer(own: Option<Object>) {
+    let late = own.into_iter().flat_map(objects::after);
+    if objects::find(late, c"__tsan_init").is_some() {
+        refuse(&[
+            b"this program's ThreadSanitizer is loaded after this library, and would not see its locks: preload it first, ",
+            b"LD_PRELOAD=$(gcc -print-file-name=libtsan.so) manycore run ...",
+        ]);
+    }
 }

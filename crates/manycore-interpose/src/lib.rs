@@ -2,6 +2,7 @@
 //!
 //! - [`environment`]: variables, read without libc
 //! - [`message`]: a line on standard error, and the end of a program that cannot be run
+//! - [`objects`], [`symbols`]: what is loaded and what it defines, without the dynamic linker's functions
 //! - [`next`]: the functions behind those that a library exports
 //! - [`bindings`]: whether the program's calls really come to a library
 //! - [`loading`]: `dlopen` without the flag that leads past it
@@ -10,7 +11,7 @@
 //! - [`directory`]: where processes make their files of statistics
 //! - [`threads`]: how many there are
 //!
-//! Nothing here allocates, or calls a function that may lock, but for the dynamic linker's.
+//! Nothing here allocates, or calls a function that may lock.
 #![allow(
     rustdoc::private_intra_doc_links,
     reason = "read only by those who change the library, in the source"
@@ -24,5 +25,7 @@ pub mod environment;
 pub mod loading;
 pub mod message;
 pub mod next;
+pub mod objects;
 pub mod path;
+mod symbols;
 pub mod threads;

@@ -5,28 +5,31 @@
 //! is taken away, as sanitizers do it too.
 
 use core::arch::naked_asm;
-use core::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::next::Function;
 
 static DLOPEN: Function = Function::new(c"dlopen");
-static ADDRESS: AtomicUsize = AtomicUsize::new(0);
 
-/// Finds glibc's function: before [`dlopen`] can be called.
-pub fn prepare() {
-    // Relaxed: stored before the table leads here.
-    ADDRESS.store(DLOPEN.address(), Ordering::Relaxed);
+extern "C" fn next() -> usize {
+    DLOPEN.address()
 }
 
 /// `dlopen`. A jump and not a call: glibc looks at the return address to know whose search path to use.
 #[unsafe(naked)]
 pub extern "C" fn dlopen() {
-    // SAFETY: changes the flags, which are the second argument, and goes on to glibc's function, which was looked up
-    // before the table led here.
+    // SAFETY: keeps the arguments, the second one without a flag, with the stack aligned for the call, and goes on to
+    // glibc's function.
     naked_asm!(
         "and esi, {others}",
-        "jmp qword ptr [rip + {address}]",
+        "push rdi",
+        "push rsi",
+        "sub rsp, 8",
+        "call {next}",
+        "add rsp, 8",
+        "pop rsi",
+        "pop rdi",
+        "jmp rax",
         others = const !libc::RTLD_DEEPBIND,
-        address = sym ADDRESS,
+        next = sym next,
     )
 }

@@ -5,15 +5,15 @@
 //! the library and then jump again. The jump costs one load and is always predicted.
 
 use core::arch::naked_asm;
+use core::ffi::CStr;
 use core::mem::offset_of;
 
 use core::sync::atomic::{AtomicPtr, Ordering};
 use manycore::lock::{self, InlineLock, PlainLock};
 
-use manycore_interpose::bindings::Export;
 use manycore_interpose::loading;
 
-use crate::{c11, cond, mutex, rwlock, spin, start, threads};
+use crate::{c11, cond, lookup, mutex, rwlock, spin, start, threads};
 
 /// `entry: [exported names] caller register => implementation;` for each function, as exports, first targets and
 /// targets for a lock. The caller's address is passed in the first argument register that the function itself does
@@ -87,15 +87,13 @@ macro_rules! entries {
             )*)*
         }
 
-        /// Every exported name with its address here.
-        pub const EXPORTS: &[Export] = &[
-            $($((name(concat!(stringify!($name), "\0")), exported::$name),)*)*
-        ];
+        /// Every exported name.
+        pub const EXPORTS: &[&CStr] = &[$($(name(concat!(stringify!($name), "\0")),)*)*];
     };
 }
 
-const fn name(with_nul: &str) -> &core::ffi::CStr {
-    match core::ffi::CStr::from_bytes_with_nul(with_nul.as_bytes()) {
+const fn name(with_nul: &str) -> &CStr {
+    match CStr::from_bytes_with_nul(with_nul.as_bytes()) {
         Ok(name) => name,
         Err(_) => unreachable!(),
     }
@@ -150,6 +148,9 @@ entries! {
     cnd_broadcast: [cnd_broadcast] "rsi" => c11::cnd_broadcast;
 
     dlopen: [dlopen] "rdx" => loading::dlopen;
+    dlmopen: [dlmopen] "rcx" => lookup::dlmopen;
+    dlsym: [dlsym] "rdx" => lookup::dlsym;
+    dlvsym: [dlvsym] "rcx" => lookup::dlvsym;
     thread_create: [pthread_create] "r8" => threads::create::<L>;
 }
 

@@ -37,6 +37,7 @@ mod cond;
 mod entry;
 mod fork;
 mod glibc;
+mod lookup;
 mod mutex;
 mod rwlock;
 mod spin;

@@ -6,9 +6,9 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use manycore::lock::{self, PlainLock};
 use manycore::sync::hint;
 use manycore::sync::tuning::{self, GiveUp};
+use manycore_interpose::bindings;
 use manycore_interpose::environment::environment;
 use manycore_interpose::message::{self, refuse};
-use manycore_interpose::{bindings, loading};
 
 use crate::{entry, fork, glibc, stats};
 
@@ -23,7 +23,6 @@ pub extern "C" fn start() {
     // started also finds the table filled in.
     match PROGRESS.compare_exchange(NOT_STARTED, STARTING, Ordering::Acquire, Ordering::Acquire) {
         Ok(_) => {
-            loading::prepare();
             message::prepare();
             choose_lock();
             // Release: partner of the Acquires above and below.

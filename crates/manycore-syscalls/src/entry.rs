@@ -3,7 +3,6 @@
 use core::arch::naked_asm;
 use core::ffi::CStr;
 
-use manycore_interpose::bindings::Export;
 use manycore_interpose::loading;
 
 use crate::calls::{
@@ -25,10 +24,8 @@ macro_rules! exports {
             )*)*
         }
 
-        /// Every exported name with its address here.
-        pub const EXPORTS: &[Export] = &[
-            $($((name(concat!(stringify!($name), "\0")), exported::$name),)*)*
-        ];
+        /// Every exported name.
+        pub const EXPORTS: &[&CStr] = &[$($(name(concat!(stringify!($name), "\0")),)*)*];
     };
 }
 

@@ -1,8 +1,8 @@
 //! Starting: what was chosen, and whether this library is really in the way of every call.
 
+use manycore_interpose::bindings;
 use manycore_interpose::environment::environment;
 use manycore_interpose::message::{self, refuse, say};
-use manycore_interpose::{bindings, loading};
 use manycore_profile::layout::syscalls::Outcome;
 use manycore_steer::Mechanism;
 
@@ -19,7 +19,6 @@ static CONSTRUCTOR: extern "C" fn() = constructor;
 
 /// Calls that come before this are executed in place.
 extern "C" fn constructor() {
-    loading::prepare();
     message::prepare();
     real::find_all();
     real::find_jumps();

@@ -10,6 +10,7 @@ use syscalls::{Errno, Sysno, raw_syscall};
 
 use super::{modules, queues, records, seats, slabs, stacks, unwind, waiters};
 use manycore_interpose::directory::{Directory, say_none, store_bytes};
+use manycore_interpose::objects;
 
 /// One in this many acquisitions of a thread has its hold measured, on average.
 pub const HOLD_PERIOD: u32 = 64;
@@ -199,15 +200,14 @@ static RSEQ: AtomicIsize = AtomicIsize::new(0);
 static HAS_RSEQ: AtomicBool = AtomicBool::new(false);
 
 fn prepare_cpu() {
-    // SAFETY: NUL-terminated names; the variables have these types since glibc 2.35.
-    unsafe {
-        let offset = libc::dlsym(libc::RTLD_DEFAULT, c"__rseq_offset".as_ptr()).cast::<isize>();
-        let size = libc::dlsym(libc::RTLD_DEFAULT, c"__rseq_size".as_ptr()).cast::<u32>();
-        if !offset.is_null() && !size.is_null() && *size > 0 {
-            // Relaxed, both: threads that do not see them yet ask the kernel.
-            RSEQ.store(*offset, Ordering::Relaxed);
-            HAS_RSEQ.store(true, Ordering::Relaxed);
-        }
+    let offset = objects::address(c"__rseq_offset");
+    let (Some(offset), Some(size)) = (offset, objects::address(c"__rseq_size")) else { return };
+    // SAFETY: the variables have these types since glibc 2.35, and are set before any code of others runs.
+    let (offset, size) = unsafe { (*(offset as *const isize), *(size as *const u32)) };
+    if size > 0 {
+        // Relaxed, both: threads that do not see them yet ask the kernel.
+        RSEQ.store(offset, Ordering::Relaxed);
+        HAS_RSEQ.store(true, Ordering::Relaxed);
     }
 }
 

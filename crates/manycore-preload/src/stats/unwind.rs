@@ -3,6 +3,7 @@
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicBool, Ordering};
 
+use manycore_interpose::objects;
 use manycore_profile::layout::FRAMES;
 
 /// Whether the unwinder finds its tables without a lock (`_dl_find_object`, glibc 2.35): otherwise it would take the
@@ -11,10 +12,9 @@ static UNWINDS_FREELY: AtomicBool = AtomicBool::new(false);
 
 /// Looks at what the C library can do. To be called from the constructor.
 pub fn prepare() {
-    // SAFETY: a NUL-terminated name.
-    let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"_dl_find_object".as_ptr()) };
+    let found = objects::address(c"_dl_find_object").is_some();
     // Relaxed: read by threads that start later, or that do without.
-    UNWINDS_FREELY.store(!found.is_null(), Ordering::Relaxed);
+    UNWINDS_FREELY.store(found, Ordering::Relaxed);
 }
 
 unsafe extern "C" {

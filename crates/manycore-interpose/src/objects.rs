@@ -1,0 +1,131 @@
+//! The loaded objects, in the order in which the dynamic linker searches them, and what they define.
+//!
+//! The dynamic linker's list and each object's symbol table are read here, without `dlsym`: that
+//! locks, and when it finds nothing it allocates a message. The program's allocator may be in the
+//! middle of its own initialisation then, of which our call is a part.
+//!
+//! # Which objects are safe to read
+//!
+//! The list begins with the objects that were loaded before any code ran, and those are never
+//! unloaded. Libraries that are opened later come at its end, and may be unloaded at any time. A walk
+//! of this module ends when it has passed both libc and the dynamic linker, which are among the first.
+
+use core::ffi::{CStr, c_char};
+
+use crate::symbols::{Symbols, Version};
+
+/// An entry of the dynamic linker's list: `struct link_map` of `<link.h>`.
+#[repr(C)]
+struct LinkMap {
+    base: usize,
+    path: *const c_char,
+    dynamic: *const Dynamic,
+    next: *const LinkMap,
+    previous: *const LinkMap,
+}
+
+/// The list's head: `struct r_debug` of `<link.h>`.
+#[repr(C)]
+struct Debug {
+    version: i32,
+    first: *const LinkMap,
+}
+
+/// An entry of an object's dynamic section.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(crate) struct Dynamic {
+    pub tag: usize,
+    pub value: usize,
+}
+
+unsafe extern "C" {
+    /// What the dynamic linker tells debuggers. It is filled in before any code of others runs.
+    static _r_debug: Debug;
+}
+
+/// An object that was loaded when the program started.
+#[derive(Clone, Copy)]
+pub struct Object(&'static LinkMap);
+
+impl PartialEq for Object {
+    fn eq(&self, other: &Self) -> bool {
+        core::ptr::eq(self.0, other.0)
+    }
+}
+
+/// The objects from the first one, the program, to the last of libc and the dynamic linker.
+pub fn in_search_order() -> impl Iterator<Item = Object> {
+    // SAFETY: set before any code of others runs, and not changed afterwards.
+    let mut next = unsafe { _r_debug.first };
+    let mut awaited = [c"libc.so.6", c"ld-linux-x86-64.so.2"].map(Some);
+    core::iter::from_fn(move || {
+        if awaited == [None; 2] {
+            return None;
+        }
+        // SAFETY: null or an entry of the list. The walk ends behind two objects that were loaded
+        // when the program started, and what comes before them is never unloaded.
+        let object = Object(unsafe { next.as_ref() }?);
+        let name = object.soname();
+        awaited = awaited.map(|other| other.filter(|_| other != name));
+        next = object.0.next;
+        Some(object)
+    })
+}
+
+/// The object that this code is in.
+pub fn own() -> Option<Object> {
+    let dynamic: *const Dynamic;
+    // SAFETY: the address of this object's own dynamic section, which each has.
+    unsafe {
+        core::arch::asm!("lea {}, [rip + _DYNAMIC]", out(reg) dynamic, options(nomem, nostack));
+    }
+    in_search_order().find(|object| object.0.dynamic == dynamic)
+}
+
+/// The objects that are searched after this one.
+pub fn after(object: Object) -> impl Iterator<Item = Object> {
+    in_search_order().skip_while(move |other| *other != object).skip(1)
+}
+
+/// The first definition of a name in these objects, by its default version.
+pub fn find(mut objects: impl Iterator<Item = Object>, name: &CStr) -> Option<(Object, usize)> {
+    objects.find_map(|object| Some((object, object.definition(name)?)))
+}
+
+/// Where the program's references to a name lead.
+pub fn address(name: &CStr) -> Option<usize> {
+    find(in_search_order(), name).map(|(_, address)| address)
+}
+
+impl Object {
+    /// The object of this entry of the dynamic linker's list, if it is one of those that stay.
+    pub fn of_link_map(entry: *const ()) -> Option<Self> {
+        in_search_order().find(|object| core::ptr::from_ref(object.0).cast() == entry)
+    }
+
+    /// Whether this is glibc: libc itself, or one of the libraries into which it was divided until version 2.34.
+    pub fn is_glibc(self) -> bool {
+        const NAMES: [&CStr; 3] = [c"libc.so.6", c"libpthread.so.0", c"libdl.so.2"];
+        self.soname().is_some_and(|name| NAMES.contains(&name))
+    }
+
+    fn soname(self) -> Option<&'static CStr> {
+        self.symbols().soname()
+    }
+
+    /// Where a name is defined, by its default version.
+    pub fn definition(self, name: &CStr) -> Option<usize> {
+        self.symbols().all(name, Version::Default).next()
+    }
+
+    /// Whether a name is defined at this address, by any version.
+    pub fn defines_at(self, name: &CStr, address: usize) -> bool {
+        self.symbols().all(name, Version::Any).any(|defined| defined == address)
+    }
+
+    fn symbols(self) -> Symbols {
+        // SAFETY: an object that stays loaded, which the dynamic linker has mapped at this base.
+        unsafe { Symbols::new(self.0.base, self.0.dynamic) }
+    }
+}

@@ -1,0 +1,183 @@
+//! `dlsym`, `dlvsym` and `dlmopen`: where a program looks up a lock function by name, and would find glibc's.
+//!
+//! Language runtimes and interfaces to foreign functions ask libc's own handle; wrappers that are preloaded in front ask for
+//! the next function, often by version, and no library but glibc has versions. Each such answer would be a function
+//! that does not know what the others have made of the object: so it is replaced by the one of this library. All
+//! other questions go on to glibc, by a jump, since the answer depends on who asks.
+
+use core::arch::naked_asm;
+use core::ffi::{CStr, c_char, c_int, c_void};
+
+use manycore_interpose::message::refuse;
+use manycore_interpose::next::Function;
+use manycore_interpose::objects::{self, Object};
+
+use crate::entry::EXPORTS;
+
+static DLSYM: Function = Function::of_any_library(c"dlsym");
+static DLVSYM: Function = Function::of_any_library(c"dlvsym");
+static DLMOPEN: Function = Function::of_any_library(c"dlmopen");
+
+/// What the caller gets: an address, or that of a function of the same signature, to which it is passed on.
+#[repr(C)]
+struct Answer {
+    address: usize,
+    function: usize,
+}
+
+impl Answer {
+    fn address(address: usize) -> Self {
+        Self { address, function: 0 }
+    }
+
+    fn of(next: &Function) -> Self {
+        Self { address: 0, function: next.address() }
+    }
+}
+
+/// `name: function that answers, with the caller's address behind the arguments`.
+macro_rules! answered {
+    ($($(#[$doc:meta])* $name:ident: $answer:path;)*) => {
+        $(
+            $(#[$doc])*
+            #[unsafe(naked)]
+            pub extern "C" fn $name() {
+                // SAFETY: the arguments are kept, and the stack is aligned for the call by the odd number of pushes;
+                // the jump leaves everything as the caller set it.
+                naked_asm!(
+                    "push rdi", "push rsi", "push rdx",
+                    "call {answer}",
+                    "mov r11, rdx",
+                    "pop rdx", "pop rsi", "pop rdi",
+                    "test r11, r11",
+                    "jz 2f",
+                    "jmp r11",
+                    "2:",
+                    "ret",
+                    answer = sym $answer,
+                )
+            }
+        )*
+    };
+}
+
+answered! {
+    /// `dlsym`.
+    dlsym: answer;
+    /// `dlvsym`.
+    dlvsym: answer_by_version;
+    /// `dlmopen`.
+    dlmopen: allow_namespace;
+}
+
+extern "C" fn answer(handle: *mut c_void, name: *const c_char, caller: usize) -> Answer {
+    type Dlsym = unsafe extern "C" fn(*mut c_void, *const c_char) -> usize;
+    let Some(lock_function) = lock_function(name) else { return Answer::of(&DLSYM) };
+    answer_for(lock_function, handle, caller, &DLSYM, || {
+        // SAFETY: a function of this name has this signature.
+        let dlsym: Dlsym = unsafe { core::mem::transmute(DLSYM.address()) };
+        // SAFETY: the caller's arguments.
+        unsafe { dlsym(handle, name) }
+    })
+}
+
+extern "C" fn answer_by_version(
+    handle: *mut c_void,
+    name: *const c_char,
+    version: *const c_char,
+    caller: usize,
+) -> Answer {
+    type Dlvsym = unsafe extern "C" fn(*mut c_void, *const c_char, *const c_char) -> usize;
+    let Some(lock_function) = lock_function(name) else { return Answer::of(&DLVSYM) };
+    answer_for(lock_function, handle, caller, &DLVSYM, || {
+        // SAFETY: a function of this name has this signature.
+        let dlvsym: Dlvsym = unsafe { core::mem::transmute(DLVSYM.address()) };
+        // SAFETY: the caller's arguments.
+        unsafe { dlvsym(handle, name, version) }
+    })
+}
+
+/// The answer for a lock function: what `next` gives, or this library's function instead of glibc's.
+fn answer_for(
+    name: &CStr,
+    handle: *mut c_void,
+    caller: usize,
+    next: &Function,
+    ask: impl FnOnce() -> usize,
+) -> Answer {
+    if handle == libc::RTLD_NEXT {
+        return Answer::address(next_after(caller, name));
+    }
+    match ask() {
+        // Asked again, by the caller: so it finds the reason where it looks for it.
+        0 => Answer::of(next),
+        address => Answer::address(own_for_glibcs(name, address)),
+    }
+}
+
+/// The name, if it is that of a function which this library replaces for its objects' sake. Others that it exports may
+/// be called past it.
+fn lock_function(name: *const c_char) -> Option<&'static CStr> {
+    const PREFIXES: [&[u8]; 4] = [b"pthread_", b"__pthread_", b"mtx_", b"cnd_"];
+    if name.is_null() {
+        return None;
+    }
+    // SAFETY: a name that the caller looks up.
+    let name = unsafe { CStr::from_ptr(name) };
+    let starts = |prefix: &&[u8]| name.to_bytes().starts_with(prefix);
+    if !PREFIXES.iter().any(|prefix| starts(prefix)) || name == c"pthread_create" {
+        return None;
+    }
+    EXPORTS.iter().copied().find(|export| *export == name)
+}
+
+/// The address, or that of this library's function if it is glibc's.
+fn own_for_glibcs(name: &CStr, address: usize) -> usize {
+    let is_glibcs = |object: Object| object.is_glibc() && object.defines_at(name, address);
+    if objects::in_search_order().any(is_glibcs) { own(name) } else { address }
+}
+
+/// What comes next after the object that this code is in.
+fn next_after(caller: usize, name: &CStr) -> usize {
+    let Some(object) = object_of(caller) else { return own(name) };
+    let next = objects::find(objects::after(object), name);
+    next.filter(|(object, _)| !object.is_glibc()).map_or_else(|| own(name), |(_, address)| address)
+}
+
+/// This library's function.
+fn own(name: &CStr) -> usize {
+    // 0 never: the name is one of the exports.
+    objects::own().and_then(|own| own.definition(name)).unwrap_or(0)
+}
+
+/// The object that code is in, if it was loaded when the program started.
+fn object_of(code: usize) -> Option<Object> {
+    const RTLD_DL_LINKMAP: c_int = 2;
+    unsafe extern "C" {
+        /// glibc's `dladdr`, with more to tell.
+        fn dladdr1(
+            address: *const c_void,
+            info: *mut libc::Dl_info,
+            entry: *mut *const (),
+            flags: c_int,
+        ) -> c_int;
+    }
+    // SAFETY: a structure of pointers, for which null is a value.
+    let mut info: libc::Dl_info = unsafe { core::mem::zeroed() };
+    let mut entry = core::ptr::null();
+    // SAFETY: any address may be asked for, and both places are written. It locks what `dlsym` locks, and allocates nothing.
+    let known =
+        unsafe { dladdr1(code as *const c_void, &raw mut info, &raw mut entry, RTLD_DL_LINKMAP) };
+    if known == 0 { None } else { Object::of_link_map(entry) }
+}
+
+extern "C" fn allow_namespace(namespace: isize, _path: *const c_char, _flags: c_int) -> Answer {
+    const LM_ID_BASE: isize = 0;
+    if namespace != LM_ID_BASE {
+        refuse(&[
+            b"the program loads a library into a namespace of its own (dlmopen), which would bring glibc's locks with it: ",
+            b"run the program with --lock glibc",
+        ]);
+    }
+    Answer::of(&DLMOPEN)
+}
