@@ -46,10 +46,12 @@ pub fn check(exports: &[&CStr], sibling: &CStr) {
 /// sees none, and reports races that there are not.
 fn refuse_late_sanitizer(own: Option<Object>) {
     let late = own.into_iter().flat_map(objects::after);
-    if objects::find(late, c"__tsan_init").is_some() {
+    if let Some((sanitizer, _)) = objects::find(late, c"__tsan_init") {
         refuse(&[
-            b"this program's ThreadSanitizer is loaded after this library, and would not see its locks: preload it first, ",
-            b"LD_PRELOAD=$(gcc -print-file-name=libtsan.so) manycore run ...",
+            b"this program's ThreadSanitizer is loaded after this library, and would not see its locks: give manycore the program itself, ",
+            b"not a script that starts it, or preload ",
+            sanitizer.path().to_bytes(),
+            b" first",
         ]);
     }
 }

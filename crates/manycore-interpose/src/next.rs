@@ -8,7 +8,7 @@ use core::ffi::CStr;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::message::refuse;
-use crate::objects::{self, Object};
+use crate::objects;
 
 /// The next function of a name.
 pub struct Function {
@@ -32,9 +32,12 @@ impl Function {
     /// Looks it up; says whether there is one.
     #[cold]
     pub fn find(&self) -> Option<usize> {
-        let objects = objects::own().map(objects::after)?;
-        let objects = objects.filter(|object: &Object| !self.is_glibcs || object.is_glibc());
-        let address = objects::find(objects, self.name).map(|(_, address)| address);
+        let found = match objects::own() {
+            Some(own) if !self.is_glibcs => objects::find(objects::after(own), self.name),
+            // Also in a copy of the library that was opened later, which the program's calls do not reach.
+            _ => objects::find(objects::in_search_order().filter(|o| o.is_glibc()), self.name),
+        };
+        let address = found.map(|(_, address)| address);
         // Relaxed: every thread finds the same address.
         self.address.store(address.unwrap_or(0), Ordering::Relaxed);
         address

@@ -110,6 +110,12 @@ impl Object {
         self.soname().is_some_and(|name| NAMES.contains(&name))
     }
 
+    /// The file that it was loaded from; empty for the program itself.
+    pub fn path(self) -> &'static CStr {
+        // SAFETY: a NUL-terminated string of the dynamic linker's, which stays as long as the object.
+        unsafe { CStr::from_ptr(self.0.path) }
+    }
+
     fn soname(self) -> Option<&'static CStr> {
         self.symbols().soname()
     }

@@ -3,7 +3,9 @@
 //! `cargo test -p manycore-tests --test conformance --release`; a lock's name, as in `under_every_lock::Futex`, chooses
 //! one lock.
 
+mod allocators;
 mod faults;
+mod lookups;
 mod places;
 mod programs;
 

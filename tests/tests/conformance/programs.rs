@@ -50,6 +50,8 @@ const PROGRAMS: &[(&str, Language, bool)] = &[
     ("signals", C, false),
     ("surroundings", C, false),
     ("own_malloc", C, false),
+    ("eager_malloc", C, false),
+    ("lookups", C, false),
     ("many_objects", C, false),
     ("std_mutex", Cpp, false),
     ("std_waiting", Cpp, false),

@@ -9,6 +9,7 @@ use std::process::Command;
 
 use crate::failure::Result;
 use crate::spec::Spec;
+use crate::target;
 
 pub use library::Library;
 use library::{Purpose, of_others};
@@ -21,6 +22,9 @@ const STATISTICS_VARIABLE: &str = "MANYCORE_STATS";
 const CALLS_STATISTICS_VARIABLE: &str = "MANYCORE_SYSCALLS_STATS";
 /// Says how and where system calls are executed.
 const CALLS_VARIABLE: &str = "MANYCORE_SYSCALLS";
+
+/// Options of AddressSanitizer's runtime.
+const ADDRESS_SANITIZER: &str = "ASAN_OPTIONS";
 
 /// What goes under a program: a lock, and the way of its system calls.
 #[derive(Clone, Debug)]
@@ -86,18 +90,36 @@ impl Interposition {
         let calls = self.calls.as_ref();
         set(command, CALLS_VARIABLE, calls.map(|calls| OsStr::new(&calls.settings)));
         set(command, CALLS_STATISTICS_VARIABLE, calls.and(statistics));
-        set(command, "LD_PRELOAD", self.preloaded().as_deref());
+        set(command, "LD_PRELOAD", self.preloaded(command.get_program()).as_deref());
+        if self.any_library().is_some() {
+            let options = env::var_os(ADDRESS_SANITIZER).unwrap_or_default();
+            set(command, ADDRESS_SANITIZER, Some(&behind_others(options)));
+        }
     }
 
-    /// The list of what is preloaded, if there is anything.
-    fn preloaded(&self) -> Option<OsString> {
+    /// The list of what is preloaded into the program, if there is anything.
+    fn preloaded(&self, program: &OsStr) -> Option<OsString> {
         let calls = self.calls.as_ref().map(|calls| &calls.library);
-        let ours = [self.library.as_ref(), calls].into_iter().flatten();
+        let ours: Vec<_> = [self.library.as_ref(), calls].into_iter().flatten().collect();
         let others = env::var_os("LD_PRELOAD").unwrap_or_default();
-        let entries = ours.map(|library| library.path().as_os_str()).chain(of_others(&others));
-        let list = entries.collect::<Vec<_>>().join(OsStr::new(":"));
+        let (first, last): (Vec<_>, Vec<_>) =
+            of_others(&others).partition(|library| target::is_thread_sanitizer(library));
+        let needed = if ours.is_empty() { None } else { target::thread_sanitizer(program) };
+        let first = needed.as_deref().filter(|_| first.is_empty()).into_iter().chain(first);
+        let ours = ours.iter().map(|library| library.path().as_os_str());
+        let list = first.chain(ours).chain(last).collect::<Vec<_>>().join(OsStr::new(":"));
         (!list.is_empty()).then_some(list)
     }
+}
+
+/// Options of AddressSanitizer with one more: it need not be the first library. It replaces the allocator, which
+/// the libraries here leave alone.
+fn behind_others(mut options: OsString) -> OsString {
+    if !options.is_empty() {
+        options.push(":");
+    }
+    options.push("verify_asan_link_order=0");
+    options
 }
 
 /// Sets a variable of the command's, or takes it away.

@@ -1,6 +1,8 @@
 //! ELF headers: for which machine a file is, and which dynamic linker loads it.
 
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use object::elf::{self, FileHeader64};
@@ -27,6 +29,19 @@ pub fn check_program(file: File) -> Result<(), Reason> {
         return Err(Reason::MissingLoader(loader));
     }
     Ok(())
+}
+
+/// The libraries that the file says it needs, in its order; none if it cannot be read.
+pub fn needed(file: File) -> Vec<OsString> {
+    let cache = ReadCache::new(file);
+    let names = || -> object::Result<Vec<OsString>> {
+        let header = Header::parse(&cache)?;
+        let endian = header.endian()?;
+        let table = header.sections(endian, &cache)?.dynamic_table(endian, &cache)?;
+        let needed = table.iter().filter(|entry| entry.tag == elf::DT_NEEDED);
+        needed.map(|entry| Ok(OsStr::from_bytes(table.string(entry)?).to_owned())).collect()
+    };
+    names().unwrap_or_default()
 }
 
 /// Checks that the file is a shared library for this architecture; says what it is otherwise.

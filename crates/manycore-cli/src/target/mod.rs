@@ -54,6 +54,19 @@ pub fn obstacle(program: &Path) -> Option<String> {
     check().err().map(Reason::message)
 }
 
+/// The runtime of ThreadSanitizer, if the program that a command names needs it as a library. It has to come ahead of
+/// the libraries that are preloaded: it watches the calls that come to it first.
+pub fn thread_sanitizer(program: &OsStr) -> Option<OsString> {
+    let file = File::open(find(program).ok()?).ok()?;
+    elf::needed(file).into_iter().find(|name| is_thread_sanitizer(name))
+}
+
+/// Whether a library is the runtime of ThreadSanitizer, GCC's or LLVM's, by its name.
+pub fn is_thread_sanitizer(library: &OsStr) -> bool {
+    let name = Path::new(library).file_name().unwrap_or_default().as_bytes();
+    name.starts_with(b"libtsan.so") || name.starts_with(b"libclang_rt.tsan")
+}
+
 /// Checks one file; gives the command that it stands for if it is a script, or `env`.
 fn examine(
     program: &Path,
