@@ -5,6 +5,7 @@
 
 mod allocators;
 mod faults;
+mod first_calls;
 mod lookups;
 mod places;
 mod programs;
