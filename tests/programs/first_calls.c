@@ -12,20 +12,22 @@
 #include <threads.h>
 
 /* CALL(name, arguments...): by the name itself, whatever its declaration says; types that do not matter here are left out. */
-#define CALL(name, ...)                              \
-    do {                                             \
-        extern long call_##name() __asm__(#name);    \
-        call_##name(__VA_ARGS__);                    \
-        HOLDS(true, "first." #name);                 \
+#define CALL(name, ...)                                                          \
+    do {                                                                         \
+        /* SAFETY: an assembler's name, no code; all arguments are in registers. */ \
+        extern long call_##name() __asm__(#name);                                \
+        call_##name(__VA_ARGS__);                                                \
+        HOLDS(true, "first." #name);                                             \
     } while (0)
 
 /* The same for names to which nothing is linked any more, by their version. */
-#define CALL_OLD(name, ...)                                                 \
-    do {                                                                    \
-        extern long call_##name();                                          \
-        __asm__(".symver call_" #name "," #name "@GLIBC_2.2.5");            \
-        call_##name(__VA_ARGS__);                                           \
-        HOLDS(true, "first." #name);                                        \
+#define CALL_OLD(name, ...)                                      \
+    do {                                                         \
+        extern long call_##name();                               \
+        /* SAFETY: names a symbol's version; no code. */         \
+        __asm__(".symver call_" #name "," #name "@GLIBC_2.2.5"); \
+        call_##name(__VA_ARGS__);                                \
+        HOLDS(true, "first." #name);                             \
     } while (0)
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;

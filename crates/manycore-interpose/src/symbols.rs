@@ -133,7 +133,7 @@ impl Symbols {
     fn gnu(&self, name: &CStr) -> impl Iterator<Item = usize> {
         let hash = gnu_hash(name);
         let table = self.gnu_hash;
-        // SAFETY, all: as the table's own header describes it.
+        // SAFETY: indices are those to which the table's own header leads.
         let word = move |index: usize| unsafe { *table.add(index) };
         let (mut index, chain, first) = if table.is_null() {
             (0, 0, 0)
@@ -158,7 +158,7 @@ impl Symbols {
     /// The symbols in the name's bucket, by the table of System V; none if there is the other table.
     fn system_v(&self, name: &CStr) -> impl Iterator<Item = usize> {
         let table = if self.gnu_hash.is_null() { self.hash } else { core::ptr::null() };
-        // SAFETY, all: as the table's own header describes it.
+        // SAFETY: indices are those to which the table's own header leads.
         let word = move |index: usize| unsafe { *table.add(index) } as usize;
         let (mut index, chain) = if table.is_null() || word(0) == 0 {
             (0, 0)

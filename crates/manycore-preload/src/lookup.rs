@@ -125,7 +125,7 @@ fn lock_function(name: *const c_char) -> Option<&'static CStr> {
     // SAFETY: a name that the caller looks up.
     let name = unsafe { CStr::from_ptr(name) };
     let starts = |prefix: &&[u8]| name.to_bytes().starts_with(prefix);
-    if !PREFIXES.iter().any(|prefix| starts(prefix)) || name == c"pthread_create" {
+    if !PREFIXES.iter().any(starts) || name == c"pthread_create" {
         return None;
     }
     EXPORTS.iter().copied().find(|export| *export == name)
