@@ -7,20 +7,22 @@
 
 use std::fs::{self, File};
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{
-    Pid, PidfdFlags, Resource, Rlimit, Signal, kill_process, kill_process_group, pidfd_open,
-    set_parent_process_death_signal, setrlimit,
+    Pid, PidfdFlags, Resource, Rlimit, Signal, WaitId, WaitIdOptions, getpid, kill_process,
+    kill_process_group, pidfd_open, set_parent_process_death_signal, setrlimit, waitid,
 };
 
 use crate::failure::{Failure, Result};
 use crate::signals::Inbox;
 
+/// How long a program may take to stop when it is asked to.
+const TO_STOP: Duration = Duration::from_secs(1);
 /// How long a program that is no longer wanted may take to end after SIGTERM when the command itself is to end.
 const LAST_GRACE: Duration = Duration::from_secs(2);
 
@@ -114,7 +116,7 @@ impl Running {
                 return Ok(Wait::Ended);
             }
             if signalled && let Some(arrived) = inbox.take() {
-                return Err(Failure::Interrupted(arrived.signal));
+                return Err(Failure::Interrupted(arrived.signal()));
             }
             if left.is_zero() {
                 return Ok(Wait::TimedOut);
@@ -122,8 +124,8 @@ impl Running {
         }
     }
 
-    /// Waits until the program ends, and hands on the signals that come meanwhile; says whether any came. Looks around
-    /// `every` so often.
+    /// Waits until the program ends, and hands on the signals that come meanwhile; says whether any asked it to end. Looks
+    /// around `every` so often.
     pub fn wait_handing_on(
         &mut self,
         inbox: &mut Inbox,
@@ -131,23 +133,37 @@ impl Running {
         mut look: impl FnMut(),
     ) -> Result<bool> {
         let mut asked_to_end = false;
+        let mut asked_to_stop: Option<Instant> = None;
         loop {
-            let (ended, signalled) = self.poll(every, Some(inbox)).map_err(cannot_wait)?;
-            if signalled && let Some(arrived) = inbox.take() {
-                asked_to_end = true;
-                if !ended
-                    && !arrived.from_terminal
-                    && let Some(signal) = Signal::from_named_raw(arrived.signal)
-                {
-                    // Fails only when the program has ended already.
-                    let _ = kill_process(self.pid, signal);
+            let (ended, _) = self.poll(every, Some(inbox)).map_err(cannot_wait)?;
+            while let Some(arrived) = inbox.take() {
+                asked_to_end |= arrived.asks_to_end();
+                if arrived.asks_to_stop() {
+                    asked_to_stop = Some(Instant::now());
+                }
+                if !ended && !arrived.from_terminal() {
+                    arrived.hand_on(self.pidfd.as_fd());
                 }
             }
             if ended {
                 return Ok(asked_to_end);
             }
+            // A shell takes its terminal back when the command stops, as the program has. One that goes on, or that somebody
+            // else stops later, is waited for.
+            if asked_to_stop.is_some_and(|at| at.elapsed() < TO_STOP) && self.has_stopped() {
+                asked_to_stop = None;
+                // Fails for no process.
+                let _ = kill_process(getpid(), Signal::STOP);
+            }
             look();
         }
+    }
+
+    /// Whether the program is stopped until it is continued.
+    fn has_stopped(&self) -> bool {
+        let options = WaitIdOptions::STOPPED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        waitid(WaitId::PidFd(self.pidfd.as_fd()), options)
+            .is_ok_and(|status| status.is_some_and(|status| status.stopped()))
     }
 
     /// Whether the program has ended.
@@ -258,19 +274,26 @@ fn own_rss() -> u64 {
 
 /// Ends as a program did: dies of the signal that killed it, or gives its exit status.
 pub fn end_like(status: ExitStatus) -> u8 {
-    if let Some(signal) = status.signal() {
-        // The program has left its memory image, if it was to; ours would take its place.
-        let none = Rlimit { current: Some(0), maximum: Some(0) };
-        let _ = setrlimit(Resource::Core, none);
-        // SAFETY: the disposition of a signal that nothing in this process waits for any more, and then the signal.
-        unsafe {
-            libc::signal(signal, libc::SIG_DFL);
-            libc::raise(signal);
-        }
-        // It was blocked, or is none that kills.
-        return 128_u8.saturating_add(signal as u8);
+    status.signal().map_or_else(|| status.code().unwrap_or_default() as u8, die_of)
+}
+
+/// Dies of a signal; gives the exit status that a shell would show if that cannot be.
+pub fn die_of(signal: i32) -> u8 {
+    // A program has left its memory image, if it was to; ours would take its place.
+    let none = Rlimit { current: Some(0), maximum: Some(0) };
+    let _ = setrlimit(Resource::Core, none);
+    // SAFETY: the disposition of a signal that nothing in this process waits for any more, and then the signal, alone in
+    // a set that is initialised first.
+    unsafe {
+        let mut alone = std::mem::zeroed();
+        libc::sigemptyset(&raw mut alone);
+        libc::sigaddset(&raw mut alone, signal);
+        libc::signal(signal, libc::SIG_DFL);
+        libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const alone, std::ptr::null_mut());
+        libc::raise(signal);
     }
-    status.code().unwrap_or_default() as u8
+    // It is none that kills.
+    128_u8.saturating_add(signal as u8)
 }
 
 /// How a program ended, in words.

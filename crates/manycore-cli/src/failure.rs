@@ -2,6 +2,8 @@
 
 use std::fmt::{self, Display};
 
+use crate::child::die_of;
+
 /// Why the command did not do what it was asked for.
 #[derive(Debug)]
 pub enum Failure {
@@ -65,11 +67,7 @@ impl Failure {
                 }
                 1
             }
-            Self::Interrupted(signal) => {
-                // Cannot fail for the signals that are watched; were it to, the number is what a shell would report.
-                let _ = signal_hook::low_level::emulate_default_handler(signal);
-                128 + signal as u8
-            }
+            Self::Interrupted(signal) => die_of(signal),
         }
     }
 }

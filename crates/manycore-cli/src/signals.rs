@@ -1,69 +1,317 @@
-//! Signals that ask the command to end while it runs programs of its own.
+//! Signals that come while the command runs programs of its own.
 //!
 //! They are collected, not acted upon. Whoever waits for a program sees the signal there, and either stops what it has
 //! started and lets the command die of the signal, or hands it on.
+//!
+//! # Who sent it
+//!
+//! A process sends a signal to the command and means the program: it is handed on. What the terminal sends goes to
+//! all processes in the foreground, so that the program has it already. What the kernel sends because of something
+//! that this command did (a fault, a broken pipe) is about the command alone.
 
-use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::net::UnixStream;
+use std::io::{self, PipeReader, PipeWriter, Read};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
-use signal_hook::iterator::backend::SignalDelivery;
-use signal_hook::iterator::exfiltrator::WithOrigin;
-use signal_hook::low_level::siginfo::Cause;
+use libc::{c_int, c_void, siginfo_t, sigset_t};
+use rustix::fs::{OFlags, fcntl_setfl};
 
 use crate::failure::{Failure, Result};
+
+/// Signals by which somebody asks the command to end.
+const ASK_TO_END: [c_int; 4] = [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM];
+
+/// Others of which a process dies unless it has asked for them.
+const END: [c_int; 8] = [
+    libc::SIGUSR1,
+    libc::SIGUSR2,
+    libc::SIGALRM,
+    libc::SIGVTALRM,
+    libc::SIGPROF,
+    libc::SIGIO,
+    libc::SIGPWR,
+    libc::SIGSTKFLT,
+];
+
+/// What the kernel sends for a fault: to go on would only repeat it.
+const FAULTS: [c_int; 6] =
+    [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGTRAP, libc::SIGSYS];
+
+/// Where the handler writes; none if negative. Relaxed, throughout: it stands for itself, and is set before the handler.
+static TO: AtomicI32 = AtomicI32::new(-1);
 
 /// Signals that have come since it was opened.
 #[derive(Debug)]
 pub struct Inbox {
-    delivery: SignalDelivery<UnixStream, WithOrigin>,
+    from: PipeReader,
+    _to: PipeWriter,
+    before: Vec<(c_int, libc::sigaction)>,
+    mask: Option<sigset_t>,
+    outer: i32,
 }
 
 /// A signal that has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Arrived {
-    /// Its number.
-    pub signal: i32,
-    /// Whether it came from the terminal: then the whole foreground has it, and not this process alone.
-    pub from_terminal: bool,
-}
+#[derive(Clone, Copy)]
+pub struct Arrived(siginfo_t);
 
 impl Inbox {
-    /// Starts to collect SIGINT, SIGTERM, SIGHUP and SIGQUIT, but for those that this process ignores: `nohup` means it.
+    /// Starts to collect those of which the command would die, but for those that this process ignores: `nohup` means it.
     pub fn open() -> Result<Self> {
-        Self::watch().map_err(|error| Failure::failed(format!("cannot catch signals: {error}")))
+        let real_time = libc::SIGRTMIN()..=libc::SIGRTMAX();
+        let all = ASK_TO_END.into_iter().chain(END).chain(real_time);
+        Self::watch(all.filter(|&signal| !is_ignored(signal)), None).map_err(cannot)
     }
 
-    fn watch() -> io::Result<Self> {
-        let watched =
-            [SIGINT, SIGTERM, SIGHUP, SIGQUIT].into_iter().filter(|&signal| !is_ignored(signal));
-        let (read, write) = UnixStream::pair()?;
-        let delivery = SignalDelivery::with_pipe(
-            read,
-            write,
-            WithOrigin::default(),
-            watched.collect::<Vec<_>>(),
-        )?;
-        Ok(Self { delivery })
+    /// Starts to collect all that can be handed on to a program: also what this process ignores, or was started with
+    /// blocked, since the program may not. It is to be started [like this command](Self::start_like_us).
+    pub fn to_hand_on() -> Result<Self> {
+        // SAFETY: an empty set, and the old one is written to a variable of ours.
+        let mask = unsafe {
+            let (mut none, mut before) = (MaybeUninit::uninit(), MaybeUninit::uninit());
+            libc::sigemptyset(none.as_mut_ptr());
+            libc::pthread_sigmask(libc::SIG_SETMASK, none.as_ptr(), before.as_mut_ptr());
+            before.assume_init()
+        };
+        Self::watch(every(), Some(mask)).map_err(cannot)
+    }
+
+    fn watch(signals: impl Iterator<Item = c_int>, mask: Option<sigset_t>) -> io::Result<Self> {
+        let (from, to) = io::pipe()?;
+        for end in [from.as_fd(), to.as_fd()] {
+            fcntl_setfl(end, OFlags::NONBLOCK)?;
+        }
+        let outer = TO.swap(to.as_raw_fd(), Ordering::Relaxed);
+        let mut inbox = Self { from, _to: to, before: Vec::new(), mask, outer };
+        for signal in signals {
+            let handler: extern "C" fn(c_int, *mut siginfo_t, *mut c_void) = arrived;
+            inbox.set(signal, handler as usize)?;
+        }
+        Ok(inbox)
+    }
+
+    /// Has a program start with the signals ignored and blocked with which this command was started.
+    pub fn start_like_us(&self, program: &mut Command) {
+        keep_ignored_pipe(program);
+        let before = self.before.iter().filter(|(_, action)| action.sa_sigaction == libc::SIG_IGN);
+        let ignored: Vec<c_int> = before.map(|(signal, _)| *signal).collect();
+        let mask = self.mask;
+        // SAFETY: the closure makes system calls, and reads what was allocated here.
+        unsafe {
+            program.pre_exec(move || {
+                ignored.iter().for_each(|signal| _ = libc::signal(*signal, libc::SIG_IGN));
+                if let Some(mask) = &mask {
+                    libc::pthread_sigmask(libc::SIG_SETMASK, mask, std::ptr::null_mut());
+                }
+                Ok(())
+            });
+        }
+    }
+
+    /// The program has ended: those that ask the command to end do so from now on, others are for nobody.
+    pub fn end_by_default(&mut self) {
+        let watched: Vec<_> =
+            self.before.iter().map(|(signal, action)| (*signal, action.sa_sigaction)).collect();
+        for (signal, before) in watched {
+            let is_for_nobody = END.contains(&signal) || signal >= libc::SIGRTMIN();
+            let action = if is_for_nobody { libc::SIG_IGN } else { before };
+            // Fails for no signal for which it has succeeded.
+            let _ = self.set(signal, action);
+        }
+    }
+
+    fn set(&mut self, signal: c_int, action: usize) -> io::Result<()> {
+        // SAFETY: all zero is a valid value of both structures; the handler has the signature that its flags ask for,
+        // and does only what a handler may.
+        let before = unsafe {
+            let mut new: libc::sigaction = std::mem::zeroed();
+            new.sa_sigaction = action;
+            new.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART | libc::SA_NOCLDSTOP;
+            let mut before: libc::sigaction = std::mem::zeroed();
+            if libc::sigaction(signal, &raw const new, &raw mut before) != 0 {
+                return Err(io::Error::last_os_error());
+            }
+            before
+        };
+        if !self.before.iter().any(|(known, _)| *known == signal) {
+            self.before.push((signal, before));
+        }
+        Ok(())
     }
 
     /// Becomes readable when a signal has come.
     pub fn fd(&self) -> BorrowedFd<'_> {
-        self.delivery.get_read().as_fd()
+        self.from.as_fd()
     }
 
     /// The next signal that has come, if any has.
     pub fn take(&mut self) -> Option<Arrived> {
-        let origin = self.delivery.pending().next()?;
-        Some(Arrived { signal: origin.signal, from_terminal: origin.cause == Cause::Kernel })
+        let mut bytes = [0; size_of::<siginfo_t>()];
+        // The handler writes whole ones, and fewer bytes than a pipe takes at once.
+        self.from.read_exact(&mut bytes).ok()?;
+        // SAFETY: the bytes of one that the kernel gave to the handler.
+        Some(Arrived(unsafe {
+            std::mem::transmute::<[u8; size_of::<siginfo_t>()], siginfo_t>(bytes)
+        }))
     }
 }
 
-fn is_ignored(signal: i32) -> bool {
+impl Drop for Inbox {
+    fn drop(&mut self) {
+        for (signal, action) in &self.before {
+            // SAFETY: as it was before this inbox was opened.
+            unsafe { libc::sigaction(*signal, action, std::ptr::null_mut()) };
+        }
+        TO.store(self.outer, Ordering::Relaxed);
+        if let Some(mask) = &self.mask {
+            // SAFETY: likewise.
+            unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, mask, std::ptr::null_mut()) };
+        }
+    }
+}
+
+impl std::fmt::Debug for Arrived {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "signal {} ({})", self.signal(), self.0.si_code)
+    }
+}
+
+impl Arrived {
+    /// Its number.
+    pub fn signal(&self) -> c_int {
+        self.0.si_signo
+    }
+
+    /// Whether it asks to end.
+    pub fn asks_to_end(&self) -> bool {
+        ASK_TO_END.contains(&self.signal())
+    }
+
+    /// Whether it asks to stop until it is continued.
+    pub fn asks_to_stop(&self) -> bool {
+        [libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU].contains(&self.signal())
+    }
+
+    /// Whether it came from the terminal: then the whole foreground has it, and not this process alone.
+    pub fn from_terminal(&self) -> bool {
+        let sent = [libc::SIGINT, libc::SIGQUIT, libc::SIGHUP, libc::SIGTSTP, libc::SIGWINCH];
+        self.0.si_code > 0 && sent.contains(&self.signal())
+    }
+
+    /// Sends it to a process. Where the sender gave a value with it, the value, too.
+    pub fn hand_on(&self, to: BorrowedFd<'_>) {
+        let (call, to, no_flags) = (libc::SYS_pidfd_send_signal, to.as_raw_fd(), 0);
+        // The kernel lets others send in somebody's name only what carries a value.
+        let with_value = (self.0.si_code == libc::SI_QUEUE).then_some(&raw const self.0);
+        let info = with_value.unwrap_or(std::ptr::null());
+        // Fails only when the process has ended already.
+        // SAFETY: the kernel reads the information, if there is any.
+        unsafe { libc::syscall(call, to, self.signal(), info, no_flags) };
+    }
+}
+
+/// All signals that a process can have a handler for. The two between the others and the real-time ones are the C library's.
+fn every() -> impl Iterator<Item = c_int> {
+    let first = (1..32).filter(|signal| ![libc::SIGKILL, libc::SIGSTOP].contains(signal));
+    first.chain(libc::SIGRTMIN()..=libc::SIGRTMAX())
+}
+
+/// Whether the command was started with broken pipes ignored; Rust ignores them always.
+static PIPE_WAS_IGNORED: AtomicBool = AtomicBool::new(false);
+
+#[used]
+#[unsafe(link_section = ".init_array")]
+static BEFORE_RUST: extern "C" fn() = {
+    extern "C" fn note() {
+        // Relaxed: there is one thread.
+        PIPE_WAS_IGNORED.store(is_ignored(libc::SIGPIPE), Ordering::Relaxed);
+    }
+    note
+};
+
+/// Has a program start with broken pipes ignored if this command was. Rust would have it die of them.
+pub fn keep_ignored_pipe(program: &mut Command) {
+    // Relaxed: as above.
+    if PIPE_WAS_IGNORED.load(Ordering::Relaxed) {
+        // SAFETY: a system call.
+        unsafe {
+            program.pre_exec(|| {
+                libc::signal(libc::SIGPIPE, libc::SIG_IGN);
+                Ok(())
+            });
+        }
+    }
+}
+
+extern "C" fn arrived(signal: c_int, info: *mut siginfo_t, _: *mut c_void) {
+    // SAFETY: the kernel's, and valid while this runs; `errno` is this thread's, and the calls are safe in a handler.
+    unsafe {
+        let errno = *libc::__errno_location();
+        match about(&*info) {
+            About::Program => {
+                let to = TO.load(Ordering::Relaxed);
+                // A full pipe has more signals than anybody can tell apart.
+                libc::write(to, info.cast(), size_of::<siginfo_t>());
+            }
+            About::Nobody => {}
+            About::Command => {
+                libc::signal(signal, libc::SIG_DFL);
+                libc::raise(signal);
+            }
+            About::Terminal => {
+                libc::raise(libc::SIGSTOP);
+            }
+        }
+        *libc::__errno_location() = errno;
+    }
+}
+
+/// Whom a signal is about.
+enum About {
+    /// The program, or whoever waits for it.
+    Program,
+    /// Nobody: it has served its purpose.
+    Nobody,
+    /// This command: it is to do what it does to any process.
+    Command,
+    /// A process in the background has used the terminal: the whole job stops.
+    Terminal,
+}
+
+fn about(info: &siginfo_t) -> About {
+    let signal = info.si_signo;
+    if info.si_code > 0 {
+        return match signal {
+            signal if FAULTS.contains(&signal) => About::Command,
+            libc::SIGTTIN | libc::SIGTTOU => About::Terminal,
+            libc::SIGCHLD | libc::SIGPIPE | libc::SIGXFSZ | libc::SIGXCPU | libc::SIGURG => {
+                About::Nobody
+            }
+            _ => About::Program,
+        };
+    }
+    let has_sender = [libc::SI_USER, libc::SI_TKILL, libc::SI_QUEUE].contains(&info.si_code);
+    // SAFETY: such a signal has a sender.
+    if !has_sender || unsafe { info.si_pid() } as u32 != std::process::id() {
+        return About::Program;
+    }
+    match signal {
+        // The call that failed says so, too.
+        libc::SIGPIPE | libc::SIGXFSZ => About::Nobody,
+        _ => About::Command,
+    }
+}
+
+fn is_ignored(signal: c_int) -> bool {
     // SAFETY: all zero is a valid value of the structure.
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
     // SAFETY: no new action is given, and the old one is written to a structure of ours.
     let known = unsafe { libc::sigaction(signal, std::ptr::null(), &raw mut action) } == 0;
     known && action.sa_sigaction == libc::SIG_IGN
+}
+
+fn cannot(error: io::Error) -> Failure {
+    Failure::failed(format!("cannot catch signals: {error}"))
 }

@@ -19,6 +19,11 @@ pub fn print(text: &str) -> Result<()> {
     })
 }
 
+/// Who has closed stderr does not want to know.
+fn write_note(text: &impl Display) {
+    let _ = writeln!(io::stderr(), "manycore: {text}");
+}
+
 /// How much is said.
 #[derive(Clone, Copy, Debug)]
 pub struct Terminal {
@@ -35,14 +40,14 @@ impl Terminal {
     /// Says what the user should know but did not ask for.
     pub fn note(&self, text: impl Display) {
         if !self.quiet {
-            eprintln!("manycore: {text}");
+            write_note(&text);
         }
     }
 
     /// Says what is done, with `-v`.
     pub fn say(&self, text: impl Display) {
         if self.verbose {
-            eprintln!("manycore: {text}");
+            write_note(&text);
         }
     }
 

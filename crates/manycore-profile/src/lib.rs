@@ -21,6 +21,7 @@
 //! | module | what is in it |
 //! |---|---|
 //! | [`mapping`] | a process' file, opened and checked |
+//! | [`regular`] | files at paths that the program can change: opened without ever waiting |
 //! | [`process`] | all that a file says, added up over the threads |
 //! | [`clock`] | the ticks that times are in |
 //! | `modules`, `symbols`, `wrapper`, `name` | what an address is called, and which caller tells what a lock is for |
@@ -98,6 +99,8 @@ pub mod others;
 pub mod process;
 #[cfg(feature = "read")]
 pub mod profile;
+#[cfg(feature = "read")]
+pub mod regular;
 #[cfg(feature = "read")]
 pub mod samples;
 #[cfg(feature = "read")]

@@ -1,16 +1,16 @@
 //! Opening a statistics file, of a process that lives or of one that has died by any means.
 
 use std::fmt;
-use std::fs::File;
 use std::marker::PhantomData;
 use std::mem::offset_of;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use memmap2::{MmapOptions, MmapRaw};
 
 use crate::layout::{self, Mapping, syscalls};
+use crate::regular;
 
 /// What a file of statistics consists of.
 ///
@@ -80,14 +80,10 @@ impl<L: Layout> StatsFile<L> {
     pub fn open(path: &Path) -> Result<Option<Self>, Unreadable> {
         let unreadable = |why: String| Unreadable { path: path.to_owned(), why };
         let failed = |error: std::io::Error| unreadable(error.to_string());
-        // Others may write where this is: a pipe nobody writes to would keep us waiting, a link could lead anywhere.
-        let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
-        let file = File::options().read(true).custom_flags(flags).open(path).map_err(failed)?;
-        let metadata = file.metadata().map_err(failed)?;
-        if !metadata.is_file() {
-            return Err(unreadable("it is no file".into()));
-        }
-        let (found, whole) = (metadata.len(), size_of::<L>() as u64);
+        // Others may write where this is: a link could lead anywhere.
+        let file = regular::open_no_link(path).map_err(failed)?;
+        let found = file.metadata().map_err(failed)?.len();
+        let whole = size_of::<L>() as u64;
         if found < whole {
             return Err(unreadable(format!(
                 "{found} bytes instead of {whole}: the file was cut, or is no statistics file"

@@ -189,6 +189,6 @@ fn bad_files_are_named() {
     let pipe = directory.path().join("pipe.stats");
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     for other in [&pipe, directory.path()] {
-        assert!(refused(other).contains("it is no file"), "{}", refused(other));
+        assert!(refused(other).contains("it is no regular file"), "{}", refused(other));
     }
 }

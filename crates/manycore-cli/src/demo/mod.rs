@@ -61,7 +61,7 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
     let quiet = |program: &mut std::process::Command| {
         program.stdin(Stdio::null()).stdout(Stdio::null());
     };
-    let (profile, status) = observe(&command, &futex, quiet, terminal)?;
+    let (profile, status) = observe(&command, &futex, quiet, &mut Inbox::to_hand_on()?, terminal)?;
     bar.finish_and_clear();
     if !status.success() {
         return Err(Failure::failed(format!("the server failed: {}", describe(status))));

@@ -34,15 +34,17 @@ const LAST: Duration = Duration::from_millis(200);
 
 /// Runs a program in this command's place and gives its profile, and how it ended.
 ///
-/// `adjust` has the last word on how it is started. Signals to the command are handed on, so that a server that is stopped has its profile, too.
+/// `adjust` has the last word on how it is started. Signals that come to the inbox are handed on, so that a server that is stopped
+/// has its profile, too; when the program has ended, the inbox has the command end by them.
 pub fn observe(
     command: &[OsString],
     interposition: &Interposition,
     adjust: impl FnOnce(&mut Command),
+    inbox: &mut Inbox,
     terminal: &Terminal,
 ) -> Result<(Profile, ExitStatus)> {
     let (profile, _, status) =
-        observe_watched(command, interposition, adjust, None, None, terminal)?;
+        observe_watched(command, interposition, adjust, (None, None), inbox, terminal)?;
     Ok((profile, status))
 }
 
@@ -52,15 +54,15 @@ pub fn observe_watched(
     command: &[OsString],
     interposition: &Interposition,
     adjust: impl FnOnce(&mut Command),
-    mut watch: Option<Watch>,
-    mut sampler: Option<std::result::Result<Sampler, String>>,
+    (mut watch, mut sampler): (Option<Watch>, Option<std::result::Result<Sampler, String>>),
+    inbox: &mut Inbox,
     terminal: &Terminal,
 ) -> Result<(Profile, Option<Seen>, ExitStatus)> {
     let words: Vec<_> = command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let mut program = Command::new(&command[0]);
     program.args(&command[1..]);
     adjust(&mut program);
-    let mut inbox = Inbox::open()?;
+    inbox.start_like_us(&mut program);
     let mut directory = Directory::new()?;
     adopt_orphans()?;
     interposition.with_statistics(directory.path()).apply(&mut program);
@@ -70,7 +72,7 @@ pub fn observe_watched(
     let tree = Tree::new(interposition.any_library());
     let mut tree = Watched { leader: running.pid(), tree, cpu: (0.0, 0.0) };
     let mut looks = Looks::new(clock, LOOK);
-    let asked_to_end = running.wait_handing_on(&mut inbox, LOOK, || {
+    let asked_to_end = running.wait_handing_on(inbox, LOOK, || {
         let children = tree.reap_orphans();
         let files = directory.files(Subject::Locks);
         looks.look(&files, tree.cpu_until_now(&children));
@@ -88,6 +90,8 @@ pub fn observe_watched(
     let seen = watch.map(Watch::finish);
     futexes.library = interposition.library().map(Into::into);
     let Left { locks: stats, others, calls, lost } = directory.read_all(&mut looks);
+    // All is there that the report needs, and the place of statistics is gone: who does not want to wait for names need not.
+    inbox.end_by_default();
     for lost in lost {
         terminal.note(format_args!("statistics of a process are lost: {lost}"));
     }

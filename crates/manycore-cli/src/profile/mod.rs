@@ -33,6 +33,7 @@ use crate::calls::{self, Calls};
 use crate::child::end_like;
 use crate::failure::{Failure, Result};
 use crate::preload::Interposition;
+use crate::signals::Inbox;
 use crate::spec::Spec;
 use crate::target;
 use crate::terminal::Terminal;
@@ -157,8 +158,15 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<u8> {
     let watch = options.kernel.start(terminal);
     let sampler = options.samples.start(Scope::Command);
     let misses = Misses::start();
-    let (mut profile, seen, status) =
-        observe_watched(&options.command, &interposition, |_| {}, watch, sampler, terminal)?;
+    let mut inbox = Inbox::to_hand_on()?;
+    let (mut profile, seen, status) = observe_watched(
+        &options.command,
+        &interposition,
+        |_| {},
+        (watch, sampler),
+        &mut inbox,
+        terminal,
+    )?;
     if !is_interposed {
         kernel::forget_the_library(&mut profile);
     }

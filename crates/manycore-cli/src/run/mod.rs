@@ -13,6 +13,7 @@ use crate::child::end_like;
 use crate::failure::{Failure, Result};
 use crate::preload::Interposition;
 use crate::profile::{observe, table};
+use crate::signals::{Inbox, keep_ignored_pipe};
 use crate::spec::Spec;
 use crate::statistics;
 use crate::target;
@@ -148,7 +149,8 @@ fn with_statistics(
             "name another lock, or leave out --stats",
         ));
     }
-    let (profile, status) = observe(&options.command, interposition, |_| (), terminal)?;
+    let mut inbox = Inbox::to_hand_on()?;
+    let (profile, status) = observe(&options.command, interposition, |_| (), &mut inbox, terminal)?;
     if has_lock {
         terminal.note(statistics::summary(&profile));
         terminal.note(&profile.finding);
@@ -178,6 +180,7 @@ impl Options {
         let mut command = Command::new(program);
         command.args(arguments);
         interposition.apply(&mut command);
+        keep_ignored_pipe(&mut command);
         terminal.say(format_args!("running {command:?}"));
         command
     }

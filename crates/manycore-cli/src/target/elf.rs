@@ -5,6 +5,7 @@ use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use manycore_profile::regular;
 use object::elf::{self, FileHeader64};
 use object::read::elf::{FileHeader, ProgramHeader};
 use object::{Endianness, FileKind, ReadCache, ReadRef};
@@ -46,7 +47,7 @@ pub fn needed(file: File) -> Vec<OsString> {
 
 /// Checks that the file is a shared library for this architecture; says what it is otherwise.
 pub fn check_library(path: &Path) -> Result<(), String> {
-    let file = File::open(path).map_err(|error| error.to_string())?;
+    let file = regular::open(path).map_err(|error| error.to_string())?;
     let cache = ReadCache::new(file);
     let header = header(&cache).map_err(|_| "it is not an x86-64 shared library".to_owned())?;
     match header.e_type(header.endian().unwrap_or_default()) {

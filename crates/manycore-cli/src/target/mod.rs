@@ -15,6 +15,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use manycore_profile::regular;
 use rustix::fs::{Access, AtFlags, CWD, accessat, getxattr};
 
 use crate::failure::Result;
@@ -47,7 +48,7 @@ pub fn can_be_preloaded(command: &[OsString]) -> std::result::Result<(), Refusal
 /// Why the locks of a program that is running, or was, cannot be replaced, if they cannot.
 pub fn obstacle(program: &Path) -> Option<String> {
     let check = || {
-        let file = File::open(program).map_err(Reason::Unreadable)?;
+        let file = regular::open(program).map_err(Reason::Unreadable)?;
         check_privileges(program, &file.metadata().map_err(Reason::Unreadable)?)?;
         elf::check_program(file)
     };
@@ -72,7 +73,7 @@ fn examine(
     program: &Path,
     command: &[OsString],
 ) -> std::result::Result<Option<Vec<OsString>>, Reason> {
-    let mut file = File::open(program).map_err(Reason::Unreadable)?;
+    let mut file = regular::open(program).map_err(Reason::Unreadable)?;
     let mut start = [0; 256];
     let length = read_up_to(&mut file, &mut start).map_err(Reason::Unreadable)?;
     if let Some(interpreter) = script::interpreter(&start[..length]) {

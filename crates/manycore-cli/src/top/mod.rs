@@ -187,7 +187,7 @@ fn wait(until: Instant, source: &mut Source, inbox: &mut Inbox) -> Result<()> {
         std::thread::sleep(left.min(screen::TURN));
         source.look_after();
         if let Some(arrived) = inbox.take() {
-            return Err(Failure::Interrupted(arrived.signal));
+            return Err(Failure::Interrupted(arrived.signal()));
         }
     }
 }

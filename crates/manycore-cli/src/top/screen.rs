@@ -117,7 +117,7 @@ pub fn show(source: &mut Source, state: &mut State, inbox: &mut Inbox) -> Result
             }
         }
         if let Some(arrived) = inbox.take() {
-            return Err(Failure::Interrupted(arrived.signal));
+            return Err(Failure::Interrupted(arrived.signal()));
         }
         source.look_after();
     }

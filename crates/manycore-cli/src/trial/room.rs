@@ -8,6 +8,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use manycore_profile::regular;
 use tempfile::TempDir;
 
 use crate::failure::{Failure, Result};
@@ -142,7 +143,7 @@ impl Log {
 }
 
 fn end_of(path: &PathBuf, bytes_max: u64) -> io::Result<String> {
-    let mut file = File::open(path)?;
+    let mut file = regular::open(path)?;
     let skipped = file.metadata()?.len().saturating_sub(bytes_max);
     file.seek(SeekFrom::Start(skipped))?;
     let mut bytes = Vec::new();

@@ -12,6 +12,7 @@ use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, ReadRef, Symbol
 use super::Frame;
 use super::separate::{self, Separate};
 use super::text::{demangled, safe};
+use crate::regular;
 
 /// An ELF file, with what was taken out of it into one of its own.
 pub struct Binary {
@@ -61,7 +62,7 @@ pub enum Unusable {
 impl Binary {
     /// Reads a file, which had this inode when the program had it mapped (0 if that is not known).
     pub fn read(path: &Path, inode: u64) -> Result<Self, Unusable> {
-        let file = File::open(path).map_err(|_| Unusable::Unreadable)?;
+        let file = regular::open(path).map_err(|_| Unusable::Unreadable)?;
         if inode != 0 && file.metadata().is_ok_and(|found| found.ino() != inode) {
             return Err(Unusable::Replaced);
         }
@@ -78,7 +79,7 @@ impl Binary {
         add(&file);
         let Separate { debug, supplement } =
             separate::find(path, &file, Path::new(separate::DEBUG));
-        if let Some(debug) = debug.as_deref().and_then(|path| File::open(path).ok()) {
+        if let Some(debug) = debug.as_deref().and_then(|path| regular::open(path).ok()) {
             let cache = ReadCache::new(debug);
             if let Ok(file) = object::File::parse(Cut(&cache)) {
                 add(&file);
@@ -92,7 +93,9 @@ impl Binary {
             first_address,
             functions,
             variables,
-            lines: lines.and_then(|path| Loader::new_with_sup(path, supplement).ok()),
+            lines: lines
+                .filter(|path| regular::open(path).is_ok())
+                .and_then(|path| Loader::new_with_sup(path, supplement).ok()),
         })
     }
 

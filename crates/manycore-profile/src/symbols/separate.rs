@@ -1,11 +1,13 @@
 //! Where distributions put what they strip off a program: a file of its own, found by the program's build id, or by the
 //! name that the program has of it.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use object::read::ReadCache;
 use object::{Object, ReadRef};
+
+use crate::regular;
 
 /// Where packages with debugging information put it.
 pub const DEBUG: &str = "/usr/lib/debug";
@@ -34,7 +36,7 @@ pub fn find<'d, R: ReadRef<'d>>(path: &Path, file: &object::File<'d, R>, root: &
 }
 
 fn opened(path: &Path) -> Option<ReadCache<File>> {
-    File::open(path).ok().map(ReadCache::new)
+    regular::open(path).ok().map(ReadCache::new)
 }
 
 /// `ROOT/.build-id/ab/cdef.debug`
@@ -68,7 +70,7 @@ fn belongs(found: &Path, build_id: Option<&[u8]>, sum: u32) -> bool {
             let file = object::File::parse(&cache);
             file.is_ok_and(|file| file.build_id().ok().flatten() == Some(id))
         }),
-        None => fs::read(found).is_ok_and(|bytes| crc32fast::hash(&bytes) == sum),
+        None => regular::read(found).is_ok_and(|bytes| crc32fast::hash(&bytes) == sum),
     }
 }
 
@@ -87,6 +89,7 @@ fn supplement<'d, R: ReadRef<'d>>(
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::process::Command;
 
     use super::*;
