@@ -109,8 +109,7 @@ pub fn releasing(address: *const (), record: &AtomicU32) {
     if local.words.get()[0] == address as u64 {
         end_hold(record);
     }
-    // SAFETY: null, or a pointer into the mapping, which stays mapped.
-    match unsafe { local.extension.get().cast::<Slab>().as_ref() } {
+    match slabs::of_thread(local) {
         Some(slab) => held::pop(slab, address),
         None => held::pop_of_another(address),
     }
@@ -289,12 +288,7 @@ pub fn destroyed(record: &AtomicU32) {
 /// The calling thread's counters; none if statistics could not be opened, or there are more threads than slabs.
 #[inline]
 fn slab() -> Option<&'static Slab> {
-    let slab = thread::local().extension.get().cast::<Slab>();
-    if slab.is_null() {
-        return slabs::attach();
-    }
-    // SAFETY: `slabs::attach` put a pointer into the mapping there, which stays mapped.
-    Some(unsafe { &*slab })
+    slabs::of_thread(thread::local()).or_else(slabs::attach)
 }
 
 /// The calling thread's counters for an object.
