@@ -4,8 +4,8 @@ use core::ffi::CStr;
 
 use core::sync::atomic::{AtomicU32, Ordering};
 use manycore::lock::{self, PlainLock};
+use manycore::sync::hint;
 use manycore::sync::tuning::{self, GiveUp};
-use manycore::sync::{hint, process, thread};
 use manycore_interpose::bindings;
 use manycore_interpose::environment::environment;
 use manycore_interpose::message::{self, refuse};
@@ -24,8 +24,6 @@ pub extern "C" fn start() {
     match PROGRESS.compare_exchange(NOT_STARTED, STARTING, Ordering::Acquire, Ordering::Acquire) {
         Ok(_) => {
             message::prepare();
-            process::watch_forks();
-            thread::use_libcs_ids();
             choose_lock();
             // Release: partner of the Acquires above and below.
             PROGRESS.store(STARTED, Ordering::Release);

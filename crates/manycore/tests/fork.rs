@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use manycore::delegate::FlatCombining;
 use manycore::lock::{self, PlainLock, WaitQueue, Waiter};
-use manycore::sync::{Deadline, node, process};
+use manycore::sync::Deadline;
 
 /// Runs `body` in a forked child, which has to end within ten seconds; returns its wait status.
 #[must_use]
@@ -61,41 +61,6 @@ fn a_child_finds_no_waiters() {
         QUEUE.broadcast();
         assert_eq!(status, 0);
     });
-}
-
-/// A child that was forked by a system call has its parent's stores of nodes, whose owners are not threads of its own: by
-/// their numbers they have ended, but one of them is the child's first thread.
-#[test]
-fn a_child_past_libc_shares_no_store() {
-    type Node = [u64; 2];
-    process::watch_forks();
-    let page = |node: core::ptr::NonNull<Node>| node.addr().get() & !4095;
-    let kept = page(node::take::<Node>());
-    // SAFETY: as in `in_child`.
-    let child = unsafe { libc::syscall(libc::SYS_fork) } as libc::pid_t;
-    assert!(child >= 0, "fork");
-    if child == 0 {
-        // SAFETY: plain system calls.
-        unsafe { libc::alarm(10) };
-        let all = Barrier::new(3);
-        let others_page = || {
-            let taken = page(node::take::<Node>());
-            all.wait();
-            taken
-        };
-        let pages = thread::scope(|s| {
-            let others = [s.spawn(others_page), s.spawn(others_page)];
-            all.wait();
-            others.map(|other| other.join().unwrap())
-        });
-        let shared = pages[0] == pages[1] || pages.contains(&kept);
-        // SAFETY: as above.
-        unsafe { libc::_exit(shared.into()) };
-    }
-    let mut status = 0;
-    // SAFETY: the status is written here.
-    assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
-    assert_eq!(status, 0);
 }
 
 /// The records of the parent's threads mean nothing in the child, not even to sections that wait in them.

@@ -43,7 +43,6 @@ const PROGRAMS: &[(&str, Language, bool)] = &[
     ("cancel_steps", C, false),
     ("cancel_unwinds", Cpp, false),
     ("fork", C, false),
-    ("fork_past_libc", C, true),
     ("ends", C, false),
     ("early", C, false),
     ("loading", C, false),

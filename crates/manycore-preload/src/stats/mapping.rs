@@ -1,12 +1,10 @@
 //! The shared mapping: made by this process, its forked children and every program it executes, each for itself.
 
 use core::ffi::CStr;
-use core::sync::atomic::{
-    AtomicBool, AtomicIsize, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering,
-};
+use core::sync::atomic::{AtomicBool, AtomicIsize, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use manycore::lock::{Futex, PlainLock};
-use manycore::sync::{clock, process, thread};
+use manycore::sync::{clock, thread};
 use manycore_profile::layout::{MAGIC, Mapping, Record};
 use syscalls::{Errno, Sysno, raw_syscall};
 
@@ -23,13 +21,7 @@ pub const FORGOTTEN_TICKS: u64 = 1 << 34;
 
 // Relaxed throughout, unless noted: each value stands for itself, and what belongs together is published by a Release.
 
-/// Where this process' mapping is; 0 before it is opened, and in a child of a fork that has not made its own.
-fn place() -> &'static AtomicUsize {
-    &process::wiped().word
-}
-
-/// The last one that [`place`] had: in a child of a fork, its parent's.
-static KNOWN: AtomicPtr<Mapping> = AtomicPtr::new(core::ptr::null_mut());
+static MAPPING: AtomicPtr<Mapping> = AtomicPtr::new(core::ptr::null_mut());
 
 /// The mapping of the process that forked this one, until this one has something to count.
 static PARENTS: AtomicPtr<Mapping> = AtomicPtr::new(core::ptr::null_mut());
@@ -52,20 +44,7 @@ pub fn get() -> Option<&'static Mapping> {
 fn opened() -> Option<&'static Mapping> {
     // Acquire: partner of the Releases in `open` and `inherit`, so that the header is there.
     // SAFETY: null, or a mapping of this size that stays; all of it is atomics.
-    unsafe { (place().load(Ordering::Acquire) as *const Mapping).as_ref() }
-}
-
-/// From now on this is the process' mapping.
-fn publish(mapping: *mut Mapping) {
-    KNOWN.store(mapping, Ordering::Relaxed);
-    // Release: partner of the Acquire in `opened`.
-    place().store(mapping.addr(), Ordering::Release);
-}
-
-/// Whether an address is in this process' mapping: that of a thread's counters is not, in a child of a fork.
-#[inline]
-pub fn has<T>(address: *const T) -> bool {
-    address.addr().wrapping_sub(place().load(Ordering::Relaxed)) < size_of::<Mapping>()
+    unsafe { MAPPING.load(Ordering::Acquire).as_ref() }
 }
 
 /// Makes the mapping as a file in `MANYCORE_STATS`.
@@ -79,8 +58,9 @@ pub fn open(directory: &CStr, lock: &[u8]) {
             // SAFETY: a system call without arguments.
             let parent = unsafe { raw_syscall!(Sysno::getppid) as u32 };
             // SAFETY: of this size and zero, which is a valid mapping.
-            fill_in(unsafe { &*mapping }, lock, (number(), parent), clock::now());
-            publish(mapping);
+            fill_in(unsafe { &*mapping }, lock, (process(), parent), clock::now());
+            // Release: partner of the Acquire in `get`.
+            MAPPING.store(mapping, Ordering::Release);
             // SAFETY: as above.
             modules::read_maps(unsafe { &*mapping });
         }
@@ -88,8 +68,7 @@ pub fn open(directory: &CStr, lock: &[u8]) {
     }
 }
 
-/// The process' number.
-fn number() -> u32 {
+fn process() -> u32 {
     // SAFETY: a system call without arguments.
     unsafe { raw_syscall!(Sysno::getpid) as u32 }
 }
@@ -123,9 +102,7 @@ fn map_file() -> Result<*mut Mapping, Errno> {
 /// before they have taken a lock; to fill in a file for each, and to read it, would cost more than the fork.
 pub fn forked() {
     let was_spare = SPARE.load(Ordering::Relaxed);
-    // Whoever takes it makes the file: of a child's threads the first, where libc did not tell of the fork.
-    let parents = KNOWN.swap(core::ptr::null_mut(), Ordering::Relaxed);
-    if parents.is_null() && was_spare.is_null() {
+    if opened().is_none() && was_spare.is_null() {
         return;
     }
     records::forked();
@@ -134,14 +111,13 @@ pub fn forked() {
     modules::forked();
     crate::fork::set_free(&FILLING);
     // A child of a child that has counted nothing has what that one has.
-    // SAFETY: null, or a mapping of this size that stays.
-    if let Some(mapping) = unsafe { parents.as_ref() } {
-        PARENTS_RECORDS.store(mapping.header.records.load(Ordering::Relaxed), Ordering::Relaxed);
-        PARENTS.store(parents, Ordering::Relaxed);
-        place().store(0, Ordering::Relaxed);
+    if let Some(parents) = opened() {
+        PARENTS_RECORDS.store(parents.header.records.load(Ordering::Relaxed), Ordering::Relaxed);
+        PARENTS.store(core::ptr::from_ref(parents).cast_mut(), Ordering::Relaxed);
+        MAPPING.store(core::ptr::null_mut(), Ordering::Relaxed);
     }
     FORKED.store(clock::now(), Ordering::Relaxed);
-    PROCESS.store(number(), Ordering::Relaxed);
+    PROCESS.store(process(), Ordering::Relaxed);
     // Otherwise the command is gone, and its directory with it: the child goes on without statistics, and the parent's
     // are not touched.
     SPARE.store(map_file().unwrap_or(core::ptr::null_mut()), Ordering::Relaxed);
@@ -159,13 +135,7 @@ pub fn forked() {
 fn inherit() -> Option<&'static Mapping> {
     // Acquire: partner of the Release below; who finds that it has been filled in finds it.
     if SPARE.load(Ordering::Acquire).is_null() {
-        // A child of which libc did not tell: what its other threads count meanwhile is lost.
-        if place().load(Ordering::Relaxed) == 0 && !KNOWN.load(Ordering::Relaxed).is_null() {
-            forked();
-        }
-        if SPARE.load(Ordering::Acquire).is_null() {
-            return opened();
-        }
+        return opened();
     }
     FILLING.acquire();
     // Relaxed, both: ordered by `FILLING`.
@@ -173,7 +143,8 @@ fn inherit() -> Option<&'static Mapping> {
     if !new.is_null() {
         // SAFETY: mappings of this size that stay; the new one is zero, and nobody else uses it yet.
         copy_records(unsafe { &*old }, unsafe { &*new });
-        publish(new);
+        // Release: partner of the Acquire in `opened`.
+        MAPPING.store(new, Ordering::Release);
         // Release: partner of the Acquire above. Not before there is a mapping: others would take it for a failure.
         SPARE.store(core::ptr::null_mut(), Ordering::Release);
     }

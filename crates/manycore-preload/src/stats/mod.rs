@@ -109,7 +109,8 @@ pub fn releasing(address: *const (), record: &AtomicU32) {
     if local.words.get()[0] == address as u64 {
         end_hold(record);
     }
-    match slabs::of_thread(local) {
+    // SAFETY: null, or a pointer into the mapping, which stays mapped.
+    match unsafe { local.extension.get().cast::<Slab>().as_ref() } {
         Some(slab) => held::pop(slab, address),
         None => held::pop_of_another(address),
     }
@@ -288,7 +289,12 @@ pub fn destroyed(record: &AtomicU32) {
 /// The calling thread's counters; none if statistics could not be opened, or there are more threads than slabs.
 #[inline]
 fn slab() -> Option<&'static Slab> {
-    slabs::of_thread(thread::local()).or_else(slabs::attach)
+    let slab = thread::local().extension.get().cast::<Slab>();
+    if slab.is_null() {
+        return slabs::attach();
+    }
+    // SAFETY: `slabs::attach` put a pointer into the mapping there, which stays mapped.
+    Some(unsafe { &*slab })
 }
 
 /// The calling thread's counters for an object.

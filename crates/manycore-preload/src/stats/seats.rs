@@ -11,7 +11,7 @@ use manycore_interpose::directory::store_bytes;
 use manycore_profile::layout::{Mapping, SEATS, Seat, Slab, WAITS, WAITS_APART, WAITS_LOOKS};
 use syscalls::{Errno, Sysno, raw_syscall};
 
-use super::{index, mapping, records, slabs};
+use super::{index, mapping, records};
 
 /// One more than the key of the thread-specific data; 0 for none.
 static KEY: AtomicU32 = AtomicU32::new(0);
@@ -69,9 +69,7 @@ pub fn forked() {
 }
 
 extern "C" fn thread_ends(slab: *mut c_void) {
-    if mapping::has(slab)
-        && let Some(mapping) = mapping::get()
-    {
+    if let Some(mapping) = mapping::get() {
         // SAFETY: a slab of the mapping, which stays mapped; see `watch`.
         note_end(mapping, unsafe { &*slab.cast::<Slab>() });
     }
@@ -102,7 +100,8 @@ fn note_end(mapping: &Mapping, slab: &Slab) {
 
 /// The process ends, with the threads that it still has.
 pub fn process_ends(mapping: &Mapping) {
-    if let Some(slab) = slabs::of_thread(thread::local()) {
+    // SAFETY: null, or a slab in the mapping, which stays mapped.
+    if let Some(slab) = unsafe { thread::local().extension.get().cast::<Slab>().as_ref() } {
         note_end(mapping, slab);
     }
     let used = mapping.header.slabs.load(Ordering::Relaxed) as usize;

@@ -23,14 +23,6 @@ const LOOKS: usize = 2;
 
 // Relaxed throughout: `GIVING` orders all accesses but those of the one thread of a forked child.
 
-/// The slab that the thread, to which this belongs, has in this process; none before it has one.
-#[inline]
-pub fn of_thread(local: &thread::Local) -> Option<&'static Slab> {
-    let slab = local.extension.get().cast::<Slab>().cast_const();
-    // SAFETY: `attach` put a pointer to a slab of a mapping there, and mappings stay.
-    (!slab.is_null() && mapping::has(slab)).then(|| unsafe { &*slab })
-}
-
 /// Gives the calling thread a slab; none if there are no statistics, or more threads than slabs.
 #[cold]
 pub fn attach() -> Option<&'static Slab> {

@@ -13,7 +13,7 @@ use core::ptr::{NonNull, null_mut};
 use syscalls::{Errno, Sysno, raw_syscall};
 
 use super::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
-use super::{hint, process, thread};
+use super::{hint, thread};
 
 /// A thread's nodes, on a page of its own: a node's address tells its store.
 #[repr(C, align(4096))]
@@ -46,10 +46,6 @@ static CHUNK_TABLE: [AtomicPtr<Store>; CHUNKS] = [const { AtomicPtr::new(null_mu
 /// Stores given out so far, and the one to look at next. Relaxed: written and read under `GIVING`.
 static GIVEN: AtomicU32 = AtomicU32::new(0);
 static NEXT: AtomicU32 = AtomicU32::new(0);
-
-/// Stores that were given out in another process, of which this one is a child: whether their owners are here cannot be
-/// told by their numbers. Written under `GIVING`.
-static INHERITED: AtomicU32 = AtomicU32::new(0);
 
 /// Protects the giving out of stores: some system calls long.
 static GIVING: AtomicBool = AtomicBool::new(false);
@@ -106,16 +102,13 @@ impl Store {
 /// Gives the calling thread a store, ahead of those that it has.
 #[cold]
 fn new_store(before: *mut Store) -> &'static Store {
-    // A child that was forked past libc notices it here. libc has its parent's number for its first thread.
-    let is_child = process::generation() != 0;
-    let me = if is_child { thread::ask_id() } else { thread::id() };
     // Acquire, and Release below: one thread at a time.
     while GIVING.swap(true, Ordering::Acquire) {
         hint::yield_now();
     }
     let store = left_behind().unwrap_or_else(fresh);
     // Relaxed, both: under `GIVING`.
-    store.owner.store(me, Ordering::Relaxed);
+    store.owner.store(thread::id(), Ordering::Relaxed);
     store.before.store(before, Ordering::Relaxed);
     GIVING.store(false, Ordering::Release);
     thread::local().set_nodes(core::ptr::from_ref(store).cast_mut());
@@ -126,11 +119,10 @@ fn new_store(before: *mut Store) -> &'static Store {
 /// it, stays so.
 fn left_behind() -> Option<&'static Store> {
     // Relaxed, here and in the closure: under `GIVING`, but for `free`, in which nodes only come back.
-    let inherited = INHERITED.load(Ordering::Relaxed);
-    let own = GIVEN.load(Ordering::Relaxed) - inherited;
-    (0..LOOKS.min(own)).find_map(|_| {
-        let number = inherited + NEXT.load(Ordering::Relaxed) % own;
-        NEXT.store(number - inherited + 1, Ordering::Relaxed);
+    let given = GIVEN.load(Ordering::Relaxed);
+    (0..LOOKS.min(given)).find_map(|_| {
+        let number = NEXT.load(Ordering::Relaxed) % given;
+        NEXT.store(number + 1, Ordering::Relaxed);
         let store = store(number);
         let free = store.free.load(Ordering::Relaxed) != 0;
         (free && has_ended(store.owner.load(Ordering::Relaxed))).then_some(store)
@@ -188,12 +180,4 @@ pub(super) fn forked(thread: u32) {
         s.owner.store(thread, Ordering::Relaxed);
         store = s.before.load(Ordering::Relaxed);
     }
-}
-
-/// In a child that was forked past libc: no store is looked for among those that there are. The lock may be held by a
-/// thread that is not here.
-pub(super) fn orphaned() {
-    // Relaxed, all: one thread renews a process, and others wait for it.
-    INHERITED.store(GIVEN.load(Ordering::Relaxed), Ordering::Relaxed);
-    GIVING.store(false, Ordering::Relaxed);
 }

@@ -5,7 +5,6 @@
 
 use core::arch::{asm, global_asm};
 use core::cell::Cell;
-use core::sync::atomic::{AtomicUsize, Ordering};
 
 use syscalls::{Sysno, raw_syscall};
 
@@ -95,57 +94,17 @@ pub fn local() -> &'static Local {
     unsafe { &*block }
 }
 
-/// Where libc keeps the calling thread's id, from the thread pointer; 0 if it was not asked, or keeps it elsewhere.
-static LIBC_OFFSET: AtomicUsize = AtomicUsize::new(0);
-
-/// Takes ids from where libc keeps them from now on, if that is where it is expected. To be called while there is one thread.
-///
-/// Then a thread has the same id here and there, also in a child that was forked past libc and has corrected that
-/// itself, as Firefox does; and a new thread asks the kernel for nothing.
-#[cfg(target_arch = "x86_64")]
-pub fn use_libcs_ids() {
-    /// `tid` in glibc's `struct pthread`, since version 2.4.
-    const OFFSET: usize = 0x2d0;
-    if at(OFFSET) == ask_id() {
-        LIBC_OFFSET.store(OFFSET, Ordering::Relaxed); // Relaxed: there is one thread
-    }
-}
-
-/// The number at this offset from the thread pointer.
-#[cfg(target_arch = "x86_64")]
-#[inline]
-fn at(offset: usize) -> u32 {
-    let number: u32;
-    // SAFETY: a load from the thread's own block, which is larger than that in every version of glibc.
-    unsafe {
-        asm!(
-            "mov {number:e}, dword ptr fs:[{offset}]",
-            offset = in(reg) offset,
-            number = out(reg) number,
-            options(readonly, nostack, preserves_flags),
-        );
-    }
-    number
-}
-
 /// The kernel's id of the calling thread.
 #[inline]
 pub fn id() -> u32 {
-    #[cfg(target_arch = "x86_64")]
-    // Relaxed: stored while there is one thread.
-    match LIBC_OFFSET.load(Ordering::Relaxed) {
-        0 => {}
-        offset => return at(offset),
-    }
     match local().tid.get() {
         0 => ask_id(),
         tid => tid,
     }
 }
 
-/// The same, by the kernel's own word.
 #[cold]
-pub(super) fn ask_id() -> u32 {
+fn ask_id() -> u32 {
     // SAFETY: takes no arguments and touches no memory.
     let tid = unsafe { raw_syscall!(Sysno::gettid) } as u32;
     local().tid.set(tid);
@@ -158,5 +117,5 @@ pub(super) fn ask_id() -> u32 {
 pub fn forked() {
     local().tid.set(0);
     node::forked(id());
-    super::process::forked();
+    super::process::next_generation();
 }
