@@ -4,6 +4,8 @@
 //! Each ordering that is weakened by name (`order!`) is listed in `mutations.rs`, with the model that has to fail then.
 #![cfg(loom)]
 
+#[path = "../../../manycore/tests/loom/caught.rs"]
+mod caught;
 mod mutations;
 
 use std::sync::Arc;
