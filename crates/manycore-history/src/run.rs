@@ -37,7 +37,14 @@ pub struct Mix {
 impl Mix {
     /// So many operations on a few keys that real threads do meet.
     pub fn native(threads: u32) -> Self {
-        Self { threads, operations: 10_000, keys: 8, inserts: 30, removes: 30, seed: 1 }
+        Self {
+            threads,
+            operations: unless_interpreted(10_000, 40),
+            keys: 8,
+            inserts: 30,
+            removes: 30,
+            seed: 1,
+        }
     }
 
     /// Some operations on three keys, so that a schedule has few enough steps.
@@ -77,6 +84,11 @@ pub trait Threads {
     fn aside<R>(&self, does: impl FnOnce() -> R) -> R {
         does()
     }
+}
+
+/// How often a test repeats something: the interpreter Miri, which takes a thousand times as long, has a number of its own.
+pub const fn unless_interpreted<N: Copy>(usual: N, interpreted: N) -> N {
+    if cfg!(miri) { interpreted } else { usual }
 }
 
 /// Threads of the operating system.

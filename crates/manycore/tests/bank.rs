@@ -7,8 +7,9 @@ use std::thread;
 use manycore::clock::{Clock, Counter, Ordo, RelaxedClock};
 use manycore::session::{self, Conflict, Ptr, RawSession, Sessions, Transaction};
 use manycore::{mvrlu, rlu};
+use manycore_history::run::unless_interpreted;
 
-const ACCOUNTS: usize = 50;
+const ACCOUNTS: usize = unless_interpreted(50, 5);
 const EACH: u64 = 100;
 
 fn transfer<'id, S: RawSession>(
@@ -30,6 +31,7 @@ fn transfer<'id, S: RawSession>(
 
 /// Threads transfer between accounts, some of them in vain, some die on the way; every snapshot has the same sum.
 fn bank(domain: &impl Sessions, threads: u64, rounds: u32) {
+    let (threads, rounds) = unless_interpreted((threads, rounds), (3, 12));
     let torn = AtomicU32::new(0);
     session::scope(domain, |bank| {
         let mut member = bank.register();

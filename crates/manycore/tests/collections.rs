@@ -17,14 +17,14 @@ use manycore::collections::{SequentialMap, Sizes};
 use manycore::lock::{Adaptive, Mcs};
 use manycore::reclaim::{Config, Quiescent};
 use manycore::{ConcurrentMap, ConcurrentSet, MapHandle, SetHandle};
-use manycore_history::run::{self, Mix, Native};
+use manycore_history::run::{self, Mix, Native, unless_interpreted};
 use manycore_history::specification::{First, Last, PileOperation};
 
 /// Few buckets, so that keys share them.
 const SIZES: Sizes = Sizes { keys: 8, buckets: 3 };
 
 fn is_linearizable<S: ConcurrentSet<u64>>(make: impl Fn() -> S) {
-    for threads in [1, 2, 8] {
+    for threads in [1, 2, unless_interpreted(8, 3)] {
         run::check_set(Native, &Mix::native(threads), &make());
     }
 }
@@ -70,9 +70,15 @@ fn combined() {
 #[test]
 fn take_all() {
     // In pieces: a queue is judged as a whole.
-    for seed in 0..200 {
+    for seed in 0..unless_interpreted(200, 2) {
         let queue = TakeAll::new();
-        let mix = Mix { operations: 50, inserts: 80, removes: 20, seed, ..Mix::native(4) };
+        let mix = Mix {
+            operations: unless_interpreted(50, 15),
+            inserts: 80,
+            removes: 20,
+            seed,
+            ..Mix::native(4)
+        };
         run::check_pile::<First, _>(Native, &mix, &[PileOperation::TakeAll], || {
             |operation| {
                 match operation {
@@ -88,9 +94,15 @@ fn take_all() {
 #[test]
 fn treiber() {
     // In pieces, too.
-    for seed in 0..200 {
+    for seed in 0..unless_interpreted(200, 2) {
         let stack = TreiberStack::new(Config { batch: 2, ..Config::default() });
-        let mix = Mix { operations: 50, inserts: 50, removes: 50, seed, ..Mix::native(4) };
+        let mix = Mix {
+            operations: unless_interpreted(50, 15),
+            inserts: 50,
+            removes: 50,
+            seed,
+            ..Mix::native(4)
+        };
         run::check_pile::<Last, _>(Native, &mix, &[PileOperation::Pop], || {
             |operation| {
                 let mut handle = stack.handle();
@@ -107,7 +119,7 @@ fn treiber() {
 /// More threads than CPUs push and pop: each value comes out once.
 #[test]
 fn a_stack_loses_nothing() {
-    const EACH: usize = 5_000;
+    const EACH: usize = unless_interpreted(5_000, 60);
     let stack = TreiberStack::new(Config { batch: 16, ..Config::default() });
     let taken: Vec<Arc<AtomicUsize>> = (0..8).map(|_| Arc::default()).collect();
     std::thread::scope(|scope| {
@@ -138,7 +150,7 @@ fn a_stack_loses_nothing() {
 /// Random operations, by one thread, as on the standard library's set.
 fn a_set_is_as_the_standard_librarys(mut set: impl SetHandle<u64>) {
     let (mut standard, mut random) = (BTreeSet::new(), fastrand::Rng::with_seed(1));
-    for _ in 0..20_000 {
+    for _ in 0..unless_interpreted(20_000, 300) {
         let key = random.u64(..200);
         match random.u8(..3) {
             0 => assert_eq!(set.contains(&key), standard.contains(&key)),
@@ -165,7 +177,7 @@ manycore::for_each_set!(sets_are_as_the_standard_librarys);
 /// Random operations, by one thread, as on the standard library's map. Values own memory, which nobody may lose.
 fn as_the_standard_library(mut map: impl SequentialMap<u16, Box<u32>>) {
     let (mut standard, mut random) = (BTreeMap::new(), fastrand::Rng::with_seed(1));
-    for value in 0..20_000 {
+    for value in 0..unless_interpreted(20_000, 300) {
         let key = random.u16(..200);
         match random.u8(..3) {
             0 => assert_eq!(map.get(&key), standard.get(&key).cloned()),
@@ -182,7 +194,7 @@ fn as_the_standard_library(mut map: impl SequentialMap<u16, Box<u32>>) {
 /// The same, through a thread's handle.
 fn one_thread_is_as_the_standard_library(mut map: impl MapHandle<u16, Box<u32>>) {
     let (mut standard, mut random) = (BTreeMap::new(), fastrand::Rng::with_seed(1));
-    for value in 0..20_000 {
+    for value in 0..unless_interpreted(20_000, 300) {
         let key = random.u16(..200);
         match random.u8(..3) {
             0 => assert_eq!(map.get(&key), standard.get(&key).cloned()),
@@ -255,8 +267,10 @@ fn structures_are_as_the_standard_librarys() {
 fn a_deep_tree_is_dropped() {
     let mut tree = SearchTree::default();
     // A chain: as deep as there are keys.
-    (0..3_000_u32).for_each(|key| drop(tree.insert(key, Box::new(key))));
-    (0..3_000).step_by(2).for_each(|key| assert_eq!(tree.remove(&key), Some(Box::new(key))));
+    (0..unless_interpreted(3_000_u32, 100)).for_each(|key| drop(tree.insert(key, Box::new(key))));
+    (0..unless_interpreted(3_000, 100))
+        .step_by(2)
+        .for_each(|key| assert_eq!(tree.remove(&key), Some(Box::new(key))));
 }
 
 /// The way to an heir is as long as there are keys on its right.
@@ -265,10 +279,12 @@ fn a_long_way_to_the_heir() {
     let tree = RcuTree::<u32, Mcs>::default();
     let mut handle = tree.handle();
     assert!(handle.insert(0) && handle.insert(1));
-    (3..3_000).rev().for_each(|key| assert!(handle.insert(key)));
+    (3..unless_interpreted(3_000, 100)).rev().for_each(|key| assert!(handle.insert(key)));
     for key in [1, 3, 0, 4] {
         assert!(handle.remove(&key) && !handle.contains(&key));
-        (5..3_000).step_by(100).for_each(|key| assert!(handle.contains(&key)));
+        (5..unless_interpreted(3_000, 100))
+            .step_by(100)
+            .for_each(|key| assert!(handle.contains(&key)));
     }
 }
 

@@ -5,10 +5,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::thread;
 
 use manycore::delegate::FlatCombining;
+use manycore_history::run::unless_interpreted;
 
 /// Threads add to one of two numbers at a time, so that they differ while a section runs. None is lost.
 fn counts(threads: u64) {
-    const ROUNDS: u64 = 40_000;
+    const ROUNDS: u64 = unless_interpreted(40_000, 100);
     let numbers = FlatCombining::new([0_u64; 2]);
     thread::scope(|scope| {
         for thread in 0..threads {
@@ -33,27 +34,28 @@ fn counts(threads: u64) {
 
 #[test]
 fn with_few_threads_and_with_many() {
-    [1, 2, 4, 16, 100].into_iter().for_each(counts);
+    [1, 2, 4, 16, 100].into_iter().take(unless_interpreted(5, 3)).for_each(counts);
 }
 
 #[test]
 fn threads_come_and_go() {
+    const TIMES: u64 = unless_interpreted(50, 2);
     let total = FlatCombining::new(0_u64);
-    for _ in 0..50 {
+    for _ in 0..TIMES {
         thread::scope(|scope| {
             (0..8).for_each(|_| {
                 scope.spawn(|| (0..20).for_each(|_| total.with(|total| *total += 1)));
             });
         });
     }
-    assert_eq!(total.into_inner(), 50 * 8 * 20);
+    assert_eq!(total.into_inner(), TIMES * 8 * 20);
 }
 
 /// Every fourth section panics, and it is its own thread that hears of it.
 #[test]
 fn a_panic_goes_back_to_whose_section_it_is() {
     const THREADS: u64 = 8;
-    const ROUNDS: u64 = 200;
+    const ROUNDS: u64 = unless_interpreted(200, 8);
     let total = FlatCombining::new(0_u64);
     thread::scope(|scope| {
         for thread in 0..THREADS {

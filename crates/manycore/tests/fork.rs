@@ -1,5 +1,5 @@
 //! What the child of a fork finds in queues on which threads of its parent wait, which it does not have.
-#![cfg(all(target_os = "linux", not(loom), not(manycore_bare)))]
+#![cfg(all(target_os = "linux", not(any(loom, manycore_bare, miri))))]
 // A test is an ordinary program: the rules for algorithms are not for it.
 #![allow(clippy::disallowed_types, clippy::disallowed_methods)]
 

@@ -14,6 +14,7 @@ use manycore::ldu::{
 };
 use manycore::lock;
 use manycore::oplog::{self, Apply, OpLog};
+use manycore_history::run::unless_interpreted;
 
 /// Numbers from 0 on, in an order that the seed decides.
 struct Random(u64);
@@ -72,7 +73,7 @@ fn agrees_with_std<Q: Queue>(queue: Q, eager_below: u64, seed: u64) {
         let mut present: Vec<_> = (0..ITEMS).map(|_| None).collect();
         let mut absent: Vec<_> =
             (0..ITEMS as u64).map(|key| Some(set.item(Counted::new(key, &alive)))).collect();
-        for _ in 0..4_000 {
+        for _ in 0..unless_interpreted(4_000, 250) {
             let index = random.below(ITEMS as u64) as usize;
             match random.below(8) {
                 0 => set.read(|keys| {
@@ -107,7 +108,7 @@ fn agrees_with_std<Q: Queue>(queue: Q, eager_below: u64, seed: u64) {
 
 #[test]
 fn a_set_of_the_standard_library_agrees() {
-    for seed in 1..=8 {
+    for seed in 1..=unless_interpreted(8, 1) {
         // With the usual limit, reads are frequent now and then: there are eight updates for each.
         for eager_below in [0, EAGER_BELOW, u64::MAX] {
             agrees_with_std(Global::new(), eager_below, seed);
@@ -119,7 +120,7 @@ fn a_set_of_the_standard_library_agrees() {
 
 /// Threads insert and remove items of their own. A read sees all that its own thread did before.
 fn stress<'a, Q: Queue + Sync>(sets: &[Set<'a, Q>], threads: u64, alive: &'a AtomicU64) {
-    const ROUNDS: u64 = 24_000;
+    const ROUNDS: u64 = unless_interpreted(24_000, 60);
     thread::scope(|scope| {
         for thread in 0..threads {
             scope.spawn(move || {
@@ -163,7 +164,8 @@ fn more_threads_than_cpus() {
     fn set<'a, Q: Queue>(queue: Q, eager_below: u64) -> Set<'a, Q> {
         Deferred::with_queue(Keys::default(), queue).eager_below(eager_below)
     }
-    for (threads, eager) in [(2, 0), (32, EAGER_BELOW), (2, u64::MAX), (32, u64::MAX)] {
+    let many = unless_interpreted(32, 3);
+    for (threads, eager) in [(2, 0), (many, EAGER_BELOW), (2, u64::MAX), (many, u64::MAX)] {
         let alive = AtomicU64::new(0);
         stress(&[(); 2].map(|()| set(Global::new(), eager)), threads, &alive);
         stress(&[(); 1].map(|()| set(PerCore::new(), eager)), threads, &alive);
@@ -284,7 +286,7 @@ fn is_swept<Q: Queue>(queue: Q) {
     let alive = AtomicU64::new(0);
     let set: Set<'_, Q> = Deferred::with_queue(Keys::default(), queue);
     let most = u64::from(MANY) * u64::from(manycore::sync::cpu::count() + 1);
-    for key in 0..20 * most {
+    for key in 0..unless_interpreted(20, 3) * most {
         drop(set.item(Counted::new(key, &alive)).insert());
         let alive = alive.load(Ordering::Relaxed);
         assert!(alive <= most, "{alive} items wait to be freed");
@@ -318,7 +320,7 @@ fn a_long_log_is_applied() {
         }
     }
     let sum = OpLog::<Sum, u64>::new(Sum(0));
-    let operations = 20 * oplog::MANY as u64;
+    let operations = unless_interpreted(20, 3) * oplog::MANY as u64;
     (0..operations).for_each(|number| _ = sum.log(number));
     let most = oplog::MANY as u64 * u64::from(manycore::sync::cpu::count());
     let longest = sum.statistics().operations_max;

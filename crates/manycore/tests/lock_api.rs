@@ -5,6 +5,10 @@ use std::thread;
 
 use lock_api::{Mutex, RwLock};
 use manycore::lock;
+use manycore_history::run::unless_interpreted;
+
+/// How often each thread has it.
+const EACH: u32 = unless_interpreted(100, 10);
 
 macro_rules! mutexes {
     ($($lock:ident),* $(,)?) => {
@@ -14,11 +18,11 @@ macro_rules! mutexes {
             fn $lock() {
                 let counter = Mutex::<lock::$lock, u32>::new(0);
                 thread::scope(|s| {
-                    (0..2).for_each(|_| _ = s.spawn(|| (0..100).for_each(|_| *counter.lock() += 1)));
+                    (0..2).for_each(|_| _ = s.spawn(|| (0..EACH).for_each(|_| *counter.lock() += 1)));
                 });
                 let held = counter.lock();
                 assert!(counter.try_lock().is_none(), "it is held");
-                assert_eq!(*held, 200);
+                assert_eq!(*held, 2 * EACH);
             }
         )*
     };
@@ -33,8 +37,8 @@ macro_rules! rw_locks {
             fn $lock() {
                 let counter = RwLock::<lock::$lock, u32>::new(0);
                 thread::scope(|s| {
-                    s.spawn(|| (0..100).for_each(|_| *counter.write() += 1));
-                    s.spawn(|| (0..100).for_each(|_| assert!(*counter.read() <= 100)));
+                    s.spawn(|| (0..EACH).for_each(|_| *counter.write() += 1));
+                    s.spawn(|| (0..EACH).for_each(|_| assert!(*counter.read() <= EACH)));
                 });
                 let reading = counter.read();
                 assert_eq!(*reading, counter.try_read().map_or(0, |again| *again));
@@ -42,7 +46,7 @@ macro_rules! rw_locks {
                 drop(reading);
                 let writing = counter.write();
                 assert!(counter.try_read().is_none() && counter.try_write().is_none());
-                assert_eq!(*writing, 100);
+                assert_eq!(*writing, EACH);
             }
         )*
     };

@@ -5,6 +5,10 @@ use std::ptr::NonNull;
 
 use manycore::mvrlu::{Config, Domain, Handle, object_of};
 use manycore::session::{Conflict, RawSession, View};
+use manycore_history::run::unless_interpreted;
+
+const OBJECTS: usize = unless_interpreted(100, 3);
+const MORE: [usize; 6] = [1000, 1008, 1009, 5000, 16_369, 32_752];
 
 fn domain(segment_bytes: usize) -> Domain {
     Domain::new(Default::default(), Config { segment_bytes, ..Config::default() })
@@ -31,7 +35,9 @@ unsafe fn bytes<'a>(data: NonNull<u8>, size: usize) -> &'a [u8] {
 fn every_size_is_copied_whole_and_written_back() {
     let domain = domain(64 << 10);
     let mut handle = domain.register();
-    for size in (0..600).chain([1000, 1008, 1009, 5000, 16_369, 32_752]) {
+    for size in
+        (0..unless_interpreted(600, 20)).chain(MORE.into_iter().take(unless_interpreted(6, 3)))
+    {
         let object = handle.create_bytes(size).expect("there is room");
         assert!(object.addr().get().is_multiple_of(16), "{size}");
         // SAFETY: this thread's own object of that size, in sessions where it is read and locked.
@@ -109,7 +115,7 @@ fn the_last_to_flush_brings_all_objects_up_to_date() {
     let domain = &domain(16 << 10);
     let objects: Vec<_> = {
         let mut handle = domain.register();
-        (0..100)
+        (0..OBJECTS)
             .map(|_| handle.create_bytes(8).expect("there is room").as_ptr().expose_provenance())
             .collect()
     };
@@ -119,7 +125,7 @@ fn the_last_to_flush_brings_all_objects_up_to_date() {
         for _ in 0..4 {
             s.spawn(move || {
                 let mut handle = domain.register();
-                for object in objects.iter().cycle().take(1000) {
+                for object in objects.iter().cycle().take(10 * OBJECTS) {
                     let object = NonNull::new(data(*object).cast()).expect("an object");
                     loop {
                         // SAFETY: an object of this domain, in a session.

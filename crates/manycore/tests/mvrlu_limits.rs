@@ -11,6 +11,7 @@ use manycore::collections::hash::MvrluTable;
 use manycore::mvrlu::{Config, Domain, Handle, Stall};
 use manycore::session::{self, Conflict, Link, RawSession, View};
 use manycore::{ConcurrentMap, MapHandle, sync};
+use manycore_history::run::unless_interpreted;
 
 /// Small logs, so that they go round.
 fn small() -> Config {
@@ -27,7 +28,7 @@ fn next(state: &mut u64) -> usize {
 #[test]
 fn a_reader_that_stalls_is_named_and_then_all_goes_on() {
     const WRITERS: u64 = 3;
-    const EACH: u64 = 2_000;
+    const EACH: u64 = unless_interpreted(2_000, 200);
     let (told, reports) = mpsc::channel::<Stall>();
     let config = Config {
         patience: 10,
@@ -81,13 +82,14 @@ fn a_reader_that_stalls_is_named_and_then_all_goes_on() {
 /// Without anybody in the way a log has always room: its thread discards what is old before that.
 #[test]
 fn nobody_waits_for_room_if_nobody_stalls() {
+    const COUNTERS: usize = unless_interpreted(1_000, 10);
     let domain = Domain::new(Ordo::measured(), Config::default());
     session::scope(&domain, |scope| {
         let mut member = scope.register();
-        let counters: Vec<_> = (0..1_000).map(|_| member.create(0_u64)).collect();
-        for round in 0..100_000 {
+        let counters: Vec<_> = (0..COUNTERS).map(|_| member.create(0_u64)).collect();
+        for round in 0..unless_interpreted(100_000, 2_000) {
             member.run(|tx| {
-                *tx.try_lock(counters[round % 1_000])? += 1;
+                *tx.try_lock(counters[round % COUNTERS])? += 1;
                 Ok(())
             });
         }
@@ -157,14 +159,14 @@ fn what_is_freed_is_used_again_and_nobody_finds_it() {
     };
     let roots: Vec<_> = (0..ROOTS as u64).map(make).collect();
     let changed = AtomicU32::new(0);
-    for wave in 0..4 {
+    for wave in 0..unless_interpreted(4, 2) {
         thread::scope(|s| {
-            for me in 0..16_u64 {
+            for me in 0..unless_interpreted(16_u64, 3) {
                 let (domain, roots, changed) = (&domain, &roots, &changed);
                 s.spawn(move || {
                     let mut random = wave * 16 + me;
                     let mut handle = domain.register();
-                    for _ in 0..500 {
+                    for _ in 0..unless_interpreted(500, 20) {
                         let root = roots[next(&mut random) % ROOTS];
                         let changes = next(&mut random).is_multiple_of(2);
                         let latest = next(&mut random).is_multiple_of(2);
@@ -222,7 +224,7 @@ fn write_skew_is_possible_unless_what_is_read_is_locked() {
 /// Whoever is told of a commit sees it, whether commits wait for the clocks or snapshots.
 #[test]
 fn no_finished_commit_is_missed() {
-    const LAST: u32 = 20_000;
+    const LAST: u32 = unless_interpreted(20_000, 50);
     for swing in [0, 10, u32::MAX] {
         let domain = Domain::new(Ordo::measured(), Config { swing, ..Config::default() });
         let told = AtomicU32::new(0);
@@ -256,8 +258,8 @@ fn no_finished_commit_is_missed() {
 /// The hottest of 10,000 keys gets 10.2 % of all changes, and yet chains stay short: what readers go over is counted.
 #[test]
 fn keys_that_everybody_wants_have_short_chains() {
-    const KEYS: u64 = 10_000;
-    const ROUNDS: usize = 200_000;
+    const KEYS: u64 = unless_interpreted(10_000, 50);
+    const ROUNDS: usize = unless_interpreted(200_000, 500);
     let table = MvrluTable::<u64, u64>::new(1_000);
     let (mut writer, mut reader) = (ConcurrentMap::handle(&table), ConcurrentMap::handle(&table));
     (0..KEYS).for_each(|key| _ = writer.insert(key, 0));

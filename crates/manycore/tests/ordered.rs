@@ -13,14 +13,20 @@ use manycore::collections::stack::OrderedStack;
 use manycore::ldu::ordered::{Discipline, Newest, Oldest, Ordered};
 use manycore::lock::{Adaptive, Mcs};
 use manycore::sync::hint;
-use manycore_history::run::{self, Mix, Native};
+use manycore_history::run::{self, Mix, Native, unless_interpreted};
 use manycore_history::specification::{End, First, Last, PileOperation};
 use proptest::prelude::*;
 
 /// In pieces: a pile is judged as a whole.
 fn is_linearizable<E: End, D: Discipline, C: Clock>(clock: impl Fn() -> C) {
-    for seed in 0..200 {
-        let mix = Mix { operations: 50, inserts: 50, removes: 40, seed, ..Mix::native(4) };
+    for seed in 0..unless_interpreted(200, 2) {
+        let mix = Mix {
+            operations: unless_interpreted(50, 15),
+            inserts: 50,
+            removes: 40,
+            seed,
+            ..Mix::native(4)
+        };
         let pile = Ordered::<u64, D, C, Adaptive>::with_clock(clock());
         let removals = &[PileOperation::Pop, PileOperation::PopSome, PileOperation::TakeBack];
         run::check_pile::<E, _>(Native, &mix, removals, || {
@@ -76,7 +82,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         1 => (0..400_usize).prop_map(Step::PopInto),
         1 => (0..3_usize).prop_map(Step::Renew),
     ];
-    prop::collection::vec(step, 0..1500)
+    prop::collection::vec(step, 0..unless_interpreted(1500, 150))
 }
 
 /// By one thread. `pop` says what the model does. What can be taken back is known only by trying: if something is, it has to be
@@ -119,6 +125,12 @@ fn agrees<D: Discipline>(steps: Vec<Step>, pop: fn(&mut VecDeque<usize>) -> Opti
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: unless_interpreted(256, 3),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
     #[test]
     fn queue_agrees_with_a_deque(steps in steps()) {
         agrees::<Oldest>(steps, VecDeque::pop_front);
@@ -136,8 +148,12 @@ fn all_that_is_pending_is_taken_back() {
     let stack = OrderedStack::<u32>::default();
     let mut handle = stack.handle();
     for _ in 0..3 {
-        (0..1000).for_each(|number| handle.push(number));
-        assert!((0..1000).rev().all(|number| handle.take_back() == Some(number)));
+        (0..unless_interpreted(1000, 50)).for_each(|number| handle.push(number));
+        assert!(
+            (0..unless_interpreted(1000, 50))
+                .rev()
+                .all(|number| handle.take_back() == Some(number))
+        );
         assert_eq!((handle.take_back(), stack.pop()), (None, None));
     }
 }
@@ -158,9 +174,9 @@ impl Drop for Counted<'_> {
     }
 }
 
-const PRODUCERS: u64 = 6;
-const CONSUMERS: u64 = 4;
-const EACH: u64 = 30_000;
+const PRODUCERS: u64 = unless_interpreted(6, 2);
+const CONSUMERS: u64 = unless_interpreted(4, 2);
+const EACH: u64 = unless_interpreted(30_000, 60);
 
 /// More threads than CPUs add, take back and take; each item comes out once, those of one thread in its order, and all are dropped.
 fn stress<D: Discipline, C: Clock>(clock: C, ascends: bool) {
@@ -180,7 +196,7 @@ fn stress<D: Discipline, C: Clock>(clock: C, ascends: bool) {
                         assert_eq!(back.0, producer << 32 | number, "its last");
                         seen.fetch_add(1, Ordering::Relaxed);
                     }
-                    if number % 10_000 == 0 {
+                    if number % (EACH / 3) == 0 {
                         drop(handle);
                         handle = pile.handle(); // perhaps another's
                     }
@@ -292,7 +308,7 @@ fn turns_are_kept_between_threads() {
             let (queue, ones_turn) = (&queue, &ones_turn);
             scope.spawn(move || {
                 let mut handle = queue.handle();
-                for number in 0..2_000 {
+                for number in 0..unless_interpreted(2_000, 20) {
                     while ones_turn.load(Ordering::Acquire) != (first == 0) {
                         hint::yield_now();
                     }
@@ -302,5 +318,5 @@ fn turns_are_kept_between_threads() {
             });
         }
     });
-    assert!((0..4_000).all(|number| queue.pop() == Some(number)));
+    assert!((0..unless_interpreted(4_000, 40)).all(|number| queue.pop() == Some(number)));
 }

@@ -9,6 +9,7 @@ use std::thread;
 
 use manycore::reclaim::{self, Barriers, Config, Domain, Guard, Handle, Stall};
 use manycore::sync;
+use manycore_history::run::unless_interpreted;
 
 /// Overwritten when it is dropped, so that who looks at it later is likely to notice.
 struct Object {
@@ -90,11 +91,11 @@ fn more_threads_than_cpus() {
     for barriers in [Barriers::Auto, Barriers::Fences] {
         let slots = Slots::new(small(barriers));
         thread::scope(|scope| {
-            for thread in 0..16 {
+            for thread in 0..unless_interpreted(16, 3) {
                 let slots = &slots;
                 scope.spawn(move || {
                     let handle = slots.domain.register();
-                    for round in 0..5_000 {
+                    for round in 0..unless_interpreted(5_000, 40) {
                         let guard = handle.pin();
                         slots.look(&guard, round);
                         let nested = handle.pin();
@@ -114,7 +115,7 @@ fn more_threads_than_cpus() {
 /// Threads retire much and look often, and then read only, by turns: so readers have fences and have none.
 #[test]
 fn with_fences_and_without() {
-    const ROUNDS: u64 = 20;
+    const ROUNDS: u64 = unless_interpreted(20, 1);
     let slots = Slots::new(Config::default());
     thread::scope(|scope| {
         for thread in 0..4 {
@@ -122,12 +123,12 @@ fn with_fences_and_without() {
             scope.spawn(move || {
                 let handle = slots.domain.register();
                 for round in 0..ROUNDS {
-                    for number in 0..3_000 {
+                    for number in 0..unless_interpreted(3_000, 40) {
                         let guard = handle.pin();
                         slots.replace(&guard, number + thread);
                         slots.look(&guard, number + round);
                     }
-                    for number in 0..30_000 {
+                    for number in 0..unless_interpreted(30_000, 100) {
                         let guard = handle.pin();
                         slots.look(&guard, number);
                         if number % 3_000 == thread {
@@ -144,7 +145,7 @@ fn with_fences_and_without() {
 #[test]
 fn threads_come_and_go() {
     let slots = Slots::new(small(Barriers::Auto));
-    for _ in 0..50 {
+    for _ in 0..unless_interpreted(50, 2) {
         thread::scope(|scope| {
             for thread in 0..8 {
                 let slots = &slots;
@@ -184,14 +185,14 @@ fn quiescent_states() {
             let slots = &slots;
             scope.spawn(move || {
                 let mut online = slots.domain.register_online();
-                for round in 0..2_000 {
+                for round in 0..unless_interpreted(2_000, 40) {
                     {
                         let guard = online.pin();
                         slots.look(&guard, round);
                         slots.replace(&guard, round);
                     }
                     online.quiescent();
-                    if round % 500 == 0 {
+                    if round % unless_interpreted(500, 10) == 0 {
                         online.offline(sync::hint::yield_now);
                         online.synchronize();
                     }
@@ -231,7 +232,7 @@ fn a_panic_at_a_quiescent_state() {
 /// A reader stays inside. Writers go on until little room is left, and again when it has left; the report names it.
 #[test]
 fn a_reader_that_stays() {
-    const LIMIT: usize = 1 << 20;
+    const LIMIT: usize = unless_interpreted(1 << 20, 1 << 11);
     let (told, reports) = mpsc::channel();
     let config = Config {
         limit_bytes: LIMIT,
@@ -360,6 +361,7 @@ fn the_process_own_domain() {
     thread_local! {
         static AT_THE_END: std::cell::RefCell<Option<AtTheEnd>> = const { std::cell::RefCell::new(None) };
     }
+    const ROUNDS: u64 = unless_interpreted(50, 2);
     let dropped = Arc::new(AtomicUsize::new(0));
     let slot = AtomicPtr::new(Object::new(0, &dropped));
     // SAFETY: it was there during the section.
@@ -386,7 +388,7 @@ fn the_process_own_domain() {
             set();
         }
     };
-    for round in 0..50 {
+    for round in 0..ROUNDS {
         thread::scope(|scope| {
             let work = &work;
             let threads = [0, 1, 2, 3, 4, 5, 6, 7].map(|n| scope.spawn(move || work(round, n)));
@@ -398,7 +400,7 @@ fn the_process_own_domain() {
     let itself = catch_unwind(|| reclaim::section(|_| reclaim::synchronize()));
     assert!(itself.is_err(), "it has waited for itself");
     reclaim::synchronize();
-    assert_eq!(dropped.load(Ordering::Relaxed), 50 * 8 * 21);
+    assert_eq!(dropped.load(Ordering::Relaxed), ROUNDS as usize * 8 * 21);
     assert_eq!(reclaim::domain().held_bytes(), 0);
     // SAFETY: from a box, and nobody else's.
     drop(unsafe { Box::from_raw(slot.into_inner()) });
@@ -407,13 +409,14 @@ fn the_process_own_domain() {
 /// Who does not want to wait for ever goes on beyond the limit, and that is counted.
 #[test]
 fn waiting_has_an_end_if_asked_for() {
-    let config = Config { limit_bytes: 10_000, wait_ticks_max: 0, batch: 4, ..Config::default() };
+    const LIMIT: usize = unless_interpreted(10_000, 500);
+    let config = Config { limit_bytes: LIMIT, wait_ticks_max: 0, batch: 4, ..Config::default() };
     let slots = Slots::new(config);
     let reader = slots.domain.register();
     let guard = reader.pin();
     let writer = slots.domain.register();
-    (0..1_000).for_each(|round| slots.replace(&writer.pin(), round));
-    assert!(slots.domain.held_bytes() > 10_000 && slots.domain.overruns() > 0);
+    (0..unless_interpreted(1_000, 40)).for_each(|round| slots.replace(&writer.pin(), round));
+    assert!(slots.domain.held_bytes() > LIMIT && slots.domain.overruns() > 0);
     drop(guard);
     drop((reader, writer));
     slots.check_settled();
@@ -446,6 +449,7 @@ fn a_destructor_may_panic_or_use_the_domain() {
 
 /// The system refuses membarrier to this thread: readers have fences then.
 #[test]
+#[cfg_attr(miri, ignore = "the interpreter has no seccomp")]
 fn a_system_that_refuses() {
     thread::scope(|scope| {
         scope.spawn(|| {

@@ -11,7 +11,7 @@ use manycore::collections::interval::{
 use manycore::ldu::{Global, PerCore, Rooted, Table};
 use manycore::lock::Adaptive;
 use manycore::{Interval, ReverseMap};
-use manycore_history::run::{self, Mix, Native};
+use manycore_history::run::{self, Mix, Native, unless_interpreted};
 
 const TREES: usize = 3;
 
@@ -37,7 +37,7 @@ fn children_come_after_parents(map: &impl ReverseMap) {
 
 /// Each thread has intervals of its own, which it finds again, and nothing else where nobody else is.
 fn stress(map: &impl ReverseMap, threads: u64) {
-    const ROUNDS: u64 = 6_000;
+    const ROUNDS: u64 = unless_interpreted(6_000, 60);
     thread::scope(|scope| {
         for thread in 0..threads {
             scope.spawn(move || {
@@ -71,9 +71,9 @@ fn stress(map: &impl ReverseMap, threads: u64) {
 fn all(map: impl ReverseMap) {
     assert_eq!(map.trees(), TREES);
     children_come_after_parents(&map);
-    [1, 4, 24].into_iter().for_each(|threads| stress(&map, threads));
+    [1, 4, unless_interpreted(24, 3)].into_iter().for_each(|threads| stress(&map, threads));
     // Not all at once: each look is as many operations as there are threads.
-    let mix = Mix { operations: 2_000, ..Mix::native(4) };
+    let mix = Mix { operations: unless_interpreted(2_000, 15), ..Mix::native(4) };
     run::check_reverse_map(Native, &mix, &map);
 }
 

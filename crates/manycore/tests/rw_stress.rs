@@ -7,6 +7,7 @@ use std::sync::Barrier;
 use std::thread;
 
 use manycore::{RawRwLock, lock};
+use manycore_history::run::unless_interpreted;
 
 /// Two numbers that only a lock keeps equal.
 struct Shared<L> {
@@ -69,7 +70,7 @@ fn random(seed: u64) -> impl FnMut() -> u64 {
 /// Threads acquire in every way so many times; no acquisition is lost, and nobody waits for ever. One section in
 /// `writes` writes.
 fn counts<L: RawRwLock>(threads: u64, writes: u64) {
-    const ROUNDS: u64 = 40_000;
+    const ROUNDS: u64 = unless_interpreted(40_000, 60);
     let (shared, start) = (Shared::<L>::new(), Barrier::new(threads as usize));
     let run = |seed| {
         let (mut random, mut written) = (random(seed), 0);
@@ -133,7 +134,8 @@ macro_rules! tests {
             #[allow(non_snake_case, reason = "named as the lock")]
             fn $lock() {
                 excludes_and_shares::<lock::$lock>();
-                for (threads, writes) in [(2, 2), (2, 64), (4, 8), (16, 2), (16, 64)] {
+                let many = unless_interpreted(16, 3);
+                for (threads, writes) in [(2, 2), (2, 64), (4, 8), (many, 2), (many, 64)] {
                     counts::<lock::$lock>(threads, writes);
                 }
             }

@@ -8,10 +8,11 @@ use manycore::session::{self, Conflict, Ptr, RawSession, Sessions, Transaction};
 use manycore::sync::hint;
 use manycore::{mvrlu, rlu};
 use manycore_history::history;
+use manycore_history::run::unless_interpreted;
 use manycore_history::snapshot::{self, Isolation};
 
 const OBJECTS: usize = 6;
-const ROUNDS: u64 = 200;
+const ROUNDS: u64 = unless_interpreted(200, 12);
 
 /// Reads all, changes two to a version that nobody else makes, and reads again.
 fn change<'id, S: RawSession>(
@@ -83,7 +84,9 @@ fn an_order_explains_it(domain: &impl Sessions, threads: u32, isolation: Isolati
 
 /// With as many threads as CPUs of a small machine, and with more.
 fn all<D: Sessions>(domain: impl Fn() -> D, isolation: Isolation) {
-    [2, 12].into_iter().for_each(|threads| an_order_explains_it(&domain(), threads, isolation));
+    [2, unless_interpreted(12, 3)]
+        .into_iter()
+        .for_each(|threads| an_order_explains_it(&domain(), threads, isolation));
 }
 
 /// With small logs, so that they go round.

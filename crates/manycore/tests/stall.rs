@@ -1,6 +1,6 @@
 //! One reader sleeps for ten seconds while more writers than CPUs go on. The allocator counts: what is held stays below the
 //! limit that the settings give, whatever the library says of it. The report names the reader, and with its end all goes on.
-#![cfg(all(target_os = "linux", not(any(loom, manycore_bare))))]
+#![cfg(all(target_os = "linux", not(any(loom, manycore_bare, miri))))]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;

@@ -14,7 +14,7 @@ use manycore::collections::versioned::{
 };
 use manycore::session::{RawSession, Sessions};
 use manycore::{ConcurrentMap, MapHandle, mvrlu};
-use manycore_history::run::{self, Mix, Native};
+use manycore_history::run::{self, Mix, Native, unless_interpreted};
 
 /// The entries from a key to another, in their order.
 trait Range: Placement<u64> + Sized {
@@ -55,7 +55,7 @@ in_order!(Chain, Search);
 fn is_as_the_standard_library<M: Sessions, P: Range>(map: &Versioned<u64, u64, M, P>) {
     let mut handle = ConcurrentMap::handle(map);
     let (mut standard, mut random) = (BTreeMap::new(), fastrand::Rng::with_seed(1));
-    for value in 0..10_000 {
+    for value in 0..unless_interpreted(10_000, 200) {
         let key = random.u64(..100);
         match random.u8(..5) {
             0 => assert_eq!(handle.get(&key), standard.get(&key).copied()),
@@ -67,7 +67,7 @@ fn is_as_the_standard_library<M: Sessions, P: Range>(map: &Versioned<u64, u64, M
             2 | 3 => assert_eq!(handle.insert(key, value), standard.insert(key, value)),
             _ => assert_eq!(handle.remove(&key), standard.remove(&key)),
         }
-        if value % 100 == 0 {
+        if value % unless_interpreted(100, 20) == 0 {
             // Several operations in one transaction, which sees what it has done.
             let keys = [key, key / 2, key + 1];
             let (removed, found) = handle.transact(|tx| {
@@ -82,7 +82,7 @@ fn is_as_the_standard_library<M: Sessions, P: Range>(map: &Versioned<u64, u64, M
     }
 }
 
-const PAIRS: u64 = 50;
+const PAIRS: u64 = unless_interpreted(50, 6);
 
 /// Each pair of keys has one entry, which threads move between the two; whoever looks finds one of each, and the same sum.
 fn scans_see_one_moment<M: Sessions, P: Range>(map: &Versioned<u64, u64, M, P>, threads: u64)
@@ -98,7 +98,7 @@ where
             s.spawn(move || {
                 let (mut handle, mut random) =
                     (ConcurrentMap::handle(map), fastrand::Rng::with_seed(me));
-                for round in 0..300 {
+                for round in 0..unless_interpreted(300, 10) {
                     let pair = random.u64(..PAIRS);
                     handle.transact(|tx| {
                         let (from, to) = match tx.get(&(2 * pair)) {
@@ -135,12 +135,12 @@ macro_rules! tests {
 
                 #[test]
                 fn one_moment() {
-                    scans_see_one_moment(&$make, 8);
+                    scans_see_one_moment(&$make, unless_interpreted(8, 3));
                 }
 
                 #[test]
                 fn linearizable() {
-                    run::check_map(Native, &Mix::native(8), &$make);
+                    run::check_map(Native, &Mix::native(unless_interpreted(8, 3)), &$make);
                 }
             }
         )*
@@ -156,12 +156,13 @@ fn growing<M: Sessions + Default>() -> Versioned<u64, u64, M, Growing> {
 #[test]
 fn large_entries_grow_too() {
     type Large = [u64; 20];
+    const KEYS: u64 = unless_interpreted(500, 40);
     let map = MvrluGrowingTable::<u64, Large>::default();
     let mut handle = ConcurrentMap::handle(&map);
-    (0..500).for_each(|key| assert_eq!(handle.insert(key, [key; 20]), None));
-    (0..500).step_by(3).for_each(|key| assert_eq!(handle.remove(&key), Some([key; 20])));
-    (0..500).step_by(5).for_each(|key| _ = handle.insert(key, [0; 20]));
-    for key in 0..500 {
+    (0..KEYS).for_each(|key| assert_eq!(handle.insert(key, [key; 20]), None));
+    (0..KEYS).step_by(3).for_each(|key| assert_eq!(handle.remove(&key), Some([key; 20])));
+    (0..KEYS).step_by(5).for_each(|key| _ = handle.insert(key, [0; 20]));
+    for key in 0..KEYS {
         let expected = match (key % 5, key % 3) {
             (0, _) => Some([0; 20]),
             (_, 0) => None,
@@ -169,11 +170,12 @@ fn large_entries_grow_too() {
         };
         assert_eq!(handle.get(&key), expected, "{key}");
     }
-    assert!(map.buckets() >= 300, "{} buckets", map.buckets());
+    assert!(map.buckets() as u64 >= KEYS * 3 / 5, "{} buckets", map.buckets());
 }
 
 /// Where the system has large pages for who asks for them, a large table does.
 #[test]
+#[cfg_attr(miri, ignore = "the interpreter has no pages")]
 fn large_tables_ask_for_large_pages() {
     if !std::path::Path::new("/sys/kernel/mm/transparent_hugepage").exists() {
         return;
@@ -231,6 +233,7 @@ fn more_than_can_be_divided<M: Sessions>(domain: M) {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "takes minutes in the interpreter")]
 fn long_chains_are_not_divided() {
     let small = || mvrlu::Config { segment_bytes: 1024, segments_max: 8, ..Default::default() };
     more_than_can_be_divided(mvrlu::Domain::<Ordo>::new(Ordo::default(), small()));
@@ -241,7 +244,7 @@ fn long_chains_are_not_divided() {
 #[test]
 fn nothing_is_lost_while_it_grows() {
     const THREADS: u64 = 4;
-    const EACH: u64 = 4_000;
+    const EACH: u64 = unless_interpreted(4_000, 40);
     let map = MvrluGrowingTable::<u64, u64>::default();
     thread::scope(|s| {
         for me in 0..THREADS {
@@ -253,7 +256,7 @@ fn nothing_is_lost_while_it_grows() {
                     assert_eq!(handle.insert(key, key), None);
                     let known = n / 7 * THREADS + me;
                     assert_eq!(handle.get(&known), Some(known), "known since before");
-                    if n % 1000 == 0 {
+                    if n % unless_interpreted(1000, 10) == 0 {
                         let mut own = 0;
                         handle.snapshot(|now| {
                             now.for_each(|key, _| own += u64::from(key % THREADS == me));

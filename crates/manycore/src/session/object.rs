@@ -11,6 +11,7 @@
 //! A head is null while the master is all there is, as most are at most times: then reading an object costs the load and
 //! test of one word, on the line where the data is.
 
+use core::cell::Cell;
 use core::marker::PhantomData;
 use core::ptr::{NonNull, null_mut};
 
@@ -86,8 +87,10 @@ pub(crate) struct Header<X: 'static> {
     /// What the mechanism has there.
     pub own: X,
     pub kind: &'static Kind<X>,
-    /// The object, and flags. Written by the thread that makes the copy, up to its commit.
-    master: usize,
+    /// The object, and flags in the lowest bits of its address. Written by the thread that makes the copy, up to its
+    /// commit, when others have found the copy; they look at it after that. So it is a cell: what is behind a shared
+    /// reference may otherwise be read whenever the compiler likes.
+    master: Cell<*mut Head<X>>,
 }
 
 /// A copy as it lies in memory.
@@ -105,26 +108,26 @@ impl<X: 'static> Header<X> {
         master: *mut Head<X>,
         flags: usize,
     ) -> Self {
-        let master = master.expose_provenance() | COPY | flags;
-        Self { stamp: AtomicU64::new(stamp), own, kind, master }
+        let master = master.map_addr(|address| address | COPY | flags);
+        Self { stamp: AtomicU64::new(stamp), own, kind, master: Cell::new(master) }
     }
 
     #[inline]
     pub fn master(&self) -> *mut Head<X> {
-        core::ptr::with_exposed_provenance_mut(self.master & !FLAGS)
+        self.master.get().map_addr(|address| address & !FLAGS)
     }
 
     #[inline]
     pub fn has(&self, flag: usize) -> bool {
-        self.master & flag != 0
+        self.master.get().addr() & flag != 0
     }
 
-    pub fn set(&mut self, flag: usize) {
-        self.master |= flag;
+    pub fn set(&self, flag: usize) {
+        self.master.set(self.master.get().map_addr(|address| address | flag));
     }
 
-    pub fn clear(&mut self, flag: usize) {
-        self.master &= !flag;
+    pub fn clear(&self, flag: usize) {
+        self.master.set(self.master.get().map_addr(|address| address & !flag));
     }
 
     /// Whether its commit changes the object.
@@ -146,7 +149,7 @@ pub(crate) unsafe fn master_of<X: 'static>(word: *const Head<X>) -> Option<*mut 
     // SAFETY: either may be read as a pointer.
     let word = unsafe { &*word }.load(relaxed);
     let is_copy = word.addr() & COPY != 0;
-    is_copy.then(|| core::ptr::with_exposed_provenance_mut(word.addr() & !FLAGS))
+    is_copy.then(|| word.map_addr(|address| address & !FLAGS).cast())
 }
 
 /// What has to be known about a type where the type is not.

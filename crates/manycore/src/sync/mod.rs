@@ -8,6 +8,7 @@
 //! |---|---|---|---|
 //! | Linux | default | `core` | raw futex calls: no libc, no `errno`, no allocation |
 //! | bare | no operating system, or `--cfg manycore_bare` | `core` | link-time symbols supplied by a kernel, see [`bare`](self#bare) |
+//! | Miri | the interpreter | `core` | its futexes, by libc |
 //! | loom | `--cfg loom` | loom's | a model of futexes on loom's `park` |
 //! | simulated | the package `manycore-simulated`, see below | `core`'s, charged | the simulated machine's operating system |
 //!
@@ -48,8 +49,11 @@ pub mod tuning;
 #[cfg(feature = "sim")]
 #[path = "simulated/mod.rs"]
 mod backend;
-#[cfg(all(target_os = "linux", not(loom), not(manycore_bare), not(feature = "sim")))]
+#[cfg(all(target_os = "linux", not(any(loom, manycore_bare, miri, feature = "sim"))))]
 #[path = "linux/mod.rs"]
+mod backend;
+#[cfg(all(target_os = "linux", miri, not(any(loom, manycore_bare, feature = "sim"))))]
+#[path = "miri/mod.rs"]
 mod backend;
 #[cfg(loom)]
 #[path = "loom.rs"]

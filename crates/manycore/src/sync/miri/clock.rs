@@ -1,0 +1,29 @@
+//! Time, which is the interpreter's own: it passes with the steps of the program.
+
+use core::time::Duration;
+
+use super::atomic::{Ordering, fence};
+
+/// Now, in nanoseconds.
+pub fn now() -> u64 {
+    let now = super::monotonic();
+    now.as_secs() * 1_000_000_000 + u64::from(now.subsec_nanos())
+}
+
+/// Whether `ticks` have passed since [`now`] was `start`: for a loop that polls until then at most.
+pub fn has_passed(start: u64, ticks: u64) -> bool {
+    now().wrapping_sub(start) > ticks
+}
+
+/// [`now`], between two fences.
+pub fn ordered() -> u64 {
+    fence(Ordering::SeqCst); // SeqCst, both: of all accesses
+    let ticks = now();
+    fence(Ordering::SeqCst); // SeqCst: as above
+    ticks
+}
+
+/// By how much two CPUs' counters may differ at most: there is one clock. Not zero, so that those who wait for it do.
+pub fn boundary() -> Option<u64> {
+    Some(Duration::from_micros(10).as_nanos() as u64)
+}

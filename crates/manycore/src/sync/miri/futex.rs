@@ -1,0 +1,42 @@
+//! Waiting on a word until somebody changes it, by libc's `syscall`: the interpreter knows that one's futexes.
+
+use super::atomic::{AtomicU32, AtomicU64};
+use super::hint;
+use crate::sync::{Deadline, Woken};
+
+/// Sleeps while `word` holds `expected`, until a [`wake`] or the deadline.
+pub fn wait(word: &AtomicU32, expected: u32, deadline: Option<Deadline>) -> Woken {
+    let mut operation = libc::FUTEX_WAIT_BITSET | libc::FUTEX_PRIVATE_FLAG;
+    let until =
+        deadline.map(|d| libc::timespec { tv_sec: d.seconds, tv_nsec: i64::from(d.nanoseconds) });
+    if deadline.is_some_and(|d| d.wall) {
+        operation |= libc::FUTEX_CLOCK_REALTIME;
+    }
+    let timeout = until.as_ref().map_or(core::ptr::null(), core::ptr::from_ref);
+    let others = (core::ptr::null::<u32>(), libc::FUTEX_BITSET_MATCH_ANY);
+    // SAFETY: the word and the timespec, which are read only, outlive the call.
+    let result = unsafe {
+        let word = core::ptr::from_ref(word);
+        libc::syscall(libc::SYS_futex, word, operation, expected, timeout, others.0, others.1)
+    };
+    // SAFETY: this thread's own number.
+    let error = || unsafe { *libc::__errno_location() };
+    if result == -1 && error() == libc::ETIMEDOUT { Woken::TimedOut } else { Woken::Perhaps }
+}
+
+/// [`wait`] on the lower half of a word, as a wake-up without cause: to the interpreter, the look that a futex takes at
+/// that half is an access of the program's own, and all accesses to a word have to be of one size.
+pub fn wait_low(_word: &AtomicU64, _expected: u32) {
+    hint::yield_now();
+}
+
+/// Wakes at most `count` threads that sleep on `word`, whose memory may be gone.
+pub fn wake(word: *const AtomicU32, count: u32) {
+    let count = count.min(i32::MAX as u32);
+    let operation = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
+    // SAFETY: the address is a key, and the memory behind it is not read.
+    unsafe { libc::syscall(libc::SYS_futex, word, operation, count) };
+}
+
+/// [`wake`] for [`wait_low`], which nobody sleeps in.
+pub fn wake_low(_word: *const AtomicU64, _count: u32) {}

@@ -1,0 +1,30 @@
+//! Nodes for queue locks: an allocation each, so that the interpreter notices who uses one after it was given back.
+
+use alloc::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use core::ptr::NonNull;
+
+const LAYOUT: Layout = match Layout::from_size_align(128, 128) {
+    Ok(layout) => layout,
+    Err(_) => unreachable!(),
+};
+
+/// A node in its initial state. It is the caller's until [`give_back`].
+pub fn take<T: Default>() -> NonNull<T> {
+    const { assert!(size_of::<T>() <= LAYOUT.size() && align_of::<T>() <= LAYOUT.align()) };
+    // SAFETY: the layout is not of size zero.
+    let node = NonNull::new(unsafe { alloc(LAYOUT) }).unwrap_or_else(|| handle_alloc_error(LAYOUT));
+    let node = node.cast::<T>();
+    // SAFETY: of sufficient size and alignment, and new.
+    unsafe { node.write(T::default()) };
+    node
+}
+
+/// Gives a node back, from any thread.
+///
+/// # Safety
+///
+/// It came from [`take`], and nobody will touch it.
+pub unsafe fn give_back<T>(node: NonNull<T>) {
+    // SAFETY: allocated so in `take`, and nobody's, by the caller's word.
+    unsafe { dealloc(node.as_ptr().cast(), LAYOUT) };
+}
