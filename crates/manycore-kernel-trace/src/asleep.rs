@@ -68,6 +68,15 @@ mod tests {
     use super::*;
 
     #[test]
+    fn whatever_is_in_the_file() {
+        let valid = "202 0x7f00 0x80 0x2 0x0 0x0 0xffffffff 0x7ffd 0x7f12\n";
+        assert!(of_call(1, valid).is_some());
+        manycore_fuzz::texts("/proc/PID/syscall", &[valid, "running\n"], |text| {
+            drop(of_call(1, text));
+        });
+    }
+
+    #[test]
     fn who_sleeps_is_told_by_the_kernel() {
         let call = "202 0x7f10 0x80 0xabc00000002 0x0 0x0 0x0 0x7ffd00 0x55d0c0a01010\n";
         let found = Asleep { thread: 9, word: 0x7f10, is_event: false, ip: 0x55d0_c0a0_1010 };

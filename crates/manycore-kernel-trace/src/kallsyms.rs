@@ -116,6 +116,12 @@ impl Kallsyms {
 mod tests {
     use super::*;
 
+    #[test]
+    fn whatever_is_in_the_list() {
+        let valid = "ffffffff81000000 T _text\nffffffff81000100 t f\nffffffffc0000000 d g [m]\n";
+        manycore_fuzz::texts("/proc/kallsyms", &[valid], |text| drop(Kallsyms::parse(text)));
+    }
+
     const LIST: &str = "\
 0000000000000000 A fixed_percpu_data
 ffffffff81000000 T _text

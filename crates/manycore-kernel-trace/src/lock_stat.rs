@@ -230,6 +230,15 @@ mod tests {
     const AFTER: &str = include_str!("lock_stat/after.txt");
 
     #[test]
+    fn whatever_is_in_the_file() {
+        let before = parse(BEFORE);
+        manycore_fuzz::texts("/proc/lock_stat", &[BEFORE, AFTER], |text| {
+            drop(since(&before, &parse(text)));
+            drop(since(&parse(text), &before));
+        });
+    }
+
+    #[test]
     fn what_is_new_is_shown_by_lock() {
         let locks = since(&parse(BEFORE), &parse(AFTER));
         let names: Vec<_> = locks.iter().map(|lock| lock.name.as_str()).collect();

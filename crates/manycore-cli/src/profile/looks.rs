@@ -163,6 +163,12 @@ mod tests {
     use super::*;
 
     #[test]
+    fn whatever_is_in_the_file() {
+        let valid = "12 (a) S 1 2 3 4 5 6 7 8 9 10 300 200 0 0";
+        manycore_fuzz::texts("/proc/PID/stat", &[valid], |text| drop(seen(text)));
+    }
+
+    #[test]
     fn a_threads_name_may_hold_anything() {
         let stat = "12 (a) (b) S 1 2 3 4 5 6 7 8 9 10 300 200 0 0";
         let seen = seen(stat).unwrap();

@@ -70,6 +70,13 @@ mod tests {
     use super::*;
 
     #[test]
+    fn whatever_is_in_the_file() {
+        manycore_fuzz::texts("/proc/PID/status", &["Name:\tx\nNSpid:\t812\t30\n"], |text| {
+            _ = innermost(text);
+        });
+    }
+
+    #[test]
     fn the_innermost_number_is_the_last() {
         assert_eq!(innermost("Name:\tx\nNSpid:\t812\t30\t7\nNSpgid:\t812\n"), Some(7));
         assert_eq!(innermost("Name:\tx\nNSpid:\t812\n"), None);

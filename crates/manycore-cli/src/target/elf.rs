@@ -90,3 +90,21 @@ fn machine_name(machine: elf::Machine) -> String {
         other => format!("another machine ({other:?})"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whatever_is_in_the_program() {
+        // The headers are what is read of it.
+        let program = std::fs::read("/bin/true").expect("a program");
+        let headers = &program[..program.len().min(4096)];
+        let path = tempfile::NamedTempFile::new().expect("a file");
+        manycore_fuzz::bytes("a program", &[headers], |input| {
+            std::fs::write(&path, input).expect("room for a page");
+            _ = check_program(File::open(&path).expect("just written"));
+            _ = check_library(path.path());
+        });
+    }
+}

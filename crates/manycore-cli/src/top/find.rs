@@ -155,6 +155,12 @@ pub fn command(pid: u32) -> String {
 mod tests {
     use super::*;
 
+    #[test]
+    fn whatever_is_in_the_maps() {
+        let valid = "7f0-7f1 rw-s 0 00:1 7 /dev/shm/manycore-1/7-1.stats (deleted)\n";
+        manycore_fuzz::texts("/proc/PID/maps", &[valid], |maps| drop(statistics(maps, 7)));
+    }
+
     const LIBRARY: &str =
         "7f00-7f10 r-xp 00000000 08:01 12 /usr/lib/manycore/libmanycore_preload.so\n";
 

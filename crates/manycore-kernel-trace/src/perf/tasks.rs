@@ -233,6 +233,13 @@ mod tests {
 
     use super::*;
 
+    #[test]
+    fn whatever_is_in_the_maps() {
+        let valid =
+            b"7f0-7f1 r-xp 0 08:01 7 /lib/a\n7ffd000-7ffe000 rw-p 0 00:00 0          [stack]\n";
+        manycore_fuzz::bytes("/proc/PID/maps", &[valid], |maps| drop(stack_in(maps)));
+    }
+
     fn named(task: u32, name: &str, is_exec: bool) -> Event {
         Event::Named { process: u32::MAX, task, name: name.to_owned(), is_exec }
     }

@@ -6,6 +6,7 @@
 use std::fmt::Write;
 use std::fs;
 use std::os::unix::fs::symlink;
+use std::path::Path;
 
 use manycore_placement::{Choice, CpuSet, Machine, Problem, Tree, choose};
 use tempfile::TempDir;
@@ -120,6 +121,11 @@ impl Built {
             self.file(&format!("{cache}/ways_of_associativity"), &ways.to_string());
             self.file(&format!("{cache}/shared_cpu_list"), sharers);
         }
+    }
+
+    /// The directory in which `sys` and `proc` are.
+    pub fn root(&self) -> &Path {
+        self.directory.path()
     }
 
     fn loopback(&self) {

@@ -201,6 +201,26 @@ mod tests {
     use super::*;
 
     #[test]
+    fn whatever_is_in_the_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let (source, program) = (directory.path().join("a.c"), directory.path().join("a.so"));
+        std::fs::write(&source, "static int x; int f(int y) { return x += y; }").unwrap();
+        let mut compiler = std::process::Command::new("cc");
+        compiler.args(["-g", "-shared", "-fPIC", "-nostdlib", "-o"]).arg(&program).arg(&source);
+        assert!(compiler.status().unwrap().success());
+        let valid = std::fs::read(&program).unwrap();
+        let path = directory.path().join("b.so");
+        manycore_fuzz::bytes("an ELF file", &[&valid], |input| {
+            std::fs::write(&path, input).unwrap();
+            if let Ok(binary) = Binary::read(&path, 0) {
+                for address in [0, 0x1000, 0x1005, u64::MAX] {
+                    _ = binary.frames("b.so", address);
+                }
+            }
+        });
+    }
+
+    #[test]
     fn a_function_with_a_very_long_name_is_not_the_one_before_it() {
         let directory = tempfile::tempdir().unwrap();
         let [source, program] = ["x.c", "x"].map(|name| directory.path().join(name));

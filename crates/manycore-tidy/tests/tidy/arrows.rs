@@ -7,20 +7,22 @@ use crate::source::{Source, TREE, root};
 
 /// Each crate, and the crates of this workspace that it may use (in tests, too).
 const ARROWS: &[(&str, &[&str])] = &[
+    // Feeds readers of files, in their tests.
+    ("manycore-fuzz", &[]),
     ("manycore-traits", &[]),
     // A runtime for simulated programs, which knows none of them.
-    ("manycore-sim", &[]),
+    ("manycore-sim", &["manycore-fuzz"]),
     // Judges what collections did, natively and under explored schedules; for tests.
     ("manycore-history", &["manycore-traits", "manycore-sim"]),
     ("manycore", &["manycore-traits", "manycore-history"]),
     // The sources of manycore on that runtime, compared in its tests with the native build.
     ("manycore-simulated", &["manycore-traits", "manycore-sim", "manycore", "manycore-history"]),
-    ("manycore-report", &[]),
-    ("manycore-profile", &["manycore-report"]),
+    ("manycore-report", &["manycore-fuzz"]),
+    ("manycore-profile", &["manycore-fuzz", "manycore-report"]),
     // Looks into the kernel, and ends in the model of a profile.
-    ("manycore-kernel-trace", &["manycore-profile"]),
+    ("manycore-kernel-trace", &["manycore-fuzz", "manycore-profile"]),
     // Draws profiles, and depends on nothing that makes them.
-    ("manycore-view", &["manycore-report", "manycore-profile"]),
+    ("manycore-view", &["manycore-fuzz", "manycore-report", "manycore-profile"]),
     // What all libraries need that are put under somebody else's program.
     ("manycore-interpose", &[]),
     ("manycore-preload", &["manycore", "manycore-interpose", "manycore-profile"]),
@@ -42,7 +44,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     ("manycore-capi", &["manycore"]),
     // Reads what the kernel says of the machine, and chooses CPUs.
-    ("manycore-placement", &[]),
+    ("manycore-placement", &["manycore-fuzz"]),
     (
         "manycore-bench",
         &[
@@ -55,12 +57,13 @@ const ARROWS: &[(&str, &[&str])] = &[
             "manycore-placement",
         ],
     ),
-    ("manycore-figures", &["manycore-sim", "manycore-report", "manycore-bench"]),
+    ("manycore-figures", &["manycore-fuzz", "manycore-sim", "manycore-report", "manycore-bench"]),
     // Sets of C libraries, for who has those: nothing else may need it.
     ("manycore-bench-peers", &["manycore-traits", "manycore", "manycore-bench"]),
     (
         "manycore-cli",
         &[
+            "manycore-fuzz",
             "manycore-traits",
             "manycore",
             "manycore-sim",

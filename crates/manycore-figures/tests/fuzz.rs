@@ -1,0 +1,18 @@
+//! Whatever is in a file of a figure, reading it ends with a figure or with a sentence that says what is wrong.
+
+use manycore_figures::{Extent, Figure};
+
+#[test]
+fn figures() {
+    let valid = [
+        include_str!("../../../figures/innodb-locks.toml"),
+        include_str!("../../../figures/mvrlu-bst.toml"),
+    ];
+    for extent in [Extent::Whole, Extent::Quick] {
+        manycore_fuzz::texts("a figure", &valid, |text| {
+            if let Err(problem) = Figure::parse("one", text, extent) {
+                assert!(problem.to_string().contains("`one`"), "{problem}");
+            }
+        });
+    }
+}

@@ -1,0 +1,13 @@
+//! Whatever is in a file of results, reading it ends with results or with a sentence that says what is wrong.
+
+use manycore_report::Results;
+
+#[test]
+fn results() {
+    let document = include_str!("../schema.md");
+    let example = document.split("```json").nth(1).unwrap().split("```").next().unwrap();
+    manycore_fuzz::texts("results", &[example], |text| match Results::from_json(text) {
+        Ok(results) => drop(results.to_json().expect("what was read can be written")),
+        Err(problem) => assert!(!problem.to_string().is_empty()),
+    });
+}
