@@ -25,7 +25,7 @@ version := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)
 capi    := crates/manycore-capi
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test soak soak-servers bench bench-set docs install install-library clean
+.PHONY: help build demo test test-deep soak soak-servers bench bench-set docs install install-library clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -42,6 +42,10 @@ demo: ## build, then profile and improve a contended server; under a minute
 test: ## all checks; installs the Debian packages it needs when root; ends with the count
 	$(call setup,test)
 	@BPF=$(BPF) scripts/test
+
+test-deep: ## what takes long: Miri, sanitizers, readers of files under any bytes; an hour or two
+	$(call setup,deep)
+	@scripts/test-deep
 
 # Seconds for each program under each lock.
 SOAK ?= 300
