@@ -237,7 +237,9 @@ mod tests {
     fn whatever_is_in_the_maps() {
         let valid =
             b"7f0-7f1 r-xp 0 08:01 7 /lib/a\n7ffd000-7ffe000 rw-p 0 00:00 0          [stack]\n";
-        manycore_fuzz::bytes("/proc/PID/maps", &[valid], |maps| drop(stack_in(maps)));
+        manycore_fuzz::bytes("/proc/PID/maps", &[valid], |maps| {
+            _ = stack_in(maps);
+        });
     }
 
     fn named(task: u32, name: &str, is_exec: bool) -> Event {
