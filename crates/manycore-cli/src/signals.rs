@@ -83,6 +83,7 @@ impl Inbox {
         for end in [from.as_fd(), to.as_fd()] {
             fcntl_setfl(end, OFlags::NONBLOCK)?;
         }
+        // Relaxed: see `TO`.
         let outer = TO.swap(to.as_raw_fd(), Ordering::Relaxed);
         let mut inbox = Self { from, _to: to, before: Vec::new(), mask, outer };
         for signal in signals {
@@ -164,6 +165,7 @@ impl Drop for Inbox {
             // SAFETY: as it was before this inbox was opened.
             unsafe { libc::sigaction(*signal, action, std::ptr::null_mut()) };
         }
+        // Relaxed: see `TO`.
         TO.store(self.outer, Ordering::Relaxed);
         if let Some(mask) = &self.mask {
             // SAFETY: likewise.
@@ -251,6 +253,7 @@ extern "C" fn arrived(signal: c_int, info: *mut siginfo_t, _: *mut c_void) {
         let errno = *libc::__errno_location();
         match about(&*info) {
             About::Program => {
+                // Relaxed: see `TO`.
                 let to = TO.load(Ordering::Relaxed);
                 // A full pipe has more signals than anybody can tell apart.
                 libc::write(to, info.cast(), size_of::<siginfo_t>());
