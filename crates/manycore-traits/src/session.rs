@@ -146,8 +146,8 @@ pub unsafe trait RawSession {
     ///
     /// # Errors
     ///
-    /// [`Conflict::Locked`], [`Changed`](Conflict::Changed), [`Freed`](Conflict::Freed) or [`Full`](Conflict::Full); the session is then to be
-    /// aborted.
+    /// [`Conflict::Locked`], [`Changed`](Conflict::Changed), [`Freed`](Conflict::Freed) or [`Full`](Conflict::Full); the session can then only
+    /// abort: see [`commit`](Self::commit). But not if it was the session itself that has freed the object.
     ///
     /// # Panics
     ///
@@ -185,12 +185,24 @@ pub unsafe trait RawSession {
         usize::MAX
     }
 
-    /// Ends the session; all that it has written is seen by others, at once.
+    /// Dooms the session, whose user has found a conflict or has panicked halfway: it can only abort.
     ///
     /// # Safety
     ///
     /// In a session.
-    unsafe fn commit(&mut self);
+    unsafe fn doom(&mut self, conflict: Conflict);
+
+    /// Ends the session; all that it has written is seen by others, at once.
+    ///
+    /// # Errors
+    ///
+    /// If the session has met a conflict, the first one: then it ends as by [`abort`](Self::abort), also if its user has ignored the
+    /// conflict. What it has written since may be a part only of what belongs together.
+    ///
+    /// # Safety
+    ///
+    /// In a session. It has ended when this returns, whatever the result.
+    unsafe fn commit(&mut self) -> Result<(), Conflict>;
 
     /// Ends the session as if it had not been.
     ///

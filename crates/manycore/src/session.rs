@@ -161,11 +161,19 @@ impl<'s, S: RawSession> Open<'s, S> {
         Self { handle, is_over: false }
     }
 
+    /// If the session has met a conflict, it is aborted.
     #[inline]
-    pub(crate) fn commit(mut self) {
+    pub(crate) fn commit(mut self) -> Result<(), Conflict> {
         self.is_over = true;
         // SAFETY: begun, and not ended.
-        unsafe { self.handle.commit() };
+        unsafe { self.handle.commit() }
+    }
+
+    /// Ends a session that has locked nothing, and so has met no conflict.
+    #[inline]
+    pub(crate) fn end(self) {
+        let ended = self.commit();
+        debug_assert!(ended.is_ok(), "a session that has only read has met a conflict");
     }
 }
 
@@ -189,16 +197,12 @@ pub(crate) fn retry<S: RawSession, R>(
     let mut attempts = 0;
     loop {
         let open = Open::begin(handle, view);
-        match f(open.handle) {
-            Ok(result) => {
-                open.commit();
-                return result;
-            }
-            Err(conflict) => {
-                drop(open);
-                // SAFETY: the session has ended.
-                unsafe { handle.back_off(conflict, attempts) };
-            }
+        // Dropped with an error, the session is aborted.
+        let ended = f(open.handle).and_then(|result| open.commit().map(|()| result));
+        match ended {
+            Ok(result) => return result,
+            // SAFETY: the session has ended.
+            Err(conflict) => unsafe { handle.back_off(conflict, attempts) },
         }
         attempts += 1;
     }
@@ -218,7 +222,7 @@ impl<'id, S: RawSession> Transaction<'_, 'id, S> {
     /// # Errors
     ///
     /// If another thread has locked it, or has changed or freed it since the transaction began; or if the log is full of versions that
-    /// others may still read. The transaction then has to end, as by `?`.
+    /// others may still read. The transaction then can only abort: end it, as by `?`.
     ///
     /// # Panics
     ///
@@ -302,15 +306,15 @@ impl<'a, 'id, M: Sessions> Member<'a, 'id, M> {
     pub fn read<R>(&mut self, f: impl FnOnce(Snapshot<'_, 'id, M::Handle<'a>>) -> R) -> R {
         let open = Open::begin(&mut self.handle, View::Snapshot);
         let result = f(Snapshot { handle: open.handle, brand: PhantomData });
-        open.commit();
+        open.end();
         result
     }
 
-    /// Runs `f` in a transaction and commits that, unless `f` says that there was a conflict: then it is as if it had not run.
+    /// Runs `f` in a transaction and commits that, unless there was a conflict: then it is as if it had not run.
     ///
     /// # Errors
     ///
-    /// What `f` returns.
+    /// What `f` returns; or if that is no conflict, but the transaction has met one, that one: it cannot commit, whatever `f` returns.
     ///
     /// # Panics
     ///
@@ -322,12 +326,11 @@ impl<'a, 'id, M: Sessions> Member<'a, 'id, M> {
         let open = Open::begin(&mut self.handle, View::Snapshot);
         let mut transaction = Transaction { open, brand: PhantomData };
         let result = f(&mut transaction)?;
-        transaction.open.commit();
-        Ok(result)
+        transaction.open.commit().map(|()| result)
     }
 
-    /// Runs `f` in a transaction, again and again as long as there are conflicts, with pauses between that become longer. There is no limit: for
-    /// one, call [`attempt`](Self::attempt).
+    /// Runs `f` in a transaction, again and again as long as there are conflicts, with pauses between that become longer: also if `f` keeps a
+    /// conflict to itself. There is no limit: for one, call [`attempt`](Self::attempt).
     ///
     /// # Panics
     ///
@@ -352,7 +355,7 @@ impl<'a, 'id, M: Sessions> Member<'a, 'id, M> {
         let open = Open::begin(&mut self.handle, View::Latest);
         // SAFETY: in a session, which is committed.
         let link = unsafe { open.handle.alloc(data) };
-        open.commit();
+        open.end();
         Ptr { link, brand: PhantomData }
     }
 

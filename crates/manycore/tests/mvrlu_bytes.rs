@@ -19,7 +19,7 @@ fn in_session<R>(handle: &mut Handle, f: impl FnOnce(&mut Handle) -> R) -> R {
     unsafe { handle.begin(View::Snapshot) };
     let result = f(handle);
     // SAFETY: as above.
-    unsafe { handle.commit() };
+    unsafe { handle.commit().unwrap() };
     result
 }
 
@@ -95,10 +95,10 @@ fn conflicts_are_those_of_sessions() {
         assert_eq!(other.try_lock_bytes(object), Err(Conflict::Locked));
         assert_eq!(other.try_lock_const_bytes(object), Err(Conflict::Locked));
         assert_eq!(other.deref_bytes(object), object);
-        one.commit();
+        one.commit().unwrap();
         assert_eq!(other.deref_bytes(object), object, "a snapshot");
         assert_eq!(other.free_bytes(object), Err(Conflict::Changed));
-        other.abort();
+        assert_eq!(other.commit(), Err(Conflict::Locked), "the first one that it has met");
         in_session(&mut other, |other| {
             let seen = other.deref_bytes(object);
             assert_eq!(seen.read(), 1);
@@ -133,7 +133,7 @@ fn the_last_to_flush_brings_all_objects_up_to_date() {
                             handle.begin(View::Snapshot);
                             if let Ok(copy) = handle.try_lock_bytes(object) {
                                 *copy.cast::<u64>().as_mut() += 1;
-                                handle.commit();
+                                handle.commit().unwrap();
                                 break;
                             }
                             handle.abort();

@@ -134,7 +134,7 @@ fn change_or_look<C: Clock>(
         };
         let result = if changes { change() } else { Ok(()) };
         match result {
-            Ok(()) => handle.commit(),
+            Ok(()) => handle.commit().unwrap(),
             Err(_) => handle.abort(),
         }
         result
@@ -153,7 +153,7 @@ fn what_is_freed_is_used_again_and_nobody_finds_it() {
             handle.begin(View::Latest);
             let leaf = handle.alloc(Leaf { number, twice: 2 * number });
             let root = handle.alloc(Root { number, leaf });
-            handle.commit();
+            handle.commit().unwrap();
             root
         }
     };
@@ -197,7 +197,7 @@ fn both_commit(locks: bool) -> bool {
     unsafe {
         one.begin(View::Latest);
         let claims = [one.alloc(false), one.alloc(false)];
-        one.commit();
+        one.commit().unwrap();
         let claim = |handle: &mut Handle<'_, Counter>, mine: Link<bool>, other: Link<bool>| {
             if locks && handle.try_lock_const(other).is_err() {
                 return false;
@@ -209,7 +209,7 @@ fn both_commit(locks: bool) -> bool {
         two.begin(View::Snapshot);
         let done = [claim(&mut one, claims[0], claims[1]), claim(&mut two, claims[1], claims[0])];
         for (handle, done) in [&mut one, &mut two].into_iter().zip(done) {
-            if done { handle.commit() } else { handle.abort() }
+            if done { handle.commit().unwrap() } else { handle.abort() }
         }
         done == [true; 2]
     }

@@ -53,6 +53,12 @@ static void *session_of_another(void *data)
     EXPECT(0, RLU_TRY_LOCK_CONST(shared->self, object));
     EXPECT(1, object->one);
     RLU_ABORT(shared->self);
+
+    RLU_READER_LOCK(shared->self);
+    EXPECT(0, RLU_TRY_LOCK(shared->self, &object));
+    EXPECT(0, RLU_READER_UNLOCK(shared->self)); /* a session that has met a conflict can only be aborted */
+    RLU_READER_LOCK(shared->self);
+    EXPECT(1, RLU_READER_UNLOCK(shared->self));
     return NULL;
 }
 

@@ -124,15 +124,18 @@ manycore_status_t manycore_rlu_thread_finish(rlu_thread_data_t *self);
 /* Begins a session, or in one a part of it: that ends with an RLU_READER_UNLOCK of its own. */
 void manycore_rlu_reader_lock(rlu_thread_data_t *self);
 
-/* Ends the session (or its part): commits what was written. Objects that the session has read are not to be used any more. */
-void manycore_rlu_reader_unlock(rlu_thread_data_t *self);
+/*
+ * Ends the session (or its part): 1, and what was written is committed. Objects that the session has read are not to be used any more.
+ * 0 if the session met a conflict before, and was not aborted: it cannot commit, and so this has aborted it, as manycore_rlu_abort does.
+ */
+int manycore_rlu_reader_unlock(rlu_thread_data_t *self);
 
 /* Ends the session with all its parts as if it had not been, and waits a little, the longer the more often that happens. */
 void manycore_rlu_abort(rlu_thread_data_t *self);
 
 /*
  * Locks an object, all of it whatever the pointer's type: 1, and then *object is a copy to be changed. 0 if another thread has
- * locked it, or has changed it since the session began, or there is no room: the session has to be aborted.
+ * locked it, or has changed it since the session began, or there is no room: the session can only be aborted.
  */
 int manycore_rlu_try_lock(rlu_thread_data_t *self, void **object);
 
@@ -183,10 +186,10 @@ static inline void manycore_rlu_tsan_lock(rlu_thread_data_t *self)
     __tsan_acquire((void *)(uintptr_t)&manycore_rlu_init);
 }
 
-static inline void manycore_rlu_tsan_unlock(rlu_thread_data_t *self)
+static inline int manycore_rlu_tsan_unlock(rlu_thread_data_t *self)
 {
     __tsan_release((void *)(uintptr_t)&manycore_rlu_init);
-    manycore_rlu_reader_unlock(self);
+    return manycore_rlu_reader_unlock(self);
 }
 
 static inline void manycore_rlu_tsan_abort(rlu_thread_data_t *self)

@@ -243,20 +243,21 @@ pub unsafe extern "C" fn manycore_rlu_reader_lock(data: *mut ThreadData) {
     unsafe { member(data, "RLU_READER_LOCK") }.enter();
 }
 
-/// `RLU_READER_UNLOCK`.
+/// `RLU_READER_UNLOCK`: 0 if the session has met a conflict, and so was aborted.
 ///
 /// # Safety
 ///
 /// As of [`manycore_rlu_reader_lock`].
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn manycore_rlu_reader_unlock(data: *mut ThreadData) {
+pub unsafe extern "C" fn manycore_rlu_reader_unlock(data: *mut ThreadData) -> c_int {
     // SAFETY: by the caller's word.
     let member = unsafe { member_in_session(data, "RLU_READER_UNLOCK") };
-    member.leave();
+    let is_done = member.leave();
     // SAFETY: a thread's data, or there would be no member.
     if unsafe { (*data).is_no_quiescence } != 0 && !member.is_open() {
         member.handle.flush();
     }
+    c_int::from(is_done)
 }
 
 /// `RLU_ABORT`.
@@ -374,11 +375,8 @@ unsafe fn free_at_once(handle: &mut Session, object: NonNull<u8>) -> bool {
         // SAFETY: by the caller's word; the session ends below.
         unsafe {
             handle.begin(View::Latest);
-            let Err(conflict) = handle.free_bytes(object) else {
-                handle.commit();
-                return true;
-            };
-            handle.abort();
+            let freed = handle.free_bytes(object);
+            let Err(conflict) = handle.commit().and(freed) else { return true };
             if conflict == Conflict::Freed {
                 return false;
             }
@@ -441,7 +439,7 @@ pub unsafe extern "C" fn manycore_rlu_deref(
         } else {
             handle.handle.begin(View::Latest);
             let seen = handle.handle.deref_bytes(object);
-            handle.handle.commit();
+            handle.handle.abort(); // it has only read
             seen
         }
     };

@@ -219,24 +219,36 @@ impl Member {
         self.thread = thread::id();
     }
 
-    /// Ends what was begun last. A session that is open; ends by its commit.
+    /// Ends what was begun last. A session that is open ends by its commit; or by its abort if it has met a conflict, and then this says
+    /// no.
     #[inline]
-    pub fn leave(&mut self) {
+    pub fn leave(&mut self) -> bool {
         let depth = self.depth() - 1;
         self.set_depth(depth);
         if depth > 0 {
-            return;
+            return true;
         }
         self.is_current_no_more();
-        (self.conflict, self.attempts) = (None, 0);
         // SAFETY: it is open.
-        unsafe { self.handle.commit() };
+        let ended = unsafe { self.handle.commit() };
+        self.conflict = None;
+        if let Err(conflict) = ended {
+            self.back_off(conflict);
+            return false;
+        }
+        self.attempts = 0;
+        true
     }
 
     /// Ends the session that is open as if it had not been, and all that was begun in it. Waits a little before the next.
     pub fn abort(&mut self) {
         self.give_up();
         let conflict = self.conflict.take().unwrap_or(Conflict::Retry);
+        self.back_off(conflict);
+    }
+
+    #[cold]
+    fn back_off(&mut self, conflict: Conflict) {
         // SAFETY: no session is open.
         unsafe { self.handle.back_off(conflict, self.attempts) };
         self.attempts += 1;

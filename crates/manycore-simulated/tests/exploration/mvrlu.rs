@@ -109,7 +109,7 @@ fn add<C: Clock>(handle: &mut Handle<'_, C>, counter: Link<u32>) -> u32 {
                 Ok(place) => {
                     *place += 1;
                     let count = *place;
-                    handle.commit();
+                    handle.commit().unwrap();
                     return count;
                 }
                 Err(conflict) => {
@@ -127,7 +127,7 @@ fn look<C: Clock>(handle: &mut Handle<'_, C>, counter: Link<u32>) -> u32 {
     unsafe {
         handle.begin(View::Snapshot);
         let count = *handle.deref(counter);
-        handle.commit();
+        handle.commit().unwrap();
         count
     }
 }
@@ -139,7 +139,7 @@ fn zero<C: Clock>(domain: &Domain<C>) -> Link<u32> {
     unsafe {
         handle.begin(View::Latest);
         let zero = handle.alloc(0);
-        handle.commit();
+        handle.commit().unwrap();
         zero
     }
 }
@@ -168,7 +168,7 @@ fn a_session_across_the_switch(adder: u32) -> impl Fn() {
                     *handle.try_lock(number).expect("nobody else changes it") += 1;
                     stage.store(BEGUN, Ordering::Relaxed);
                     await_stage(LOOKED);
-                    handle.commit();
+                    handle.commit().unwrap();
                 }
                 stage.store(COMMITTED, Ordering::Relaxed);
                 return;

@@ -118,7 +118,7 @@ fn change(
                 let before = (*place).leaf;
                 *place = Root { number, leaf: handle.alloc(number) };
                 handle.free(before).expect("nobody else frees it");
-                handle.commit();
+                handle.commit().unwrap();
                 Ok(())
             }
             Err(conflict) => {
@@ -140,7 +140,7 @@ pub fn leaves<M: Sessions>(domain: impl Fn() -> M, view: View, changes: u32) -> 
             handle.begin(View::Latest);
             let leaf = handle.alloc(0);
             let root = handle.alloc(Root { number: 0, leaf });
-            handle.commit();
+            handle.commit().unwrap();
             root
         };
         drop(handle);
@@ -158,7 +158,7 @@ pub fn leaves<M: Sessions>(domain: impl Fn() -> M, view: View, changes: u32) -> 
                     let root = &*handle.deref(root);
                     let (number, leaf) = (root.number, &*handle.deref(root.leaf));
                     let seen = (number, *leaf, root.number);
-                    handle.commit();
+                    handle.commit().unwrap();
                     seen
                 };
                 assert_eq!(number, leaf, "a leaf that was freed");

@@ -52,6 +52,8 @@ pub struct Handle<'a, C: Clock = Ordo> {
     /// The watermark when the log was last reclaimed.
     pub(super) reclaimed: u64,
     pub(super) is_open: bool,
+    /// The first conflict that the session has met: it can only abort.
+    pub(super) doomed: Option<Conflict>,
     /// What the session has locked.
     pub(super) locked: Vec<*mut Version>,
     /// What it has made.
@@ -81,6 +83,7 @@ impl<'a, C: Clock> Handle<'a, C> {
             deferred: 0,
             reclaimed: 0,
             is_open: false,
+            doomed: None,
             locked: Vec::with_capacity(16),
             fresh: Vec::with_capacity(16),
             _not_send: PhantomData,
@@ -141,6 +144,13 @@ impl<'a, C: Clock> Handle<'a, C> {
     pub(super) fn close(&mut self) {
         self.record.leave();
         self.is_open = false;
+    }
+
+    /// The session has met a conflict with another.
+    #[cold]
+    pub(super) fn meet(&mut self, conflict: Conflict) -> Conflict {
+        self.doomed.get_or_insert(conflict);
+        conflict
     }
 
     /// What there is to do between two sessions, if there is anything.
@@ -320,9 +330,18 @@ unsafe impl<C: Clock> RawSession for Handle<'_, C> {
         }
     }
 
+    unsafe fn doom(&mut self, conflict: Conflict) {
+        self.meet(conflict);
+    }
+
     #[inline]
-    unsafe fn commit(&mut self) {
+    unsafe fn commit(&mut self) -> Result<(), Conflict> {
+        if let Some(conflict) = self.doomed {
+            self.end_by_abort();
+            return Err(conflict);
+        }
         self.end_by_commit();
+        Ok(())
     }
 
     unsafe fn abort(&mut self) {

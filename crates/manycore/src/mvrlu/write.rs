@@ -58,7 +58,13 @@ impl<C: Clock> Handle<'_, C> {
             // SAFETY: by the caller's word. The newest version is visible to this session: by its stamp, or because the session is
             // for the latest.
             unsafe {
-                let newest = self.lockable(link)?;
+                let newest = match self.lockable(link) {
+                    // By this session itself, which is no conflict with another.
+                    Err(conflict) if self.is_mine(self::newest(head(link))) => {
+                        return Err(conflict);
+                    }
+                    lockable => lockable.map_err(|conflict| self.meet(conflict))?,
+                };
                 if self.is_mine(newest) {
                     return Ok(again(newest));
                 }
@@ -66,7 +72,7 @@ impl<C: Clock> Handle<'_, C> {
                 match self.push(link, newest, flags, data) {
                     // It was written back meanwhile, which is no conflict.
                     Err(Conflict::Locked) if self::newest(head(link)).is_null() => {}
-                    result => return result,
+                    result => return result.map_err(|conflict| self.meet(conflict)),
                 }
             }
         }
@@ -268,6 +274,7 @@ impl<C: Clock> Handle<'_, C> {
 
     /// Ends the session as if it had not been.
     pub(super) fn end_by_abort(&mut self) {
+        self.doomed = None;
         if !self.locked.is_empty() {
             self.unlock_all();
         }

@@ -32,6 +32,8 @@ pub struct Handle<'a, C: Clock = Counter> {
     pub(super) settled: Cell<u64>,
     steals: Cell<u64>,
     pub(super) is_open: bool,
+    /// The first conflict that the session has met: it can only abort.
+    pub(super) doomed: Option<Conflict>,
     /// What the session has locked.
     pub(super) locked: Vec<*mut Header>,
     /// What it has made.
@@ -56,6 +58,7 @@ impl<'a, C: Clock> Handle<'a, C> {
             settled: Cell::new(0),
             steals: Cell::new(0),
             is_open: false,
+            doomed: None,
             locked: Vec::with_capacity(16),
             fresh: Vec::with_capacity(16),
             in_the_way: core::ptr::null(),
@@ -109,6 +112,13 @@ impl<'a, C: Clock> Handle<'a, C> {
     pub(super) fn close(&mut self) {
         self.record.set_session(Session::NONE);
         self.is_open = false;
+    }
+
+    /// The session has met a conflict with another.
+    #[cold]
+    pub(super) fn meet(&mut self, conflict: Conflict) -> Conflict {
+        self.doomed.get_or_insert(conflict);
+        conflict
     }
 
     /// A commit with this stamp was seen: what this thread begins from now on is later, and so is what others begin whom it
@@ -241,9 +251,18 @@ unsafe impl<C: Clock> RawSession for Handle<'_, C> {
         }
     }
 
+    unsafe fn doom(&mut self, conflict: Conflict) {
+        self.meet(conflict);
+    }
+
     #[inline]
-    unsafe fn commit(&mut self) {
+    unsafe fn commit(&mut self) -> Result<(), Conflict> {
+        if let Some(conflict) = self.doomed {
+            self.end_by_abort();
+            return Err(conflict);
+        }
         self.end_by_commit();
+        Ok(())
     }
 
     unsafe fn abort(&mut self) {

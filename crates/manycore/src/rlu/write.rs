@@ -33,7 +33,10 @@ impl<C: Clock> Handle<'_, C> {
             return match other.stamp.load(Ordering::Relaxed) == self.mine {
                 true if other.has(FREED) => Err(Conflict::Freed),
                 true => Ok(copy),
-                false => Err(self.conflict(other)),
+                false => {
+                    let conflict = self.conflict(other);
+                    Err(self.meet(conflict))
+                }
             };
         }
         // SAFETY: nobody writes an object that has no copy, nor one that gets a copy from now on, before this session's end.
@@ -59,7 +62,7 @@ impl<C: Clock> Handle<'_, C> {
         unsafe { copy.write(CopyOf { header, data: UnsafeCell::new(data) }) };
         if !lock(object, copy.cast()) {
             self.local().pool.give(copy.cast(), kind.copy, &domain.depot);
-            return Err(Conflict::Locked);
+            return Err(self.meet(Conflict::Locked));
         }
         self.locked.push(copy.cast());
         Ok(copy.cast())
@@ -150,6 +153,7 @@ impl<C: Clock> Handle<'_, C> {
 
     /// Ends the session as if it had not been.
     pub(super) fn end_by_abort(&mut self) {
+        self.doomed = None;
         self.unlock_all();
         self.close();
         count(&self.record.counters.aborts, 1);

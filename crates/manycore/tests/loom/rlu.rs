@@ -93,7 +93,7 @@ fn writes_back_beside_a_reader(view: View) {
             let (before, again) = (*first, *handle.deref(objects[0]));
             assert_eq!(*first, before, "what a session reads has changed");
             assert!(again == before || view == View::Latest && again > before);
-            handle.commit();
+            handle.commit().unwrap();
         }
     });
     let mut handle = domain.register();

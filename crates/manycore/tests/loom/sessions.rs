@@ -14,7 +14,7 @@ pub fn objects(domain: &impl Sessions) -> [Link<u32>; 2] {
     unsafe {
         handle.begin(View::Latest);
         let objects = [0; 2].map(|data| handle.alloc(data));
-        handle.commit();
+        handle.commit().unwrap();
         objects
     }
 }
@@ -34,7 +34,7 @@ pub fn add(handle: &mut impl RawSession, objects: &[Link<u32>], view: View) -> b
                 }
             }
         }
-        handle.commit();
+        handle.commit().unwrap();
     }
     true
 }
@@ -44,7 +44,7 @@ pub fn read(handle: &mut impl RawSession, objects: &[Link<u32>], view: View) -> 
     unsafe {
         handle.begin(view);
         let data = objects.iter().map(|object| *handle.deref(*object)).collect();
-        handle.commit();
+        handle.commit().unwrap();
         data
     }
 }
@@ -78,7 +78,7 @@ pub fn an_object_is_freed_when_nobody_has_it<M: Sessions + 'static>(
             handle.begin(View::Latest);
             let leaf = handle.alloc(1_u32);
             let root = handle.alloc(leaf);
-            handle.commit();
+            handle.commit().unwrap();
             root
         };
         let shared = domain.clone();
@@ -90,7 +90,7 @@ pub fn an_object_is_freed_when_nobody_has_it<M: Sessions + 'static>(
                 let leaf = *handle.deref(root);
                 let data = *handle.deref(leaf);
                 assert!((1..=2).contains(&data), "{data}");
-                handle.commit();
+                handle.commit().unwrap();
             }
         });
         // SAFETY: a session, from begin to end; the leaf is freed when no object leads to it any more.
@@ -100,7 +100,7 @@ pub fn an_object_is_freed_when_nobody_has_it<M: Sessions + 'static>(
             let before = *place;
             *place = handle.alloc(2_u32);
             assert_eq!(handle.free(before), Ok(()));
-            handle.commit();
+            handle.commit().unwrap();
         }
         flush(&mut handle);
         other.join().unwrap();
@@ -121,7 +121,7 @@ fn claim(handle: &mut impl RawSession, mine: Link<u32>, other: Link<u32>) -> Res
         };
         let result = claim();
         if result.is_ok() {
-            handle.commit()
+            handle.commit().unwrap()
         } else {
             handle.abort()
         }

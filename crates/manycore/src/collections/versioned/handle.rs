@@ -51,12 +51,12 @@ where
     pub fn snapshot<R>(&mut self, f: impl FnOnce(&Reads<'_, K, V, M, P, M::Handle<'a>>) -> R) -> R {
         let open = Open::begin(&mut self.session, View::Snapshot);
         let result = f(&Reads { map: self.map, session: open.handle });
-        open.commit();
+        open.end();
         result
     }
 
-    /// Reads and changes any keys; others see all of it or nothing. Runs again as long as there are conflicts,
-    /// with pauses between that become longer, and without a limit.
+    /// Reads and changes any keys; others see all of it or nothing. Runs again as long as there are conflicts, with pauses between that
+    /// become longer, and without a limit: also if `f` keeps a conflict to itself, for after one a transaction can only abort.
     ///
     /// # Panics
     ///
@@ -88,7 +88,7 @@ where
         let open = Open::begin(&mut self.session, P::VIEW);
         // SAFETY: in a session of the map's domain.
         let value = unsafe { P::get(&self.map.parts, &*open.handle, key) };
-        open.commit();
+        open.end();
         value
     }
 
@@ -171,6 +171,27 @@ where
     P: Placement<K>,
     S: RawSession,
 {
+    /// Does all of an operation. If it fails, or panics halfway, as in a key's `Ord`, the session can only abort.
+    #[inline]
+    fn whole<R>(
+        &mut self,
+        operation: impl FnOnce(&mut S) -> Result<R, Conflict>,
+    ) -> Result<R, Conflict> {
+        struct Half<'s, S: RawSession>(&'s mut S, Option<Conflict>);
+        impl<S: RawSession> Drop for Half<'_, S> {
+            fn drop(&mut self) {
+                if let Some(conflict) = self.1 {
+                    // SAFETY: in a session.
+                    unsafe { self.0.doom(conflict) };
+                }
+            }
+        }
+        let mut half = Half(&mut *self.session, Some(Conflict::Retry));
+        let result = operation(half.0);
+        half.1 = result.as_ref().err().copied();
+        result
+    }
+
     /// The key's value, as of the transaction's begin or as it has changed it.
     pub fn get(&self, key: &K) -> Option<V> {
         // SAFETY: in a session of the map's domain.
@@ -181,10 +202,12 @@ where
     ///
     /// # Errors
     ///
-    /// If another thread changes the same place: the transaction has to end, as by `?`.
+    /// If another thread changes the same place: the transaction can only abort then, so end it, as by `?`. A panic in the key's `Ord` or
+    /// `Hash`, if it is caught in the transaction, dooms it likewise.
     pub fn insert(&mut self, key: K, value: V) -> Result<Option<V>, Conflict> {
+        let parts = &self.map.parts;
         // SAFETY: as above.
-        let old = unsafe { P::insert(&self.map.parts, self.session, key, value, false) }?;
+        let old = self.whole(|session| unsafe { P::insert(parts, session, key, value, false) })?;
         self.more += isize::from(old.is_none());
         Ok(old)
     }
@@ -195,8 +218,9 @@ where
     ///
     /// As of [`insert`](Self::insert).
     pub fn remove(&mut self, key: &K) -> Result<Option<V>, Conflict> {
+        let parts = &self.map.parts;
         // SAFETY: as above.
-        let old = unsafe { P::remove(&self.map.parts, self.session, key) }?;
+        let old = self.whole(|session| unsafe { P::remove(parts, session, key) })?;
         self.more -= isize::from(old.is_some());
         Ok(old)
     }

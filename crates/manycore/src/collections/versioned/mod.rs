@@ -178,7 +178,7 @@ fn create<T: Copy, S: RawSession>(handle: &mut S, data: T) -> Link<T> {
     unsafe {
         handle.begin(View::Latest);
         let object = handle.alloc(data);
-        handle.commit();
+        handle.commit().expect("a session that has locked nothing meets no conflict");
         object
     }
 }

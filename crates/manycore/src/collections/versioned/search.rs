@@ -137,7 +137,8 @@ unsafe fn successor<K: Copy, V: Copy, S: RawSession>(
     }
 }
 
-/// Takes out a node that has one side at most: what is below it comes to its place.
+/// Takes out a node that has one side at most: what is below it comes to its place. What may fail comes first: either both nodes
+/// are locked, or nothing has happened.
 ///
 /// # Safety
 ///
@@ -149,9 +150,9 @@ unsafe fn unlink<K: Copy, V: Copy, S: RawSession>(
     // SAFETY: a tree's nodes are there for as long as the session. After the commit nothing leads to the node: what did is locked,
     // and so is the node.
     unsafe {
+        let above = session.try_lock(place.above)?;
         session.free(place.node)?;
         let [left, right] = (*session.deref(place.node)).below;
-        let above = session.try_lock(place.above)?;
         (*above).below[place.side] = if left.is_null() { right } else { left };
         Ok(())
     }
@@ -226,10 +227,10 @@ impl Shape for Search {
             let node = *session.deref(place.node);
             if node.below.iter().all(|below| !below.is_null()) {
                 let next = successor(session, place.node);
+                let upper = session.try_lock(place.node)?;
                 unlink(session, &next)?;
                 let heir = *session.deref(next.node);
-                let node = &mut *session.try_lock(place.node)?;
-                (node.key, node.value) = (heir.key, heir.value);
+                ((*upper).key, (*upper).value) = (heir.key, heir.value);
             } else {
                 unlink(session, &place)?;
             }

@@ -3,6 +3,7 @@
 use core::hash::Hash;
 use core::marker::PhantomData;
 use core::mem::MaybeUninit;
+use core::ptr::null_mut;
 
 use super::tags::{self, Tags};
 use crate::collections::hash::hash_of;
@@ -256,21 +257,26 @@ impl<K: Copy + Eq + Hash, V: Copy> Bucket<K, V> {
                 return Ok(Some(old.value));
             };
             let old = self.entries()[index].1;
+            // One of the chain has its room. What may fail, or panic, comes first.
+            let moved = (!self.more.is_null()).then(|| {
+                let Entry { key, value, .. } = *session.deref(self.more);
+                (hash_of(&key), key, value)
+            });
+            if moved.is_some() {
+                self.unchain(session, self.more)?;
+            }
             self.length -= 1;
             let last = *self.at(usize::from(self.length));
             self.at_mut(index).write(last);
             self.tags.take(index, usize::from(self.length));
-            if !self.more.is_null() {
-                // One of the chain has its room.
-                let Entry { key, value, .. } = *session.deref(self.more);
-                self.unchain(session, self.more)?;
-                self.add(session, hash_of(&key), key, value);
+            if let Some((hash, key, value)) = moved {
+                self.add(session, hash, key, value);
             }
             Ok(Some(old))
         }
     }
 
-    /// Takes an entry out of the chain: the first one gets its place.
+    /// Takes an entry out of the chain: the first one gets its place. If it fails, nothing has happened.
     ///
     /// # Safety
     ///
@@ -284,12 +290,13 @@ impl<K: Copy + Eq + Hash, V: Copy> Bucket<K, V> {
         unsafe {
             let first = self.more;
             let Entry { next, key, value } = *session.deref(first);
+            let place = if entry == first { null_mut() } else { session.try_lock(entry)? };
+            session.free(first)?;
             self.more = next;
-            if entry != first {
-                let place = &mut *session.try_lock(entry)?;
+            if let Some(place) = place.as_mut() {
                 (place.key, place.value) = (key, value);
             }
-            session.free(first)
+            Ok(())
         }
     }
 }
@@ -313,6 +320,7 @@ impl<K: Copy + Hash, V: Copy> Bucket<K, V> {
                 return Ok(false);
             }
             let whole: *mut Self = session.try_lock(parent)?;
+            let born: *mut Self = session.try_lock(child)?;
             let old = *whole;
             let level = old.level();
             let mut parts = [Self::new(level + 1); 2];
@@ -328,7 +336,7 @@ impl<K: Copy + Hash, V: Copy> Bucket<K, V> {
                 give(session, entry.key, entry.value);
                 next = entry.next;
             }
-            [*whole, *session.try_lock(child)?] = parts;
+            [*whole, *born] = parts;
             Ok(true)
         }
     }
