@@ -26,6 +26,29 @@ pub struct Thread {
     rcu: &'static Rcu,
     /// The thread's number.
     thread: u32,
+    /// Whether it is quiescent just now, and destructors of the program's may be running.
+    is_busy: bool,
+}
+
+/// A registration that is busy up to the end of this, also if a destructor throws.
+struct Busy(*mut Thread);
+
+impl Busy {
+    /// # Safety
+    ///
+    /// The calling thread's registration, outside sections. It does not end while it is busy.
+    unsafe fn new(thread: *mut Thread) -> Self {
+        // SAFETY: by the caller's word.
+        unsafe { (*thread).is_busy = true };
+        Self(thread)
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        // SAFETY: by the word of `new`.
+        unsafe { (*self.0).is_busy = false };
+    }
 }
 
 enum Kind {
@@ -128,7 +151,7 @@ fn status(result: Result<(), Status>) -> Status {
 unsafe fn outside<'a>(thread: *mut Thread) -> Result<&'a mut Thread, Status> {
     // SAFETY: by the caller's word.
     let this = unsafe { here(thread) }?;
-    if this.depth > 0 { Err(Status::Busy) } else { Ok(this) }
+    if this.depth > 0 || this.is_busy { Err(Status::Busy) } else { Ok(this) }
 }
 
 /// The calling thread's registration.
@@ -226,7 +249,14 @@ unsafe fn register(
     };
     rcu.threads.fetch_add(1, Ordering::Relaxed); // Relaxed: a count
     let (handle, thread) = (handle(rcu), thread::id());
-    let this = Box::into_raw(Box::new(Thread { guard: None, depth: 0, handle, rcu, thread }));
+    let this = Box::into_raw(Box::new(Thread {
+        guard: None,
+        depth: 0,
+        is_busy: false,
+        handle,
+        rcu,
+        thread,
+    }));
     process::at_exit(this);
     // SAFETY: by the caller's word.
     unsafe { out.write(this) };
@@ -314,15 +344,21 @@ pub unsafe extern "C" fn manycore_rcu_call(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn manycore_rcu_synchronize(thread: *mut Thread) -> Status {
     // SAFETY: by the caller's word.
-    let this = match unsafe { outside(thread) } {
-        Ok(this) => this,
+    match unsafe { outside(thread) } {
+        Ok(_) => {}
         Err(Status::Busy) => return Status::Deadlock,
         Err(status) => return status,
-    };
-    match &mut this.handle {
-        Kind::Sections(handle) => handle.synchronize(),
-        Kind::Quiescent(online) => online.synchronize(),
-        Kind::Offline => this.rcu.domain.synchronize(),
+    }
+    // SAFETY: as that has found.
+    let _busy = unsafe { Busy::new(thread) };
+    // Not borrowed from here on but for reading: destructors of the program's may use it.
+    // SAFETY: the calling thread's registration, which does not end while it is busy.
+    match unsafe { &(*thread).handle } {
+        Kind::Sections(handle) => handle.synchronize_outside(),
+        // SAFETY: there are no guards outside sections.
+        Kind::Quiescent(online) => unsafe { online.synchronize_shared() },
+        // SAFETY: as above.
+        Kind::Offline => unsafe { (*thread).rcu.domain.synchronize() },
     }
     Status::Ok
 }
@@ -333,12 +369,18 @@ pub unsafe extern "C" fn manycore_rcu_synchronize(thread: *mut Thread) -> Status
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn manycore_rcu_quiescent(thread: *mut Thread) -> Status {
     // SAFETY: by the caller's word.
-    status(unsafe { outside(thread) }.and_then(|thread| match &mut thread.handle {
-        Kind::Quiescent(online) => {
-            online.quiescent();
-            Ok(())
+    status(unsafe { outside(thread) }.and_then(|this| {
+        if !matches!(this.handle, Kind::Quiescent(_)) {
+            return Err(Status::Invalid);
         }
-        _ => Err(Status::Invalid),
+        // SAFETY: as in `manycore_rcu_synchronize`.
+        unsafe {
+            let _busy = Busy::new(thread);
+            if let Kind::Quiescent(online) = &(*thread).handle {
+                online.quiescent_shared();
+            }
+        }
+        Ok(())
     }))
 }
 

@@ -119,8 +119,8 @@ impl<'d> Handle<'d> {
         self.synchronize_outside();
     }
 
-    /// The same where no guard can be excluded by the type: panics if there is one.
-    pub(super) fn synchronize_outside(&self) {
+    /// The same where no guard can be excluded by the type, or destructors have the handle, too: panics if there is one.
+    pub fn synchronize_outside(&self) {
         assert!(!self.is_pinned(), "the thread would wait for a section of its own");
         self.close_bag();
         self.domain.synchronize();
@@ -148,17 +148,23 @@ impl<'d> Handle<'d> {
         }
     }
 
-    /// Does something outside the section that the thread is in.
+    /// Does something outside the section that the thread is in. Sections that begin meanwhile, as those of destructors, are sections of
+    /// their own; one that is still there at the end goes on, and protects what it did.
     #[inline]
     pub(super) fn outside<R>(&self, f: impl FnOnce() -> R) -> R {
         /// Inside again, also after a panic of `f` or of a destructor that runs at the end of the section.
-        struct Back<'a, 'd>(&'a Handle<'d>);
+        struct Back<'a, 'd>(&'a Handle<'d>, usize);
         impl Drop for Back<'_, '_> {
             fn drop(&mut self) {
-                self.0.enter();
+                let Self(handle, depth) = *self;
+                let inner = handle.depth.get();
+                handle.depth.set(inner + depth);
+                if inner == 0 {
+                    handle.enter();
+                }
             }
         }
-        let back = Back(self);
+        let back = Back(self, self.depth.replace(0));
         back.0.leave();
         f()
     }
@@ -169,15 +175,15 @@ impl<'d> Handle<'d> {
         self.owed.get() >= BURST
     }
 
-    /// Inside for good, and not any more, for [`Online`](super::Online).
+    /// Inside for good, for [`Online`](super::Online).
     pub(super) fn stay(&self) {
         self.depth.set(1);
         self.enter();
     }
 
-    pub(super) fn leave_for_good(&self) {
-        self.depth.set(0);
-        self.leave();
+    /// The same once more, without guards that were forgotten.
+    pub(super) fn forget_guards(&self) {
+        self.depth.set(1);
     }
 
     #[inline]

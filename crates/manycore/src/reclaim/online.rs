@@ -36,6 +36,15 @@ impl<'d> Online<'d> {
         self.offline(|| ());
     }
 
+    /// The same where destructors that run meanwhile have this, too, and may have sections of their own: for the library for C.
+    ///
+    /// # Safety
+    ///
+    /// There are no guards.
+    pub unsafe fn quiescent_shared(&self) {
+        self.handle.outside(|| ());
+    }
+
     /// Does something for which nobody has to wait, such as to sleep.
     #[inline]
     pub fn offline<R>(&mut self, f: impl FnOnce() -> R) -> R {
@@ -50,8 +59,17 @@ impl<'d> Online<'d> {
 
     /// As [`Handle::synchronize`]; the thread is quiescent.
     pub fn synchronize(&mut self) {
-        self.handle.leave_for_good();
-        self.handle.synchronize();
-        self.handle.stay();
+        // SAFETY: there are none, by the type; one that was forgotten protects nothing.
+        unsafe { self.synchronize_shared() };
+    }
+
+    /// The same where destructors that run meanwhile have this, too: for the library for C.
+    ///
+    /// # Safety
+    ///
+    /// There are no guards.
+    pub unsafe fn synchronize_shared(&self) {
+        self.handle.forget_guards();
+        self.handle.outside(|| self.handle.synchronize_outside());
     }
 }

@@ -11,6 +11,7 @@ use std::panic::{self, AssertUnwindSafe};
 use std::sync::Once;
 
 mod conflicts;
+mod reentrance;
 
 /// How often loops go round. One constant, because Miri is a thousand times slower than a processor.
 pub const ROUNDS: u64 = if cfg!(miri) { 4 } else { 200 };
