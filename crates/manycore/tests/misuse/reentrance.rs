@@ -73,7 +73,7 @@ impl Drop for Looks {
     fn drop(&mut self) {
         let Some(handle) = HANDLE.with_borrow(|handle| *handle) else { return };
         let guard = handle.pin();
-        if SEEN.get() < 3 {
+        if SEEN.get() == 0 {
             assert!(is_inside(self.0), "a destructor's section protects nothing");
         }
         SEEN.set(SEEN.get() + 1);
@@ -89,7 +89,8 @@ fn sections_of_destructors_protect() {
         HANDLE.set(Some(handle));
         SEEN.set(0);
         let mut guard = handle.pin();
-        for round in 0.. {
+        // What `is_inside` collects, this thread does not: so it is asked by the first destructors only.
+        while SEEN.get() < 20 {
             let looks = Looks(domain);
             guard.defer(move || drop(looks));
             if by_repin {
@@ -98,12 +99,8 @@ fn sections_of_destructors_protect() {
                 drop(guard);
                 guard = handle.pin();
             }
-            // Inside again: what others retire now has to wait.
-            assert!(round % 64 != 0 || is_inside(domain));
-            if SEEN.get() > 20 {
-                break;
-            }
         }
+        assert!(is_inside(domain), "inside again");
         HANDLE.set(None);
     }
 }
