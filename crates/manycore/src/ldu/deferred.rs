@@ -2,6 +2,7 @@
 
 use alloc::boxed::Box;
 use core::marker::PhantomData;
+use core::mem::forget;
 use core::ptr::NonNull;
 
 use super::item::{Absent, Object};
@@ -338,15 +339,37 @@ impl<S: Structure<T>, T, Q: Queue, L: RawLock> Deferred<S, T, Q, L> {
     }
 }
 
-impl<S: Structure<T>, T, Q: Queue, L> Drop for Deferred<S, T, Q, L> {
+/// Takes what is left out of the queue of a structure that has panicked at its end: no entry stays behind in a table which others share. Of
+/// items, those are dropped that nobody has any more.
+struct Discard<'q, Q: Queue, T>(&'q Q, PhantomData<T>);
+
+impl<Q: Queue, T> Target for Discard<'_, Q, T> {
+    fn apply(&mut self, _: Operation, _: NonNull<Node>) {}
+
+    fn release(&mut self, node: NonNull<Node>) {
+        // SAFETY: as in `Applier`.
+        drop(unsafe { Box::from_raw(Object::<T>::of(node).as_ptr()) });
+    }
+}
+
+impl<Q: Queue, T> Drop for Discard<'_, Q, T> {
     fn drop(&mut self) {
-        let queue = &self.queue;
+        // SAFETY: nobody else has the queue any more.
+        unsafe { drain(self.0, self) };
+    }
+}
+
+impl<S: Structure<T>, T, Q: Queue, L> Drop for Deferred<S, T, Q, L> {
+    /// Applies what is logged. If the structure or an item panics, the rest is not applied, and dropped.
+    fn drop(&mut self) {
+        let discard = Discard(&self.queue, PhantomData::<T>);
         // SAFETY: nobody else has it any more.
         unsafe {
             self.shared.alone(|inner| {
-                drain(queue, &mut Applier { inner, _items: PhantomData });
+                drain(discard.0, &mut Applier { inner, _items: PhantomData });
             });
         }
+        forget(discard);
     }
 }
 

@@ -139,5 +139,5 @@ pub use per_core::PerCore;
 pub use queue::{Chain, Drained, Global, Link, MANY, Queue, drain, drain_own};
 pub use ratio::EAGER_BELOW;
 pub use statistics::Statistics;
-pub use table::{Rooted, Table};
+pub use table::{Rooted, Table, TablePointer};
 pub use timer::every;

@@ -1,6 +1,8 @@
 //! Queues of many structures, in tables of which each core has one: each place of a table is one structure's at a time.
 
 use alloc::boxed::Box;
+use alloc::rc::Rc;
+use alloc::sync::Arc;
 use core::ops::Deref;
 use core::ptr;
 
@@ -36,8 +38,38 @@ unsafe impl Sync for Slot {}
 // SAFETY: as above; a slot that is moved has no entries.
 unsafe impl Send for Slot {}
 
+/// What leads to a [`Table`], and to the same one each time. [`Rooted`] relies on that: an entry that was put into one table must not be
+/// looked for in another. So these are the library's own choice:
+///
+/// ```compile_fail
+/// use manycore::ldu::{Rooted, Table};
+///
+/// struct Either<'a>(&'a Table, &'a Table);
+/// impl std::ops::Deref for Either<'_> {
+///     type Target = Table;
+///     fn deref(&self) -> &Table {
+///         if std::process::id() % 2 == 0 { self.0 } else { self.1 }
+///     }
+/// }
+/// Rooted::new(Either(&Table::new(1), &Table::new(1))); // the trait is not implemented for it
+/// ```
+pub trait TablePointer: Deref<Target = Table> + sealed::Sealed {}
+
+impl<P: Deref<Target = Table> + sealed::Sealed> TablePointer for P {}
+
+mod sealed {
+    use super::{Arc, Box, Rc, Table};
+
+    pub trait Sealed {}
+
+    impl Sealed for &Table {}
+    impl Sealed for Box<Table> {}
+    impl Sealed for Rc<Table> {}
+    impl Sealed for Arc<Table> {}
+}
+
 /// A structure's share of a [`Table`].
-pub struct Rooted<P: Deref<Target = Table>> {
+pub struct Rooted<P: TablePointer> {
     table: P,
     /// Entries that had to leave the table, or found no way in. Where it is, is what the structure is known by.
     own: Box<Global>,
@@ -130,7 +162,7 @@ impl Slot {
     }
 }
 
-impl<P: Deref<Target = Table>> Rooted<P> {
+impl<P: TablePointer> Rooted<P> {
     /// Of this table, in which nothing is the structure's yet.
     pub fn new(table: P) -> Self {
         let own = Box::new(Global::new());
@@ -154,7 +186,7 @@ impl<P: Deref<Target = Table>> Rooted<P> {
 
 // SAFETY: an entry is in one slot, or in the queue of the structure's own. It goes from there to here under the slot's lock;
 // the slots are looked at first, so that it is found.
-unsafe impl<P: Deref<Target = Table>> Queue for Rooted<P> {
+unsafe impl<P: TablePointer> Queue for Rooted<P> {
     #[inline]
     unsafe fn push(&self, link: Link) {
         // Nobody waits here. SAFETY: by the caller's word.
@@ -195,7 +227,7 @@ impl core::fmt::Debug for Table {
     }
 }
 
-impl<P: Deref<Target = Table>> core::fmt::Debug for Rooted<P> {
+impl<P: TablePointer> core::fmt::Debug for Rooted<P> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("Rooted").finish_non_exhaustive()
     }

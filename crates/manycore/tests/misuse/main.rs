@@ -11,6 +11,8 @@ use std::panic::{self, AssertUnwindSafe};
 use std::sync::Once;
 
 mod conflicts;
+mod deferred;
+mod live;
 mod reentrance;
 
 /// How often loops go round. One constant, because Miri is a thousand times slower than a processor.
