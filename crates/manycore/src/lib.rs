@@ -74,6 +74,7 @@ mod counters;
 pub mod delegate;
 mod depot;
 mod due;
+mod exhaust;
 pub mod ldu;
 pub mod lock;
 pub mod mvrlu;

@@ -10,6 +10,7 @@ use super::handle::Handle;
 use super::nodes::Nodes;
 use super::record::{INSIDE, PILES, Record, STEP};
 use crate::asymmetry::Asymmetry;
+use crate::exhaust::exhaust;
 use crate::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 use crate::sync::phase::{self, Phase};
 use crate::sync::{CachePadded, clock, full_fence, hint, mutation, order, tuning};
@@ -355,24 +356,32 @@ impl Drop for Domain {
     fn drop(&mut self) {
         // Relaxed, both: nobody else has the domain.
         let mut next = self.records.load(Ordering::Relaxed);
+        let all = Pile::new();
         while !next.is_null() {
             // SAFETY: a record, from `Box::into_raw`.
             let record = unsafe { Box::from_raw(next) };
             next = record.before.load(Ordering::Relaxed);
-            for mut bag in record.piles().iter().chain([&record.ripe]).flat_map(Pile::take) {
-                while bag.len() > 0 {
-                    let (Garbage { object, destroy }, _) = bag.pop();
-                    // SAFETY: handles and guards borrow the domain, so that nobody is inside. It was retired to be destroyed
-                    // so, once.
-                    unsafe {
-                        match destroy {
-                            Some(destroy) => destroy(object),
-                            None => self.nodes.end(object),
-                        }
-                    }
+            let piles = record.piles().iter().chain([&record.ripe]);
+            piles.flat_map(Pile::take).for_each(|bag| all.push(bag));
+        }
+        let mut bags = all.take();
+        let mut bag = bags.next();
+        exhaust(|| {
+            let Some(open) = &mut bag else { return false };
+            if open.len() == 0 {
+                bag = bags.next();
+                return true;
+            }
+            let (Garbage { object, destroy }, _) = open.pop();
+            // SAFETY: handles and guards borrow the domain, so that nobody is inside. It was retired to be destroyed so, once.
+            unsafe {
+                match destroy {
+                    Some(destroy) => destroy(object),
+                    None => self.nodes.end(object),
                 }
             }
-        }
+            true
+        });
     }
 }
 

@@ -13,6 +13,7 @@ use std::sync::Once;
 mod conflicts;
 mod deferred;
 mod live;
+mod panics;
 mod reentrance;
 
 /// How often loops go round. One constant, because Miri is a thousand times slower than a processor.

@@ -10,6 +10,7 @@ use core::ptr::null_mut;
 
 use super::mark::{followed, marked};
 use crate::RawLock;
+use crate::exhaust::exhaust;
 use crate::lock::Held;
 use crate::reclaim::{Fresh, Guard, end_with_structure};
 use crate::sync::atomic::{AtomicPtr, Ordering};
@@ -182,13 +183,13 @@ impl<K, V> Drop for Chain<K, V> {
     fn drop(&mut self) {
         // Relaxed, both: nobody else has the chain.
         let mut node = self.head.load(Ordering::Relaxed);
-        while !node.is_null() {
-            // SAFETY: the domain's, which ends later, and nobody else's now.
-            unsafe {
-                let next = (*node).next.load(Ordering::Relaxed);
-                end_with_structure(node);
-                node = next;
-            }
-        }
+        exhaust(|| {
+            // SAFETY: null, or the domain's, which ends later, and nobody else's now.
+            let Some(this) = (unsafe { node.as_ref() }) else { return false };
+            let this = core::mem::replace(&mut node, this.next.load(Ordering::Relaxed));
+            // SAFETY: as above.
+            unsafe { end_with_structure(this) };
+            true
+        });
     }
 }

@@ -43,6 +43,7 @@ use core::fmt;
 use core::marker::PhantomData;
 use core::ptr::null_mut;
 
+use crate::exhaust::exhaust;
 use crate::lock::Held;
 use crate::reclaim::{Config, Domain, Flavour, Guard, Pinned, end_with_structure};
 use crate::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
@@ -219,14 +220,14 @@ impl<K, L, F> Drop for LazyList<K, L, F> {
     fn drop(&mut self) {
         // Relaxed, both: nobody else has the list.
         let mut node = self.front.next.load(Ordering::Relaxed);
-        while !node.is_null() {
-            // SAFETY: the domain's, which ends later, and nobody else's now: nodes that were retired cannot be reached.
-            unsafe {
-                let next = (*node).joint.next.load(Ordering::Relaxed);
-                end_with_structure(node);
-                node = next;
-            }
-        }
+        exhaust(|| {
+            // SAFETY: null, or the domain's, which ends later, and nobody else's now: nodes that were retired cannot be reached.
+            let Some(this) = (unsafe { node.as_ref() }) else { return false };
+            let this = core::mem::replace(&mut node, this.joint.next.load(Ordering::Relaxed));
+            // SAFETY: as above.
+            unsafe { end_with_structure(this) };
+            true
+        });
     }
 }
 

@@ -5,6 +5,7 @@
 use core::ptr::{self, NonNull, null_mut};
 
 use super::mark::{followed, is_marked, marked, unmarked};
+use crate::exhaust::exhaust;
 use crate::reclaim::{Guard, end_with_structure};
 use crate::sync::atomic::{AtomicPtr, Ordering};
 use crate::sync::{const_new, mutation, order};
@@ -257,13 +258,14 @@ impl<K> Drop for Links<K> {
     fn drop(&mut self) {
         // Relaxed, both: nobody else has the list.
         let mut link = self.head.load(Ordering::Relaxed);
-        while !unmarked(link).is_null() {
+        exhaust(|| {
             let node = unmarked(link);
-            // SAFETY: the domain's, which ends later, and nobody else's now: nodes that were retired cannot be reached.
-            unsafe {
-                link = (*node).next.load(Ordering::Relaxed);
-                end_with_structure(node);
-            }
-        }
+            // SAFETY: null, or the domain's, which ends later, and nobody else's now: nodes that were retired cannot be reached.
+            let Some(this) = (unsafe { node.as_ref() }) else { return false };
+            link = this.next.load(Ordering::Relaxed);
+            // SAFETY: as above.
+            unsafe { end_with_structure(node) };
+            true
+        });
     }
 }

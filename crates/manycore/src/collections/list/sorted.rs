@@ -6,6 +6,7 @@ use core::marker::PhantomData;
 use core::ptr::null_mut;
 
 use crate::collections::SequentialMap;
+use crate::exhaust::exhaust;
 use crate::sync::cell::UnsafeCell;
 
 /// A sorted list.
@@ -112,9 +113,14 @@ impl<K, V> Drop for SortedList<K, V> {
     fn drop(&mut self) {
         // SAFETY: this list is ours alone.
         let mut node = self.head.with(|head| unsafe { *head });
-        while !node.is_null() {
+        exhaust(|| {
+            if node.is_null() {
+                return false;
+            }
             // SAFETY: the node has come from `Box`; nobody looks at the list any more.
-            node = unsafe { Box::from_raw(node) }.into_inner().next;
-        }
+            let this = unsafe { Box::from_raw(node) }.into_inner();
+            node = this.next;
+            true
+        });
     }
 }

@@ -34,6 +34,7 @@ use alloc::boxed::Box;
 use core::marker::PhantomData;
 use core::ptr::null_mut;
 
+use crate::exhaust::exhaust;
 use crate::sync::atomic::{AtomicPtr, Ordering};
 use crate::sync::cell::UnsafeCell;
 use crate::sync::order;
@@ -149,6 +150,6 @@ impl<T> Iterator for Taken<T> {
 
 impl<T> Drop for Taken<T> {
     fn drop(&mut self) {
-        self.for_each(drop);
+        exhaust(|| self.next().is_some());
     }
 }

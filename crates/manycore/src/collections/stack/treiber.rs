@@ -42,6 +42,7 @@ use core::fmt;
 use core::mem::ManuallyDrop;
 use core::ptr::null_mut;
 
+use crate::exhaust::exhaust;
 use crate::reclaim::{self, Config, Domain};
 use crate::sync::atomic::{AtomicPtr, Ordering};
 use crate::sync::cell::UnsafeCell;
@@ -116,12 +117,16 @@ impl<T> Default for TreiberStack<T> {
 impl<T> Drop for TreiberStack<T> {
     fn drop(&mut self) {
         let mut node = self.head.load(Ordering::Relaxed); // Relaxed: nobody else has the stack
-        while !node.is_null() {
+        exhaust(|| {
+            if node.is_null() {
+                return false;
+            }
             // SAFETY: from `Box`, and nobody else's now.
             let Node { value, next } = *unsafe { Box::from_raw(node) };
-            drop(ManuallyDrop::into_inner(value.into_inner()));
             node = next.into_inner();
-        }
+            drop(ManuallyDrop::into_inner(value.into_inner()));
+            true
+        });
     }
 }
 

@@ -58,6 +58,7 @@ use core::fmt;
 use core::marker::PhantomData;
 use core::ptr::null_mut;
 
+use crate::exhaust::exhaust;
 use crate::lock::Held;
 use crate::reclaim::{Config, Domain, Flavour, Guard, Pinned, end_with_structure};
 use crate::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
@@ -263,17 +264,24 @@ impl<K: Ord + Clone + Send, L: RawLock> Place<'_, K, L> {
         if !next.is_null() {
             return false;
         }
-        let copy = |node: *mut Node<K, L>, below| {
+        // Nobody knows of a copy before all are made: if a key's `Clone` panics, those that there are go.
+        let mut copies = Vec::with_capacity(way.len());
+        let mut copy = |node: *mut Node<K, L>, below| {
             // SAFETY: a node whose lock is held.
             let key = unsafe { (*node).key.clone() };
-            guard.node(Node::new(key, below)).into_raw().as_ptr()
+            let copy = guard.node(Node::new(key, below));
+            let place = copy.as_ptr();
+            copies.push(copy);
+            place
         };
         let (heir, fork, _) = way.last().expect("there is a right side");
         let mut below = fork.both()[RIGHT];
         for (node, fork, _) in way.iter().rev().skip(1) {
             below = copy(*node, [below, fork.both()[RIGHT]]);
         }
-        self.set(copy(*heir, [left, below]));
+        let top = copy(*heir, [left, below]);
+        copies.into_iter().for_each(|copy| _ = copy.into_raw());
+        self.set(top);
         for (node, _, _) in &way {
             // SAFETY: copied, and no link of the tree leads to it any more.
             unsafe { remove(*node, guard) };
@@ -306,23 +314,25 @@ impl<K, L, F> Drop for RcuTree<K, L, F> {
     fn drop(&mut self) {
         // Relaxed, throughout: nobody else has the tree.
         let mut node = self.top.below[LEFT].load(Ordering::Relaxed);
-        while !node.is_null() {
-            // SAFETY: a node of this tree.
-            let below = unsafe { &(*node).fork.below };
+        exhaust(|| {
+            // SAFETY: null, or a node of this tree.
+            let Some(this) = (unsafe { node.as_ref() }) else { return false };
+            let below = &this.fork.below;
             let left = below[LEFT].load(Ordering::Relaxed);
             if left.is_null() {
                 let right = below[RIGHT].load(Ordering::Relaxed);
+                let this = core::mem::replace(&mut node, right);
                 // SAFETY: the domain's, which ends later, and nobody else's now: nodes that were retired cannot be reached.
-                unsafe { end_with_structure(node) };
-                node = right;
-                continue;
+                unsafe { end_with_structure(this) };
+                return true;
             }
             // SAFETY: as above.
             let inner = unsafe { &(*left).fork.below[RIGHT] };
             below[LEFT].store(inner.load(Ordering::Relaxed), Ordering::Relaxed);
             inner.store(node, Ordering::Relaxed);
             node = left;
-        }
+            true
+        });
     }
 }
 

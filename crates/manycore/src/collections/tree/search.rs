@@ -6,6 +6,7 @@ use core::marker::PhantomData;
 use core::ptr::null_mut;
 
 use crate::collections::SequentialMap;
+use crate::exhaust::exhaust;
 use crate::sync::cell::UnsafeCell;
 use crate::sync::hint;
 
@@ -155,18 +156,22 @@ impl<K, V> Drop for SearchTree<K, V> {
     fn drop(&mut self) {
         // SAFETY: this tree is ours alone.
         let mut node = self.root.with(|root| unsafe { *root });
-        while !node.is_null() {
+        exhaust(|| {
+            if node.is_null() {
+                return false;
+            }
             let [left, right] = self.below(node);
             if left.is_null() {
+                let this = core::mem::replace(&mut node, right);
                 // SAFETY: the node has come from `Box`; nobody looks at the tree any more.
-                drop(unsafe { Box::from_raw(node) });
-                node = right;
-                continue;
+                drop(unsafe { Box::from_raw(this) });
+                return true;
             }
             let inner = self.below(left)[RIGHT];
             self.set(&Place { above: node, side: LEFT }, inner);
             self.set(&Place { above: left, side: RIGHT }, node);
             node = left;
-        }
+            true
+        });
     }
 }

@@ -1,0 +1,232 @@
+//! Panics in what collections call: `Ord`, `Eq`, `Hash` and `Clone` of keys and values, and their destructors.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use manycore::collections::hash::{ChainedTable, CombinedTable, LockedTable, RcuTable};
+use manycore::collections::list::{CombinedList, HarrisList, LazyList, LockedList, RcuList};
+use manycore::collections::queue::{OrderedQueue, TakeAll};
+use manycore::collections::stack::{OrderedStack, TreiberStack};
+use manycore::collections::tree::{CombinedTree, LockedTree, RcuTree};
+use manycore::lock::Adaptive;
+use manycore::reclaim::{Config, Domain, Quiescent};
+use manycore::{ConcurrentMap, ConcurrentSet, MapHandle, SetHandle};
+
+use crate::live::{Live, live, with_fuse};
+
+/// In an order in which a tree has nodes with two sides, with heirs at all depths.
+const KEYS: [u64; 9] = [10, 5, 40, 30, 20, 15, 12, 50, 45];
+
+/// Each call of an operation's callbacks panics once, at the so many-th: then the operation was done, or was not, and nothing else.
+fn calls_panic_in_a_set<S: ConcurrentSet<Live>>(make: impl Fn() -> S) {
+    let leaked = live(|| {
+        for fuse in 1..20 {
+            for key in KEYS.into_iter().chain([0, 13, 99]) {
+                let set = make();
+                let mut handle = set.handle();
+                KEYS.iter().for_each(|&key| _ = handle.insert(Live::new(key)));
+                let done = [
+                    with_fuse(fuse, || handle.contains(&Live::new(key))),
+                    with_fuse(fuse, || handle.insert(Live::new(key))),
+                    with_fuse(fuse, || handle.remove(&Live::new(key))),
+                ];
+                let is_known = done[2].is_ok();
+                for other in KEYS.into_iter().filter(|other| *other != key) {
+                    assert!(handle.contains(&Live::new(other)), "{other} is lost");
+                }
+                let is_there = handle.contains(&Live::new(key));
+                assert!(!(is_known && is_there), "{key} was removed");
+                assert_eq!(handle.remove(&Live::new(key)), is_there);
+                assert!(handle.insert(Live::new(key)) && !handle.insert(Live::new(key)));
+            }
+        }
+    });
+    assert_eq!(leaked, 0);
+}
+
+fn calls_panic_in_a_map<M: ConcurrentMap<Live, Live>>(make: impl Fn() -> M) {
+    let leaked = live(|| {
+        for fuse in 1..20 {
+            for key in [10, 12, 50, 13] {
+                let map = make();
+                let mut handle = map.handle();
+                KEYS.iter().for_each(|&key| _ = handle.insert(Live::new(key), Live::new(key)));
+                _ = with_fuse(fuse, || handle.get(&Live::new(key)));
+                _ = with_fuse(fuse, || handle.insert(Live::new(key), Live::new(key)));
+                _ = with_fuse(fuse, || handle.remove(&Live::new(key)));
+                for other in KEYS.into_iter().filter(|other| *other != key) {
+                    let value = handle.get(&Live::new(other)).expect("no other key is lost");
+                    assert_eq!(*value.number, other);
+                }
+                assert!(handle.get(&Live::new(key)).is_none_or(|value| *value.number == key));
+            }
+        }
+    });
+    assert_eq!(leaked, 0);
+}
+
+/// One of them panics when it is dropped, wherever that is: the others are dropped all the same.
+fn ends_panic_in_a_set<S: ConcurrentSet<Live>>(make: impl Fn() -> S) {
+    let leaked = live(|| {
+        for bad in KEYS {
+            for removed in [0, 3, KEYS.len()] {
+                let set = make();
+                let mut handle = set.handle();
+                for key in KEYS {
+                    let key = if key == bad { Live::panicking(key) } else { Live::new(key) };
+                    assert!(handle.insert(key));
+                }
+                for key in &KEYS[..removed] {
+                    let key = Live::new(*key);
+                    _ = catch_unwind(AssertUnwindSafe(|| handle.remove(&key)));
+                }
+                _ = catch_unwind(AssertUnwindSafe(|| drop(handle)));
+                _ = catch_unwind(AssertUnwindSafe(|| drop(set)));
+            }
+        }
+    });
+    assert_eq!(leaked, 0, "what comes after the first panic");
+}
+
+macro_rules! sets {
+    ($($name:ident: $make:expr;)*) => {$(
+        mod $name {
+            use super::*;
+
+            #[test]
+            fn calls_panic() {
+                crate::quietly(|| calls_panic_in_a_set(|| $make));
+            }
+
+            #[test]
+            fn ends_panic() {
+                crate::quietly(|| ends_panic_in_a_set(|| $make));
+            }
+        }
+    )*};
+}
+
+sets! {
+    list_locked: LockedList::<Live, (), Adaptive>::default();
+    list_combined: CombinedList::<Live, ()>::default();
+    list_rcu: RcuList::<Live, (), Adaptive>::default();
+    list_rcu_qsbr: RcuList::<Live, (), Adaptive, Quiescent>::default();
+    list_lazy: LazyList::<Live, Adaptive>::default();
+    list_harris: HarrisList::<Live>::default();
+    hash_locked: LockedTable::<Live, (), Adaptive>::new(3);
+    hash_combined: CombinedTable::<Live, ()>::new(ChainedTable::new(3));
+    hash_rcu: RcuTable::<Live, (), Adaptive>::new(3, Config::default());
+    tree_locked: LockedTree::<Live, (), Adaptive>::default();
+    tree_combined: CombinedTree::<Live, ()>::default();
+    tree_rcu: RcuTree::<Live, Adaptive>::default();
+    tree_rcu_qsbr: RcuTree::<Live, Adaptive, Quiescent>::default();
+}
+
+macro_rules! maps {
+    ($($name:ident: $make:expr;)*) => {$(
+        #[test]
+        fn $name() {
+            crate::quietly(|| calls_panic_in_a_map(|| $make));
+        }
+    )*};
+}
+
+maps! {
+    map_list_locked: LockedList::<Live, Live, Adaptive>::default();
+    map_list_combined: CombinedList::<Live, Live>::default();
+    map_list_rcu: RcuList::<Live, Live, Adaptive>::default();
+    map_hash_locked: LockedTable::<Live, Live, Adaptive>::new(3);
+    map_hash_combined: CombinedTable::<Live, Live>::new(ChainedTable::new(3));
+    map_hash_rcu: RcuTable::<Live, Live, Adaptive>::new(3, Config::default());
+    map_tree_locked: LockedTree::<Live, Live, Adaptive>::default();
+    map_tree_combined: CombinedTree::<Live, Live>::default();
+}
+
+/// Values of which the one in the middle panics at its end.
+fn values() -> impl Iterator<Item = Live> {
+    (0..9).map(|n| if n == 4 { Live::panicking(n) } else { Live::new(n) })
+}
+
+/// What is left drops with the structure, and one of it panics.
+fn ends<T>(make: impl FnOnce() -> T) {
+    let leaked = live(|| {
+        let value = make();
+        assert!(catch_unwind(AssertUnwindSafe(|| drop(value))).is_err());
+    });
+    assert_eq!(leaked, 0);
+}
+
+#[test]
+fn values_panic_with_their_stack_or_queue() {
+    crate::quietly(|| {
+        ends(|| {
+            let stack = TreiberStack::<Live>::default();
+            values().for_each(|value| stack.handle().push(value));
+            stack
+        });
+        ends(|| {
+            let stack = OrderedStack::<Live>::default();
+            values().for_each(|value| stack.handle().push(value));
+            stack
+        });
+        ends(|| {
+            let queue = OrderedQueue::<Live>::default();
+            values().for_each(|value| queue.handle().push(value));
+            queue
+        });
+        ends(|| {
+            let queue = TakeAll::<Live>::new();
+            values().for_each(|value| queue.push(value));
+            queue
+        });
+        ends(|| {
+            let queue = TakeAll::<Live>::new();
+            values().for_each(|value| queue.push(value));
+            let mut taken = queue.take();
+            drop(taken.next());
+            taken
+        });
+    });
+}
+
+#[test]
+fn deferred_functions_panic_with_their_domain() {
+    crate::quietly(|| {
+        for is_pinned in [true, false] {
+            ends(|| {
+                let domain = Domain::new(Config::default());
+                let handle = domain.register();
+                let guard = handle.pin();
+                for value in values() {
+                    guard.defer(move || drop(value));
+                }
+                if is_pinned {
+                    guard.defer(|| {});
+                }
+                drop(guard);
+                drop(handle);
+                domain
+            });
+        }
+    });
+}
+
+/// One of many deferred functions panics in whoever runs it; all run, once.
+#[test]
+fn deferred_functions_panic() {
+    crate::quietly(|| {
+        let leaked = live(|| {
+            let domain = Domain::new(Config::default());
+            let mut handle = domain.register();
+            for number in 0..10 * crate::ROUNDS {
+                let value = Live::new(number);
+                let section = || {
+                    handle.pin().defer(move || assert!(*value.number % 9 != 0, "the function"));
+                };
+                _ = catch_unwind(AssertUnwindSafe(section));
+            }
+            while catch_unwind(AssertUnwindSafe(|| handle.synchronize())).is_err() {}
+            assert_eq!(domain.held_bytes(), 0);
+        });
+        assert_eq!(leaked, 0);
+    });
+}
