@@ -351,6 +351,11 @@ impl<'a, 'id, M: Sessions> Member<'a, 'id, M> {
     }
 
     /// A new object, which is there until the domain's end or until it is freed.
+    ///
+    /// # Panics
+    ///
+    /// Under MV-RLU, if it is larger than 32,760 bytes, or does not fit into a segment of a log: see
+    /// [`Config::segment_bytes`](crate::mvrlu::Config::segment_bytes). Under RLU such an object does not compile.
     pub fn create<T: Object>(&mut self, data: T) -> Ptr<'id, T> {
         let open = Open::begin(&mut self.handle, View::Latest);
         // SAFETY: in a session, which is committed.

@@ -10,6 +10,20 @@ use crate::sync::{CachePadded, order};
 
 /// Above all stamps: no stamp yet. What has been written by a transaction bears it together with a pointer that says by whom.
 pub(crate) const UNDECIDED: u64 = 1 << 63;
+/// What a transaction of the record at this address writes in the place of its stamp: the address moves aside for the mark, because those of a
+/// kernel have the same bit set. Records begin at even addresses.
+#[inline]
+pub(crate) fn undecided_by(record: usize) -> u64 {
+    debug_assert!(record.is_multiple_of(2), "a record at an odd address");
+    UNDECIDED | (record as u64 >> 1)
+}
+
+/// The address of the record.
+#[inline]
+pub(crate) fn record_of(undecided: u64) -> usize {
+    (undecided << 1) as usize
+}
+
 /// Later than any stamp.
 pub(crate) const LATEST: u64 = UNDECIDED - 1;
 
@@ -67,5 +81,20 @@ impl Decision {
                 Err(changed) => word = changed,
             }
         }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_may_be_anywhere() {
+        // Of a program, of a kernel, and the last line.
+        for address in [0x5555_0000_0080_usize, 0xFFFF_8880_1234_5680, usize::MAX - 127] {
+            let stamp = undecided_by(address);
+            assert!(stamp >= UNDECIDED && stamp != u64::MAX && record_of(stamp) == address);
+        }
+        assert_ne!(undecided_by(0x7FFF_8880_1234_5680), undecided_by(0xFFFF_8880_1234_5680));
     }
 }

@@ -15,7 +15,7 @@ mod decision;
 mod ordo;
 
 pub use counter::Counter;
-pub(crate) use decision::{Decision, LATEST, UNDECIDED};
+pub(crate) use decision::{Decision, LATEST, UNDECIDED, record_of, undecided_by};
 pub use ordo::Ordo;
 
 use crate::sync::hint;

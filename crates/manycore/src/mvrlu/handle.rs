@@ -13,7 +13,7 @@ use super::object::{Head, Kind, KindOf, Master, Version, VersionOf, newest};
 use super::record::{Local, Member, Record};
 use super::stats::count;
 use super::waits::{Account, Waiting};
-use crate::clock::{Clock, LATEST, Ordo, UNDECIDED};
+use crate::clock::{Clock, LATEST, Ordo, UNDECIDED, record_of, undecided_by};
 use crate::session::object::{BARE, FREED, NEVER, head};
 use crate::sync::atomic::Ordering;
 use crate::sync::{hint, mutation, order, thread};
@@ -68,7 +68,7 @@ impl<'a, C: Clock> Handle<'a, C> {
             domain,
             record,
             local: Some(local),
-            mine: UNDECIDED | core::ptr::from_ref::<Record>(record).expose_provenance() as u64,
+            mine: undecided_by(core::ptr::from_ref::<Record>(record).expose_provenance()),
             epoch: 0,
             read: 0,
             limit: 0,
@@ -210,8 +210,7 @@ impl<'a, C: Clock> Handle<'a, C> {
             if stamp < UNDECIDED {
                 return self.sees_stamp(version, stamp);
             }
-            let record: *const Record =
-                core::ptr::with_exposed_provenance((stamp & !UNDECIDED) as usize);
+            let record: *const Record = core::ptr::with_exposed_provenance(record_of(stamp));
             // SAFETY: a record is there for as long as its domain.
             let fate = unsafe { &*record }.decision.fate(self.limit);
             // Acquire: partner of the Release in `commit`. If the stamp is still open, the fate was that of this transaction.

@@ -16,11 +16,14 @@ use crate::clock::Clock;
 use crate::session::object::{FREED, NEVER};
 use crate::session::pool::Pool;
 use crate::sync::atomic::{Ordering, fence};
-use crate::sync::hint;
 use crate::sync::phase::{self, Phase};
+use crate::sync::{hint, thread};
 
 /// The longest pause of a thread that waits for room.
 const PAUSE_MAX_NS: u32 = 1_000_000;
+
+/// After so many attempts for room, with pauses between, nothing that others do makes any.
+const OWN_AFTER: u32 = 32;
 
 /// So often a thread leaves a grace period that is due to another, which is at it. With hundreds of threads a look takes about as long as
 /// it takes the others to find the next one due, and when they looked as well, all were in each other's way.
@@ -140,7 +143,7 @@ impl<C: Clock> Handle<'_, C> {
     #[cold]
     pub(super) fn wait_for_room(&mut self) {
         let (domain, record) = (self.domain, self.record);
-        let mut attempts = 0;
+        let mut attempts: u32 = 0;
         let mut pause_ns = 1000;
         while self.local().writer.live(&record.log) >= domain.config.high() {
             if attempts == 0 {
@@ -153,10 +156,19 @@ impl<C: Clock> Handle<'_, C> {
                 hint::sleep(pause_ns);
                 pause_ns = (pause_ns * 2).min(PAUSE_MAX_NS);
             }
-            if attempts % domain.config.patience.max(1) == 0 {
+            assert!(
+                !attempts.is_multiple_of(OWN_AFTER) || !self.is_in_own_way(),
+                "this thread has two handles of a domain, and would wait for its own session: end that before it commits in another"
+            );
+            if attempts.is_multiple_of(domain.config.patience.max(1)) {
                 self.report();
             }
         }
+    }
+
+    /// Whether the session that keeps the watermark where it is, is this thread's, by another handle.
+    fn is_in_own_way(&self) -> bool {
+        self.domain.oldest_session(0).is_some_and(|oldest| oldest.thread == thread::id())
     }
 
     fn report(&mut self) {

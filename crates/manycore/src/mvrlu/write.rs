@@ -3,13 +3,24 @@
 use manycore_traits::{Conflict, Link};
 
 use super::handle::Handle;
+use super::log;
 use super::object::{Chain, Head, KindOf, Version, VersionOf, exchange, newest};
 use super::stats::count;
 use crate::clock::{Clock, UNDECIDED};
 use crate::session::object::{BARE, FREED, NEVER, head};
+use crate::session::pool::SIZE_MAX;
 use crate::sync::atomic::Ordering;
 use crate::sync::cell::UnsafeCell;
 use crate::sync::order;
+
+#[cold]
+fn too_large(bytes: usize, segment_bytes: usize) -> ! {
+    let most = SIZE_MAX - size_of::<Head>();
+    assert!(bytes <= most, "an object of {bytes} bytes: the largest has {most}");
+    panic!(
+        "an object of {bytes} bytes does not fit into a log of segments of {segment_bytes}: make Config::segment_bytes larger"
+    )
+}
 
 impl<C: Clock> Handle<'_, C> {
     /// # Safety
@@ -179,9 +190,18 @@ impl<C: Clock> Handle<'_, C> {
     }
 
     /// A new object, which nobody knows.
+    ///
+    /// # Panics
+    ///
+    /// If it is too large.
     #[inline]
     pub(super) fn make<T: Copy>(&mut self, data: T) -> Link<T> {
         let kind = &KindOf::<T>::KIND;
+        let segment_bytes = self.domain.config.segment_bytes;
+        // The first is known to the compiler.
+        if kind.object > SIZE_MAX || log::versions_in(segment_bytes, kind.room()) == 0 {
+            too_large(size_of::<T>(), segment_bytes);
+        }
         let depot = &self.domain.depot;
         let object = self.local().pool.make(kind, data, depot);
         self.fresh.push((object, kind));

@@ -11,7 +11,7 @@ use super::domain::Domain;
 use super::object::{CopyOf, Head, Header, Kind, Master, copy_of};
 use super::record::{Local, Member, Record, Session};
 use super::stats::count;
-use crate::clock::{Clock, Counter, LATEST, UNDECIDED};
+use crate::clock::{Clock, Counter, LATEST, UNDECIDED, undecided_by};
 use crate::session::object::{BARE, FREED, NEVER, head};
 use crate::sync::atomic::Ordering;
 use crate::sync::{hint, order};
@@ -52,7 +52,7 @@ impl<'a, C: Clock> Handle<'a, C> {
             domain,
             record,
             local: Some(local),
-            mine: UNDECIDED | core::ptr::from_ref::<Record>(record).expose_provenance() as u64,
+            mine: undecided_by(core::ptr::from_ref::<Record>(record).addr()),
             read: 0,
             limit: 0,
             settled: Cell::new(0),
