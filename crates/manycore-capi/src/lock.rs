@@ -6,6 +6,7 @@
 //! rwlock | kind   | writer | the lock            |  32
 //! ```
 
+use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_char};
 use core::sync::atomic::{AtomicU32, Ordering};
 use core::time::Duration;
@@ -32,16 +33,23 @@ const DESTROYED: u32 = u32::MAX;
 pub struct Mutex {
     kind: AtomicU32,
     owner: AtomicU32,
-    lock: [u64; 2],
+    /// In a cell: what is here is made of atomics, which this type does not show.
+    lock: UnsafeCell<[u64; 2]>,
 }
+
+// SAFETY: a lock is there to be shared.
+unsafe impl Sync for Mutex {}
 
 /// `manycore_rwlock_t`.
 #[repr(C)]
 pub struct RwLock {
     kind: AtomicU32,
     writer: AtomicU32,
-    lock: [u64; 3],
+    lock: UnsafeCell<[u64; 3]>,
 }
+
+// SAFETY: as above.
+unsafe impl Sync for RwLock {}
 
 const _: () = assert!(size_of::<Mutex>() == 24 && size_of::<RwLock>() == 32);
 
@@ -200,11 +208,13 @@ impl Mutex {
 
 /// Where the lock is: in these words, or where they say.
 #[inline]
-fn place(is_elsewhere: bool, words: &[u64]) -> *const () {
+fn place<const WORDS: usize>(is_elsewhere: bool, words: &UnsafeCell<[u64; WORDS]>) -> *const () {
+    let first = words.get().cast::<u64>();
     if is_elsewhere {
-        core::ptr::with_exposed_provenance(words[0] as usize)
+        // SAFETY: written when the lock was made, and not changed before its end.
+        core::ptr::with_exposed_provenance(unsafe { *first } as usize)
     } else {
-        words.as_ptr().cast()
+        first.cast_const().cast()
     }
 }
 
@@ -240,7 +250,7 @@ pub unsafe extern "C" fn manycore_mutex_init(mutex: *mut Mutex, name: *const c_c
     let lock = MUTEXES[kind].make.map_or(0, |make| make().expose_provenance() as u64);
     let (kind, owner) = (AtomicU32::new(kind as u32), AtomicU32::new(0));
     // SAFETY: by the caller's word.
-    unsafe { mutex.write(Mutex { kind, owner, lock: [lock, 0] }) };
+    unsafe { mutex.write(Mutex { kind, owner, lock: UnsafeCell::new([lock, 0]) }) };
     Status::Ok
 }
 
@@ -351,7 +361,7 @@ pub unsafe extern "C" fn manycore_rwlock_init(rwlock: *mut RwLock, name: *const 
     let lock = RW_LOCKS[kind].make.map_or(0, |make| make().expose_provenance() as u64);
     let (kind, writer) = (AtomicU32::new(kind as u32), AtomicU32::new(0));
     // SAFETY: by the caller's word.
-    unsafe { rwlock.write(RwLock { kind, writer, lock: [lock, 0, 0] }) };
+    unsafe { rwlock.write(RwLock { kind, writer, lock: UnsafeCell::new([lock, 0, 0]) }) };
     Status::Ok
 }
 

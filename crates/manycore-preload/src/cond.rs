@@ -16,7 +16,7 @@
 //! place: the waiter takes the stand-in, unlocks the mutex and waits with the stand-in, and a signaller takes and
 //! drops the stand-in before it signals. So a signaller that has the mutex finds every waiter that had released it.
 
-use core::cell::UnsafeCell;
+use core::cell::{Cell, UnsafeCell};
 use core::ffi::{c_int, c_void};
 
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -237,7 +237,7 @@ struct Wait<'a> {
     mutex: *mut Mutex,
     caller: usize,
     deadline: Option<Deadline>,
-    timed_out: bool,
+    timed_out: Cell<bool>,
 }
 
 impl Wait<'_> {
@@ -250,8 +250,14 @@ impl Wait<'_> {
         deadline: Option<Deadline>,
         caller: usize,
     ) -> c_int {
-        let mut wait =
-            Wait { cond, waiter: Waiter::new(), mutex: m, caller, deadline, timed_out: false };
+        let mut wait = Wait {
+            cond,
+            waiter: Waiter::new(),
+            mutex: m,
+            caller,
+            deadline,
+            timed_out: Cell::new(false),
+        };
         // Now: once the waiter has been signalled, the program may have destroyed the condition variable.
         let number = if STATS { stats::number(&cond.object(caller)) } else { 0 };
         // SAFETY: the waiter stays here until it is signalled or withdrawn, which `sleep` and `abandon` see to.
@@ -263,16 +269,20 @@ impl Wait<'_> {
                 return refused;
             }
             let waiting = STATS.then(|| stats::Wait::for_condition(number, caller));
-            cancel::guard(Self::sleep, Self::abandon::<L, STATS>, (&raw mut wait).cast());
+            cancel::guard(
+                Self::sleep,
+                Self::abandon::<L, STATS>,
+                (&raw const wait).cast_mut().cast(),
+            );
             let refused = mutex::lock::<L, STATS>(m, caller);
             if let Some(waiting) = waiting {
-                waiting.end_of_condition(wait.timed_out);
+                waiting.end_of_condition(wait.timed_out.get());
             }
             if refused != 0 {
                 return refused;
             }
         }
-        if wait.timed_out { ETIMEDOUT } else { 0 }
+        if wait.timed_out.get() { ETIMEDOUT } else { 0 }
     }
 
     /// Leaves the queue before a signal, or passes on the signal that came all the same.
@@ -284,8 +294,9 @@ impl Wait<'_> {
     }
 
     unsafe extern "C-unwind" fn sleep(wait: *mut c_void) {
+        // Not mutably: threads that signal write to the waiter in it.
         // SAFETY: the argument that `run` gave, which outlives this call.
-        let wait = unsafe { &mut *wait.cast::<Self>() };
+        let wait = unsafe { &*wait.cast::<Self>() };
         let until = wait
             .deadline
             .map(|d| timespec { tv_sec: d.seconds, tv_nsec: i64::from(d.nanoseconds) });
@@ -298,7 +309,7 @@ impl Wait<'_> {
             // A deadline before 1970 is refused as invalid, but it has passed all the same.
             if error == ETIMEDOUT || (error == EINVAL && wait.deadline.is_some()) {
                 // SAFETY: enqueued by `run`; if the thread is cancelled, then above, and this is not reached.
-                wait.timed_out = unsafe { wait.cond.queue.withdraw(&wait.waiter) };
+                wait.timed_out.set(unsafe { wait.cond.queue.withdraw(&wait.waiter) });
                 return;
             }
         }
@@ -335,7 +346,7 @@ struct StandInWait {
     mutex: *mut Mutex,
     until: Option<(clockid_t, *const timespec)>,
     caller: usize,
-    result: c_int,
+    result: Cell<c_int>,
 }
 
 impl StandIn {
@@ -357,7 +368,7 @@ impl StandIn {
         // Relaxed: set before the mutex is released; a signaller that takes the mutex afterwards sees it.
         IN_USE.store(true, Ordering::Relaxed);
         let stand_in = Self::of(c);
-        let mut wait = StandInWait { cond: c, stand_in, mutex: m, until, caller, result: 0 };
+        let wait = StandInWait { cond: c, stand_in, mutex: m, until, caller, result: Cell::new(0) };
         // SAFETY: the stand-in is a mutex of glibc's; the rest is the caller's.
         unsafe {
             glibc::pthread_mutex_lock(stand_in);
@@ -366,23 +377,27 @@ impl StandIn {
                 glibc::pthread_mutex_unlock(stand_in);
                 return refused;
             }
-            cancel::guard(Self::sleep, Self::abandon::<L, STATS>, (&raw mut wait).cast());
+            cancel::guard(
+                Self::sleep,
+                Self::abandon::<L, STATS>,
+                (&raw const wait).cast_mut().cast(),
+            );
             glibc::pthread_mutex_unlock(stand_in);
             let refused = mutex::lock::<L, STATS>(m, caller);
-            if refused != 0 { refused } else { wait.result }
+            if refused != 0 { refused } else { wait.result.get() }
         }
     }
 
     unsafe extern "C-unwind" fn sleep(wait: *mut c_void) {
         // SAFETY: the argument that `wait` gave; objects that glibc owns.
         unsafe {
-            let wait = &mut *wait.cast::<StandInWait>();
-            wait.result = match wait.until {
+            let wait = &*wait.cast::<StandInWait>();
+            wait.result.set(match wait.until {
                 None => glibc::pthread_cond_wait(wait.cond.cast(), wait.stand_in),
                 Some((clock, until)) => {
                     glibc::pthread_cond_clockwait(wait.cond.cast(), wait.stand_in, clock, until)
                 }
-            };
+            });
         }
     }
 

@@ -10,6 +10,7 @@
 //! the owner. A kind other than the four plain types is a mutex that glibc owns (robust, priority-inheriting,
 //! priority-protected, process-shared, or destroyed): those go to glibc.
 
+use core::cell::UnsafeCell;
 use core::ffi::{c_int, c_void};
 
 use core::sync::atomic::{AtomicI32, AtomicU32, Ordering};
@@ -30,12 +31,16 @@ pub struct Mutex {
     count: AtomicU32,
     owner: AtomicU32,
     /// glibc's count of users, by which its destroy function judges: always 0 here.
-    _users: u32,
+    _users: UnsafeCell<u32>,
     kind: AtomicI32,
     /// One more than the CPU on which it was last acquired, 0 if not known. Protected by the lock.
     last_cpu: AtomicU32,
-    lock: [u64; 2],
+    /// In a cell, because a lock of any kind is made of atomics, which this type does not show.
+    lock: UnsafeCell<[u64; 2]>,
 }
+
+// SAFETY: a lock of ours is there to be shared; where the mutex is glibc's, nothing here touches what glibc writes.
+unsafe impl Sync for Mutex {}
 
 const _: () = assert!(size_of::<Mutex>() == size_of::<libc::pthread_mutex_t>());
 
@@ -54,7 +59,7 @@ impl Mutex {
         const { assert!(size_of::<L>() <= 16 && align_of::<L>() <= 8) };
         // SAFETY: the bytes belong to the lock since the initialiser zeroed them, and `InlineLock` promises that it
         // fits and that zero is an unlocked lock.
-        unsafe { &*self.lock.as_ptr().cast::<L>() }
+        unsafe { &*self.lock.get().cast::<L>() }
     }
 
     /// Asks for the mutex' line as one that is going to be written. The kind is read first; while others poll, the line would else

@@ -10,6 +10,7 @@
 //! admits readers past waiting writers, as in glibc, because a program may read recursively, or wait for another
 //! reader while it reads; the non-recursive kind is fair to both sides.
 
+use core::cell::UnsafeCell;
 use core::ffi::{c_int, c_void};
 
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -26,17 +27,20 @@ use crate::{glibc, time};
 #[repr(C)]
 pub struct RwLock {
     lock: PhaseRw,
-    _spare: [u8; 24 - size_of::<PhaseRw>()],
+    _spare: UnsafeCell<[u8; 24 - size_of::<PhaseRw>()]>,
     owner: AtomicU32,
     shared: AtomicU32,
-    _elision: u64,
+    _elision: UnsafeCell<u64>,
     /// The statistics' number for this lock, 0 if it has none yet.
     record: AtomicU32,
     /// One more than the CPU on which it was last acquired for writing, 0 if not known. Protected by the lock.
     last_cpu: AtomicU32,
     kind: AtomicU32,
-    _end: u32,
+    _end: UnsafeCell<u32>,
 }
+
+// SAFETY: a lock of ours is there to be shared; what is in cells is glibc's, and nothing here touches it.
+unsafe impl Sync for RwLock {}
 
 const _: () = assert!(size_of::<RwLock>() == size_of::<libc::pthread_rwlock_t>());
 
