@@ -105,6 +105,25 @@ impl Installed {
         product
     }
 
+    /// Compiles a program by what pkg-config says and nothing else but these flags, as the book has it. It is to be run as it is.
+    ///
+    /// # Panics
+    ///
+    /// If the compiler or the linker finds fault with it.
+    pub fn compile_as_told(&self, source: &Path, name: &str, flags: &[&str]) -> PathBuf {
+        let product = self.prefix.join(name);
+        let mut command = Command::new("gcc");
+        command.arg(source).arg("-o").arg(&product).args(["-O2", "-pthread"]).args(flags);
+        command.arg("-D_POSIX_C_SOURCE=200809L");
+        command.args(self.pkg_config(flags.contains(&"-static")).split_whitespace());
+        let libraries = self.prefix.join("lib");
+        if !flags.contains(&"-static") {
+            command.arg(format!("-Wl,-rpath,{}", libraries.display()));
+        }
+        tool("gcc", "gcc", &mut command);
+        product
+    }
+
     fn pkg_config(&self, is_static: bool) -> String {
         let mut command = Command::new("pkg-config");
         command.args(["--cflags", "--libs"]).args(is_static.then_some("--static"));

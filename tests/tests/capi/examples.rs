@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use manycore_tests::capi::Variant;
+use manycore_tests::capi::{Variant, installed};
 
 use crate::{program, root, succeeds};
 
@@ -42,6 +42,18 @@ fn with_the_shared_library() {
 #[test]
 fn with_the_static_library() {
     all_succeed(Variant::Static);
+}
+
+/// Static, and with an rpath: neither needs anything in the environment.
+#[test]
+fn as_the_book_links_them() {
+    let (installed, list) = (installed(), root().join("crates/manycore-capi/examples/list.c"));
+    for (name, flags) in [("list-static", &["-static"][..]), ("list-rpath", &[])] {
+        let list = installed.compile_as_told(&list, name, flags);
+        let output = std::process::Command::new(&list).env_remove("LD_LIBRARY_PATH").output();
+        let output = output.expect("it starts");
+        assert!(output.status.success(), "{name}: {output:?}");
+    }
 }
 
 #[test]
