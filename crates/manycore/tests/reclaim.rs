@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering}
 use std::sync::mpsc;
 use std::thread;
 
-use manycore::reclaim::{self, Barriers, Config, Domain, Guard, Handle, Stall};
+use manycore::reclaim::{self, BAG_BYTES, Barriers, Config, Domain, Guard, Handle, Stall};
 use manycore::sync;
 use manycore_history::run::unless_interpreted;
 
@@ -171,7 +171,7 @@ fn what_is_left_goes_with_the_domain() {
     let handle = domain.register();
     // SAFETY: from a box, and known to nobody.
     unsafe { handle.pin().retire(Object::new(1, &dropped)) };
-    assert_eq!(domain.held_bytes(), size_of::<Object>());
+    assert_eq!(domain.held_bytes(), BAG_BYTES + size_of::<Object>());
     drop(handle);
     drop(domain);
     assert_eq!(dropped.load(Ordering::Relaxed), 1);

@@ -15,6 +15,9 @@ use crate::sync::order;
 /// freed; small ones take little memory where it retires little.
 pub(super) const CAPACITY: usize = 61;
 
+/// What a bag counts for beside what is in it.
+pub const BAG_BYTES: usize = size_of::<Bag>();
+
 /// An object that nobody can find any more, and how to destroy it; none if it is one of the domain's nodes.
 #[derive(Clone, Copy)]
 pub(super) struct Garbage {
@@ -27,7 +30,7 @@ pub(super) struct Bag {
     next: *mut Bag,
     /// The epoch in which it was closed. In a cell so that the model checker sees who has the bag.
     epoch: UnsafeCell<usize>,
-    /// What its objects count for.
+    /// What it counts for with its objects.
     pub bytes: usize,
     /// The same without the newest.
     bytes_before: usize,
@@ -51,6 +54,13 @@ impl Bag {
             (&raw mut (*at).length).write(0);
             bag.assume_init()
         }
+    }
+
+    /// It is filled from now on. Returns what it counts for itself, as long as there is something in it.
+    pub fn open(&mut self) -> usize {
+        debug_assert!(self.length == 0, "a bag that is not empty is filled anew");
+        (self.bytes, self.bytes_before) = (size_of::<Self>(), size_of::<Self>());
+        size_of::<Self>()
     }
 
     /// Nothing is added any more. The bag is not empty.

@@ -35,7 +35,8 @@ unsafe impl Sync for Desks {}
 impl Desks {
     /// For a structure whose nodes are of this type.
     pub fn of_nodes<T>(config: Config) -> Self {
-        let domain = NonNull::from(Box::leak(Box::new(Domain::of_nodes::<T>(config, 0))));
+        let domain =
+            NonNull::from(Box::leak(Box::new(Domain::of_nodes::<T>(config, 0).used_in_turns())));
         let desk = |_| {
             // SAFETY: it is freed after the handles.
             let handle = unsafe { domain.as_ref() }.register();
@@ -87,7 +88,13 @@ struct Taken<'a>(&'a Desk);
 impl Taken<'_> {
     fn section<R>(&self, section: impl FnOnce(&Guard) -> R) -> R {
         // SAFETY: nobody else has the desk.
-        self.0.handle.with_mut(|handle| section(&unsafe { &*handle }.pin()))
+        self.0.handle.with_mut(|handle| {
+            // SAFETY: as above.
+            let guard = unsafe { &*handle }.pin();
+            let result = section(&guard);
+            drop(guard); // here, where a destructor that panics does not lose the result
+            result
+        })
     }
 }
 

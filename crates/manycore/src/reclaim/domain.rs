@@ -13,7 +13,7 @@ use crate::asymmetry::Asymmetry;
 use crate::exhaust::exhaust;
 use crate::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 use crate::sync::phase::{self, Phase};
-use crate::sync::{CachePadded, clock, full_fence, hint, mutation, order, tuning};
+use crate::sync::{CachePadded, clock, full_fence, hint, mutation, order, thread, tuning};
 
 /// Threads, the objects that they share, and the garbage that waits until nobody can have a reference to it any more.
 ///
@@ -32,6 +32,7 @@ pub struct Domain {
     pub(super) waits: AtomicUsize,
     pub(super) overruns: AtomicUsize,
     pub(super) config: Config,
+    in_turns: bool,
     /// Memory, which goes after all that is in it.
     pub(super) nodes: Nodes,
 }
@@ -96,11 +97,13 @@ impl Domain {
             waits: AtomicUsize::new(0),
             overruns: AtomicUsize::new(0),
             config,
+            in_turns: false,
             nodes,
         }
     }
 
     /// The calling thread's access to the domain. A thread may have several.
+    #[inline]
     pub fn register(&self) -> Handle<'_> {
         let record = self.records().find(|record| record.claim());
         Handle::new(self, record.unwrap_or_else(|| self.add_record()))
@@ -112,8 +115,8 @@ impl Domain {
         self.periods.asymmetry.is_granted()
     }
 
-    /// What has been retired and not yet freed, in bytes. Adds up a number of each thread: exact if nobody retires or frees
-    /// meanwhile.
+    /// What has been retired and not yet freed, in bytes, with the bags in which it waits: 1 KiB for up to 61 objects. Adds up a number of each
+    /// thread: exact if nobody retires or frees meanwhile.
     pub fn held_bytes(&self) -> usize {
         no_debt(self.records().map(Record::balance).fold(0, usize::wrapping_add))
     }
@@ -145,8 +148,9 @@ impl Domain {
     /// Waits until every section has ended that began before the call. Who enters one later sees all that the caller did
     /// before.
     ///
-    /// A thread that is inside a section of this domain itself would wait for ever: use [`Handle::synchronize`], which
-    /// excludes that.
+    /// # Panics
+    ///
+    /// If the calling thread is inside a section of this domain itself, by whichever handle: it would wait for ever.
     pub fn synchronize(&self) {
         full_fence!("reclaim-synchronize");
         // Relaxed: see the page; the fence orders it.
@@ -154,10 +158,25 @@ impl Domain {
         let mut pause_ns = 1_000;
         while !has_come(until, self.now()) {
             if let Some(blocker) = self.advance(None).blocker {
+                assert!(
+                    !self.is_own(blocker),
+                    "this thread is inside a section of the domain, by another handle, and would wait for itself"
+                );
                 self.tell_of(blocker);
                 phase::during(Phase::Quiescence, || wait_for(blocker, &mut pause_ns));
             }
         }
+    }
+
+    /// Whether it is the calling thread that is inside. Records that threads use in turns do not say.
+    pub(super) fn is_own(&self, blocker: &Record) -> bool {
+        !self.in_turns && blocker.thread() == thread::id()
+    }
+
+    /// Handles of this domain are used by threads in turns.
+    pub(super) fn used_in_turns(mut self) -> Self {
+        self.in_turns = true;
+        self
     }
 
     /// A reader comes in: says so in its record before it reads anything.
@@ -275,6 +294,7 @@ impl Domain {
 
     /// The same with the records of several threads, for one of them.
     pub(super) fn harvest_all(&self, whose: Whose, piles: Piles, by: &Record) -> usize {
+        self.close_parked();
         let mut count = 0;
         for record in self.records() {
             let is_own = core::ptr::eq(record, by);
@@ -286,6 +306,11 @@ impl Domain {
             }
         }
         count
+    }
+
+    /// Puts what threads have left that are gone where others find it.
+    pub(super) fn close_parked(&self) {
+        self.records().for_each(|record| record.close_parked(|| self.epoch_to_close()));
     }
 
     /// How many bytes a thread may keep to itself before others must be able to free them.
@@ -317,7 +342,7 @@ impl Domain {
 
     #[cold]
     fn add_record(&self) -> &Record {
-        let new = Box::into_raw(Box::new(Record::new()));
+        let new = Box::into_raw(Box::new(Record::new(self.bag_bytes_max(), self.now())));
         // SAFETY: freed with the domain.
         let record = unsafe { &*new };
         // Relaxed, here and on failure: the compare-and-swap decides.
@@ -361,6 +386,9 @@ impl Drop for Domain {
             // SAFETY: a record, from `Box::into_raw`.
             let record = unsafe { Box::from_raw(next) };
             next = record.before.load(Ordering::Relaxed);
+            // A handle that was forgotten has it for ever.
+            record.give_back();
+            record.close_parked(|| 0);
             let piles = record.piles().iter().chain([&record.ripe]);
             piles.flat_map(Pile::take).for_each(|bag| all.push(bag));
         }

@@ -36,7 +36,10 @@ unsafe impl Flavour for Pinned {
 
     #[inline]
     fn section<R>(handle: &mut Handle<'_>, f: impl FnOnce(&Guard) -> R) -> R {
-        f(&handle.pin())
+        let guard = handle.pin();
+        let result = f(&guard);
+        drop(guard); // here, where a destructor that panics does not lose the result
+        result
     }
 }
 
@@ -66,7 +69,9 @@ unsafe impl Flavour for Quiescent {
 
     #[inline]
     fn section<R>(handle: &mut Counted<'_>, f: impl FnOnce(&Guard) -> R) -> R {
-        let result = f(&handle.online.pin());
+        let guard = handle.online.pin();
+        let result = f(&guard);
+        drop(guard);
         handle.sections += 1;
         // What was retired is paid for as soon as by others, so that the allocator gives out what it has just been given.
         if handle.sections == SECTIONS || handle.online.is_owing() {

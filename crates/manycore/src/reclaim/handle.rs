@@ -8,7 +8,7 @@ use core::ptr::null_mut;
 
 use super::bag::{Bag, CAPACITY, Garbage};
 use super::domain::{Domain, Look, Piles, Whose};
-use super::record::Record;
+use super::record::{Own, Record};
 use crate::sync::atomic::Ordering;
 use crate::sync::{clock, hint};
 
@@ -32,58 +32,37 @@ const ASKS_OF_MANY: usize = 32;
 
 /// A thread's access to a [`Domain`]. It stays with the thread.
 ///
-/// When it is dropped, what the thread has retired and not yet freed is left to the others.
+/// When it is dropped, what the thread has retired and not yet freed is left to the next handle, and to the others. So many handles, one after
+/// the other, cost what one costs that stays, and some nanoseconds each.
 pub struct Handle<'d> {
     pub(super) domain: &'d Domain,
     pub(super) record: &'d Record,
     /// How many guards there are.
     depth: Cell<usize>,
-    /// How many sections it has had since it last looked whether the next epoch can begin.
-    sections: Cell<u32>,
-    /// The bag that is being filled; null if there is none.
-    bag: Cell<*mut Bag>,
-    /// The one whose objects are being destroyed, none of which has to wait; null if there is none.
-    emptying: Cell<*mut Bag>,
-    /// An empty one; null if there is none.
-    spare: Cell<*mut Bag>,
-    /// How many bytes may be retired before this thread looks what can be freed.
-    bag_bytes_max: Cell<usize>,
-    /// How many objects and bytes were retired since this thread last looked what can be freed, and when that was, in ticks.
-    batch: Cell<usize>,
-    batch_bytes: Cell<usize>,
-    looked: Cell<u64>,
-    /// How many objects were retired since this thread last destroyed some; at least [`BURST`] if it is to look what can be freed.
-    owed: Cell<usize>,
-    /// Whether this thread is to look what can be freed.
-    is_due: Cell<bool>,
     /// Whether it is destroying something, or looking for it.
     is_collecting: Cell<bool>,
-    /// The epoch when it last looked.
-    seen: Cell<usize>,
     _stays: PhantomData<*mut ()>,
 }
 
 impl<'d> Handle<'d> {
     /// The caller has the record.
+    #[inline]
     pub(super) fn new(domain: &'d Domain, record: &'d Record) -> Self {
+        record.take_over();
         Self {
             domain,
             record,
             depth: Cell::new(0),
-            sections: Cell::new(0),
-            bag: Cell::new(null_mut()),
-            emptying: Cell::new(null_mut()),
-            spare: Cell::new(null_mut()),
-            bag_bytes_max: Cell::new(domain.bag_bytes_max()),
-            batch: Cell::new(0),
-            batch_bytes: Cell::new(0),
-            looked: Cell::new(clock::now()),
-            owed: Cell::new(0),
-            is_due: Cell::new(false),
             is_collecting: Cell::new(false),
-            seen: Cell::new(domain.now()),
             _stays: PhantomData,
         }
+    }
+
+    /// What the thread has for itself, and the next one has when this one has gone.
+    #[inline]
+    fn own(&self) -> &Own {
+        // SAFETY: the handle's thread has the record.
+        unsafe { self.record.own() }
     }
 
     /// The domain.
@@ -114,7 +93,7 @@ impl<'d> Handle<'d> {
     ///
     /// # Panics
     ///
-    /// If a guard of this handle was forgotten: then it would wait for ever.
+    /// If a guard of this handle was forgotten, or the thread is inside a section by another handle: it would wait for ever.
     pub fn synchronize(&mut self) {
         self.synchronize_outside();
     }
@@ -123,6 +102,7 @@ impl<'d> Handle<'d> {
     pub fn synchronize_outside(&self) {
         assert!(!self.is_pinned(), "the thread would wait for a section of its own");
         self.close_bag();
+        self.domain.close_parked();
         self.domain.synchronize();
         self.collect(Piles::All);
     }
@@ -130,13 +110,14 @@ impl<'d> Handle<'d> {
     /// Frees what can be freed now, of all threads, without waiting for anybody.
     pub fn collect_now(&mut self) {
         self.close_bag();
+        self.domain.close_parked();
         self.domain.advance(None);
         self.collect(Piles::Ripe);
     }
 
     #[inline]
     pub(super) fn enter(&self) {
-        self.sections.set(self.sections.get().saturating_add(1));
+        self.own().sections.set(self.own().sections.get().saturating_add(1));
         self.domain.enter(self.record);
     }
 
@@ -172,7 +153,7 @@ impl<'d> Handle<'d> {
     /// Whether it is to destroy something that has waited for long enough, or to look for it.
     #[inline]
     pub(super) fn is_owing(&self) -> bool {
-        self.owed.get() >= BURST
+        self.own().owed.get() >= BURST
     }
 
     /// Inside for good, for [`Online`](super::Online).
@@ -188,7 +169,7 @@ impl<'d> Handle<'d> {
 
     #[inline]
     pub(super) fn retire(&self, garbage: Garbage, bytes: usize) {
-        let mut bag = self.bag.get();
+        let mut bag = self.own().bag.get();
         if bag.is_null() {
             bag = self.open_bag();
         }
@@ -197,45 +178,42 @@ impl<'d> Handle<'d> {
         bag.push(garbage, bytes);
         let full = bag.len() == CAPACITY;
         self.record.count_retired(bytes);
-        self.owed.set(self.owed.get() + 1);
-        let batch = self.batch.get() + 1;
-        self.batch.set(batch);
-        let batch_bytes = self.batch_bytes.get().saturating_add(bytes);
-        self.batch_bytes.set(batch_bytes);
+        self.own().owed.set(self.own().owed.get() + 1);
+        let batch = self.own().batch.get() + 1;
+        self.own().batch.set(batch);
+        let batch_bytes = self.own().batch_bytes.get().saturating_add(bytes);
+        self.own().batch_bytes.set(batch_bytes);
         let due = batch >= self.domain.config.batch
-            || batch_bytes > self.bag_bytes_max.get()
+            || batch_bytes > self.own().bag_bytes_max.get()
             || batch.is_multiple_of(ASKS) && self.is_long_ago(batch);
         if full || due {
             self.close_bag();
         }
         if due {
-            self.batch.set(0);
-            self.batch_bytes.set(0);
-            self.looked.set(clock::now());
-            self.is_due.set(true);
-            self.owed.set(self.owed.get().max(BURST));
+            self.own().batch.set(0);
+            self.own().batch_bytes.set(0);
+            self.own().looked.set(clock::now());
+            self.own().is_due.set(true);
+            self.own().owed.set(self.own().owed.get().max(BURST));
         }
     }
 
     #[cold]
     fn open_bag(&self) -> *mut Bag {
-        let mut bag = self.spare.replace(null_mut());
+        let mut bag = self.own().spare.replace(null_mut());
         if bag.is_null() {
             bag = Box::into_raw(Bag::new());
         }
-        self.bag.set(bag);
+        // SAFETY: from `Box::into_raw`, and the handle's own.
+        self.record.count_retired(unsafe { &mut *bag }.open());
+        self.own().bag.set(bag);
         bag
     }
 
     /// Puts the bag where others find it.
     #[cold]
     fn close_bag(&self) {
-        let bag = self.bag.replace(null_mut());
-        if !bag.is_null() {
-            // SAFETY: from `Box::into_raw`, and the handle's own.
-            let bag = unsafe { Box::from_raw(bag) };
-            self.record.put(bag, self.domain.epoch_to_close());
-        }
+        self.record.close_bag(self.own(), self.domain.epoch_to_close());
     }
 
     /// After a section: destroys about as much of what has waited for long enough as was retired.
@@ -243,8 +221,8 @@ impl<'d> Handle<'d> {
         let Some(_collecting) = self.begin_collecting() else {
             return; // a destructor has a section of its own
         };
-        let owed = self.owed.replace(0);
-        if self.is_due.replace(false) {
+        let owed = self.own().owed.replace(0);
+        if self.own().is_due.replace(false) {
             self.look_round();
         }
         // As many as were retired, so that the allocator gives out what it has just been given; some more if there is more than a bag.
@@ -261,7 +239,7 @@ impl<'d> Handle<'d> {
     fn look_round(&self) {
         let (now, mut held, mut whose) = (self.domain.now(), 0, Whose::OwnAndGone);
         // If another thread has begun an epoch since, this one need not.
-        if now == self.seen.get() {
+        if now == self.own().seen.get() {
             let look = self.advance();
             held = look.held;
             // Who has been in the way since this thread last looked has probably lost its CPU, and is not the only one: what such
@@ -282,10 +260,10 @@ impl<'d> Handle<'d> {
 
     /// Begins the next epoch if nobody is in the way, and tells of who is.
     fn advance(&self) -> Look<'d> {
-        let look = self.domain.advance(Some(self.sections.get()));
+        let look = self.domain.advance(Some(self.own().sections.get()));
         match look.blocker {
             Some(blocker) => self.domain.tell_of(blocker),
-            None => self.sections.set(0),
+            None => self.own().sections.set(0),
         }
         look
     }
@@ -297,7 +275,7 @@ impl<'d> Handle<'d> {
         }
         let is_dear = self.domain.looks_are_dear();
         let period = if is_dear { PERIOD_TICKS_DEAR } else { PERIOD_TICKS };
-        clock::has_passed(self.looked.get(), period)
+        clock::has_passed(self.own().looked.get(), period)
     }
 
     /// From how many bytes on threads wait: there is some space left for those in the middle of a section.
@@ -316,11 +294,13 @@ impl<'d> Handle<'d> {
             if self.domain.held_bytes() <= self.pressure() {
                 return;
             }
-            if clock::has_passed(start, self.domain.config.wait_ticks_max) {
+            let blocker = self.advance().blocker;
+            // By another handle this thread may be inside itself: then nothing changes while it waits.
+            let is_vain = blocker.is_some_and(|blocker| self.domain.is_own(blocker));
+            if is_vain || clock::has_passed(start, self.domain.config.wait_ticks_max) {
                 self.domain.overruns.fetch_add(1, Ordering::Relaxed); // Relaxed: a statistic
                 return;
             }
-            self.advance();
             hint::sleep(pause_ns);
             pause_ns = (pause_ns * 2).min(1_000_000);
         }
@@ -329,7 +309,7 @@ impl<'d> Handle<'d> {
     /// Frees what can be freed, of all threads.
     fn collect(&self, piles: Piles) {
         if let Some(_collecting) = self.begin_collecting() {
-            self.is_due.set(false);
+            self.own().is_due.set(false);
             self.harvest(Whose::Everybodys, piles);
             self.destroy_all();
         }
@@ -337,8 +317,8 @@ impl<'d> Handle<'d> {
 
     /// Takes what can be freed; says how many objects that are.
     fn harvest(&self, whose: Whose, piles: Piles) -> usize {
-        self.seen.set(self.domain.now());
-        self.bag_bytes_max.set(self.domain.bag_bytes_max());
+        self.own().seen.set(self.domain.now());
+        self.own().bag_bytes_max.set(self.domain.bag_bytes_max());
         self.domain.harvest_all(whose, piles, self.record)
     }
 
@@ -346,14 +326,14 @@ impl<'d> Handle<'d> {
     fn destroy_all(&self) {
         self.empty();
         for bag in self.record.ripe.take() {
-            self.emptying.set(Box::into_raw(bag));
+            self.own().emptying.set(Box::into_raw(bag));
             self.empty();
         }
     }
 
     /// The same for the bag at hand.
     fn empty(&self) {
-        while !self.emptying.get().is_null() {
+        while !self.own().emptying.get().is_null() {
             self.destroy_one();
         }
     }
@@ -361,11 +341,11 @@ impl<'d> Handle<'d> {
     /// Destroys an object that nobody has any more; says whether there was one.
     #[inline]
     fn destroy_one(&self) -> bool {
-        let mut bag = self.emptying.get();
+        let mut bag = self.own().emptying.get();
         if bag.is_null() {
             let Some(next) = self.record.ripe.take().next() else { return false };
             bag = Box::into_raw(next);
-            self.emptying.set(bag);
+            self.own().emptying.set(bag);
         }
         // SAFETY: from `Box::into_raw`, and the handle's own.
         let open = unsafe { &mut *bag };
@@ -374,7 +354,7 @@ impl<'d> Handle<'d> {
         // Before the destructor, which may panic.
         self.record.count_freed(bytes);
         if is_empty {
-            self.emptying.set(null_mut());
+            self.own().emptying.set(null_mut());
             self.keep(bag);
         }
         // SAFETY: it was in a ripe bag, so that nobody has it, see the page; and it was retired to be destroyed so, once.
@@ -389,7 +369,7 @@ impl<'d> Handle<'d> {
 
     /// Keeps an empty bag for later, or frees it.
     fn keep(&self, bag: *mut Bag) {
-        let other = self.spare.replace(bag);
+        let other = self.own().spare.replace(bag);
         if !other.is_null() {
             // SAFETY: from `Box::into_raw`, and empty.
             drop(unsafe { Box::from_raw(other) });
@@ -414,13 +394,6 @@ impl Drop for Handle<'_> {
     fn drop(&mut self) {
         // Whether or not a guard was forgotten: none is left that could be used.
         self.record.leave();
-        self.close_bag();
-        let emptying = self.emptying.replace(null_mut());
-        if !emptying.is_null() {
-            // SAFETY: from `Box::into_raw`, and the handle's own.
-            self.record.ripe.push(unsafe { Box::from_raw(emptying) });
-        }
-        self.keep(null_mut());
         self.record.give_back();
     }
 }

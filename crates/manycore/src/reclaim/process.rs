@@ -49,7 +49,12 @@ pub fn domain() -> &'static Domain {
 /// ```
 #[inline]
 pub fn section<R>(section: impl FnOnce(&Guard) -> R) -> R {
-    with_handle(|handle| section(&handle.pin()))
+    with_handle(|handle| {
+        let guard = handle.pin();
+        let result = section(&guard);
+        drop(guard); // here, where a destructor that panics does not lose the result
+        result
+    })
 }
 
 /// Whether the calling thread is inside a section of the process' own domain: for assertions.

@@ -3,10 +3,10 @@
 use super::bag::{Bag, Pile};
 use super::nodes::Pool;
 use crate::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
-use crate::sync::{order, store_and_fence, thread};
+use crate::sync::{cell, clock, order, store_and_fence, thread};
 
 use alloc::boxed::Box;
-use core::cell::UnsafeCell;
+use core::cell::{Cell, UnsafeCell};
 use core::ptr::null_mut;
 
 /// Set in a record's state while its thread is inside a section; the other bits are the epoch in which it came in.
@@ -37,13 +37,64 @@ pub(super) struct Record {
     pub ripe: Pile,
     /// Its thread's memory for nodes.
     pub pool: UnsafeCell<Pool>,
+    /// The thread's own, which goes from one to the next.
+    own: cell::UnsafeCell<Own>,
+    /// Whether there is garbage in that, and no thread has the record: a hint.
+    parked: AtomicBool,
     /// The one that was there before it; not changed any more.
     pub before: AtomicPtr<Record>,
 }
 
+/// What a thread has of a domain for itself.
+pub(super) struct Own {
+    /// The bag that is being filled; null if there is none.
+    pub bag: Cell<*mut Bag>,
+    /// The one whose objects are being destroyed, none of which has to wait; null if there is none.
+    pub emptying: Cell<*mut Bag>,
+    /// An empty one; null if there is none.
+    pub spare: Cell<*mut Bag>,
+    /// How many bytes may be retired before this thread looks what can be freed.
+    pub bag_bytes_max: Cell<usize>,
+    /// How many objects and bytes were retired since this thread last looked what can be freed, and when that was, in ticks.
+    pub batch: Cell<usize>,
+    pub batch_bytes: Cell<usize>,
+    pub looked: Cell<u64>,
+    /// How many objects were retired since this thread last destroyed some; it looks what can be freed if they are as many as it
+    /// destroys together.
+    pub owed: Cell<usize>,
+    /// Whether this thread is to look what can be freed.
+    pub is_due: Cell<bool>,
+    /// How many sections it has had since it last looked whether the next epoch can begin.
+    pub sections: Cell<u32>,
+    /// The epoch when it last looked.
+    pub seen: Cell<usize>,
+}
+
+impl Own {
+    fn new(bag_bytes_max: usize, seen: usize) -> Self {
+        Self {
+            bag: Cell::new(null_mut()),
+            emptying: Cell::new(null_mut()),
+            spare: Cell::new(null_mut()),
+            bag_bytes_max: Cell::new(bag_bytes_max),
+            batch: Cell::new(0),
+            batch_bytes: Cell::new(0),
+            looked: Cell::new(clock::now()),
+            owed: Cell::new(0),
+            is_due: Cell::new(false),
+            sections: Cell::new(0),
+            seen: Cell::new(seen),
+        }
+    }
+
+    fn has_garbage(&self) -> bool {
+        !self.bag.get().is_null() || !self.emptying.get().is_null()
+    }
+}
+
 impl Record {
     /// One that the caller has.
-    pub fn new() -> Self {
+    pub fn new(bag_bytes_max: usize, epoch: usize) -> Self {
         Self {
             state: AtomicUsize::new(0),
             claimed: AtomicBool::new(true),
@@ -53,6 +104,8 @@ impl Record {
             piles: core::array::from_fn(|_| Pile::new()),
             ripe: Pile::new(),
             pool: UnsafeCell::new(Pool::new()),
+            own: cell::UnsafeCell::new(Own::new(bag_bytes_max, epoch)),
+            parked: AtomicBool::new(false),
             before: AtomicPtr::new(null_mut()),
         }
     }
@@ -76,10 +129,58 @@ impl Record {
         self.claimed.load(Ordering::Relaxed) // Relaxed: a hint
     }
 
-    /// The thread does not need it any more.
+    /// The caller has claimed it. To the model checker, this is where what the thread has changes hands.
+    #[inline]
+    pub fn take_over(&self) {
+        self.own.with_mut(|_| ());
+    }
+
+    /// What its thread has.
+    ///
+    /// # Safety
+    ///
+    /// The caller has the record, and keeps this no longer.
+    #[inline]
+    pub unsafe fn own(&self) -> &Own {
+        // SAFETY: by the caller's word.
+        self.own.with(|own| unsafe { &*own })
+    }
+
+    /// Puts the bag that is being filled where others find it.
+    pub fn close_bag(&self, own: &Own, epoch: usize) {
+        let bag = own.bag.replace(null_mut());
+        if !bag.is_null() {
+            // SAFETY: from `Box::into_raw`, and the caller's own.
+            self.put(unsafe { Box::from_raw(bag) }, epoch);
+        }
+    }
+
+    /// The thread does not need it any more. What it has retired stays for the next one, or for who looks for it.
+    #[inline]
     pub fn give_back(&self) {
+        self.take_over();
+        // SAFETY: the caller still has it.
+        let parked = unsafe { self.own() }.has_garbage();
+        self.parked.store(parked, Ordering::Relaxed); // Relaxed: a hint
         // Release: partner of the Acquire in `claim`.
         self.claimed.store(false, Ordering::Release);
+    }
+
+    /// If no thread has the record, and there is garbage in what the last one had: puts that where others find it.
+    pub fn close_parked(&self, epoch: impl FnOnce() -> usize) {
+        // Relaxed: a hint.
+        if self.parked.load(Ordering::Relaxed) && self.claim() {
+            self.take_over();
+            // SAFETY: claimed above.
+            let own = unsafe { self.own() };
+            self.close_bag(own, epoch());
+            let emptying = own.emptying.replace(null_mut());
+            if !emptying.is_null() {
+                // SAFETY: from `Box::into_raw`, and this record's.
+                self.ripe.push(unsafe { Box::from_raw(emptying) });
+            }
+            self.give_back();
+        }
     }
 
     /// The number of the thread that has it.
@@ -143,5 +244,18 @@ impl Record {
     /// The piles, by epoch.
     pub fn piles(&self) -> &[Pile] {
         &self.piles
+    }
+}
+
+impl Drop for Record {
+    fn drop(&mut self) {
+        // SAFETY: nobody else has it.
+        let own = unsafe { self.own() };
+        debug_assert!(!own.has_garbage(), "taken by the domain's end");
+        let spare = own.spare.get();
+        if !spare.is_null() {
+            // SAFETY: from `Box::into_raw`, and empty.
+            drop(unsafe { Box::from_raw(spare) });
+        }
     }
 }

@@ -1,5 +1,7 @@
 //! Panics in what a thread does for another, carried back to that one.
 
+#[cfg(all(feature = "std", not(any(loom, feature = "sim"))))]
+pub(crate) use backend::is_panicking;
 pub(crate) use backend::{Payload, catch, resume};
 
 /// With the standard library they are caught.
@@ -32,6 +34,12 @@ mod backend {
     /// Goes on with a panic that was caught.
     pub(crate) fn resume(payload: Payload) -> ! {
         resume_unwind(payload)
+    }
+
+    /// Whether the thread is unwinding already.
+    #[cfg(not(any(loom, feature = "sim")))]
+    pub(crate) fn is_panicking() -> bool {
+        std::thread::panicking()
     }
 }
 

@@ -5,6 +5,11 @@
 //! [`live`] counts values, so that the last two show; the first is seen by sanitizers and by Miri.
 #![cfg(not(any(loom, manycore_bare)))]
 #![forbid(unsafe_code)]
+#![expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "threads and locks of the standard library, beside what is tested"
+)]
 
 use std::cell::Cell;
 use std::panic::{self, AssertUnwindSafe};
@@ -12,6 +17,7 @@ use std::sync::Once;
 
 mod conflicts;
 mod deferred;
+mod handles;
 mod live;
 mod panics;
 mod reentrance;
@@ -42,4 +48,9 @@ pub fn quietly<R>(f: impl FnOnce() -> R) -> R {
         let text = payload.downcast_ref::<String>().map(String::as_str);
         panic!("{}", text.or(payload.downcast_ref::<&str>().copied()).unwrap_or("a panic"))
     })
+}
+
+/// From now on this thread's panics print nothing.
+pub fn be_quiet() {
+    QUIET.set(true);
 }

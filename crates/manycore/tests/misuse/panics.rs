@@ -87,6 +87,39 @@ fn ends_panic_in_a_set<S: ConcurrentSet<Live>>(make: impl Fn() -> S) {
     assert_eq!(leaked, 0, "what comes after the first panic");
 }
 
+/// The same of values: some panic when they are dropped, wherever that is.
+fn ends_panic_in_a_map<M: ConcurrentMap<u64, Live>>(make: impl Fn() -> M) {
+    let leaked = live(|| {
+        let map = make();
+        let mut handle = map.handle();
+        for number in 0..10 * crate::ROUNDS {
+            let value = match number % 7 {
+                0 => Live::panicking(number),
+                _ => Live::new(number),
+            };
+            _ = catch_unwind(AssertUnwindSafe(|| drop(handle.insert(number % 20, value))));
+            _ = catch_unwind(AssertUnwindSafe(|| drop(handle.get(&(number % 13)))));
+            _ = catch_unwind(AssertUnwindSafe(|| drop(handle.remove(&(number % 11)))));
+        }
+        _ = catch_unwind(AssertUnwindSafe(|| drop(handle)));
+        _ = catch_unwind(AssertUnwindSafe(|| drop(map)));
+    });
+    assert_eq!(leaked, 0);
+}
+
+#[test]
+fn values_panic_at_their_end() {
+    crate::quietly(|| {
+        ends_panic_in_a_map(LockedList::<u64, Live, Adaptive>::default);
+        ends_panic_in_a_map(CombinedList::<u64, Live>::default);
+        ends_panic_in_a_map(RcuList::<u64, Live, Adaptive>::default);
+        ends_panic_in_a_map(RcuList::<u64, Live, Adaptive, Quiescent>::default);
+        ends_panic_in_a_map(|| RcuTable::<u64, Live, Adaptive>::new(3, Config::default()));
+        ends_panic_in_a_map(LockedTree::<u64, Live, Adaptive>::default);
+        ends_panic_in_a_map(CombinedTree::<u64, Live>::default);
+    });
+}
+
 macro_rules! sets {
     ($($name:ident: $make:expr;)*) => {$(
         mod $name {
@@ -220,7 +253,9 @@ fn deferred_functions_panic() {
             for number in 0..10 * crate::ROUNDS {
                 let value = Live::new(number);
                 let section = || {
-                    handle.pin().defer(move || assert!(*value.number % 9 != 0, "the function"));
+                    handle
+                        .pin()
+                        .defer(move || assert!(!value.number.is_multiple_of(9), "the function"));
                 };
                 _ = catch_unwind(AssertUnwindSafe(section));
             }

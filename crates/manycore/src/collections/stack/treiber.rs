@@ -200,6 +200,7 @@ impl<T: Send> TreiberHandle<'_, T> {
                 // SAFETY: from `Box`, and cannot be found any more; the value is not dropped with it.
                 unsafe { guard.retire(head) };
             }
+            drop(guard); // here, where a destructor that panics does not lose the value
             return Some(value);
         }
     }
