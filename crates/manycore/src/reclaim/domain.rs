@@ -294,7 +294,6 @@ impl Domain {
 
     /// The same with the records of several threads, for one of them.
     pub(super) fn harvest_all(&self, whose: Whose, piles: Piles, by: &Record) -> usize {
-        self.close_parked();
         let mut count = 0;
         for record in self.records() {
             let is_own = core::ptr::eq(record, by);

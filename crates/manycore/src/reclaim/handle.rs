@@ -237,6 +237,7 @@ impl<'d> Handle<'d> {
     /// When it is due: finds what can be freed, and waits if too much is held.
     #[cold]
     fn look_round(&self) {
+        self.domain.close_parked();
         let (now, mut held, mut whose) = (self.domain.now(), 0, Whose::OwnAndGone);
         // If another thread has begun an epoch since, this one need not.
         if now == self.own().seen.get() {
@@ -289,6 +290,7 @@ impl<'d> Handle<'d> {
         self.domain.waits.fetch_add(1, Ordering::Relaxed); // Relaxed: a statistic
         self.close_bag();
         loop {
+            self.domain.close_parked();
             self.harvest(Whose::Everybodys, Piles::Ripe);
             self.destroy_all();
             if self.domain.held_bytes() <= self.pressure() {
