@@ -250,7 +250,7 @@ impl Wait<'_> {
         deadline: Option<Deadline>,
         caller: usize,
     ) -> c_int {
-        let mut wait = Wait {
+        let wait = Wait {
             cond,
             waiter: Waiter::new(),
             mutex: m,
