@@ -14,7 +14,7 @@ step() {
     local name=$1 description=$2 log=$logs/$1.log status=0 start=$SECONDS tests broken ignored
     shift 2
     wanted "$name" || return 0
-    printf '%-8s %-56s' "$name" "$description"
+    printf '%-9s %-55s' "$name" "$description"
     "$@" >"$log" 2>&1 </dev/null || status=$?
 
     # Each test binary closes with "test result: ok. 3 passed; 1 failed; 0 ignored; ...".
@@ -40,7 +40,7 @@ step() {
 # without NAME DESCRIPTION WHY: the step is skipped, and says so.
 without() {
     wanted "$1" || return 0
-    printf '%-8s %-56s skipped: %s\n' "$1" "$2" "$3"
+    printf '%-9s %-55s skipped: %s\n' "$1" "$2" "$3"
     skipped=$((skipped + 1))
 }
 

@@ -73,7 +73,7 @@ fn take_all() {
     for seed in 0..unless_interpreted(200, 2) {
         let queue = TakeAll::new();
         let mix = Mix {
-            operations: unless_interpreted(50, 15),
+            operations: unless_interpreted(50, 6),
             inserts: 80,
             removes: 20,
             seed,
@@ -97,7 +97,7 @@ fn treiber() {
     for seed in 0..unless_interpreted(200, 2) {
         let stack = TreiberStack::new(Config { batch: 2, ..Config::default() });
         let mix = Mix {
-            operations: unless_interpreted(50, 15),
+            operations: unless_interpreted(50, 6),
             inserts: 50,
             removes: 50,
             seed,

@@ -21,7 +21,7 @@ use proptest::prelude::*;
 fn is_linearizable<E: End, D: Discipline, C: Clock>(clock: impl Fn() -> C) {
     for seed in 0..unless_interpreted(200, 2) {
         let mix = Mix {
-            operations: unless_interpreted(50, 15),
+            operations: unless_interpreted(50, 6),
             inserts: 50,
             removes: 40,
             seed,

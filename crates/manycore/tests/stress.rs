@@ -124,6 +124,8 @@ fn times_out<L: PlainLock>() {
     // SAFETY: acquired above.
     unsafe { lock.release() };
     assert!(lock.try_acquire(), "a released lock was not acquired");
+    // SAFETY: acquired above.
+    unsafe { lock.release() };
 }
 
 macro_rules! tests {
