@@ -140,6 +140,7 @@ static void rwlocks(void) {
 
 static void libraries(void) {
     CALL(dlopen, NULL, 1);
+    CALL(dlclose, dlopen(NULL, 1));
     CALL(dlmopen, 0L, "libc.so.6", 2);
     CALL(dlsym, NULL, "getpid");
     CALL(dlvsym, NULL, "getpid", "GLIBC_2.2.5");

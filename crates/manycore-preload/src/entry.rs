@@ -13,7 +13,7 @@ use manycore::lock::{self, InlineLock, PlainLock};
 
 use manycore_interpose::loading;
 
-use crate::{c11, cond, lookup, mutex, rwlock, spin, start, threads};
+use crate::{c11, cond, lookup, mutex, rwlock, spin, start, stats, threads};
 
 /// `entry: [exported names] caller register => implementation;` for each function, as exports, first targets and
 /// targets for a lock. The caller's address is passed in the first argument register that the function itself does
@@ -148,6 +148,7 @@ entries! {
     cnd_broadcast: [cnd_broadcast] "rsi" => c11::cnd_broadcast;
 
     dlopen: [dlopen] "rdx" => loading::dlopen;
+    dlclose: [dlclose] "rsi" => stats::dlclose::<STATS>;
     dlmopen: [dlmopen] "rcx" => lookup::dlmopen;
     dlsym: [dlsym] "rdx" => lookup::dlsym;
     dlvsym: [dlvsym] "rcx" => lookup::dlvsym;

@@ -6,6 +6,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
+use crate::files;
 use crate::modules::Modules;
 
 /// Waits of one process' threads for one word in one place.
@@ -59,9 +60,10 @@ pub struct Futexes {
 impl Futexes {
     /// Notes which files a process has mapped while it runs this program, as `/proc/PID/maps` lists them.
     pub fn note_maps(&mut self, process: u32, program: u32, list: &[u8]) {
-        let modules = Modules::of_maps(list);
+        let modules = Modules::of_maps((process, 0), list);
         // A process that is just ending has none any more.
         if modules.program().is_some() {
+            files::see_mapped(process, &modules);
             self.maps.insert((process, program), modules);
         }
     }
@@ -89,8 +91,7 @@ impl Futexes {
     /// another root.
     pub(crate) fn are_of_the_library(&self, waits: &FutexWaits, modules: &Modules) -> bool {
         let Some(library) = self.library.as_deref().and_then(Path::file_name) else { return false };
-        let file = |call: &u64| modules.find(*call)?.path.file_name();
-        waits.calls.iter().take(2).any(|call| file(call) == Some(library))
+        waits.calls.iter().take(2).any(|call| modules.is_in(*call, library))
     }
 
     /// The files of what a process ran when it waited: those that were noted, or `left` for the last of its programs.

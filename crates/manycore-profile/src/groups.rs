@@ -65,12 +65,10 @@ struct Stacks<'a> {
 impl Stacks<'_> {
     /// A stack by its number in the process, and its innermost address.
     fn get(&mut self, number: u32, symbols: &mut Symbols) -> (StackId, u64) {
-        let addresses = self.stats.stack(number);
-        let stack = *self
-            .known
-            .entry(number)
-            .or_insert_with(|| symbols.stack(addresses, &self.stats.modules));
-        (stack, addresses.first().copied().unwrap_or(0))
+        let calls = self.stats.stack(number);
+        let stack =
+            *self.known.entry(number).or_insert_with(|| symbols.stack(calls, &self.stats.modules));
+        (stack, calls.addresses.first().copied().unwrap_or(0))
     }
 }
 

@@ -1,8 +1,8 @@
 //! The shared mapping: what is where, and who writes it.
 //!
 //! ```text
-//! Header | Record x RECORDS | Histograms x HISTOGRAMS | Slab x SLABS | Module x MODULES | Stack x STACKS | Site x SITES
-//!        | Seat x SEATS | Waits x WAITS | Blocked x BLOCKED | Order x ORDERS
+//! Header | Record x RECORDS | Histograms x HISTOGRAMS | Slab x SLABS | Module x MODULES | paths | Stack x STACKS
+//!        | Site x SITES | Seat x SEATS | Waits x WAITS | Blocked x BLOCKED | Order x ORDERS
 //! ```
 //!
 //! All of it is zero at first, and sparse: only what is used takes memory. Every number is an atomic, written by the
@@ -14,6 +14,9 @@
 //! Locks of one kind that came to be by the same calls are one *class*. The first half of the records is for single
 //! locks, whatever their class; once it is used up, all further locks of a class share the record of its first, so that
 //! no number of locks is too large and no count is lost. A *stack* of calls is kept once, whatever it belongs to.
+//!
+//! Libraries come and go, and what is mapped at an address may be another file later. An *epoch* is a number that grows whenever a
+//! library is unloaded: a module has those in which it was there, and a stack or a lock the one in which it was noted.
 //!
 //! Relaxed throughout, unless noted: counters are independent of each other.
 
@@ -28,7 +31,7 @@ pub use whole::{
 };
 
 /// `manycore` and the version of this layout.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"manyco\0\x06");
+pub const MAGIC: u64 = u64::from_le_bytes(*b"manyco\0\x07");
 /// Locks and condition variables that can be told apart, and classes of others. Record 0 takes all that are left.
 pub const RECORDS: usize = 65_536;
 /// Records given out to single locks, while a class' first lock always finds one.
@@ -39,6 +42,14 @@ pub const HISTOGRAMS: usize = 4_096;
 pub const SLABS: usize = 8_192;
 /// Mapped files.
 pub const MODULES: usize = 1_024;
+/// Words for their paths.
+pub const PATHS: usize = 65_536;
+/// Of a module: its pages can be executed.
+pub const MAPPED_CODE: u32 = 1;
+/// Of a module: what is written to its pages is written to the file.
+pub const MAPPED_SHARED: u32 = 2;
+/// Of a module: the loader has loaded it.
+pub const MAPPED_LOADED: u32 = 4;
 /// Locks for which a thread has counters of its own.
 pub const SLOTS: usize = 64;
 /// Stacks of calls.
@@ -69,6 +80,8 @@ pub struct Mapping {
     pub slabs: [Slab; SLABS],
     /// A mapped range of a file each.
     pub modules: [Module; MODULES],
+    /// The modules' paths, one behind the other.
+    pub paths: [AtomicU64; PATHS],
     /// Calls that led to a lock each. Number 0 is of those that could not be kept.
     pub stacks: [Stack; STACKS],
     /// A place where threads waited for a class of locks each. Number 0 takes all others.
@@ -108,13 +121,14 @@ pub struct Header {
     pub slabs: AtomicU32,
     /// Modules noted.
     pub modules: AtomicU32,
+    /// Words of their paths, in all.
+    pub paths: AtomicU32,
     /// Stacks kept, number 0 included; stored (Release) when the last one is filled in.
     pub stacks: AtomicU32,
     /// Sites kept, number 0 included; stored (Release) when the last one is filled in.
     pub sites: AtomicU32,
     /// Seats given out, seat 0 included.
     pub seats: AtomicU32,
-    _spare: AtomicU32,
     /// How often only the innermost call of a stack was kept, or nothing.
     pub cut: AtomicU64,
     /// Waits that were sampled and found no room in `blocked`.
@@ -187,6 +201,9 @@ pub struct Record {
     pub sampled: AtomicU32,
     /// The latest object's address.
     pub address: AtomicU64,
+    /// The epoch in which the record was given out.
+    pub epoch: AtomicU32,
+    _spare: AtomicU32,
     /// Acquisitions that are not in a slab: exclusive ones.
     pub acquired: AtomicU64,
     /// Likewise, by readers.
@@ -276,10 +293,20 @@ pub struct Module {
     pub end: AtomicU64,
     /// The file's offset at `start`.
     pub offset: AtomicU64,
-    /// The file's number in its file system when it was mapped, as `stat` has it for the path; 0 if it was gone.
+    /// The file's number in its file system, as `/proc/self/maps` lists it.
     pub inode: AtomicU64,
-    /// The path, padded with zeros; cut if it is longer.
-    pub path: [AtomicU64; 28],
+    /// Its device's numbers, likewise: the major one in the upper half.
+    pub device: AtomicU64,
+    /// [`MAPPED_CODE`], [`MAPPED_SHARED`].
+    pub flags: AtomicU32,
+    /// The first epoch in which it was there.
+    pub since: AtomicU32,
+    /// The first epoch in which it was there no more; 0 while it is.
+    pub until: AtomicU32,
+    /// Where in `paths` its own begins, and its bytes: as `/proc/self/maps` writes it.
+    pub path: AtomicU32,
+    /// How many bytes that is.
+    pub length: AtomicU32,
 }
 
 /// Calls that led to a lock: return addresses, innermost first, 0 behind the last.
@@ -287,6 +314,9 @@ pub struct Module {
 pub struct Stack {
     /// They.
     pub frames: [AtomicU64; FRAMES],
+    /// The epoch in which they were noted.
+    pub epoch: AtomicU32,
+    _spare: AtomicU32,
 }
 
 /// A place where threads waited for locks of a class, and how much: of sampled waits.

@@ -24,6 +24,7 @@
 //! | [`regular`] | files at paths that the program can change: opened without ever waiting |
 //! | [`process`] | all that a file says, added up over the threads |
 //! | [`clock`] | the ticks that times are in |
+//! | [`files`], `listed` | the files that processes have mapped, found while they live and kept open |
 //! | `modules`, `symbols`, `wrapper`, `name` | what an address is called, and which caller tells what a lock is for |
 //! | [`futex`] | waits for words of the program's own, which the kernel has seen |
 //! | [`samples`] | what threads did while they were on a CPU, from sampled stacks |
@@ -76,11 +77,15 @@ pub mod clock;
 #[cfg(feature = "read")]
 pub mod command;
 #[cfg(feature = "read")]
+pub mod files;
+#[cfg(feature = "read")]
 mod finding;
 #[cfg(feature = "read")]
 pub mod futex;
 #[cfg(feature = "read")]
 mod groups;
+#[cfg(feature = "read")]
+mod listed;
 #[cfg(feature = "read")]
 pub mod live;
 #[cfg(feature = "read")]

@@ -1,9 +1,9 @@
 //! What a lock is called: the variable that it lives in, or else the place where it came to be.
 
 use crate::layout::Kind;
-use crate::modules::Modules;
+use crate::modules::{Epoch, Modules};
 use crate::profile::Origin;
-use crate::symbols::{FileId, Frame, StackId, Symbols, Variable};
+use crate::symbols::{FileId, Frame, MADE, StackId, Symbols, Variable};
 use crate::tally::Recorded;
 use crate::wrapper::plain_path;
 
@@ -45,23 +45,23 @@ pub fn of(
         let text = "(locks without a record of their own)".to_owned();
         return (Identity::Unplaced(0, kind), Name::new(text.clone(), text, None, Origin::Rest));
     }
-    if let Some(known) = of_address(recorded.address, recorded.kind, modules, symbols) {
+    let at = (recorded.address, recorded.epoch);
+    if let Some(known) = of_address(at, recorded.kind, modules, symbols) {
         return known;
     }
     let origin = if recorded.is_initialised { Origin::Initialised } else { Origin::FirstUse };
     of_calls(stack, caller, recorded.kind, origin, symbols)
 }
 
-/// The variable at an address; none if it is not in a file's data.
+/// The variable at an address at some time; none if it is not in a file's data.
 pub fn of_address(
-    address: u64,
+    (address, epoch): (u64, Epoch),
     kind: Kind,
     modules: &Modules,
     symbols: &mut Symbols,
 ) -> Option<(Identity, Name)> {
-    let place = modules.find(address)?;
-    let (file, variable) = symbols.variable(place);
-    Some((Identity::Variable(file, place.offset, kind as u32), of_variable(variable)))
+    let (file, place, variable) = symbols.variable(address, epoch, modules)?;
+    Some((Identity::Variable(file, place, kind as u32), of_variable(variable)))
 }
 
 /// A place in code, by the call in it that tells.
@@ -79,7 +79,8 @@ pub fn of_calls(
             (Identity::Code(found.file, found.address, found.inlined, kind), name)
         }
         None => {
-            let text = format!("code at {caller:#x}");
+            // Without the address, which is another one in each run.
+            let text = MADE.to_owned();
             (Identity::Unplaced(caller, kind), Name::new(text.clone(), text, None, origin))
         }
     }

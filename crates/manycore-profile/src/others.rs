@@ -46,10 +46,7 @@ impl Others {
     pub fn add(&mut self, one: &ProcessStats) -> Numbers {
         if let Some(program) = one.program_path() {
             let next = self.programs.len() as u32;
-            let program = match self.programs.get(program) {
-                Some(known) => *known,
-                None => *self.programs.entry(program.to_owned()).or_insert(next),
-            };
+            let program = *self.programs.entry(program).or_insert(next);
             let last = self.left.entry((one.pid, program)).or_default();
             *last = one.started.max(*last);
         }

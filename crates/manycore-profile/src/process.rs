@@ -1,16 +1,18 @@
 //! What one process left behind: everything that is read from its file, before names are looked up.
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use crate::files;
 use crate::layout::{Kind, Mapping, SLABS, Slab};
-use crate::modules::Modules;
+use crate::listed::Listed;
+use crate::modules::{Modules, NOW};
 use crate::profile::Sampling;
-use crate::symbols::name_of;
-use crate::tally::{self, Recorded};
+use crate::symbols::{Calls, name_of};
+use crate::tally::{self, NotedStack, Recorded};
 use crate::whole::{self, Noted};
 
 /// What is the same of a process in what it leaves and in what was seen of it while it ran: its number, and when its
@@ -45,7 +47,7 @@ pub struct ProcessStats {
     pub(crate) modules: Arc<Modules>,
     pub(crate) recorded: Vec<Recorded>,
     /// Those that are referred to, by number.
-    pub(crate) stacks: Arc<HashMap<u32, Box<[u64]>>>,
+    pub(crate) stacks: Arc<HashMap<u32, NotedStack>>,
     pub(crate) noted: Noted,
 }
 
@@ -87,14 +89,25 @@ impl ProcessStats {
             recorded,
             noted,
             stacks,
-            // Behind the stacks, likewise.
-            modules: Modules::read(mapping).into(),
+            // Behind the stacks, likewise. Where there is no `/proc`, a process knows nothing of its files.
+            modules: Arc::new(match Modules::read(mapping) {
+                noted if noted.program().is_some() => noted,
+                _ => files::seen(key(mapping)),
+            }),
         }
     }
 
-    /// The return addresses of a stack, innermost first.
-    pub(crate) fn stack(&self, number: u32) -> &[u64] {
-        self.stacks.get(&number).map_or(&[], |stack| stack)
+    /// The return addresses of a stack.
+    pub(crate) fn stack(&self, number: u32) -> Calls<'_> {
+        match self.stacks.get(&number) {
+            Some((addresses, epoch)) => Calls { addresses, epoch: *epoch },
+            None => Calls { addresses: &[], epoch: NOW },
+        }
+    }
+
+    /// An address that was noted along with a stack.
+    pub(crate) fn beside<'a>(&self, number: u32, address: &'a [u64; 1]) -> Calls<'a> {
+        Calls { addresses: address, epoch: self.stack(number).epoch }
     }
 
     /// Its key.
@@ -114,14 +127,20 @@ impl ProcessStats {
         Duration::from_nanos(locks.map(|lock| lock.tally.all_spin_ns()).sum::<f64>() as u64)
     }
 
-    /// The program's file.
-    pub fn program_path(&self) -> Option<&Path> {
-        self.modules.program()
+    /// The program's file, as `/proc/PID/exe` reads.
+    pub fn program_path(&self) -> Option<PathBuf> {
+        Some(self.modules.program()?.link())
+    }
+
+    /// Whether that reads so.
+    pub fn is_program(&self, link: &Path) -> bool {
+        self.modules.program().is_some_and(|program| program.is_called(link))
     }
 
     /// The program's file, without its directory.
     pub fn program(&self) -> String {
-        self.modules.program().map_or_else(|| "unknown".to_owned(), name_of)
+        let name = |program: &Listed| name_of(&program.path());
+        self.modules.program().map_or_else(|| "unknown".to_owned(), name)
     }
 }
 

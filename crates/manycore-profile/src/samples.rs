@@ -11,6 +11,7 @@ use std::collections::{HashMap, HashSet};
 use std::hash::{Hash, Hasher};
 use std::path::PathBuf;
 
+use crate::files;
 use crate::modules::Modules;
 use crate::process::ProcessStats;
 use crate::profile::{
@@ -140,9 +141,10 @@ impl Samples {
             self.has_unmapped = true;
             return;
         }
-        let modules = Modules::of_maps(list);
+        let modules = Modules::of_maps((process, 0), list);
         // A process that is just ending has none any more.
         if modules.program().is_some() {
+            files::see_mapped(process, &modules);
             self.maps.insert((process, program), modules);
         }
     }

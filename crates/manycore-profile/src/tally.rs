@@ -7,6 +7,7 @@ use crate::layout::{
     CROWD, Distributions, HISTOGRAMS, Histogram, INITIALISED, Kind, Mapping, RECORDS, Record,
     SITES, SLABS, STACKS, Slot, Stack,
 };
+use crate::modules::Epoch;
 
 /// The counts of a lock or condition variable, or of several that are shown as one. Times are in ticks.
 #[derive(Debug, Default)]
@@ -65,6 +66,8 @@ pub struct Recorded {
     pub objects: u32,
     /// The latest object's address; 0 if there were several at a time.
     pub address: u64,
+    /// Which files it was among.
+    pub epoch: Epoch,
     /// Whether it was several objects' at a time.
     pub is_crowd: bool,
     /// The number of the stack by which it came to be.
@@ -134,6 +137,7 @@ fn read_records(mapping: &Mapping, in_slabs: &Sums) -> Vec<Recorded> {
             is_rest: number == 0,
             objects: get32(&record.objects),
             address: get(&record.address),
+            epoch: get32(&record.epoch),
             is_crowd: live & CROWD != 0,
             stack: stack & !INITIALISED,
             is_initialised: stack & INITIALISED != 0,
@@ -159,15 +163,19 @@ fn waiters(mapping: &Mapping) -> HashMap<u32, Vec<Waiters>> {
     waiters
 }
 
-/// These stacks, by number: return addresses, innermost first. A forked process has all those of its parent, and few of its own.
-pub fn stacks(mapping: &Mapping, wanted: impl Iterator<Item = u32>) -> HashMap<u32, Box<[u64]>> {
+/// Return addresses, innermost first, and the epoch in which they were noted.
+pub type NotedStack = (Box<[u64]>, Epoch);
+
+/// These stacks, by number. A forked process has all those of its parent, and few of its own.
+pub fn stacks(mapping: &Mapping, wanted: impl Iterator<Item = u32>) -> HashMap<u32, NotedStack> {
     // Acquire: partner of the Release by which the process says that a stack is filled in.
     let kept = mapping.header.stacks.load(Ordering::Acquire) as usize;
-    let addresses = |stack: &Stack| -> Box<[u64]> {
-        stack.frames.iter().map(get).take_while(|address| *address != 0).collect()
+    let noted = |stack: &Stack| -> NotedStack {
+        let addresses = stack.frames.iter().map(get).take_while(|address| *address != 0);
+        (addresses.collect(), get32(&stack.epoch))
     };
     let stacks = &mapping.stacks[..kept.min(STACKS)];
-    wanted.filter_map(|number| Some((number, addresses(stacks.get(number as usize)?)))).collect()
+    wanted.filter_map(|number| Some((number, noted(stacks.get(number as usize)?)))).collect()
 }
 
 #[derive(Default)]

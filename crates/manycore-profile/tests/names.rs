@@ -215,5 +215,5 @@ fn an_address_in_no_file_is_named_by_itself() {
     process.used(Kind::Mutex, HEAP, &[0x1234_5678], 2, &[]);
     process.used(Kind::Mutex, BASE + 0x10, &[], 1, &[]);
     let names: Vec<_> = profile_of(&[&process]).locks.into_iter().map(|lock| lock.name).collect();
-    assert_eq!(names, ["code at 0x12345678", "gone+0x10"]);
+    assert_eq!(names, ["code made at run time", "gone+0x10"]);
 }

@@ -22,6 +22,7 @@ use crate::failure::{Failure, Result};
 use crate::preload::Interposition;
 use crate::profile::directory::{Directory, Left, Subject};
 use crate::profile::looks::Looks;
+use crate::profile::mapped;
 use crate::profile::samples;
 use crate::profile::tree::{self, Child, Tree};
 use crate::signals::Inbox;
@@ -67,6 +68,7 @@ pub fn observe_watched(
     adopt_orphans()?;
     interposition.with_statistics(directory.path()).apply(&mut program);
     terminal.say(format_args!("running {program:?}"));
+    mapped::watch(directory.path());
     let clock = Clock::start();
     let mut running = start(program)?;
     let tree = Tree::new(interposition.any_library());
@@ -92,9 +94,7 @@ pub fn observe_watched(
     let Left { locks: stats, others, calls, lost } = directory.read_all(&mut looks);
     // All is there that the report needs, and the place of statistics is gone: who does not want to wait for names need not.
     inbox.end_by_default();
-    for lost in lost {
-        terminal.note(format_args!("statistics of a process are lost: {lost}"));
-    }
+    tell_lost(&lost, terminal);
     let wall = ended.wall.as_secs_f64();
     let user = ended.user.as_secs_f64() + tree.cpu.0;
     let kernel = ended.kernel.as_secs_f64() + tree.cpu.1;
@@ -122,6 +122,12 @@ pub fn observe_watched(
     Ok((profile, seen, ended.status))
 }
 
+fn tell_lost(lost: &[String], terminal: &Terminal) {
+    for lost in lost {
+        terminal.note(format_args!("statistics of a process are lost: {lost}"));
+    }
+}
+
 /// Orphans of the program become our children: so their time is known, and when they end.
 fn adopt_orphans() -> Result<()> {
     set_child_subreaper(Some(getpid()))
@@ -134,7 +140,7 @@ fn has_left(
     program: &Path,
     (stats, others, calls): (&[ProcessStats], &Others, &Tally),
 ) -> bool {
-    let of_locks = |one: &ProcessStats| one.pid == pid && one.program_path() == Some(program);
+    let of_locks = |one: &ProcessStats| one.pid == pid && one.is_program(program);
     stats.iter().any(of_locks) || others.has(pid, program) || calls.has(pid, program)
 }
 

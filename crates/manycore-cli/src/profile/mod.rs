@@ -6,6 +6,7 @@ pub mod directory;
 pub mod kernel;
 mod kernel_table;
 mod looks;
+pub mod mapped;
 mod misses;
 mod namespaces;
 mod other_nodes;

@@ -1,6 +1,6 @@
 //! Processes that have another number for themselves than for this command: those of an inner PID namespace.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::sync::LazyLock;
 
@@ -18,7 +18,8 @@ fn of(process: &str) -> Option<u64> {
 /// Those that are there now.
 #[derive(Debug, Default)]
 pub struct Inner {
-    known: HashSet<(u64, u32)>,
+    /// By namespace and number there: the number here.
+    known: HashMap<(u64, u32), u32>,
     /// Whose namespace is not told.
     others: HashSet<u32>,
 }
@@ -34,16 +35,17 @@ impl Inner {
         let mut inner = Self::default();
         for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
             let name = entry.file_name();
-            let Some(process) = name.to_str().filter(|name| name.parse::<u32>().is_ok()) else {
-                continue;
-            };
+            let Some(process) = name.to_str() else { continue };
+            let Ok(number) = process.parse::<u32>() else { continue };
             let namespace = of(process);
             if namespace == Some(*OWN) {
                 continue;
             }
             let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
             match (innermost(&status), namespace) {
-                (Some(pid), Some(namespace)) => drop(inner.known.insert((namespace, pid))),
+                (Some(pid), Some(namespace)) => {
+                    inner.known.insert((namespace, pid), number);
+                }
                 (Some(pid), None) => drop(inner.others.insert(pid)),
                 // It has just ended, or is of this namespace.
                 (None, _) => {}
@@ -54,7 +56,12 @@ impl Inner {
 
     /// Whether there is a process with this number in this namespace, as far as one can tell.
     pub fn has(&self, namespace: u64, pid: u32) -> bool {
-        self.known.contains(&(namespace, pid)) || self.others.contains(&pid)
+        self.known.contains_key(&(namespace, pid)) || self.others.contains(&pid)
+    }
+
+    /// The number here of the process that wrote a file, if that is known.
+    pub fn number(&self, entry: &Entry) -> Option<u32> {
+        entry.own_pid().or_else(|| self.known.get(&(entry.namespace, entry.pid)).copied())
     }
 }
 
@@ -86,6 +93,6 @@ mod tests {
     #[test]
     fn this_process_is_of_no_inner_namespace() {
         assert_ne!(*OWN, 0);
-        assert!(!Inner::look().known.contains(&(*OWN, std::process::id())));
+        assert!(!Inner::look().known.contains_key(&(*OWN, std::process::id())));
     }
 }

@@ -12,6 +12,7 @@ use manycore_profile::mapping::StatsFile;
 
 use crate::failure::{Failure, Result};
 use crate::profile::directory::{Entry, Subject, ended, entries};
+use crate::profile::mapped::Mapped;
 use crate::top::cpu::{CpuTimes, Seconds};
 use crate::top::find::{Program, command};
 
@@ -30,6 +31,7 @@ pub struct Followed {
     /// Files of processes that are left out.
     left_out: HashSet<PathBuf>,
     live: Live,
+    mapped: Mapped,
     /// When the last look was.
     at: Option<Instant>,
     cpu: CpuTimes,
@@ -110,6 +112,7 @@ impl Followed {
             processes: Vec::new(),
             left_out: HashSet::new(),
             live: Live::default(),
+            mapped: Mapped::default(),
             at: None,
             cpu: CpuTimes::default(),
             cpu_until: (0.0, 0.0),
@@ -150,7 +153,9 @@ impl Followed {
     /// Opens the files that have come. One that cannot be read yet is tried again.
     fn find_processes(&mut self) {
         // The directory is gone when the command that made it has ended: what is mapped is still there.
-        for entry in entries(&self.program.directory, Subject::Locks).unwrap_or_default() {
+        let found = entries(&self.program.directory, Subject::Locks).unwrap_or_default();
+        self.mapped.look(&found);
+        for entry in found {
             let is_known = self.left_out.contains(&entry.path)
                 || self.processes.iter().any(|one| one.entry == entry);
             if !is_known && let Ok(Some(file)) = StatsFile::open(&entry.path) {

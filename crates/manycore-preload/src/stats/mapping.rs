@@ -53,12 +53,13 @@ pub fn open(directory: &CStr, lock: &[u8]) {
     seats::prepare();
     prepare_cpu();
     DIRECTORY.set(directory);
-    match map_file() {
+    let now = clock::now();
+    match map_file(now) {
         Ok(mapping) => {
             // SAFETY: a system call without arguments.
             let parent = unsafe { raw_syscall!(Sysno::getppid) as u32 };
             // SAFETY: of this size and zero, which is a valid mapping.
-            fill_in(unsafe { &*mapping }, lock, (process(), parent), clock::now());
+            fill_in(unsafe { &*mapping }, lock, (process(), parent), now);
             // Release: partner of the Acquire in `get`.
             MAPPING.store(mapping, Ordering::Release);
             // SAFETY: as above.
@@ -94,8 +95,10 @@ fn fill_in(mapping: &Mapping, lock: &[u8], (pid, parent): (u32, u32), started: u
 /// `MANYCORE_STATS`.
 static DIRECTORY: Directory = Directory::new();
 
-fn map_file() -> Result<*mut Mapping, Errno> {
-    DIRECTORY.map_new(clock::now(), ".stats", size_of::<Mapping>()).map(|address| address.cast())
+/// The file has the time in its name by which the process' statistics begin: so one can be told from the other before there is a word
+/// in it.
+fn map_file(now: u64) -> Result<*mut Mapping, Errno> {
+    DIRECTORY.map_new(now, ".stats", size_of::<Mapping>()).map(|address| address.cast())
 }
 
 /// In the child of a fork: a file of its own, which its first event fills in. Most children execute another program or end
@@ -116,11 +119,12 @@ pub fn forked() {
         PARENTS.store(core::ptr::from_ref(parents).cast_mut(), Ordering::Relaxed);
         MAPPING.store(core::ptr::null_mut(), Ordering::Relaxed);
     }
-    FORKED.store(clock::now(), Ordering::Relaxed);
+    let now = clock::now();
+    FORKED.store(now, Ordering::Relaxed);
     PROCESS.store(process(), Ordering::Relaxed);
     // Otherwise the command is gone, and its directory with it: the child goes on without statistics, and the parent's
     // are not touched.
-    SPARE.store(map_file().unwrap_or(core::ptr::null_mut()), Ordering::Relaxed);
+    SPARE.store(map_file(now).unwrap_or(core::ptr::null_mut()), Ordering::Relaxed);
     if !was_spare.is_null() {
         // SAFETY: the parent's, which nobody in this process has used.
         unsafe { raw_syscall!(Sysno::munmap, was_spare, size_of::<Mapping>()) };
@@ -180,6 +184,7 @@ fn copy_record(from: &Record, to: &Record) {
     copy(&from.live, &to.live);
     copy(&from.objects, &to.objects);
     copy(&from.stack, &to.stack);
+    copy(&from.epoch, &to.epoch);
     to.address.store(from.address.load(Ordering::Relaxed), Ordering::Relaxed);
 }
 

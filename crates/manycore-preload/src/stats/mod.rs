@@ -23,6 +23,7 @@ use manycore::sync::{clock, thread};
 use manycore_profile::layout::{FRAMES, Kind, Mapping, Record, SLOTS, Slab, Slot};
 
 pub use mapping::{forked, open};
+pub use modules::dlclose;
 
 // Relaxed throughout: a counter is a number that the command adds up, and orders nothing.
 

@@ -1,29 +1,88 @@
 //! The files that are mapped: what the command needs to give addresses names.
+//!
+//! They are read from `/proc/self/maps` at start, and again when an address turns up that is in a library which was loaded since:
+//! the loader is asked for that, without a lock and without a system call. Code that a program makes by itself is in no library,
+//! and is not looked for here.
+//!
+//! When a library is unloaded, another may come to be at the same addresses. From then on addresses there are told apart by what is
+//! mapped there: see [`salt`].
 
-use core::ffi::CStr;
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::ffi::{CStr, c_void};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-use manycore_profile::layout::{MODULES, Mapping, Module};
-use syscalls::{Errno, Sysno, raw_syscall};
+use manycore::lock::{Futex, PlainLock};
+use manycore_interpose::next::Function;
+use manycore_profile::layout::{
+    MAPPED_CODE, MAPPED_LOADED, MAPPED_SHARED, MODULES, Mapping, Module,
+};
+use syscalls::{Sysno, raw_syscall};
 
-use manycore_interpose::directory::store_bytes;
-use manycore_interpose::path::Path;
+use super::index::key;
+use super::{mapping, unwind};
 
-// Relaxed throughout, unless noted: what makes up a module is published by the number of modules.
+// Relaxed throughout, unless noted: what makes up a module is published by the number of modules, and `READING` orders all writes.
+
+/// How often libraries were seen to have been unloaded.
+static EPOCH: AtomicU32 = AtomicU32::new(0);
+/// Where they had been: from here on.
+static VACATED_FROM: AtomicU64 = AtomicU64::new(u64::MAX);
+/// Up to here.
+static VACATED_TO: AtomicU64 = AtomicU64::new(0);
+
+/// Whether the kernel's list cannot be read: then nobody tries again.
+static NONE_LISTED: AtomicBool = AtomicBool::new(false);
+
+/// Protects the list of modules while it changes.
+static READING: Futex = Futex::new();
+
+/// The present epoch.
+pub fn epoch() -> u32 {
+    EPOCH.load(Ordering::Relaxed)
+}
 
 /// Sees to it that the modules of these addresses are in the mapping.
 pub fn note(mapping: &Mapping, frames: &[u64]) {
-    if frames.iter().any(|frame| *frame != 0 && !contain(mapping, *frame)) {
+    let is_unknown = |frame: &&u64| {
+        // Without being able to ask, any may be in a library.
+        **frame != 0
+            && at(mapping, **frame).is_none()
+            && unwind::is_in_library(**frame) != Some(false)
+    };
+    if frames.iter().any(|frame| is_unknown(&frame)) {
         read_maps(mapping);
     }
 }
 
-/// Whether an address is in a file that is mapped, or in the zero-initialised data of one.
+/// Whether an address is in a library or in the program, or in the zero-initialised data of one.
 pub fn contain(mapping: &Mapping, address: u64) -> bool {
-    modules(mapping).iter().any(|module| {
+    unwind::is_in_library(address).unwrap_or_else(|| at(mapping, address).is_some())
+}
+
+/// A number for what is mapped at these addresses, as far as that has changed: 0 if it never did.
+pub fn salt(mapping: &Mapping, addresses: &[u64]) -> u64 {
+    // Acquire: partner of the Release in `retire`; whoever sees the epoch sees where libraries were.
+    if EPOCH.load(Ordering::Acquire) == 0 {
+        return 0;
+    }
+    let vacated = VACATED_FROM.load(Ordering::Relaxed)..VACATED_TO.load(Ordering::Relaxed);
+    addresses.iter().filter(|address| vacated.contains(address)).fold(0, |salt, address| {
+        note(mapping, &[*address]);
+        // What is made there by the program itself is of its time.
+        let since = at(mapping, *address).map_or_else(epoch, |m| m.since.load(Ordering::Relaxed));
+        key([salt, *address, since.into()])
+    })
+}
+
+/// The module that is at an address now.
+fn at(mapping: &Mapping, address: u64) -> Option<&Module> {
+    present(mapping).find(|module| {
         (module.start.load(Ordering::Relaxed)..module.end.load(Ordering::Relaxed))
             .contains(&address)
     })
+}
+
+fn present(mapping: &Mapping) -> impl Iterator<Item = &Module> {
+    modules(mapping).iter().filter(|module| module.until.load(Ordering::Relaxed) == 0)
 }
 
 fn modules(mapping: &Mapping) -> &[Module] {
@@ -31,35 +90,52 @@ fn modules(mapping: &Mapping) -> &[Module] {
     &mapping.modules[..(mapping.header.modules.load(Ordering::Acquire) as usize).min(MODULES)]
 }
 
-/// Whether a thread reads `/proc/self/maps`.
-static READING: AtomicBool = AtomicBool::new(false);
-
 /// In the child of a fork: who read when the parent forked is not here.
 pub fn forked() {
-    READING.store(false, Ordering::Relaxed);
+    crate::fork::set_free(&READING);
 }
 
 /// In the child of a fork: what the parent has noted holds of the child, too.
 pub fn copy(old: &Mapping, new: &Mapping) {
     let noted = modules(old);
     for (from, to) in noted.iter().zip(&new.modules) {
-        let words = [&from.start, &from.end, &from.offset, &from.inode].into_iter();
-        let places = [&to.start, &to.end, &to.offset, &to.inode].into_iter();
-        for (from, to) in words.chain(&from.path).zip(places.chain(&to.path)) {
-            to.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
-        }
+        copy_module(from, to);
     }
+    let words = old.header.paths.load(Ordering::Relaxed);
+    for (from, to) in old.paths.iter().zip(&new.paths).take(words as usize) {
+        to.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
+    }
+    new.header.paths.store(words, Ordering::Relaxed);
     // Release: as in `add`.
     new.header.modules.store(noted.len() as u32, Ordering::Release);
 }
 
+fn copy_module(from: &Module, to: &Module) {
+    for (from, to) in long(from).into_iter().zip(long(to)) {
+        to.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
+    }
+    for (from, to) in short(from).into_iter().zip(short(to)) {
+        to.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
+    }
+}
+
+fn long(module: &Module) -> [&AtomicU64; 5] {
+    let Module { start, end, offset, inode, device, .. } = module;
+    [start, end, offset, inode, device]
+}
+
+fn short(module: &Module) -> [&AtomicU32; 5] {
+    let Module { flags, since, until, path, length, .. } = module;
+    [flags, since, until, path, length]
+}
+
 /// Adds what `/proc/self/maps` has and the mapping has not.
 pub fn read_maps(mapping: &Mapping) {
-    // Acquire, and Release below: one reader at a time adds modules. Another one's are then on their way.
-    if READING.swap(true, Ordering::Acquire) {
+    const PATH: &CStr = c"/proc/self/maps";
+    if NONE_LISTED.load(Ordering::Relaxed) {
         return;
     }
-    const PATH: &CStr = c"/proc/self/maps";
+    READING.acquire();
     // SAFETY: system calls on memory of this frame.
     unsafe {
         let file = raw_syscall!(
@@ -81,10 +157,12 @@ pub fn read_maps(mapping: &Mapping) {
                 lines.take(|line| last_file = add_line(mapping, line, last_file));
             }
             raw_syscall!(Sysno::close, file);
+        } else if file as isize == -(libc::ENOENT as isize) {
+            NONE_LISTED.store(true, Ordering::Relaxed);
         }
     }
-    // Release: partner of the Acquire above.
-    READING.store(false, Ordering::Release);
+    // SAFETY: acquired above.
+    unsafe { READING.release() };
 }
 
 /// Whole lines out of pieces of a file.
@@ -109,65 +187,173 @@ impl Lines {
     }
 }
 
-/// `start-end perms offset device inode path`. Returns the module that an anonymous line right behind would extend.
+/// A line of a list of mappings.
+struct Line<'a> {
+    start: u64,
+    end: u64,
+    offset: u64,
+    device: u64,
+    inode: u64,
+    flags: u32,
+    path: &'a [u8],
+}
+
+/// `start-end perms offset device inode path`. Returns the end of the module that an anonymous line right behind would extend.
 fn add_line(mapping: &Mapping, line: &[u8], before: Option<u64>) -> Option<u64> {
-    let mut fields = line.split(|byte| *byte == b' ').filter(|field| !field.is_empty());
-    let range = fields.next()?;
-    let dash = range.iter().position(|byte| *byte == b'-')?;
-    let (start, end) = (hex(&range[..dash])?, hex(&range[dash + 1..])?);
-    let offset = hex(fields.nth(1)?)?;
-    match fields.nth(2) {
+    let line = parsed(line)?;
+    match line.path {
         // What the kernel lends to every process is no file, and yet has a name.
-        Some(path) if path.starts_with(b"/") || path == b"[vdso]" => {
-            add(mapping, start, end, offset, path)
-        }
+        path if path.starts_with(b"/") || path == b"[vdso]" => add(mapping, &line),
         // Zero-initialised data follows the file's last mapping.
-        None if before == Some(start) => {
-            let module =
-                modules(mapping).iter().find(|m| m.end.load(Ordering::Relaxed) == start)?;
-            module.end.store(end, Ordering::Relaxed);
+        b"" if before == Some(line.start) => {
+            let module = present(mapping).find(|m| m.end.load(Ordering::Relaxed) == line.start)?;
+            module.end.store(line.end, Ordering::Relaxed);
         }
         _ => return None,
     }
-    Some(end)
+    Some(line.end)
 }
 
-fn add(mapping: &Mapping, start: u64, end: u64, offset: u64, path: &[u8]) {
-    let known = modules(mapping)
-        .iter()
-        .any(|m| m.start.load(Ordering::Relaxed) == start && m.end.load(Ordering::Relaxed) >= end);
-    let number = mapping.header.modules.load(Ordering::Relaxed);
-    if known || number as usize >= MODULES {
+fn parsed(line: &[u8]) -> Option<Line<'_>> {
+    // A path may have spaces, and is set off by many.
+    let mut fields = line.splitn(6, |byte| *byte == b' ');
+    let (start, end) = pair(fields.next()?, b'-')?;
+    let rights = fields.next()?;
+    let offset = hex(fields.next()?)?;
+    let (major, minor) = pair(fields.next()?, b':')?;
+    let inode = str::from_utf8(fields.next()?).ok()?.parse().ok()?;
+    let path = fields.next().unwrap_or_default();
+    let path = &path[path.iter().position(|byte| *byte != b' ').unwrap_or(path.len())..];
+    let code = if rights.get(2) == Some(&b'x') { MAPPED_CODE } else { 0 };
+    let shared = if rights.get(3) == Some(&b's') { MAPPED_SHARED } else { 0 };
+    Some(Line {
+        start,
+        end,
+        offset,
+        device: major << 32 | minor,
+        inode,
+        flags: code | shared,
+        path,
+    })
+}
+
+fn add(mapping: &Mapping, line: &Line) {
+    let is_same = |m: &Module| {
+        m.inode.load(Ordering::Relaxed) == line.inode
+            && m.device.load(Ordering::Relaxed) == line.device
+            && m.flags.load(Ordering::Relaxed) & !MAPPED_LOADED == line.flags
+    };
+    let is_known = present(mapping).any(|m| {
+        m.start.load(Ordering::Relaxed) == line.start
+            && m.end.load(Ordering::Relaxed) >= line.end
+            && m.offset.load(Ordering::Relaxed) == line.offset
+            && is_same(m)
+    });
+    if is_known {
         return;
     }
+    // What was there before and is another file.
+    let is_gone = |m: &Module| {
+        m.start.load(Ordering::Relaxed) < line.end
+            && line.start < m.end.load(Ordering::Relaxed)
+            && (m.inode.load(Ordering::Relaxed), m.device.load(Ordering::Relaxed))
+                != (line.inode, line.device)
+    };
+    retire(mapping, is_gone);
+    let number = mapping.header.modules.load(Ordering::Relaxed);
+    if number as usize >= MODULES {
+        return;
+    }
+    let Some(path) = place_of_path(mapping, number, line.path) else { return };
     let module = &mapping.modules[number as usize];
-    module.start.store(start, Ordering::Relaxed);
-    module.end.store(end, Ordering::Relaxed);
-    module.offset.store(offset, Ordering::Relaxed);
-    module.inode.store(inode(path), Ordering::Relaxed);
-    store_bytes(&module.path, path);
+    let loaded = if unwind::is_in_library(line.start) == Some(true) { MAPPED_LOADED } else { 0 };
+    module.start.store(line.start, Ordering::Relaxed);
+    module.end.store(line.end, Ordering::Relaxed);
+    module.offset.store(line.offset, Ordering::Relaxed);
+    module.inode.store(line.inode, Ordering::Relaxed);
+    module.device.store(line.device, Ordering::Relaxed);
+    module.flags.store(line.flags | loaded, Ordering::Relaxed);
+    module.since.store(epoch(), Ordering::Relaxed);
+    module.path.store(path, Ordering::Relaxed);
+    module.length.store(line.path.len() as u32, Ordering::Relaxed);
     // Release: partner of the Acquires in `modules` and in the command; whoever sees the number sees the module.
     mapping.header.modules.store(number + 1, Ordering::Release);
 }
 
-/// The number of a file, by which the command can tell whether it has been replaced since; 0 if it is gone.
-///
-/// That is not the number which the kernel lists: file systems that are made of others have several for a file.
-fn inode(path: &[u8]) -> u64 {
-    let mut file = Path::default();
-    file.push(path);
-    // SAFETY: all zeros are a `stat`; the kernel writes it, and reads a NUL-terminated path.
-    unsafe {
-        let mut stat: libc::stat = core::mem::zeroed();
-        let done = raw_syscall!(
-            Sysno::newfstatat,
-            libc::AT_FDCWD,
-            file.as_ptr(),
-            &raw mut stat,
-            libc::AT_NO_AUTOMOUNT
-        );
-        Errno::from_ret(done).map_or(0, |_| stat.st_ino)
+/// Where a path is kept: with the module before, if it is the same, or behind all others. None if there is no room.
+fn place_of_path(mapping: &Mapping, number: u32, path: &[u8]) -> Option<u32> {
+    let word = |at: usize| {
+        let mut bytes = [0; 8];
+        let part = &path[at * 8..path.len().min(at * 8 + 8)];
+        bytes[..part.len()].copy_from_slice(part);
+        u64::from_le_bytes(bytes)
+    };
+    let words = path.len().div_ceil(8);
+    if let Some(before) = number.checked_sub(1).map(|before| &mapping.modules[before as usize]) {
+        let place = before.path.load(Ordering::Relaxed);
+        let kept = mapping.paths.get(place as usize..place as usize + words)?;
+        let is_same = before.length.load(Ordering::Relaxed) as usize == path.len()
+            && kept.iter().enumerate().all(|(at, kept)| kept.load(Ordering::Relaxed) == word(at));
+        if is_same {
+            return Some(place);
+        }
     }
+    let place = mapping.header.paths.load(Ordering::Relaxed);
+    let room = mapping.paths.get(place as usize..place as usize + words)?;
+    room.iter().enumerate().for_each(|(at, room)| room.store(word(at), Ordering::Relaxed));
+    mapping.header.paths.store(place + words as u32, Ordering::Relaxed);
+    Some(place)
+}
+
+/// Notes that modules are there no more. Under `READING`.
+fn retire(mapping: &Mapping, is_gone: impl Fn(&Module) -> bool) {
+    let next = epoch() + 1;
+    let mut is_any = false;
+    for module in present(mapping).filter(|module| is_gone(module)) {
+        is_any = true;
+        VACATED_FROM.fetch_min(module.start.load(Ordering::Relaxed), Ordering::Relaxed);
+        VACATED_TO.fetch_max(module.end.load(Ordering::Relaxed), Ordering::Relaxed);
+        module.until.store(next, Ordering::Relaxed);
+    }
+    if is_any {
+        // Release: partner of the Acquire in `salt`.
+        EPOCH.store(next, Ordering::Release);
+    }
+}
+
+/// Notes which libraries have been unloaded.
+fn look_for_unloaded(mapping: &Mapping) {
+    READING.acquire();
+    retire(mapping, |module| {
+        module.flags.load(Ordering::Relaxed) & MAPPED_LOADED != 0
+            && unwind::is_in_library(module.start.load(Ordering::Relaxed)) == Some(false)
+    });
+    // SAFETY: acquired above.
+    unsafe { READING.release() };
+}
+
+static DLCLOSE: Function = Function::of_any_library(c"dlclose");
+
+/// `dlclose`: afterwards other libraries may be where some have been.
+///
+/// # Safety
+///
+/// As of glibc's.
+pub unsafe extern "C-unwind" fn dlclose<const STATS: bool>(handle: *mut c_void) -> i32 {
+    // SAFETY: glibc's function of this name has this signature.
+    let close: unsafe extern "C-unwind" fn(*mut c_void) -> i32 =
+        unsafe { core::mem::transmute(DLCLOSE.address()) };
+    // SAFETY: passed on to the caller.
+    let closed = unsafe { close(handle) };
+    if STATS && let Some(mapping) = mapping::get() {
+        look_for_unloaded(mapping);
+    }
+    closed
+}
+
+fn pair(text: &[u8], between: u8) -> Option<(u64, u64)> {
+    let at = text.iter().position(|byte| *byte == between)?;
+    Some((hex(&text[..at])?, hex(&text[at + 1..])?))
 }
 
 fn hex(digits: &[u8]) -> Option<u64> {

@@ -72,13 +72,17 @@ pub fn of(mapping: &Mapping, object: &Object) -> u32 {
 fn give(mapping: &Mapping, object: &Object, stack: u32) -> u32 {
     let address = object.address as u64;
     let is_variable = modules::contain(mapping, address);
+    if is_variable {
+        modules::note(mapping, &[address]);
+    }
+    let salt = modules::salt(mapping, &[address]);
     REGISTRY.acquire();
     let mut number = object.record.load(Ordering::Relaxed);
     if number == 0 || number & NOTED != 0 {
         let new = |most| fresh(mapping, object, stack, most);
         let kind = object.kind as u64;
         let of_variable = is_variable
-            .then(|| CLASSES.number(key([kind, address]), || new(RECORDS_OWN)))
+            .then(|| CLASSES.number(key([kind, address, salt, 1]), || new(RECORDS_OWN)))
             .flatten();
         number = of_variable.unwrap_or_else(|| {
             let class = CLASSES.number(key([kind, stack.into(), 0]), || new(RECORDS));
@@ -127,6 +131,7 @@ fn fresh(mapping: &Mapping, object: &Object, stack: u32, most: usize) -> Option<
     }
     let record = get(mapping, number);
     record.stack.store(stack, Ordering::Relaxed);
+    record.epoch.store(modules::epoch(), Ordering::Relaxed);
     // Release: partner of the command's Acquire; whoever sees the kind sees the stack.
     record.kind.store(object.kind as u32, Ordering::Release);
     mapping.header.records.store(number + 1, Ordering::Relaxed);

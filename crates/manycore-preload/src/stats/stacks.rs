@@ -29,12 +29,14 @@ fn number(mapping: &Mapping, frames: &Frames) -> u32 {
         is_new = true;
         append(mapping, frames, most)
     };
-    let full = NUMBERS.number(key(*frames), || append(frames, STACKS_FULL));
+    // Where other libraries have been, the same addresses are other calls.
+    let of = |frames: &Frames| key(frames.iter().copied().chain([modules::salt(mapping, frames)]));
+    let full = NUMBERS.number(of(frames), || append(frames, STACKS_FULL));
     let number = full.unwrap_or_else(|| {
         mapping.header.cut.fetch_add(1, Ordering::Relaxed);
         let mut innermost = [0; FRAMES];
         innermost[0] = frames[0];
-        NUMBERS.number(key(innermost), || append(&innermost, STACKS)).unwrap_or(0)
+        NUMBERS.number(of(&innermost), || append(&innermost, STACKS)).unwrap_or(0)
     });
     if is_new {
         modules::note(mapping, frames);
@@ -49,6 +51,7 @@ fn append(mapping: &Mapping, frames: &Frames, most: usize) -> Option<u32> {
     for (place, frame) in stack.frames.iter().zip(frames) {
         place.store(*frame, Ordering::Relaxed);
     }
+    stack.epoch.store(modules::epoch(), Ordering::Relaxed);
     // Release: partner of the command's Acquire; whoever sees the number sees the frames.
     mapping.header.stacks.store(number + 1, Ordering::Release);
     Some(number)
@@ -60,6 +63,7 @@ pub fn forked(old: &Mapping, new: &Mapping) {
     // Acquire: as the command's.
     let kept = old.header.stacks.load(Ordering::Acquire);
     for (from, to) in old.stacks.iter().zip(&new.stacks).take(kept as usize) {
+        to.epoch.store(from.epoch.load(Ordering::Relaxed), Ordering::Relaxed);
         for (from, to) in from.frames.iter().zip(&to.frames) {
             to.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
         }

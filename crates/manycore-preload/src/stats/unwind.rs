@@ -1,20 +1,37 @@
 //! Who called: the return addresses of a lock function's callers.
 
 use core::ffi::{c_int, c_void};
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::{AtomicUsize, Ordering};
 
 use manycore_interpose::objects;
 use manycore_profile::layout::FRAMES;
 
-/// Whether the unwinder finds its tables without a lock (`_dl_find_object`, glibc 2.35): otherwise it would take the
-/// loader's, perhaps while the loader waits for a lock of the program.
-static UNWINDS_FREELY: AtomicBool = AtomicBool::new(false);
+/// `_dl_find_object`, by which the unwinder finds its tables without a lock since glibc 2.35: otherwise it would take the loader's,
+/// perhaps while the loader waits for a lock of the program.
+static FIND_OBJECT: AtomicUsize = AtomicUsize::new(0);
 
 /// Looks at what the C library can do. To be called from the constructor.
 pub fn prepare() {
-    let found = objects::address(c"_dl_find_object").is_some();
+    let found = objects::address(c"_dl_find_object").unwrap_or(0);
     // Relaxed: read by threads that start later, or that do without.
-    UNWINDS_FREELY.store(found, Ordering::Relaxed);
+    FIND_OBJECT.store(found, Ordering::Relaxed);
+}
+
+/// Whether an address is in the program or in a library that is loaded; none if that cannot be asked without a lock.
+pub fn is_in_library(address: u64) -> Option<bool> {
+    /// Room for the answer: twelve words, of which none matters here.
+    type Found = [usize; 16];
+    // Relaxed: see `prepare`.
+    let find = FIND_OBJECT.load(Ordering::Relaxed);
+    if find == 0 {
+        return None;
+    }
+    let mut found: Found = [0; 16];
+    // SAFETY: glibc's function of this name has this signature; any address may be asked for.
+    let find: unsafe extern "C" fn(*const c_void, *mut Found) -> c_int =
+        unsafe { core::mem::transmute(find) };
+    // SAFETY: as above; the answer has room here.
+    Some(unsafe { find(address as *const c_void, &raw mut found) } == 0)
 }
 
 unsafe extern "C" {
@@ -41,7 +58,7 @@ struct Walk<'a> {
 pub fn backtrace(caller: usize, depth: usize) -> Frames {
     let mut frames = [0; FRAMES];
     // Relaxed: see `prepare`.
-    if UNWINDS_FREELY.load(Ordering::Relaxed) {
+    if FIND_OBJECT.load(Ordering::Relaxed) != 0 {
         let mut walk = Walk { caller: caller as u64, found: 0, frames: &mut frames[..depth] };
         // SAFETY: `step` expects a `Walk`, which outlives the call.
         unsafe { _Unwind_Backtrace(step, (&raw mut walk).cast()) };

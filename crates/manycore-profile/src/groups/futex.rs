@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::clock::Rate;
 use crate::futex::{FutexWaits, Futexes};
 use crate::layout::{Histogram, Kind};
-use crate::modules::Modules;
+use crate::modules::{Modules, NOW};
 use crate::name::{self, Identity};
 use crate::profile::Origin;
 use crate::symbols::{StackId, Symbols};
@@ -58,7 +58,7 @@ impl Futexes {
             let stack = symbols.stack(&waits.calls, modules);
             let kind = if is_event(waits, stack, symbols) { Kind::Cond } else { Kind::Futex };
             let caller = waits.calls.first().copied().unwrap_or(0);
-            let (identity, name) = name::of_address(waits.word, kind, modules, symbols)
+            let (identity, name) = name::of_address((waits.word, NOW), kind, modules, symbols)
                 .unwrap_or_else(|| name::of_calls(stack, caller, kind, Origin::Futex, symbols));
             if let Some(number) = waits.number {
                 identities.insert((FUTEXES, number), identity);
@@ -152,7 +152,7 @@ mod tests {
         let (locks, _) = groups([0, 1, 2].map(by).into());
         let mut names: Vec<&str> = locks.iter().map(|lock| lock.name.as_str()).collect();
         names.sort_unstable();
-        assert_eq!(names, ["another+0x10", "code at 0x1010", "program+0x10"]);
+        assert_eq!(names, ["another+0x10", "code made at run time", "program+0x10"]);
     }
 
     #[test]

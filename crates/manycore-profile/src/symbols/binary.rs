@@ -2,22 +2,24 @@
 
 use std::fs::File;
 use std::ops::Range;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use addr2line::Loader;
 use object::read::ReadCache;
-use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, ReadRef, SymbolKind};
+use object::{Object, ObjectSection, ObjectSymbol, ReadRef, SymbolKind};
+
+use crate::files::Found;
+use crate::modules::Place;
+use crate::regular;
 
 use super::Frame;
+use super::segments::Segments;
 use super::separate::{self, Separate};
 use super::text::{demangled, safe};
-use crate::regular;
 
 /// An ELF file, with what was taken out of it into one of its own.
 pub struct Binary {
-    /// The address, as symbols count them, of the file's first byte.
-    pub first_address: u64,
+    segments: Segments,
     /// Its functions.
     pub functions: Table,
     /// Its variables.
@@ -50,26 +52,12 @@ impl<'a> ReadRef<'a> for Cut<'a> {
     }
 }
 
-/// Why a file cannot be looked into.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unusable {
-    /// It is not there, or no ELF file.
-    Unreadable,
-    /// It is another one than the program had.
-    Replaced,
-}
-
 impl Binary {
-    /// Reads a file, which had this inode when the program had it mapped (0 if that is not known).
-    pub fn read(path: &Path, inode: u64) -> Result<Self, Unusable> {
-        let file = regular::open(path).map_err(|_| Unusable::Unreadable)?;
-        if inode != 0 && file.metadata().is_ok_and(|found| found.ino() != inode) {
-            return Err(Unusable::Replaced);
-        }
-        let cache = ReadCache::new(file);
-        let file = object::File::parse(Cut(&cache)).map_err(|_| Unusable::Unreadable)?;
-        let first_address =
-            file.segments().find(|s| s.file_range().0 == 0).map_or(0, |s| s.address());
+    /// Reads a file; none if it is no ELF file.
+    pub fn read(found: &Found) -> Option<Self> {
+        let path = &*found.path;
+        let cache = ReadCache::new(regular::open(path).ok()?);
+        let file = object::File::parse(Cut(&cache)).ok()?;
         let mut functions = Table::default();
         let mut variables = Table::default();
         let mut add = |file: &object::File<'_, Cut<'_>>| {
@@ -78,7 +66,7 @@ impl Binary {
         };
         add(&file);
         let Separate { debug, supplement } =
-            separate::find(path, &file, Path::new(separate::DEBUG));
+            separate::find(&found.called, &file, Path::new(separate::DEBUG));
         if let Some(debug) = debug.as_deref().and_then(|path| regular::open(path).ok()) {
             let cache = ReadCache::new(debug);
             if let Ok(file) = object::File::parse(Cut(&cache)) {
@@ -89,14 +77,19 @@ impl Binary {
         let lines = debug.as_deref().or(has_dwarf.then_some(path));
         functions.sort();
         variables.sort();
-        Ok(Self {
-            first_address,
+        Some(Self {
+            segments: Segments::of(&file),
             functions,
             variables,
             lines: lines
                 .filter(|path| regular::open(path).is_ok())
                 .and_then(|path| Loader::new_with_sup(path, supplement).ok()),
         })
+    }
+
+    /// The address, as symbols count them, of a place; none if there is nothing of the file.
+    pub fn address_of(&self, place: &Place) -> Option<u64> {
+        self.segments.address_of(place)
     }
 
     /// The calls behind a return address, innermost first: one frame a call, a single one without DWARF.
@@ -199,6 +192,7 @@ impl Table {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::modules::{Modules, NOW};
 
     #[test]
     fn whatever_is_in_the_file() {
@@ -210,9 +204,15 @@ mod tests {
         assert!(compiler.status().unwrap().success());
         let valid = std::fs::read(&program).unwrap();
         let path = directory.path().join("b.so");
+        let maps = b"0-1000 r--p 00000000 fe:00 9 /b.so\n1000-2000 r-xp 00001000 fe:00 9 /b.so\n";
+        let modules = Modules::of_maps((1, 0), maps);
         manycore_fuzz::bytes("an ELF file", &[&valid], |input| {
             std::fs::write(&path, input).unwrap();
-            if let Ok(binary) = Binary::read(&path, 0) {
+            let found = Found { path: path.clone(), called: path.clone() };
+            if let Some(binary) = Binary::read(&found) {
+                for address in [0, 0x1005, 0x3010, u64::MAX] {
+                    _ = modules.find(address, NOW).and_then(|place| binary.address_of(&place));
+                }
                 for address in [0, 0x1000, 0x1005, u64::MAX] {
                     _ = binary.frames("b.so", address);
                 }
@@ -231,7 +231,8 @@ mod tests {
         std::fs::write(&source, text).unwrap();
         let built = std::process::Command::new("cc").arg("-o").args([&program, &source]).status();
         assert!(built.unwrap().success());
-        let binary = Binary::read(&program, 0).unwrap();
+        let found = Found { path: program.clone(), called: program };
+        let binary = Binary::read(&found).unwrap();
         let length = |symbol: &&Symbol| symbol.name.1 - symbol.name.0;
         let longest = binary.functions.symbols.iter().max_by_key(length).unwrap();
         assert_eq!(length(&longest), NAME as usize);

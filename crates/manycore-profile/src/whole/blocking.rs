@@ -26,7 +26,7 @@ pub fn of(
             let Some(lock) = rows.get(&(process, held.record)) else { continue };
             *sampled.entry(*lock).or_default() += held.wait;
             let waiter = symbols.stack(one.stack(held.stack), &one.modules);
-            let holder = symbols.stack(&[held.holder], &one.modules);
+            let holder = symbols.stack(one.beside(held.stack, &[held.holder]), &one.modules);
             let sum = sums.entry((*lock, waiter, holder)).or_default();
             *sum = (sum.0 + held.waits, sum.1 + held.wait);
         }

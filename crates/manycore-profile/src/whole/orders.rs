@@ -86,7 +86,7 @@ impl Sums {
     ) -> Option<usize> {
         let held = *rows.get(&(process, taken.held))?;
         let wanted = *rows.get(&(process, taken.wanted))?;
-        let held_stack = symbols.stack(&[taken.held_caller], &one.modules);
+        let held_stack = symbols.stack(one.beside(taken.stack, &[taken.held_caller]), &one.modules);
         let wanted_stack = symbols.stack(one.stack(taken.stack), &one.modules);
         let orders = &mut self.orders;
         let place =

@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use manycore_profile::assemble::{Run, Watched, assemble};
 use manycore_profile::clock::Rate;
-use manycore_profile::layout::{Kind, MAGIC, Mapping, Record, Slot};
+use manycore_profile::layout::{Kind, MAGIC, MAPPED_CODE, Mapping, Record, Slot};
 use manycore_profile::live::Look;
 use manycore_profile::mapping::StatsFile;
 use manycore_profile::process::ProcessStats;
@@ -134,7 +134,14 @@ impl Synthetic {
         module.start.store(start, Relaxed);
         module.end.store(end, Relaxed);
         module.offset.store(offset, Relaxed);
-        store_bytes(&module.path, path.to_str().unwrap().as_bytes());
+        // As pages of a library that are noted without the kernel's numbers.
+        module.flags.store(MAPPED_CODE, Relaxed);
+        let path = path.to_str().unwrap().as_bytes();
+        let words = path.len().div_ceil(8) as u32;
+        let place = self.get().header.paths.fetch_add(words, Relaxed);
+        store_bytes(&self.get().paths[place as usize..], path);
+        module.path.store(place, Relaxed);
+        module.length.store(path.len() as u32, Relaxed);
     }
 
     /// Thread `thread`, whose slab this is, waits for a record's lock since then; for none at 0.

@@ -1,0 +1,92 @@
+//! The files that processes have mapped: looked for while they live, since afterwards some are out of reach.
+//!
+//! A process is looked at as soon as it has made its file of statistics, which is ahead of its first instruction but for those of the
+//! loader, and then ever less often: it may load libraries, and map files in which it tells of the code that it makes.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use manycore_profile::files;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fd::OwnedFd;
+use rustix::fs::inotify;
+use rustix::time::Timespec;
+
+use crate::profile::directory::{Entry, Subject, entries};
+use crate::profile::namespaces::Inner;
+
+/// From one look to the next, at first; then twice as long each time, up to the second one.
+const FIRST: Duration = Duration::from_millis(100);
+const LAST: Duration = Duration::from_secs(2);
+/// Looks take at most one part in so many of the time.
+const SHARE: u32 = 20;
+
+/// The processes that are looked at.
+#[derive(Debug, Default)]
+pub struct Mapped {
+    seen: HashMap<PathBuf, Next>,
+    pause: Option<Instant>,
+}
+
+/// When a process is looked at next, and how long that is after the look before.
+#[derive(Debug)]
+struct Next {
+    at: Instant,
+    gap: Duration,
+}
+
+impl Mapped {
+    /// Looks at the processes that have written these files, at new ones in any case.
+    pub fn look(&mut self, entries: &[Entry]) {
+        let begun = Instant::now();
+        let inner = Inner::look_for(entries);
+        let may_look_again = self.pause.is_none_or(|until| until <= begun);
+        for entry in entries {
+            let known = self.seen.get(&entry.path);
+            if known.is_some_and(|next| begun < next.at || !may_look_again) {
+                continue;
+            }
+            let gap = known.map_or(FIRST, |next| (next.gap * 2).min(LAST));
+            self.seen.insert(entry.path.clone(), Next { at: begun + gap, gap });
+            if let Some(process) = inner.number(entry) {
+                files::see(process, (entry.pid, entry.started));
+            }
+        }
+        if self.seen.len() > entries.len() {
+            self.seen.retain(|path, _| entries.iter().any(|entry| entry.path == *path));
+        }
+        self.pause = Some(Instant::now() + begun.elapsed() * (SHARE - 1));
+    }
+}
+
+/// Looks at processes as soon as they make files in a directory, for as long as it is there.
+pub fn watch(directory: &Path) {
+    let wakes = wakes(directory).ok();
+    let directory = directory.to_owned();
+    thread::spawn(move || {
+        let mut mapped = Mapped::default();
+        while let Ok(entries) = entries(&directory, Subject::Locks) {
+            mapped.look(&entries);
+            wait(wakes.as_ref());
+        }
+    });
+}
+
+/// Becomes readable when a file has come.
+fn wakes(directory: &Path) -> rustix::io::Result<OwnedFd> {
+    let flags = inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK;
+    let fd = inotify::init(flags)?;
+    inotify::add_watch(&fd, directory, inotify::WatchFlags::CREATE)?;
+    Ok(fd)
+}
+
+fn wait(wakes: Option<&OwnedFd>) {
+    let Some(fd) = wakes else { return thread::sleep(FIRST) };
+    let most = Timespec { tv_sec: 0, tv_nsec: FIRST.as_nanos() as i64 };
+    let _ = poll(&mut [PollFd::new(fd, PollFlags::IN)], Some(&most));
+    // Which file it is, is seen in the directory.
+    let mut buffer = [0; 4096];
+    while rustix::io::read(fd, &mut buffer).is_ok_and(|read| read > 0) {}
+}
