@@ -25,7 +25,7 @@ version := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)
 capi    := crates/manycore-capi
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-deep soak soak-servers bench bench-set docs install install-library clean
+.PHONY: help build demo test test-deep field soak soak-servers bench bench-set docs install install-library clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -61,6 +61,11 @@ soak-servers: ## network servers with their system calls moved, by each mechanis
 	@$(build)
 	@MANYCORE_SERVERS=all MANYCORE_SOAK_SECONDS=$(SOAK) MANYCORE_SYSCALLS_PRELOAD=$(abspath $(release))/libmanycore_syscalls.so \
 		$(CARGO) test --locked --release -p manycore-tests --test servers -- --test-threads=1
+
+field: ## programs that others wrote, under each kind of lock; half an hour, after `scripts/field --install`
+	$(call setup,build)
+	@$(build)
+	@scripts/field
 
 bench: ## measure what the project promises, on this machine
 	$(call setup,bench)
