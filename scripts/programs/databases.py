@@ -22,34 +22,31 @@ def mariadb(trial):
     return got + trial.stop(server)
 
 
+def postgres_with_accounts(trial, under):
+    """A server with pgbench's tables: its programs' directory, the server, and how to reach it."""
+    programs = max(Path("/usr/lib/postgresql").glob("*/bin"), default=Path("/usr/bin"))
+    data, where = trial.place / "data", ("-h", trial.place, "-U", "p")
+    trial.tool(programs / "initdb", "-D", data, "-U", "p", "-A", "trust", "-N", "--no-locale", "-E", "UTF8")
+    server = trial.serve(programs / "postgres", "-D", data, "-k", trial.place, "-h", "", "-c", "fsync=off", under=under,
+                         ready=lambda server: "ready to accept" in server.told())
+    trial.tool(programs / "pgbench", *where, "-i", "-s", 1, "-q", "postgres")
+    return programs, server, where
+
+
 @program("postgres", "postgresql", "databases")
 def postgres(trial):
-    data, bin_ = trial.place / "data", postgres_programs()
-    trial.tool(f"{bin_}/initdb", "-D", data, "-U", "p", "-A", "trust", "-N", "--no-locale", "-E", "UTF8")
-    server = trial.serve(f"{bin_}/postgres", "-D", data, "-k", trial.place, "-h", "", "-c", "fsync=off",
-                         ready=trial.place / ".s.PGSQL.5432")
-    where = ("-h", trial.place, "-U", "p")
-    trial.tool(f"{bin_}/pgbench", *where, "-i", "-s", 1, "-q", "postgres")
-    trial.tool(f"{bin_}/pgbench", *where, "-c", 8, "-j", 2, "-t", 100, "postgres")
-    got = trial.tool(f"{bin_}/psql", *where, "-At", "-c", "select count(*) from pgbench_history", "-c",
+    programs, server, where = postgres_with_accounts(trial, under=True)
+    trial.tool(programs / "pgbench", *where, "-c", 8, "-j", 2, "-t", 100, "postgres")
+    got = trial.tool(programs / "psql", *where, "-At", "-c", "select count(*) from pgbench_history", "-c",
                      "select (select sum(abalance) from pgbench_accounts) = (select sum(delta) from pgbench_history)",
                      "postgres")
     return got + trial.stop(server)
 
 
-def postgres_programs():
-    return max(Path("/usr/lib/postgresql").glob("*/bin"), default=Path("/usr/lib/postgresql"))
-
-
 @program("pgbench", "postgresql", "databases")
 def pgbench(trial):
-    data, bin_ = trial.place / "data", postgres_programs()
-    trial.tool(f"{bin_}/initdb", "-D", data, "-U", "p", "-A", "trust", "-N", "--no-locale", "-E", "UTF8")
-    trial.serve(f"{bin_}/postgres", "-D", data, "-k", trial.place, "-h", "", "-c", "fsync=off",
-                ready=trial.place / ".s.PGSQL.5432", under=False)
-    where = ("-h", trial.place, "-U", "p")
-    trial.tool(f"{bin_}/pgbench", *where, "-i", "-s", 1, "-q", "postgres")
-    said = trial.program(f"{bin_}/pgbench", *where, "-c", 8, "-j", 4, "-t", 50, "postgres")
+    programs, _, where = postgres_with_accounts(trial, under=False)
+    said = trial.program(programs / "pgbench", *where, "-c", 8, "-j", 4, "-t", 50, "postgres")
     return "\n".join(line for line in said.splitlines() if "transactions" in line and "/" in line)
 
 

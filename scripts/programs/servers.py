@@ -12,6 +12,13 @@ def site(trial):
     return trial.place / "site"
 
 
+def pages(trial, url, times, *options, under=False):
+    """Loads a page by curl from several connections at a time, each into a file; all have to be one."""
+    run = trial.program if under else trial.tool
+    run("curl", "-sS", "-Z", "--parallel-max", 8, *options, "-o", "page#1", f"{url}?[1-{times}]")
+    return f"{times} times {' and '.join({trial.digest(f'page{n}') for n in range(1, times + 1)})}"
+
+
 def dig(trial, port, *queries):
     """Answers to queries, each asked from a file that has it many times."""
     lines = "".join(f"{query}\n" for query in queries for _ in range(100))
@@ -135,9 +142,8 @@ def squid(trial):
                       "visible_hostname localhost\nnetdb_filename none\n")
     trial.tool("squid", "--foreground", "-z", "-f", conf)
     server = trial.serve("squid", "--foreground", "-f", conf, ready=port)
-    pages = trial.tool("curl", "-sS", "-Z", "--parallel-max", 8, "-x", f"http://127.0.0.1:{port}",
-                       f"http://127.0.0.1:{back}/index.html?[1-200]")
-    return pages + trial.stop(server)
+    got = pages(trial, f"http://127.0.0.1:{back}/index.html", 200, "-x", f"http://127.0.0.1:{port}")
+    return got + trial.stop(server)
 
 
 @program("named", "bind9 bind9-dnsutils", "servers")
@@ -149,7 +155,7 @@ def named(trial):
                       f'listen-on-v6 {{ none; }}; pid-file "{trial.place}/pid"; session-keyfile "{trial.place}/key";\n'
                       'recursion no; dnssec-validation no; };\ncontrols { };\n'
                       f'zone "example" {{ type primary; file "{zone}"; }};\n')
-    server = trial.serve("named", "-g", "-n", 4, "-c", conf, ready=port)
+    server = trial.serve("named", "-g", "-n", 4, "-c", conf, ready=lambda server: "all zones loaded" in server.told())
     return dig(trial, port, "h1.example", "h999.example", "+tcp h5.example", "example NS") + trial.stop(server)
 
 
@@ -190,7 +196,7 @@ def mosquitto(trial):
     conf = trial.file("mosquitto.conf", f"listener {port} 127.0.0.1\nallow_anonymous true\n")
     server = trial.serve("mosquitto", "-c", conf, ready=port)
     hears = trial.serve("mosquitto_sub", "-h", "127.0.0.1", "-p", port, "-t", "news", "-q", 1, "-C", 1000,
-                        ready=lambda: time.sleep(0.5) or True, under=False)
+                        ready=lambda _: time.sleep(0.5) or True, under=False)
     news = trial.file("news", "".join(f"news {n}\n" for n in range(1000)))
     trial.tool("mosquitto_pub", "-h", "127.0.0.1", "-p", port, "-t", "news", "-q", 1, "-l", stdin=news)
     return trial.end_of(hears) + trial.stop(server)
@@ -250,8 +256,7 @@ def stunnel(trial):
                       f"connect = 127.0.0.1:{back}\ncert = {trial.place}/cert\nkey = {trial.place}/key\n")
     server = trial.serve("stunnel4", conf, ready=port)
     url = f"https://127.0.0.1:{port}/index.html"
-    pages = trial.tool("curl", "-sSk", "-Z", "--parallel-max", 8, f"{url}?[1-60]")
-    return pages + trial.bench(url, requests=500) + trial.stop(server)
+    return pages(trial, url, 60, "-k") + trial.bench(url, requests=500) + trial.stop(server)
 
 
 @program("sftp", "openssh-client openssh-sftp-server", "servers")

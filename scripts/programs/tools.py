@@ -1,4 +1,6 @@
 """Tools: archivers, networks, debuggers, virtual machines; and allocators, which are preloaded into other programs."""
+from .languages import PYTHON
+from .servers import behind, pages
 from .trial import command, program
 
 KIND = "tools"
@@ -56,13 +58,11 @@ def rsync(trial):
 
 @program("curl", "curl lighttpd", KIND)
 def curl(trial):
-    from .servers import behind
-    return trial.program("curl", "-sS", "-Z", "--parallel-max", 8, f"http://localhost:{behind(trial)}/index.html?[1-60]")
+    return pages(trial, f"http://localhost:{behind(trial)}/index.html", 60, under=True)
 
 
 @program("wget", "wget lighttpd", KIND)
 def wget(trial):
-    from .servers import behind
     trial.program("wget", "-q", "-O", "out", f"http://localhost:{behind(trial)}/index.html")
     return trial.digest("out")
 
@@ -126,7 +126,6 @@ ALLOCATORS = "allocators"
 def allocator(name, package, library):
     """An allocator that is preloaded into Python, a compressor with threads, and a lock bench in C++."""
     def tried(trial):
-        from .languages import PYTHON
         env = {"LD_PRELOAD": f"/usr/lib/x86_64-linux-gnu/{library}"}
         words(trial)
         said = trial.program("python3", trial.file("main.py", PYTHON), env=env)

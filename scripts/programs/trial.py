@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import pwd
+import random
 import resource
 import shutil
 import signal
@@ -86,11 +87,11 @@ class Trial:
         return self._finish(self._start(argv, under=False, **options), **options)
 
     def serve(self, *argv, ready, under=True, **options):
-        """Starts a server and waits until it is ready: a port that accepts, a path that is there, or a function."""
+        """Starts a server and waits until it is ready: a port that accepts, a path that is there, or a function of it."""
         server = self._start(argv, under, **options)
         self.servers.append(server)
-        is_ready = self._readiness(ready)
-        while not is_ready():
+        server.told = lambda: server.said.read_text(errors="replace") + server.complained.read_text(errors="replace")
+        while not self._is_ready(server, ready):
             if server.poll() is not None:
                 self._judge(server, (0,))
                 raise Fault("ends at start with status 0" + self._last_words(server))
@@ -138,10 +139,20 @@ class Trial:
         return " ".join(sums)
 
     def port(self):
-        """A port of the loopback interface that is free at this moment."""
-        with socket.socket() as listener:
-            listener.bind(("127.0.0.1", 0))
-            return listener.getsockname()[1]
+        """A port of the loopback interface that is free at this moment.
+
+        Not one of those that clients get: a client that shares addresses, as dig does, may get the server's.
+        """
+        clients_from = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+        while True:
+            port = random.randrange(10000, max(clients_from, 11000))
+            with socket.socket() as stream, socket.socket(type=socket.SOCK_DGRAM) as datagrams:
+                try:
+                    stream.bind(("127.0.0.1", port))
+                    datagrams.bind(("127.0.0.1", port))
+                    return port
+                except OSError:
+                    continue
 
     def fetch(self, url, times=200, threads=8):
         """Loads a page again and again from several threads; all answers have to be one."""
@@ -212,18 +223,16 @@ class Trial:
                  for line in path.read_text(errors="replace").splitlines() if line.strip()]
         return f"; it says: {lines[-1].strip()[:160]}" if lines else ""
 
-    def _readiness(self, ready):
-        def accepts():
-            try:
-                socket.create_connection(("127.0.0.1", ready), 1).close()
-                return True
-            except OSError:
-                return False
-        if isinstance(ready, int):
-            return accepts
+    def _is_ready(self, server, ready):
         if isinstance(ready, Path):
-            return ready.exists
-        return ready
+            return ready.exists()
+        if not isinstance(ready, int):
+            return ready(server)
+        try:
+            socket.create_connection(("127.0.0.1", ready), 1).close()
+            return True
+        except OSError:
+            return False
 
     def _check_time(self, what):
         if time.monotonic() > self.deadline:
