@@ -13,11 +13,13 @@ def mariadb(trial):
                          f"--pid-file={trial.place}/pid", "--innodb-buffer-pool-size=64M", "--innodb-log-file-size=16M",
                          "--plugin-dir=/usr/lib/mysql/plugin", ready=sock)
     client = ("mariadb", "--no-defaults", f"--socket={sock}", "-u", "root")
-    trial.tool(*client, "-e", "create database d; create table d.t (a int primary key auto_increment, b int) engine=innodb; "
+    trial.tool(*client, "-e", "create database d; "
+               "create table d.t (a int primary key auto_increment, b int) engine=innodb; "
                "insert into d.t (b) values (7)")
     trial.tool("mariadb-slap", "--no-defaults", f"--socket={sock}", "-u", "root", "--create-schema=d", "--no-drop",
                "--concurrency=8", "--number-of-queries=2000", "--delimiter=;",
-               "--query=insert into d.t (b) values (7); update d.t set b = b + 1 where a = 1; select * from d.t where a = 1")
+               "--query=insert into d.t (b) values (7); update d.t set b = b + 1 where a = 1; "
+               "select * from d.t where a = 1")
     got = trial.tool(*client, "-e", "select count(*), sum(b), max(b) from d.t; check table d.t")
     return got + trial.stop(server)
 
@@ -65,6 +67,6 @@ def kyoto(trial):
 
 @program("sysbench", "sysbench", "databases")
 def sysbench(trial):
-    said = trial.program("sysbench", "mutex", "--threads=8", "--mutex-num=16", "--mutex-locks=20000", "run")
-    said += trial.program("sysbench", "threads", "--threads=8", "--events=2000", "--time=0", "run")
+    said = trial.program("sysbench", "mutex", "--threads=8", "--mutex-num=16", "--mutex-locks=5000", "run")
+    said += trial.program("sysbench", "threads", "--threads=8", "--events=1000", "--time=0", "run")
     return "\n".join(line for line in said.splitlines() if "total number of events" in line)

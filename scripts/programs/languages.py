@@ -24,17 +24,29 @@ ts = 6.times.map { Thread.new { while (n = q.pop) != :end do r << n * n end } }
 s = 0; s += r.pop until r.empty?; puts s
 puts `echo child`; pid = fork { exit 3 }; Process.wait pid; puts $?.exitstatus
 """
-PERL = """use threads; use threads::shared; use Thread::Queue; my $q = Thread::Queue->new; my $sum :shared = 0;
+PERL = r"""
+use threads; use threads::shared; use Thread::Queue;
+my $q = Thread::Queue->new; my $sum :shared = 0;
 my @t = map { threads->create(sub { while (defined(my $n = $q->dequeue)) { lock $sum; $sum += $n } }) } 1 .. 6;
-$q->enqueue($_) for 1 .. 5000; $q->end; $_->join for @t; print "$sum\n"; print sort(grep { /a/ } map { "a$_" } 1 .. 9), "\n";"""
-PHP = "$a = []; for ($i = 0; $i < 300000; $i++) { $a[] = md5($i); } sort($a); echo $a[777], PHP_EOL, preg_match_all('/a+b/', implode($a));"
-LUA = "local t = {} for i = 1, 400000 do t[i] = (i * 7919) % 100003 end table.sort(t) print(t[5], t[399999]) print(#string.rep('ab', 1e6))"
+$q->enqueue($_) for 1 .. 5000; $q->end; $_->join for @t; print "$sum\n";
+print sort(grep { /a/ } map { "a$_" } 1 .. 9), "\n";
+"""
+PHP = """
+$a = []; for ($i = 0; $i < 300000; $i++) { $a[] = md5($i); }
+sort($a); echo $a[777], PHP_EOL, preg_match_all('/a+b/', implode($a));
+"""
+LUA = """
+local t = {} for i = 1, 400000 do t[i] = (i * 7919) % 100003 end table.sort(t)
+print(t[5], t[399999]) print(#string.rep('ab', 1e6))
+"""
 NODE = """
 const { Worker, isMainThread, parentPort, workerData } = require('worker_threads');
+const { pbkdf2 } = require('crypto');
 if (isMainThread) {
   let left = 6, sum = 0;
-  for (let i = 0; i < 6; i++) new Worker(__filename, { workerData: i }).on('message', m => {
-    sum += m; if (!--left) require('crypto').pbkdf2('a', 'b', 20000, 16, 'sha256', (e, k) => console.log(sum, k.toString('hex')));
+  for (let i = 0; i < 6; i++) new Worker(__filename, { workerData: i }).on('message', part => {
+    sum += part;
+    if (!--left) pbkdf2('a', 'b', 20000, 16, 'sha256', (e, key) => console.log(sum, key.toString('hex')));
   });
 } else { let s = 0; for (let i = 0; i < 3e6; i++) s += i % (workerData + 2); parentPort.postMessage(s); }
 """
@@ -48,24 +60,47 @@ public class Main { public static void main(String[] a) throws Exception {
   System.out.println(IntStream.range(0, 3000000).parallel().filter(x -> x % 7 == 3).count()); System.gc();
 } }
 """
-RACKET = "(define cs (for/list ([i 6]) (thread (lambda () (for/sum ([n 200000]) n))))) (for-each thread-wait cs) " \
-    "(require racket/future) (displayln (apply + (map touch (for/list ([i 4]) (future (lambda () (for/fold ([s 0]) ([n 1000000]) (+ s n))))))))"
-GUILE = "(use-modules (ice-9 threads)) (display (apply + (par-map (lambda (n) (let loop ((i 0) (s 0)) (if (< i 20000) " \
-    "(loop (+ i 1) (+ s (* i n))) s))) (iota 50)))) (newline) (gc)"
-SBCL = "(progn (defvar *m* (sb-thread:make-mutex)) (defvar *s* 0) (mapc #'sb-thread:join-thread (loop repeat 6 collect " \
-    "(sb-thread:make-thread (lambda () (loop for i below 20000 do (sb-thread:with-mutex (*m*) (incf *s* i))))))) (print *s*) (gc :full t))"
+RACKET = """
+(require racket/future)
+(define threads (for/list ([i 6]) (thread (lambda () (for/sum ([n 200000]) n)))))
+(for-each thread-wait threads)
+(define (sum) (for/fold ([s 0]) ([n 1000000]) (+ s n)))
+(displayln (apply + (map touch (for/list ([i 4]) (future sum)))))
+"""
+GUILE = """
+(use-modules (ice-9 threads))
+(define (work n) (let loop ((i 0) (s 0)) (if (< i 20000) (loop (+ i 1) (+ s (* i n))) s)))
+(display (apply + (par-map work (iota 50)))) (newline) (gc)
+"""
+SBCL = """
+(progn (defvar *m* (sb-thread:make-mutex)) (defvar *s* 0)
+  (defun work () (loop for i below 20000 do (sb-thread:with-mutex (*m*) (incf *s* i))))
+  (mapc #'sb-thread:join-thread (loop repeat 6 collect (sb-thread:make-thread #'work)))
+  (print *s*) (gc :full t))
+"""
 CSHARP = """
 using System; using System.Linq; using System.Threading; using System.Threading.Tasks;
-static class Main_ { static int sum; static readonly object it = new object(); static void Main() {
-  var all = Enumerable.Range(0, 6).Select(n => new Thread(() => { for (int i = 0; i < 20000; i++) lock (it) sum += new byte[n + 1].Length; })).ToList();
-  all.ForEach(t => t.Start()); all.ForEach(t => t.Join());
-  Console.WriteLine(sum + " " + Enumerable.Range(0, 200).Select(n => Task.Run(() => n * n)).Sum(t => t.Result)); GC.Collect();
-} }
+static class Main_ {
+  static int sum; static readonly object it = new object();
+  static void Work() { for (int i = 0; i < 20000; i++) lock (it) sum += new byte[i % 5].Length; }
+  static void Main() {
+    var all = Enumerable.Range(0, 6).Select(n => new Thread(Work)).ToList();
+    all.ForEach(t => t.Start()); all.ForEach(t => t.Join());
+    var tasks = Enumerable.Range(0, 200).Select(n => Task.Run(() => n * n)).Sum(t => t.Result);
+    Console.WriteLine(sum + " " + tasks); GC.Collect();
+  }
+}
 """
-ERLANG = "P = self(), [spawn(fun() -> P ! lists:sum(lists:seq(1, 100000)) end) || _ <- lists:seq(1, 200)], " \
-    "io:format(\"~p~n\", [lists:sum([receive X -> X end || _ <- lists:seq(1, 200)])]), halt()."
+ERLANG = """
+P = self(), [spawn(fun() -> P ! lists:sum(lists:seq(1, 100000)) end) || _ <- lists:seq(1, 200)],
+io:format("~p~n", [lists:sum([receive X -> X end || _ <- lists:seq(1, 200)])]), halt().
+"""
 OCTAVE = "a = reshape(mod((1:90000) * 7919, 10007), 300, 300); disp(sum(sum(a * a'))); disp(numel(sort(a(:))));"
-R = "a <- matrix((1:90000 * 7919) %% 10007, 300); print(sum(a %*% t(a))); library(parallel); print(unlist(mclapply(1:6, function(x) x * x, mc.cores = 3)))"
+R = """
+a <- matrix((1:90000 * 7919) %% 10007, 300); print(sum(a %*% t(a)))
+library(parallel); print(unlist(mclapply(1:6, function(x) x * x, mc.cores = 3)))
+"""
+AWK = "BEGIN { for (i = 0; i < 500000; i++) a[i % 5003] += i; for (k in a) s += a[k]; print s }"
 
 command("perl", "perl", KIND, "perl", "-e", PERL)
 command("php", "php-cli", KIND, "php", "-r", PHP)
@@ -77,7 +112,7 @@ command("sbcl", "sbcl", KIND, "sbcl", "--non-interactive", "--no-userinit", "--e
 command("erl", "erlang-base", KIND, "erl", "-noshell", "-eval", ERLANG)
 command("octave", "octave", KIND, "octave-cli", "--eval", OCTAVE)
 command("R", "r-base-core", KIND, "R", "--vanilla", "--slave", "-e", R)
-command("gawk", "gawk", KIND, "gawk", "BEGIN { for (i = 0; i < 500000; i++) a[i % 5003] += i; for (k in a) s += a[k]; print s }")
+command("gawk", "gawk", KIND, "gawk", AWK)
 
 
 @program("python3", "python3", KIND)

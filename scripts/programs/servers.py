@@ -135,7 +135,8 @@ def varnish(trial):
 @program("squid", "squid lighttpd", "servers")
 def squid(trial):
     port, back = trial.port(), behind(trial)
-    conf = trial.file("squid.conf", f"http_port 127.0.0.1:{port}\nhttp_access allow all\npid_filename {trial.place}/pid\n"
+    conf = trial.file("squid.conf", f"http_port 127.0.0.1:{port}\nhttp_access allow all\n"
+                      f"pid_filename {trial.place}/pid\n"
                       f"access_log none\ncache_log {trial.place}/log\ncache_mem 16 MB\nshutdown_lifetime 1 seconds\n"
                       f"cache_dir aufs {trial.directory('cache')} 64 16 16\nmime_table /usr/share/squid/mime.conf\n"
                       f"coredump_dir {trial.place}\npinger_enable off\nforward_timeout 30 seconds\n"
@@ -218,10 +219,14 @@ command("exim4", "exim4-daemon-light", "servers", "exim4", "-bV")
 @program("smbd", "samba smbclient", "servers")
 def smbd(trial):
     port = trial.port()
-    places = "".join(f" {what} directory = {trial.directory(what)}\n" for what in ("state", "cache", "lock", "private", "pid"))
-    conf = trial.file("smb.conf", f"[global]\n interfaces = 127.0.0.1\n bind interfaces only = yes\n smb ports = {port}\n"
-                      f" ncalrpc dir = {trial.directory('n')}\n{places} server role = standalone\n guest account = nobody\n"
-                      f" map to guest = Bad User\n log file = {trial.place}/log\n disable spoolss = yes\n load printers = no\n"
+    places = "".join(f" {what} directory = {trial.directory(what)}\n" 
+                     for what in ("state", "cache", "lock", "private", "pid"))
+    conf = trial.file("smb.conf", f"[global]\n interfaces = 127.0.0.1\n bind interfaces only = yes\n"
+                      f" smb ports = {port}\n"
+                      f" ncalrpc dir = {trial.directory('n')}\n{places} server role = standalone\n"
+                      f" guest account = {trial.user}\n"
+                      f" map to guest = Bad User\n log file = {trial.place}/log\n disable spoolss = yes\n"
+                      " load printers = no\n"
                       f"[share]\n path = {trial.directory('share')}\n guest ok = yes\n read only = no\n"
                       " aio read size = 1\n aio write size = 1\n")
     server = trial.serve("smbd", "--foreground", "--no-process-group", "-s", conf, ready=port)
@@ -235,14 +240,16 @@ def smbd(trial):
 @program("slapd", "slapd ldap-utils", "servers")
 def slapd(trial):
     port = trial.port()
-    conf = trial.file("slapd.conf", "include /etc/ldap/schema/core.schema\nmodulepath /usr/lib/ldap\nmoduleload back_mdb\n"
-                      "threads 8\ndatabase mdb\nsuffix dc=example\nrootdn cn=admin,dc=example\nrootpw secret\n"
+    conf = trial.file("slapd.conf", "include /etc/ldap/schema/core.schema\nmodulepath /usr/lib/ldap\n"
+                      "moduleload back_mdb\nthreads 8\ndatabase mdb\nsuffix dc=example\n"
+                      "rootdn cn=admin,dc=example\nrootpw secret\n"
                       f"directory {trial.directory('data')}\npidfile {trial.place}/pid\n")
     server = trial.serve("slapd", "-d", 0, "-f", conf, "-h", f"ldap://127.0.0.1:{port}", ready=port)
     entries = "dn: dc=example\nobjectClass: organization\nobjectClass: dcObject\no: example\ndc: example\n\n" + "".join(
         f"dn: cn=p{n},dc=example\nobjectClass: person\ncn: p{n}\nsn: s{n}\n\n" for n in range(300))
     uri = f"ldap://127.0.0.1:{port}"
-    trial.tool("ldapadd", "-x", "-H", uri, "-D", "cn=admin,dc=example", "-w", "secret", "-f", trial.file("ldif", entries))
+    trial.tool("ldapadd", "-x", "-H", uri, "-D", "cn=admin,dc=example", "-w", "secret",
+               "-f", trial.file("ldif", entries))
     found = trial.tool("ldapsearch", "-x", "-H", uri, "-b", "dc=example", "-LLL", "(sn=s1*)", "cn")
     return "\n".join(sorted(found.splitlines())) + trial.stop(server)
 
@@ -262,7 +269,8 @@ def stunnel(trial):
 @program("sftp", "openssh-client openssh-sftp-server", "servers")
 def sftp(trial):
     trial.file("up", WORDS)
-    batch = trial.file("batch", f"put {trial.place}/up {trial.place}/there\nget {trial.place}/there {trial.place}/down\n")
+    batch = trial.file("batch", f"put {trial.place}/up {trial.place}/there\n"
+                       f"get {trial.place}/there {trial.place}/down\n")
     trial.program("sftp", "-q", "-b", batch, "-D", "/usr/lib/openssh/sftp-server")
     return trial.digest("up", "down")
 

@@ -1,4 +1,6 @@
 """Tools: archivers, networks, debuggers, virtual machines; and allocators, which are preloaded into other programs."""
+import re
+
 from .languages import PYTHON
 from .servers import behind, pages
 from .trial import command, program
@@ -40,8 +42,10 @@ def sevenzip(trial):
 def git(trial):
     when = {f"GIT_{who}_{what}": value for who in ("AUTHOR", "COMMITTER")
             for what, value in (("NAME", "n"), ("EMAIL", "e@example"), ("DATE", "2020-01-01T00:00:00Z"))}
-    script = "git init -q r && cd r && for i in 1 2 3; do cp ../in f$i; echo $i >>f$i; git add . && git commit -q -m $i; done; " \
-        "git -c pack.threads=4 repack -adfq && git -c grep.threads=4 grep -c 'words and 7 ' && cd .. && git clone -q --no-local r s && git -C s fsck --strict && git -C s log --format=%H"
+    script = "git init -q r && cd r && for i in 1 2 3; do cp ../in f$i; echo $i >>f$i; git add . && " \
+        "git commit -q -m $i; done; git -c pack.threads=4 repack -adfq && " \
+        "git -c grep.threads=4 grep -c 'words and 7 ' && cd .. && git clone -q --no-local r s && " \
+        "git -C s fsck --strict && git -C s log --format=%H"
     words(trial)
     return trial.program("sh", "-c", script, env=when)
 
@@ -67,7 +71,7 @@ def wget(trial):
     return trial.digest("out")
 
 
-command("openssl", "openssl", KIND, "sh", "-c", "openssl prime -generate -bits 64 >/dev/null && openssl speed -seconds 1 -multi 2 sha256 >/dev/null 2>&1 "
+command("openssl", "openssl", KIND, "sh", "-c", "openssl speed -seconds 1 -multi 2 sha256 >/dev/null 2>&1 "
         "&& echo text | openssl dgst -sha3-256 && openssl genrsa 2048 | openssl rsa -check -noout")
 
 
@@ -75,18 +79,22 @@ command("openssl", "openssl", KIND, "sh", "-c", "openssl prime -generate -bits 6
 def gdb(trial):
     trial.file("a.c", "int f(int n) { return n < 2 ? n : f(n - 1) + f(n - 2); }\nint main(void) { return f(9); }\n")
     trial.tool("gcc", "-g", "-O0", "-o", "main", "a.c")
-    said = trial.program("gdb", "-nx", "-batch", "-ex", "break f if n == 1", "-ex", "run", "-ex", "bt 3", "-ex", "delete", "-ex", "continue", "main", merge=True)
-    return "\n".join(line.split("0x")[0] for line in said.splitlines() if line.startswith(("#", "[Inferior")) for line in [line.replace(line[line.find("(process"):line.find(")") + 1], "")])
+    said = trial.program("gdb", "-nx", "-batch", "-ex", "break f if n == 1", "-ex", "run", "-ex", "bt 3",
+                         "-ex", "delete", "-ex", "continue", "main", merge=True)
+    stable = re.sub(r"0x[0-9a-f]+|process \d+", "", said)
+    return "\n".join(line for line in stable.splitlines() if line.startswith(("#", "[Inferior")))
 
 
 @program("valgrind", "valgrind gcc", KIND)
 def valgrind(trial):
-    trial.file("a.c", "#include <stdlib.h>\n#include <stdio.h>\nint main(void) { char *p = malloc(10); int s = 0; for (int i = 0; i < 10; i++) { p[i] = i; s += p[i]; } printf(\"%d\\n\", s); free(p); return 0; }\n")
+    trial.file("a.c", "#include <stdlib.h>\n#include <stdio.h>\nint main(void) { char *p = malloc(10); int s = 0;\n"
+               "for (int i = 0; i < 10; i++) { p[i] = i; s += p[i]; } printf(\"%d\\n\", s); free(p); return 0; }\n")
     trial.tool("gcc", "-g", "-o", "main", "a.c")
     return trial.program("valgrind", "-q", "--leak-check=full", "--error-exitcode=9", "./main")
 
 
-command("stress-ng", "stress-ng", KIND, "stress-ng", "--cpu", 2, "--matrix", 1, "--mutex", 2, "--malloc", 1, "--pipe", 1, "--timer", 1, "--timeout", "2", "--verify", "--quiet")
+STRESSORS = [word for what in ("cpu", "matrix", "mutex", "malloc", "pipe", "timer") for word in (f"--{what}", 2)]
+command("stress-ng", "stress-ng", KIND, "stress-ng", *STRESSORS, "--timeout", 2, "--verify", "--quiet")
 
 
 @program("qemu-img", "qemu-utils", KIND)
@@ -103,8 +111,10 @@ def qemu_system(trial):
     code = bytes.fromhex("31c08ed8be1d7cba f803 ac84c07403 ee ebf8 baf400 b010 ee f4 ebfd".replace(" ", ""))
     code = code.ljust(0x1d, b"\x90") + b"locks\n\0"
     trial.file("disk").write_bytes(code.ljust(510, b"\0") + b"\x55\xaa")
-    return trial.program("qemu-system-x86_64", "-accel", "tcg,thread=multi", "-smp", 2, "-m", 32, "-display", "none", "-serial", "stdio", "-net", "none",
-                         "-drive", "file=disk,format=raw,if=ide", "-device", "isa-debug-exit,iobase=0xf4,iosize=1", "-monitor", "none", statuses=(0x21,))
+    return trial.program("qemu-system-x86_64", "-accel", "tcg,thread=multi", "-smp", 2, "-m", 32,
+                         "-display", "none", "-serial", "stdio", "-net", "none", "-monitor", "none",
+                         "-drive", "file=disk,format=raw,if=ide", "-device", "isa-debug-exit,iobase=0xf4,iosize=1",
+                         statuses=(0x21,))
 
 
 @program("hugo", "hugo", KIND)
@@ -118,7 +128,8 @@ def hugo(trial):
     return trial.digest("site/public/index.html", "site/public/p7/index.html")
 
 
-command("pandoc", "pandoc", KIND, "sh", "-c", "yes '# A *heading*' | head -300 | pandoc +RTS -N2 -RTS -f markdown -t latex", statuses=(0,))
+command("pandoc", "pandoc", KIND, "sh", "-c",
+        "yes '# A *heading*' | head -300 | pandoc +RTS -N2 -RTS -f markdown -t latex")
 
 ALLOCATORS = "allocators"
 

@@ -71,9 +71,10 @@ class Trial:
         self.commands = 0
         self.servers = []
         self.log = []
+        self.user = "nobody" if os.geteuid() == 0 else pwd.getpwuid(os.geteuid()).pw_name
         self.environment = {
             "PATH": PATH, "HOME": str(place), "TMPDIR": str(place), "XDG_RUNTIME_DIR": str(place),
-            "LANG": "C.UTF-8", "USER": "nobody", "LOGNAME": "nobody", "TERM": "dumb",
+            "LANG": "C.UTF-8", "USER": self.user, "LOGNAME": self.user, "TERM": "dumb",
         }
 
     # What programs call.
@@ -87,7 +88,7 @@ class Trial:
         return self._finish(self._start(argv, under=False, **options), **options)
 
     def serve(self, *argv, ready, under=True, **options):
-        """Starts a server and waits until it is ready: a port that accepts, a path that is there, or a function of it."""
+        """Starts a server and waits for it: for a port that accepts, a path, or a function of the server."""
         server = self._start(argv, under, **options)
         self.servers.append(server)
         server.told = lambda: server.said.read_text(errors="replace") + server.complained.read_text(errors="replace")
