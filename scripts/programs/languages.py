@@ -29,7 +29,7 @@ use threads; use threads::shared; use Thread::Queue;
 my $q = Thread::Queue->new; my $sum :shared = 0;
 my @t = map { threads->create(sub { while (defined(my $n = $q->dequeue)) { lock $sum; $sum += $n } }) } 1 .. 6;
 $q->enqueue($_) for 1 .. 5000; $q->end; $_->join for @t; print "$sum\n";
-print sort(grep { /a/ } map { "a$_" } 1 .. 9), "\n";
+print sort(grep { m{a} } map { "a$_" } 1 .. 9), "\n";
 """
 PHP = """
 $a = []; for ($i = 0; $i < 300000; $i++) { $a[] = md5($i); }

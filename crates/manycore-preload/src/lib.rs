@@ -39,6 +39,7 @@ mod fork;
 mod glibc;
 mod lookup;
 mod mutex;
+mod owner;
 mod rwlock;
 mod spin;
 mod start;

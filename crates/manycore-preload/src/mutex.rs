@@ -16,11 +16,10 @@ use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 use libc::{EAGAIN, EBUSY, EDEADLK, EINVAL, EPERM, ETIMEDOUT, clockid_t, timespec};
 use manycore::lock::InlineLock;
-use manycore::sync::thread;
 use manycore_profile::layout::Kind;
 
 use crate::stats::{self, Attempt, Mode, Object, Wait};
-use crate::{glibc, time};
+use crate::{glibc, owner, time};
 
 /// The overlay of `pthread_mutex_t`.
 #[repr(C)]
@@ -104,7 +103,7 @@ impl Mutex {
     }
 
     fn is_mine(&self) -> bool {
-        self.owner.load(Ordering::Relaxed) == thread::id()
+        self.owner.load(Ordering::Relaxed) == owner::id()
     }
 
     /// What acquiring a recursive or errorcheck mutex means if the calling thread already has it.
@@ -147,7 +146,7 @@ impl Mutex {
 
     #[inline]
     fn taken(&self) -> c_int {
-        self.set_owner(thread::id());
+        self.set_owner(owner::id());
         0
     }
 

@@ -17,11 +17,10 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use libc::{EBUSY, EDEADLK, EINVAL, ETIMEDOUT, clockid_t, timespec};
 use manycore::lock::{PhaseRw, Preference};
 use manycore::sync::Deadline;
-use manycore::sync::thread;
 use manycore_profile::layout::Kind;
 
 use crate::stats::{self, Attempt, Mode, Object, Wait};
-use crate::{glibc, time};
+use crate::{glibc, owner, time};
 
 /// The overlay of `pthread_rwlock_t`.
 #[repr(C)]
@@ -63,7 +62,7 @@ impl RwLock {
     }
 
     fn is_mine(&self) -> bool {
-        self.owner.load(Ordering::Relaxed) == thread::id()
+        self.owner.load(Ordering::Relaxed) == owner::id()
     }
 
     fn set_owner(&self, owner: u32) {
@@ -101,7 +100,7 @@ impl RwLock {
     }
 
     fn written<const STATS: bool>(&self, caller: usize, attempt: Attempt) {
-        self.set_owner(thread::id());
+        self.set_owner(owner::id());
         if STATS {
             let object = self.object(caller);
             stats::acquired(&object, Mode::Exclusive, attempt, Some(&self.last_cpu));

@@ -10,7 +10,7 @@ use manycore_interpose::bindings;
 use manycore_interpose::environment::environment;
 use manycore_interpose::message::{self, refuse};
 
-use crate::{entry, fork, glibc, stats};
+use crate::{entry, fork, glibc, owner, stats};
 
 const NOT_STARTED: u32 = 0;
 const STARTING: u32 = 1;
@@ -25,6 +25,7 @@ pub extern "C" fn start() {
         Ok(_) => {
             message::prepare();
             choose_lock();
+            owner::find();
             // Release: partner of the Acquires above and below.
             PROGRESS.store(STARTED, Ordering::Release);
         }

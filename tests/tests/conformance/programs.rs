@@ -43,6 +43,7 @@ const PROGRAMS: &[(&str, Language, bool)] = &[
     ("cancel_steps", C, false),
     ("cancel_unwinds", Cpp, false),
     ("fork", C, false),
+    ("renumbered", C, false),
     ("ends", C, false),
     ("early", C, false),
     ("loading", C, false),

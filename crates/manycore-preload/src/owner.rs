@@ -1,0 +1,60 @@
+//! By which number a thread owns a lock: the one that glibc has in its own record of the thread, as with glibc's locks.
+//!
+//! It is the kernel's number, but for a child that a program clones past the C library. There it stays the parent's until
+//! the program writes the child's over it. The sandboxes of Chromium and Firefox do so, and to know that they have written
+//! to the right place they look at the owner of a mutex that they acquire; if that is another number, they end the child.
+
+use core::arch::asm;
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+use manycore::sync::thread;
+use manycore_interpose::objects;
+
+/// Where the number is, counted from the thread pointer; 0 as long as that is not known.
+static PLACE: AtomicUsize = AtomicUsize::new(0);
+
+/// The calling thread's.
+#[inline]
+pub fn id() -> u32 {
+    // Relaxed: whether it is known or not, the number is the same; nothing else depends on it.
+    match PLACE.load(Ordering::Relaxed) {
+        0 => thread::id(),
+        // SAFETY: `find` has put it there.
+        place => unsafe { at(place) },
+    }
+}
+
+/// Finds the place, by what glibc has for debuggers: size in bits, how many, and the offset from the thread pointer.
+pub fn find() {
+    let mut glibc = objects::in_search_order().filter(|object| object.is_glibc());
+    let Some((_, described)) = objects::find(&mut glibc, c"_thread_db_pthread_tid") else {
+        return;
+    };
+    // SAFETY: glibc's description of a field, which is three numbers and stays.
+    let [bits, count, offset] = unsafe { *(described as *const [u32; 3]) };
+    let place = offset as usize;
+    let fits = bits == u32::BITS && count == 1 && (1..4096).contains(&place);
+    // SAFETY: within glibc's record of the thread, by its own account.
+    if fits && unsafe { at(place) } == thread::id() {
+        // Relaxed: see `id`.
+        PLACE.store(place, Ordering::Relaxed);
+    }
+}
+
+/// # Safety
+///
+/// The place is within glibc's record of the thread, at which the thread pointer points.
+#[inline]
+unsafe fn at(place: usize) -> u32 {
+    let id: u32;
+    // SAFETY: as above; only this thread writes there, and no reference to it exists.
+    unsafe {
+        asm!(
+            "mov {id:e}, dword ptr fs:[{place}]",
+            place = in(reg) place,
+            id = lateout(reg) id,
+            options(nostack, readonly, preserves_flags),
+        );
+    }
+    id
+}
