@@ -1,4 +1,5 @@
 """Servers, each under the load of a client that is not tried."""
+import signal
 import socket
 import time
 
@@ -102,7 +103,8 @@ def lighttpd(trial):
     port = trial.port()
     server = trial.serve("lighttpd", "-D", "-f", lighttpd_conf(trial, port), ready=port)
     url = f"http://127.0.0.1:{port}/index.html"
-    return trial.fetch(url) + trial.bench(url) + trial.stop(server)
+    # Graceful: otherwise its status tells whether it has noticed yet that the last client is gone.
+    return trial.fetch(url) + trial.bench(url) + trial.stop(server, signal.SIGINT)
 
 
 def behind(trial):
