@@ -106,9 +106,7 @@ impl Workload {
         }
         let mut assumed = Vec::new();
         let in_sections = rows().map(held).sum::<f64>() / 1e9;
-        // A holder loses its CPU as often as who holds nothing.
-        let with_cpu = usage.busy / (usage.busy + usage.without_cpu());
-        let scale = (usage.busy / in_sections).min(with_cpu);
+        let scale = (usage.busy / in_sections).min(1.0);
         if scale < MUCH_SHORTER {
             assumed.push(format!(
                 "locks were held for {:.1} times as long as in the model: holders slept, lost their CPU, or held several",
@@ -169,7 +167,8 @@ impl Workload {
 
 impl Usage {
     /// What the program might have been as well, as far as is known: holds, of all locks or of the one that was held longest, at either end of
-    /// their intervals, and more of the time without a CPU part of the waits for locks, so that threads were idle for longer.
+    /// their intervals; holders that lost their CPU as often as who holds nothing; and threads that were idle for less, since some had ended
+    /// long before the program, or for longer, where time without a CPU was part of waits for locks.
     pub fn others(&self) -> Vec<Self> {
         let held = |row: &Row| row.acquired as f64 * row.hold_ns.unwrap_or_default();
         let longest = (0..self.locks.len())
@@ -189,10 +188,13 @@ impl Usage {
         if self.locks.len() > 1 {
             others.extend([with(&low, &high), with(&high, &low)]);
         }
-        let apart = self.ready.map(|ready| (ready - self.waiting).max(0.0));
-        if apart != self.ready {
+        if self.ready.is_some_and(|ready| ready > 0.0) {
+            let with_cpu = self.busy / (self.busy + self.without_cpu());
+            others.push(with(&|_| with_cpu, &|_| with_cpu));
+            let apart = self.ready.map(|ready| (ready - self.waiting).max(0.0));
             others.push(Self { ready: apart, ..self.clone() });
         }
+        others.push(Self { ready: Some(f64::INFINITY), ..self.clone() });
         others
     }
 
@@ -279,8 +281,10 @@ mod tests {
         assert_eq!(workload.mix.outside.mean_ns.round(), 600.0);
         assert_eq!((workload.mix.think_ns, workload.observed), (0.0, 2e6));
         assert!(workload.assumed.is_empty());
-        let longer = workload.with_holds(1.5).mix;
-        assert_eq!(longer.section_mean_ns() + longer.outside.mean_ns.round(), 900.0);
+        for other in usage().others() {
+            let mix = Workload::of(&other).unwrap().mix;
+            assert_eq!((mix.section_mean_ns() + mix.outside.mean_ns).round(), 900.0);
+        }
     }
 
     #[test]
@@ -293,6 +297,30 @@ mod tests {
         let crowd = Usage { threads: 32, busy: 1.95, ..usage() };
         let workload = Workload::of(&crowd).unwrap();
         assert_eq!((workload.mix.think_ns, workload.assumed.len()), (0.0, 1));
+    }
+
+    #[test]
+    fn waiting_for_a_cpu_is_no_thought() {
+        let starved = Usage { threads: 16, ready: Some(14.0), ..usage() };
+        let workload = Workload::of(&starved).unwrap();
+        assert_eq!((workload.mix.think_ns, workload.assumed.len()), (0.0, 0));
+        let idle = Usage { threads: 16, ready: Some(0.0), ..usage() };
+        assert!(Workload::of(&idle).unwrap().mix.think_ns > 0.0);
+        // It may have been part of the waits, and threads may have ended early.
+        let thinks = |usage: &Usage| Workload::of(usage).unwrap().mix.think_ns > 0.0;
+        let some = Usage { threads: 4, waiting: 1.0, ready: Some(1.0), ..usage() };
+        assert!(some.others().iter().any(thinks) && !some.others().iter().all(|it| thinks(it)));
+    }
+
+    #[test]
+    fn holds_lie_in_their_intervals() {
+        let mut wide = usage();
+        wide.locks[0].hold_range = (0.1, 3.0);
+        let holds = |usage: &Usage| [0, 1].map(|row: usize| usage.locks[row].hold_ns.unwrap());
+        let others: Vec<_> = wide.others().iter().map(holds).collect();
+        for ends in [[50.0, 80.0], [1500.0, 125.0], [50.0, 125.0], [1500.0, 80.0]] {
+            assert!(others.contains(&ends), "{others:?}");
+        }
     }
 
     #[test]
