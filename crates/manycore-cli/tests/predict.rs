@@ -123,7 +123,7 @@ fn range(program: &Path, what: &str, threads: &str) -> (f64, f64) {
     let done =
         support::real::profiling(&words, &[program.to_str().unwrap(), what]).output().unwrap();
     assert_eq!(done.status.code(), Some(0), "{}", stderr(&done));
-    let more = ["--threads", threads, "--duration", "3ms", "--json"];
+    let more = ["--threads", threads, "--json"];
     let text = printed(&mut manycore(&arguments(&file, &more)));
     let results: Value = serde_json::from_str(&text).unwrap();
     let measurements = results["measurements"].as_array().unwrap();
@@ -138,8 +138,8 @@ fn the_range_holds_the_truth() {
     let directory = directory();
     let program = support::compile(directory.path(), "known", KNOWN, &["-O1", "-pthread"]);
     for (what, least, most) in [
-        // A lock held for 200 of 220 us.
-        ("hot", 1.1, 1.1),
+        // A lock held for 200 of 220 us: no more than this, and less by what it costs to hand it over.
+        ("hot", 1.0, 1.1),
         // One lock, held for half of the time.
         ("half", 2.0, 2.0),
         // Hardly any time under a lock, and as many threads as CPUs; or sixteen, most of which wait for a CPU.

@@ -175,10 +175,13 @@ impl Usage {
             .max_by(|a, b| held(&self.locks[*a]).total_cmp(&held(&self.locks[*b])));
         let low = |row: &Row| row.hold_range.0.min(HOLDS.0);
         let high = |row: &Row| row.hold_range.1.max(HOLDS.1);
+        // No more than there was CPU time, as in the workload itself: longer ones would be cut to that again.
+        let scale = (self.busy * 1e9 / self.locks.iter().map(held).sum::<f64>()).min(1.0);
         let with = |of_longest: &dyn Fn(&Row) -> f64, of_others: &dyn Fn(&Row) -> f64| {
             let mut changed = self.clone();
             for (place, row) in changed.locks.iter_mut().enumerate() {
                 let factor = if Some(place) == longest { of_longest(row) } else { of_others(row) };
+                let factor = factor * scale;
                 row.hold_ns = row.hold_ns.map(|ns| ns * factor);
                 row.hold_p99_ns = row.hold_p99_ns.map(|ns| ns * factor);
             }
