@@ -7,7 +7,7 @@ use clap::Args;
 use humantime::parse_duration;
 use manycore_bench::simulated::predict::{self, Row, Usage};
 use manycore_profile::command::joined;
-use manycore_profile::profile::{Lock, Origin, Profile};
+use manycore_profile::profile::{Held, Lock, Origin, Profile};
 use manycore_report::Results;
 use manycore_view::read;
 
@@ -40,7 +40,8 @@ The model:
 Columns:
   1, 2, 4 ...   throughput over that of one thread with the program's own lock
   range         of the most: with latencies x0.7 and x1.4, lines held for 0 and 150
-                cycles, and locks held x0.8 and x1.25 as long
+                cycles, and locks held for as long as the samples allow, at least x0.8
+                and x1.25
   reached at    the threads from which on less than a tenth is gained
 
 Exit status:
@@ -100,9 +101,9 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
     failed_locks(&prediction.found.failures)
 }
 
-/// The program's own futexes are in no model: nobody knows how often they are taken, nor for how long.
+/// Locks of the program's own are in no model: nobody knows how often they are taken, nor for how long.
 fn say_what_is_left_out(profile: &Profile, terminal: &Terminal) {
-    let futexes = || profile.locks.iter().filter(|lock| lock.is_futex());
+    let futexes = || profile.locks.iter().filter(|lock| !lock.is_counted());
     let Some(most) = futexes().max_by_key(|lock| lock.wait.total_ns) else { return };
     let waited = futexes().map(|lock| lock.wait.total_ns).sum::<u64>() as f64 / 1e9;
     terminal.note(format_args!(
@@ -140,25 +141,34 @@ fn locks(own: &str, asked: &[String], terminal: &Terminal) -> Vec<String> {
 fn usage(profile: &Profile) -> std::result::Result<Usage, &'static str> {
     let host = profile.host.as_ref().ok_or("it does not say how many CPUs the host had")?;
     let cpu = &profile.cpu;
-    let seen = |lock: &&Lock| lock.origin != Origin::Rest && !lock.is_futex();
+    let seen = |lock: &&Lock| lock.origin != Origin::Rest && lock.is_counted();
     Ok(Usage {
         threads: threads(profile),
         cpus: host.cpus,
         wall: profile.wall,
         busy: cpu.kernel + cpu.program,
         waiting: cpu.lock_spin + cpu.lock_wait,
+        ready: cpu.ready,
         locks: profile.locks.iter().filter(seen).map(row).collect(),
     })
 }
 
 fn row(lock: &Lock) -> Row {
     let ns = |ns: Option<u64>| ns.map(|ns| ns as f64);
+    // The mean as it was measured, but for what is not possible.
+    let mean = lock.held_ns().map(|held| held / lock.acquired.max(1) as f64);
+    let of_total = |held: &Held, end: u64| end as f64 / held.total_ns.max(1) as f64;
+    let hold_range = lock
+        .held
+        .as_ref()
+        .map_or((1.0, 1.0), |held| (of_total(held, held.low_ns), of_total(held, held.high_ns)));
     Row {
         name: lock.name.clone(),
         objects: lock.objects,
         acquired: lock.acquired,
         shared: (lock.kind == "rwlock").then_some(lock.shared),
-        hold_ns: ns(lock.hold.mean_ns),
+        hold_ns: mean,
+        hold_range,
         hold_p99_ns: ns(lock.hold.p99_ns),
         hottest: lock.hottest_share,
     }

@@ -168,9 +168,12 @@ pub unsafe extern "C-unwind" fn cnd_timedwait<L: InlineLock, const STATS: bool>(
 /// # Safety
 ///
 /// See [`mtx_init`].
-pub unsafe extern "C-unwind" fn cnd_signal(c: *mut Cond) -> c_int {
+pub unsafe extern "C-unwind" fn cnd_signal<const STATS: bool>(
+    c: *mut Cond,
+    caller: usize,
+) -> c_int {
     // SAFETY: passed on.
-    code(unsafe { cond::signal(c) })
+    code(unsafe { cond::signal::<STATS>(c, caller) })
 }
 
 /// `cnd_broadcast`.
@@ -178,7 +181,10 @@ pub unsafe extern "C-unwind" fn cnd_signal(c: *mut Cond) -> c_int {
 /// # Safety
 ///
 /// See [`mtx_init`].
-pub unsafe extern "C-unwind" fn cnd_broadcast(c: *mut Cond) -> c_int {
+pub unsafe extern "C-unwind" fn cnd_broadcast<const STATS: bool>(
+    c: *mut Cond,
+    caller: usize,
+) -> c_int {
     // SAFETY: passed on.
-    code(unsafe { cond::broadcast(c) })
+    code(unsafe { cond::broadcast::<STATS>(c, caller) })
 }

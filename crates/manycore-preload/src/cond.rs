@@ -65,6 +65,12 @@ impl Cond {
     fn is_shared(&self) -> bool {
         self.flags() & SHARED != 0
     }
+
+    /// The statistics' number; 0 if nobody has waited for it yet.
+    fn number(&self) -> u32 {
+        // Relaxed: a number stands for itself.
+        self.record.load(Ordering::Relaxed)
+    }
 }
 
 /// `pthread_cond_init`: glibc reads the attributes and leaves flags and zeros.
@@ -201,7 +207,7 @@ unsafe fn wait_until<L: InlineLock, const STATS: bool>(
 /// # Safety
 ///
 /// See [`init`].
-pub unsafe extern "C-unwind" fn signal(c: *mut Cond) -> c_int {
+pub unsafe extern "C-unwind" fn signal<const STATS: bool>(c: *mut Cond, caller: usize) -> c_int {
     // SAFETY: the caller's condition variable.
     let cond = unsafe { &*c };
     if cond.is_shared() {
@@ -209,7 +215,12 @@ pub unsafe extern "C-unwind" fn signal(c: *mut Cond) -> c_int {
         // SAFETY: glibc owns it.
         return unsafe { glibc::pthread_cond_signal(c.cast()) };
     }
-    cond.queue.signal();
+    // Before: once its waiters have been told, it may be gone.
+    let number = if STATS { cond.number() } else { 0 };
+    let has_woken = cond.queue.signal();
+    if STATS && number != 0 {
+        stats::handovers::signalled(number, has_woken, caller);
+    }
     0
 }
 
@@ -218,7 +229,7 @@ pub unsafe extern "C-unwind" fn signal(c: *mut Cond) -> c_int {
 /// # Safety
 ///
 /// See [`init`].
-pub unsafe extern "C-unwind" fn broadcast(c: *mut Cond) -> c_int {
+pub unsafe extern "C-unwind" fn broadcast<const STATS: bool>(c: *mut Cond, caller: usize) -> c_int {
     // SAFETY: the caller's condition variable.
     let cond = unsafe { &*c };
     if cond.is_shared() {
@@ -226,7 +237,12 @@ pub unsafe extern "C-unwind" fn broadcast(c: *mut Cond) -> c_int {
         // SAFETY: glibc owns it.
         return unsafe { glibc::pthread_cond_broadcast(c.cast()) };
     }
-    cond.queue.broadcast();
+    // Before: once its waiters have been told, it may be gone.
+    let number = if STATS { cond.number() } else { 0 };
+    let has_woken = cond.queue.broadcast();
+    if STATS && number != 0 {
+        stats::handovers::signalled(number, has_woken, caller);
+    }
     0
 }
 
@@ -260,26 +276,32 @@ impl Wait<'_> {
         };
         // Now: once the waiter has been signalled, the program may have destroyed the condition variable.
         let number = if STATS { stats::number(&cond.object(caller)) } else { 0 };
+        // SAFETY: the caller's mutex, which it has locked.
+        let with = if STATS { unsafe { mutex::number(m) } } else { 0 };
         // SAFETY: the waiter stays here until it is signalled or withdrawn, which `sleep` and `abandon` see to.
         unsafe {
+            let is_resumed = STATS && stats::handovers::waits(with, number, caller);
             cond.queue.enqueue(&wait.waiter);
             let refused = mutex::unlock::<L, STATS>(m);
             if refused != 0 {
                 wait.leave();
                 return refused;
             }
-            let waiting = STATS.then(|| stats::Wait::for_condition(number, caller));
+            let waiting = STATS.then(|| stats::Wait::for_condition(number, caller, is_resumed));
             cancel::guard(
                 Self::sleep,
                 Self::abandon::<L, STATS>,
                 (&raw const wait).cast_mut().cast(),
             );
-            let refused = mutex::lock::<L, STATS>(m, caller);
             if let Some(waiting) = waiting {
                 waiting.end_of_condition(wait.timed_out.get());
             }
+            let refused = mutex::lock::<L, STATS>(m, caller);
             if refused != 0 {
                 return refused;
+            }
+            if STATS {
+                stats::handovers::let_in(with, number, caller);
             }
         }
         if wait.timed_out.get() { ETIMEDOUT } else { 0 }

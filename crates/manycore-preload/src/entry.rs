@@ -113,8 +113,8 @@ entries! {
     cond_wait: [pthread_cond_wait] "rdx" => cond::wait::<L, STATS>;
     cond_timedwait: [pthread_cond_timedwait] "rcx" => cond::timedwait::<L, STATS>;
     cond_clockwait: [pthread_cond_clockwait] "r8" => cond::clockwait::<L, STATS>;
-    cond_signal: [pthread_cond_signal] "rsi" => cond::signal;
-    cond_broadcast: [pthread_cond_broadcast] "rsi" => cond::broadcast;
+    cond_signal: [pthread_cond_signal] "rsi" => cond::signal::<STATS>;
+    cond_broadcast: [pthread_cond_broadcast] "rsi" => cond::broadcast::<STATS>;
 
     rwlock_init: [pthread_rwlock_init, __pthread_rwlock_init] "rdx" => rwlock::init::<STATS>;
     rwlock_destroy: [pthread_rwlock_destroy, __pthread_rwlock_destroy] "rsi" => rwlock::destroy::<STATS>;
@@ -144,8 +144,8 @@ entries! {
     cnd_destroy: [cnd_destroy] "rsi" => c11::cnd_destroy::<STATS>;
     cnd_wait: [cnd_wait] "rdx" => c11::cnd_wait::<L, STATS>;
     cnd_timedwait: [cnd_timedwait] "rcx" => c11::cnd_timedwait::<L, STATS>;
-    cnd_signal: [cnd_signal] "rsi" => c11::cnd_signal;
-    cnd_broadcast: [cnd_broadcast] "rsi" => c11::cnd_broadcast;
+    cnd_signal: [cnd_signal] "rsi" => c11::cnd_signal::<STATS>;
+    cnd_broadcast: [cnd_broadcast] "rsi" => c11::cnd_broadcast::<STATS>;
 
     dlopen: [dlopen] "rdx" => loading::dlopen;
     dlclose: [dlclose] "rsi" => stats::dlclose::<STATS>;

@@ -159,6 +159,18 @@ impl Mutex {
 /// glibc's marks for lock elision in a kind, which say nothing about how the mutex behaves.
 const ELISION: i32 = 256 | 512;
 
+/// The statistics' number of a mutex that the calling thread has locked; 0 of one that is glibc's.
+///
+/// # Safety
+///
+/// The mutex lives.
+pub unsafe fn number(m: *const Mutex) -> u32 {
+    // SAFETY: it lives.
+    let mutex = unsafe { &*m };
+    // Relaxed: given at the latest by the calling thread's lock.
+    if mutex.is_ours() { mutex.record.load(Ordering::Relaxed) } else { 0 }
+}
+
 /// `pthread_mutex_init`: glibc reads the attributes and leaves either a mutex of its own or a kind and zeros.
 ///
 /// # Safety

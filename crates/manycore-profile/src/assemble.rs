@@ -100,7 +100,10 @@ pub fn assemble(mut run: Run, stats: &[ProcessStats]) -> Profile {
         run.watched.samples.map(|taken| taken.map_or_else(CpuSamples::refused, divide));
     let mut profile = Profile {
         schema: SCHEMA,
-        cpu: Cpu::of(run.user, run.kernel, spin, spin + lock_wait),
+        cpu: Cpu {
+            ready: threads::ready(stats, &run.watched.threads),
+            ..Cpu::of(run.user, run.kernel, spin, spin + lock_wait)
+        },
         command: run.command,
         host: Some(run.host),
         exit: run.exit,
@@ -127,6 +130,12 @@ pub fn assemble(mut run: Run, stats: &[ProcessStats]) -> Profile {
         finding: String::new(),
         next: None,
     };
+    let threads = profile.processes.iter().map(|process| process.threads).sum();
+    let wall = profile.wall;
+    let of_processes = profile.processes.iter_mut().flat_map(|process| &mut process.locks);
+    for lock in profile.locks.iter_mut().chain(of_processes) {
+        lock.bound_holds(wall, threads);
+    }
     profile.notes = notes::of(&profile, &neighbours::of(stats, &rows));
     (profile.finding, profile.next) = finding::of(&profile, run.is_server);
     profile

@@ -1,10 +1,17 @@
 //! What a profile says, in a sentence.
 
+use std::collections::HashMap;
+
 use crate::command::joined;
 use crate::profile::{Cycle, Lock, Origin, Profile};
+use crate::wrapper::first_informative;
 
 /// Waits below this share of the threads' time are not worth a change.
 const NEGLIGIBLE: f64 = 0.01;
+/// A program whose threads all together have something to do in this share of its run, or less, has nothing to do as a rule.
+const IDLE: f64 = 0.2;
+/// Holders that run for this share of the time that they hold a lock, or less, sleep with it.
+const ASLEEP: f64 = 0.1;
 /// A lock that is held for more than this share of the time is what limits the program.
 pub(crate) const SATURATED: f64 = 0.5;
 
@@ -17,13 +24,23 @@ pub fn of(profile: &Profile, is_server: bool) -> (String, Option<String>) {
     if let Some(cycle) = profile.cycles.iter().find(|cycle| cycle.deadlocked) {
         return (deadlock(profile, cycle), None);
     }
-    let cpu = &profile.cpu;
-    let waited = cpu.lock_spin + cpu.lock_wait;
-    let share = waited / (waited + cpu.kernel + cpu.program).max(f64::MIN_POSITIVE);
+    let waited = profile.cpu.lock_spin + profile.cpu.lock_wait;
+    let wanted = wanted(profile);
+    let share = waited / wanted.max(f64::MIN_POSITIVE);
     if let Some(cycle) = profile.cycles.iter().find(|cycle| cycle.gives_up)
         && share < NEGLIGIBLE
     {
         return (timed_circle(profile, cycle), None);
+    }
+    if share >= NEGLIGIBLE && wanted < IDLE * profile.wall {
+        let text = format!(
+            "Locks are not what holds this program back: it was idle. In {} of run its threads ran, waited for a CPU or waited for \
+             locks for {} in all, {} of it for locks.",
+            seconds(profile.wall),
+            seconds(wanted),
+            seconds(waited)
+        );
+        return (text, None);
     }
     if share < NEGLIGIBLE {
         let text = format!(
@@ -37,9 +54,21 @@ pub fn of(profile: &Profile, is_server: bool) -> (String, Option<String>) {
     if first.is_futex() {
         return (own_futex(first, profile, share), None);
     }
+    if first.is_made() {
+        return (made(first, profile, share), None);
+    }
     let text = format!("{}{}.", evidence(first, profile, share), diagnosis(first, profile));
     let load = if is_server { " --ready tcp:PORT --load 'CLIENT ...'" } else { "" };
     (text, Some(format!("manycore compare{load} -- {}", joined(&profile.command))))
+}
+
+/// The time of all threads, in seconds, in which they were not idle by choice: they ran, waited for a lock or waited for a CPU. A
+/// thread that is woken for a lock and waits for a CPU is taken to wait for the lock.
+fn wanted(profile: &Profile) -> f64 {
+    let cpu = &profile.cpu;
+    let waited = cpu.lock_spin + cpu.lock_wait;
+    let ready = cpu.ready.map_or(0.0, |ready| (ready - cpu.lock_wait).max(0.0));
+    waited + cpu.kernel + cpu.program + ready
 }
 
 fn deadlock(profile: &Profile, cycle: &Cycle) -> String {
@@ -104,6 +133,41 @@ fn own_futex(lock: &Lock, profile: &Profile, share: f64) -> String {
     )
 }
 
+/// Of a lock that the program has made of a mutex and a condition variable.
+fn made(lock: &Lock, profile: &Profile, share: f64) -> String {
+    let of_all = profile.locks.iter().map(|lock| lock.wait.total_ns).sum::<u64>() as f64;
+    let hold = lock.hold.mean_ns.map_or_else(String::new, |ns| {
+        format!(" Who has had to wait for it holds it for {} on average", seconds(ns as f64 / 1e9))
+    });
+    let holder = holder(lock, profile).map_or_else(String::new, |(name, share)| {
+        format!(", and {} of the waits ended when it was handed over in {name}", percent(share))
+    });
+    format!(
+        "Threads spend {} of their time waiting for locks, {} of it for {}: {} in {} of run, in {} waits.{hold}{holder}. It is the \
+         program's own, so no other lock can be put in its place: do less while it is held, or let threads do without it.",
+        percent(share),
+        percent(lock.wait.total_ns as f64 / of_all.max(f64::MIN_POSITIVE)),
+        called(lock),
+        seconds(lock.wait.total_ns as f64 / 1e9),
+        seconds(profile.wall),
+        lock.contended,
+    )
+}
+
+/// The function in which holders hand over a lock of the program's own making most of the time, and what share of the time.
+fn holder(lock: &Lock, profile: &Profile) -> Option<(String, f64)> {
+    let place = profile.locks.iter().position(|one| std::ptr::eq(one, lock))?;
+    let mut sums: HashMap<&str, u64> = HashMap::new();
+    for one in profile.blocking.iter().filter(|one| one.lock == place) {
+        let Some(at) = first_informative(one.holder.iter()) else { continue };
+        let function = one.holder[at].function.as_deref().unwrap_or(&one.holder[at].module);
+        *sums.entry(function).or_default() += one.wait_ns;
+    }
+    let all: u64 = sums.values().sum();
+    let most = sums.into_iter().max_by_key(|(name, ns)| (*ns, std::cmp::Reverse(*name)))?;
+    (all > 0).then(|| (most.0.to_owned(), most.1 as f64 / all as f64))
+}
+
 /// Which lock, how much of the time, how many acquisitions.
 fn evidence(lock: &Lock, profile: &Profile, share: f64) -> String {
     let waited = lock.wait.total_ns as f64 / 1e9;
@@ -129,6 +193,12 @@ fn called(lock: &Lock) -> String {
         ("recursive" | "errorcheck" | "adaptive", 1) => format!("the {kind} mutex"),
         ("recursive" | "errorcheck" | "adaptive", n) => format!("{n} {kind} mutexes"),
         ("mutex", n) if *n != 1 => format!("{n} mutexes"),
+        ("mutex+condition", 1) => {
+            "the lock that is made of a mutex and the condition variable".to_owned()
+        }
+        ("mutex+condition", n) => {
+            format!("locks that are made of mutexes and {n} condition variables,")
+        }
         (_, 1) => format!("the {kind}"),
         (_, n) => format!("{n} {kind}s"),
     };
@@ -152,17 +222,36 @@ fn called(lock: &Lock) -> String {
 fn diagnosis(lock: &Lock, profile: &Profile) -> String {
     let Some(hold) = lock.hold.mean_ns else { return String::new() };
     let hold = seconds(hold as f64 / 1e9);
-    let Some(held) = lock.held_share(profile.wall) else {
+    let Some((low, high)) = lock.held_between(profile.wall) else {
         return format!(", while it is held for {hold}");
     };
-    let held_text = format!("it is held for {hold} at a time, {} of the run", percent(held));
-    if held >= SATURATED {
+    let held_text = format!("it is held for {hold} at a time, {} of the run", between(low, high));
+    let cpu = &profile.cpu;
+    let ran = cpu.kernel + cpu.program + cpu.ready.unwrap_or_default();
+    if low >= SATURATED && ran < ASLEEP * low * profile.wall {
+        format!(
+            ", and {held_text}, by threads that sleep meanwhile: if they wait there for something to do, nothing is lost; if for a disk \
+             or for others, that is the limit"
+        )
+    } else if low >= SATURATED {
         format!(", and {held_text}, so the work done under it is the limit")
+    } else if high >= SATURATED {
+        format!(
+            ", and {held_text}, as {} measured holds say: too few, or too unlike each other, to tell whether the work done under it \
+             or its hand-over is the limit",
+            lock.hold.count
+        )
     } else {
         format!(
             ", while {held_text}, so its hand-over (waking the next thread, giving it a CPU) costs more than the work done under it"
         )
     }
+}
+
+/// A share that lies between two.
+pub(crate) fn between(low: f64, high: f64) -> String {
+    let (low, high) = (percent(low), percent(high));
+    if low == high { low } else { format!("{} to {high}", low.trim_end_matches(" %")) }
 }
 
 /// A share, in percent.

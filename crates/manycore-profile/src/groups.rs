@@ -4,10 +4,11 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use crate::clock::Rate;
+use crate::estimate::Sample;
 use crate::layout::{Histogram, Kind};
 use crate::name::{self, Identity, Name};
 use crate::process::ProcessStats;
-use crate::profile::{Condition, Lock, Origin, Site, Stack, Times};
+use crate::profile::{Condition, Held, Lock, Origin, Site, Stack, Times};
 use crate::symbols::{StackId, Symbols};
 use crate::tally::Tally;
 use crate::whole::Rows;
@@ -256,6 +257,8 @@ impl Group {
     fn lock(&self, rate: &Rate, symbols: &Symbols) -> Lock {
         let Self { name, tally, .. } = self;
         let attempts = tally.acquired() + tally.timeouts;
+        // Of what has no count of its acquisitions, the share is not known.
+        let attempts = if self.kind == Kind::Made { 0 } else { attempts };
         Lock {
             name: name.full.clone(),
             short: name.short.clone(),
@@ -266,13 +269,14 @@ impl Group {
             acquired: tally.acquired(),
             exclusive: tally.exclusive,
             shared: tally.shared,
-            contended: tally.contended,
+            contended: tally.attempts_that_waited(),
             contended_shared: tally.contended_shared,
             contended_share: share(tally.contended, attempts),
-            timeouts: tally.timeouts,
+            timeouts: tally.timeouts.saturating_sub(tally.resumed),
             handoffs: tally.handoffs,
             wait: self.wait(rate),
             hold: self.hold(rate),
+            held: self.held(rate),
             hottest_share: if tally.wait == 0 { 1.0 } else { share(self.hottest, tally.wait) },
             frames: symbols.frames(self.stack),
             waits_in: self.waits_in(symbols),
@@ -299,6 +303,12 @@ impl Group {
         let Tally { contended, wait, wait_ended, wait_max, distributions, .. } = &self.tally;
         let distribution = distributions.as_deref().map(|d| &d.wait);
         let all = times(*contended, *wait, *wait_max, distribution, rate);
+        if self.kind == Kind::Made && self.tally.resumed > 0 {
+            // Each was measured in pieces.
+            let count = self.tally.attempts_that_waited();
+            let mean_ns = mean(count, *wait_ended, rate);
+            return Times { count, mean_ns, p99_ns: None, max_ns: None, ..all };
+        }
         // What is under way is no count yet, and has no part in their mean.
         Times { mean_ns: mean(*contended, *wait_ended, rate), ..all }
     }
@@ -306,6 +316,24 @@ impl Group {
     fn hold(&self, rate: &Rate) -> Times {
         let Tally { holds, hold, hold_max, distributions, .. } = &self.tally;
         times(*holds, *hold, *hold_max, distributions.as_deref().map(|d| &d.hold), rate)
+    }
+}
+
+impl Group {
+    /// Of a lock whose acquisitions are counted.
+    fn held(&self, rate: &Rate) -> Option<Held> {
+        let Tally { holds, hold, hold_max, distributions, .. } = &self.tally;
+        if matches!(self.kind, Kind::Made | Kind::Futex) {
+            return None;
+        }
+        let hold_of = distributions.as_deref().map(|d| &d.hold);
+        let sample = Sample::of(*holds, *hold as f64, *hold_max as f64, hold_of);
+        let in_ns = |ticks: u64| rate.ns(ticks).round() as u64;
+        sample.sum_of(self.tally.acquired()).map(|held| Held {
+            total_ns: in_ns(held.total_ns),
+            low_ns: in_ns(held.low_ns),
+            high_ns: in_ns(held.high_ns),
+        })
     }
 }
 

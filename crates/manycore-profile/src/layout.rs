@@ -22,9 +22,11 @@
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+mod handovers;
 pub mod syscalls;
 mod whole;
 
+pub use handovers::{BY_STACK, ENTRIES, Entry, HandOvers, PLACES, WANTED};
 pub use whole::{
     BLOCKED, Blocked, GUARDS, HELD, Held, ORDERS, Order, SEATS, SEVERAL, SHARED, STEPS, Seat, Step,
     WAITS, WAITS_APART, WAITS_LOOKS, Waits, queue,
@@ -163,12 +165,14 @@ pub enum Kind {
     Cond = 7,
     /// A lock of the program's own, seen by the kernel: no record is about it.
     Futex = 8,
+    /// A lock that the program has made of a mutex and a condition variable: no record is, but those of conditions turn out to be.
+    Made = 9,
 }
 
 impl Kind {
     /// The kind of this number.
     pub fn from_number(number: u32) -> Self {
-        const KINDS: [Kind; 9] = [
+        const KINDS: [Kind; 10] = [
             Kind::None,
             Kind::Mutex,
             Kind::Recursive,
@@ -178,6 +182,7 @@ impl Kind {
             Kind::Spin,
             Kind::Cond,
             Kind::Futex,
+            Kind::Made,
         ];
         KINDS.get(number as usize).copied().unwrap_or(Kind::None)
     }
@@ -236,6 +241,8 @@ pub struct Record {
     pub convoy_end: AtomicU64,
     /// The most threads that waited in it at a time.
     pub convoy_most: AtomicU64,
+    /// Of a condition variable: whether threads wait for it as they wait for a lock.
+    pub hand_overs: HandOvers,
 }
 
 /// A thread's counters.
@@ -268,6 +275,8 @@ pub struct Slab {
     pub held: [Held; HELD],
     /// In which order it takes locks, found by a hash of both records' numbers.
     pub steps: [Step; STEPS],
+    /// Mutexes that it has let itself in with, by waiting for a condition variable: by the record's number.
+    pub entries: [Entry; ENTRIES],
 }
 
 /// A thread's counters for one lock.
@@ -389,6 +398,20 @@ impl Histogram {
     pub fn largest(&self) -> Option<u64> {
         let top = self.buckets.iter().rposition(|bucket| bucket.load(Ordering::Relaxed) > 0)?;
         Some((lowest(top) + lowest(top + 1)) / 2)
+    }
+
+    /// The variance of the values, whose root is right to about 6 % of their mean; `None` without values.
+    pub fn variance(&self) -> Option<f64> {
+        let values = || {
+            self.buckets.iter().enumerate().map(|(bucket, count)| {
+                let middle = (lowest(bucket) + lowest(bucket + 1)) as f64 / 2.0;
+                (middle, f64::from(count.load(Ordering::Relaxed)))
+            })
+        };
+        let count: f64 = values().map(|(_, count)| count).sum();
+        let mean = values().map(|(value, count)| value * count).sum::<f64>() / count;
+        let squares = values().map(|(value, count)| (value - mean) * (value - mean) * count);
+        (count > 0.0).then(|| squares.sum::<f64>() / count)
     }
 
     /// The value below which the share `q` (0 to 1) of all counted values lies, to about 20 %; `None` without values.

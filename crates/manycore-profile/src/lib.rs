@@ -26,8 +26,10 @@
 //! | [`clock`] | the ticks that times are in |
 //! | [`files`], `listed` | the files that processes have mapped, found while they live and kept open |
 //! | `modules`, `symbols`, `wrapper`, `name` | what an address is called, and which caller tells what a lock is for |
+//! | `handovers` | condition variables that are locks of the program's own making |
 //! | [`futex`] | waits for words of the program's own, which the kernel has seen |
 //! | [`samples`] | what threads did while they were on a CPU, from sampled stacks |
+//! | `estimate` | what a sample of holds says of all |
 //! | `groups` | the locks that are shown as one |
 //! | [`mod@assemble`] | the profile of a run: sums over processes, where the time went |
 //! | [`live`] | pictures of a program that runs: until now, and in the last interval |
@@ -77,6 +79,8 @@ pub mod clock;
 #[cfg(feature = "read")]
 pub mod command;
 #[cfg(feature = "read")]
+mod estimate;
+#[cfg(feature = "read")]
 pub mod files;
 #[cfg(feature = "read")]
 mod finding;
@@ -84,6 +88,8 @@ mod finding;
 pub mod futex;
 #[cfg(feature = "read")]
 mod groups;
+#[cfg(feature = "read")]
+mod handovers;
 #[cfg(feature = "read")]
 mod listed;
 #[cfg(feature = "read")]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::finding::{SATURATED, percent, seconds};
+use crate::finding::{SATURATED, between, percent, seconds};
 use crate::profile::{Cause, Cycle, Lock, Note, Order, Part, Profile};
 use crate::whole::neighbours::Neighbours;
 
@@ -12,8 +12,6 @@ const LOCKS_MAX: usize = 10;
 const WORTH: f64 = 0.01;
 /// A lock that is held shortly is hot if this share of the attempts had to wait.
 const HOT: f64 = 0.05;
-/// Fewer holds than this tell little of all others.
-const HOLDS_MIN: u64 = 30;
 /// Spinning is worth a note from this share of the CPU time on.
 const SPINNING: f64 = 0.1;
 /// Who spins takes the CPU from somebody only if of the CPUs' time this share is used.
@@ -87,24 +85,24 @@ fn of_sharing(lock: &Lock, place: usize) -> Option<Note> {
     Some(note(cause, Some(place), advice, evidence))
 }
 
-/// Whether a lock is held for long or handed over too often. A few samples do not say.
+/// Whether a lock is held for long or handed over too often. Where the samples do not say which, neither does this.
 fn of_holds(lock: &Lock, place: usize, wall: f64) -> Option<Note> {
-    let mean = lock.hold.mean_ns.filter(|_| lock.hold.count >= HOLDS_MIN)?;
-    let held = lock.held_share(wall)?;
+    let mean = lock.hold.mean_ns?;
+    let (low, high) = lock.held_between(wall)?;
     let name = &lock.short;
     let evidence = format!(
         "held for {} at a time, {} of the run; {} of {} acquisitions had to wait",
         seconds(mean as f64 / 1e9),
-        percent(held),
+        between(low, high),
         percent(lock.contended_share),
         lock.acquired
     );
-    if held >= SATURATED {
+    if low >= SATURATED {
         let advice = format!(
             "do less while {name} is held, or divide what it protects: another lock helps little"
         );
         Some(note(Cause::LongHold, Some(place), advice, evidence))
-    } else if lock.contended_share >= HOT {
+    } else if high < SATURATED && lock.contended_share >= HOT {
         let advice = format!(
             "take {name} less often, or divide what it protects; a lock that hands over faster helps: `manycore compare`"
         );

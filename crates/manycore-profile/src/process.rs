@@ -7,7 +7,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::files;
-use crate::layout::{Kind, Mapping, SLABS, Slab};
+use crate::handovers;
+use crate::layout::{BY_STACK, Kind, Mapping, SLABS, Slab};
 use crate::listed::Listed;
 use crate::modules::{Modules, NOW};
 use crate::profile::Sampling;
@@ -61,15 +62,25 @@ impl ProcessStats {
         let long = |word: &std::sync::atomic::AtomicU64| word.load(Ordering::Relaxed);
         let lock = header.lock.iter().flat_map(|word| long(word).to_le_bytes());
         let lock: Vec<u8> = lock.take_while(|byte| *byte != 0).collect();
-        let (recorded, noted) = (tally::read(mapping), whole::read(mapping));
+        let (mut recorded, noted) = (tally::read(mapping), whole::read(mapping));
         let of_locks = recorded.iter().flat_map(|one| {
             let waiters = one.waiters.iter().map(|place| place.stack);
             waiters.chain([one.stack])
         });
-        let of_waits = noted.blocked.iter().map(|one| one.stack);
+        let of_waits = noted.blocked.iter().flat_map(|one| {
+            let holder = (one.holder & BY_STACK != 0).then_some(one.holder as u32);
+            holder.into_iter().chain([one.stack])
+        });
         let of_orders = noted.orders.iter().map(|one| one.stack);
         // Behind what refers to them, so that all that is referred to is there.
         let stacks = tally::stacks(mapping, of_locks.chain(of_waits).chain(of_orders)).into();
+        // Behind the stacks, likewise.
+        // Where there is no `/proc`, a process knows nothing of its files.
+        let modules = match Modules::read(mapping) {
+            noted if noted.program().is_some() => noted,
+            _ => files::seen(key(mapping)),
+        };
+        handovers::recognise(&mut recorded, &modules);
         Self {
             pid: number(&header.pid),
             parent: number(&header.parent),
@@ -89,11 +100,7 @@ impl ProcessStats {
             recorded,
             noted,
             stacks,
-            // Behind the stacks, likewise. Where there is no `/proc`, a process knows nothing of its files.
-            modules: Arc::new(match Modules::read(mapping) {
-                noted if noted.program().is_some() => noted,
-                _ => files::seen(key(mapping)),
-            }),
+            modules: modules.into(),
         }
     }
 

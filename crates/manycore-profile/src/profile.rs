@@ -157,6 +157,9 @@ pub struct Cpu {
     pub lock_spin: f64,
     /// Asleep, or ready but without a CPU, in waits for locks.
     pub lock_wait: f64,
+    /// Ready but without a CPU, in waits for locks or not, as the kernel's scheduler counts it; null where nobody saw.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ready: Option<f64>,
 }
 
 impl Cpu {
@@ -169,7 +172,7 @@ impl Cpu {
         // A wait's CPU time is not known by kernel and user: it is taken from both alike.
         let rest = if all > 0.0 { 1.0 - lock_spin / all } else { 1.0 };
         let lock_wait = (waited - spin).max(0.0);
-        Self { kernel: kernel * rest, program: user * rest, lock_spin, lock_wait }
+        Self { kernel: kernel * rest, program: user * rest, lock_spin, lock_wait, ready: None }
     }
 }
 
@@ -208,6 +211,9 @@ pub struct Lock {
     pub wait: Times,
     /// How long it was held; one acquisition in `sampling.hold_period` is timed.
     pub hold: Times,
+    /// How long in all, as those say that were timed; null if none was, and in profiles of before it was noted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<Held>,
     /// The share of `wait.total_ns` that the most waited for object has, of those that were counted singly; of one
     /// object, 1.
     pub hottest_share: f64,
@@ -218,6 +224,16 @@ pub struct Lock {
 }
 
 impl Lock {
+    /// Whether the program has made it of a mutex and a condition variable: acquisitions are not known then, and zero.
+    pub fn is_made(&self) -> bool {
+        self.kind == name::of_kind(Kind::Made)
+    }
+
+    /// Whether its acquisitions are counted.
+    pub fn is_counted(&self) -> bool {
+        !self.is_futex() && !self.is_made()
+    }
+
     /// Whether it is a futex of the program's own, which the kernel saw: acquisitions and holds are not known then, and zero.
     pub fn is_futex(&self) -> bool {
         self.kind == name::of_kind(Kind::Futex)
@@ -246,8 +262,12 @@ impl Lock {
 
     /// How long it was held in all, in nanoseconds, worked out from those holds that were timed; none if none was.
     pub fn held_ns(&self) -> Option<f64> {
+        if let Some(held) = self.held {
+            return Some(held.total_ns as f64);
+        }
         let Times { count, total_ns, .. } = self.hold;
-        (count > 0).then(|| total_ns as f64 / count as f64 * self.acquired as f64)
+        (count > 0 && !self.is_made())
+            .then(|| total_ns as f64 / count as f64 * self.acquired as f64)
     }
 
     /// The share of so many seconds in which it was held, not above 1. None where the sum of its holds does not tell:
@@ -256,6 +276,42 @@ impl Lock {
         let held = self.held_ns().filter(|_| self.shared == 0 && self.objects == 1)?;
         Some((held / 1e9 / seconds.max(f64::MIN_POSITIVE)).min(1.0))
     }
+
+    /// Between which shares it lies, nineteen times in twenty. None where nobody worked that out.
+    pub fn held_between(&self, seconds: f64) -> Option<(f64, f64)> {
+        self.held_share(seconds)?;
+        let Held { low_ns, high_ns, .. } = self.held?;
+        let share = |ns: u64| (ns as f64 / 1e9 / seconds.max(f64::MIN_POSITIVE)).min(1.0);
+        Some((share(low_ns), share(high_ns)))
+    }
+
+    /// How long it can have been held in so many seconds by threads of which there were so many at a time: that is as long for each
+    /// object, and for each reader of a lock that is taken for reading.
+    fn possible_ns(&self, seconds: f64, threads: u32) -> u64 {
+        let holders = if self.shared > 0 { f64::from(threads.max(1)) } else { 1.0 };
+        (seconds * 1e9 * holders * self.objects.max(1) as f64) as u64
+    }
+
+    /// Takes nothing for true that is more than what is possible.
+    pub(crate) fn bound_holds(&mut self, seconds: f64, threads: u32) {
+        let most = self.possible_ns(seconds, threads);
+        if let Some(Held { total_ns, low_ns, high_ns }) = &mut self.held {
+            for ns in [total_ns, low_ns, high_ns] {
+                *ns = (*ns).min(most);
+            }
+        }
+    }
+}
+
+/// How long a lock was held in all, from samples.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Held {
+    /// What the samples say, but no more than is possible.
+    pub total_ns: u64,
+    /// Nineteen times in twenty it is at least this.
+    pub low_ns: u64,
+    /// And at most this.
+    pub high_ns: u64,
 }
 
 /// A place in the program where threads wait for a lock.
@@ -413,6 +469,7 @@ mod tests {
             handoffs: 25,
             wait: Times::default(),
             hold: times,
+            held: None,
             hottest_share: 1.0,
             frames: Vec::new(),
             waits_in: vec![place("waited"), place("elsewhere")],

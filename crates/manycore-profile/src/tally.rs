@@ -40,6 +40,16 @@ pub struct Tally {
     pub hold: u64,
     /// The longest of them; 0 where that is not known.
     pub hold_max: u64,
+    /// Of a condition variable: how often a thread that had been let in handed over.
+    pub handed: u64,
+    /// Likewise, and came back to wait again.
+    pub returned: u64,
+    /// Of those who handed over: who had been let in by one that had waited in a place in which they have waited, too.
+    pub alike: u64,
+    /// Likewise, in another place.
+    pub unlike: u64,
+    /// Waits that went on with another one.
+    pub resumed: u64,
     /// How waits and holds are distributed, as far as that is known of this lock alone.
     pub distributions: Option<Box<Distributed>>,
 }
@@ -237,6 +247,11 @@ impl Tally {
             holds: get(&record.holds),
             hold: get(&record.hold),
             hold_max: get(&record.hold_max),
+            handed: get32(&record.hand_overs.handed).into(),
+            returned: get32(&record.hand_overs.returned).into(),
+            alike: get32(&record.hand_overs.alike).into(),
+            unlike: get32(&record.hand_overs.unlike).into(),
+            resumed: get(&record.hand_overs.resumed),
             // Number 0 is shared by all locks that found no distribution of their own, so it tells of none of them.
             distributions: (1..distributions.len()).contains(&number).then(|| {
                 let mut own = Box::new(Distributed::default());
@@ -262,6 +277,11 @@ impl Tally {
         self.holds += other.holds;
         self.hold += other.hold;
         self.hold_max = self.hold_max.max(other.hold_max);
+        self.handed += other.handed;
+        self.returned += other.returned;
+        self.alike += other.alike;
+        self.unlike += other.unlike;
+        self.resumed += other.resumed;
         if let Some(theirs) = &other.distributions {
             self.distributions.get_or_insert_default().add(&theirs.wait, &theirs.hold);
         }
@@ -306,6 +326,11 @@ impl Tally {
             holds: self.holds.saturating_sub(before.holds),
             hold: self.hold.saturating_sub(before.hold),
             hold_max: longest(self.hold_max, before.hold_max, |since| &since.hold),
+            handed: self.handed.saturating_sub(before.handed),
+            returned: self.returned.saturating_sub(before.returned),
+            alike: self.alike.saturating_sub(before.alike),
+            unlike: self.unlike.saturating_sub(before.unlike),
+            resumed: self.resumed.saturating_sub(before.resumed),
             distributions,
         }
     }
@@ -313,6 +338,11 @@ impl Tally {
     /// Acquisitions of both sorts.
     pub fn acquired(&self) -> u64 {
         self.exclusive + self.shared
+    }
+
+    /// Waits, those that went on with another one not counted.
+    pub fn attempts_that_waited(&self) -> u64 {
+        self.contended.saturating_sub(self.resumed)
     }
 
     /// CPU time spent in waits, in nanoseconds, as the samples say it of all.

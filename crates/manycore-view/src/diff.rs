@@ -147,9 +147,9 @@ fn entries(profile: &Profile) -> Vec<Entry> {
 impl Entry {
     fn of(lock: &Lock, wall: f64) -> Self {
         let rates = Rates {
-            acquired: (!lock.is_futex()).then(|| per_second(lock.acquired as f64, wall)),
+            acquired: (lock.is_counted()).then(|| per_second(lock.acquired as f64, wall)),
             contended: per_second(lock.contended as f64, wall),
-            contended_share: (!lock.is_futex()).then_some(lock.contended_share),
+            contended_share: (lock.is_counted()).then_some(lock.contended_share),
             wait: per_second(lock.wait.total_ns as f64 / 1e9, wall),
             hold_mean_ns: lock.hold.mean_ns,
         };
@@ -258,7 +258,7 @@ impl Side {
         let sum = |part: fn(&Lock) -> f64| profile.locks.iter().map(part).sum::<f64>();
         // Of a futex of the program's own only those attempts are known that had to wait: it has no share.
         let counted = |part: fn(&Lock) -> u64| {
-            let counted = profile.locks.iter().filter(|lock| !lock.is_futex());
+            let counted = profile.locks.iter().filter(|lock| lock.is_counted());
             counted.map(|lock| part(lock) as f64).sum::<f64>()
         };
         let contended = counted(|lock| lock.contended);

@@ -144,7 +144,13 @@ fn threads(pid: u32) -> Vec<(u32, Seen)> {
     tasks
         .filter_map(|task| {
             let stat = fs::read(task.path().join("stat")).ok()?;
-            Some((task.file_name().to_str()?.parse().ok()?, seen(&String::from_utf8_lossy(&stat))?))
+            let seen = Seen {
+                scheduled: fs::read_to_string(task.path().join("schedstat"))
+                    .ok()
+                    .and_then(|text| scheduled(&text)),
+                ..seen(&String::from_utf8_lossy(&stat))?
+            };
+            Some((task.file_name().to_str()?.parse().ok()?, seen))
         })
         .collect()
 }
@@ -155,7 +161,15 @@ fn seen(stat: &str) -> Option<Seen> {
     let fields: Vec<&str> = tail.split_whitespace().collect();
     let second = clock_ticks_per_second() as f64;
     let time = |number: usize| Some(fields.get(number - 3)?.parse::<f64>().ok()? / second);
-    Some(Seen { name: head.split_once('(')?.1.to_owned(), user: time(14)?, kernel: time(15)? })
+    let name = head.split_once('(')?.1.to_owned();
+    Some(Seen { name, user: time(14)?, kernel: time(15)?, scheduled: None })
+}
+
+/// Nanoseconds on a CPU, then nanoseconds ready but without one, then how often it had one. A kernel that does not count says zeros.
+fn scheduled(text: &str) -> Option<(f64, f64)> {
+    let mut numbers = text.split_whitespace().map(|word| word.parse::<u64>().ok());
+    let (ran, ready) = (numbers.next()??, numbers.next()??);
+    (ran > 0).then_some((ran as f64 / 1e9, ready as f64 / 1e9))
 }
 
 #[cfg(test)]
@@ -177,6 +191,12 @@ mod tests {
             (seen.name.as_str(), seen.user * second, seen.kernel * second),
             ("a) (b", 300.0, 200.0)
         );
+    }
+
+    #[test]
+    fn the_scheduler_says_who_waited_for_a_cpu() {
+        assert_eq!(scheduled("2000000000 500000000 7\n"), Some((2.0, 0.5)));
+        assert_eq!((scheduled("0 0 0\n"), scheduled("5"), scheduled("")), (None, None, None));
     }
 
     #[test]

@@ -97,7 +97,7 @@ pub fn split(state: &State, pictures: &Pictures) -> String {
         Span::Interval => pictures.interval.as_ref().unwrap_or(&pictures.total),
         Span::Total => &pictures.total,
     };
-    let Cpu { kernel, program, lock_spin, lock_wait } = picture.cpu;
+    let Cpu { kernel, program, lock_spin, lock_wait, .. } = picture.cpu;
     let all = (kernel + program + lock_spin).max(f64::MIN_POSITIVE);
     let is_interval = state.shown_span() == Span::Interval;
     let parts = if is_interval && pictures.misses_cpu {

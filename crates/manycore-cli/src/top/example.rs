@@ -20,7 +20,7 @@ pub fn pictures() -> Pictures {
         locks: locks.collect(),
         ..places(1_120_000_000)
     };
-    let cpu = Cpu { kernel: 0.1, program: 0.3, lock_spin: 0.1, lock_wait: 0.5 };
+    let cpu = Cpu { kernel: 0.1, program: 0.3, lock_spin: 0.1, lock_wait: 0.5, ready: None };
     let interval = Picture { seconds: 0.5, cpu, locks: vec![live(0, busy)], ..places(400_000_000) };
     let facts = Facts {
         command: "./server --threads 4".to_owned(),

@@ -2,7 +2,7 @@
 
 use core::sync::atomic::Ordering;
 
-use manycore_profile::layout::{BLOCKED, Blocked, Mapping};
+use manycore_profile::layout::{BLOCKED, BY_STACK, Blocked, Mapping};
 
 use super::index::{self, key};
 use super::modules;
@@ -13,7 +13,7 @@ const LOOKS: usize = 16;
 // Relaxed throughout, unless noted: counters are independent of each other.
 
 /// Counts a wait, in the calls of this stack, for a lock of the class with this record. It took so many ticks, and `holder`
-/// had taken the lock.
+/// had taken the lock: an address, or a stack that handed it over.
 pub fn count(mapping: &Mapping, class: u32, holder: u64, stack: u32, ticks: u64) {
     // Class 0 stands for all locks that found none.
     if class == 0 {
@@ -29,7 +29,9 @@ pub fn count(mapping: &Mapping, class: u32, holder: u64, stack: u32, ticks: u64)
     };
     if place.record.load(Ordering::Relaxed) == 0 {
         fill_in(place, class, holder, stack);
-        modules::note(mapping, &[holder]);
+        if holder & BY_STACK == 0 {
+            modules::note(mapping, &[holder]);
+        }
     }
     place.waits.fetch_add(1, Ordering::Relaxed);
     place.wait.fetch_add(ticks, Ordering::Relaxed);

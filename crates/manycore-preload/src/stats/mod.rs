@@ -4,6 +4,7 @@
 //! since it is long anyway; a hold only now and then, since reading the clock twice costs more than the lock.
 
 mod blocked;
+pub mod handovers;
 mod held;
 mod index;
 mod mapping;
@@ -123,7 +124,10 @@ fn end_hold(record: &AtomicU32) {
     thread::local().words.set([0; 2]);
     let ticks = clock::now().wrapping_sub(since);
     let Some(mapping) = mapping::get() else { return };
-    let record = records::get(mapping, record.load(Ordering::Relaxed));
+    count_hold(mapping, records::get(mapping, record.load(Ordering::Relaxed)), ticks);
+}
+
+fn count_hold(mapping: &Mapping, record: &Record, ticks: u64) {
     record.holds.fetch_add(1, Ordering::Relaxed);
     record.hold.fetch_add(ticks, Ordering::Relaxed);
     record.hold_max.fetch_max(ticks, Ordering::Relaxed);
@@ -137,6 +141,8 @@ pub struct Wait {
     number: u32,
     /// Whether the thread is counted in the lock's queue.
     is_queued: bool,
+    /// Of a condition variable: whether it goes on with a wait that was counted.
+    is_resumed: bool,
     /// If this wait is sampled.
     sample: Option<Sample>,
 }
@@ -173,9 +179,16 @@ impl Wait {
         wait
     }
 
-    /// Notes the start of a wait for a condition variable of this [`number`], in a function that `caller` has called.
-    pub fn for_condition(number: u32, caller: usize) -> Self {
-        Self::begin(number, caller, |_| 0)
+    /// Notes the start of a wait for a condition variable of this [`number`], in a function that `caller` has called; it may go on
+    /// with another one.
+    pub fn for_condition(number: u32, caller: usize, is_resumed: bool) -> Self {
+        let wait = Self { is_resumed, ..Self::begin(number, caller, |_| 0) };
+        if wait.sample.is_some()
+            && let Some(mapping) = mapping::get()
+        {
+            handovers::want_waker(mapping, number);
+        }
+        wait
     }
 
     fn begin(number: u32, caller: usize, holder: impl FnOnce(&Mapping) -> u64) -> Self {
@@ -191,7 +204,7 @@ impl Wait {
             let (holder, stack) = mapping::get().map_or((0, 0), noted);
             Sample { stack, holder, cpu_ns: mapping::thread_cpu_ns() }
         });
-        Self { started: clock::now(), number, is_queued: false, sample }
+        Self { started: clock::now(), number, is_queued: false, is_resumed: false, sample }
     }
 
     /// Counts the wait for a lock.
@@ -224,11 +237,18 @@ impl Wait {
         }
     }
 
-    /// Counts the wait for a condition variable.
+    /// Counts the wait for a condition variable. What is spent for its mutex afterwards is that one's.
     pub fn end_of_condition(self, timed_out: bool) {
         let ticks = clock::now().wrapping_sub(self.started);
-        if let Some(mapping) = mapping::get() {
-            self.count(mapping, ticks, timed_out);
+        let Some(mapping) = mapping::get() else { return };
+        self.count(mapping, ticks, timed_out);
+        let Some(slab) = slab() else { return };
+        let class = records::class(self.number);
+        seats::waited_for_condition(mapping, slab, class, ticks, !self.is_resumed);
+        if let Some(sample) = &self.sample
+            && let Some(waker) = handovers::waker(mapping, self.number)
+        {
+            blocked::count(mapping, class, waker, sample.stack, ticks);
         }
     }
 

@@ -144,14 +144,24 @@ pub fn waited(mapping: &Mapping, slab: &Slab, record: u32, ticks: u64) {
     let seat = of(mapping, number);
     seat.contended.fetch_add(1, Ordering::Relaxed);
     seat.wait.fetch_add(ticks, Ordering::Relaxed);
-    if number == 0 || !records::is_own(record) {
+    note(mapping, number, record, ticks, true);
+}
+
+/// Likewise for a condition variable, which may turn out to be a lock or not: so it is in no sum.
+/// One that goes on with another is not new.
+pub fn waited_for_condition(mapping: &Mapping, slab: &Slab, record: u32, ticks: u64, is_new: bool) {
+    note(mapping, slab.seat.load(Ordering::Relaxed), record, ticks, is_new);
+}
+
+fn note(mapping: &Mapping, seat: u32, record: u32, ticks: u64, is_new: bool) {
+    if seat == 0 || !records::is_own(record) {
         return;
     }
-    let key = u64::from(number) << 32 | u64::from(record);
-    let first = number as usize * WAITS_APART + record as usize % WAITS_APART;
+    let key = u64::from(seat) << 32 | u64::from(record);
+    let first = seat as usize * WAITS_APART + record as usize % WAITS_APART;
     let mut places = (0..WAITS_LOOKS).map(|look| &mapping.waits[(first + look) % WAITS]);
     if let Some(place) = places.find(|place| index::claim(&place.key, key).is_some()) {
-        place.contended.fetch_add(1, Ordering::Relaxed);
+        place.contended.fetch_add(is_new.into(), Ordering::Relaxed);
         place.wait.fetch_add(ticks, Ordering::Relaxed);
     }
 }

@@ -9,7 +9,7 @@ use manycore::sync::thread;
 use manycore_profile::layout::{Mapping, Slab};
 use syscalls::{Errno, Sysno, raw_syscall};
 
-use super::{held, mapping, orders, records, seats};
+use super::{handovers, held, mapping, orders, records, seats};
 
 /// Protects the giving out of slabs: between the question whether a thread has ended and the note of the next one,
 /// no other thread may take the same slab, nor one of the same number come and take it.
@@ -61,6 +61,7 @@ fn cleared<'a>(mapping: &Mapping, slab: &'a Slab) -> &'a Slab {
     }
     orders::flush_all(mapping, slab);
     held::clear(slab);
+    handovers::clear(slab);
     slab
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use crate::layout::BY_STACK;
 use crate::process::ProcessStats;
 use crate::profile::{Blocking, Lock};
 use crate::symbols::{Frame, StackId, Symbols};
@@ -26,7 +27,10 @@ pub fn of(
             let Some(lock) = rows.get(&(process, held.record)) else { continue };
             *sampled.entry(*lock).or_default() += held.wait;
             let waiter = symbols.stack(one.stack(held.stack), &one.modules);
-            let holder = symbols.stack(one.beside(held.stack, &[held.holder]), &one.modules);
+            let holder = match held.holder & BY_STACK {
+                0 => symbols.stack(one.beside(held.stack, &[held.holder]), &one.modules),
+                _ => symbols.stack(one.stack(held.holder as u32), &one.modules),
+            };
             let sum = sums.entry((*lock, waiter, holder)).or_default();
             *sum = (sum.0 + held.waits, sum.1 + held.wait);
         }

@@ -1,8 +1,9 @@
 //! What each thread did.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::clock::Rate;
+use crate::layout::Kind;
 use crate::process::ProcessStats;
 use crate::profile::{Cpu, Thread, Waited};
 
@@ -22,6 +23,32 @@ pub struct Seen {
     pub user: f64,
     /// CPU time in the kernel, in seconds.
     pub kernel: f64,
+    /// By the scheduler's count, in seconds: on a CPU, and ready but without one. None where the kernel does not count.
+    pub scheduled: Option<(f64, f64)>,
+}
+
+impl Seen {
+    /// Seconds ready but without a CPU until the thread had used so much CPU time: after the last look it is taken to have gone on as
+    /// before.
+    fn ready(&self, cpu: f64) -> Option<f64> {
+        /// What was seen of too little of a thread says nothing of the rest.
+        const LONGER_MAX: f64 = 2.0;
+        let (ran, ready) = self.scheduled?;
+        Some(ready * (cpu / ran.max(f64::MIN_POSITIVE)).clamp(1.0, LONGER_MAX))
+    }
+}
+
+/// Seconds in which threads were ready and had no CPU; none if no thread was seen.
+pub(crate) fn ready(stats: &[ProcessStats], seen: &SeenThreads) -> Option<f64> {
+    let mut cpu: HashMap<(u32, u32), f64> = HashMap::new();
+    for one in stats {
+        for seated in &one.noted.seats {
+            cpu.insert((one.pid, seated.thread), seated.cpu_ns as f64 / 1e9);
+        }
+    }
+    let used = |key: &(u32, u32)| cpu.get(key).copied().unwrap_or_default();
+    let ready = seen.iter().filter_map(|(key, seen)| seen.ready(used(key)));
+    ready.fold(None, |sum: Option<f64>, ready| Some(sum.unwrap_or_default() + ready))
 }
 
 /// Threads that were seen, by process and number.
@@ -37,10 +64,16 @@ pub(crate) fn of(
     let mut threads = Vec::new();
     let mut others = Others::default();
     for (process, one) in stats.iter().enumerate() {
-        let mut waits: HashMap<u32, Vec<Waited>> = HashMap::new();
+        // With the seconds waited for locks of the program's own making, which are not in the seat's sum.
+        let mut waits: HashMap<u32, (Vec<Waited>, f64)> = HashMap::new();
+        let made = one.recorded.iter().filter(|recorded| recorded.kind == Kind::Made);
+        let made: HashSet<u32> = made.map(|recorded| recorded.number).collect();
         for wait in &one.noted.waits {
             if let Some(lock) = rows.get(&(process, wait.record)) {
-                let list = waits.entry(wait.seat).or_default();
+                let (list, of_made) = waits.entry(wait.seat).or_default();
+                if made.contains(&wait.record) {
+                    *of_made += rate.ns(wait.wait) / 1e9;
+                }
                 let wait_ns = rate.ns(wait.wait).round() as u64;
                 add(list, Waited { lock: *lock, contended: wait.contended, wait_ns });
             }
@@ -91,7 +124,7 @@ fn thread(
     pid: u32,
     seated: &Seated,
     seen: Option<&Seen>,
-    waits: Vec<Waited>,
+    (waits, made): (Vec<Waited>, f64),
     rate: &Rate,
 ) -> Thread {
     let (user, kernel) = cpu_time(seated, seen);
@@ -101,11 +134,15 @@ fn thread(
         _ => &seated.name,
     };
     let spin = seated.spin_ns as f64 / 1e9;
+    let waited = rate.ns(seated.wait) / 1e9 + made;
     Thread {
         pid,
         tid: seated.thread,
         name: name.clone(),
-        cpu: Cpu::of(user, kernel, spin, rate.ns(seated.wait) / 1e9),
+        cpu: Cpu {
+            ready: seen.and_then(|seen| seen.ready(seated.cpu_ns as f64 / 1e9)),
+            ..Cpu::of(user, kernel, spin, waited)
+        },
         acquired: seated.acquired,
         waits,
     }

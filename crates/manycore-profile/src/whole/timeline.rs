@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use crate::clock::Rate;
 use crate::futex::{Count, Futexes};
-use crate::layout::{Kind, Mapping, RECORDS, SLABS};
+use crate::layout::{Mapping, RECORDS, SLABS};
 use crate::others::Numbers;
 use crate::process::{Key, ProcessStats};
 use crate::profile::{Cpu, Interval, Timeline, Waited};
@@ -308,10 +308,12 @@ fn stands_for(lock: &Recorded) -> f64 {
 
 /// What a process has counted that has ended.
 fn counts_at_end(one: &ProcessStats) -> Vec<(u32, Counts)> {
-    let locks = one.recorded.iter().filter(|recorded| recorded.kind != Kind::Cond);
-    let counts = locks.map(|Recorded { number, tally, .. }| {
-        let counts =
-            Counts { contended: tally.contended, wait: tally.wait, spin_ns: tally.spin_ns };
+    let counts = one.recorded.iter().map(|Recorded { number, tally, .. }| {
+        let counts = Counts {
+            contended: tally.attempts_that_waited(),
+            wait: tally.wait,
+            spin_ns: tally.spin_ns,
+        };
         (*number, counts)
     });
     counts.collect()
@@ -325,14 +327,14 @@ fn counts(mapping: &Mapping, now: u64) -> Vec<(u32, Counts)> {
         .iter()
         .enumerate()
         .map(|(number, record)| {
-            let is_lock = get32(&record.kind) != Kind::Cond as u32;
             let counts = Counts {
                 // Acquire: partner of the process' Release. A wait that is counted is not under way below.
                 wait: record.wait.load(Ordering::Acquire),
-                contended: get(&record.contended),
+                contended: get(&record.contended).saturating_sub(get(&record.hand_overs.resumed)),
                 spin_ns: get(&record.spin_ns),
             };
-            (number as u32, if is_lock { counts } else { Counts::default() })
+            // Conditions, too: which of them are locks is known when all is over.
+            (number as u32, counts)
         })
         .collect();
     for slab in &mapping.slabs[..(get32(&header.slabs) as usize).min(SLABS)] {

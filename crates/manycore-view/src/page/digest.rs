@@ -336,7 +336,7 @@ impl Cut {
             owner_frames: Vec::new(),
         };
         // Of a futex of the program's own only the waits were seen.
-        let counted = |share: f64| (!lock.is_futex()).then_some(share);
+        let counted = |share: f64| (lock.is_counted()).then_some(share);
         Row {
             name: self.text(&lock.name),
             short: self.text(&lock.title()),
@@ -344,7 +344,7 @@ impl Cut {
             origin: word(lock.origin),
             module: lock.module.as_ref().map(|module| self.text(module)),
             objects: lock.objects,
-            acquired: (!lock.is_futex()).then_some(lock.acquired),
+            acquired: (lock.is_counted()).then_some(lock.acquired),
             contended: lock.contended,
             share: counted(lock.contended_share),
             moved: counted(lock.moved_share()),

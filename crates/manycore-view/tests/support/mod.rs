@@ -58,6 +58,7 @@ pub fn lock(number: usize) -> Lock {
         handoffs: 500_000,
         wait: times(contended, contended * 5000),
         hold: times(15_625, 15_625 * 700),
+        held: None,
         hottest_share: 1.0,
         frames: frames(&["init", "main"]),
         waits_in: vec![Site {
@@ -131,7 +132,7 @@ pub fn profile(locks: usize, threads: usize) -> Profile {
         kernel: "6.1.0".into(),
         glibc: "2.36".into(),
     };
-    let cpu = Cpu { kernel: 1.5, program: 6.0, lock_spin: 0.5, lock_wait: 9.0 };
+    let cpu = Cpu { kernel: 1.5, program: 6.0, lock_spin: 0.5, lock_wait: 9.0, ready: None };
     let locks: Vec<Lock> = (0..locks).map(lock).collect();
     Profile {
         schema: SCHEMA,
@@ -244,7 +245,7 @@ fn stacks(locks: &[Lock]) -> Vec<Stack> {
 
 fn timeline(locks: usize) -> Timeline {
     let interval = |number: usize| Interval {
-        cpu: Cpu { kernel: 0.015, program: 0.06, lock_spin: 0.005, lock_wait: 0.09 },
+        cpu: Cpu { kernel: 0.015, program: 0.06, lock_spin: 0.005, lock_wait: 0.09, ready: None },
         waits: (0..locks.min(12)).map(|lock| waited(lock, number as u64 % 7 + 1)).collect(),
     };
     Timeline { interval: 0.1, intervals: (0..100).map(interval).collect() }
@@ -259,7 +260,7 @@ fn thread(number: usize, locks: usize) -> Thread {
         pid: 100,
         tid: 100 + number as u32,
         name: if number == 1 { HOSTILE.into() } else { format!("worker{number}") },
-        cpu: Cpu { kernel: 0.1, program: 0.5, lock_spin: 0.1, lock_wait: 0.8 },
+        cpu: Cpu { kernel: 0.1, program: 0.5, lock_spin: 0.1, lock_wait: 0.8, ready: None },
         acquired: 10_000,
         waits: (0..locks.min(5)).map(|lock| waited(lock, number as u64 + 1)).collect(),
     }

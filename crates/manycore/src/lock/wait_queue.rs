@@ -135,26 +135,32 @@ impl WaitQueue {
         in_time
     }
 
-    /// Wakes the waiter that has waited for longest, if there is one.
-    pub fn signal(&self) {
+    /// Wakes the waiter that has waited for longest; says whether there was one.
+    pub fn signal(&self) -> bool {
         // A signaller has to find those waiters only of which it can know. It changed what they wait for under their
         // mutex; a waiter that had looked before then has put itself on the chain before it released the mutex, so
         // that happens before this look, which cannot miss it. A waiter that looks later does not wait.
-        if !self.chain.looks_empty() {
-            let chosen = self.with_chain(|chain| chain.take_first(Waiter::claim));
-            // SAFETY: claimed, and the chain is unlocked.
-            unsafe { chosen.mark(0) };
+        if self.chain.looks_empty() {
+            return false;
         }
+        let chosen = self.with_chain(|chain| chain.take_first(Waiter::claim));
+        let is_any = chosen.len > 0;
+        // SAFETY: claimed, and the chain is unlocked.
+        unsafe { chosen.mark(0) };
+        is_any
     }
 
-    /// Wakes all waiters.
-    pub fn broadcast(&self) {
+    /// Wakes all waiters; says whether there were any.
+    pub fn broadcast(&self) -> bool {
         // As in `signal`.
-        if !self.chain.looks_empty() {
-            let chosen = self.with_chain(|chain| chain.take_all(Waiter::claim));
-            // SAFETY: claimed, and the chain is unlocked.
-            unsafe { chosen.mark(0) };
+        if self.chain.looks_empty() {
+            return false;
         }
+        let chosen = self.with_chain(|chain| chain.take_all(Waiter::claim));
+        let is_any = chosen.len > 0;
+        // SAFETY: claimed, and the chain is unlocked.
+        unsafe { chosen.mark(0) };
+        is_any
     }
 
     /// Waits until the queue is empty: to be called before its memory is used for something else.

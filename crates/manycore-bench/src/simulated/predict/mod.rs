@@ -25,10 +25,6 @@ use crate::slice::Pinning;
 pub use render::render;
 pub use usage::{Row, Usage, Workload};
 
-/// By what the lengths of sections are multiplied for the band: how long a lock is held comes from samples, and with it what
-/// the holder lost to others meanwhile.
-const HOLDS: [f64; 2] = [0.8, 1.25];
-
 /// So many sections of a thread are simulated, and so many of its sleeps, within [`SHORTEST`] and [`LONGEST`].
 const TURNS: f64 = 1_600.0;
 const SLEEPS: f64 = 20.0;
@@ -157,8 +153,9 @@ impl Options {
         let machines = variant::corners(&self.machine);
         let as_it_is = machines[0].clone();
         let of_machine = machines.into_iter().map(|machine| (machine, workload.clone()));
-        let of_holds = HOLDS.map(|factor| (as_it_is.clone(), workload.with_holds(factor)));
-        of_machine.chain(of_holds).collect()
+        let others = self.usage.others().into_iter().filter_map(|usage| Workload::of(&usage).ok());
+        let of_usage = others.map(|workload| (as_it_is.clone(), workload));
+        of_machine.chain(of_usage).collect()
     }
 
     /// The program as it was observed, as far as this machine is like that one.

@@ -17,6 +17,8 @@ pub struct Usage {
     pub busy: f64,
     /// Time in waits for locks, on the CPU and off it, in seconds.
     pub waiting: f64,
+    /// Time in which threads were ready and had no CPU, in waits for locks or not, in seconds; none if nobody counted it.
+    pub ready: Option<f64>,
     /// Its locks.
     pub locks: Vec<Row>,
 }
@@ -34,6 +36,8 @@ pub struct Row {
     pub shared: Option<u64>,
     /// The mean time that one is held, in nanoseconds; none if no hold was measured.
     pub hold_ns: Option<f64>,
+    /// By what the mean is multiplied at the ends of its interval.
+    pub hold_range: (f64, f64),
     /// The time that 99 of 100 holds do not exceed.
     pub hold_p99_ns: Option<f64>,
     /// The share of the wait that falls on the most waited for of them: 0 to 1.
@@ -72,6 +76,12 @@ const SECTIONS: (f64, f64) = (16.0, 1024.0);
 /// A program that leaves its CPUs less idle than this wants more of them.
 const SATURATED: f64 = 0.9;
 
+/// Holds that are shortened by less than this are not worth a word.
+const MUCH_SHORTER: f64 = 0.9;
+
+/// Holds that are known better than to this are not: how long the clock takes to be read, and what the holder lost to others, is in them.
+const HOLDS: (f64, f64) = (0.8, 1.25);
+
 /// The quantile 0.99 of an exponential distribution is 4.6 times its mean, that of a fixed length the mean.
 const VARIES: f64 = 2.0;
 
@@ -97,10 +107,9 @@ impl Workload {
         let mut assumed = Vec::new();
         let in_sections = rows().map(held).sum::<f64>() / 1e9;
         let scale = (usage.busy / in_sections).min(1.0);
-        if scale < 1.0 {
+        if scale < MUCH_SHORTER {
             assumed.push(format!(
-                "locks were held for {:.1} times as long as the program had a CPU: holders slept, lost their CPU, or held \
-                 several; the model's holds are shorter by that",
+                "locks were held for {:.1} times as long as in the model: holders slept, lost their CPU, or held several",
                 1.0 / scale
             ));
         }
@@ -123,17 +132,6 @@ impl Workload {
             mix.locks.extend(latches);
         }
         Ok(Self { mix, rows: of_latch, observed: sections / usage.wall, assumed })
-    }
-
-    /// The same with all sections longer or shorter by a factor, and the time between them so much shorter or longer that a
-    /// thread takes as long for both.
-    pub fn with_holds(&self, factor: f64) -> Self {
-        let mut changed = self.clone();
-        let before = self.mix.section_mean_ns();
-        changed.mix.locks.iter_mut().for_each(|latch| latch.section.mean_ns *= factor);
-        let outside = &mut changed.mix.outside.mean_ns;
-        *outside = (*outside - before * (factor - 1.0)).max(1.0);
-        changed
     }
 
     /// The rows that take part, by their number in [`Usage::locks`].
@@ -168,10 +166,54 @@ impl Workload {
 }
 
 impl Usage {
+    /// What the program might have been as well, as far as is known: holds, of all locks or of the one that was held longest, at either end of
+    /// their intervals; holders that lost their CPU as often as who holds nothing; and threads that were idle for less, since some had ended
+    /// long before the program, or for longer, where time without a CPU was part of waits for locks.
+    pub fn others(&self) -> Vec<Self> {
+        let held = |row: &Row| row.acquired as f64 * row.hold_ns.unwrap_or_default();
+        let longest = (0..self.locks.len())
+            .max_by(|a, b| held(&self.locks[*a]).total_cmp(&held(&self.locks[*b])));
+        let low = |row: &Row| row.hold_range.0.min(HOLDS.0);
+        let high = |row: &Row| row.hold_range.1.max(HOLDS.1);
+        // No more than there was CPU time, as in the workload itself: longer ones would be cut to that again.
+        let scale = (self.busy * 1e9 / self.locks.iter().map(held).sum::<f64>()).min(1.0);
+        let with = |of_longest: &dyn Fn(&Row) -> f64, of_others: &dyn Fn(&Row) -> f64| {
+            let mut changed = self.clone();
+            for (place, row) in changed.locks.iter_mut().enumerate() {
+                let factor = if Some(place) == longest { of_longest(row) } else { of_others(row) };
+                let factor = factor * scale;
+                row.hold_ns = row.hold_ns.map(|ns| ns * factor);
+                row.hold_p99_ns = row.hold_p99_ns.map(|ns| ns * factor);
+            }
+            changed
+        };
+        let mut others = vec![with(&low, &low), with(&high, &high)];
+        if self.locks.len() > 1 {
+            others.extend([with(&low, &high), with(&high, &low)]);
+        }
+        if self.ready.is_some_and(|ready| ready > 0.0) {
+            let with_cpu = self.busy / (self.busy + self.without_cpu());
+            others.push(with(&|_| with_cpu, &|_| with_cpu));
+            let apart = self.ready.map(|ready| (ready - self.waiting).max(0.0));
+            others.push(Self { ready: apart, ..self.clone() });
+        }
+        others.push(Self { ready: Some(f64::INFINITY), ..self.clone() });
+        others
+    }
+
+    /// Seconds in which threads had something to do, waited for no lock and had no CPU.
+    fn without_cpu(&self) -> f64 {
+        let rest = f64::from(self.threads) * self.wall - self.busy - self.waiting;
+        self.ready.unwrap_or_default().min(rest.max(0.0))
+    }
+
     /// Seconds for which all threads did nothing, as terminals that think.
     fn idle(&self, assumed: &mut Vec<String>) -> f64 {
         let had = f64::from(self.threads) * self.wall;
-        let idle = (had - self.busy - self.waiting).max(0.0);
+        let idle = (had - self.busy - self.waiting - self.without_cpu()).max(0.0);
+        if self.ready.is_some() {
+            return idle;
+        }
         let used = self.busy / (f64::from(self.cpus.max(1)) * self.wall);
         if self.threads > self.cpus && used > SATURATED {
             assumed.push(
@@ -222,6 +264,7 @@ mod tests {
             acquired,
             shared: None,
             hold_ns: Some(hold_ns),
+            hold_range: (1.0, 1.0),
             hold_p99_ns: Some(hold_ns),
             hottest: 1.0,
         }
@@ -230,7 +273,7 @@ mod tests {
     /// A million sections of 1 us in a second of two CPUs.
     fn usage() -> Usage {
         let locks = vec![row(1_000_000, 500.0), row(1_000_000, 100.0), row(7, 0.0)];
-        Usage { threads: 2, cpus: 2, wall: 1.0, busy: 1.8, waiting: 0.2, locks }
+        Usage { threads: 2, cpus: 2, wall: 1.0, busy: 1.8, waiting: 0.2, ready: None, locks }
     }
 
     #[test]
@@ -241,8 +284,10 @@ mod tests {
         assert_eq!(workload.mix.outside.mean_ns.round(), 600.0);
         assert_eq!((workload.mix.think_ns, workload.observed), (0.0, 2e6));
         assert!(workload.assumed.is_empty());
-        let longer = workload.with_holds(1.5).mix;
-        assert_eq!(longer.section_mean_ns() + longer.outside.mean_ns.round(), 900.0);
+        for other in usage().others() {
+            let mix = Workload::of(&other).unwrap().mix;
+            assert_eq!((mix.section_mean_ns() + mix.outside.mean_ns).round(), 900.0);
+        }
     }
 
     #[test]
@@ -255,6 +300,30 @@ mod tests {
         let crowd = Usage { threads: 32, busy: 1.95, ..usage() };
         let workload = Workload::of(&crowd).unwrap();
         assert_eq!((workload.mix.think_ns, workload.assumed.len()), (0.0, 1));
+    }
+
+    #[test]
+    fn waiting_for_a_cpu_is_no_thought() {
+        let starved = Usage { threads: 16, ready: Some(14.0), ..usage() };
+        let workload = Workload::of(&starved).unwrap();
+        assert_eq!((workload.mix.think_ns, workload.assumed.len()), (0.0, 0));
+        let idle = Usage { threads: 16, ready: Some(0.0), ..usage() };
+        assert!(Workload::of(&idle).unwrap().mix.think_ns > 0.0);
+        // It may have been part of the waits, and threads may have ended early.
+        let thinks = |usage: &Usage| Workload::of(usage).unwrap().mix.think_ns > 0.0;
+        let some = Usage { threads: 4, waiting: 1.0, ready: Some(1.0), ..usage() };
+        assert!(some.others().iter().any(thinks) && !some.others().iter().all(|it| thinks(it)));
+    }
+
+    #[test]
+    fn holds_lie_in_their_intervals() {
+        let mut wide = usage();
+        wide.locks[0].hold_range = (0.1, 3.0);
+        let holds = |usage: &Usage| [0, 1].map(|row: usize| usage.locks[row].hold_ns.unwrap());
+        let others: Vec<_> = wide.others().iter().map(holds).collect();
+        for ends in [[50.0, 80.0], [1500.0, 125.0], [50.0, 125.0], [1500.0, 80.0]] {
+            assert!(others.contains(&ends), "{others:?}");
+        }
     }
 
     #[test]

@@ -1,0 +1,184 @@
+//! Locks that the program makes of a mutex and a condition variable: an interpreter's global lock, a semaphore, a
+//! reader-writer lock.
+//!
+//! Nobody says that a thread waits for a lock there, and not for work. But it shows in what the thread does when it has been let
+//! in: with a lock it comes back to the mutex and wakes the next one, with anything else it comes back to wait again. So three
+//! things are counted of a condition variable:
+//!
+//! - *handed*: the thread has locked the mutex once since it was let in, and signals the same condition variable, or wakes somebody
+//!   who waits as it did: for another one of its class, or in the same place;
+//! - *returned*: it has locked the mutex once since, and waits again;
+//! - *resumed*: it has not released the mutex since, and waits on: the two waits are one.
+//!
+//! What a thread does after it has locked the mutex several times tells neither. A thread that signals while it still has the mutex from
+//! its wait, as at either end of a queue of few places, is not counted. Of those who hand over it is kept whether the one who had let them in
+//! had waited in a place in which they have waited, too: threads that ask and one that answers hand over to each other all the time, and have a place each.
+//! `manycore_profile` says from which counts on it is a lock.
+
+use core::sync::atomic::{AtomicU32, Ordering};
+
+use manycore::sync::clock;
+use manycore_profile::layout::{
+    BY_STACK, ENTRIES, Entry, FRAMES, HandOvers, Mapping, SLOTS, Slab, WANTED,
+};
+
+use super::{mapping, records, slab, stacks};
+
+// Relaxed throughout: entries are their thread's own, and counters are independent of each other.
+
+/// What the thread has done since it was let in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Since {
+    /// It has the mutex from its wait, or has just released it.
+    Nothing,
+    /// It has locked the mutex again.
+    OneVisit,
+    /// More, or what cannot be told.
+    More,
+}
+
+fn entry(slab: &Slab, mutex: u32) -> &Entry {
+    &slab.entries[mutex as usize % ENTRIES]
+}
+
+/// The thread's acquisitions of a mutex, if it counts them.
+fn acquired(slab: &Slab, mutex: u32) -> Option<u64> {
+    let slot = &slab.slots[mutex as usize % SLOTS];
+    (slot.record.load(Ordering::Relaxed) == mutex).then(|| slot.acquired.load(Ordering::Relaxed))
+}
+
+/// What the thread has done since it was let in with this mutex; none if it was not.
+fn since(slab: &Slab, mutex: u32) -> Option<(&Entry, Since)> {
+    let entry = entry(slab, mutex);
+    if mutex == 0 || entry.mutex.load(Ordering::Relaxed) != mutex {
+        return None;
+    }
+    let before = entry.acquired.load(Ordering::Relaxed);
+    let since = match acquired(slab, mutex).map(|now| now.wrapping_sub(before)) {
+        Some(0) => Since::Nothing,
+        Some(1) => Since::OneVisit,
+        _ => Since::More,
+    };
+    Some((entry, since))
+}
+
+fn of(mapping: &Mapping, condition: u32) -> &HandOvers {
+    &records::get(mapping, condition).hand_overs
+}
+
+/// The thread, which has the mutex, begins to wait for a condition variable, in a function that `caller` has called.
+/// Says whether that goes on with another wait.
+pub fn waits(mutex: u32, condition: u32, caller: usize) -> bool {
+    let (Some(mapping), Some(slab)) = (mapping::get(), slab()) else { return false };
+    if !records::is_own(mutex) || !records::is_own(condition) {
+        return false;
+    }
+    let about = of(mapping, condition);
+    about.mutex.store(mutex, Ordering::Relaxed);
+    about.site.store(caller as u64, Ordering::Relaxed);
+    note_site(entry(slab, mutex), mutex, caller as u64);
+    let Some((entry, since)) = since(slab, mutex) else { return false };
+    match since {
+        Since::Nothing => drop(about.resumed.fetch_add(1, Ordering::Relaxed)),
+        Since::OneVisit => {
+            let before = of(mapping, entry.condition.load(Ordering::Relaxed));
+            before.returned.fetch_add(1, Ordering::Relaxed);
+        }
+        Since::More => {}
+    }
+    entry.mutex.store(0, Ordering::Relaxed);
+    since == Since::Nothing
+}
+
+fn note_site(entry: &Entry, mutex: u32, site: u64) {
+    if entry.sites_of.swap(mutex, Ordering::Relaxed) != mutex {
+        entry.sites.iter().for_each(|place| place.store(0, Ordering::Relaxed));
+    }
+    let known = entry.sites.iter().any(|place| place.load(Ordering::Relaxed) == site);
+    if !known {
+        entry.sites.iter().fold(site, |new, place| place.swap(new, Ordering::Relaxed));
+    }
+}
+
+/// The thread has been woken, and has the mutex again.
+pub fn let_in(mutex: u32, condition: u32, caller: usize) {
+    let Some(slab) = slab() else { return };
+    let Some(acquired) = acquired(slab, mutex) else { return };
+    if !records::is_own(mutex) || !records::is_own(condition) {
+        return;
+    }
+    let entry = entry(slab, mutex);
+    entry.mutex.store(mutex, Ordering::Relaxed);
+    entry.condition.store(condition, Ordering::Relaxed);
+    entry.acquired.store(acquired, Ordering::Relaxed);
+    entry.since.store(clock::now(), Ordering::Relaxed);
+    entry.site.store(caller as u64, Ordering::Relaxed);
+    let waker_site = mapping::get()
+        .map_or(0, |mapping| of(mapping, condition).waker_site.load(Ordering::Relaxed));
+    entry.waker_site.store(waker_site, Ordering::Relaxed);
+}
+
+/// The thread has signalled a condition variable, in a function that `caller` has called, and has woken somebody or found nobody.
+pub fn signalled(condition: u32, has_woken: bool, caller: usize) {
+    let (Some(mapping), Some(slab)) = (mapping::get(), slab()) else { return };
+    if !records::is_own(condition) {
+        return;
+    }
+    let about = of(mapping, condition);
+    if has_woken && about.waker.load(Ordering::Relaxed) == WANTED {
+        about.waker.store(stacks::here(mapping, caller, FRAMES), Ordering::Relaxed);
+    }
+    let let_in = since(slab, about.mutex.load(Ordering::Relaxed));
+    let site = let_in.map_or(0, |(entry, _)| entry.site.load(Ordering::Relaxed));
+    if has_woken {
+        about.waker_site.store(site, Ordering::Relaxed);
+    }
+    let Some((entry, since)) = let_in else { return };
+    let own = entry.condition.load(Ordering::Relaxed);
+    let is_same = own == condition;
+    let is_like_it = records::class(own) == records::class(condition)
+        || site == about.site.load(Ordering::Relaxed);
+    if since == Since::OneVisit && (is_same || (has_woken && is_like_it)) {
+        hands_over(mapping, entry, own);
+    }
+    let goes_on = if since == Since::Nothing { !is_same } else { !is_same && !has_woken };
+    if !goes_on {
+        entry.mutex.store(0, Ordering::Relaxed);
+    }
+}
+
+fn hands_over(mapping: &Mapping, entry: &Entry, condition: u32) {
+    let about = of(mapping, condition);
+    about.handed.fetch_add(1, Ordering::Relaxed);
+    let waker_site = entry.waker_site.load(Ordering::Relaxed);
+    if waker_site != 0 {
+        let has_been_there =
+            entry.sites.iter().any(|own| own.load(Ordering::Relaxed) == waker_site);
+        let counter = if has_been_there { &about.alike } else { &about.unlike };
+        counter.fetch_add(1, Ordering::Relaxed);
+    }
+    let ticks = clock::now().wrapping_sub(entry.since.load(Ordering::Relaxed));
+    super::count_hold(mapping, records::get(mapping, condition), ticks);
+}
+
+/// A sampled wait begins: who ends it should say so.
+pub fn want_waker(mapping: &Mapping, condition: u32) {
+    if records::is_own(condition) {
+        of(mapping, condition).waker.store(WANTED, Ordering::Relaxed);
+    }
+}
+
+/// Who ended a sampled wait, as a holder; none if nobody has said so.
+pub fn waker(mapping: &Mapping, condition: u32) -> Option<u64> {
+    let waker: &AtomicU32 = &of(mapping, condition).waker;
+    let stack = waker.load(Ordering::Relaxed);
+    (stack != 0 && stack & WANTED == 0).then(|| BY_STACK | u64::from(stack))
+}
+
+/// The thread has ended.
+pub fn clear(slab: &Slab) {
+    for entry in &slab.entries {
+        entry.mutex.store(0, Ordering::Relaxed);
+        entry.sites_of.store(0, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,62 @@
+//! Locks that a program makes of a mutex and a condition variable: what tells them from queues, barriers and timers.
+//!
+//! A thread that has waited for a condition variable is *let in*. A lock's waiter is let in, comes back to the mutex once and
+//! wakes the next one: it *hands over*. Who waits for work is let in and comes back to wait for more.
+//!
+//! Relaxed throughout: counters are independent of each other.
+
+use core::sync::atomic::{AtomicU32, AtomicU64};
+
+/// Mutexes for each thread of which it is kept how it was let in.
+pub const ENTRIES: usize = 4;
+/// Places in which a thread has waited with a mutex.
+pub const PLACES: usize = 3;
+/// In [`HandOvers::waker`]: a thread whose wait is sampled waits to be told.
+pub const WANTED: u32 = 1 << 31;
+/// In a holder of `Blocked`: it is the number of a stack, and no address.
+pub const BY_STACK: u64 = 1 << 63;
+
+/// What was seen of a condition variable.
+#[repr(C)]
+pub struct HandOvers {
+    /// How often a thread that had been let in woke others when it came back to the mutex.
+    pub handed: AtomicU32,
+    /// How often it came back to wait again.
+    pub returned: AtomicU32,
+    /// Waits that went on with another one, before the thread had released the mutex.
+    pub resumed: AtomicU64,
+    /// The return address of the latest wait.
+    pub site: AtomicU64,
+    /// The record of the mutex that it is waited for with.
+    pub mutex: AtomicU32,
+    /// The stack of the latest thread that woke a waiter, by number; or [`WANTED`].
+    pub waker: AtomicU32,
+    /// Where the latest thread that woke a waiter had waited itself; 0 if it had not.
+    pub waker_site: AtomicU64,
+    /// How often a thread handed over that had been let in by one that had waited in a place in which it has waited, too.
+    pub alike: AtomicU32,
+    /// Likewise, in another place.
+    pub unlike: AtomicU32,
+}
+
+/// How a thread was let in.
+#[repr(C)]
+pub struct Entry {
+    /// The mutex's record; 0 for none.
+    pub mutex: AtomicU32,
+    /// The condition variable's record.
+    pub condition: AtomicU32,
+    /// The thread's acquisitions of the mutex until then.
+    pub acquired: AtomicU64,
+    /// When that was, in ticks.
+    pub since: AtomicU64,
+    /// The return address of the wait.
+    pub site: AtomicU64,
+    /// That of the wait of the thread that ended this one; 0 if it is not known.
+    pub waker_site: AtomicU64,
+    /// Those of the thread's waits with the mutex, the latest new one first.
+    pub sites: [AtomicU64; PLACES],
+    /// The mutex that they are of.
+    pub sites_of: AtomicU32,
+    pub(super) _spare: AtomicU32,
+}
