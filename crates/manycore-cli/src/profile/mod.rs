@@ -14,6 +14,7 @@ mod place;
 mod samples;
 pub mod table;
 pub mod tree;
+mod uncounted;
 
 use std::ffi::OsString;
 

@@ -42,7 +42,7 @@ pub fn forked() {
 /// In the child of a fork: what the parent has noted holds of the child, too.
 pub fn copy(old: &Mapping, new: &Mapping) {
     let noted = modules(old);
-    for (from, to) in noted.iter().zip(&new.modules) {
+    for (from, to) in noted.iter().zip(new.modules.iter()) {
         let words = [&from.start, &from.end, &from.offset, &from.inode].into_iter();
         let places = [&to.start, &to.end, &to.offset, &to.inode].into_iter();
         for (from, to) in words.chain(&from.path).zip(places.chain(&to.path)) {
