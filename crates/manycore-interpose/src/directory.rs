@@ -36,6 +36,21 @@ impl Directory {
         self.file(now, ending).map_new(size)
     }
 
+    /// The same, mapped by `map`, which is given the file's descriptor.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Path::make`].
+    pub fn make(
+        &self,
+        now: u64,
+        ending: &str,
+        size: usize,
+        map: impl FnOnce(usize) -> Result<*mut c_void, Errno>,
+    ) -> Result<*mut c_void, Errno> {
+        self.file(now, ending).make(size, map)
+    }
+
     /// Removes the calling process' file of this time. One that cannot be removed stays, without anything in it.
     pub fn remove(&self, now: u64, ending: &str) {
         self.file(now, ending).remove();

@@ -53,6 +53,26 @@ impl Path {
     /// The kernel's: the file is there already, there is no directory or no room for it; or it would be larger than this
     /// process may make one (EFBIG).
     pub fn map_new(&self, size: usize) -> Result<*mut c_void, Errno> {
+        self.make(size, |file| {
+            let protection = libc::PROT_READ | libc::PROT_WRITE;
+            // SAFETY: new memory.
+            let mapped = unsafe {
+                raw_syscall!(Sysno::mmap, 0, size, protection, libc::MAP_SHARED, file, 0)
+            };
+            Errno::from_ret(mapped).map(|address| address as *mut c_void)
+        })
+    }
+
+    /// The same, mapped by `map`, which is given the file's descriptor.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`map_new`](Self::map_new), or that of `map`.
+    pub fn make(
+        &self,
+        size: usize,
+        map: impl FnOnce(usize) -> Result<*mut c_void, Errno>,
+    ) -> Result<*mut c_void, Errno> {
         // The kernel would send SIGXFSZ, which ends programs that have not asked for it.
         if size as u64 > largest_file() {
             return Err(Errno::EFBIG);
@@ -64,23 +84,12 @@ impl Path {
             let file =
                 Errno::from_ret(raw_syscall!(Sysno::openat, libc::AT_FDCWD, path, flags, 0o600))?;
             let sized = Errno::from_ret(raw_syscall!(Sysno::ftruncate, file, size));
-            let protection = libc::PROT_READ | libc::PROT_WRITE;
-            let mapped = sized.and_then(|_| {
-                Errno::from_ret(raw_syscall!(
-                    Sysno::mmap,
-                    0,
-                    size,
-                    protection,
-                    libc::MAP_SHARED,
-                    file,
-                    0
-                ))
-            });
+            let mapped = sized.and_then(|_| map(file));
             raw_syscall!(Sysno::close, file);
             if mapped.is_err() {
                 self.remove();
             }
-            mapped.map(|address| address as *mut c_void)
+            mapped
         }
     }
 

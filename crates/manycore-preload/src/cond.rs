@@ -3,11 +3,18 @@
 //! ```text
 //!          0 ... 24                              24 ... 36        36          40 ... 48
 //! glibc    __wseq, __g1_start, __g_refs          __g_size ...     __wrefs     __g_signals
-//! here     the wait queue                        -                flags       statistics
+//! here     the wait queue                        passes on        flags       statistics
 //! ```
 //!
 //! The flags are glibc's: bit 0 says process-shared, bit 1 that `timedwait` counts on the monotonic clock. glibc owns
 //! process-shared condition variables.
+//!
+//! # Whose memory, until when
+//!
+//! A program may destroy a condition variable once it has told all its waiters, and then use the memory for something
+//! else. So a waiter that has been told does not touch it again, with one exception: a thread that is cancelled just
+//! then may not keep a signal for itself while others wait. Whether others do, the signaller tells it. It passes the signal
+//! on unless the condition variable has been destroyed since, which `departed.rs` knows.
 //!
 //! # Mixtures
 //!
@@ -22,19 +29,21 @@ use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use libc::{EINVAL, ETIMEDOUT, clockid_t, timespec};
 use manycore::lock::{InlineLock, WaitQueue, Waiter};
-use manycore::sync::Deadline;
+use manycore::sync::{Deadline, process};
 use manycore_interpose::cancel;
 use manycore_profile::layout::Kind;
 
 use crate::mutex::{self, Mutex};
 use crate::stats::{self, Object};
-use crate::{glibc, time};
+use crate::{departed, glibc, time};
 
 /// The overlay of `pthread_cond_t`.
 #[repr(C)]
 pub struct Cond {
     queue: WaitQueue,
-    _spare: [u8; 36 - size_of::<WaitQueue>()],
+    /// Whether a waiter was ever signalled while others waited on: one that may have to signal those in its place.
+    passes_on: AtomicU32,
+    _spare: [u8; 32 - size_of::<WaitQueue>()],
     flags: AtomicU32,
     /// The statistics' number for this condition variable, 0 if it has none yet.
     record: AtomicU32,
@@ -71,6 +80,15 @@ impl Cond {
         // Relaxed: a number stands for itself.
         self.record.load(Ordering::Relaxed)
     }
+
+    /// Signals a waiter, which has to signal another if it does not want to know; says whether there was one.
+    fn signal(&self) -> bool {
+        self.queue.signal_saying(|| {
+            // Relaxed: read by who destroys it, which the program orders after its signals.
+            self.passes_on.store(1, Ordering::Relaxed);
+            departed::now(core::ptr::from_ref(self).cast())
+        })
+    }
 }
 
 /// `pthread_cond_init`: glibc reads the attributes and leaves flags and zeros.
@@ -105,6 +123,10 @@ pub unsafe extern "C-unwind" fn destroy<const STATS: bool>(c: *mut Cond) -> c_in
     }
     if STATS {
         stats::destroyed(&cond.record);
+    }
+    // Relaxed: the program orders signals before this.
+    if cond.passes_on.load(Ordering::Relaxed) != 0 {
+        departed::note(c.cast());
     }
     // Waiters that have been signalled no longer look at it; those that leave by themselves are waited for.
     cond.queue.drain();
@@ -217,7 +239,7 @@ pub unsafe extern "C-unwind" fn signal<const STATS: bool>(c: *mut Cond, caller: 
     }
     // Before: once its waiters have been told, it may be gone.
     let number = if STATS { cond.number() } else { 0 };
-    let has_woken = cond.queue.signal();
+    let has_woken = cond.signal();
     if STATS && number != 0 {
         stats::handovers::signalled(number, has_woken, caller);
     }
@@ -307,11 +329,17 @@ impl Wait<'_> {
         if wait.timed_out.get() { ETIMEDOUT } else { 0 }
     }
 
-    /// Leaves the queue before a signal, or passes on the signal that came all the same.
+    /// Leaves the queue before a signal, or passes on the signal that came all the same if others waited then. Told alone or
+    /// with all others, the condition variable may be gone.
     fn leave(&self) {
         // SAFETY: the waiter was enqueued and nobody has withdrawn it.
         if !unsafe { self.cond.queue.withdraw(&self.waiter) } {
-            self.cond.queue.signal();
+            let since = self.waiter.message();
+            if since != 0 {
+                departed::unless_gone(core::ptr::from_ref(self.cond).cast(), since, || {
+                    self.cond.signal()
+                });
+            }
         }
     }
 
@@ -374,6 +402,8 @@ struct StandInWait {
 impl StandIn {
     /// Every waiter of a condition variable has the same one, as POSIX asks for mutexes.
     fn of(c: *const Cond) -> *mut c_void {
+        // A child that does not know yet that it is one would wait for threads that it does not have.
+        process::generation();
         let index = (c as usize).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 58;
         TABLE[index % STAND_INS].0.get().cast()
     }
@@ -437,10 +467,11 @@ impl StandIn {
     fn pass(c: *const Cond) {
         // Relaxed: see `wait`.
         if IN_USE.load(Ordering::Relaxed) {
+            let stand_in = Self::of(c);
             // SAFETY: the stand-in is a mutex of glibc's.
             unsafe {
-                glibc::pthread_mutex_lock(Self::of(c));
-                glibc::pthread_mutex_unlock(Self::of(c));
+                glibc::pthread_mutex_lock(stand_in);
+                glibc::pthread_mutex_unlock(stand_in);
             }
         }
     }
@@ -448,6 +479,7 @@ impl StandIn {
 
 /// In the child of a fork, no other thread is left that could hold a stand-in.
 pub fn forked() {
+    departed::forked();
     // Relaxed: see `wait`. Writing to pages that the child shares with its parent copies them.
     if !IN_USE.load(Ordering::Relaxed) {
         return;

@@ -3,7 +3,7 @@
 use core::ffi::c_int;
 
 use manycore::lock::{Futex, PlainLock};
-use manycore::sync::thread;
+use manycore::sync::{process, thread};
 
 use crate::{cond, stats};
 
@@ -15,10 +15,12 @@ unsafe extern "C" {
     ) -> c_int;
 }
 
-/// Has [`in_child`] run after each fork, ahead of the program's own handlers, which were registered later.
+/// Has [`in_child`] run in each child: after a fork by the C library, ahead of the program's own handlers, which were registered
+/// later; after any other fork, at the child's first use of what threads share.
 pub fn install() {
+    process::watch(in_child);
     // SAFETY: the handler is a function of this library, which is never unloaded.
-    unsafe { pthread_atfork(None, None, Some(in_child)) };
+    unsafe { pthread_atfork(None, None, Some(forked_by_libc)) };
 }
 
 /// In the child of a fork: a lock that a thread of the parent may have is free.
@@ -30,8 +32,15 @@ pub fn set_free(lock: &Futex) {
     }
 }
 
+extern "C" fn forked_by_libc() {
+    thread::renumber();
+    // Asked for now: by its first lock the child may have no other calls left.
+    thread::id();
+    process::forked_by_libc();
+}
+
 extern "C" fn in_child() {
-    thread::forked();
+    thread::others_are_gone();
     cond::forked();
     stats::forked();
 }

@@ -34,6 +34,7 @@
 
 mod c11;
 mod cond;
+mod departed;
 mod entry;
 mod fork;
 mod glibc;

@@ -4,8 +4,8 @@ use core::ffi::CStr;
 
 use core::sync::atomic::{AtomicU32, Ordering};
 use manycore::lock::{self, PlainLock};
-use manycore::sync::hint;
 use manycore::sync::tuning::{self, GiveUp};
+use manycore::sync::{hint, thread};
 use manycore_interpose::bindings;
 use manycore_interpose::environment::environment;
 use manycore_interpose::message::{self, refuse};
@@ -50,6 +50,7 @@ extern "C" fn constructor() {
     bindings::check(entry::EXPORTS, c"manycore_syscalls_copy");
     glibc::find_all();
     fork::install();
+    thread::prepare();
 }
 
 /// `MANYCORE_LOCK=NAME[:key=value]...`

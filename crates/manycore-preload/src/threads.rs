@@ -1,10 +1,13 @@
-//! `pthread_create`: watched only to warn when a strict FIFO lock has more threads than CPUs.
+//! `pthread_create`: a new thread begins with what it needs for locks, so that it makes no system call for that later, when a
+//! filter may forbid it. And it is said when a strict FIFO lock has more threads than CPUs.
 
+use core::arch::naked_asm;
 use core::ffi::{c_int, c_void};
+use core::ptr::NonNull;
 use core::sync::atomic::{AtomicBool, Ordering};
 
 use manycore::lock::InlineLock;
-use manycore::sync::cpu;
+use manycore::sync::{cpu, node, thread};
 use manycore_interpose::message;
 use manycore_interpose::next::Function;
 use manycore_interpose::threads::count;
@@ -32,13 +35,53 @@ pub unsafe extern "C-unwind" fn create<L: InlineLock>(
     type Create = unsafe extern "C-unwind" fn(
         *mut libc::pthread_t,
         *const libc::pthread_attr_t,
-        Run,
+        extern "C" fn(),
         *mut c_void,
     ) -> c_int;
-    // SAFETY: a function of this name has this signature.
+    // SAFETY: a function of this name has this signature, but for what a thread runs: `first` is called as that is.
     let create: Create = unsafe { core::mem::transmute(NEXT.address()) };
+    let task = node::take::<Task>();
+    // SAFETY: nobody else has it yet. What a null pointer would be called for is the program's business.
+    unsafe { task.write(Task { run: Some(run), argument }) };
     // SAFETY: passed on.
-    unsafe { create(thread, attr, run, argument) }
+    let result = unsafe { create(thread, attr, first, task.as_ptr().cast()) };
+    if result != 0 {
+        // SAFETY: there is no thread that could have it.
+        unsafe { node::give_back(task) };
+    }
+    result
+}
+
+/// What a thread is to run, on its way there.
+#[derive(Default)]
+#[repr(C)]
+struct Task {
+    run: Option<Run>,
+    argument: *mut c_void,
+}
+
+/// What a thread runs first. It leaves no frame behind: the program's function returns to the C library, and is what a debugger shows.
+#[unsafe(naked)]
+extern "C" fn first() {
+    // SAFETY: called as what a thread runs, with the stack as it is there, and goes on so with another argument.
+    naked_asm!(
+        "sub rsp, 8",
+        "call {begin}",
+        "add rsp, 8",
+        "mov rdi, rdx",
+        "jmp rax",
+        begin = sym begin,
+    )
+}
+
+/// Takes the task, and has ready what locks need. Returns the task in two registers.
+unsafe extern "C" fn begin(task: NonNull<Task>) -> Task {
+    // SAFETY: `create` made it for this thread.
+    let taken = unsafe { task.read() };
+    // SAFETY: as above; it is not touched again.
+    unsafe { node::give_back(task) };
+    thread::prepare();
+    taken
 }
 
 /// Says once that a thread more than the CPUs makes each hand-off wait for the scheduler.

@@ -41,6 +41,8 @@ pub struct Run {
     pub running: Vec<u32>,
     /// Processes that were seen and left no statistics.
     pub not_interposed: Vec<Outsider>,
+    /// How many processes, beside the program itself, ended without saying so: they may have become programs that are not counted.
+    pub silent: usize,
     /// What was seen of it while it ran.
     pub watched: Watched,
 }
@@ -137,7 +139,7 @@ pub fn assemble(mut run: Run, stats: &[ProcessStats]) -> Profile {
         lock.bound_holds(wall, threads);
     }
     profile.notes = notes::of(&profile, &neighbours::of(stats, &rows));
-    (profile.finding, profile.next) = finding::of(&profile, run.is_server);
+    (profile.finding, profile.next) = finding::counted(&profile, run.is_server, run.silent);
     profile
 }
 

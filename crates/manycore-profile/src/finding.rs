@@ -71,6 +71,24 @@ fn wanted(profile: &Profile) -> f64 {
     waited + cpu.kernel + cpu.program + ready
 }
 
+/// The sentence as far as it holds: where processes were not counted, it says nothing of them.
+pub fn counted(profile: &Profile, is_server: bool, silent: usize) -> (String, Option<String>) {
+    let (finding, next) = of(profile, is_server);
+    let finding = match (profile.not_interposed.len(), silent) {
+        (0, n) if profile.locks.is_empty() && n > 0 => format!(
+            "No pthread lock was counted. Of the program's processes {n} ended without a word (_exit, a signal), and may have \
+             been a program then into which the library was not loaded."
+        ),
+        (n, _) if n > 0 && !profile.locks.is_empty() => {
+            let them =
+                if n == 1 { "a process was".to_owned() } else { format!("{n} processes were") };
+            format!("{finding} That is of what was counted: {them} not.")
+        }
+        _ => finding,
+    };
+    (finding, next)
+}
+
 fn deadlock(profile: &Profile, cycle: &Cycle) -> String {
     let steps = cycle.orders.iter().map(|step| &profile.orders[*step]);
     let name = |row: usize| &profile.locks[row].short;

@@ -5,7 +5,7 @@
 //!        | Site x SITES | Seat x SEATS | Waits x WAITS | Blocked x BLOCKED | Order x ORDERS
 //! ```
 //!
-//! All of it is zero at first, and sparse: only what is used takes memory. Every number is an atomic, written by the
+//! All of it is zero at first, and sparse: only what is used takes memory, and a process maps no more than that. Every number is an atomic, written by the
 //! process and read by the command at any time. There is one *record* a lock, and one *slab* a thread with a small
 //! cache of counters, so that counting an acquisition touches no memory of another thread. A thread's counter for a
 //! lock moves to the lock's record when the thread needs the place for another lock; the sum of the record and of
@@ -64,6 +64,8 @@ pub const SITES: usize = 32_768;
 pub const FRAMES: usize = 32;
 /// Return addresses kept of the place where a lock came to be.
 pub const FRAMES_OF_LOCK: usize = 8;
+/// Places where locks come to be that a thread recognises without unwinding.
+pub const RECENT: usize = 16;
 /// In the number of a lock's stack: it is that of the lock's initialisation, not of its first use.
 pub const INITIALISED: u32 = 1 << 31;
 /// In the number of the objects that have a record: several had it at a time.
@@ -75,27 +77,39 @@ pub struct Mapping {
     /// About the process.
     pub header: Header,
     /// A lock each.
-    pub records: [Record; RECORDS],
+    pub records: Pages<[Record; RECORDS]>,
     /// Distributions of the locks that were waited for or whose holds were sampled.
-    pub distributions: [Distributions; HISTOGRAMS],
+    pub distributions: Pages<[Distributions; HISTOGRAMS]>,
     /// A thread each.
-    pub slabs: [Slab; SLABS],
+    pub slabs: Pages<[Slab; SLABS]>,
     /// A mapped range of a file each.
-    pub modules: [Module; MODULES],
+    pub modules: Pages<[Module; MODULES]>,
     /// The modules' paths, one behind the other.
-    pub paths: [AtomicU64; PATHS],
+    pub paths: Pages<[AtomicU64; PATHS]>,
     /// Calls that led to a lock each. Number 0 is of those that could not be kept.
-    pub stacks: [Stack; STACKS],
+    pub stacks: Pages<[Stack; STACKS]>,
     /// A place where threads waited for a class of locks each. Number 0 takes all others.
-    pub sites: [Site; SITES],
+    pub sites: Pages<[Site; SITES]>,
     /// A thread each, those that have ended too.
-    pub seats: [Seat; SEATS],
+    pub seats: Pages<[Seat; SEATS]>,
     /// What a thread waited for a lock: a hash table, by `key`.
-    pub waits: [Waits; WAITS],
+    pub waits: Pages<[Waits; WAITS]>,
     /// Who kept whom waiting: a hash table, by `key`.
-    pub blocked: [Blocked; BLOCKED],
+    pub blocked: Pages<[Blocked; BLOCKED]>,
     /// In which order locks were taken: a hash table, by `key`.
-    pub orders: [Order; ORDERS],
+    pub orders: Pages<[Order; ORDERS]>,
+}
+
+/// A part of the mapping that begins a page: a process maps of each part what it uses of it.
+#[repr(C, align(4096))]
+pub struct Pages<T>(T);
+
+impl<T> core::ops::Deref for Pages<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
 }
 
 /// About the process.
@@ -131,6 +145,8 @@ pub struct Header {
     pub sites: AtomicU32,
     /// Seats given out, seat 0 included.
     pub seats: AtomicU32,
+    /// Children that it forked and that could make no mapping.
+    pub uncounted: AtomicU32,
     /// How often only the innermost call of a stack was kept, or nothing.
     pub cut: AtomicU64,
     /// Waits that were sampled and found no room in `blocked`.
@@ -141,6 +157,8 @@ pub struct Header {
     pub unrecorded: AtomicU64,
     /// The lock algorithm's name, padded with zeros.
     pub lock: [AtomicU64; 4],
+    /// The name with which the kernel started the program, padded with zeros; nothing in a process that was forked.
+    pub name: [AtomicU64; 2],
 }
 
 /// What a record is about.
@@ -277,6 +295,23 @@ pub struct Slab {
     pub steps: [Step; STEPS],
     /// Mutexes that it has let itself in with, by waiting for a condition variable: by the record's number.
     pub entries: [Entry; ENTRIES],
+    /// Stacks that it has unwound lately, for itself alone; found by a hash of the innermost call.
+    pub recent: [Recent; RECENT],
+}
+
+/// A stack that a thread has unwound, and where it found it.
+#[repr(C, align(64))]
+pub struct Recent {
+    /// The stack's number; 0 for none.
+    pub stack: AtomicU32,
+    /// How many return addresses it has.
+    pub frames: AtomicU32,
+    /// The innermost one.
+    pub caller: AtomicU64,
+    /// Where the stack ended then.
+    pub end: AtomicU64,
+    /// How far from there each return address was.
+    pub places: [AtomicU32; FRAMES_OF_LOCK],
 }
 
 /// A thread's counters for one lock.

@@ -61,6 +61,7 @@
 //!     is_server: false,
 //!     running: vec![],
 //!     not_interposed: vec![],
+//!     silent: 0,
 //!     watched: Watched::default(),
 //! };
 //! let profile = assemble(run, &[]);

@@ -119,6 +119,7 @@ impl Look {
         let stats = &self.stats;
         ProcessStats {
             lock: stats.lock.clone(),
+            started_as: stats.started_as.clone(),
             modules: Arc::clone(&stats.modules),
             recorded: Vec::new(),
             stacks: Arc::clone(&stats.stacks),

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::files;
@@ -45,6 +45,10 @@ pub struct ProcessStats {
     pub threads: u32,
     /// Objects that found no record.
     pub unrecorded: u64,
+    /// Children that it forked and that could not make statistics.
+    pub uncounted: u32,
+    /// The name that the kernel gave the program when it was started; nothing of a forked process.
+    pub started_as: String,
     pub(crate) modules: Arc<Modules>,
     pub(crate) recorded: Vec<Recorded>,
     /// Those that are referred to, by number.
@@ -86,7 +90,7 @@ impl ProcessStats {
             parent: number(&header.parent),
             started: long(&header.started),
             exited: long(&header.ended) != 0,
-            lock: String::from_utf8_lossy(&lock).into_owned(),
+            lock: text(&header.lock),
             sampling: Sampling {
                 hold_period: number(&header.hold_period),
                 spin_period: number(&header.spin_period),
@@ -97,6 +101,8 @@ impl ProcessStats {
             },
             threads: threads(mapping),
             unrecorded: long(&header.unrecorded),
+            uncounted: number(&header.uncounted),
+            started_as: text(&header.name),
             recorded,
             noted,
             stacks,
@@ -149,6 +155,14 @@ impl ProcessStats {
         let name = |program: &Listed| name_of(&program.path());
         self.modules.program().map_or_else(|| "unknown".to_owned(), name)
     }
+}
+
+/// Text that is padded with zeros.
+fn text(words: &[AtomicU64]) -> String {
+    // Relaxed: written before the header's magic.
+    let bytes = words.iter().flat_map(|word| word.load(Ordering::Relaxed).to_le_bytes());
+    let bytes: Vec<u8> = bytes.take_while(|byte| *byte != 0).collect();
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// How many threads have had a slab. One that several had after each other counts once.

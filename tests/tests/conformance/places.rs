@@ -147,7 +147,9 @@ fn with_parameters() {
 /// With statistics on, programs behave the same, and each leaves a file.
 #[test]
 fn with_statistics() {
-    let accounts = programs::SUITE.iter().filter_map(|program| {
+    // Statistics make calls that this one's filters forbid: see the book's page on interposition.
+    let counted = programs::SUITE.iter().filter(|program| program.name != "sandbox");
+    let accounts = counted.filter_map(|program| {
         let directory = tempfile::tempdir_in(env::temp_dir()).expect("a directory for statistics");
         let beneath = Beneath::lock("futex").variable("MANYCORE_STATS", directory.path());
         let account = program.check("with statistics", &beneath);

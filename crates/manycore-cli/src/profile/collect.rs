@@ -17,7 +17,7 @@ use manycore_profile::profile::{Exit, Profile};
 use manycore_report::Host;
 use rustix::process::{Pid, getpid, set_child_subreaper};
 
-use crate::child::Running;
+use crate::child::{Ended, Running};
 use crate::failure::{Failure, Result};
 use crate::preload::Interposition;
 use crate::profile::directory::{Directory, Left, Subject};
@@ -25,6 +25,7 @@ use crate::profile::looks::Looks;
 use crate::profile::mapped;
 use crate::profile::samples;
 use crate::profile::tree::{self, Child, Tree};
+use crate::profile::uncounted::{Leader, uncounted};
 use crate::signals::Inbox;
 use crate::terminal::Terminal;
 
@@ -60,12 +61,9 @@ pub fn observe_watched(
     terminal: &Terminal,
 ) -> Result<(Profile, Option<Seen>, ExitStatus)> {
     let words: Vec<_> = command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-    let mut program = Command::new(&command[0]);
-    program.args(&command[1..]);
-    adjust(&mut program);
-    inbox.start_like_us(&mut program);
     let mut directory = Directory::new()?;
     adopt_orphans()?;
+    let mut program = to_start(command, inbox, adjust);
     interposition.with_statistics(directory.path()).apply(&mut program);
     terminal.say(format_args!("running {program:?}"));
     mapped::watch(directory.path());
@@ -82,8 +80,7 @@ pub fn observe_watched(
         watch.iter_mut().for_each(|watch| looks.look_at_futexes(watch));
         sampler.iter_mut().flatten().for_each(Sampler::look);
     })?;
-    let cannot_wait = |error| Failure::failed(format!("cannot wait for '{}': {error}", words[0]));
-    let ended = running.reap().map_err(cannot_wait)?;
+    let (leader, ended) = reaped(running, &words[0])?;
     let rate = clock.rate();
     let running = tree.leave_alone();
     let samples = samples::finish(sampler, clock.elapsed(), interposition.library());
@@ -91,13 +88,15 @@ pub fn observe_watched(
     // Before names are looked for, which takes long: the watch lasts as long as the program.
     let seen = watch.map(Watch::finish);
     futexes.library = interposition.library().map(Into::into);
-    let Left { locks: stats, others, calls, lost } = directory.read_all(&mut looks);
+    let left = directory.read_all(&mut looks);
+    let silent = left.silent(&[&running[..], &[leader.pid]].concat());
+    let Left { locks: stats, others, calls, lost, .. } = left;
     // All is there that the report needs, and the place of statistics is gone: who does not want to wait for names need not.
     inbox.end_by_default();
     tell_lost(&lost, terminal);
     let wall = ended.wall.as_secs_f64();
-    let user = ended.user.as_secs_f64() + tree.cpu.0;
-    let kernel = ended.kernel.as_secs_f64() + tree.cpu.1;
+    let (user, kernel) =
+        (ended.user.as_secs_f64() + tree.cpu.0, ended.kernel.as_secs_f64() + tree.cpu.1);
     let left_by = |pid: u32, program: &Path| has_left(pid, program, (&stats, &others, &calls));
     let run = Run {
         command: words,
@@ -110,7 +109,8 @@ pub fn observe_watched(
         rate,
         is_server: asked_to_end,
         running,
-        not_interposed: tree.tree.outsiders(left_by),
+        not_interposed: uncounted(&stats, &leader, tree.tree.outsiders(left_by)),
+        silent,
         watched: assemble::Watched {
             others,
             samples,
@@ -126,6 +126,21 @@ fn tell_lost(lost: &[String], terminal: &Terminal) {
     for lost in lost {
         terminal.note(format_args!("statistics of a process are lost: {lost}"));
     }
+}
+
+/// The program, which has ended, and what it used.
+fn reaped(running: Running, name: &str) -> Result<(Leader, Ended)> {
+    let leader = Leader::of(&running);
+    let cannot_wait = |error| Failure::failed(format!("cannot wait for '{name}': {error}"));
+    Ok((leader, running.reap().map_err(cannot_wait)?))
+}
+
+/// The program as it is to be started.
+fn to_start(command: &[OsString], inbox: &Inbox, adjust: impl FnOnce(&mut Command)) -> Command {
+    let mut program = Command::new(&command[0]);
+    adjust(program.args(&command[1..]));
+    inbox.start_like_us(&mut program);
+    program
 }
 
 /// Orphans of the program become our children: so their time is known, and when they end.

@@ -1,6 +1,6 @@
 //! Where processes write their statistics.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::env;
 use std::fs;
 use std::io;
@@ -54,6 +54,8 @@ pub struct Left {
     pub calls: Tally,
     /// What could not be read, and why.
     pub lost: Vec<String>,
+    /// Of each process, by namespace and number, the program that it was last: since when, and whether it said that it ended.
+    last: BTreeMap<(u64, u32), (u64, bool)>,
 }
 
 /// What a file is about. A process has one of each.
@@ -148,16 +150,36 @@ impl Directory {
 }
 
 impl Left {
+    /// How many processes, but for these, have not said that they ended: by _exit, by a signal, or with a program of
+    /// which nothing is known.
+    pub fn silent(&self, but_for: &[u32]) -> usize {
+        let is_known = |(namespace, pid): &(u64, u32)| *namespace == 0 && but_for.contains(pid);
+        self.last.iter().filter(|(process, (_, said))| !said && !is_known(process)).count()
+    }
+
+    fn note_end(&mut self, entry: &Entry, said: bool) {
+        let last = self.last.entry((entry.namespace, entry.pid)).or_insert((entry.started, said));
+        if last.0 <= entry.started {
+            *last = (entry.started, said);
+        }
+    }
+
     /// Reads a file, and removes it.
     fn take(&mut self, entry: &Entry, subject: Subject, looks: &mut Looks) {
         match subject {
             Subject::Locks if looks.found_empty(&entry.path) => {
                 // One that cannot be removed goes with the directory: there is nothing in it.
                 let _ = fs::remove_file(&entry.path);
+                self.note_end(entry, false);
             }
             Subject::Locks => {
-                if let Some(file) = self.open(entry) {
+                let file = self.open(entry);
+                if file.is_none() {
+                    self.note_end(entry, false);
+                }
+                if let Some(file) = file {
                     let one = ProcessStats::read(file.get());
+                    self.note_end(entry, one.exited);
                     if self.locks.len() < PROCESSES_MAX {
                         self.locks.push(one);
                     } else {

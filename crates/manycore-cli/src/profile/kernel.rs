@@ -157,6 +157,7 @@ impl KernelOptions {
             is_server: false,
             running: Vec::new(),
             not_interposed: Vec::new(),
+            silent: 0,
             host: Host::describe(),
             watched: Watched { timeline, futexes, samples, ..Watched::default() },
         };

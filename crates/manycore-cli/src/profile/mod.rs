@@ -15,6 +15,7 @@ mod place;
 mod samples;
 pub mod table;
 pub mod tree;
+mod uncounted;
 
 use std::ffi::OsString;
 

@@ -45,6 +45,16 @@ pub fn needed(file: File) -> Vec<OsString> {
     names().unwrap_or_default()
 }
 
+/// Whether a program is glibc's dynamic linker, which runs the program that it is told to.
+pub fn is_loader(program: &Path) -> bool {
+    // The links to it have its name, or another.
+    let real = program.canonicalize().unwrap_or_else(|_| program.to_owned());
+    [program, &real].iter().filter_map(|path| path.file_name()).any(|name| {
+        let name = name.to_string_lossy();
+        name.starts_with("ld-linux-") && name.contains(".so")
+    })
+}
+
 /// Checks that the file is a shared library for this architecture; says what it is otherwise.
 pub fn check_library(path: &Path) -> Result<(), String> {
     let file = regular::open(path).map_err(|error| error.to_string())?;

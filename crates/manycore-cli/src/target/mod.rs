@@ -32,13 +32,20 @@ pub fn check(command: &[OsString]) -> Result<()> {
 /// The same, with what is wrong.
 pub fn can_be_preloaded(command: &[OsString]) -> std::result::Result<(), Refusal> {
     let mut command = command.to_vec();
-    let mut script = None;
+    let (mut script, mut by_loader) = (None, false);
     for _ in 0..=INTERPRETERS_MAX {
         let name = command.first().cloned().unwrap_or_default();
-        let program = find(&name).map_err(|reason| reason.about(&name, script.as_deref()))?;
+        // The dynamic linker does not look where the shell does, and needs no permission to execute.
+        let program = if by_loader { Ok(PathBuf::from(&name)) } else { find(&name) };
+        let program = program.map_err(|reason| reason.about(&name, script.as_deref()))?;
         let next = examine(&program, &command)
             .map_err(|reason| reason.about(program.as_os_str(), script.as_deref()))?;
         let Some(next) = next else { return Ok(()) };
+        by_loader = elf::is_loader(&program);
+        if by_loader && !next[0].as_bytes().contains(&b'/') {
+            // It is looked for where libraries are.
+            return Ok(());
+        }
         script.get_or_insert(name);
         command = next;
     }
@@ -50,7 +57,8 @@ pub fn obstacle(program: &Path) -> Option<String> {
     let check = || {
         let file = regular::open(program).map_err(Reason::Unreadable)?;
         check_privileges(program, &file.metadata().map_err(Reason::Unreadable)?)?;
-        elf::check_program(file)
+        // What it was told to run is not known here, and has the library if it can have.
+        if elf::is_loader(program) { Ok(()) } else { elf::check_program(file) }
     };
     check().err().map(Reason::message)
 }
@@ -81,6 +89,9 @@ fn examine(
     }
     // For a script the kernel ignores them.
     check_privileges(program, &file.metadata().map_err(Reason::Unreadable)?)?;
+    if elf::is_loader(program) {
+        return script::command_of_loader(command).map(Some).ok_or(Reason::LoaderAlone);
+    }
     elf::check_program(file)?;
     Ok(script::command_of_env(command))
 }

@@ -24,6 +24,8 @@ pub enum Reason {
     Interpreters,
     /// No dynamic linker has a hand in it.
     Static,
+    /// It is the dynamic linker, and is not told to run a program.
+    LoaderAlone,
     /// For a 32-bit machine.
     Bits32,
     /// For another architecture than this one: its name.
@@ -37,6 +39,11 @@ pub enum Reason {
     /// Runs with privileges of its own: which kind.
     Privileged(&'static str),
 }
+
+const LOADER_ALONE: (&str, &str) = (
+    "it is the dynamic linker, and is not told to run a program",
+    "name the program behind it and its options",
+);
 
 /// A reason together with the program that it is about.
 pub struct Refusal {
@@ -71,6 +78,7 @@ impl Reason {
             | Self::MissingLoader(_) => false,
             Self::Unreadable(_)
             | Self::Static
+            | Self::LoaderAlone
             | Self::Bits32
             | Self::Foreign(_)
             | Self::Musl
@@ -115,6 +123,7 @@ impl Reason {
                 "it is statically linked, and a library can be preloaded only through the dynamic linker",
                 "build it without -static",
             ),
+            Self::LoaderAlone => LOADER_ALONE,
             Self::Bits32 => ("it is a 32-bit program", "build it for 64 bits"),
             Self::Foreign(machine) => {
                 return (

@@ -1,4 +1,4 @@
-//! Scripts: the `#!` line, and `env` on it.
+//! Scripts: the `#!` line, and `env` on it. And the dynamic linker as a command.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -43,6 +43,29 @@ pub fn command_of_env(command: &[OsString]) -> Option<Vec<OsString>> {
     None
 }
 
+/// The command that glibc's dynamic linker will run, which is what `command` begins with; none if it is to do something else.
+pub fn command_of_loader(command: &[OsString]) -> Option<Vec<OsString>> {
+    const WITH_VALUE: [&[u8]; 7] = [
+        b"--library-path",
+        b"--inhibit-rpath",
+        b"--audit",
+        b"--preload",
+        b"--argv0",
+        b"--glibc-hwcaps-prepend",
+        b"--glibc-hwcaps-mask",
+    ];
+    let mut at = 1;
+    loop {
+        match command.get(at)?.as_bytes() {
+            option if WITH_VALUE.contains(&option) => at += 2,
+            b"--inhibit-cache" => at += 1,
+            // It lists, verifies or explains something.
+            option if option.starts_with(b"--") => return None,
+            _ => return Some(command[at..].to_vec()),
+        }
+    }
+}
+
 fn takes_value(word: &[u8]) -> bool {
     [&b"-u"[..], b"--unset", b"-C", b"--chdir"].contains(&word)
 }
@@ -73,6 +96,20 @@ mod tests {
             Some(words(&["/usr/bin/env", "-S a b"]))
         );
         assert_eq!(interpreter(b"\x7fELF"), None);
+    }
+
+    #[test]
+    fn the_dynamic_linker_leads_to_what_it_runs() {
+        let cases: [(&[&str], Option<&[&str]>); 5] = [
+            (&["ld.so", "./prog", "--list"], Some(&["./prog", "--list"])),
+            (&["ld.so", "--library-path", "/lib", "--argv0", "x", "a/b"], Some(&["a/b"])),
+            (&["ld.so", "--inhibit-cache", "--preload", "x.so", "./p"], Some(&["./p"])),
+            (&["ld.so", "--list", "./prog"], None),
+            (&["ld.so"], None),
+        ];
+        for (command, expected) in cases {
+            assert_eq!(command_of_loader(&words(command)), expected.map(words), "{command:?}");
+        }
     }
 
     #[test]

@@ -4,10 +4,11 @@ use core::ffi::CStr;
 use core::sync::atomic::{AtomicBool, AtomicIsize, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use manycore::lock::{Futex, PlainLock};
-use manycore::sync::{clock, thread};
+use manycore::sync::{clock, process, thread};
 use manycore_profile::layout::{MAGIC, Mapping, Record};
 use syscalls::{Errno, Sysno, raw_syscall};
 
+use super::room::{self, Part};
 use super::{modules, queues, records, seats, slabs, stacks, unwind, waiters};
 use manycore_interpose::directory::{Directory, say_none, store_bytes};
 use manycore_interpose::objects;
@@ -37,13 +38,16 @@ static FILLING: Futex = Futex::new();
 
 /// This process' mapping, which a forked child makes now; none before it is opened, or if that failed.
 pub fn get() -> Option<&'static Mapping> {
+    // A child that does not know yet that it is one would count in its parent's.
+    process::generation();
     opened().or_else(inherit)
 }
 
 /// The same, but a forked child does not make one.
 fn opened() -> Option<&'static Mapping> {
     // Acquire: partner of the Releases in `open` and `inherit`, so that the header is there.
-    // SAFETY: null, or a mapping of this size that stays; all of it is atomics.
+    // SAFETY: null, or a mapping of this size that stays; all of it is atomics. What of it is not in memory (`room`)
+    // is not read: atomics are not read ahead of time.
     unsafe { MAPPING.load(Ordering::Acquire).as_ref() }
 }
 
@@ -59,7 +63,9 @@ pub fn open(directory: &CStr, lock: &[u8]) {
             // SAFETY: a system call without arguments.
             let parent = unsafe { raw_syscall!(Sysno::getppid) as u32 };
             // SAFETY: of this size and zero, which is a valid mapping.
-            fill_in(unsafe { &*mapping }, lock, (process(), parent), now);
+            fill_in(unsafe { &*mapping }, lock, (own_pid(), parent), now);
+            // SAFETY: as above.
+            seats::note_name(unsafe { &(*mapping).header.name });
             // Release: partner of the Acquire in `get`.
             MAPPING.store(mapping, Ordering::Release);
             // SAFETY: as above.
@@ -69,7 +75,7 @@ pub fn open(directory: &CStr, lock: &[u8]) {
     }
 }
 
-fn process() -> u32 {
+fn own_pid() -> u32 {
     // SAFETY: a system call without arguments.
     unsafe { raw_syscall!(Sysno::getpid) as u32 }
 }
@@ -98,7 +104,8 @@ static DIRECTORY: Directory = Directory::new();
 /// The file has the time in its name by which the process' statistics begin: so one can be told from the other before there is a word
 /// in it.
 fn map_file(now: u64) -> Result<*mut Mapping, Errno> {
-    DIRECTORY.map_new(now, ".stats", size_of::<Mapping>()).map(|address| address.cast())
+    let made = DIRECTORY.make(now, ".stats", size_of::<Mapping>(), room::map);
+    made.map(|address| address.cast())
 }
 
 /// In the child of a fork: a file of its own, which its first event fills in. Most children execute another program or end
@@ -115,22 +122,34 @@ pub fn forked() {
     crate::fork::set_free(&FILLING);
     // A child of a child that has counted nothing has what that one has.
     if let Some(parents) = opened() {
-        PARENTS_RECORDS.store(parents.header.records.load(Ordering::Relaxed), Ordering::Relaxed);
+        // The parent may have made more of them since, in memory that is not here.
+        let records = parents.header.records.load(Ordering::Relaxed) as usize;
+        let records = records.min(room::capacity(Part::Records)) as u32;
+        PARENTS_RECORDS.store(records, Ordering::Relaxed);
         PARENTS.store(core::ptr::from_ref(parents).cast_mut(), Ordering::Relaxed);
         MAPPING.store(core::ptr::null_mut(), Ordering::Relaxed);
     }
     let now = clock::now();
     FORKED.store(now, Ordering::Relaxed);
-    PROCESS.store(process(), Ordering::Relaxed);
+    PROCESS.store(own_pid(), Ordering::Relaxed);
     // Otherwise the command is gone, and its directory with it: the child goes on without statistics, and the parent's
     // are not touched.
-    SPARE.store(map_file(now).unwrap_or(core::ptr::null_mut()), Ordering::Relaxed);
+    let made = map_file(now).inspect_err(|_| count_uncounted());
+    SPARE.store(made.unwrap_or(core::ptr::null_mut()), Ordering::Relaxed);
     if !was_spare.is_null() {
-        // SAFETY: the parent's, which nobody in this process has used.
-        unsafe { raw_syscall!(Sysno::munmap, was_spare, size_of::<Mapping>()) };
+        // The parent's, which nobody in this process has used.
+        room::unmap(was_spare);
     }
     thread::local().extension.set(core::ptr::null_mut());
     seats::forked();
+}
+
+/// Notes in the statistics of the nearest process that has some that this one, its child, will have none.
+fn count_uncounted() {
+    // SAFETY: null, or a mapping that stays.
+    if let Some(parents) = unsafe { PARENTS.load(Ordering::Relaxed).as_ref() } {
+        parents.header.uncounted.fetch_add(1, Ordering::Relaxed);
+    }
 }
 
 /// Fills in the mapping of a forked child, with the parent's records but not its counts. No system call: by now any may be
@@ -168,7 +187,7 @@ fn copy_records(old: &Mapping, new: &Mapping) {
     fill_in(new, &name, (PROCESS.load(Ordering::Relaxed), parent), started);
     let records = PARENTS_RECORDS.load(Ordering::Relaxed);
     new.header.records.store(records, Ordering::Relaxed);
-    for (from, to) in old.records.iter().zip(&new.records).take(records as usize) {
+    for (from, to) in old.records.iter().zip(new.records.iter()).take(records as usize) {
         copy_record(from, to);
     }
     stacks::forked(old, new);

@@ -12,6 +12,7 @@ mod modules;
 mod orders;
 mod queues;
 mod records;
+mod room;
 mod seats;
 mod slabs;
 mod stacks;
@@ -20,7 +21,7 @@ mod waiters;
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use manycore::sync::{clock, thread};
+use manycore::sync::{clock, process, thread};
 use manycore_profile::layout::{FRAMES, Kind, Mapping, Record, SLOTS, Slab, Slot};
 
 pub use mapping::{forked, open};
@@ -111,6 +112,8 @@ pub fn releasing(address: *const (), record: &AtomicU32) {
     if local.words.get()[0] == address as u64 {
         end_hold(record);
     }
+    // As in `slab`.
+    process::generation();
     // SAFETY: null, or a pointer into the mapping, which stays mapped.
     match unsafe { local.extension.get().cast::<Slab>().as_ref() } {
         Some(slab) => held::pop(slab, address),
@@ -310,6 +313,8 @@ pub fn destroyed(record: &AtomicU32) {
 /// The calling thread's counters; none if statistics could not be opened, or there are more threads than slabs.
 #[inline]
 fn slab() -> Option<&'static Slab> {
+    // A child that does not know yet that it is one would count in its parent's.
+    process::generation();
     let slab = thread::local().extension.get().cast::<Slab>();
     if slab.is_null() {
         return slabs::attach();

@@ -98,7 +98,7 @@ pub fn forked() {
 /// In the child of a fork: what the parent has noted holds of the child, too.
 pub fn copy(old: &Mapping, new: &Mapping) {
     let noted = modules(old);
-    for (from, to) in noted.iter().zip(&new.modules) {
+    for (from, to) in noted.iter().zip(new.modules.iter()) {
         copy_module(from, to);
     }
     let words = old.header.paths.load(Ordering::Relaxed);

@@ -4,11 +4,11 @@ use core::sync::atomic::{AtomicU32, Ordering};
 
 use manycore::lock::{Futex, PlainLock};
 use manycore_profile::layout::{
-    CROWD, Distributions, FRAMES_OF_LOCK, HISTOGRAMS, INITIALISED, Kind, Mapping, RECORDS,
-    RECORDS_OWN, Record,
+    CROWD, Distributions, HISTOGRAMS, INITIALISED, Kind, Mapping, RECORDS, RECORDS_OWN, Record,
 };
 
 use super::index::{Index, key};
+use super::room::{self, Part};
 use super::{Object, modules, stacks};
 
 /// Protects the giving out of records. Held for some microseconds at an object's first use and at its end.
@@ -38,7 +38,9 @@ const REST: u32 = RECORDS as u32;
 
 /// The record of a number; the catch-all if the number is none.
 pub fn get(mapping: &Mapping, number: u32) -> &Record {
-    mapping.records.get(number as usize).unwrap_or(&mapping.records[0])
+    // A number may be that of another process, in memory that both share.
+    let is_there = (number as usize) < room::capacity(Part::Records);
+    &mapping.records[if is_there { number as usize } else { 0 }]
 }
 
 /// Whether a number is that of a record which does not stand for all that have none.
@@ -53,7 +55,7 @@ pub fn class(number: u32) -> u32 {
 
 /// Notes the stack of an object's initialisation. What it was before is gone.
 pub fn initialised(mapping: &Mapping, record: &AtomicU32, caller: usize) {
-    let stack = stacks::here(mapping, caller, FRAMES_OF_LOCK);
+    let stack = stacks::of_lock(mapping, caller);
     let noted = if stack == 0 { 0 } else { NOTED | stack };
     record.store(noted, Ordering::Relaxed);
 }
@@ -61,7 +63,7 @@ pub fn initialised(mapping: &Mapping, record: &AtomicU32, caller: usize) {
 /// The number of the object's record, which it is given now if it has none.
 pub fn of(mapping: &Mapping, object: &Object) -> u32 {
     match object.record.load(Ordering::Relaxed) {
-        0 => give(mapping, object, stacks::here(mapping, object.caller, FRAMES_OF_LOCK)),
+        0 => give(mapping, object, stacks::of_lock(mapping, object.caller)),
         noted if noted & NOTED != 0 => give(mapping, object, noted),
         number => number,
     }
@@ -126,7 +128,7 @@ fn join(record: &Record, address: u64, is_variable: bool) {
 /// A record that nobody has had, unless there are as many as `most`.
 fn fresh(mapping: &Mapping, object: &Object, stack: u32, most: usize) -> Option<u32> {
     let number = mapping.header.records.load(Ordering::Relaxed);
-    if number as usize >= most {
+    if number as usize >= most || !room::has(mapping, Part::Records, number as usize + 1) {
         return None;
     }
     let record = get(mapping, number);
@@ -176,7 +178,10 @@ pub fn distributions<'a>(mapping: &'a Mapping, record: &Record) -> &'a Distribut
         REGISTRY.acquire();
         number = record.distributions.load(Ordering::Relaxed);
         let next = mapping.header.distributions.load(Ordering::Relaxed);
-        if number == 0 && (next as usize) < HISTOGRAMS {
+        if number == 0
+            && (next as usize) < HISTOGRAMS
+            && room::has(mapping, Part::Distributions, next as usize + 1)
+        {
             mapping.header.distributions.store(next + 1, Ordering::Relaxed);
             record.distributions.store(next, Ordering::Relaxed);
             number = next;

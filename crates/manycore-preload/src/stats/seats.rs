@@ -4,13 +4,14 @@
 //! data; of those that do not end before their process does, when that one ends.
 
 use core::ffi::c_void;
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use manycore::sync::thread;
 use manycore_interpose::directory::store_bytes;
 use manycore_profile::layout::{Mapping, SEATS, Seat, Slab, WAITS, WAITS_APART, WAITS_LOOKS};
 use syscalls::{Errno, Sysno, raw_syscall};
 
+use super::room::{self, Part};
 use super::{index, mapping, records};
 
 /// One more than the key of the thread-specific data; 0 for none.
@@ -41,13 +42,26 @@ pub fn prepare() {
 /// Gives the calling thread a seat. One thread at a time does this.
 pub fn give(mapping: &Mapping) -> u32 {
     let number = mapping.header.seats.load(Ordering::Relaxed);
-    let Some(seat) = mapping.seats.get(number as usize).filter(|_| number > 0) else {
+    let with_waits = (number as usize + 1) * WAITS_APART + WAITS_LOOKS;
+    let has_room = |_: &&Seat| {
+        number > 0
+            && room::has(mapping, Part::Seats, number as usize + 1)
+            && room::has(mapping, Part::Waits, with_waits.min(WAITS))
+    };
+    let Some(seat) = mapping.seats.get(number as usize).filter(has_room) else {
         mapping.seats[0].thread.fetch_add(1, Ordering::Relaxed);
         return 0;
     };
-    note_name(seat);
+    let [first, second] = &NAME;
+    match (number, first.load(Ordering::Relaxed)) {
+        (1, name) if name != 0 => {
+            seat.name[0].store(name, Ordering::Relaxed);
+            seat.name[1].store(second.load(Ordering::Relaxed), Ordering::Relaxed);
+        }
+        _ => note_name(&seat.name),
+    }
     // Release: partner of the command's Acquire.
-    seat.thread.store(thread::id(), Ordering::Release);
+    seat.thread.store(thread::kernel_id(), Ordering::Release);
     mapping.header.seats.store(number + 1, Ordering::Relaxed);
     number
 }
@@ -60,8 +74,12 @@ pub fn watch(slab: &Slab) {
     }
 }
 
+/// The name of the only thread of a forked child, until that has a seat: the child may have no system calls left by then.
+static NAME: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
+
 /// In the child of a fork: the calling thread has no slab any more.
 pub fn forked() {
+    note_name(&NAME);
     if let Some(key) = KEY.load(Ordering::Relaxed).checked_sub(1) {
         // SAFETY: the key is this library's own.
         unsafe { libc::pthread_setspecific(key, core::ptr::null()) };
@@ -91,7 +109,7 @@ fn note_end(mapping: &Mapping, slab: &Slab) {
         usage
     };
     let ns = |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1_000;
-    note_name(seat);
+    note_name(&seat.name);
     seat.user_ns.store(ns(usage.ru_utime), Ordering::Relaxed);
     seat.kernel_ns.store(ns(usage.ru_stime), Ordering::Relaxed);
     // Release: partner of the command's Acquire; whoever sees the end sees the times.
@@ -126,11 +144,12 @@ fn cpu_ns(thread: u32) -> Option<u64> {
     Some(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
-fn note_name(seat: &Seat) {
+/// Notes the calling thread's name.
+pub fn note_name(place: &[AtomicU64; 2]) {
     let mut name = [0_u8; 16];
     // SAFETY: the kernel writes at most sixteen bytes, here.
     unsafe { raw_syscall!(Sysno::prctl, libc::PR_GET_NAME, name.as_mut_ptr()) };
-    store_bytes(&seat.name, &name);
+    store_bytes(place, &name);
 }
 
 /// The seat of a number; the one for all others if the number is none.

@@ -9,6 +9,7 @@ use manycore::sync::thread;
 use manycore_profile::layout::{Mapping, Slab};
 use syscalls::{Errno, Sysno, raw_syscall};
 
+use super::room::{self, Part};
 use super::{handovers, held, mapping, orders, records, seats};
 
 /// Protects the giving out of slabs: between the question whether a thread has ended and the note of the next one,
@@ -30,7 +31,7 @@ pub fn attach() -> Option<&'static Slab> {
     GIVING.acquire();
     let slab = left_behind(mapping).or_else(|| fresh(mapping));
     if let Some(slab) = slab {
-        slab.thread.store(thread::id(), Ordering::Relaxed);
+        slab.thread.store(thread::kernel_id(), Ordering::Relaxed);
         slab.seat.store(seats::give(mapping), Ordering::Relaxed);
         thread::local().extension.set(core::ptr::from_ref(slab).cast_mut().cast());
     }
@@ -82,6 +83,9 @@ fn has_ended(thread: u32) -> bool {
 fn fresh(mapping: &Mapping) -> Option<&Slab> {
     let number = mapping.header.slabs.load(Ordering::Relaxed);
     let slab = mapping.slabs.get(number as usize)?;
+    if !room::has(mapping, Part::Slabs, number as usize + 1) {
+        return None;
+    }
     mapping.header.slabs.store(number + 1, Ordering::Relaxed);
     Some(slab)
 }

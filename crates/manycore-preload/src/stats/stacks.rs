@@ -1,12 +1,25 @@
 //! Stacks of calls, each kept once in the mapping.
+//!
+//! # Without unwinding
+//!
+//! To unwind eight calls takes a microsecond, which a program that makes a lock for each object would pay a million times.
+//! So a thread keeps where in its memory it found the return addresses of stacks that it has unwound lately. Where it
+//! comes from the same call, with the stack as deep, and finds each of these addresses in its old place, it is in the same
+//! calls: a frame is as large as the call that it is of makes it, so that the places follow from the addresses.
+//! A function that changes the size of its frame as it runs (`alloca`) may leave an old address where a newer stack
+//! has none; then a lock counts for another path of calls to the same place.
 
-use core::sync::atomic::Ordering;
+use core::arch::asm;
+use core::sync::atomic::{Ordering, compiler_fence};
 
-use manycore_profile::layout::{FRAMES, Mapping, STACKS, STACKS_FULL};
+use manycore_profile::layout::{
+    FRAMES, FRAMES_OF_LOCK, Mapping, RECENT, Recent, STACKS, STACKS_FULL,
+};
 
 use super::index::{Index, key};
 use super::modules;
-use super::unwind::{self, Frames};
+use super::room::{self, Part};
+use super::unwind::{self, Frames, Stack};
 
 /// The stacks' numbers.
 static NUMBERS: Index<{ 2 * STACKS }> = Index::new();
@@ -19,8 +32,68 @@ static NUMBERS: Index<{ 2 * STACKS }> = Index::new();
 ///
 /// If `depth` is over [`FRAMES`].
 pub fn here(mapping: &Mapping, caller: usize, depth: usize) -> u32 {
-    number(mapping, &unwind::backtrace(caller, depth))
+    number(mapping, &unwind::backtrace(caller, depth).frames)
 }
+
+/// The number of the innermost calls of the stack from `caller` outwards: those by which a lock comes to be.
+#[inline(never)]
+pub fn of_lock(mapping: &Mapping, caller: usize) -> u32 {
+    let Some(slab) = super::slab() else { return here(mapping, caller, FRAMES_OF_LOCK) };
+    let end: usize;
+    // SAFETY: reads a register.
+    unsafe { asm!("mov {}, rsp", out(reg) end, options(nomem, nostack, preserves_flags)) };
+    // The low bits of an address of code differ most; calls of one function are some bytes apart.
+    let recent = &slab.recent[(caller ^ (caller >> 5) ^ (end >> 4)) % RECENT];
+    if is_same(mapping, recent, caller, end) {
+        return recent.stack.load(Ordering::Relaxed);
+    }
+    let stack = unwind::backtrace(caller, FRAMES_OF_LOCK);
+    let number = number(mapping, &stack.frames);
+    remember(recent, number, &stack, end);
+    number
+}
+
+/// Whether the calling thread, whose stack ends there, is in the calls that it has unwound before.
+fn is_same(mapping: &Mapping, recent: &Recent, caller: usize, end: usize) -> bool {
+    let number = recent.stack.load(Ordering::Relaxed);
+    if number == 0
+        || recent.caller.load(Ordering::Relaxed) != caller as u64
+        || recent.end.load(Ordering::Relaxed) != end as u64
+    {
+        return false;
+    }
+    let frames = &mapping.stacks[number as usize % STACKS].frames;
+    let count = (recent.frames.load(Ordering::Relaxed) as usize).min(FRAMES_OF_LOCK);
+    frames.iter().zip(&recent.places).take(count).all(|(frame, place)| {
+        let address = end + place.load(Ordering::Relaxed) as usize;
+        // SAFETY: on this thread's stack. The first place is where this call's own return address is. Each further one is
+        // in the frame of the call before it, which was found to be the same, and a frame is there as long as its call.
+        frame.load(Ordering::Relaxed) == unsafe { (address as *const u64).read_volatile() }
+    })
+}
+
+fn remember(recent: &Recent, number: u32, stack: &Stack, end: usize) {
+    let places = &stack.places[..stack.found.min(FRAMES_OF_LOCK)];
+    let is_near = |place: &usize| place.checked_sub(end).is_some_and(|far| far < FARTHEST);
+    // Of a stack that is kept in part only, there is nothing to compare with.
+    let is_whole = number != 0 && stack.found > 0 && places.iter().all(is_near);
+    // First and last: a handler of a signal, which may come in between, finds the old stack, none, or the new one.
+    recent.stack.store(0, Ordering::Relaxed);
+    // SeqCst: keeps the compiler from moving the stores on either side, for such a handler.
+    compiler_fence(Ordering::SeqCst);
+    recent.caller.store(stack.frames[0], Ordering::Relaxed);
+    recent.end.store(end as u64, Ordering::Relaxed);
+    recent.frames.store(places.len() as u32, Ordering::Relaxed);
+    for (to, place) in recent.places.iter().zip(places) {
+        to.store(place.wrapping_sub(end) as u32, Ordering::Relaxed);
+    }
+    // SeqCst: keeps the compiler from moving the stores on either side, for such a handler.
+    compiler_fence(Ordering::SeqCst);
+    recent.stack.store(if is_whole { number } else { 0 }, Ordering::Relaxed);
+}
+
+/// A frame that is farther from the end of the stack is not kept.
+const FARTHEST: usize = 1 << 20;
 
 /// The number of a stack.
 fn number(mapping: &Mapping, frames: &Frames) -> u32 {
@@ -48,6 +121,9 @@ fn number(mapping: &Mapping, frames: &Frames) -> u32 {
 fn append(mapping: &Mapping, frames: &Frames, most: usize) -> Option<u32> {
     let number = mapping.header.stacks.load(Ordering::Relaxed);
     let stack = mapping.stacks.get(number as usize).filter(|_| (number as usize) < most)?;
+    if !room::has(mapping, Part::Stacks, number as usize + 1) {
+        return None;
+    }
     for (place, frame) in stack.frames.iter().zip(frames) {
         place.store(*frame, Ordering::Relaxed);
     }
@@ -60,9 +136,10 @@ fn append(mapping: &Mapping, frames: &Frames, most: usize) -> Option<u32> {
 /// In the child of a fork: the same stacks, in a mapping of its own.
 pub fn forked(old: &Mapping, new: &Mapping) {
     NUMBERS.forked();
-    // Acquire: as the command's.
+    // Acquire: as the command's. The parent may have kept more of them since, in memory that is not here.
     let kept = old.header.stacks.load(Ordering::Acquire);
-    for (from, to) in old.stacks.iter().zip(&new.stacks).take(kept as usize) {
+    let kept = kept.min(room::capacity(Part::Stacks) as u32);
+    for (from, to) in old.stacks.iter().zip(new.stacks.iter()).take(kept as usize) {
         to.epoch.store(from.epoch.load(Ordering::Relaxed), Ordering::Relaxed);
         for (from, to) in from.frames.iter().zip(&to.frames) {
             to.store(from.load(Ordering::Relaxed), Ordering::Relaxed);

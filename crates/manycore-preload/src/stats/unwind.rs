@@ -4,7 +4,7 @@ use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use manycore_interpose::objects;
-use manycore_profile::layout::FRAMES;
+use manycore_profile::layout::{FRAMES, FRAMES_OF_LOCK};
 
 /// `_dl_find_object`, by which the unwinder finds its tables without a lock since glibc 2.35: otherwise it would take the loader's,
 /// perhaps while the loader waits for a lock of the program.
@@ -15,6 +15,8 @@ pub fn prepare() {
     let found = objects::address(c"_dl_find_object").unwrap_or(0);
     // Relaxed: read by threads that start later, or that do without.
     FIND_OBJECT.store(found, Ordering::Relaxed);
+    // The unwinder prepares itself when it is first used, which ends with a wake-up: a child may have no such call left.
+    backtrace(0, 1);
 }
 
 /// Whether an address is in the program or in a library that is loaded; none if that cannot be asked without a lock.
@@ -40,6 +42,7 @@ unsafe extern "C" {
         argument: *mut c_void,
     ) -> c_int;
     fn _Unwind_GetIP(context: *mut c_void) -> usize;
+    fn _Unwind_GetCFA(context: *mut c_void) -> usize;
 }
 
 const CONTINUE: c_int = 0;
@@ -48,32 +51,49 @@ const STOP: c_int = 4;
 /// Return addresses, innermost first, 0 behind the last.
 pub type Frames = [u64; FRAMES];
 
+/// A stack, and where it is.
+pub struct Stack {
+    /// The return addresses.
+    pub frames: Frames,
+    /// Where the first of them are in memory; 0 where that is not known.
+    pub places: [usize; FRAMES_OF_LOCK],
+    /// How many of them were found there.
+    pub found: usize,
+}
+
 struct Walk<'a> {
     caller: u64,
-    found: usize,
-    frames: &'a mut [u64],
+    depth: usize,
+    stack: &'a mut Stack,
 }
 
 /// The return addresses from `caller` outwards, at most so many.
-pub fn backtrace(caller: usize, depth: usize) -> Frames {
-    let mut frames = [0; FRAMES];
+pub fn backtrace(caller: usize, depth: usize) -> Stack {
+    let mut stack = Stack { frames: [0; FRAMES], places: [0; FRAMES_OF_LOCK], found: 0 };
     // Relaxed: see `prepare`.
     if FIND_OBJECT.load(Ordering::Relaxed) != 0 {
-        let mut walk = Walk { caller: caller as u64, found: 0, frames: &mut frames[..depth] };
+        let depth = depth.min(FRAMES);
+        let mut walk = Walk { caller: caller as u64, depth, stack: &mut stack };
         // SAFETY: `step` expects a `Walk`, which outlives the call.
         unsafe { _Unwind_Backtrace(step, (&raw mut walk).cast()) };
     }
     // Whatever the unwinder could not see, the caller is known.
-    frames[0] = caller as u64;
-    frames
+    stack.frames[0] = caller as u64;
+    stack
 }
 
 extern "C" fn step(context: *mut c_void, walk: *mut c_void) -> c_int {
     // SAFETY: the context is the unwinder's, the walk that of `backtrace`.
     let (address, walk) = unsafe { (_Unwind_GetIP(context) as u64, &mut *walk.cast::<Walk>()) };
-    if walk.found > 0 || address == walk.caller {
-        walk.frames[walk.found] = address;
-        walk.found += 1;
+    let stack = &mut *walk.stack;
+    // Behind the outermost frame the unwinder gives one more, of which it knows nothing.
+    if address != 0 && (stack.found > 0 || address == walk.caller) {
+        stack.frames[stack.found] = address;
+        if let Some(place) = stack.places.get_mut(stack.found) {
+            // SAFETY: as above. A call leaves its return address right below the frame that it returns to.
+            *place = unsafe { _Unwind_GetCFA(context) } - size_of::<usize>();
+        }
+        stack.found += 1;
     }
-    if walk.found == walk.frames.len() { STOP } else { CONTINUE }
+    if stack.found == walk.depth { STOP } else { CONTINUE }
 }

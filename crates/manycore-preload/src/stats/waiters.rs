@@ -5,6 +5,7 @@ use core::sync::atomic::Ordering;
 use manycore_profile::layout::{Mapping, SITES, Site};
 
 use super::index::{Index, key};
+use super::room::{self, Part};
 
 /// The sites' numbers.
 static NUMBERS: Index<{ 2 * SITES }> = Index::new();
@@ -25,7 +26,11 @@ pub fn count(mapping: &Mapping, class: u32, stack: u32, ticks: u64) {
 /// Adds a site, if there is room. One at a time: the caller has the index locked.
 fn append(mapping: &Mapping, class: u32, stack: u32) -> Option<u32> {
     let number = mapping.header.sites.load(Ordering::Relaxed);
-    fill_in(mapping.sites.get(number as usize)?, class, stack);
+    let site = mapping.sites.get(number as usize)?;
+    if !room::has(mapping, Part::Sites, number as usize + 1) {
+        return None;
+    }
+    fill_in(site, class, stack);
     // Release: partner of the command's Acquire; whoever sees the number sees what the site is about.
     mapping.header.sites.store(number + 1, Ordering::Release);
     Some(number)
@@ -39,9 +44,10 @@ fn fill_in(site: &Site, class: u32, stack: u32) {
 /// In the child of a fork: the same sites with no waits, in a mapping of its own.
 pub fn forked(old: &Mapping, new: &Mapping) {
     NUMBERS.forked();
-    // Acquire: as the command's.
+    // Acquire: as the command's. As of stacks, there may be more by now.
     let kept = old.header.sites.load(Ordering::Acquire);
-    for (from, to) in old.sites.iter().zip(&new.sites).take(kept as usize) {
+    let kept = kept.min(room::capacity(Part::Sites) as u32);
+    for (from, to) in old.sites.iter().zip(new.sites.iter()).take(kept as usize) {
         fill_in(to, from.record.load(Ordering::Relaxed), from.stack.load(Ordering::Relaxed));
     }
     // Release: as in `append`.

@@ -196,6 +196,7 @@ pub fn run() -> Run {
         is_server: false,
         running: vec![],
         not_interposed: vec![],
+        silent: 0,
         watched: Watched::default(),
     }
 }

@@ -137,16 +137,26 @@ impl WaitQueue {
 
     /// Wakes the waiter that has waited for longest; says whether there was one.
     pub fn signal(&self) -> bool {
+        self.signal_saying(|| 0)
+    }
+
+    /// The same. If others wait on, `message` says what the woken one is [told](Waiter::message); it is below 2^28. One that is the
+    /// last is told 0, as is one that is woken by a [`broadcast`](Self::broadcast). The chain is locked meanwhile.
+    pub fn signal_saying(&self, message: impl FnOnce() -> u32) -> bool {
         // A signaller has to find those waiters only of which it can know. It changed what they wait for under their
         // mutex; a waiter that had looked before then has put itself on the chain before it released the mutex, so
         // that happens before this look, which cannot miss it. A waiter that looks later does not wait.
         if self.chain.looks_empty() {
             return false;
         }
-        let chosen = self.with_chain(|chain| chain.take_first(Waiter::claim));
+        let (chosen, message) = self.with_chain(|chain| {
+            let chosen = chain.take_first(Waiter::claim);
+            let others_wait = chosen.len != 0 && chain.iter().next().is_some();
+            (chosen, if others_wait { message() } else { 0 })
+        });
         let is_any = chosen.len > 0;
         // SAFETY: claimed, and the chain is unlocked.
-        unsafe { chosen.mark(0) };
+        unsafe { chosen.mark(message) };
         is_any
     }
 

@@ -142,7 +142,7 @@ impl Waiter {
     }
 
     /// What the signaller had to say. The waiter has been signalled.
-    pub(super) fn message(&self) -> u32 {
+    pub fn message(&self) -> u32 {
         self.state.load(Ordering::Relaxed) / MESSAGE // Relaxed: `asleep` has seen the mark, and nobody writes any more
     }
 }

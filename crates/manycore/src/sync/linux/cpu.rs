@@ -28,17 +28,7 @@ pub fn current() -> u32 {
 /// The CPU on which the calling thread runs now, where an instruction tells; otherwise a system call does.
 #[inline]
 pub fn here() -> u32 {
-    #[cfg(target_arch = "x86_64")]
-    {
-        let mut number = 0;
-        // SAFETY: every x86-64 CPU of the last fifteen years has the instruction; Linux keeps the CPU's number where it reads.
-        unsafe { core::arch::x86_64::__rdtscp(&raw mut number) };
-        number & 0xFFF
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    {
-        ask_place() & CPU
-    }
+    cpu_and_node().0
 }
 
 /// The node of the CPU that [`current`] gives, below [`nodes`].
@@ -92,11 +82,27 @@ fn place() -> u32 {
     place
 }
 
-#[cold]
-fn ask_place() -> u32 {
+/// Where an instruction tells, no system call is made: a filter may forbid it.
+#[inline]
+#[cfg(target_arch = "x86_64")]
+fn cpu_and_node() -> (u32, u32) {
+    let mut both = 0;
+    // SAFETY: every x86-64 CPU of the last fifteen years has the instruction; Linux keeps the numbers where it reads.
+    unsafe { core::arch::x86_64::__rdtscp(&raw mut both) };
+    (both & 0xFFF, both >> 12)
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn cpu_and_node() -> (u32, u32) {
     let (mut cpu, mut node) = (0u32, 0u32);
     // SAFETY: the kernel writes two numbers, here. Where it does not know the call, all CPUs count as one.
     unsafe { raw_syscall!(Sysno::getcpu, &raw mut cpu, &raw mut node, 0) };
+    (cpu, node)
+}
+
+#[cold]
+fn ask_place() -> u32 {
+    let (cpu, node) = cpu_and_node();
     let place = (cpu & CPU) | ((node & NODE) << CPU_BITS);
     thread::local().set_place(place, LOOKS);
     place

@@ -13,7 +13,7 @@ use core::ptr::{NonNull, null_mut};
 use syscalls::{Errno, Sysno, raw_syscall};
 
 use super::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
-use super::{hint, thread};
+use super::{hint, process, thread};
 
 /// A thread's nodes, on a page of its own: a node's address tells its store.
 #[repr(C, align(4096))]
@@ -56,6 +56,8 @@ const LOOKS: u32 = 2;
 /// A node in its initial state. It is the caller's until [`give_back`].
 pub fn take<T: Default>() -> NonNull<T> {
     const { assert!(size_of::<T>() <= size_of::<Block>() && align_of::<T>() <= 128) };
+    // A child that does not know yet that it is one would share its stores with threads that it does not have.
+    process::generation();
     let first = thread::local().nodes();
     let mut store = first;
     // SAFETY: null, or a store of this thread; stores are never unmapped.
@@ -80,6 +82,14 @@ pub unsafe fn give_back<T>(node: NonNull<T>) {
     let block = (address % 4096 - 128) / 128;
     // Release: partner of the Acquire in `Store::take`; the next user's writes come after ours.
     store.free.fetch_or(1 << block, Ordering::Release);
+}
+
+/// Gives the calling thread a store if it has none.
+pub(super) fn prepare() {
+    process::generation();
+    if thread::local().nodes().is_null() {
+        new_store(null_mut());
+    }
 }
 
 impl Store {
@@ -108,7 +118,7 @@ fn new_store(before: *mut Store) -> &'static Store {
     }
     let store = left_behind().unwrap_or_else(fresh);
     // Relaxed, both: under `GIVING`.
-    store.owner.store(thread::id(), Ordering::Relaxed);
+    store.owner.store(thread::kernel_id(), Ordering::Relaxed);
     store.before.store(before, Ordering::Relaxed);
     GIVING.store(false, Ordering::Release);
     thread::local().set_nodes(core::ptr::from_ref(store).cast_mut());

@@ -1,17 +1,108 @@
 //! Telling a process from the child that it forked.
+//!
+//! # Forks past the C library
+//!
+//! Handlers of `pthread_atfork` do not run in a child of `_Fork`, or of a `clone` that the program makes itself. Who
+//! [watches](watch) for those has a word in memory that the kernel wipes in each child that gets a copy of it, however that
+//! was forked. The child's first question for its [`generation`] finds the word wiped, and then runs what was to be run.
+//! A child that shares the memory (`vfork`) does not have its word wiped, and is no other process here.
 
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
-static GENERATION: AtomicU32 = AtomicU32::new(0);
+use syscalls::{Errno, Sysno, raw_syscall};
+
+/// One more than the generation, where nobody watches.
+static UNWATCHED: AtomicU32 = AtomicU32::new(1);
+
+/// One more than the generation; 0 in a child that does not know yet that it is one.
+static WORD: AtomicPtr<AtomicU32> = AtomicPtr::new((&raw const UNWATCHED).cast_mut());
+
+/// The generation, where the kernel does not wipe it.
+static LAST: AtomicU32 = AtomicU32::new(0);
+
+/// What the child runs: an `extern "C" fn()`, or null.
+static IN_CHILD: AtomicPtr<()> = AtomicPtr::new(core::ptr::null_mut());
+
+// Relaxed throughout: all is written by the only thread of a process, at its start or in a child.
+
+#[inline]
+fn word() -> &'static AtomicU32 {
+    // SAFETY: one of two words that stay.
+    unsafe { &*WORD.load(Ordering::Relaxed) }
+}
 
 /// How often this process and its ancestors have forked since they loaded this library. What refers to other threads
 /// and was written in another generation is void: those threads were not copied.
 #[inline]
 pub fn generation() -> u32 {
-    GENERATION.load(Ordering::Relaxed) // Relaxed: written only while there is one thread
+    match word().load(Ordering::Relaxed) {
+        0 => notice(),
+        next => next.wrapping_sub(1),
+    }
+}
+
+/// In a child, of which the C library has said nothing.
+#[cold]
+fn notice() -> u32 {
+    if next_generation() {
+        let in_child = IN_CHILD.load(Ordering::Relaxed);
+        if !in_child.is_null() {
+            // SAFETY: put there by `watch`.
+            unsafe { core::mem::transmute::<*mut (), extern "C" fn()>(in_child)() };
+        }
+    }
+    LAST.load(Ordering::Relaxed)
+}
+
+/// Counts a fork; says whether it is the calling thread that does so.
+fn next_generation() -> bool {
+    let before = word().load(Ordering::Relaxed);
+    let generation = LAST.load(Ordering::Relaxed).wrapping_add(1);
+    // A word is never 0 but for the kernel.
+    let next = generation.wrapping_add(1).max(1);
+    let counted =
+        word().compare_exchange(before, next, Ordering::Relaxed, Ordering::Relaxed).is_ok();
+    if counted {
+        LAST.store(generation, Ordering::Relaxed);
+    }
+    counted
 }
 
 /// In the child of a fork, where there is one thread.
-pub(super) fn next_generation() {
-    GENERATION.store(generation().wrapping_add(1), Ordering::Relaxed); // Relaxed: as above
+pub(super) fn forked() {
+    next_generation();
+}
+
+/// Has `in_child` run in every child that has a copy of this process' memory: there, before the first answer of [`generation`], or
+/// at [`forked_by_libc`], whichever comes first. It may use locks and wait queues. To be called while there is one thread.
+///
+/// Where the kernel cannot wipe memory (before Linux 4.14), it runs in children that the C library forks.
+pub fn watch(in_child: extern "C" fn()) {
+    IN_CHILD.store(in_child as *mut (), Ordering::Relaxed);
+    let size = 4096;
+    // SAFETY: new memory, of which the kernel is asked to wipe it in children.
+    let page = unsafe {
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        let mapped = raw_syscall!(Sysno::mmap, 0, size, protection, flags, usize::MAX, 0);
+        Errno::from_ret(mapped).and_then(|page| {
+            let advice = libc::MADV_WIPEONFORK;
+            Errno::from_ret(raw_syscall!(Sysno::madvise, page, size, advice)).map(|_| page)
+        })
+    };
+    if let Ok(page) = page {
+        let wiped = core::ptr::with_exposed_provenance_mut::<AtomicU32>(page);
+        // SAFETY: the memory is ours and stays.
+        unsafe { (*wiped).store(LAST.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed) };
+        WORD.store(wiped, Ordering::Relaxed);
+    }
+}
+
+/// To be called by a handler of `pthread_atfork`, in the child, by who watches.
+pub fn forked_by_libc() {
+    let is_wiped = !core::ptr::eq(word(), &raw const UNWATCHED);
+    // Where the word is wiped and has been noticed, it has been a child's for a while: nothing is left to do.
+    if !is_wiped || word().load(Ordering::Relaxed) == 0 {
+        notice();
+    }
 }

@@ -8,6 +8,7 @@ use core::cell::Cell;
 
 use syscalls::{Sysno, raw_syscall};
 
+use super::cpu;
 use super::node::{self, Store};
 
 /// What each thread has for itself. All zero in a new thread.
@@ -26,6 +27,8 @@ pub struct Local {
     pub words: Cell<[u64; 2]>,
     /// How often it may look at `place` before that is old.
     looks: Cell<u32>,
+    /// What the kernel calls it in this process, or 0 before the first [`kernel_id`].
+    kernel_id: Cell<u32>,
 }
 
 // SAFETY: no code, only 64 zeroed bytes of thread-local storage, under a hidden name that nobody but `local` uses.
@@ -105,17 +108,51 @@ pub fn id() -> u32 {
 
 #[cold]
 fn ask_id() -> u32 {
-    // SAFETY: takes no arguments and touches no memory.
-    let tid = unsafe { raw_syscall!(Sysno::gettid) } as u32;
+    let tid = kernel_id();
     local().tid.set(tid);
     tid
+}
+
+/// What the kernel calls the calling thread. [`id`] is the number by which it owns locks, and is another one in a child that was
+/// forked past the C library.
+pub fn kernel_id() -> u32 {
+    match local().kernel_id.get() {
+        0 => {
+            // SAFETY: takes no arguments and touches no memory.
+            let id = unsafe { raw_syscall!(Sysno::gettid) } as u32;
+            local().kernel_id.set(id);
+            id
+        }
+        id => id,
+    }
 }
 
 /// To be called in the child of a fork, by the one thread that is left there, before it uses a lock or a wait queue.
 ///
 /// The thread has another id. Other threads were not copied, so those that wait in a queue do not exist any more.
 pub fn forked() {
-    local().tid.set(0);
+    renumber();
     node::forked(id());
-    super::process::next_generation();
+    super::process::forked();
+}
+
+/// In the child of a fork, by who [watches](super::process::watch): other threads were not copied. The calling thread owns its locks
+/// by the id that it had, unless the C library has forked ([`renumber`]).
+pub fn others_are_gone() {
+    local().kernel_id.set(0);
+    node::forked(kernel_id());
+}
+
+/// In the child of a fork by the C library, by who watches: the thread has another id.
+pub fn renumber() {
+    local().tid.set(0);
+    local().kernel_id.set(0);
+}
+
+/// Has what the calling thread needs for any lock ready, so that it makes no system call for it later but to wait.
+pub fn prepare() {
+    id();
+    node::prepare();
+    cpu::count();
+    cpu::nodes();
 }

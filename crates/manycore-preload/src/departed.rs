@@ -1,0 +1,114 @@
+//! Which condition variables have been destroyed lately: for waiters that may have to touch one once more.
+//!
+//! By the hash of its address, each has a page in a book of departures. A signaller tells its waiter up to which entry the page was
+//! written, while the condition variable is there. The waiter, if it has to pass the signal on, looks whether the address has been
+//! entered since. Who destroys one enters it under the page's lock, so that it waits for a waiter that is at it.
+//!
+//! A page has room for some entries. Where more have come between a signal and the look, the waiter cannot know, and touches nothing:
+//! a signal may be lost then, to a thread that is cancelled and meanwhile loses its CPU for a dozen departures of one page.
+
+use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+
+use manycore::lock::{Futex, PlainLock};
+
+const PAGES: usize = 64;
+const ENTRIES: u32 = 14;
+
+#[repr(align(64))]
+struct Page {
+    lock: Futex,
+    /// How many were ever entered.
+    count: AtomicU32,
+    entries: [AtomicUsize; ENTRIES as usize],
+}
+
+// Relaxed throughout: the page's lock orders its entries. The count is read without it by signallers: an entry of the same
+// address is ordered by the program, and one of another address does not matter.
+
+static BOOK: [Page; PAGES] = [const {
+    Page {
+        lock: Futex::new(),
+        count: AtomicU32::new(0),
+        entries: [const { AtomicUsize::new(0) }; ENTRIES as usize],
+    }
+}; PAGES];
+
+/// What a signaller tells a waiter fits into so many bits, and is not 0.
+const BITS: u32 = 27;
+
+fn page(address: *const ()) -> &'static Page {
+    &BOOK[(address.addr().wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 58) % PAGES]
+}
+
+/// What tells a waiter of the object at the address how far its page is written.
+pub fn now(address: *const ()) -> u32 {
+    1 << BITS | page(address).count.load(Ordering::Relaxed) & ((1 << BITS) - 1)
+}
+
+/// Enters the object at the address, which is being destroyed.
+pub fn note(address: *const ()) {
+    let page = page(address);
+    page.lock.acquire();
+    let count = page.count.load(Ordering::Relaxed);
+    page.entries[(count % ENTRIES) as usize].store(address.addr(), Ordering::Relaxed);
+    // Its range is a multiple of the number of entries.
+    page.count.store((count + 1) % (ENTRIES << (BITS - 4)), Ordering::Relaxed);
+    // SAFETY: acquired above.
+    unsafe { page.lock.release() };
+}
+
+/// Does something with the object at the address, unless it has been entered since [`now`] said this.
+pub fn unless_gone(address: *const (), since: u32, act: impl FnOnce()) {
+    let page = page(address);
+    page.lock.acquire();
+    let range = ENTRIES << (BITS - 4);
+    let since = since & ((1 << BITS) - 1);
+    let count = page.count.load(Ordering::Relaxed);
+    let new = (count + range - since) % range;
+    let is_new = |age: u32| {
+        let entry = &page.entries[((since + age) % ENTRIES) as usize];
+        entry.load(Ordering::Relaxed) == address.addr()
+    };
+    if new <= ENTRIES && !(0..new).any(is_new) {
+        act();
+    }
+    // SAFETY: acquired above.
+    unsafe { page.lock.release() };
+}
+
+/// In the child of a fork, no other thread is left that could be at a page.
+pub fn forked() {
+    for page in &BOOK {
+        crate::fork::set_free(&page.lock);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn acts(address: *const (), since: u32) -> bool {
+        let mut acted = false;
+        unless_gone(address, since, || acted = true);
+        acted
+    }
+
+    #[test]
+    fn what_has_gone_since_is_known_and_what_went_before_does_not_matter() {
+        let objects = [0_u64; 2];
+        let [first, second] =
+            [&raw const objects[0], &raw const objects[1]].map(<*const u64>::cast);
+        for _ in 0..3 * ENTRIES {
+            let before = now(first);
+            assert!(acts(first, before));
+            note(second);
+            assert!(acts(first, before), "another one has gone");
+            note(first);
+            assert!(!acts(first, before));
+            assert!(acts(first, now(first)), "a new one is there");
+        }
+        let before = now(first);
+        (0..=ENTRIES).for_each(|_| note(first));
+        assert!(!acts(first, before), "too many to tell");
+    }
+}

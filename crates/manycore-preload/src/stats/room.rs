@@ -1,0 +1,182 @@
+//! How much of the mapping's parts is mapped: what has been used, and some more.
+//!
+//! A program's address space may be limited, and all its memory may be locked. So of each part only its beginning is mapped
+//! at first, where it would be if all of it were; the rest of its place is left free. A part grows in its place
+//! (`mremap`), which takes no descriptor and no path: the program may have closed the one and left the other.
+//! Where it cannot grow, it is full.
+//!
+//! The place is one in which neither the kernel nor sanitizers, virtual machines or interpreters put anything by
+//! themselves: behind position-independent programs and their heaps, ahead of libraries and stacks.
+
+use core::ffi::c_void;
+use core::mem::offset_of;
+use core::ops::Range;
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use manycore::sync::clock;
+use manycore_profile::layout::{
+    Blocked, Distributions, Mapping, Module, Order, Record, Seat, Site, Slab, Stack, Waits,
+};
+use syscalls::{Errno, Sysno, raw_syscall};
+
+const PAGE: usize = 4096;
+/// From here on, at a multiple of [`APART`].
+const FIRST_PLACE: usize = 0x5670_0000_0000;
+const APART: usize = 2 << 20;
+const PLACES: u64 = 1 << 14;
+/// So many places are tried.
+const TRIES: usize = 8;
+
+/// A part of the mapping that grows.
+#[derive(Clone, Copy)]
+pub enum Part {
+    /// [`Mapping::records`]
+    Records,
+    /// [`Mapping::distributions`]
+    Distributions,
+    /// [`Mapping::slabs`]
+    Slabs,
+    /// [`Mapping::stacks`]
+    Stacks,
+    /// [`Mapping::sites`]
+    Sites,
+    /// [`Mapping::seats`]
+    Seats,
+    /// [`Mapping::waits`]
+    Waits,
+}
+
+/// Where each part is, how large its elements are, and how many there are at first. The parts that do not grow come last.
+const PARTS: [(usize, usize, usize); 12] = [
+    (offset_of!(Mapping, records), size_of::<Record>(), 1024),
+    (offset_of!(Mapping, distributions), size_of::<Distributions>(), 64),
+    (offset_of!(Mapping, slabs), size_of::<Slab>(), 24),
+    (offset_of!(Mapping, stacks), size_of::<Stack>(), 1024),
+    (offset_of!(Mapping, sites), size_of::<Site>(), 2048),
+    (offset_of!(Mapping, seats), size_of::<Seat>(), 256),
+    (offset_of!(Mapping, waits), size_of::<Waits>(), 1024),
+    (offset_of!(Mapping, header), 1, PAGE),
+    (offset_of!(Mapping, modules), size_of::<Module>(), usize::MAX),
+    (offset_of!(Mapping, paths), size_of::<AtomicU64>(), usize::MAX),
+    (offset_of!(Mapping, blocked), size_of::<Blocked>(), usize::MAX),
+    (offset_of!(Mapping, orders), size_of::<Order>(), usize::MAX),
+];
+
+/// How many bytes of each part are mapped: in this process' mapping, in that of the process that forked it, and in the one that a
+/// forked child fills in. They grow in this process' own only, which is the only one by then.
+static MAPPED: [AtomicUsize; PARTS.len()] = [const { AtomicUsize::new(0) }; PARTS.len()];
+
+// Relaxed throughout: what is handed out of a part is published by who hands it out, after the part has grown.
+
+/// The bytes of a part.
+fn whole(part: usize) -> Range<usize> {
+    let start = PARTS[part].0;
+    let next = PARTS.iter().map(|(start, ..)| *start).filter(|other| *other > start).min();
+    start..next.unwrap_or(size_of::<Mapping>())
+}
+
+/// How many elements of the part there are memory for.
+#[inline]
+pub fn capacity(part: Part) -> usize {
+    MAPPED[part as usize].load(Ordering::Relaxed) / PARTS[part as usize].1
+}
+
+/// Whether there is memory for so many elements of the part, which grows for it. One at a time of each part.
+pub fn has(mapping: &Mapping, part: Part, elements: usize) -> bool {
+    elements <= capacity(part) || grow(mapping, part, elements)
+}
+
+#[cold]
+fn grow(mapping: &Mapping, part: Part, elements: usize) -> bool {
+    let number = part as usize;
+    let (place, mapped) = (whole(number), MAPPED[number].load(Ordering::Relaxed));
+    let needed = elements * PARTS[number].1;
+    let size = needed.max(2 * mapped).next_multiple_of(PAGE).min(place.len());
+    if needed > size {
+        return false;
+    }
+    let address = core::ptr::from_ref(mapping).addr() + place.start;
+    // SAFETY: the part's own memory becomes larger, in its place, which nobody else has if that succeeds.
+    let grown = unsafe { raw_syscall!(Sysno::mremap, address, mapped, size, 0) };
+    let has_grown = Errno::from_ret(grown).is_ok();
+    if has_grown {
+        MAPPED[number].store(size, Ordering::Relaxed);
+    }
+    has_grown
+}
+
+/// Maps the parts of a new file: as much of each as this process has of its mapping now, or as is usual at first.
+pub fn map(file: usize) -> Result<*mut c_void, Errno> {
+    let is_first = MAPPED[Part::Records as usize].load(Ordering::Relaxed) == 0;
+    for (number, (_, element, elements)) in PARTS.iter().enumerate() {
+        let first = element.saturating_mul(*elements).min(whole(number).len());
+        let mapped = MAPPED[number].load(Ordering::Relaxed).max(first.next_multiple_of(PAGE));
+        MAPPED[number].store(mapped, Ordering::Relaxed);
+    }
+    let mut dice = clock::now();
+    for _ in 0..TRIES {
+        dice = dice.wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(23);
+        let base = FIRST_PLACE + (dice % PLACES) as usize * APART;
+        if map_parts(file, base).is_ok() {
+            return Ok(core::ptr::with_exposed_provenance_mut(base));
+        }
+    }
+    let whole = map_whole(file)?;
+    if is_first {
+        for (number, mapped) in MAPPED.iter().enumerate() {
+            mapped.store(self::whole(number).len(), Ordering::Relaxed);
+        }
+    }
+    Ok(whole)
+}
+
+fn map_parts(file: usize, base: usize) -> Result<(), Errno> {
+    for number in 0..PARTS.len() {
+        if let Err(error) = map_part(file, base, number) {
+            (0..number).for_each(|mapped| unmap_part(base, mapped));
+            return Err(error);
+        }
+    }
+    Ok(())
+}
+
+fn map_part(file: usize, base: usize, number: usize) -> Result<(), Errno> {
+    let (start, size) = (whole(number).start, MAPPED[number].load(Ordering::Relaxed));
+    let address = base + start;
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    let flags = libc::MAP_SHARED | libc::MAP_FIXED_NOREPLACE;
+    // SAFETY: new memory, which is nobody's.
+    let mapped =
+        unsafe { raw_syscall!(Sysno::mmap, address, size, protection, flags, file, start) };
+    match Errno::from_ret(mapped)? {
+        there if there == address => Ok(()),
+        elsewhere => {
+            // A kernel before Linux 4.17 takes the address for a hint.
+            // SAFETY: just mapped.
+            unsafe { raw_syscall!(Sysno::munmap, elsewhere, size) };
+            Err(Errno::EEXIST)
+        }
+    }
+}
+
+fn unmap_part(base: usize, number: usize) {
+    let size = MAPPED[number].load(Ordering::Relaxed);
+    // SAFETY: mapped by `map_part`, and used by nobody.
+    unsafe { raw_syscall!(Sysno::munmap, base + whole(number).start, size) };
+}
+
+/// All of it, wherever there is room: where none of the places is free. A forked child still uses no more of it than what its
+/// parent had mapped, whose statistics it reads.
+fn map_whole(file: usize) -> Result<*mut c_void, Errno> {
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    let size = size_of::<Mapping>();
+    // SAFETY: new memory.
+    let mapped =
+        unsafe { raw_syscall!(Sysno::mmap, 0, size, protection, libc::MAP_SHARED, file, 0) };
+    Errno::from_ret(mapped).map(core::ptr::with_exposed_provenance_mut)
+}
+
+/// Takes a mapping away that this process does not use, and of which all parts are as large as this process' own.
+pub fn unmap(mapping: *mut Mapping) {
+    (0..PARTS.len()).for_each(|number| unmap_part(mapping.addr(), number));
+}
