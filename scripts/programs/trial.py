@@ -221,7 +221,8 @@ class Trial:
 
     def _last_words(self, process):
         lines = [line for path in (process.complained, process.said)
-                 for line in path.read_text(errors="replace").splitlines() if line.strip()]
+                 for line in path.read_text(errors="replace").splitlines()
+                 if line.strip() and not line.startswith('{"schema":')] # that is manycore's
         return f"; it says: {lines[-1].strip()[:160]}" if lines else ""
 
     def _is_ready(self, server, ready):

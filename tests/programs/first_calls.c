@@ -2,6 +2,7 @@
  * by whatever name. A function's case is printed when the call has come back. */
 #include "case.h"
 
+#include <dlfcn.h>
 #include <grp.h>
 #include <poll.h>
 #include <setjmp.h>

@@ -141,7 +141,7 @@ impl Running {
                 if arrived.asks_to_stop() {
                     asked_to_stop = Some(Instant::now());
                 }
-                if !ended && !arrived.from_terminal() {
+                if !ended && !arrived.is_from_terminal() {
                     arrived.hand_on(self.pidfd.as_fd());
                 }
             }

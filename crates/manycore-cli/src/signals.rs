@@ -197,7 +197,7 @@ impl Arrived {
     }
 
     /// Whether it came from the terminal: then the whole foreground has it, and not this process alone.
-    pub fn from_terminal(&self) -> bool {
+    pub fn is_from_terminal(&self) -> bool {
         let sent = [libc::SIGINT, libc::SIGQUIT, libc::SIGHUP, libc::SIGTSTP, libc::SIGWINCH];
         self.0.si_code > 0 && sent.contains(&self.signal())
     }

@@ -127,7 +127,8 @@ fn range(program: &Path, what: &str, threads: &str) -> (f64, f64) {
     let text = printed(&mut manycore(&arguments(&file, &more)));
     let results: Value = serde_json::from_str(&text).unwrap();
     let measurements = results["measurements"].as_array().unwrap();
-    let is_it = |one: &&Value| one["lock"] == "futex" && one["threads"].to_string() == threads;
+    let is_it =
+        |one: &&Value| one["lock"] == "futex" && one["threads"].as_u64() == threads.parse().ok();
     let ratio = &measurements.iter().find(is_it).unwrap()["metrics"]["ratio"];
     (ratio["low"].as_f64().unwrap(), ratio["high"].as_f64().unwrap())
 }

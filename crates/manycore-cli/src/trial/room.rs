@@ -142,7 +142,7 @@ impl Log {
     }
 }
 
-fn end_of(path: &PathBuf, bytes_max: u64) -> io::Result<String> {
+fn end_of(path: &Path, bytes_max: u64) -> io::Result<String> {
     let mut file = regular::open(path)?;
     let skipped = file.metadata()?.len().saturating_sub(bytes_max);
     file.seek(SeekFrom::Start(skipped))?;
