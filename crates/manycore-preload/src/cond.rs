@@ -337,7 +337,7 @@ impl Wait<'_> {
             let since = self.waiter.message();
             if since != 0 {
                 departed::unless_gone(core::ptr::from_ref(self.cond).cast(), since, || {
-                    self.cond.signal()
+                    self.cond.signal();
                 });
             }
         }

@@ -64,8 +64,6 @@ impl ProcessStats {
         let number = |word: &std::sync::atomic::AtomicU32| word.load(Ordering::Relaxed);
         // Relaxed: as above.
         let long = |word: &std::sync::atomic::AtomicU64| word.load(Ordering::Relaxed);
-        let lock = header.lock.iter().flat_map(|word| long(word).to_le_bytes());
-        let lock: Vec<u8> = lock.take_while(|byte| *byte != 0).collect();
         let (mut recorded, noted) = (tally::read(mapping), whole::read(mapping));
         let of_locks = recorded.iter().flat_map(|one| {
             let waiters = one.waiters.iter().map(|place| place.stack);

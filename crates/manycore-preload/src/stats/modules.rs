@@ -102,7 +102,7 @@ pub fn copy(old: &Mapping, new: &Mapping) {
         copy_module(from, to);
     }
     let words = old.header.paths.load(Ordering::Relaxed);
-    for (from, to) in old.paths.iter().zip(&new.paths).take(words as usize) {
+    for (from, to) in old.paths.iter().zip(new.paths.iter()).take(words as usize) {
         to.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
     }
     new.header.paths.store(words, Ordering::Relaxed);
