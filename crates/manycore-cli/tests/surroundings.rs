@@ -259,6 +259,7 @@ fn a_musl_program_that_a_program_starts_needs_an_environment_without_the_library
 }
 
 /// User time of a program, in seconds: that does not depend on what else runs.
+#[allow(clippy::zombie_processes, reason = "wait4 reaps it, and says what it used")]
 fn user_time(command: &mut Command) -> f64 {
     command.stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
     let child = command.spawn().unwrap();
