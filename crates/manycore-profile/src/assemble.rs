@@ -98,14 +98,11 @@ pub fn assemble(mut run: Run, stats: &[ProcessStats]) -> Profile {
     let timeline = run.watched.timeline.map(|timeline| timeline.timeline(stats, &rows, &run.rate));
     let over_time = timeline.as_ref().map_or((0.0, 0), |it| (it.interval, it.intervals.len()));
     let divide = |samples: Samples| samples.divide(stats, &mut symbols, over_time);
-    let cpu_samples =
-        run.watched.samples.map(|taken| taken.map_or_else(CpuSamples::refused, divide));
+    let samples = run.watched.samples.map(|taken| taken.map_or_else(CpuSamples::refused, divide));
+    let ready = threads::ready(stats, &run.watched.threads);
     let mut profile = Profile {
         schema: SCHEMA,
-        cpu: Cpu {
-            ready: threads::ready(stats, &run.watched.threads),
-            ..Cpu::of(run.user, run.kernel, spin, spin + lock_wait)
-        },
+        cpu: Cpu { ready, ..Cpu::of(run.user, run.kernel, spin, spin + lock_wait) },
         command: run.command,
         host: Some(run.host),
         exit: run.exit,
@@ -127,20 +124,25 @@ pub fn assemble(mut run: Run, stats: &[ProcessStats]) -> Profile {
         kernel: None,
         kernel_locks: Vec::new(),
         cache_misses: None,
-        cpu_samples,
+        cpu_samples: samples,
         system_calls: None,
         finding: String::new(),
         next: None,
     };
+    bound_holds(&mut profile);
+    profile.notes = notes::of(&profile, &neighbours::of(stats, &rows));
+    (profile.finding, profile.next) = finding::counted(&profile, run.is_server, run.silent);
+    profile
+}
+
+/// Sampled holds are not longer than the run allows.
+fn bound_holds(profile: &mut Profile) {
     let threads = profile.processes.iter().map(|process| process.threads).sum();
     let wall = profile.wall;
     let of_processes = profile.processes.iter_mut().flat_map(|process| &mut process.locks);
     for lock in profile.locks.iter_mut().chain(of_processes) {
         lock.bound_holds(wall, threads);
     }
-    profile.notes = notes::of(&profile, &neighbours::of(stats, &rows));
-    (profile.finding, profile.next) = finding::counted(&profile, run.is_server, run.silent);
-    profile
 }
 
 fn process(

@@ -64,7 +64,7 @@ fn threads_have_what_is_in_their_slabs_and_what_has_left_them() {
     file.get().seats[2].cpu_ns.store(4_000_000_000, Relaxed);
 
     let mut run = run();
-    let seen = Seen { name: "main".into(), user: 1.5, kernel: 0.5 };
+    let seen = Seen { name: "main".into(), user: 1.5, kernel: 0.5, scheduled: None };
     run.watched.threads.insert((7, 102), seen.clone());
     run.watched.threads.insert((7, 101), seen);
     let threads = assemble(run, &[file.read()]).threads;

@@ -312,7 +312,7 @@ mod tests {
         // It may have been part of the waits, and threads may have ended early.
         let thinks = |usage: &Usage| Workload::of(usage).unwrap().mix.think_ns > 0.0;
         let some = Usage { threads: 4, waiting: 1.0, ready: Some(1.0), ..usage() };
-        assert!(some.others().iter().any(thinks) && !some.others().iter().all(|it| thinks(it)));
+        assert!(some.others().iter().any(thinks) && !some.others().iter().all(thinks));
     }
 
     #[test]
