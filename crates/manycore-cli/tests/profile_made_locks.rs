@@ -135,6 +135,6 @@ fn pythons_global_lock_is_named() {
 #[test]
 fn rubys_global_lock_is_named() {
     let script =
-        "4.times.map { Thread.new { s = 0; 8_000_000.times { |i| s += i } } }.each(&:join)\n";
+        "4.times.map { Thread.new { s = 0; 30_000_000.times { |i| s += i } } }.each(&:join)\n";
     interpreter("/usr/bin/ruby", script, 4.0);
 }
