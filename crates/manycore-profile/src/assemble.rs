@@ -91,8 +91,7 @@ pub fn assemble(mut run: Run, stats: &[ProcessStats]) -> Profile {
         sum.add(futexes.groups(pid, modules, &mut symbols, rate, &mut identities));
     }
     processes.sort_by(|a, b| a.started.total_cmp(&b.started));
-    let locks = sum.locks(&run.rate, &symbols);
-    let rows = sum.rows(identities);
+    let (locks, rows) = (sum.locks(&run.rate, &symbols), sum.rows(identities));
     let (spin, lock_wait) = sum.waits(&run.rate);
     let (orders, cycles) = orders::of(stats, &rows, &mut symbols);
     let timeline = run.watched.timeline.map(|timeline| timeline.timeline(stats, &rows, &run.rate));

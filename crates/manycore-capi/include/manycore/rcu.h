@@ -58,7 +58,7 @@ manycore_status_t manycore_rcu_create(const manycore_rcu_config_t *config, manyc
 /* Destroys what waits for it, and the domain. MANYCORE_BUSY while a thread is registered. */
 manycore_status_t manycore_rcu_destroy(manycore_rcu_t *rcu);
 
-/* What waits to be destroyed, in bytes. */
+/* What waits to be destroyed, in bytes, with the bags in which it waits: 1 KiB for up to 61 objects. */
 size_t manycore_rcu_held_bytes(const manycore_rcu_t *rcu);
 
 /* Lets the calling thread take part. */

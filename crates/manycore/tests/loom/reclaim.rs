@@ -146,6 +146,24 @@ fn garbage_of_one_who_is_gone() {
     });
 }
 
+/// The same, after it has put its garbage where others find it.
+#[test]
+fn garbage_that_is_looked_for_meanwhile() {
+    check(2, || {
+        let shared = Shared::new(2);
+        let writer = {
+            let shared = shared.clone();
+            thread::spawn(move || {
+                let mut handle = shared.domain.register();
+                shared.replace(&handle);
+                handle.collect_now();
+            })
+        };
+        shared.domain.register().synchronize();
+        writer.join().unwrap();
+    });
+}
+
 /// A thread leaves, and another has its record, perhaps.
 #[test]
 fn counts_go_on() {
