@@ -7,7 +7,7 @@
 use core::ffi::CStr;
 
 use crate::message::refuse;
-use crate::objects::{self, Object};
+use crate::objects;
 
 /// Whether this is the copy of the library whose exports are in use, however often it is loaded: it finds its own
 /// `marker`, which is exported under this name.
@@ -15,37 +15,27 @@ pub fn is_first_copy(name: &CStr, marker: &u8) -> bool {
     objects::address(name).is_none_or(|first| first == core::ptr::from_ref(marker).addr())
 }
 
-/// Ends the program if one of these names leads past this library for good.
+/// Ends the program if one of these names leads past this library for good: to glibc.
 ///
-/// A name may lead to an object in front, as a sanitizer's runtime in the program or a wrapper that is preloaded
-/// first: it wraps what it finds behind itself, which is this library. And one that both of our libraries have leads
-/// to the first of them, the other one's `sibling`, known by the name of its marker.
-pub fn check(exports: &[&CStr], sibling: &CStr) {
-    let own = objects::own();
-    let sibling = objects::find(objects::in_search_order(), sibling).map(|(object, _)| object);
-    let in_front = |object: Object| {
-        objects::in_search_order()
-            .take_while(|other| Some(*other) != own)
-            .any(|other| other == object)
-    };
+/// Any other object to which a name leads is in front of this library, since this one has all of them: a sanitizer's
+/// runtime, or a wrapper, which wraps what it finds behind itself; or our other library, which passes the call on.
+pub fn check(exports: &[&CStr]) {
     for name in exports {
-        let bound = objects::find(objects::in_search_order(), name).map(|(object, _)| object);
-        let leads_here = bound == own
-            || bound.is_some_and(|to| Some(to) == sibling || (in_front(to) && !to.is_glibc()));
-        if !leads_here {
+        let bound = objects::find(objects::in_search_order(), name);
+        if bound.is_none_or(|(object, _)| object.is_glibc()) {
             refuse(&[
                 name.to_bytes(),
                 b" leads past this library, which has to be loaded before libc: start the program by `manycore run`",
             ]);
         }
     }
-    refuse_late_sanitizer(own);
+    refuse_late_sanitizer();
 }
 
 /// A sanitizer that watches calls of the functions that are replaced here has to come first: behind this library it
 /// sees none, and reports races that there are not.
-fn refuse_late_sanitizer(own: Option<Object>) {
-    let late = own.into_iter().flat_map(objects::after);
+fn refuse_late_sanitizer() {
+    let late = objects::own().into_iter().flat_map(objects::after);
     if let Some((sanitizer, _)) = objects::find(late, c"__tsan_init") {
         refuse(&[
             b"this program's ThreadSanitizer is loaded after this library, and would not see its locks: give manycore the program itself, ",

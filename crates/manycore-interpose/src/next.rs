@@ -59,9 +59,4 @@ impl Function {
             address => address,
         }
     }
-
-    /// Where the address is kept, once it has been looked up: for code that jumps there.
-    pub const fn place(&self) -> &AtomicUsize {
-        &self.address
-    }
 }

@@ -47,7 +47,7 @@ extern "C" fn constructor() {
     if !bindings::is_first_copy(c"manycore_preload_copy", &manycore_preload_copy) {
         return;
     }
-    bindings::check(entry::EXPORTS, c"manycore_syscalls_copy");
+    bindings::check(entry::EXPORTS);
     glibc::find_all();
     fork::install();
     thread::prepare();

@@ -29,7 +29,7 @@ extern "C" fn constructor() {
         refuse(&[b"MANYCORE_SYSCALLS is not set: use `manycore run --syscalls POLICY -- CMD`"])
     };
     let choice = settings::parse(text.to_bytes());
-    bindings::check(entry::EXPORTS, c"manycore_preload_copy");
+    bindings::check(entry::EXPORTS);
     let directory = environment(c"MANYCORE_SYSCALLS_STATS");
     if choice.settings.mechanism == Mechanism::InPlace && directory.is_none() {
         // Nobody wants to know of descriptors: neither who moves calls, nor who counts them.
