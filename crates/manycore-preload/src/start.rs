@@ -51,6 +51,7 @@ extern "C" fn constructor() {
     glibc::find_all();
     fork::install();
     thread::prepare();
+    stats::use_unwinder_once();
 }
 
 /// `MANYCORE_LOCK=NAME[:key=value]...`

@@ -163,11 +163,12 @@ fn text(words: &[AtomicU64]) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// How many threads have had a slab. One that several had after each other counts once.
+/// How many threads have counted in a slab; who only makes locks has one, too. Of several that had one after each other only the
+/// last counts.
 fn threads(mapping: &Mapping) -> u32 {
     // Relaxed: counters.
     let used = mapping.header.slabs.load(Ordering::Relaxed) as usize;
     // Relaxed: as above.
-    let taken = |slab: &&Slab| slab.thread.load(Ordering::Relaxed) != 0;
-    mapping.slabs[..used.min(SLABS)].iter().filter(taken).count() as u32
+    let counted = |slab: &&Slab| slab.slots.iter().any(|s| s.record.load(Ordering::Relaxed) != 0);
+    mapping.slabs[..used.min(SLABS)].iter().filter(counted).count() as u32
 }

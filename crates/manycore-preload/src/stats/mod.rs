@@ -26,6 +26,7 @@ use manycore_profile::layout::{FRAMES, Kind, Mapping, Record, SLOTS, Slab, Slot}
 
 pub use mapping::{forked, open};
 pub use modules::dlclose;
+pub use unwind::use_once as use_unwinder_once;
 
 // Relaxed throughout: a counter is a number that the command adds up, and orders nothing.
 

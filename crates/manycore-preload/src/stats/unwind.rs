@@ -10,12 +10,16 @@ use manycore_profile::layout::{FRAMES, FRAMES_OF_LOCK};
 /// perhaps while the loader waits for a lock of the program.
 static FIND_OBJECT: AtomicUsize = AtomicUsize::new(0);
 
-/// Looks at what the C library can do. To be called from the constructor.
+/// Looks at what the C library can do.
 pub fn prepare() {
     let found = objects::address(c"_dl_find_object").unwrap_or(0);
     // Relaxed: read by threads that start later, or that do without.
     FIND_OBJECT.store(found, Ordering::Relaxed);
-    // The unwinder prepares itself when it is first used, which ends with a wake-up: a child may have no such call left.
+}
+
+/// Has the unwinder prepare itself, as at its first use, which ends with a wake-up: a child may have no such call left.
+/// To be called from the constructor and no earlier, since a sanitizer's `pthread_once` needs a sanitizer that has started.
+pub fn use_once() {
     backtrace(0, 1);
 }
 
