@@ -88,6 +88,8 @@ fn sections_move_as_many_lines_as_are_asked_for() {
         (7.5..17.0).contains(&(many - few)),
         "{few} transfers a section, {many} with 8 lines more"
     );
+    // And each is waited for: 8 transfers of some 40 ns at least.
+    assert!(long - short > 8.0 * 30.0, "{short} ns a section, {long} with 8 lines more");
     let table = printed(&mut sim(
         cache.path(),
         &["lock", "--machine", "xeon-4x6", "--lock", "mcs", "--duration", "10us"],

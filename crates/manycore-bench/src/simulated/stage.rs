@@ -139,14 +139,14 @@ impl<C: Contender> Stage for SimulatedStage<'_, C> {
 /// A lock of the kind that was asked for, or a reader-writer lock beside it.
 enum AnyGuarded<C> {
     Asked(Guarded<C>),
-    ReaderWriter(Guarded<UsualRw>),
+    ReaderWriter(Box<Guarded<UsualRw>>),
 }
 
 impl<C: Contender> AnyGuarded<C> {
     fn new(latch: &Latch) -> Self {
         match latch.shared {
             None => Self::Asked(Guarded::new(latch.data)),
-            Some(_) => Self::ReaderWriter(Guarded::new(latch.data)),
+            Some(_) => Self::ReaderWriter(Box::new(Guarded::new(latch.data))),
         }
     }
 
