@@ -44,14 +44,41 @@ pub struct Latch {
     /// that `manycore run` puts into a program, whichever lock the others are. Simulated only.
     #[serde(default)]
     pub shared: Option<f64>,
+    /// Cache lines that each section reads and, unless it only reads, writes: at least one.
+    #[serde(default = "one")]
+    pub data: u32,
+}
+
+/// The usual number of lines: what the benchmark checks the lock by.
+pub const USUAL_DATA: u32 = 1;
+
+/// The most lines that a section may move.
+pub const MOST_DATA: u32 = 4_096;
+
+fn one() -> u32 {
+    USUAL_DATA
+}
+
+/// Whether sections can move so many lines; the error says what can be asked for.
+pub(crate) fn check_data(lines: u32) -> Result<(), String> {
+    match lines {
+        1..=MOST_DATA => Ok(()),
+        _ => Err(format!("{lines} lines of data: a section moves between 1 and {MOST_DATA}")),
+    }
 }
 
 impl Mix {
     /// So many locks that are all alike; an operation is a section, and nobody sleeps.
     pub fn uniform(locks: u32, section: Length, outside: Length, reads: f64) -> Self {
-        let latch = Latch { weight: 1.0, section, shared: None };
+        let latch = Latch { weight: 1.0, section, shared: None, data: USUAL_DATA };
         let locks = (0..locks).map(|_| latch.clone()).collect();
         Self { locks, outside, reads, sections: 1, think_ns: 0.0, updating: None }
+    }
+
+    /// The same with sections that move so many cache lines each.
+    pub fn with_data(mut self, lines: u32) -> Self {
+        self.locks.iter_mut().for_each(|lock| lock.data = lines);
+        self
     }
 
     /// What operations do that go on to update.
@@ -89,7 +116,12 @@ mod tests {
 
     #[test]
     fn locks_are_drawn_by_their_weights() {
-        let latch = |weight, ns| Latch { weight, section: Length::fixed(ns), shared: None };
+        let latch = |weight, ns| Latch {
+            weight,
+            section: Length::fixed(ns),
+            shared: None,
+            data: USUAL_DATA,
+        };
         let locks = vec![latch(3.0, 100.0), latch(0.0, 7.0), latch(1.0, 500.0)];
         let mix = Mix { locks, ..Mix::uniform(1, Length::fixed(1.0), Length::fixed(1.0), 0.0) };
         let mut random = fastrand::Rng::with_seed(1);

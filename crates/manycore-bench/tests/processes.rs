@@ -61,7 +61,7 @@ fn rounds_make_records() {
     assert_eq!(text.matches("base line").count(), 4, "{text}");
     assert!(
         text.contains(
-            "3 threads, 2 locks, sections of about 1.00 us, about 2.00 us between them, 6 rounds"
+            "3 threads, 2 locks, sections of about 1.00 us with 1 line of data, about 2.00 us between them, 6 rounds"
         ),
         "{text}"
     );

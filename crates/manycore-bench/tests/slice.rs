@@ -36,6 +36,17 @@ impl Visitor for Run<'_> {
 }
 
 #[test]
+fn sections_that_move_more_lines_take_longer() {
+    // With one thread, so that other programs do not decide; sections that move data only.
+    let of = |lines| {
+        let mix = Mix::uniform(1, Length::fixed(0.0), Length::fixed(0.0), 0.0).with_data(lines);
+        run("futex", &Settings { threads: 1, mix, ..settings() }).throughput()
+    };
+    let (one, many) = (of(1), of(512));
+    assert!(one > 4.0 * many, "{one} sections a second with a line, {many} with 512");
+}
+
+#[test]
 fn every_lock_excludes_and_is_counted() {
     let settings = Settings { mix: mix(3, 0.0), ..settings() };
     // Locks that never block may get nowhere while other programs keep the CPUs busy.

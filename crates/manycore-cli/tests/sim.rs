@@ -69,6 +69,37 @@ fn sets_on_a_machine_with_many_cpus() {
 }
 
 #[test]
+fn sections_move_as_many_lines_as_are_asked_for() {
+    let cache = directory();
+    let transfers = |more: &[&str]| {
+        let asked = [&["--threads", "24", "--lock", "mcs", "--duration", "50us"], more].concat();
+        let asked = [&["lock", "--machine", "xeon-4x6", "--json", "-q"], &asked[..]].concat();
+        let records = measurements(&printed(&mut sim(cache.path(), &asked)));
+        let mcs = records.iter().find(|record| record["lock"] == "mcs").unwrap();
+        let far = |n| mcs["metrics"][format!("transfers_{n}")]["value"].as_f64().unwrap_or(0.0);
+        let sections = mcs["value"].as_f64().unwrap();
+        (mcs["parameters"]["data_lines"].as_f64(), far(0) + far(1) + far(2), 1e9 / sections)
+    };
+    let (usual, few, short) = transfers(&[]);
+    let (asked, many, long) = transfers(&["--data", "9"]);
+    assert_eq!((usual, asked), (Some(1.0), Some(9.0)));
+    // A line of data comes from the owner before: once if it is taken over, else to be read and to be written.
+    assert!(
+        (7.5..17.0).contains(&(many - few)),
+        "{few} transfers a section, {many} with 8 lines more"
+    );
+    // And each is waited for: 8 transfers of some 40 ns at least.
+    assert!(long - short > 8.0 * 30.0, "{short} ns a section, {long} with 8 lines more");
+    let table = printed(&mut sim(
+        cache.path(),
+        &["lock", "--machine", "xeon-4x6", "--lock", "mcs", "--duration", "10us"],
+    ));
+    assert!(table.contains("with 1 line of data"), "{table}");
+    let refused = failure(2, &mut sim(cache.path(), &["db", "--data", "0"]));
+    assert!(refused.contains("0 lines of data"), "{refused}");
+}
+
+#[test]
 fn as_many_operations_as_are_asked_for() {
     let cache = directory();
     let many = ["--machine", "xeon-4x6", "--threads", "3", "--operations", "200", "--json", "-q"];

@@ -42,6 +42,12 @@ fn shapes_are_those_of_the_machines() {
         ("ivybridge-2x10", 20),
         ("epyc-2x96", 192),
         ("graviton-64", 64),
+        ("xeon-e5-2699v4-2x22", 44),
+        ("epyc-9454p-8x8", 64),
+        ("m1-ultra-18", 18),
+        ("core-12500-6x2", 12),
+        ("xeon-6148-2x20", 40),
+        ("xeon-8488c-2x48x2", 192),
     ];
     for (name, count) in expected {
         assert_eq!(cpus(name), count, "{name}");

@@ -41,12 +41,14 @@ pub struct Point {
     pub outside: Length,
     /// The share of sections that only read, in percent.
     pub reads: f64,
+    /// Cache lines that a section reads and writes.
+    pub data: u32,
 }
 
 impl Point {
     /// What its threads do.
     pub(crate) fn mix(&self) -> Mix {
-        Mix::uniform(self.locks, self.section, self.outside, self.reads)
+        Mix::uniform(self.locks, self.section, self.outside, self.reads).with_data(self.data)
     }
 }
 

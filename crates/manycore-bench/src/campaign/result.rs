@@ -88,11 +88,12 @@ impl Samples {
 
 impl Point {
     /// What a record says about it.
-    pub(crate) fn parameters(&self) -> [(String, Parameter); 5] {
-        let parameters: [(&str, Parameter); 5] = [
+    pub(crate) fn parameters(&self) -> [(String, Parameter); 6] {
+        let parameters: [(&str, Parameter); 6] = [
             ("locks", f64::from(self.locks).into()),
             ("section_ns", self.section.mean_ns.into()),
             ("section_spread", spread(self.section)),
+            ("data_lines", f64::from(self.data).into()),
             ("outside_ns", self.outside.mean_ns.into()),
             ("outside_spread", spread(self.outside)),
         ];

@@ -212,8 +212,14 @@ mod tests {
     /// A made-up run, with noise of 2 %.
     fn samples(locks: &[(&str, Speed)]) -> Samples {
         let length = Length::fixed(50.0);
-        let point =
-            |threads| Point { threads, locks: 1, section: length, outside: length, reads: 0.0 };
+        let point = |threads| Point {
+            threads,
+            locks: 1,
+            section: length,
+            outside: length,
+            reads: 0.0,
+            data: 1,
+        };
         let mut random = fastrand::Rng::with_seed(1);
         let mut slice = |threads: u32, speed: Speed| {
             let mut waits = Waits::default();

@@ -24,11 +24,12 @@ pub use crate::campaign::Rounds;
 use crate::campaign::{Campaign, Point};
 use crate::contender::{self, BASE, BASE_SHARED};
 use crate::failure::Failure;
+use crate::mix::USUAL_DATA;
 use crate::slice::Pinning;
 use crate::work::Length;
 use crate::worker::{Command, Subject, Through};
 pub use render::render;
-pub(crate) use render::{in_words, judge, warning};
+pub(crate) use render::{in_words, judge, lines_of_data, warning};
 pub(crate) use workload::{MOST_THREADS, Workload};
 
 /// What to measure.
@@ -46,6 +47,8 @@ pub struct Options {
     pub outside: Option<Length>,
     /// The share of sections that only read, in percent. From 1 % on, the peers are reader-writer locks.
     pub reads: f64,
+    /// Cache lines that a section reads and writes, one after the other.
+    pub data: u32,
     /// Measure manycore's locks called as a library.
     pub native: bool,
     /// Measure manycore's locks in place of the pthread ones, by this preload library.
@@ -74,6 +77,7 @@ impl Options {
             sections: vec![Length::fixed(1_000.0)],
             outside: None,
             reads: 0.0,
+            data: USUAL_DATA,
             native: true,
             preload: None,
             slice: Duration::from_millis(30),
@@ -139,6 +143,7 @@ impl Options {
             sections: &self.sections,
             outside: self.outside,
             reads: self.reads,
+            data: self.data,
         }
     }
 

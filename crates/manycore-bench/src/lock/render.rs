@@ -5,6 +5,7 @@ use manycore_report::{
 };
 
 use crate::heading::by_heading;
+use crate::mix::USUAL_DATA;
 use crate::paired::{Better, Protocol, Verdict};
 
 /// A table for each point, best lock first.
@@ -49,12 +50,19 @@ pub(crate) fn in_words(measurement: &Measurement) -> String {
     let reads = 100.0 - measurement.update.unwrap_or(100.0);
     let readers = if reads > 0.0 { format!(", {reads} % of them reading") } else { String::new() };
     format!(
-        "{}, {}, sections of {}{readers}, {} between them",
+        "{}, {}, sections of {}{readers} with {}, {} between them",
         counted(f64::from(measurement.threads), "thread"),
         counted(number("locks"), "lock"),
         length("section"),
+        lines_of_data(measurement),
         length("outside"),
     )
+}
+
+/// The cache lines that a section moves, in words.
+pub(crate) fn lines_of_data(measurement: &Measurement) -> String {
+    let lines = measurement.number("data_lines").unwrap_or(f64::from(USUAL_DATA));
+    format!("{} of data", counted(lines, "line"))
 }
 
 fn counted(count: f64, noun: &str) -> String {

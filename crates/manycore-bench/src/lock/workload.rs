@@ -2,6 +2,7 @@
 
 use crate::campaign::Point;
 use crate::failure::Failure;
+use crate::mix::check_data;
 use crate::work::Length;
 
 /// The most threads that a point may have.
@@ -15,6 +16,8 @@ pub(crate) struct Workload<'a> {
     /// Time between two sections; `None` means exponential with twice the mean of the section.
     pub outside: Option<Length>,
     pub reads: f64,
+    /// Cache lines that a section reads and writes.
+    pub data: u32,
 }
 
 impl Workload<'_> {
@@ -43,6 +46,7 @@ impl Workload<'_> {
                 .then(|| format!("{} % of reads: that is between 0 and 100 %", self.reads)),
             (!(1..=1_000_000).contains(&self.lock_count))
                 .then(|| format!("{} locks: there are between 1 and a million", self.lock_count)),
+            check_data(self.data).err(),
         ];
         match faults.into_iter().flatten().next() {
             Some(fault) => Err(Failure::Usage(fault)),
@@ -58,6 +62,7 @@ impl Workload<'_> {
             section: *section,
             outside: self.outside.unwrap_or(Length::exponential(2.0 * section.mean_ns)),
             reads: self.reads,
+            data: self.data,
         };
         let of_section = |section| self.threads.iter().map(move |threads| point(section, threads));
         self.sections.iter().flat_map(of_section).collect()

@@ -222,7 +222,8 @@ mod tests {
     fn job() -> Job {
         let machine = manycore_sim::model::find("xeon-4x6").unwrap();
         let length = Length::fixed(100.0);
-        let point = Point { threads: 2, locks: 1, section: length, outside: length, reads: 0.0 };
+        let point =
+            Point { threads: 2, locks: 1, section: length, outside: length, reads: 0.0, data: 1 };
         Options::new(machine.clone(), crew("true")).job(&point, "futex", &machine.to_toml())
     }
 

@@ -14,6 +14,7 @@ use crate::campaign::Point;
 use crate::contender;
 use crate::failure::Failure;
 use crate::lock::{Found, Workload};
+use crate::mix::USUAL_DATA;
 use crate::slice::Pinning;
 use crate::work::Length;
 
@@ -45,6 +46,8 @@ pub struct Options {
     pub outside: Option<Length>,
     /// The share of sections that only read, in percent.
     pub reads: f64,
+    /// Cache lines that a section reads and writes, one after the other.
+    pub data: u32,
     /// Simulated time that is counted; `None` means 10 ms, and 50 time slices where threads outnumber CPUs.
     pub duration: Option<Duration>,
     /// Which CPUs the threads run on.
@@ -71,6 +74,7 @@ impl Options {
             sections: vec![Length::fixed(1_000.0)],
             outside: None,
             reads: 0.0,
+            data: USUAL_DATA,
             duration: None,
             pinning: Pinning::Auto,
             seed: 1,
@@ -105,6 +109,7 @@ impl Options {
             sections: &self.sections,
             outside: self.outside,
             reads: self.reads,
+            data: self.data,
         }
     }
 

@@ -139,14 +139,14 @@ impl<C: Contender> Stage for SimulatedStage<'_, C> {
 /// A lock of the kind that was asked for, or a reader-writer lock beside it.
 enum AnyGuarded<C> {
     Asked(Guarded<C>),
-    ReaderWriter(Guarded<UsualRw>),
+    ReaderWriter(Box<Guarded<UsualRw>>),
 }
 
 impl<C: Contender> AnyGuarded<C> {
     fn new(latch: &Latch) -> Self {
         match latch.shared {
-            None => Self::Asked(Guarded::new()),
-            Some(_) => Self::ReaderWriter(Guarded::new()),
+            None => Self::Asked(Guarded::new(latch.data)),
+            Some(_) => Self::ReaderWriter(Box::new(Guarded::new(latch.data))),
         }
     }
 
@@ -162,6 +162,8 @@ impl<C: Contender> AnyGuarded<C> {
 struct Guarded<C> {
     lock: CachePadded<C>,
     data: CachePadded<UnsafeCell<Marks>>,
+    /// What a section moves beside the marks.
+    more: Lines,
 }
 
 /// One cache line that each section touches, in the order in which a native section does.
@@ -172,8 +174,12 @@ struct Marks {
 }
 
 impl<C: Contender> Guarded<C> {
-    fn new() -> Self {
-        Self { lock: CachePadded(C::new()), data: CachePadded(UnsafeCell::default()) }
+    fn new(lines: u32) -> Self {
+        Self {
+            lock: CachePadded(C::new()),
+            data: CachePadded(UnsafeCell::default()),
+            more: Lines::new(lines.saturating_sub(1)),
+        }
     }
 
     fn section<R>(&self, step: Step, on_entry: impl FnOnce() -> R) -> (R, bool) {
@@ -208,6 +214,7 @@ impl<C: Contender> Guarded<C> {
         let (begun, ended) = self.marks();
         // SAFETY: as in `marks`.
         self.data.with_mut(|data| unsafe { (*data).begun = begun + 1 });
+        self.more.update();
         thread::compute(u64::from(turns));
         // SAFETY: as in `marks`.
         self.data.with_mut(|data| unsafe { (*data).ended = ended + 1 });
@@ -217,7 +224,32 @@ impl<C: Contender> Guarded<C> {
     /// A section that only reads, with the lock held for reading. Says whether no writer was there.
     fn read(&self, turns: u32) -> bool {
         let before = self.marks();
+        self.more.read();
         thread::compute(u64::from(turns));
         before.0 == before.1 && before == self.marks()
+    }
+}
+
+/// Cache lines that a section reads, and writes if it is exclusive: one after the other, as the nodes of a list.
+struct Lines(Box<[CachePadded<UnsafeCell<u64>>]>);
+
+impl Lines {
+    fn new(count: u32) -> Self {
+        Self((0..count).map(|_| CachePadded(UnsafeCell::default())).collect())
+    }
+
+    fn update(&self) {
+        for line in &self.0 {
+            // Two accesses: a store alone would be hidden by the store buffer.
+            // SAFETY: as in `Guarded::marks`.
+            let count = line.with(|line| unsafe { *line });
+            // SAFETY: as in `Guarded::marks`.
+            line.with_mut(|line| unsafe { *line = count + 1 });
+        }
+    }
+
+    fn read(&self) -> u64 {
+        // SAFETY: as in `Guarded::marks`.
+        self.0.iter().map(|line| line.with(|line| unsafe { *line })).sum()
     }
 }

@@ -9,6 +9,7 @@ use manycore::sync::{CachePadded, clock};
 
 use super::{Outcome, Phase, Runner, Stage, Step};
 use crate::contender::Contender;
+use crate::mix::Latch;
 use crate::work::work;
 
 /// The flag that ends it all, and the counters: what does not depend on the kind of lock.
@@ -66,8 +67,8 @@ pub(super) trait Locks: Send + Sync {
 pub(super) struct Arena<C>(Box<[Guarded<C>]>);
 
 impl<C: Contender> Arena<C> {
-    pub fn new(locks: usize) -> Self {
-        Self((0..locks).map(|_| Guarded::new()).collect())
+    pub fn new(locks: &[Latch]) -> Self {
+        Self(locks.iter().map(|latch| Guarded::new(latch.data)).collect())
     }
 }
 
@@ -127,6 +128,8 @@ impl<C: Contender> Stage for Here<'_, C> {
 struct Guarded<C> {
     lock: CachePadded<C>,
     data: CachePadded<UnsafeCell<Data>>,
+    /// What a section moves beside that.
+    more: Lines,
 }
 
 /// One cache line that each section touches.
@@ -144,8 +147,12 @@ struct Data {
 unsafe impl<C: Contender> Sync for Guarded<C> {}
 
 impl<C: Contender> Guarded<C> {
-    fn new() -> Self {
-        Self { lock: CachePadded(C::new()), data: CachePadded(UnsafeCell::default()) }
+    fn new(lines: u32) -> Self {
+        Self {
+            lock: CachePadded(C::new()),
+            data: CachePadded(UnsafeCell::default()),
+            more: Lines::new(lines.saturating_sub(1)),
+        }
     }
 
     fn marks(&self) -> (u64, u64) {
@@ -164,7 +171,7 @@ impl<C: Contender> Guarded<C> {
         // SAFETY: the pointer is valid, and the caller holds the lock.
         unsafe {
             (&raw mut (*data).begun).write_volatile(begun + 1);
-            let value = (&raw const (*data).value).read_volatile();
+            let value = (&raw const (*data).value).read_volatile().wrapping_add(self.more.update());
             (&raw mut (*data).value).write_volatile(work(value, turns));
             (&raw mut (*data).ended).write_volatile(ended + 1);
         }
@@ -177,7 +184,58 @@ impl<C: Contender> Guarded<C> {
         let before = self.marks();
         // SAFETY: the pointer is valid, and the caller holds the lock for reading.
         let value = unsafe { (&raw const (*self.data.get()).value).read_volatile() };
-        std::hint::black_box(work(value, turns));
+        std::hint::black_box(work(value.wrapping_add(self.more.read()), turns));
         before.0 == before.1 && before == self.marks()
+    }
+}
+
+/// Cache lines that a section reads, and writes if it is exclusive.
+///
+/// They are a list, so that each comes after the one before it, as in a structure of nodes: a processor would load lines
+/// whose addresses it knows at the same time.
+struct Lines(Box<[CachePadded<UnsafeCell<Line>>]>);
+
+struct Line {
+    /// The number of the line after this one.
+    next: usize,
+    count: u64,
+}
+
+impl Lines {
+    fn new(count: u32) -> Self {
+        let line = |next| CachePadded(UnsafeCell::new(Line { next, count: 0 }));
+        Self((1..=count as usize).map(line).collect())
+    }
+
+    /// To be called with the lock held.
+    #[inline]
+    fn update(&self) -> u64 {
+        let (mut at, mut sum) = (0, 0);
+        while let Some(line) = self.0.get(at) {
+            let line = line.get();
+            // SAFETY: the pointer is valid, and the caller holds the lock.
+            unsafe {
+                let count = (&raw const (*line).count).read_volatile() + 1;
+                (&raw mut (*line).count).write_volatile(count);
+                at = (&raw const (*line).next).read_volatile();
+                sum += count;
+            }
+        }
+        sum
+    }
+
+    /// To be called with the lock held for reading.
+    #[inline]
+    fn read(&self) -> u64 {
+        let (mut at, mut sum) = (0, 0);
+        while let Some(line) = self.0.get(at) {
+            let line = line.get();
+            // SAFETY: the pointer is valid, and the caller holds the lock for reading.
+            unsafe {
+                at = (&raw const (*line).next).read_volatile();
+                sum += (&raw const (*line).count).read_volatile();
+            }
+        }
+        sum
     }
 }

@@ -113,7 +113,7 @@ pub(crate) fn fairness(counts: &[u64]) -> f64 {
 /// Runs one slice. The error, in one line, says what the lock did wrong or what the machine refused.
 pub fn run<C: Contender>(settings: &Settings) -> Result<Slice, String> {
     debug_assert!(settings.mix.locks.iter().all(|lock| lock.shared.is_none()), "simulated only");
-    measure(Arc::new(Arena::<C>::new(settings.mix.locks.len())), settings)
+    measure(Arc::new(Arena::<C>::new(&settings.mix.locks)), settings)
 }
 
 fn measure(locks: Arc<dyn Locks>, settings: &Settings) -> Result<Slice, String> {

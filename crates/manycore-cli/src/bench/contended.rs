@@ -24,7 +24,8 @@ Locks:
 
 Workload:
   Each thread takes a lock, works for the length of a section, releases it, works
-  outside, and again. Each lock runs in processes of its own, in short slices of
+  outside, and again. A section moves one cache line, by which the lock is checked,
+  or as many as --data says, before it works for its length. Each lock runs in processes of its own, in short slices of
   drawn order; the ratio to glibc's slice beside it decides.
 
 Columns:
@@ -56,6 +57,9 @@ pub struct Options {
     /// Number of locks that the threads share
     #[arg(long, value_name = "N", default_value_t = 1)]
     locks: u32,
+    /// Cache lines of data that each section reads and writes, one after the other
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    data: u32,
     /// Share of sections that only read, in percent
     #[arg(long, value_name = "PERCENT", default_value_t = 0.0)]
     reads: f64,
@@ -89,6 +93,7 @@ impl Options {
             sections: self.section.clone(),
             outside: self.outside,
             reads: self.reads,
+            data: self.data,
             preload: self.preload.then(Library::of_locks).transpose()?.map(Library::into_path),
             slice: self.slices.slice,
             rounds: self.slices.rounds(),

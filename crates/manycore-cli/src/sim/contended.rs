@@ -18,6 +18,7 @@ const NOTES: &str = "\
 Examples:
   manycore sim lock --machine xeon-e7-8870-8x15 --threads 1,15,30,60,120
   manycore sim lock --machine epyc-2x96 --threads 192 --lock mcs,hmcs,c-bo-mcs --sweep
+  manycore sim lock --machine epyc-2x96 --threads 8,64 --section 100ns --data 4
   manycore sim lock --machine ./here.toml --threads 2,32 --section about:1us --json
 
 Locks:
@@ -26,7 +27,8 @@ Locks:
 
 Workload:
   That of `manycore bench lock`, run by the same loop. Times are simulated. Where
-  there is a CPU for every thread, waiters of queue locks never sleep.
+  there is a CPU for every thread, waiters of queue locks never sleep. A section
+  moves one cache line, by which the lock is checked, or as many as --data says.
 
 Columns:
   of futex           the ratio to the base line
@@ -66,6 +68,9 @@ pub struct Options {
     /// Number of locks that the threads share
     #[arg(long, value_name = "N", default_value_t = 1)]
     locks: u32,
+    /// Cache lines of data that each section reads and writes, one after the other
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    data: u32,
     /// Share of sections that only read, in percent
     #[arg(long, value_name = "PERCENT", default_value_t = 0.0)]
     reads: f64,
@@ -110,6 +115,7 @@ impl Options {
             sections: self.section.clone(),
             outside: self.outside,
             reads: self.reads,
+            data: self.data,
             duration: self.duration,
             pinning: self.pin.pinning(),
             seed: self.variation.seed,

@@ -53,6 +53,9 @@ pub struct Options {
     /// Shares of transactions that update, in percent
     #[arg(long, value_name = "PERCENT,..", value_delimiter = ',', default_value = "0")]
     update: Vec<f64>,
+    /// Cache lines of data that each section reads and writes, one after the other
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    data: u32,
     /// Mean time between two sections [default: 1500ns, fitted]
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     outside: Option<Duration>,
@@ -77,6 +80,7 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
         cpus: options.cpus.clone(),
         terminals: options.terminals.clone(),
         updates: options.update.clone(),
+        data: options.data,
         outside: options.outside.unwrap_or(usual.outside),
         think: options.think.unwrap_or(usual.think),
         duration: options.duration,

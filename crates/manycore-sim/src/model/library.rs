@@ -21,6 +21,12 @@ embedded!(
     "ivybridge-2x10-like",
     "epyc-2x96-like",
     "graviton-64-like",
+    "xeon-e5-2699v4-2x22-like",
+    "epyc-9454p-8x8-like",
+    "m1-ultra-18-like",
+    "core-12500-6x2-like",
+    "xeon-6148-2x20-like",
+    "xeon-8488c-2x48x2-like",
 );
 
 /// The names of the models that come with the crate.

@@ -29,6 +29,7 @@ use super::job::{Finding, Job, Program};
 use super::{record, variant};
 use crate::campaign::Point;
 use crate::failure::Failure;
+use crate::mix::USUAL_DATA;
 use crate::slice::Pinning;
 use crate::work::Length;
 use crate::worker::Command;
@@ -191,6 +192,7 @@ impl Options {
             section,
             outside,
             reads: 0.0,
+            data: USUAL_DATA,
         };
         let of_count = |threads| workloads().map(|workload| point(threads, workload));
         self.threads.iter().flat_map(of_count).collect()

@@ -24,7 +24,7 @@ use super::question::Question;
 use super::{record, variant};
 use crate::failure::Failure;
 use crate::lock::Found;
-use crate::mix::{Latch, Mix, Updating};
+use crate::mix::{Latch, Mix, USUAL_DATA, Updating, check_data};
 use crate::slice::Pinning;
 use crate::work::Length;
 pub use render::render;
@@ -75,6 +75,8 @@ pub struct Options {
     pub terminals: Vec<u32>,
     /// Shares of transactions that update, in percent.
     pub updates: Vec<f64>,
+    /// Cache lines that a section reads and writes, one after the other.
+    pub data: u32,
     /// The mean time between two sections.
     pub outside: Duration,
     /// From the end of a transaction to the start of the next one of the same terminal.
@@ -98,6 +100,7 @@ impl Options {
             cpus: vec![4, 8, 12, 16, 20, 24],
             terminals: vec![50],
             updates: vec![0.0],
+            data: USUAL_DATA,
             outside: Duration::from_nanos(OUTSIDE_NS),
             think: Duration::from_nanos(THINK_NS),
             duration: Duration::from_millis(200),
@@ -172,6 +175,7 @@ impl Options {
             duration: Some(self.duration),
         };
         question.check()?;
+        check_data(self.data).map_err(Failure::Usage)?;
         if self.outside.max(self.think) > Duration::from_secs(1) {
             let fault = "a time between sections or transactions is over a second";
             return Err(Failure::Usage(fault.into()));
@@ -190,7 +194,12 @@ impl Options {
 
     /// What all threads do, with so many percent of transactions that update.
     fn mix(&self, update: f64) -> Mix {
-        let latch = |(weight, ns)| Latch { weight, section: Length::exponential(ns), shared: None };
+        let latch = |(weight, ns)| Latch {
+            weight,
+            section: Length::exponential(ns),
+            shared: None,
+            data: self.data,
+        };
         let updating = Updating {
             share: update,
             sections: UPDATES * SECTIONS_OF_UPDATE,
@@ -236,6 +245,7 @@ impl Options {
             ("duration_ns", self.duration.as_nanos() as f64),
             ("sections", mix.sections_mean()),
             ("section_ns", mix.section_mean_ns()),
+            ("data_lines", f64::from(self.data)),
             ("outside_ns", self.outside.as_nanos() as f64),
             ("think_ns", self.think.as_nanos() as f64),
         ];

@@ -2,6 +2,8 @@
 
 use manycore_report::{Cell, Column, Measurement, Metric, Table, quantity, significant};
 
+use crate::lock::lines_of_data;
+
 /// For each multiprogramming level: transactions a second, and the share of CPU time that goes to locks, by CPUs.
 pub fn render(measurements: &[Measurement]) -> String {
     let level = |record: &Measurement| (record.update.unwrap_or_default(), record.threads);
@@ -31,9 +33,10 @@ pub fn render(measurements: &[Measurement]) -> String {
             band(share(*value), low.zip(*high).map(|(low, high)| [share(low), share(high)]))
         });
         format!(
-            "{} (simulated), {terminals} terminals{kinds}, {} counted{variants}\n\
+            "{} (simulated), {terminals} terminals{kinds}, {} in a section, {} counted{variants}\n\
              Transactions a second, by CPUs:\n{rates}\n\nCPU time in locks, by CPUs:\n{shares}\n",
             first.machine,
+            lines_of_data(first),
             quantity(first.number("duration_ns").unwrap_or_default(), "ns").trim_end(),
         )
     };

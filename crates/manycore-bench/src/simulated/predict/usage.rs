@@ -1,6 +1,6 @@
 //! From what was observed of a program to the workload that stands for it.
 
-use crate::mix::{Latch, Mix};
+use crate::mix::{Latch, Mix, USUAL_DATA};
 use crate::simulated::question::THREADS_MAX;
 use crate::work::Length;
 
@@ -233,7 +233,7 @@ fn latches(row: &Row, scale: f64, most: usize) -> Vec<Latch> {
     let section = if varies { Length::exponential(mean_ns) } else { Length::fixed(mean_ns) };
     let acquired = row.acquired as f64;
     let shared = row.shared.map(|shared| 100.0 * shared as f64 / acquired);
-    let latch = |share: f64| Latch { weight: acquired * share, section, shared };
+    let latch = |share: f64| Latch { weight: acquired * share, section, shared, data: USUAL_DATA };
     let others = (row.objects.max(1) as usize).min(most.max(1)) - 1;
     if others == 0 {
         return vec![latch(1.0)];
