@@ -224,6 +224,19 @@ pub fn set_word(number: usize, value: u64) {
     }
 }
 
+/// What the calling thread has noted for itself, 0 at its start: what would be in memory of its own elsewhere. Free of charge.
+/// 0 on the host.
+pub fn thread_words() -> [u64; 2] {
+    Handle::current().map_or([0; 2], |handle| handle.get().thread().words)
+}
+
+/// Sets [`thread_words`]. Without effect on the host.
+pub fn set_thread_words(words: [u64; 2]) {
+    if let Some(handle) = Handle::current() {
+        handle.get().thread().words = words;
+    }
+}
+
 /// Whether the caller is a thread of a simulation that goes on: not after it has failed, when its threads are unwound.
 pub fn is_simulating() -> bool {
     Handle::current().is_some()

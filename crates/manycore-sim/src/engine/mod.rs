@@ -244,7 +244,7 @@ impl Engine {
 
     /// The running thread.
     #[inline]
-    fn thread(&mut self) -> &mut Thread {
+    pub(crate) fn thread(&mut self) -> &mut Thread {
         &mut self.threads[self.current as usize]
     }
 

@@ -165,6 +165,7 @@ impl Engine {
             stall: stalls.next().map(|stall| (stall.access, stall.cycles)),
             reads: Reads::default(),
             timed_out: false,
+            words: [0; 2],
             joiners: Vec::new(),
             body: Some(body),
             yielder: std::ptr::null(),

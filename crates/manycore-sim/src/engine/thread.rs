@@ -77,6 +77,8 @@ pub(crate) struct Thread {
     pub(crate) reads: Reads,
     /// Whether its last sleep ended because time had passed.
     pub(crate) timed_out: bool,
+    /// For the simulated program: what would be in a thread's own memory elsewhere.
+    pub(crate) words: [u64; 2],
     /// Who waits until it has finished.
     pub(crate) joiners: Vec<ThreadId>,
     /// Gone when it has ended. In a box, so that it stays where it is while it runs and threads are added.

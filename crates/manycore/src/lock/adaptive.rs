@@ -67,9 +67,14 @@ mod learned;
 
 use learned::{Crowd, Spins, Turn};
 
+use core::ptr::{NonNull, null_mut};
+
+use super::link::{Link, Linked};
 use super::plain::{PlainLock, without_node};
-use crate::sync::atomic::{AtomicU32, Ordering};
-use crate::sync::{Deadline, Woken, clock, const_new, cpu, futex, hint, order};
+use crate::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use crate::sync::{
+    Deadline, Woken, clock, const_new, cpu, futex, hint, node, order, process, thread, tuning,
+};
 use crate::{LockInfo, Order};
 
 /// Somebody has the lock.
@@ -78,6 +83,29 @@ const HELD: u32 = 1;
 const SLEEPERS: u32 = 2;
 /// The lock is for those who have slept. Set by a waiter that starves, and cleared when that one has the lock.
 const RESERVED: u32 = 4;
+/// The holder has a place in the queue, and hands the lock to the next there.
+const LED: u32 = 8;
+
+/// A waiter in the queue: at first, and when it has gone to sleep.
+const QUEUED: u32 = 0;
+const QUEUED_ASLEEP: u32 = 1;
+/// It has come to the head of the queue, from where it tries to take the word.
+const FIRST: u32 = 2;
+/// It has the lock.
+const GRANTED: u32 = 3;
+/// It has left, and its node is for whoever comes to it.
+const ABANDONED: u32 = 4;
+
+/// After so many hand-overs in a row the holder looks at the word and what was learned.
+const LOOK_UP: u32 = 64;
+/// Who comes back sooner, comes back soon.
+const SOON: u64 = 600;
+/// How long another may have the lock to itself.
+const STINT: u64 = 300_000;
+/// How often a waiter in the queue looks at what else there is.
+const WATCH: u64 = 50_000;
+/// How long a waiter in the queue looks at its place before it sleeps.
+const QUEUE_SPIN: u64 = 12_000_000;
 
 // Times are in ticks; those in parentheses hold where the counter runs at 2.5 GHz. Under loom, all is as short as it
 // can be without skipping a branch.
@@ -110,16 +138,49 @@ const PATIENCE: u64 = if cfg!(loom) { 0 } else { 25_000_000 };
 const RESPECT_NS: u32 = 1_000_000;
 
 /// The lock that learns.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 #[repr(C)]
 pub struct Adaptive {
     word: AtomicU32,
     /// What spinning has brought of late, see [`Spins`].
     spins: AtomicU32,
-    /// When there was a sign that CPUs are scarce, and how long turns are, see [`Crowd`].
-    crowd: AtomicU32,
-    /// When a newcomer last made room, and where, see [`Turn`].
-    turn: AtomicU32,
+    /// The last in the queue.
+    tail: Link<Node>,
+}
+
+/// A waiter's place in the queue, or the holder's.
+#[derive(Debug)]
+#[repr(align(64))]
+struct Node {
+    next: Link<Node>,
+    /// The one before it when it joined, for who looks for the holder's.
+    before: AtomicPtr<Node>,
+    lock: AtomicPtr<()>,
+    state: AtomicU32,
+    /// How often the lock has been handed over in a row, and how often to one that had come back soon.
+    passes: AtomicU32,
+    soon: AtomicU32,
+    generation: u32,
+}
+
+impl Default for Node {
+    fn default() -> Self {
+        Self {
+            next: Link::new(),
+            before: AtomicPtr::new(null_mut()),
+            lock: AtomicPtr::new(null_mut()),
+            state: AtomicU32::new(QUEUED),
+            passes: AtomicU32::new(0),
+            soon: AtomicU32::new(0),
+            generation: process::generation(),
+        }
+    }
+}
+
+impl Default for Adaptive {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 impl Adaptive {
@@ -129,8 +190,7 @@ impl Adaptive {
             Self {
                 word: AtomicU32::new(0),
                 spins: AtomicU32::new(0),
-                crowd: AtomicU32::new(0),
-                turn: AtomicU32::new(0),
+                tail: Link::new(),
             }
         }
     }
@@ -145,15 +205,200 @@ impl Adaptive {
             return true;
         }
         let start = clock::now();
-        let made_room = self.makes_room(start);
-        while (made_room && !waiter.slept) || !self.spin(&mut waiter) {
-            match self.sleep(&waiter, deadline) {
+        if self.is_crowded(start) || self.has_place() {
+            return self.contend(&mut waiter, start, deadline);
+        }
+        let soon = self.left_soon_before(start);
+        let place: NonNull<Node> = node::take();
+        let this = place.as_ptr();
+        // SAFETY: this thread's, until it leaves the queue.
+        let node = unsafe { place.as_ref() };
+        node.lock.store(self.key(), Ordering::Relaxed);
+        node.soon.store(soon.into(), Ordering::Relaxed);
+        if let Linked::Node(before) = self.tail.swap(this, order!(AcqRel, "adaptive-swap")) {
+            node.before.store(before, Ordering::Release);
+            // SAFETY: it stays until it has seen its successor.
+            unsafe { (*before).next.store(this, order!(Release, "adaptive-link")) };
+            match node.wait(deadline, |now| self.notice_crowd(now)) {
+                GRANTED => {
+                    self.note_place(this);
+                    return true;
+                }
+                ABANDONED if deadline.is_some_and(|d| d.has_passed()) => return false,
+                ABANDONED => return self.contend(&mut waiter, start, deadline),
+                _ => {}
+            }
+        }
+        waiter.first_since = Some(clock::now());
+        if self.is_crowded(start) {
+            self.promote_next(place);
+            waiter.first_since = None;
+            return self.contend(&mut waiter, start, deadline);
+        }
+        if !self.contend(&mut waiter, start, deadline) {
+            self.promote_next(place);
+            return false;
+        }
+        self.settle(place);
+        true
+    }
+
+    /// The first in the queue has the lock: keeps its place if it is to hand over.
+    fn settle(&self, place: NonNull<Node>) {
+        // SAFETY: this thread's.
+        let node = unsafe { place.as_ref() };
+        if self.tail.clear(place.as_ptr(), node.generation, Ordering::Relaxed) {
+            // SAFETY: nobody has it any more.
+            return unsafe { node::give_back(place) };
+        }
+        if self.spins().stays() || tuning::crowd() & 1 != 0 {
+            return self.promote_next(place);
+        }
+        self.word.fetch_or(LED, Ordering::Relaxed);
+        node.passes.store(0, Ordering::Relaxed);
+        node.soon.store(0, Ordering::Relaxed);
+        node.state.store(GRANTED, Ordering::Relaxed);
+        self.note_place(place.as_ptr());
+    }
+
+    fn key(&self) -> *mut () {
+        core::ptr::from_ref(self).cast_mut().cast()
+    }
+
+    fn note_place(&self, place: *mut Node) {
+        thread::note([self.key().addr(), place.expose_provenance()]);
+    }
+
+    /// Whether the calling thread has a place in another lock's queue.
+    fn has_place(&self) -> bool {
+        let [lock, place] = thread::noted();
+        lock != 0 && place & 1 == 0
+    }
+
+    fn left_soon_before(&self, now: u64) -> bool {
+        let [lock, place] = thread::noted();
+        lock == self.key().addr() && place & 1 != 0 && (now as usize).wrapping_sub(place >> 1) << 1 >> 1 < SOON as usize
+    }
+
+    /// Leaves the queue, and makes the next there the first.
+    fn promote_next(&self, place: NonNull<Node>) {
+        // SAFETY: this thread's, at the head of the queue.
+        unsafe {
+            if let Some(next) = place.as_ref().successor(&self.tail) {
+                self.tell(next, FIRST, 0, 0);
+            }
+            node::give_back(place);
+        }
+    }
+
+    /// Tells the next in the queue, or if it has left, the one behind it.
+    unsafe fn tell(&self, mut next: *mut Node, message: u32, passes: u32, soon: u32) {
+        loop {
+            // SAFETY: it waits until it is told.
+            let node = unsafe { &*next };
+            if message == GRANTED {
+                node.passes.store(passes, Ordering::Relaxed);
+                node.soon.store(soon + node.soon.load(Ordering::Relaxed), Ordering::Relaxed);
+            }
+            let state = &raw const node.state;
+            let before = unsafe { (*state).swap(message, order!(AcqRel, "adaptive-tell")) };
+            if before == QUEUED_ASLEEP {
+                futex::wake(state, 1);
+            }
+            if before != ABANDONED {
+                return;
+            }
+            node.state.store(ABANDONED, Ordering::Relaxed);
+            let after = unsafe { node.successor(&self.tail) };
+            unsafe { node::give_back(NonNull::new_unchecked(next)) };
+            let Some(after) = after else {
+                if message == GRANTED {
+                    self.free(LED);
+                }
+                return;
+            };
+            next = after;
+        }
+    }
+
+    /// Releases the lock by the holder's place in the queue.
+    #[cold]
+    fn release_at(&self, place: NonNull<Node>) {
+        thread::note([self.key().addr(), (clock::now() as usize) << 1 | 1]);
+        self.pass_on(place);
+    }
+
+    fn pass_on(&self, place: NonNull<Node>) {
+        // SAFETY: the holder's.
+        let node = unsafe { place.as_ref() };
+        let passes = node.passes.load(Ordering::Relaxed) + 1;
+        let soon = node.soon.load(Ordering::Relaxed);
+        let Some(next) = (unsafe { node.successor(&self.tail) }) else {
+            unsafe { node::give_back(place) };
+            return self.free(LED);
+        };
+        let mut to_all = tuning::crowd() & 1 != 0;
+        if passes.is_multiple_of(LOOK_UP) {
+            let stays = soon > LOOK_UP / 2;
+            if stays {
+                self.update_spins(|spins| spins.and_stay(true));
+            }
+            to_all |= stays || self.word.load(Ordering::Relaxed) & (SLEEPERS | RESERVED) != 0;
+        }
+        unsafe {
+            if to_all {
+                self.tell(next, FIRST, 0, 0);
+            } else {
+                let (passes, soon) = if passes.is_multiple_of(LOOK_UP) { (0, 0) } else { (passes, soon) };
+                self.tell(next, GRANTED, passes, soon);
+            }
+            node::give_back(place);
+        }
+        if to_all {
+            self.free(LED);
+        }
+    }
+
+    /// Frees the word.
+    fn free(&self, led: u32) {
+        // Release: partner of the Acquires in `try_acquire` and `take`.
+        let before = self.word.fetch_and(RESERVED, order!(Release, "adaptive-wake-release"));
+        debug_assert!(before & led == led);
+        if before & SLEEPERS != 0 {
+            futex::wake(&raw const self.word, 1);
+        }
+    }
+
+    /// The holder's place, for who has not noted it.
+    fn find_place(&self) -> Option<NonNull<Node>> {
+        let Linked::Node(mut node) = self.tail.load(Ordering::Acquire) else { return None };
+        loop {
+            // SAFETY: those behind the holder's place stay as long as the lock is held.
+            let this = unsafe { &*node };
+            if this.state.load(Ordering::Acquire) == GRANTED {
+                return NonNull::new(node);
+            }
+            node = loop {
+                let before = this.before.load(Ordering::Acquire);
+                if !before.is_null() {
+                    break before;
+                }
+                hint::spin_loop();
+            };
+        }
+    }
+
+    /// Waits as the first in the queue, or in a crowd, as one of many; says whether it has the lock or the deadline has passed.
+    fn contend(&self, waiter: &mut Waiter, start: u64, deadline: Option<Deadline>) -> bool {
+        let made_room = waiter.first_since.is_none() && self.makes_room(start);
+        while (made_room && !waiter.slept) || !self.spin(waiter) {
+            match self.sleep(waiter, deadline) {
                 Slept::Acquired => {
                     self.update_spins(|spins| spins.and_failures(waiter.failed_spins));
                     break;
                 }
                 Slept::TimedOut => {
-                    self.give_up(&waiter);
+                    self.give_up(waiter);
                     return false;
                 }
                 Slept::Woken => {
@@ -163,11 +408,12 @@ impl Adaptive {
                     if made_room && !waiter.slept {
                         self.update_crowd(|crowd| crowd.with_room_made_for(waited));
                     }
-                    if waited > LONG_WAIT {
+                    if waited > LONG_WAIT && waiter.first_since.is_none() {
                         self.notice_crowd(now);
                     }
-                    let starving = waiter.starving || waited > PATIENCE;
-                    waiter = Waiter { entitled: true, slept: true, starving, ..waiter };
+                    waiter.entitled = true;
+                    waiter.slept = true;
+                    waiter.starving |= waited > PATIENCE;
                 }
             }
         }
@@ -195,18 +441,29 @@ impl Adaptive {
         let start = clock::now();
         let allowance = spins.allowance(explores(start), self.is_crowded(start));
         let mut spun = 0;
-        while !self.try_take(waiter) {
-            if spun > allowance {
+        while !self.try_take_staying(waiter, spins) {
+            if spun > allowance && !(waiter.starving && waiter.first_since.is_some()) {
                 waiter.failed_spins += 1;
                 return false;
             }
-            if spins.lines_come_from_afar() {
+            if waiter.first_since.is_some() && spins.stays() && !waiter.starving {
+                hint::delay(STINT / 64);
+            } else if waiter.first_since.is_none() && spins.lines_come_from_afar() {
                 leave_alone(start.wrapping_add(spun), u64::from(spins.usual()));
             } else {
                 hint::spin_loop();
             }
             let before = spun;
             spun = clock::now().wrapping_sub(start);
+            if let Some(since) = waiter.first_since
+                && !waiter.starving
+                && start.wrapping_add(spun).wrapping_sub(since) > STINT
+            {
+                // Relaxed: publishes nothing.
+                self.word.fetch_or(RESERVED, Ordering::Relaxed);
+                waiter.starving = true;
+                waiter.entitled = true;
+            }
             if spun - before > JUMP {
                 self.notice_crowd(start.wrapping_add(spun));
             }
@@ -227,6 +484,21 @@ impl Adaptive {
         true
     }
 
+    /// Takes the lock, but not from one that is about to come back.
+    fn try_take_staying(&self, waiter: &Waiter, spins: Spins) -> bool {
+        if waiter.first_since.is_none() || waiter.starving || !spins.stays() {
+            return self.try_take(waiter);
+        }
+        if !waiter.may_take(self.word.load(Ordering::Relaxed)) {
+            return false;
+        }
+        hint::delay(SOON / 2);
+        self.try_take(waiter) && {
+            self.update_spins(|spins| spins.and_stay(false));
+            true
+        }
+    }
+
     /// For who has the lock: anybody else would take its line from the holder.
     fn update_spins(&self, update: impl FnOnce(Spins) -> Spins) {
         let spins = self.spins();
@@ -237,12 +509,12 @@ impl Adaptive {
     }
 
     fn crowd(&self) -> Crowd {
-        Crowd(self.crowd.load(Ordering::Relaxed)) // Relaxed: steers waiting
+        Crowd(tuning::crowd())
     }
 
     fn update_crowd(&self, update: impl FnOnce(Crowd) -> Crowd) {
         // Relaxed: steers waiting. Of two updates at the same time one may be lost.
-        self.crowd.store(update(self.crowd()).0, Ordering::Relaxed);
+        tuning::set_crowd(update(self.crowd()).0);
     }
 
     fn notice_crowd(&self, now: u64) {
@@ -261,7 +533,7 @@ impl Adaptive {
 
     /// Whether this newcomer is the one that goes to sleep in this turn.
     fn makes_room(&self, now: u64) -> bool {
-        let last = Turn(self.turn.load(Ordering::Relaxed)); // Relaxed: steers waiting
+        let last = Turn(tuning::turn());
         let length = self.spins().turn(self.crowd());
         let since = last.since(now);
         // Under loom, whose executions have to be repeatable, always.
@@ -272,7 +544,7 @@ impl Adaptive {
         let cpu = cpu::here();
         let due = cfg!(loom) || last.was_elsewhere(cpu) || since > TURNS_OF_OTHERS * length;
         if due {
-            self.turn.store(Turn::new(now, cpu).0, Ordering::Relaxed); // Relaxed: steers waiting
+            tuning::set_turn(Turn::new(now, cpu).0);
         }
         due
     }
@@ -341,9 +613,87 @@ impl Adaptive {
 
     #[cold]
     fn release_to_waiters(&self) {
-        // Release: partner of the Acquires in `try_acquire` and `take`.
-        self.word.fetch_and(RESERVED, order!(Release, "adaptive-wake-release"));
-        futex::wake(&raw const self.word, 1);
+        // Relaxed: only the holder sets or clears the mark.
+        if self.word.load(Ordering::Relaxed) & LED != 0 {
+            match self.find_place() {
+                Some(place) => return self.pass_on(place),
+                None => return self.free(LED),
+            }
+        }
+        self.free(0);
+    }
+}
+
+impl Node {
+    /// Waits to be told, for the deadline, or until there is a crowd: then it is better to leave, since who is before it may not run.
+    fn wait(&self, deadline: Option<Deadline>, notice_crowd: impl Fn(u64)) -> u32 {
+        let start = clock::now();
+        let mut last = start;
+        loop {
+            loop {
+                let state = self.state.load(order!(Acquire, "adaptive-queue-spin"));
+                if state >= FIRST {
+                    return state;
+                }
+                if clock::has_passed(last, WATCH) {
+                    break;
+                }
+                hint::spin_loop();
+            }
+            let now = clock::now();
+            if now.wrapping_sub(last) > WATCH + JUMP {
+                notice_crowd(now);
+            }
+            last = now;
+            if tuning::crowd() & 1 != 0 || deadline.is_some_and(|d| d.has_passed()) {
+                return self.abandon(QUEUED);
+            }
+            if now.wrapping_sub(start) > QUEUE_SPIN {
+                return self.sleep(deadline);
+            }
+        }
+    }
+
+    /// Leaves the queue unless it has been told something.
+    fn abandon(&self, state: u32) -> u32 {
+        let (left, told) = (order!(Release, "adaptive-abandon"), Ordering::Acquire);
+        let left = self.state.compare_exchange(state, ABANDONED, left, told);
+        left.map_or_else(|state| state, |_| ABANDONED)
+    }
+
+    #[cold]
+    fn sleep(&self, deadline: Option<Deadline>) -> u32 {
+        let told = order!(Acquire, "adaptive-queue-sleep");
+        if let Err(state) = self.state.compare_exchange(QUEUED, QUEUED_ASLEEP, Ordering::Relaxed, told)
+        {
+            return state;
+        }
+        loop {
+            let state = self.state.load(order!(Acquire, "adaptive-queue-woken"));
+            if state >= FIRST {
+                return state;
+            }
+            if futex::wait(&self.state, QUEUED_ASLEEP, deadline) == Woken::TimedOut {
+                return self.abandon(QUEUED_ASLEEP);
+            }
+        }
+    }
+
+    /// The next in the queue; none if there is none, and then the queue is empty.
+    unsafe fn successor(&self, tail: &Link<Node>) -> Option<*mut Node> {
+        loop {
+            if let Linked::Node(next) = self.next.load(order!(Acquire, "adaptive-next")) {
+                return Some(next);
+            }
+            let this = core::ptr::from_ref(self).cast_mut();
+            let release = order!(Release, "adaptive-empty");
+            if tail.clear(this, self.generation, release)
+                || self.generation != process::generation() && tail.clear_ghost(release)
+            {
+                return None;
+            }
+            hint::spin_loop();
+        }
     }
 }
 
@@ -374,6 +724,8 @@ struct Waiter {
     slept: bool,
     /// It has waited for too long, and reserves the lock.
     starving: bool,
+    /// Since when it is the first in the queue, if it is.
+    first_since: Option<u64>,
     /// So many of its spins have failed; nobody hears of them if it gives up.
     failed_spins: u32,
 }
@@ -434,6 +786,12 @@ unsafe impl PlainLock for Adaptive {
     unsafe fn release(&self) {
         // Release: partner of the Acquires in `try_acquire` and `take`. Relaxed on failure: nothing was released.
         let release = order!(Release, "adaptive-release");
+        let [lock, place] = thread::noted();
+        if lock == self.key().addr() && place & 1 == 0 {
+            let place = core::ptr::with_exposed_provenance_mut(place);
+            // SAFETY: as above.
+            return self.release_at(unsafe { NonNull::new_unchecked(place) });
+        }
         if self.word.compare_exchange(HELD, 0, release, Ordering::Relaxed).is_err() {
             self.release_to_waiters();
         }

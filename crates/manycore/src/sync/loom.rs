@@ -283,9 +283,25 @@ pub mod cpu {
 
 /// Threads.
 pub mod thread {
+    use std::cell::Cell;
+
+    loom::thread_local! {
+        static NOTED: Cell<[usize; 2]> = Cell::new([0; 2]);
+    }
+
     /// A number for each thread, in the order in which they ask.
     pub fn id() -> u32 {
         super::cpu::current()
+    }
+
+    /// Two words that the calling thread has noted for itself, 0 at its start.
+    pub fn noted() -> [usize; 2] {
+        NOTED.with(Cell::get)
+    }
+
+    /// Notes them.
+    pub fn note(words: [usize; 2]) {
+        NOTED.with(|noted| noted.set(words));
     }
 }
 

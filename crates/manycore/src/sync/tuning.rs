@@ -22,6 +22,8 @@ static GIVE_UP: Global = Global::new(2, GiveUp::Sleep as u32);
 static GIVE_UP_COST: Global = Global::new(3, 0);
 static SPIN_LIMIT: Global = Global::new(5, 0);
 static PAUSE_COST: Global = Global::new(4, 0);
+static CROWD: Global = Global::new(6, 0);
+static TURN: Global = Global::new(7, 0);
 
 /// How often a lock of the InnoDB family tests the lock before it blocks (`innodb_sync_spin_loops`).
 pub fn rounds() -> u32 {
@@ -88,6 +90,26 @@ pub fn idle_passes() -> u32 {
 #[inline]
 pub fn places(there_are: usize) -> usize {
     shortened(there_are as u32, 3) as usize
+}
+
+/// When there was a sign that there are more runnable threads than CPUs, as `adaptive` notes it.
+pub fn crowd() -> u32 {
+    CROWD.get()
+}
+
+/// Notes it.
+pub fn set_crowd(crowd: u32) {
+    CROWD.set(crowd);
+}
+
+/// When a thread last made room for others, as `adaptive` notes it.
+pub fn turn() -> u32 {
+    TURN.get()
+}
+
+/// Notes it.
+pub fn set_turn(turn: u32) {
+    TURN.set(turn);
 }
 
 /// How a waiter gives up its CPU.

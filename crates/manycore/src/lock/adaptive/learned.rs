@@ -38,10 +38,25 @@ pub(super) struct Spins(pub u32);
 
 impl Spins {
     const USUAL: u32 = (1 << 18) - 1;
-    const VOTES: u32 = 63;
+    const VOTES: u32 = 7;
+    const STAY: u32 = 7;
 
-    fn new(paid: u32, votes: u32, usual: u32) -> Self {
-        Self(paid << 24 | votes << 18 | usual)
+    fn with(self, paid: u32, votes: u32, usual: u32) -> Self {
+        Self(paid << 24 | self.stay() << 21 | votes << 18 | usual)
+    }
+
+    fn stay(self) -> u32 {
+        self.0 >> 21 & Self::STAY
+    }
+
+    /// Whether who has released the lock is likely to come back before it could be handed over.
+    pub(super) fn stays(self) -> bool {
+        self.stay() > Self::STAY / 2
+    }
+
+    pub(super) fn and_stay(self, stays: bool) -> Self {
+        let stay = if stays { Self::STAY } else { self.stay().saturating_sub(1) };
+        Self(self.0 & !(Self::STAY << 21) | stay << 21)
     }
 
     pub(super) fn usual(self) -> u32 {
@@ -94,7 +109,7 @@ impl Spins {
         } else {
             self.votes().saturating_sub(1)
         };
-        Self::new(self.paid(), votes, self.usual())
+        self.with(self.paid(), votes, self.usual())
     }
 
     /// After a spin that took so long and ended with the lock: both numbers move by an eighth.
@@ -102,14 +117,14 @@ impl Spins {
         let (usual, paid) = (self.usual(), self.paid());
         let spun = spun.min(LONGEST_SPIN) as i64;
         let usual = (i64::from(usual) + (spun - i64::from(usual)) / 8) as u32;
-        Self::new(paid + (255 - paid).div_ceil(8), self.votes(), usual)
+        self.with(paid + (255 - paid).div_ceil(8), self.votes(), usual)
     }
 
     /// After so many spins that did not.
     pub(super) fn and_failures(self, failed: u32) -> Self {
         // More do not change it any further.
         let paid = (0..failed.min(FAILURES)).fold(self.paid(), |paid, _| paid - paid.div_ceil(8));
-        Self::new(paid, self.votes(), self.usual())
+        self.with(paid, self.votes(), self.usual())
     }
 }
 

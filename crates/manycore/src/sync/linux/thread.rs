@@ -29,6 +29,8 @@ pub struct Local {
     looks: Cell<u32>,
     /// What the kernel calls it in this process, or 0 before the first [`kernel_id`].
     kernel_id: Cell<u32>,
+    /// See [`noted`].
+    noted: Cell<[usize; 2]>,
 }
 
 // SAFETY: no code, only 64 zeroed bytes of thread-local storage, under a hidden name that nobody but `local` uses.
@@ -95,6 +97,18 @@ pub fn local() -> &'static Local {
     // SAFETY: the block belongs to the calling thread and lives as long as the thread does; `Local` is not `Sync`,
     // so the reference cannot leave the thread.
     unsafe { &*block }
+}
+
+/// Two words that the calling thread has noted for itself, 0 at its start: the place that it has in a lock's queue.
+#[inline]
+pub fn noted() -> [usize; 2] {
+    local().noted.get()
+}
+
+/// Notes them.
+#[inline]
+pub fn note(words: [usize; 2]) {
+    local().noted.set(words);
 }
 
 /// The kernel's id of the calling thread.

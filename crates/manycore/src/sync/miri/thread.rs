@@ -14,6 +14,8 @@ pub struct Local {
     pub extension: Cell<*mut ()>,
     /// For a thread's own bookkeeping by whoever embeds this library, 0 in a new thread.
     pub words: Cell<[u64; 2]>,
+    /// See [`noted`].
+    noted: Cell<[usize; 2]>,
 }
 
 std::thread_local! {
@@ -22,6 +24,7 @@ std::thread_local! {
             id: Cell::new(0),
             extension: Cell::new(core::ptr::null_mut()),
             words: Cell::new([0; 2]),
+            noted: Cell::new([0; 2]),
         }
     };
 }
@@ -41,6 +44,16 @@ pub fn id() -> u32 {
         local.id.set(LAST.fetch_add(1, Ordering::Relaxed) + 1); // Relaxed: only the number matters
     }
     local.id.get()
+}
+
+/// Two words that the calling thread has noted for itself, 0 at its start: the place that it has in a lock's queue.
+pub fn noted() -> [usize; 2] {
+    local().noted.get()
+}
+
+/// Notes them.
+pub fn note(words: [usize; 2]) {
+    local().noted.set(words);
 }
 
 /// The interpreter has no `fork`.
