@@ -85,6 +85,15 @@ const SLEEPERS: u32 = 2;
 const RESERVED: u32 = 4;
 /// The holder has a place in the queue, and hands the lock to the next there.
 const LED: u32 = 8;
+/// In a crowd on many CPUs: one that polls the word, of at most so many.
+const POLLER: u32 = 16;
+const POLLERS: u32 = 3 * POLLER;
+/// One that sleeps is to be woken although others poll.
+const ROTATES: u32 = 64;
+/// How often that is so.
+const ROTATION: u64 = 250_000;
+/// On fewer CPUs pollers are not counted.
+const FEW_CPUS: u32 = 8;
 
 /// A waiter in the queue: at first, and when it has gone to sleep.
 const QUEUED: u32 = 0;
@@ -117,7 +126,7 @@ const LONG_WAIT: u64 = if cfg!(loom) { 0 } else { 1_800_000 };
 /// A clock that jumps by more while a thread spins says that the thread did not run (100 us).
 const JUMP: u64 = 250_000;
 /// For how long a lock stays crowded after a sign of it (10 ms).
-const CROWDED: u32 = if cfg!(loom) { u32::MAX } else { 25_000_000 };
+const CROWDED: u32 = if cfg!(loom) { u32::MAX } else { 250_000_000 };
 /// The CPU that made room last does so again after so many turns without another.
 const TURNS_OF_OTHERS: u64 = 4;
 /// One spin in this many looks where the lock's line comes from.
@@ -313,7 +322,7 @@ impl Adaptive {
             unsafe { node::give_back(NonNull::new_unchecked(next)) };
             let Some(after) = after else {
                 if message == GRANTED {
-                    self.free(LED);
+                    self.free();
                 }
                 return;
             };
@@ -335,7 +344,7 @@ impl Adaptive {
         let soon = node.soon.load(Ordering::Relaxed);
         let Some(next) = (unsafe { node.successor(&self.tail) }) else {
             unsafe { node::give_back(place) };
-            return self.free(LED);
+            return self.free();
         };
         let mut to_all = tuning::crowd() & 1 != 0;
         if passes.is_multiple_of(LOOK_UP) {
@@ -355,17 +364,24 @@ impl Adaptive {
             node::give_back(place);
         }
         if to_all {
-            self.free(LED);
+            self.free();
         }
     }
 
     /// Frees the word.
-    fn free(&self, led: u32) {
+    fn free(&self) {
         // Release: partner of the Acquires in `try_acquire` and `take`.
-        let before = self.word.fetch_and(RESERVED, order!(Release, "adaptive-wake-release"));
-        debug_assert!(before & led == led);
-        if before & SLEEPERS != 0 {
-            futex::wake(&raw const self.word, 1);
+        let release = order!(Release, "adaptive-wake-release");
+        let mut word = self.word.load(Ordering::Relaxed);
+        loop {
+            // Who polls is awake.
+            let wakes = word & SLEEPERS != 0 && (word & POLLERS == 0 || word & ROTATES != 0);
+            let kept = RESERVED | POLLERS | if wakes { 0 } else { SLEEPERS };
+            match self.word.compare_exchange_weak(word, word & kept, release, Ordering::Relaxed) {
+                Ok(_) if wakes => return futex::wake(&raw const self.word, 1),
+                Ok(_) => return,
+                Err(now) => word = now,
+            }
         }
     }
 
@@ -437,9 +453,12 @@ impl Adaptive {
 
     /// Polls for as long as that is worth while; says whether it acquired the lock.
     fn spin(&self, waiter: &mut Waiter) -> bool {
+        if !self.may_poll(waiter) {
+            return false;
+        }
         let spins = self.spins();
         let start = clock::now();
-        let allowance = spins.allowance(explores(start), self.is_crowded(start));
+        let allowance = spins.allowance(explores(start), self.is_crowded(start) && !waiter.polls);
         let mut spun = 0;
         while !self.try_take_staying(waiter, spins) {
             if spun > allowance && !(waiter.starving && waiter.first_since.is_some()) {
@@ -468,6 +487,9 @@ impl Adaptive {
                 self.notice_crowd(start.wrapping_add(spun));
             }
         }
+        if waiter.polled {
+            self.rotate(start.wrapping_add(spun));
+        }
         let line_is_near = looks_at_line(start).then(|| {
             let taken = clock::ordered().wrapping_sub(start);
             taken.wrapping_sub(spun) <= NEAR
@@ -482,6 +504,34 @@ impl Adaptive {
             if woken_to_free { learned } else { learned.and_success(spun) }
         });
         true
+    }
+
+    /// Whether there are few enough that poll.
+    fn may_poll(&self, waiter: &mut Waiter) -> bool {
+        if waiter.polls || waiter.first_since.is_some() || cpu::count() <= FEW_CPUS {
+            return true;
+        }
+        let mut word = self.word.load(Ordering::Relaxed);
+        while word & POLLERS != POLLERS {
+            let more = word + POLLER;
+            match self.word.compare_exchange_weak(word, more, Ordering::Relaxed, Ordering::Relaxed) {
+                Ok(_) => {
+                    waiter.polls = true;
+                    waiter.polled = true;
+                    return true;
+                }
+                Err(now) => word = now,
+            }
+        }
+        false
+    }
+
+    /// Has one of those that sleep woken, now and then.
+    fn rotate(&self, now: u64) {
+        if Turn(tuning::turn()).since(now) > ROTATION {
+            tuning::set_turn(Turn::new(now, cpu::here()).0);
+            self.word.fetch_or(ROTATES, Ordering::Relaxed);
+        }
     }
 
     /// Takes the lock, but not from one that is about to come back.
@@ -564,7 +614,7 @@ impl Adaptive {
     }
 
     /// Marks the lock and sleeps, unless it turns out to be free.
-    fn sleep(&self, waiter: &Waiter, deadline: Option<Deadline>) -> Slept {
+    fn sleep(&self, waiter: &mut Waiter, deadline: Option<Deadline>) -> Slept {
         // Relaxed: as in `try_take`.
         let mut word = self.word.load(Ordering::Relaxed);
         loop {
@@ -583,7 +633,10 @@ impl Adaptive {
             // Relaxed: a mark publishes nothing; the kernel compares the word again before the sleep.
             let (done, failed) = (Ordering::Relaxed, Ordering::Relaxed);
             match self.word.compare_exchange_weak(word, marked, done, failed) {
-                Ok(_) => break word = marked,
+                Ok(_) => {
+                    waiter.polls = false;
+                    break word = marked;
+                }
                 Err(now) => word = now,
             }
         }
@@ -617,10 +670,10 @@ impl Adaptive {
         if self.word.load(Ordering::Relaxed) & LED != 0 {
             match self.find_place() {
                 Some(place) => return self.pass_on(place),
-                None => return self.free(LED),
+                None => return self.free(),
             }
         }
-        self.free(0);
+        self.free();
     }
 }
 
@@ -724,6 +777,9 @@ struct Waiter {
     slept: bool,
     /// It has waited for too long, and reserves the lock.
     starving: bool,
+    /// It is counted among those that poll.
+    polls: bool,
+    polled: bool,
     /// Since when it is the first in the queue, if it is.
     first_since: Option<u64>,
     /// So many of its spins have failed; nobody hears of them if it gives up.
@@ -739,12 +795,16 @@ impl Waiter {
     fn taken(&self, word: u32) -> u32 {
         let others = if self.slept { SLEEPERS } else { word & SLEEPERS };
         let reserved = if self.starving { 0 } else { word & RESERVED };
-        HELD | others | reserved
+        HELD | others | reserved | self.other_pollers(word)
     }
 
     /// The word when this waiter is about to sleep.
     fn marked(&self, word: u32) -> u32 {
-        word | SLEEPERS | if self.starving { RESERVED } else { 0 }
+        word & !POLLERS | self.other_pollers(word) | SLEEPERS | if self.starving { RESERVED } else { 0 }
+    }
+
+    fn other_pollers(&self, word: u32) -> u32 {
+        (word & POLLERS) - if self.polls { POLLER } else { 0 }
     }
 }
 
