@@ -87,9 +87,11 @@ const RESERVED: u32 = 4;
 const LED: u32 = 8;
 /// In a crowd on many CPUs: one that polls the word, of at most so many.
 const POLLER: u32 = 16;
-const POLLERS: u32 = 3 * POLLER;
+const POLLERS: u32 = 15 * POLLER;
+/// While fewer poll, one that sleeps is woken.
+const POLLERS_AWAKE: u32 = 8 * POLLER;
 /// One that sleeps is to be woken although others poll.
-const ROTATES: u32 = 64;
+const ROTATES: u32 = 512;
 /// How often that is so.
 const ROTATION: u64 = 250_000;
 /// On fewer CPUs pollers are not counted.
@@ -375,7 +377,7 @@ impl Adaptive {
         let mut word = self.word.load(Ordering::Relaxed);
         loop {
             // Who polls is awake.
-            let wakes = word & SLEEPERS != 0 && (word & POLLERS == 0 || word & ROTATES != 0);
+            let wakes = word & SLEEPERS != 0 && (word & POLLERS < POLLERS_AWAKE || word & ROTATES != 0);
             let kept = RESERVED | POLLERS | if wakes { 0 } else { SLEEPERS };
             match self.word.compare_exchange_weak(word, word & kept, release, Ordering::Relaxed) {
                 Ok(_) if wakes => return futex::wake(&raw const self.word, 1),
