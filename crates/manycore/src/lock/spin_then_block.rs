@@ -167,6 +167,12 @@ impl RandomDelays {
         hint::delay((scaled >> 32) * u64::from(tuning::delay_unit()));
     }
 
+    /// Delays for between 0 and so many pauses.
+    pub(super) fn delay_pauses(&mut self, longest: u32) {
+        let pauses = (u64::from(self.random()) * (u64::from(longest) + 1)) >> 32;
+        hint::delay(pauses * u64::from(tuning::pause_cost()));
+    }
+
     /// Marsaglia's xorshift, 2003: good enough that waiters do not come back in step.
     fn random(&mut self) -> u32 {
         self.random ^= self.random << 13;
