@@ -10,7 +10,7 @@ use manycore_report::Results;
 use manycore_sim::Model;
 
 use super::crew::{CrewOptions, say_troubles};
-use crate::bench::{failed_claims, failed_locks, failure, report, worker_command};
+use crate::bench::{failed_claims, failed_locks, failure, print_results, report, worker_command};
 use crate::failure::Result;
 use crate::machines;
 use crate::terminal::Terminal;
@@ -164,7 +164,7 @@ impl Options {
         say_troubles(&settings.crew, terminal);
         let results =
             Results { claims: found.claims.clone(), ..Results::new(found.measurements.clone()) };
-        report(&results, self.json, || published::render(&found))?;
+        print_results(&results, self.json, || published::render(&found))?;
         failed_locks(&found.failures)?;
         failed_claims(&found.claims)
     }

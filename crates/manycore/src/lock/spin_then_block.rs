@@ -167,10 +167,10 @@ impl RandomDelays {
         hint::delay((scaled >> 32) * u64::from(tuning::delay_unit()));
     }
 
-    /// Delays for between 0 and so many pauses.
-    pub(super) fn delay_pauses(&mut self, longest: u32) {
-        let pauses = (u64::from(self.random()) * (u64::from(longest) + 1)) >> 32;
-        hint::delay(pauses * u64::from(tuning::pause_cost()));
+    /// The ticks of so many pauses and fewer than so many more, drawn once.
+    pub(super) fn pauses(least: u32, more: u32) -> u64 {
+        let drawn = (u64::from(Self::new(0, 0).random()) * u64::from(more)) >> 32;
+        (u64::from(least) + drawn) * u64::from(tuning::pause_cost())
     }
 
     /// Marsaglia's xorshift, 2003: good enough that waiters do not come back in step.
