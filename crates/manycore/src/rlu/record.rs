@@ -12,8 +12,8 @@ use crate::sync::{CachePadded, order};
 ///
 /// | | |
 /// |---|---|
-/// | a time | one that sees the commits up to it |
-/// | [`UNTIMED`](Self::UNTIMED) and a number | one that has no time, or not yet: the number tells it from the thread's others |
+/// | an epoch | one that sees the commits up to it |
+/// | [`UNTIMED`](Self::UNTIMED) and a number | one that has no time: the number tells it from the thread's others |
 /// | [`NONE`](Self::NONE) | there is none |
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Session(u64);
@@ -28,8 +28,8 @@ impl Session {
     }
 
     #[inline]
-    pub fn at(time: u64) -> Self {
-        Self(time)
+    pub fn since(epoch: u64) -> Self {
+        Self(epoch)
     }
 
     /// Whether it may be one that does not see a commit of this stamp.
@@ -38,7 +38,7 @@ impl Session {
     }
 
     /// Whether the session that was `before`, and may miss a commit of this stamp, still lasts if this is what its record
-    /// says now. A session that is later has another number, or has begun at the stamp or after it.
+    /// says now. A session that is later has another number, or before long an epoch that is not before the stamp.
     pub fn is_still(self, before: Self, stamp: u64) -> bool {
         self == before || self.0 < stamp.min(Self::UNTIMED)
     }
@@ -52,6 +52,8 @@ pub(super) type Member = Seat<Record, Local>;
 pub(super) struct Record {
     session: CachePadded<AtomicU64>,
     pub decision: Decision,
+    /// The latest stamp that the thread has given or seen, where the clock is not exact.
+    pub known: AtomicU64,
     pub log: Log,
     pub counters: Counters,
 }
@@ -69,6 +71,7 @@ impl Record {
         let record = Self {
             session: CachePadded(AtomicU64::new(Session::NONE.0)),
             decision: Decision::new(),
+            known: AtomicU64::new(0),
             log: Log::new(),
             counters: Counters::default(),
         };
