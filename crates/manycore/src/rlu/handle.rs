@@ -47,7 +47,9 @@ pub struct Handle<'a, C: Clock = Counter> {
 }
 
 impl<'a, C: Clock> Handle<'a, C> {
-    pub(super) fn new(domain: &'a Domain<C>, record: &'a Member, local: Box<Local>) -> Self {
+    pub(super) fn new(domain: &'a Domain<C>, record: &'a Member, mut local: Box<Local>) -> Self {
+        let locked = core::mem::take(&mut local.locked);
+        let fresh = core::mem::take(&mut local.fresh);
         Self {
             domain,
             record,
@@ -59,8 +61,8 @@ impl<'a, C: Clock> Handle<'a, C> {
             steals: Cell::new(0),
             is_open: false,
             doomed: None,
-            locked: Vec::with_capacity(16),
-            fresh: Vec::with_capacity(16),
+            locked,
+            fresh,
             in_the_way: core::ptr::null(),
             waiting: Vec::new(),
             _not_send: PhantomData,
@@ -279,7 +281,9 @@ impl<C: Clock> Drop for Handle<'_, C> {
             self.end_by_abort();
         }
         count(&self.record.counters.steals, self.steals.get());
-        if let Some(local) = self.local.take() {
+        if let Some(mut local) = self.local.take() {
+            local.locked = core::mem::take(&mut self.locked);
+            local.fresh = core::mem::take(&mut self.fresh);
             self.record.give_back(local);
         }
     }

@@ -1,6 +1,9 @@
 //! What a domain knows about a thread: its session, its transaction, and what it has committed.
 
+use alloc::vec::Vec;
+
 use super::log::{Limbo, Log};
+use super::object::{Head, Header, Kind};
 use super::stats::Counters;
 use crate::clock::{Decision, UNDECIDED};
 use crate::session::pool::Pool;
@@ -62,6 +65,9 @@ pub(super) struct Record {
 pub(super) struct Local {
     pub pool: Pool,
     pub limbo: Limbo,
+    /// A handle's memory for what it locks and makes, empty: the next one need not allocate it.
+    pub locked: Vec<*mut Header>,
+    pub fresh: Vec<(*mut Head, &'static Kind)>,
     /// How many sessions it has begun.
     pub sessions: u64,
 }
@@ -75,7 +81,10 @@ impl Record {
             log: Log::new(),
             counters: Counters::default(),
         };
-        (record, Local { pool: Pool::new(), limbo: Limbo::default(), sessions: 0 })
+        let (locked, fresh) = (Vec::with_capacity(16), Vec::with_capacity(16));
+        let local =
+            Local { pool: Pool::new(), limbo: Limbo::default(), locked, fresh, sessions: 0 };
+        (record, local)
     }
 
     /// Says what session there is. If it begins, a barrier has to follow.

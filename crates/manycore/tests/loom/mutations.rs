@@ -173,6 +173,8 @@ const MUTATIONS: &[(&str, &str, &str)] = &[
     ("reclaim-pile-push", "reclaim::garbage_that_is_looked_for_meanwhile", RACE),
     ("reclaim-pile-take", "reclaim::garbage_that_is_looked_for_meanwhile", RACE),
     ("reclaim-state", "reclaim::another_thread_advances", RACE),
+    ("reclaim-claim", "reclaim::garbage_that_is_looked_for_meanwhile", RACE),
+    ("reclaim-give-back", "reclaim::garbage_that_is_looked_for_meanwhile", RACE),
     ("counter-present", "mvrlu::snapshots_are_consistent", "half of a commit"),
     ("counter-stamp", "mvrlu::snapshots_are_consistent", "half of a commit"),
     ("decision-fate", "mvrlu::snapshots_are_consistent", RACE),
