@@ -291,3 +291,24 @@ fn keys_that_everybody_wants_have_short_chains() {
     // A walk is over six nodes on average, of which some have a version.
     assert!(hops < 6.0, "{hops} versions an operation, {stats:?}");
 }
+
+/// A handle for each operation does what one for all does: it looks for grace periods as often, and old versions do not pile up.
+#[test]
+fn short_lived_handles_do_as_one_that_stays() {
+    const CHANGES: u64 = unless_interpreted(20_000, 500);
+    let periods = |is_short: bool| {
+        let table = MvrluTable::<u64, u64>::new(64);
+        let mut stays = ConcurrentMap::handle(&table);
+        for change in 0..CHANGES {
+            let (key, value) = (change % 100, change);
+            if is_short {
+                MapHandle::insert(&mut ConcurrentMap::handle(&table), key, value);
+            } else {
+                MapHandle::insert(&mut stays, key, value);
+            }
+        }
+        table.domain().stats().periods
+    };
+    let (short, long) = (periods(true), periods(false));
+    assert!(2 * short >= long && short <= 2 * long, "{short} grace periods rather than {long}");
+}

@@ -8,6 +8,7 @@ use manycore_sim::{Machine, Model, Report, Simulation};
 use manycore_simulated::sync::tuning;
 use serde::{Deserialize, Serialize};
 
+use super::batch::{self, Batch};
 use super::cache::hash;
 use super::stage::Window;
 use super::syscall::Assumptions;
@@ -47,6 +48,8 @@ pub(crate) struct Job {
 pub(crate) enum Program {
     /// Sections under locks.
     Sections(Mix),
+    /// So many acquisitions of a lock, as fast as it goes.
+    Batch(Batch),
     /// Operations of a set.
     Set(set::Load),
     /// Operations of trees of intervals; the number is the share of those that update, in percent.
@@ -98,6 +101,7 @@ impl Job {
     pub fn kind(&self) -> String {
         let program = match self.program {
             Program::Sections(_) => "sections",
+            Program::Batch(_) => "batch",
             Program::Set(..) => "set",
             Program::ReverseMap(..) => "rmap",
             Program::Server(..) => "server",
@@ -117,6 +121,7 @@ impl Job {
         let run = Run { job: self, machine: model.machine() };
         match &self.program {
             Program::Sections(mix) => sections::simulate(&run, mix),
+            Program::Batch(batch) => batch::simulate(&run, batch),
             Program::Set(load) => set::simulate(&run, load),
             Program::ReverseMap(load, update, beside) => {
                 rmap::simulate_job(&run, load, *update, *beside)

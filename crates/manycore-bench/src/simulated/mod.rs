@@ -8,6 +8,7 @@
 //! | [`lock`] | threads that contend for locks |
 //! | [`set`] | threads that use a set |
 //! | [`accuracy`] | the simulator against this host |
+//! | `batch` | so many acquisitions of a lock, by tasks |
 //! | `stage` | locks and data in simulated memory |
 //! | `job` | one simulation: what determines it, and what comes of it |
 //! | `sections` | the simulated program of threads that contend for locks |
@@ -25,6 +26,7 @@
 //! | `record` | from results to records |
 
 pub mod accuracy;
+mod batch;
 mod cache;
 mod campaign;
 mod crew;

@@ -53,6 +53,11 @@ macro_rules! each {
 // SAFETY: of the clock inside; that the relaxed one does not wait is as in `RelaxedClock`.
 unsafe impl Clock for AnyClock {
     #[inline]
+    fn is_exact(&self) -> bool {
+        each!(self, clock => clock.is_exact())
+    }
+
+    #[inline]
     fn present(&self) -> u64 {
         each!(self, clock => clock.present())
     }

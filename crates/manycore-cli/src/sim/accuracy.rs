@@ -5,12 +5,12 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use manycore_bench::host;
 use manycore_bench::simulated::Crew;
-use manycore_bench::simulated::accuracy::{self, structures};
+use manycore_bench::simulated::accuracy::{self, machines as published, structures};
 use manycore_report::Results;
 use manycore_sim::Model;
 
 use super::crew::{CrewOptions, say_troubles};
-use crate::bench::{failed_claims, failed_locks, failure, report, worker_command};
+use crate::bench::{failed_claims, failed_locks, failure, print_results, report, worker_command};
 use crate::failure::Result;
 use crate::machines;
 use crate::terminal::Terminal;
@@ -19,6 +19,7 @@ const NOTES: &str = "\
 Examples:
   manycore sim accuracy
   manycore sim accuracy --of structures
+  manycore sim accuracy --of machines
   manycore sim accuracy --quick --machine ./here.toml
 
 Measures this host as `manycore machines measure` does, then runs 12 locks under 9
@@ -29,7 +30,11 @@ With `--of structures` these are sets and reverse maps by several mechanisms, un
 15 workloads. Four kernels beside those workloads, a table and a tree under a lock,
 say what an operation takes beside its accesses.
 
-Takes about ten minutes, and a machine that does nothing else.
+With `--of machines` nothing is measured here: the times of four mutexes that others
+published of machines with 12 to 64 CPUs stand beside those of their models. Sections
+are as long as one task's time says; what more tasks take is compared.
+
+Takes about ten minutes but for that one, and a machine that does nothing else.
 
 Exit status:
   0   compared, and no claim failed
@@ -41,14 +46,14 @@ Exit status:
 #[derive(Args, Debug)]
 #[command(after_long_help = NOTES)]
 pub struct Options {
-    /// The model of this host: a file, or a name [default: one that is measured now]
+    /// The model of this host: a file, or a name [default: one that is measured now]; of machines only this one [default: all]
     #[arg(long, value_name = "NAME")]
     machine: Option<String>,
     /// What is compared
     #[arg(long, value_enum, default_value = "locks")]
     of: Of,
-    /// Numbers of threads; the claims are about 1 and 2 [default: 1,2,8,32; of structures 1,2]
-    #[arg(long, value_name = "N,..", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=256))]
+    /// Numbers of threads; the claims are about 1 and 2 [default: 1,2,8,32; of structures 1,2; of machines all that were measured]
+    #[arg(long, value_name = "N,..", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=384))]
     threads: Vec<u32>,
     /// Native rounds
     #[arg(long, value_name = "N", default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..=1000))]
@@ -73,15 +78,17 @@ enum Of {
     Locks,
     /// Sets and reverse maps
     Structures,
+    /// What others measured on real machines with 12 to 64 CPUs
+    Machines,
 }
 
 /// Compares, and prints what came out.
 pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
-    let model = options.model(terminal)?;
     let crew = options.crew.crew(terminal)?;
     match options.of {
-        Of::Locks => options.locks(model, crew, terminal),
-        Of::Structures => options.structures(model, crew, terminal),
+        Of::Locks => options.locks(options.model(terminal)?, crew, terminal),
+        Of::Structures => options.structures(options.model(terminal)?, crew, terminal),
+        Of::Machines => options.machines(crew, terminal),
     }
 }
 
@@ -139,6 +146,26 @@ impl Options {
             ..Results::of_this_host(found.measurements.clone())
         };
         report(&results, self.json, || structures::render(&found))?;
+        failed_claims(&found.claims)
+    }
+
+    fn machines(&self, crew: Crew, terminal: &Terminal) -> Result<()> {
+        let usual = published::Options::new(crew);
+        let settings = match self.quick {
+            true => published::Options { tasks: vec![1, 2, 16], acquisitions: 1_600, ..usual },
+            false => published::Options { tasks: self.threads.clone(), ..usual },
+        };
+        let settings = published::Options {
+            machines: self.machine.iter().cloned().collect(),
+            seed: self.seed,
+            ..settings
+        };
+        let found = published::run(&settings).map_err(failure)?;
+        say_troubles(&settings.crew, terminal);
+        let results =
+            Results { claims: found.claims.clone(), ..Results::new(found.measurements.clone()) };
+        print_results(&results, self.json, || published::render(&found))?;
+        failed_locks(&found.failures)?;
         failed_claims(&found.claims)
     }
 

@@ -2,6 +2,7 @@
 //!
 //! A failure names its seed; `MANYCORE_SEED=... cargo test -p manycore-simulated --test exploration NAME` repeats it.
 
+mod clocks;
 mod collections;
 mod flat_combining;
 mod ldu;

@@ -41,6 +41,11 @@ const MUTATIONS: &[(&str, &str, &str)] = &[
         "reclaim::nothing_is_destroyed_too_soon",
         "destroyed while a reader is inside",
     ),
+    (
+        "rlu-unannounced",
+        "rlu::nobody_finds_what_was_freed_under_a_wrong_clock",
+        "what a session reads has changed",
+    ),
     ("rlu-no-wait", "rlu::nobody_finds_what_was_freed", "a leaf that was freed"),
 ];
 

@@ -3,13 +3,14 @@
 use std::cell::Cell;
 
 use manycore_history::snapshot::Isolation;
-use manycore_sim::{backend, thread};
+use manycore_sim::thread;
 use manycore_simulated::clock::{Clock, Counter, Ordo, RelaxedClock};
 use manycore_simulated::mvrlu::{Config, Domain, Handle};
 use manycore_simulated::session::{self, Link, RawSession, View};
 use manycore_simulated::sync::atomic::{AtomicU32, Ordering};
 use manycore_simulated::sync::hint;
 
+use crate::clocks::Skewed;
 use crate::explore;
 use crate::sessions::{bank, history, leaves};
 
@@ -25,10 +26,8 @@ fn domain<C: Clock>(clock: C) -> Domain<C> {
     Domain::new(clock, config)
 }
 
-/// A clock that is wrong: its boundary says that its counters do not differ.
 fn wrong() -> Domain<Skewed> {
-    // SAFETY: MV-RLU does not go by the clock for what is discarded.
-    domain(Skewed(unsafe { Ordo::with_boundary(0) }))
+    domain(Skewed::wrong())
 }
 
 fn counter() -> Domain<Counter> {
@@ -36,8 +35,8 @@ fn counter() -> Domain<Counter> {
 }
 
 fn ordo() -> Domain<Ordo> {
-    // SAFETY: simulated counters do not differ here, so that any boundary will do.
-    domain(unsafe { Ordo::with_boundary(10) })
+    // Simulated counters do not differ here, so that any boundary will do.
+    domain(Ordo::with_boundary(10))
 }
 
 fn skewed() -> Domain<Skewed> {
@@ -46,56 +45,6 @@ fn skewed() -> Domain<Skewed> {
 
 fn relaxed() -> Domain<RelaxedClock<Skewed>> {
     domain(RelaxedClock(Skewed::new()))
-}
-
-/// Counters of which each thread has its own, ahead of those of threads before it.
-pub struct Skewed(Ordo);
-
-/// A few times as much as the clock goes forward each time that it is read.
-const SKEW: u64 = 3000;
-
-impl Skewed {
-    pub fn new() -> Self {
-        // SAFETY: that is the largest skew.
-        Self(unsafe { Ordo::with_boundary(2 * SKEW) })
-    }
-
-    /// None for who cleans up after a simulation that has failed.
-    fn skew() -> u64 {
-        if backend::is_simulating() { u64::from(thread::id() % 3) * SKEW } else { 0 }
-    }
-}
-
-// SAFETY: any two counters differ by the boundary at most.
-unsafe impl Clock for Skewed {
-    fn present(&self) -> u64 {
-        self.0.present() + Self::skew()
-    }
-
-    fn stamp(&self) -> u64 {
-        self.0.stamp() + Self::skew()
-    }
-
-    fn fresh(&self) -> u64 {
-        let fresh = self.present() + 2 * self.0.boundary() + 1;
-        loop {
-            let now = self.present();
-            if now >= fresh {
-                return now;
-            }
-            hint::pause();
-        }
-    }
-
-    fn horizon(&self) -> u64 {
-        self.present().saturating_sub(self.0.boundary())
-    }
-
-    fn pass(&self, stamp: u64) {
-        while self.present() < stamp {
-            hint::pause();
-        }
-    }
 }
 
 /// One more, in a session for the latest.

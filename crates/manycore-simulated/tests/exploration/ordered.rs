@@ -10,8 +10,8 @@ use manycore_simulated::ldu::ordered::{Discipline, Newest, Oldest, Ordered};
 use manycore_simulated::sync::atomic::{AtomicU32, Ordering};
 use manycore_simulated::sync::hint;
 
+use crate::clocks::Skewed;
 use crate::explore;
-use crate::mvrlu::Skewed;
 
 /// Operations on a pile, by one thread.
 fn operate<'a, D: Discipline, C: Clock>(

@@ -5,6 +5,7 @@ use manycore_simulated::clock::{Clock, Counter, Ordo};
 use manycore_simulated::rlu::{Config, Domain};
 use manycore_simulated::session::View;
 
+use crate::clocks::Skewed;
 use crate::explore;
 use crate::sessions::{bank, history, leaves};
 
@@ -17,8 +18,12 @@ fn counter() -> Domain<Counter> {
 }
 
 fn ordo() -> Domain<Ordo> {
-    // SAFETY: simulated counters do not differ here, so that any boundary will do.
-    domain(unsafe { Ordo::with_boundary(10) }, 0)
+    // Simulated counters do not differ here, so that any boundary will do.
+    domain(Ordo::with_boundary(10), 0)
+}
+
+fn wrong(deferred: usize) -> impl Fn() -> Domain<Skewed> {
+    move || domain(Skewed::wrong(), deferred)
 }
 
 /// Written back by whoever is in need of it.
@@ -46,4 +51,13 @@ fn nobody_finds_what_was_freed() {
     explore().check(leaves(counter, View::Latest, 4));
     explore().check(leaves(ordo, View::Snapshot, 3));
     explore().check(leaves(deferred, View::Latest, 4));
+}
+
+/// Snapshots are not consistent then, but what they read is there.
+#[test]
+fn nobody_finds_what_was_freed_under_a_wrong_clock() {
+    for deferred in [0, 2] {
+        explore().check(leaves(wrong(deferred), View::Latest, 4));
+        explore().check(leaves(wrong(deferred), View::Snapshot, 4));
+    }
 }

@@ -18,6 +18,11 @@ impl Default for Counter {
 // its thread did before.
 unsafe impl Clock for Counter {
     #[inline]
+    fn is_exact(&self) -> bool {
+        true
+    }
+
+    #[inline]
     fn present(&self) -> u64 {
         // Acquire: partner of the Release in `stamp`; and nothing that follows is read earlier.
         self.0.load(order!(Acquire, "counter-present"))

@@ -42,15 +42,16 @@ impl Decision {
         self.0.store(UNDECIDED | time, Ordering::Release);
     }
 
-    /// Commits the transaction, with a stamp from `stamp` that is later than what other threads ask for.
+    /// Commits the transaction, with a stamp from `stamp` that is later than what other threads ask for: it is told of that time.
     ///
     /// Whoever sees an object locked sees the word open, because that was written before. So it asks in time, or finds the stamp.
-    pub fn decide(&self, mut stamp: impl FnMut() -> u64) -> u64 {
+    pub fn decide(&self, mut stamp: impl FnMut(u64) -> u64) -> u64 {
         // Relaxed: the number only, and if it is an old one, the exchange fails.
         let mut word = self.0.load(Ordering::Relaxed);
         loop {
-            let decided = stamp();
-            if decided <= word & !UNDECIDED {
+            let asked = word & !UNDECIDED;
+            let decided = stamp(asked);
+            if decided <= asked {
                 continue; // the clock is a little behind that thread's
             }
             // Release: partner of the Acquire in `fate`. Relaxed on failure: the number only.

@@ -60,6 +60,12 @@ impl Futex {
         self.state.load(Ordering::Relaxed) == FREE
     }
 
+    /// What the word says now.
+    #[inline]
+    pub(super) fn look(&self) -> u32 {
+        self.state.load(Ordering::Relaxed) // Relaxed: as in `looks_free`
+    }
+
     /// Acquires the lock if it is free, leaving it in the given state; says whether it did.
     #[inline]
     pub(super) fn try_take(&self, state: u32) -> bool {

@@ -25,7 +25,7 @@ macro_rules! for_each_inline_lock {
     ($callback:ident $(, $argument:tt)* ; $($library_only:ident),*) => {
         $callback! {
             $($argument)*
-            Tas, Ttas, Ticket, Mcs, McsBypass, Clh, Cna, Malthusian, Shfl, Futex, Innodb, DoubleDelay, Exponential, Proportional, Sleep, HalfSpin, Hybrid, Adaptive,
+            Tas, Ttas, Ticket, Mcs, McsBypass, Clh, Cna, Malthusian, Shfl, Futex, RustStd, DepthGated, ParkingLot, Innodb, DoubleDelay, Exponential, Proportional, Sleep, HalfSpin, Hybrid, Adaptive,
             $($library_only),*
         }
     };

@@ -186,7 +186,7 @@ impl WaitQueue {
     }
 
     /// Does something with the chain locked. Does not touch the queue after it has unlocked it.
-    fn with_chain<R>(&self, f: impl FnOnce(&Locked) -> R) -> R {
+    pub(super) fn with_chain<R>(&self, f: impl FnOnce(&Locked) -> R) -> R {
         let stale = self.lock();
         // SAFETY: locked above, until below.
         let chain = unsafe { self.chain.locked() };

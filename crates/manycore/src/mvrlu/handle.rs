@@ -10,7 +10,7 @@ use manycore_traits::{Conflict, Link, RawSession, Sessions, View};
 use super::domain::Domain;
 use super::log;
 use super::object::{Head, Kind, KindOf, Master, Version, VersionOf, newest};
-use super::record::{Local, Member, Record};
+use super::record::{Kept, Local, Member, Record};
 use super::stats::count;
 use super::waits::{Account, Waiting};
 use crate::clock::{Clock, LATEST, Ordo, UNDECIDED, record_of, undecided_by};
@@ -39,6 +39,8 @@ pub struct Handle<'a, C: Clock = Ordo> {
     pub(super) account: Account,
     /// Steps over versions since the last grace period.
     pub(super) hops: Cell<u32>,
+    /// Those of them that are in the domain's counts already.
+    pub(super) hops_counted: u32,
     /// At so many the next one is looked for.
     pub(super) hops_max: u32,
     /// Versions that were committed since the log was last reclaimed, or a grace period looked for.
@@ -63,7 +65,8 @@ pub struct Handle<'a, C: Clock = Ordo> {
 }
 
 impl<'a, C: Clock> Handle<'a, C> {
-    pub(super) fn new(domain: &'a Domain<C>, record: &'a Member, local: Box<Local>) -> Self {
+    pub(super) fn new(domain: &'a Domain<C>, record: &'a Member, mut local: Box<Local>) -> Self {
+        let kept = core::mem::take(&mut local.kept);
         Self {
             domain,
             record,
@@ -74,18 +77,19 @@ impl<'a, C: Clock> Handle<'a, C> {
             limit: 0,
             settled: Cell::new(0),
             waiting: Waiting::SNAPSHOTS,
-            account: Account::default(),
-            hops: Cell::new(0),
+            account: kept.account,
+            hops: Cell::new(kept.hops),
+            hops_counted: kept.hops,
             hops_max: domain.hops_max(),
-            versions: 0,
-            is_filling: false,
-            sessions: 0,
-            deferred: 0,
-            reclaimed: 0,
+            versions: kept.versions,
+            is_filling: kept.is_filling,
+            sessions: kept.sessions,
+            deferred: kept.deferred,
+            reclaimed: kept.reclaimed,
             is_open: false,
             doomed: None,
-            locked: Vec::with_capacity(16),
-            fresh: Vec::with_capacity(16),
+            locked: kept.locked,
+            fresh: kept.fresh,
             _not_send: PhantomData,
         }
     }
@@ -360,8 +364,20 @@ impl<C: Clock> Drop for Handle<'_, C> {
         if self.is_open {
             self.end_by_abort();
         }
-        count(&self.record.counters.hops, u64::from(self.hops.take()));
-        if let Some(local) = self.local.take() {
+        let hops = self.hops.get();
+        count(&self.record.counters.hops, u64::from(hops.saturating_sub(self.hops_counted)));
+        if let Some(mut local) = self.local.take() {
+            local.kept = Kept {
+                locked: core::mem::take(&mut self.locked),
+                fresh: core::mem::take(&mut self.fresh),
+                account: core::mem::take(&mut self.account),
+                hops,
+                versions: self.versions,
+                is_filling: self.is_filling,
+                sessions: self.sessions,
+                deferred: self.deferred,
+                reclaimed: self.reclaimed,
+            };
             self.record.give_back(local);
         }
     }

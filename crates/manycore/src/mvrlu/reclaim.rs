@@ -59,7 +59,8 @@ impl<C: Clock> Handle<'_, C> {
         let counters = &self.record.counters;
         let hops = self.hops.take();
         let for_readers = hops >= self.hops_max;
-        count(&counters.hops, u64::from(hops));
+        let counted = core::mem::take(&mut self.hops_counted);
+        count(&counters.hops, u64::from(hops.saturating_sub(counted)));
         (self.is_filling, self.versions) = (false, 0);
         let Some(watermark) = self.domain.try_advance(self.deferred >= DEFERRED_MAX, self.sessions)
         else {

@@ -1,7 +1,11 @@
 //! What a domain knows about a thread: since when it is in a session, and whether its transaction has committed.
 
+use alloc::vec::Vec;
+
 use super::log::{Log, Writer};
+use super::object::{Head, Kind, Version};
 use super::stats::Counters;
+use super::waits::Account;
 use crate::clock::Decision;
 use crate::session::pool::Pool;
 use crate::session::seat::Seat;
@@ -30,6 +34,23 @@ pub(super) struct Record {
 pub(super) struct Local {
     pub writer: Writer,
     pub pool: Pool,
+    pub kept: Kept,
+}
+
+/// What a handle has at its end, and the next one begins with: so many handles, one after the other, look for grace periods as often as
+/// one that stays, and need not allocate.
+#[derive(Default)]
+pub(super) struct Kept {
+    /// Empty, with the memory that they have come to.
+    pub locked: Vec<*mut Version>,
+    pub fresh: Vec<(*mut Head, &'static Kind)>,
+    pub account: Account,
+    pub hops: u32,
+    pub versions: u32,
+    pub is_filling: bool,
+    pub sessions: u32,
+    pub deferred: u32,
+    pub reclaimed: u64,
 }
 
 impl Record {
@@ -42,7 +63,7 @@ impl Record {
             counters: Counters::default(),
             reclaimed: AtomicU64::new(0),
         };
-        (record, Local { writer, pool: Pool::new() })
+        (record, Local { writer, pool: Pool::new(), kept: Kept::default() })
     }
 
     /// Says that a session begins, which is protected from that epoch on; with a full fence after it, or without.

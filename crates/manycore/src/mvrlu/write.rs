@@ -228,7 +228,7 @@ impl<C: Clock> Handle<'_, C> {
             return self.close();
         }
         let (domain, settled) = (self.domain, self.settled.get());
-        let stamp = self.record.decision.decide(|| {
+        let stamp = self.record.decision.decide(|_| {
             loop {
                 let stamp = domain.stamp();
                 // Later than what it was made from: under a relaxed clock that may be a moment ahead.

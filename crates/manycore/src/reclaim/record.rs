@@ -116,7 +116,7 @@ impl Record {
         let free = !self.is_claimed();
         // Acquire: partner of the Release in `give_back`. Who sees that the new thread enters may not see any more that
         // the old one has left, and the counts go on where they were.
-        let (done, failed) = (Ordering::Acquire, Ordering::Relaxed);
+        let (done, failed) = (order!(Acquire, "reclaim-claim"), Ordering::Relaxed);
         let claimed = free && self.claimed.compare_exchange(false, true, done, failed).is_ok();
         if claimed {
             self.thread.store(thread::id(), Ordering::Relaxed); // Relaxed: a name
@@ -166,7 +166,7 @@ impl Record {
             self.parked.store(parked, Ordering::Relaxed); // Relaxed: a hint
         }
         // Release: partner of the Acquire in `claim`.
-        self.claimed.store(false, Ordering::Release);
+        self.claimed.store(false, order!(Release, "reclaim-give-back"));
     }
 
     /// If no thread has the record, and there is garbage in what the last one had: puts that where others find it.

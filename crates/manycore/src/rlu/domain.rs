@@ -1,19 +1,23 @@
 //! A domain: the threads that take part, and the clock that they go by.
 
 use super::config::Config;
+use super::epoch::Epoch;
 use super::handle::Handle;
 use super::record::{Local, Record};
 use super::stats::Stats;
 use crate::clock::{Clock, Counter};
 use crate::session::pool::Depot;
 use crate::session::seat::Seats;
+use crate::sync::atomic::Ordering;
 use crate::sync::{barrier, full_fence};
 
 /// Objects that threads share, and the threads.
 ///
 /// All memory is the domain's, and is given back when it is dropped.
 pub struct Domain<C: Clock = Counter> {
-    pub(super) clock: C,
+    clock: C,
+    /// Not used where the clock is exact.
+    epoch: Epoch,
     pub(super) config: Config,
     /// Before the depot, because its end comes first: what they have is the depot's memory.
     pub(super) members: Seats<Record, Local>,
@@ -43,13 +47,56 @@ impl<C: Clock> Domain<C> {
     pub fn new(clock: C, config: Config) -> Self {
         let asymmetric = config.deferred >= COMMITS_A_BARRIER && barrier::is_asymmetric();
         let (depot, members) = (Depot::new(), Seats::new());
-        Self { clock, config, depot, members, asymmetric }
+        Self { clock, epoch: Epoch::new(), config, depot, members, asymmetric }
     }
 
     /// Lets the calling thread take part.
     pub fn register(&self) -> Handle<'_, C> {
         let (member, local) = self.members.take(Record::new);
         Handle::new(self, member, local)
+    }
+
+    /// What a session with a time leaves in its record. Who has then passed a fence sees what was written before a stamp up to it.
+    #[inline]
+    pub(super) fn epoch(&self) -> u64 {
+        if self.clock.is_exact() {
+            return self.clock.present();
+        }
+        self.epoch.now(|| {
+            // Relaxed: after a fence.
+            let known = self.members.iter().map(|member| member.known.load(Ordering::Relaxed));
+            known.max().unwrap_or(0)
+        })
+    }
+
+    /// The time of a session that has left this epoch in its record, and passed a fence.
+    #[inline]
+    pub(super) fn time(&self, epoch: u64) -> u64 {
+        let now = self.clock.present();
+        if self.clock.is_exact() {
+            return now;
+        }
+        let latest = self.epoch.again();
+        if latest != epoch {
+            self.fence_reader(); // as after the epoch that was left in the record
+        }
+        now.max(latest)
+    }
+
+    /// A stamp that is later than this time.
+    pub(super) fn stamp(&self, after: u64) -> u64 {
+        if self.clock.is_exact() {
+            return self.clock.stamp();
+        }
+        self.epoch.stamp(&self.clock, after)
+    }
+
+    /// Has every session with a time see a commit of this stamp that begins from now on. The record is the calling thread's.
+    pub(super) fn announce(&self, record: &Record, stamp: u64) {
+        if !self.clock.is_exact() {
+            record.known.store(stamp, Ordering::Relaxed); // Relaxed: a fence follows
+            self.epoch.announce(stamp);
+        }
     }
 
     /// Between a session's begin, which its record says, and what it reads.

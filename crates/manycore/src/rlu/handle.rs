@@ -14,7 +14,7 @@ use super::stats::count;
 use crate::clock::{Clock, Counter, LATEST, UNDECIDED, undecided_by};
 use crate::session::object::{BARE, FREED, NEVER, head};
 use crate::sync::atomic::Ordering;
-use crate::sync::{hint, order};
+use crate::sync::order;
 
 /// A thread's access to a [`Domain`]. Dropped in a session, it aborts that.
 pub struct Handle<'a, C: Clock = Counter> {
@@ -28,8 +28,8 @@ pub struct Handle<'a, C: Clock = Counter> {
     pub(super) read: u64,
     /// And decides, of commits that are under way, that their stamps are later than this.
     limit: u64,
-    /// The latest stamp that this thread knows to be in the past of every clock.
-    pub(super) settled: Cell<u64>,
+    /// The latest stamp that this thread knows of; its record says so, too.
+    pub(super) known: Cell<u64>,
     steals: Cell<u64>,
     pub(super) is_open: bool,
     /// The first conflict that the session has met: it can only abort.
@@ -47,7 +47,9 @@ pub struct Handle<'a, C: Clock = Counter> {
 }
 
 impl<'a, C: Clock> Handle<'a, C> {
-    pub(super) fn new(domain: &'a Domain<C>, record: &'a Member, local: Box<Local>) -> Self {
+    pub(super) fn new(domain: &'a Domain<C>, record: &'a Member, mut local: Box<Local>) -> Self {
+        let locked = core::mem::take(&mut local.locked);
+        let fresh = core::mem::take(&mut local.fresh);
         Self {
             domain,
             record,
@@ -55,12 +57,12 @@ impl<'a, C: Clock> Handle<'a, C> {
             mine: undecided_by(core::ptr::from_ref::<Record>(record).addr()),
             read: 0,
             limit: 0,
-            settled: Cell::new(0),
+            known: Cell::new(record.known.load(Ordering::Relaxed)), // Relaxed: of this thread
             steals: Cell::new(0),
             is_open: false,
             doomed: None,
-            locked: Vec::with_capacity(16),
-            fresh: Vec::with_capacity(16),
+            locked,
+            fresh,
             in_the_way: core::ptr::null(),
             waiting: Vec::new(),
             _not_send: PhantomData,
@@ -85,26 +87,23 @@ impl<'a, C: Clock> Handle<'a, C> {
             self.clear_the_way(); // who retries without `back_off` gets on, too
         }
         self.is_open = true;
-        let local = self.local();
-        local.sessions += 1;
-        let number = local.sessions;
-        self.record.set_session(Session::untimed(number));
-        self.domain.fence_reader();
         match view {
-            View::Latest => (self.read, self.limit) = (LATEST, 0),
-            View::Snapshot => self.take_time(),
+            View::Latest => {
+                let local = self.local();
+                local.sessions += 1;
+                let number = local.sessions;
+                self.record.set_session(Session::untimed(number));
+                self.domain.fence_reader();
+                (self.read, self.limit) = (LATEST, 0);
+            }
+            View::Snapshot => {
+                let epoch = self.domain.epoch();
+                self.record.set_session(Session::since(epoch));
+                self.domain.fence_reader();
+                let time = self.domain.time(epoch);
+                (self.read, self.limit) = (time, time);
+            }
         }
-    }
-
-    fn take_time(&mut self) {
-        let mut now = self.domain.clock.present();
-        // What this thread has committed or seen, it sees: under a relaxed clock that may be a moment ahead.
-        while now < self.settled.get() {
-            hint::pause();
-            now = self.domain.clock.present();
-        }
-        (self.read, self.limit) = (now, now);
-        self.record.set_session(Session::at(now));
     }
 
     /// Nothing is read or written any more in the session.
@@ -121,11 +120,12 @@ impl<'a, C: Clock> Handle<'a, C> {
         conflict
     }
 
-    /// A commit with this stamp was seen: what this thread begins from now on is later, and so is what others begin whom it
+    /// A commit with this stamp was made or seen: what this thread begins from now on is later, and so is what others begin whom it
     /// tells.
-    fn observe(&self, stamp: u64) {
-        if stamp > self.settled.get() {
-            self.settled.set(self.domain.clock.settle(stamp));
+    pub(super) fn observe(&self, stamp: u64) {
+        if stamp > self.known.get() {
+            self.known.set(stamp);
+            self.domain.announce(self.record, stamp);
         }
     }
 
@@ -281,7 +281,9 @@ impl<C: Clock> Drop for Handle<'_, C> {
             self.end_by_abort();
         }
         count(&self.record.counters.steals, self.steals.get());
-        if let Some(local) = self.local.take() {
+        if let Some(mut local) = self.local.take() {
+            local.locked = core::mem::take(&mut self.locked);
+            local.fresh = core::mem::take(&mut self.fresh);
             self.record.give_back(local);
         }
     }

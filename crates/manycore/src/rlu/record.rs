@@ -1,6 +1,9 @@
 //! What a domain knows about a thread: its session, its transaction, and what it has committed.
 
+use alloc::vec::Vec;
+
 use super::log::{Limbo, Log};
+use super::object::{Head, Header, Kind};
 use super::stats::Counters;
 use crate::clock::{Decision, UNDECIDED};
 use crate::session::pool::Pool;
@@ -12,8 +15,8 @@ use crate::sync::{CachePadded, order};
 ///
 /// | | |
 /// |---|---|
-/// | a time | one that sees the commits up to it |
-/// | [`UNTIMED`](Self::UNTIMED) and a number | one that has no time, or not yet: the number tells it from the thread's others |
+/// | an epoch | one that sees the commits up to it |
+/// | [`UNTIMED`](Self::UNTIMED) and a number | one that has no time: the number tells it from the thread's others |
 /// | [`NONE`](Self::NONE) | there is none |
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Session(u64);
@@ -28,8 +31,8 @@ impl Session {
     }
 
     #[inline]
-    pub fn at(time: u64) -> Self {
-        Self(time)
+    pub fn since(epoch: u64) -> Self {
+        Self(epoch)
     }
 
     /// Whether it may be one that does not see a commit of this stamp.
@@ -38,7 +41,7 @@ impl Session {
     }
 
     /// Whether the session that was `before`, and may miss a commit of this stamp, still lasts if this is what its record
-    /// says now. A session that is later has another number, or has begun at the stamp or after it.
+    /// says now. A session that is later has another number, or before long an epoch that is not before the stamp.
     pub fn is_still(self, before: Self, stamp: u64) -> bool {
         self == before || self.0 < stamp.min(Self::UNTIMED)
     }
@@ -52,6 +55,8 @@ pub(super) type Member = Seat<Record, Local>;
 pub(super) struct Record {
     session: CachePadded<AtomicU64>,
     pub decision: Decision,
+    /// The latest stamp that the thread has given or seen, where the clock is not exact.
+    pub known: AtomicU64,
     pub log: Log,
     pub counters: Counters,
 }
@@ -60,6 +65,9 @@ pub(super) struct Record {
 pub(super) struct Local {
     pub pool: Pool,
     pub limbo: Limbo,
+    /// A handle's memory for what it locks and makes, empty: the next one need not allocate it.
+    pub locked: Vec<*mut Header>,
+    pub fresh: Vec<(*mut Head, &'static Kind)>,
     /// How many sessions it has begun.
     pub sessions: u64,
 }
@@ -69,10 +77,14 @@ impl Record {
         let record = Self {
             session: CachePadded(AtomicU64::new(Session::NONE.0)),
             decision: Decision::new(),
+            known: AtomicU64::new(0),
             log: Log::new(),
             counters: Counters::default(),
         };
-        (record, Local { pool: Pool::new(), limbo: Limbo::default(), sessions: 0 })
+        let (locked, fresh) = (Vec::with_capacity(16), Vec::with_capacity(16));
+        let local =
+            Local { pool: Pool::new(), limbo: Limbo::default(), locked, fresh, sessions: 0 };
+        (record, local)
     }
 
     /// Says what session there is. If it begins, a barrier has to follow.

@@ -95,16 +95,8 @@ impl<C: Clock> Handle<'_, C> {
             return self.close();
         }
         let before = self.local().limbo.len();
-        let (clock, settled) = (&self.domain.clock, self.settled.get());
-        let stamp = self.record.decision.decide(|| {
-            loop {
-                let stamp = clock.stamp();
-                // Later than what it was made from: under a relaxed clock that may be a moment ahead.
-                if stamp > settled {
-                    break stamp;
-                }
-            }
-        });
+        let (domain, known) = (self.domain, self.known.get());
+        let stamp = self.record.decision.decide(|asked| domain.stamp(asked.max(known)));
         self.local().limbo.ripens(before, stamp);
         let mut locked = core::mem::take(&mut self.locked);
         locked.retain(|&copy| {
@@ -121,7 +113,7 @@ impl<C: Clock> Handle<'_, C> {
         self.close();
         count(&self.record.counters.commits, 1);
         count(&self.record.counters.copies, locked.len() as u64);
-        self.settled.set(self.domain.clock.settle(stamp).max(settled));
+        self.observe(stamp);
         let record = self.record;
         record.log.with(|committed| {
             committed.copies.append(&mut locked);

@@ -80,7 +80,8 @@ impl<C: Clock> Handle<'_, C> {
         if copies > LIMBO_MAX {
             // SeqCst: the objects are unlocked before the stamp is taken.
             fence(Ordering::SeqCst);
-            let stamp = self.domain.clock.stamp();
+            let stamp = self.domain.stamp(self.known.get());
+            self.observe(stamp);
             self.local().limbo.ripens(copies, stamp);
             let nothing = Committed::default();
             phase::during(Phase::Quiescence, || self.wait_for_sessions(stamp, &nothing));
@@ -102,9 +103,6 @@ impl<C: Clock> Handle<'_, C> {
 
     /// Waits until no session is open that may miss a commit of this stamp. Those that begin meanwhile do not.
     fn wait_for_sessions(&mut self, stamp: u64, committed: &Committed) {
-        while self.domain.clock.horizon() < stamp {
-            hint::pause();
-        }
         self.domain.fence_readers();
         count(&self.record.counters.quiescences, 1);
         if mutation!("rlu-no-wait") {

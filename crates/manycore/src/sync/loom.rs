@@ -336,6 +336,16 @@ pub mod tuning {
         1
     }
 
+    /// A pause, in ticks.
+    pub fn pause_cost() -> u32 {
+        1
+    }
+
+    /// Tests before blocking, of who has a number of its own.
+    pub fn rounds_of(_usual: u32) -> u32 {
+        1
+    }
+
     /// No looks before queueing: a thread that polls yields, and the checker does not try to go on with it then.
     pub fn polls() -> u32 {
         0

@@ -129,6 +129,35 @@ macro_rules! array_of {
 }
 pub(crate) use array_of;
 
+/// A table that is one for the whole process: a function that returns its entries, which are all made by a constant whose bytes
+/// are zero. The number tells it apart from others where a process is not the host's.
+macro_rules! process_wide {
+    ($(#[$meta:meta])* $vis:vis fn $name:ident() -> [$entry:ty; $length:literal] of $new:expr, number $number:literal) => {
+        $(#[$meta])*
+        $vis fn $name() -> &'static [$entry] {
+            // One entry for each execution of the model checker, whose values have no constants.
+            #[cfg(loom)]
+            {
+                loom::lazy_static! {
+                    static ref TABLE: [$entry; 1] = [$new];
+                }
+                &*TABLE
+            }
+            #[cfg(not(loom))]
+            {
+                static TABLE: [$entry; $length] = [const { $new }; $length];
+                #[cfg(not(feature = "sim"))]
+                let table = &TABLE;
+                // SAFETY: an entry whose bytes are zero is a new one, by this macro's contract.
+                #[cfg(feature = "sim")]
+                let table = unsafe { $crate::sync::table_of_process($number, &TABLE) };
+                table
+            }
+        }
+    };
+}
+pub(crate) use process_wide;
+
 /// A memory ordering that a test can weaken to `Relaxed` by name.
 ///
 /// `order!(Release, "futex-release")` is `Ordering::Release`. Under loom, `MANYCORE_MUTATION=futex-release` makes it
@@ -218,6 +247,8 @@ macro_rules! mortal {
 }
 pub(crate) use mortal;
 
+#[cfg(feature = "sim")]
+pub(crate) use backend::table::of_process as table_of_process;
 #[cfg(loom)]
 pub(crate) use backend::{fence_unless, is_panicking};
 // For the macros above, where another crate uses them.

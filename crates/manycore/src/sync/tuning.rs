@@ -43,7 +43,17 @@ pub fn set_spin(rounds: u32, delay: u32) {
 
 /// InnoDB's unit of delay, 50 turns of a loop around the CPU's pause instruction, in ticks as measured here.
 pub fn delay_unit() -> u32 {
-    50 * measured(&PAUSE_COST, || shortest(16, || (0..64).for_each(|_| hint::pause())).div_ceil(64))
+    50 * pause_cost()
+}
+
+/// The CPU's pause instruction, in ticks as measured here.
+pub fn pause_cost() -> u32 {
+    measured(&PAUSE_COST, || shortest(16, || (0..64).for_each(|_| hint::pause())).div_ceil(64))
+}
+
+/// How often a lock tests before it blocks that has a number of rounds of its own.
+pub fn rounds_of(usual: u32) -> u32 {
+    shortened(usual, 1)
 }
 
 /// How often a waiter looks again before it queues: for about as long as a short section takes, 1 to 5 us.

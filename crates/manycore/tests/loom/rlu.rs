@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use loom::thread;
-use manycore::clock::{Counter, RelaxedClock};
-use manycore::rlu::{Config, Domain};
-use manycore::session::{RawSession, View};
+use manycore::clock::{Clock, Counter, RelaxedClock};
+use manycore::rlu::{Config, Domain, Handle};
+use manycore::session::{Link, RawSession, View};
 
 use crate::sessions::{self, add, objects, read};
 use crate::{check, check_first};
@@ -119,5 +119,106 @@ fn one_writes_back_for_another() {
         let sum = mine + other.join().unwrap();
         assert_eq!(read(&mut handle, &objects[..1], View::Snapshot), [sum]);
         assert!(sum > 0, "nothing was committed");
+    });
+}
+
+/// A clock that stands still, and says to who reads and to who commits what it likes.
+struct Wrong {
+    present: u64,
+    stamp: u64,
+}
+
+// SAFETY: its times are below 2^63, and it is not exact.
+unsafe impl Clock for Wrong {
+    fn present(&self) -> u64 {
+        self.present
+    }
+
+    fn stamp(&self) -> u64 {
+        self.stamp
+    }
+
+    fn fresh(&self) -> u64 {
+        self.present
+    }
+
+    fn horizon(&self) -> u64 {
+        self.present
+    }
+}
+
+const AHEAD: Wrong = Wrong { present: 1_000, stamp: 1 };
+const BEHIND: Wrong = Wrong { present: 1, stamp: 1_000 };
+
+/// A snapshot under a clock that is wrong: what it has read stays as it is, and what it finds is there.
+fn look(handle: &mut Handle<'_, Wrong>, object: Link<u32>) {
+    // SAFETY: a session, from begin to end.
+    unsafe {
+        handle.begin(View::Snapshot);
+        let first = handle.deref(object);
+        let (before, _) = (*first, *handle.deref(object));
+        assert_eq!(*first, before, "what a session reads has changed");
+        handle.commit().unwrap();
+    }
+}
+
+fn stays_under_a_wrong_clock(clock: fn() -> Wrong, is_used: bool, readers: usize, changes: u32) {
+    check_first(10_000, 2, move || {
+        let domain = Arc::new(Domain::new(clock(), Config::default()));
+        let [object, _] = objects(&*domain);
+        if is_used {
+            look(&mut domain.register(), object);
+        }
+        let others: Vec<_> = (0..readers)
+            .map(|_| domain.clone())
+            .map(|domain| thread::spawn(move || look(&mut domain.register(), object)))
+            .collect();
+        let mut handle = domain.register();
+        (0..changes).for_each(|_| assert!(add(&mut handle, &[object], View::Latest)));
+        others.into_iter().for_each(|other| other.join().unwrap());
+        // Who begins when a commit has returned, sees it all the same.
+        assert_eq!(read(&mut handle, &[object], View::Snapshot), [changes]);
+    });
+}
+
+#[test]
+fn a_clock_that_is_behind() {
+    stays_under_a_wrong_clock(|| BEHIND, true, 1, 2);
+}
+
+#[test]
+fn a_clock_that_is_ahead() {
+    stays_under_a_wrong_clock(|| AHEAD, true, 1, 2);
+}
+
+#[test]
+fn the_first_snapshot_by_a_clock_that_is_behind() {
+    stays_under_a_wrong_clock(|| BEHIND, false, 1, 2);
+}
+
+#[test]
+fn two_first_snapshots() {
+    stays_under_a_wrong_clock(|| BEHIND, false, 2, 1);
+}
+
+/// The clock gives two commits the same stamp. What begins after the one is not to be taken for one that began after the other.
+#[test]
+fn two_commit_by_a_clock_that_stands_still() {
+    check_first(10_000, 2, || {
+        // Neither commit waits for sessions; what comes after the second one does.
+        let domain = Domain::new(AHEAD, Config { deferred: 1, ..Config::default() });
+        let domain = Arc::new(domain);
+        let [mine, others] = objects(&*domain);
+        look(&mut domain.register(), mine);
+        let shared = domain.clone();
+        let other = thread::spawn(move || {
+            let mut handle = shared.register();
+            assert!(add(&mut handle, &[others], View::Latest));
+            look(&mut handle, mine);
+        });
+        let mut handle = domain.register();
+        assert!(add(&mut handle, &[mine], View::Latest));
+        add(&mut handle, &[mine], View::Latest); // which it is not to lock before it is written back
+        other.join().unwrap();
     });
 }

@@ -15,6 +15,7 @@
 mod calibration;
 mod comparison;
 mod judge;
+pub mod machines;
 mod native;
 mod render;
 pub mod structures;

@@ -13,10 +13,10 @@ use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{Deadline, futex, hint, order, process, tuning};
 
 /// What a waiter waits for.
-const TO_READ: u32 = 0;
-const TO_WRITE: u32 = 1;
+const TO_READ: usize = 0;
+const TO_WRITE: usize = 1;
 /// To write, and not to be overtaken by a writer again.
-const INSISTS: u32 = 2;
+const INSISTS: usize = 2;
 
 /// What a waiter is told: that it may try to write, ...
 const TRY: u32 = 0;

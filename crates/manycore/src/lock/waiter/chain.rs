@@ -162,7 +162,7 @@ impl Batch {
     pub(in crate::lock) const NONE: Self = Self { first: core::ptr::null(), len: 0 };
 
     /// What the first of the waiters waits for.
-    pub(in crate::lock) fn role(&self) -> Option<u32> {
+    pub(in crate::lock) fn role(&self) -> Option<usize> {
         // SAFETY: claimed and not marked yet, so it is there.
         unsafe { self.first.as_ref() }.map(Waiter::role)
     }

@@ -42,7 +42,7 @@ const MESSAGE: u32 = 16;
 pub struct Waiter {
     state: AtomicU32,
     /// What the thread waits for: a number of the chain's owner.
-    role: u32,
+    role: usize,
     /// Neighbours in the chain; only touched with the chain locked, or by the signaller that has claimed the waiter.
     next: UnsafeCell<*const Waiter>,
     prev: UnsafeCell<*const Waiter>,
@@ -60,7 +60,7 @@ impl Waiter {
     }
 
     const_new! {
-        pub(super) fn with_role(role: u32) -> Self {
+        pub(super) fn with_role(role: usize) -> Self {
             Self {
                 state: AtomicU32::new(0),
                 role,
@@ -70,7 +70,7 @@ impl Waiter {
         }
     }
 
-    pub(super) fn role(&self) -> u32 {
+    pub(super) fn role(&self) -> usize {
         self.role
     }
 

@@ -17,13 +17,26 @@ static ON_HOST: [AtomicUsize; SLOTS] = [const { AtomicUsize::new(0) }; SLOTS];
 
 /// All slots.
 pub fn slots() -> &'static [AtomicUsize] {
-    if backend::word(WORD) == 0 {
-        let Some(table) = backend::memory(SLOTS * size_of::<AtomicUsize>()) else {
-            return &ON_HOST;
+    // SAFETY: zero is a slot without a mark.
+    unsafe { of_process(WORD, &ON_HOST) }
+}
+
+/// A table of the simulated process with as many entries as this one has, which is for where there is no simulation.
+///
+/// # Safety
+///
+/// An entry whose bytes are zero is a new one. No other table has the word.
+pub unsafe fn of_process<T>(word: usize, on_host: &'static [T]) -> &'static [T] {
+    if backend::word(word) == 0 {
+        // With room to align it.
+        let Some(table) = backend::memory(size_of_val(on_host) + align_of::<T>()) else {
+            return on_host;
         };
-        backend::set_word(WORD, table.as_ptr().expose_provenance() as u64);
+        let table = table.as_ptr();
+        let table = table.wrapping_add(table.align_offset(align_of::<T>()));
+        backend::set_word(word, table.expose_provenance() as u64);
     }
-    let table = with_exposed_provenance::<AtomicUsize>(backend::word(WORD) as usize);
-    // SAFETY: memory of that size that is there as long as the simulation, and zero at first, which is a table of zeros.
-    unsafe { core::slice::from_raw_parts(table, SLOTS) }
+    let table = with_exposed_provenance::<T>(backend::word(word) as usize);
+    // SAFETY: memory of that size that is there as long as the simulation, and zero at first, which is a table of new entries.
+    unsafe { core::slice::from_raw_parts(table, on_host.len()) }
 }

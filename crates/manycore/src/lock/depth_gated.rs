@@ -1,0 +1,139 @@
+//! `depth-gated`: few waiters look, far apart, and all others sleep at once.
+//!
+//! # Idea
+//!
+//! Each look at the lock's word takes its line from the holder, so looks are far apart: up to twenty, 64 to 127 pauses from one to
+//! the next, a number that each wait draws anew, so that two do not come in step. While nobody sleeps any number of waiters may look so;
+//! one that finds that somebody sleeps stops to look, since a release then wakes. The lock counts those who sleep: with four
+//! of them a waiter that finds the word *contended* does not look at all. It marks the word and sleeps, as in [`Futex`].
+//!
+//! # Source
+//!
+//! The mutex that ordo-one's `synchronization-benchmarks`, 2026, found best for short sections on machines with 12 to 64 CPUs:
+//! written anew here after its description.
+//!
+//! # Fork
+//!
+//! In the child of a fork the count has the parent's sleepers, who do not exist there: the child's waiters look less often.
+//!
+//! # Memory order
+//!
+//! That of [`Futex`], of which all accesses are but those to the count, which decides how somebody waits and orders nothing
+//! (Relaxed).
+//!
+//! # Cost
+//!
+//! Uncontended, that of `futex`, by the same instructions. Who sleeps changes the count twice, in the line of the word.
+//!
+//! # When not to use it
+//!
+//! Where a free lock has to be noticed soon: looks are 0.3 to 4 us apart, by processor.
+
+use super::futex::{CONTENDED, FREE, Futex, HELD};
+use super::plain::{PlainLock, without_node};
+use super::spin_then_block::RandomDelays;
+use crate::sync::atomic::{AtomicU32, Ordering};
+use crate::sync::{Deadline, Woken, const_new, hint, tuning};
+use crate::{LockInfo, Order};
+
+/// With so many asleep nobody looks who finds that.
+const SLEEPERS: u32 = 4;
+
+/// How often each looks.
+const LOOKS: u32 = 20;
+
+/// Pauses between two looks: this many, and up to as many more.
+const PAUSES: u32 = 64;
+
+/// A three-state mutex with a count of those who sleep.
+#[derive(Debug, Default)]
+#[repr(C)]
+pub struct DepthGated {
+    word: Futex,
+    sleepers: AtomicU32,
+}
+
+impl DepthGated {
+    const_new! {
+        /// A lock that nobody holds.
+        pub fn new() -> Self {
+            Self { word: Futex::new(), sleepers: AtomicU32::new(0) }
+        }
+    }
+
+    /// Acquires the lock by looking; says whether that succeeded before somebody slept, and in time.
+    fn spin(&self) -> bool {
+        // Relaxed: see the page.
+        let deep = self.sleepers.load(Ordering::Relaxed) >= SLEEPERS;
+        if deep && self.word.look() == CONTENDED {
+            return false;
+        }
+        let delay = RandomDelays::pauses(PAUSES, PAUSES);
+        for _ in 0..tuning::rounds_of(LOOKS) {
+            match self.word.look() {
+                FREE if self.word.try_take(HELD) => return true,
+                CONTENDED => return false,
+                _ => hint::delay(delay),
+            }
+        }
+        false
+    }
+
+    /// Says whether the lock was acquired before the deadline.
+    fn wait(&self, deadline: Option<Deadline>) -> bool {
+        if self.spin() || self.word.mark() {
+            return true;
+        }
+        // Relaxed, both: see the page.
+        self.sleepers.fetch_add(1, Ordering::Relaxed);
+        let acquired = self.block(deadline);
+        self.sleepers.fetch_sub(1, Ordering::Relaxed);
+        acquired
+    }
+
+    /// Sleeps on the word, which is marked.
+    fn block(&self, deadline: Option<Deadline>) -> bool {
+        loop {
+            if self.word.sleep(deadline) == Woken::TimedOut {
+                return false;
+            }
+            if self.word.mark() {
+                return true;
+            }
+        }
+    }
+}
+
+// SAFETY: that of `Futex`, whose word it has; eight bytes, and zero is free without waiters.
+unsafe impl PlainLock for DepthGated {
+    const INFO: LockInfo = LockInfo {
+        name: "depth-gated",
+        summary: "three-state mutex whose waiters look far apart, and not at all where others sleep",
+        source: "ordo-one, synchronization-benchmarks, 2026",
+        order: Order::Barging,
+        blocks: true,
+    };
+
+    #[inline]
+    fn try_acquire(&self) -> bool {
+        self.word.try_acquire()
+    }
+
+    #[cold]
+    fn acquire_contended(&self) {
+        self.wait(None);
+    }
+
+    #[cold]
+    fn acquire_until(&self, deadline: Deadline) -> bool {
+        self.try_acquire() || self.wait(Some(deadline))
+    }
+
+    #[inline]
+    unsafe fn release(&self) {
+        // SAFETY: passed on.
+        unsafe { self.word.release() }
+    }
+}
+
+without_node!(DepthGated);
