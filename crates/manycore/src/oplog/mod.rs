@@ -180,7 +180,8 @@ impl<S: Apply<O>, O, L: RawLock> OpLog<S, O, L> {
         });
     }
 
-    /// Looks at the structure as it is after all operations that were logged before. Nobody else looks meanwhile.
+    /// Looks at the structure as it is after all operations that were logged before. Nobody else looks meanwhile: nor are `look` and
+    /// operations to do so, which would wait for their own thread for ever. They may log.
     ///
     /// # Panics
     ///

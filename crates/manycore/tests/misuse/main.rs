@@ -17,10 +17,13 @@ use std::sync::Once;
 
 mod conflicts;
 mod deferred;
+mod delegated;
 mod handles;
 mod live;
+mod lying;
 mod panics;
 mod reentrance;
+mod within;
 
 /// How often loops go round. One constant, because Miri is a thousand times slower than a processor.
 pub const ROUNDS: u64 = if cfg!(miri) { 4 } else { 200 };

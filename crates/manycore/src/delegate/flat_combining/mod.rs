@@ -228,7 +228,7 @@ impl<T> FlatCombining<T> {
 
 impl<T: Send> FlatCombining<T> {
     /// Runs a section with the data, which no other section has meanwhile, on this thread or on another; returns what it
-    /// returns.
+    /// returns. A section that runs another one with the same data waits for itself, for ever.
     ///
     /// # Panics
     ///
