@@ -2,29 +2,39 @@
 //!
 //! # Idea
 //!
-//! There is no best way to wait, only a best way for a length of wait and a load. A waiter here spins, then sleeps,
-//! and the lock learns three things.
+//! There is no best way to wait, only a best way for a length of wait, a number of waiters and a load.
 //!
-//! 1. *How long spinning takes that ends with the lock.* A waiter spins for four times that, and at least for some
-//!    microseconds: if the holder runs, that is enough nearly always. Where spins seldom pay, they are short; now and
-//!    then a waiter spins for long all the same, to see whether that has changed.
-//! 2. *Whether there are more runnable threads than CPUs.* If the clock jumps while a waiter spins, it did not run; if
-//!    somebody slept and waited for most of a millisecond, the holder did not, or one before it. For ten milliseconds
-//!    after either, the lock is *crowded*. Then spins are as short as a section allows, and none explores: who is
-//!    preempted in a spin waits until all others have had their time slices, and the longest waits are made of that. And
-//!    in each turn of 6 microseconds or more, one thread that finds the lock held goes to sleep at once: it makes room
+//! *Many CPUs, and enough of them.* Waiters queue. Only the first polls the word that is the lock; the others poll places of their own.
+//! Who gets the lock as the first keeps its place if another is behind it, and hands the lock over to that one
+//! directly: one transfer of a line, as in `mcs`. So does the next, and so on. But who comes back sooner than a line
+//! travels need not give the lock away. Where most that are handed the lock had just released it, holders leave the word
+//! free, and the first looks at it only now and then, until it has waited for 120 us: then it *reserves* the lock, and the next
+//! release is for it. So each has a stint of some hundred short sections, in which no line moves.
+//!
+//! *Few CPUs (8 and fewer), or a crowd.* A waiter polls the word, then sleeps, and the lock learns three things.
+//!
+//! 1. *How long polling takes that ends with the lock.* A waiter polls for four times that, and at least for some
+//!    microseconds: if the holder runs, that is enough nearly always. Where that seldom pays, it is short; now and
+//!    then a waiter polls for long all the same, to see whether that has changed.
+//! 2. *Whether there are more runnable threads than CPUs.* If the clock jumps while a waiter polls, it did not run; if
+//!    somebody slept and waited for most of a millisecond, the holder did not, or one before it. For a tenth of a second
+//!    after either, there is a *crowd*, for all locks of the process. Nobody waits in queues then, where the next may not run.
+//!    Polls are as short as a section allows, and none explores: who is
+//!    preempted in a poll waits until all others have had their time slices, and the longest waits are made of that. And
+//!    in each turn of 6 microseconds or more, one thread that finds a lock held goes to sleep at once: it makes room
 //!    for the others, who would otherwise wait for a CPU for whole time slices of the scheduler, some of them with the
 //!    lock in their hands. How long turns are is learned as well: who is woken soon has made room for nobody, and turns
 //!    become longer; who waits long has many before it, and turns become shorter, for what each waits is all others' turns.
 //!    The CPUs take turns, too: two that made room at once would both be idle until the wake-ups come.
-//!
+//!    On many CPUs at most fifteen poll, for longer. The others sleep, and are woken while fewer than eight poll, and one each
+//!    100 us, so that they change places.
 //! 3. *Whether the lock's line comes from afar.* Hardware threads of one core have the line in common: there a waiter looks at
 //!    it as often as it can. Between cores each look takes the line from the holder, who has to fetch it again: there a waiter
 //!    looks now and then, at random times, and short sections follow each other undisturbed meanwhile. The longer waits are, the
-//!    more wait: so looks are as far apart as an eighth of the usual wait. And what spins have brought is written down with the lock in hand.
+//!    more wait: so looks are as far apart as an eighth of the usual wait. And what polls have brought is written down with the lock in hand.
 //!
 //! A thread that runs may overtake one that was woken: that is what keeps the lock busy. But a waiter that has waited
-//! for ten milliseconds *reserves* the lock. As long as it is reserved, only threads that have slept take it, in the
+//! for ten milliseconds reserves the lock. As long as it is reserved, only threads that have slept take it, in the
 //! order of their sleeps, so that nobody starves.
 //!
 //! It never yields: `sched_yield` gives away a thread's share of the CPU (Linux 6.18 charges a whole time slice for
@@ -34,26 +44,31 @@
 //!
 //! Ours. The parts are known: spinning for a learned time, from glibc's adaptive mutex; tests at a distance, from T. Anderson,
 //! "The Performance of Spin Lock Alternatives for Shared-Memory Multiprocessors", 1990, and in proportion to waits, from J. Mellor-Crummey and
-//! M. Scott, ACM TOCS 9(1), 1991; a reservation for those who
-//! have waited too long, from the starvation mode of Go's sync.Mutex; few active threads that change places with the
+//! M. Scott, ACM TOCS 9(1), 1991, as are the queue and its hand-over; a word before the queue, from Linux' queued spin lock; a
+//! reservation for those who have waited too long, from the starvation mode of Go's sync.Mutex; few active threads that change places with the
 //! sleepers, from D. Dice, "Malthusian Locks", EuroSys 2017.
 //!
 //! # Memory order
 //!
-//! Every acquisition is a compare-and-swap that sets `HELD` (Acquire), every release a read-modify-write of the same
-//! word that clears it (Release), so each section sees the ones before it. A waiter sets `SLEEPERS` before it sleeps
-//! on the word that it has set; whoever clears the mark wakes one. A woken thread sets the mark again when it
+//! Most acquisitions are a compare-and-swap that sets `HELD` (Acquire), most releases a read-modify-write of the same
+//! word that clears it (Release), so each section sees the ones before it. A hand-over in the queue leaves `HELD` set; the
+//! message to the next one's place orders the sections (Release, Acquire). A waiter sets `SLEEPERS` before it sleeps
+//! on the word that it has set; who clears the mark wakes one. A woken thread sets the mark again when it
 //! acquires, because it cannot know whether others sleep on. What is learned is Relaxed: numbers that steer waiting
 //! and order nothing.
 //!
+//! # Fork
+//!
+//! In the child, places of the parent's other threads do not count: the first that comes contends for the word. Pollers may be
+//! counted there that it does not have, so that a forked process wakes a sleeper at each release.
+//!
 //! # Cost
 //!
-//! Uncontended, two compare-and-swaps, as `futex`. 16 bytes.
+//! Uncontended, two compare-and-swaps, as `futex`, and a look at what the thread has noted. 16 bytes.
 //!
 //! # When not to use it
 //!
-//! Where the order of service matters, as in any lock that lets threads overtake. Where dozens of threads contend, each on a core of
-//! its own: all poll one word.
+//! Where the order of service matters, as in any lock that lets threads overtake.
 #![cfg_attr(
     loom,
     allow(
@@ -64,59 +79,24 @@
 )]
 
 mod learned;
+mod place;
+mod scarcity;
+mod waiter;
 
-use learned::{Crowd, Spins, Turn};
+use learned::Spins;
+use place::{Passes, Place, Seat, Told};
+use scarcity::Scarcity;
+use waiter::{
+    ENOUGH_POLLERS, HELD, LED, POLLER, POLLERS, RESERVED, ROTATES, Role, SLEEPERS, Waiter,
+};
 
-use core::ptr::{NonNull, null_mut};
-
-use super::link::{Link, Linked};
+use super::link::Link;
 use super::plain::{PlainLock, without_node};
-use crate::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use crate::sync::atomic::{AtomicU32, Ordering};
 use crate::sync::{
-    Deadline, Woken, clock, const_new, cpu, futex, hint, node, order, process, thread, tuning,
+    Deadline, Woken, clock, const_new, cpu, futex, hint, order, process, thread, tuning,
 };
 use crate::{LockInfo, Order};
-
-/// Somebody has the lock.
-const HELD: u32 = 1;
-/// Somebody may sleep on the word.
-const SLEEPERS: u32 = 2;
-/// The lock is for those who have slept. Set by a waiter that starves, and cleared when that one has the lock.
-const RESERVED: u32 = 4;
-/// The holder has a place in the queue, and hands the lock to the next there.
-const LED: u32 = 8;
-/// In a crowd on many CPUs: one that polls the word, of at most so many.
-const POLLER: u32 = 16;
-const POLLERS: u32 = 15 * POLLER;
-/// While fewer poll, one that sleeps is woken.
-const POLLERS_AWAKE: u32 = 8 * POLLER;
-/// One that sleeps is to be woken although others poll.
-const ROTATES: u32 = 512;
-/// How often that is so.
-const ROTATION: u64 = 250_000;
-/// On fewer CPUs pollers are not counted.
-const FEW_CPUS: u32 = 8;
-
-/// A waiter in the queue: at first, and when it has gone to sleep.
-const QUEUED: u32 = 0;
-const QUEUED_ASLEEP: u32 = 1;
-/// It has come to the head of the queue, from where it tries to take the word.
-const FIRST: u32 = 2;
-/// It has the lock.
-const GRANTED: u32 = 3;
-/// It has left, and its node is for whoever comes to it.
-const ABANDONED: u32 = 4;
-
-/// After so many hand-overs in a row the holder looks at the word and what was learned.
-const LOOK_UP: u32 = 64;
-/// Who comes back sooner, comes back soon.
-const SOON: u64 = 600;
-/// How long another may have the lock to itself.
-const STINT: u64 = 300_000;
-/// How often a waiter in the queue looks at what else there is.
-const WATCH: u64 = 50_000;
-/// How long a waiter in the queue looks at its place before it sleeps.
-const QUEUE_SPIN: u64 = 12_000_000;
 
 // Times are in ticks; those in parentheses hold where the counter runs at 2.5 GHz. Under loom, all is as short as it
 // can be without skipping a branch.
@@ -127,10 +107,6 @@ const EXPLORE: u64 = 32;
 const LONG_WAIT: u64 = if cfg!(loom) { 0 } else { 1_800_000 };
 /// A clock that jumps by more while a thread spins says that the thread did not run (100 us).
 const JUMP: u64 = 250_000;
-/// For how long a lock stays crowded after a sign of it (10 ms).
-const CROWDED: u32 = if cfg!(loom) { u32::MAX } else { 250_000_000 };
-/// The CPU that made room last does so again after so many turns without another.
-const TURNS_OF_OTHERS: u64 = 4;
 /// One spin in this many looks where the lock's line comes from.
 const LOOK_AT_LINE: u64 = 16;
 /// To read the word and swap it takes no longer (64 ns) if the line is near. With the measurement itself, it took 60 to 150 ticks
@@ -147,45 +123,25 @@ const PATIENCE: u64 = if cfg!(loom) { 0 } else { 25_000_000 };
 /// How long a newcomer leaves a free, reserved lock alone: longer than a wake-up takes, and a remedy if none can come,
 /// because the waiter that reserved the lock is in the parent of a fork.
 const RESPECT_NS: u32 = 1_000_000;
+/// After so many hand-overs in a row the holder looks whether others wait for the word, and whether it is better to stay.
+const LOOK_UP: u32 = if cfg!(loom) { 1 } else { 64 };
+/// Who comes back sooner (240 ns), about as long as a hand-over takes, should have stayed.
+const SOON: u64 = 600;
+/// How long the first in the queue leaves the lock to one that stays (120 us), ...
+const STINT: u64 = if cfg!(loom) { 0 } else { 300_000 };
+/// ... and how often it looks meanwhile whether that one has gone.
+const LOOKS_IN_STINT: u64 = 64;
 
 /// The lock that learns.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Adaptive {
+    /// See [`waiter`].
     word: AtomicU32,
     /// What spinning has brought of late, see [`Spins`].
     spins: AtomicU32,
     /// The last in the queue.
-    tail: Link<Node>,
-}
-
-/// A waiter's place in the queue, or the holder's.
-#[derive(Debug)]
-#[repr(align(64))]
-struct Node {
-    next: Link<Node>,
-    /// The one before it when it joined, for who looks for the holder's.
-    before: AtomicPtr<Node>,
-    lock: AtomicPtr<()>,
-    state: AtomicU32,
-    /// How often the lock has been handed over in a row, and how often to one that had come back soon.
-    passes: AtomicU32,
-    soon: AtomicU32,
-    generation: u32,
-}
-
-impl Default for Node {
-    fn default() -> Self {
-        Self {
-            next: Link::new(),
-            before: AtomicPtr::new(null_mut()),
-            lock: AtomicPtr::new(null_mut()),
-            state: AtomicU32::new(QUEUED),
-            passes: AtomicU32::new(0),
-            soon: AtomicU32::new(0),
-            generation: process::generation(),
-        }
-    }
+    tail: Link<Place>,
 }
 
 impl Default for Adaptive {
@@ -198,11 +154,7 @@ impl Adaptive {
     const_new! {
         /// A lock that nobody holds.
         pub fn new() -> Self {
-            Self {
-                word: AtomicU32::new(0),
-                spins: AtomicU32::new(0),
-                tail: Link::new(),
-            }
+            Self { word: AtomicU32::new(0), spins: AtomicU32::new(0), tail: Link::new() }
         }
     }
 
@@ -216,199 +168,73 @@ impl Adaptive {
             return true;
         }
         let start = clock::now();
-        if self.is_crowded(start) || self.has_place() {
+        if !self.queues(start) {
             return self.contend(&mut waiter, start, deadline);
         }
-        let soon = self.left_soon_before(start);
-        let place: NonNull<Node> = node::take();
-        let this = place.as_ptr();
-        // SAFETY: this thread's, until it leaves the queue.
-        let node = unsafe { place.as_ref() };
-        node.lock.store(self.key(), Ordering::Relaxed);
-        node.soon.store(soon.into(), Ordering::Relaxed);
-        if let Linked::Node(before) = self.tail.swap(this, order!(AcqRel, "adaptive-swap")) {
-            node.before.store(before, Ordering::Release);
-            // SAFETY: it stays until it has seen its successor.
-            unsafe { (*before).next.store(this, order!(Release, "adaptive-link")) };
-            match node.wait(deadline, |now| self.notice_crowd(now)) {
-                GRANTED => {
-                    self.note_place(this);
+        let (seat, others) = Seat::join(self.address(), &self.tail, self.has_left_soon(start));
+        if others {
+            match seat.wait(deadline, JUMP) {
+                Told::First => {}
+                Told::Holder => {
+                    self.note(seat);
                     return true;
                 }
-                ABANDONED if deadline.is_some_and(|d| d.has_passed()) => return false,
-                ABANDONED => return self.contend(&mut waiter, start, deadline),
-                _ => {}
+                Told::Nothing => {
+                    return !deadline.is_some_and(|deadline| deadline.has_passed())
+                        && self.contend(&mut waiter, start, deadline);
+                }
             }
         }
-        waiter.first_since = Some(clock::now());
-        if self.is_crowded(start) {
-            self.promote_next(place);
-            waiter.first_since = None;
+        if Scarcity::has_sign() {
+            seat.make_next_first();
             return self.contend(&mut waiter, start, deadline);
         }
-        if !self.contend(&mut waiter, start, deadline) {
-            self.promote_next(place);
-            return false;
+        waiter.role = Role::First(clock::now());
+        let acquired = self.contend(&mut waiter, start, deadline);
+        if acquired {
+            self.settle(seat)
+        } else {
+            seat.make_next_first()
         }
-        self.settle(place);
-        true
+        acquired
     }
 
-    /// The first in the queue has the lock: keeps its place if it is to hand over.
-    fn settle(&self, place: NonNull<Node>) {
-        // SAFETY: this thread's.
-        let node = unsafe { place.as_ref() };
-        if self.tail.clear(place.as_ptr(), node.generation, Ordering::Relaxed) {
-            // SAFETY: nobody has it any more.
-            return unsafe { node::give_back(place) };
-        }
-        if self.spins().stays() || tuning::crowd() & 1 != 0 {
-            return self.promote_next(place);
-        }
-        self.word.fetch_or(LED, Ordering::Relaxed);
-        node.passes.store(0, Ordering::Relaxed);
-        node.soon.store(0, Ordering::Relaxed);
-        node.state.store(GRANTED, Ordering::Relaxed);
-        self.note_place(place.as_ptr());
-    }
-
-    fn key(&self) -> *mut () {
-        core::ptr::from_ref(self).cast_mut().cast()
-    }
-
-    fn note_place(&self, place: *mut Node) {
-        thread::note([self.key().addr(), place.expose_provenance()]);
-    }
-
-    /// Whether the calling thread has a place in another lock's queue.
-    fn has_place(&self) -> bool {
+    /// Whether it is better to wait in the queue than to poll the word: where there are many CPUs, if all threads have one, and this
+    /// thread has no place in another lock's queue.
+    fn queues(&self, now: u64) -> bool {
         let [lock, place] = thread::noted();
-        lock != 0 && place & 1 == 0
+        let has_place = lock != 0 && !is_time(place);
+        cpu::count() > tuning::few_cpus() && !Scarcity::is_crowded(now) && !has_place
     }
 
-    fn left_soon_before(&self, now: u64) -> bool {
-        let [lock, place] = thread::noted();
-        lock == self.key().addr() && place & 1 != 0 && (now as usize).wrapping_sub(place >> 1) << 1 >> 1 < SOON as usize
+    fn address(&self) -> usize {
+        core::ptr::from_ref(self).addr()
     }
 
-    /// Leaves the queue, and makes the next there the first.
-    fn promote_next(&self, place: NonNull<Node>) {
-        // SAFETY: this thread's, at the head of the queue.
-        unsafe {
-            if let Some(next) = place.as_ref().successor(&self.tail) {
-                self.tell(next, FIRST, 0, 0);
-            }
-            node::give_back(place);
+    fn note(&self, seat: Seat<'_>) {
+        thread::note([self.address(), seat.address()]);
+    }
+
+    /// Whether this thread has released the lock a moment ago.
+    fn has_left_soon(&self, now: u64) -> bool {
+        let [lock, time] = thread::noted();
+        lock == self.address() && is_time(time) && since(time, now) < SOON
+    }
+
+    /// The first in the queue has the lock, and keeps its place if it is to hand over.
+    fn settle(&self, seat: Seat<'_>) {
+        if self.spins().stays() || Scarcity::has_sign() {
+            seat.make_next_first();
+        } else if seat.keep_as_holder() {
+            // Relaxed: for this thread, and for who releases the lock in its stead.
+            self.word.fetch_or(LED, Ordering::Relaxed);
+            self.note(seat);
         }
     }
 
-    /// Tells the next in the queue, or if it has left, the one behind it.
-    unsafe fn tell(&self, mut next: *mut Node, message: u32, passes: u32, soon: u32) {
-        loop {
-            // SAFETY: it waits until it is told.
-            let node = unsafe { &*next };
-            if message == GRANTED {
-                node.passes.store(passes, Ordering::Relaxed);
-                node.soon.store(soon + node.soon.load(Ordering::Relaxed), Ordering::Relaxed);
-            }
-            let state = &raw const node.state;
-            let before = unsafe { (*state).swap(message, order!(AcqRel, "adaptive-tell")) };
-            if before == QUEUED_ASLEEP {
-                futex::wake(state, 1);
-            }
-            if before != ABANDONED {
-                return;
-            }
-            node.state.store(ABANDONED, Ordering::Relaxed);
-            let after = unsafe { node.successor(&self.tail) };
-            unsafe { node::give_back(NonNull::new_unchecked(next)) };
-            let Some(after) = after else {
-                if message == GRANTED {
-                    self.free();
-                }
-                return;
-            };
-            next = after;
-        }
-    }
-
-    /// Releases the lock by the holder's place in the queue.
-    #[cold]
-    fn release_at(&self, place: NonNull<Node>) {
-        thread::note([self.key().addr(), (clock::now() as usize) << 1 | 1]);
-        self.pass_on(place);
-    }
-
-    fn pass_on(&self, place: NonNull<Node>) {
-        // SAFETY: the holder's.
-        let node = unsafe { place.as_ref() };
-        let passes = node.passes.load(Ordering::Relaxed) + 1;
-        let soon = node.soon.load(Ordering::Relaxed);
-        let Some(next) = (unsafe { node.successor(&self.tail) }) else {
-            unsafe { node::give_back(place) };
-            return self.free();
-        };
-        let mut to_all = tuning::crowd() & 1 != 0;
-        if passes.is_multiple_of(LOOK_UP) {
-            let stays = soon > LOOK_UP / 2;
-            if stays {
-                self.update_spins(|spins| spins.and_stay(true));
-            }
-            to_all |= stays || self.word.load(Ordering::Relaxed) & (SLEEPERS | RESERVED) != 0;
-        }
-        unsafe {
-            if to_all {
-                self.tell(next, FIRST, 0, 0);
-            } else {
-                let (passes, soon) = if passes.is_multiple_of(LOOK_UP) { (0, 0) } else { (passes, soon) };
-                self.tell(next, GRANTED, passes, soon);
-            }
-            node::give_back(place);
-        }
-        if to_all {
-            self.free();
-        }
-    }
-
-    /// Frees the word.
-    fn free(&self) {
-        // Release: partner of the Acquires in `try_acquire` and `take`.
-        let release = order!(Release, "adaptive-wake-release");
-        let mut word = self.word.load(Ordering::Relaxed);
-        loop {
-            // Who polls is awake.
-            let wakes = word & SLEEPERS != 0 && (word & POLLERS < POLLERS_AWAKE || word & ROTATES != 0);
-            let kept = RESERVED | POLLERS | if wakes { 0 } else { SLEEPERS };
-            match self.word.compare_exchange_weak(word, word & kept, release, Ordering::Relaxed) {
-                Ok(_) if wakes => return futex::wake(&raw const self.word, 1),
-                Ok(_) => return,
-                Err(now) => word = now,
-            }
-        }
-    }
-
-    /// The holder's place, for who has not noted it.
-    fn find_place(&self) -> Option<NonNull<Node>> {
-        let Linked::Node(mut node) = self.tail.load(Ordering::Acquire) else { return None };
-        loop {
-            // SAFETY: those behind the holder's place stay as long as the lock is held.
-            let this = unsafe { &*node };
-            if this.state.load(Ordering::Acquire) == GRANTED {
-                return NonNull::new(node);
-            }
-            node = loop {
-                let before = this.before.load(Ordering::Acquire);
-                if !before.is_null() {
-                    break before;
-                }
-                hint::spin_loop();
-            };
-        }
-    }
-
-    /// Waits as the first in the queue, or in a crowd, as one of many; says whether it has the lock or the deadline has passed.
+    /// Waits for the word; says whether it has the lock.
     fn contend(&self, waiter: &mut Waiter, start: u64, deadline: Option<Deadline>) -> bool {
-        let made_room = waiter.first_since.is_none() && self.makes_room(start);
+        let made_room = !waiter.is_first() && Scarcity::makes_room(start, self.spins());
         while (made_room && !waiter.slept) || !self.spin(waiter) {
             match self.sleep(waiter, deadline) {
                 Slept::Acquired => {
@@ -424,13 +250,12 @@ impl Adaptive {
                     let now = clock::now();
                     let waited = now.wrapping_sub(start);
                     if made_room && !waiter.slept {
-                        self.update_crowd(|crowd| crowd.with_room_made_for(waited));
+                        Scarcity::room_was_made_for(waited);
                     }
-                    if waited > LONG_WAIT && waiter.first_since.is_none() {
-                        self.notice_crowd(now);
+                    if waited > LONG_WAIT && !waiter.is_first() {
+                        Scarcity::notice(now);
                     }
-                    waiter.entitled = true;
-                    waiter.slept = true;
+                    (waiter.entitled, waiter.slept) = (true, true);
                     waiter.starving |= waited > PATIENCE;
                 }
             }
@@ -460,38 +285,40 @@ impl Adaptive {
         }
         let spins = self.spins();
         let start = clock::now();
-        let allowance = spins.allowance(explores(start), self.is_crowded(start) && !waiter.polls);
+        let allowance = self.allowance(waiter, spins, start);
         let mut spun = 0;
-        while !self.try_take_staying(waiter, spins) {
-            if spun > allowance && !(waiter.starving && waiter.first_since.is_some()) {
+        while !self.take_in_turn(waiter, spins) {
+            if spun > allowance {
                 waiter.failed_spins += 1;
                 return false;
             }
-            if waiter.first_since.is_some() && spins.stays() && !waiter.starving {
-                hint::delay(STINT / 64);
-            } else if waiter.first_since.is_none() && spins.lines_come_from_afar() {
-                leave_alone(start.wrapping_add(spun), u64::from(spins.usual()));
-            } else {
-                hint::spin_loop();
-            }
+            leave_alone(waiter, spins, start.wrapping_add(spun));
             let before = spun;
             spun = clock::now().wrapping_sub(start);
-            if let Some(since) = waiter.first_since
-                && !waiter.starving
-                && start.wrapping_add(spun).wrapping_sub(since) > STINT
-            {
-                // Relaxed: publishes nothing.
-                self.word.fetch_or(RESERVED, Ordering::Relaxed);
-                waiter.starving = true;
-                waiter.entitled = true;
-            }
+            self.reserve_in_time(waiter, start.wrapping_add(spun));
             if spun - before > JUMP {
-                self.notice_crowd(start.wrapping_add(spun));
+                Scarcity::notice(start.wrapping_add(spun));
             }
         }
-        if waiter.polled {
-            self.rotate(start.wrapping_add(spun));
+        if waiter.role == Role::Poller && Scarcity::rotates(start.wrapping_add(spun)) {
+            // Relaxed: steers the release.
+            self.word.fetch_or(ROTATES, Ordering::Relaxed);
         }
+        self.learn(waiter, start, spun);
+        true
+    }
+
+    /// How long to poll, in ticks.
+    fn allowance(&self, waiter: &Waiter, spins: Spins, start: u64) -> u64 {
+        match waiter.role {
+            Role::First(_) if spins.stays() => 2 * STINT,
+            Role::First(_) | Role::Poller => spins.allowance(explores(start), false),
+            Role::One => spins.allowance(explores(start), Scarcity::is_crowded(start)),
+        }
+    }
+
+    /// After a poll that took so long and ended with the lock.
+    fn learn(&self, waiter: &Waiter, start: u64, spun: u64) {
         let line_is_near = looks_at_line(start).then(|| {
             let taken = clock::ordered().wrapping_sub(start);
             taken.wrapping_sub(spun) <= NEAR
@@ -505,21 +332,20 @@ impl Adaptive {
             let woken_to_free = waiter.slept && spun == 0;
             if woken_to_free { learned } else { learned.and_success(spun) }
         });
-        true
     }
 
-    /// Whether there are few enough that poll.
+    /// Whether few enough poll; then this one is counted, on many CPUs.
     fn may_poll(&self, waiter: &mut Waiter) -> bool {
-        if waiter.polls || waiter.first_since.is_some() || cpu::count() <= FEW_CPUS {
+        if waiter.role != Role::One || cpu::count() <= tuning::few_cpus() {
             return true;
         }
+        // Relaxed, throughout: the count orders nothing.
         let mut word = self.word.load(Ordering::Relaxed);
         while word & POLLERS != POLLERS {
-            let more = word + POLLER;
-            match self.word.compare_exchange_weak(word, more, Ordering::Relaxed, Ordering::Relaxed) {
+            let (done, failed) = (Ordering::Relaxed, Ordering::Relaxed);
+            match self.word.compare_exchange_weak(word, word + POLLER, done, failed) {
                 Ok(_) => {
-                    waiter.polls = true;
-                    waiter.polled = true;
+                    waiter.role = Role::Poller;
                     return true;
                 }
                 Err(now) => word = now,
@@ -528,27 +354,32 @@ impl Adaptive {
         false
     }
 
-    /// Has one of those that sleep woken, now and then.
-    fn rotate(&self, now: u64) {
-        if Turn(tuning::turn()).since(now) > ROTATION {
-            tuning::set_turn(Turn::new(now, cpu::here()).0);
-            self.word.fetch_or(ROTATES, Ordering::Relaxed);
+    /// The first reserves the lock when the stint of who stays is over.
+    fn reserve_in_time(&self, waiter: &mut Waiter, now: u64) {
+        if let Role::First(since) = waiter.role
+            && !waiter.starving
+            && now.wrapping_sub(since) > STINT
+        {
+            (waiter.entitled, waiter.starving) = (true, true);
+            self.word.fetch_or(RESERVED, Ordering::Relaxed); // Relaxed: publishes nothing
         }
     }
 
-    /// Takes the lock, but not from one that is about to come back.
-    fn try_take_staying(&self, waiter: &Waiter, spins: Spins) -> bool {
-        if waiter.first_since.is_none() || waiter.starving || !spins.stays() {
+    /// Acquires the lock, but as the first not from one that stays and is about to come back.
+    fn take_in_turn(&self, waiter: &Waiter, spins: Spins) -> bool {
+        if !waiter.is_first() || waiter.starving || !spins.stays() {
             return self.try_take(waiter);
         }
+        // Relaxed: as in `try_take`.
         if !waiter.may_take(self.word.load(Ordering::Relaxed)) {
             return false;
         }
         hint::delay(SOON / 2);
-        self.try_take(waiter) && {
+        let has_gone = self.try_take(waiter);
+        if has_gone {
             self.update_spins(|spins| spins.and_stay(false));
-            true
         }
+        has_gone
     }
 
     /// For who has the lock: anybody else would take its line from the holder.
@@ -560,47 +391,6 @@ impl Adaptive {
         }
     }
 
-    fn crowd(&self) -> Crowd {
-        Crowd(tuning::crowd())
-    }
-
-    fn update_crowd(&self, update: impl FnOnce(Crowd) -> Crowd) {
-        // Relaxed: steers waiting. Of two updates at the same time one may be lost.
-        tuning::set_crowd(update(self.crowd()).0);
-    }
-
-    fn notice_crowd(&self, now: u64) {
-        self.update_crowd(|crowd| crowd.with_sign(now));
-    }
-
-    fn is_crowded(&self, now: u64) -> bool {
-        let crowd = self.crowd();
-        let recent = crowd.since_sign(now) < CROWDED;
-        if crowd.has_sign() && !recent {
-            // Or it would look recent again when the counter wraps.
-            self.update_crowd(Crowd::without_sign);
-        }
-        crowd.has_sign() && recent
-    }
-
-    /// Whether this newcomer is the one that goes to sleep in this turn.
-    fn makes_room(&self, now: u64) -> bool {
-        let last = Turn(tuning::turn());
-        let length = self.spins().turn(self.crowd());
-        let since = last.since(now);
-        // Under loom, whose executions have to be repeatable, always.
-        let is_over = cfg!(loom) || since > length;
-        if !is_over || !self.is_crowded(now) {
-            return false;
-        }
-        let cpu = cpu::here();
-        let due = cfg!(loom) || last.was_elsewhere(cpu) || since > TURNS_OF_OTHERS * length;
-        if due {
-            tuning::set_turn(Turn::new(now, cpu).0);
-        }
-        due
-    }
-
     /// Acquires the lock if it is free and this waiter may have it.
     fn try_take(&self, waiter: &Waiter) -> bool {
         // Relaxed: a hint; `take` decides and orders.
@@ -609,8 +399,7 @@ impl Adaptive {
     }
 
     fn take(&self, word: u32, waiter: &Waiter) -> bool {
-        // Acquire: partner of the Releases in `release` and `release_to_waiters`. Relaxed on failure: nothing was
-        // acquired.
+        // Acquire: partner of the Releases in `release` and `free`. Relaxed on failure: nothing was acquired.
         let acquire = order!(Acquire, "adaptive-take-acquire");
         self.word.compare_exchange(word, waiter.taken(word), acquire, Ordering::Relaxed).is_ok()
     }
@@ -635,12 +424,12 @@ impl Adaptive {
             // Relaxed: a mark publishes nothing; the kernel compares the word again before the sleep.
             let (done, failed) = (Ordering::Relaxed, Ordering::Relaxed);
             match self.word.compare_exchange_weak(word, marked, done, failed) {
-                Ok(_) => {
-                    waiter.polls = false;
-                    break word = marked;
-                }
+                Ok(_) => break word = marked,
                 Err(now) => word = now,
             }
+        }
+        if waiter.role == Role::Poller {
+            waiter.role = Role::One; // the mark counts it no more
         }
         match futex::wait(&self.word, word, deadline) {
             Woken::TimedOut => Slept::TimedOut,
@@ -666,90 +455,75 @@ impl Adaptive {
         }
     }
 
+    /// Releases the lock, which is marked, or of which the holder has a place in the queue.
     #[cold]
-    fn release_to_waiters(&self) {
-        // Relaxed: only the holder sets or clears the mark.
-        if self.word.load(Ordering::Relaxed) & LED != 0 {
-            match self.find_place() {
-                Some(place) => return self.pass_on(place),
-                None => return self.free(),
-            }
+    fn release_contended(&self, noted: Option<Seat<'_>>) {
+        if let Some(seat) = noted {
+            thread::note([self.address(), time(clock::now())]);
+            return self.release_from(seat);
+        }
+        // Relaxed: only holders set and clear the mark.
+        if self.word.load(Ordering::Relaxed) & LED != 0
+            && let Some(seat) = Seat::find(&self.tail)
+        {
+            return self.release_from(seat);
         }
         self.free();
     }
+
+    /// Releases the lock as the holder that has this place.
+    fn release_from(&self, seat: Seat<'_>) {
+        let Passes { passes, soon } = seat.passes();
+        let mut next = Passes { passes: passes + 1, soon };
+        let mut frees = Scarcity::has_sign();
+        if next.passes >= LOOK_UP {
+            let stays = soon > LOOK_UP / 2;
+            if stays {
+                self.update_spins(|spins| spins.and_stay(true));
+            }
+            // Relaxed: a hint.
+            frees |= stays || self.word.load(Ordering::Relaxed) & (SLEEPERS | RESERVED) != 0;
+            next = Passes { passes: 0, soon: 0 };
+        }
+        if frees {
+            seat.make_next_first();
+        } else if seat.hand_over(&next) {
+            return;
+        }
+        self.free();
+    }
+
+    /// Frees the word, and wakes one that sleeps on it if too few are awake.
+    fn free(&self) {
+        let mut word = self.word.load(Ordering::Relaxed); // Relaxed: the exchange decides
+        loop {
+            // In a forked process, some that were counted may be its parent's.
+            let few_poll = word & POLLERS < ENOUGH_POLLERS || process::generation() != 0;
+            let wakes = word & SLEEPERS != 0 && (few_poll || word & ROTATES != 0);
+            let free = word & !(HELD | LED | ROTATES) & if wakes { !SLEEPERS } else { u32::MAX };
+            // Release: partner of the Acquires in `try_acquire` and `take`.
+            let release = order!(Release, "adaptive-wake-release");
+            match self.word.compare_exchange_weak(word, free, release, Ordering::Relaxed) {
+                Ok(_) if wakes => return futex::wake(&raw const self.word, 1),
+                Ok(_) => return,
+                Err(now) => word = now,
+            }
+        }
+    }
 }
 
-impl Node {
-    /// Waits to be told, for the deadline, or until there is a crowd: then it is better to leave, since who is before it may not run.
-    fn wait(&self, deadline: Option<Deadline>, notice_crowd: impl Fn(u64)) -> u32 {
-        let start = clock::now();
-        let mut last = start;
-        loop {
-            loop {
-                let state = self.state.load(order!(Acquire, "adaptive-queue-spin"));
-                if state >= FIRST {
-                    return state;
-                }
-                if clock::has_passed(last, WATCH) {
-                    break;
-                }
-                hint::spin_loop();
-            }
-            let now = clock::now();
-            if now.wrapping_sub(last) > WATCH + JUMP {
-                notice_crowd(now);
-            }
-            last = now;
-            if tuning::crowd() & 1 != 0 || deadline.is_some_and(|d| d.has_passed()) {
-                return self.abandon(QUEUED);
-            }
-            if now.wrapping_sub(start) > QUEUE_SPIN {
-                return self.sleep(deadline);
-            }
-        }
-    }
+/// A time as it is noted: places are at even addresses.
+fn time(now: u64) -> usize {
+    (now as usize) << 1 | 1
+}
 
-    /// Leaves the queue unless it has been told something.
-    fn abandon(&self, state: u32) -> u32 {
-        let (left, told) = (order!(Release, "adaptive-abandon"), Ordering::Acquire);
-        let left = self.state.compare_exchange(state, ABANDONED, left, told);
-        left.map_or_else(|state| state, |_| ABANDONED)
-    }
+fn is_time(noted: usize) -> bool {
+    noted & 1 != 0
+}
 
-    #[cold]
-    fn sleep(&self, deadline: Option<Deadline>) -> u32 {
-        let told = order!(Acquire, "adaptive-queue-sleep");
-        if let Err(state) = self.state.compare_exchange(QUEUED, QUEUED_ASLEEP, Ordering::Relaxed, told)
-        {
-            return state;
-        }
-        loop {
-            let state = self.state.load(order!(Acquire, "adaptive-queue-woken"));
-            if state >= FIRST {
-                return state;
-            }
-            if futex::wait(&self.state, QUEUED_ASLEEP, deadline) == Woken::TimedOut {
-                return self.abandon(QUEUED_ASLEEP);
-            }
-        }
-    }
-
-    /// The next in the queue; none if there is none, and then the queue is empty.
-    unsafe fn successor(&self, tail: &Link<Node>) -> Option<*mut Node> {
-        loop {
-            if let Linked::Node(next) = self.next.load(order!(Acquire, "adaptive-next")) {
-                return Some(next);
-            }
-            let this = core::ptr::from_ref(self).cast_mut();
-            let release = order!(Release, "adaptive-empty");
-            if tail.clear(this, self.generation, release)
-                || self.generation != process::generation() && tail.clear_ghost(release)
-            {
-                return None;
-            }
-            hint::spin_loop();
-        }
-    }
+/// How long ago a noted time was, in ticks.
+fn since(noted: usize, now: u64) -> u64 {
+    (time(now).wrapping_sub(noted) >> 1) as u64
 }
 
 /// Whether a spin that begins now is one that explores. Not under loom, whose executions have to be repeatable.
@@ -762,51 +536,17 @@ fn looks_at_line(now: u64) -> bool {
     cfg!(loom) || (now / 32).is_multiple_of(LOOK_AT_LINE)
 }
 
-/// Passes some time where waits usually take so long.
-fn leave_alone(now: u64, usual: u64) {
-    let apart = APART.max(usual / LOOKS_IN_WAIT);
-    // At random, or looks may come at the same moment of each section.
-    let random = now.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
-    hint::delay(apart + random % apart);
-}
-
-/// What a waiter may do, and what it has seen.
-#[derive(Default)]
-struct Waiter {
-    /// It may take a reserved lock.
-    entitled: bool,
-    /// It was woken, and others may sleep on.
-    slept: bool,
-    /// It has waited for too long, and reserves the lock.
-    starving: bool,
-    /// It is counted among those that poll.
-    polls: bool,
-    polled: bool,
-    /// Since when it is the first in the queue, if it is.
-    first_since: Option<u64>,
-    /// So many of its spins have failed; nobody hears of them if it gives up.
-    failed_spins: u32,
-}
-
-impl Waiter {
-    fn may_take(&self, word: u32) -> bool {
-        word & HELD == 0 && (self.entitled || word & RESERVED == 0)
-    }
-
-    /// The word when this waiter has taken the lock.
-    fn taken(&self, word: u32) -> u32 {
-        let others = if self.slept { SLEEPERS } else { word & SLEEPERS };
-        let reserved = if self.starving { 0 } else { word & RESERVED };
-        HELD | others | reserved | self.other_pollers(word)
-    }
-
-    /// The word when this waiter is about to sleep.
-    fn marked(&self, word: u32) -> u32 {
-        word & !POLLERS | self.other_pollers(word) | SLEEPERS | if self.starving { RESERVED } else { 0 }
-    }
-
-    fn other_pollers(&self, word: u32) -> u32 {
-        (word & POLLERS) - if self.polls { POLLER } else { 0 }
+/// Passes some time between two looks at the word.
+fn leave_alone(waiter: &Waiter, spins: Spins, now: u64) {
+    match waiter.role {
+        Role::First(_) if spins.stays() && !waiter.starving => hint::delay(STINT / LOOKS_IN_STINT),
+        Role::One | Role::Poller if spins.lines_come_from_afar() => {
+            let apart = APART.max(u64::from(spins.usual()) / LOOKS_IN_WAIT);
+            // At random, or looks may come at the same moment of each section.
+            let random = now.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
+            hint::delay(apart + random % apart);
+        }
+        Role::First(_) | Role::One | Role::Poller => hint::spin_loop(),
     }
 }
 
@@ -816,12 +556,12 @@ enum Slept {
     TimedOut,
 }
 
-// SAFETY: `HELD` is set only by a compare-and-swap from a word without it, and cleared only in a release; sixteen
-// bytes, and zero is free.
+// SAFETY: `HELD` is set only by a compare-and-swap from a word without it, and cleared only in a release that hands the lock to
+// nobody; a hand-over is a message to one thread, by the only one that holds the lock. Sixteen bytes, and zero is free.
 unsafe impl PlainLock for Adaptive {
     const INFO: LockInfo = LockInfo {
         name: "adaptive",
-        summary: "spins and sleeps by what it has learned of its own waits and of the load; nobody starves",
+        summary: "queues, spins or sleeps by what it has learned of its waits and of the load; nobody starves",
         source: "ours",
         order: Order::Barging,
         blocks: true,
@@ -849,13 +589,14 @@ unsafe impl PlainLock for Adaptive {
         // Release: partner of the Acquires in `try_acquire` and `take`. Relaxed on failure: nothing was released.
         let release = order!(Release, "adaptive-release");
         let [lock, place] = thread::noted();
-        if lock == self.key().addr() && place & 1 == 0 {
-            let place = core::ptr::with_exposed_provenance_mut(place);
-            // SAFETY: as above.
-            return self.release_at(unsafe { NonNull::new_unchecked(place) });
+        if lock == self.address() && !is_time(place) {
+            let seat = Seat::noted(lock, &self.tail, place);
+            if seat.is_some() {
+                return self.release_contended(seat);
+            }
         }
         if self.word.compare_exchange(HELD, 0, release, Ordering::Relaxed).is_err() {
-            self.release_to_waiters();
+            self.release_contended(None);
         }
     }
 }

@@ -321,6 +321,8 @@ pub mod table {
 
 /// The parameters of spinning locks, as small as they can be without skipping a branch.
 pub mod tuning {
+    use core::sync::atomic::Ordering::Relaxed;
+
     /// Tests before blocking.
     pub fn rounds() -> u32 {
         1
@@ -378,6 +380,36 @@ pub mod tuning {
     /// How often a lock is passed on while somebody is set aside.
     pub fn passes() -> u32 {
         1
+    }
+
+    /// Waiters queue, however few CPUs there are.
+    pub fn few_cpus() -> u32 {
+        0
+    }
+
+    loom::lazy_static! {
+        // Not the checker's atomics: hints are no part of the model. It makes new ones for each execution.
+        static ref HINTS: [core::sync::atomic::AtomicU32; 2] = Default::default();
+    }
+
+    /// When there was a sign of a crowd.
+    pub fn crowd() -> u32 {
+        HINTS[0].load(Relaxed) // Relaxed: the checker runs one thread at a time
+    }
+
+    /// Notes it.
+    pub fn set_crowd(crowd: u32) {
+        HINTS[0].store(crowd, Relaxed); // Relaxed: as above
+    }
+
+    /// When a thread last made room for others.
+    pub fn turn() -> u32 {
+        HINTS[1].load(Relaxed) // Relaxed: as above
+    }
+
+    /// Notes it.
+    pub fn set_turn(turn: u32) {
+        HINTS[1].store(turn, Relaxed); // Relaxed: as above
     }
 
     /// As soon as possible.

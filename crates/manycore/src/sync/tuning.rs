@@ -24,6 +24,7 @@ static SPIN_LIMIT: Global = Global::new(5, 0);
 static PAUSE_COST: Global = Global::new(4, 0);
 static CROWD: Global = Global::new(6, 0);
 static TURN: Global = Global::new(7, 0);
+static FEW_CPUS: Global = Global::new(8, 8);
 
 /// How often a lock of the InnoDB family tests the lock before it blocks (`innodb_sync_spin_loops`).
 pub fn rounds() -> u32 {
@@ -100,6 +101,16 @@ pub fn idle_passes() -> u32 {
 #[inline]
 pub fn places(there_are: usize) -> usize {
     shortened(there_are as u32, 3) as usize
+}
+
+/// On how many CPUs waiters of `adaptive` do without a queue.
+pub fn few_cpus() -> u32 {
+    shortened(FEW_CPUS.get(), 0)
+}
+
+/// Sets [`few_cpus`]: 0 for a queue everywhere.
+pub fn set_few_cpus(cpus: u32) {
+    FEW_CPUS.set(cpus);
 }
 
 /// When there was a sign that there are more runnable threads than CPUs, as `adaptive` notes it.

@@ -31,7 +31,8 @@ const WOKEN_SOON: u64 = if cfg!(loom) { 0 } else { 150_000 };
 const WOKEN_LATE: u64 = if cfg!(loom) { 0 } else { 250_000 };
 
 /// What spinning has brought of late: in the low 18 bits, how long spins took that ended with the lock, in ticks; in
-/// the 6 bits above, votes for that the lock's line was near then; in the high 8 bits, how many of 256 ended so. All zero
+/// the 3 bits above, votes for that the lock's line was near then, and in 3 more, for that who has released it comes back before it
+/// could be handed over; in the high 8 bits, how many of 256 ended so. All zero
 /// is nothing known, and takes lines to come from afar.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) struct Spins(pub u32);
@@ -54,6 +55,7 @@ impl Spins {
         self.stay() > Self::STAY / 2
     }
 
+    /// After who has the lock would better have stayed; or has not come back when the first looked.
     pub(super) fn and_stay(self, stays: bool) -> Self {
         let stay = if stays { Self::STAY } else { self.stay().saturating_sub(1) };
         Self(self.0 & !(Self::STAY << 21) | stay << 21)

@@ -1,0 +1,310 @@
+//! The queue of an [`Adaptive`](super::Adaptive): places in the order of arrival, of which the first is the holder's or contends for
+//! the word.
+//!
+//! The holder keeps its place while it holds the lock if another is behind it. It hands the lock over by a message there, and
+//! nobody but the two touches a line for it. Its thread notes the place; who has not noted it, because another thread has acquired
+//! the lock, finds it from the end of the queue.
+
+use core::ptr::{NonNull, null_mut};
+
+use super::scarcity::Scarcity;
+use crate::lock::link::{Link, Linked};
+use crate::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
+use crate::sync::{Deadline, Woken, clock, futex, hint, mortal, mutation, node, order, process};
+
+/// What a place says. Awake at first, then asleep, ...
+const WAITING: u32 = 0;
+const ASLEEP: u32 = 1;
+/// ... until it is the first, whose thread is to take the word, ...
+const FIRST: u32 = 2;
+/// ... or has the lock; or its thread has left, and it is for who comes to it.
+const HOLDER: u32 = 3;
+const LEFT: u32 = 4;
+
+/// How often a waiter looks whether there is a crowd, in ticks (20 us).
+const WATCH: u64 = if cfg!(loom) { 0 } else { 50_000 };
+/// How long a waiter polls its place before it sleeps, in ticks (5 ms). Hand-overs to sleepers are slow, so that it only does where the
+/// lock is held for long.
+const LONGEST_WAIT: u64 = if cfg!(loom) { 0 } else { 12_000_000 };
+
+/// What became of a wait.
+pub(super) enum Told {
+    First,
+    Holder,
+    /// The thread is to wait elsewhere; or its deadline has passed.
+    Nothing,
+}
+
+/// A waiter's place in the queue, or the holder's.
+#[derive(Debug)]
+#[repr(align(64))]
+pub(super) struct Place {
+    next: Link<Place>,
+    /// The one before it when it joined.
+    before: AtomicPtr<Place>,
+    /// The address of its lock.
+    lock: AtomicUsize,
+    state: AtomicU32,
+    /// The holder's: how often the lock has been handed over in a row, and how often to one that had come back soon.
+    passes: AtomicU32,
+    soon: AtomicU32,
+    generation: u32,
+}
+
+impl Default for Place {
+    fn default() -> Self {
+        Self {
+            next: Link::new(),
+            before: AtomicPtr::new(null_mut()),
+            lock: AtomicUsize::new(0),
+            state: AtomicU32::new(WAITING),
+            passes: AtomicU32::new(0),
+            soon: AtomicU32::new(0),
+            generation: process::generation(),
+        }
+    }
+}
+
+mortal!(Place { state });
+
+// `lock`, `passes` and `soon` are Relaxed throughout: who reads them holds the lock, or has written them.
+
+/// A place that has joined the queue `tail`, for its thread, or for who releases the lock in its stead.
+#[derive(Clone, Copy)]
+pub(super) struct Seat<'a> {
+    place: NonNull<Place>,
+    tail: &'a Link<Place>,
+}
+
+/// How often the lock has been handed over in a row, and how often to one that had come back soon.
+pub(super) struct Passes {
+    pub passes: u32,
+    pub soon: u32,
+}
+
+impl<'a> Seat<'a> {
+    /// Joins the queue of a lock at this address; says whether another is before.
+    pub(super) fn join(lock: usize, tail: &'a Link<Place>, soon: bool) -> (Self, bool) {
+        let place: NonNull<Place> = node::take();
+        let seat = Self { place, tail };
+        let this = seat.place();
+        this.lock.store(lock, Ordering::Relaxed);
+        this.soon.store(soon.into(), Ordering::Relaxed);
+        // AcqRel: Release, partner of the Acquires in the successor's swap and in `find`: the place is initialised; Acquire
+        // likewise.
+        let before = tail.swap(place.as_ptr(), order!(AcqRel, "adaptive-swap"));
+        // In the child of a fork, those of the parent do not count.
+        let Linked::Node(before) = before else { return (seat, false) };
+        // Release: partner of the Acquire in `find`.
+        this.before.store(before, Ordering::Release);
+        // Release: partner of the Acquire in `next`.
+        // SAFETY: a place stays until its thread has seen that there is none behind it, or who is.
+        unsafe { (*before).next.store(place.as_ptr(), order!(Release, "adaptive-link")) };
+        (seat, true)
+    }
+
+    /// The holder's, if this address is that of its place.
+    pub(super) fn noted(lock: usize, tail: &'a Link<Place>, place: usize) -> Option<Self> {
+        let place = NonNull::new(core::ptr::with_exposed_provenance_mut::<Place>(place))?;
+        let seat = Self { place, tail };
+        let this = seat.place();
+        // Another thread may have released the lock, and the place may be another's since. Relaxed: what says that it is the
+        // holder's was written by this thread, or by who handed over to it.
+        let is_holder = this.state.load(Ordering::Relaxed) == HOLDER;
+        (is_holder && this.lock.load(Ordering::Relaxed) == lock).then_some(seat)
+    }
+
+    /// The holder's, for who has the lock and has not noted it; none in the child of a fork.
+    pub(super) fn find(tail: &'a Link<Place>) -> Option<Self> {
+        // Acquire: partner of the Release in `join`.
+        let Linked::Node(mut place) = tail.load(Ordering::Acquire) else { return None };
+        loop {
+            let seat = Self { place: NonNull::new(place)?, tail };
+            // Relaxed: written by who has handed over to whom this thread has the lock from.
+            if seat.place().state.load(Ordering::Relaxed) == HOLDER {
+                return Some(seat);
+            }
+            place = loop {
+                // Acquire: partner of the Release in `join`.
+                let before = seat.place().before.load(Ordering::Acquire);
+                if !before.is_null() {
+                    break before;
+                }
+                hint::spin_loop(); // its thread is about to say it
+            };
+        }
+    }
+
+    fn place(&self) -> &Place {
+        // SAFETY: a place in the queue stays as long as its thread waits there or holds the lock; memory of places is never
+        // given to anything else, so that what was noted of another's can be looked at.
+        unsafe { self.place.as_ref() }
+    }
+
+    /// The address to note.
+    pub(super) fn address(&self) -> usize {
+        self.place.as_ptr().expose_provenance()
+    }
+
+    /// Waits until it is told something, the deadline has passed, or there is a crowd: then who is before it may not run.
+    pub(super) fn wait(&self, deadline: Option<Deadline>, jump: u64) -> Told {
+        let place = self.place();
+        let start = clock::now();
+        let mut watched = start;
+        loop {
+            // Acquire: partner of the Release in `tell`.
+            let state = place.state.load(order!(Acquire, "adaptive-told"));
+            if state >= FIRST {
+                return told(state);
+            }
+            if !clock::has_passed(watched, WATCH) {
+                hint::spin_loop();
+                continue;
+            }
+            let now = clock::now();
+            if now.wrapping_sub(watched) > WATCH + jump {
+                Scarcity::notice(now);
+            }
+            watched = now;
+            if Scarcity::has_sign() || deadline.is_some_and(|deadline| deadline.has_passed()) {
+                return self.leave(WAITING);
+            }
+            if now.wrapping_sub(start) > LONGEST_WAIT {
+                return self.sleep(deadline);
+            }
+        }
+    }
+
+    #[cold]
+    fn sleep(&self, deadline: Option<Deadline>) -> Told {
+        let state = &self.place().state;
+        // Relaxed on success: says only that this thread sleeps. Acquire on failure: as in `wait`.
+        let (done, failed) = (Ordering::Relaxed, order!(Acquire, "adaptive-told-awake"));
+        if let Err(state) = state.compare_exchange(WAITING, ASLEEP, done, failed) {
+            return told(state);
+        }
+        loop {
+            let woken = futex::wait(state, ASLEEP, deadline);
+            // Acquire: as in `wait`.
+            let state = state.load(order!(Acquire, "adaptive-told-asleep"));
+            if state >= FIRST {
+                return told(state);
+            }
+            if woken == Woken::TimedOut {
+                return self.leave(ASLEEP);
+            }
+        }
+    }
+
+    /// Leaves its place to who comes to it, unless it has been told something.
+    fn leave(&self, state: u32) -> Told {
+        // Release: partner of the Acquire in `tell`: nobody but who comes to it touches it any more. Acquire on failure: as
+        // in `wait`.
+        let (done, failed) = (order!(Release, "adaptive-leave"), Ordering::Acquire);
+        match self.place().state.compare_exchange(state, LEFT, done, failed) {
+            Ok(_) => Told::Nothing,
+            Err(state) => told(state),
+        }
+    }
+
+    /// As the first, with the lock: keeps the place for the holder. If there is none behind it gives it up; says whether it kept it.
+    pub(super) fn keep_as_holder(self) -> bool {
+        let place = self.place();
+        if place.next.is_empty() && self.is_last() {
+            self.give_back();
+            return false;
+        }
+        place.passes.store(0, Ordering::Relaxed);
+        place.soon.store(0, Ordering::Relaxed);
+        // Relaxed: for this thread, and for who releases the lock in its stead.
+        place.state.store(HOLDER, Ordering::Relaxed);
+        true
+    }
+
+    /// What the holder has been told.
+    pub(super) fn passes(&self) -> Passes {
+        let place = self.place();
+        let (passes, soon) =
+            (place.passes.load(Ordering::Relaxed), place.soon.load(Ordering::Relaxed));
+        Passes { passes, soon }
+    }
+
+    /// Gives up the place of the holder or the first, and hands the lock to the next there; says whether it has: false if there is
+    /// none.
+    pub(super) fn hand_over(self, passes: &Passes) -> bool {
+        self.pass(HOLDER, |next| {
+            next.passes.store(passes.passes, Ordering::Relaxed);
+            next.soon.fetch_add(passes.soon, Ordering::Relaxed);
+        })
+    }
+
+    /// Gives up the place of the holder or the first, and makes the next the first if there is one.
+    pub(super) fn make_next_first(self) {
+        self.pass(FIRST, |_| ());
+    }
+
+    fn pass(self, message: u32, prepare: impl Fn(&Place)) -> bool {
+        let mut seat = self;
+        loop {
+            let next = seat.next();
+            seat.give_back();
+            let Some(next) = next else { return false };
+            prepare(next.place());
+            if next.tell(message) {
+                return true;
+            }
+            seat = next;
+        }
+    }
+
+    /// Tells the thread that waits there; says whether it does, or has left.
+    fn tell(&self, message: u32) -> bool {
+        let state = &raw const self.place().state;
+        // AcqRel: Release, partner of the Acquires in `wait` and `sleep`; Acquire, partner of the Release in `leave`.
+        // SAFETY: the place is there until the swap has taken effect.
+        let before = unsafe { (*state).swap(message, order!(AcqRel, "adaptive-tell")) };
+        if before == ASLEEP {
+            futex::wake(state, 1);
+        }
+        before != LEFT
+    }
+
+    /// The next in the queue; none if it is empty now, or another's in the child of a fork.
+    fn next(&self) -> Option<Self> {
+        loop {
+            // Acquire: partner of the Release in `join`.
+            if let Linked::Node(next) = self.place().next.load(order!(Acquire, "adaptive-next")) {
+                return NonNull::new(next).map(|place| Self { place, ..*self });
+            }
+            if self.is_last() {
+                return None;
+            }
+            if self.place().generation != process::generation() {
+                // Who has come since did not find this place, and contends for the word.
+                _ = self.tail.clear_ghost(Ordering::Relaxed);
+                return None;
+            }
+            if mutation!("adaptive-forgets") {
+                return None; // and who is about to link itself is never told
+            }
+            hint::spin_loop();
+        }
+    }
+
+    /// Leaves the queue empty if this place is its last; says whether it did.
+    fn is_last(&self) -> bool {
+        // Relaxed: who joins an empty queue looks at nothing of ours but the word.
+        self.tail.clear(self.place.as_ptr(), self.place().generation, Ordering::Relaxed)
+    }
+
+    fn give_back(self) {
+        // Relaxed: for the thread that has noted it as the holder's, if another has released the lock since.
+        self.place().state.store(LEFT, Ordering::Relaxed);
+        // SAFETY: from `node::take` in `join`; it has left the queue.
+        unsafe { node::give_back(self.place) };
+    }
+}
+
+fn told(state: u32) -> Told {
+    if state == HOLDER { Told::Holder } else { Told::First }
+}

@@ -1,0 +1,71 @@
+//! The word of an [`Adaptive`](super::Adaptive), and what a waiter makes of it.
+
+/// Somebody has the lock.
+pub(super) const HELD: u32 = 1;
+/// Somebody may sleep on the word.
+pub(super) const SLEEPERS: u32 = 2;
+/// The lock is for those who have slept, or for the first in the queue. Set by a waiter that starves, and cleared when that one has
+/// the lock.
+pub(super) const RESERVED: u32 = 4;
+/// The holder has a place in the queue, and hands the lock to the next there.
+pub(super) const LED: u32 = 8;
+/// One that polls the word, and is counted; at most so many are.
+pub(super) const POLLER: u32 = 16;
+pub(super) const POLLERS: u32 = 15 * POLLER;
+/// While fewer are counted, a release wakes one that sleeps.
+pub(super) const ENOUGH_POLLERS: u32 = 8 * POLLER;
+/// The next release wakes one that sleeps, however many poll.
+pub(super) const ROTATES: u32 = 512;
+
+/// How a waiter waits for the word.
+#[derive(Clone, Copy, Default, PartialEq)]
+pub(super) enum Role {
+    /// As one of many.
+    #[default]
+    One,
+    /// As one of many that is counted among those who poll.
+    Poller,
+    /// As the first in the queue, since then.
+    First(u64),
+}
+
+/// What a waiter may do, and what it has seen.
+#[derive(Default)]
+pub(super) struct Waiter {
+    pub role: Role,
+    /// It may take a reserved lock.
+    pub entitled: bool,
+    /// It was woken, and others may sleep on.
+    pub slept: bool,
+    /// It has waited for too long, and reserves the lock.
+    pub starving: bool,
+    /// So many of its spins have failed; nobody hears of them if it gives up.
+    pub failed_spins: u32,
+}
+
+impl Waiter {
+    pub(super) fn is_first(&self) -> bool {
+        matches!(self.role, Role::First(_))
+    }
+
+    pub(super) fn may_take(&self, word: u32) -> bool {
+        word & HELD == 0 && (self.entitled || word & RESERVED == 0)
+    }
+
+    /// The word when this waiter has taken the lock.
+    pub(super) fn taken(&self, word: u32) -> u32 {
+        let others = if self.slept { SLEEPERS } else { word & SLEEPERS };
+        let reserved = if self.starving { 0 } else { word & RESERVED };
+        HELD | others | reserved | self.other_pollers(word)
+    }
+
+    /// The word when this waiter is about to sleep.
+    pub(super) fn marked(&self, word: u32) -> u32 {
+        let reserved = if self.starving { RESERVED } else { 0 };
+        word & !POLLERS | self.other_pollers(word) | SLEEPERS | reserved
+    }
+
+    fn other_pollers(&self, word: u32) -> u32 {
+        (word & POLLERS) - if self.role == Role::Poller { POLLER } else { 0 }
+    }
+}
