@@ -79,11 +79,13 @@
 )]
 
 mod learned;
+mod noted;
 mod place;
 mod scarcity;
 mod waiter;
 
 use learned::Spins;
+use noted::SOON;
 use place::{Passes, Place, Seat, Told};
 use scarcity::Scarcity;
 use waiter::{
@@ -93,9 +95,7 @@ use waiter::{
 use super::link::Link;
 use super::plain::{PlainLock, without_node};
 use crate::sync::atomic::{AtomicU32, Ordering};
-use crate::sync::{
-    Deadline, Woken, clock, const_new, cpu, futex, hint, order, process, thread, tuning,
-};
+use crate::sync::{Deadline, Woken, clock, const_new, cpu, futex, hint, order, process, tuning};
 use crate::{LockInfo, Order};
 
 // Times are in ticks; those in parentheses hold where the counter runs at 2.5 GHz. Under loom, all is as short as it
@@ -125,8 +125,6 @@ const PATIENCE: u64 = if cfg!(loom) { 0 } else { 25_000_000 };
 const RESPECT_NS: u32 = 1_000_000;
 /// After so many hand-overs in a row the holder looks whether others wait for the word, and whether it is better to stay.
 const LOOK_UP: u32 = if cfg!(loom) { 1 } else { 64 };
-/// Who comes back sooner (240 ns), about as long as a hand-over takes, should have stayed.
-const SOON: u64 = 600;
 /// How long the first in the queue leaves the lock to one that stays (120 us), ...
 const STINT: u64 = if cfg!(loom) { 0 } else { 300_000 };
 /// ... and how often it looks meanwhile whether that one has gone.
@@ -171,12 +169,16 @@ impl Adaptive {
         if !self.queues(start) {
             return self.contend(&mut waiter, start, deadline);
         }
-        let (seat, others) = Seat::join(self.address(), &self.tail, self.has_left_soon(start));
+        let (seat, others) = Seat::join(
+            self.address(),
+            &self.tail,
+            noted::has_left_soon_before(self.address(), start),
+        );
         if others {
             match seat.wait(deadline, JUMP) {
                 Told::First => {}
                 Told::Holder => {
-                    self.note(seat);
+                    noted::note_place(self.address(), seat.address());
                     return true;
                 }
                 Told::Nothing => {
@@ -202,23 +204,11 @@ impl Adaptive {
     /// Whether it is better to wait in the queue than to poll the word: where there are many CPUs, if all threads have one, and this
     /// thread has no place in another lock's queue.
     fn queues(&self, now: u64) -> bool {
-        let [lock, place] = thread::noted();
-        let has_place = lock != 0 && !is_time(place);
-        cpu::count() > tuning::few_cpus() && !Scarcity::is_crowded(now) && !has_place
+        cpu::count() > tuning::few_cpus() && !Scarcity::is_crowded(now) && !noted::has_place()
     }
 
     fn address(&self) -> usize {
         core::ptr::from_ref(self).addr()
-    }
-
-    fn note(&self, seat: Seat<'_>) {
-        thread::note([self.address(), seat.address()]);
-    }
-
-    /// Whether this thread has released the lock a moment ago.
-    fn has_left_soon(&self, now: u64) -> bool {
-        let [lock, time] = thread::noted();
-        lock == self.address() && is_time(time) && since(time, now) < SOON
     }
 
     /// The first in the queue has the lock, and keeps its place if it is to hand over.
@@ -228,7 +218,7 @@ impl Adaptive {
         } else if seat.keep_as_holder() {
             // Relaxed: for this thread, and for who releases the lock in its stead.
             self.word.fetch_or(LED, Ordering::Relaxed);
-            self.note(seat);
+            noted::note_place(self.address(), seat.address());
         }
     }
 
@@ -459,7 +449,7 @@ impl Adaptive {
     #[cold]
     fn release_contended(&self, noted: Option<Seat<'_>>) {
         if let Some(seat) = noted {
-            thread::note([self.address(), time(clock::now())]);
+            noted::note_leaving(self.address());
             return self.release_from(seat);
         }
         // Relaxed: only holders set and clear the mark.
@@ -510,20 +500,6 @@ impl Adaptive {
             }
         }
     }
-}
-
-/// A time as it is noted: places are at even addresses.
-fn time(now: u64) -> usize {
-    (now as usize) << 1 | 1
-}
-
-fn is_time(noted: usize) -> bool {
-    noted & 1 != 0
-}
-
-/// How long ago a noted time was, in ticks.
-fn since(noted: usize, now: u64) -> u64 {
-    (time(now).wrapping_sub(noted) >> 1) as u64
 }
 
 /// Whether a spin that begins now is one that explores. Not under loom, whose executions have to be repeatable.
@@ -588,12 +564,10 @@ unsafe impl PlainLock for Adaptive {
     unsafe fn release(&self) {
         // Release: partner of the Acquires in `try_acquire` and `take`. Relaxed on failure: nothing was released.
         let release = order!(Release, "adaptive-release");
-        let [lock, place] = thread::noted();
-        if lock == self.address() && !is_time(place) {
-            let seat = Seat::noted(lock, &self.tail, place);
-            if seat.is_some() {
-                return self.release_contended(seat);
-            }
+        let noted = noted::place(self.address());
+        let seat = noted.and_then(|place| Seat::noted(self.address(), &self.tail, place));
+        if seat.is_some() {
+            return self.release_contended(seat);
         }
         if self.word.compare_exchange(HELD, 0, release, Ordering::Relaxed).is_err() {
             self.release_contended(None);

@@ -1,0 +1,46 @@
+//! What a thread notes for itself: of which lock's queue it has the holder's place, or which lock it has left last, and when. A thread
+//! has one note, so that it waits in no queue as long as it holds a lock by a place in another.
+
+use crate::sync::{clock, thread};
+
+/// Who comes back sooner (240 ns), about as long as a hand-over takes, should have stayed.
+pub(super) const SOON: u64 = 600;
+
+/// Notes the holder's place in the queue of the lock at this address.
+pub(super) fn note_place(lock: usize, place: usize) {
+    thread::note([lock, place]);
+}
+
+/// Notes that the thread leaves the lock at this address now.
+pub(super) fn note_leaving(lock: usize) {
+    thread::note([lock, time(clock::now())]);
+}
+
+/// The holder's place in the queue of the lock at this address, if the thread has noted it.
+#[inline]
+pub(super) fn place(lock: usize) -> Option<usize> {
+    let [noted, place] = thread::noted();
+    (noted == lock && !is_time(place)).then_some(place)
+}
+
+/// Whether the thread has noted a place.
+pub(super) fn has_place() -> bool {
+    let [lock, place] = thread::noted();
+    lock != 0 && !is_time(place)
+}
+
+/// Whether the thread has left the lock at this address a moment ago.
+pub(super) fn has_left_soon_before(lock: usize, now: u64) -> bool {
+    let [noted, left] = thread::noted();
+    let since = time(now).wrapping_sub(left) >> 1;
+    noted == lock && is_time(left) && (since as u64) < SOON
+}
+
+/// Places are at even addresses; times are not.
+fn time(now: u64) -> usize {
+    (now as usize) << 1 | 1
+}
+
+fn is_time(noted: usize) -> bool {
+    noted & 1 != 0
+}
