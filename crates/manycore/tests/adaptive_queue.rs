@@ -92,10 +92,14 @@ fn another_thread_releases() {
             });
         }
         s.spawn(|| {
-            while !over.load(Ordering::Relaxed) {
+            loop {
                 handed.wait();
+                let is_last = over.load(Ordering::Relaxed); // not set again before the next wait
                 counter.add_and_release();
                 handed.wait();
+                if is_last {
+                    break;
+                }
             }
         });
         let start = Instant::now();

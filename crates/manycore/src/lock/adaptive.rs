@@ -17,8 +17,8 @@
 //!    microseconds: if the holder runs, that is enough nearly always. Where that seldom pays, it is short; now and
 //!    then a waiter polls for long all the same, to see whether that has changed.
 //! 2. *Whether there are more runnable threads than CPUs.* If the clock jumps while a waiter polls, it did not run; if
-//!    somebody slept and waited for most of a millisecond, the holder did not, or one before it. For a tenth of a second
-//!    after either, there is a *crowd*, for all locks of the process. Nobody waits in queues then, where the next may not run.
+//!    somebody slept and waited for most of a millisecond, the holder did not, or one before it. For ten milliseconds
+//!    after either, on many CPUs for a hundred, there is a *crowd*, for all locks of the process. Nobody waits in queues then, where the next may not run.
 //!    Polls are as short as a section allows, and none explores: who is
 //!    preempted in a poll waits until all others have had their time slices, and the longest waits are made of that. And
 //!    in each turn of 6 microseconds or more, one thread that finds a lock held goes to sleep at once: it makes room

@@ -4,9 +4,11 @@
 use super::learned::{Crowd, Spins, Turn};
 use crate::sync::{cpu, tuning};
 
-/// For how long there is a crowd after a sign of it (100 ms): much longer than the time slice for which a hand-over to a thread
-/// that does not run may hold up the others.
-const CROWDED: u32 = if cfg!(loom) { u32::MAX } else { 250_000_000 };
+/// For how long there is a crowd after a sign of it (10 ms), ...
+const CROWDED: u32 = if cfg!(loom) { u32::MAX } else { 25_000_000 };
+/// ... and where waiters would queue (100 ms): much longer than the time slice for which a hand-over to a thread that does not run
+/// may hold up the others.
+const CROWDED_BEFORE_QUEUE: u32 = if cfg!(loom) { u32::MAX } else { 250_000_000 };
 /// The CPU that made room last does so again after so many turns without another.
 const TURNS_OF_OTHERS: u64 = 4;
 /// How often one that sleeps is woken although enough are awake (100 us).
@@ -38,7 +40,8 @@ impl Scarcity {
     /// Whether there was a sign of late.
     pub(super) fn is_crowded(now: u64) -> bool {
         let crowd = Self::crowd();
-        let is_recent = crowd.since_sign(now) < CROWDED;
+        let few = cpu::count() <= tuning::few_cpus();
+        let is_recent = crowd.since_sign(now) < if few { CROWDED } else { CROWDED_BEFORE_QUEUE };
         if crowd.has_sign() && !is_recent {
             // Or it would look recent again when the counter wraps.
             tuning::set_crowd(crowd.without_sign().0);
