@@ -55,7 +55,7 @@ fn notice() -> u32 {
 }
 
 /// Counts a fork; says whether it is the calling thread that does so.
-fn next_generation() -> bool {
+pub(super) fn next_generation() -> bool {
     let before = word().load(Ordering::Relaxed);
     let generation = LAST.load(Ordering::Relaxed).wrapping_add(1);
     // A word is never 0 but for the kernel.
