@@ -87,7 +87,6 @@ mod waiter;
 use learned::Spins;
 use noted::SOON;
 use place::{Passes, Place, Seat, Told};
-use scarcity::Scarcity;
 use waiter::{
     ENOUGH_POLLERS, HELD, LED, POLLER, POLLERS, RESERVED, ROTATES, Role, SLEEPERS, Waiter,
 };
@@ -169,16 +168,13 @@ impl Adaptive {
         if !self.queues(start) {
             return self.contend(&mut waiter, start, deadline);
         }
-        let (seat, others) = Seat::join(
-            self.address(),
-            &self.tail,
-            noted::has_left_soon_before(self.address(), start),
-        );
+        let (seat, others) =
+            Seat::join(&self.tail, noted::has_left_soon_before(self.address(), start));
         if others {
             match seat.wait(deadline, JUMP) {
                 Told::First => {}
                 Told::Holder => {
-                    noted::note_place(self.address(), seat.address());
+                    seat.note(self.address());
                     return true;
                 }
                 Told::Nothing => {
@@ -187,7 +183,7 @@ impl Adaptive {
                 }
             }
         }
-        if Scarcity::has_sign() {
+        if scarcity::has_sign() {
             seat.make_next_first();
             return self.contend(&mut waiter, start, deadline);
         }
@@ -204,7 +200,7 @@ impl Adaptive {
     /// Whether it is better to wait in the queue than to poll the word: where there are many CPUs, if all threads have one, and this
     /// thread has no place in another lock's queue.
     fn queues(&self, now: u64) -> bool {
-        cpu::count() > tuning::few_cpus() && !Scarcity::is_crowded(now) && !noted::has_place()
+        cpu::count() > tuning::few_cpus() && !scarcity::is_crowded(now) && !place::has_noted()
     }
 
     fn address(&self) -> usize {
@@ -213,18 +209,18 @@ impl Adaptive {
 
     /// The first in the queue has the lock, and keeps its place if it is to hand over.
     fn settle(&self, seat: Seat<'_>) {
-        if self.spins().stays() || Scarcity::has_sign() {
+        if self.spins().stays() || scarcity::has_sign() {
             seat.make_next_first();
         } else if seat.keep_as_holder() {
             // Relaxed: for this thread, and for who releases the lock in its stead.
             self.word.fetch_or(LED, Ordering::Relaxed);
-            noted::note_place(self.address(), seat.address());
+            seat.note(self.address());
         }
     }
 
     /// Waits for the word; says whether it has the lock.
     fn contend(&self, waiter: &mut Waiter, start: u64, deadline: Option<Deadline>) -> bool {
-        let made_room = !waiter.is_first() && Scarcity::makes_room(start, self.spins());
+        let made_room = !waiter.is_first() && scarcity::makes_room(start, self.spins());
         while (made_room && !waiter.slept) || !self.spin(waiter) {
             match self.sleep(waiter, deadline) {
                 Slept::Acquired => {
@@ -240,10 +236,10 @@ impl Adaptive {
                     let now = clock::now();
                     let waited = now.wrapping_sub(start);
                     if made_room && !waiter.slept {
-                        Scarcity::room_was_made_for(waited);
+                        scarcity::room_was_made_for(waited);
                     }
                     if waited > LONG_WAIT && !waiter.is_first() {
-                        Scarcity::notice(now);
+                        scarcity::notice(now);
                     }
                     (waiter.entitled, waiter.slept) = (true, true);
                     waiter.starving |= waited > PATIENCE;
@@ -287,10 +283,10 @@ impl Adaptive {
             spun = clock::now().wrapping_sub(start);
             self.reserve_in_time(waiter, start.wrapping_add(spun));
             if spun - before > JUMP {
-                Scarcity::notice(start.wrapping_add(spun));
+                scarcity::notice(start.wrapping_add(spun));
             }
         }
-        if waiter.role == Role::Poller && Scarcity::rotates(start.wrapping_add(spun)) {
+        if waiter.role == Role::Poller && scarcity::rotates(start.wrapping_add(spun)) {
             // Relaxed: steers the release.
             self.word.fetch_or(ROTATES, Ordering::Relaxed);
         }
@@ -303,7 +299,7 @@ impl Adaptive {
         match waiter.role {
             Role::First(_) if spins.stays() => 2 * STINT,
             Role::First(_) | Role::Poller => spins.allowance(explores(start), false),
-            Role::One => spins.allowance(explores(start), Scarcity::is_crowded(start)),
+            Role::One => spins.allowance(explores(start), scarcity::is_crowded(start)),
         }
     }
 
@@ -465,7 +461,7 @@ impl Adaptive {
     fn release_from(&self, seat: Seat<'_>) {
         let Passes { passes, soon } = seat.passes();
         let mut next = Passes { passes: passes + 1, soon };
-        let mut frees = Scarcity::has_sign();
+        let mut frees = scarcity::has_sign();
         if next.passes >= LOOK_UP {
             let stays = soon > LOOK_UP / 2;
             if stays {
@@ -564,8 +560,7 @@ unsafe impl PlainLock for Adaptive {
     unsafe fn release(&self) {
         // Release: partner of the Acquires in `try_acquire` and `take`. Relaxed on failure: nothing was released.
         let release = order!(Release, "adaptive-release");
-        let noted = noted::place(self.address());
-        let seat = noted.and_then(|place| Seat::noted(self.address(), &self.tail, place));
+        let seat = Seat::noted(self.address(), &self.tail);
         if seat.is_some() {
             return self.release_contended(seat);
         }

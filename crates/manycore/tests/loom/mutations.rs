@@ -23,6 +23,8 @@ const MUTATIONS: &[(&str, &str, &str)] = &[
     ("adaptive-leave", "mutex::Adaptive", RACE),
     ("adaptive-next", "mutex::Adaptive", RACE),
     ("adaptive-forgets", "mutex::Adaptive", RACE),
+    ("adaptive-release-elsewhere", "mutex::another_thread_releases", RACE),
+    ("adaptive-released-elsewhere", "mutex::another_thread_releases", RACE),
     ("tas-acquire", "mutex::Tas", RACE),
     ("tas-release", "mutex::Tas", RACE),
     ("ticket-try-acquire", "mutex::Ticket", RACE),

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use loom::cell::UnsafeCell;
+use loom::sync::atomic::{AtomicU32, Ordering};
 use manycore::lock::{self, PlainLock};
 use manycore::sync::cpu;
 
@@ -80,6 +81,41 @@ fn gives_up<L: PlainLock + 'static>() {
         assert_eq!(counter.value.with(|v| unsafe { *v }), done);
         // SAFETY: as above.
         unsafe { counter.lock.release() };
+    });
+}
+
+/// A thread that may have waited has the lock released by another, and then wants it again.
+#[test]
+fn another_thread_releases() {
+    const HELD: u32 = 1;
+    const RELEASED: u32 = 2;
+    check(2, || {
+        let counter = Arc::new(Counter { lock: lock::Adaptive::new(), value: UnsafeCell::new(0) });
+        let turn = Arc::new(AtomicU32::new(0));
+        counter.lock.acquire();
+        let holder = {
+            let (counter, turn) = (counter.clone(), turn.clone());
+            loom::thread::spawn(move || {
+                counter.lock.acquire();
+                turn.store(HELD, Ordering::Release);
+                // Relaxed: who releases in another's stead need not tell it so that it sees what was done.
+                while turn.load(Ordering::Relaxed) != RELEASED {
+                    loom::thread::yield_now();
+                }
+                counter.increment();
+            })
+        };
+        let waiter = {
+            let counter = counter.clone();
+            loom::thread::spawn(move || counter.increment())
+        };
+        counter.increment_and_release();
+        while turn.load(Ordering::Acquire) != HELD {
+            loom::thread::yield_now();
+        }
+        counter.increment_and_release();
+        turn.store(RELEASED, Ordering::Relaxed);
+        [holder, waiter].into_iter().for_each(|thread| thread.join().unwrap());
     });
 }
 

@@ -1,14 +1,18 @@
-//! What a thread notes for itself: of which lock's queue it has the holder's place, or which lock it has left last, and when. A thread
-//! has one note, so that it waits in no queue as long as it holds a lock by a place in another.
+//! What a thread notes for itself: of which lock's queue it has the holder's place, or which lock it has left
+//! last, and when. A thread has one note, so that it waits in no queue as long as it holds a lock by a place in
+//! another.
 
+use core::ptr::NonNull;
+
+use super::place::Place;
 use crate::sync::{clock, thread};
 
 /// Who comes back sooner (240 ns), about as long as a hand-over takes, should have stayed.
 pub(super) const SOON: u64 = 600;
 
 /// Notes the holder's place in the queue of the lock at this address.
-pub(super) fn note_place(lock: usize, place: usize) {
-    thread::note([lock, place]);
+pub(super) fn note_place(lock: usize, place: NonNull<Place>) {
+    thread::note([lock, place.as_ptr().expose_provenance()]);
 }
 
 /// Notes that the thread leaves the lock at this address now.
@@ -16,17 +20,25 @@ pub(super) fn note_leaving(lock: usize) {
     thread::note([lock, time(clock::now())]);
 }
 
-/// The holder's place in the queue of the lock at this address, if the thread has noted it.
-#[inline]
-pub(super) fn place(lock: usize) -> Option<usize> {
-    let [noted, place] = thread::noted();
-    (noted == lock && !is_time(place)).then_some(place)
+/// Notes nothing.
+pub(super) fn forget() {
+    thread::note([0; 2]);
 }
 
-/// Whether the thread has noted a place.
-pub(super) fn has_place() -> bool {
-    let [lock, place] = thread::noted();
-    lock != 0 && !is_time(place)
+/// The place in the queue of the lock at this address, if the thread has noted it.
+#[inline]
+pub(super) fn place_of(lock: usize) -> Option<NonNull<Place>> {
+    if thread::noted()[0] == lock { place() } else { None }
+}
+
+/// The place that the thread has noted, of whichever lock.
+#[inline]
+pub(super) fn place() -> Option<NonNull<Place>> {
+    let [_, place] = thread::noted();
+    if is_time(place) {
+        return None;
+    }
+    NonNull::new(core::ptr::with_exposed_provenance_mut(place))
 }
 
 /// Whether the thread has left the lock at this address a moment ago.

@@ -2,14 +2,14 @@
 //! the word.
 //!
 //! The holder keeps its place while it holds the lock if another is behind it. It hands the lock over by a message there, and
-//! nobody but the two touches a line for it. Its thread notes the place; who has not noted it, because another thread has acquired
-//! the lock, finds it from the end of the queue.
+//! nobody but the two touches a line for it. Its thread notes the place, and owns its memory. Another thread that releases the
+//! lock in its stead finds the place from the end of the queue, and leaves the memory to the thread that has noted it.
 
 use core::ptr::{NonNull, null_mut};
 
-use super::scarcity::Scarcity;
+use super::{noted, scarcity};
 use crate::lock::link::{Link, Linked};
-use crate::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
+use crate::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use crate::sync::{Deadline, Woken, clock, futex, hint, mortal, mutation, node, order, process};
 
 /// What a place says. Awake at first, then asleep, ...
@@ -17,9 +17,11 @@ const WAITING: u32 = 0;
 const ASLEEP: u32 = 1;
 /// ... until it is the first, whose thread is to take the word, ...
 const FIRST: u32 = 2;
-/// ... or has the lock; or its thread has left, and it is for who comes to it.
+/// ... or has the lock. Or its thread has left, and it is for who comes to it; ...
 const HOLDER: u32 = 3;
 const LEFT: u32 = 4;
+/// ... or another has released the lock in its thread's stead, and it is for the thread that has noted it.
+const RELEASED: u32 = 5;
 
 /// How often a waiter looks whether there is a crowd, in ticks (20 us).
 const WATCH: u64 = if cfg!(loom) { 0 } else { 50_000 };
@@ -42,8 +44,6 @@ pub(super) struct Place {
     next: Link<Place>,
     /// The one before it when it joined.
     before: AtomicPtr<Place>,
-    /// The address of its lock.
-    lock: AtomicUsize,
     state: AtomicU32,
     /// The holder's: how often the lock has been handed over in a row, and how often to one that had come back soon.
     passes: AtomicU32,
@@ -56,7 +56,6 @@ impl Default for Place {
         Self {
             next: Link::new(),
             before: AtomicPtr::new(null_mut()),
-            lock: AtomicUsize::new(0),
             state: AtomicU32::new(WAITING),
             passes: AtomicU32::new(0),
             soon: AtomicU32::new(0),
@@ -67,13 +66,15 @@ impl Default for Place {
 
 mortal!(Place { state });
 
-// `lock`, `passes` and `soon` are Relaxed throughout: who reads them holds the lock, or has written them.
+// `passes` and `soon` are Relaxed throughout: who reads them holds the lock, or has written them.
 
 /// A place that has joined the queue `tail`, for its thread, or for who releases the lock in its stead.
 #[derive(Clone, Copy)]
 pub(super) struct Seat<'a> {
     place: NonNull<Place>,
     tail: &'a Link<Place>,
+    /// Whether its memory is for who holds this, and not for the thread that has noted it.
+    is_own: bool,
 }
 
 /// How often the lock has been handed over in a row, and how often to one that had come back soon.
@@ -83,12 +84,11 @@ pub(super) struct Passes {
 }
 
 impl<'a> Seat<'a> {
-    /// Joins the queue of a lock at this address; says whether another is before.
-    pub(super) fn join(lock: usize, tail: &'a Link<Place>, soon: bool) -> (Self, bool) {
+    /// Joins the queue; says whether another is before.
+    pub(super) fn join(tail: &'a Link<Place>, soon: bool) -> (Self, bool) {
         let place: NonNull<Place> = node::take();
-        let seat = Self { place, tail };
+        let seat = Self { place, tail, is_own: true };
         let this = seat.place();
-        this.lock.store(lock, Ordering::Relaxed);
         this.soon.store(soon.into(), Ordering::Relaxed);
         // AcqRel: Release, partner of the Acquires in the successor's swap and in `find`: the place is initialised; Acquire
         // likewise.
@@ -103,15 +103,11 @@ impl<'a> Seat<'a> {
         (seat, true)
     }
 
-    /// The holder's, if this address is that of its place.
-    pub(super) fn noted(lock: usize, tail: &'a Link<Place>, place: usize) -> Option<Self> {
-        let place = NonNull::new(core::ptr::with_exposed_provenance_mut::<Place>(place))?;
-        let seat = Self { place, tail };
-        let this = seat.place();
-        // Another thread may have released the lock, and the place may be another's since. Relaxed: what says that it is the
-        // holder's was written by this thread, or by who handed over to it.
-        let is_holder = this.state.load(Ordering::Relaxed) == HOLDER;
-        (is_holder && this.lock.load(Ordering::Relaxed) == lock).then_some(seat)
+    /// The holder's, which this thread has noted for the lock at this address; none if it holds the lock without a place, or not at all.
+    #[inline]
+    pub(super) fn noted(lock: usize, tail: &'a Link<Place>) -> Option<Self> {
+        let place = noted::place_of(lock)?;
+        still_holder(place).then_some(Self { place, tail, is_own: true })
     }
 
     /// The holder's, for who has the lock and has not noted it; none in the child of a fork.
@@ -119,7 +115,7 @@ impl<'a> Seat<'a> {
         // Acquire: partner of the Release in `join`.
         let Linked::Node(mut place) = tail.load(Ordering::Acquire) else { return None };
         loop {
-            let seat = Self { place: NonNull::new(place)?, tail };
+            let seat = Self { place: NonNull::new(place)?, tail, is_own: false };
             // Relaxed: written by who has handed over to whom this thread has the lock from.
             if seat.place().state.load(Ordering::Relaxed) == HOLDER {
                 return Some(seat);
@@ -136,14 +132,14 @@ impl<'a> Seat<'a> {
     }
 
     fn place(&self) -> &Place {
-        // SAFETY: a place in the queue stays as long as its thread waits there or holds the lock; memory of places is never
-        // given to anything else, so that what was noted of another's can be looked at.
+        // SAFETY: a place stays as long as its thread waits there or has noted it, and in the queue as long as the lock is
+        // held by a place before it.
         unsafe { self.place.as_ref() }
     }
 
-    /// The address to note.
-    pub(super) fn address(&self) -> usize {
-        self.place.as_ptr().expose_provenance()
+    /// Notes it as the holder's.
+    pub(super) fn note(&self, lock: usize) {
+        noted::note_place(lock, self.place);
     }
 
     /// Waits until it is told something, the deadline has passed, or there is a crowd: then who is before it may not run.
@@ -163,10 +159,10 @@ impl<'a> Seat<'a> {
             }
             let now = clock::now();
             if now.wrapping_sub(watched) > WATCH + jump {
-                Scarcity::notice(now);
+                scarcity::notice(now);
             }
             watched = now;
-            if Scarcity::has_sign() || deadline.is_some_and(|deadline| deadline.has_passed()) {
+            if scarcity::has_sign() || deadline.is_some_and(|deadline| deadline.has_passed()) {
                 return self.leave(WAITING);
             }
             if now.wrapping_sub(start) > LONGEST_WAIT {
@@ -274,7 +270,7 @@ impl<'a> Seat<'a> {
         loop {
             // Acquire: partner of the Release in `join`.
             if let Linked::Node(next) = self.place().next.load(order!(Acquire, "adaptive-next")) {
-                return NonNull::new(next).map(|place| Self { place, ..*self });
+                return NonNull::new(next).map(|place| Self { place, is_own: true, ..*self });
             }
             if self.is_last() {
                 return None;
@@ -297,12 +293,36 @@ impl<'a> Seat<'a> {
         self.tail.clear(self.place.as_ptr(), self.place().generation, Ordering::Relaxed)
     }
 
+    /// Parts with a place that has left the queue.
     fn give_back(self) {
-        // Relaxed: for the thread that has noted it as the holder's, if another has released the lock since.
-        self.place().state.store(LEFT, Ordering::Relaxed);
+        if !self.is_own {
+            // Release: partner of the Acquire in `noted`. From here on its thread may give it back.
+            self.place().state.store(RELEASED, order!(Release, "adaptive-release-elsewhere"));
+            return;
+        }
         // SAFETY: from `node::take` in `join`; it has left the queue.
         unsafe { node::give_back(self.place) };
     }
+}
+
+/// Whether the calling thread has noted a place by which it holds a lock.
+pub(super) fn has_noted() -> bool {
+    noted::place().is_some_and(still_holder)
+}
+
+/// Whether a place that the calling thread has noted is the holder's still. If another thread has released the lock, it is given back.
+#[cold]
+fn still_holder(place: NonNull<Place>) -> bool {
+    // Acquire: partner of the Release in `give_back`.
+    let acquire = order!(Acquire, "adaptive-released-elsewhere");
+    // SAFETY: it stays as long as it is noted.
+    let is_holder = unsafe { place.as_ref() }.state.load(acquire) == HOLDER;
+    if !is_holder {
+        noted::forget();
+        // SAFETY: from `node::take` in `join`; who has released the lock touches it no more.
+        unsafe { node::give_back(place) };
+    }
+    is_holder
 }
 
 fn told(state: u32) -> Told {

@@ -14,70 +14,65 @@ const TURNS_OF_OTHERS: u64 = 4;
 /// How often one that sleeps is woken although enough are awake (100 us).
 const ROTATION: u64 = 250_000;
 
-/// What is known of it.
-pub(super) struct Scarcity;
+fn crowd() -> Crowd {
+    Crowd(tuning::crowd())
+}
 
-impl Scarcity {
-    fn crowd() -> Crowd {
-        Crowd(tuning::crowd())
-    }
+fn last_turn() -> Turn {
+    Turn(tuning::turn())
+}
 
-    fn last_turn() -> Turn {
-        Turn(tuning::turn())
-    }
+/// There was a sign of it.
+pub(super) fn notice(now: u64) {
+    tuning::set_crowd(crowd().with_sign(now).0);
+}
 
-    /// There was a sign of it.
-    pub(super) fn notice(now: u64) {
-        tuning::set_crowd(Self::crowd().with_sign(now).0);
-    }
+/// Whether there was a sign that nobody has found to be old.
+#[inline]
+pub(super) fn has_sign() -> bool {
+    crowd().has_sign()
+}
 
-    /// Whether there was a sign that nobody has found to be old.
-    #[inline]
-    pub(super) fn has_sign() -> bool {
-        Self::crowd().has_sign()
+/// Whether there was a sign of late.
+pub(super) fn is_crowded(now: u64) -> bool {
+    let crowd = crowd();
+    let few = cpu::count() <= tuning::few_cpus();
+    let is_recent = crowd.since_sign(now) < if few { CROWDED } else { CROWDED_BEFORE_QUEUE };
+    if crowd.has_sign() && !is_recent {
+        // Or it would look recent again when the counter wraps.
+        tuning::set_crowd(crowd.without_sign().0);
     }
+    crowd.has_sign() && is_recent
+}
 
-    /// Whether there was a sign of late.
-    pub(super) fn is_crowded(now: u64) -> bool {
-        let crowd = Self::crowd();
-        let few = cpu::count() <= tuning::few_cpus();
-        let is_recent = crowd.since_sign(now) < if few { CROWDED } else { CROWDED_BEFORE_QUEUE };
-        if crowd.has_sign() && !is_recent {
-            // Or it would look recent again when the counter wraps.
-            tuning::set_crowd(crowd.without_sign().0);
-        }
-        crowd.has_sign() && is_recent
+/// Whether a newcomer is the one that goes to sleep in this turn.
+pub(super) fn makes_room(now: u64, spins: Spins) -> bool {
+    let last = last_turn();
+    let length = spins.turn(crowd());
+    let since = last.since(now);
+    // Under loom, whose executions have to be repeatable, always.
+    let is_over = cfg!(loom) || since > length;
+    if !is_over || !is_crowded(now) {
+        return false;
     }
+    let cpu = cpu::here();
+    let due = cfg!(loom) || last.was_elsewhere(cpu) || since > TURNS_OF_OTHERS * length;
+    if due {
+        tuning::set_turn(Turn::new(now, cpu).0);
+    }
+    due
+}
 
-    /// Whether a newcomer is the one that goes to sleep in this turn.
-    pub(super) fn makes_room(now: u64, spins: Spins) -> bool {
-        let last = Self::last_turn();
-        let length = spins.turn(Self::crowd());
-        let since = last.since(now);
-        // Under loom, whose executions have to be repeatable, always.
-        let is_over = cfg!(loom) || since > length;
-        if !is_over || !Self::is_crowded(now) {
-            return false;
-        }
-        let cpu = cpu::here();
-        let due = cfg!(loom) || last.was_elsewhere(cpu) || since > TURNS_OF_OTHERS * length;
-        if due {
-            tuning::set_turn(Turn::new(now, cpu).0);
-        }
-        due
-    }
+/// A thread has made room, and was woken after so long.
+pub(super) fn room_was_made_for(waited: u64) {
+    tuning::set_crowd(crowd().with_room_made_for(waited).0);
+}
 
-    /// A thread has made room, and was woken after so long.
-    pub(super) fn room_was_made_for(waited: u64) {
-        tuning::set_crowd(Self::crowd().with_room_made_for(waited).0);
+/// Whether it is time that one that sleeps changes places with one that polls.
+pub(super) fn rotates(now: u64) -> bool {
+    let is_due = last_turn().since(now) > ROTATION;
+    if is_due {
+        tuning::set_turn(Turn::new(now, cpu::here()).0);
     }
-
-    /// Whether it is time that one that sleeps changes places with one that polls.
-    pub(super) fn rotates(now: u64) -> bool {
-        let is_due = Self::last_turn().since(now) > ROTATION;
-        if is_due {
-            tuning::set_turn(Turn::new(now, cpu::here()).0);
-        }
-        is_due
-    }
+    is_due
 }
