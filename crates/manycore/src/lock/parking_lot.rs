@@ -78,7 +78,7 @@ impl Bucket {
 
 process_wide! {
     /// All buckets.
-    fn buckets() -> [CachePadded<Bucket>; 256] of CachePadded(Bucket::new()), number 9
+    fn buckets() -> [CachePadded<Bucket>; 256] of CachePadded(Bucket::new()), named Buckets
 }
 
 /// How a thread that wanted to park came back.

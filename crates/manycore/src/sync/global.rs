@@ -4,14 +4,15 @@
 //! older value of one spins a little longer or shorter.
 
 use super::atomic::{AtomicU32, Ordering};
+use crate::sync::of_process::OfProcess;
 
 /// A number that is one for the whole process: set once at start, or measured, and only read afterwards.
 #[derive(Debug)]
 pub struct Global(AtomicU32);
 
 impl Global {
-    /// With an initial value. The number tells the parameters apart where a process is not the host's.
-    pub const fn new(_number: usize, initial: u32) -> Self {
+    /// With an initial value.
+    pub const fn new(_parameter: OfProcess, initial: u32) -> Self {
         Self(AtomicU32::new(initial))
     }
 

@@ -393,22 +393,22 @@ pub mod tuning {
     }
 
     /// When there was a sign of a crowd.
-    pub fn crowd() -> u32 {
+    pub(crate) fn crowd() -> u32 {
         HINTS[0].load(Relaxed) // Relaxed: the checker runs one thread at a time
     }
 
     /// Notes it.
-    pub fn set_crowd(crowd: u32) {
+    pub(crate) fn set_crowd(crowd: u32) {
         HINTS[0].store(crowd, Relaxed); // Relaxed: as above
     }
 
     /// When a thread last made room for others.
-    pub fn turn() -> u32 {
+    pub(crate) fn turn() -> u32 {
         HINTS[1].load(Relaxed) // Relaxed: as above
     }
 
     /// Notes it.
-    pub fn set_turn(turn: u32) {
+    pub(crate) fn set_turn(turn: u32) {
         HINTS[1].store(turn, Relaxed); // Relaxed: as above
     }
 

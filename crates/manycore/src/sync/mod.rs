@@ -38,6 +38,7 @@
 #[cfg(not(any(loom, feature = "sim")))]
 mod foresight;
 pub mod node;
+mod of_process;
 mod own;
 mod pad;
 pub(crate) mod panic;
@@ -130,9 +131,9 @@ macro_rules! array_of {
 pub(crate) use array_of;
 
 /// A table that is one for the whole process: a function that returns its entries, which are all made by a constant whose bytes
-/// are zero. The number tells it apart from others where a process is not the host's.
+/// are zero, with its name among all that is one for a process.
 macro_rules! process_wide {
-    ($(#[$meta:meta])* $vis:vis fn $name:ident() -> [$entry:ty; $length:literal] of $new:expr, number $number:literal) => {
+    ($(#[$meta:meta])* $vis:vis fn $name:ident() -> [$entry:ty; $length:literal] of $new:expr, named $of_process:ident) => {
         $(#[$meta])*
         $vis fn $name() -> &'static [$entry] {
             // One entry for each execution of the model checker, whose values have no constants.
@@ -150,7 +151,7 @@ macro_rules! process_wide {
                 let table = &TABLE;
                 // SAFETY: an entry whose bytes are zero is a new one, by this macro's contract.
                 #[cfg(feature = "sim")]
-                let table = unsafe { $crate::sync::table_of_process($number, &TABLE) };
+                let table = unsafe { $crate::sync::table_of_process($crate::sync::OfProcess::$of_process, &TABLE) };
                 table
             }
         }
@@ -251,6 +252,8 @@ pub(crate) use mortal;
 pub(crate) use backend::table::of_process as table_of_process;
 #[cfg(loom)]
 pub(crate) use backend::{fence_unless, is_panicking};
+#[cfg(feature = "sim")]
+pub(crate) use of_process::OfProcess;
 // For the macros above, where another crate uses them.
 #[cfg(any(feature = "sim", loom))]
 #[doc(hidden)]

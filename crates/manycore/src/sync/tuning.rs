@@ -4,6 +4,7 @@
 //! inline form of a lock has no room for them.
 
 use super::backend::global::{Global, shortened};
+use super::of_process::OfProcess;
 use super::{clock, hint};
 
 /// How a waiter that has spun for long enough gives up its CPU.
@@ -16,15 +17,15 @@ pub enum GiveUp {
     Yield = 1,
 }
 
-static ROUNDS: Global = Global::new(0, 30);
-static DELAY: Global = Global::new(1, 6);
-static GIVE_UP: Global = Global::new(2, GiveUp::Sleep as u32);
-static GIVE_UP_COST: Global = Global::new(3, 0);
-static SPIN_LIMIT: Global = Global::new(5, 0);
-static PAUSE_COST: Global = Global::new(4, 0);
-static CROWD: Global = Global::new(6, 0);
-static TURN: Global = Global::new(7, 0);
-static FEW_CPUS: Global = Global::new(8, 8);
+static ROUNDS: Global = Global::new(OfProcess::Rounds, 30);
+static DELAY: Global = Global::new(OfProcess::Delay, 6);
+static GIVE_UP: Global = Global::new(OfProcess::GiveUp, GiveUp::Sleep as u32);
+static GIVE_UP_COST: Global = Global::new(OfProcess::GiveUpCost, 0);
+static SPIN_LIMIT: Global = Global::new(OfProcess::SpinLimit, 0);
+static PAUSE_COST: Global = Global::new(OfProcess::PauseCost, 0);
+static CROWD: Global = Global::new(OfProcess::Crowd, 0);
+static TURN: Global = Global::new(OfProcess::Turn, 0);
+static FEW_CPUS: Global = Global::new(OfProcess::FewCpus, 8);
 
 /// How often a lock of the InnoDB family tests the lock before it blocks (`innodb_sync_spin_loops`).
 pub fn rounds() -> u32 {
@@ -114,22 +115,22 @@ pub fn set_few_cpus(cpus: u32) {
 }
 
 /// When there was a sign that there are more runnable threads than CPUs, as `adaptive` notes it.
-pub fn crowd() -> u32 {
+pub(crate) fn crowd() -> u32 {
     CROWD.get()
 }
 
 /// Notes it.
-pub fn set_crowd(crowd: u32) {
+pub(crate) fn set_crowd(crowd: u32) {
     CROWD.set(crowd);
 }
 
 /// When a thread last made room for others, as `adaptive` notes it.
-pub fn turn() -> u32 {
+pub(crate) fn turn() -> u32 {
     TURN.get()
 }
 
 /// Notes it.
-pub fn set_turn(turn: u32) {
+pub(crate) fn set_turn(turn: u32) {
     TURN.set(turn);
 }
 

@@ -2,6 +2,8 @@
 
 use manycore_sim::backend;
 
+use crate::sync::of_process::OfProcess;
+
 /// A number that is one for the whole process.
 #[derive(Debug)]
 pub struct Global {
@@ -10,8 +12,9 @@ pub struct Global {
 }
 
 impl Global {
-    /// The parameter with this number (below [`backend::WORDS`]), and its initial value.
-    pub const fn new(number: usize, initial: u32) -> Self {
+    /// The parameter, and its initial value.
+    pub const fn new(parameter: OfProcess, initial: u32) -> Self {
+        let number = parameter as usize;
         assert!(number < backend::WORDS);
         Self { number, initial }
     }

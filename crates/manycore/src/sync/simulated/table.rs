@@ -5,12 +5,10 @@ use core::ptr::with_exposed_provenance;
 use manycore_sim::backend;
 
 use super::atomic::AtomicUsize;
+use crate::sync::of_process::OfProcess;
 
 /// As the Linux back end has it.
 const SLOTS: usize = 4096;
-
-/// The word with the table's address, 0 as long as there is none.
-const WORD: usize = 8;
 
 /// Where there is no simulation.
 static ON_HOST: [AtomicUsize; SLOTS] = [const { AtomicUsize::new(0) }; SLOTS];
@@ -18,15 +16,17 @@ static ON_HOST: [AtomicUsize; SLOTS] = [const { AtomicUsize::new(0) }; SLOTS];
 /// All slots.
 pub fn slots() -> &'static [AtomicUsize] {
     // SAFETY: zero is a slot without a mark.
-    unsafe { of_process(WORD, &ON_HOST) }
+    unsafe { of_process(OfProcess::Slots, &ON_HOST) }
 }
 
 /// A table of the simulated process with as many entries as this one has, which is for where there is no simulation.
 ///
 /// # Safety
 ///
-/// An entry whose bytes are zero is a new one. No other table has the word.
-pub unsafe fn of_process<T>(word: usize, on_host: &'static [T]) -> &'static [T] {
+/// An entry whose bytes are zero is a new one, and entries of this name are of this type.
+pub unsafe fn of_process<T>(name: OfProcess, on_host: &'static [T]) -> &'static [T] {
+    // The word has the table's address, 0 as long as there is none.
+    let word = name as usize;
     if backend::word(word) == 0 {
         // With room to align it.
         let Some(table) = backend::memory(size_of_val(on_host) + align_of::<T>()) else {
