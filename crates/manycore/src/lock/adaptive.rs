@@ -92,7 +92,7 @@ use waiter::{
 };
 
 use super::link::Link;
-use super::plain::{PlainLock, without_node};
+use super::plain::{PlainLock, waits_with_deadline, without_node};
 use crate::sync::atomic::{AtomicU32, Ordering};
 use crate::sync::{Deadline, Woken, clock, const_new, cpu, futex, hint, order, process, tuning};
 use crate::{LockInfo, Order};
@@ -546,15 +546,7 @@ unsafe impl PlainLock for Adaptive {
         self.word.compare_exchange(0, HELD, acquire, Ordering::Relaxed).is_ok()
     }
 
-    #[cold]
-    fn acquire_contended(&self) {
-        self.wait(None);
-    }
-
-    #[cold]
-    fn acquire_until(&self, deadline: Deadline) -> bool {
-        self.try_acquire() || self.wait(Some(deadline))
-    }
+    waits_with_deadline!();
 
     #[inline]
     unsafe fn release(&self) {

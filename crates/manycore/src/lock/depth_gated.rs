@@ -29,7 +29,7 @@
 //!
 //! Where a free lock has to be noticed soon: looks are 0.3 to 4 us apart, by processor.
 
-use super::futex::{CONTENDED, FREE, Futex, HELD};
+use super::futex::{CONTENDED, FREE, Futex, HELD, acquires_by_word};
 use super::plain::{PlainLock, without_node};
 use super::spin_then_block::RandomDelays;
 use crate::sync::atomic::{AtomicU32, Ordering};
@@ -114,26 +114,7 @@ unsafe impl PlainLock for DepthGated {
         blocks: true,
     };
 
-    #[inline]
-    fn try_acquire(&self) -> bool {
-        self.word.try_acquire()
-    }
-
-    #[cold]
-    fn acquire_contended(&self) {
-        self.wait(None);
-    }
-
-    #[cold]
-    fn acquire_until(&self, deadline: Deadline) -> bool {
-        self.try_acquire() || self.wait(Some(deadline))
-    }
-
-    #[inline]
-    unsafe fn release(&self) {
-        // SAFETY: passed on.
-        unsafe { self.word.release() }
-    }
+    acquires_by_word!();
 }
 
 without_node!(DepthGated);

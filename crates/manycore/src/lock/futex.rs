@@ -27,7 +27,7 @@
 //!
 //! Sections below a microsecond on CPUs that have nothing else to do: a sleep costs more than the wait.
 
-use super::plain::{PlainLock, without_node};
+use super::plain::{PlainLock, waits_with_deadline, without_node};
 use crate::sync::atomic::{AtomicU32, Ordering};
 use crate::sync::{Deadline, Woken, const_new, futex, mutation, order};
 use crate::{LockInfo, Order};
@@ -88,7 +88,7 @@ impl Futex {
     }
 
     #[cold]
-    fn block(&self, deadline: Option<Deadline>) -> bool {
+    fn wait(&self, deadline: Option<Deadline>) -> bool {
         while !self.mark() {
             if self.sleep(deadline) == Woken::TimedOut {
                 return false;
@@ -100,6 +100,25 @@ impl Futex {
         true
     }
 }
+
+/// What a lock does by the word of a [`Futex`] that it has, and waits for in its own way. To be used in its [`PlainLock`].
+macro_rules! acquires_by_word {
+    () => {
+        #[inline]
+        fn try_acquire(&self) -> bool {
+            self.word.try_acquire()
+        }
+
+        $crate::lock::plain::waits_with_deadline!();
+
+        #[inline]
+        unsafe fn release(&self) {
+            // SAFETY: the caller holds the lock, which is the word.
+            unsafe { self.word.release() }
+        }
+    };
+}
+pub(super) use acquires_by_word;
 
 // SAFETY: the state leaves `FREE` by one thread's compare-and-swap or swap only, and returns to it in `release`;
 // four bytes, and zero is `FREE`.
@@ -117,15 +136,7 @@ unsafe impl PlainLock for Futex {
         self.try_take(HELD)
     }
 
-    #[cold]
-    fn acquire_contended(&self) {
-        self.block(None);
-    }
-
-    #[cold]
-    fn acquire_until(&self, deadline: Deadline) -> bool {
-        self.try_acquire() || self.block(Some(deadline))
-    }
+    waits_with_deadline!();
 
     #[inline]
     unsafe fn release(&self) {

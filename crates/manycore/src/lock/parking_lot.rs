@@ -33,7 +33,7 @@
 //!
 //! With many CPUs and one lock that is always wanted: the bucket's lock is the next bottleneck.
 
-use super::plain::{PlainLock, without_node};
+use super::plain::{PlainLock, waits_with_deadline, without_node};
 use super::wait_queue::WaitQueue;
 use super::waiter::Waiter;
 use super::waiter::chain::End;
@@ -243,15 +243,7 @@ unsafe impl PlainLock for ParkingLot {
         state & LOCKED == 0 && self.take(state).is_ok()
     }
 
-    #[cold]
-    fn acquire_contended(&self) {
-        self.wait(None);
-    }
-
-    #[cold]
-    fn acquire_until(&self, deadline: Deadline) -> bool {
-        self.try_acquire() || self.wait(Some(deadline))
-    }
+    waits_with_deadline!();
 
     #[inline]
     unsafe fn release(&self) {

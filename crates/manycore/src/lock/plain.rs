@@ -59,6 +59,23 @@ pub trait InlineLock: PlainLock {}
 /// How large an inline lock may be, in bytes; it is aligned to half of that at most.
 pub const INLINE_SIZE: usize = 16;
 
+/// Both ways of waiting of a lock that has a method `wait`, which takes a deadline or none and says whether it has acquired the
+/// lock. To be used in its [`PlainLock`].
+macro_rules! waits_with_deadline {
+    () => {
+        #[cold]
+        fn acquire_contended(&self) {
+            self.wait(None);
+        }
+
+        #[cold]
+        fn acquire_until(&self, deadline: $crate::sync::Deadline) -> bool {
+            $crate::lock::PlainLock::try_acquire(self) || self.wait(Some(deadline))
+        }
+    };
+}
+pub(super) use waits_with_deadline;
+
 /// Gives a plain lock without a node of its callers its [`RawLock`] form.
 macro_rules! without_node {
     ($lock:ty $(, $parameter:ident: $bound:path)?) => {

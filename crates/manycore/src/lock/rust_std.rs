@@ -24,7 +24,7 @@
 //!
 //! Where many wait: each release wakes one to look, and those that come by take the lock before it is awake.
 
-use super::futex::{CONTENDED, FREE, Futex, HELD};
+use super::futex::{CONTENDED, FREE, Futex, HELD, acquires_by_word};
 use super::plain::{PlainLock, without_node};
 use crate::sync::{Deadline, Woken, const_new, hint, tuning};
 use crate::{LockInfo, Order};
@@ -89,26 +89,7 @@ unsafe impl PlainLock for RustStd {
         blocks: true,
     };
 
-    #[inline]
-    fn try_acquire(&self) -> bool {
-        self.word.try_acquire()
-    }
-
-    #[cold]
-    fn acquire_contended(&self) {
-        self.wait(None);
-    }
-
-    #[cold]
-    fn acquire_until(&self, deadline: Deadline) -> bool {
-        self.try_acquire() || self.wait(Some(deadline))
-    }
-
-    #[inline]
-    unsafe fn release(&self) {
-        // SAFETY: passed on.
-        unsafe { self.word.release() }
-    }
+    acquires_by_word!();
 }
 
 without_node!(RustStd);

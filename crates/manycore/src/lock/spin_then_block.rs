@@ -32,7 +32,7 @@
 
 use core::marker::PhantomData;
 
-use super::futex::{CONTENDED, Futex, HELD};
+use super::futex::{CONTENDED, Futex, HELD, acquires_by_word};
 use super::plain::{PlainLock, without_node};
 use crate::LockInfo;
 use crate::sync::{Deadline, Woken, clock, const_new, hint, tuning};
@@ -96,26 +96,7 @@ impl<P: Patience> SpinThenBlock<P> {
 unsafe impl<P: Patience> PlainLock for SpinThenBlock<P> {
     const INFO: LockInfo = P::INFO;
 
-    #[inline]
-    fn try_acquire(&self) -> bool {
-        self.word.try_acquire()
-    }
-
-    #[cold]
-    fn acquire_contended(&self) {
-        self.wait(None);
-    }
-
-    #[cold]
-    fn acquire_until(&self, deadline: Deadline) -> bool {
-        self.try_acquire() || self.wait(Some(deadline))
-    }
-
-    #[inline]
-    unsafe fn release(&self) {
-        // SAFETY: passed on.
-        unsafe { self.word.release() }
-    }
+    acquires_by_word!();
 }
 
 without_node!(SpinThenBlock<P>, P: Patience);
