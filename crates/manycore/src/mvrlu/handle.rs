@@ -1,7 +1,6 @@
 //! A thread's access to a domain: sessions, and reading in them.
 
 use alloc::boxed::Box;
-use alloc::vec::Vec;
 use core::cell::Cell;
 use core::marker::PhantomData;
 
@@ -9,10 +8,9 @@ use manycore_traits::{Conflict, Link, RawSession, Sessions, View};
 
 use super::domain::Domain;
 use super::log;
-use super::object::{Head, Kind, KindOf, Master, Version, VersionOf, newest};
+use super::object::{KindOf, Master, Version, VersionOf, newest};
 use super::record::{Kept, Local, Member, Record};
-use super::stats::count;
-use super::waits::{Account, Waiting};
+use super::waits::Waiting;
 use crate::clock::{Clock, LATEST, Ordo, UNDECIDED, record_of, undecided_by};
 use crate::session::object::{BARE, FREED, NEVER, head};
 use crate::sync::atomic::Ordering;
@@ -36,30 +34,13 @@ pub struct Handle<'a, C: Clock = Ordo> {
     pub(super) settled: Cell<u64>,
     /// Who waits for the clocks, as of the session's begin.
     pub(super) waiting: Waiting,
-    pub(super) account: Account,
-    /// Steps over versions since the last grace period.
-    pub(super) hops: Cell<u32>,
-    /// Those of them that are in the domain's counts already.
-    pub(super) hops_counted: u32,
-    /// At so many the next one is looked for.
+    /// What the thread's next handle goes on with.
+    pub(super) kept: Kept,
+    /// At so many steps over versions a grace period is looked for.
     pub(super) hops_max: u32,
-    /// Versions that were committed since the log was last reclaimed, or a grace period looked for.
-    pub(super) versions: u32,
-    /// Whether they are many, or another segment of the log was begun and those are many.
-    pub(super) is_filling: bool,
-    /// Sessions since it last looked for a grace period.
-    pub(super) sessions: u32,
-    /// How often the thread has left a grace period that was due to another thread, since one was over.
-    pub(super) deferred: u32,
-    /// The watermark when the log was last reclaimed.
-    pub(super) reclaimed: u64,
     pub(super) is_open: bool,
     /// The first conflict that the session has met: it can only abort.
     pub(super) doomed: Option<Conflict>,
-    /// What the session has locked.
-    pub(super) locked: Vec<*mut Version>,
-    /// What it has made.
-    pub(super) fresh: Vec<(*mut Head, &'static Kind)>,
     /// A handle is its thread's.
     _not_send: PhantomData<*mut ()>,
 }
@@ -77,19 +58,10 @@ impl<'a, C: Clock> Handle<'a, C> {
             limit: 0,
             settled: Cell::new(0),
             waiting: Waiting::SNAPSHOTS,
-            account: kept.account,
-            hops: Cell::new(kept.hops),
-            hops_counted: kept.hops,
+            kept,
             hops_max: domain.hops_max(),
-            versions: kept.versions,
-            is_filling: kept.is_filling,
-            sessions: kept.sessions,
-            deferred: kept.deferred,
-            reclaimed: kept.reclaimed,
             is_open: false,
             doomed: None,
-            locked: kept.locked,
-            fresh: kept.fresh,
             _not_send: PhantomData,
         }
     }
@@ -115,9 +87,9 @@ impl<'a, C: Clock> Handle<'a, C> {
     pub(super) fn open(&mut self, view: View) {
         debug_assert!(!self.is_open, "a session has begun in a session");
         self.is_open = true;
-        self.sessions = self.sessions.saturating_add(1);
-        if view == View::Snapshot && self.account.count(1, self.domain.config.swing) {
-            self.domain.account(&self.account);
+        self.kept.sessions = self.kept.sessions.saturating_add(1);
+        if view == View::Snapshot && self.kept.account.count(1, self.domain.config.swing) {
+            self.domain.account(&self.kept.account);
         }
         self.epoch = self.domain.enter(self.record);
         self.waiting = self.domain.waiting();
@@ -160,8 +132,8 @@ impl<'a, C: Clock> Handle<'a, C> {
     /// What there is to do between two sessions, if there is anything.
     #[inline]
     pub(super) fn between_sessions(&mut self) {
-        let due = self.hops.get() >= self.hops_max || self.is_filling;
-        if due || self.domain.watermark() != self.reclaimed {
+        let due = self.kept.hops.get() >= self.hops_max || self.kept.is_filling;
+        if due || self.domain.watermark() != self.kept.reclaimed {
             self.maintain(due);
         }
     }
@@ -232,7 +204,7 @@ impl<'a, C: Clock> Handle<'a, C> {
     ///
     /// In a session, in which the version was found.
     pub(super) unsafe fn version(&self, mut version: *mut Version) -> *mut Version {
-        let mut hops = self.hops.get();
+        let mut hops = self.kept.hops.get();
         // SAFETY: null, or a version that is not discarded before the session's end.
         while let Some(v) = unsafe { version.as_ref() } {
             hops += 1;
@@ -241,7 +213,7 @@ impl<'a, C: Clock> Handle<'a, C> {
             }
             version = v.own.older;
         }
-        self.hops.set(hops);
+        self.kept.hops.set(hops);
         version
     }
 
@@ -364,20 +336,9 @@ impl<C: Clock> Drop for Handle<'_, C> {
         if self.is_open {
             self.end_by_abort();
         }
-        let hops = self.hops.get();
-        count(&self.record.counters.hops, u64::from(hops.saturating_sub(self.hops_counted)));
+        self.kept.count_hops(&self.record.counters);
         if let Some(mut local) = self.local.take() {
-            local.kept = Kept {
-                locked: core::mem::take(&mut self.locked),
-                fresh: core::mem::take(&mut self.fresh),
-                account: core::mem::take(&mut self.account),
-                hops,
-                versions: self.versions,
-                is_filling: self.is_filling,
-                sessions: self.sessions,
-                deferred: self.deferred,
-                reclaimed: self.reclaimed,
-            };
+            local.kept = core::mem::take(&mut self.kept);
             self.record.give_back(local);
         }
     }

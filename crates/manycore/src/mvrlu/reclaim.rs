@@ -44,10 +44,10 @@ impl<C: Clock> Handle<'_, C> {
         let before = self.domain.watermark();
         let looked = due && self.look(before);
         let watermark = self.domain.watermark();
-        if watermark != self.reclaimed {
-            self.deferred = 0;
-            (self.is_filling, self.versions) = (false, 0);
-            self.reclaimed = watermark;
+        if watermark != self.kept.reclaimed {
+            self.kept.deferred = 0;
+            (self.kept.is_filling, self.kept.versions) = (false, 0);
+            self.kept.reclaimed = watermark;
             let lagging = if looked { before } else { 0 };
             phase::during(Phase::Log, || self.reclaim_logs(watermark, lagging));
         }
@@ -57,17 +57,15 @@ impl<C: Clock> Handle<'_, C> {
     /// some more were due, that thread may have been preempted. Whether this one has looked.
     fn look(&mut self, before: u64) -> bool {
         let counters = &self.record.counters;
-        let hops = self.hops.take();
-        let for_readers = hops >= self.hops_max;
-        let counted = core::mem::take(&mut self.hops_counted);
-        count(&counters.hops, u64::from(hops.saturating_sub(counted)));
-        (self.is_filling, self.versions) = (false, 0);
-        let Some(watermark) = self.domain.try_advance(self.deferred >= DEFERRED_MAX, self.sessions)
+        let for_readers = self.kept.take_hops(counters) >= self.hops_max;
+        (self.kept.is_filling, self.kept.versions) = (false, 0);
+        let Some(watermark) =
+            self.domain.try_advance(self.kept.deferred >= DEFERRED_MAX, self.kept.sessions)
         else {
-            self.deferred += 1;
+            self.kept.deferred += 1;
             return false;
         };
-        self.sessions = 0;
+        self.kept.sessions = 0;
         count(&counters.periods, 1);
         count(&counters.periods_for_readers, u64::from(for_readers));
         // If somebody is in the way, looking more often does not help. But with more threads than CPUs it most likely waits for
@@ -96,7 +94,7 @@ impl<C: Clock> Handle<'_, C> {
                 hint::pause();
             }
             let watermark = self.domain.advance();
-            self.reclaimed = watermark;
+            self.kept.reclaimed = watermark;
             phase::during(Phase::Log, || self.reclaim_logs(watermark, watermark));
         }
     }
@@ -151,7 +149,7 @@ impl<C: Clock> Handle<'_, C> {
                 count(&record.counters.forced, 1);
             }
             attempts += 1;
-            self.deferred = DEFERRED_MAX; // Others may be at it: this thread waits for room.
+            self.kept.deferred = DEFERRED_MAX; // Others may be at it: this thread waits for room.
             self.maintain(true);
             if attempts > 4 {
                 hint::sleep(pause_ns);

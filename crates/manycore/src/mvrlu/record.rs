@@ -1,10 +1,11 @@
 //! What a domain knows about a thread: since when it is in a session, and whether its transaction has committed.
 
 use alloc::vec::Vec;
+use core::cell::Cell;
 
 use super::log::{Log, Writer};
 use super::object::{Head, Kind, Version};
-use super::stats::Counters;
+use super::stats::{Counters, count};
 use super::waits::Account;
 use crate::clock::Decision;
 use crate::session::pool::Pool;
@@ -41,16 +42,41 @@ pub(super) struct Local {
 /// one that stays, and need not allocate.
 #[derive(Default)]
 pub(super) struct Kept {
-    /// Empty, with the memory that they have come to.
+    /// What the session has locked. Between handles it is empty, with the memory that it has come to.
     pub locked: Vec<*mut Version>,
+    /// What it has made. Likewise.
     pub fresh: Vec<(*mut Head, &'static Kind)>,
     pub account: Account,
-    pub hops: u32,
+    /// Steps over versions since the last grace period.
+    pub hops: Cell<u32>,
+    /// Those of them that are in the domain's counts already.
+    hops_counted: u32,
+    /// Versions that were committed since the log was last reclaimed, or a grace period looked for.
     pub versions: u32,
+    /// Whether they are many, or another segment of the log was begun and those are many.
     pub is_filling: bool,
+    /// Sessions since it last looked for a grace period.
     pub sessions: u32,
+    /// How often the thread has left a grace period that was due to another thread, since one was over.
     pub deferred: u32,
+    /// The watermark when the log was last reclaimed.
     pub reclaimed: u64,
+}
+
+impl Kept {
+    /// Brings the domain's count of hops up to date.
+    pub fn count_hops(&mut self, counters: &Counters) {
+        let hops = self.hops.get();
+        count(&counters.hops, u64::from(hops.saturating_sub(self.hops_counted)));
+        self.hops_counted = hops;
+    }
+
+    /// The steps since the last grace period, which are counted; the next ones are those since this one.
+    pub fn take_hops(&mut self, counters: &Counters) -> u32 {
+        self.count_hops(counters);
+        self.hops_counted = 0;
+        self.hops.take()
+    }
 }
 
 impl Record {

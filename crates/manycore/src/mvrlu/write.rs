@@ -136,7 +136,7 @@ impl<C: Clock> Handle<'_, C> {
         data: T,
     ) -> Result<*mut T, Conflict> {
         let kind = &KindOf::<T>::KIND;
-        if self.locked.is_empty() {
+        if self.kept.locked.is_empty() {
             self.record.decision.open(self.epoch);
         }
         let place = self.append(kind.room()).ok_or(Conflict::Full)?.cast::<VersionOf<T>>();
@@ -149,7 +149,7 @@ impl<C: Clock> Handle<'_, C> {
             self.local().writer.take_back(kind.room());
             return Err(Conflict::Locked);
         }
-        self.locked.push(place.cast());
+        self.kept.locked.push(place.cast());
         // SAFETY: written above.
         Ok(unsafe { (*place).data.with_mut(|data| data) })
     }
@@ -172,7 +172,7 @@ impl<C: Clock> Handle<'_, C> {
         let grown = writer.segments() - segments;
         let is_filling = writer.live(&record.log) >= domain.config.low();
         count(&record.counters.grown, grown as u64);
-        self.is_filling |= is_filling;
+        self.kept.is_filling |= is_filling;
     }
 
     /// The data of a version of this session's, which it has perhaps only locked so far.
@@ -204,15 +204,15 @@ impl<C: Clock> Handle<'_, C> {
         }
         let depot = &self.domain.depot;
         let object = self.local().pool.make(kind, data, depot);
-        self.fresh.push((object, kind));
+        self.kept.fresh.push((object, kind));
         Link::from_ptr(object.cast())
     }
 
     /// Ends the session by its commit.
     #[inline]
     pub(super) fn end_by_commit(&mut self) {
-        self.fresh.clear();
-        if self.locked.is_empty() {
+        self.kept.fresh.clear();
+        if self.kept.locked.is_empty() {
             self.close();
         } else {
             self.commit_locked();
@@ -222,7 +222,7 @@ impl<C: Clock> Handle<'_, C> {
 
     fn commit_locked(&mut self) {
         // SAFETY: this session's own versions.
-        let writes = self.locked.iter().any(|v| unsafe { (**v).is_write() });
+        let writes = self.kept.locked.iter().any(|v| unsafe { (**v).is_write() });
         if !writes {
             self.unlock_all();
             return self.close();
@@ -238,7 +238,7 @@ impl<C: Clock> Handle<'_, C> {
             }
         });
         let mut versions = 0;
-        for &version in &self.locked {
+        for &version in &self.kept.locked {
             // SAFETY: this session's own versions, which nobody discards before they are published below.
             let version = unsafe { &*version };
             if version.is_write() {
@@ -248,17 +248,17 @@ impl<C: Clock> Handle<'_, C> {
                 Self::unlock(version);
             }
         }
-        self.locked.clear();
+        self.kept.locked.clear();
         let record = self.record;
         self.local().writer.publish(&record.log);
         self.close();
         count(&record.counters.commits, 1);
         count(&record.counters.versions, u64::from(versions));
-        self.versions += versions;
-        self.is_filling |= self.versions >= domain.versions_max();
+        self.kept.versions += versions;
+        self.kept.is_filling |= self.kept.versions >= domain.versions_max();
         self.settled.set(self.settle(stamp).max(settled));
-        if self.account.count(-1, self.domain.config.swing) {
-            self.domain.account(&self.account);
+        if self.kept.account.count(-1, self.domain.config.swing) {
+            self.domain.account(&self.kept.account);
         }
     }
 
@@ -286,8 +286,8 @@ impl<C: Clock> Handle<'_, C> {
 
     fn unlock_all(&mut self) {
         // SAFETY: this session's own versions, which nobody discards before they are published below.
-        self.locked.iter().for_each(|version| Self::unlock(unsafe { &**version }));
-        self.locked.clear();
+        self.kept.locked.iter().for_each(|version| Self::unlock(unsafe { &**version }));
+        self.kept.locked.clear();
         let record = self.record;
         self.local().writer.publish(&record.log);
     }
@@ -295,13 +295,13 @@ impl<C: Clock> Handle<'_, C> {
     /// Ends the session as if it had not been.
     pub(super) fn end_by_abort(&mut self) {
         self.doomed = None;
-        if !self.locked.is_empty() {
+        if !self.kept.locked.is_empty() {
             self.unlock_all();
         }
         self.close();
         count(&self.record.counters.aborts, 1);
         let depot = &self.domain.depot;
-        while let Some((object, kind)) = self.fresh.pop() {
+        while let Some((object, kind)) = self.kept.fresh.pop() {
             // SAFETY: nobody else has ever known the object.
             unsafe { self.local().pool.end(object, kind, depot) };
         }
