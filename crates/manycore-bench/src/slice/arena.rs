@@ -210,31 +210,32 @@ impl Lines {
     /// To be called with the lock held.
     #[inline]
     fn update(&self) -> u64 {
-        let (mut at, mut sum) = (0, 0);
-        while let Some(line) = self.0.get(at) {
-            let line = line.get();
+        self.sum(|line| {
             // SAFETY: the pointer is valid, and the caller holds the lock.
             unsafe {
                 let count = (&raw const (*line).count).read_volatile() + 1;
                 (&raw mut (*line).count).write_volatile(count);
-                at = (&raw const (*line).next).read_volatile();
-                sum += count;
+                count
             }
-        }
-        sum
+        })
     }
 
     /// To be called with the lock held for reading.
     #[inline]
     fn read(&self) -> u64 {
+        // SAFETY: the pointer is valid, and the caller holds the lock for reading.
+        self.sum(|line| unsafe { (&raw const (*line).count).read_volatile() })
+    }
+
+    /// The sum of what is found in one line after the other. To be called with the lock held, at least for reading.
+    #[inline]
+    fn sum(&self, find: impl Fn(*mut Line) -> u64) -> u64 {
         let (mut at, mut sum) = (0, 0);
         while let Some(line) = self.0.get(at) {
             let line = line.get();
-            // SAFETY: the pointer is valid, and the caller holds the lock for reading.
-            unsafe {
-                at = (&raw const (*line).next).read_volatile();
-                sum += (&raw const (*line).count).read_volatile();
-            }
+            sum += find(line);
+            // SAFETY: the pointer is valid, and nobody writes this.
+            at = unsafe { (&raw const (*line).next).read_volatile() };
         }
         sum
     }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 use humantime::parse_duration;
+use manycore_bench::mix::USUAL_DATA;
 use manycore_bench::simulated::{self, lock};
 use manycore_bench::work::Length;
 use manycore_report::Results;
@@ -69,7 +70,7 @@ pub struct Options {
     #[arg(long, value_name = "N", default_value_t = 1)]
     locks: u32,
     /// Cache lines of data that each section reads and writes, one after the other
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = USUAL_DATA)]
     data: u32,
     /// Share of sections that only read, in percent
     #[arg(long, value_name = "PERCENT", default_value_t = 0.0)]

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 use humantime::parse_duration;
+use manycore_bench::mix::USUAL_DATA;
 use manycore_bench::simulated::db;
 use manycore_report::Results;
 
@@ -54,7 +55,7 @@ pub struct Options {
     #[arg(long, value_name = "PERCENT,..", value_delimiter = ',', default_value = "0")]
     update: Vec<f64>,
     /// Cache lines of data that each section reads and writes, one after the other
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = USUAL_DATA)]
     data: u32,
     /// Mean time between two sections [default: 1500ns, fitted]
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]

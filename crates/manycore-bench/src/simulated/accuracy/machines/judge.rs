@@ -3,6 +3,8 @@
 use manycore_report::{Bound, Claim};
 
 use super::Compared;
+use crate::simulated::accuracy::comparison::{median, p90};
+use crate::simulated::accuracy::judge::claim;
 
 /// Locks are told apart that differ by this factor.
 pub(super) const APART: f64 = 1.3;
@@ -19,11 +21,7 @@ pub(super) fn summary<'a>(compared: impl IntoIterator<Item = &'a Compared>) -> S
     let judged = compared.into_iter().filter(|one| one.counts());
     let mut factors: Vec<f64> = judged.map(Compared::factor).collect();
     factors.sort_unstable_by(f64::total_cmp);
-    Summary {
-        count: factors.len(),
-        median: super::super::comparison::median(&factors),
-        p90: super::super::comparison::p90(&factors),
-    }
+    Summary { count: factors.len(), median: median(&factors), p90: p90(&factors) }
 }
 
 /// Of the pairs of locks that differ by [`APART`] on the same machine in the same series with the same number of tasks: how many
@@ -66,15 +64,6 @@ pub(super) fn claims(compared: &[Compared]) -> Vec<Claim> {
             &format!("{same} of {pairs} pairs"),
         ),
     ]
-}
-
-fn claim(id: &str, text: &str, bound: Bound, value: Option<f64>, note: &str) -> Claim {
-    Claim {
-        value,
-        verdict: bound.judge(value.map(|value| (value, value))),
-        note: note.into(),
-        ..Claim::open(id, text, bound)
-    }
 }
 
 #[cfg(test)]
