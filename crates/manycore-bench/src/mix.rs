@@ -59,7 +59,7 @@ fn one() -> u32 {
     USUAL_DATA
 }
 
-/// Whether sections can move so many lines; the error says what can be asked for.
+/// Whether sections can move this number of lines; the error says which numbers they can.
 pub(crate) fn check_data(lines: u32) -> Result<(), String> {
     match lines {
         1..=MOST_DATA => Ok(()),
@@ -75,7 +75,7 @@ impl Mix {
         Self { locks, outside, reads, sections: 1, think_ns: 0.0, updating: None }
     }
 
-    /// The same with sections that move so many cache lines each.
+    /// The same, with sections that move this number of cache lines each.
     pub fn with_data(mut self, lines: u32) -> Self {
         self.locks.iter_mut().for_each(|lock| lock.data = lines);
         self

@@ -87,8 +87,8 @@ unsafe fn end<L>(lock: *mut ()) {
 }
 
 impl Mutexes {
-    /// The lock, if it is of the kind that is all zero: called by its name, it is a part of the caller. An indirect call would make a
-    /// section that is empty a tenth longer.
+    /// The lock, if it is of the kind that is all zero: called by its name, it is a part of the
+    /// caller. An indirect call would make a section that is empty a tenth longer.
     ///
     /// # Safety
     ///

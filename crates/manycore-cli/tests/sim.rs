@@ -83,7 +83,8 @@ fn sections_move_as_many_lines_as_are_asked_for() {
     let (usual, few, short) = transfers(&[]);
     let (asked, many, long) = transfers(&["--data", "9"]);
     assert_eq!((usual, asked), (Some(1.0), Some(9.0)));
-    // A line of data comes from the owner before: once if it is taken over, else to be read and to be written.
+    // A line of data comes from the owner before: once if it is taken over, else to be read and to
+    // be written.
     assert!(
         (7.5..17.0).contains(&(many - few)),
         "{few} transfers a section, {many} with 8 lines more"

@@ -17,8 +17,9 @@ pub fn is_first_copy(name: &CStr, marker: &u8) -> bool {
 
 /// Ends the program if one of these names leads past this library for good: to glibc.
 ///
-/// Any other object to which a name leads is in front of this library, since this one has all of them: a sanitizer's
-/// runtime, or a wrapper, which wraps what it finds behind itself; or our other library, which passes the call on.
+/// Any other object to which a name leads is in front of this library, since this one has all of
+/// them: a sanitizer's runtime, or a wrapper, which wraps what it finds behind itself; or our other
+/// library, which passes the call on.
 pub fn check(exports: &[&CStr]) {
     for name in exports {
         let bound = objects::find(objects::in_search_order(), name);

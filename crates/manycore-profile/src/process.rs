@@ -163,8 +163,8 @@ fn text(words: &[AtomicU64]) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// How many threads have counted in a slab; who only makes locks has one, too. Of several that had one after each other only the
-/// last counts.
+/// How many threads have counted in a slab; who only makes locks has one, too. Of several that had
+/// one after each other only the last counts.
 fn threads(mapping: &Mapping) -> u32 {
     // Relaxed: counters.
     let used = mapping.header.slabs.load(Ordering::Relaxed) as usize;

@@ -224,8 +224,8 @@ pub fn set_word(number: usize, value: u64) {
     }
 }
 
-/// What the calling thread has noted for itself, 0 at its start: what would be in memory of its own elsewhere. Free of charge.
-/// 0 on the host.
+/// What the calling thread has noted for itself, 0 at its start: what would be in memory of its own
+/// elsewhere. Free of charge. 0 on the host.
 pub fn thread_words() -> [u64; 2] {
     Handle::current().map_or([0; 2], |handle| handle.get().thread().words)
 }

@@ -1,4 +1,5 @@
-//! `adaptive` as on machines with many CPUs, where its waiters queue. In a process of its own: how many are many is one thing for all.
+//! `adaptive` as on machines with many CPUs, where its waiters queue. In a process of its own: how
+//! many are many is one thing for all.
 #![cfg(all(target_os = "linux", not(any(loom, manycore_bare))))]
 #![allow(clippy::disallowed_types, reason = "a test is no algorithm, and looks at the time")]
 
@@ -39,7 +40,8 @@ impl Counter {
     }
 }
 
-/// Threads acquire for a while, some of them with a deadline that may pass; nothing is lost and nobody hangs.
+/// Threads acquire for a while, some of them with a deadline that may pass; nothing is lost and
+/// nobody hangs.
 fn counts(threads: u64, rounds: u64) {
     let counter = Counter::new();
     let done = AtomicU64::new(0);
@@ -77,7 +79,8 @@ fn more_threads_than_cpus_queue() {
     counts(32, unless_interpreted(2_000, 3));
 }
 
-/// Another thread releases the lock than has acquired it, whether that one has a place in the queue or not.
+/// Another thread releases the lock than has acquired it, whether that one has a place in the queue
+/// or not.
 #[test]
 fn another_thread_releases() {
     let counter = Counter::new();

@@ -69,7 +69,8 @@ fn combined() {
 
 #[test]
 fn take_all() {
-    // In pieces: a queue is judged as a whole, by the orders that its pushes may have had; interpreted, those of two threads.
+    // In pieces: a queue is judged as a whole, by the orders that its pushes may have had;
+    // interpreted, those of two threads.
     for seed in 0..unless_interpreted(200, 2) {
         let queue = TakeAll::new();
         let mix = Mix {

@@ -292,7 +292,8 @@ fn keys_that_everybody_wants_have_short_chains() {
     assert!(hops < 6.0, "{hops} versions an operation, {stats:?}");
 }
 
-/// A handle for each operation does what one for all does: it looks for grace periods as often, and old versions do not pile up.
+/// A handle for each operation does what one for all does: it looks for grace periods as often, and
+/// old versions do not pile up.
 #[test]
 fn short_lived_handles_do_as_one_that_stays() {
     const CHANGES: u64 = unless_interpreted(20_000, 500);

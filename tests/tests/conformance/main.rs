@@ -75,7 +75,8 @@ mod under_every_lock {
     /// Where the programs run that take too long to be run everywhere.
     const HEAVY: &[&str] = &["futex", "adaptive", "mcs"];
 
-    /// Locks that yield as they were published: by `sched_yield`, for which the filter of `sandbox` kills.
+    /// Locks that yield as they were published: by `sched_yield`, for which the filter of `sandbox`
+    /// kills.
     const YIELDING: &[&str] = &["parking-lot"];
 
     /// Repetitions, in percent, under locks whose waiters keep their CPUs: with more threads than CPUs a hand-over

@@ -1,8 +1,10 @@
-//! A batch: so many acquisitions of one lock in all, as fast as it goes, by tasks that a pool of threads runs.
+//! A batch: a number of acquisitions of one lock in all, as fast as it goes, by tasks that a pool of
+//! threads runs.
 //!
-//! It is the program with which others have measured mutexes on many machines. Under the lock a task looks up an entry of a small
-//! hash map and counts it up. The lock's word, the count of all updates and where the map is lie in one line, as in an
-//! object that has its lock inside; the map's values take more of them. Which entry is next follows from the count.
+//! It is the program with which others have measured mutexes on many machines. Under the lock a
+//! task looks up an entry of a small hash map and counts it up. The lock's word, the count of all
+//! updates and where the map is lie in one line, as in an object that has its lock inside; the
+//! map's values take more of them. Which entry is next follows from the count.
 
 use std::cell::Cell;
 
@@ -50,7 +52,8 @@ impl Map {
         // Consecutive keys lie anywhere: Fibonacci hashing.
         let hash = key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
         let value = &self.values[hash as usize % self.values.len()];
-        // SAFETY: all simulated threads are one thread of the host. Who else is in the section shows in the sum.
+        // SAFETY: all simulated threads are one thread of the host. Who else is in the section
+        // shows in the sum.
         let count = value.with(|value| unsafe { *value });
         // SAFETY: as above.
         value.with_mut(|value| unsafe { *value = count + 1 });
@@ -69,7 +72,8 @@ struct Shared<C> {
     total: UnsafeCell<u64>,
 }
 
-/// What runs a batch under a kind of lock: the results are the wall time in cycles, each thread's acquisitions, and the updates.
+/// What runs a batch under a kind of lock: the results are the wall time in cycles, each thread's
+/// acquisitions, and the updates.
 type Runner = fn(&Batch, u32, f64) -> (u64, Vec<u64>, u64);
 
 struct Chooser;
@@ -114,7 +118,8 @@ fn run<C: Contender>(batch: &Batch, threads: u32, ghz: f64) -> (u64, Vec<u64>, u
     (end - start, ends.into_iter().map(|(_, done)| done).collect(), map.sum())
 }
 
-/// Simulates one job in this process. What was measured of the slice is the wall time, and the acquisitions of each thread.
+/// Simulates one job in this process. What was measured of the slice is the wall time, and the
+/// acquisitions of each thread.
 pub(super) fn simulate(run: &Run, batch: &Batch) -> Result<Finding, String> {
     let job = run.job;
     let runner = contender::simulated::with(&job.mechanism, Chooser)

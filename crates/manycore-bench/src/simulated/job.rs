@@ -48,7 +48,7 @@ pub(crate) struct Job {
 pub(crate) enum Program {
     /// Sections under locks.
     Sections(Mix),
-    /// So many acquisitions of a lock, as fast as it goes.
+    /// A number of acquisitions of a lock, as fast as it goes.
     Batch(Batch),
     /// Operations of a set.
     Set(set::Load),

@@ -8,7 +8,7 @@
 //! | [`lock`] | threads that contend for locks |
 //! | [`set`] | threads that use a set |
 //! | [`accuracy`] | the simulator against this host |
-//! | `batch` | so many acquisitions of a lock, by tasks |
+//! | `batch` | a number of acquisitions of a lock, by tasks |
 //! | `stage` | locks and data in simulated memory |
 //! | `job` | one simulation: what determines it, and what comes of it |
 //! | `sections` | the simulated program of threads that contend for locks |

@@ -230,7 +230,8 @@ impl<C: Contender> Guarded<C> {
     }
 }
 
-/// Cache lines that a section reads, and writes if it is exclusive: one after the other, as the nodes of a list.
+/// Cache lines that a section reads, and writes if it is exclusive: one after the other, as the
+/// nodes of a list.
 struct Lines(Box<[CachePadded<UnsafeCell<u64>>]>);
 
 impl Lines {

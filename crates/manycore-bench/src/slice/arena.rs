@@ -191,8 +191,8 @@ impl<C: Contender> Guarded<C> {
 
 /// Cache lines that a section reads, and writes if it is exclusive.
 ///
-/// They are a list, so that each comes after the one before it, as in a structure of nodes: a processor would load lines
-/// whose addresses it knows at the same time.
+/// They are a list, so that each comes after the one before it, as in a structure of nodes: a
+/// processor would load lines whose addresses it knows at the same time.
 struct Lines(Box<[CachePadded<UnsafeCell<Line>>]>);
 
 struct Line {
@@ -227,7 +227,8 @@ impl Lines {
         self.sum(|line| unsafe { (&raw const (*line).count).read_volatile() })
     }
 
-    /// The sum of what is found in one line after the other. To be called with the lock held, at least for reading.
+    /// The sum of what is found in one line after the other. To be called with the lock held, at
+    /// least for reading.
     #[inline]
     fn sum(&self, find: impl Fn(*mut Line) -> u64) -> u64 {
         let (mut at, mut sum) = (0, 0);

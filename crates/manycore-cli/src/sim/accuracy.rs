@@ -46,13 +46,15 @@ Exit status:
 #[derive(Args, Debug)]
 #[command(after_long_help = NOTES)]
 pub struct Options {
-    /// The model of this host: a file, or a name [default: one that is measured now]; of machines only this one [default: all]
+    /// The model of this host: a file, or a name [default: one that is measured now]; of machines
+    /// only this one [default: all]
     #[arg(long, value_name = "NAME")]
     machine: Option<String>,
     /// What is compared
     #[arg(long, value_enum, default_value = "locks")]
     of: Of,
-    /// Numbers of threads; the claims are about 1 and 2 [default: 1,2,8,32; of structures 1,2; of machines all that were measured]
+    /// Numbers of threads; the claims are about 1 and 2 [default: 1,2,8,32; of structures 1,2; of
+    /// machines all that were measured]
     #[arg(long, value_name = "N,..", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=384))]
     threads: Vec<u32>,
     /// Native rounds

@@ -17,8 +17,9 @@ pub fn prepare() {
     FIND_OBJECT.store(found, Ordering::Relaxed);
 }
 
-/// Has the unwinder prepare itself, as at its first use, which ends with a wake-up: a child may have no such call left.
-/// To be called from the constructor and no earlier, since a sanitizer's `pthread_once` needs a sanitizer that has started.
+/// Has the unwinder prepare itself, as at its first use, which ends with a wake-up: a child may
+/// have no such call left. To be called from the constructor and no earlier, since a sanitizer's
+/// `pthread_once` needs a sanitizer that has started.
 pub fn use_once() {
     backtrace(0, 1);
 }

@@ -42,7 +42,8 @@ impl Decision {
         self.0.store(UNDECIDED | time, Ordering::Release);
     }
 
-    /// Commits the transaction, with a stamp from `stamp` that is later than what other threads ask for: it is told of that time.
+    /// Commits the transaction, with a stamp from `stamp` that is later than what other threads ask
+    /// for: it is told of that time.
     ///
     /// Whoever sees an object locked sees the word open, because that was written before. So it asks in time, or finds the stamp.
     pub fn decide(&self, mut stamp: impl FnMut(u64) -> u64) -> u64 {

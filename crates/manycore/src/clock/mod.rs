@@ -26,11 +26,12 @@ use crate::sync::hint;
 ///
 /// Times are below 2^63. If [`is_exact`](Self::is_exact) says so, the promises of the methods hold.
 ///
-/// Of another clock that does not keep them (a boundary that was measured on some of the CPUs, a virtual machine that has moved),
-/// snapshots are not of one moment, and items out of order. What is read is there all the same: no mechanism goes by such a
-/// clock for what it discards.
+/// Of another clock that does not keep them (a boundary that was measured on some of the CPUs, a
+/// virtual machine that has moved), snapshots are not of one moment, and items out of order. What
+/// is read is there all the same: no mechanism goes by such a clock for what it discards.
 pub unsafe trait Clock: Send + Sync {
-    /// Whether the promises follow from the order of memory alone, and not from what is known of the hardware.
+    /// Whether the promises follow from the order of memory alone, and not from what is known of
+    /// the hardware.
     #[inline]
     fn is_exact(&self) -> bool {
         false
@@ -78,8 +79,9 @@ pub unsafe trait Clock: Send + Sync {
 #[derive(Debug, Default)]
 pub struct RelaxedClock<C>(pub C);
 
-// SAFETY: times are those of the clock inside, and so are the promises, but for those of `fresh`, `settle` and `pass`: that nobody waits
-// is what this type is for, and nothing is discarded by them.
+// SAFETY: times are those of the clock inside, and so are the promises, but for those of `fresh`,
+// `settle` and `pass`: that nobody waits is what this type is for, and nothing is discarded by
+// them.
 unsafe impl<C: Clock> Clock for RelaxedClock<C> {
     #[inline]
     fn is_exact(&self) -> bool {

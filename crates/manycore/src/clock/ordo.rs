@@ -34,8 +34,8 @@ impl Ordo {
     /// The largest boundary in the paper is 1,214 cycles, on 224 cores; this is twice that, in ticks of 0.3 ns and more.
     pub const GENEROUS: u64 = 2500;
 
-    /// With a boundary that was measured before, in ticks of the CPU's counter. If two CPUs' counters differ by more, snapshots are
-    /// not of one moment.
+    /// With a boundary that was measured before, in ticks of the CPU's counter. If two CPUs'
+    /// counters differ by more, snapshots are not of one moment.
     ///
     /// # Panics
     ///
@@ -67,9 +67,10 @@ impl Default for Ordo {
     }
 }
 
-// SAFETY: counters begin at 0 and take decades to 2^62, and the boundary is less than that. For the promises, which it does not call
-// exact: if one call of `ordered` returns before another is made, the second returns no less than the first minus the boundary, which
-// is what the boundary is; and what was written before a read-modify-write is visible when `ordered` reads the counter.
+// SAFETY: counters begin at 0 and take decades to 2^62, and the boundary is less than that. For the
+// promises, which it does not call exact: if one call of `ordered` returns before another is made,
+// the second returns no less than the first minus the boundary, which is what the boundary is; and
+// what was written before a read-modify-write is visible when `ordered` reads the counter.
 unsafe impl Clock for Ordo {
     #[inline]
     fn present(&self) -> u64 {

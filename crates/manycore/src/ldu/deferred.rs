@@ -241,8 +241,9 @@ impl<S: Structure<T>, T, Q: Queue, L: RawLock> Deferred<S, T, Q, L> {
         inner.count(drained);
     }
 
-    /// Looks at the structure as it is after all updates that were done before. Nobody else looks meanwhile; updates go on,
-    /// and are seen by the next who looks. `look` and the structure are not to look or to wait for reads: that would wait for its own thread for ever.
+    /// Looks at the structure as it is after all updates that were done before. Nobody else looks
+    /// meanwhile; updates go on, and are seen by the next who looks. `look` and the structure are
+    /// not to look or to wait for reads: that would wait for its own thread for ever.
     ///
     /// # Panics
     ///

@@ -2,69 +2,83 @@
 //!
 //! # Idea
 //!
-//! There is no best way to wait, only a best way for a length of wait, a number of waiters and a load.
+//! There is no best way to wait, only a best way for a length of wait, a number of waiters and a
+//! load.
 //!
-//! *Many CPUs, and enough of them.* Waiters queue. Only the first polls the word that is the lock; the others poll places of their own.
-//! Who gets the lock as the first keeps its place if another is behind it, and hands the lock over to that one
-//! directly: one transfer of a line, as in `mcs`. So does the next, and so on. But who comes back sooner than a line
-//! travels need not give the lock away. Where most that are handed the lock had just released it, holders leave the word
-//! free, and the first looks at it only now and then, until it has waited for 120 us: then it *reserves* the lock, and the next
-//! release is for it. So each has a stint of some hundred short sections, in which no line moves.
+//! *Many CPUs, and enough of them.* Waiters queue. Only the first polls the word that is the lock;
+//! the others poll places of their own. Who gets the lock as the first keeps its place if another
+//! is behind it, and hands the lock over to that one directly: one transfer of a line, as in `mcs`.
+//! So does the next, and so on. But who comes back sooner than a line travels need not give the
+//! lock away. Where most that are handed the lock had just released it, holders leave the word
+//! free, and the first looks at it only now and then, until it has waited for 120 us: then it
+//! *reserves* the lock, and the next release is for it. So each has a stint of some hundred short
+//! sections, in which no line moves.
 //!
-//! *Few CPUs (8 and fewer), or a crowd.* A waiter polls the word, then sleeps, and the lock learns three things.
+//! *Few CPUs (8 and fewer), or a crowd.* A waiter polls the word, then sleeps, and the lock learns
+//! three things.
 //!
-//! 1. *How long polling takes that ends with the lock.* A waiter polls for four times that, and at least for some
-//!    microseconds: if the holder runs, that is enough nearly always. Where that seldom pays, it is short; now and
-//!    then a waiter polls for long all the same, to see whether that has changed.
-//! 2. *Whether there are more runnable threads than CPUs.* If the clock jumps while a waiter polls, it did not run; if
-//!    somebody slept and waited for most of a millisecond, the holder did not, or one before it. For ten milliseconds
-//!    after either, on many CPUs for a hundred, there is a *crowd*, for all locks of the process. Nobody waits in queues then, where the next may not run.
-//!    Polls are as short as a section allows, and none explores: who is
-//!    preempted in a poll waits until all others have had their time slices, and the longest waits are made of that. And
-//!    in each turn of 6 microseconds or more, one thread that finds a lock held goes to sleep at once: it makes room
-//!    for the others, who would otherwise wait for a CPU for whole time slices of the scheduler, some of them with the
-//!    lock in their hands. How long turns are is learned as well: who is woken soon has made room for nobody, and turns
-//!    become longer; who waits long has many before it, and turns become shorter, for what each waits is all others' turns.
-//!    The CPUs take turns, too: two that made room at once would both be idle until the wake-ups come.
-//!    On many CPUs at most fifteen poll, for longer. The others sleep, and are woken while fewer than eight poll, and one each
-//!    100 us, so that they change places.
-//! 3. *Whether the lock's line comes from afar.* Hardware threads of one core have the line in common: there a waiter looks at
-//!    it as often as it can. Between cores each look takes the line from the holder, who has to fetch it again: there a waiter
-//!    looks now and then, at random times, and short sections follow each other undisturbed meanwhile. The longer waits are, the
-//!    more wait: so looks are as far apart as an eighth of the usual wait. And what polls have brought is written down with the lock in hand.
+//! 1. *How long polling takes that ends with the lock.* A waiter polls for four times that, and at
+//!    least for some microseconds: if the holder runs, that is enough nearly always. Where that
+//!    seldom pays, it is short; now and then a waiter polls for long all the same, to see whether
+//!    that has changed.
+//! 2. *Whether there are more runnable threads than CPUs.* If the clock jumps while a waiter polls,
+//!    it did not run; if somebody slept and waited for most of a millisecond, the holder did not,
+//!    or one before it. For ten milliseconds after either, on many CPUs for a hundred, there is a
+//!    *crowd*, for all locks of the process. Nobody waits in queues then, where the next may not
+//!    run. Polls are as short as a section allows, and none explores: who is preempted in a poll
+//!    waits until all others have had their time slices, and the longest waits are made of that.
+//!    And in each turn of 6 microseconds or more, one thread that finds a lock held goes to sleep
+//!    at once: it makes room for the others, who would otherwise wait for a CPU for whole time
+//!    slices of the scheduler, some of them with the lock in their hands. How long turns are is
+//!    learned as well: who is woken soon has made room for nobody, and turns become longer; who
+//!    waits long has many before it, and turns become shorter, for what each waits is all others'
+//!    turns. The CPUs take turns, too: two that made room at once would both be idle until the
+//!    wake-ups come. On many CPUs at most fifteen poll, for longer. The others sleep, and are woken
+//!    while fewer than eight poll, and one each 100 us, so that they change places.
+//! 3. *Whether the lock's line comes from afar.* Hardware threads of one core have the line in
+//!    common: there a waiter looks at it as often as it can. Between cores each look takes the line
+//!    from the holder, who has to fetch it again: there a waiter looks now and then, at random
+//!    times, and short sections follow each other undisturbed meanwhile. The longer waits are, the
+//!    more wait: so looks are as far apart as an eighth of the usual wait. And what polls have
+//!    brought is written down with the lock in hand.
 //!
-//! A thread that runs may overtake one that was woken: that is what keeps the lock busy. But a waiter that has waited
-//! for ten milliseconds reserves the lock. As long as it is reserved, only threads that have slept take it, in the
-//! order of their sleeps, so that nobody starves.
+//! A thread that runs may overtake one that was woken: that is what keeps the lock busy. But a
+//! waiter that has waited for ten milliseconds reserves the lock. As long as it is reserved, only
+//! threads that have slept take it, in the order of their sleeps, so that nobody starves.
 //!
 //! It never yields: `sched_yield` gives away a thread's share of the CPU (Linux 6.18 charges a whole time slice for
 //! it), to whoever computes beside the program.
 //!
 //! # Source
 //!
-//! Ours. The parts are known: spinning for a learned time, from glibc's adaptive mutex; tests at a distance, from T. Anderson,
-//! "The Performance of Spin Lock Alternatives for Shared-Memory Multiprocessors", 1990, and in proportion to waits, from J. Mellor-Crummey and
-//! M. Scott, ACM TOCS 9(1), 1991, as are the queue and its hand-over; a word before the queue, from Linux' queued spin lock; a
-//! reservation for those who have waited too long, from the starvation mode of Go's sync.Mutex; few active threads that change places with the
-//! sleepers, from D. Dice, "Malthusian Locks", EuroSys 2017.
+//! Ours. The parts are known: spinning for a learned time, from glibc's adaptive mutex; tests at a
+//! distance, from T. Anderson, "The Performance of Spin Lock Alternatives for Shared-Memory
+//! Multiprocessors", 1990, and in proportion to waits, from J. Mellor-Crummey and M. Scott, ACM
+//! TOCS 9(1), 1991, as are the queue and its hand-over; a word before the queue, from Linux' queued
+//! spin lock; a reservation for those who have waited too long, from the starvation mode of Go's
+//! sync.Mutex; few active threads that change places with the sleepers, from D. Dice, "Malthusian
+//! Locks", EuroSys 2017.
 //!
 //! # Memory order
 //!
-//! Most acquisitions are a compare-and-swap that sets `HELD` (Acquire), most releases a read-modify-write of the same
-//! word that clears it (Release), so each section sees the ones before it. A hand-over in the queue leaves `HELD` set; the
-//! message to the next one's place orders the sections (Release, Acquire). A waiter sets `SLEEPERS` before it sleeps
-//! on the word that it has set; who clears the mark wakes one. A woken thread sets the mark again when it
-//! acquires, because it cannot know whether others sleep on. What is learned is Relaxed: numbers that steer waiting
-//! and order nothing.
+//! Most acquisitions are a compare-and-swap that sets `HELD` (Acquire), most releases a
+//! read-modify-write of the same word that clears it (Release), so each section sees the ones
+//! before it. A hand-over in the queue leaves `HELD` set; the message to the next one's place
+//! orders the sections (Release, Acquire). A waiter sets `SLEEPERS` before it sleeps on the word
+//! that it has set; who clears the mark wakes one. A woken thread sets the mark again when it
+//! acquires, because it cannot know whether others sleep on. What is learned is Relaxed: numbers
+//! that steer waiting and order nothing.
 //!
 //! # Fork
 //!
-//! In the child, places of the parent's other threads do not count: the first that comes contends for the word. Pollers may be
-//! counted there that it does not have, so that a forked process wakes a sleeper at each release.
+//! In the child, places of the parent's other threads do not count: the first that comes contends
+//! for the word. Pollers may be counted there that it does not have, so that a forked process wakes
+//! a sleeper at each release.
 //!
 //! # Cost
 //!
-//! Uncontended, two compare-and-swaps, as `futex`, and a look at what the thread has noted. 16 bytes.
+//! Uncontended, two compare-and-swaps, as `futex`, and a look at what the thread has noted. 16
+//! bytes.
 //!
 //! # When not to use it
 //!
@@ -122,7 +136,8 @@ const PATIENCE: u64 = if cfg!(loom) { 0 } else { 25_000_000 };
 /// How long a newcomer leaves a free, reserved lock alone: longer than a wake-up takes, and a remedy if none can come,
 /// because the waiter that reserved the lock is in the parent of a fork.
 const RESPECT_NS: u32 = 1_000_000;
-/// After so many hand-overs in a row the holder looks whether others wait for the word, and whether it is better to stay.
+/// After this number of hand-overs in a row the holder looks whether others wait for the word, and
+/// whether it is better to stay.
 const LOOK_UP: u32 = if cfg!(loom) { 1 } else { 64 };
 /// How long the first in the queue leaves the lock to one that stays (120 us), ...
 const STINT: u64 = if cfg!(loom) { 0 } else { 300_000 };
@@ -197,8 +212,8 @@ impl Adaptive {
         acquired
     }
 
-    /// Whether it is better to wait in the queue than to poll the word: where there are many CPUs, if all threads have one, and this
-    /// thread has no place in another lock's queue.
+    /// Whether it is better to wait in the queue than to poll the word: where there are many CPUs,
+    /// if all threads have one, and this thread has no place in another lock's queue.
     fn queues(&self, now: u64) -> bool {
         cpu::count() > tuning::few_cpus() && !scarcity::is_crowded(now) && !place::has_noted()
     }
@@ -385,7 +400,8 @@ impl Adaptive {
     }
 
     fn take(&self, word: u32, waiter: &Waiter) -> bool {
-        // Acquire: partner of the Releases in `release` and `free`. Relaxed on failure: nothing was acquired.
+        // Acquire: partner of the Releases in `release` and `free`. Relaxed on failure: nothing was
+        // acquired.
         let acquire = order!(Acquire, "adaptive-take-acquire");
         self.word.compare_exchange(word, waiter.taken(word), acquire, Ordering::Relaxed).is_ok()
     }
@@ -528,8 +544,9 @@ enum Slept {
     TimedOut,
 }
 
-// SAFETY: `HELD` is set only by a compare-and-swap from a word without it, and cleared only in a release that hands the lock to
-// nobody; a hand-over is a message to one thread, by the only one that holds the lock. Sixteen bytes, and zero is free.
+// SAFETY: `HELD` is set only by a compare-and-swap from a word without it, and cleared only in a
+// release that hands the lock to nobody; a hand-over is a message to one thread, by the only one
+// that holds the lock. Sixteen bytes, and zero is free.
 unsafe impl PlainLock for Adaptive {
     const INFO: LockInfo = LockInfo {
         name: "adaptive",

@@ -2,28 +2,32 @@
 //!
 //! # Idea
 //!
-//! Each look at the lock's word takes its line from the holder, so looks are far apart: up to twenty, 64 to 127 pauses from one to
-//! the next, a number that each wait draws anew, so that two do not come in step. While nobody sleeps any number of waiters may look so;
-//! one that finds that somebody sleeps stops to look, since a release then wakes. The lock counts those who sleep: with four
-//! of them a waiter that finds the word *contended* does not look at all. It marks the word and sleeps, as in [`Futex`].
+//! Each look at the lock's word takes its line from the holder, so looks are far apart: up to
+//! twenty, 64 to 127 pauses from one to the next, a number that each wait draws anew, so that two
+//! do not come in step. While nobody sleeps any number of waiters may look so; one that finds that
+//! somebody sleeps stops to look, since a release then wakes. The lock counts those who sleep: with
+//! four of them a waiter that finds the word *contended* does not look at all. It marks the word
+//! and sleeps, as in [`Futex`].
 //!
 //! # Source
 //!
-//! The mutex that ordo-one's `synchronization-benchmarks`, 2026, found best for short sections on machines with 12 to 64 CPUs:
-//! written anew here after its description.
+//! The mutex that ordo-one's `synchronization-benchmarks`, 2026, found best for short sections on
+//! machines with 12 to 64 CPUs: written anew here after its description.
 //!
 //! # Fork
 //!
-//! In the child of a fork the count has the parent's sleepers, who do not exist there: the child's waiters look less often.
+//! In the child of a fork the count has the parent's sleepers, who do not exist there: the child's
+//! waiters look less often.
 //!
 //! # Memory order
 //!
-//! That of [`Futex`], of which all accesses are but those to the count, which decides how somebody waits and orders nothing
-//! (Relaxed).
+//! That of [`Futex`], of which all accesses are but those to the count, which decides how somebody
+//! waits and orders nothing (Relaxed).
 //!
 //! # Cost
 //!
-//! Uncontended, that of `futex`, by the same instructions. Who sleeps changes the count twice, in the line of the word.
+//! Uncontended, that of `futex`, by the same instructions. Who sleeps changes the count twice, in
+//! the line of the word.
 //!
 //! # When not to use it
 //!
@@ -36,7 +40,7 @@ use crate::sync::atomic::{AtomicU32, Ordering};
 use crate::sync::{Deadline, Woken, const_new, hint, tuning};
 use crate::{LockInfo, Order};
 
-/// With so many asleep nobody looks who finds that.
+/// A waiter that finds four asleep does not look.
 const SLEEPERS: u32 = 4;
 
 /// How often each looks.
@@ -61,7 +65,8 @@ impl DepthGated {
         }
     }
 
-    /// Acquires the lock by looking; says whether that succeeded before somebody slept, and in time.
+    /// Acquires the lock by looking; says whether that succeeded before somebody slept, and in
+    /// time.
     fn spin(&self) -> bool {
         // Relaxed: see the page.
         let deep = self.sleepers.load(Ordering::Relaxed) >= SLEEPERS;

@@ -101,7 +101,8 @@ impl Futex {
     }
 }
 
-/// What a lock does by the word of a [`Futex`] that it has, and waits for in its own way. To be used in its [`PlainLock`].
+/// What a lock does by the word of a [`Futex`] that it has, and waits for in its own way. To be
+/// used in its [`PlainLock`].
 macro_rules! acquires_by_word {
     () => {
         #[inline]

@@ -1,17 +1,21 @@
-//! `parking-lot`: a word of two bits, and a queue in a hash table that all locks of the process share.
+//! `parking-lot`: a word of two bits, and a queue in a hash table that all locks of the process
+//! share.
 //!
 //! # Idea
 //!
-//! The word says whether the lock is held, and whether somebody is *parked*. A waiter looks a few times: after 2, 4 and 8 pauses,
-//! then after each of seven yields of its CPU; as soon as somebody is parked it does not. Then it sets the second bit and parks: it
-//! goes to the end of a queue in a table, whose bucket the lock's address chooses, and sleeps on a word of its own. A release that finds the bit
-//! wakes the first one of its lock, and leaves the lock free meanwhile, for whoever comes by.
+//! The word says whether the lock is held, and whether somebody is *parked*. A waiter looks a few
+//! times: after 2, 4 and 8 pauses, then after each of seven yields of its CPU; as soon as somebody
+//! is parked it does not. Then it sets the second bit and parks: it goes to the end of a queue in a
+//! table, whose bucket the lock's address chooses, and sleeps on a word of its own. A release that
+//! finds the bit wakes the first one of its lock, and leaves the lock free meanwhile, for the next
+//! comes by.
 //!
 //! # Source
 //!
-//! A. d'Antras, `parking_lot`, 2016, after the `WTF::ParkingLot` of WebKit (F. Pizlo, "Locking in WebKit", 2016): written anew
-//! here after its description. There a bucket hands the lock over, rather than to free it, when up to a millisecond has passed
-//! since it last did so; here at every thousandth wake-up. There the table grows with the number of threads; here it has 256 buckets.
+//! A. d'Antras, `parking_lot`, 2016, after the `WTF::ParkingLot` of WebKit (F. Pizlo, "Locking in
+//! WebKit", 2016): written anew here after its description. There a bucket hands the lock over,
+//! rather than to free it, when up to a millisecond has passed since it last did so; here at every
+//! thousandth wake-up. There the table grows with the number of threads; here it has 256 buckets.
 //!
 //! # Fork
 //!
@@ -19,15 +23,16 @@
 //!
 //! # Memory order
 //!
-//! A release (Release) is read by the compare-and-swap that acquires (Acquire), or by who is handed the lock, through its record as
-//! [`Waiter`] has it. No wake-up is lost: somebody parks only if the word says *held* and *parked* while the bucket is locked,
-//! and both together are taken back with the bucket locked only; so a release either comes before, and the waiter finds the word
+//! A release (Release) is read by the compare-and-swap that acquires (Acquire), or by who is handed
+//! the lock, through its record as [`Waiter`] has it. No wake-up is lost: somebody parks only if
+//! the word says *held* and *parked* while the bucket is locked, and both together are taken back
+//! with the bucket locked only; so a release either comes before, and the waiter finds the word
 //! changed, or finds it in the queue.
 //!
 //! # Cost
 //!
-//! Uncontended: two compare-and-swaps. Contended: beside sleeping and waking, a bucket's lock on either side, which all threads
-//! meet that park at one lock.
+//! Uncontended: two compare-and-swaps. Contended: beside sleeping and waking, a bucket's lock on
+//! either side, which all threads meet that park at one lock.
 //!
 //! # When not to use it
 //!
@@ -56,7 +61,8 @@ const HANDED_OVER: u32 = 1;
 #[derive(Debug)]
 struct Bucket {
     queue: WaitQueue,
-    /// Wake-ups since a lock was last handed over. Changed with the queue locked only, which orders it.
+    /// Wake-ups since a lock was last handed over. Changed with the queue locked only, which orders
+    /// it.
     wakes: AtomicU32,
 }
 
@@ -122,7 +128,8 @@ impl ParkingLot {
         self.state.load(Ordering::Relaxed) // Relaxed: the compare-and-swap that follows decides and orders
     }
 
-    /// Takes a lock that is not held, according to this state of it; what it is if that has changed.
+    /// Takes a lock that is not held, according to this state of it; what it is if that has
+    /// changed.
     #[inline]
     fn take(&self, state: u32) -> Result<u32, u32> {
         // Acquire: partner of the Release in `release`. Relaxed on failure: nothing was acquired.
@@ -178,7 +185,8 @@ impl ParkingLot {
         }
         if !waiter.park(deadline) && waiter.leave() {
             bucket.queue.with_chain(|chain| {
-                // SAFETY: nobody has claimed the waiter and nobody will, so that it is on the chain.
+                // SAFETY: nobody has claimed the waiter and nobody will, so that it is on the
+                // chain.
                 unsafe { chain.remove(&waiter) };
                 if !chain.iter().any(|other| other.role() == address) {
                     self.state.fetch_and(!PARKED, Ordering::Relaxed); // Relaxed: as where it is set
@@ -186,7 +194,8 @@ impl ParkingLot {
             });
             return Parked::TimedOut;
         }
-        // A deadline that has passed meanwhile does not count: the wake-up was meant for one who wants the lock.
+        // A deadline that has passed meanwhile does not count: the wake-up was meant for one who
+        // wants the lock.
         match waiter.message() {
             HANDED_OVER => Parked::HandedOver,
             _ => Parked::Woken,
@@ -226,8 +235,8 @@ fn spin(round: &mut u32) -> bool {
     true
 }
 
-// SAFETY: `LOCKED` is set by one thread's compare-and-swap only, or left set for one thread that is told so, and taken away
-// in `release`; four bytes, and zero is free with nobody parked.
+// SAFETY: `LOCKED` is set by one thread's compare-and-swap only, or left set for one thread that is
+// told so, and taken away in `release`; four bytes, and zero is free with nobody parked.
 unsafe impl PlainLock for ParkingLot {
     const INFO: LockInfo = LockInfo {
         name: "parking-lot",
@@ -247,7 +256,8 @@ unsafe impl PlainLock for ParkingLot {
 
     #[inline]
     unsafe fn release(&self) {
-        // Release: partner of the Acquire in `take`. Relaxed on failure: somebody is parked, and nothing is released here.
+        // Release: partner of the Acquire in `take`. Relaxed on failure: somebody is parked, and
+        // nothing is released here.
         let release = order!(Release, "parking-release");
         if self.state.compare_exchange(LOCKED, 0, release, Ordering::Relaxed).is_err() {
             self.release_parked();

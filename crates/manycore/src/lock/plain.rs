@@ -59,8 +59,8 @@ pub trait InlineLock: PlainLock {}
 /// How large an inline lock may be, in bytes; it is aligned to half of that at most.
 pub const INLINE_SIZE: usize = 16;
 
-/// Both ways of waiting of a lock that has a method `wait`, which takes a deadline or none and says whether it has acquired the
-/// lock. To be used in its [`PlainLock`].
+/// Both ways of waiting of a lock that has a method `wait`, which takes a deadline or none and says
+/// whether it has acquired the lock. To be used in its [`PlainLock`].
 macro_rules! waits_with_deadline {
     () => {
         #[cold]

@@ -1,15 +1,18 @@
-//! `rust-std`: a word of three states that is looked at a hundred times before a sleep, and again after a wake-up.
+//! `rust-std`: a word of three states, whose waiters look a hundred times before a sleep, and again
+//! after a wake-up.
 //!
 //! # Idea
 //!
-//! The word is that of [`Futex`]. A waiter looks at it up to a hundred times, a pause apart, as long as it says *held*: if it comes
-//! free it takes the lock, and if it says that *somebody may sleep* it looks no longer, since others were not served by looking
-//! either. Then it marks the word and sleeps. After a wake-up it looks again, in the same way.
+//! The word is that of [`Futex`]. A waiter looks at it up to a hundred times, a pause apart, as
+//! long as it says *held*: if it comes free it takes the lock, and if it says that *somebody may
+//! sleep* it looks no longer, since others were not served by looking either. Then it marks the
+//! word and sleeps. After a wake-up it looks again, in the same way.
 //!
 //! # Source
 //!
-//! The mutex of Rust's standard library on Linux (`library/std/src/sys/sync/mutex/futex.rs`, since Rust 1.62), by M. Bos:
-//! written anew here after its description, so that it can be simulated and put into programs.
+//! The mutex of Rust's standard library on Linux (`library/std/src/sys/sync/mutex/futex.rs`, since
+//! Rust 1.62), by M. Bos: written anew here after its description, so that it can be simulated and
+//! put into programs.
 //!
 //! # Memory order
 //!
@@ -17,12 +20,13 @@
 //!
 //! # Cost
 //!
-//! Uncontended, that of `futex`, by the same instructions. A hundred pauses are 0.3 us on processors before Skylake and 5 us
-//! on those since.
+//! Uncontended, that of `futex`, by the same instructions. A hundred pauses are 0.3 us on
+//! processors before Skylake and 5 us on those since.
 //!
 //! # When not to use it
 //!
-//! Where many wait: each release wakes one to look, and those that come by take the lock before it is awake.
+//! Where many wait: each release wakes one to look, and those that come by take the lock before it
+//! is awake.
 
 use super::futex::{CONTENDED, FREE, Futex, HELD, acquires_by_word};
 use super::plain::{PlainLock, without_node};

@@ -148,7 +148,7 @@ impl RandomDelays {
         hint::delay((scaled >> 32) * u64::from(tuning::delay_unit()));
     }
 
-    /// The ticks of so many pauses and fewer than so many more, drawn once.
+    /// The ticks of `least` pauses and up to `more`, a number that is drawn once.
     pub(super) fn pauses(least: u32, more: u32) -> u64 {
         let drawn = (u64::from(Self::new(0, 0).random()) * u64::from(more)) >> 32;
         (u64::from(least) + drawn) * u64::from(tuning::pause_cost())

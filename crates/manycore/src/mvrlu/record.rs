@@ -38,11 +38,12 @@ pub(super) struct Local {
     pub kept: Kept,
 }
 
-/// What a handle has at its end, and the next one begins with: so many handles, one after the other, look for grace periods as often as
-/// one that stays, and need not allocate.
+/// What a handle has at its end, and the next one begins with. So handles that follow each other
+/// look for grace periods as often as one that stays, and need not allocate.
 #[derive(Default)]
 pub(super) struct Kept {
-    /// What the session has locked. Between handles it is empty, with the memory that it has come to.
+    /// What the session has locked. Between handles it is empty, with the memory that it has come
+    /// to.
     pub locked: Vec<*mut Version>,
     /// What it has made. Likewise.
     pub fresh: Vec<(*mut Head, &'static Kind)>,
@@ -57,7 +58,8 @@ pub(super) struct Kept {
     pub is_filling: bool,
     /// Sessions since it last looked for a grace period.
     pub sessions: u32,
-    /// How often the thread has left a grace period that was due to another thread, since one was over.
+    /// How often the thread has left a grace period that was due to another thread, since one was
+    /// over.
     pub deferred: u32,
     /// The watermark when the log was last reclaimed.
     pub reclaimed: u64,
@@ -71,7 +73,8 @@ impl Kept {
         self.hops_counted = hops;
     }
 
-    /// The steps since the last grace period, which are counted; the next ones are those since this one.
+    /// The steps since the last grace period, which are counted; the next ones are those since this
+    /// one.
     pub fn take_hops(&mut self, counters: &Counters) -> u32 {
         self.count_hops(counters);
         self.hops_counted = 0;

@@ -180,8 +180,9 @@ impl<S: Apply<O>, O, L: RawLock> OpLog<S, O, L> {
         });
     }
 
-    /// Looks at the structure as it is after all operations that were logged before. Nobody else looks meanwhile: nor are `look` and
-    /// operations to do so, which would wait for their own thread for ever. They may log.
+    /// Looks at the structure as it is after all operations that were logged before. Nobody else
+    /// looks meanwhile: nor are `look` and operations to do so, which would wait for their own
+    /// thread for ever. They may log.
     ///
     /// # Panics
     ///

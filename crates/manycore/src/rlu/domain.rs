@@ -56,7 +56,8 @@ impl<C: Clock> Domain<C> {
         Handle::new(self, member, local)
     }
 
-    /// What a session with a time leaves in its record. Who has then passed a fence sees what was written before a stamp up to it.
+    /// What a session with a time leaves in its record. Who has then passed a fence sees what was
+    /// written before a stamp up to it.
     #[inline]
     pub(super) fn epoch(&self) -> u64 {
         if self.clock.is_exact() {
@@ -91,7 +92,8 @@ impl<C: Clock> Domain<C> {
         self.epoch.stamp(&self.clock, after)
     }
 
-    /// Has every session with a time see a commit of this stamp that begins from now on. The record is the calling thread's.
+    /// Has every session with a time see a commit of this stamp that begins from now on. The record
+    /// is the calling thread's.
     pub(super) fn announce(&self, record: &Record, stamp: u64) {
         if !self.clock.is_exact() {
             record.known.store(stamp, Ordering::Relaxed); // Relaxed: a fence follows

@@ -1,11 +1,14 @@
 //! What sessions with a time and commits go by, so that no clock has to be trusted.
 //!
-//! The *epoch* is a number that sessions with a time leave in their records, and that is not before any stamp that was announced. A
-//! session reads at the clock's time or at its epoch, whichever is later; a stamp is later than the epoch that its thread finds when it has
-//! locked its objects. A clock that is right is not behind the epoch by more than its boundary, so that little changes then.
+//! The *epoch* is a number that sessions with a time leave in their records, and that is not before
+//! any stamp that was announced. A session reads at the clock's time or at its epoch, whichever is
+//! later; a stamp is later than the epoch that its thread finds when it has locked its objects. A
+//! clock that is right is not behind the epoch by more than its boundary, so that little changes
+//! then.
 //!
-//! The line of the epoch would be written by every commit. So that does not begin before a session asks for a time, as many
-//! programs' never do: until then each thread keeps the latest stamp that it knows of in its record.
+//! The line of the epoch would be written by every commit. So that does not begin before a session
+//! asks for a time, as many programs' never do: until then each thread keeps the latest stamp that
+//! it knows of in its record.
 
 use crate::clock::Clock;
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -30,7 +33,8 @@ impl Epoch {
         }))
     }
 
-    /// For a session with a time to leave in its record. `known` asks for the latest stamp that any thread knows of.
+    /// For a session with a time to leave in its record. `known` asks for the latest stamp that any
+    /// thread knows of.
     #[inline]
     pub fn now(&self, known: impl FnOnce() -> u64) -> u64 {
         // Acquire: partner of the Release in `begin`.
@@ -52,7 +56,8 @@ impl Epoch {
     fn begin(&self, known: impl FnOnce() -> u64) {
         // AcqRel: partner of each other, and of the Acquire in `again`.
         self.0.latest.fetch_max(UNUSED + 1, Ordering::AcqRel);
-        // Who has found it unused has passed its own fence before, in `announce`, and what it knows is seen here.
+        // Who has found it unused has passed its own fence before, in `announce`, and what it knows
+        // is seen here.
         full_fence!("rlu-begin-fence");
         // AcqRel: as above.
         self.0.latest.fetch_max(known(), Ordering::AcqRel);
@@ -60,16 +65,19 @@ impl Epoch {
         self.0.is_ready.store(true, order!(Release, "rlu-epoch-ready"));
     }
 
-    /// A stamp that is later than this time. What the thread has written, every session sees whose epoch is not before it.
+    /// A stamp that is later than this time. What the thread has written, every session sees whose
+    /// epoch is not before it.
     pub fn stamp(&self, clock: &impl Clock, after: u64) -> u64 {
         full_fence!("rlu-stamp-fence");
-        // Relaxed: who has found a later epoch passes a fence after that, and before it reads objects.
+        // Relaxed: who has found a later epoch passes a fence after that, and before it reads
+        // objects.
         let epoch = self.0.latest.load(Ordering::Relaxed);
         let epoch = if mutation!("rlu-trusts-clocks") { UNUSED } else { epoch };
         clock.stamp().max(epoch.max(after) + 1)
     }
 
-    /// Has every session with a time see a commit of this stamp that begins from now on. The thread has it in its record.
+    /// Has every session with a time see a commit of this stamp that begins from now on. The thread
+    /// has it in its record.
     #[inline]
     pub fn announce(&self, stamp: u64) {
         full_fence!("rlu-known-fence"); // partner of the one in `begin`

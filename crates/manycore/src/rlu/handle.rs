@@ -120,8 +120,8 @@ impl<'a, C: Clock> Handle<'a, C> {
         conflict
     }
 
-    /// A commit with this stamp was made or seen: what this thread begins from now on is later, and so is what others begin whom it
-    /// tells.
+    /// A commit with this stamp was made or seen: what this thread begins from now on is later, and
+    /// so is what others begin whom it tells.
     pub(super) fn observe(&self, stamp: u64) {
         if stamp > self.known.get() {
             self.known.set(stamp);

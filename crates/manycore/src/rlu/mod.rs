@@ -37,7 +37,8 @@
 //!   that would wait for itself panics.
 //! - *Two views.* [`View::Snapshot`](manycore_traits::View) is the paper's. `View::Latest` asks no clock; a writer then waits for the
 //!   session's end even if it has read the copy.
-//! - *No clock is trusted.* See below. So commits and snapshots do not wait for clocks either, as those of [MV-RLU](crate::mvrlu) do.
+//! - *No clock is trusted.* See below. So commits and snapshots do not wait for clocks either, as
+//!   those of [MV-RLU](crate::mvrlu) do.
 //! - *Logs* are lists of copies, whose memory comes from the domain's pool, as that of objects does.
 //!
 //! # Invariants
@@ -52,39 +53,48 @@
 //!
 //! # Memory order
 //!
-//! *Begin against wait* is a store and a load on either side: the session says in its record that it begins and then reads objects; the
-//! writer has stamped its copies and announced the stamp, and then reads the records. Between
-//! them stands a full fence, or an asymmetric barrier (membarrier) where eight commits share one. Either the session is seen, or it
-//! sees the commit. Its end (Release) comes after all that it has read, and the writer acquires it.
+//! *Begin against wait* is a store and a load on either side: the session says in its record that
+//! it begins and then reads objects; the writer has stamped its copies and announced the stamp, and
+//! then reads the records. Between them stands a full fence, or an asymmetric barrier (membarrier)
+//! where eight commits share one. Either the session is seen, or it sees the commit. Its end
+//! (Release) comes after all that it has read, and the writer acquires it.
 //!
-//! *A session that has a time* leaves the *epoch* in its record, which is not before any stamp that was announced, and reads at the
-//! clock's time or the epoch, whichever is later. It needs not be waited for if the stamp is not later than the epoch in its record:
+//! *A session that has a time* leaves the *epoch* in its record, which is not before any stamp that
+//! was announced, and reads at the clock's time or the epoch, whichever is later. It needs not be
+//! waited for if the stamp is not later than the epoch in its record:
 //!
-//! 1. The writer has locked its objects, passed a fence, and found an earlier epoch, for its stamp is later than that. The session has
-//!    found the later one, and then passed its fence. So the writer's fence was before, and the session sees the locks. It finds
-//!    the decision made, or under way; then it would have made the stamp later than its time, which is not before its epoch.
-//! 2. A session that the writer has not seen has passed its fence after the writer's. It looks for the epoch again, finds
-//!    one that is not before the stamp, and reads the copies.
+//! 1. The writer has locked its objects, passed a fence, and found an earlier epoch, for its stamp
+//!    is later than that. The session has found the later one, and then passed its fence. So the
+//!    writer's fence was before, and the session sees the locks. It finds the decision made, or
+//!    under way; then it would have made the stamp later than its time, which is not before its
+//!    epoch.
+//! 2. A session that the writer has not seen has passed its fence after the writer's. It looks for
+//!    the epoch again, finds one that is not before the stamp, and reads the copies.
 //!
-//! Of a clock that is *exact* ([`Counter`](crate::clock::Counter)) the epoch is the clock itself. *Other clocks* ([`Ordo`](crate::clock::Ordo))
-//! decide only which moment a session sees: nothing in 1 and 2 hangs on the clock. One that is wrong makes snapshots
-//! inconsistent, but what they read is there. Where the barrier is asymmetric, the fence in 1 is the load of the epoch (Acquire): that is
-//! enough where a store becomes visible to all other CPUs at once, as on x86 and AArch64.
+//! Of a clock that is *exact* ([`Counter`](crate::clock::Counter)) the epoch is the clock itself.
+//! *Other clocks* ([`Ordo`](crate::clock::Ordo)) decide only which moment a session sees: nothing
+//! in 1 and 2 hangs on the clock. One that is wrong makes snapshots inconsistent, but what they
+//! read is there. Where the barrier is asymmetric, the fence in 1 is the load of the epoch
+//! (Acquire): that is enough where a store becomes visible to all other CPUs at once, as on x86 and
+//! AArch64.
 //!
-//! *The first session that has a time.* Before it, the epoch is not used, so that commits do not write a line that they all share:
-//! each thread keeps the latest stamp that it knows of in its record, passes a fence, and looks whether the epoch is used. The first such
-//! session has it used, passes a fence, and raises it to what it finds in the records. Either it finds the stamp, or the
+//! *The first session that has a time.* Before it, the epoch is not used, so that commits do not
+//! write a line that they all share: each thread keeps the latest stamp that it knows of in its
+//! record, passes a fence, and looks whether the epoch is used. The first such session has it used,
+//! passes a fence, and raises it to what it finds in the records. Either it finds the stamp, or the
 //! thread announces it (`epoch.rs`).
 //!
 //! *Writing back.* Data is copied to the object, then the head is set to null (Release); a session that finds null (Acquire) reads it.
 //!
 //! # Cost
 //!
-//! A session for the latest takes two stores to the thread's own line and a fence; a snapshot also a read of the clock, and of the epoch.
-//! To read an object without a copy takes the load of a word on its line. A commit takes a stamp, two fences and a line that all
-//! commits write if snapshots are taken, a look at the record of each thread, and the
-//! wait; so it costs the more the more threads there are, which is what [`Config::deferred`] divides. Memory: a copy for each object that is
-//! changed, until the commit after it is written back; objects and copies are aligned to 32 bytes.
+//! A session for the latest takes two stores to the thread's own line and a fence; a snapshot also
+//! a read of the clock, and of the epoch. To read an object without a copy takes the load of a word
+//! on its line. A commit takes a stamp, two fences and a line that all commits write if snapshots
+//! are taken, a look at the record of each thread, and the wait; so it costs the more the more
+//! threads there are, which is what [`Config::deferred`] divides. Memory: a copy for each object
+//! that is changed, until the commit after it is written back; objects and copies are aligned to 32
+//! bytes.
 //!
 //! # When not to use it
 //!

@@ -40,8 +40,9 @@ impl Session {
         self != Self::NONE && (self.0 >= Self::UNTIMED || self.0 < stamp)
     }
 
-    /// Whether the session that was `before`, and may miss a commit of this stamp, still lasts if this is what its record
-    /// says now. A session that is later has another number, or before long an epoch that is not before the stamp.
+    /// Whether the session that was `before`, and may miss a commit of this stamp, still lasts if
+    /// this is what its record says now. A session that is later has another number, or before long
+    /// an epoch that is not before the stamp.
     pub fn is_still(self, before: Self, stamp: u64) -> bool {
         self == before || self.0 < stamp.min(Self::UNTIMED)
     }

@@ -388,7 +388,8 @@ pub mod tuning {
     }
 
     loom::lazy_static! {
-        // Not the checker's atomics: hints are no part of the model. It makes new ones for each execution.
+        // Not the checker's atomics: hints are no part of the model. It makes new ones for each
+        // execution.
         static ref HINTS: [core::sync::atomic::AtomicU32; 2] = Default::default();
     }
 

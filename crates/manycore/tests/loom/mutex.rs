@@ -98,7 +98,8 @@ fn another_thread_releases() {
             loom::thread::spawn(move || {
                 counter.lock.acquire();
                 turn.store(HELD, Ordering::Release);
-                // Relaxed: who releases in another's stead need not tell it so that it sees what was done.
+                // Relaxed: who releases in another's stead need not tell it so that it sees what
+                // was done.
                 while turn.load(Ordering::Relaxed) != RELEASED {
                     loom::thread::yield_now();
                 }

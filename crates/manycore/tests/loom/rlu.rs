@@ -150,7 +150,8 @@ unsafe impl Clock for Wrong {
 const AHEAD: Wrong = Wrong { present: 1_000, stamp: 1 };
 const BEHIND: Wrong = Wrong { present: 1, stamp: 1_000 };
 
-/// A snapshot under a clock that is wrong: what it has read stays as it is, and what it finds is there.
+/// A snapshot under a clock that is wrong: what it has read stays as it is, and what it finds is
+/// there.
 fn look(handle: &mut Handle<'_, Wrong>, object: Link<u32>) {
     // SAFETY: a session, from begin to end.
     unsafe {
@@ -201,7 +202,8 @@ fn two_first_snapshots() {
     stays_under_a_wrong_clock(|| BEHIND, false, 2, 1);
 }
 
-/// The clock gives two commits the same stamp. What begins after the one is not to be taken for one that began after the other.
+/// The clock gives two commits the same stamp. What begins after the one is not to be taken for one
+/// that began after the other.
 #[test]
 fn two_commit_by_a_clock_that_stands_still() {
     check_first(10_000, 2, || {

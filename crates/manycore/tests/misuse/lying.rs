@@ -1,4 +1,5 @@
-//! Safe traits that are implemented inconsistently: `Ord`, `Eq` and `Hash` that say something else each time, `Extend` that stops early.
+//! Safe traits that are implemented inconsistently: `Ord`, `Eq` and `Hash` that say something else
+//! each time, `Extend` that stops early.
 
 use std::cell::Cell;
 use std::cmp::Ordering;

@@ -1,4 +1,5 @@
-//! Destructors and sections that use the very structure that has them: they get on, and nothing is lost.
+//! Destructors and sections that use the very structure that has them: they get on, and nothing is
+//! lost.
 
 use std::cell::Cell;
 use std::sync::mpsc;

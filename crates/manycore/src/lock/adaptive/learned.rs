@@ -30,10 +30,10 @@ const WOKEN_SOON: u64 = if cfg!(loom) { 0 } else { 150_000 };
 /// Who waits for longer (100 us) has many before it.
 const WOKEN_LATE: u64 = if cfg!(loom) { 0 } else { 250_000 };
 
-/// What spinning has brought of late: in the low 18 bits, how long spins took that ended with the lock, in ticks; in
-/// the 3 bits above, votes for that the lock's line was near then, and in 3 more, for that who has released it comes back before it
-/// could be handed over; in the high 8 bits, how many of 256 ended so. All zero
-/// is nothing known, and takes lines to come from afar.
+/// What spinning has brought of late: in the low 18 bits, how long spins took that ended with the
+/// lock, in ticks; in the 3 bits above, votes for that the lock's line was near then, and in 3
+/// more, for that who has released it comes back before it could be handed over; in the high 8
+/// bits, how many of 256 ended so. All zero is nothing known, and takes lines to come from afar.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) struct Spins(pub u32);
 

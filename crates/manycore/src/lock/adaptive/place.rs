@@ -1,9 +1,10 @@
-//! The queue of an [`Adaptive`](super::Adaptive): places in the order of arrival, of which the first is the holder's or contends for
-//! the word.
+//! The queue of an [`Adaptive`](super::Adaptive): places in the order of arrival, of which the
+//! first is the holder's or contends for the word.
 //!
-//! The holder keeps its place while it holds the lock if another is behind it. It hands the lock over by a message there, and
-//! nobody but the two touches a line for it. Its thread notes the place, and owns its memory. Another thread that releases the
-//! lock in its stead finds the place from the end of the queue, and leaves the memory to the thread that has noted it.
+//! The holder keeps its place while it holds the lock if another is behind it. It hands the lock
+//! over by a message there, and nobody but the two touches a line for it. Its thread notes the
+//! place, and owns its memory. Another thread that releases the lock in its stead finds the place
+//! from the end of the queue, and leaves the memory to the thread that has noted it.
 
 use core::ptr::{NonNull, null_mut};
 
@@ -20,13 +21,14 @@ const FIRST: u32 = 2;
 /// ... or has the lock. Or its thread has left, and it is for who comes to it; ...
 const HOLDER: u32 = 3;
 const LEFT: u32 = 4;
-/// ... or another has released the lock in its thread's stead, and it is for the thread that has noted it.
+/// ... or another has released the lock in its thread's stead, and it is for the thread that has
+/// noted it.
 const RELEASED: u32 = 5;
 
 /// How often a waiter looks whether there is a crowd, in ticks (20 us).
 const WATCH: u64 = if cfg!(loom) { 0 } else { 50_000 };
-/// How long a waiter polls its place before it sleeps, in ticks (5 ms). Hand-overs to sleepers are slow, so that it only does where the
-/// lock is held for long.
+/// How long a waiter polls its place before it sleeps, in ticks (5 ms). Hand-overs to sleepers are
+/// slow, so that it only does where the lock is held for long.
 const LONGEST_WAIT: u64 = if cfg!(loom) { 0 } else { 12_000_000 };
 
 /// What became of a wait.
@@ -45,7 +47,8 @@ pub(super) struct Place {
     /// The one before it when it joined.
     before: AtomicPtr<Place>,
     state: AtomicU32,
-    /// The holder's: how often the lock has been handed over in a row, and how often to one that had come back soon.
+    /// The holder's: how often the lock has been handed over in a row, and how often to one that
+    /// had come back soon.
     passes: AtomicU32,
     soon: AtomicU32,
     generation: u32,
@@ -68,7 +71,8 @@ mortal!(Place { state });
 
 // `passes` and `soon` are Relaxed throughout: who reads them holds the lock, or has written them.
 
-/// A place that has joined the queue `tail`, for its thread, or for who releases the lock in its stead.
+/// A place that has joined the queue `tail`, for its thread, or for who releases the lock in its
+/// stead.
 #[derive(Clone, Copy)]
 pub(super) struct Seat<'a> {
     place: NonNull<Place>,
@@ -90,8 +94,8 @@ impl<'a> Seat<'a> {
         let seat = Self { place, tail, is_own: true };
         let this = seat.place();
         this.soon.store(soon.into(), Ordering::Relaxed);
-        // AcqRel: Release, partner of the Acquires in the successor's swap and in `find`: the place is initialised; Acquire
-        // likewise.
+        // AcqRel: Release, partner of the Acquires in the successor's swap and in `find`: the place
+        // is initialised; Acquire likewise.
         let before = tail.swap(place.as_ptr(), order!(AcqRel, "adaptive-swap"));
         // In the child of a fork, those of the parent do not count.
         let Linked::Node(before) = before else { return (seat, false) };
@@ -103,7 +107,8 @@ impl<'a> Seat<'a> {
         (seat, true)
     }
 
-    /// The holder's, which this thread has noted for the lock at this address; none if it holds the lock without a place, or not at all.
+    /// The holder's, which this thread has noted for the lock at this address; none if it holds the
+    /// lock without a place, or not at all.
     #[inline]
     pub(super) fn noted(lock: usize, tail: &'a Link<Place>) -> Option<Self> {
         let place = noted::place_of(lock)?;
@@ -132,8 +137,8 @@ impl<'a> Seat<'a> {
     }
 
     fn place(&self) -> &Place {
-        // SAFETY: a place stays as long as its thread waits there or has noted it, and in the queue as long as the lock is
-        // held by a place before it.
+        // SAFETY: a place stays as long as its thread waits there or has noted it, and in the queue
+        // as long as the lock is held by a place before it.
         unsafe { self.place.as_ref() }
     }
 
@@ -142,7 +147,8 @@ impl<'a> Seat<'a> {
         noted::note_place(lock, self.place);
     }
 
-    /// Waits until it is told something, the deadline has passed, or there is a crowd: then who is before it may not run.
+    /// Waits until it is told something, the deadline has passed, or there is a crowd: then who is
+    /// before it may not run.
     pub(super) fn wait(&self, deadline: Option<Deadline>, jump: u64) -> Told {
         let place = self.place();
         let start = clock::now();
@@ -194,8 +200,8 @@ impl<'a> Seat<'a> {
 
     /// Leaves its place to who comes to it, unless it has been told something.
     fn leave(&self, state: u32) -> Told {
-        // Release: partner of the Acquire in `tell`: nobody but who comes to it touches it any more. Acquire on failure: as
-        // in `wait`.
+        // Release: partner of the Acquire in `tell`: nobody but who comes to it touches it any
+        // more. Acquire on failure: as in `wait`.
         let (done, failed) = (order!(Release, "adaptive-leave"), Ordering::Acquire);
         match self.place().state.compare_exchange(state, LEFT, done, failed) {
             Ok(_) => Told::Nothing,
@@ -203,7 +209,8 @@ impl<'a> Seat<'a> {
         }
     }
 
-    /// As the first, with the lock: keeps the place for the holder. If there is none behind it gives it up; says whether it kept it.
+    /// As the first, with the lock: keeps the place for the holder. If there is none behind it
+    /// gives it up; says whether it kept it.
     pub(super) fn keep_as_holder(self) -> bool {
         let place = self.place();
         if place.next.is_empty() && self.is_last() {
@@ -225,8 +232,8 @@ impl<'a> Seat<'a> {
         Passes { passes, soon }
     }
 
-    /// Gives up the place of the holder or the first, and hands the lock to the next there; says whether it has: false if there is
-    /// none.
+    /// Gives up the place of the holder or the first, and hands the lock to the next there; says
+    /// whether it has: false if there is none.
     pub(super) fn hand_over(self, passes: &Passes) -> bool {
         self.pass(HOLDER, |next| {
             next.passes.store(passes.passes, Ordering::Relaxed);
@@ -256,8 +263,8 @@ impl<'a> Seat<'a> {
     /// Tells the thread that waits there; says whether it does, or has left.
     fn tell(&self, message: u32) -> bool {
         let state = &raw const self.place().state;
-        // AcqRel: Release, partner of the Acquires in `wait` and `sleep`; Acquire, partner of the Release in `leave`.
-        // SAFETY: the place is there until the swap has taken effect.
+        // AcqRel: Release, partner of the Acquires in `wait` and `sleep`; Acquire, partner of the
+        // Release in `leave`. SAFETY: the place is there until the swap has taken effect.
         let before = unsafe { (*state).swap(message, order!(AcqRel, "adaptive-tell")) };
         if before == ASLEEP {
             futex::wake(state, 1);
@@ -310,7 +317,8 @@ pub(super) fn has_noted() -> bool {
     noted::place().is_some_and(still_holder)
 }
 
-/// Whether a place that the calling thread has noted is the holder's still. If another thread has released the lock, it is given back.
+/// Whether a place that the calling thread has noted is the holder's still. If another thread has
+/// released the lock, it is given back.
 #[cold]
 fn still_holder(place: NonNull<Place>) -> bool {
     // Acquire: partner of the Release in `give_back`.

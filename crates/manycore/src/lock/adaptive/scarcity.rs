@@ -1,13 +1,13 @@
-//! Whether CPUs are scarce, which is one thing for all locks of a process, and whose turn it is to make room. Hints: of two updates at
-//! the same time one may be lost.
+//! Whether CPUs are scarce, which is one thing for all locks of a process, and whose turn it is to
+//! make room. Hints: of two updates at the same time one may be lost.
 
 use super::learned::{Crowd, Spins, Turn};
 use crate::sync::{cpu, tuning};
 
 /// For how long there is a crowd after a sign of it (10 ms), ...
 const CROWDED: u32 = if cfg!(loom) { u32::MAX } else { 25_000_000 };
-/// ... and where waiters would queue (100 ms): much longer than the time slice for which a hand-over to a thread that does not run
-/// may hold up the others.
+/// ... and where waiters would queue (100 ms): much longer than the time slice for which a
+/// hand-over to a thread that does not run may hold up the others.
 const CROWDED_BEFORE_QUEUE: u32 = if cfg!(loom) { u32::MAX } else { 250_000_000 };
 /// The CPU that made room last does so again after so many turns without another.
 const TURNS_OF_OTHERS: u64 = 4;

@@ -4,12 +4,12 @@
 pub(super) const HELD: u32 = 1;
 /// Somebody may sleep on the word.
 pub(super) const SLEEPERS: u32 = 2;
-/// The lock is for those who have slept, or for the first in the queue. Set by a waiter that starves, and cleared when that one has
-/// the lock.
+/// The lock is for those who have slept, or for the first in the queue. Set by a waiter that
+/// starves, and cleared when that one has the lock.
 pub(super) const RESERVED: u32 = 4;
 /// The holder has a place in the queue, and hands the lock to the next there.
 pub(super) const LED: u32 = 8;
-/// One that polls the word, and is counted; at most so many are.
+/// A waiter that polls the word adds one; at most fifteen do.
 pub(super) const POLLER: u32 = 16;
 pub(super) const POLLERS: u32 = 15 * POLLER;
 /// While fewer are counted, a release wakes one that sleeps.
@@ -39,7 +39,7 @@ pub(super) struct Waiter {
     pub slept: bool,
     /// It has waited for too long, and reserves the lock.
     pub starving: bool,
-    /// So many of its spins have failed; nobody hears of them if it gives up.
+    /// How many of its spins have failed. If it gives up, the lock does not learn of them.
     pub failed_spins: u32,
 }
 

@@ -99,7 +99,8 @@ pub fn local() -> &'static Local {
     unsafe { &*block }
 }
 
-/// Two words that the calling thread has noted for itself, 0 at its start: the place that it has in a lock's queue.
+/// Two words that the calling thread has noted for itself, 0 at its start: the place that it has in
+/// a lock's queue.
 #[inline]
 pub fn noted() -> [usize; 2] {
     local().noted.get()

@@ -5,7 +5,8 @@ pub fn id() -> u32 {
     manycore_sim::backend::thread()
 }
 
-/// Two words that the calling thread has noted for itself, 0 at its start: the place that it has in a lock's queue.
+/// Two words that the calling thread has noted for itself, 0 at its start: the place that it has in
+/// a lock's queue.
 pub fn noted() -> [usize; 2] {
     manycore_sim::backend::thread_words().map(|word| word as usize)
 }

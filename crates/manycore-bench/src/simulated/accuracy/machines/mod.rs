@@ -1,8 +1,9 @@
-//! `manycore sim accuracy --of machines`: what others measured on real machines with 12 to 64 CPUs beside simulations of models of
-//! these.
+//! `manycore sim accuracy --of machines`: what others measured on real machines with 12 to 64 CPUs
+//! beside simulations of models of these.
 //!
-//! The models' constants come from elsewhere. One number is read off the table: what a section computes, of each lock, so that one task
-//! takes as long as measured; those points are shown, and not judged.
+//! The models' constants come from elsewhere. One number is read off the table: what a section
+//! computes, of each lock, so that one task takes as long as measured; those points are shown, and
+//! not judged.
 
 mod judge;
 mod published;
@@ -137,7 +138,8 @@ impl Options {
         MACHINES.into_iter().map(find).collect()
     }
 
-    /// What a section computes at each point: what one task takes, less what that takes in a simulation if it computes nothing.
+    /// What a section computes at each point: what one task takes, less what that takes in a
+    /// simulation if it computes nothing.
     fn sections(&self, all: &[Published], models: &[Model]) -> Result<Vec<f64>, Failure> {
         let alone: Vec<Job> = all.iter().map(|point| self.job(point, 1, 0.0, models)).collect();
         let overheads = self.crew.run(&alone);
