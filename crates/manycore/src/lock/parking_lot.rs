@@ -8,7 +8,7 @@
 //! is parked it does not. Then it sets the second bit and parks: it goes to the end of a queue in a
 //! table, whose bucket the lock's address chooses, and sleeps on a word of its own. A release that
 //! finds the bit wakes the first one of its lock, and leaves the lock free meanwhile, for the next
-//! comes by.
+//! that comes.
 //!
 //! # Source
 //!
