@@ -17,7 +17,7 @@ const MUTATIONS: &[(&str, &str, &str)] = &[
     ("growing-trusts", "collections::hash_growing", "not linearizable"),
     ("harris-unmarked", "collections::list_harris", "not linearizable"),
     ("lazy-unmarked", "collections::list_lazy", "not linearizable"),
-    ("tree-trusts", "collections::bst_rcu_eager", "not freed at the end"),
+    ("tree-trusts", "collections::bst_rcu_eager", "not linearizable"),
     ("ordered-one-look", "ordered::queue_by_a_counter", "not linearizable"),
     ("ordered-no-wait", "ordered::queue_by_clocks_that_differ", "not linearizable"),
     ("ordered-old-top", "ordered::stack_by_a_counter", "not linearizable"),
