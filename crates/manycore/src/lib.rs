@@ -79,6 +79,8 @@ pub mod ldu;
 pub mod lock;
 pub mod mvrlu;
 pub mod oplog;
+#[cfg(doctest)]
+mod outlive;
 pub mod reclaim;
 pub mod rlu;
 pub mod session;

@@ -1,6 +1,5 @@
 //! Handles: several of one thread, forgotten ones, and those that end late.
 
-use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread;
 
@@ -10,7 +9,7 @@ use manycore::collections::queue::OrderedQueue;
 use manycore::collections::stack::TreiberStack;
 use manycore::collections::tree::{MvrluTree, RcuTree, RluTree};
 use manycore::lock::Adaptive;
-use manycore::reclaim::{self, Config, Domain};
+use manycore::reclaim::{Config, Domain};
 use manycore::session::{self, Sessions};
 use manycore::{ConcurrentMap, ConcurrentSet, MapHandle, SetHandle, mvrlu, rlu};
 
@@ -142,52 +141,6 @@ fn forgotten_guards() {
     drop(handle);
     (0..8).for_each(|_| other.collect_now());
     assert_eq!(domain.held_bytes(), 0);
-}
-
-static TABLE: std::sync::LazyLock<RcuTable<u64, u64, Adaptive>> =
-    std::sync::LazyLock::new(|| RcuTable::new(8, Config::default()));
-static TREE: std::sync::LazyLock<MvrluTree<u64, u64>> =
-    std::sync::LazyLock::new(MvrluTree::default);
-
-/// Uses all sorts of things when its thread ends.
-struct Late(u64);
-
-impl Drop for Late {
-    fn drop(&mut self) {
-        reclaim::section(|guard| guard.defer(|| ()));
-        _ = ConcurrentMap::handle(&*TABLE).insert(self.0, self.0);
-        _ = MapHandle::insert(&mut ConcurrentMap::handle(&*TREE), self.0, self.0);
-        let said = catch_unwind(|| reclaim::section(|_| panic!("in a thread's end")));
-        assert!(said.is_err() && !reclaim::is_pinned());
-    }
-}
-
-thread_local! {
-    static LATE: RefCell<Option<Late>> = const { RefCell::new(None) };
-}
-
-#[test]
-fn at_the_end_of_threads() {
-    let _ = (&*TABLE, &*TREE);
-    for number in 0..crate::ROUNDS / 4 + 2 {
-        let late = move || LATE.set(Some(Late(number)));
-        let thread = thread::spawn(move || {
-            crate::quietly(|| {
-                // Which of the two ends first depends on which was first there.
-                if number % 2 == 0 {
-                    late();
-                    reclaim::section(|_| ());
-                } else {
-                    reclaim::section(|_| ());
-                    late();
-                }
-            });
-            crate::be_quiet();
-        });
-        thread.join().expect("its end does not panic");
-        assert_eq!(ConcurrentMap::handle(&*TABLE).get(&number), Some(number));
-        assert_eq!(MapHandle::get(&mut ConcurrentMap::handle(&*TREE), &number), Some(number));
-    }
 }
 
 /// A handle for each operation, or a thread for each: what is held is bounded by what one handle holds, and is counted.

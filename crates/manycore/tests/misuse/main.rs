@@ -18,11 +18,15 @@ use std::sync::Once;
 mod conflicts;
 mod deferred;
 mod delegated;
+mod ends;
+mod guards;
 mod handles;
+mod intervals;
 mod live;
 mod lying;
 mod panics;
 mod reentrance;
+mod tables;
 mod within;
 
 /// How often loops go round. One constant, because Miri is a thousand times slower than a processor.
