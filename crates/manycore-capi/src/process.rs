@@ -62,10 +62,8 @@ struct Exit(RefCell<Vec<*mut rcu::Thread>>);
 impl Drop for Exit {
     fn drop(&mut self) {
         rlu::thread_ends();
-        for thread in self.0.take() {
-            // SAFETY: from a box, and on the list until it is unregistered.
-            drop(unsafe { Box::from_raw(thread) });
-        }
+        // SAFETY: on the list until they are unregistered.
+        unsafe { rcu::Thread::end_with_thread(self.0.take()) };
     }
 }
 

@@ -13,9 +13,12 @@ use crate::status::{Status, fatal};
 /// A domain: `manycore_rcu_t`.
 pub struct Rcu {
     domain: Domain,
-    /// How many threads are registered.
+    /// How many threads are registered; [`ENDED`] and more once it is being destroyed.
     threads: AtomicUsize,
 }
+
+/// More than there can be threads.
+const ENDED: usize = usize::MAX / 2;
 
 /// A registered thread: `manycore_rcu_thread_t`.
 pub struct Thread {
@@ -26,7 +29,7 @@ pub struct Thread {
     rcu: &'static Rcu,
     /// The thread's number.
     thread: u32,
-    /// Whether it is quiescent just now, and destructors of the program's may be running.
+    /// Whether it waits, is quiescent just now, or ends with its thread: callbacks of the program's may be running.
     is_busy: bool,
 }
 
@@ -128,6 +131,31 @@ impl Thread {
         self.depth -= 1;
         self.guard.take_if(|_| self.depth == 0)
     }
+
+    /// Whether a callback of the program's is running by this registration, which must not end meanwhile, nor wait.
+    fn is_calling(&self) -> bool {
+        self.is_busy || matches!(&self.handle, Kind::Sections(handle) if handle.is_destroying())
+    }
+
+    /// The thread ends: so does the section that it is in, at whose end destructors of the program's run. They may use this, and so it
+    /// is not borrowed then.
+    ///
+    /// # Safety
+    ///
+    /// The calling thread's registrations, which end with this.
+    pub unsafe fn end_with_thread(threads: Vec<*mut Self>) {
+        // SAFETY: by the caller's word. None of them ends by a destructor, since it is busy.
+        unsafe {
+            threads.iter().for_each(|thread| (**thread).is_busy = true);
+            for thread in &threads {
+                (**thread).depth = 0;
+                let guard = (**thread).guard.take();
+                drop(guard);
+            }
+            // SAFETY: from a box, and not used any more.
+            threads.into_iter().for_each(|thread| drop(Box::from_raw(thread)));
+        }
+    }
 }
 
 impl Drop for Thread {
@@ -143,7 +171,7 @@ fn status(result: Result<(), Status>) -> Status {
     result.err().unwrap_or(Status::Ok)
 }
 
-/// The calling thread's registration, outside sections.
+/// The calling thread's registration, outside sections and destructors.
 ///
 /// # Safety
 ///
@@ -151,7 +179,7 @@ fn status(result: Result<(), Status>) -> Status {
 unsafe fn outside<'a>(thread: *mut Thread) -> Result<&'a mut Thread, Status> {
     // SAFETY: by the caller's word.
     let this = unsafe { here(thread) }?;
-    if this.depth > 0 || this.is_busy { Err(Status::Busy) } else { Ok(this) }
+    if this.depth > 0 || this.is_calling() { Err(Status::Busy) } else { Ok(this) }
 }
 
 /// The calling thread's registration.
@@ -194,8 +222,9 @@ pub unsafe extern "C" fn manycore_rcu_create(config: *const Config, out: *mut *m
 pub unsafe extern "C" fn manycore_rcu_destroy(rcu: *mut Rcu) -> Status {
     // SAFETY: by the caller's word.
     let Some(this) = (unsafe { rcu.as_ref() }) else { return Status::Null };
-    // Acquire: partner of the Release where threads leave.
-    if this.threads.load(Ordering::Acquire) > 0 {
+    // Acquire: partner of the Release where threads leave. Relaxed on failure: nothing is done then.
+    let (done, failed) = (Ordering::Acquire, Ordering::Relaxed);
+    if this.threads.compare_exchange(0, ENDED, done, failed).is_err() {
         return Status::Busy;
     }
     // SAFETY: by the caller's word.
@@ -247,7 +276,11 @@ unsafe fn register(
     let Some(rcu) = (unsafe { rcu.as_ref() }).filter(|_| !out.is_null()) else {
         return Status::Null;
     };
-    rcu.threads.fetch_add(1, Ordering::Relaxed); // Relaxed: a count
+    // Relaxed, both: a count. A destructor that the end of the domain runs finds the mark, which its own thread has made.
+    if rcu.threads.fetch_add(1, Ordering::Relaxed) >= ENDED {
+        rcu.threads.fetch_sub(1, Ordering::Relaxed);
+        return Status::Invalid;
+    }
     let (handle, thread) = (handle(rcu), thread::id());
     let this = Box::into_raw(Box::new(Thread {
         guard: None,

@@ -19,6 +19,13 @@ fn every_function_answers_to_mistakes() {
 }
 
 #[test]
+fn destructors_use_what_runs_them() {
+    for variant in Variant::ALL {
+        succeeds(&program("destructors.c"), "c11", variant);
+    }
+}
+
+#[test]
 fn a_child_has_what_its_parent_held() {
     for variant in EXAMINED {
         succeeds(&program("forks.c"), "c11", variant);

@@ -89,6 +89,11 @@ impl<'d> Handle<'d> {
         self.depth.get() > 0
     }
 
+    /// Whether it is destroying what was retired: if so, whoever asks is a destructor, or is called by one.
+    pub fn is_destroying(&self) -> bool {
+        self.is_collecting.get()
+    }
+
     /// Waits until every section of other threads has ended that began before the call, and then frees what it can.
     ///
     /// # Panics
