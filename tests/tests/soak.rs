@@ -1,7 +1,7 @@
-//! Real servers and a real program under load, with every lock for some seconds, with three for five minutes.
+//! Real servers and a real program under load: with three locks for some seconds, with every other for as long in `make test-deep`, and
+//! with three for five minutes in `make soak`.
 //!
-//! `cargo test -p manycore-tests --test soak --release` is the short form, `make soak` the long one. What is checked
-//! is told in [`manycore_tests::soak`].
+//! `cargo test -p manycore-tests --test soak --release` is the short form. What is checked is told in [`manycore_tests::soak`].
 
 use std::env;
 use std::io::Write;
@@ -80,7 +80,20 @@ mod short {
             )*
         };
     }
-    manycore::for_each_inline_lock!(a_test_a_lock);
+    a_test_a_lock!(Futex, Adaptive, Mcs);
+
+    macro_rules! every_lock {
+        ($($lock:ident),* $(,)?) => {
+            const LOCKS: &[&LockInfo] = &[$(&<lock::$lock as PlainLock>::INFO),*];
+        };
+    }
+    manycore::for_each_inline_lock!(every_lock);
+
+    #[test]
+    #[ignore = "takes a minute: make test-deep"]
+    fn every_lock() {
+        LOCKS.iter().for_each(|lock| soak(lock));
+    }
 }
 
 /// Each of the locks that are promised to bear it, with each program.

@@ -133,7 +133,10 @@ fn range(program: &Path, what: &str, threads: &str) -> (f64, f64) {
     (ratio["low"].as_f64().unwrap(), ratio["high"].as_f64().unwrap())
 }
 
-/// Programs whose locks allow a known speedup: the range holds it, also where the machine has other things to do.
+/// What is counted in a simulated time is off by a section or two of some hundreds.
+const COUNTED: f64 = 1.01;
+
+/// Programs that get faster by a factor that is known, whatever else their machine does: the range holds it.
 #[test]
 fn the_range_holds_the_truth() {
     let directory = directory();
@@ -141,17 +144,18 @@ fn the_range_holds_the_truth() {
     for (what, least, most) in [
         // A lock held for 200 of 220 us: no more than this, and less by what it costs to hand it over.
         ("hot", 1.0, 1.1),
-        // One lock, held for half of the time.
-        ("half", 2.0, 2.0),
+        // One lock, held for half of the time: likewise.
+        ("half", 1.7, 2.0),
         // Hardly any time under a lock, and as many threads as CPUs; or sixteen, most of which wait for a CPU.
-        ("rare", 8.0, 8.0),
-        ("starved", 8.0, 8.0),
+        ("rare", 7.9, 8.0),
+        ("starved", 7.9, 8.0),
         // Writers have the lock for a quarter of the time; between any two there may be readers, who share it, or none.
         ("rwlock", 2.0, 4.0),
+        // Three threads that wait for each other by choice. More of them would not make the slowest of them faster.
+        ("pipeline", 2.9, 3.0),
     ] {
         let (low, high) = range(&program, what, "8");
-        // The model has a cost for hand-overs, and steps of its own: what it says is no more exact than this.
-        let holds = low * 0.9 <= most && least <= high * 1.1;
+        let holds = low <= COUNTED * most && least <= COUNTED * high;
         assert!(holds, "{what}: {least} to {most} in {low} .. {high}");
     }
 }

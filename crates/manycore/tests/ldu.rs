@@ -286,7 +286,7 @@ fn is_swept<Q: Queue>(queue: Q) {
     let alive = AtomicU64::new(0);
     let set: Set<'_, Q> = Deferred::with_queue(Keys::default(), queue);
     let most = u64::from(MANY) * u64::from(manycore::sync::cpu::count() + 1);
-    for key in 0..unless_interpreted(20, 3) * most {
+    for key in 0..unless_interpreted(20 * most, 2 * u64::from(MANY)) {
         drop(set.item(Counted::new(key, &alive)).insert());
         let alive = alive.load(Ordering::Relaxed);
         assert!(alive <= most, "{alive} items wait to be freed");
@@ -294,8 +294,8 @@ fn is_swept<Q: Queue>(queue: Q) {
     let swept = set.statistics();
     assert!(swept.drains == 0 && swept.sweeps > 0, "{swept:?}");
     // Also where they were in the structure meanwhile.
-    let items: Vec<_> =
-        (0..2 * most).map(|key| set.item(Counted::new(key, &alive)).insert()).collect();
+    let items = 0..unless_interpreted(2 * most, u64::from(MANY));
+    let items: Vec<_> = items.map(|key| set.item(Counted::new(key, &alive)).insert()).collect();
     set.synchronize();
     drop(items);
     assert!(alive.load(Ordering::Relaxed) <= most, "{alive:?} items wait to be freed");
@@ -401,7 +401,7 @@ fn updates_are_logged_where_the_lock_is_mostly_taken() {
 fn a_reader_may_drop_items() {
     let alive = AtomicU64::new(0);
     let set: Set<'_, Global> = Deferred::default().eager_below(u64::MAX);
-    let items = 2 * u64::from(MANY);
+    let items = unless_interpreted(2, 1) * u64::from(MANY);
     set.read(|_| {
         (0..items).for_each(|key| drop(set.item(Counted::new(key, &alive)).insert()));
         assert_eq!(alive.load(Ordering::Relaxed), items);

@@ -1,5 +1,6 @@
 //! Who goes first when readers and writers wait for each other, and what a deadline does.
-#![cfg(all(target_os = "linux", not(loom), not(manycore_bare)))]
+// Not in the interpreter either, which has no `/proc` that tells who sleeps.
+#![cfg(all(target_os = "linux", not(loom), not(manycore_bare), not(miri)))]
 // A test is an ordinary program: the rules for algorithms are not for it.
 #![allow(clippy::disallowed_types, clippy::disallowed_methods)]
 

@@ -232,7 +232,7 @@ fn a_panic_at_a_quiescent_state() {
 /// A reader stays inside. Writers go on until little room is left, and again when it has left; the report names it.
 #[test]
 fn a_reader_that_stays() {
-    const LIMIT: usize = unless_interpreted(1 << 20, 1 << 11);
+    const LIMIT: usize = unless_interpreted(1 << 20, 1 << 15);
     let (told, reports) = mpsc::channel();
     let config = Config {
         limit_bytes: LIMIT,
@@ -245,7 +245,8 @@ fn a_reader_that_stays() {
     let (inside, is_inside) = mpsc::channel();
     let leave = AtomicBool::new(false);
     let (slots, most, leave) = (&slots, &most, &leave);
-    let needed = (2 * LIMIT / size_of::<Object>()) as u64; // more than there is room for
+    // All together more than there is room for.
+    let needed = (unless_interpreted(2, 1) * LIMIT / size_of::<Object>()) as u64;
     thread::scope(|scope| {
         scope.spawn(move || {
             let handle = slots.domain.register();

@@ -1,5 +1,5 @@
-// Programs whose locks let them get faster by a known factor at most. All times are CPU time of the calling thread, so that a busy machine
-// changes nothing: only `hot` holds its lock by the wall clock.
+// Programs whose locks, or whose threads by waiting for each other, let them get faster by a known factor at most. All times are CPU time
+// of the calling thread, so that a busy machine changes nothing.
 #include <pthread.h>
 #include <string.h>
 #include <time.h>
@@ -7,29 +7,24 @@
 static pthread_mutex_t first = PTHREAD_MUTEX_INITIALIZER, second = PTHREAD_MUTEX_INITIALIZER;
 static pthread_rwlock_t shared = PTHREAD_RWLOCK_INITIALIZER;
 
-static void work_by(clockid_t clock, long ns)
-{
-    struct timespec from, now;
-    clock_gettime(clock, &from);
-    do
-        clock_gettime(clock, &now);
-    while ((now.tv_sec - from.tv_sec) * 1000000000L + now.tv_nsec - from.tv_nsec < ns);
-}
-
 static void work(long us)
 {
-    work_by(CLOCK_THREAD_CPUTIME_ID, us * 1000);
+    struct timespec from, now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &from);
+    do
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    while ((now.tv_sec - from.tv_sec) * 1000000000L + now.tv_nsec - from.tv_nsec < us * 1000);
 }
 
 static void *hot(void *unused)
 {
     for (int i = 0; i < 250; i++) {
         pthread_mutex_lock(&first);
-        work_by(CLOCK_MONOTONIC, 200000);
+        work(200);
         pthread_mutex_unlock(&first);
         for (int k = 0; k < 4; k++) {
             pthread_mutex_lock(&second);
-            work_by(CLOCK_MONOTONIC, 5000);
+            work(5);
             pthread_mutex_unlock(&second);
         }
     }
@@ -83,6 +78,39 @@ static void *rwlock(void *unused)
     return unused;
 }
 
+// Items between two stages of a pipeline.
+static struct queue {
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    int items;
+} queues[2] = {{PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0}, {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0}};
+
+static void move(struct queue *queue, int by)
+{
+    pthread_mutex_lock(&queue->mutex);
+    while (queue->items + by < 0 || queue->items + by > 4)
+        pthread_cond_wait(&queue->changed, &queue->mutex);
+    queue->items += by;
+    work(2);
+    pthread_cond_broadcast(&queue->changed);
+    pthread_mutex_unlock(&queue->mutex);
+}
+
+// Each item takes 50, 300 and 50 us of three threads: the second is never idle, and nobody is faster than it.
+static void *pipeline(void *unused)
+{
+    static int threads;
+    int stage = __atomic_fetch_add(&threads, 1, __ATOMIC_RELAXED);
+    for (int i = 0; i < 800; i++) {
+        if (stage > 0)
+            move(&queues[stage - 1], -1);
+        work(stage == 1 ? 300 : 50);
+        if (stage < 2)
+            move(&queues[stage], 1);
+    }
+    return unused;
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
@@ -91,8 +119,9 @@ int main(int argc, char **argv)
                             : !strcmp(what, "rare")    ? rare
                             : !strcmp(what, "starved") ? starved
                             : !strcmp(what, "rwlock")  ? rwlock
-                                                       : 0;
-    int threads = body == starved ? 16 : body == hot ? 4 : 2;
+                            : !strcmp(what, "pipeline") ? pipeline
+                                                        : 0;
+    int threads = body == starved ? 16 : body == hot ? 4 : body == pipeline ? 3 : 2;
     pthread_t all[16];
     if (!body)
         return 2;

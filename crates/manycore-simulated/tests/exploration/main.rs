@@ -22,11 +22,15 @@ use std::time::Duration;
 
 use manycore_sim::explore::Exploration;
 
-/// Some thousand schedules, and a hundred where each takes long; with a planted mistake, as many as fit into a part of a minute.
+/// A thousand schedules, and some tens where each takes long, or as many as `MANYCORE_SCHEDULES` says in ten times as long; with a planted
+/// mistake, as many as fit into a part of a minute.
 fn explore() -> Exploration {
-    let (schedules, at_least, seconds) = match std::env::var_os("MANYCORE_MUTATION") {
-        Some(_) => (u64::MAX, 1, 15),
-        None => (3000, 100, 5),
+    let asked = std::env::var("MANYCORE_SCHEDULES").ok();
+    let asked = asked.map(|n| n.parse().expect("MANYCORE_SCHEDULES: a number of schedules"));
+    let (schedules, at_least, seconds) = match (std::env::var_os("MANYCORE_MUTATION"), asked) {
+        (Some(_), _) => (u64::MAX, 1, 15),
+        (None, Some(schedules)) => (schedules, 100, 20),
+        (None, None) => (1000, 25, 2),
     };
     Exploration::default()
         .schedules(schedules)

@@ -105,6 +105,9 @@ pub fn run(options: &Options) -> Result<Prediction, Failure> {
                 }
                 let ratios = alone.iter().flat_map(|alone| record::ratios(&findings, alone));
                 record.metrics.extend(ratios);
+                if workload.is_idle() && threads > options.usage.threads {
+                    reach_down(&mut record, check.zip(alone.as_deref()));
+                }
                 found.measurements.push(record);
             }
             Err(error) => found.failures.push(format!("{lock}, {threads} threads: {error}")),
@@ -118,6 +121,16 @@ pub fn run(options: &Options) -> Result<Prediction, Failure> {
         }
     }
     Ok(Prediction { workload, check, found, limit })
+}
+
+/// Threads that were idle may have waited for each other's work, as stages of a pipeline do: then more of them do no more than those
+/// that were observed, and the range reaches down to what the model makes of these.
+fn reach_down(record: &mut Measurement, observed: Option<(f64, &[Finding])>) {
+    let Some((check, alone)) = observed else { return };
+    let as_observed = check / alone[0].slice.throughput();
+    if let Some(ratio) = record.metrics.get_mut("ratio") {
+        ratio.low = ratio.low.map(|low| low.min(as_observed));
+    }
 }
 
 impl Limit {

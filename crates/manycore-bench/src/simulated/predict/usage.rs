@@ -116,6 +116,14 @@ impl Workload {
         let outside_ns = (usage.busy - in_sections * scale) * 1e9 / sections;
         let idle_ns = usage.idle(&mut assumed) * 1e9 / sections;
         let is_busy = idle_ns < BUSY * usage.busy * 1e9 / sections;
+        if !is_busy {
+            let idle = idle_ns * sections / 1e9 / (f64::from(usage.threads) * usage.wall);
+            assumed.push(format!(
+                "threads were idle for {:.0} % of the time by choice; if they waited for each other's work, as stages of a pipeline \
+                 do, more threads do no more, which is the low end of the range",
+                100.0 * idle
+            ));
+        }
         let between = (SLEEP_NS / idle_ns).ceil().clamp(SECTIONS.0, SECTIONS.1);
         let mut mix = Mix {
             locks: Vec::new(),
@@ -132,6 +140,11 @@ impl Workload {
             mix.locks.extend(latches);
         }
         Ok(Self { mix, rows: of_latch, observed: sections / usage.wall, assumed })
+    }
+
+    /// Whether its threads sleep.
+    pub fn is_idle(&self) -> bool {
+        self.mix.think_ns > 0.0
     }
 
     /// The rows that take part, by their number in [`Usage::locks`].
@@ -295,11 +308,12 @@ mod tests {
         let idle = Usage { busy: 0.8, ..usage() };
         let workload = Workload::of(&idle).unwrap();
         assert_eq!((workload.mix.think_ns.round(), workload.mix.sections), (200_000.0, 400));
+        assert!(workload.is_idle() && workload.assumed[0].contains("idle for 50 %"));
         let nearly = Usage { busy: 1.7, ..usage() };
         assert_eq!(Workload::of(&nearly).unwrap().mix.think_ns, 0.0);
         let crowd = Usage { threads: 32, busy: 1.95, ..usage() };
         let workload = Workload::of(&crowd).unwrap();
-        assert_eq!((workload.mix.think_ns, workload.assumed.len()), (0.0, 1));
+        assert_eq!((workload.is_idle(), workload.assumed.len()), (false, 1));
     }
 
     #[test]
