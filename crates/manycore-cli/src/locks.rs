@@ -23,7 +23,7 @@ Columns:
             mutex, only those that are written with the library
 
 Reader-writer locks:
-  What `run` puts into a program in place of each pthread_rwlock_t is always phase-rw,
+  What `run` puts into a program in place of each pthread_rwlock_t is always adaptive-rw,
   whatever lock is chosen for the mutexes. The others are for programs that are written
   with the library, and for `manycore bench lock --reads`.
 

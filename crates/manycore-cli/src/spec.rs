@@ -31,7 +31,7 @@ pub fn all_rw() -> Vec<LockInfo> {
 }
 
 /// The reader-writer lock that a program gets, whatever lock is chosen for its mutexes.
-pub const RW_LOCK_OF_PROGRAMS: LockInfo = <manycore::lock::PhaseRw as RawRwLock>::INFO;
+pub const RW_LOCK_OF_PROGRAMS: LockInfo = <manycore::lock::AdaptiveRw as RawRwLock>::INFO;
 
 /// Whether the lock can be put into a program: it fits into a pthread mutex.
 pub fn is_inline(lock: &LockInfo) -> bool {

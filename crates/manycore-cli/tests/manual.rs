@@ -113,12 +113,12 @@ fn reader_writer_locks_have_a_list_of_their_own() {
         serde_json::from_str(&printed(&mut manycore(&["locks", "--json"]))).unwrap();
     let (_, listed) = table.split_once("reader-writer lock ").expect("a table of them");
     let all = json["rw_locks"].as_array().unwrap();
-    assert_eq!((&all[0]["name"], &all[0]["inline"]), (&"phase-rw".into(), &true.into()));
+    assert_eq!((&all[0]["name"], &all[0]["inline"]), (&"adaptive-rw".into(), &true.into()));
     for (lock, line) in all.iter().zip(listed.lines().skip(2)) {
         assert!(line.trim_start().starts_with(lock["name"].as_str().unwrap()), "{line}");
         assert_eq!(
             line.contains(" any "),
-            lock["name"] == "phase-rw",
+            lock["name"] == "adaptive-rw",
             "one for every program: {line}"
         );
     }

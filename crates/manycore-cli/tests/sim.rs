@@ -536,7 +536,7 @@ fn bad_questions_are_named_in_a_line() {
         (&["lock"][..], &["--machine"][..]),
         (&["lock", "--machine", "vax"], &["vax", "xeon-4x6-like", "epyc-2x96-like"]),
         (&["lock", "--machine", "./none.toml"], &["none.toml", "machines measure"]),
-        (&[&lock[..], &["--lock", "glibc"]].concat(), &["glibc", "futex", "phase-rw"]),
+        (&[&lock[..], &["--lock", "glibc"]].concat(), &["glibc", "futex", "adaptive-rw"]),
         (&[&lock[..], &["--threads", "5000"]].concat(), &["5000 threads", "4095"]),
         (&[&lock[..], &["--threads", "0"]].concat(), &["0 threads", "between 1"]),
         (&[&lock[..], &["--cpus", "25"]].concat(), &["xeon-4x6-like", "24 CPUs"]),

@@ -15,7 +15,7 @@ use core::ffi::{c_int, c_void};
 
 use core::sync::atomic::{AtomicU32, Ordering};
 use libc::{EBUSY, EDEADLK, EINVAL, ETIMEDOUT, clockid_t, timespec};
-use manycore::lock::{PhaseRw, Preference};
+use manycore::lock::{AdaptiveRw, Preference};
 use manycore::sync::Deadline;
 use manycore_profile::layout::Kind;
 
@@ -25,8 +25,7 @@ use crate::{glibc, owner, time};
 /// The overlay of `pthread_rwlock_t`.
 #[repr(C)]
 pub struct RwLock {
-    lock: PhaseRw,
-    _spare: UnsafeCell<[u8; 24 - size_of::<PhaseRw>()]>,
+    lock: AdaptiveRw,
     owner: AtomicU32,
     shared: AtomicU32,
     _elision: UnsafeCell<u64>,
@@ -83,12 +82,25 @@ impl RwLock {
         }
     }
 
-    fn try_read<const STATS: bool>(&self, caller: usize, attempt: Attempt) -> bool {
-        let acquired = self.lock.try_read(self.preference());
+    fn try_read<const STATS: bool>(
+        &self,
+        preference: Preference,
+        caller: usize,
+        attempt: Attempt,
+    ) -> bool {
+        let acquired = self.lock.try_read(preference);
         if STATS && acquired {
             stats::acquired(&self.object(caller), Mode::Shared, attempt, None);
         }
         acquired
+    }
+
+    fn try_read_now<const STATS: bool>(&self, caller: usize) -> bool {
+        self.try_read::<STATS>(self.preference(), caller, Attempt::GivesUp)
+    }
+
+    fn try_write_now<const STATS: bool>(&self, caller: usize) -> bool {
+        self.try_write::<STATS>(caller, Attempt::GivesUp)
     }
 
     fn try_write<const STATS: bool>(&self, caller: usize, attempt: Attempt) -> bool {
@@ -112,7 +124,8 @@ impl RwLock {
             return EDEADLK;
         }
         let attempt = attempt(deadline);
-        if self.try_read::<STATS>(caller, attempt) {
+        // Not yet past a writer that waits.
+        if self.try_read::<STATS>(Preference::Phases, caller, attempt) {
             return 0;
         }
         let acquired = self.wait::<STATS>(Mode::Shared, attempt, caller, || {
@@ -207,7 +220,7 @@ const FOR_EVER: Option<Deadline> = None;
 
 macro_rules! functions {
     ($(
-        $side:ident $try_side:ident: $lock:ident $try_lock:ident $timed:ident $clocked:ident,
+        $side:ident $try_now:ident: $lock:ident $try_lock:ident $timed:ident $clocked:ident,
         glibc $glibc_lock:ident $glibc_try:ident $glibc_clocked:ident;
     )*) => {
         $(
@@ -238,7 +251,7 @@ macro_rules! functions {
                     // SAFETY: glibc owns it.
                     return unsafe { glibc::$glibc_try(lock.as_glibc()) };
                 }
-                if lock.$try_side::<STATS>(caller, Attempt::GivesUp) { 0 } else { EBUSY }
+                if lock.$try_now::<STATS>(caller) { 0 } else { EBUSY }
             }
 
             #[doc = concat!("`pthread_rwlock_", stringify!($timed), "`.")]
@@ -286,10 +299,10 @@ macro_rules! functions {
 }
 
 functions! {
-    read try_read: rdlock tryrdlock timedrdlock clockrdlock,
+    read try_read_now: rdlock tryrdlock timedrdlock clockrdlock,
     glibc pthread_rwlock_rdlock pthread_rwlock_tryrdlock pthread_rwlock_clockrdlock;
 
-    write try_write: wrlock trywrlock timedwrlock clockwrlock,
+    write try_write_now: wrlock trywrlock timedwrlock clockwrlock,
     glibc pthread_rwlock_wrlock pthread_rwlock_trywrlock pthread_rwlock_clockwrlock;
 }
 

@@ -32,7 +32,7 @@ macro_rules! simulated_rw_locks {
 manycore_simulated::for_each_rw_lock!(simulated_rw_locks);
 
 /// The reader-writer lock that `manycore run` puts into a program.
-pub(crate) type UsualRw = NativeRw<lock::PhaseRw>;
+pub(crate) type UsualRw = NativeRw<lock::AdaptiveRw>;
 
 /// Calls the visitor with the simulated lock of this name; `None` if there is no such lock.
 pub(crate) fn with<V: Visitor>(name: &str, visitor: V) -> Option<V::Output> {

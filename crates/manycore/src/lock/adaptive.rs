@@ -95,8 +95,11 @@
 mod learned;
 mod noted;
 mod place;
+mod row;
 mod scarcity;
 mod waiter;
+
+pub(super) use scarcity::has_sign as is_crowded;
 
 use learned::Spins;
 use noted::SOON;
@@ -168,6 +171,19 @@ impl Adaptive {
         pub fn new() -> Self {
             Self { word: AtomicU32::new(0), spins: AtomicU32::new(0), tail: Link::new() }
         }
+    }
+
+    /// The place by which the calling thread holds the lock.
+    #[inline]
+    fn noted_seat(&self) -> Option<Seat<'_>> {
+        Seat::noted(self.address(), &self.tail)
+    }
+
+    /// The holder's place, if it has one and another thread releases the lock.
+    fn find_led(&self) -> Option<Seat<'_>> {
+        // Relaxed: only holders set and clear the mark.
+        let is_led = self.word.load(Ordering::Relaxed) & LED != 0;
+        if is_led { Seat::find(&self.tail) } else { None }
     }
 
     /// Acquires the lock unless the deadline passes first; says whether it did.
@@ -464,13 +480,10 @@ impl Adaptive {
             noted::note_leaving(self.address());
             return self.release_from(seat);
         }
-        // Relaxed: only holders set and clear the mark.
-        if self.word.load(Ordering::Relaxed) & LED != 0
-            && let Some(seat) = Seat::find(&self.tail)
-        {
-            return self.release_from(seat);
+        match self.find_led() {
+            Some(seat) => self.release_from(seat),
+            None => self.free(),
         }
-        self.free();
     }
 
     /// Releases the lock as the holder that has this place.
@@ -569,7 +582,7 @@ unsafe impl PlainLock for Adaptive {
     unsafe fn release(&self) {
         // Release: partner of the Acquires in `try_acquire` and `take`. Relaxed on failure: nothing was released.
         let release = order!(Release, "adaptive-release");
-        let seat = Seat::noted(self.address(), &self.tail);
+        let seat = self.noted_seat();
         if seat.is_some() {
             return self.release_contended(seat);
         }

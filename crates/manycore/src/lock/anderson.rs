@@ -101,7 +101,7 @@ fn sleep(slot: &AtomicU64, number: u32) {
         // Relaxed, both: says only that this thread sleeps.
         let (done, failed) = (Ordering::Relaxed, Ordering::Relaxed);
         if word == marked || slot.compare_exchange(word, marked, done, failed).is_ok() {
-            futex::wait_low(slot, word as u32);
+            futex::wait_low(slot, word as u32, None);
         }
     }
 }

@@ -6,19 +6,19 @@
 //! `manycore locks`, in `run`, in the benchmarks and in every test suite.
 //!
 //! Reader-writer locks implement [`RawRwLock`](crate::RawRwLock), and have a registry of their own,
-//! [`for_each_rw_lock`](crate::for_each_rw_lock). The first of them, [`PhaseRw`], is what `manycore run` puts into a
+//! [`for_each_rw_lock`](crate::for_each_rw_lock). The first of them, [`AdaptiveRw`], is what `manycore run` puts into a
 //! program.
 //!
 //! With the feature `lock_api`, all of them hold data:
 //!
 //! ```
 //! # #[cfg(feature = "lock_api")] {
-//! use manycore::lock::{Adaptive, PhaseRw};
+//! use manycore::lock::{Adaptive, AdaptiveRw};
 //!
 //! let total = lock_api::Mutex::<Adaptive, _>::new(0);
 //! *total.lock() += 1;
 //!
-//! let numbers = lock_api::RwLock::<PhaseRw, _>::new(vec![1, 2]);
+//! let numbers = lock_api::RwLock::<AdaptiveRw, _>::new(vec![1, 2]);
 //! numbers.write().push(3);
 //! let (one, other) = (numbers.read(), numbers.read());
 //! assert_eq!(one.len() + other.len(), 6);
@@ -29,6 +29,7 @@
 //! Beside them is [`WaitQueue`], waiting for a condition with any mutex.
 
 mod adaptive;
+mod adaptive_rw;
 mod anderson;
 mod bravo;
 mod c_bo_mcs;
@@ -72,6 +73,7 @@ mod wait_queue;
 mod waiter;
 
 pub use adaptive::Adaptive;
+pub use adaptive_rw::AdaptiveRw;
 pub use anderson::Anderson;
 pub use bravo::Bravo;
 pub use c_bo_mcs::CBoMcs;

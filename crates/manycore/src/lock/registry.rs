@@ -53,7 +53,7 @@ for_each_inline_lock!(inline);
 #[macro_export]
 macro_rules! for_each_rw_lock {
     ($callback:ident $(, $argument:tt)*) => {
-        $callback! { $($argument)* PhaseRw, PerCpuRw, Bravo }
+        $callback! { $($argument)* AdaptiveRw, PhaseRw, PerCpuRw, Bravo }
     };
 }
 

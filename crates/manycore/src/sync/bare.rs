@@ -79,9 +79,9 @@ pub mod futex {
     }
 
     /// [`wait`] on the lower half of a word, to be woken by [`wake_low`].
-    pub fn wait_low(word: &AtomicU64, expected: u32) {
+    pub fn wait_low(word: &AtomicU64, expected: u32, deadline: Option<Deadline>) -> Woken {
         // SAFETY: the word outlives the call, and only the kernel looks at half of it.
-        unsafe { symbols::manycore_futex_wait(low_half(word), expected, core::ptr::null()) };
+        wait(unsafe { &*low_half(word) }, expected, deadline)
     }
 
     /// [`wake`] for [`wait_low`].

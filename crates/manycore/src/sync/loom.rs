@@ -46,9 +46,13 @@ pub mod futex {
     }
 
     /// [`wait`] on the lower half of a word, to be woken by [`wake_low`].
-    pub fn wait_low(word: &AtomicU64, expected: u32) {
+    pub fn wait_low(word: &AtomicU64, expected: u32, deadline: Option<Deadline>) -> Woken {
+        if deadline.is_some() {
+            return Woken::TimedOut;
+        }
         // Relaxed: as in `wait`.
         sleep(core::ptr::from_ref(word).addr(), || word.load(Ordering::Relaxed) as u32 == expected);
+        Woken::Perhaps
     }
 
     fn sleep(address: usize, unchanged: impl FnOnce() -> bool) {
@@ -375,6 +379,11 @@ pub mod tuning {
     /// For models of what an insisting waiter does, which would otherwise have to be long.
     pub fn set_lenience(times: u32) {
         LENIENCE.set(times);
+    }
+
+    /// How often readers meet before they leave marks.
+    pub fn meetings() -> u32 {
+        0
     }
 
     /// How often a lock is passed on while somebody is set aside.

@@ -28,4 +28,8 @@ pub enum OfProcess {
     Slots,
     /// The buckets of `parking-lot`.
     Buckets,
+    /// Of `adaptive-rw`: the marks of readers.
+    Marks,
+    /// And which lines of them were ever used.
+    UsedLines,
 }

@@ -88,6 +88,11 @@ pub fn lenience() -> u32 {
     shortened(3, 1)
 }
 
+/// How often readers of `adaptive-rw` meet before they leave marks.
+pub fn meetings() -> u32 {
+    shortened(15, 0)
+}
+
 /// How often in a row a lock that sets waiters aside is passed on among the others, before the eldest of them has its turn.
 pub fn passes() -> u32 {
     shortened(1000, 1)

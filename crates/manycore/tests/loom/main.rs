@@ -4,6 +4,7 @@
 //! ordering relaxed, the algorithm's model must fail.
 #![cfg(loom)]
 
+mod adaptive_rw;
 mod caught;
 mod flat_combining;
 mod growing;

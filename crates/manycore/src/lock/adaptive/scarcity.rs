@@ -29,7 +29,7 @@ pub(super) fn notice(now: u64) {
 
 /// Whether there was a sign that nobody has found to be old.
 #[inline]
-pub(super) fn has_sign() -> bool {
+pub(in crate::lock) fn has_sign() -> bool {
     crowd().has_sign()
 }
 

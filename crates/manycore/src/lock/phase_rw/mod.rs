@@ -82,7 +82,7 @@ pub struct PhaseRw {
 }
 
 #[cfg(not(loom))]
-const _: () = assert!(size_of::<PhaseRw>() <= 24, "it has to leave room in a pthread_rwlock_t");
+const _: () = assert!(size_of::<PhaseRw>() <= 24);
 
 impl PhaseRw {
     const_new! {

@@ -181,7 +181,7 @@ impl PhaseRw {
         if let Err(changed) = marked {
             return changed;
         }
-        futex::wait_low(&self.state, contended as u32);
+        futex::wait_low(&self.state, contended as u32, None);
         self.state.load(Ordering::Relaxed)
     }
 

@@ -14,8 +14,8 @@ pub fn wait(word: &AtomicU32, expected: u32, deadline: Option<Deadline>) -> Woke
 }
 
 /// [`wait`] on the lower half of a word, to be woken by [`wake_low`].
-pub fn wait_low(word: &AtomicU64, expected: u32) {
-    sleep(low_half(word), expected, None);
+pub fn wait_low(word: &AtomicU64, expected: u32, deadline: Option<Deadline>) -> Woken {
+    sleep(low_half(word), expected, deadline)
 }
 
 /// `word` is read by the kernel only, and outlives the call.

@@ -26,8 +26,10 @@ pub fn wait(word: &AtomicU32, expected: u32, deadline: Option<Deadline>) -> Woke
 
 /// [`wait`] on the lower half of a word, as a wake-up without cause: to the interpreter, the look that a futex takes at
 /// that half is an access of the program's own, and all accesses to a word have to be of one size.
-pub fn wait_low(_word: &AtomicU64, _expected: u32) {
+pub fn wait_low(_word: &AtomicU64, _expected: u32, deadline: Option<Deadline>) -> Woken {
     hint::yield_now();
+    let passed = deadline.is_some_and(|deadline| deadline.has_passed());
+    if passed { Woken::TimedOut } else { Woken::Perhaps }
 }
 
 /// Wakes at most `count` threads that sleep on `word`, whose memory may be gone.

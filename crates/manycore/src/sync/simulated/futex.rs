@@ -11,22 +11,20 @@ use super::clock;
 /// Sleeps while `word` holds `expected`, until a [`wake`] or the deadline.
 pub fn wait(word: &AtomicU32, expected: u32, deadline: Option<Deadline>) -> Woken {
     let word = from_ref(word).cast::<u32>();
-    let until = deadline.as_ref().map(clock::moment);
     // SAFETY: the word outlives the call, and only one simulated thread runs at a time.
-    let unchanged = || unsafe { word.read_volatile() } == expected;
-    if backend::futex_wait(word.addr(), unchanged, until) {
-        Woken::TimedOut
-    } else {
-        Woken::Perhaps
-    }
+    sleep(word.addr(), || unsafe { word.read_volatile() } == expected, deadline)
 }
 
 /// [`wait`] on the lower half of a word, to be woken by [`wake_low`].
-pub fn wait_low(word: &AtomicU64, expected: u32) {
+pub fn wait_low(word: &AtomicU64, expected: u32, deadline: Option<Deadline>) -> Woken {
     let word = from_ref(word).cast::<u64>();
-    // SAFETY: as in `wait`.
-    let unchanged = || unsafe { word.read_volatile() } as u32 == expected;
-    backend::futex_wait(word.addr(), unchanged, None);
+    // SAFETY: as below.
+    sleep(word.addr(), || unsafe { word.read_volatile() } as u32 == expected, deadline)
+}
+
+fn sleep(word: usize, unchanged: impl FnOnce() -> bool, deadline: Option<Deadline>) -> Woken {
+    let until = deadline.as_ref().map(clock::moment);
+    if backend::futex_wait(word, unchanged, until) { Woken::TimedOut } else { Woken::Perhaps }
 }
 
 /// Wakes at most `count` threads that sleep on `word`, whose memory may be gone.

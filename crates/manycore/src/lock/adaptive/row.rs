@@ -1,0 +1,82 @@
+//! An [`Adaptive`] as the queue of a lock that is made of it: what its holder holds with it may go
+//! to the next in the queue, in a row of holders of which each knows that it is not the first.
+
+use super::noted;
+use super::place::{Passes, Seat};
+use super::waiter::{HELD, LED};
+use super::{Adaptive, scarcity};
+use crate::sync::Deadline;
+use crate::sync::atomic::Ordering;
+
+impl Adaptive {
+    /// Acquires the lock, which was found held, unless the deadline passes first; says whether it
+    /// did.
+    pub(in crate::lock) fn acquire_or_give_up(&self, deadline: Option<Deadline>) -> bool {
+        self.wait(deadline)
+    }
+
+    /// Whether another thread has the lock, as a hint.
+    pub(in crate::lock) fn looks_held(&self) -> bool {
+        self.word.load(Ordering::Relaxed) & HELD != 0 // Relaxed: a hint
+    }
+
+    /// How often in a row the lock was handed over by [`hand_over`](Self::hand_over), last to the
+    /// caller; none if the caller does not hold it, or not by a place in the queue.
+    #[inline]
+    pub(in crate::lock) fn row(&self) -> Option<u32> {
+        self.noted_seat().map(|seat| seat.passes().passes)
+    }
+
+    /// Hands the lock to a thread that waits in its queue, unless there is none; then the caller
+    /// still holds it. Says whether it has.
+    ///
+    /// # Safety
+    ///
+    /// The caller holds the lock. All who release it do so by this or [`end_row`](Self::end_row).
+    pub(in crate::lock) unsafe fn hand_over(&self) -> bool {
+        let Some(seat) = self.noted_seat() else { return false };
+        if scarcity::has_sign() {
+            return false;
+        }
+        noted::note_leaving(self.address());
+        self.pass_on(seat, seat.passes().passes + 1)
+    }
+
+    /// Releases the lock; whom it goes to is the first in a row.
+    ///
+    /// # Safety
+    ///
+    /// The caller holds the lock.
+    pub(in crate::lock) unsafe fn end_row(&self) {
+        let noted = self.noted_seat();
+        if noted.is_some() {
+            noted::note_leaving(self.address());
+        }
+        match noted.or_else(|| self.find_led()) {
+            Some(seat) if scarcity::has_sign() => seat.make_next_first(),
+            Some(seat) if self.pass_on(seat, 0) => return,
+            Some(_) | None => {}
+        }
+        self.free();
+    }
+
+    fn pass_on(&self, seat: Seat<'_>, passes: u32) -> bool {
+        let handed = seat.hand_over(&Passes { passes, soon: 0 });
+        if !handed {
+            // The holder has no place any more. Relaxed: as in `settle`.
+            self.word.fetch_and(!LED, Ordering::Relaxed);
+        }
+        handed
+    }
+
+    /// Makes it free, without those who waited.
+    ///
+    /// # Safety
+    ///
+    /// No thread of this process holds the lock or waits for it.
+    pub(in crate::lock) unsafe fn forget_all(&self) {
+        // Relaxed, both: the caller orders it before what others do.
+        self.word.store(0, Ordering::Relaxed);
+        self.tail.store(core::ptr::null_mut(), Ordering::Relaxed);
+    }
+}

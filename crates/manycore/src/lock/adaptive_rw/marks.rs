@@ -1,0 +1,247 @@
+//! Marks by which readers hold locks: a table that is one for the process, with a line for each
+//! thread.
+//!
+//! A thread leaves a mark on its own line, in the cell of the lock, and takes it away there: two
+//! read-modify-writes of a line that stays with its CPU. A writer looks through the lock's cell of
+//! each line that was ever used. There are about as many lines as CPUs, and at most 512, so that some threads have a
+//! line in common, and locks may have a cell in common: who finds the cell taken leaves no mark.
+//!
+//! A mark has the lock's address and how many readers left it. Who marks is not written down, so
+//! that any thread can take a mark away; it has to look for it then. And who waits for a mark
+//! says so there, and sleeps there: a reader that has taken its mark away does not touch the lock
+//! any more, whose memory may be gone.
+
+use crate::sync::atomic::{AtomicU64, Ordering};
+use crate::sync::{
+    CachePadded, Deadline, Woken, array_of, clock, const_new, cpu, futex, hint, order,
+    process_wide, store_load, thread, tuning,
+};
+
+/// Somebody sleeps until the mark is gone.
+const WAITED: u64 = 1;
+/// One reader; there are three at most.
+const ONE: u64 = 2;
+const MOST: u64 = 3 * ONE;
+/// The rest is the address of the lock, which is aligned to this.
+pub(super) const ALIGNMENT: usize = 8;
+
+/// On machines with fewer CPUs there are so many lines all the same.
+const FEWEST_LINES: usize = 16;
+const CELLS: usize = if cfg!(loom) { 1 } else { 15 };
+/// One mark in so many is a sample.
+const SAMPLED: u64 = if cfg!(loom) { 1 } else { 16 };
+
+struct Line {
+    cells: [AtomicU64; CELLS],
+    /// How many marks were left here; of two at the same time one may not be counted.
+    count: AtomicU64,
+}
+
+impl Line {
+    const_new! {
+        fn new() -> Self {
+            Self { cells: array_of!(AtomicU64::new(0); CELLS), count: AtomicU64::new(0) }
+        }
+    }
+}
+
+process_wide! {
+    /// All lines: 64 KiB.
+    fn lines() -> [CachePadded<Line>; 512] of CachePadded(Line::new()), named Marks
+}
+
+process_wide! {
+    /// A bit for each line that was ever used: a line of them, which changes seldom.
+    fn used_lines() -> [AtomicU64; 8] of AtomicU64::new(0), named UsedLines
+}
+
+/// The marks of the lock at this address.
+#[derive(Clone, Copy)]
+pub(super) struct Marks {
+    lock: u64,
+}
+
+impl Marks {
+    #[inline]
+    pub(super) fn of(lock: usize) -> Self {
+        Self { lock: lock as u64 }
+    }
+
+    fn lines() -> &'static [CachePadded<Line>] {
+        let lines = lines();
+        let used = (cpu::count() as usize).next_power_of_two().max(FEWEST_LINES);
+        &lines[..tuning::places(used.min(lines.len()))]
+    }
+
+    #[inline]
+    fn cell_of<'a>(&self, line: &'a Line) -> &'a AtomicU64 {
+        // The model checker repeats executions, in which addresses differ.
+        let address = if cfg!(loom) { 0 } else { self.lock };
+        // Fibonacci hashing.
+        let hash = address.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
+        &line.cells[hash as usize % CELLS]
+    }
+
+    #[inline]
+    fn own_line() -> &'static Line {
+        &Self::lines()[Self::own_number()]
+    }
+
+    #[inline]
+    fn own_number() -> usize {
+        thread::id() as usize % Self::lines().len()
+    }
+
+    /// Sees to it that writers look at the calling thread's line.
+    #[inline]
+    fn note_use() {
+        let line = Self::own_number();
+        let (word, bit) = (&used_lines()[line / 64], 1 << (line % 64));
+        // SeqCst, both: partner of the load in `used`, as the mark is of the look at it.
+        if word.load(Ordering::SeqCst) & bit == 0 {
+            word.fetch_or(bit, Ordering::SeqCst);
+        }
+    }
+
+    /// The cells in which there may be a mark.
+    fn cells(&self) -> impl Iterator<Item = &'static AtomicU64> {
+        let marks = *self;
+        used_lines().iter().zip(Self::lines().chunks(64)).flat_map(move |(used, lines)| {
+            // SeqCst: partner of the exchange in `note_use`.
+            let used = used.load(Ordering::SeqCst);
+            let is_used = move |line: &usize| used >> line & 1 != 0;
+            (0..lines.len()).filter(is_used).map(move |line| marks.cell_of(&lines[line]))
+        })
+    }
+
+    /// Whether the mark that the calling thread has left is one of the few that stand for many.
+    #[inline]
+    pub(super) fn is_sample() -> bool {
+        let count = &Self::own_line().count;
+        // Relaxed, both: a statistic.
+        let marks = count.load(Ordering::Relaxed) + 1;
+        count.store(marks, Ordering::Relaxed);
+        marks.is_multiple_of(SAMPLED)
+    }
+
+    #[inline]
+    fn own_cell(&self) -> &'static AtomicU64 {
+        self.cell_of(Self::own_line())
+    }
+
+    #[inline]
+    fn are(&self, mark: u64) -> bool {
+        mark & !(WAITED | MOST) == self.lock
+    }
+
+    /// Leaves a mark for the calling thread if its cell has room; says whether it did. Who looks
+    /// at the lock next has left it before.
+    #[inline]
+    pub(super) fn leave(&self) -> bool {
+        Self::note_use();
+        let cell = self.own_cell();
+        let mut mark = cell.load(Ordering::Relaxed); // Relaxed: the exchange decides
+        loop {
+            let next = match mark {
+                0 => self.lock | ONE,
+                mark if self.are(mark) && mark & MOST != MOST => mark + ONE,
+                _ => return false,
+            };
+            // SeqCst: partner of the load in `are_gone`, see the lock.
+            match cell.compare_exchange(mark, next, Ordering::SeqCst, Ordering::Relaxed) {
+                Ok(_) => {
+                    store_load!("adaptive-rw-mark");
+                    return true;
+                }
+                Err(now) => mark = now,
+            }
+        }
+    }
+
+    /// Takes away a mark that the calling thread, or one with the same line, has left; says
+    /// whether there was one.
+    #[inline]
+    pub(super) fn take(&self) -> bool {
+        self.take_from(self.own_cell())
+    }
+
+    /// The same, whichever thread has left it.
+    #[cold]
+    pub(super) fn take_anywhere(&self) -> bool {
+        self.cells().any(|cell| self.take_from(cell))
+    }
+
+    #[inline]
+    fn take_from(&self, cell: &AtomicU64) -> bool {
+        // Acquire, as on failure below: who has taken this thread's mark has left it its own, and
+        // what was done under it.
+        let mut mark = cell.load(Ordering::Acquire);
+        while self.are(mark) {
+            let is_last = mark & MOST == ONE;
+            let next = if is_last { 0 } else { mark - ONE };
+            // AcqRel: Release, partner of the load in `are_gone`; Acquire as above.
+            let done = order!(AcqRel, "adaptive-rw-unmark");
+            match cell.compare_exchange(mark, next, done, Ordering::Acquire) {
+                Ok(_) => {
+                    if is_last && mark & WAITED != 0 {
+                        futex::wake_low(cell, u32::MAX);
+                    }
+                    return true;
+                }
+                Err(now) => mark = now,
+            }
+        }
+        false
+    }
+
+    /// Whether the calling thread may have left a mark.
+    pub(super) fn may_have_own(&self) -> bool {
+        self.are(self.own_cell().load(Ordering::Relaxed)) // Relaxed: of this thread, or a hint
+    }
+
+    /// Whether there is none now. Who looks has seen to it that those that come are taken back.
+    pub(super) fn are_gone(&self) -> bool {
+        self.cells().all(|cell| !self.is_in(cell))
+    }
+
+    /// Waits until there is none, or the deadline has passed; says which. As in
+    /// [`are_gone`](Self::are_gone).
+    pub(super) fn wait(&self, patience: u64, deadline: Option<Deadline>) -> bool {
+        self.cells().all(|cell| self.wait_for(cell, patience, deadline))
+    }
+
+    #[inline]
+    fn is_in(&self, cell: &AtomicU64) -> bool {
+        // SeqCst: partner of the exchange in `leave`. It acquires what `take_from` released.
+        self.are(cell.load(order!(SeqCst, "adaptive-rw-look")))
+    }
+
+    fn wait_for(&self, cell: &AtomicU64, patience: u64, deadline: Option<Deadline>) -> bool {
+        if !self.is_in(cell) {
+            return true;
+        }
+        let start = clock::now();
+        loop {
+            if !clock::has_passed(start, patience) {
+                hint::spin_loop();
+            } else if self.sleep(cell, deadline) == Woken::TimedOut {
+                return !self.is_in(cell);
+            }
+            if !self.is_in(cell) {
+                return true;
+            }
+        }
+    }
+
+    #[cold]
+    fn sleep(&self, cell: &AtomicU64, deadline: Option<Deadline>) -> Woken {
+        // Relaxed, all: nothing is acquired here.
+        let mark = cell.load(Ordering::Relaxed);
+        let waited = mark | WAITED;
+        let (done, failed) = (Ordering::Relaxed, Ordering::Relaxed);
+        if !self.are(mark) || cell.compare_exchange(mark, waited, done, failed).is_err() {
+            return Woken::Perhaps;
+        }
+        futex::wait_low(cell, waited as u32, deadline)
+    }
+}

@@ -1,0 +1,417 @@
+//! `adaptive-rw`: a reader-writer lock whose readers part company when they get into each other's way.
+//!
+//! # Idea
+//!
+//! At first readers count in the lock's word, and a writer that finds it zero takes it: one
+//! compare-and-swap each. Where readers meet there, the lock becomes *biased* towards them: a
+//! reader then leaves a mark on a line of its thread, looks whether a writer is about, and is in.
+//! It has written nothing that another CPU reads.
+//!
+//! Writers wait in an [`Adaptive`]. The first of them stops those that come, waits for who is
+//! there, marks and count, and is in. That takes long where many lines have to be looked at. So it
+//! is not done for each writer. A writer hands the lock to the next in the queue without letting
+//! readers in, up to sixteen times; then readers have the lock for as long as it took to have
+//! them leave. So neither side waits for more than a bounded number of the other's sections, and
+//! what it costs to change sides is divided by many sections.
+//!
+//! Readers that are stopped wait for the word to change, and sleep when that takes long. One that
+//! was woken in vain some times counts itself while a writer holds the lock, and so is in when
+//! that writer leaves.
+//!
+//! What happens while a writer waits is up to the arriving reader, see [`Preference`].
+//!
+//! # Source
+//!
+//! The combination is ours. Marks in a table that all locks share, and a bias, are from D. Dice and
+//! A. Kogan, "BRAVO: Biased Locking for Reader-Writer Locks", USENIX ATC 2019; a queue of which
+//! only the first looks at the word, from Linux' `qrwlock`; several writers in a row, from
+//! I. Calciu et al., "NUMA-Aware Reader-Writer Locks", PPoPP 2013.
+//!
+//! # Memory order
+//!
+//! A reader leaves its mark and then looks at the word; the first writer says in the word that it
+//! waits and then looks for marks. All four are sequentially consistent, so that one of the two
+//! sees the other. What readers did is released with their count or mark, and acquired by the
+//! writer that finds it gone; what writers did is released with the word, and by the queue to
+//! whom the lock is handed.
+//!
+//! # Fork
+//!
+//! In the child, those that waited do not count: the first that has to wait there mends the lock.
+//! Marks and counts of readers stay, as the locks of other threads do.
+//!
+//! # Cost
+//!
+//! Uncontended, two compare-and-swaps, and a load before each. With a bias, a reader's are of a
+//! line of its own, and a writer looks at as many lines as there are CPUs, of which those are far
+//! away that a reader has used since. 24 bytes, and 64 KiB for the process.
+//!
+//! # When not to use it
+//!
+//! Where nearly all sections write, a mutex does the same with less. Where a reader must never
+//! wait, RCU does.
+
+mod marks;
+mod waiting;
+
+use super::Adaptive;
+use super::phase_rw::Preference;
+use crate::sync::atomic::{AtomicU64, Ordering};
+use crate::sync::{Deadline, clock, const_new, futex, mortal, order, process, tuning};
+use crate::{LockInfo, Order, RawRwLock};
+use marks::Marks;
+
+// The lower half of the word is what sleepers wait on, so that whatever ends their wait is there.
+
+/// A writer holds the lock ...
+const WRITER: u64 = 1;
+/// ... and the queue.
+const QUEUED: u64 = 2;
+/// The first writer in the queue waits for readers to leave.
+const PENDING: u64 = 4;
+/// Threads may sleep on the word.
+const SLEEPERS: u64 = 8;
+/// Readers leave marks.
+const BIASED: u64 = 16;
+/// A thread mends the lock after a fork.
+const MENDING: u64 = 32;
+/// One reader that counts.
+const READER: u64 = 1 << 8;
+const READERS: u64 = 0xFF_FFFF << 8;
+
+/// The generation of the process in which threads wait.
+const GENERATION: u64 = 0xFF << GENERATION_SHIFT;
+const GENERATION_SHIFT: u32 = 32;
+/// How long it took to have the readers leave, in units of [`DRAIN_UNIT`] ticks.
+const DRAIN: u64 = 0xFF << DRAIN_SHIFT;
+const DRAIN_SHIFT: u32 = 40;
+/// 100 ns at 2.5 GHz.
+const DRAIN_UNIT: u64 = 256;
+/// Since the last writer: how often readers have met at the word; or, with a bias, one in sixteen
+/// of those that left marks.
+const EVENTS: u64 = 0xFF * EVENT;
+const EVENT: u64 = 1 << 48;
+/// No more samples are counted.
+const SAMPLES: u64 = if cfg!(loom) { EVENT } else { 15 * EVENT };
+/// How much a bias is trusted: it ends at zero.
+const TRUST: u64 = 0xF * TRUST_UNIT;
+const TRUST_UNIT: u64 = 1 << 56;
+const TRUST_AT_FIRST: u64 = 4 * TRUST_UNIT;
+/// How often a bias has ended since one has paid. It takes so many meetings more, as a power of two.
+const DOUBT: u64 = 0xF * DOUBT_UNIT;
+const DOUBT_UNIT: u64 = 1 << 60;
+
+/// How many writers follow each other at most while readers wait.
+const WRITERS_IN_ROW: u32 = if cfg!(loom) { 2 } else { 16 };
+
+/// The reader-writer lock that learns. All zero is one that nobody holds.
+#[derive(Debug)]
+pub struct AdaptiveRw {
+    state: AtomicU64,
+    queue: Adaptive,
+}
+
+#[cfg(not(loom))]
+const _: () = assert!(size_of::<AdaptiveRw>() <= 24, "it has to leave room in a pthread_rwlock_t");
+const _: () = assert!(align_of::<AdaptiveRw>() >= marks::ALIGNMENT);
+
+impl AdaptiveRw {
+    const_new! {
+        /// A lock that nobody holds.
+        pub fn new() -> Self {
+            Self { state: AtomicU64::new(0), queue: Adaptive::new() }
+        }
+    }
+
+    fn marks(&self) -> Marks {
+        Marks::of(core::ptr::from_ref(self).addr())
+    }
+
+    /// Acquires the lock for reading if that takes no waiting; says whether it did.
+    #[inline]
+    pub fn try_read(&self, preference: Preference) -> bool {
+        self.enter(Preference::Phases) || self.count_in(preference)
+    }
+
+    /// Acquires the lock for writing if that takes no waiting; says whether it did.
+    #[inline]
+    pub fn try_write(&self) -> bool {
+        self.take() || self.try_write_biased()
+    }
+
+    /// Acquires the lock for reading.
+    #[inline]
+    pub fn read(&self, preference: Preference) {
+        self.read_until(preference, None);
+    }
+
+    /// Acquires the lock for writing.
+    #[inline]
+    pub fn write(&self) {
+        self.write_until(None);
+    }
+
+    /// Acquires the lock for reading unless the deadline passes first; says whether it did.
+    #[inline]
+    pub fn read_until(&self, preference: Preference, deadline: Option<Deadline>) -> bool {
+        self.enter(Preference::Phases) || self.wait_to_read(preference, deadline)
+    }
+
+    /// Acquires the lock for writing unless the deadline passes first; says whether it did.
+    #[inline]
+    pub fn write_until(&self, deadline: Option<Deadline>) -> bool {
+        self.take() || self.wait_to_write(deadline)
+    }
+
+    /// Releases the lock after reading.
+    ///
+    /// # Safety
+    ///
+    /// The caller has acquired the lock for reading, and has not released it since. Another thread
+    /// may have acquired it for the caller.
+    #[inline]
+    pub unsafe fn release_read(&self) {
+        // Relaxed: a bias stays while there is a mark. Without one all readers count.
+        if self.state.load(Ordering::Relaxed) & BIASED == 0 {
+            self.count_out();
+        } else {
+            self.leave();
+        }
+    }
+
+    /// Releases the lock after writing.
+    ///
+    /// # Safety
+    ///
+    /// The caller has acquired the lock for writing, and has not released it since.
+    #[inline]
+    pub unsafe fn release_write(&self) {
+        // Where writers follow each other, none looks at the word, at which readers look.
+        let may_follow = self.queue.row().is_some_and(|row| row + 1 < WRITERS_IN_ROW);
+        // SAFETY: the caller has a place in the queue, so that it holds it.
+        if may_follow && unsafe { self.queue.hand_over() } {
+            return;
+        }
+        // Release: partner of the Acquires in `count_in`, `take` and `lead`. Relaxed on failure.
+        let (release, failed) = (order!(Release, "adaptive-rw-write-release"), Ordering::Relaxed);
+        let state = self.state.load(Ordering::Relaxed);
+        let is_alone = state & (QUEUED | SLEEPERS | READERS) == 0;
+        if !is_alone || self.state.compare_exchange(state, state - WRITER, release, failed).is_err()
+        {
+            self.release_contended();
+        }
+    }
+
+    /// By a mark if there is a bias, or counted.
+    #[inline]
+    fn enter(&self, preference: Preference) -> bool {
+        // Relaxed: a hint.
+        if self.state.load(Ordering::Relaxed) & BIASED != 0 && self.mark() {
+            return true;
+        }
+        self.count_in(preference)
+    }
+
+    /// Leaves a mark, if no writer is about.
+    #[inline]
+    fn mark(&self) -> bool {
+        let admits = |state| state & (BIASED | WRITER | PENDING) == BIASED;
+        // Relaxed: a hint.
+        if !admits(self.state.load(Ordering::Relaxed)) || !self.marks().leave() {
+            return false;
+        }
+        // SeqCst: partner of the exchange in `stop_readers`. It acquires what `release_write` released.
+        let state = self.state.load(order!(SeqCst, "adaptive-rw-admit"));
+        if !admits(state) {
+            self.leave();
+            return false;
+        }
+        if Marks::is_sample() && state & EVENTS < SAMPLES {
+            self.count_sample();
+        }
+        true
+    }
+
+    /// Takes a mark or a count away where there may be both. Who shares a line with this thread
+    /// may have taken its mark, and left a count to it.
+    #[inline]
+    fn leave(&self) {
+        if !self.marks().take() && !self.try_count_out() {
+            self.release_elsewhere();
+        }
+    }
+
+    #[cold]
+    fn count_sample(&self) {
+        // Relaxed, throughout: a statistic, which may be lost.
+        let state = self.state.load(Ordering::Relaxed);
+        if state & BIASED != 0 && state & EVENTS < SAMPLES {
+            let (done, failed) = (Ordering::Relaxed, Ordering::Relaxed);
+            _ = self.state.compare_exchange(state, state + EVENT, done, failed);
+        }
+    }
+
+    /// Counts a reader if no writer is in its way.
+    #[inline]
+    fn count_in(&self, preference: Preference) -> bool {
+        // Acquire: partner of the Release in `release_write`. Relaxed: the exchange decides.
+        let (acquire, failed) = (order!(Acquire, "adaptive-rw-read-acquire"), Ordering::Relaxed);
+        let mut state = self.state.load(Ordering::Relaxed);
+        let mut met = state & READERS != 0;
+        while !stops(state, preference) {
+            let counted = if met { with_meeting(state) } else { state } + READER;
+            match self.state.compare_exchange(state, counted, acquire, failed) {
+                Ok(_) => return true,
+                Err(now) => (state, met) = (now, true),
+            }
+        }
+        false
+    }
+
+    /// Takes away a counted reader, of which the caller knows that it is there.
+    #[inline]
+    fn count_out(&self) {
+        let address = &raw const self.state;
+        // Release: partner of the Acquires in `take` and `lead`.
+        let before = self.state.fetch_sub(READER, order!(Release, "adaptive-rw-read-release"));
+        debug_assert!(before & READERS != 0, "nobody has it for reading");
+        if before & READERS == READER {
+            wake_all(address, before); // the mark stays until a writer leaves
+        }
+    }
+
+    /// Takes away a counted reader if there is one; says whether there was.
+    #[cold]
+    fn try_count_out(&self) -> bool {
+        let address = &raw const self.state;
+        let mut state = self.state.load(Ordering::Relaxed); // Relaxed: the exchange decides
+        while state & READERS != 0 {
+            // Release: as in `count_out`.
+            let (release, failed) = (order!(Release, "adaptive-rw-read-try"), Ordering::Relaxed);
+            match self.state.compare_exchange(state, state - READER, release, failed) {
+                Ok(_) => {
+                    if state & READERS == READER {
+                        wake_all(address, state);
+                    }
+                    return true;
+                }
+                Err(now) => state = now,
+            }
+        }
+        false
+    }
+
+    /// Takes the lock for writing if there is no bias and nobody is in the way.
+    #[inline]
+    fn take(&self) -> bool {
+        // Acquire: partner of the Releases in `count_out` and `release_write`. Relaxed: the exchange
+        // decides.
+        let (acquire, failed) = (order!(Acquire, "adaptive-rw-write-acquire"), Ordering::Relaxed);
+        let mut state = self.state.load(Ordering::Relaxed);
+        while state & (WRITER | PENDING | BIASED | READERS) == 0 {
+            match self.state.compare_exchange(state, state | WRITER, acquire, failed) {
+                Ok(_) => return true,
+                Err(now) => state = now,
+            }
+        }
+        false
+    }
+}
+
+/// Whether a reader that counts has to wait.
+#[inline]
+fn stops(state: u64, preference: Preference) -> bool {
+    let by = match preference {
+        Preference::Readers => WRITER,
+        Preference::Phases => WRITER | PENDING,
+    };
+    state & by != 0
+}
+
+/// After two readers have met at the word. If they have done so for as long as it takes to have
+/// readers leave, and no writer came, there is a bias.
+#[inline]
+fn with_meeting(state: u64) -> u64 {
+    if state & (BIASED | PENDING | WRITER) != 0 || !counts_meeting(state) {
+        state
+    } else if state & EVENTS < u64::from(tuning::meetings()) * EVENT {
+        state + EVENT
+    } else {
+        state & !(EVENTS | TRUST) | BIASED | TRUST_AT_FIRST
+    }
+}
+
+/// Whether this meeting is one of those that count: the fewer, the more doubt there is.
+fn counts_meeting(state: u64) -> bool {
+    let one_in = 1 << ((state & DOUBT) / DOUBT_UNIT);
+    cfg!(loom) || (clock::now() / 32).is_multiple_of(one_in)
+}
+
+/// After the word of a lock, which may be gone, was changed.
+#[inline]
+fn wake_all(state: *const AtomicU64, before: u64) {
+    if before & SLEEPERS != 0 {
+        futex::wake_low(state, u32::MAX);
+    }
+}
+
+fn generation() -> u64 {
+    u64::from(process::generation()) << GENERATION_SHIFT & GENERATION
+}
+
+impl Default for AdaptiveRw {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+mortal!(AdaptiveRw { state });
+
+// SAFETY: one word says whether a writer holds the lock, and one is let in only by a change of that
+// word in which no reader counts, and only after it has seen, with those that come stopped, that
+// there is no mark.
+unsafe impl RawRwLock for AdaptiveRw {
+    const INFO: LockInfo = LockInfo {
+        name: "adaptive-rw",
+        summary: "readers that meet mark lines of their own; writers queue, and take turns with readers; spins, then sleeps",
+        source: "ours; marks: Dice & Kogan, USENIX ATC 2019",
+        order: Order::Barging,
+        blocks: true,
+    };
+
+    fn new() -> Self {
+        Self::new()
+    }
+
+    #[inline]
+    fn try_acquire_read(&self) -> bool {
+        self.try_read(Preference::Phases)
+    }
+
+    #[inline]
+    fn acquire_read(&self) {
+        self.read(Preference::Phases);
+    }
+
+    #[inline]
+    unsafe fn release_read(&self) {
+        // SAFETY: acquired by the caller.
+        unsafe { self.release_read() }
+    }
+
+    #[inline]
+    fn try_acquire_write(&self) -> bool {
+        self.try_write()
+    }
+
+    #[inline]
+    fn acquire_write(&self) {
+        self.write();
+    }
+
+    #[inline]
+    unsafe fn release_write(&self) {
+        // SAFETY: acquired by the caller.
+        unsafe { self.release_write() }
+    }
+}
