@@ -184,7 +184,10 @@ pub unsafe extern "C-unwind" fn init<const STATS: bool>(
     attr: *const libc::pthread_rwlockattr_t,
     caller: usize,
 ) -> c_int {
-    // SAFETY: passed on; the memory is the caller's to initialise.
+    // Of a lock that was here and was not destroyed: the child of a fork begins anew like that.
+    // SAFETY: the memory is the caller's to initialise, and whatever is there is no address to follow.
+    unsafe { (*l).lock.forget_marks() };
+    // SAFETY: passed on; as above.
     let (result, lock) = unsafe { (glibc::pthread_rwlock_init(l.cast(), attr), &*l) };
     if STATS && result == 0 && lock.is_ours() {
         stats::initialised(&lock.record, caller);
@@ -204,6 +207,7 @@ pub unsafe extern "C-unwind" fn destroy<const STATS: bool>(l: *mut RwLock) -> c_
         if STATS {
             stats::destroyed(&lock.record);
         }
+        lock.lock.forget_marks();
         return 0;
     }
     // SAFETY: glibc owns it.

@@ -155,6 +155,19 @@ impl Bravo {
     }
 }
 
+impl Drop for Bravo {
+    /// Takes away the marks of readers that never released it, or the next lock at its address would wait for them.
+    fn drop(&mut self) {
+        if self.door.looks_open() {
+            for slot in table::slots() {
+                // Relaxed, both: nobody uses the lock any more.
+                let (done, failed) = (Ordering::Relaxed, Ordering::Relaxed);
+                _ = slot.compare_exchange(self.mark(), 0, done, failed);
+            }
+        }
+    }
+}
+
 impl Default for Bravo {
     fn default() -> Self {
         Self::new()

@@ -239,14 +239,23 @@ macro_rules! mortal {
         #[cfg(loom)]
         impl$(<$parameter>)? Drop for $value$(<$parameter>)? {
             fn drop(&mut self) {
-                if !$crate::sync::is_panicking() {
-                    $(self.$field.with_mut(|_| ());)*
-                }
+                $crate::sync::mortal_end!(self { $($field),* });
             }
         }
     };
 }
 pub(crate) use mortal;
+
+/// The same in a destructor that does more.
+macro_rules! mortal_end {
+    ($value:ident { $($field:ident),* }) => {
+        #[cfg(loom)]
+        if !$crate::sync::is_panicking() {
+            $($value.$field.with_mut(|_| ());)*
+        }
+    };
+}
+pub(crate) use mortal_end;
 
 #[cfg(feature = "sim")]
 pub(crate) use backend::table::of_process as table_of_process;

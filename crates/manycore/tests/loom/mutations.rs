@@ -99,11 +99,6 @@ const MUTATIONS: &[(&str, &str, &str)] = &[
     ("adaptive-rw-look", "adaptive_rw::a_writer_beside_a_reader_that_marks", RACE),
     ("adaptive-rw-admit", "adaptive_rw::a_writer_beside_a_reader_that_marks", RACE),
     ("adaptive-rw-stop", "adaptive_rw::a_writer_beside_a_reader_that_marks", RACE),
-    (
-        "adaptive-rw-try-acquire",
-        "adaptive_rw::a_writer_that_tries_beside_a_reader_that_counts",
-        RACE,
-    ),
     ("door-enter", "rw::PerCpuRw", RACE),
     ("door-admit", "rw::PerCpuRw", RACE),
     ("door-leave", "rw::PerCpuRw", DEADLOCK),

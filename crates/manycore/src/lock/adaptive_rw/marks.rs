@@ -79,7 +79,7 @@ impl Marks {
         let address = if cfg!(loom) { 0 } else { self.lock };
         // Fibonacci hashing.
         let hash = address.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
-        &line.cells[hash as usize % CELLS]
+        &line.cells[hash as usize % line.cells.len()]
     }
 
     #[inline]

@@ -57,7 +57,7 @@ mod waiting;
 use super::Adaptive;
 use super::phase_rw::Preference;
 use crate::sync::atomic::{AtomicU64, Ordering};
-use crate::sync::{Deadline, clock, const_new, futex, mortal, order, process, tuning};
+use crate::sync::{Deadline, clock, const_new, futex, mortal_end, order, process, tuning};
 use crate::{LockInfo, Order, RawRwLock};
 use marks::Marks;
 
@@ -199,6 +199,15 @@ impl AdaptiveRw {
         if !is_alone || self.state.compare_exchange(state, state - WRITER, release, failed).is_err()
         {
             self.release_contended();
+        }
+    }
+
+    /// Takes away the marks of readers that never released the lock: before its memory, or another
+    /// lock there, is somebody else's. Nobody uses it meanwhile.
+    pub fn forget_marks(&self) {
+        // Relaxed: nobody else uses it, and there are marks with a bias only.
+        if self.state.load(Ordering::Relaxed) & BIASED != 0 {
+            while self.marks().take_anywhere() {}
         }
     }
 
@@ -365,7 +374,12 @@ impl Default for AdaptiveRw {
     }
 }
 
-mortal!(AdaptiveRw { state });
+impl Drop for AdaptiveRw {
+    fn drop(&mut self) {
+        self.forget_marks();
+        mortal_end!(self { state });
+    }
+}
 
 // SAFETY: one word says whether a writer holds the lock, and one is let in only by a change of that
 // word in which no reader counts, and only after it has seen, with those that come stopped, that

@@ -251,8 +251,8 @@ impl AdaptiveRw {
             return false;
         }
         self.stop_readers();
-        // Acquire, Relaxed: as in `lead`.
-        let (acquire, failed) = (order!(Acquire, "adaptive-rw-try-acquire"), Ordering::Relaxed);
+        // Acquire, Relaxed: as in `lead`. No model has the schedule in which it is this one that counts.
+        let (acquire, failed) = (Ordering::Acquire, Ordering::Relaxed);
         let state = self.state.load(Ordering::Relaxed);
         let acquired = state & (WRITER | READERS) == 0 && self.marks().are_gone() && {
             let taken = state & !(PENDING | EVENTS) | WRITER | QUEUED;
