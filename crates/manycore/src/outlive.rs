@@ -1,5 +1,6 @@
-//! Handles that would outlive what they belong to: of each type the compiler takes a program that uses the handle first, and refuses
-//! the one that differs in that the owner ends first. A part of the misuse matrix, whose rest is in `tests/misuse`.
+//! Handles that would outlive what they belong to: of each type the compiler takes a program that
+//! uses the handle first, and refuses the one that differs in that the owner ends first. A part of
+//! the misuse matrix, whose rest is in `tests/misuse`.
 
 macro_rules! program {
     ($fence:literal, $owner:literal, $handle:literal, $first:literal, $last:literal) => {

@@ -25,6 +25,10 @@ const NO_ALGORITHM: &[(&str, &str)] = &[
     ("mod.rs", "a module's contents"),
     ("numbers.rs", "numbers that are drawn"),
     ("plain.rs", "the interface of locks that are used without a node"),
+    (
+        "preference.rs",
+        "the interface of reader-writer locks that leave it to readers who goes first",
+    ),
     ("gate.rs", "a word at which one thread waits for a message"),
     ("link.rs", "a pointer between the nodes of a queue"),
     ("top_word.rs", "a word before a queue, of which locks are made"),

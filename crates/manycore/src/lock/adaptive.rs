@@ -188,7 +188,7 @@ impl Adaptive {
 
     /// Acquires the lock unless the deadline passes first; says whether it did.
     #[cold]
-    fn wait(&self, deadline: Option<Deadline>) -> bool {
+    pub(super) fn wait(&self, deadline: Option<Deadline>) -> bool {
         // Who has a deadline has no time to respect reservations.
         let mut waiter = Waiter { entitled: deadline.is_some(), ..Waiter::default() };
         // While others sleep, a free lock is acquired here.

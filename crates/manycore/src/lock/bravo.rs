@@ -156,7 +156,8 @@ impl Bravo {
 }
 
 impl Drop for Bravo {
-    /// Takes away the marks of readers that never released it, or the next lock at its address would wait for them.
+    /// Takes away the marks of readers that never released it, or the next lock at its address
+    /// would wait for them.
     fn drop(&mut self) {
         if self.door.looks_open() {
             for slot in table::slots() {

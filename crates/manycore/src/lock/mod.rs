@@ -6,8 +6,8 @@
 //! `manycore locks`, in `run`, in the benchmarks and in every test suite.
 //!
 //! Reader-writer locks implement [`RawRwLock`](crate::RawRwLock), and have a registry of their own,
-//! [`for_each_rw_lock`](crate::for_each_rw_lock). The first of them, [`AdaptiveRw`], is what `manycore run` puts into a
-//! program.
+//! [`for_each_rw_lock`](crate::for_each_rw_lock). The first of them, [`AdaptiveRw`], is what
+//! `manycore run` puts into a program.
 //!
 //! With the feature `lock_api`, all of them hold data:
 //!
@@ -57,6 +57,7 @@ mod parking_lot;
 mod per_cpu_rw;
 mod phase_rw;
 mod plain;
+mod preference;
 mod proportional;
 mod queue;
 mod registry;
@@ -95,8 +96,9 @@ pub use mcs::{Mcs, McsNode};
 pub use mcs_bypass::McsBypass;
 pub use parking_lot::ParkingLot;
 pub use per_cpu_rw::PerCpuRw;
-pub use phase_rw::{PhaseRw, Preference};
+pub use phase_rw::PhaseRw;
 pub use plain::{INLINE_SIZE, InlineLock, PlainLock};
+pub use preference::Preference;
 pub use proportional::{Proportional, ProportionalPatience};
 pub use rust_std::RustStd;
 pub use shfl::Shfl;

@@ -43,7 +43,7 @@ use super::wait_queue::WaitQueue;
 use super::waiter::Waiter;
 use super::waiter::chain::End;
 use crate::sync::atomic::{AtomicU32, Ordering};
-use crate::sync::{CachePadded, Deadline, const_new, hint, order, process_wide, tuning};
+use crate::sync::{CachePadded, Deadline, const_new, hint, order, process_wide, table, tuning};
 use crate::{LockInfo, Order};
 
 const LOCKED: u32 = 1;
@@ -117,10 +117,7 @@ impl ParkingLot {
 
     fn bucket(address: usize) -> &'static Bucket {
         let buckets = buckets();
-        // The model checker repeats executions, in which addresses differ.
-        let address = if cfg!(loom) { 0 } else { address as u64 };
-        // Fibonacci hashing.
-        let hash = address.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 48;
+        let hash = table::hash(address as u64) >> 48;
         &buckets[hash as usize % buckets.len()]
     }
 

@@ -89,7 +89,8 @@ impl<'d> Handle<'d> {
         self.depth.get() > 0
     }
 
-    /// Whether it is destroying what was retired: if so, whoever asks is a destructor, or is called by one.
+    /// Whether it is destroying what was retired: then the caller is a destructor, or is called by
+    /// one.
     pub fn is_destroying(&self) -> bool {
         self.is_collecting.get()
     }

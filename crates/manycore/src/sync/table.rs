@@ -10,14 +10,19 @@ pub fn slots() -> &'static [AtomicUsize] {
     &slots[..tuning::places(slots.len())]
 }
 
+/// A number for an address, of which the upper bits differ where addresses do: Fibonacci hashing.
+#[inline]
+pub fn hash(address: u64) -> u64 {
+    // The model checker repeats executions, in which addresses differ.
+    let address = if cfg!(loom) { 0 } else { address };
+    address.wrapping_mul(0x9E37_79B9_7F4A_7C15)
+}
+
 /// The slot for the calling thread's mark on what is at this address: always the same, and seldom another thread's.
 #[inline]
 pub fn slot(address: usize) -> &'static AtomicUsize {
     let slots = slots();
-    // The model checker repeats executions, in which addresses differ.
-    let address = if cfg!(loom) { 0 } else { address as u64 };
-    // Consecutive numbers of threads come far apart, by Fibonacci hashing.
-    let key = address.rotate_left(32) ^ u64::from(thread::id());
-    let hash = key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 52;
+    // Consecutive numbers of threads come far apart.
+    let hash = hash((address as u64).rotate_left(32) ^ u64::from(thread::id())) >> 52;
     &slots[hash as usize % slots.len()]
 }

@@ -5,6 +5,7 @@
 #![cfg(loom)]
 
 mod adaptive_rw;
+mod by_preference;
 mod caught;
 mod flat_combining;
 mod growing;

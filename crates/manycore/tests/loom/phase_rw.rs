@@ -1,73 +1,18 @@
 //! What `phase-rw` can beside what every reader-writer lock can: preferences, deadlines, and an end right after a release.
 
-use std::sync::Arc;
-
-use loom::cell::UnsafeCell;
-use loom::thread::{self, JoinHandle};
 use manycore::lock::{PhaseRw, Preference};
-use manycore::sync::{Deadline, tuning};
+use manycore::sync::tuning;
 
-use crate::{Mortal, SOON, check, rw};
+use crate::rw::{self, Shared};
+use crate::{Mortal, SOON, by_preference, check};
 
-/// A number that is written with the lock held for writing, and read with it held in any way.
-struct Shared {
-    lock: PhaseRw,
-    value: UnsafeCell<u32>,
+fn new() -> std::sync::Arc<Shared<PhaseRw>> {
+    Shared::new()
 }
 
-// SAFETY: the value is accessed under the lock only; loom fails the test if that does not order the accesses.
-unsafe impl Sync for Shared {}
-
-impl Shared {
-    fn new() -> Arc<Self> {
-        Arc::new(Self { lock: PhaseRw::new(), value: UnsafeCell::new(0) })
-    }
-
-    fn look(&self) -> u32 {
-        // SAFETY: the lock is held.
-        self.value.with(|v| unsafe { *v })
-    }
-
-    fn read(&self, preference: Preference, deadline: Option<Deadline>) -> bool {
-        let acquired = self.lock.read_until(preference, deadline);
-        if acquired {
-            self.look();
-            // SAFETY: acquired above.
-            unsafe { self.lock.release_read() };
-        }
-        acquired
-    }
-
-    fn write(&self, deadline: Option<Deadline>) -> bool {
-        let acquired = self.lock.write_until(deadline);
-        if acquired {
-            // SAFETY: the lock is held for writing.
-            self.value.with_mut(|v| unsafe { *v += 1 });
-            // SAFETY: acquired above.
-            unsafe { self.lock.release_write() };
-        }
-        acquired
-    }
-}
-
-fn spawn<R: 'static>(
-    shared: &Arc<Shared>,
-    f: impl FnOnce(&Shared) -> R + 'static,
-) -> JoinHandle<R> {
-    let shared = shared.clone();
-    thread::spawn(move || f(&shared))
-}
-
-/// Readers that may pass a waiting writer; [`crate::rw`] has those that may not.
 #[test]
 fn a_writer_beside_a_reader() {
-    check(3, || {
-        let shared = Shared::new();
-        let reading = spawn(&shared, |s| (0..2).all(|_| s.read(Preference::Readers, None)));
-        assert!(shared.write(None) && shared.write(None));
-        reading.join().unwrap();
-        assert!(shared.lock.try_write());
-    });
+    check(3, || by_preference::a_writer_beside_a_reader(new(), 2));
 }
 
 /// Deeper than for every lock: others are made of this one.
@@ -81,9 +26,9 @@ fn three_threads() {
 #[test]
 fn writers_that_overtake() {
     check(2, || {
-        let shared = Shared::new();
-        let writing = spawn(&shared, |s| s.write(None));
-        (0..3).for_each(|_| assert!(shared.write(None)));
+        let shared = new();
+        let writing = shared.spawn(|s| s.write_by(None));
+        (0..3).for_each(|_| assert!(shared.write_by(None)));
         assert!(writing.join().unwrap());
         assert!(shared.lock.try_read(Preference::Readers));
         assert_eq!(shared.look(), 4);
@@ -95,10 +40,10 @@ fn writers_that_overtake() {
 fn a_writer_that_insists_beside_a_reader() {
     check(3, || {
         tuning::set_lenience(0);
-        let shared = Shared::new();
+        let shared = new();
         assert!(shared.lock.try_read(Preference::Readers));
-        let writing = spawn(&shared, |s| s.write(None));
-        let reading = spawn(&shared, |s| s.read(Preference::Readers, None));
+        let writing = shared.spawn(|s| s.write_by(None));
+        let reading = shared.spawn(|s| s.read_by(Preference::Readers, None));
         // SAFETY: acquired above.
         unsafe { shared.lock.release_read() };
         assert!(writing.join().unwrap() && reading.join().unwrap());
@@ -108,39 +53,21 @@ fn a_writer_that_insists_beside_a_reader() {
 
 #[test]
 fn readers_may_read_again_while_a_writer_waits() {
-    check(3, || {
-        let shared = Shared::new();
-        assert!(shared.lock.try_read(Preference::Readers));
-        let writing = spawn(&shared, |s| s.write(None));
-        assert!(shared.read(Preference::Readers, None));
-        // SAFETY: acquired at the start.
-        unsafe { shared.lock.release_read() };
-        assert!(writing.join().unwrap());
-    });
+    check(3, || by_preference::readers_may_read_again_while_a_writer_waits(new()));
 }
 
 #[test]
 fn a_writer_that_gives_up_lets_readers_go_on() {
-    check(2, || {
-        let shared = Shared::new();
-        assert!(shared.lock.try_read(Preference::Phases));
-        let writing = spawn(&shared, |s| s.write(SOON));
-        let reading = spawn(&shared, |s| s.read(Preference::Phases, None));
-        // The reader has to come through although this section does not end before.
-        assert!(reading.join().unwrap());
-        assert!(!writing.join().unwrap());
-        // SAFETY: acquired at the start.
-        unsafe { shared.lock.release_read() };
-    });
+    check(2, || by_preference::a_writer_that_gives_up_lets_readers_go_on(new()));
 }
 
 #[test]
 fn a_writer_that_gives_up_does_not_take_a_turn_with_it() {
     check(2, || {
-        let shared = Shared::new();
+        let shared = new();
         assert!(shared.lock.try_write());
-        let hasty = spawn(&shared, |s| s.write(SOON));
-        let writing = spawn(&shared, |s| s.write(None));
+        let hasty = shared.spawn(|s| s.write_by(SOON));
+        let writing = shared.spawn(|s| s.write_by(None));
         // SAFETY: acquired above.
         unsafe { shared.lock.release_write() };
         hasty.join().unwrap();
@@ -149,73 +76,26 @@ fn a_writer_that_gives_up_does_not_take_a_turn_with_it() {
     });
 }
 
-/// A writer gives up while the last reader looks for a successor, and another writer comes by.
 #[test]
 fn a_writer_that_gives_up_at_the_last_moment() {
-    check(2, || {
-        let shared = Shared::new();
-        assert!(shared.lock.try_read(Preference::Phases));
-        let hasty = spawn(&shared, |s| s.write(SOON));
-        let reading = spawn(&shared, |s| s.read(Preference::Phases, None));
-        // SAFETY: acquired at the start.
-        unsafe { shared.lock.release_read() };
-        shared.write(None);
-        hasty.join().unwrap();
-        assert!(reading.join().unwrap());
-    });
+    check(2, || by_preference::a_writer_that_gives_up_at_the_last_moment(new()));
 }
 
 #[test]
 fn a_reader_that_gives_up_does_not_hold_the_lock() {
-    check(3, || {
-        let shared = Shared::new();
-        assert!(shared.lock.try_write());
-        let reading = spawn(&shared, |s| s.read(Preference::Phases, SOON));
-        // SAFETY: acquired above.
-        unsafe { shared.lock.release_write() };
-        shared.write(None);
-        reading.join().unwrap();
-        assert!(shared.lock.try_write());
-    });
+    check(3, || by_preference::a_reader_that_gives_up_does_not_hold_the_lock(new()));
 }
 
-/// The writer comes after the reader, and destroys the lock, although the reader may be on its way out of its release.
 #[test]
 fn a_writer_may_destroy_the_lock_after_a_reader() {
     check(3, || {
-        let lock = Mortal::new(PhaseRw::new());
-        assert!(lock.try_read(Preference::Phases));
-        let writing = thread::spawn({
-            let lock = lock.clone();
-            move || {
-                lock.write();
-                // SAFETY: acquired above.
-                unsafe { lock.release_write() };
-                lock.end();
-            }
-        });
-        // SAFETY: acquired above.
-        unsafe { lock.release_read() };
-        writing.join().unwrap();
+        by_preference::a_writer_may_destroy_the_lock_after_a_reader(Mortal::new(PhaseRw::new()))
     });
 }
 
 #[test]
 fn a_reader_may_destroy_the_lock_after_a_writer() {
     check(3, || {
-        let lock = Mortal::new(PhaseRw::new());
-        assert!(lock.try_write());
-        let reading = thread::spawn({
-            let lock = lock.clone();
-            move || {
-                lock.read(Preference::Phases);
-                // SAFETY: acquired above.
-                unsafe { lock.release_read() };
-                lock.end();
-            }
-        });
-        // SAFETY: acquired above.
-        unsafe { lock.release_write() };
-        reading.join().unwrap();
+        by_preference::a_reader_may_destroy_the_lock_after_a_writer(Mortal::new(PhaseRw::new()))
     });
 }

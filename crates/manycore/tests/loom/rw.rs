@@ -9,8 +9,8 @@ use manycore::{RawRwLock, lock};
 use crate::check;
 
 /// A number that is written with the lock held for writing, and read with it held in any way.
-struct Shared<L> {
-    lock: L,
+pub struct Shared<L> {
+    pub lock: L,
     value: UnsafeCell<u32>,
 }
 
@@ -18,7 +18,7 @@ struct Shared<L> {
 unsafe impl<L: Sync> Sync for Shared<L> {}
 
 impl<L: RawRwLock + 'static> Shared<L> {
-    fn new() -> Arc<Self> {
+    pub fn new() -> Arc<Self> {
         Arc::new(Self { lock: L::new(), value: UnsafeCell::new(0) })
     }
 
@@ -29,20 +29,28 @@ impl<L: RawRwLock + 'static> Shared<L> {
         unsafe { self.lock.release_read() };
     }
 
-    fn look(&self) -> u32 {
+    pub fn look(&self) -> u32 {
         // SAFETY: the lock is held.
         self.value.with(|v| unsafe { *v })
     }
 
     fn write(&self) {
         self.lock.acquire_write();
-        // SAFETY: the lock is held for writing.
+        self.change();
+    }
+
+    /// Adds one, with the lock held for writing, and releases it.
+    pub fn change(&self) {
+        // SAFETY: the calling thread holds the lock for writing.
         self.value.with_mut(|v| unsafe { *v += 1 });
-        // SAFETY: acquired above.
+        // SAFETY: the calling thread holds the lock for writing.
         unsafe { self.lock.release_write() };
     }
 
-    fn spawn(self: &Arc<Self>, f: impl FnOnce(&Self) + 'static) -> JoinHandle<()> {
+    pub fn spawn<R: 'static>(
+        self: &Arc<Self>,
+        f: impl FnOnce(&Self) -> R + 'static,
+    ) -> JoinHandle<R> {
         let shared = self.clone();
         thread::spawn(move || f(&shared))
     }

@@ -5,16 +5,9 @@ use super::noted;
 use super::place::{Passes, Seat};
 use super::waiter::{HELD, LED};
 use super::{Adaptive, scarcity};
-use crate::sync::Deadline;
 use crate::sync::atomic::Ordering;
 
 impl Adaptive {
-    /// Acquires the lock, which was found held, unless the deadline passes first; says whether it
-    /// did.
-    pub(in crate::lock) fn acquire_or_give_up(&self, deadline: Option<Deadline>) -> bool {
-        self.wait(deadline)
-    }
-
     /// Whether another thread has the lock, as a hint.
     pub(in crate::lock) fn looks_held(&self) -> bool {
         self.word.load(Ordering::Relaxed) & HELD != 0 // Relaxed: a hint

@@ -3,8 +3,9 @@
 //!
 //! A thread leaves a mark on its own line, in the cell of the lock, and takes it away there: two
 //! read-modify-writes of a line that stays with its CPU. A writer looks through the lock's cell of
-//! each line that was ever used. There are about as many lines as CPUs, and at most 512, so that some threads have a
-//! line in common, and locks may have a cell in common: who finds the cell taken leaves no mark.
+//! each line that was ever used. There are about as many lines as CPUs, and at most 512, so that
+//! some threads have a line in common, and locks may have a cell in common: who finds the cell
+//! taken leaves no mark.
 //!
 //! A mark has the lock's address and how many readers left it. Who marks is not written down, so
 //! that any thread can take a mark away; it has to look for it then. And who waits for a mark
@@ -14,7 +15,7 @@
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{
     CachePadded, Deadline, Woken, array_of, clock, const_new, cpu, futex, hint, order,
-    process_wide, store_load, thread, tuning,
+    process_wide, store_load, table, thread, tuning,
 };
 
 /// Somebody sleeps until the mark is gone.
@@ -25,10 +26,10 @@ const MOST: u64 = 3 * ONE;
 /// The rest is the address of the lock, which is aligned to this.
 pub(super) const ALIGNMENT: usize = 8;
 
-/// On machines with fewer CPUs there are so many lines all the same.
+/// How many lines there are at least, however few CPUs.
 const FEWEST_LINES: usize = 16;
 const CELLS: usize = if cfg!(loom) { 1 } else { 15 };
-/// One mark in so many is a sample.
+/// How many marks one sample stands for.
 const SAMPLED: u64 = if cfg!(loom) { 1 } else { 16 };
 
 struct Line {
@@ -55,16 +56,18 @@ process_wide! {
     fn used_lines() -> [AtomicU64; 8] of AtomicU64::new(0), named UsedLines
 }
 
-/// The marks of the lock at this address.
+/// The marks of the lock at this address, for the calling thread.
 #[derive(Clone, Copy)]
 pub(super) struct Marks {
     lock: u64,
+    /// The number of the calling thread's line.
+    own: usize,
 }
 
 impl Marks {
     #[inline]
     pub(super) fn of(lock: usize) -> Self {
-        Self { lock: lock as u64 }
+        Self { lock: lock as u64, own: thread::id() as usize % Self::lines().len() }
     }
 
     fn lines() -> &'static [CachePadded<Line>] {
@@ -75,29 +78,25 @@ impl Marks {
 
     #[inline]
     fn cell_of<'a>(&self, line: &'a Line) -> &'a AtomicU64 {
-        // The model checker repeats executions, in which addresses differ.
-        let address = if cfg!(loom) { 0 } else { self.lock };
-        // Fibonacci hashing.
-        let hash = address.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
+        let hash = table::hash(self.lock) >> 32;
         &line.cells[hash as usize % line.cells.len()]
     }
 
     #[inline]
-    fn own_line() -> &'static Line {
-        &Self::lines()[Self::own_number()]
+    fn own_line(&self) -> &'static Line {
+        &Self::lines()[self.own]
     }
 
     #[inline]
-    fn own_number() -> usize {
-        thread::id() as usize % Self::lines().len()
+    fn own_cell(&self) -> &'static AtomicU64 {
+        self.cell_of(self.own_line())
     }
 
     /// Sees to it that writers look at the calling thread's line.
     #[inline]
-    fn note_use() {
-        let line = Self::own_number();
-        let (word, bit) = (&used_lines()[line / 64], 1 << (line % 64));
-        // SeqCst, both: partner of the load in `used`, as the mark is of the look at it.
+    fn note_use(&self) {
+        let (word, bit) = (&used_lines()[self.own / 64], 1 << (self.own % 64));
+        // SeqCst, both: partner of the load in `cells`, as the mark is of the look at it.
         if word.load(Ordering::SeqCst) & bit == 0 {
             word.fetch_or(bit, Ordering::SeqCst);
         }
@@ -116,17 +115,12 @@ impl Marks {
 
     /// Whether the mark that the calling thread has left is one of the few that stand for many.
     #[inline]
-    pub(super) fn is_sample() -> bool {
-        let count = &Self::own_line().count;
+    pub(super) fn is_sample(&self) -> bool {
+        let count = &self.own_line().count;
         // Relaxed, both: a statistic.
         let marks = count.load(Ordering::Relaxed) + 1;
         count.store(marks, Ordering::Relaxed);
         marks.is_multiple_of(SAMPLED)
-    }
-
-    #[inline]
-    fn own_cell(&self) -> &'static AtomicU64 {
-        self.cell_of(Self::own_line())
     }
 
     #[inline]
@@ -138,7 +132,7 @@ impl Marks {
     /// at the lock next has left it before.
     #[inline]
     pub(super) fn leave(&self) -> bool {
-        Self::note_use();
+        self.note_use();
         let cell = self.own_cell();
         let mut mark = cell.load(Ordering::Relaxed); // Relaxed: the exchange decides
         loop {

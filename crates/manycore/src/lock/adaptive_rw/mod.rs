@@ -1,4 +1,5 @@
-//! `adaptive-rw`: a reader-writer lock whose readers part company when they get into each other's way.
+//! `adaptive-rw`: a reader-writer lock whose readers part company when they get into each other's
+//! way.
 //!
 //! # Idea
 //!
@@ -55,10 +56,10 @@ mod marks;
 mod waiting;
 
 use super::Adaptive;
-use super::phase_rw::Preference;
+use super::preference::{Preference, raw_by_preference};
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{Deadline, clock, const_new, futex, mortal_end, order, process, tuning};
-use crate::{LockInfo, Order, RawRwLock};
+use crate::{LockInfo, Order};
 use marks::Marks;
 
 // The lower half of the word is what sleepers wait on, so that whatever ends their wait is there.
@@ -97,7 +98,7 @@ const SAMPLES: u64 = if cfg!(loom) { EVENT } else { 15 * EVENT };
 const TRUST: u64 = 0xF * TRUST_UNIT;
 const TRUST_UNIT: u64 = 1 << 56;
 const TRUST_AT_FIRST: u64 = 4 * TRUST_UNIT;
-/// How often a bias has ended since one has paid. It takes so many meetings more, as a power of two.
+/// How often a bias has ended since one has paid. One meeting in two to this power counts.
 const DOUBT: u64 = 0xF * DOUBT_UNIT;
 const DOUBT_UNIT: u64 = 1 << 60;
 
@@ -130,7 +131,7 @@ impl AdaptiveRw {
     /// Acquires the lock for reading if that takes no waiting; says whether it did.
     #[inline]
     pub fn try_read(&self, preference: Preference) -> bool {
-        self.enter(Preference::Phases) || self.count_in(preference)
+        self.enter() || self.count_in(preference)
     }
 
     /// Acquires the lock for writing if that takes no waiting; says whether it did.
@@ -139,22 +140,10 @@ impl AdaptiveRw {
         self.take() || self.try_write_biased()
     }
 
-    /// Acquires the lock for reading.
-    #[inline]
-    pub fn read(&self, preference: Preference) {
-        self.read_until(preference, None);
-    }
-
-    /// Acquires the lock for writing.
-    #[inline]
-    pub fn write(&self) {
-        self.write_until(None);
-    }
-
     /// Acquires the lock for reading unless the deadline passes first; says whether it did.
     #[inline]
     pub fn read_until(&self, preference: Preference, deadline: Option<Deadline>) -> bool {
-        self.enter(Preference::Phases) || self.wait_to_read(preference, deadline)
+        self.enter() || self.wait_to_read(preference, deadline)
     }
 
     /// Acquires the lock for writing unless the deadline passes first; says whether it did.
@@ -211,14 +200,10 @@ impl AdaptiveRw {
         }
     }
 
-    /// By a mark if there is a bias, or counted.
+    /// By a mark if there is a bias, or counted; not past a writer that waits.
     #[inline]
-    fn enter(&self, preference: Preference) -> bool {
-        // Relaxed: a hint.
-        if self.state.load(Ordering::Relaxed) & BIASED != 0 && self.mark() {
-            return true;
-        }
-        self.count_in(preference)
+    fn enter(&self) -> bool {
+        self.mark() || self.count_in(Preference::Phases)
     }
 
     /// Leaves a mark, if no writer is about.
@@ -226,16 +211,21 @@ impl AdaptiveRw {
     fn mark(&self) -> bool {
         let admits = |state| state & (BIASED | WRITER | PENDING) == BIASED;
         // Relaxed: a hint.
-        if !admits(self.state.load(Ordering::Relaxed)) || !self.marks().leave() {
+        if !admits(self.state.load(Ordering::Relaxed)) {
             return false;
         }
-        // SeqCst: partner of the exchange in `stop_readers`. It acquires what `release_write` released.
+        let marks = self.marks();
+        if !marks.leave() {
+            return false;
+        }
+        // SeqCst: partner of the exchange in `stop_readers`. It acquires what `release_write`
+        // released.
         let state = self.state.load(order!(SeqCst, "adaptive-rw-admit"));
         if !admits(state) {
             self.leave();
             return false;
         }
-        if Marks::is_sample() && state & EVENTS < SAMPLES {
+        if marks.is_sample() && state & EVENTS < SAMPLES {
             self.count_sample();
         }
         true
@@ -313,8 +303,8 @@ impl AdaptiveRw {
     /// Takes the lock for writing if there is no bias and nobody is in the way.
     #[inline]
     fn take(&self) -> bool {
-        // Acquire: partner of the Releases in `count_out` and `release_write`. Relaxed: the exchange
-        // decides.
+        // Acquire: partner of the Releases in `count_out` and `release_write`. Relaxed: the
+        // exchange decides.
         let (acquire, failed) = (order!(Acquire, "adaptive-rw-write-acquire"), Ordering::Relaxed);
         let mut state = self.state.load(Ordering::Relaxed);
         while state & (WRITER | PENDING | BIASED | READERS) == 0 {
@@ -384,48 +374,13 @@ impl Drop for AdaptiveRw {
 // SAFETY: one word says whether a writer holds the lock, and one is let in only by a change of that
 // word in which no reader counts, and only after it has seen, with those that come stopped, that
 // there is no mark.
-unsafe impl RawRwLock for AdaptiveRw {
-    const INFO: LockInfo = LockInfo {
+raw_by_preference! {
+    AdaptiveRw,
+    LockInfo {
         name: "adaptive-rw",
         summary: "readers that meet mark lines of their own; writers queue, and take turns with readers; spins, then sleeps",
         source: "ours; marks: Dice & Kogan, USENIX ATC 2019",
         order: Order::Barging,
         blocks: true,
-    };
-
-    fn new() -> Self {
-        Self::new()
-    }
-
-    #[inline]
-    fn try_acquire_read(&self) -> bool {
-        self.try_read(Preference::Phases)
-    }
-
-    #[inline]
-    fn acquire_read(&self) {
-        self.read(Preference::Phases);
-    }
-
-    #[inline]
-    unsafe fn release_read(&self) {
-        // SAFETY: acquired by the caller.
-        unsafe { self.release_read() }
-    }
-
-    #[inline]
-    fn try_acquire_write(&self) -> bool {
-        self.try_write()
-    }
-
-    #[inline]
-    fn acquire_write(&self) {
-        self.write();
-    }
-
-    #[inline]
-    unsafe fn release_write(&self) {
-        // SAFETY: acquired by the caller.
-        unsafe { self.release_write() }
     }
 }

@@ -5,15 +5,15 @@ use super::{
     GENERATION, MENDING, PENDING, QUEUED, READER, READERS, SAMPLES, SLEEPERS, TRUST, TRUST_UNIT,
     WRITER, generation, stops, wake_all,
 };
-use crate::lock::PlainLock;
 use crate::lock::adaptive::is_crowded;
-use crate::lock::phase_rw::Preference;
+use crate::lock::{PlainLock, Preference};
 use crate::sync::atomic::Ordering;
 use crate::sync::{Deadline, Woken, clock, cpu, futex, hint, order, store_load, tuning};
 
 /// So often a bias has ended that there is no need to count further.
 const MOST_DOUBT: u64 = 12 * DOUBT_UNIT;
-/// What so many reads cost that count, for each sample, in units of the drain.
+/// What the reads of one sample would have cost had they counted, in units of the drain: 400 ns
+/// each.
 const READS_A_SAMPLE: u64 = 16 * 4;
 /// How long a thread polls before it sleeps where there are many CPUs, and enough of them (1 ms).
 const LONG: u64 = if cfg!(loom) { 0 } else { 2_500_000 };
@@ -58,7 +58,7 @@ impl AdaptiveRw {
         let polite = if self.marks().may_have_own() { 0 } else { COURTESY };
         loop {
             let state = self.state.load(Ordering::Relaxed); // Relaxed: a hint
-            if !stops(state, Preference::Phases) && self.enter(Preference::Phases) {
+            if !stops(state, Preference::Phases) && self.enter() {
                 return true;
             }
             if !stops(state, preference)
@@ -81,7 +81,8 @@ impl AdaptiveRw {
         }
     }
 
-    /// Counts a reader that may find a writer; says whether it has. None if the reader is not to count.
+    /// Counts a reader that may find a writer; says whether it has. None if the reader is not to
+    /// count.
     fn count_in_advance(&self, preference: Preference) -> Option<bool> {
         // Acquire: as in `count_in`, for who finds no writer.
         let before = self.state.fetch_add(READER, order!(Acquire, "adaptive-rw-advance"));
@@ -154,7 +155,7 @@ impl AdaptiveRw {
             return true;
         }
         let waits = self.queue.looks_held() || !self.queue.try_acquire();
-        if waits && !self.queue.acquire_or_give_up(deadline) {
+        if waits && !self.queue.wait(deadline) {
             return false;
         }
         if self.queue.row().is_some_and(|row| row > 0) {
@@ -200,11 +201,7 @@ impl AdaptiveRw {
             let state = self.state.load(Ordering::Relaxed); // Relaxed: the exchange decides
             if state & (WRITER | READERS) == 0 {
                 let took = clock::now().wrapping_sub(start);
-                let taken = after_drain(state, took) & !(PENDING | EVENTS) | WRITER | QUEUED;
-                // Acquire: partner of the Releases in `count_out` and `release_write`.
-                let (acquire, failed) =
-                    (order!(Acquire, "adaptive-rw-lead-acquire"), Ordering::Relaxed);
-                if self.state.compare_exchange(state, taken, acquire, failed).is_ok() {
+                if self.take_as_first(state, after_drain(state, took)) {
                     return true;
                 }
             } else if !clock::has_passed(start, patience) {
@@ -214,6 +211,14 @@ impl AdaptiveRw {
                 return false;
             }
         }
+    }
+
+    /// As the first in the queue, takes the lock, in which nobody is; says whether it did.
+    fn take_as_first(&self, state: u64, learned: u64) -> bool {
+        let taken = learned & !(PENDING | EVENTS) | WRITER | QUEUED;
+        // Acquire: partner of the Releases in `count_out` and `release_write`. Relaxed on failure.
+        let (acquire, failed) = (order!(Acquire, "adaptive-rw-lead-acquire"), Ordering::Relaxed);
+        self.state.compare_exchange(state, taken, acquire, failed).is_ok()
     }
 
     /// Leaves the lock to readers for as long as it took of late to have them leave.
@@ -251,13 +256,10 @@ impl AdaptiveRw {
             return false;
         }
         self.stop_readers();
-        // Acquire, Relaxed: as in `lead`. No model has the schedule in which it is this one that counts.
-        let (acquire, failed) = (Ordering::Acquire, Ordering::Relaxed);
-        let state = self.state.load(Ordering::Relaxed);
-        let acquired = state & (WRITER | READERS) == 0 && self.marks().are_gone() && {
-            let taken = state & !(PENDING | EVENTS) | WRITER | QUEUED;
-            self.state.compare_exchange(state, taken, acquire, failed).is_ok()
-        };
+        let state = self.state.load(Ordering::Relaxed); // Relaxed: the exchange decides
+        let acquired = state & (WRITER | READERS) == 0
+            && self.marks().are_gone()
+            && self.take_as_first(state, state);
         if !acquired {
             self.let_readers_in();
             // SAFETY: acquired above.
@@ -271,7 +273,8 @@ impl AdaptiveRw {
     pub(super) fn release_contended(&self) {
         // Relaxed: only the writer changes it.
         if self.state.load(Ordering::Relaxed) & QUEUED != 0 {
-            // SAFETY: the writer holds the queue. Before the word is free: then the lock may be gone.
+            // SAFETY: the writer holds the queue. Before the word is free: then the lock may be
+            // gone.
             unsafe { self.queue.end_row() };
         }
         self.free();

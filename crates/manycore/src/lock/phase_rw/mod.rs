@@ -40,10 +40,11 @@
 
 mod turns;
 
+use super::preference::{Preference, raw_by_preference};
 use super::waiter::chain::Chain;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{Deadline, const_new, mortal, mutation, order};
-use crate::{LockInfo, Order, RawRwLock};
+use crate::{LockInfo, Order};
 
 /// A writer holds the lock.
 const WRITER: u64 = 1;
@@ -62,17 +63,6 @@ const CONTENDED: u64 = 32;
 const GENERATION: u64 = 0xFFFF_FF00;
 /// One reader that holds the lock; the bits from here on are their number.
 const READER: u64 = 1 << 32;
-
-/// Who goes first when readers and writers meet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Preference {
-    /// A reader gets the lock whenever no writer holds it, so that a thread may read while it reads. Writers may
-    /// starve. It is what glibc does unless asked otherwise.
-    Readers,
-    /// A waiting writer stops new readers, and after it all readers that wait go first: nobody starves. A thread that
-    /// reads must not begin to read again.
-    Phases,
-}
 
 /// A reader-writer lock. All zero is one that nobody holds.
 #[derive(Debug)]
@@ -103,18 +93,6 @@ impl PhaseRw {
     #[inline]
     pub fn try_write(&self) -> bool {
         self.try_write_as(0)
-    }
-
-    /// Acquires the lock for reading.
-    #[inline]
-    pub fn read(&self, preference: Preference) {
-        self.read_until(preference, None);
-    }
-
-    /// Acquires the lock for writing.
-    #[inline]
-    pub fn write(&self) {
-        self.write_until(None);
     }
 
     /// Acquires the lock for reading unless the deadline passes first; says whether it did.
@@ -185,49 +163,14 @@ impl PhaseRw {
 
 // SAFETY: one word says who holds the lock, and a writer is let in by it only if nobody does; see the page for what
 // happens before what.
-unsafe impl RawRwLock for PhaseRw {
-    const INFO: LockInfo = LockInfo {
+raw_by_preference! {
+    PhaseRw,
+    LockInfo {
         name: "phase-rw",
         summary: "readers count in one word; readers and writers take turns; spins, then sleeps",
         source: "Brandenburg & Anderson, Real-Time Systems 2010; blocking form ours",
         order: Order::Barging,
         blocks: true,
-    };
-
-    fn new() -> Self {
-        Self::new()
-    }
-
-    #[inline]
-    fn try_acquire_read(&self) -> bool {
-        self.try_read(Preference::Phases)
-    }
-
-    #[inline]
-    fn acquire_read(&self) {
-        self.read(Preference::Phases);
-    }
-
-    #[inline]
-    unsafe fn release_read(&self) {
-        // SAFETY: acquired by the caller.
-        unsafe { self.release_read() }
-    }
-
-    #[inline]
-    fn try_acquire_write(&self) -> bool {
-        self.try_write()
-    }
-
-    #[inline]
-    fn acquire_write(&self) {
-        self.write();
-    }
-
-    #[inline]
-    unsafe fn release_write(&self) {
-        // SAFETY: acquired by the caller.
-        unsafe { self.release_write() }
     }
 }
 

@@ -4,9 +4,10 @@
 //! is set, nobody can give the lock up without locking the chain, so that is not too late.
 
 use super::{
-    CONTENDED, GENERATION, LOCKED, PhaseRw, Preference, READER, READERS_WAIT, SOMEBODY_WAITS,
-    WOKEN, WRITER, WRITERS_WAIT, reading, writing,
+    CONTENDED, GENERATION, LOCKED, PhaseRw, READER, READERS_WAIT, SOMEBODY_WAITS, WOKEN, WRITER,
+    WRITERS_WAIT, reading, writing,
 };
+use crate::lock::Preference;
 use crate::lock::waiter::Waiter;
 use crate::lock::waiter::chain::{Batch, End, Locked};
 use crate::sync::atomic::{AtomicU64, Ordering};

@@ -1,0 +1,76 @@
+//! Who goes first when readers and writers meet, for locks that leave that to the reader.
+
+/// Who goes first when readers and writers meet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Preference {
+    /// A reader gets the lock whenever no writer holds it, so that a thread may read while it
+    /// reads. Writers may starve. It is what glibc does unless asked otherwise.
+    Readers,
+    /// A waiting writer stops new readers, and after it all readers that wait go first: nobody
+    /// starves. A thread that reads must not begin to read again.
+    Phases,
+}
+
+/// Gives a reader-writer lock that has `try_read` and `read_until` by [`Preference`], and
+/// `try_write` and `write_until`, the forms that wait for as long as it takes, and that of
+/// [`RawRwLock`](crate::RawRwLock), in which readers do not pass writers that wait. Where it is
+/// used stands why that is safe.
+macro_rules! raw_by_preference {
+    ($lock:ident, $info:expr) => {
+        impl $lock {
+            /// Acquires the lock for reading.
+            #[inline]
+            pub fn read(&self, preference: $crate::lock::Preference) {
+                self.read_until(preference, None);
+            }
+
+            /// Acquires the lock for writing.
+            #[inline]
+            pub fn write(&self) {
+                self.write_until(None);
+            }
+        }
+
+        // SAFETY: where this is used stands why it excludes, and what orders its sections.
+        unsafe impl $crate::RawRwLock for $lock {
+            const INFO: $crate::LockInfo = $info;
+
+            fn new() -> Self {
+                Self::new()
+            }
+
+            #[inline]
+            fn try_acquire_read(&self) -> bool {
+                self.try_read($crate::lock::Preference::Phases)
+            }
+
+            #[inline]
+            fn acquire_read(&self) {
+                self.read($crate::lock::Preference::Phases);
+            }
+
+            #[inline]
+            unsafe fn release_read(&self) {
+                // SAFETY: the calling thread has the lock for reading.
+                unsafe { self.release_read() }
+            }
+
+            #[inline]
+            fn try_acquire_write(&self) -> bool {
+                self.try_write()
+            }
+
+            #[inline]
+            fn acquire_write(&self) {
+                self.write();
+            }
+
+            #[inline]
+            unsafe fn release_write(&self) {
+                // SAFETY: the calling thread has the lock for writing.
+                unsafe { self.release_write() }
+            }
+        }
+    };
+}
+pub(super) use raw_by_preference;
