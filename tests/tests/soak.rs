@@ -1,7 +1,8 @@
-//! Real servers and a real program under load: with three locks for some seconds, with every other for as long in `make test-deep`, and
-//! with three for five minutes in `make soak`.
+//! Real servers and a real program under load: with three locks for some seconds, with every other
+//! for as long in `make test-deep`, and with three for five minutes in `make soak`.
 //!
-//! `cargo test -p manycore-tests --test soak --release` is the short form. What is checked is told in [`manycore_tests::soak`].
+//! `cargo test -p manycore-tests --test soak --release` is the short form. What is checked is told
+//! in [`manycore_tests::soak`].
 
 use std::env;
 use std::io::Write;

@@ -29,7 +29,8 @@ pub struct Thread {
     rcu: &'static Rcu,
     /// The thread's number.
     thread: u32,
-    /// Whether it waits, is quiescent just now, or ends with its thread: callbacks of the program's may be running.
+    /// Whether it waits, is quiescent just now, or ends with its thread: callbacks of the program's
+    /// may be running.
     is_busy: bool,
 }
 
@@ -132,13 +133,14 @@ impl Thread {
         self.guard.take_if(|_| self.depth == 0)
     }
 
-    /// Whether a callback of the program's is running by this registration, which must not end meanwhile, nor wait.
+    /// Whether a callback of the program's is running by this registration, which must not end
+    /// meanwhile, nor wait.
     fn is_calling(&self) -> bool {
         self.is_busy || matches!(&self.handle, Kind::Sections(handle) if handle.is_destroying())
     }
 
-    /// The thread ends: so does the section that it is in, at whose end destructors of the program's run. They may use this, and so it
-    /// is not borrowed then.
+    /// The thread ends: so does the section that it is in, at whose end destructors of the
+    /// program's run. They may use this, and so it is not borrowed then.
     ///
     /// # Safety
     ///
@@ -222,7 +224,8 @@ pub unsafe extern "C" fn manycore_rcu_create(config: *const Config, out: *mut *m
 pub unsafe extern "C" fn manycore_rcu_destroy(rcu: *mut Rcu) -> Status {
     // SAFETY: by the caller's word.
     let Some(this) = (unsafe { rcu.as_ref() }) else { return Status::Null };
-    // Acquire: partner of the Release where threads leave. Relaxed on failure: nothing is done then.
+    // Acquire: partner of the Release where threads leave. Relaxed on failure: nothing is done
+    // then.
     let (done, failed) = (Ordering::Acquire, Ordering::Relaxed);
     if this.threads.compare_exchange(0, ENDED, done, failed).is_err() {
         return Status::Busy;
@@ -276,7 +279,8 @@ unsafe fn register(
     let Some(rcu) = (unsafe { rcu.as_ref() }).filter(|_| !out.is_null()) else {
         return Status::Null;
     };
-    // Relaxed, both: a count. A destructor that the end of the domain runs finds the mark, which its own thread has made.
+    // Relaxed, both: a count. A destructor that the end of the domain runs finds the mark, which
+    // its own thread has made.
     if rcu.threads.fetch_add(1, Ordering::Relaxed) >= ENDED {
         rcu.threads.fetch_sub(1, Ordering::Relaxed);
         return Status::Invalid;

@@ -136,7 +136,8 @@ fn range(program: &Path, what: &str, threads: &str) -> (f64, f64) {
 /// What is counted in a simulated time is off by a section or two of some hundreds.
 const COUNTED: f64 = 1.01;
 
-/// Programs that get faster by a factor that is known, whatever else their machine does: the range holds it.
+/// Programs that get faster by a factor that is known, whatever else their machine does: the range
+/// holds it.
 #[test]
 fn the_range_holds_the_truth() {
     let directory = directory();
@@ -151,7 +152,8 @@ fn the_range_holds_the_truth() {
         ("starved", 7.9, 8.0),
         // Writers have the lock for a quarter of the time; between any two there may be readers, who share it, or none.
         ("rwlock", 2.0, 4.0),
-        // Three threads that wait for each other by choice. More of them would not make the slowest of them faster.
+        // Three threads that wait for each other by choice. More of them would not make the slowest
+        // of them faster.
         ("pipeline", 2.9, 3.0),
     ] {
         let (low, high) = range(&program, what, "8");

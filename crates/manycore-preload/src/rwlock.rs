@@ -185,7 +185,8 @@ pub unsafe extern "C-unwind" fn init<const STATS: bool>(
     caller: usize,
 ) -> c_int {
     // Of a lock that was here and was not destroyed: the child of a fork begins anew like that.
-    // SAFETY: the memory is the caller's to initialise, and whatever is there is no address to follow.
+    // SAFETY: the memory is the caller's to initialise, and whatever is there is no address to
+    // follow.
     unsafe { (*l).lock.forget_marks() };
     // SAFETY: passed on; as above.
     let (result, lock) = unsafe { (glibc::pthread_rwlock_init(l.cast(), attr), &*l) };

@@ -1,5 +1,5 @@
-//! What `adaptive-rw` can beside what every reader-writer lock can: marks outlive their threads and their locks, and are
-//! released by other threads; preferences; deadlines.
+//! What `adaptive-rw` can beside what every reader-writer lock can: marks outlive their threads and
+//! their locks, and are released by other threads; preferences; deadlines.
 #![cfg(not(any(loom, manycore_bare)))]
 
 use std::mem::MaybeUninit;
@@ -104,7 +104,8 @@ fn deadlines_pass_and_leave_nothing_behind() {
     assert!(lock.try_write());
 }
 
-/// A reader may read again while a writer waits, if that is the preference; the writer gets in after both.
+/// A reader may read again while a writer waits, if that is the preference; the writer gets in
+/// after both.
 #[test]
 fn readers_may_read_again_while_a_writer_waits() {
     for lock in [AdaptiveRw::new(), biased()] {

@@ -1,5 +1,6 @@
-/* Destructors that use the library by the very registration for which they run: at the end of sections, of quiescent states, of
- * threads and of domains. They may read and add; what ends the registration or waits for it is answered by a status. */
+/* Destructors that use the library by the very registration for which they run: at the end of
+ * sections, of quiescent states, of threads and of domains. They may read and add; what ends the
+ * registration or waits for it is answered by a status. */
 #include "expect.h"
 
 #include <manycore/rcu.h>
@@ -197,7 +198,8 @@ static void quiescent_states(void)
     leave();
 }
 
-/* Ends in a section, with another registration, when much of what it has added is due to be destroyed. */
+/* Ends in a section, with another registration, when much of what it has added is due to be
+ * destroyed. */
 static void *end_in_section(void *unused)
 {
     manycore_rcu_thread_t *other;

@@ -55,13 +55,19 @@ typedef struct manycore_rcu_config {
 /* A domain, in *rcu. Null for the usual configuration. MANYCORE_INVALID. */
 manycore_status_t manycore_rcu_create(const manycore_rcu_config_t *config, manycore_rcu_t **rcu);
 
-/* Destroys what waits for it, and the domain. MANYCORE_BUSY while a thread is registered, and in a destructor. */
+/*
+ * Destroys what waits for it, and the domain. MANYCORE_BUSY while a thread is registered, and in a
+ * destructor.
+ */
 manycore_status_t manycore_rcu_destroy(manycore_rcu_t *rcu);
 
 /* What waits to be destroyed, in bytes, with the bags in which it waits: 1 KiB for up to 61 objects. */
 size_t manycore_rcu_held_bytes(const manycore_rcu_t *rcu);
 
-/* Lets the calling thread take part. MANYCORE_INVALID in a destructor that manycore_rcu_destroy runs. */
+/*
+ * Lets the calling thread take part. MANYCORE_INVALID in a destructor that manycore_rcu_destroy
+ * runs.
+ */
 manycore_status_t manycore_rcu_register(manycore_rcu_t *rcu, manycore_rcu_thread_t **self);
 
 /*
@@ -71,8 +77,8 @@ manycore_status_t manycore_rcu_register(manycore_rcu_t *rcu, manycore_rcu_thread
 manycore_status_t manycore_rcu_register_qsbr(manycore_rcu_t *rcu, manycore_rcu_thread_t **self);
 
 /*
- * The opposite of both. MANYCORE_BUSY in a section and in a destructor that it runs, MANYCORE_NOT_OWNER on another thread. What it has
- * added is left to the others.
+ * The opposite of both. MANYCORE_BUSY in a section and in a destructor that it runs,
+ * MANYCORE_NOT_OWNER on another thread. What it has added is left to the others.
  */
 manycore_status_t manycore_rcu_unregister(manycore_rcu_thread_t *self);
 
@@ -97,8 +103,8 @@ manycore_status_t manycore_rcu_call(manycore_rcu_thread_t *self, manycore_rcu_he
 manycore_status_t manycore_rcu_synchronize(manycore_rcu_thread_t *self);
 
 /*
- * For manycore_rcu_register_qsbr: the thread has no pointers now. MANYCORE_BUSY in a section and in a destructor, MANYCORE_INVALID for
- * another thread.
+ * For manycore_rcu_register_qsbr: the thread has no pointers now. MANYCORE_BUSY in a section and in
+ * a destructor, MANYCORE_INVALID for another thread.
  */
 manycore_status_t manycore_rcu_quiescent(manycore_rcu_thread_t *self);
 

@@ -1,5 +1,6 @@
-// Programs whose locks, or whose threads by waiting for each other, let them get faster by a known factor at most. All times are CPU time
-// of the calling thread, so that a busy machine changes nothing.
+// Programs whose locks, or whose threads by waiting for each other, let them get faster by a known
+// factor at most. All times are CPU time of the calling thread, so that a busy machine changes
+// nothing.
 #include <pthread.h>
 #include <string.h>
 #include <time.h>
@@ -96,7 +97,8 @@ static void move(struct queue *queue, int by)
     pthread_mutex_unlock(&queue->mutex);
 }
 
-// Each item takes 50, 300 and 50 us of three threads: the second is never idle, and nobody is faster than it.
+// Each item takes 50, 300 and 50 us of three threads: the second is never idle, and nobody is
+// faster than it.
 static void *pipeline(void *unused)
 {
     static int threads;

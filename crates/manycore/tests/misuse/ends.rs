@@ -1,5 +1,5 @@
-//! Ends of threads: destructors of thread-local values that use the library, before and after what the library itself
-//! keeps of a thread is gone; and handles that are such values.
+//! Ends of threads: destructors of thread-local values that use the library, before and after what
+//! the library itself keeps of a thread is gone; and handles that are such values.
 
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -33,8 +33,9 @@ impl Drop for Late {
     }
 }
 
-/// Threads that use something at their end: only then, or before, too; and whichever of the two was there first. Of destructors, the
-/// order is the one in which values were first used, or the opposite.
+/// Threads that use something at their end: only then, or before, too; and whichever of the two was
+/// there first. Of destructors, the order is the one in which values were first used, or the
+/// opposite.
 fn uses(use_it: fn()) {
     for round in 0..crate::ROUNDS / 20 + 4 {
         let thread = thread::spawn(move || {

@@ -1,4 +1,5 @@
-//! Guards that are forgotten: what they hold stays held, nothing else does, and what comes to the same place later is as new.
+//! Guards that are forgotten: what they hold stays held, nothing else does, and what comes to the
+//! same place later is as new.
 
 use std::sync::mpsc;
 use std::thread;
@@ -46,7 +47,8 @@ macro_rules! mutexes {
                 let mut place = Mutex::<lock::$lock, u64>::new(0);
                 for round in 0..3 {
                     thread::scope(|s| {
-                        // By a thread that ends, by this one, and by one that got the guard from another.
+                        // By a thread that ends, by this one, and by one that got the guard from
+                        // another.
                         match round {
                             0 => _ = s.spawn(|| std::mem::forget(place.lock())),
                             1 => std::mem::forget(place.lock()),
@@ -64,7 +66,8 @@ macro_rules! mutexes {
                     as_new!(place, lock, try_lock);
                     *place.get_mut() = 0;
                 }
-                // Released by other threads than those that have acquired it, after these have ended.
+                // Released by other threads than those that have acquired it, after these have
+                // ended.
                 let place: &'static _ = Box::leak(Box::new(place));
                 for _ in 0..20 {
                     let guard = thread::spawn(|| place.lock()).join().unwrap();
@@ -139,7 +142,8 @@ fn of_a_thread_that_is_online() {
     assert_eq!(domain.held_bytes(), 0, "nobody waits for a handle that has ended");
 }
 
-/// Handles that count their sections: one that is forgotten stays inside, and so what others retire stays; it is counted.
+/// Handles that count their sections: one that is forgotten stays inside, and so what others retire
+/// stays; it is counted.
 #[test]
 fn of_a_thread_that_counts() {
     fn forgets<S: ConcurrentSet<u64>>(set: &S) {

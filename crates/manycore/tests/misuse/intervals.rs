@@ -58,7 +58,8 @@ fn owners<M: ReverseMap>(map: M) {
     assert_eq!(all(&map, 1), 0);
 }
 
-/// What is forgotten stays: neither it nor what is beside it is touched wrongly, also when the trees end.
+/// What is forgotten stays: neither it nor what is beside it is touched wrongly, also when the
+/// trees end.
 fn forgotten<M: ReverseMap>(map: M) {
     let first = map.insert(map.interval(0, ODD[0]));
     std::mem::forget(map.insert(map.interval(0, ODD[1])));

@@ -35,7 +35,8 @@ fn sum<P: TablePointer>(of: &Summed<P>) -> (u64, u64) {
     of.read(|sum| (sum.0, sum.1))
 }
 
-/// Structures at one place, which take it over from each other; each ends while the others have entries there.
+/// Structures at one place, which take it over from each other; each ends while the others have
+/// entries there.
 #[test]
 fn structures_at_one_place() {
     let table = Table::new(0);
@@ -69,7 +70,8 @@ fn structures_at_one_place() {
     assert_eq!(leaked, 0);
 }
 
-/// A structure that is forgotten with its entries: they are lost with it, and who comes to the place after it has only its own.
+/// A structure that is forgotten with its entries: they are lost with it, and who comes to the
+/// place after it has only its own.
 #[test]
 fn structures_that_are_forgotten() {
     let table = Table::new(1);
@@ -145,7 +147,8 @@ type Logged = Deferred<Count, Uses, Rooted<Arc<Table>>, Adaptive>;
 #[derive(Default)]
 struct Count(u64);
 
-/// At its end, and where it is inserted and removed, uses a structure of the table: its own, or the next.
+/// At its end, and where it is inserted and removed, uses a structure of the table: its own, or the
+/// next.
 struct Uses {
     which: Weak<Logged>,
     depth: u32,
@@ -179,7 +182,8 @@ impl Drop for Uses {
     }
 }
 
-/// Whoever is called under a structure's lock logs in the same structure, or in another at the same place.
+/// A callback that runs under a structure's lock logs in the same structure, or in another at the
+/// same place.
 #[test]
 fn items_that_use_their_table() {
     for eager in [0, u64::MAX] {

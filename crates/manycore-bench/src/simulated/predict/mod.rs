@@ -123,8 +123,9 @@ pub fn run(options: &Options) -> Result<Prediction, Failure> {
     Ok(Prediction { workload, check, found, limit })
 }
 
-/// Threads that were idle may have waited for each other's work, as stages of a pipeline do: then more of them do no more than those
-/// that were observed, and the range reaches down to what the model makes of these.
+/// Threads that were idle may have waited for each other's work, as stages of a pipeline do: then
+/// more of them do no more than those that were observed, and the range reaches down to what the
+/// model makes of these.
 fn reach_down(record: &mut Measurement, observed: Option<(f64, &[Finding])>) {
     let Some((check, alone)) = observed else { return };
     let as_observed = check / alone[0].slice.throughput();
