@@ -82,25 +82,18 @@ impl RwLock {
         }
     }
 
-    fn try_read<const STATS: bool>(
-        &self,
-        preference: Preference,
-        caller: usize,
-        attempt: Attempt,
-    ) -> bool {
-        let acquired = self.lock.try_read(preference);
-        if STATS && acquired {
-            stats::acquired(&self.object(caller), Mode::Shared, attempt, None);
+    fn try_read<const STATS: bool>(&self, caller: usize, attempt: Attempt) -> bool {
+        let acquired = self.lock.try_read(self.preference());
+        if acquired {
+            self.is_read::<STATS>(caller, attempt);
         }
         acquired
     }
 
-    fn try_read_now<const STATS: bool>(&self, caller: usize) -> bool {
-        self.try_read::<STATS>(self.preference(), caller, Attempt::GivesUp)
-    }
-
-    fn try_write_now<const STATS: bool>(&self, caller: usize) -> bool {
-        self.try_write::<STATS>(caller, Attempt::GivesUp)
+    fn is_read<const STATS: bool>(&self, caller: usize, attempt: Attempt) {
+        if STATS {
+            stats::acquired(&self.object(caller), Mode::Shared, attempt, None);
+        }
     }
 
     fn try_write<const STATS: bool>(&self, caller: usize, attempt: Attempt) -> bool {
@@ -124,8 +117,8 @@ impl RwLock {
             return EDEADLK;
         }
         let attempt = attempt(deadline);
-        // Not yet past a writer that waits.
-        if self.try_read::<STATS>(Preference::Phases, caller, attempt) {
+        if self.lock.read_at_first(self.preference()) {
+            self.is_read::<STATS>(caller, attempt);
             return 0;
         }
         let acquired = self.wait::<STATS>(Mode::Shared, attempt, caller, || {
@@ -134,9 +127,7 @@ impl RwLock {
         if !acquired {
             return ETIMEDOUT;
         }
-        if STATS {
-            stats::acquired(&self.object(caller), Mode::Shared, attempt, None);
-        }
+        self.is_read::<STATS>(caller, attempt);
         0
     }
 
@@ -225,7 +216,7 @@ const FOR_EVER: Option<Deadline> = None;
 
 macro_rules! functions {
     ($(
-        $side:ident $try_now:ident: $lock:ident $try_lock:ident $timed:ident $clocked:ident,
+        $side:ident $try_side:ident: $lock:ident $try_lock:ident $timed:ident $clocked:ident,
         glibc $glibc_lock:ident $glibc_try:ident $glibc_clocked:ident;
     )*) => {
         $(
@@ -256,7 +247,7 @@ macro_rules! functions {
                     // SAFETY: glibc owns it.
                     return unsafe { glibc::$glibc_try(lock.as_glibc()) };
                 }
-                if lock.$try_now::<STATS>(caller) { 0 } else { EBUSY }
+                if lock.$try_side::<STATS>(caller, Attempt::GivesUp) { 0 } else { EBUSY }
             }
 
             #[doc = concat!("`pthread_rwlock_", stringify!($timed), "`.")]
@@ -304,10 +295,10 @@ macro_rules! functions {
 }
 
 functions! {
-    read try_read_now: rdlock tryrdlock timedrdlock clockrdlock,
+    read try_read: rdlock tryrdlock timedrdlock clockrdlock,
     glibc pthread_rwlock_rdlock pthread_rwlock_tryrdlock pthread_rwlock_clockrdlock;
 
-    write try_write_now: wrlock trywrlock timedwrlock clockwrlock,
+    write try_write: wrlock trywrlock timedwrlock clockwrlock,
     glibc pthread_rwlock_wrlock pthread_rwlock_trywrlock pthread_rwlock_clockwrlock;
 }
 

@@ -143,7 +143,17 @@ impl AdaptiveRw {
     /// Acquires the lock for reading unless the deadline passes first; says whether it did.
     #[inline]
     pub fn read_until(&self, preference: Preference, deadline: Option<Deadline>) -> bool {
-        self.enter() || self.wait_to_read(preference, deadline)
+        self.read_at_first(preference) || self.wait_to_read(preference, deadline)
+    }
+
+    /// As [`try_read`](Self::try_read), but where there are many CPUs a reader that may pass a
+    /// writer that waits does not yet do so.
+    #[inline]
+    pub fn read_at_first(&self, preference: Preference) -> bool {
+        self.enter()
+            || preference == Preference::Readers
+                && !waiting::has_many_cpus()
+                && self.count_in(preference)
     }
 
     /// Acquires the lock for writing unless the deadline passes first; says whether it did.

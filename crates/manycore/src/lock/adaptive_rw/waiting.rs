@@ -24,7 +24,13 @@ const COURTESY: u64 = if cfg!(loom) { 0 } else { 10_000 };
 
 /// How long to poll before a sleep, in ticks.
 fn patience() -> u64 {
-    if cpu::count() > tuning::few_cpus() && !is_crowded() { LONG } else { tuning::spin_limit() }
+    if has_many_cpus() && !is_crowded() { LONG } else { tuning::spin_limit() }
+}
+
+/// Whether CPUs are so many that a thread is likely to have one. Then readers that may pass a writer
+/// that waits let it go first for a moment. With few, it may not run, or wait for one that does not.
+pub(super) fn has_many_cpus() -> bool {
+    cpu::count() > tuning::few_cpus()
 }
 
 impl AdaptiveRw {
@@ -55,7 +61,8 @@ impl AdaptiveRw {
     fn poll_to_read(&self, preference: Preference) -> bool {
         let (start, patience) = (clock::now(), patience());
         // Who reads already, or may, must not wait for a writer that waits for it.
-        let polite = if self.marks().may_have_own() { 0 } else { COURTESY };
+        let polite = has_many_cpus() && !self.marks().may_have_own();
+        let polite = if polite { COURTESY } else { 0 };
         loop {
             let state = self.state.load(Ordering::Relaxed); // Relaxed: a hint
             if !stops(state, Preference::Phases) && self.enter() {
