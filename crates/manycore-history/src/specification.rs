@@ -1,9 +1,12 @@
 //! What a collection does when one thread uses it: that is what many threads must be able to explain their results by.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::fmt::Debug;
 use std::hash::Hash;
 use std::marker::PhantomData;
+
+use crate::history::Call;
+use crate::linearizable::CallOf;
 
 /// A sequential object: a state, and operations that change it.
 pub trait Specification {
@@ -20,6 +23,15 @@ pub trait Specification {
     /// The key that the operation is about, if operations on different keys have nothing to do with each other. Then the
     /// state is that of one key.
     fn key(operation: &Self::Operation) -> Option<u64>;
+
+    /// Says of a state whether what the history returns later may still be explained from it. It may say yes where that is
+    /// wrong; each no is a state less to search from. By default always yes.
+    fn may_go_on(_history: &[&CallOf<Self>]) -> impl Fn(&Self::State) -> bool
+    where
+        Self: Sized,
+    {
+        |_| true
+    }
 }
 
 /// What a set of numbers can be asked to do.
@@ -115,6 +127,9 @@ pub enum PileOperation {
 pub trait End {
     /// Takes one out.
     fn pop(pile: &mut VecDeque<u64>) -> Option<u64>;
+
+    /// What is in it, in the order in which it is taken out.
+    fn in_order(pile: &VecDeque<u64>) -> impl Iterator<Item = u64>;
 }
 
 /// Last in, first out.
@@ -129,11 +144,19 @@ impl End for Last {
     fn pop(pile: &mut VecDeque<u64>) -> Option<u64> {
         pile.pop_back()
     }
+
+    fn in_order(pile: &VecDeque<u64>) -> impl Iterator<Item = u64> {
+        pile.iter().rev().copied()
+    }
 }
 
 impl End for First {
     fn pop(pile: &mut VecDeque<u64>) -> Option<u64> {
         pile.pop_front()
+    }
+
+    fn in_order(pile: &VecDeque<u64>) -> impl Iterator<Item = u64> {
+        pile.iter().copied()
     }
 }
 
@@ -168,4 +191,49 @@ impl<E: End> Specification for Pile<E> {
     fn key(_: &PileOperation) -> Option<u64> {
         None
     }
+
+    /// Where each value is pushed once, the calls that took the values out say in which order they were in. Without that, two
+    /// pushes at the same time are two states until one of the values is taken out: n such pairs are 2^n.
+    fn may_go_on(history: &[&CallOf<Self>]) -> impl Fn(&VecDeque<u64>) -> bool {
+        let mut taken: HashMap<u64, Taken> = HashMap::new();
+        for (call, Call { called, returned, result, .. }) in history.iter().enumerate() {
+            for (number, value) in result.iter().enumerate() {
+                let by = Some((call, number));
+                taken.insert(*value, Taken { after: *called, before: *returned, by });
+            }
+        }
+        let mut pushed = HashSet::new();
+        for call in history {
+            // Of a value that is there more than once nothing is known.
+            if let PileOperation::Push(value) = call.operation
+                && !pushed.insert(value)
+            {
+                taken.insert(value, Taken::ANY_TIME);
+            }
+        }
+        move |pile| {
+            let (mut latest, mut last) = (0, None);
+            E::in_order(pile).all(|value| {
+                let this = taken.get(&value).unwrap_or(&Taken::NEVER);
+                let by_one_call = |(call, number)| {
+                    this.by.is_none_or(|(same, next)| same != call || number < next)
+                };
+                latest = latest.max(this.after);
+                latest <= this.before
+                    && std::mem::replace(&mut last, this.by).is_none_or(by_one_call)
+            })
+        }
+    }
+}
+
+/// When a value is taken out of a pile, and by which call, as which of its results.
+struct Taken {
+    after: u64,
+    before: u64,
+    by: Option<(usize, usize)>,
+}
+
+impl Taken {
+    const ANY_TIME: Self = Self { after: 0, before: u64::MAX, by: None };
+    const NEVER: Self = Self { after: u64::MAX, before: u64::MAX, by: None };
 }

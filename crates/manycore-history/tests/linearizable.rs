@@ -109,6 +109,23 @@ fn piles_keep_their_order() {
     assert!(check::<Queue>(&three(vec![1])).is_err());
 }
 
+/// Thirty times two pushes at the same time, which are 2^30 states before the first value is taken out.
+#[test]
+fn long_piles_are_decided() {
+    let pushes = (0..60).map(|value| (Push(value), vec![], value / 2 * 10, value / 2 * 10 + 5));
+    let pops = |order: fn(u64) -> u64| {
+        (0..60).map(move |at| (Pop, vec![order(at)], 1000 + 10 * at, 1005 + 10 * at))
+    };
+    let with = |order| history(pushes.clone().chain(pops(order)));
+    assert_eq!(check::<Queue>(&with(|at| at ^ 1)), Ok(()), "each pair in the other order");
+    assert_eq!(check::<Stack>(&with(|at| 59 - at)), Ok(()));
+    assert!(check::<Stack>(&with(|at| at)).is_err());
+    assert!(check::<Queue>(&with(|at| at ^ 2)).is_err(), "pairs that change places");
+    let all = |values: &[u64]| (TakeAll, values.to_vec(), 1000, 1001);
+    let values: Vec<_> = (0..60).map(|value| value ^ 1).collect();
+    assert_eq!(check::<Queue>(&history(pushes.clone().chain([all(&values)]))), Ok(()));
+}
+
 #[test]
 fn what_was_taken_back_was_the_last() {
     let call = |(operation, result): (_, &[u64])| Call {
@@ -185,9 +202,9 @@ fn map_call() -> impl Strategy<Value = (MapOperation, Option<u64>)> {
 
 fn pile_call() -> impl Strategy<Value = (PileOperation, Vec<u64>)> {
     prop_oneof![
-        (1..3_u64).prop_map(|value| (Push(value), vec![])),
-        prop::collection::vec(1..3_u64, 0..2).prop_map(|result| (Pop, result)),
-        prop::collection::vec(1..3_u64, 0..3).prop_map(|result| (TakeAll, result)),
+        (1..5_u64).prop_map(|value| (Push(value), vec![])),
+        prop::collection::vec(1..5_u64, 0..2).prop_map(|result| (Pop, result)),
+        prop::collection::vec(1..5_u64, 0..3).prop_map(|result| (TakeAll, result)),
     ]
 }
 

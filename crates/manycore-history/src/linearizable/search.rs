@@ -8,8 +8,10 @@ use crate::specification::Specification;
 /// Operations that may be under way at a time: bits of a configuration.
 const SLOTS: usize = 128;
 
-/// Configurations that are looked at for one return, before it is given up.
-const CONFIGURATIONS_MAX: usize = 4_000_000;
+/// Configurations that are tried for one return, before the search gives up that says whether there is an order, ...
+pub(super) const MANY: usize = 4_000_000;
+/// ... and before those that look for the shortest contradiction, of which there is one for each event.
+pub(super) const FEW: usize = 1 << 16;
 
 /// A state, and a bit for each operation under way that has happened.
 pub(super) type Configuration<S> = (<S as Specification>::State, u128);
@@ -46,11 +48,17 @@ pub(super) struct Search<'c, S: Specification> {
     /// The operations under way, by their bits.
     under_way: [Option<usize>; SLOTS],
     pub(super) configurations: HashSet<Configuration<S>>,
+    most: usize,
 }
 
+/// There are more configurations than the search keeps.
+#[derive(Debug)]
+pub(super) struct TooMany;
+
 impl<'c, S: Specification> Search<'c, S> {
-    pub(super) fn new(calls: &'c [&'c CallOf<S>]) -> Self {
-        Self { calls, under_way: [None; SLOTS], configurations: HashSet::new() }
+    /// One that gives up at more than `most` configurations for one return.
+    pub(super) fn new(calls: &'c [&'c CallOf<S>], most: usize) -> Self {
+        Self { calls, under_way: [None; SLOTS], configurations: HashSet::new(), most }
     }
 
     /// Begins with what is under way after some events, and any of these states, with any of those operations done already;
@@ -63,7 +71,7 @@ impl<'c, S: Specification> Search<'c, S> {
             }
         }
         let open: Vec<_> = (0..SLOTS).filter(|slot| self.under_way[*slot].is_some()).collect();
-        if open.len() > 10 || states.len() << open.len() > 1 << 16 {
+        if open.len() > 10 || states.len() << open.len() > self.most {
             return false;
         }
         for chosen in 0_u32..1 << open.len() {
@@ -74,20 +82,28 @@ impl<'c, S: Specification> Search<'c, S> {
         true
     }
 
-    /// Goes past an event; says whether a configuration is left.
-    pub(super) fn pass(&mut self, event: Event) -> bool {
+    /// Goes past an event, with states that may go on; says whether a configuration is left.
+    pub(super) fn pass(
+        &mut self,
+        event: Event,
+        may_go_on: &impl Fn(&S::State) -> bool,
+    ) -> Result<bool, TooMany> {
         match event {
             Event::Call(i, slot) => self.under_way[slot] = Some(i),
             Event::Return(_, slot) => {
-                self.configurations = self.after_return(slot);
+                self.configurations = self.after_return(slot, may_go_on)?;
                 self.under_way[slot] = None;
             }
         }
-        !self.configurations.is_empty()
+        Ok(!self.configurations.is_empty())
     }
 
     /// The configurations in which the operation with this bit has happened; the bit is cleared.
-    fn after_return(&mut self, returns: usize) -> HashSet<Configuration<S>> {
+    fn after_return(
+        &mut self,
+        returns: usize,
+        may_go_on: &impl Fn(&S::State) -> bool,
+    ) -> Result<HashSet<Configuration<S>>, TooMany> {
         let mut after = HashSet::new();
         let mut seen = std::mem::take(&mut self.configurations);
         let mut open: Vec<_> = seen.iter().cloned().collect();
@@ -99,7 +115,7 @@ impl<'c, S: Specification> Search<'c, S> {
             for (slot, call) in self.under_way.iter().enumerate() {
                 let Some(call) = call.filter(|_| done >> slot & 1 == 0) else { continue };
                 let (call, mut state) = (self.calls[call], state.clone());
-                if S::apply(&mut state, &call.operation) == call.result {
+                if S::apply(&mut state, &call.operation) == call.result && may_go_on(&state) {
                     let next = (state, done | 1 << slot);
                     if !seen.contains(&next) {
                         seen.insert(next.clone());
@@ -107,11 +123,10 @@ impl<'c, S: Specification> Search<'c, S> {
                     }
                 }
             }
-            assert!(
-                seen.len() < CONFIGURATIONS_MAX,
-                "too many operations at a time: use more keys"
-            );
+            if seen.len() > self.most {
+                return Err(TooMany);
+            }
         }
-        after
+        Ok(after)
     }
 }

@@ -3,26 +3,45 @@
 use std::collections::HashSet;
 
 use super::CallOf;
-use super::search::{Event, Search, events};
+use super::search::{Event, FEW, MANY, Search, TooMany, events};
 use crate::specification::Specification;
 
-/// The shortest part before the first contradiction that contradicts itself, whatever came before. None if the history has
-/// an order.
-pub(super) fn smallest<'c, S: Specification>(
-    calls: &'c [&'c CallOf<S>],
-) -> Option<Vec<&'c CallOf<S>>> {
+/// Whether the history has an order.
+///
+/// # Panics
+///
+/// If there are too many configurations to say.
+pub(super) fn has_order<S: Specification>(calls: &[&CallOf<S>]) -> bool {
+    let may_go_on = S::may_go_on(calls);
+    let mut search = Search::<S>::new(calls, MANY);
+    search.configurations.insert((S::State::default(), 0));
+    let mut pass = |event| search.pass(event, &may_go_on);
+    (events::<S>(calls).into_iter())
+        .all(|event| pass(event).expect("too many operations at a time: use more keys"))
+}
+
+/// The shortest part before the first contradiction that contradicts itself, whatever came before and comes after. All of
+/// the history, if that would take too many configurations.
+pub(super) fn smallest<'c, S: Specification>(calls: &'c [&'c CallOf<S>]) -> Vec<&'c CallOf<S>> {
     let events = events::<S>(calls);
-    let mut search = Search::<S>::new(calls);
+    let mut search = Search::<S>::new(calls, FEW);
     search.configurations.insert((S::State::default(), 0));
     let mut states = HashSet::from([S::State::default()]);
-    let end = events.iter().position(|event| {
-        let goes_on = search.pass(*event);
+    let mut end = events.len() - 1;
+    for (at, event) in events.iter().enumerate() {
+        match search.pass(*event, &|_| true) {
+            Ok(true) => {}
+            Ok(false) => {
+                end = at;
+                break;
+            }
+            Err(TooMany) => return calls.to_vec(),
+        }
         states.extend(search.configurations.iter().map(|(state, _)| state.clone()));
-        !goes_on
-    })?;
+    }
     let before = |start: &usize| contradicts::<S>(calls, &events, *start, end, &states);
     let start = (0..=end).rev().find(before).unwrap_or(0);
-    Some(part::<S>(calls, &events, start, end))
+    part::<S>(calls, &events, start, end)
 }
 
 /// Whether the events from `start` to `end` are impossible from every state.
@@ -33,9 +52,12 @@ fn contradicts<S: Specification>(
     end: usize,
     states: &HashSet<S::State>,
 ) -> bool {
-    let mut search = Search::<S>::new(calls);
-    search.begin_anywhere(&events[..start], states)
-        && !events[start..=end].iter().all(|event| search.pass(*event))
+    let mut search = Search::<S>::new(calls, FEW);
+    if !search.begin_anywhere(&events[..start], states) {
+        return false;
+    }
+    let mut pass = |event: &Event| search.pass(*event, &|_| true).unwrap_or(true);
+    !events[start..=end].iter().all(&mut pass)
 }
 
 /// The operations that are under way at some event from `start` to `end`, in the order of their calls.
