@@ -149,3 +149,13 @@ fn the_last_to_flush_brings_all_objects_up_to_date() {
         assert_eq!(unsafe { *data(*object) }, 40);
     }
 }
+
+#[test]
+#[should_panic(expected = "a flush in a session")]
+fn a_flush_in_a_session_is_refused() {
+    let domain = &domain(16 << 10);
+    let mut handle = domain.register();
+    // SAFETY: the handle was in no session; it aborts this one when it is dropped.
+    unsafe { handle.begin(View::Snapshot) };
+    handle.flush();
+}

@@ -83,8 +83,12 @@ impl<C: Clock> Handle<'_, C> {
 
     /// Writes back and discards what no session needs, in the logs of all threads. If no session is open and nobody else
     /// reclaims, the objects themselves are up to date then: for a thread that leaves, or a program that has only one left.
+    ///
+    /// # Panics
+    ///
+    /// If the handle is in a session: at the flush's end nothing would protect what that has found.
     pub fn flush(&mut self) {
-        debug_assert!(!self.is_open, "a flush in a session");
+        assert!(!self.is_open, "a flush in a session");
         let clock = self.domain.clock();
         // What is detached by the first is discarded by the second.
         for _ in 0..2 {
