@@ -14,9 +14,10 @@ use core::marker::PhantomData;
 #[repr(transparent)]
 pub struct Link<T>(*mut (), PhantomData<fn(T) -> T>);
 
-// SAFETY: a place, without the right to look there.
+// SAFETY: a link is a bare address: nothing of `T` can be reached through it in safe code, so
+// another thread may have and copy it.
 unsafe impl<T> Send for Link<T> {}
-// SAFETY: as above.
+// SAFETY: sharing a link gives other threads only copies of the address.
 unsafe impl<T> Sync for Link<T> {}
 
 impl<T> Link<T> {

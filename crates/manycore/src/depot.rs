@@ -44,17 +44,24 @@ impl List {
         if free.is_null() {
             return None;
         }
-        // SAFETY: what is on the list is this thread's, and begins with a `Free`.
+        // SAFETY: `give` and `refill` put only objects on the list that begin with a `Free` and are
+        // in no other use.
         self.first = unsafe { (*free).next };
         self.length -= 1;
         Some(free.cast())
     }
 
-    /// Takes back the memory of an object: large enough for a [`Free`], aligned for it, and nobody's any more.
+    /// Takes back the memory of an object.
+    ///
+    /// # Safety
+    ///
+    /// It is large enough for a [`Free`] and aligned for it, stays as long as the batches, and is in no other use: `take`
+    /// or `refill` of a list over the same batches has returned it.
     #[inline]
-    pub fn give(&mut self, object: *mut u8, batches: &Batches) {
+    pub unsafe fn give(&mut self, object: *mut u8, batches: &Batches) {
         let free = object.cast::<Free>();
-        // SAFETY: by the caller's word.
+        // SAFETY: the memory is large enough for a `Free`, aligned for it, and in no other use
+        // (contract of this function).
         unsafe { free.write(Free { next: self.first, batch: null_mut() }) };
         *self = Self { first: free, length: self.length + 1 };
         if self.length > KEPT {
@@ -68,16 +75,16 @@ impl List {
         let first = self.first;
         let mut last = first;
         for _ in 1..KEPT / 2 {
-            // SAFETY: the list is longer than that.
+            // SAFETY: the list has more than `KEPT` objects, and this goes less than half that far.
             last = unsafe { (*last).next };
         }
-        // SAFETY: as above.
+        self.length -= KEPT / 2;
+        // SAFETY: likewise: `last` is one of them. The objects up to it leave the list, and are this thread's to give.
         unsafe {
             self.first = (*last).next;
             (*last).next = null_mut();
+            batches.give(first);
         }
-        self.length -= KEPT / 2;
-        batches.give(first);
     }
 
     /// When it is empty: an object's memory of all's, or new.
@@ -115,23 +122,30 @@ impl Batches {
         // Acquire: partner of the Release in `give`.
         let first = self.0.swap(null_mut(), Ordering::Acquire);
         if !first.is_null() {
-            // SAFETY: the batches are this thread's now.
+            // SAFETY: the swap has taken all batches out, so that no other thread reaches them;
+            // each begins with a `Free`.
             let mut rest = unsafe { (*first).batch };
             while !rest.is_null() {
-                // SAFETY: as above.
-                let next = unsafe { (*rest).batch };
-                self.give(rest);
-                rest = next;
+                // SAFETY: likewise, until this one is given back.
+                unsafe {
+                    let next = (*rest).batch;
+                    self.give(rest);
+                    rest = next;
+                }
             }
         }
         first
     }
 
-    fn give(&self, batch: *mut Free) {
+    /// # Safety
+    ///
+    /// It is a batch of free objects, linked by `next`, that no other thread reaches.
+    unsafe fn give(&self, batch: *mut Free) {
         // Relaxed, here and on failure: the compare-and-swap decides.
         let mut head = self.0.load(Ordering::Relaxed);
         loop {
-            // SAFETY: the batch is the caller's up to the line below.
+            // SAFETY: no other thread finds the batch before the compare-and-swap below (contract
+            // of this function).
             unsafe { (*batch).batch = head };
             // Release: partner of the Acquire in `take`.
             let release = Ordering::Release;
@@ -158,7 +172,8 @@ impl Rest {
             *self = chunks.add(size);
         }
         let place = self.place;
-        // SAFETY: within the chunk.
+        // SAFETY: `bytes` is at least `size`, and so many bytes from `place` on are within the
+        // chunk.
         self.place = unsafe { place.add(size) };
         self.bytes -= size;
         place
@@ -192,7 +207,7 @@ impl Chunks {
         let bytes =
             (self.bytes() / 2).clamp(SMALLEST, LARGEST).max((size + LINE).next_power_of_two());
         let layout = layout_of(bytes);
-        // SAFETY: the layout has a size.
+        // SAFETY: a layout of at least `SMALLEST` bytes is not of size 0.
         let memory = unsafe { alloc_zeroed(layout) };
         if memory.is_null() {
             handle_alloc_error(layout);
@@ -202,11 +217,12 @@ impl Chunks {
         // Relaxed, throughout: chunks are only followed at the end.
         let mut head = self.newest.load(Ordering::Relaxed);
         loop {
-            // SAFETY: the chunk is this thread's up to the line below.
+            // SAFETY: the memory is new, of at least a line, which is as large as a `Chunk`, and no
+            // other thread finds it before the compare-and-swap.
             unsafe { chunk.write(Chunk { next: head, bytes }) };
             let relaxed = Ordering::Relaxed; // Relaxed: as above
             match self.newest.compare_exchange_weak(head, chunk, relaxed, relaxed) {
-                // SAFETY: within the chunk.
+                // SAFETY: a chunk has more bytes than a line.
                 Ok(_) => return Rest { place: unsafe { memory.add(LINE) }, bytes: bytes - LINE },
                 Err(changed) => head = changed,
             }
@@ -218,7 +234,8 @@ impl Drop for Chunks {
     fn drop(&mut self) {
         let mut chunk = self.newest.load(Ordering::Relaxed); // Relaxed: nobody else is left
         while !chunk.is_null() {
-            // SAFETY: from `add`, and no object is used any more.
+            // SAFETY: `add` has allocated it with this layout and written its head; what used its
+            // objects borrowed from the owner of `self`, and is gone.
             unsafe {
                 let Chunk { next, bytes } = chunk.read();
                 dealloc(chunk.cast(), layout_of(bytes));

@@ -156,7 +156,9 @@ impl<'s, S: RawSession> Open<'s, S> {
     /// Begins a session; the handle is in none.
     #[inline]
     pub(crate) fn begin(handle: &'s mut S, view: View) -> Self {
-        // SAFETY: each session ends before the borrow does; if it is forgotten, so is the borrow.
+        // SAFETY: handles are in no session between two calls here: `Open` borrows the handle
+        // mutably and ends the session when it is dropped; if it is forgotten, the borrow lasts as
+        // long as the handle.
         unsafe { handle.begin(view) };
         Self { handle, is_over: false }
     }
@@ -165,7 +167,7 @@ impl<'s, S: RawSession> Open<'s, S> {
     #[inline]
     pub(crate) fn commit(mut self) -> Result<(), Conflict> {
         self.is_over = true;
-        // SAFETY: begun, and not ended.
+        // SAFETY: `begin` has begun the session, and `is_over` says that it has not ended.
         unsafe { self.handle.commit() }
     }
 
@@ -181,7 +183,7 @@ impl<S: RawSession> Drop for Open<'_, S> {
     #[inline]
     fn drop(&mut self) {
         if !self.is_over {
-            // SAFETY: begun, and not ended.
+            // SAFETY: `begin` has begun the session, and `is_over` says that it has not ended.
             unsafe { self.handle.abort() };
         }
     }
@@ -201,7 +203,8 @@ pub(crate) fn retry<S: RawSession, R>(
         let ended = f(open.handle).and_then(|result| open.commit().map(|()| result));
         match ended {
             Ok(result) => return result,
-            // SAFETY: the session has ended.
+            // SAFETY: `f` has been given the handle by the `Open`, which has ended the session: by
+            // `commit`, or when it was dropped.
             Err(conflict) => unsafe { handle.back_off(conflict, attempts) },
         }
         attempts += 1;
@@ -212,8 +215,10 @@ impl<'id, S: RawSession> Transaction<'_, 'id, S> {
     /// What the transaction sees of an object: as of its begin, or what it has written itself.
     #[inline]
     pub fn deref<T: Object>(&self, object: Ptr<'id, T>) -> &T {
-        // SAFETY: in a session; the object is this domain's, by its brand, and not freed, by the word of whoever freed any. What the
-        // session sees stays as it is, but for `try_lock`, which borrows all of the transaction.
+        // SAFETY: `Transaction` is there only while its session is open. The brand says that the
+        // link comes from this domain, and nothing reachable was freed (contract of `free`). What
+        // the session sees does not change before its end, but through `try_lock`, for which all of
+        // the transaction is borrowed.
         unsafe { &*self.open.handle.deref(object.link) }
     }
 
@@ -230,7 +235,8 @@ impl<'id, S: RawSession> Transaction<'_, 'id, S> {
     /// object does not fit into one of [`Config::segment_bytes`](crate::mvrlu::Config::segment_bytes).
     #[inline]
     pub fn try_lock<T: Object>(&mut self, object: Ptr<'id, T>) -> Result<&mut T, Conflict> {
-        // SAFETY: as in `deref`. The copy is this session's, and borrowed with it.
+        // SAFETY: the session and the object are there as in `deref`. The copy is seen by this
+        // session only, and while it is borrowed so is all of the transaction.
         unsafe { self.open.handle.try_lock(object.link).map(|data| &mut *data) }
     }
 
@@ -246,7 +252,7 @@ impl<'id, S: RawSession> Transaction<'_, 'id, S> {
     /// As of [`try_lock`](Self::try_lock).
     #[inline]
     pub fn try_lock_const<T: Object>(&mut self, object: Ptr<'id, T>) -> Result<(), Conflict> {
-        // SAFETY: as in `deref`.
+        // SAFETY: the session and the object are there as in `deref`.
         unsafe { self.open.handle.try_lock_const(object.link) }
     }
 
@@ -257,7 +263,7 @@ impl<'id, S: RawSession> Transaction<'_, 'id, S> {
     /// If the transaction is aborted, the pointer is not used any more.
     #[inline]
     pub unsafe fn alloc<T: Object>(&mut self, data: T) -> Ptr<'id, T> {
-        // SAFETY: in a session.
+        // SAFETY: `Transaction` is there only while its session is open.
         Ptr { link: unsafe { self.open.handle.alloc(data) }, brand: PhantomData }
     }
 
@@ -276,7 +282,8 @@ impl<'id, S: RawSession> Transaction<'_, 'id, S> {
     /// After the commit, no object has a pointer to it, and nobody uses one that was read before.
     #[inline]
     pub unsafe fn free<T: Object>(&mut self, object: Ptr<'id, T>) -> Result<(), Conflict> {
-        // SAFETY: as in `deref`, and by the caller's word.
+        // SAFETY: the session and the object are there as in `deref`; that no object has a link to
+        // it after the commit is the contract of this function.
         unsafe { self.open.handle.free(object.link) }
     }
 }
@@ -291,7 +298,9 @@ impl<'s, 'id, S: RawSession> Snapshot<'s, 'id, S> {
     /// An object as it was at the snapshot's moment.
     #[inline]
     pub fn deref<T: Object>(&self, object: Ptr<'id, T>) -> &'s T {
-        // SAFETY: as in `Transaction::deref`; nothing is written in this session.
+        // SAFETY: `Snapshot` is there only while its session is open, and that writes nothing, so
+        // that what it sees does not change. The brand says that the link comes from this domain,
+        // and nothing reachable was freed (contract of `Transaction::free`).
         unsafe { &*self.handle.deref(object.link) }
     }
 
@@ -343,7 +352,7 @@ impl<'a, 'id, M: Sessions> Member<'a, 'id, M> {
         loop {
             match self.attempt(&mut f) {
                 Ok(result) => return result,
-                // SAFETY: the attempt's session has ended.
+                // SAFETY: `attempt` has dropped its `Open`, which ends the session.
                 Err(conflict) => unsafe { self.handle.back_off(conflict, attempts) },
             }
             attempts += 1;
@@ -358,7 +367,7 @@ impl<'a, 'id, M: Sessions> Member<'a, 'id, M> {
     /// [`Config::segment_bytes`](crate::mvrlu::Config::segment_bytes). Under RLU such an object does not compile.
     pub fn create<T: Object>(&mut self, data: T) -> Ptr<'id, T> {
         let open = Open::begin(&mut self.handle, View::Latest);
-        // SAFETY: in a session, which is committed.
+        // SAFETY: `open` has begun the session, which `end` commits: so the object stays.
         let link = unsafe { open.handle.alloc(data) };
         open.end();
         Ptr { link, brand: PhantomData }

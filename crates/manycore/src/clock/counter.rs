@@ -14,8 +14,8 @@ impl Default for Counter {
     }
 }
 
-// SAFETY: the increments are in one order, and each is seen by whoever reads its number or a later one, together with all that
-// its thread did before.
+// SAFETY: the increments of one word have one order, and each is seen, with all that its thread did
+// before, by a thread that reads its number or a later one (AcqRel and Acquire).
 unsafe impl Clock for Counter {
     #[inline]
     fn is_exact(&self) -> bool {

@@ -79,9 +79,9 @@ pub unsafe trait Clock: Send + Sync {
 #[derive(Debug, Default)]
 pub struct RelaxedClock<C>(pub C);
 
-// SAFETY: times are those of the clock inside, and so are the promises, but for those of `fresh`,
-// `settle` and `pass`: that nobody waits is what this type is for, and nothing is discarded by
-// them.
+// SAFETY: times are those of the clock inside. Of the promises, those of `fresh`, `settle` and
+// `pass` are kept only as far as that clock keeps them without a wait: which no mechanism goes by
+// for what it discards.
 unsafe impl<C: Clock> Clock for RelaxedClock<C> {
     #[inline]
     fn is_exact(&self) -> bool {

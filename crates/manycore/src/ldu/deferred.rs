@@ -139,8 +139,9 @@ impl<S> Inner<S> {
     }
 }
 
-// SAFETY: the structure goes from thread to thread with the lock. Items are dropped by whoever drains or has them, and looked at by
-// their owners meanwhile.
+// SAFETY: the structure is reached with the lock held only, and is `Send`. An item is looked at by
+// its owner while a reader looks at it, too (`T: Sync`), and dropped by the thread that drains (`T:
+// Send`).
 unsafe impl<S, T, Q, L> Sync for Deferred<S, T, Q, L>
 where
     S: Structure<T> + Send,
@@ -149,7 +150,8 @@ where
     L: RawLock,
 {
 }
-// SAFETY: as above; one that is moved has no owners of items.
+// SAFETY: owners of items borrow the `Deferred`, so that one which is moved has none; what it
+// consists of may be used by another thread.
 unsafe impl<S, T, Q, L> Send for Deferred<S, T, Q, L>
 where
     S: Structure<T> + Send,
@@ -167,7 +169,8 @@ struct Applier<'a, S, T> {
 
 impl<S: Structure<T>, T> Target for Applier<'_, S, T> {
     fn apply(&mut self, operation: Operation, node: NonNull<Node>) {
-        // SAFETY: the node is that of an object, which is there until it is released.
+        // SAFETY: the queue of this structure has entries of objects `Object<T>` only, and an
+        // object is there until `release`, which `Node::settle` calls last.
         let item = Item(unsafe { &Object::<T>::of(node).as_ref().value });
         match operation {
             Operation::Insert => self.inner.structure.insert(item),
@@ -177,7 +180,8 @@ impl<S: Structure<T>, T> Target for Applier<'_, S, T> {
 
     fn release(&mut self, node: NonNull<Node>) {
         self.inner.statistics.released += 1;
-        // SAFETY: made by `Absent::new` of a box, and nobody else knows of it any more.
+        // SAFETY: `Absent::new` has made the object by a box; the owner has retired its node, and
+        // this was its last entry: no thread has it any more.
         drop(unsafe { Box::from_raw(Object::<T>::of(node).as_ptr()) });
     }
 }
@@ -223,7 +227,8 @@ impl<S: Structure<T>, T, Q: Queue, L: RawLock> Deferred<S, T, Q, L> {
 
     /// Applies what is logged. The caller has the lock.
     fn drain(&self, inner: &mut Inner<S>) {
-        // SAFETY: the lock is held, which all who drain this queue hold.
+        // SAFETY: the caller, `read` or `synchronize` or `try_synchronize`, has the structure's
+        // lock, which every thread holds that drains this queue.
         let drained = phase::during(Phase::Log, || unsafe {
             drain(&self.queue, &mut Applier { inner, _items: PhantomData })
         });
@@ -233,7 +238,8 @@ impl<S: Structure<T>, T, Q: Queue, L: RawLock> Deferred<S, T, Q, L> {
 
     /// Applies what the calling core has logged. The caller has the lock.
     fn drain_own(&self, inner: &mut Inner<S>) {
-        // SAFETY: as above.
+        // SAFETY: the caller, `sweep_own`, has the structure's lock, which every thread holds that
+        // drains this queue.
         let drained = phase::during(Phase::Log, || unsafe {
             drain_own(&self.queue, &mut Applier { inner, _items: PhantomData })
         });
@@ -265,9 +271,11 @@ impl<S: Structure<T>, T, Q: Queue, L: RawLock> Deferred<S, T, Q, L> {
     #[inline]
     pub(super) unsafe fn apply(&self, operation: Operation, node: NonNull<Node>) -> bool {
         self.eager.is()
-            // SAFETY: it is there, by the caller's word.
+            // SAFETY: the node stays until it is retired and released, which its owner has not
+            // asked for yet (contract of this function).
             && (mutation!("ldu-eager-blind") || !unsafe { node.as_ref() }.is_pending())
-            // SAFETY: as above.
+            // SAFETY: the contract of this function, and `is_pending` has just said that no
+            // operation of the node is pending: only its owner, the caller, could make that so.
             && unsafe { self.try_apply(operation, node) }
     }
 
@@ -348,14 +356,16 @@ impl<Q: Queue, T> Target for Discard<'_, Q, T> {
     fn apply(&mut self, _: Operation, _: NonNull<Node>) {}
 
     fn release(&mut self, node: NonNull<Node>) {
-        // SAFETY: as in `Applier`.
+        // SAFETY: `Absent::new` has made the object by a box; the owner has retired its node, and
+        // this was its last entry: no thread has it any more.
         drop(unsafe { Box::from_raw(Object::<T>::of(node).as_ptr()) });
     }
 }
 
 impl<Q: Queue, T> Drop for Discard<'_, Q, T> {
     fn drop(&mut self) {
-        // SAFETY: nobody else has the queue any more.
+        // SAFETY: `Deferred::drop` has made this, which has the structure to itself: no other
+        // thread drains its queue.
         unsafe { drain(self.0, self) };
     }
 }
@@ -364,7 +374,7 @@ impl<S: Structure<T>, T, Q: Queue, L> Drop for Deferred<S, T, Q, L> {
     /// Applies what is logged. If the structure or an item panics, the rest is not applied, and dropped.
     fn drop(&mut self) {
         let discard = Discard(&self.queue, PhantomData::<T>);
-        // SAFETY: nobody else has it any more.
+        // SAFETY: `&mut self`: no owner of an item, and no reader, is left.
         unsafe {
             self.shared.alone(|inner| {
                 drain(discard.0, &mut Applier { inner, _items: PhantomData });

@@ -43,7 +43,9 @@ pub struct Present<'d, S: Structure<T>, T, Q: Queue = Global, L: RawLock = Adapt
     ManuallyDrop<Absent<'d, S, T, Q, L>>,
 );
 
-// SAFETY: a reference, and the right to change the item's state, which any thread may have.
+// SAFETY: it is a reference to a `Deferred` that may be sent, and the right to change the item's
+// state, which is handed on with it: one thread at a time is the owner. `T: Send + Sync`, since
+// another thread may look at the item and drop it.
 unsafe impl<S, T, Q, L> Send for Absent<'_, S, T, Q, L>
 where
     S: Structure<T>,
@@ -63,8 +65,9 @@ impl<'d, S: Structure<T>, T, Q: Queue, L: RawLock> Absent<'d, S, T, Q, L> {
 
     fn update(&self, operation: Operation) {
         let node = self.object.cast();
-        // SAFETY: only the owner has one of these two states, and it goes to the other by this. The object is there until it was
-        // retired, or freed by its owner.
+        // SAFETY: only the owner has one of the two, `Absent` or `Present`, and exchanges it for
+        // the other by this: so operations alternate. The object is there until its owner has
+        // retired it, or freed it.
         unsafe {
             if !self.deferred.apply(operation, node) {
                 Node::log(node, operation, self.deferred.queue());
@@ -89,7 +92,9 @@ impl<'d, S: Structure<T>, T, Q: Queue, L: RawLock> Absent<'d, S, T, Q, L> {
     /// cannot be changed while it may be in the log.
     pub fn edit<R>(&mut self, edit: impl FnOnce(&mut T) -> R) -> R {
         self.deferred.synchronize();
-        // SAFETY: it is not in the structure now, and not in the log, which only its owner could have changed.
+        // SAFETY: the owner is absent, and `synchronize` has applied all that it has logged: so
+        // neither the structure nor the log has the item, and only its owner, who is here, can
+        // bring it there again.
         edit(unsafe { &mut self.object.as_mut().value })
     }
 
@@ -98,7 +103,9 @@ impl<'d, S: Structure<T>, T, Q: Queue, L: RawLock> Absent<'d, S, T, Q, L> {
         self.deferred.synchronize();
         let object = self.object;
         forget(self);
-        // SAFETY: as in `edit`; made of a box by `new`.
+        // SAFETY: the owner is absent, and `synchronize` has applied all that it has logged: so
+        // nothing else has the object. `new` has made it by a box, and `forget` keeps it from being
+        // retired.
         let object = unsafe { Box::from_raw(object.as_ptr()) };
         object.value
     }
@@ -115,7 +122,8 @@ impl<'d, S: Structure<T>, T, Q: Queue, L: RawLock> Present<'d, S, T, Q, L> {
         // Not dropped, that is removed once more, if the structure panics.
         let mut this = ManuallyDrop::new(self);
         this.0.update(Operation::Remove);
-        // SAFETY: `this` is not used any more.
+        // SAFETY: `this` is a `ManuallyDrop` that is not used again, so that its content is taken
+        // once.
         unsafe { ManuallyDrop::take(&mut this.0) }
     }
 
@@ -128,7 +136,8 @@ impl<'d, S: Structure<T>, T, Q: Queue, L: RawLock> Present<'d, S, T, Q, L> {
 impl<S: Structure<T>, T, Q: Queue, L: RawLock> Drop for Absent<'_, S, T, Q, L> {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: it is absent, and its owner's no more.
+        // SAFETY: the owner is absent, so that the last operation was no insertion, and does not
+        // use the node again after this.
         unsafe { Node::retire(self.object.cast(), self.deferred.queue()) };
         self.deferred.sweep();
     }
@@ -139,8 +148,10 @@ impl<S: Structure<T>, T, Q: Queue, L: RawLock> Drop for Present<'_, S, T, Q, L> 
     fn drop(&mut self) {
         let Absent { deferred, object } = *self.0;
         let node = object.cast();
-        // SAFETY: it is present, and its owner's no more. Made of a box by `Absent::new`, and freed here only when it is out of the
-        // structure, by the lock, and has no entry by which somebody else could come to it.
+        // SAFETY: the owner is present, so that the last operation was an insertion, and does not
+        // use the node again after this. `Absent::new` has made the object by a box; it is freed
+        // here only if it was taken out of the structure, with the lock held, and no entry of it is
+        // known by which another thread could come to it.
         unsafe {
             if !deferred.apply(Operation::Remove, node) {
                 Node::remove_and_retire(node, deferred.queue());
@@ -158,7 +169,8 @@ impl<S: Structure<T>, T, Q: Queue, L: RawLock> Deref for Absent<'_, S, T, Q, L> 
     type Target = T;
 
     fn deref(&self) -> &T {
-        // SAFETY: nobody changes it but its owner, by `edit`.
+        // SAFETY: the object is there until its owner, which this is, retires it; the value is
+        // changed by `edit` only, which borrows the owner mutably.
         unsafe { &self.object.as_ref().value }
     }
 }

@@ -93,10 +93,12 @@ pub struct Node {
     state: AtomicU8,
 }
 
-// SAFETY: a link belongs to whoever puts its entry into the queue, and then to whoever takes it out: the bit `used` and the
-// queue pass it on.
+// SAFETY: a link is written by the thread that sets the bit `used`, before it puts the entry into
+// the queue, and read by the one that takes the entry out; both hand it on with Release and
+// Acquire.
 unsafe impl Sync for Node {}
-// SAFETY: as above; a node that is queued stays where it is.
+// SAFETY: a node with an entry in a queue is not moved (contract of `log`); one without may be used
+// by another thread.
 unsafe impl Send for Node {}
 
 /// What is done with what comes out of a queue.
@@ -132,7 +134,8 @@ impl Node {
     /// retired and released.
     #[inline]
     pub unsafe fn log<Q: Queue>(node: NonNull<Self>, operation: Operation, queue: &Q) {
-        // SAFETY: by the caller's word.
+        // SAFETY: the contract of this function is that of `update`, and the operations alternate,
+        // or this says no.
         assert!(unsafe { Self::try_log(node, operation, queue) }, "{operation:?} twice in a row");
     }
 
@@ -143,7 +146,8 @@ impl Node {
     /// As for [`log`](Self::log), but that an operation which is not applied yet may be repeated.
     #[inline]
     pub unsafe fn try_log<Q: Queue>(node: NonNull<Self>, operation: Operation, queue: &Q) -> bool {
-        // SAFETY: by the caller's word.
+        // SAFETY: the contract of this function is that of `update`, and the operations alternate,
+        // or this says no.
         unsafe { Self::update(node, queue, |state| state.logged(operation)) }
     }
 
@@ -168,7 +172,8 @@ impl Node {
     /// As for [`log`](Self::log), and the last operation was not an insertion.
     #[inline]
     pub unsafe fn retire<Q: Queue>(node: NonNull<Self>, queue: &Q) {
-        // SAFETY: by the caller's word.
+        // SAFETY: the contract of this function is that of `update`; after it the owner does not
+        // use the node.
         unsafe { Self::update(node, queue, |state| Some(state.retired())) };
     }
 
@@ -184,7 +189,8 @@ impl Node {
     #[inline]
     pub unsafe fn remove_and_retire<Q: Queue>(node: NonNull<Self>, queue: &Q) {
         let removed = |state: State| Some(state.logged(Operation::Remove)?.retired());
-        // SAFETY: by the caller's word.
+        // SAFETY: the contract of this function is that of `update`; after it the owner does not
+        // use the node.
         assert!(unsafe { Self::update(node, queue, removed) }, "Remove twice in a row");
     }
 
@@ -200,7 +206,7 @@ impl Node {
         queue: &Q,
         after: impl Fn(State) -> Option<State>,
     ) -> bool {
-        // SAFETY: it is there, by the caller's word.
+        // SAFETY: the node is there until it was retired and released (contract of this function).
         let state = &unsafe { node.as_ref() }.state;
         // Relaxed, here and on failure: the compare-and-swap decides. The model checker does not notice that a load and somebody
         // else's read-modify-write collide if that one has a load before it.
@@ -220,7 +226,9 @@ impl Node {
             }
         };
         if let Some(operation) = entry {
-            // SAFETY: the entry is not in the queue: the bit was clear, and is set now.
+            // SAFETY: the bit `used` was clear, so that the entry is in no queue, and the
+            // compare-and-swap of this thread has set it. The node stays until it was retired and
+            // released, which takes that this entry is given out (contract of this function).
             unsafe { queue.push(Link::new(node, operation)) };
         }
         true
@@ -233,7 +241,8 @@ impl Node {
     /// The caller has the entry of this operation.
     #[inline]
     pub(super) unsafe fn next(&self, operation: Operation) -> Option<Link> {
-        // SAFETY: nobody else has the entry.
+        // SAFETY: the caller has the entry (contract of this function), and the link is read and
+        // written only by the one that has it.
         self.next[operation as usize].with(|next| unsafe { *next })
     }
 
@@ -244,7 +253,8 @@ impl Node {
     /// As for [`next`](Self::next).
     #[inline]
     pub(super) unsafe fn set_next(&self, operation: Operation, link: Option<Link>) {
-        // SAFETY: as above.
+        // SAFETY: the caller has the entry (contract of this function), and the link is read and
+        // written only by the one that has it.
         self.next[operation as usize].with_mut(|next| unsafe { *next = link });
     }
 
@@ -255,7 +265,8 @@ impl Node {
     /// The caller has taken the entry, and keeps out everybody else who applies entries of this queue.
     pub(super) unsafe fn settle(link: Link, target: &mut impl Target) -> bool {
         let (node, operation) = link.parts();
-        // SAFETY: a node with an entry in the queue is there, and nodes are released below only.
+        // SAFETY: the caller has taken an entry of the node, and a node is released only when no
+        // entry of it is used: it is there until `Released` is dropped.
         let state = &unsafe { node.as_ref() }.state;
         let early = mutation!("ldu-second-test").then(|| state.load(Ordering::Relaxed)); // Relaxed: a mistake in any order
         // AcqRel: partner of `update`. What the owner does after it has found this update taken is not seen here; what it has done

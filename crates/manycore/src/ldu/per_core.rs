@@ -27,11 +27,12 @@ impl PerCore {
     }
 }
 
-// SAFETY: each of them is one, and an entry is put into one of them. All are looked at.
+// SAFETY: an entry goes into one `Global`, which gives it out once; `take` asks each of them.
 unsafe impl Queue for PerCore {
     #[inline]
     unsafe fn push(&self, link: Link) {
-        // SAFETY: by the caller's word.
+        // SAFETY: the entry is in no queue and its node stays (contract of this function), which is
+        // what the core's own queue asks for.
         unsafe { self.own().push(link) };
     }
 

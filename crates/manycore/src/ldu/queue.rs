@@ -44,7 +44,8 @@ impl Link {
     #[inline]
     pub(super) unsafe fn next(self) -> Option<Self> {
         let (node, operation) = self.parts();
-        // SAFETY: a queued node is there, and the entry is the caller's.
+        // SAFETY: the node of an entry that was taken stays until the entry was settled, and the
+        // entry is the caller's (contract of this function).
         unsafe { node.as_ref().next(operation) }
     }
 
@@ -56,7 +57,8 @@ impl Link {
     #[inline]
     pub(super) unsafe fn set_next(self, next: Option<Self>) {
         let (node, operation) = self.parts();
-        // SAFETY: as above.
+        // SAFETY: the node of the entry stays until it is settled, and the entry is the caller's
+        // (contract of this function).
         unsafe { node.as_ref().set_next(operation, next) };
     }
 }
@@ -163,7 +165,8 @@ impl Iterator for Chain {
     #[inline]
     fn next(&mut self) -> Option<Link> {
         let link = self.0?;
-        // SAFETY: the chain has it.
+        // SAFETY: `Chain::new` says that all entries from the first on are the chain's, and this
+        // one has not been given out yet.
         self.0 = unsafe { link.next() };
         Some(link)
     }
@@ -187,7 +190,8 @@ struct Rest<'a, Q: Queue> {
 impl<Q: Queue> Drop for Rest<'_, Q> {
     fn drop(&mut self) {
         for link in self.chain.by_ref() {
-            // SAFETY: it was taken out, and is marked as used.
+            // SAFETY: the entry was taken out and not settled, so that it is in no queue and its
+            // node, of which it is marked as used, is there.
             unsafe { self.queue.push(link) };
         }
     }
@@ -200,7 +204,8 @@ impl<Q: Queue> Drop for Rest<'_, Q> {
 /// One at a time drains the queue: usually, whoever has the lock of the structure that the target is.
 pub unsafe fn drain<Q: Queue>(queue: &Q, target: &mut impl Target) -> Drained {
     let mut drained = Drained::default();
-    // SAFETY: taken out of the queue; for the rest the caller's word.
+    // SAFETY: `take` gives out entries that are this thread's; that no other thread drains the
+    // queue is the contract of this function.
     queue.take(|chain| unsafe { settle(queue, chain, target, &mut drained) });
     drained
 }
@@ -213,7 +218,8 @@ pub unsafe fn drain<Q: Queue>(queue: &Q, target: &mut impl Target) -> Drained {
 /// As for [`drain`].
 pub unsafe fn drain_own<Q: Queue>(queue: &Q, target: &mut impl Target) -> Drained {
     let mut drained = Drained::default();
-    // SAFETY: as above.
+    // SAFETY: `take_own` gives out entries that are this thread's; that no other thread drains the
+    // queue is the contract of this function.
     queue.take_own(|chain| unsafe { settle(queue, chain, target, &mut drained) });
     drained
 }
@@ -230,7 +236,8 @@ unsafe fn settle<Q: Queue>(
     let mut rest = Rest { queue, chain };
     for link in rest.chain.by_ref() {
         drained.entries += 1;
-        // SAFETY: by the caller's word.
+        // SAFETY: the chain has given the entry out, and no other thread applies entries of this
+        // queue (contract of this function).
         drained.applied += u64::from(unsafe { Node::settle(link, target) });
     }
 }
@@ -264,7 +271,8 @@ impl Global {
         // Relaxed, here and on failure: the compare-and-swap decides, and the head is not followed.
         let mut head = self.0.head.load(Ordering::Relaxed);
         loop {
-            // SAFETY: the entry is the caller's until the line below.
+            // SAFETY: the last entry is in no queue (contract of this function), and no other
+            // thread finds it before the compare-and-swap below.
             unsafe { last.set_next(Link::from_ptr(head)) };
             let new = Link::as_ptr(Some(first));
             // Release: partner of the Acquire in `take_all`.
@@ -291,12 +299,13 @@ impl Global {
     }
 }
 
-// SAFETY: a stack to which everybody adds at the head; whoever takes the head has all that is behind it.
+// SAFETY: entries are added at the head, each once, by a Release; the Acquire of the head takes all
+// of them, which a later one does not find again.
 unsafe impl Queue for Global {
     #[inline]
     unsafe fn push(&self, link: Link) {
         self.0.length.count();
-        // SAFETY: by the caller's word.
+        // SAFETY: a chain of one entry, for which the contract is the same.
         unsafe { self.push_chain(link, link) };
     }
 

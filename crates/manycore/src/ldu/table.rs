@@ -33,9 +33,9 @@ struct Slot {
     length: Length,
 }
 
-// SAFETY: the ends are whose the lock is.
+// SAFETY: `ends` is read and written in `change` only, whose callers have the lock.
 unsafe impl Sync for Slot {}
-// SAFETY: as above; a slot that is moved has no entries.
+// SAFETY: entries lead to nodes, which any thread may settle that has the structure's lock.
 unsafe impl Send for Slot {}
 
 /// What leads to a [`Table`], and to the same one each time. [`Rooted`] relies on that: an entry that was put into one table must not be
@@ -107,11 +107,13 @@ impl Slot {
     ) {
         // Relaxed: written under the lock.
         let before = self.owner.load(Ordering::Relaxed);
-        // SAFETY: the lock is held.
+        // SAFETY: the callers, `push` and `take`, have acquired the lock, and nothing else leads to
+        // `ends`.
         let owner = self.ends.with_mut(|ends| change(before, unsafe { &mut *ends }));
         // Release: partner of the Acquire in `take`: whoever sees another's mark finds its own entries where they went.
         self.owner.store(owner.cast_mut(), Ordering::Release);
-        // SAFETY: acquired by the caller, and `change` does not panic.
+        // SAFETY: the callers, `push` and `take`, have acquired the lock and leave it to this; what
+        // they pass as `change` does not panic, so that this is reached.
         unsafe { self.lock.release() };
     }
 
@@ -128,13 +130,16 @@ impl Slot {
             let (first, last) = match *ends {
                 Some((first, last)) if ptr::eq(owner, root) => (Some(first), last),
                 Some((first, last)) => {
-                    // SAFETY: a structure is there as long as it has entries here, which are the slot's.
+                    // SAFETY: the owner's queue is there: a structure takes its entries out of all
+                    // slots before its end, and under this lock they are here. They are the slot's,
+                    // and in no queue.
                     unsafe { (*owner).push_chain(first, last) };
                     (None, link)
                 }
                 None => (None, link),
             };
-            // SAFETY: the entry is the caller's.
+            // SAFETY: the entry is in no queue (contract of this function), and so the caller's to
+            // link.
             unsafe { link.set_next(first) };
             *ends = Some((link, last));
             self.length.count();
@@ -184,15 +189,18 @@ impl<P: TablePointer> Rooted<P> {
     }
 }
 
-// SAFETY: an entry is in one slot, or in the queue of the structure's own. It goes from there to here under the slot's lock;
-// the slots are looked at first, so that it is found.
+// SAFETY: `push` puts an entry into one slot or into the structure's own queue, and another
+// structure moves it from there to here under the slot's lock. `take` looks at all slots before
+// that queue, so that it misses none.
 unsafe impl<P: TablePointer> Queue for Rooted<P> {
     #[inline]
     unsafe fn push(&self, link: Link) {
-        // Nobody waits here. SAFETY: by the caller's word.
+        // SAFETY: the entry is in no queue and its node stays (contract of this function), which is
+        // what the slot asks for. Nobody waits here.
         let pushed = unsafe { self.slot().push(&self.own, link) };
         if !pushed {
-            // SAFETY: as above.
+            // SAFETY: the slot has not taken the entry, so that it is still in no queue (contract
+            // of this function).
             unsafe { self.own.push(link) };
         }
     }

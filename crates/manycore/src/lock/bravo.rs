@@ -109,7 +109,10 @@ impl Bravo {
         if marked && slot.compare_exchange(mark, 0, done, failed).is_ok() {
             self.door.left();
         } else {
-            // SAFETY: see the page: there are as many holds as readers, and those of this slot's threads are no marks.
+            // SAFETY: a thread releases for reading only what it has acquired, and its hold is a
+            // mark in this slot or a hold on the lock below. The mark was not there or has been
+            // taken by a reader that shares the slot, whose own hold is on the lock below: so that
+            // lock has one hold for this release.
             unsafe { RawRwLock::release_read(&self.below) };
         }
     }
@@ -222,7 +225,7 @@ unsafe impl RawRwLock for Bravo {
         }
         let alone = !self.door.looks_open() || self.try_revoke();
         if !alone {
-            // SAFETY: acquired above.
+            // SAFETY: `try_acquire_write` on the lock below has returned true, in this thread.
             unsafe { RawRwLock::release_write(&self.below) };
         }
         alone
@@ -238,7 +241,9 @@ unsafe impl RawRwLock for Bravo {
 
     #[inline]
     unsafe fn release_write(&self) {
-        // SAFETY: acquired by the caller.
+        // SAFETY: a writer's hold on this lock consists of one on the lock below, which
+        // `acquire_write` or `try_acquire_write` has left to it, and the caller has this lock for
+        // writing (contract of `RawRwLock::release_write`).
         unsafe { RawRwLock::release_write(&self.below) };
     }
 }

@@ -98,7 +98,9 @@ impl Clh {
             Linked::Ghost => self.holder.load(Ordering::Relaxed),
         };
         if let Some(before) = NonNull::new(before) {
-            // SAFETY: its owner leaves it to its successor, which is this thread, and has gone once it is open.
+            // SAFETY: a node stays until its successor gives it back, and this thread is the only
+            // successor: the tail had the node when it was swapped out. Once the gate is open, the
+            // owner has no use for the node.
             unsafe {
                 before.as_ref().gate.wait();
                 node::give_back(before);
@@ -128,7 +130,7 @@ unsafe impl PlainLock for Clh {
             }
             taken
         };
-        // SAFETY: nobody sees a node that is not at the tail.
+        // SAFETY: a node that was not put at the tail has been shown to no other thread.
         self.tail.is_empty() && unsafe { node::lend(enter) }
     }
 
@@ -142,7 +144,9 @@ unsafe impl PlainLock for Clh {
     #[inline]
     unsafe fn release(&self) {
         let node = self.holder.load(Ordering::Relaxed); // Relaxed: written by the holder
-        // SAFETY: the caller holds the lock, so that the node is its own, until it is open.
+        // SAFETY: the node that `holder` has is the caller's own, since it holds the lock (contract
+        // of `PlainLock::release`); its successor gives it back only after the gate was opened,
+        // below.
         let generation = unsafe { (*node).generation };
         let is_old = generation != process::generation();
         if !is_old {

@@ -137,7 +137,8 @@ impl Aside {
     ///
     /// The caller is the holder.
     unsafe fn put_back(&mut self, next: *mut Place<Notes>) -> *mut Place<Notes> {
-        // SAFETY: as above; behind the last there is nobody.
+        // SAFETY: the last of the second queue waits until it is told, and only the holder tells;
+        // nobody is behind it, so that nobody else writes its link.
         match unsafe { self.last.as_ref() } {
             None => next,
             Some(last) => {
@@ -181,7 +182,9 @@ impl Cna {
 /// The place is the holder's.
 #[cold]
 unsafe fn hand_over(place: *mut Place<Notes>, next: Option<*mut Place<Notes>>, mut aside: Aside) {
-    // SAFETY: the holder's own place, and those of threads that wait until they are told.
+    // SAFETY: the place is the holder's own (contract of this function); the others belong to
+    // threads in one of the two queues, which wait there until they are told, and only the holder
+    // tells.
     unsafe {
         let notes = &(*place).notes;
         let passes = notes.passes.load(Ordering::Relaxed);
@@ -229,7 +232,8 @@ unsafe impl PlainLock for Cna {
     #[inline]
     unsafe fn release(&self) {
         let pass_on = |queue: &Queue<Notes>, place: *mut Place<Notes>| {
-            // SAFETY: the holder's place; behind the last of those set aside there is nobody.
+            // SAFETY: `HeldQueue::release` passes the holder's place, which is at the head; behind
+            // the last of the second queue is nobody, as `Aside` says.
             unsafe {
                 let aside = Aside::of(&*place);
                 let last = if mutation!("cna-forgets") { null_mut() } else { aside.last };
@@ -239,7 +243,8 @@ unsafe impl PlainLock for Cna {
                 }
             }
         };
-        // SAFETY: the caller holds the lock.
+        // SAFETY: the caller holds the lock (contract of `PlainLock::release`), and
+        // `queue.leave_to` has made the place leave when `pass_on` returns.
         unsafe { self.0.release(pass_on) }
     }
 }

@@ -77,7 +77,8 @@ impl Cohorts {
     pub(super) fn acquire(&self, climb: impl FnOnce(usize)) {
         let number = cpu::node() as usize % QUEUES;
         let place: NonNull<Place> = node::take();
-        // SAFETY: the place is new, and stays until it has left.
+        // SAFETY: the place comes from `node::take`, so that no other thread knows it; it is given
+        // back only in `release`, after it has left the queue.
         let message = unsafe {
             self.queues[number].enter(place.as_ptr(), || match self.holding_queue() {
                 Some(holding) if holding == number => self.holder(),
@@ -105,12 +106,13 @@ impl Cohorts {
             if climbed {
                 self.note(place, number, 0);
             } else {
-                // SAFETY: it is at the head.
+                // SAFETY: `try_enter` has put the place at the head, where it is until it leaves.
                 unsafe { self.leave(place.as_ptr(), number) };
             }
             climbed
         };
-        // SAFETY: a place that is in no queue, or has left it, is nobody's.
+        // SAFETY: if the result is false, the place was never in the queue, or `leave` has taken it
+        // out.
         unsafe { node::lend(enter) }
     }
 
@@ -124,7 +126,9 @@ impl Cohorts {
         // Relaxed, here and below: written by the holder.
         let (place, number) = (self.holder(), self.queue.load(Ordering::Relaxed) as usize);
         let passes = self.passes.load(Ordering::Relaxed);
-        // SAFETY: the place is the holder's, and at the head.
+        // SAFETY: the caller holds the lock (contract of this function), so that `holder` has its
+        // place, which is at the head of its queue. Once another is told or the place has left, no
+        // thread follows a link to it.
         unsafe {
             if (*place).is_of_this_process() {
                 // Who finds a ghost, in the child of a fork that happens now, is alone. Relaxed: as above.
@@ -164,7 +168,8 @@ impl Cohorts {
     ///
     /// The place is at the head of the queue.
     unsafe fn leave(&self, place: *mut Place, number: usize) {
-        // SAFETY: by the caller's word; who is next waits for the message.
+        // SAFETY: the place is at the head (contract of this function), and a thread behind it
+        // stays in its place until it is told.
         unsafe {
             if let Some(next) = self.queues[number].leave(place) {
                 Place::tell(next, CLIMB);

@@ -109,7 +109,8 @@ impl DepthGated {
     }
 }
 
-// SAFETY: that of `Futex`, whose word it has; eight bytes, and zero is free without waiters.
+// SAFETY: the lock is held while the word of the `Futex` is, which excludes and orders; the count
+// of sleepers decides only how long to spin. Eight bytes, and zero is a free word without sleepers.
 unsafe impl PlainLock for DepthGated {
     const INFO: LockInfo = LockInfo {
         name: "depth-gated",

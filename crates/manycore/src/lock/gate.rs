@@ -117,11 +117,13 @@ impl Gate {
     /// The gate is there until the message is, and nobody has opened it.
     #[inline]
     pub unsafe fn open(gate: *const Self, message: u32) {
-        // SAFETY: by the caller's word.
+        // SAFETY: the gate is there until it has a message (contract of this function), and only
+        // the caller sends one: it is there when its address is taken.
         let word = unsafe { &raw const (*gate).word };
         // Release: partner of the Acquires in `spin`, `doze` and `look`. A waiter that sleeps has said so by a
         // compare-and-swap of the same word, so that one of the two sees the other.
-        // SAFETY: as above.
+        // SAFETY: likewise, until the swap has taken effect; `word` is not read after it, only its
+        // address is used.
         if unsafe { (*word).swap(message, order!(Release, "gate-open")) } == SHUT_ASLEEP {
             futex::wake(word, 1);
         }

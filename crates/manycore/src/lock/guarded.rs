@@ -10,9 +10,12 @@ pub(crate) struct Guarded<T, L> {
     value: UnsafeCell<T>,
 }
 
-// SAFETY: the value goes from thread to thread with the lock.
+// SAFETY: `value` is reached through `with` and `try_with`, which hold the lock, or through
+// `alone`, whose caller excludes others: one thread at a time has it, and it may be a different one
+// each time, since `T: Send`.
 unsafe impl<T: Send, L: RawLock> Sync for Guarded<T, L> {}
-// SAFETY: a lock that nobody holds may be moved; the value is.
+// SAFETY: `&mut self` or a moved value means that no thread holds the lock, and `T: Send` may go to
+// another thread.
 unsafe impl<T: Send, L: RawLock> Send for Guarded<T, L> {}
 
 impl<T, L: RawLock> Guarded<T, L> {
@@ -24,7 +27,8 @@ impl<T, L: RawLock> Guarded<T, L> {
     pub fn with<R>(&self, f: impl FnOnce(&mut T) -> R) -> R {
         let mut node = L::Node::default();
         let _held = Held::new(&self.lock, &mut node);
-        // SAFETY: the lock is held.
+        // SAFETY: `_held` has acquired the lock and releases it after this statement; `RawLock`
+        // excludes all others that go through `with` or `try_with`.
         self.value.with_mut(|value| f(unsafe { &mut *value }))
     }
 
@@ -32,7 +36,8 @@ impl<T, L: RawLock> Guarded<T, L> {
     pub fn try_with<R>(&self, f: impl FnOnce(&mut T) -> R) -> Option<R> {
         let mut node = L::Node::default();
         let _held = Held::try_new(&self.lock, &mut node)?;
-        // SAFETY: the lock is held.
+        // SAFETY: `_held` has acquired the lock and releases it after this statement; `RawLock`
+        // excludes all others that go through `with` or `try_with`.
         Some(self.value.with_mut(|value| f(unsafe { &mut *value })))
     }
 }
@@ -44,7 +49,7 @@ impl<T, L> Guarded<T, L> {
     ///
     /// Nobody else has the value meanwhile.
     pub unsafe fn alone<R>(&self, f: impl FnOnce(&mut T) -> R) -> R {
-        // SAFETY: by the caller's word.
+        // SAFETY: no other thread has the value meanwhile (contract of this function).
         self.value.with_mut(|value| f(unsafe { &mut *value }))
     }
 }

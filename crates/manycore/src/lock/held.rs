@@ -13,8 +13,9 @@ impl<'a, L: RawLock> Held<'a, L> {
     /// Acquires the lock.
     #[inline]
     pub fn new(lock: &'a L, node: &'a mut L::Node) -> Self {
-        // SAFETY: the node is borrowed until the lock is released, when this is dropped. It must not be forgotten: in this crate
-        // nobody does.
+        // SAFETY: the node is mutably borrowed for as long as `self` lives, so it neither moves nor
+        // serves another acquisition before `drop` releases the lock. `Held` is not visible outside
+        // of this crate, which forgets none.
         unsafe { lock.lock(node) };
         Self { lock, node }
     }
@@ -22,7 +23,8 @@ impl<'a, L: RawLock> Held<'a, L> {
     /// Acquires the lock if that takes no waiting.
     #[inline]
     pub fn try_new(lock: &'a L, node: &'a mut L::Node) -> Option<Self> {
-        // SAFETY: as above.
+        // SAFETY: if the attempt succeeds, `self` borrows the node until `drop` releases the lock,
+        // as in `new`; if it fails, the lock keeps no reference to the node.
         let acquired = unsafe { lock.try_lock(node) };
         acquired.then(|| Self { lock, node })
     }
@@ -31,7 +33,8 @@ impl<'a, L: RawLock> Held<'a, L> {
 impl<L: RawLock> Drop for Held<'_, L> {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: acquired with this node by whoever made this.
+        // SAFETY: `new` or `try_new` has acquired the lock with this node, and nothing else
+        // releases it.
         unsafe { self.lock.unlock(self.node) }
     }
 }

@@ -32,14 +32,15 @@ impl<N: Default> HeldQueue<N> {
             }
             entered
         };
-        // SAFETY: nobody sees a place that is in no queue.
+        // SAFETY: a place that did not enter the queue has been shown to no other thread.
         self.queue.is_empty() && unsafe { node::lend(enter) }
     }
 
     /// Acquires the lock, at a place with these notes.
     pub(super) fn acquire(&self, notes: N) {
         let mut place: NonNull<Place<N>> = node::take();
-        // SAFETY: the place is new and this thread's, and stays until it has left.
+        // SAFETY: the place comes from `node::take`, so that no other thread knows it; it is given
+        // back only in `release`, after it has left the queue.
         unsafe {
             place.as_mut().notes = notes;
             self.queue.enter(place.as_ptr(), || self.holder());
@@ -55,7 +56,9 @@ impl<N: Default> HeldQueue<N> {
     #[inline]
     pub(super) unsafe fn release(&self, pass_on: impl FnOnce(&Queue<N>, *mut Place<N>)) {
         let place = self.holder();
-        // SAFETY: the place is the caller's own, at the head, and nobody touches it once it has left.
+        // SAFETY: the caller holds the lock, so that `holder` has its place, at the head; when
+        // `pass_on` returns the place has left (contract of this function), and no thread follows a
+        // link to it.
         unsafe {
             if (*place).is_of_this_process() {
                 // Who finds a ghost, in the child of a fork that happens now, is alone. Relaxed: as in `note`.

@@ -46,7 +46,8 @@ pub struct Hmcs {
     places: [CachePadded<UnsafeCell<Place>>; QUEUES],
 }
 
-// SAFETY: a node's place is protected by the node's queue.
+// SAFETY: `places[n]` is written by the thread at the head of queue `n` only, of which there is one
+// at a time; others reach it through the root's queue, by its atomics.
 unsafe impl Sync for Hmcs {}
 
 impl Default for Hmcs {
@@ -70,7 +71,8 @@ impl Hmcs {
     /// A new place for a node, at the head of whose queue the caller is.
     fn new_place(&self, queue: usize) -> *mut Place {
         self.places[queue].with_mut(|place| {
-            // SAFETY: the place is the caller's.
+            // SAFETY: the caller is at the head of the node's queue, which only one thread is, and
+            // the place is in the root's queue only from `enter` to `leave`, both by such a head.
             unsafe { *place = Place::default() };
             place
         })
@@ -100,7 +102,9 @@ unsafe impl PlainLock for Hmcs {
     fn acquire_contended(&self) {
         self.cohorts.acquire(|queue| {
             let holding = || self.cohorts.holding_queue();
-            // SAFETY: the place is new, and stays until `leave`: the next of this node climbs only after that.
+            // SAFETY: `new_place` has initialised the place, and it stays in `self`; the next
+            // thread of this node that climbs, and makes it anew, does so only after `leave` has
+            // taken it out of the root's queue.
             unsafe {
                 self.root.enter(self.new_place(queue), || {
                     holding().map_or(core::ptr::null_mut(), |holding| self.place(holding))
@@ -112,14 +116,16 @@ unsafe impl PlainLock for Hmcs {
     #[inline]
     unsafe fn release(&self) {
         let descend = |queue| {
-            // SAFETY: the node's place is at the head; who is next waits for the message.
+            // SAFETY: the lock is held for this node, so that its place is at the head of the
+            // root's queue; a thread behind it stays in its place until it is told.
             unsafe {
                 if let Some(next) = self.root.leave(self.place(queue)) {
                     Place::tell(next, GRANTED);
                 }
             }
         };
-        // SAFETY: passed on.
+        // SAFETY: the caller holds the lock (contract of `PlainLock::release`), which is what
+        // `Cohorts::release` asks for.
         unsafe { self.cohorts.release(descend) };
     }
 }

@@ -113,7 +113,8 @@ impl Passive {
     ///
     /// The caller is the holder, and the place one of a thread that waits.
     unsafe fn put(&mut self, place: *mut Place<Notes>) {
-        // SAFETY: those of the set wait, too.
+        // SAFETY: a place stays until its thread is told, and only the holder, which the caller is,
+        // tells: that of `place` and those of the passive set are there.
         unsafe {
             (*place).set_next(null_mut());
             (*place).notes.elder.set(self.youngest);
@@ -132,7 +133,8 @@ impl Passive {
     /// The caller is the holder, and there is one.
     unsafe fn take_youngest(&mut self) -> *mut Place<Notes> {
         let taken = self.youngest;
-        // SAFETY: those of the set wait.
+        // SAFETY: there is one to take (contract of this function), and the threads of the passive
+        // set stay in their places until the holder, which the caller is, tells them.
         unsafe {
             self.youngest = (*taken).notes.elder.get();
             match self.youngest.as_ref() {
@@ -150,7 +152,8 @@ impl Passive {
     /// The caller is the holder, and there is one.
     unsafe fn take_eldest(&mut self) -> *mut Place<Notes> {
         let taken = self.eldest;
-        // SAFETY: those of the set wait.
+        // SAFETY: there is one to take (contract of this function), and the threads of the passive
+        // set stay in their places until the holder, which the caller is, tells them.
         unsafe {
             self.eldest = (*taken).notes.younger.get();
             match self.eldest.as_ref() {
@@ -195,7 +198,9 @@ unsafe fn hand_over(
     mut passive: Passive,
     is_eldests_turn: bool,
 ) {
-    // SAFETY: the holder's own place, and those of threads that wait until they are told.
+    // SAFETY: the place is the holder's own (contract of this function); the others belong to
+    // threads in the queue or the passive set, which stay there until they are told, and only the
+    // holder tells. `is_eldests_turn`, or no `next`, implies that the passive set is not empty.
     unsafe {
         let heir = match next {
             Some(next) if is_eldests_turn => {
@@ -247,7 +252,8 @@ unsafe impl PlainLock for Malthusian {
     #[inline]
     unsafe fn release(&self) {
         let pass_on = |queue: &Queue<Notes>, place: *mut Place<Notes>| {
-            // SAFETY: the holder's place; behind those of the passive set there is nobody.
+            // SAFETY: `HeldQueue::release` passes the holder's place, which is at the head;
+            // `called` is in the passive set, where `put` has cleared its link.
             unsafe {
                 let passive = Passive::of(&*place);
                 let passes = (*place).notes.passes.load(Ordering::Relaxed);
@@ -260,7 +266,8 @@ unsafe impl PlainLock for Malthusian {
                 }
             }
         };
-        // SAFETY: the caller holds the lock.
+        // SAFETY: the caller holds the lock (contract of `PlainLock::release`), and
+        // `queue.leave_to` has made the place leave when `pass_on` returns.
         unsafe { self.0.release(pass_on) }
     }
 }

@@ -122,12 +122,15 @@ impl Mcs {
             // Relaxed: nobody has held the lock in this process but the thread that forked it.
             Linked::Ghost => self.holder.load(Ordering::Relaxed),
         };
-        // SAFETY: the predecessor cannot leave before it has seen its successor.
+        // SAFETY: a node at the tail cannot leave before it has seen a successor, and only the
+        // store below shows it one. The holder's node after a fork is that of the one thread which
+        // the child has, and stays until its `release`.
         if let Some(predecessor) = unsafe { predecessor.as_ref() } {
             // Release: partner of the Acquire in `successor`.
             predecessor.next.store(node, order!(Release, "mcs-link"));
         }
-        // SAFETY: the node is the caller's.
+        // SAFETY: the node stays until `leave` (contract of this function); if it is abandoned,
+        // `wait` does not touch it again.
         unsafe { (*node).wait(deadline) }
     }
 
@@ -138,10 +141,11 @@ impl Mcs {
     /// The node is at the head.
     #[inline]
     unsafe fn leave(&self, node: *mut McsNode) {
-        // SAFETY: the holder's own node.
+        // SAFETY: the node is at the head, and so is the caller's until it has left (contract of
+        // this function).
         let this = unsafe { &*node };
         if !(this.next.is_empty() && this.leaves_empty(&self.tail)) {
-            // SAFETY: as above.
+            // SAFETY: `this` is at the head, and has not left.
             unsafe { self.hand_over(this) }
         }
     }
@@ -153,10 +157,11 @@ impl Mcs {
     unsafe fn hand_over(&self, node: &McsNode) {
         let Some(mut next) = node.successor(&self.tail) else { return };
         loop {
-            // SAFETY: the successor waits in its node until the swap has taken effect.
+            // SAFETY: a waiter keeps its node until the swap below has granted it the lock; an
+            // abandoned one is for this thread to give back.
             let state = unsafe { &raw const (*next).state };
             // AcqRel: Release, partner of the Acquires in `wait`; Acquire, partner of the Release in `abandon`.
-            // SAFETY: as above.
+            // SAFETY: likewise; after the swap only the address is used.
             let before = unsafe { (*state).swap(GRANTED, order!(AcqRel, "mcs-grant")) };
             if before == SLEEPING {
                 futex::wake(state, 1);
@@ -164,8 +169,9 @@ impl Mcs {
             if before != ABANDONED {
                 return;
             }
-            // SAFETY: its owner has gone, so that this thread is at the head with the node; it came from `sync::node`,
-            // since nobody else leaves, and once it has a successor or none nobody touches it any more.
+            // SAFETY: its owner has abandoned it, so that this thread is at the head with it; such
+            // nodes come from `sync::node` (contract of `enter`), and once the successor is known,
+            // or there is none, no thread has a link to it.
             let after = unsafe {
                 let after = (*next).successor(&self.tail);
                 node::give_back(NonNull::new_unchecked(next));
@@ -255,7 +261,8 @@ unsafe impl RawLock for Mcs {
 
     unsafe fn lock(&self, node: &mut McsNode) {
         *node = McsNode::default();
-        // SAFETY: the caller keeps the node.
+        // SAFETY: the node is new by the line above, and stays until `unlock` (contract of
+        // `RawLock::lock`); there is no deadline.
         unsafe { self.enter(node, None) };
         self.holder.store(null_mut(), Ordering::Relaxed); // Relaxed: see `enter`
     }
@@ -270,7 +277,8 @@ unsafe impl RawLock for Mcs {
     }
 
     unsafe fn unlock(&self, node: &mut McsNode) {
-        // SAFETY: the caller holds the lock with this node.
+        // SAFETY: the lock was acquired with this node (contract of `RawLock::unlock`), so that it
+        // is at the head.
         unsafe { self.leave(node) };
     }
 }
@@ -280,7 +288,8 @@ impl Mcs {
     #[cold]
     fn enter_inline(&self, deadline: Option<Deadline>) -> bool {
         let node: NonNull<McsNode> = node::take();
-        // SAFETY: the node is new, comes from `sync::node`, and stays until `release`.
+        // SAFETY: `node::take` has just made it, no other thread knows it, and if it enters only
+        // `release` gives it back.
         let entered = unsafe { self.enter(node.as_ptr(), deadline) };
         if entered {
             self.holder.store(node.as_ptr(), Ordering::Relaxed); // Relaxed: read by this thread, and see `enter`
@@ -289,7 +298,8 @@ impl Mcs {
     }
 }
 
-// SAFETY: as above; sixteen bytes, and zero is an empty queue.
+// SAFETY: acquisitions use the same queue as those of `RawLock`, whose head holds the lock. Sixteen
+// bytes, and zero is an empty queue.
 unsafe impl PlainLock for Mcs {
     const INFO: LockInfo = LockInfo {
         name: "mcs",
@@ -308,7 +318,7 @@ unsafe impl PlainLock for Mcs {
             }
             taken
         };
-        // SAFETY: nobody sees a node that is not at the tail.
+        // SAFETY: a node that was not put at the tail has been shown to no other thread.
         self.tail.is_empty() && unsafe { node::lend(enter) }
     }
 
@@ -342,8 +352,10 @@ unsafe impl PlainLock for Mcs {
     unsafe fn release(&self) {
         // Relaxed: written by the holder.
         let node = self.holder.load(Ordering::Relaxed);
-        // SAFETY: the caller holds the lock, so that the node is its own, at the head, until it has left; it is not
-        // null, and nobody touches it then.
+        // SAFETY: the caller holds the lock by this trait (contract of `PlainLock::release`), so
+        // that `enter_inline` or `try_acquire` has written its node to `holder`: it is not null,
+        // comes from `sync::node`, and is at the head. When `leave` returns, no thread has a link
+        // to it.
         unsafe {
             self.leave(node);
             node::give_back(NonNull::new_unchecked(node));

@@ -88,7 +88,8 @@ impl McsBypass {
         // Behind a ghost this one is at the head.
         if let Linked::Node(before) = self.tail.swap(this, order!(AcqRel, "bypass-swap")) {
             // Release: partner of the Acquire in `pass_head`.
-            // SAFETY: the predecessor stays until it has seen its successor.
+            // SAFETY: the predecessor stays in `wait`, and so on its stack, until `pass_head` has
+            // seen its successor, which this store shows it.
             unsafe { (*before).next.store(this, order!(Release, "bypass-link")) };
             node.wait_for_head();
         }
@@ -113,10 +114,11 @@ impl McsBypass {
             }
             hint::spin_loop();
         };
-        // SAFETY: the next waits in its node until the swap has taken effect.
+        // SAFETY: the next stays in `wait`, and its node on its stack, until the swap below has
+        // made it the head.
         let state = unsafe { &raw const (*next).state };
         // Relaxed: this thread holds the word, and the next head leaves only after it has acquired the word from it.
-        // SAFETY: as above.
+        // SAFETY: likewise; after the swap only the address is used.
         if unsafe { (*state).swap(HEAD, Ordering::Relaxed) } == QUEUED_ASLEEP {
             futex::wake(state, 1);
         }
@@ -149,8 +151,8 @@ impl Node {
     }
 }
 
-// SAFETY: the word is held only by a compare-and-swap from one that is not, until a release; sixteen bytes, and zero is
-// free with an empty queue.
+// SAFETY: the lock is held while the word is, which only a compare-and-swap from a free word takes,
+// until a release. Sixteen bytes, and zero is a free word with an empty queue.
 unsafe impl PlainLock for McsBypass {
     const INFO: LockInfo = LockInfo {
         name: "mcs-bypass",

@@ -173,7 +173,8 @@ impl ParkingLot {
         let joined = bucket.queue.with_chain(|chain| {
             let is_held = self.look() == LOCKED | PARKED;
             if is_held {
-                chain.push(&waiter, End::Tail);
+                // SAFETY: the waiter is new, and does not go out of scope before it has been marked, or removed below.
+                unsafe { chain.push(&waiter, End::Tail) };
             }
             is_held
         });
@@ -214,7 +215,8 @@ impl ParkingLot {
             self.state.store(parked | locked, order!(Release, "parking-wake-release"));
             (chosen, if hands_over { HANDED_OVER } else { 0 })
         });
-        // SAFETY: claimed, and the chain is unlocked.
+        // SAFETY: `take_first` has claimed the waiters and taken them off, and `with_chain` has
+        // unlocked the chain.
         unsafe { chosen.mark(message) };
     }
 }

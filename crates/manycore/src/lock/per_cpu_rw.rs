@@ -99,7 +99,7 @@ impl PerCpuRw {
         self.turns.acquire_read();
         // Relaxed: `turns` orders it before the next writer.
         self.counter().fetch_add(1, Ordering::Relaxed);
-        // SAFETY: acquired above.
+        // SAFETY: `acquire_read`, three lines up, has acquired it in this thread.
         unsafe { RawRwLock::release_read(&*self.turns) };
     }
 

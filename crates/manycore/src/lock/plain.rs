@@ -79,7 +79,8 @@ pub(super) use waits_with_deadline;
 /// Gives a plain lock without a node of its callers its [`RawLock`] form.
 macro_rules! without_node {
     ($lock:ty $(, $parameter:ident: $bound:path)?) => {
-        // SAFETY: it is a lock by `PlainLock`'s contract, and there is no node to mind.
+        // SAFETY: `PlainLock` requires what `RawLock` does, and this forwards to it. The node is
+        // `()`, to which no lock has a reference.
         unsafe impl$(<$parameter: $bound>)? $crate::RawLock for $lock {
             type Node = ();
 
@@ -96,7 +97,8 @@ macro_rules! without_node {
             }
 
             unsafe fn unlock(&self, _node: &mut ()) {
-                // SAFETY: the caller holds the lock.
+                // SAFETY: the lock is held by `lock` or `try_lock` above (contract of
+                // `RawLock::unlock`), which acquire it through `PlainLock`.
                 unsafe { $crate::lock::PlainLock::release(self) }
             }
         }
@@ -110,7 +112,8 @@ pub(super) use without_node;
 macro_rules! lock_api_form {
     ($lock:ty $(, $parameter:ident: $bound:path)?) => {
         #[cfg(all(feature = "lock_api", not(loom)))]
-        // SAFETY: it is a lock by `PlainLock`'s contract. Any thread may release it.
+        // SAFETY: `PlainLock` excludes and orders as `lock_api` requires. `GuardSend` is right,
+        // since a release reads nothing of the thread that acquired.
         unsafe impl$(<$parameter: $bound>)? lock_api::RawMutex for $lock {
             #[allow(clippy::declare_interior_mutable_const, reason = "lock_api has it so")]
             const INIT: Self = <$lock>::new();
@@ -129,7 +132,8 @@ macro_rules! lock_api_form {
 
             #[inline]
             unsafe fn unlock(&self) {
-                // SAFETY: the caller holds the lock.
+                // SAFETY: the lock is held in the current context (contract of
+                // `lock_api::RawMutex::unlock`), by an acquisition above through `PlainLock`.
                 unsafe { $crate::lock::PlainLock::release(self) }
             }
         }
@@ -139,7 +143,8 @@ macro_rules! lock_api_form {
             feature = "lock_api",
             any(feature = "sim", all(target_os = "linux", not(loom), not(manycore_bare)))
         ))]
-        // SAFETY: as above: a deadline that has passed leaves the lock alone.
+        // SAFETY: `acquire_until` acquires the lock if and only if it returns true, by `PlainLock`,
+        // as `lock_api` requires of these.
         unsafe impl$(<$parameter: $bound>)? lock_api::RawMutexTimed for $lock {
             type Duration = core::time::Duration;
             type Instant = $crate::sync::Deadline;

@@ -31,7 +31,7 @@ macro_rules! raw_by_preference {
             }
         }
 
-        // SAFETY: where this is used stands why it excludes, and what orders its sections.
+        // SAFETY: that the lock excludes and orders is argued where this macro is used.
         unsafe impl $crate::RawRwLock for $lock {
             const INFO: $crate::LockInfo = $info;
 
@@ -51,7 +51,9 @@ macro_rules! raw_by_preference {
 
             #[inline]
             unsafe fn release_read(&self) {
-                // SAFETY: the calling thread has the lock for reading.
+                // SAFETY: the calling thread has acquired the lock for reading and not released it
+                // (contract of `RawRwLock::release_read`), which is what the inherent method asks
+                // for.
                 unsafe { self.release_read() }
             }
 
@@ -67,7 +69,9 @@ macro_rules! raw_by_preference {
 
             #[inline]
             unsafe fn release_write(&self) {
-                // SAFETY: the calling thread has the lock for writing.
+                // SAFETY: the calling thread has acquired the lock for writing and not released it
+                // (contract of `RawRwLock::release_write`), which is what the inherent method asks
+                // for.
                 unsafe { self.release_write() }
             }
         }

@@ -66,7 +66,8 @@ impl<N> Place<N> {
     ///
     /// The place has joined a queue, is not at its head, and has no message.
     pub(super) unsafe fn tell(place: *mut Self, message: u32) {
-        // SAFETY: it is there until its message is.
+        // SAFETY: a thread in the queue keeps its place until its gate has a message, and it has
+        // none (contract of this function): nobody else sends one.
         unsafe { Gate::open(&raw const (*place).gate, message) };
     }
 }
@@ -118,7 +119,9 @@ impl<N> Queue<N> {
             Linked::Node(before) => before,
             Linked::Ghost => holder(),
         };
-        // SAFETY: the predecessor cannot leave before it has seen its successor; the place is the caller's.
+        // SAFETY: a place at the tail cannot leave before it has seen a successor, and only the
+        // store below shows it one; `holder` is the place of the one thread that the child of a
+        // fork has. The caller's place stays until `leave` (contract of this function).
         unsafe {
             // Release: partner of the Acquire in `Place::next`.
             before.as_ref()?.next.store(place, order!(Release, "queue-link"));
@@ -133,7 +136,8 @@ impl<N> Queue<N> {
     /// The place is at the head.
     #[inline]
     pub(super) unsafe fn leave(&self, place: *mut Place<N>) -> Option<*mut Place<N>> {
-        // SAFETY: passed on.
+        // SAFETY: the place is at the head (contract of this function), and null as the last has
+        // nobody behind it.
         unsafe { self.leave_to(place, null_mut()) }
     }
 
@@ -149,7 +153,8 @@ impl<N> Queue<N> {
         place: *mut Place<N>,
         last: *mut Place<N>,
     ) -> Option<*mut Place<N>> {
-        // SAFETY: the caller's own place.
+        // SAFETY: a place at the head is the caller's, and stays until it has left (contract of
+        // this function).
         let this = unsafe { &*place };
         loop {
             if let Some(next) = this.next() {

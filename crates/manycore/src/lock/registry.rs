@@ -61,7 +61,7 @@ macro_rules! for_each_rw_lock {
 #[cfg(all(feature = "lock_api", not(loom)))]
 macro_rules! lock_api_forms {
     ($($lock:ident),* $(,)?) => {$(
-        // SAFETY: it is a lock by `RawRwLock`'s contract.
+        // SAFETY: `RawRwLock` excludes and orders as `lock_api` requires.
         unsafe impl lock_api::RawRwLock for super::$lock {
             #[allow(clippy::declare_interior_mutable_const, reason = "lock_api has it so")]
             const INIT: Self = Self::new();
@@ -81,7 +81,8 @@ macro_rules! lock_api_forms {
 
             #[inline]
             unsafe fn unlock_shared(&self) {
-                // SAFETY: acquired by the caller.
+                // SAFETY: the lock is held for reading in the current context (contract of
+                // `unlock_shared`), and `GuardNoSend` keeps that in the thread that acquired it.
                 unsafe { crate::RawRwLock::release_read(self) }
             }
 
@@ -97,7 +98,8 @@ macro_rules! lock_api_forms {
 
             #[inline]
             unsafe fn unlock_exclusive(&self) {
-                // SAFETY: acquired by the caller.
+                // SAFETY: the lock is held for writing in the current context (contract of
+                // `unlock_exclusive`), and `GuardNoSend` keeps that in the thread that acquired it.
                 unsafe { crate::RawRwLock::release_write(self) }
             }
         }

@@ -83,7 +83,8 @@ impl RustStd {
     }
 }
 
-// SAFETY: that of `Futex`, which it consists of.
+// SAFETY: the lock is held while the word of the `Futex` is, which excludes and orders; this adds
+// only when to look and when to sleep.
 unsafe impl PlainLock for RustStd {
     const INFO: LockInfo = LockInfo {
         name: "rust-std",

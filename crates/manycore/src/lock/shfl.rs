@@ -131,7 +131,8 @@ impl Shfl {
         let mut is_shuffler = match self.tail.swap(this, order!(AcqRel, "shfl-swap")) {
             Linked::Node(before) => {
                 // Release: partner of the Acquire in `Node::next`.
-                // SAFETY: the predecessor stays until it has seen its successor.
+                // SAFETY: the predecessor stays in `wait`, and so on its stack, until `pass_head`
+                // has seen its successor, which this store shows it.
                 unsafe { (*before).next.store(this, order!(Release, "shfl-link")) };
                 node.wait_for_head() == HEAD_OF_NEW_GROUP || node.is_shuffler()
             }
@@ -162,7 +163,9 @@ impl Shfl {
             }
             hint::spin_loop();
         };
-        // SAFETY: the next waits in its node until the swap has taken effect; it does not shuffle when a group is to begin.
+        // SAFETY: the next stays in `wait`, and its node on its stack, until the swap below has
+        // made it the head. It reads its group only as the shuffler, and with this message there is
+        // none: the role is this thread's, which writes the group before it passes the role on.
         let state = unsafe {
             if message == HEAD_OF_NEW_GROUP {
                 (*next).set_group(Group::of(next));
@@ -170,7 +173,7 @@ impl Shfl {
             &raw const (*next).told.state
         };
         // Release: partner of the Acquires in `wait_for_head` and `sleep`.
-        // SAFETY: as above.
+        // SAFETY: likewise; after the swap only the address is used.
         if unsafe { (*state).swap(message, order!(Release, "shfl-head")) } == ASLEEP {
             futex::wake(state, 1);
         }
@@ -208,10 +211,14 @@ impl Node {
     fn shuffle(&self, is_needed: impl Fn() -> bool) {
         let mut group = self.group();
         while group.size < GROUP && !is_needed() {
-            // SAFETY: those of the group, and those behind this one, wait until it has passed on the place at the head.
+            // SAFETY: the nodes of the group, and those behind this one, belong to threads that
+            // stay in `wait` until they are the head; that is passed on in order, and this thread,
+            // which is before them, has not done so.
             let (last, seen) = unsafe { (&*group.last, &*group.seen) };
             let Some(next) = seen.next() else { break };
-            // SAFETY: as above.
+            // SAFETY: the nodes of the group, and those behind this one, belong to threads that
+            // stay in `wait` until they are the head; that is passed on in order, and this thread,
+            // which is before them, has not done so.
             let node = unsafe { &*next };
             if node.home != self.home {
                 group.seen = next;
@@ -247,7 +254,8 @@ impl Node {
         if core::ptr::eq(group.last, self) {
             return false;
         }
-        // SAFETY: it waits behind this one.
+        // SAFETY: the last of the group is behind this node, and its thread stays in `wait` until
+        // it is the head, which this thread has not passed on.
         let last = unsafe { &*group.last };
         last.set_group(group);
         // Release: partner of the Acquire in `is_shuffler`.
@@ -261,12 +269,15 @@ impl Node {
     }
 
     fn group(&self) -> Group {
-        // SAFETY: the shuffler's own.
+        // SAFETY: only the shuffler reads and writes a group, its own, and there is one shuffler.
+        // It calls this.
         self.told.group.with(|group| unsafe { *group })
     }
 
     fn set_group(&self, now: Group) {
-        // SAFETY: as above, or of a thread that is to become the shuffler.
+        // SAFETY: the caller is the shuffler or has its role to pass on, and only that thread
+        // writes groups: its own, or that of the thread which becomes the shuffler by what the
+        // caller does next.
         self.told.group.with_mut(|group| unsafe { *group = now });
     }
 
@@ -309,8 +320,8 @@ impl Node {
     }
 }
 
-// SAFETY: the word is held only by a compare-and-swap from one that is not, until a release; sixteen bytes, and zero is
-// free with an empty queue.
+// SAFETY: the lock is held while the word is, which only a compare-and-swap from a free word takes,
+// until a release. Sixteen bytes, and zero is a free word with an empty queue.
 unsafe impl PlainLock for Shfl {
     const INFO: LockInfo = LockInfo {
         name: "shfl",

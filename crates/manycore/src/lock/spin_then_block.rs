@@ -92,7 +92,8 @@ impl<P: Patience> SpinThenBlock<P> {
     }
 }
 
-// SAFETY: that of `Futex`, which it consists of.
+// SAFETY: the lock is held while the word of the `Futex` is, which excludes and orders; the
+// patience decides only when to look and when to sleep.
 unsafe impl<P: Patience> PlainLock for SpinThenBlock<P> {
     const INFO: LockInfo = P::INFO;
 

@@ -45,7 +45,8 @@ impl Ttas {
     }
 }
 
-// SAFETY: that of `Tas`, which it consists of.
+// SAFETY: the lock is held while its `Tas` is, which excludes and orders; this adds only when to
+// try.
 unsafe impl PlainLock for Ttas {
     const INFO: LockInfo = LockInfo {
         name: "ttas",
@@ -74,7 +75,8 @@ unsafe impl PlainLock for Ttas {
 
     #[inline]
     unsafe fn release(&self) {
-        // SAFETY: passed on.
+        // SAFETY: an acquisition of this lock acquires `flag`, and the caller holds the lock
+        // (contract of `PlainLock::release`).
         unsafe { self.flag.release() }
     }
 }

@@ -115,7 +115,9 @@ impl WaitQueue {
     /// The waiter is new. It stays where it is until [`park`](Waiter::park) has returned true or
     /// [`withdraw`](Self::withdraw) has returned, and the queue until then or until it was drained.
     pub unsafe fn enqueue(&self, waiter: &Waiter) {
-        self.with_chain(|chain| chain.push(waiter, End::Tail));
+        // SAFETY: the waiter is new, and stays until `park` has returned true, which is after the mark, or `withdraw` has
+        // removed it (contract of this function).
+        self.with_chain(|chain| unsafe { chain.push(waiter, End::Tail) });
     }
 
     /// Takes back a waiter whose `park` has returned false, or did not return; says whether it came in time.
@@ -128,8 +130,9 @@ impl WaitQueue {
     pub unsafe fn withdraw(&self, waiter: &Waiter) -> bool {
         let in_time = waiter.leave();
         if in_time {
-            // SAFETY: nobody has claimed the waiter and nobody will, so it is on the chain, and its queue cannot be
-            // gone: whoever destroys the queue drains it first.
+            // SAFETY: `leave` came before any claim, so that no signaller takes the waiter off: it
+            // is on the chain. The queue is there, since its owner drains it before destroying it,
+            // and that waits for this.
             self.with_chain(|chain| unsafe { chain.remove(waiter) });
         }
         in_time
@@ -155,7 +158,8 @@ impl WaitQueue {
             (chosen, if others_wait { message() } else { 0 })
         });
         let is_any = chosen.len > 0;
-        // SAFETY: claimed, and the chain is unlocked.
+        // SAFETY: `take_first` or `take_all` has claimed the waiters and taken them off, and
+        // `with_chain` has unlocked the chain.
         unsafe { chosen.mark(message) };
         is_any
     }
@@ -168,7 +172,8 @@ impl WaitQueue {
         }
         let chosen = self.with_chain(|chain| chain.take_all(Waiter::claim));
         let is_any = chosen.len > 0;
-        // SAFETY: claimed, and the chain is unlocked.
+        // SAFETY: `take_first` or `take_all` has claimed the waiters and taken them off, and
+        // `with_chain` has unlocked the chain.
         unsafe { chosen.mark(0) };
         is_any
     }
@@ -188,7 +193,8 @@ impl WaitQueue {
     /// Does something with the chain locked. Does not touch the queue after it has unlocked it.
     pub(super) fn with_chain<R>(&self, f: impl FnOnce(&Locked) -> R) -> R {
         let stale = self.lock();
-        // SAFETY: locked above, until below.
+        // SAFETY: `lock` has just taken the word, and `unlock` gives it back after the last use of
+        // the chain.
         let chain = unsafe { self.chain.locked() };
         if stale {
             chain.clear();

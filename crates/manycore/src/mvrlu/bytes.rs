@@ -62,7 +62,9 @@ macro_rules! with_room {
 /// still open.
 #[inline]
 pub unsafe fn object_of(data: NonNull<u8>) -> NonNull<u8> {
-    // SAFETY: by the caller's word.
+    // SAFETY: the word before the data and its size is the object's head, or the last of the
+    // version's header, by the layout that is asserted above; it belongs to data of `create_bytes`
+    // or a version of it (contract of this function).
     unsafe {
         match master_of(data.as_ptr().sub(HEADER).cast::<Head>()) {
             None => data,
@@ -76,7 +78,7 @@ pub unsafe fn object_of(data: NonNull<u8>) -> NonNull<u8> {
 /// The address is that of an object's data.
 #[inline]
 unsafe fn link<T>(object: NonNull<u8>) -> Link<T> {
-    // SAFETY: by the caller's word.
+    // SAFETY: the header of so many bytes is before an object's data (contract of this function).
     Link::from_ptr(unsafe { object.as_ptr().sub(HEADER) }.cast())
 }
 
@@ -85,7 +87,8 @@ unsafe fn link<T>(object: NonNull<u8>) -> Link<T> {
 /// The address is that of an object's or version's data, which does not change.
 #[inline]
 unsafe fn size_of_data(data: NonNull<u8>) -> usize {
-    // SAFETY: by the caller's word.
+    // SAFETY: `create_bytes` has written the size into the word before the data, and versions copy
+    // it with the data (contract of this function: it is of one of these, and does not change).
     unsafe { *data.as_ptr().cast::<usize>().sub(1) }
 }
 
@@ -94,7 +97,8 @@ unsafe fn size_of_data(data: NonNull<u8>) -> usize {
 /// From a session's method.
 #[inline]
 unsafe fn data_of<T>(bytes: *const T) -> NonNull<u8> {
-    // SAFETY: by the caller's word.
+    // SAFETY: a session's method returns a pointer to a `Bytes<_>` that is not null and there,
+    // whose data follows at this offset (contract of this function).
     unsafe { NonNull::new_unchecked(bytes.cast_mut().cast::<u8>().add(offset_of!(Bytes<2>, data))) }
 }
 
@@ -114,7 +118,8 @@ impl<C: Clock> Handle<'_, C> {
         }
         let depot = &self.domain.depot;
         let place = self.local().pool.take(HEADER + size, depot);
-        // SAFETY: memory of that size, aligned to 32 bytes, and this thread's.
+        // SAFETY: `take` returns memory of at least `HEADER + size` bytes, aligned to 32, in no
+        // other use: the head, the size and the data are within it.
         unsafe {
             place.cast::<Head>().write(Head::new(core::ptr::null_mut()));
             place.cast::<usize>().add(1).write(size);
@@ -131,7 +136,9 @@ impl<C: Clock> Handle<'_, C> {
     /// As of [`RawSession::deref`]; `data` is as for [`object_of`].
     #[inline]
     pub unsafe fn deref_bytes(&self, data: NonNull<u8>) -> NonNull<u8> {
-        // SAFETY: by the caller's word.
+        // SAFETY: the session is open and `data` is that of an object or of a version found in it
+        // (contract of this function); what is not a version is an object, to which a link may be
+        // made.
         unsafe {
             if object_of(data) != data {
                 return data;
@@ -150,7 +157,9 @@ impl<C: Clock> Handle<'_, C> {
     ///
     /// As of [`deref_bytes`](Self::deref_bytes).
     pub unsafe fn try_lock_bytes(&mut self, data: NonNull<u8>) -> Result<NonNull<u8>, Conflict> {
-        // SAFETY: by the caller's word. What the session sees does not change.
+        // SAFETY: session and object are there (contract of this function). The size is part of
+        // what the session sees, which does not change; with it `B` is the type that has as much
+        // room as the object's memory.
         unsafe {
             let object = object_of(data);
             let size = size_of_data(self.deref_bytes(data));
@@ -168,7 +177,7 @@ impl<C: Clock> Handle<'_, C> {
     ///
     /// As of [`deref_bytes`](Self::deref_bytes).
     pub unsafe fn try_lock_const_bytes(&mut self, data: NonNull<u8>) -> Result<(), Conflict> {
-        // SAFETY: by the caller's word.
+        // SAFETY: the contract of this function is that of `lock_bare_bytes`.
         unsafe { self.lock_bare_bytes(data, 0) }
     }
 
@@ -182,7 +191,8 @@ impl<C: Clock> Handle<'_, C> {
     ///
     /// As of [`deref_bytes`](Self::deref_bytes); and after the commit no object has a pointer to it.
     pub unsafe fn free_bytes(&mut self, data: NonNull<u8>) -> Result<(), Conflict> {
-        // SAFETY: by the caller's word.
+        // SAFETY: the contract of this function is that of `lock_bare_bytes`; that no object has a
+        // pointer to it after the commit, too.
         unsafe { self.lock_bare_bytes(data, FREED) }
     }
 
@@ -190,7 +200,9 @@ impl<C: Clock> Handle<'_, C> {
     ///
     /// As of [`try_lock_bytes`](Self::try_lock_bytes).
     unsafe fn lock_bare_bytes(&mut self, data: NonNull<u8>, flag: usize) -> Result<(), Conflict> {
-        // SAFETY: as in `try_lock_bytes`.
+        // SAFETY: session and object are there (contract of this function). The size is part of
+        // what the session sees, which does not change; with it `B` is the type that has as much
+        // room as the object's memory.
         unsafe {
             let object = object_of(data);
             let size = size_of_data(self.deref_bytes(data));

@@ -187,7 +187,8 @@ impl<'a, C: Clock> Handle<'a, C> {
                 return self.sees_stamp(version, stamp);
             }
             let record: *const Record = core::ptr::with_exposed_provenance(record_of(stamp));
-            // SAFETY: a record is there for as long as its domain.
+            // SAFETY: `mine` of a handle exposes the address of its record, which is in `stamp`;
+            // records are there for as long as their domain, which this handle borrows.
             let fate = unsafe { &*record }.decision.fate(self.limit);
             // Acquire: partner of the Release in `commit`. If the stamp is still open, the fate was that of this transaction.
             let again = version.stamp.load(order!(Acquire, "mvrlu-again"));
@@ -205,7 +206,9 @@ impl<'a, C: Clock> Handle<'a, C> {
     /// In a session, in which the version was found.
     pub(super) unsafe fn version(&self, mut version: *mut Version) -> *mut Version {
         let mut hops = self.kept.hops.get();
-        // SAFETY: null, or a version that is not discarded before the session's end.
+        // SAFETY: null, or a version that was found in this session (contract of this function) and
+        // so is not discarded before the session's end; so are the older ones, which its chain
+        // leads to.
         while let Some(v) = unsafe { version.as_ref() } {
             hops += 1;
             if self.sees(v) {
@@ -224,8 +227,9 @@ impl<'a, C: Clock> Handle<'a, C> {
     /// As of [`RawSession::deref`].
     #[inline]
     pub(super) unsafe fn data<T>(&self, link: Link<T>, version: *mut Version) -> *const T {
-        // SAFETY: an object, or a version of it, that is not discarded before the session's end; what it holds does not change
-        // before then, or is this session's.
+        // SAFETY: the object is there (contract of this function), and a version of it that was
+        // found in this session is not discarded before its end. What they hold does not change
+        // before then, or is this session's own.
         unsafe {
             if version.is_null() {
                 Master::of(link).as_ref().data.with(|data| data)
@@ -236,7 +240,8 @@ impl<'a, C: Clock> Handle<'a, C> {
     }
 }
 
-// SAFETY: the argument is in the module's page.
+// SAFETY: what a session sees is in the module's page, under *Sessions and grace periods*: it is
+// not written over or discarded before the session's end, whatever clocks say.
 unsafe impl<C: Clock> Sessions for Domain<C> {
     type Handle<'a>
         = Handle<'a, C>
@@ -252,7 +257,8 @@ unsafe impl<C: Clock> Sessions for Domain<C> {
     }
 }
 
-// SAFETY: as above.
+// SAFETY: likewise, see the module's page: what a session has found stays as it is until the
+// session's end.
 unsafe impl<C: Clock> RawSession for Handle<'_, C> {
     #[inline]
     unsafe fn begin(&mut self, view: View) {
@@ -262,7 +268,8 @@ unsafe impl<C: Clock> RawSession for Handle<'_, C> {
     #[inline]
     unsafe fn deref<T: Copy>(&self, link: Link<T>) -> *const T {
         debug_assert!(self.is_open, "an object is read outside a session");
-        // SAFETY: by the caller's word, the object is there.
+        // SAFETY: session and object are there (contract of `RawSession::deref`); the newest
+        // version is found in this session.
         unsafe {
             let mut version = newest(head(link));
             if !version.is_null() {
@@ -274,12 +281,12 @@ unsafe impl<C: Clock> RawSession for Handle<'_, C> {
 
     #[inline]
     unsafe fn try_lock<T: Copy>(&mut self, link: Link<T>) -> Result<*mut T, Conflict> {
-        // SAFETY: by the caller's word.
+        // SAFETY: session and object are there (contract of `RawSession::try_lock`).
         unsafe { self.lock(link) }
     }
 
     unsafe fn try_lock_const<T: Copy>(&mut self, link: Link<T>) -> Result<(), Conflict> {
-        // SAFETY: by the caller's word.
+        // SAFETY: session and object are there (contract of `RawSession::try_lock_const`).
         unsafe { self.lock_bare(link, 0) }
     }
 
@@ -290,7 +297,7 @@ unsafe impl<C: Clock> RawSession for Handle<'_, C> {
 
     #[inline]
     unsafe fn free<T: Copy>(&mut self, link: Link<T>) -> Result<(), Conflict> {
-        // SAFETY: by the caller's word.
+        // SAFETY: session and object are there (contract of `RawSession::free`).
         unsafe { self.lock_bare(link, FREED) }
     }
 

@@ -53,13 +53,15 @@ impl Position {
     /// The version here; none at the end of what is published. Goes on to the next segment, of which `leave` is told.
     pub fn version(&mut self, mut leave: impl FnMut(*mut Segment)) -> Option<*mut Version> {
         loop {
-            // SAFETY: segments are there for as long as their domain.
+            // SAFETY: a position is made of a segment of its log, and segments are there for as
+            // long as that.
             let segment = unsafe { &*self.segment };
             // Acquire: partner of the Release in `publish`.
             let next = segment.next.load(Ordering::Acquire);
             // Acquire: as above.
             if self.offset < segment.used.load(order!(Acquire, "mvrlu-used")) {
-                // SAFETY: within the segment.
+                // SAFETY: what is published of a segment is within it, and this offset is before
+                // its end.
                 return Some(unsafe { self.segment.byte_add(self.offset) }.cast());
             }
             if next.is_null() {
@@ -90,7 +92,8 @@ pub(super) struct Writer {
     unpublished: usize,
 }
 
-// SAFETY: passed on as a whole; the segments are only touched as the module says.
+// SAFETY: its segments belong to the log; those that are filled and the end are written by the one
+// thread that has the writer, which may be another than before.
 unsafe impl Send for Writer {}
 
 /// What all have of it.
@@ -144,11 +147,12 @@ impl Log {
         };
         let first = Position::start(log.new_segment());
         log.tail.with_mut(|tail| {
-            // SAFETY: nobody else has the log yet.
+            // SAFETY: the log has just been made, and no other thread has it.
             let tail = unsafe { &mut *tail };
             (tail.tail, tail.scan) = (first, first);
         });
-        (1..segments).for_each(|_| log.give_back(log.new_segment()));
+        // SAFETY: a new segment of this log, which no other thread has.
+        (1..segments).for_each(|_| unsafe { log.give_back(log.new_segment()) });
         log.given_back.store(0, Ordering::Relaxed); // Relaxed: nobody else has the log yet
         let writer = Writer {
             end: first,
@@ -167,14 +171,15 @@ impl Log {
     }
 
     fn new_segment(&self) -> *mut Segment {
-        // SAFETY: the layout has a size.
+        // SAFETY: a segment has at least its head, so that the layout is not of size 0.
         let memory = unsafe { alloc(self.layout()) };
         if memory.is_null() {
             handle_alloc_error(self.layout());
         }
         let made_before = self.last_made.load(Ordering::Relaxed); // Relaxed: of this thread
         let segment = memory.cast::<Segment>();
-        // SAFETY: new memory, at least a segment's head large; all of it is written, to have its pages.
+        // SAFETY: new memory of `segment_bytes`, aligned to 64, which is at least as large as a
+        // `Segment`; all of it is written, to have its pages.
         unsafe {
             memory.write_bytes(0, self.segment_bytes);
             segment.write(Segment {
@@ -189,8 +194,13 @@ impl Log {
     }
 
     /// Takes back a segment that the tail has left.
-    pub fn give_back(&self, segment: *mut Segment) {
-        // SAFETY: nobody else touches the segment until it is taken.
+    ///
+    /// # Safety
+    ///
+    /// The segment is of this log, and nobody uses a version in it, or the segment, any more.
+    pub unsafe fn give_back(&self, segment: *mut Segment) {
+        // SAFETY: the segment is of this log, and no other thread touches it before it is taken
+        // again (contract of this function).
         let s = unsafe { &*segment };
         s.used.store(FIRST, Ordering::Relaxed); // Relaxed: released by the line with `release`
         // Relaxed, here and on failure: the compare-and-swap decides.
@@ -230,7 +240,8 @@ impl Log {
         {
             return false;
         }
-        // SAFETY: this thread has the right.
+        // SAFETY: `reclaiming` admits one thread at a time, whose Acquire and Release order what
+        // one did before what the next does; `tail` is reached here only.
         self.tail.with_mut(|tail| f(unsafe { &mut *tail }));
         // Release: partner of the Acquire above.
         self.reclaiming.store(false, order!(Release, "mvrlu-right-give"));
@@ -246,7 +257,8 @@ impl Writer {
         if begins {
             self.begin_segment(log, bytes, most)?;
         }
-        // SAFETY: within the segment.
+        // SAFETY: the segment has room for so many bytes from the offset on, by the test above, or
+        // because `begin_segment` has found a new one that has.
         let place = unsafe { self.end.segment.byte_add(self.end.offset) };
         self.end.offset += bytes;
         self.unpublished += 1;
@@ -286,14 +298,16 @@ impl Writer {
     fn take_spare(&mut self, log: &Log) -> Option<*mut Segment> {
         // Acquire: partner of the Release in `give_back`.
         let mut given_back = log.spare.swap(null_mut(), Ordering::Acquire);
-        // SAFETY: null, or a spare segment, which is this thread's.
+        // SAFETY: null, or a spare segment, which the swap has taken from all and so is this
+        // thread's; segments are there for as long as their log.
         while let Some(segment) = unsafe { given_back.as_ref() } {
             // Relaxed: as above.
             let next = segment.next.swap(self.spare, Ordering::Relaxed);
             (self.spare, given_back) = (given_back, next);
         }
         let segment = self.spare;
-        // SAFETY: null, or a spare segment, which is this thread's.
+        // SAFETY: null, or a spare segment, which the swap has taken from all and so is this
+        // thread's; segments are there for as long as their log.
         let next = unsafe { segment.as_ref()? }.next.swap(null_mut(), Ordering::Relaxed); // Relaxed: as above
         self.spare = next;
         Some(segment)
@@ -302,13 +316,15 @@ impl Writer {
     /// Lets what was appended be reclaimed: its transaction is over.
     pub fn publish(&mut self, log: &Log) {
         for (end, next) in self.filled.drain(..) {
-            // SAFETY: segments are there for as long as their domain.
+            // SAFETY: this writer has begun the segment, and segments are there for as long as
+            // their log.
             let segment = unsafe { &*end.segment };
             // Release, both: partner of the Acquire in `Position::version`.
             segment.used.store(end.offset, Ordering::Release);
             segment.next.store(next, Ordering::Release);
         }
-        // SAFETY: as above.
+        // SAFETY: this writer has begun the segment, and segments are there for as long as their
+        // log.
         let segment = unsafe { &*self.end.segment };
         // Release: partner of the Acquire in `Position::version`.
         segment.used.store(self.end.offset, order!(Release, "mvrlu-publish"));
@@ -331,7 +347,8 @@ impl Drop for Log {
     fn drop(&mut self) {
         let mut segment = self.last_made.load(Ordering::Relaxed); // Relaxed: nobody else is left
         while !segment.is_null() {
-            // SAFETY: from `new_segment`, and no version is used any more.
+            // SAFETY: `new_segment` has allocated it with this layout and written its head; handles
+            // and sessions borrow the log's owner, and are gone.
             unsafe {
                 let before = (*segment).made_before;
                 dealloc(segment.cast(), self.layout());

@@ -201,23 +201,29 @@ fn discard<C: Clock>(
     tail.batches.drain(..batches);
     let mut discarded = 0;
     while tail.tail != end {
-        let Some(version) = tail.tail.version(|segment| record.log.give_back(segment)) else {
+        // SAFETY: the tail is in this log, and leaves a segment when all versions in it are discarded.
+        let give_back = |segment| unsafe { record.log.give_back(segment) };
+        let Some(version) = tail.tail.version(give_back) else {
             break;
         };
         if tail.tail == end {
             break; // at the begin of a segment
         }
-        // SAFETY: published, and not discarded yet.
+        // SAFETY: the version was published, and this thread discards it by going past it below:
+        // only one with the right to reclaim does so, which the caller is.
         let version = unsafe { &*version };
         // The model checker is to see that nobody else touches it now.
         #[cfg(loom)]
-        // SAFETY: nobody has it any more.
+        // SAFETY: the batch was detached at a time up to the watermark, so that no session has the
+        // version (3 on the module's page).
         unsafe {
             (version.kind.end_copy)(core::ptr::from_ref(version).cast_mut());
         }
         // Relaxed: passed on with the right to reclaim.
         if version.has(FREED) && version.stamp.load(Ordering::Relaxed) != NEVER {
-            // SAFETY: the object ended with this version, and nobody has it any more.
+            // SAFETY: the object ended with this version, which was committed; no session is open
+            // that could have found it (3 on the module's page), and its end is seen once, since
+            // the version is.
             unsafe { pool.end(version.master(), version.kind, &domain.depot) };
             done.freed += 1;
         }
@@ -234,9 +240,11 @@ fn detach_all<C: Clock>(domain: &Domain<C>, tail: &mut Tail, watermark: u64, don
     (0..AHEAD).for_each(|_| ask_ahead(&mut ahead));
     while let Some(version) = tail.scan.version(|_| ()) {
         ask_ahead(&mut ahead);
-        // SAFETY: published, and not discarded yet; the caller has the right to reclaim, and is in a session.
+        // SAFETY: the version was published, and only a thread with the right to reclaim discards
+        // it, which the caller is.
         let version = unsafe { &*version };
-        // SAFETY: as above.
+        // SAFETY: the caller, `reclaim_logs`, has entered a session, and `Log::reclaim` has given
+        // it the right to reclaim this log.
         if !unsafe { detach(version, watermark, done) } {
             break;
         }
@@ -262,7 +270,9 @@ fn ask_ahead(place: &mut Position) {
         return;
     }
     if let Some(version) = place.version(|_| ()) {
-        // SAFETY: published, and not discarded: the caller has the right to reclaim. What never changes is read.
+        // SAFETY: the version was published, and only a thread with the right to reclaim discards
+        // it, which the caller is. Its object's address, its kind and its stamp are read, of which
+        // the first two do not change.
         let version = unsafe { &*version };
         // Where the object is and where the next version begins stands on the version's line, which is waited for. Relaxed: nothing
         // hangs on the value; by this load the line is one that simulations charge.
@@ -296,12 +306,16 @@ unsafe fn detach(version: &Version, watermark: u64, done: &mut Done) -> bool {
         return true;
     }
     let this = core::ptr::from_ref(version).cast_mut();
-    // SAFETY: the version is not superseded, so that its object is not freed by anything that was committed before this session.
+    // SAFETY: the version is not superseded, and the caller is in a session (contract of this
+    // function): so the object was not freed by what was committed before (4 on the module's page).
     let head = unsafe { &*version.master() };
     if newest(head) != this {
         return false; // somebody has locked the object
     }
-    // SAFETY: all sessions see this version or a newer one, and nobody reads the object itself.
+    // SAFETY: the version was committed up to the watermark, so that all sessions see it or a newer
+    // one, and none reads the object itself (2 on the module's page). No other thread writes the
+    // object: a newer version would be put in after this session's begin, and its stamp would be
+    // later than the watermark for as long as this session is open.
     unsafe { (version.kind.write_back)(this, version.master()) };
     let detached = exchange(head, this, null_mut());
     done.written_back += u64::from(detached);

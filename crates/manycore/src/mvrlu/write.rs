@@ -28,7 +28,8 @@ impl<C: Clock> Handle<'_, C> {
     /// As of `RawSession::try_lock`.
     #[inline]
     pub(super) unsafe fn lock<T: Copy>(&mut self, link: Link<T>) -> Result<*mut T, Conflict> {
-        // SAFETY: by the caller's word; `mine` is this session's own version.
+        // SAFETY: session and object are there (contract of this function); `lock_with` passes this
+        // session's own version of an object of type `T`.
         unsafe { self.lock_with(link, 0, |mine| Self::with_data(mine)) }
     }
 
@@ -44,12 +45,13 @@ impl<C: Clock> Handle<'_, C> {
         flag: usize,
     ) -> Result<(), Conflict> {
         let again = |mine: *mut Version| {
-            // SAFETY: this session's own version.
+            // SAFETY: `lock_with` passes this session's own version, whose flags others look at
+            // only after the commit.
             unsafe { (*mine).set(flag) };
             core::ptr::null_mut()
         };
         // The data is copied in case that the session wants to change it after all.
-        // SAFETY: by the caller's word.
+        // SAFETY: session and object are there (contract of this function).
         unsafe { self.lock_with(link, BARE | flag, again).map(|_| ()) }
     }
 
@@ -66,8 +68,9 @@ impl<C: Clock> Handle<'_, C> {
         again: impl Fn(*mut Version) -> *mut T,
     ) -> Result<*mut T, Conflict> {
         loop {
-            // SAFETY: by the caller's word. The newest version is visible to this session: by its stamp, or because the session is
-            // for the latest.
+            // SAFETY: session and object are there (contract of this function). A lockable newest
+            // version was found in this session, and is what the session sees: by its stamp, or
+            // because the session is for the latest.
             unsafe {
                 let newest = match self.lockable(link) {
                     // By this session itself, which is no conflict with another.
@@ -90,7 +93,8 @@ impl<C: Clock> Handle<'_, C> {
     }
 
     fn is_mine(&self, version: *mut Version) -> bool {
-        // SAFETY: null, or a version that was found in this session.
+        // SAFETY: null, or a version that was found in this session, and so is not discarded before
+        // its end.
         // Relaxed: this thread has written it, or it is another's.
         unsafe { version.as_ref() }.is_some_and(|v| v.stamp.load(Ordering::Relaxed) == self.mine)
     }
@@ -103,9 +107,10 @@ impl<C: Clock> Handle<'_, C> {
     #[inline]
     unsafe fn lockable<T>(&self, link: Link<T>) -> Result<*mut Version, Conflict> {
         debug_assert!(self.is_open, "an object is locked outside a session");
-        // SAFETY: by the caller's word, the object is there.
+        // SAFETY: the object is there (contract of this function).
         let newest = newest(unsafe { head(link) });
-        // SAFETY: null, or a version that is not discarded before the session's end.
+        // SAFETY: null, or a version that was found in this session, and so is not discarded before
+        // its end.
         let Some(version) = (unsafe { newest.as_ref() }) else { return Ok(newest) };
         // Acquire: partner of the Release in `end_by_commit`.
         let stamp = version.stamp.load(order!(Acquire, "mvrlu-lockable"));
@@ -142,15 +147,17 @@ impl<C: Clock> Handle<'_, C> {
         let place = self.append(kind.room()).ok_or(Conflict::Full)?.cast::<VersionOf<T>>();
         let (chain, master) = (Chain::before(newest), link.as_ptr().cast());
         let header = Version::new(self.mine, chain, kind, master, flags);
-        // SAFETY: room for it, which is this thread's.
+        // SAFETY: `append` returns room for so many bytes, aligned to a line, in a segment that
+        // only this writer fills.
         unsafe { place.write(VersionOf { header, data: UnsafeCell::new(data) }) };
-        // SAFETY: by the caller's word, the object is there.
+        // SAFETY: the object is there (contract of this function).
         if !exchange(unsafe { head(link) }, newest, place.cast()) {
             self.local().writer.take_back(kind.room());
             return Err(Conflict::Locked);
         }
         self.kept.locked.push(place.cast());
-        // SAFETY: written above.
+        // SAFETY: the version is in this writer's log, written above, and stays until the
+        // transaction is over and it is published.
         Ok(unsafe { (*place).data.with_mut(|data| data) })
     }
 
@@ -181,7 +188,8 @@ impl<C: Clock> Handle<'_, C> {
     ///
     /// The version is this session's, of an object of this type.
     unsafe fn with_data<T>(version: *mut Version) -> *mut T {
-        // SAFETY: by the caller's word; nobody else looks at its flags or its data before the commit.
+        // SAFETY: the version is this session's, of an object of type `T` (contract of this
+        // function), and others look at its flags and data only after the commit.
         unsafe {
             let data = (*version.cast::<VersionOf<T>>()).data.with_mut(|data| data);
             (*version).clear(BARE);
@@ -221,7 +229,8 @@ impl<C: Clock> Handle<'_, C> {
     }
 
     fn commit_locked(&mut self) {
-        // SAFETY: this session's own versions.
+        // SAFETY: `locked` has versions of this session only, which are in its log and are not
+        // discarded before they were published, below.
         let writes = self.kept.locked.iter().any(|v| unsafe { (**v).is_write() });
         if !writes {
             self.unlock_all();
@@ -239,7 +248,8 @@ impl<C: Clock> Handle<'_, C> {
         });
         let mut versions = 0;
         for &version in &self.kept.locked {
-            // SAFETY: this session's own versions, which nobody discards before they are published below.
+            // SAFETY: `locked` has versions of this session only, which are in its log and are not
+            // discarded before they were published, below.
             let version = unsafe { &*version };
             if version.is_write() {
                 Self::stamp(version, stamp);
@@ -264,7 +274,8 @@ impl<C: Clock> Handle<'_, C> {
 
     /// The commit of a version, and the end of the lock.
     fn stamp(version: &Version, stamp: u64) {
-        // SAFETY: null, or the version before, which is not discarded as long as it is not superseded.
+        // SAFETY: null, or the version before, which this one's lock keeps from being detached: it
+        // is discarded only after it was superseded, which it is by the store below.
         if let Some(older) = unsafe { version.own.older.as_ref() } {
             // Release: partner of the Acquire in `detach`.
             older.own.superseded.store(stamp, Ordering::Release);
@@ -275,7 +286,7 @@ impl<C: Clock> Handle<'_, C> {
 
     /// The end of a lock, without a change: the version before is the newest again.
     fn unlock(version: &Version) {
-        // SAFETY: the object is there: this session has it locked.
+        // SAFETY: the session has the object locked, and what is locked is not freed.
         let head: &Head = unsafe { &*version.master() };
         // Release: partner of the Acquire in `newest`.
         head.store(version.own.older, Ordering::Release);
@@ -285,7 +296,8 @@ impl<C: Clock> Handle<'_, C> {
     }
 
     fn unlock_all(&mut self) {
-        // SAFETY: this session's own versions, which nobody discards before they are published below.
+        // SAFETY: `locked` has versions of this session only, which are in its log and are not
+        // discarded before they were published, below.
         self.kept.locked.iter().for_each(|version| Self::unlock(unsafe { &**version }));
         self.kept.locked.clear();
         let record = self.record;
@@ -302,7 +314,8 @@ impl<C: Clock> Handle<'_, C> {
         count(&self.record.counters.aborts, 1);
         let depot = &self.domain.depot;
         while let Some((object, kind)) = self.kept.fresh.pop() {
-            // SAFETY: nobody else has ever known the object.
+            // SAFETY: `make` has told this session only, and what that has told others is not
+            // committed: nobody has the object (contract of `RawSession::alloc`).
             unsafe { self.local().pool.end(object, kind, depot) };
         }
         self.between_sessions();

@@ -103,9 +103,12 @@ struct Log<O> {
     operations: UnsafeCell<Vec<(Stamp, O)>>,
 }
 
-// SAFETY: operations go from thread to thread with the lock of their log, and then with the structure's, as does that.
+// SAFETY: a log's operations are reached with its lock held only, and the structure and what was
+// taken out of logs with the structure's lock; both may go to another thread (`S: Send`, `O:
+// Send`).
 unsafe impl<S: Apply<O> + Send, O: Send, L: RawLock> Sync for OpLog<S, O, L> {}
-// SAFETY: as above.
+// SAFETY: an `OpLog` that is moved is in no call; its structure and operations may go to another
+// thread.
 unsafe impl<S: Apply<O> + Send, O: Send, L: RawLock> Send for OpLog<S, O, L> {}
 
 impl<S: Apply<O>, O, L: RawLock> OpLog<S, O, L> {
@@ -138,14 +141,16 @@ impl<S: Apply<O>, O, L: RawLock> OpLog<S, O, L> {
         let log = &self.logs[own_of(self.logs.len())];
         log.lock.acquire();
         let (stamp, is_long) = log.operations.with_mut(|operations| {
-            // SAFETY: the log's lock is held.
+            // SAFETY: this thread has acquired the log's lock above, and releases it below;
+            // `operations` is reached under it only.
             let operations = unsafe { &mut *operations };
             let last = operations.last().map_or(Stamp::default(), |(last, _)| *last);
             let stamp = Stamp(clock::now().max(after.max(last).0 + 1));
             operations.push((stamp, operation));
             (stamp, operations.len().is_multiple_of(MANY))
         });
-        // SAFETY: acquired above; nothing there panics but for want of memory, which aborts.
+        // SAFETY: acquired in this function, and not released since: what comes between panics only
+        // for want of memory, which aborts.
         unsafe { log.lock.release() };
         if is_long && !self.try_synchronize() {
             // Who has it may have been preempted, while all others log more for it to apply: it gets this CPU.
@@ -158,10 +163,10 @@ impl<S: Apply<O>, O, L: RawLock> OpLog<S, O, L> {
     fn take(&self, merged: &mut Vec<(Stamp, O)>) {
         self.logs.iter().for_each(|log| log.lock.acquire());
         for log in &self.logs {
-            // SAFETY: the log's lock is held.
+            // SAFETY: the line above has acquired the locks of all logs.
             log.operations.with_mut(|operations| merged.append(unsafe { &mut *operations }));
         }
-        // SAFETY: acquired above.
+        // SAFETY: the first line of this function has acquired the locks of all logs.
         self.logs.iter().for_each(|log| unsafe { log.lock.release() });
     }
 
@@ -221,14 +226,14 @@ impl<S: Apply<O>, O, L> Drop for OpLog<S, O, L> {
     fn drop(&mut self) {
         let mut merged = Vec::new();
         for log in &self.logs {
-            // SAFETY: nobody else has it any more.
+            // SAFETY: `&mut self`: no other thread has the log.
             log.operations.with_mut(|operations| merged.append(unsafe { &mut *operations }));
         }
         merged.sort_by_key(|(stamp, _)| *stamp);
         let apply = |inner: &mut Inner<S, O>| {
             merged.into_iter().for_each(|(_, operation)| inner.structure.apply(operation));
         };
-        // SAFETY: as above.
+        // SAFETY: `&mut self`: no other thread has the structure.
         unsafe { self.guarded.alone(apply) };
     }
 }

@@ -66,12 +66,16 @@ impl Bag {
     /// Nothing is added any more. The bag is not empty.
     pub fn close(&mut self, epoch: usize) {
         self.bytes_each = self.bytes_before / (self.length - 1).max(1);
-        // SAFETY: the bag is the caller's.
+        // SAFETY: a bag is never shared by reference: threads pass it on as a whole, by a `Box` or
+        // a pile, so that the caller alone has it. (The cell is there for the model checker to see
+        // that.)
         self.epoch.with_mut(|place| unsafe { *place = epoch });
     }
 
     pub fn epoch(&self) -> usize {
-        // SAFETY: the bag is the caller's.
+        // SAFETY: a bag is never shared by reference: threads pass it on as a whole, by a `Box` or
+        // a pile, so that the caller alone has it. (The cell is there for the model checker to see
+        // that.)
         self.epoch.with(|place| unsafe { *place })
     }
 
@@ -94,7 +98,8 @@ impl Bag {
         let left = self.bytes_each * self.length;
         let bytes = self.bytes - left;
         self.bytes = left;
-        // SAFETY: the places below the length are written, and this one is below what it was.
+        // SAFETY: `push` has written the places below the length; this one is below what it was,
+        // and no longer counts.
         (unsafe { self.garbage[self.length].assume_init() }, bytes)
     }
 }
@@ -117,7 +122,8 @@ impl Pile {
         // Relaxed, here and on failure: the compare-and-swap decides.
         let mut head = self.0.load(Ordering::Relaxed);
         loop {
-            // SAFETY: the bag is the caller's up to the line below.
+            // SAFETY: the bag comes from `Box::into_raw`, and no other thread finds it before the
+            // compare-and-swap below.
             unsafe { (*bag).next = head };
             // Release: partner of the Acquire in `take`.
             let release = order!(Release, "reclaim-pile-push");
@@ -149,7 +155,8 @@ impl Iterator for Taken<'_> {
         if self.first.is_null() {
             return None;
         }
-        // SAFETY: from `Box::into_raw`, and the caller's since `take`.
+        // SAFETY: `take` has swapped the whole list out, whose bags come from `Box::into_raw` in
+        // `push`; each is visited once.
         let bag = unsafe { Box::from_raw(self.first) };
         self.first = bag.next;
         Some(bag)

@@ -26,10 +26,12 @@ struct Desk {
     handle: UnsafeCell<Handle<'static>>,
 }
 
-// SAFETY: a domain may be anywhere, and a handle outside of sections is a claim on a record, which threads hand on to each
-// other in any case: see `Record::claim`. Whoever has the desk has the handle, and what the one before did with it comes before.
+// SAFETY: `domain` leads to a box that this owns, and a `Domain` is `Send` and `Sync`. A handle in
+// no section may be used by another thread: all that it has for itself is in its record, which goes
+// from thread to thread in any case, see `Record::claim`.
 unsafe impl Send for Desks {}
-// SAFETY: as above.
+// SAFETY: a handle is reached through `Taken` only, of which `Desk::taken` admits one at a time;
+// its Acquire and Release order what one thread did with the handle before what the next does.
 unsafe impl Sync for Desks {}
 
 impl Desks {
@@ -38,7 +40,7 @@ impl Desks {
         let domain =
             NonNull::from(Box::leak(Box::new(Domain::of_nodes::<T>(config, 0).used_in_turns())));
         let desk = |_| {
-            // SAFETY: it is freed after the handles.
+            // SAFETY: the box is freed in `drop`, after the handles; the reference is theirs only.
             let handle = unsafe { domain.as_ref() }.register();
             CachePadded(Desk { taken: AtomicBool::new(false), handle: UnsafeCell::new(handle) })
         };
@@ -58,7 +60,7 @@ impl Desks {
 
     /// The domain.
     pub fn domain(&self) -> &Domain {
-        // SAFETY: there as long as this.
+        // SAFETY: the box is freed in `drop` only, which nothing borrowed from `self` outlives.
         unsafe { self.domain.as_ref() }
     }
 }
@@ -66,7 +68,8 @@ impl Desks {
 impl Drop for Desks {
     fn drop(&mut self) {
         drop(core::mem::take(&mut self.desks));
-        // SAFETY: from a box, and the handles are gone.
+        // SAFETY: the pointer comes from `Box::leak` in `of_nodes`, and the handles, the only other
+        // references, have been dropped on the line above.
         drop(unsafe { Box::from_raw(self.domain.as_ptr()) });
     }
 }
@@ -87,9 +90,11 @@ struct Taken<'a>(&'a Desk);
 
 impl Taken<'_> {
     fn section<R>(&self, section: impl FnOnce(&Guard) -> R) -> R {
-        // SAFETY: nobody else has the desk.
+        // SAFETY: `self` is the one `Taken` of this desk until it is dropped, and the handle is
+        // reached through it only.
         self.0.handle.with_mut(|handle| {
-            // SAFETY: as above.
+            // SAFETY: `self` is the one `Taken` of this desk until it is dropped, and the handle is
+            // reached through it only.
             let guard = unsafe { &*handle }.pin();
             let result = section(&guard);
             drop(guard); // here, where a destructor that panics does not lose the result

@@ -332,7 +332,8 @@ impl Domain {
         // Acquire: partner of the Release in `add_record`.
         let mut next = self.records.load(order!(Acquire, "reclaim-records"));
         core::iter::from_fn(move || {
-            // SAFETY: null, or a record; those are freed with the domain.
+            // SAFETY: null, or a record from `add_record`; those are freed in `Domain::drop` only,
+            // which nothing borrowed from `self` outlives.
             let record = unsafe { next.as_ref() }?;
             next = record.before.load(Ordering::Relaxed); // Relaxed: written before the record was there
             Some(record)
@@ -342,7 +343,8 @@ impl Domain {
     #[cold]
     fn add_record(&self) -> &Record {
         let new = Box::into_raw(Box::new(Record::new(self.bag_bytes_max(), self.now())));
-        // SAFETY: freed with the domain.
+        // SAFETY: `new` comes from `Box::into_raw` on the line above; it is freed in `Domain::drop`
+        // only.
         let record = unsafe { &*new };
         // Relaxed, here and on failure: the compare-and-swap decides.
         let mut head = self.records.load(Ordering::Relaxed);
@@ -382,7 +384,8 @@ impl Drop for Domain {
         let mut next = self.records.load(Ordering::Relaxed);
         let all = Pile::new();
         while !next.is_null() {
-            // SAFETY: a record, from `Box::into_raw`.
+            // SAFETY: `add_record` has made it by `Box::into_raw`, and each is in the list once;
+            // handles borrow the domain, so that none is left.
             let record = unsafe { Box::from_raw(next) };
             next = record.before.load(Ordering::Relaxed);
             // A handle that was forgotten has it for ever.
@@ -400,7 +403,9 @@ impl Drop for Domain {
                 return true;
             }
             let (Garbage { object, destroy }, _) = open.pop();
-            // SAFETY: handles and guards borrow the domain, so that nobody is inside. It was retired to be destroyed so, once.
+            // SAFETY: handles and guards borrow the domain, so that no section is open that could
+            // have found the object. It was retired once, to be destroyed so (contract of
+            // `retire_with` and `retire_node`).
             unsafe {
                 match destroy {
                     Some(destroy) => destroy(object),

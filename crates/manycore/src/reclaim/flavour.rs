@@ -26,7 +26,7 @@ pub unsafe trait Flavour {
 #[derive(Debug)]
 pub struct Pinned;
 
-// SAFETY: the guard is the handle's.
+// SAFETY: `Handle::pin` makes the guard, and `register` has made that handle for its domain.
 unsafe impl Flavour for Pinned {
     type Handle<'d> = Handle<'d>;
 
@@ -59,7 +59,7 @@ pub struct Counted<'d> {
 /// After how many sections at the latest: few enough that others are not kept waiting for long.
 const SECTIONS: u32 = 64;
 
-// SAFETY: the guard is the handle's.
+// SAFETY: `Online::pin` makes the guard, and `register_online` has made that handle for its domain.
 unsafe impl Flavour for Quiescent {
     type Handle<'d> = Counted<'d>;
 

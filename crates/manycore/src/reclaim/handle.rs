@@ -61,7 +61,8 @@ impl<'d> Handle<'d> {
     /// What the thread has for itself, and the next one has when this one has gone.
     #[inline]
     fn own(&self) -> &Own {
-        // SAFETY: the handle's thread has the record.
+        // SAFETY: this handle has claimed the record until it is dropped, and is not `Send`: the
+        // thread that has the record is this one.
         unsafe { self.record.own() }
     }
 
@@ -182,7 +183,8 @@ impl<'d> Handle<'d> {
         if bag.is_null() {
             bag = self.open_bag();
         }
-        // SAFETY: the handle's own.
+        // SAFETY: the bag is from `open_bag`, and reached through `Own`, which is this thread's;
+        // this is the only reference to it.
         let bag = unsafe { &mut *bag };
         bag.push(garbage, bytes);
         let full = bag.len() == CAPACITY;
@@ -213,7 +215,8 @@ impl<'d> Handle<'d> {
         if bag.is_null() {
             bag = Box::into_raw(Bag::new());
         }
-        // SAFETY: from `Box::into_raw`, and the handle's own.
+        // SAFETY: a spare bag or a new one, both from `Box::into_raw` and in no other place; the
+        // reference ends with the statement.
         self.record.count_retired(unsafe { &mut *bag }.open());
         self.own().bag.set(bag);
         bag
@@ -358,7 +361,8 @@ impl<'d> Handle<'d> {
             bag = Box::into_raw(next);
             self.own().emptying.set(bag);
         }
-        // SAFETY: from `Box::into_raw`, and the handle's own.
+        // SAFETY: from `Box::into_raw`, and in `emptying` of this thread only. The reference is
+        // last used before a destructor runs, which may come back here.
         let open = unsafe { &mut *bag };
         let (Garbage { object, destroy }, bytes) = open.pop();
         let is_empty = open.len() == 0;
@@ -368,7 +372,9 @@ impl<'d> Handle<'d> {
             self.own().emptying.set(null_mut());
             self.keep(bag);
         }
-        // SAFETY: it was in a ripe bag, so that nobody has it, see the page; and it was retired to be destroyed so, once.
+        // SAFETY: `harvest` puts a bag on a ripe pile only after three epochs, so that no section
+        // is open that could have found the object; it was retired once, to be destroyed so
+        // (contract of `retire_with` and `retire_node`).
         unsafe {
             match destroy {
                 Some(destroy) => destroy(object),
@@ -382,7 +388,8 @@ impl<'d> Handle<'d> {
     fn keep(&self, bag: *mut Bag) {
         let other = self.own().spare.replace(bag);
         if !other.is_null() {
-            // SAFETY: from `Box::into_raw`, and empty.
+            // SAFETY: from `Box::into_raw`; it was the spare one and so is empty, and is no longer
+            // reached from `Own`.
             drop(unsafe { Box::from_raw(other) });
         }
     }
@@ -454,10 +461,13 @@ impl<'h> Guard<'h> {
         ///
         /// It comes from `Box::into_raw`, and nobody has it.
         unsafe fn destroy<T>(value: *mut ()) {
-            // SAFETY: by the caller's word.
+            // SAFETY: the pointer comes from `Box<T>::into_raw`, and no other thread has the object
+            // any more (contract of this function).
             drop(unsafe { Box::from_raw(value.cast::<T>()) });
         }
-        // SAFETY: by the caller's word.
+        // SAFETY: `destroy` is right for what comes from `Box<T>::into_raw`; that nobody new can
+        // find the value, that it is retired once, and that any thread may drop it, is the contract
+        // of this function.
         unsafe { self.retire_with(value.cast(), size_of::<T>(), destroy::<T>) };
     }
 
@@ -480,13 +490,15 @@ impl<'h> Guard<'h> {
         ///
         /// It comes from `Box::into_raw`, and nobody has it.
         unsafe fn run<F: FnOnce()>(f: *mut ()) {
-            // SAFETY: by the caller's word.
+            // SAFETY: the pointer comes from `Box<F>::into_raw`, and is passed here once (contract
+            // of this function).
             let f = unsafe { Box::from_raw(f.cast::<F>()) };
             f();
         }
         fn retire<F: FnOnce() + Send + 'static>(guard: &Guard, f: F) {
             let f = Box::into_raw(Box::new(f));
-            // SAFETY: in a box, known to nobody, and without references that end.
+            // SAFETY: `run` is right for what comes from `Box<F>::into_raw`; no other thread knows
+            // the box, and `F` may be run by any thread (`Send`) at any time (`'static`).
             unsafe { guard.retire_with(f.cast(), size_of::<F>(), run::<F>) };
         }
         retire(self, f);

@@ -54,7 +54,8 @@ impl Nodes {
         ///
         /// It is a node of this type, and nobody has it any more.
         unsafe fn end<T>(node: *mut ()) {
-            // SAFETY: by the caller's word.
+            // SAFETY: it is a node of this type, and no thread has it any more (contract of this
+            // function).
             unsafe { drop_in_place(node.cast::<T>()) };
         }
         if !are_kept::<T>() {
@@ -76,7 +77,8 @@ impl Nodes {
     /// It is one of these, and nobody has it any more.
     pub unsafe fn end(&self, node: *mut ()) {
         if let Some(end) = self.end {
-            // SAFETY: by the caller's word.
+            // SAFETY: `end` was made for the type of this domain's nodes, of which this is one that
+            // no thread has any more (contract of this function).
             unsafe { end(node) };
         }
     }
@@ -110,10 +112,14 @@ impl Handle<'_> {
     /// It is a domain's own, and nobody has it any more.
     pub(super) unsafe fn end_node(&self, node: *mut ()) {
         let nodes = &self.domain.nodes;
-        // SAFETY: by the caller's word.
+        // SAFETY: the node is of this domain, and no thread has it any more (contract of this
+        // function).
         unsafe { nodes.end(node) };
-        // SAFETY: the pool is that of the thread which has the record.
-        unsafe { &mut *self.record.pool.get() }.list.give(node.cast(), &nodes.batches);
+        // SAFETY: the pool belongs to the thread that has the record, which is this one, and the
+        // reference ends with the statement. The destructor has run above, so that it cannot be in
+        // the middle of this. The memory is a node's: as large as a `Free` and aligned for it, by
+        // `Nodes::of`.
+        unsafe { (*self.record.pool.get()).list.give(node.cast(), &nodes.batches) };
     }
 }
 
@@ -124,11 +130,13 @@ impl Guard<'_> {
         let place = if are_kept::<T>() {
             let Handle { domain, record, .. } = self.handle();
             debug_assert!(domain.nodes.bytes >= size_of::<T>(), "a domain of other nodes");
-            // SAFETY: the pool is that of the thread which has the record.
+            // SAFETY: the pool belongs to the thread that has the record, which is this one, and
+            // the reference ends with the statement.
             let place = unsafe { &mut *record.pool.get() }.take(&domain.nodes).cast::<T>();
-            // SAFETY: memory for a node, this thread's.
+            // SAFETY: `take` returns memory for a node of this domain, as large as a `T` and
+            // aligned for it by `Nodes::of`, that is in no other use.
             unsafe { place.write(value) };
-            // SAFETY: within a chunk.
+            // SAFETY: memory within a chunk is not null.
             unsafe { NonNull::new_unchecked(place) }
         } else {
             NonNull::from(Box::leak(Box::new(value)))
@@ -148,7 +156,8 @@ impl Guard<'_> {
             let bytes = self.handle().domain.nodes.bytes;
             self.handle().retire(Garbage { object: node.cast(), destroy: None }, bytes);
         } else {
-            // SAFETY: by the caller's word; from a box.
+            // SAFETY: what is not kept comes from a box, made in `node`; the rest is the contract
+            // of this function, which is that of `retire`.
             unsafe { self.retire(node) };
         }
     }
@@ -181,7 +190,8 @@ impl<T> Deref for Fresh<'_, T> {
 
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: a node, and this one's.
+        // SAFETY: `node` has initialised it, and it stays until `drop` or `into_raw`; others may
+        // have a link to it, but only shared access.
         unsafe { self.place.as_ref() }
     }
 }
@@ -189,10 +199,11 @@ impl<T> Deref for Fresh<'_, T> {
 impl<T> Drop for Fresh<'_, T> {
     fn drop(&mut self) {
         if are_kept::<T>() {
-            // SAFETY: nobody else knows it.
+            // SAFETY: it was not given to others by `into_raw`, so that no thread has it; `node`
+            // has taken it from this domain.
             unsafe { self.guard.handle().end_node(self.place.as_ptr().cast()) };
         } else {
-            // SAFETY: from a box, and nobody else knows it.
+            // SAFETY: `node` has made it by a box, and it was not given to others by `into_raw`.
             drop(unsafe { Box::from_raw(self.place.as_ptr()) });
         }
     }
@@ -205,10 +216,12 @@ impl<T> Drop for Fresh<'_, T> {
 /// It is from [`Fresh::into_raw`], and nobody has it any more.
 pub(crate) unsafe fn end_with_structure<T>(node: *mut T) {
     if are_kept::<T>() {
-        // SAFETY: by the caller's word.
+        // SAFETY: `Fresh` has made it, and no thread has it any more (contract of this function);
+        // its memory is the domain's.
         unsafe { drop_in_place(node) };
     } else {
-        // SAFETY: by the caller's word; from a box.
+        // SAFETY: what is not kept comes from a box, made in `node`, and no thread has it any more
+        // (contract of this function).
         drop(unsafe { Box::from_raw(node) });
     }
 }
@@ -227,7 +240,7 @@ mod tests {
             let guard = handle.pin(); // so that none of them is another's memory
             for number in 0..1000 {
                 let node = guard.node([number; 3]).into_raw().as_ptr();
-                // SAFETY: nobody knows it.
+                // SAFETY: `into_raw` has told nobody, and it is retired once.
                 unsafe { guard.retire_node(node) };
             }
             drop(guard);
@@ -261,7 +274,7 @@ mod tests {
         let guard = handle.pin();
         for _ in 0..100 {
             let node = guard.node(counted.clone()).into_raw().as_ptr();
-            // SAFETY: nobody knows it.
+            // SAFETY: `into_raw` has told nobody, and it is retired once.
             unsafe { guard.retire_node(node) };
         }
         assert_eq!(Arc::strong_count(&counted), 101, "the thread is inside");

@@ -142,7 +142,8 @@ impl Record {
     /// The caller has the record, and keeps this no longer.
     #[inline]
     pub unsafe fn own(&self) -> &Own {
-        // SAFETY: by the caller's word.
+        // SAFETY: the thread that has the record, which is the caller (contract of this function),
+        // is the only one that reaches `own`.
         self.own.with(|own| unsafe { &*own })
     }
 
@@ -150,7 +151,8 @@ impl Record {
     pub fn close_bag(&self, own: &Own, epoch: usize) {
         let bag = own.bag.replace(null_mut());
         if !bag.is_null() {
-            // SAFETY: from `Box::into_raw`, and the caller's own.
+            // SAFETY: a bag in `Own` comes from `Box::into_raw`, and the line above has taken it
+            // out.
             self.put(unsafe { Box::from_raw(bag) }, epoch);
         }
     }
@@ -161,7 +163,7 @@ impl Record {
         self.take_over();
         // The model checker has enough to do without a hint.
         if !cfg!(loom) {
-            // SAFETY: the caller still has it.
+            // SAFETY: the caller has claimed the record, and gives it back below.
             let parked = unsafe { self.own() }.has_garbage();
             self.parked.store(parked, Ordering::Relaxed); // Relaxed: a hint
         }
@@ -174,12 +176,13 @@ impl Record {
         // Relaxed: a hint.
         if (cfg!(loom) || self.parked.load(Ordering::Relaxed)) && self.claim() {
             self.take_over();
-            // SAFETY: claimed above.
+            // SAFETY: `claim` has succeeded above, and `give_back` below ends the use.
             let own = unsafe { self.own() };
             self.close_bag(own, epoch());
             let emptying = own.emptying.replace(null_mut());
             if !emptying.is_null() {
-                // SAFETY: from `Box::into_raw`, and this record's.
+                // SAFETY: a bag in `Own` comes from `Box::into_raw`, and the line above has taken
+                // it out.
                 self.ripe.push(unsafe { Box::from_raw(emptying) });
             }
             self.give_back();
@@ -252,12 +255,12 @@ impl Record {
 
 impl Drop for Record {
     fn drop(&mut self) {
-        // SAFETY: nobody else has it.
+        // SAFETY: `&mut self`: no thread has the record.
         let own = unsafe { self.own() };
         debug_assert!(!own.has_garbage(), "taken by the domain's end");
         let spare = own.spare.get();
         if !spare.is_null() {
-            // SAFETY: from `Box::into_raw`, and empty.
+            // SAFETY: a spare bag comes from `Box::into_raw`, is empty, and is in no other place.
             drop(unsafe { Box::from_raw(spare) });
         }
     }

@@ -144,7 +144,8 @@ impl<'a, C: Clock> Handle<'a, C> {
             if stamp < UNDECIDED {
                 return self.sees_stamp(copy, stamp);
             }
-            // SAFETY: a record is there for as long as its domain.
+            // SAFETY: `own` is a record of this domain, which is there for as long as the domain,
+            // and this handle borrows that.
             let fate = unsafe { &*copy.own }.decision.fate(self.limit);
             // Acquire: as above. If the stamp is still open, the fate was that of this transaction.
             let again = copy.stamp.load(Ordering::Acquire);
@@ -183,7 +184,8 @@ impl<'a, C: Clock> Handle<'a, C> {
     }
 }
 
-// SAFETY: the argument is in the module's page.
+// SAFETY: what a session sees is in the module's page, under *Invariants*: what it reads stays as
+// it is until its end (1 and 2), also if clocks are wrong.
 unsafe impl<C: Clock> Sessions for Domain<C> {
     type Handle<'a>
         = Handle<'a, C>
@@ -199,7 +201,8 @@ unsafe impl<C: Clock> Sessions for Domain<C> {
     }
 }
 
-// SAFETY: as above.
+// SAFETY: likewise, see the module's page: no object or copy that a session has found is written or
+// freed before the session's end.
 unsafe impl<C: Clock> RawSession for Handle<'_, C> {
     #[inline]
     unsafe fn begin(&mut self, view: View) {
@@ -209,8 +212,9 @@ unsafe impl<C: Clock> RawSession for Handle<'_, C> {
     #[inline]
     unsafe fn deref<T: Copy>(&self, link: Link<T>) -> *const T {
         debug_assert!(self.is_open, "an object is read outside a session");
-        // SAFETY: by the caller's word, the object is there; and so is a copy that is found in a session, up to its end. What they
-        // hold does not change before then, or is this session's.
+        // SAFETY: the link leads to an object that is there (contract of `RawSession::deref`), and
+        // a copy that is found in a session stays until its end (invariant 2). What either holds
+        // does not change before then (invariant 1), or is this session's own.
         unsafe {
             let copy = copy_of(head(link));
             if copy.is_null() || !self.sees(&*copy) {
@@ -223,7 +227,8 @@ unsafe impl<C: Clock> RawSession for Handle<'_, C> {
 
     #[inline]
     unsafe fn try_lock<T: Copy>(&mut self, link: Link<T>) -> Result<*mut T, Conflict> {
-        // SAFETY: by the caller's word. Nobody else looks at the flags or the data of this session's copy before its commit.
+        // SAFETY: session and object are there (contract of `RawSession::try_lock`). Other threads
+        // look at the flags and data of this session's copy only after its commit.
         unsafe {
             let copy = self.lock_object(link, 0)?;
             (*copy).clear(BARE);
@@ -232,7 +237,7 @@ unsafe impl<C: Clock> RawSession for Handle<'_, C> {
     }
 
     unsafe fn try_lock_const<T: Copy>(&mut self, link: Link<T>) -> Result<(), Conflict> {
-        // SAFETY: by the caller's word.
+        // SAFETY: session and object are there (contract of `RawSession::try_lock_const`).
         unsafe { self.lock_object(link, BARE).map(|_| ()) }
     }
 
@@ -243,7 +248,8 @@ unsafe impl<C: Clock> RawSession for Handle<'_, C> {
 
     #[inline]
     unsafe fn free<T: Copy>(&mut self, link: Link<T>) -> Result<(), Conflict> {
-        // SAFETY: by the caller's word; the copy is this session's.
+        // SAFETY: session and object are there (contract of `RawSession::free`). Other threads look
+        // at the flags of this session's copy only after its commit.
         unsafe {
             let copy = self.lock_object(link, BARE)?;
             (*copy).set(FREED);

@@ -32,7 +32,8 @@ pub(super) struct Committed {
     pub commits: usize,
 }
 
-// SAFETY: the copies are those of whoever has the lock, as the module says.
+// SAFETY: `committed` is reached through `locked` only, with the lock held; the copies to which it
+// leads are its owner's to write back, as the module's page says, in any thread.
 unsafe impl Sync for Log {}
 
 /// Unlocks when it is dropped, as by a panic of the callback that is told about a stall.
@@ -40,7 +41,8 @@ struct Locked<'l>(&'l Futex);
 
 impl Drop for Locked<'_> {
     fn drop(&mut self) {
-        // SAFETY: locked by whoever has made this.
+        // SAFETY: `Log::with` or `Log::try_with` has acquired the lock for the one `Locked` that
+        // there is at a time.
         unsafe { self.0.unlock(&mut ()) };
     }
 }
@@ -52,20 +54,22 @@ impl Log {
 
     /// Runs `f` with what was committed. Waits for whoever else does.
     pub fn with<R>(&self, f: impl FnOnce(&mut Committed) -> R) -> R {
-        // SAFETY: this lock needs no node; unlocked in `locked`.
+        // SAFETY: the lock has no node to mind; `Locked`, made next in `locked`, releases it.
         unsafe { self.lock.lock(&mut ()) };
         self.locked(f)
     }
 
     /// Runs `f` with what was committed, unless somebody else does so.
     pub fn try_with<R>(&self, f: impl FnOnce(&mut Committed) -> R) -> Option<R> {
-        // SAFETY: as above.
+        // SAFETY: the lock has no node to mind; if the attempt succeeds, `Locked`, made next in
+        // `locked`, releases it.
         unsafe { self.lock.try_lock(&mut ()) }.then(|| self.locked(f))
     }
 
     fn locked<R>(&self, f: impl FnOnce(&mut Committed) -> R) -> R {
         let _locked = Locked(&self.lock);
-        // SAFETY: this thread has the lock.
+        // SAFETY: the lock is held until `_locked` is dropped, and `committed` is reached here
+        // only.
         self.committed.with_mut(|committed| f(unsafe { &mut *committed }))
     }
 }
@@ -79,7 +83,8 @@ pub(super) struct Limbo {
     stamp: u64,
 }
 
-// SAFETY: passed on as a whole; the copies are nobody else's to free.
+// SAFETY: nobody else may free the copies that a limbo has, which goes from thread to thread as a
+// whole.
 unsafe impl Send for Limbo {}
 
 impl Limbo {

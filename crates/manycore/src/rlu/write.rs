@@ -24,10 +24,11 @@ impl<C: Clock> Handle<'_, C> {
         flags: usize,
     ) -> Result<*mut Header, Conflict> {
         debug_assert!(self.is_open, "an object is locked outside a session");
-        // SAFETY: by the caller's word, the object is there.
+        // SAFETY: session and object are there (contract of this function).
         let head = unsafe { head(link) };
         let copy = copy_of(head);
-        // SAFETY: null, or a copy that was found in a session.
+        // SAFETY: null, or a copy that was found in a session, which stays until the session's end
+        // (invariant 2).
         if let Some(other) = unsafe { copy.as_ref() } {
             // Relaxed: this thread has written it, or it is another's.
             return match other.stamp.load(Ordering::Relaxed) == self.mine {
@@ -39,7 +40,8 @@ impl<C: Clock> Handle<'_, C> {
                 }
             };
         }
-        // SAFETY: nobody writes an object that has no copy, nor one that gets a copy from now on, before this session's end.
+        // SAFETY: the object has no copy, so that its data is the last commit and is written only
+        // while there is one, which a session that is open reads; this one has not (invariant 1).
         let data = unsafe { Master::of(link).as_ref().data.with(|data| data.read()) };
         self.lock_by_copy(head, data, flags)
     }
@@ -58,10 +60,12 @@ impl<C: Clock> Handle<'_, C> {
         let place = core::ptr::from_ref(object).cast_mut();
         let header =
             Header::new(self.mine, core::ptr::from_ref(&**self.record), kind, place, flags);
-        // SAFETY: memory of that size, aligned to 32 bytes, and this thread's.
+        // SAFETY: `take` returns memory of `kind.copy` bytes, which is the size of a `CopyOf<T>`,
+        // aligned to 32 bytes, and in no other use.
         unsafe { copy.write(CopyOf { header, data: UnsafeCell::new(data) }) };
         if !lock(object, copy.cast()) {
-            self.local().pool.give(copy.cast(), kind.copy, &domain.depot);
+            // SAFETY: taken above with this size, and the lock has not shown it to others.
+            unsafe { self.local().pool.give(copy.cast(), kind.copy, &domain.depot) };
             return Err(self.meet(Conflict::Locked));
         }
         self.locked.push(copy.cast());
@@ -89,7 +93,8 @@ impl<C: Clock> Handle<'_, C> {
     }
 
     fn commit_locked(&mut self) {
-        // SAFETY: this session's own copies.
+        // SAFETY: `locked` has copies of this session only, which stay until they were written back
+        // or given up.
         if !self.locked.iter().any(|copy| unsafe { &**copy }.is_write()) {
             self.unlock_all();
             return self.close();
@@ -100,7 +105,7 @@ impl<C: Clock> Handle<'_, C> {
         self.local().limbo.ripens(before, stamp);
         let mut locked = core::mem::take(&mut self.locked);
         locked.retain(|&copy| {
-            // SAFETY: this session's own copies, which nobody frees before they are in the log or in limbo.
+            // SAFETY: this session's own copies, which stay until they are in the log or in limbo.
             let header = unsafe { &*copy };
             if header.is_write() {
                 // Release: partner of the Acquire in `sees` and `conflict`: its flags.
@@ -128,7 +133,8 @@ impl<C: Clock> Handle<'_, C> {
 
     /// Takes a copy away that was not committed.
     fn give_up(&mut self, copy: *mut Header) {
-        // SAFETY: this session's own copy; the object is there, because the session has it locked.
+        // SAFETY: callers take the copy from `locked`: it is this session's own. Its object stays,
+        // because the session has it locked.
         unsafe {
             unlock(&*(*copy).master());
             // Release: partner of the Acquire in `sees`: whoever takes the next transaction of this thread for this one finds this.
@@ -151,7 +157,8 @@ impl<C: Clock> Handle<'_, C> {
         count(&self.record.counters.aborts, 1);
         let domain = self.domain;
         while let Some((object, kind)) = self.fresh.pop() {
-            // SAFETY: nobody else has ever known the object.
+            // SAFETY: `make` has told this session only, and what that has told others is not
+            // committed: nobody has the object (contract of `RawSession::alloc`).
             unsafe { self.local().pool.end(object, kind, &domain.depot) };
         }
         self.clear_limbo();

@@ -27,7 +27,8 @@ impl<C: Clock> Handle<'_, C> {
     /// Writes back what is in the way of what this thread wants to do, if its owner has put that off.
     pub(super) fn clear_the_way(&mut self) {
         let owner = core::mem::replace(&mut self.in_the_way, core::ptr::null());
-        // SAFETY: null, or a record, which is there for as long as its domain.
+        // SAFETY: null, or a record of this domain, which is there for as long as the domain, and
+        // this handle borrows that.
         let Some(owner) = (unsafe { owner.as_ref() }) else { return };
         let helped = owner.log.try_with(|committed| {
             let is_some = !committed.copies.is_empty();
@@ -53,7 +54,10 @@ impl<C: Clock> Handle<'_, C> {
         let depot = &self.domain.depot;
         let mut freed = 0;
         for &copy in &committed.copies {
-            // SAFETY: committed; every session that is open reads the copy rather than the object.
+            // SAFETY: the copies are committed and still locked, and are this thread's to write
+            // back, since it has the log. `write_back` has waited for every session that reads the
+            // object instead (invariant 1). What `free` has ended nobody finds (contract of
+            // `RawSession::free`).
             unsafe {
                 let (kind, object) = ((*copy).kind, (*copy).master());
                 if (*copy).has(FREED) {
@@ -93,11 +97,13 @@ impl<C: Clock> Handle<'_, C> {
     fn free_limbo(&mut self, stamp: u64) {
         let (domain, local) = (self.domain, self.local());
         for copy in local.limbo.take_ripe(stamp) {
-            // SAFETY: nobody has it any more.
-            let kind = unsafe { (*copy).kind };
-            // SAFETY: as above.
-            unsafe { (kind.end_copy)(copy) };
-            local.pool.give(copy.cast(), kind.copy, &domain.depot);
+            // SAFETY: no session is open that may miss this stamp, the callers have waited for those: nobody else has the copy
+            // (invariant 3). `lock_by_copy` has initialised it, in memory taken with the size of its kind.
+            unsafe {
+                let kind = (*copy).kind;
+                (kind.end_copy)(copy);
+                local.pool.give(copy.cast(), kind.copy, &domain.depot);
+            }
         }
     }
 
@@ -148,7 +154,8 @@ impl<C: Clock> Handle<'_, C> {
 
     fn report(&self, record: &Member, start: u64, committed: &Committed) {
         let Some(report) = &self.domain.config.report else { return };
-        // SAFETY: committed, and not freed.
+        // SAFETY: the copies in a log stay until they were written back, for which one has to have
+        // the log, as the caller does.
         let bytes = committed.copies.iter().map(|copy| unsafe { (**copy).kind.copy }).sum();
         report(&Stall {
             thread: record.thread.load(Ordering::Relaxed), // Relaxed: a number

@@ -64,7 +64,8 @@ impl<T> Embedded<T> {
 /// The object is there for as long as `'a`.
 #[inline]
 pub(crate) unsafe fn head<'a, X: 'static, T>(link: Link<T>) -> &'a Head<X> {
-    // SAFETY: a link leads to a master, which begins with its head.
+    // SAFETY: a link that is not null leads to a `Master` or an `Embedded`, both of which begin
+    // with their head, and that is there for `'a` (contract of this function).
     unsafe { &*link.as_ptr().cast::<Head<X>>() }
 }
 
@@ -146,7 +147,8 @@ impl<X: 'static> Header<X> {
 pub(crate) unsafe fn master_of<X: 'static>(word: *const Head<X>) -> Option<*mut Head<X>> {
     // Relaxed: only its lowest bit is looked at unless it is a copy's, and that word does not change while others have the copy.
     let relaxed = crate::sync::atomic::Ordering::Relaxed;
-    // SAFETY: either may be read as a pointer.
+    // SAFETY: the word is a `Head`, or the `Cell` of a pointer, which has the same size (contract
+    // of this function); a copy's does not change while others have found the copy.
     let word = unsafe { &*word }.load(relaxed);
     let is_copy = word.addr() & COPY != 0;
     is_copy.then(|| word.map_addr(|address| address & !FLAGS).cast())
@@ -189,7 +191,8 @@ impl<X: 'static, T> KindOf<X, T> {
 ///
 /// As of [`Kind::write_back`].
 unsafe fn write_back<X: 'static, T>(from: *mut Header<X>, to: *mut Head<X>) {
-    // SAFETY: both are of this type, and the caller's for now.
+    // SAFETY: `KindOf<X, T>` names this function, so that both are of these types; nobody writes
+    // the copy or touches the object now (contract of `Kind::write_back`).
     unsafe {
         let (from, to) = (&(*from.cast::<Copy<X, T>>()).data, &(*to.cast::<Master<X, T>>()).data);
         from.with(|from| to.with_mut(|to| to.copy_from_nonoverlapping(from, 1)));
@@ -202,7 +205,7 @@ unsafe fn write_back<X: 'static, T>(from: *mut Header<X>, to: *mut Head<X>) {
 unsafe fn end<X: 'static, T>(_master: *mut Head<X>) {
     // The model checker is to see that nobody else touches it now.
     #[cfg(loom)]
-    // SAFETY: the object is the caller's.
+    // SAFETY: no thread has the object any more (contract of this function).
     unsafe {
         (*_master.cast::<Master<X, T>>()).data.with_mut(|_| ());
     }
@@ -213,7 +216,7 @@ unsafe fn end<X: 'static, T>(_master: *mut Head<X>) {
 /// As of [`Kind::end_copy`].
 unsafe fn end_copy<X: 'static, T>(_copy: *mut Header<X>) {
     #[cfg(loom)]
-    // SAFETY: the copy is the caller's.
+    // SAFETY: no thread has the copy any more (contract of this function).
     unsafe {
         (*_copy.cast::<Copy<X, T>>()).data.with_mut(|_| ());
     }
@@ -225,7 +228,8 @@ impl Pool {
     pub fn make<X: 'static, T>(&mut self, kind: &Kind<X>, data: T, depot: &Depot) -> *mut Head<X> {
         let place = self.take(kind.object, depot).cast::<Master<X, T>>();
         let object = Master { head: Head::new(null_mut()), data: UnsafeCell::new(data) };
-        // SAFETY: memory of that size, aligned to 32 bytes, and this thread's.
+        // SAFETY: `take` returns memory of `kind.object` bytes, which is the size of a `Master<X,
+        // T>`, aligned to 32 bytes, and in no other use.
         unsafe { place.write(object) };
         place.cast()
     }
@@ -234,10 +238,13 @@ impl Pool {
     ///
     /// # Safety
     ///
-    /// It is of that kind, and nobody has it.
+    /// [`make`](Self::make) has made it, of this kind and with this depot, in this pool or another; and nobody has it any more.
     pub unsafe fn end<X: 'static>(&mut self, object: *mut Head<X>, kind: &Kind<X>, depot: &Depot) {
-        // SAFETY: by the caller's word.
-        unsafe { (kind.end)(object) };
-        self.give(object.cast(), kind.object, depot);
+        // SAFETY: the object is of this kind, and no thread has it any more (contract of this
+        // function); `make` has taken its memory from a pool of this depot, by the same size.
+        unsafe {
+            (kind.end)(object);
+            self.give(object.cast(), kind.object, depot);
+        }
     }
 }

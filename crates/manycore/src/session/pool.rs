@@ -38,7 +38,8 @@ pub(crate) struct Pool {
     rest: Rest,
 }
 
-// SAFETY: a pool is passed on as a whole; what is in it belongs to nobody else.
+// SAFETY: the memory on its lists and of its rest is in no other use, so that it may go to another
+// thread with the pool.
 unsafe impl Send for Pool {}
 
 impl Pool {
@@ -55,11 +56,18 @@ impl Pool {
         list.take().unwrap_or_else(|| list.refill(size, batches, &mut self.rest, &depot.chunks))
     }
 
-    /// Takes back the memory of an object, which nobody has any more.
+    /// Takes back the memory of an object.
+    ///
+    /// # Safety
+    ///
+    /// [`take`](Self::take) has returned it, for this size and from this depot, to this pool or another; and it is in no other
+    /// use.
     #[inline]
-    pub fn give(&mut self, object: *mut u8, size: usize, depot: &Depot) {
+    pub unsafe fn give(&mut self, object: *mut u8, size: usize, depot: &Depot) {
         let class = class_of(size);
-        self.lists[class].give(object, &depot.batches[class]);
+        // SAFETY: the smallest class is larger than a `Free`, and all are aligned to 32 bytes; the chunks stay as long as
+        // the depot, whose batches these are. No other use is the contract of this function.
+        unsafe { self.lists[class].give(object, &depot.batches[class]) };
     }
 }
 
@@ -99,7 +107,8 @@ mod tests {
         let (mut one, mut other) = (Pool::new(), Pool::new());
         let objects: alloc::vec::Vec<_> = (0..1000).map(|_| one.take(24, &depot)).collect();
         let bytes = depot.bytes();
-        objects.into_iter().for_each(|object| other.give(object, 24, &depot));
+        // SAFETY: taken above with this size from this depot, and not used.
+        objects.into_iter().for_each(|object| unsafe { other.give(object, 24, &depot) });
         (0..740).for_each(|_| assert!(!one.take(24, &depot).is_null()));
         assert_eq!(depot.bytes(), bytes);
     }

@@ -23,7 +23,7 @@ pub(crate) struct Seat<R, L> {
 }
 
 // SAFETY: the link is written before the seat is shared, and what a thread has for itself goes from one thread to the next.
-unsafe impl<R: Sync, L> Sync for Seat<R, L> {}
+unsafe impl<R: Sync, L: Send> Sync for Seat<R, L> {}
 
 impl<R, L> Deref for Seat<R, L> {
     type Target = R;
@@ -45,7 +45,8 @@ impl<R, L> Seat<R, L> {
             return None;
         }
         let local = self.local.swap(null_mut(), Ordering::Relaxed); // Relaxed: the seat is this thread's
-        // SAFETY: from `give_back`.
+        // SAFETY: the compare-and-swap has taken a seat that was not taken: either `give_back` has
+        // left a `Box::into_raw` there, and this thread is the only one to take that out.
         Some(unsafe { Box::from_raw(local) })
     }
 
@@ -73,7 +74,8 @@ impl<R, L> Drop for Seat<R, L> {
     fn drop(&mut self) {
         let local = self.local.load(Ordering::Relaxed); // Relaxed: nobody else is left
         if !local.is_null() {
-            // SAFETY: from `give_back`, and not taken since.
+            // SAFETY: null says that a thread has taken it out; what is there `give_back` has left
+            // by `Box::into_raw`, and it is dropped once.
             drop(unsafe { Box::from_raw(local) });
         }
     }
@@ -109,12 +111,13 @@ impl<R, L> Seats<R, L> {
         // Relaxed, here and on failure: the compare-and-swap decides.
         let mut last = self.last.load(Ordering::Relaxed);
         loop {
-            // SAFETY: the seat is this thread's up to the line below.
+            // SAFETY: the seat comes from `Box::into_raw`, and no other thread finds it before the
+            // compare-and-swap below.
             unsafe { (*seat).next = last };
             // Release: partner of the Acquire in `iter`.
             let release = order!(Release, "seats-add");
             match self.last.compare_exchange(last, seat, release, Ordering::Relaxed) {
-                // SAFETY: seats are there for as long as the domain.
+                // SAFETY: seats are freed with `Seats` only, which the result borrows.
                 Ok(_) => return (unsafe { &*seat }, Box::new(local)),
                 Err(changed) => last = changed,
             }
@@ -134,7 +137,8 @@ impl<R, L> Seats<R, L> {
     pub fn iter(&self) -> impl Iterator<Item = &Seat<R, L>> + Clone {
         // Acquire: partner of the Release in `add`.
         let last = self.last.load(order!(Acquire, "seats-iter"));
-        // SAFETY: null, or a seat, which is there for as long as the domain.
+        // SAFETY: null, or a seat from `add`; those are freed with `Seats` only, which the result
+        // borrows.
         core::iter::successors(unsafe { last.as_ref() }, |seat| unsafe { seat.next.as_ref() })
     }
 }
@@ -143,7 +147,8 @@ impl<R, L> Drop for Seats<R, L> {
     fn drop(&mut self) {
         let mut seat = self.last.load(Ordering::Relaxed); // Relaxed: nobody else is left
         while !seat.is_null() {
-            // SAFETY: from `add`; who borrowed the domain is gone.
+            // SAFETY: `add` has made it by `Box::into_raw`, and each is in the list once; what
+            // borrowed from `self` is gone.
             let owned = unsafe { Box::from_raw(seat) };
             seat = owned.next;
         }

@@ -98,7 +98,7 @@ pub mod futex {
 pub mod clock {
     /// Now, in ticks of the kernel's counter.
     pub fn now() -> u64 {
-        // SAFETY: reads a counter.
+        // SAFETY: the symbol's contract, above: it takes nothing and returns a number.
         unsafe { super::symbols::manycore_ticks() }
     }
 
@@ -154,7 +154,8 @@ pub mod hint {
 
     /// Lets another runnable thread have the CPU.
     pub fn yield_now() {
-        // SAFETY: takes no arguments and touches no memory of ours.
+        // SAFETY: the symbol's contract, above: it takes no arguments, and nothing of ours is lent
+        // to it.
         unsafe { symbols::manycore_yield() }
     }
 
@@ -183,7 +184,8 @@ pub mod node {
     #[repr(align(128))]
     struct Block(UnsafeCell<[u8; 128]>);
 
-    // SAFETY: a block is used by whoever has taken its bit.
+    // SAFETY: the bytes of a block are written by the one that has set its bit in `USED`, with
+    // Acquire, until it clears it, with Release.
     unsafe impl Sync for Block {}
 
     static BLOCKS: [Block; NODES] = [const { Block(UnsafeCell::new([0; 128])) }; NODES];
@@ -201,7 +203,8 @@ pub mod node {
             hint::yield_now();
         };
         let node = NonNull::from(&BLOCKS[number].0).cast::<T>();
-        // SAFETY: of sufficient size and alignment, and nobody else has its bit.
+        // SAFETY: the bit is this thread's, so that no other uses the block, which is as large as
+        // the assertion says and as aligned.
         unsafe { node.write(T::default()) };
         node
     }
@@ -230,13 +233,13 @@ pub mod node {
 pub mod cpu {
     /// How many CPUs there are.
     pub fn count() -> u32 {
-        // SAFETY: reads a number.
+        // SAFETY: the symbol's contract, above: it takes nothing and returns a number.
         unsafe { super::symbols::manycore_cpu_count() }.max(1)
     }
 
     /// The CPU on which the caller runs.
     pub fn current() -> u32 {
-        // SAFETY: as above.
+        // SAFETY: the symbol's contract, above: it takes nothing and returns a number.
         unsafe { super::symbols::manycore_cpu_current() }
     }
 
@@ -247,13 +250,13 @@ pub mod cpu {
 
     /// How many nodes of memory there are.
     pub fn nodes() -> u32 {
-        // SAFETY: as above.
+        // SAFETY: the symbol's contract, above: it takes nothing and returns a number.
         unsafe { super::symbols::manycore_node_count() }.max(1)
     }
 
     /// The node of the CPU on which the caller runs.
     pub fn node() -> u32 {
-        // SAFETY: as above.
+        // SAFETY: the symbol's contract, above: it takes nothing and returns a number.
         unsafe { super::symbols::manycore_node_current() }
     }
 }
@@ -262,7 +265,7 @@ pub mod cpu {
 pub mod thread {
     /// A number of the calling thread, which no other thread has while it lives.
     pub fn id() -> u32 {
-        // SAFETY: reads a number.
+        // SAFETY: the symbol's contract, above: it takes nothing and returns a number.
         unsafe { super::symbols::manycore_thread_id() }
     }
 

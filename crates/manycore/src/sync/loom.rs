@@ -210,7 +210,7 @@ pub mod node {
     }
 
     fn new_place(layout: Layout) -> NonNull<u8> {
-        // SAFETY: a place has a size.
+        // SAFETY: a place has the size of its `Track` at least.
         NonNull::new(unsafe { std::alloc::alloc(layout) }).expect("memory for a node")
     }
 
@@ -219,7 +219,8 @@ pub mod node {
         let layout = Layout::new::<Place<T>>();
         let place = free_place(layout).unwrap_or_else(|| new_place(layout)).cast::<Place<T>>();
         let node = ManuallyDrop::new(T::default());
-        // SAFETY: memory for a place, and nobody else's.
+        // SAFETY: the memory was allocated with this layout, and is in no other use: new, or taken
+        // out of `FREE`.
         unsafe { place.write(Place { node, given_back: ManuallyDrop::new(Track::new(())) }) };
         place.cast()
     }

@@ -149,7 +149,8 @@ macro_rules! process_wide {
                 static TABLE: [$entry; $length] = [const { $new }; $length];
                 #[cfg(not(feature = "sim"))]
                 let table = &TABLE;
-                // SAFETY: an entry whose bytes are zero is a new one, by this macro's contract.
+                // SAFETY: an entry whose bytes are zero is a new one, which each use of this macro
+                // says of its constant; the name belongs to this table.
                 #[cfg(feature = "sim")]
                 let table = unsafe { $crate::sync::table_of_process($crate::sync::OfProcess::$of_process, &TABLE) };
                 table

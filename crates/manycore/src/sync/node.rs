@@ -14,7 +14,8 @@ pub unsafe fn lend<T: Default>(enter: impl FnOnce(NonNull<T>) -> bool) -> bool {
     let node = take();
     let entered = enter(node);
     if !entered {
-        // SAFETY: it came from `take`, and nobody has it, by the caller's word.
+        // SAFETY: `take` has made the node, and if `enter` says no, no other thread has it
+        // (contract of this function).
         unsafe { give_back(node) };
     }
     entered

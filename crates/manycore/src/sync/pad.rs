@@ -17,7 +17,7 @@ impl<T> Deref for CachePadded<T> {
     }
 }
 
-// SAFETY: that of the lock.
+// SAFETY: all is left to the lock inside, which excludes and orders by `RawLock`'s contract.
 unsafe impl<L: RawLock> RawLock for CachePadded<L> {
     type Node = L::Node;
 
@@ -27,19 +27,22 @@ unsafe impl<L: RawLock> RawLock for CachePadded<L> {
 
     #[inline]
     unsafe fn lock(&self, node: &mut L::Node) {
-        // SAFETY: passed on.
+        // SAFETY: the caller keeps the contract of this method, which is that of the same method of
+        // the lock inside.
         unsafe { self.0.lock(node) };
     }
 
     #[inline]
     unsafe fn try_lock(&self, node: &mut L::Node) -> bool {
-        // SAFETY: passed on.
+        // SAFETY: the caller keeps the contract of this method, which is that of the same method of
+        // the lock inside.
         unsafe { self.0.try_lock(node) }
     }
 
     #[inline]
     unsafe fn unlock(&self, node: &mut L::Node) {
-        // SAFETY: passed on.
+        // SAFETY: the caller keeps the contract of this method, which is that of the same method of
+        // the lock inside.
         unsafe { self.0.unlock(node) };
     }
 }

@@ -17,12 +17,15 @@ pub struct Single(IntervalTree);
 
 impl Structure<Entry> for Single {
     fn insert(&mut self, entry: Item<'_, Entry>) {
-        // SAFETY: updates of an entry alternate, and it stays where it is until it is removed.
+        // SAFETY: only a log calls this, since a `Single` is made here only; updates of an entry
+        // alternate, so that it is in no tree, and it stays where it is until it is removed
+        // (`Item`).
         unsafe { self.0.insert(entry.pointer()) };
     }
 
     fn remove(&mut self, entry: Item<'_, Entry>) {
-        // SAFETY: as above.
+        // SAFETY: updates of an entry alternate, beginning with its insertion, so that it is in
+        // this tree.
         unsafe { self.0.remove(entry.pointer()) };
     }
 }
@@ -139,12 +142,15 @@ pub struct Member {
 
 impl Structure<Member> for Forest {
     fn insert(&mut self, member: Item<'_, Member>) {
-        // SAFETY: updates of a member alternate, and it stays where it is until it is removed.
+        // SAFETY: only a log calls this, since a `Forest` is made here only; updates of a member
+        // alternate, so that it is in no tree, and it stays where it is until it is removed
+        // (`Item`).
         unsafe { self.0[member.tree].insert((&member.entry).into()) };
     }
 
     fn remove(&mut self, member: Item<'_, Member>) {
-        // SAFETY: as above.
+        // SAFETY: updates of a member alternate, beginning with its insertion, so that it is in
+        // this tree: its number does not change.
         unsafe { self.0[member.tree].remove((&member.entry).into()) };
     }
 }

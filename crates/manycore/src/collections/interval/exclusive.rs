@@ -24,7 +24,7 @@ pub unsafe trait Exclusive: Send + Sync {
     fn with<R: Send>(&self, section: impl FnOnce(&mut IntervalTree) -> R + Send) -> R;
 }
 
-// SAFETY: its own tree, with the lock held.
+// SAFETY: `write` acquires the lock for the section, and the tree is reached in such sections only.
 unsafe impl<L: RawLock> Exclusive for Locked<IntervalTree, L> {
     fn new() -> Self {
         Self::new(IntervalTree::new())
@@ -35,7 +35,7 @@ unsafe impl<L: RawLock> Exclusive for Locked<IntervalTree, L> {
     }
 }
 
-// SAFETY: its own tree, of which sections are run one after the other.
+// SAFETY: sections run one at a time, and the tree is reached in such sections only.
 unsafe impl Exclusive for FlatCombining<IntervalTree> {
     fn new() -> Self {
         Self::new(IntervalTree::new())
@@ -70,7 +70,8 @@ pub struct PresentEntry<'a, X: Exclusive>(ManuallyDrop<AbsentEntry<'a, X>>);
 #[derive(Clone, Copy)]
 struct Handle(NonNull<Entry>);
 
-// SAFETY: an entry may be anywhere.
+// SAFETY: the entry that it leads to is `Send`, and one handle at a time goes with the right to
+// insert or remove it.
 unsafe impl Send for Handle {}
 
 impl Handle {
@@ -89,7 +90,8 @@ impl<X: Exclusive> ExclusiveTrees<X> {
 impl<'a, X: Exclusive> AbsentEntry<'a, X> {
     fn insert(self) -> PresentEntry<'a, X> {
         let entry = self.entry;
-        // SAFETY: it is in no tree, as this handle says, and is freed after its removal only.
+        // SAFETY: `self` says that the entry is in no tree, and keeps it in its box;
+        // `PresentEntry`, made of it next, takes it out before it is freed.
         self.tree.with(move |tree| unsafe { tree.insert(entry.entry()) });
         PresentEntry(ManuallyDrop::new(self))
     }
@@ -98,13 +100,13 @@ impl<'a, X: Exclusive> AbsentEntry<'a, X> {
 impl<'a, X: Exclusive> PresentEntry<'a, X> {
     fn take_out(&self) {
         let entry = self.0.entry;
-        // SAFETY: it is in the tree, as this handle says.
+        // SAFETY: `self` says that the entry is in this tree.
         self.0.tree.with(move |tree| unsafe { tree.remove(entry.entry()) });
     }
 
     fn remove(mut self) -> AbsentEntry<'a, X> {
         self.take_out();
-        // SAFETY: not used any more.
+        // SAFETY: `self` is forgotten on the next line, so that its content is taken once.
         let absent = unsafe { ManuallyDrop::take(&mut self.0) };
         forget(self);
         absent
@@ -113,7 +115,7 @@ impl<'a, X: Exclusive> PresentEntry<'a, X> {
 
 impl<X: Exclusive> Drop for AbsentEntry<'_, X> {
     fn drop(&mut self) {
-        // SAFETY: from a box, and in no tree.
+        // SAFETY: `interval` has made the entry by a box, and `self` says that it is in no tree.
         drop(unsafe { Box::from_raw(self.entry.entry().as_ptr()) });
     }
 }
@@ -121,7 +123,7 @@ impl<X: Exclusive> Drop for AbsentEntry<'_, X> {
 impl<X: Exclusive> Drop for PresentEntry<'_, X> {
     fn drop(&mut self) {
         self.take_out();
-        // SAFETY: not used any more.
+        // SAFETY: `self` is being dropped, and nothing uses its content after this.
         unsafe { ManuallyDrop::drop(&mut self.0) };
     }
 }

@@ -59,7 +59,8 @@ pub struct PresentLinked<'a> {
     node: NonNull<Node<Interval>>,
 }
 
-// SAFETY: the right to take the node, which any thread may have.
+// SAFETY: it is two references, and the right to take the node, which one thread at a time has; the
+// node's interval may be dropped by any.
 unsafe impl Send for PresentLinked<'_> {}
 
 impl HarrisLists {
@@ -72,7 +73,8 @@ impl HarrisLists {
 
 impl PresentLinked<'_> {
     fn take_out(&self) {
-        // SAFETY: pushed on the list, and taken here only, by who has this handle and gives it up.
+        // SAFETY: `insert` has pushed the node on this list, and the two that call this, `remove`
+        // and `drop`, give up the handle: it is taken once.
         self.map.desks.section(|guard| unsafe { self.list.take(self.node, guard) });
     }
 }

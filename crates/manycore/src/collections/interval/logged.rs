@@ -22,12 +22,15 @@ enum What {
     Free,
 }
 
-// SAFETY: an entry may be anywhere, and who logs an operation of it does not touch it any more, but to log the next.
+// SAFETY: an entry is `Send`, and the thread that logs an operation of it does not touch it any
+// more but to log the next.
 unsafe impl Send for Operation {}
 
 impl Apply<Operation> for IntervalTree {
     fn apply(&mut self, Operation { what, entry }: Operation) {
-        // SAFETY: the handles below log operations of an entry in turns, each after the one before, and nothing after its end.
+        // SAFETY: the handles below log operations of an entry in turns, with stamps that ascend,
+        // so that they are applied in this order: insert, remove, and at last free. Until then the
+        // entry is in its box.
         unsafe {
             match what {
                 What::Insert => self.insert(entry),
@@ -56,7 +59,8 @@ pub struct AbsentLogged<'a, L: RawLock> {
 /// An interval that is in its tree. Dropped, it is removed.
 pub struct PresentLogged<'a, L: RawLock>(ManuallyDrop<AbsentLogged<'a, L>>);
 
-// SAFETY: the right to log operations of the entry, which any thread may have.
+// SAFETY: it is a reference, and the right to log operations of the entry, which one thread at a
+// time has.
 unsafe impl<L: RawLock> Send for AbsentLogged<'_, L> {}
 
 impl<L: RawLock> AbsentLogged<'_, L> {
@@ -70,7 +74,7 @@ impl<L: RawLock> Drop for AbsentLogged<'_, L> {
     fn drop(&mut self) {
         match self.last {
             Some(_) => self.log(What::Free),
-            // SAFETY: from a box, and in no log.
+            // SAFETY: nothing was logged of the entry, which `interval` has made by a box.
             None => drop(unsafe { Box::from_raw(self.entry.as_ptr()) }),
         }
     }
@@ -79,7 +83,7 @@ impl<L: RawLock> Drop for AbsentLogged<'_, L> {
 impl<L: RawLock> Drop for PresentLogged<'_, L> {
     fn drop(&mut self) {
         self.0.log(What::Remove);
-        // SAFETY: not used any more.
+        // SAFETY: `self` is being dropped, and nothing uses its content after this.
         unsafe { ManuallyDrop::drop(&mut self.0) };
     }
 }
@@ -119,7 +123,7 @@ impl<L: RawLock> ReverseMap for LoggedTrees<L> {
 
     fn remove<'a>(&'a self, mut interval: Self::Present<'a>) -> Self::Absent<'a> {
         interval.0.log(What::Remove);
-        // SAFETY: not used any more.
+        // SAFETY: `interval` is forgotten on the next line, so that its content is taken once.
         let absent = unsafe { ManuallyDrop::take(&mut interval.0) };
         forget(interval);
         absent

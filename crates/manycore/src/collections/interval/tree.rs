@@ -26,9 +26,10 @@ struct Links {
     height: u8,
 }
 
-// SAFETY: the links are followed and changed by whoever has the tree; an entry that is in none has none.
+// SAFETY: links are read and written by functions of the tree that the entry is in, and by no
+// thread if it is in none (contract of `IntervalTree::insert`); a tree is in one thread at a time.
 unsafe impl Send for Entry {}
-// SAFETY: as above.
+// SAFETY: likewise: a shared reference gives the interval only, which does not change.
 unsafe impl Sync for Entry {}
 
 impl Entry {
@@ -55,7 +56,8 @@ pub struct IntervalTree {
     root: Link,
 }
 
-// SAFETY: the entries are there as long as they are in the tree, and are its own as long.
+// SAFETY: the entries are there as long as they are in the tree (contract of `insert`), and only
+// the tree reads and writes their links.
 unsafe impl Send for IntervalTree {}
 
 impl IntervalTree {
@@ -71,7 +73,7 @@ impl IntervalTree {
     /// It is in no tree, and stays where it is until it is removed from this one.
     pub unsafe fn insert(&mut self, entry: NonNull<Entry>) {
         let new = entry.as_ptr().cast_const();
-        // SAFETY: it is there, and this tree's from now on.
+        // SAFETY: the entry is there (contract of this function).
         let last = unsafe { entry.as_ref() }.interval.last;
         set_links(new, Links { below: [ptr::null(); 2], reach: last, height: 1 });
         self.root = inserted(self.root, new);
@@ -103,20 +105,22 @@ impl Default for IntervalTree {
     }
 }
 
-// All below are called by a tree with entries of its own, or the one that it is about to put in.
+// All below are called by a tree, with null or entries of its own, or the one that it is about to put in.
 
 fn interval(entry: Link) -> Interval {
-    // SAFETY: see above.
+    // SAFETY: callers pass entries of their tree, or the one that it is about to put in: those are
+    // there (contract of `IntervalTree::insert`), and an interval does not change.
     unsafe { (*entry).interval }
 }
 
 fn links(entry: Link) -> Links {
-    // SAFETY: see above; nobody changes them meanwhile, because the tree is borrowed.
+    // SAFETY: likewise; only the tree writes the links of its entries, and callers have borrowed
+    // it.
     unsafe { (*entry).links.with(|links| *links) }
 }
 
 fn set_links(entry: Link, new: Links) {
-    // SAFETY: see above; the tree is borrowed mutably.
+    // SAFETY: likewise; callers have borrowed the tree mutably, and no reference to links is kept.
     unsafe { (*entry).links.with_mut(|links| *links = new) };
 }
 
@@ -269,7 +273,7 @@ mod tests {
         for _ in 0..if cfg!(miri) { 60 } else { 6_000 } {
             let index = below(300) as usize;
             let entry = NonNull::from(&entries[index]);
-            // SAFETY: in turns, by the map; the entries outlive the tree.
+            // SAFETY: `present` says whether the entry is in the tree; the entries outlive that.
             unsafe {
                 match present.remove(&index) {
                     Some(()) => tree.remove(entry),

@@ -41,9 +41,11 @@ struct Place<'g, K, V> {
     found: bool,
 }
 
-// SAFETY: the chain owns its nodes; threads that read share them, and any may drop one.
+// SAFETY: the chain owns its nodes, which its end drops in any thread (`Send`); threads that read
+// share what is in them (`Sync`).
 unsafe impl<K: Send + Sync, V: Send + Sync> Send for Chain<K, V> {}
-// SAFETY: as above.
+// SAFETY: threads share what is in nodes (`Sync`), and one may drop what another has put in
+// (`Send`); links are atomic.
 unsafe impl<K: Send + Sync, V: Send + Sync> Sync for Chain<K, V> {}
 
 impl<K, V> Chain<K, V> {
@@ -59,7 +61,8 @@ impl<K: Ord, V> Chain<K, V> {
         loop {
             // Acquire: partner of the Releases in `lead_to` and `mark`.
             let node = followed(link.load(order!(Acquire, "chain-walk")));
-            // SAFETY: null, or a node that could be reached during the section, and is not dropped before it ends.
+            // SAFETY: null, or a node to which a link of the chain led in this section: what is
+            // taken out is retired, and not dropped before the section's end.
             let Some(there) = (unsafe { node.as_ref() }) else {
                 return Place { link, node, found: false };
             };
@@ -117,7 +120,8 @@ impl<K: Ord + Send, V: Clone + Send> Chain<K, V> {
         let value = old.value.clone();
         place.put_in(node, old.mark());
         drop(held);
-        // SAFETY: the domain's, and the new node is in its place.
+        // SAFETY: `Guard::node` of this domain has made the node. It is marked and the link leads
+        // to the new one, which the only writer has done: so it is retired once.
         unsafe { guard.retire_node(place.node) };
         Some(value)
     }
@@ -133,7 +137,8 @@ impl<K: Ord + Send, V: Clone + Send> Chain<K, V> {
         let value = old.value.clone();
         place.lead_to(old.mark());
         drop(held);
-        // SAFETY: the domain's, and the link leads past it.
+        // SAFETY: `Guard::node` of this domain has made the node. It is marked and the link leads
+        // past it, which the only writer has done: so it is retired once.
         unsafe { guard.retire_node(place.node) };
         Some(value)
     }
@@ -143,7 +148,8 @@ impl<'g, K, V> Place<'g, K, V> {
     /// The node that has the key.
     #[inline]
     fn there(&self) -> Option<&'g Node<K, V>> {
-        // SAFETY: found, and so not null, and there as long as the section.
+        // SAFETY: what was found is not null, and was found in a section that lasts for `'g`,
+        // before whose end it is not dropped.
         self.found.then(|| unsafe { &*self.node })
     }
 
@@ -184,10 +190,12 @@ impl<K, V> Drop for Chain<K, V> {
         // Relaxed, both: nobody else has the chain.
         let mut node = self.head.load(Ordering::Relaxed);
         exhaust(|| {
-            // SAFETY: null, or the domain's, which ends later, and nobody else's now.
+            // SAFETY: null, or a node of this chain, which nobody else has; the domain ends later.
+            // `node` has gone on when it is ended.
             let Some(this) = (unsafe { node.as_ref() }) else { return false };
             let this = core::mem::replace(&mut node, this.next.load(Ordering::Relaxed));
-            // SAFETY: as above.
+            // SAFETY: null, or a node of this chain, which nobody else has; the domain ends later.
+            // `node` has gone on when it is ended.
             unsafe { end_with_structure(this) };
             true
         });

@@ -82,11 +82,14 @@ struct Place<'g, K, L> {
     found: bool,
 }
 
-// SAFETY: the list owns its nodes; threads that read share the keys, and any may drop one.
+// SAFETY: the list owns its nodes, which its end drops in any thread (`K: Send`); threads that read
+// share the keys (`K: Sync`).
 unsafe impl<K: Send + Sync, L: RawLock, F> Send for LazyList<K, L, F> {}
-// SAFETY: as above.
+// SAFETY: threads share keys (`K: Sync`), and one may drop what another has put in (`K: Send`); all
+// else is atomic.
 unsafe impl<K: Send + Sync, L: RawLock, F> Sync for LazyList<K, L, F> {}
-// SAFETY: a node is dropped by any thread, and what it leads to is not its own.
+// SAFETY: a node's end drops its key, which any thread may do; what its link leads to is not its
+// own.
 unsafe impl<K: Send, L: RawLock> Send for Node<K, L> {}
 
 impl<K, L: RawLock> Joint<K, L> {
@@ -120,7 +123,8 @@ impl<K, L: RawLock, F> LazyList<K, L, F> {
 impl<'g, K, L> Place<'g, K, L> {
     /// The node that has the key.
     fn there(&self) -> Option<&'g Node<K, L>> {
-        // SAFETY: found, and so not null, and there as long as the section.
+        // SAFETY: what was found is not null, and was found in a section that lasts for `'g`,
+        // before whose end it is not dropped.
         self.found.then(|| unsafe { &*self.node })
     }
 
@@ -146,7 +150,8 @@ impl<K: Ord + Send, L: RawLock, F> LazyList<K, L, F> {
         loop {
             // Acquire: partner of the Releases of links.
             let node = before.next.load(order!(Acquire, "lazy-walk"));
-            // SAFETY: null, or a node that could be reached during the section, and is not dropped before it ends.
+            // SAFETY: null, or a node to which a link of the list led in this section: what is
+            // taken out is retired, and not dropped before the section's end.
             let Some(there) = (unsafe { node.as_ref() }) else {
                 return Place { before, node, found: false };
             };
@@ -203,7 +208,9 @@ impl<K: Ord + Send, L: RawLock, F> LazyList<K, L, F> {
             // Relaxed: changed with the lock held.
             place.before.lead_to(node.joint.next.load(Ordering::Relaxed));
             drop(both);
-            // SAFETY: the domain's, and the link leads past it.
+            // SAFETY: `Guard::node` of this domain has made the node. The link leads past it, which
+            // this thread has done with both locks held and the node not marked before: so it is
+            // retired once.
             unsafe { guard.retire_node(place.node) };
             return true;
         }
@@ -221,10 +228,14 @@ impl<K, L, F> Drop for LazyList<K, L, F> {
         // Relaxed, both: nobody else has the list.
         let mut node = self.front.next.load(Ordering::Relaxed);
         exhaust(|| {
-            // SAFETY: null, or the domain's, which ends later, and nobody else's now: nodes that were retired cannot be reached.
+            // SAFETY: null, or a node of this list, which nobody else has: nodes that were retired
+            // no link leads to. The domain ends later, and `node` has gone on when this one is
+            // ended.
             let Some(this) = (unsafe { node.as_ref() }) else { return false };
             let this = core::mem::replace(&mut node, this.joint.next.load(Ordering::Relaxed));
-            // SAFETY: as above.
+            // SAFETY: null, or a node of this list, which nobody else has: nodes that were retired
+            // no link leads to. The domain ends later, and `node` has gone on when this one is
+            // ended.
             unsafe { end_with_structure(this) };
             true
         });

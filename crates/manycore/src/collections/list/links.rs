@@ -33,9 +33,11 @@ struct Place<'g, K> {
     found: bool,
 }
 
-// SAFETY: the list owns its nodes; threads that read share the keys, and any may drop one.
+// SAFETY: the list owns its nodes, which its end drops in any thread (`K: Send`); threads that read
+// share the keys (`K: Sync`).
 unsafe impl<K: Send + Sync> Send for Links<K> {}
-// SAFETY: as above.
+// SAFETY: threads share keys (`K: Sync`), and one may drop what another has put in (`K: Send`);
+// links are atomic.
 unsafe impl<K: Send + Sync> Sync for Links<K> {}
 
 impl<K> Links<K> {
@@ -64,9 +66,12 @@ impl<K: Send> Links<K> {
         let mut node = first;
         while node != end {
             // Relaxed: marked, and so what was read before.
-            // SAFETY: a node that could be reached during the section.
+            // SAFETY: a link led to the node in this section, so that it is not dropped before the
+            // section's end.
             let next = unmarked(unsafe { &*node }.next.load(Ordering::Relaxed));
-            // SAFETY: the domain's; the link leads past it, and this thread has made it do so.
+            // SAFETY: `Guard::node` of this domain has made the node, which is marked. The link
+            // leads past it, and of the threads that tried only this one has changed that link: so
+            // it is retired once.
             unsafe { guard.retire_node(node) };
             node = next;
         }
@@ -80,7 +85,8 @@ impl<K: Ord + Send> Links<K> {
     pub fn contains(&self, key: &K, _guard: &Guard) -> bool {
         // Acquire: partner of the Releases of links.
         let mut link = self.head.load(order!(Acquire, "harris-head"));
-        // SAFETY: null, or a node that could be reached during the section, and is not dropped before it ends.
+        // SAFETY: null, or a node to which a link of the list led in this section: what is taken
+        // out is retired, and not dropped before the section's end.
         while let Some(node) = unsafe { link.as_ref() } {
             // Acquire: as above.
             let next = node.next.load(order!(Acquire, "harris-walk"));
@@ -108,7 +114,8 @@ impl<K: Ord + Send> Links<K> {
         let mut first = link.load(order!(Acquire, "harris-find-head"));
         let mut node = first;
         let found = loop {
-            // SAFETY: null, or a node that could be reached during the section, and is not dropped before it ends.
+            // SAFETY: null, or a node to which a link of the list led in this section: what is
+            // taken out is retired, and not dropped before the section's end.
             let Some(there) = (unsafe { node.as_ref() }) else { break false };
             // Acquire: as above.
             let next = there.next.load(order!(Acquire, "harris-find-walk"));
@@ -153,7 +160,8 @@ impl<K: Ord + Send> Links<K> {
             if !place.found {
                 return false;
             }
-            // SAFETY: found, and so not null, and there as long as the section.
+            // SAFETY: what was found is not null, and was found in this section, before whose end
+            // it is not dropped.
             let node = unsafe { &*place.node };
             // Acquire: partner of the Releases of links: it is passed on below.
             let next = node.next.load(order!(Acquire, "harris-remove"));
@@ -199,7 +207,8 @@ impl<K: Send> Links<K> {
     ///
     /// It was pushed on this list, and is taken once.
     pub unsafe fn take(&self, node: NonNull<Node<K>>, guard: &Guard) {
-        // SAFETY: it was pushed, and nobody else takes it: it is there as long as the section at least.
+        // SAFETY: the node was pushed on this list, and only this call marks it (contract of this
+        // function): it is not retired before, nor dropped before the section's end.
         let own = unsafe { node.as_ref() };
         // Relaxed, here and below: the compare-and-swap decides.
         let mut next = own.next.load(Ordering::Relaxed);
@@ -222,7 +231,8 @@ impl<K: Send> Links<K> {
         // Acquire: partner of the Releases of links.
         let mut first = link.load(order!(Acquire, "harris-past-head"));
         let (mut node, mut met) = (first, false);
-        // SAFETY: null, or a node that could be reached during the section, and is not dropped before it ends.
+        // SAFETY: null, or a node to which a link of the list led in this section: what is taken
+        // out is retired, and not dropped before the section's end.
         while let Some(there) = unsafe { node.as_ref() } {
             met |= ptr::eq(there, target);
             // Relaxed: a node leads to such only as were pushed before it, and whoever pushed it had seen those.
@@ -242,7 +252,8 @@ impl<K: Send> Links<K> {
     pub fn visit(&self, _guard: &Guard, visit: &mut dyn FnMut(&K)) {
         // Acquire: partner of the Releases of links.
         let mut link = self.head.load(order!(Acquire, "harris-visit-head"));
-        // SAFETY: null, or a node that could be reached during the section, and is not dropped before it ends.
+        // SAFETY: null, or a node to which a link of the list led in this section: what is taken
+        // out is retired, and not dropped before the section's end.
         while let Some(node) = unsafe { link.as_ref() } {
             // Relaxed: a node leads to such only as were pushed before it, and whoever pushed it had seen those.
             let next = node.next.load(Ordering::Relaxed);
@@ -260,10 +271,14 @@ impl<K> Drop for Links<K> {
         let mut link = self.head.load(Ordering::Relaxed);
         exhaust(|| {
             let node = unmarked(link);
-            // SAFETY: null, or the domain's, which ends later, and nobody else's now: nodes that were retired cannot be reached.
+            // SAFETY: null, or a node of this list, which nobody else has: nodes that were retired
+            // no link leads to. The domain ends later, and `link` has gone on when this one is
+            // ended.
             let Some(this) = (unsafe { node.as_ref() }) else { return false };
             link = this.next.load(Ordering::Relaxed);
-            // SAFETY: as above.
+            // SAFETY: null, or a node of this list, which nobody else has: nodes that were retired
+            // no link leads to. The domain ends later, and `link` has gone on when this one is
+            // ended.
             unsafe { end_with_structure(node) };
             true
         });

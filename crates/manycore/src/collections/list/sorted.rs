@@ -28,7 +28,7 @@ struct Node<K, V> {
     next: Link<K, V>,
 }
 
-// SAFETY: the list owns its nodes.
+// SAFETY: the list owns its nodes, as by boxes.
 unsafe impl<K: Send, V: Send> Send for SortedList<K, V> {}
 
 impl<K, V> SortedList<K, V> {
@@ -40,10 +40,11 @@ impl<K, V> SortedList<K, V> {
     /// Links the node in, or whatever it is, after `before` or at the front.
     fn set_next(&mut self, before: Link<K, V>, node: Link<K, V>) {
         if before.is_null() {
-            // SAFETY: this list is ours alone.
+            // SAFETY: `&mut self`: nothing else refers to the head.
             self.head.with_mut(|head| unsafe { *head = node });
         } else {
-            // SAFETY: a node of this list, which is ours alone.
+            // SAFETY: callers take `before` from this list (its invariant), and `&mut self`:
+            // nothing else refers to the node.
             unsafe { (*before).with_mut(|before| (*before).next = node) };
         }
     }
@@ -53,10 +54,11 @@ impl<K: Ord, V> SortedList<K, V> {
     /// The last node before the key's place, the one at that place, and whether that has the key. Either may be null.
     fn find(&self, key: &K) -> (Link<K, V>, Link<K, V>, bool) {
         let mut before = null_mut();
-        // SAFETY: nobody changes the list meanwhile.
+        // SAFETY: what changes the head takes `&mut self`.
         let mut node = self.head.with(|head| unsafe { *head });
         while !node.is_null() {
-            // SAFETY: a node of this list.
+            // SAFETY: the links of the list lead to nodes that are there (its invariant), and what
+            // changes one takes `&mut self`.
             let (order, next) =
                 unsafe { (*node).with(|node| ((*node).key.cmp(key), (*node).next)) };
             if order != Ordering::Less {
@@ -72,14 +74,16 @@ impl<K: Ord, V> SortedList<K, V> {
 impl<K: Ord, V: Clone> SequentialMap<K, V> for SortedList<K, V> {
     fn get(&self, key: &K) -> Option<V> {
         let (_, node, found) = self.find(key);
-        // SAFETY: a node of this list, which nobody changes meanwhile.
+        // SAFETY: `find` has returned a node of this list that is not null, and what changes one
+        // takes `&mut self`.
         found.then(|| unsafe { (*node).with(|node| (*node).value.clone()) })
     }
 
     fn insert(&mut self, key: K, value: V) -> Option<V> {
         let (before, node, found) = self.find(&key);
         if found {
-            // SAFETY: a node of this list, which is ours alone.
+            // SAFETY: `find` has returned a node of this list that is not null, and `&mut self`:
+            // nothing else refers to it.
             return Some(unsafe {
                 (*node).with_mut(|node| core::mem::replace(&mut (*node).value, value))
             });
@@ -94,10 +98,11 @@ impl<K: Ord, V: Clone> SequentialMap<K, V> for SortedList<K, V> {
         if !found {
             return None;
         }
-        // SAFETY: a node of this list, which is ours alone.
+        // SAFETY: `find` has returned a node of this list that is not null, and `&mut self`:
+        // nothing else refers to it.
         let next = unsafe { (*node).with(|node| (*node).next) };
         self.set_next(before, next);
-        // SAFETY: the node has come from `Box`, and nothing leads to it any more.
+        // SAFETY: `insert` has made the node by a box, and the link now leads past it.
         let node = unsafe { Box::from_raw(node) };
         Some(node.into_inner().value)
     }
@@ -111,13 +116,13 @@ impl<K, V> Default for SortedList<K, V> {
 
 impl<K, V> Drop for SortedList<K, V> {
     fn drop(&mut self) {
-        // SAFETY: this list is ours alone.
+        // SAFETY: `&mut self`: nothing else refers to the head.
         let mut node = self.head.with(|head| unsafe { *head });
         exhaust(|| {
             if node.is_null() {
                 return false;
             }
-            // SAFETY: the node has come from `Box`; nobody looks at the list any more.
+            // SAFETY: `insert` has made the node by a box, and each is reached once.
             let this = unsafe { Box::from_raw(node) }.into_inner();
             node = this.next;
             true

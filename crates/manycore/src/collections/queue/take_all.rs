@@ -65,9 +65,10 @@ struct Node<T> {
     next: UnsafeCell<*mut Node<T>>,
 }
 
-// SAFETY: values go from thread to thread, and are never shared.
+// SAFETY: the queue owns the values, which its end drops in any thread.
 unsafe impl<T: Send> Send for TakeAll<T> {}
-// SAFETY: as above.
+// SAFETY: a value goes from the thread that puts it in to the one that takes it out; no two have a
+// reference to it.
 unsafe impl<T: Send> Sync for TakeAll<T> {}
 
 impl<T> TakeAll<T> {
@@ -89,7 +90,8 @@ impl<T> TakeAll<T> {
                 Ok(_) => return,
                 Err(changed) => head = changed,
             }
-            // SAFETY: the node is not in the queue yet, and so ours.
+            // SAFETY: no other thread knows the node: the compare-and-swap has not put it into the
+            // queue.
             unsafe { (*node).next.with_mut(|next| *next = head) };
         }
     }
@@ -100,7 +102,8 @@ impl<T> TakeAll<T> {
         let mut newest = self.head.swap(null_mut(), order!(Acquire, "take-all-take"));
         let mut oldest = null_mut();
         while !newest.is_null() {
-            // SAFETY: the nodes of the chain were the queue's, and are ours now.
+            // SAFETY: the swap has taken the whole chain out, whose nodes `push` has made by boxes;
+            // no other thread has them.
             let next =
                 unsafe { (*newest).next.with_mut(|next| core::mem::replace(&mut *next, oldest)) };
             oldest = newest;
@@ -131,7 +134,7 @@ pub struct Taken<T> {
     _nodes: PhantomData<Box<Node<T>>>,
 }
 
-// SAFETY: the nodes are owned.
+// SAFETY: it owns its nodes, and so the values.
 unsafe impl<T: Send> Send for Taken<T> {}
 
 impl<T> Iterator for Taken<T> {
@@ -141,7 +144,8 @@ impl<T> Iterator for Taken<T> {
         if self.node.is_null() {
             return None;
         }
-        // SAFETY: a node of ours, which has come from `Box`.
+        // SAFETY: `push` has made the node by a box, and the chain from here on is this one's
+        // (invariant of `Taken`).
         let Node { value, next } = *unsafe { Box::from_raw(self.node) };
         self.node = next.into_inner();
         Some(value)

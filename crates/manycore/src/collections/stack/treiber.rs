@@ -73,12 +73,14 @@ struct Node<T> {
     next: UnsafeCell<*mut Node<T>>,
 }
 
-// SAFETY: it goes from thread to thread with what is in it.
+// SAFETY: its value is its owner's, in one thread at a time (`T: Send`); the node itself any thread
+// may free.
 unsafe impl<T: Send> Send for Node<T> {}
 
-// SAFETY: values go from thread to thread, and are never shared.
+// SAFETY: the stack owns the values, which its end drops in any thread.
 unsafe impl<T: Send> Send for TreiberStack<T> {}
-// SAFETY: as above.
+// SAFETY: a value goes from the thread that puts it in to the one that takes it out; no two have a
+// reference to it.
 unsafe impl<T: Send> Sync for TreiberStack<T> {}
 
 /// For how long a thread waits after it has lost, in ticks: at first, and at most.
@@ -121,7 +123,8 @@ impl<T> Drop for TreiberStack<T> {
             if node.is_null() {
                 return false;
             }
-            // SAFETY: from `Box`, and nobody else's now.
+            // SAFETY: `push` has made the node by a box, and `&mut self`: nobody else has it; those
+            // that were popped no link leads to.
             let Node { value, next } = *unsafe { Box::from_raw(node) };
             node = next.into_inner();
             drop(ManuallyDrop::into_inner(value.into_inner()));
@@ -165,7 +168,8 @@ impl<T: Send> TreiberHandle<'_, T> {
                 Ok(_) => return,
                 Err(changed) => head = changed,
             }
-            // SAFETY: the node is not in the stack yet, and so ours.
+            // SAFETY: no other thread knows the node: the compare-and-swap has not put it into the
+            // stack.
             unsafe { (*node).next.with_mut(|next| *next = head) };
             wait(&mut pause);
         }
@@ -179,9 +183,11 @@ impl<T: Send> TreiberHandle<'_, T> {
         loop {
             // Acquire: partner of the Release in `push`.
             let head = place.load(order!(Acquire, "treiber-pop"));
-            // SAFETY: null, or a node that could be found in this section, and is there up to its end.
+            // SAFETY: null, or a node to which the head led in this section: what is popped is
+            // retired, and not freed before the section's end.
             let node = unsafe { head.as_ref() }?;
-            // SAFETY: not changed while it can be found.
+            // SAFETY: a node's link is written before the node is put in, and not while threads may
+            // find it.
             let next = node.next.with(|next| unsafe { *next });
             let is_mistaken = mutation!("treiber-store");
             if is_mistaken {
@@ -194,10 +200,13 @@ impl<T: Send> TreiberHandle<'_, T> {
                 wait(&mut pause);
                 continue;
             }
-            // SAFETY: this thread has taken the node out, and nobody else looks at its value, now or later.
+            // SAFETY: the compare-and-swap has taken the node out, which only one thread's does:
+            // the value is this thread's, and is taken once.
             let value = node.value.with_mut(|value| unsafe { ManuallyDrop::take(&mut *value) });
             if !is_mistaken {
-                // SAFETY: from `Box`, and cannot be found any more; the value is not dropped with it.
+                // SAFETY: `push` has made the node by a box; no link leads to it, and the thread
+                // that has taken it out retires it. Its value, taken above, is a `ManuallyDrop`,
+                // and not dropped with it.
                 unsafe { guard.retire(head) };
             }
             drop(guard); // here, where a destructor that panics does not lose the value

@@ -102,11 +102,14 @@ struct Place<'g, K, L> {
     node: *mut Node<K, L>,
 }
 
-// SAFETY: the tree owns its nodes; threads that read share the keys, and any may drop one.
+// SAFETY: the tree owns its nodes, which its end drops in any thread (`K: Send`); threads that read
+// share the keys (`K: Sync`).
 unsafe impl<K: Send + Sync, L: RawLock, F> Send for RcuTree<K, L, F> {}
-// SAFETY: as above.
+// SAFETY: threads share keys (`K: Sync`), and one may drop what another has put in (`K: Send`); all
+// else is atomic, or under a node's lock.
 unsafe impl<K: Send + Sync, L: RawLock, F> Sync for RcuTree<K, L, F> {}
-// SAFETY: a node is dropped by any thread, and what it leads to is not its own.
+// SAFETY: a node's end drops its key, which any thread may do; what its links lead to is not its
+// own.
 unsafe impl<K: Send, L: RawLock> Send for Node<K, L> {}
 
 impl<K, L: RawLock> Fork<K, L> {
@@ -166,7 +169,8 @@ impl<K: Ord + Clone + Send, L: RawLock, F> RcuTree<K, L, F> {
         loop {
             // Acquire: partner of the Release in `set`.
             let node = above.below[side].load(order!(Acquire, "tree-walk"));
-            // SAFETY: null, or a node that could be reached during the section, and is not dropped before it ends.
+            // SAFETY: null, or a node to which a link of the tree led in this section: what is
+            // taken out is retired, and not dropped before the section's end.
             let Some(there) = (unsafe { node.as_ref() }) else {
                 return Place { above, side, node };
             };
@@ -226,7 +230,8 @@ impl<K: Ord + Clone + Send, L: RawLock> Place<'_, K, L> {
         if !self.holds() {
             return false;
         }
-        // SAFETY: not null, and there as long as the section.
+        // SAFETY: `remove` has seen to it that the node is not null; it was found in this section,
+        // and is not dropped before its end.
         let fork = unsafe { &(*self.node).fork };
         let _node = Held::new(&fork.lock, &mut second);
         match fork.both() {
@@ -237,7 +242,7 @@ impl<K: Ord + Clone + Send, L: RawLock> Place<'_, K, L> {
                 }
             }
         }
-        // SAFETY: no link leads to it any more.
+        // SAFETY: the link now leads past the node, and both locks are held.
         unsafe { remove(self.node, guard) };
         true
     }
@@ -245,7 +250,8 @@ impl<K: Ord + Clone + Send, L: RawLock> Place<'_, K, L> {
     /// Replaces the node, whose lock is held and which has two sides, by its heir; not if the way there has just become longer.
     fn raise_heir(&self, [left, right]: [*mut Node<K, L>; 2], guard: &Guard) -> bool {
         let length = core::iter::successors(Some(right), |node| {
-            // Acquire: as in `find`. SAFETY: a node that could be reached during the section.
+            // Acquire: partner of the Release in `set`.
+            // SAFETY: the link was read in this section, so that the node is not dropped before its end.
             let left = unsafe { (**node).fork.below[LEFT].load(Ordering::Acquire) };
             (!left.is_null()).then_some(left)
         });
@@ -253,7 +259,8 @@ impl<K: Ord + Clone + Send, L: RawLock> Place<'_, K, L> {
         let mut way = Vec::with_capacity(queues.len());
         let mut next = right;
         for queue in &mut queues {
-            // SAFETY: not null, and below a node whose lock is held, so that it is in the tree.
+            // SAFETY: the node is not null, and a link of the tree led there in this section, so
+            // that it is not dropped before its end.
             let fork = unsafe { &(*next).fork };
             way.push((next, fork, Held::new(&fork.lock, queue)));
             next = fork.both()[LEFT];
@@ -267,7 +274,8 @@ impl<K: Ord + Clone + Send, L: RawLock> Place<'_, K, L> {
         // Nobody knows of a copy before all are made: if a key's `Clone` panics, those that there are go.
         let mut copies = Vec::with_capacity(way.len());
         let mut copy = |node: *mut Node<K, L>, below| {
-            // SAFETY: a node whose lock is held.
+            // SAFETY: the node is on the way, whose locks are held: it is in the tree, and not
+            // dropped before the section's end.
             let key = unsafe { (*node).key.clone() };
             let copy = guard.node(Node::new(key, below));
             let place = copy.as_ptr();
@@ -283,7 +291,8 @@ impl<K: Ord + Clone + Send, L: RawLock> Place<'_, K, L> {
         copies.into_iter().for_each(|copy| _ = copy.into_raw());
         self.set(top);
         for (node, _, _) in &way {
-            // SAFETY: copied, and no link of the tree leads to it any more.
+            // SAFETY: copied, so that the top that was set leads to the copy and past the node,
+            // whose lock is held.
             unsafe { remove(*node, guard) };
         }
         true
@@ -296,9 +305,11 @@ impl<K: Ord + Clone + Send, L: RawLock> Place<'_, K, L> {
 ///
 /// The caller has taken it out, and still has its lock.
 unsafe fn remove<K: Send, L: RawLock>(node: *mut Node<K, L>, guard: &Guard) {
-    // SAFETY: there as long as the section.
+    // SAFETY: the node was found in this section, and is not dropped before its end.
     unsafe { &*node }.fork.removed.store(true, Ordering::Relaxed); // Relaxed: read with the lock held
-    // SAFETY: the domain's, and cannot be found any more.
+    // SAFETY: `Guard::node` of this domain has made the node. It was taken out (contract of this
+    // function), by the one thread that has its lock and has not found it marked: so it is retired
+    // once.
     unsafe { guard.retire_node(node) };
 }
 
@@ -315,18 +326,20 @@ impl<K, L, F> Drop for RcuTree<K, L, F> {
         // Relaxed, throughout: nobody else has the tree.
         let mut node = self.top.below[LEFT].load(Ordering::Relaxed);
         exhaust(|| {
-            // SAFETY: null, or a node of this tree.
+            // SAFETY: null, or a node of this tree, which nobody else has: nodes that were retired
+            // no link leads to.
             let Some(this) = (unsafe { node.as_ref() }) else { return false };
             let below = &this.fork.below;
             let left = below[LEFT].load(Ordering::Relaxed);
             if left.is_null() {
                 let right = below[RIGHT].load(Ordering::Relaxed);
                 let this = core::mem::replace(&mut node, right);
-                // SAFETY: the domain's, which ends later, and nobody else's now: nodes that were retired cannot be reached.
+                // SAFETY: `this` is a node of this tree, to which no link leads any more, and
+                // nobody else has; the domain ends later.
                 unsafe { end_with_structure(this) };
                 return true;
             }
-            // SAFETY: as above.
+            // SAFETY: `left` is not null, and a node of this tree, which nobody else has.
             let inner = unsafe { &(*left).fork.below[RIGHT] };
             below[LEFT].store(inner.load(Ordering::Relaxed), Ordering::Relaxed);
             inner.store(node, Ordering::Relaxed);

@@ -39,7 +39,7 @@ struct Place<K, V> {
     side: usize,
 }
 
-// SAFETY: the tree owns its nodes.
+// SAFETY: the tree owns its nodes, as by boxes.
 unsafe impl<K: Send, V: Send> Send for SearchTree<K, V> {}
 
 impl<K, V> SearchTree<K, V> {
@@ -50,17 +50,19 @@ impl<K, V> SearchTree<K, V> {
 
     fn set(&mut self, place: &Place<K, V>, link: Link<K, V>) {
         if place.above.is_null() {
-            // SAFETY: this tree is ours alone.
+            // SAFETY: `&mut self`: nothing else refers to the root.
             self.root.with_mut(|root| unsafe { *root = link });
         } else {
-            // SAFETY: a node of this tree, which is ours alone.
+            // SAFETY: callers take `above` from this tree (its invariant), and `&mut self`: nothing
+            // else refers to the node.
             unsafe { (*place.above).with_mut(|above| (*above).below[place.side] = link) };
         }
     }
 
     /// What is below a node of this tree.
     fn below(&self, node: Link<K, V>) -> [Link<K, V>; 2] {
-        // SAFETY: by the caller's word a node of this tree, which nobody changes meanwhile.
+        // SAFETY: callers take `node` from this tree (its invariant), and what changes it takes
+        // `&mut self`.
         unsafe { (*node).with(|node| (*node).below) }
     }
 
@@ -84,10 +86,11 @@ impl<K: Ord, V> SearchTree<K, V> {
     /// The link that leads to the key, or would, and where it is.
     fn find(&self, key: &K) -> (Place<K, V>, Link<K, V>) {
         let mut place = Place { above: null_mut(), side: LEFT };
-        // SAFETY: nobody changes the tree meanwhile.
+        // SAFETY: what changes the root takes `&mut self`.
         let mut node = self.root.with(|root| unsafe { *root });
         while !node.is_null() {
-            // SAFETY: a node of this tree.
+            // SAFETY: the links of the tree lead to nodes that are there (its invariant), and what
+            // changes one takes `&mut self`.
             let (order, below) =
                 unsafe { (*node).with(|node| (key.cmp(&(*node).key), (*node).below)) };
             hint::unforeseen_branch();
@@ -106,7 +109,8 @@ impl<K: Ord, V> SearchTree<K, V> {
 impl<K: Ord, V: Clone> SequentialMap<K, V> for SearchTree<K, V> {
     fn get(&self, key: &K) -> Option<V> {
         let (_, node) = self.find(key);
-        // SAFETY: a node of this tree, which nobody changes meanwhile.
+        // SAFETY: `find` has returned a node of this tree that is not null, and what changes one
+        // takes `&mut self`.
         (!node.is_null()).then(|| unsafe { (*node).with(|node| (*node).value.clone()) })
     }
 
@@ -118,7 +122,8 @@ impl<K: Ord, V: Clone> SequentialMap<K, V> for SearchTree<K, V> {
             self.set(&place, new);
             return None;
         }
-        // SAFETY: a node of this tree, which is ours alone.
+        // SAFETY: `find` has returned a node of this tree that is not null, and `&mut self`:
+        // nothing else refers to it.
         Some(unsafe { (*node).with_mut(|node| core::mem::replace(&mut (*node).value, value)) })
     }
 
@@ -132,13 +137,14 @@ impl<K: Ord, V: Clone> SequentialMap<K, V> for SearchTree<K, V> {
             _ => {
                 let next = self.take_successor(node);
                 let below = self.below(node);
-                // SAFETY: was taken out of this tree, which is ours alone.
+                // SAFETY: `take_successor` has taken the node out of this tree, and `&mut self`:
+                // nothing else refers to it.
                 unsafe { (*next).with_mut(|next| (*next).below = below) };
                 next
             }
         };
         self.set(&place, heir);
-        // SAFETY: the node has come from `Box`, and nothing leads to it any more.
+        // SAFETY: `insert` has made the node by a box, and the links now lead past it.
         let node = unsafe { Box::from_raw(node) };
         Some(node.into_inner().value)
     }
@@ -154,7 +160,7 @@ impl<K, V> Drop for SearchTree<K, V> {
     /// Turns what is on the left to the right, until there is nothing on the left: without recursion, which could be as deep as
     /// there are keys.
     fn drop(&mut self) {
-        // SAFETY: this tree is ours alone.
+        // SAFETY: `&mut self`: nothing else refers to the root.
         let mut node = self.root.with(|root| unsafe { *root });
         exhaust(|| {
             if node.is_null() {
@@ -163,7 +169,7 @@ impl<K, V> Drop for SearchTree<K, V> {
             let [left, right] = self.below(node);
             if left.is_null() {
                 let this = core::mem::replace(&mut node, right);
-                // SAFETY: the node has come from `Box`; nobody looks at the tree any more.
+                // SAFETY: `insert` has made the node by a box, and `node` has gone on past it.
                 drop(unsafe { Box::from_raw(this) });
                 return true;
             }

@@ -62,7 +62,8 @@ impl<K: Copy, V: Copy> Node<K, V> {
     ///
     /// It is not the first of a chain.
     unsafe fn entry(&self) -> (&K, &V) {
-        // SAFETY: by the caller's word, both were written.
+        // SAFETY: in all nodes but the first of a chain, which this is not (contract of this
+        // function), key and value are written.
         unsafe { (self.key.assume_init_ref(), self.value.assume_init_ref()) }
     }
 }
@@ -77,7 +78,8 @@ unsafe fn find<K: Copy + Ord, V: Copy, S: RawSession>(
     key: &K,
 ) -> Place<K, V> {
     let mut before = root;
-    // SAFETY: a chain's nodes are there for as long as the session, and all but the first have keys.
+    // SAFETY: session and root are there (contract of this function), and links that a session has
+    // found lead to nodes that stay until its end; all but the first have keys.
     unsafe {
         let mut node = (*session.deref(root)).next;
         while !node.is_null() {
@@ -113,7 +115,7 @@ impl Shape for Chain {
         root: Link<Node<K, V>>,
         key: &K,
     ) -> Option<V> {
-        // SAFETY: by the caller's word.
+        // SAFETY: the contract of this function is that of `find`.
         unsafe { find(session, root, key) }.value
     }
 
@@ -125,7 +127,8 @@ impl Shape for Chain {
         value: V,
         keep: bool,
     ) -> Result<Option<V>, Conflict> {
-        // SAFETY: a chain's nodes are there for as long as the session.
+        // SAFETY: session and root are there (contract of this function), and links that a session
+        // has found lead to nodes that stay until its end. Those with keys have values, too.
         unsafe {
             let place = find(session, root, &key);
             if place.value.is_some() {
@@ -158,8 +161,9 @@ impl Shape for Chain {
         root: Link<Node<K, V>>,
         key: &K,
     ) -> Result<Option<V>, Conflict> {
-        // SAFETY: a chain's nodes are there for as long as the session. After the commit nothing leads to the node: what did is locked,
-        // and so is the node.
+        // SAFETY: session and root are there (contract of this function), and links that a session
+        // has found lead to nodes that stay until its end. After the commit nothing leads to the
+        // node that is freed: both it and the one whose link did are locked.
         unsafe {
             let place = find(session, root, key);
             if place.value.is_none() {
@@ -182,7 +186,8 @@ impl Shape for Chain {
         from: Option<&K>,
         mut f: impl FnMut(&K, &V) -> bool,
     ) {
-        // SAFETY: as in `find`.
+        // SAFETY: session and root are there (contract of this function), and links that a session
+        // has found lead to nodes that stay until its end; all but the first have keys.
         unsafe {
             let mut node = match from {
                 Some(key) => find(session, root, key).node,

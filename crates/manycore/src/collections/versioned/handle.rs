@@ -79,14 +79,15 @@ where
     #[inline]
     fn has_changed(&mut self, more: isize) {
         self.more += more;
-        // SAFETY: the session has ended.
+        // SAFETY: the callers' session has ended, and the handle's domain is the map's.
         unsafe { P::has_changed(&self.map.parts, &mut self.session, &mut self.more) };
     }
 
     #[inline]
     fn look_up(&mut self, key: &K) -> Option<V> {
         let open = Open::begin(&mut self.session, P::VIEW);
-        // SAFETY: in a session of the map's domain.
+        // SAFETY: `open` has begun the session, on a handle of the map's domain, by the view that
+        // the parts ask for.
         let value = unsafe { P::get(&self.map.parts, &*open.handle, key) };
         open.end();
         value
@@ -96,7 +97,8 @@ where
     fn put(&mut self, key: K, value: V, keep: bool) -> Option<V> {
         let parts = &self.map.parts;
         let old = session::retry(&mut self.session, P::VIEW, |session| {
-            // SAFETY: in a session of the map's domain.
+            // SAFETY: `retry` has begun the session, on a handle of the map's domain, by the view
+            // that the parts ask for.
             unsafe { P::insert(parts, session, key, value, keep) }
         });
         if old.is_none() {
@@ -109,7 +111,8 @@ where
     fn take(&mut self, key: &K) -> Option<V> {
         let parts = &self.map.parts;
         let old = session::retry(&mut self.session, P::VIEW, |session| {
-            // SAFETY: in a session of the map's domain.
+            // SAFETY: `retry` has begun the session, on a handle of the map's domain, by the view
+            // that the parts ask for.
             unsafe { P::remove(parts, session, key) }
         });
         if old.is_some() {
@@ -129,13 +132,15 @@ where
 {
     /// The key's value.
     pub fn get(&self, key: &K) -> Option<V> {
-        // SAFETY: in a session of the map's domain.
+        // SAFETY: `Reads` is there only while its session is open, which is a snapshot of the map's
+        // domain.
         unsafe { P::get(&self.map.parts, self.session, key) }
     }
 
     /// Calls `f` with every entry, part by part.
     pub fn for_each(&self, f: impl FnMut(&K, &V)) {
-        // SAFETY: as above; the session is a snapshot.
+        // SAFETY: `Reads` is there only while its session is open, which is a snapshot of the map's
+        // domain.
         unsafe { P::for_each(&self.map.parts, self.session, f) };
     }
 }
@@ -158,7 +163,8 @@ impl<K: Copy + Ord, V: Copy, M: Sessions, F: Shape, S: RawSession> Reads<'_, K, 
             }
             !is_over(key)
         };
-        // SAFETY: in a session of the map's domain.
+        // SAFETY: `Reads` is there only while its session is open, which is a snapshot of the map's
+        // domain; the map's one part is of this shape.
         unsafe { F::visit(self.session, self.map.parts, from, visit) };
     }
 }
@@ -181,7 +187,8 @@ where
         impl<S: RawSession> Drop for Half<'_, S> {
             fn drop(&mut self) {
                 if let Some(conflict) = self.1 {
-                    // SAFETY: in a session.
+                    // SAFETY: `Half` borrows the session of a `Writes`, which is there only while
+                    // that is open.
                     unsafe { self.0.doom(conflict) };
                 }
             }
@@ -194,7 +201,8 @@ where
 
     /// The key's value, as of the transaction's begin or as it has changed it.
     pub fn get(&self, key: &K) -> Option<V> {
-        // SAFETY: in a session of the map's domain.
+        // SAFETY: `Writes` is there only while its session is open, which is a snapshot of the
+        // map's domain.
         unsafe { P::get(&self.map.parts, &*self.session, key) }
     }
 
@@ -206,7 +214,8 @@ where
     /// `Hash`, if it is caught in the transaction, dooms it likewise.
     pub fn insert(&mut self, key: K, value: V) -> Result<Option<V>, Conflict> {
         let parts = &self.map.parts;
-        // SAFETY: as above.
+        // SAFETY: `Writes` is there only while its session is open, which is a snapshot of the
+        // map's domain.
         let old = self.whole(|session| unsafe { P::insert(parts, session, key, value, false) })?;
         self.more += isize::from(old.is_none());
         Ok(old)
@@ -219,7 +228,8 @@ where
     /// As of [`insert`](Self::insert).
     pub fn remove(&mut self, key: &K) -> Result<Option<V>, Conflict> {
         let parts = &self.map.parts;
-        // SAFETY: as above.
+        // SAFETY: `Writes` is there only while its session is open, which is a snapshot of the
+        // map's domain.
         let old = self.whole(|session| unsafe { P::remove(parts, session, key) })?;
         self.more -= isize::from(old.is_some());
         Ok(old)

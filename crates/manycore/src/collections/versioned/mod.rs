@@ -174,7 +174,8 @@ impl<K: Copy, V: Copy, M: Sessions, P: Arrangement> core::fmt::Debug for Version
 
 /// A new object.
 fn create<T: Copy, S: RawSession>(handle: &mut S, data: T) -> Link<T> {
-    // SAFETY: a session, from begin to end.
+    // SAFETY: the handle has just been registered, and so is in no session; this one has begun when
+    // it allocates, and ends here.
     unsafe {
         handle.begin(View::Latest);
         let object = handle.alloc(data);

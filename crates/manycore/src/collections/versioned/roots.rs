@@ -39,9 +39,11 @@ pub struct Roots<K: Copy, V: Copy>(Box<[Place<<Chain as Shape>::Node<K, V>>]>);
 #[repr(C, align(32))]
 struct Place<T>(Embedded<T>);
 
-// SAFETY: what is in them is read and changed in sessions, as objects that links lead to.
+// SAFETY: a place is moved only with its map, of which no session is open then. Entries are reached
+// through handles only, which there are for keys and values that are `Send` and `Sync`.
 unsafe impl<K: Copy, V: Copy> Send for Roots<K, V> {}
-// SAFETY: as above.
+// SAFETY: what is in a place is read and changed in sessions, as an object's data is. Entries are
+// reached through handles only, which there are for keys and values that are `Send` and `Sync`.
 unsafe impl<K: Copy, V: Copy> Sync for Roots<K, V> {}
 
 impl<K: Copy, V: Copy> Roots<K, V> {
@@ -76,7 +78,9 @@ macro_rules! placed {
             session: &S,
             $key: &K,
         ) -> Option<V> {
-            // SAFETY: by the caller's word.
+            // SAFETY: the session is one of the domain to which the parts belong, by the view or a
+            // snapshot (contract of this function), and the root is one of the parts, which are of
+            // this shape.
             unsafe { <$shape>::get(session, $root, $key) }
         }
 
@@ -89,7 +93,9 @@ macro_rules! placed {
             keep: bool,
         ) -> Result<Option<V>, Conflict> {
             let $key = &key;
-            // SAFETY: by the caller's word.
+            // SAFETY: the session is one of the domain to which the parts belong, by the view or a
+            // snapshot (contract of this function), and the root is one of the parts, which are of
+            // this shape.
             unsafe { <$shape>::insert(session, $root, key, value, keep) }
         }
 
@@ -99,7 +105,9 @@ macro_rules! placed {
             session: &mut S,
             $key: &K,
         ) -> Result<Option<V>, Conflict> {
-            // SAFETY: by the caller's word.
+            // SAFETY: the session is one of the domain to which the parts belong, by the view or a
+            // snapshot (contract of this function), and the root is one of the parts, which are of
+            // this shape.
             unsafe { <$shape>::remove(session, $root, $key) }
         }
 
@@ -113,7 +121,9 @@ macro_rules! placed {
                     f(key, value);
                     true
                 };
-                // SAFETY: by the caller's word.
+                // SAFETY: the session is one of the domain to which the parts belong, by the view
+                // or a snapshot (contract of this function), and the root is one of the parts,
+                // which are of this shape.
                 unsafe { <$shape>::visit(session, root, None, visit) };
             }
         }

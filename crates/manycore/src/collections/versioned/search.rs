@@ -72,7 +72,8 @@ impl<K: Copy, V: Copy> Node<K, V> {
     ///
     /// It is not the first of a tree.
     unsafe fn entry(&self) -> (&K, &V) {
-        // SAFETY: by the caller's word, both were written.
+        // SAFETY: in all nodes but the first of a tree, which this is not (contract of this
+        // function), key and value are written.
         unsafe { (self.key.assume_init_ref(), self.value.assume_init_ref()) }
     }
 }
@@ -96,7 +97,8 @@ unsafe fn find<K: Copy + Ord, V: Copy, S: RawSession>(
     root: Link<Node<K, V>>,
     key: &K,
 ) -> Place<K, V> {
-    // SAFETY: a tree's nodes are there for as long as the session, and all but the first have keys.
+    // SAFETY: session and root are there (contract of this function), and links that a session has
+    // found lead to nodes that stay until its end; all but the first have keys.
     unsafe {
         let node = (*session.deref(root)).below[RIGHT];
         let mut place = Place { above: root, side: RIGHT, node };
@@ -123,7 +125,8 @@ unsafe fn successor<K: Copy, V: Copy, S: RawSession>(
     session: &S,
     node: Link<Node<K, V>>,
 ) -> Place<K, V> {
-    // SAFETY: as in `find`.
+    // SAFETY: session and node are there (contract of this function), and links that a session has
+    // found lead to nodes that stay until its end. The node has a right side.
     unsafe {
         let right = (*session.deref(node)).below[RIGHT];
         let mut place = Place { above: node, side: RIGHT, node: right };
@@ -147,8 +150,8 @@ unsafe fn unlink<K: Copy, V: Copy, S: RawSession>(
     session: &mut S,
     place: &Place<K, V>,
 ) -> Result<(), Conflict> {
-    // SAFETY: a tree's nodes are there for as long as the session. After the commit nothing leads to the node: what did is locked,
-    // and so is the node.
+    // SAFETY: session and place are there (contract of this function). After the commit nothing
+    // leads to the node that is freed: both it and the one whose link did are locked.
     unsafe {
         let above = session.try_lock(place.above)?;
         session.free(place.node)?;
@@ -162,7 +165,6 @@ unsafe fn unlink<K: Copy, V: Copy, S: RawSession>(
 #[derive(Debug)]
 pub struct Search;
 
-// SAFETY (of the functions): a tree's nodes are there for as long as the session, and all but the first have keys.
 impl Shape for Search {
     type Node<K: Copy, V: Copy> = Node<K, V>;
 
@@ -179,7 +181,8 @@ impl Shape for Search {
         root: Link<Node<K, V>>,
         key: &K,
     ) -> Option<V> {
-        // SAFETY: by the caller's word.
+        // SAFETY: session and root are there (contract of this function), and links that a session
+        // has found lead to nodes that stay until its end; all but the first have keys and values.
         unsafe {
             let node = find(session, root, key).node;
             (!node.is_null()).then(|| *(*session.deref(node)).entry().1)
@@ -194,7 +197,8 @@ impl Shape for Search {
         value: V,
         keep: bool,
     ) -> Result<Option<V>, Conflict> {
-        // SAFETY: by the caller's word.
+        // SAFETY: session and root are there (contract of this function), and links that a session
+        // has found lead to nodes that stay until its end; all but the first have keys and values.
         unsafe {
             let place = find(session, root, &key);
             if place.node.is_null() {
@@ -218,7 +222,10 @@ impl Shape for Search {
         root: Link<Node<K, V>>,
         key: &K,
     ) -> Result<Option<V>, Conflict> {
-        // SAFETY: by the caller's word. The copy of a node that is locked is this session's, and nothing else refers to it.
+        // SAFETY: session and root are there (contract of this function), and links that a session
+        // has found lead to nodes that stay until its end; all but the first have keys and values.
+        // `upper` is this session's copy, to which only this refers: `unlink` may lock the same
+        // node, and then changes another field of it.
         unsafe {
             let place = find(session, root, key);
             if place.node.is_null() {
@@ -244,7 +251,8 @@ impl Shape for Search {
         from: Option<&K>,
         mut f: impl FnMut(&K, &V) -> bool,
     ) {
-        // SAFETY: by the caller's word.
+        // SAFETY: session and root are there (contract of this function), and links that a session
+        // has found lead to nodes that stay until its end; all but the first have keys and values.
         unsafe {
             // The nodes whose left sides are done or left out, and that come next, the last one first.
             let mut path = Vec::new();

@@ -85,10 +85,12 @@ pub struct FlatCombining<T> {
     data: UnsafeCell<T>,
 }
 
-// SAFETY: the data goes from thread to thread, one at a time has it; a job goes to a combiner with its section, which is
-// `Send`, and comes back before `with` returns.
+// SAFETY: the data is reached by the combiner only, of which there is one at a time, in any thread
+// (`T: Send`). A job goes to it with its section, which is `Send`, and comes back before `with`
+// returns.
 unsafe impl<T: Send> Sync for FlatCombining<T> {}
-// SAFETY: as above. While the lock is moved nobody has published anything.
+// SAFETY: while the value is moved no thread is in `with`, so that nothing is published; the data
+// may go to another thread.
 unsafe impl<T: Send> Send for FlatCombining<T> {}
 
 /// The right to be the combiner: the lock's word when it is free again.
@@ -219,10 +221,7 @@ impl<T> FlatCombining<T> {
 
     /// The data, of a lock that nobody else has.
     pub fn into_inner(self) -> T {
-        // SAFETY: nobody else has the lock, and this is its end; `self` is not dropped.
-        let data = self.data.with(|data| unsafe { data.read() });
-        core::mem::forget(self);
-        data
+        self.data.into_inner()
     }
 }
 
@@ -264,7 +263,7 @@ impl<F, R> Section<F, R> {
         F: FnOnce(&mut T) -> R,
     {
         let section = self.section.take().expect("a section runs once");
-        // SAFETY: the caller is the combiner, so that the data is this section's.
+        // SAFETY: `with` and `Record::serve` call this as the combiner, which alone has the data.
         self.result = Some(panic::catch(|| section(unsafe { &mut *data })));
     }
 
@@ -277,7 +276,8 @@ impl<F, R> Section<F, R> {
         ///
         /// `section` is the one that the job was made of, and nobody else uses it.
         unsafe fn run<T, F: FnOnce(&mut T) -> R, R>(section: *mut (), data: *mut T) {
-            // SAFETY: by the caller's word.
+            // SAFETY: `section` leads to the `Section<F, R>` that `as_job` was made of, and no
+            // other thread uses it (contract of this function).
             unsafe { (*section.cast::<Section<F, R>>()).run(data) };
         }
         Job { run: run::<T, F, R>, section: core::ptr::from_mut(self).cast() }

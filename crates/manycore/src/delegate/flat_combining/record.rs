@@ -77,7 +77,8 @@ impl<T> Record<T> {
 
     /// Has a combiner run this, which stays where it is until then. The caller has claimed the record.
     pub(super) fn publish(&self, job: Job<T>) {
-        // SAFETY: whoever has claimed the record has the job, up to the line below.
+        // SAFETY: the caller has claimed the record, so that no combiner looks at the job before
+        // the state below says that it is pending.
         self.job.with_mut(|place| unsafe { *place = Some(job) });
         // Release: partner of the Acquire in `serve`.
         self.state.store(PENDING, order!(Release, "combining-publish"));
@@ -90,10 +91,13 @@ impl<T> Record<T> {
         if state != PENDING && state != PENDING_ASLEEP {
             return false;
         }
-        // SAFETY: pending, so that the job is the combiner's until `DONE`.
+        // SAFETY: the state is pending, so that the job is the combiner's, which the caller is,
+        // until `DONE`.
         let job = self.job.with_mut(|place| unsafe { (*place).take() });
         let Job { run, section } = job.expect("a pending record has a job");
-        // SAFETY: the section stays where it is until `DONE`, and the caller has the data.
+        // SAFETY: the section stays where it is until the state is `DONE`, for which its thread
+        // waits; the caller, the combiner, has the data. `run` and `section` come from one
+        // `as_job`.
         data.with_mut(|data| unsafe { run(section, data) });
         let state = &raw const self.state;
         // Release: partner of the Acquire in `is_done` and `sleep`.

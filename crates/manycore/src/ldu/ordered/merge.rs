@@ -63,21 +63,22 @@ impl<T> Side<T> {
     ///
     /// The seat is there.
     unsafe fn look(&mut self, limit: u32) -> bool {
-        // SAFETY: by the caller's word.
+        // SAFETY: the seat is there (contract of this function).
         let run = unsafe { &*self.seat };
         let to = |item| {
             self.taken.push_back(Entry(UnsafeCell::new(item)));
             // Written here, as far as the simulator is concerned.
             self.taken.back().expect("just put there").0.with_mut(|_| ());
         };
-        // SAFETY: the reader is that of the run.
+        // SAFETY: `meet` has made the reader and the seat's pointer of one run.
         unsafe { self.reader.take(run, limit, to) > 0 }
     }
 
     /// The next item's key: the smaller, the earlier it comes out.
     fn key<D: Discipline>(&self) -> u64 {
         let next = if D::NEWEST { self.taken.back() } else { self.taken.front() };
-        // SAFETY: nobody changes an entry.
+        // SAFETY: `Side` has the entry to itself and borrows it; `with_mut` is used only where one
+        // is made.
         let stamp = next.map(|entry| entry.0.with(|item| unsafe { (*item).stamp }));
         stamp.map_or(NONE, |stamp| if D::NEWEST { !stamp } else { stamp })
     }
@@ -116,7 +117,8 @@ impl<T, D: Discipline> Merge<T, D> {
             if ptr::eq(self.newest, known) {
                 self.newest = seat;
             }
-            // SAFETY: each seat is met once.
+            // SAFETY: `newest` says which seats were met before, and those are left out: so each
+            // run has one reader.
             let reader = unsafe { seat.reader() };
             self.sides.push(Side { seat, reader, taken: VecDeque::new() });
             self.tournament.add();
@@ -127,7 +129,8 @@ impl<T, D: Discipline> Merge<T, D> {
     fn look_at(&mut self, index: usize) -> bool {
         let side = &mut self.sides[index];
         let limit = if D::NEWEST { u32::MAX } else { LIMIT };
-        // SAFETY: seats are there for as long as what has them, of which this is a part.
+        // SAFETY: seats are freed with the `Seats` of the `Ordered` of which this is a part, and
+        // whose lock the caller has.
         let found = unsafe { side.look(limit) };
         if found {
             self.tournament.set(index, side.key::<D>());
@@ -217,7 +220,8 @@ impl<T, D: Discipline> Merge<T, D> {
     pub unsafe fn finish(&mut self, seats: &Seats<Run<T>, Writer<T>>) {
         self.meet(seats);
         for side in &mut self.sides {
-            // SAFETY: the seat is there; nothing is in the run afterwards, and it is used by nobody.
+            // SAFETY: the seats are borrowed. The runs are not used any more (contract of this
+            // function), and `look` without a limit leaves nothing in them.
             unsafe {
                 side.look(u32::MAX);
                 side.reader.free();

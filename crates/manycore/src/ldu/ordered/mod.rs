@@ -136,9 +136,11 @@ pub struct Ordered<T, D: Discipline, C: Clock = Ordo, L: RawLock = Adaptive> {
     guarded: CachePadded<Guarded<Merge<T, D>, L>>,
 }
 
-// SAFETY: items go from who adds them to who has the lock, and are never shared.
+// SAFETY: `merge` is reached with the lock held only; an item goes from the thread that has added
+// it to the one that has the lock (`T: Send`), and is not shared.
 unsafe impl<T: Send, D: Discipline, C: Clock, L: RawLock> Sync for Ordered<T, D, C, L> {}
-// SAFETY: as above.
+// SAFETY: handles borrow the `Ordered`, so that one which is moved has none; its items may be taken
+// out and dropped by another thread (`T: Send`).
 unsafe impl<T: Send, D: Discipline, C: Clock, L: RawLock> Send for Ordered<T, D, C, L> {}
 
 impl<T, D: Discipline, C: Clock, L: RawLock> Ordered<T, D, C, L> {
@@ -198,7 +200,7 @@ impl<T, D: Discipline, C: Clock + Default, L: RawLock> Default for Ordered<T, D,
 impl<T, D: Discipline, C: Clock, L: RawLock> Drop for Ordered<T, D, C, L> {
     fn drop(&mut self) {
         let seats = &self.seats;
-        // SAFETY: nobody has a handle any more, nor the structure.
+        // SAFETY: `&mut self`: no handle is left, and no other thread has the structure.
         unsafe { self.guarded.alone(|merge| merge.finish(seats)) };
     }
 }
@@ -216,7 +218,8 @@ pub struct Handle<'a, T, D: Discipline, C: Clock = Ordo, L: RawLock = Adaptive> 
     writer: ManuallyDrop<Box<Writer<T>>>,
 }
 
-// SAFETY: a reference, and the writer of a run, which any thread may be.
+// SAFETY: the seat is used by the handle that has taken it, in one thread at a time; what it adds,
+// of `T: Send`, may come from any thread.
 unsafe impl<T: Send, D: Discipline, C: Clock, L: RawLock> Send for Handle<'_, T, D, C, L> {}
 
 impl<T, D: Discipline, C: Clock, L: RawLock> Handle<'_, T, D, C, L> {
@@ -229,7 +232,8 @@ impl<T, D: Discipline, C: Clock, L: RawLock> Handle<'_, T, D, C, L> {
     pub fn push(&mut self, item: T) {
         let clock = &self.ordered.clock;
         let stamp = self.writer.stamp(clock.stamp());
-        // SAFETY: the writer came with the seat.
+        // SAFETY: `Seats::take` has given out seat and writer together, and `give_back` keeps them
+        // so: the writer is that of the seat's run.
         unsafe { self.writer.add(self.seat, item) };
         if !mutation!("ordered-no-wait") {
             clock.pass(stamp);
@@ -242,14 +246,15 @@ impl<T, D: Discipline, C: Clock, L: RawLock> Handle<'_, T, D, C, L> {
     /// On a stack it is a `pop` for who wants back what is its own: `handle.take_back().or_else(|| stack.pop())`.
     #[inline]
     pub fn take_back(&mut self) -> Option<T> {
-        // SAFETY: as above.
+        // SAFETY: `Seats::take` has given out seat and writer together, and `give_back` keeps them
+        // so: the writer is that of the seat's run.
         unsafe { self.writer.take_back(self.seat) }.map(|item| item.value)
     }
 }
 
 impl<T, D: Discipline, C: Clock, L: RawLock> Drop for Handle<'_, T, D, C, L> {
     fn drop(&mut self) {
-        // SAFETY: not used any more.
+        // SAFETY: `self` is being dropped, so that the writer is taken once.
         self.seat.give_back(unsafe { ManuallyDrop::take(&mut self.writer) });
     }
 }

@@ -51,7 +51,7 @@ impl<T> Position<T> {
     ///
     /// The place is below `ITEMS`, and the segment is there.
     unsafe fn place(&self) -> &UnsafeCell<MaybeUninit<Stamped<T>>> {
-        // SAFETY: by the caller's word.
+        // SAFETY: the segment is there, and the place is below `ITEMS` (contract of this function).
         unsafe { &(&(*self.segment).places)[self.place] }
     }
 }
@@ -64,7 +64,8 @@ pub(super) struct Run<T> {
     first: *mut Segment<T>,
 }
 
-// SAFETY: items go from the writer to the reader, and `first` does not change.
+// SAFETY: of an item's place, either the writer or the reader has the right at a time, as the word
+// says; an item goes from one to the other (`T: Send`). `first` does not change.
 unsafe impl<T: Send> Sync for Run<T> {}
 
 /// One item more that was added.
@@ -134,12 +135,14 @@ impl<T> Writer<T> {
         let word = run.word.load(Ordering::Relaxed);
         assert!(pending(word) < u32::MAX, "a thread has logged more than anybody can count");
         if self.at.place == ITEMS {
-            // SAFETY: no item of the next segment was added, so that the reader is in this one at most.
+            // SAFETY: the writer's segment is there: the reader frees one only after it has gone on
+            // to the next, of which no item was added.
             let next = unsafe { (*self.at.segment).next.with(|next| *next) };
             self.at = Position { segment: self.next_or_new(next), place: 0 };
         }
         let stamped = MaybeUninit::new(Stamped { stamp: self.last, value });
-        // SAFETY: the place is the writer's.
+        // SAFETY: the place is not among those that were added, and so the writer's until the word
+        // below says otherwise; it is below `ITEMS`.
         unsafe { self.at.place().with_mut(|place| *place = stamped) };
         self.at.place += 1;
         self.own = self.own.saturating_add(1);
@@ -153,7 +156,8 @@ impl<T> Writer<T> {
             return next;
         }
         let new = Segment::new(self.at.segment);
-        // SAFETY: as in `add`.
+        // SAFETY: the writer's segment is there, as in `add`, and the reader follows its link only
+        // once an item of the next one was added.
         unsafe { (*self.at.segment).next.with_mut(|next| *next = new) };
         new
     }
@@ -182,13 +186,15 @@ impl<T> Writer<T> {
             }
         }
         if self.at.place == 0 {
-            // SAFETY: the item is in the segment before, in which the reader therefore is.
+            // SAFETY: the word has just said that the item before was not taken. It is in the
+            // segment before, in which the reader is, or before it: so that is there.
             let previous = unsafe { (*self.at.segment).previous };
             self.at = Position { segment: previous, place: ITEMS };
         }
         self.at.place -= 1;
         self.own -= 1;
-        // SAFETY: the item was not taken, and is not any more: its place is the writer's again.
+        // SAFETY: the word was changed so that the item counts as not added: its place is
+        // initialised and the writer's again, and it is read once.
         Some(unsafe { self.at.place().with(|place| (*place).assume_init_read()) })
     }
 }
@@ -219,7 +225,8 @@ impl<T> Reader<T> {
                 Err(changed) => word = changed,
             }
         };
-        // SAFETY: taken just now, each once.
+        // SAFETY: the word has just been changed so that these count as taken: they are
+        // initialised, this thread's, and each is read once.
         (0..count).for_each(|_| to(unsafe { self.next() }));
         count
     }
@@ -231,14 +238,16 @@ impl<T> Reader<T> {
     /// It was taken, and not read yet.
     unsafe fn next(&mut self) -> Stamped<T> {
         if self.at.place == ITEMS {
-            // SAFETY: an item of the next segment was added, so that the link is written, and was taken, so that the writer does
-            // not come back to this one.
+            // SAFETY: an item of the next segment was added, so that the link is written, and was
+            // taken, so that the writer does not come back to this one: it is the reader's to free.
+            // `Segment::new` has made it by a box.
             let segment = unsafe { Box::from_raw(self.at.segment) };
-            // SAFETY: as above.
+            // SAFETY: the segment is owned now, and so is its link.
             let next = segment.next.with(|next| unsafe { *next });
             self.at = Position { segment: next, place: 0 };
         }
-        // SAFETY: the item is there, and the caller's.
+        // SAFETY: the item was taken (contract of this function), so that its place is initialised
+        // and this thread's; the place is below `ITEMS`.
         let item = unsafe { self.at.place().with(|place| (*place).assume_init_read()) };
         self.at.place += 1;
         item
@@ -252,9 +261,10 @@ impl<T> Reader<T> {
     pub unsafe fn free(&mut self) {
         let mut segment = self.at.segment;
         while !segment.is_null() {
-            // SAFETY: from `Segment::new`, and nobody else's now.
+            // SAFETY: `Segment::new` has made it by a box, and the run is not used any more
+            // (contract of this function); each is in the list once.
             let owned = unsafe { Box::from_raw(segment) };
-            // SAFETY: as above.
+            // SAFETY: the segment is owned now, and so is its link.
             segment = owned.next.with(|next| unsafe { *next });
         }
     }

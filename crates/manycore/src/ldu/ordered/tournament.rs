@@ -16,12 +16,12 @@ impl Node {
     }
 
     fn get(&self) -> (u64, usize) {
-        // SAFETY: changed by `set` only, which has the node alone.
+        // SAFETY: only `set` writes, which borrows the node mutably.
         self.0.with(|node| unsafe { *node })
     }
 
     fn set(&mut self, to: (u64, usize)) {
-        // SAFETY: borrowed mutably.
+        // SAFETY: `&mut self`: no other reference to the node is in use.
         self.0.with_mut(|node| unsafe { *node = to });
     }
 }

@@ -32,14 +32,16 @@ impl PhaseRw {
         }
         let waiter = Waiter::with_role(TO_READ);
         let next = |state| reading(state, preference).ok_or(state | READERS_WAIT);
-        if self.enlist(&waiter, next, End::Tail) {
+        // SAFETY: the waiter is new, and goes out of scope after it was marked, or was removed below.
+        if unsafe { self.enlist(&waiter, next, End::Tail) } {
             return true;
         }
         if waiter.park(deadline) || !waiter.leave() {
             return true; // readers are only ever told that they hold the lock
         }
         let chain = self.lock_chain();
-        // SAFETY: put there above, and nobody has claimed it.
+        // SAFETY: `enlist` has put the waiter on the chain, and `leave` came before any claim, so
+        // that no other thread takes it off.
         unsafe { chain.remove(&waiter) };
         self.unlock_chain();
         false
@@ -58,12 +60,14 @@ impl PhaseRw {
             let waiter =
                 Waiter::with_role(if overtaken < tuning::lenience() { TO_WRITE } else { INSISTS });
             let next = |state| writing(state, woken).ok_or((state | WRITERS_WAIT) & !woken);
-            if self.enlist(&waiter, next, end) {
+            // SAFETY: the waiter is new, and goes out of scope after it was marked, or was removed below.
+            if unsafe { self.enlist(&waiter, next, end) } {
                 return true;
             }
             if !waiter.park(deadline) && waiter.leave() {
                 let chain = self.lock_chain();
-                // SAFETY: put there above, and nobody has claimed it.
+                // SAFETY: `enlist` has put the waiter on the chain, and `leave` came before any
+                // claim, so that no other thread takes it off.
                 unsafe { chain.remove(&waiter) };
                 self.pass_on(&chain, 0);
                 return false;
@@ -79,7 +83,16 @@ impl PhaseRw {
     /// Puts a waiter on the chain, unless the lock can be had now; says whether the caller holds the lock.
     ///
     /// `next` is the state with the lock taken or, as an error, that with the flag for the caller.
-    fn enlist(&self, waiter: &Waiter, next: impl Fn(u64) -> Result<u64, u64>, end: End) -> bool {
+    ///
+    /// # Safety
+    ///
+    /// The waiter is new, and stays where it is until it was marked or the caller has removed it from the chain.
+    unsafe fn enlist(
+        &self,
+        waiter: &Waiter,
+        next: impl Fn(u64) -> Result<u64, u64>,
+        end: End,
+    ) -> bool {
         let chain = self.lock_chain();
         // Relaxed, here and on failure: the compare-and-swap decides and orders.
         let mut state = self.state.load(Ordering::Relaxed);
@@ -99,7 +112,8 @@ impl PhaseRw {
                 Err(changed) => state = changed,
             }
         }
-        chain.push(waiter, end);
+        // SAFETY: the waiter is new, and stays until it is marked or removed (contract of this function).
+        unsafe { chain.push(waiter, end) };
         self.unlock_chain();
         false
     }
@@ -137,7 +151,8 @@ impl PhaseRw {
             }
         };
         wake_for_chain(address, state);
-        // SAFETY: claimed, and the chain is unlocked.
+        // SAFETY: `take_first` and `take_all` have claimed the waiters and taken them off; the
+        // compare-and-swap has unlocked the chain.
         unsafe { turn.batch.mark(message) };
     }
 
@@ -164,7 +179,8 @@ impl PhaseRw {
                 Err(changed) => state = changed,
             }
         };
-        // SAFETY: locked just now.
+        // SAFETY: the compare-and-swap has just set `LOCKED`, which this thread keeps until it
+        // unlocks the chain.
         let chain = unsafe { self.chain.locked() };
         if stale {
             chain.clear();

@@ -13,9 +13,11 @@ pub(in crate::lock) struct Chain {
     tail: UnsafeCell<*const Waiter>,
 }
 
-// SAFETY: the tail is only touched with the chain locked.
+// SAFETY: the tail is read and written through `Locked` only, whose maker holds the lock of the
+// chain (contract of `Chain::locked`). Waiters are `Sync`, so that another thread may follow the
+// addresses.
 unsafe impl Send for Chain {}
-// SAFETY: as above.
+// SAFETY: the head is atomic; the tail is under the lock, as for `Send`.
 unsafe impl Sync for Chain {}
 
 impl Chain {
@@ -66,11 +68,16 @@ impl<'a> Locked<'a> {
 
     /// The waiters from the head to the tail.
     pub(in crate::lock) fn iter(&self) -> impl Iterator<Item = &'a Waiter> {
-        // SAFETY: a waiter on the chain is there at least until it has been taken off.
+        // SAFETY: the chain is locked, and a waiter on it stays there until it has been taken off
+        // (contract of `push`), for which the chain must be locked.
         core::iter::successors(unsafe { self.head().as_ref() }, |w| unsafe { next(w).as_ref() })
     }
 
-    pub(in crate::lock) fn push(&self, waiter: &Waiter, end: End) {
+    /// # Safety
+    ///
+    /// The waiter is on no chain, and stays where it is until it has been taken off this one: marked, or removed by its
+    /// owner.
+    pub(in crate::lock) unsafe fn push(&self, waiter: &Waiter, end: End) {
         let (left, right) = match end {
             End::Head => (core::ptr::null(), self.head()),
             End::Tail => (self.tail(), core::ptr::null()),
@@ -89,7 +96,7 @@ impl<'a> Locked<'a> {
     /// Takes the first waiter that is to be `taken` off the chain.
     pub(in crate::lock) fn take_first(&self, taken: impl Fn(&Waiter) -> bool) -> Batch {
         let Some(waiter) = self.iter().find(|w| taken(w)) else { return Batch::NONE };
-        // SAFETY: just found on the chain.
+        // SAFETY: `find` has just met the waiter on this chain, which is locked.
         unsafe { self.remove(waiter) };
         set(&waiter.next, core::ptr::null());
         Batch { first: waiter, len: 1 }
@@ -100,13 +107,14 @@ impl<'a> Locked<'a> {
         let mut batch = Batch::NONE;
         let mut last: Option<&Waiter> = None;
         let mut node = self.head();
-        // SAFETY: as in `iter`; the next one is read before this one is taken off.
+        // SAFETY: the chain is locked, and a waiter on it stays until it has been taken off; the
+        // link is read before that.
         while let Some(waiter) = unsafe { node.as_ref() } {
             node = next(waiter);
             if !taken(waiter) {
                 continue;
             }
-            // SAFETY: just found on the chain.
+            // SAFETY: the loop has just met the waiter on this chain, which is locked.
             unsafe { self.remove(waiter) };
             set(&waiter.next, core::ptr::null());
             match last {
@@ -121,12 +129,14 @@ impl<'a> Locked<'a> {
 
     /// Makes two waiters neighbours; null stands for the end on that side.
     fn join(&self, left: *const Waiter, right: *const Waiter) {
-        // SAFETY: as in `iter`.
+        // SAFETY: null, or a neighbour on this chain, which is locked: it stays until it has been
+        // taken off.
         match unsafe { left.as_ref() } {
             Some(left) => set(&left.next, right),
             None => self.set_head(right),
         }
-        // SAFETY: as in `iter`.
+        // SAFETY: null, or a neighbour on this chain, which is locked: it stays until it has been
+        // taken off.
         match unsafe { right.as_ref() } {
             Some(right) => set(&right.prev, left),
             None => self.set_tail(left),
@@ -142,12 +152,14 @@ impl<'a> Locked<'a> {
     }
 
     fn tail(&self) -> *const Waiter {
-        // SAFETY: the lock is held.
+        // SAFETY: `Locked` exists only while its maker holds the lock of the chain (contract of
+        // `Chain::locked`), under which alone the tail is touched.
         self.chain.tail.with(|t| unsafe { *t })
     }
 
     fn set_tail(&self, waiter: *const Waiter) {
-        // SAFETY: the lock is held.
+        // SAFETY: `Locked` exists only while its maker holds the lock of the chain (contract of
+        // `Chain::locked`), under which alone the tail is touched.
         self.chain.tail.with_mut(|t| unsafe { *t = waiter });
     }
 }
@@ -163,7 +175,7 @@ impl Batch {
 
     /// What the first of the waiters waits for.
     pub(in crate::lock) fn role(&self) -> Option<usize> {
-        // SAFETY: claimed and not marked yet, so it is there.
+        // SAFETY: a claimed waiter stays until it is marked, and `mark` consumes the batch.
         unsafe { self.first.as_ref() }.map(Waiter::role)
     }
 
@@ -174,11 +186,13 @@ impl Batch {
     /// The waiters were claimed, and the chain is unlocked.
     pub(in crate::lock) unsafe fn mark(self, message: u32) {
         let mut node = self.first;
-        // SAFETY: claimed and not marked yet, so it is there, and its links belong to whoever claimed it.
+        // SAFETY: the waiters are claimed (contract of this function), and a claimed one stays
+        // until it is marked; its links belong to the thread that claimed it.
         while let Some(waiter) = unsafe { node.as_ref() } {
             // The link is read before the mark, with which the record may vanish.
             node = next(waiter);
-            // SAFETY: claimed, taken off, and not touched again.
+            // SAFETY: the batch has claimed it, it was taken off the unlocked chain (contract of
+            // this function), and it is not touched again: the next link is read above.
             unsafe { Waiter::mark(waiter, message) };
         }
     }
@@ -186,19 +200,24 @@ impl Batch {
 
 /// What follows a waiter. The chain is locked, or the waiter claimed.
 fn next(waiter: &Waiter) -> *const Waiter {
-    // SAFETY: nobody else touches the link.
+    // SAFETY: neighbours are read and written with the chain locked only, or by the one signaller
+    // that has claimed the waiter, as the field's comment says; each caller in this file is one of
+    // the two.
     waiter.next.with(|n| unsafe { *n })
 }
 
 /// What precedes a waiter. The chain is locked.
 fn prev(waiter: &Waiter) -> *const Waiter {
-    // SAFETY: nobody else touches the link.
+    // SAFETY: neighbours are read and written with the chain locked only, or by the one signaller
+    // that has claimed the waiter, as the field's comment says; each caller in this file is one of
+    // the two.
     waiter.prev.with(|p| unsafe { *p })
 }
 
 /// Writes a link. The chain is locked, or the waiter claimed.
 fn set(link: &UnsafeCell<*const Waiter>, to: *const Waiter) {
-    // SAFETY: nobody else touches the link.
+    // SAFETY: likewise: each caller has locked the chain or has claimed the waiter that the link
+    // belongs to.
     link.with_mut(|l| unsafe { *l = to });
 }
 

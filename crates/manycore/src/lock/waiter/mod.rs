@@ -48,7 +48,8 @@ pub struct Waiter {
     prev: UnsafeCell<*const Waiter>,
 }
 
-// SAFETY: the state is atomic, the role constant, and the neighbours are touched as their comment says.
+// SAFETY: the state is atomic, the role does not change, and neighbours are touched with the chain
+// locked or by the one signaller that has claimed the waiter.
 unsafe impl Sync for Waiter {}
 
 impl Waiter {
@@ -131,7 +132,9 @@ impl Waiter {
     /// The caller has claimed the waiter and taken it off the chain, has unlocked the chain, and does not touch the
     /// waiter again.
     pub(super) unsafe fn mark(waiter: *const Waiter, message: u32) {
-        // SAFETY: the owner waits for the mark, so the record is there until the *or* has taken effect.
+        // SAFETY: the waiter is claimed (contract of this function), so that its owner waits for
+        // the mark: the record is there until the *or* has taken effect. After it only the address
+        // is used.
         let state = unsafe { &(*waiter).state };
         let address = core::ptr::from_ref(state);
         let mark = SIGNALLED | (message * MESSAGE);

@@ -60,7 +60,8 @@ pub fn take<T: Default>() -> NonNull<T> {
     process::generation();
     let first = thread::local().nodes();
     let mut store = first;
-    // SAFETY: null, or a store of this thread; stores are never unmapped.
+    // SAFETY: null, or a store of this thread or of one whose store it has taken over; stores are
+    // never unmapped.
     while let Some(s) = unsafe { store.as_ref() } {
         if let Some(node) = s.take() {
             return node;
@@ -77,7 +78,8 @@ pub fn take<T: Default>() -> NonNull<T> {
 /// It came from [`take`], and nobody will touch it.
 pub unsafe fn give_back<T>(node: NonNull<T>) {
     let address = node.as_ptr().addr();
-    // SAFETY: the node is in a store, which is aligned to its size and never unmapped.
+    // SAFETY: the node comes from `take` (contract of this function), and so is in a store, which
+    // is aligned to its size and never unmapped.
     let store = unsafe { &*core::ptr::with_exposed_provenance::<Store>(address & !4095) };
     let block = (address % 4096 - 128) / 128;
     // Release: partner of the Acquire in `Store::take`; the next user's writes come after ours.
@@ -103,7 +105,9 @@ impl Store {
         // Relaxed: takes a bit that the load above has seen.
         self.free.fetch_and(!(1 << block), Ordering::Relaxed);
         let node = NonNull::from(&self.blocks[block as usize]).cast::<T>();
-        // SAFETY: in bounds, aligned, and nobody else's now. The blocks are only ever used through such pointers.
+        // SAFETY: the block is within the store, aligned to 128, and this thread's: its bit was
+        // set, only the thread that has the store clears bits, and it has cleared this one. Blocks
+        // are reached only through such pointers.
         unsafe { node.write(T::default()) };
         Some(node)
     }
@@ -141,7 +145,8 @@ fn left_behind() -> Option<&'static Store> {
 
 /// Whether no thread of this process has this number.
 fn has_ended(thread: u32) -> bool {
-    // SAFETY: system calls; signal 0 is not sent.
+    // SAFETY: neither call touches memory: `getpid` takes no arguments, and `tgkill` with signal 0
+    // only looks whether there is such a thread.
     let sent = unsafe {
         let process = raw_syscall!(Sysno::getpid);
         Errno::from_ret(raw_syscall!(Sysno::tgkill, process, thread, 0))
@@ -174,7 +179,8 @@ fn map_chunk() -> *mut Store {
     let size = CHUNK * size_of::<Store>();
     let (protection, flags) =
         (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
-    // SAFETY: new memory of our own.
+    // SAFETY: a new private mapping at an address that the kernel chooses touches no memory of
+    // ours.
     let mapped = unsafe { raw_syscall!(Sysno::mmap, 0, size, protection, flags, usize::MAX, 0) };
     // A lock function cannot report a lack of memory, and a mutex must not be taken without its lock.
     assert!((mapped as isize) > 0, "no memory for the nodes of queue locks");
@@ -185,7 +191,8 @@ fn map_chunk() -> *mut Store {
 pub(super) fn forked(thread: u32) {
     GIVING.store(false, Ordering::Relaxed); // Relaxed: there is one thread
     let mut store = thread::local().nodes();
-    // SAFETY: as in `take`.
+    // SAFETY: null, or a store of this thread or of one whose store it has taken over; stores are
+    // never unmapped.
     while let Some(s) = unsafe { store.as_ref() } {
         s.owner.store(thread, Ordering::Relaxed);
         store = s.before.load(Ordering::Relaxed);

@@ -27,7 +27,8 @@ static IN_CHILD: AtomicPtr<()> = AtomicPtr::new(core::ptr::null_mut());
 
 #[inline]
 fn word() -> &'static AtomicU32 {
-    // SAFETY: one of two words that stay.
+    // SAFETY: it leads to `UNWATCHED`, which is static, or to the page of `watch`, which is not
+    // unmapped.
     unsafe { &*WORD.load(Ordering::Relaxed) }
 }
 
@@ -47,7 +48,7 @@ fn notice() -> u32 {
     if next_generation() {
         let in_child = IN_CHILD.load(Ordering::Relaxed);
         if !in_child.is_null() {
-            // SAFETY: put there by `watch`.
+            // SAFETY: `watch` is the only one to store there, an `extern "C" fn()`.
             unsafe { core::mem::transmute::<*mut (), extern "C" fn()>(in_child)() };
         }
     }
@@ -80,7 +81,8 @@ pub(super) fn forked() {
 pub fn watch(in_child: extern "C" fn()) {
     IN_CHILD.store(in_child as *mut (), Ordering::Relaxed);
     let size = 4096;
-    // SAFETY: new memory, of which the kernel is asked to wipe it in children.
+    // SAFETY: a new private mapping at an address that the kernel chooses touches no memory of
+    // ours, and neither does advice on it.
     let page = unsafe {
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
@@ -92,7 +94,8 @@ pub fn watch(in_child: extern "C" fn()) {
     };
     if let Ok(page) = page {
         let wiped = core::ptr::with_exposed_provenance_mut::<AtomicU32>(page);
-        // SAFETY: the memory is ours and stays.
+        // SAFETY: the page was mapped just now, readable and writable, is not unmapped, and all
+        // zero is an `AtomicU32`.
         unsafe { (*wiped).store(LAST.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed) };
         WORD.store(wiped, Ordering::Relaxed);
     }

@@ -133,7 +133,7 @@ fn ask_id() -> u32 {
 pub fn kernel_id() -> u32 {
     match local().kernel_id.get() {
         0 => {
-            // SAFETY: takes no arguments and touches no memory.
+            // SAFETY: `gettid` takes no arguments, and the call changes nothing in memory.
             let id = unsafe { raw_syscall!(Sysno::gettid) } as u32;
             local().kernel_id.set(id);
             id

@@ -19,7 +19,7 @@ pub fn wait(word: &AtomicU32, expected: u32, deadline: Option<Deadline>) -> Woke
         let word = core::ptr::from_ref(word);
         libc::syscall(libc::SYS_futex, word, operation, expected, timeout, others.0, others.1)
     };
-    // SAFETY: this thread's own number.
+    // SAFETY: `__errno_location` returns the address of the calling thread's own number.
     let error = || unsafe { *libc::__errno_location() };
     if result == -1 && error() == libc::ETIMEDOUT { Woken::TimedOut } else { Woken::Perhaps }
 }

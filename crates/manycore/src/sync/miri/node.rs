@@ -11,10 +11,11 @@ const LAYOUT: Layout = match Layout::from_size_align(128, 128) {
 /// A node in its initial state. It is the caller's until [`give_back`].
 pub fn take<T: Default>() -> NonNull<T> {
     const { assert!(size_of::<T>() <= LAYOUT.size() && align_of::<T>() <= LAYOUT.align()) };
-    // SAFETY: the layout is not of size zero.
+    // SAFETY: the layout is not of size 0.
     let node = NonNull::new(unsafe { alloc(LAYOUT) }).unwrap_or_else(|| handle_alloc_error(LAYOUT));
     let node = node.cast::<T>();
-    // SAFETY: of sufficient size and alignment, and new.
+    // SAFETY: the memory is new, and the assertion says that it is large and aligned enough for a
+    // `T`.
     unsafe { node.write(T::default()) };
     node
 }
@@ -25,6 +26,7 @@ pub fn take<T: Default>() -> NonNull<T> {
 ///
 /// It came from [`take`], and nobody will touch it.
 pub unsafe fn give_back<T>(node: NonNull<T>) {
-    // SAFETY: allocated so in `take`, and nobody's, by the caller's word.
+    // SAFETY: `take` has allocated it with this layout, and no thread touches it any more (contract
+    // of this function).
     unsafe { dealloc(node.as_ptr().cast(), LAYOUT) };
 }

@@ -18,7 +18,7 @@ pub fn wait(word: &AtomicU32, expected: u32, deadline: Option<Deadline>) -> Woke
 /// [`wait`] on the lower half of a word, to be woken by [`wake_low`].
 pub fn wait_low(word: &AtomicU64, expected: u32, deadline: Option<Deadline>) -> Woken {
     let word = from_ref(word).cast::<u64>();
-    // SAFETY: as below.
+    // SAFETY: the word outlives the call, and only one simulated thread runs at a time.
     sleep(word.addr(), || unsafe { word.read_volatile() } as u32 == expected, deadline)
 }
 

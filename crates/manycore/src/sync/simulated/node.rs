@@ -18,9 +18,10 @@ const LAYOUT: Layout = match Layout::from_size_align(128, 128) {
 pub fn take<T: Default>() -> NonNull<T> {
     const { assert!(size_of::<T>() <= LAYOUT.size() && align_of::<T>() <= LAYOUT.align()) };
     backend::local_rmw();
-    // SAFETY: of non-zero size.
+    // SAFETY: the layout is not of size 0.
     let node = NonNull::new(unsafe { alloc(LAYOUT) }).expect("simulated memory for a node").cast();
-    // SAFETY: new memory of sufficient size and alignment.
+    // SAFETY: the memory is new, and the assertion says that it is large and aligned enough for a
+    // `T`.
     unsafe { node.write(T::default()) };
     node
 }
@@ -32,6 +33,7 @@ pub fn take<T: Default>() -> NonNull<T> {
 /// It came from [`take`], and nobody will touch it.
 pub unsafe fn give_back<T>(node: NonNull<T>) {
     backend::local_rmw();
-    // SAFETY: from `take`.
+    // SAFETY: `take` has allocated it with this layout, and no thread touches it any more (contract
+    // of this function).
     unsafe { dealloc(node.as_ptr().cast(), LAYOUT) };
 }

@@ -28,13 +28,14 @@ fn layout<K, V>(length: usize) -> Layout {
 pub(super) fn allocate<K: Copy, V: Copy>(length: usize) -> *mut Place<K, V> {
     const { assert!(align_of::<Place<K, V>>() <= ALIGN) };
     let layout = layout::<K, V>(length);
-    // SAFETY: the layout has a size.
+    // SAFETY: the layout has more bytes than `ALIGN`.
     let memory = unsafe { alloc_zeroed(layout) };
     if memory.is_null() {
         handle_alloc_error(layout);
     }
     hint::huge_pages(memory, layout.size());
-    // SAFETY: the array and the word before it are within the memory, by its layout.
+    // SAFETY: `layout` has room for the array, for the alignment before it, and for the word before
+    // that.
     unsafe {
         let array = memory.add(BEFORE + (memory.addr() + BEFORE).wrapping_neg() % ALIGN);
         array.cast::<*mut u8>().sub(1).write(memory);
@@ -52,8 +53,9 @@ pub(super) fn allocate<K: Copy, V: Copy>(length: usize) -> *mut Place<K, V> {
 ///
 /// It is from [`allocate`], of this length, and nobody has it any more.
 pub(super) unsafe fn free<K, V>(array: *mut Place<K, V>, length: usize) {
-    // SAFETY: by the caller's word; `allocate` has written the word before it. Buckets have nothing to drop but what the model checker
-    // has there.
+    // SAFETY: `allocate` has made the memory with the layout of this length, and has written its
+    // address into the word before; nobody has the array any more (contract of this function).
+    // Buckets have nothing to drop but what the model checker has there.
     unsafe {
         #[cfg(loom)]
         core::ptr::slice_from_raw_parts_mut(array, length).drop_in_place();

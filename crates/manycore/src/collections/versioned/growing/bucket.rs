@@ -112,7 +112,8 @@ impl<K: Copy, V: Copy> Bucket<K, V> {
         if Self::ROOM == 0 {
             return &[]; // the first word may not be aligned as they are
         }
-        // SAFETY: so many are written, from the first word on, which is aligned as they are if there is room for any.
+        // SAFETY: the first `length` entries are written (invariant of `Bucket`), from the first
+        // word on, which is aligned as they are if there is room for any.
         unsafe { core::slice::from_raw_parts(self.at(0), usize::from(self.length)) }
     }
 
@@ -135,12 +136,13 @@ impl<K: Copy, V: Copy> Bucket<K, V> {
     unsafe fn add<S: RawSession>(&mut self, session: &mut S, hash: usize, key: K, value: V) {
         let end = usize::from(self.length);
         if end < Self::ROOM {
-            // SAFETY: there is room.
+            // SAFETY: the place is below `ROOM`, so that the entry is within the words, which are
+            // aligned as entries are.
             unsafe { self.at_mut(end).write((key, value)) };
             self.tags.put(end, hash);
             self.length += 1;
         } else {
-            // SAFETY: in a session.
+            // SAFETY: the session is open (contract of this function).
             self.more = unsafe { session.alloc(Entry { next: self.more, key, value }) };
         }
     }
@@ -154,7 +156,8 @@ impl<K: Copy, V: Copy> Bucket<K, V> {
         self.entries().iter().for_each(|(key, value)| f(key, value));
         let mut next = self.more;
         while !next.is_null() {
-            // SAFETY: a chain's entries are there for as long as the session.
+            // SAFETY: the bucket was found in this session (contract of this function), and so is
+            // the link: the entry stays until the session's end.
             let entry = unsafe { &*session.deref(next) };
             f(&entry.key, &entry.value);
             next = entry.next;
@@ -179,7 +182,7 @@ impl<K: Copy + Eq + Hash, V: Copy> Bucket<K, V> {
         if let Some(index) = self.position(hash, key) {
             return Some(self.entries()[index].1);
         }
-        // SAFETY: by the caller's word.
+        // SAFETY: the bucket was found in this session (contract of this function).
         unsafe { self.find_in_chain(session, key) }.map(|found| found.entry.value)
     }
 
@@ -192,7 +195,8 @@ impl<K: Copy + Eq + Hash, V: Copy> Bucket<K, V> {
     unsafe fn find_in_chain<S: RawSession>(&self, session: &S, key: &K) -> Option<Found<K, V>> {
         let mut next = self.more;
         while !next.is_null() {
-            // SAFETY: a chain's entries are there for as long as the session.
+            // SAFETY: the bucket was found in this session (contract of this function), and so is
+            // the link: the entry stays until the session's end.
             let entry = unsafe { &*session.deref(next) };
             if entry.key == *key {
                 return Some(Found { place: next, entry: *entry });
@@ -218,12 +222,13 @@ impl<K: Copy + Eq + Hash, V: Copy> Bucket<K, V> {
         if let Some(index) = self.position(hash, &key) {
             let old = self.entries()[index].1;
             if !keep {
-                // SAFETY: one of the entries.
+                // SAFETY: the index is that of one of the entries, which are within the words.
                 unsafe { self.at_mut(index).write((key, value)) };
             }
             return Ok(Some(old));
         }
-        // SAFETY: by the caller's word; a chain's entries are there for as long as the session.
+        // SAFETY: the bucket is this session's copy (contract of this function), whose chain the
+        // session finds: its entries stay until the session's end.
         unsafe {
             if let Some(Found { place, entry: old }) = self.find_in_chain(session, &key) {
                 if !keep {
@@ -247,7 +252,9 @@ impl<K: Copy + Eq + Hash, V: Copy> Bucket<K, V> {
         hash: usize,
         key: &K,
     ) -> Result<Option<V>, Conflict> {
-        // SAFETY: by the caller's word; a chain's entries are there for as long as the session.
+        // SAFETY: the bucket is this session's copy (contract of this function), whose chain the
+        // session finds: its entries stay until the session's end. Both `index` and the last one
+        // are among the entries that are written.
         unsafe {
             let Some(index) = self.position(hash, key) else {
                 let Some(Found { place, entry: old }) = self.find_in_chain(session, key) else {
@@ -286,7 +293,9 @@ impl<K: Copy + Eq + Hash, V: Copy> Bucket<K, V> {
         session: &mut S,
         entry: Link<Entry<K, V>>,
     ) -> Result<(), Conflict> {
-        // SAFETY: a chain's entries are there for as long as the session; after the commit nothing leads to the one that is freed.
+        // SAFETY: the bucket is this session's copy (contract of this function), whose chain the
+        // session finds: its entries stay until the session's end. After the commit nothing leads
+        // to the one that is freed: the link to it was in this copy.
         unsafe {
             let first = self.more;
             let Entry { next, key, value } = *session.deref(first);
@@ -313,7 +322,10 @@ impl<K: Copy + Hash, V: Copy> Bucket<K, V> {
         parent: Link<Self>,
         child: Link<Self>,
     ) -> Result<bool, Conflict> {
-        // SAFETY: by the caller's word. The copies are the session's; after the commit nothing leads to what is freed.
+        // SAFETY: the session is open, and the buckets are of one table (contract of this
+        // function), so that they stay. `whole` and `born` are copies of this session's, of
+        // different objects; after the commit nothing leads to the entries that are freed: the
+        // links to them were in `whole`.
         unsafe {
             let most = session.locks_max::<Entry<K, V>>();
             if (*session.deref(parent)).has_chained_more_than(session, most) {
@@ -347,7 +359,8 @@ impl<K: Copy + Hash, V: Copy> Bucket<K, V> {
     unsafe fn has_chained_more_than<S: RawSession>(&self, session: &S, most: usize) -> bool {
         let (mut next, mut count) = (self.more, 0);
         while !next.is_null() && count <= most {
-            // SAFETY: a chain's entries are there for as long as the session.
+            // SAFETY: the bucket was found in this session (contract of this function), and so is
+            // the link: the entry stays until the session's end.
             next = unsafe { (*session.deref(next)).next };
             count += 1;
         }

@@ -41,7 +41,7 @@ impl<K: Copy, V: Copy> Directory<K, V> {
     pub(super) fn new(first: usize, load: usize) -> Self {
         let places = array::allocate(first);
         let level = first.ilog2() as u8;
-        // SAFETY: so long is the array, which nobody else has.
+        // SAFETY: the array has this length, and no other thread has it.
         (0..first)
             .for_each(|index| unsafe { places.add(index).write(Place::new(Bucket::new(level))) });
         Self {
@@ -109,7 +109,8 @@ impl<K: Copy, V: Copy> Directory<K, V> {
         if places.is_null() {
             return Link::NULL;
         }
-        // SAFETY: an array that is there has the place.
+        // SAFETY: an array that is there is as long as `array_of_number` says (invariant of
+        // `Directory`), and the number is within it.
         Place::link(unsafe { places.add(number - start) })
     }
 
@@ -129,7 +130,8 @@ impl<K: Copy, V: Copy> Directory<K, V> {
         // Release: partner of the Acquire in `place`, for what is in it. Relaxed on failure: whoever follows it loads it again.
         let (made, relaxed) = (order!(Release, "growing-made"), Ordering::Relaxed);
         if array.compare_exchange(null_mut(), new, made, relaxed).is_err() {
-            // SAFETY: made above, and nobody knows of it.
+            // SAFETY: `allocate` has made the array with this length, and it has been shown to no
+            // other thread.
             unsafe { array::free(new, length) };
         }
     }
@@ -175,7 +177,8 @@ impl<K, V> Drop for Directory<K, V> {
         for (array, length) in others.chain([(&self.first_array, self.first)]) {
             let places = array.load(Ordering::Relaxed); // Relaxed: nobody else has it
             if !places.is_null() {
-                // SAFETY: so long; the domain, whose sessions had it, is gone.
+                // SAFETY: `make` or `new` has allocated the array with this length; the domain,
+                // whose sessions used it, is gone, as the first field of `Versioned`.
                 unsafe { array::free(places, length) };
             }
         }

@@ -132,7 +132,8 @@ impl<K: Copy + Eq + Hash, V: Copy> Directory<K, V> {
         let mut number = self.guess(hash);
         loop {
             let link = self.place(number);
-            // SAFETY: buckets are never freed.
+            // SAFETY: the session is one of the domain to which the buckets belong (contract of
+            // this function), and buckets stay as long as the table.
             let bucket = (!link.is_null()).then(|| unsafe { &*session.deref(link) });
             match bucket.filter(|bucket| bucket.is_born()) {
                 Some(bucket) if bucket.has(hash, number) => return (link, number, bucket),
@@ -151,7 +152,8 @@ impl<K: Copy + Eq + Hash, V: Copy> Directory<K, V> {
     unsafe fn grow<S: RawSession>(&self, handle: &mut S, births: isize) {
         for _ in 0..births {
             let Some(number) = self.claim() else { return };
-            // SAFETY: by the caller's word.
+            // SAFETY: the contract of this function is that of `bear`, and `claim` has given the
+            // number out.
             unsafe { self.bear(handle, number) };
         }
     }
@@ -168,7 +170,8 @@ impl<K: Copy + Eq + Hash, V: Copy> Directory<K, V> {
         let (place, place_of_parent) = (self.place_or_make(number), self.place_or_make(parent));
         loop {
             let birth = session::retry(handle, View::Snapshot, |session| {
-                // SAFETY: in a session; buckets are never freed.
+                // SAFETY: `retry` has begun the session, of the domain to which the buckets belong
+                // (contract of this function); those stay as long as the table.
                 unsafe {
                     if (*session.deref(place)).is_born() {
                         return Ok(Birth::Done);
@@ -185,7 +188,8 @@ impl<K: Copy + Eq + Hash, V: Copy> Directory<K, V> {
                 }
             });
             let Birth::After(other) = birth else { return birth };
-            // SAFETY: by the caller's word.
+            // SAFETY: the contract of this function, for a bucket that is not one of the first
+            // either.
             if let Birth::Refused = unsafe { self.bear(handle, other) } {
                 return Birth::Refused;
             }
@@ -198,18 +202,18 @@ impl<K: Copy + Eq + Hash, V: Copy> Directory<K, V> {
     ///
     /// In a snapshot of the domain to which the buckets belong; the bucket is born.
     unsafe fn visit<S: RawSession>(&self, session: &S, number: usize, f: &mut impl FnMut(&K, &V)) {
-        // SAFETY: buckets are never freed.
+        // SAFETY: the session is a snapshot of the domain to which the buckets belong (contract of
+        // this function); a bucket that is born has a place, which stays as long as the table.
         let bucket = unsafe { &*session.deref(self.place(number)) };
-        // SAFETY: by the caller's word.
+        // SAFETY: the bucket was found in this session just now.
         unsafe { bucket.for_each(session, f) };
         for bit in self.level_at_birth(number)..bucket.level() {
-            // SAFETY: by the bucket's level, it is born.
+            // SAFETY: the bucket's level says that the other was born of it, in this snapshot.
             unsafe { self.visit(session, number | 1 << bit, f) };
         }
     }
 }
 
-// SAFETY (of the functions): in a session by the callers' word; buckets are never freed.
 impl<K: Copy + Eq + Hash> Placement<K> for Growing {
     #[inline]
     unsafe fn get<V: Copy, S: RawSession>(
@@ -218,7 +222,9 @@ impl<K: Copy + Eq + Hash> Placement<K> for Growing {
         key: &K,
     ) -> Option<V> {
         let hash = hash_of(key);
-        // SAFETY: by the caller's word.
+        // SAFETY: the session is one of the domain to which the buckets belong (contract of this
+        // function), and buckets stay as long as the table. What `try_lock` returns is this
+        // session's copy, to which nothing else refers.
         unsafe {
             let (_, _, bucket) = parts.find(session, hash);
             bucket.get(session, hash, key)
@@ -234,7 +240,9 @@ impl<K: Copy + Eq + Hash> Placement<K> for Growing {
         keep: bool,
     ) -> Result<Option<V>, Conflict> {
         let hash = hash_of(&key);
-        // SAFETY: by the caller's word; the copy is the session's.
+        // SAFETY: the session is one of the domain to which the buckets belong (contract of this
+        // function), and buckets stay as long as the table. What `try_lock` returns is this
+        // session's copy, to which nothing else refers.
         unsafe {
             let (link, number, seen) = parts.find(session, hash);
             if keep {
@@ -258,7 +266,9 @@ impl<K: Copy + Eq + Hash> Placement<K> for Growing {
         key: &K,
     ) -> Result<Option<V>, Conflict> {
         let hash = hash_of(key);
-        // SAFETY: by the caller's word; the copy is the session's.
+        // SAFETY: the session is one of the domain to which the buckets belong (contract of this
+        // function), and buckets stay as long as the table. What `try_lock` returns is this
+        // session's copy, to which nothing else refers.
         unsafe {
             let (link, number, seen) = parts.find(session, hash);
             if seen.get(session, hash, key).is_none() {
@@ -277,7 +287,8 @@ impl<K: Copy + Eq + Hash> Placement<K> for Growing {
         session: &S,
         mut f: impl FnMut(&K, &V),
     ) {
-        // SAFETY: by the caller's word; the first ones are born.
+        // SAFETY: the session is a snapshot of the domain to which the parts belong (contract of
+        // this function), and the first buckets are born from the beginning.
         (0..parts.first()).for_each(|number| unsafe { parts.visit(session, number, &mut f) });
     }
 
@@ -291,7 +302,8 @@ impl<K: Copy + Eq + Hash> Placement<K> for Growing {
         if more.unsigned_abs() > untold.unsigned_abs() {
             let told = core::mem::take(more);
             parts.count(told);
-            // SAFETY: by the caller's word.
+            // SAFETY: the handle is in no session, and one of the domain to which the parts belong
+            // (contract of this function).
             unsafe { parts.grow(handle, told) };
         }
     }
