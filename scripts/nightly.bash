@@ -21,6 +21,11 @@ lacks_sources() {
     echo "no sources of the standard library; try: rustup toolchain install $nightly --component miri,rust-src"
 }
 
+# The tests of the library for C in the interpreter.
+the_c_interface() {
+    MIRIFLAGS="$miri_flags" cargo "+$nightly" miri test --locked -p manycore-capi
+}
+
 # interpreted ARGUMENT...: tests of the library in the interpreter.
 interpreted() {
     MIRIFLAGS="$miri_flags" cargo "+$nightly" miri test --locked -p manycore "$@"

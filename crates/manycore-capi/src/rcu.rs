@@ -1,5 +1,6 @@
 //! `manycore/rcu.h`: grace periods, over [`manycore::reclaim`].
 
+use core::cell::{Cell, UnsafeCell};
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicUsize, Ordering};
 
@@ -20,38 +21,35 @@ pub struct Rcu {
 /// More than there can be threads.
 const ENDED: usize = usize::MAX / 2;
 
-/// A registered thread: `manycore_rcu_thread_t`.
+/// A registered thread: `manycore_rcu_thread_t`. Used by that thread only, and only by shared references: the guard refers
+/// to the handle, and destructors of the program's use the registration by which they run.
 pub struct Thread {
     /// Of the handle below, and so dropped before it.
-    guard: Option<Guard<'static>>,
-    depth: usize,
-    handle: Kind,
+    guard: Cell<Option<Guard<'static>>>,
+    depth: Cell<usize>,
+    /// Exchanged by [`exchange`](Self::exchange) only.
+    handle: UnsafeCell<Kind>,
     rcu: &'static Rcu,
     /// The thread's number.
     thread: u32,
     /// Whether it waits, is quiescent just now, or ends with its thread: callbacks of the program's
     /// may be running.
-    is_busy: bool,
+    is_busy: Cell<bool>,
 }
 
-/// A registration that is busy up to the end of this, also if a destructor throws.
-struct Busy(*mut Thread);
+/// A registration that is busy up to the end of this, also if a destructor throws. It does not end meanwhile.
+struct Busy<'a>(&'a Thread);
 
-impl Busy {
-    /// # Safety
-    ///
-    /// The calling thread's registration, outside sections. It does not end while it is busy.
-    unsafe fn new(thread: *mut Thread) -> Self {
-        // SAFETY: by the caller's word.
-        unsafe { (*thread).is_busy = true };
+impl<'a> Busy<'a> {
+    fn new(thread: &'a Thread) -> Self {
+        thread.is_busy.set(true);
         Self(thread)
     }
 }
 
-impl Drop for Busy {
+impl Drop for Busy<'_> {
     fn drop(&mut self) {
-        // SAFETY: by the word of `new`.
-        unsafe { (*self.0).is_busy = false };
+        self.0.is_busy.set(false);
     }
 }
 
@@ -110,60 +108,86 @@ impl Config {
 }
 
 impl Thread {
-    fn begin(&mut self) {
-        if self.depth == 0 {
-            let guard = match &self.handle {
-                Kind::Sections(handle) => handle.pin(),
-                Kind::Quiescent(online) => online.pin(),
-                Kind::Offline => fatal("manycore_rcu_read_lock by a thread that is offline"),
-            };
-            // SAFETY: of a handle that stays where it is, and is not dropped or exchanged while there is a guard.
-            self.guard = Some(unsafe { core::mem::transmute::<Guard<'_>, Guard<'static>>(guard) });
-        }
-        self.depth += 1;
+    fn handle(&self) -> &Kind {
+        // SAFETY: only `exchange` writes it, while no reference from here is in use (its contract).
+        unsafe { &*self.handle.get() }
     }
 
-    /// Returns what ends the section, if it is the outermost one: to be dropped when this is not borrowed, because destructors of the
-    /// program's run then, which may use it.
-    fn end(&mut self) -> Option<Guard<'static>> {
-        if self.depth == 0 {
+    /// Exchanges the handle.
+    ///
+    /// # Safety
+    ///
+    /// Neither a section is open by the registration, nor does a function use its handle.
+    unsafe fn exchange(&self, handle: Kind) -> Kind {
+        // SAFETY: no reference to the handle is in use (contract of this function), nor a guard, which refers to it.
+        core::mem::replace(unsafe { &mut *self.handle.get() }, handle)
+    }
+
+    /// A section, or one in the section that is open; none if the thread is offline.
+    fn pin(&self) -> Option<Guard<'_>> {
+        match self.handle() {
+            Kind::Sections(handle) => Some(handle.pin()),
+            Kind::Quiescent(online) => Some(online.pin()),
+            Kind::Offline => None,
+        }
+    }
+
+    fn begin(&self) {
+        if self.depth.get() == 0 {
+            let Some(guard) = self.pin() else {
+                fatal("manycore_rcu_read_lock by a thread that is offline")
+            };
+            // SAFETY: the guard refers to the handle, which stays where it is, in a box, and is not exchanged or dropped
+            // before the guard: see `exchange` and `drop`.
+            let guard = unsafe { core::mem::transmute::<Guard<'_>, Guard<'static>>(guard) };
+            self.guard.set(Some(guard));
+        }
+        self.depth.set(self.depth.get() + 1);
+    }
+
+    /// Ends the section, if it is the outermost one: destructors of the program's may run then, which may use this.
+    fn end(&self) {
+        let depth = self.depth.get();
+        if depth == 0 {
             fatal("manycore_rcu_read_unlock outside a section");
         }
-        self.depth -= 1;
-        self.guard.take_if(|_| self.depth == 0)
+        self.depth.set(depth - 1);
+        if depth == 1 {
+            drop(self.guard.take());
+        }
     }
 
     /// Whether a callback of the program's is running by this registration, which must not end
     /// meanwhile, nor wait.
     fn is_calling(&self) -> bool {
-        self.is_busy || matches!(&self.handle, Kind::Sections(handle) if handle.is_destroying())
+        self.is_busy.get()
+            || matches!(self.handle(), Kind::Sections(handle) if handle.is_destroying())
     }
 
     /// The thread ends: so does the section that it is in, at whose end destructors of the
-    /// program's run. They may use this, and so it is not borrowed then.
+    /// program's run, which may use this.
     ///
     /// # Safety
     ///
-    /// The calling thread's registrations, which end with this.
+    /// The calling thread's registrations, each from [`register`], which have not ended and end with this.
     pub unsafe fn end_with_thread(threads: Vec<*mut Self>) {
-        // SAFETY: by the caller's word. None of them ends by a destructor, since it is busy.
-        unsafe {
-            threads.iter().for_each(|thread| (**thread).is_busy = true);
-            for thread in &threads {
-                (**thread).depth = 0;
-                let guard = (**thread).guard.take();
-                drop(guard);
-            }
-            // SAFETY: from a box, and not used any more.
-            threads.into_iter().for_each(|thread| drop(Box::from_raw(thread)));
-        }
+        // SAFETY: the registrations are there (contract of this function): none of them ends by a destructor that runs
+        // here, since it is busy.
+        let all = threads.iter().map(|thread| unsafe { &**thread });
+        all.clone().for_each(|thread| thread.is_busy.set(true));
+        all.for_each(|thread| {
+            thread.depth.set(0);
+            drop(thread.guard.take());
+        });
+        // SAFETY: `register` has made each by a box, and what used them above is over.
+        threads.into_iter().for_each(|thread| drop(unsafe { Box::from_raw(thread) }));
     }
 }
 
 impl Drop for Thread {
     fn drop(&mut self) {
-        self.guard = None;
-        self.handle = Kind::Offline;
+        self.guard.set(None);
+        *self.handle.get_mut() = Kind::Offline;
         // Release: partner of the Acquire in `manycore_rcu_destroy`.
         self.rcu.threads.fetch_sub(1, Ordering::Release);
     }
@@ -178,10 +202,10 @@ fn status(result: Result<(), Status>) -> Status {
 /// # Safety
 ///
 /// Null, or a registration.
-unsafe fn outside<'a>(thread: *mut Thread) -> Result<&'a mut Thread, Status> {
+unsafe fn outside<'a>(thread: *mut Thread) -> Result<&'a Thread, Status> {
     // SAFETY: by the caller's word.
     let this = unsafe { here(thread) }?;
-    if this.depth > 0 || this.is_calling() { Err(Status::Busy) } else { Ok(this) }
+    if this.depth.get() > 0 || this.is_calling() { Err(Status::Busy) } else { Ok(this) }
 }
 
 /// The calling thread's registration.
@@ -189,9 +213,9 @@ unsafe fn outside<'a>(thread: *mut Thread) -> Result<&'a mut Thread, Status> {
 /// # Safety
 ///
 /// Null, or a registration.
-unsafe fn here<'a>(thread: *mut Thread) -> Result<&'a mut Thread, Status> {
+unsafe fn here<'a>(thread: *mut Thread) -> Result<&'a Thread, Status> {
     // SAFETY: by the caller's word.
-    let this = unsafe { thread.as_mut() }.ok_or(Status::Null)?;
+    let this = unsafe { thread.as_ref() }.ok_or(Status::Null)?;
     if this.thread == thread::id() { Ok(this) } else { Err(Status::NotOwner) }
 }
 
@@ -287,10 +311,10 @@ unsafe fn register(
     }
     let (handle, thread) = (handle(rcu), thread::id());
     let this = Box::into_raw(Box::new(Thread {
-        guard: None,
-        depth: 0,
-        is_busy: false,
-        handle,
+        guard: Cell::new(None),
+        depth: Cell::new(0),
+        is_busy: Cell::new(false),
+        handle: UnsafeCell::new(handle),
         rcu,
         thread,
     }));
@@ -305,12 +329,15 @@ unsafe fn register(
 /// Null, or a registration that has not ended.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn manycore_rcu_unregister(thread: *mut Thread) -> Status {
-    // SAFETY: by the caller's word.
-    status(unsafe { outside(thread) }.map(|_| {
-        process::not_at_exit(thread);
-        // SAFETY: from a box, and by the caller's word not used any more.
-        drop(unsafe { Box::from_raw(thread) });
-    }))
+    // SAFETY: null, or a registration that has not ended (contract of this function).
+    if let Err(status) = unsafe { outside(thread) } {
+        return status;
+    }
+    process::not_at_exit(thread);
+    // SAFETY: `register` has made it by a box, and the program does not use it any more (contract of this function): no
+    // section is open by it, nor does a callback use it, as `outside` has found.
+    drop(unsafe { Box::from_raw(thread) });
+    Status::Ok
 }
 
 /// # Safety
@@ -319,7 +346,7 @@ pub unsafe extern "C" fn manycore_rcu_unregister(thread: *mut Thread) -> Status 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn manycore_rcu_read_lock(thread: *mut Thread) {
     // SAFETY: by the caller's word.
-    match unsafe { thread.as_mut() } {
+    match unsafe { thread.as_ref() } {
         Some(thread) => thread.begin(),
         None => fatal("manycore_rcu_read_lock with a null pointer"),
     }
@@ -331,11 +358,10 @@ pub unsafe extern "C" fn manycore_rcu_read_lock(thread: *mut Thread) {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn manycore_rcu_read_unlock(thread: *mut Thread) {
     // SAFETY: by the caller's word.
-    let guard = match unsafe { thread.as_mut() } {
+    match unsafe { thread.as_ref() } {
         Some(thread) => thread.end(),
         None => fatal("manycore_rcu_read_unlock with a null pointer"),
-    };
-    drop(guard);
+    }
 }
 
 /// # Safety
@@ -356,23 +382,20 @@ pub unsafe extern "C" fn manycore_rcu_call(
         // SAFETY: by the caller's word; the function is there, see below.
         unsafe { (*head).destroy.map(|destroy| destroy(head)) };
     }
-    // SAFETY: by the caller's word.
-    let guard = unsafe { here(thread) }.and_then(|thread| {
+    // SAFETY: null, or a registration that has not ended (contract of this function).
+    status(unsafe { here(thread) }.and_then(|thread| {
         if head.is_null() || destroy.is_none() {
             return Err(Status::Null);
         }
-        if matches!(thread.handle, Kind::Offline) {
-            return Err(Status::NoSession);
-        }
-        thread.begin();
-        // SAFETY: by the caller's word.
+        let guard = thread.pin().ok_or(Status::NoSession)?;
+        // SAFETY: the head is the object's, which no thread finds any more, and `destroy` may be called with it later
+        // (contract of this function); so may `run`, since the function is in the head.
         unsafe {
             (*head).destroy = destroy;
-            thread.guard.as_ref().expect("begun above").retire_with(head.cast(), bytes, run);
+            guard.retire_with(head.cast(), bytes, run);
         }
-        Ok(thread.end())
-    });
-    status(guard.map(drop))
+        Ok(())
+    }))
 }
 
 /// # Safety
@@ -380,22 +403,18 @@ pub unsafe extern "C" fn manycore_rcu_call(
 /// Null, or a registration.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn manycore_rcu_synchronize(thread: *mut Thread) -> Status {
-    // SAFETY: by the caller's word.
-    match unsafe { outside(thread) } {
-        Ok(_) => {}
+    // SAFETY: null, or a registration that has not ended (contract of this function).
+    let thread = match unsafe { outside(thread) } {
+        Ok(thread) => thread,
         Err(Status::Busy) => return Status::Deadlock,
         Err(status) => return status,
-    }
-    // SAFETY: as that has found.
-    let _busy = unsafe { Busy::new(thread) };
-    // Not borrowed from here on but for reading: destructors of the program's may use it.
-    // SAFETY: the calling thread's registration, which does not end while it is busy.
-    match unsafe { &(*thread).handle } {
+    };
+    let _busy = Busy::new(thread);
+    match thread.handle() {
         Kind::Sections(handle) => handle.synchronize_outside(),
-        // SAFETY: there are no guards outside sections.
+        // SAFETY: no section is open, as `outside` has found, and so there are no guards.
         Kind::Quiescent(online) => unsafe { online.synchronize_shared() },
-        // SAFETY: as above.
-        Kind::Offline => unsafe { (*thread).rcu.domain.synchronize() },
+        Kind::Offline => thread.rcu.domain.synchronize(),
     }
     Status::Ok
 }
@@ -406,17 +425,11 @@ pub unsafe extern "C" fn manycore_rcu_synchronize(thread: *mut Thread) -> Status
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn manycore_rcu_quiescent(thread: *mut Thread) -> Status {
     // SAFETY: by the caller's word.
-    status(unsafe { outside(thread) }.and_then(|this| {
-        if !matches!(this.handle, Kind::Quiescent(_)) {
-            return Err(Status::Invalid);
-        }
-        // SAFETY: as in `manycore_rcu_synchronize`.
-        unsafe {
-            let _busy = Busy::new(thread);
-            if let Kind::Quiescent(online) = &(*thread).handle {
-                online.quiescent_shared();
-            }
-        }
+    status(unsafe { outside(thread) }.and_then(|thread| {
+        let Kind::Quiescent(online) = thread.handle() else { return Err(Status::Invalid) };
+        let _busy = Busy::new(thread);
+        // SAFETY: no section is open, as `outside` has found, and so there are no guards.
+        unsafe { online.quiescent_shared() };
         Ok(())
     }))
 }
@@ -427,11 +440,14 @@ pub unsafe extern "C" fn manycore_rcu_quiescent(thread: *mut Thread) -> Status {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn manycore_rcu_offline(thread: *mut Thread) -> Status {
     // SAFETY: by the caller's word.
-    let online = unsafe { outside(thread) }.and_then(|thread| match thread.handle {
-        Kind::Quiescent(_) => Ok(core::mem::replace(&mut thread.handle, Kind::Offline)),
+    status(unsafe { outside(thread) }.and_then(|thread| match thread.handle() {
+        Kind::Quiescent(_) => {
+            // SAFETY: no section is open and no callback runs, as `outside` has found.
+            drop(unsafe { thread.exchange(Kind::Offline) });
+            Ok(())
+        }
         Kind::Sections(_) | Kind::Offline => Err(Status::Invalid),
-    });
-    status(online.map(drop))
+    }))
 }
 
 /// # Safety
@@ -440,11 +456,72 @@ pub unsafe extern "C" fn manycore_rcu_offline(thread: *mut Thread) -> Status {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn manycore_rcu_online(thread: *mut Thread) -> Status {
     // SAFETY: by the caller's word.
-    status(unsafe { outside(thread) }.and_then(|thread| match thread.handle {
+    status(unsafe { outside(thread) }.and_then(|thread| match thread.handle() {
         Kind::Offline => {
-            thread.handle = Kind::Quiescent(thread.rcu.domain.register_online());
+            let online = thread.rcu.domain.register_online();
+            // SAFETY: no section is open and no callback runs, as `outside` has found.
+            drop(unsafe { thread.exchange(Kind::Quiescent(online)) });
             Ok(())
         }
         Kind::Sections(_) | Kind::Quiescent(_) => Err(Status::Invalid),
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use core::ptr::null_mut;
+
+    use super::*;
+
+    /// An object whose destructor has sections of the registration by which it runs.
+    #[repr(C)]
+    struct Object {
+        head: Head,
+        thread: *mut Thread,
+    }
+
+    unsafe extern "C-unwind" fn destroy(head: *mut Head) {
+        // SAFETY: the head is the first field of an object from a box; the registration is the calling thread's.
+        unsafe {
+            let object = Box::from_raw(head.cast::<Object>());
+            manycore_rcu_read_lock(object.thread);
+            manycore_rcu_read_unlock(object.thread);
+            assert_eq!(manycore_rcu_unregister(object.thread), Status::Busy);
+        }
+    }
+
+    /// In the interpreter this fails if a function has the registration to itself while a destructor uses it.
+    fn destructors_use_the_registration(
+        register: unsafe extern "C" fn(*mut Rcu, *mut *mut Thread) -> Status,
+        wait: unsafe extern "C" fn(*mut Thread) -> Status,
+    ) {
+        let (mut rcu, mut thread) = (null_mut(), null_mut());
+        // SAFETY: in the order that the header asks for, in one thread.
+        unsafe {
+            assert_eq!(manycore_rcu_create(core::ptr::null(), &raw mut rcu), Status::Ok);
+            assert_eq!(register(rcu, &raw mut thread), Status::Ok);
+            for _ in 0..3 {
+                manycore_rcu_read_lock(thread);
+                let head = Head { destroy: None, extra: null_mut() };
+                let object = Box::into_raw(Box::new(Object { head, thread }));
+                let status = manycore_rcu_call(thread, object.cast(), 100, Some(destroy));
+                assert_eq!(status, Status::Ok);
+                manycore_rcu_read_unlock(thread);
+                assert_eq!(wait(thread), Status::Ok);
+            }
+            assert_eq!(manycore_rcu_synchronize(thread), Status::Ok);
+            assert_eq!(manycore_rcu_unregister(thread), Status::Ok);
+            assert_eq!(manycore_rcu_destroy(rcu), Status::Ok);
+        }
+    }
+
+    #[test]
+    fn destructors_use_a_registration_with_sections() {
+        destructors_use_the_registration(manycore_rcu_register, manycore_rcu_synchronize);
+    }
+
+    #[test]
+    fn destructors_use_a_registration_that_is_quiescent() {
+        destructors_use_the_registration(manycore_rcu_register_qsbr, manycore_rcu_quiescent);
+    }
 }

@@ -56,7 +56,7 @@ pub struct Stats {
 const _: () = assert!(size_of::<ThreadData>() == 32 && size_of::<Stats>() == 72);
 
 fn stats() -> Result<Stats, Status> {
-    let domain = process::get()?.domain;
+    let domain = process::get()?.domain();
     let stats = domain.stats();
     Ok(Stats {
         commits: stats.commits,
@@ -240,7 +240,11 @@ pub unsafe extern "C" fn manycore_rlu_thread_finish(data: *mut ThreadData) -> St
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn manycore_rlu_reader_lock(data: *mut ThreadData) {
     // SAFETY: by the caller's word.
-    unsafe { member(data, "RLU_READER_LOCK") }.enter();
+    unsafe {
+        if member(data, "RLU_READER_LOCK").enter() {
+            process::make_current((*data).member);
+        }
+    }
 }
 
 /// `RLU_READER_UNLOCK`: 0 if the session has met a conflict, and so was aborted.
@@ -460,4 +464,39 @@ pub unsafe extern "C" fn manycore_rlu_flush(data: *mut ThreadData) -> Status {
     }
     member.handle.flush();
     Status::Ok
+}
+
+#[cfg(test)]
+mod tests {
+    use core::ptr::{null, null_mut};
+
+    use super::*;
+
+    /// In the interpreter this fails if the pointer by which an allocation finds its session is not one by which the
+    /// others use it.
+    #[test]
+    fn an_allocation_finds_the_session_of_its_thread() {
+        // SAFETY: in the order that the header asks for, in one thread.
+        unsafe {
+            assert_eq!(manycore_rlu_init(null()), Status::Ok);
+            let data = manycore_rlu_thread_alloc();
+            assert_eq!(manycore_rlu_thread_init(data), Status::Ok);
+            let first = manycore_rlu_alloc(8);
+            manycore_rlu_reader_lock(data);
+            manycore_rlu_reader_lock(data);
+            let mut copy = first;
+            assert_eq!(manycore_rlu_try_lock(data, &raw mut copy), 1);
+            let second = manycore_rlu_alloc(8);
+            manycore_rlu_assign_ptr(copy.cast(), second);
+            assert_eq!(manycore_rlu_reader_unlock(data), 1);
+            assert_eq!(manycore_rlu_reader_unlock(data), 1);
+            manycore_rlu_reader_lock(data);
+            let seen = manycore_rlu_deref(data, first);
+            assert_eq!(*seen.cast::<*mut c_void>(), second);
+            assert_eq!(manycore_rlu_free(null_mut(), second), 1);
+            assert_eq!(manycore_rlu_reader_unlock(data), 1);
+            assert_eq!(manycore_rlu_thread_free(data), Status::Ok);
+            assert_eq!(manycore_rlu_finish(), Status::Ok);
+        }
+    }
 }

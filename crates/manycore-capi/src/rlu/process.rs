@@ -1,7 +1,7 @@
 //! The one domain of a process, and the threads that take part in it.
 
 use std::collections::BTreeMap;
-use std::ptr::null_mut;
+use std::ptr::{NonNull, null_mut};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
@@ -21,8 +21,9 @@ pub type Session = Handle<'static, AnyClock>;
 static PROCESS: AtomicPtr<Process> = AtomicPtr::new(null_mut());
 
 pub struct Process {
-    /// From a box; outlives the handles, which borrow it.
-    pub domain: &'static Domain<AnyClock>,
+    /// From a box, which is freed after the handles that borrow it: by this pointer, since none that is made of a reference
+    /// may do that.
+    domain: NonNull<Domain<AnyClock>>,
     members: Mutex<Members>,
     /// Whether `RLU_INIT` is still to come: it has begun with an `RLU_ALLOC`.
     is_early: AtomicBool,
@@ -71,10 +72,10 @@ pub fn get_or_begin() -> Result<&'static Process, Status> {
 
 /// `RLU_INIT`, or what comes early.
 pub fn begin(domain: Domain<AnyClock>, is_early: bool) -> Status {
-    let domain = Box::into_raw(Box::new(domain));
-    // SAFETY: from a box, which is freed after all that borrows it.
-    let domain = unsafe { &*domain };
-    let members = Members { by_address: BTreeMap::new(), spare: domain.register() };
+    let domain = NonNull::from(Box::leak(Box::new(domain)));
+    // SAFETY: the box is freed in `end`, after all that borrows it.
+    let spare = unsafe { domain.as_ref() }.register();
+    let members = Members { by_address: BTreeMap::new(), spare };
     let is_early = AtomicBool::new(is_early);
     let process = Process { domain, members: Mutex::new(members), is_early };
     let process = Box::into_raw(Box::new(process));
@@ -108,14 +109,14 @@ pub fn finish() -> Result<(), Status> {
 
 /// All of it goes, the domain last.
 fn end(process: Box<Process>) {
-    let domain = core::ptr::from_ref(process.domain).cast_mut();
+    let domain = process.domain;
     for member in process.members().by_address.values() {
         // SAFETY: from a box, and in the list, which goes too.
         drop(unsafe { Box::from_raw(*member) });
     }
     drop(process);
-    // SAFETY: from a box, and nobody borrows it any more.
-    drop(unsafe { Box::from_raw(domain) });
+    // SAFETY: `begin` has made it by a box, and the handles that borrowed it are gone: the members', and the spare one.
+    drop(unsafe { Box::from_raw(domain.as_ptr()) });
 }
 
 /// In the child of a fork: the parent's threads and its domain are not the child's. It may call `RLU_INIT` itself.
@@ -125,6 +126,11 @@ pub fn forked() {
 }
 
 impl Process {
+    pub fn domain(&self) -> &'static Domain<AnyClock> {
+        // SAFETY: the box is freed in `end`, after which the program uses nothing of it.
+        unsafe { self.domain.as_ref() }
+    }
+
     /// Whether it had begun before its `RLU_INIT`, which comes now.
     pub fn end_early(&self) -> bool {
         self.is_early.swap(false, Ordering::Relaxed) // Relaxed: nothing is followed
@@ -142,7 +148,7 @@ impl Process {
         let mut status = Status::Already;
         let member = *members.by_address.entry(data.addr()).or_insert_with(|| {
             status = Status::Ok;
-            Box::into_raw(Box::new(Member::new(self.domain.register())))
+            Box::into_raw(Box::new(Member::new(self.domain().register())))
         });
         // SAFETY: the caller's own, by the contract of `manycore_rlu_thread_init`.
         unsafe { data.write(ThreadData { member, ..ThreadData::EMPTY }) };
@@ -192,23 +198,21 @@ impl Member {
         self.depth.store(depth, Ordering::Relaxed); // Relaxed: as above
     }
 
-    /// Begins a session, or goes on in the one that is open.
+    /// Begins a session, or goes on in the one that is open. Says whether it has begun one, which the caller then
+    /// [makes current](make_current).
     #[inline]
-    pub fn enter(&mut self) {
+    pub fn enter(&mut self) -> bool {
         let depth = self.depth();
         self.set_depth(depth + 1);
         if depth > 0 {
-            return;
+            return false;
         }
         if self.thread != thread::id() {
             self.pass_on();
         }
         // SAFETY: none is open.
         unsafe { self.handle.begin(View::Snapshot) };
-        let current = &thread::local().extension;
-        if current.get().is_null() {
-            current.set(core::ptr::from_mut(self).cast());
-        }
+        true
     }
 
     /// The thread has begun to use it.
@@ -266,6 +270,16 @@ impl Member {
         if core::ptr::eq(current.get().cast(), self) {
             current.set(null_mut());
         }
+    }
+}
+
+/// The calling thread is in a session of the member, unless it is in another's already. Takes the pointer that the program's
+/// structure has: one that is made of a reference is of no use when the next function has the member.
+#[inline]
+pub fn make_current(member: *mut Member) {
+    let current = &thread::local().extension;
+    if current.get().is_null() {
+        current.set(member.cast());
     }
 }
 
