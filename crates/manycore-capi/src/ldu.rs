@@ -19,11 +19,12 @@ pub enum Ldu {
     Rooted(Rooted<Arc<Table>>),
 }
 
-// SAFETY: each of them is one, and it stays the same.
+// SAFETY: a log is one of the three for as long as it is there, and each of those is a `Queue`.
 unsafe impl Queue for Ldu {
     #[inline]
     unsafe fn push(&self, link: Link) {
-        // SAFETY: by the caller's word.
+        // SAFETY: the entry is in no queue and its node stays (contract of this function), which is
+        // what the queue inside asks for.
         unsafe {
             match self {
                 Self::Global(queue) => queue.push(link),
@@ -69,12 +70,15 @@ struct Structure {
 
 impl Target for Structure {
     fn apply(&mut self, operation: Operation, node: NonNull<Node>) {
-        // SAFETY: the program has given both for this; the node is there until it is released.
+        // SAFETY: the program has given the function and the structure for this (contract of
+        // `manycore_ldu_drain`); the node is there until it is released.
         unsafe { (self.apply)(self.structure, operation as c_int, node.as_ptr()) };
     }
 
     fn release(&mut self, node: NonNull<Node>) {
-        // SAFETY: as above.
+        // SAFETY: the program has given the function and the structure for this (contract of
+        // `manycore_ldu_drain`); the node's last entry was taken, so that the library does not
+        // touch it any more.
         unsafe { (self.release)(self.structure, node.as_ptr()) };
     }
 }
@@ -91,7 +95,7 @@ pub unsafe extern "C" fn manycore_ldu_create(arrangement: c_int, out: *mut *mut 
         1 => Ldu::PerCore(PerCore::new()),
         _ => return Status::Invalid,
     };
-    // SAFETY: by the caller's word.
+    // SAFETY: `out` is null or may be written (contract of this function).
     unsafe { give(out, ldu) }
 }
 
@@ -103,9 +107,9 @@ pub unsafe extern "C" fn manycore_ldu_create_in(
     table: *const Arc<Table>,
     out: *mut *mut Ldu,
 ) -> Status {
-    // SAFETY: by the caller's word.
+    // SAFETY: `table` is null or leads to a table (contract of this function).
     let Some(table) = (unsafe { table.as_ref() }) else { return Status::Null };
-    // SAFETY: as above.
+    // SAFETY: `out` is null or may be written (contract of this function).
     unsafe { give(out, Ldu::Rooted(Rooted::new(Arc::clone(table)))) }
 }
 
@@ -116,7 +120,7 @@ unsafe fn give<T>(out: *mut *mut T, value: T) -> Status {
     if out.is_null() {
         return Status::Null;
     }
-    // SAFETY: by the caller's word.
+    // SAFETY: `out` is not null, and so may be written (contract of this function).
     unsafe { out.write(Box::into_raw(Box::new(value))) };
     Status::Ok
 }
@@ -126,7 +130,8 @@ unsafe fn give<T>(out: *mut *mut T, value: T) -> Status {
 /// Null, or a log without entries, of which nobody knows any more.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn manycore_ldu_destroy(ldu: *mut Ldu) -> Status {
-    // SAFETY: by the caller's word.
+    // SAFETY: `ldu` is null or from `give`, without entries, and nobody uses it any more (contract
+    // of this function).
     unsafe { take_back(ldu) }
 }
 
@@ -137,7 +142,8 @@ unsafe fn take_back<T>(value: *mut T) -> Status {
     if value.is_null() {
         return Status::Null;
     }
-    // SAFETY: by the caller's word.
+    // SAFETY: `value` is not null, and so from `give`, which has made a box of it, and nobody uses
+    // it any more (contract of this function).
     drop(unsafe { Box::from_raw(value) });
     Status::Ok
 }
@@ -153,7 +159,7 @@ pub unsafe extern "C" fn manycore_ldu_table_create(
     if !(1..=1 << 20).contains(&places) {
         return Status::Invalid;
     }
-    // SAFETY: by the caller's word.
+    // SAFETY: `out` is null or may be written (contract of this function).
     unsafe { give(out, Arc::new(Table::new(places))) }
 }
 
@@ -162,7 +168,7 @@ pub unsafe extern "C" fn manycore_ldu_table_create(
 /// Null, or from [`manycore_ldu_table_create`], and not destroyed yet. Logs in it keep it for as long as they are there.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn manycore_ldu_table_destroy(table: *mut Arc<Table>) -> Status {
-    // SAFETY: by the caller's word.
+    // SAFETY: `table` is null or from `give`, and was not destroyed (contract of this function).
     unsafe { take_back(table) }
 }
 
@@ -171,7 +177,8 @@ pub unsafe extern "C" fn manycore_ldu_table_destroy(table: *mut Arc<Table>) -> S
 /// Null or a log; null or a node of the caller's, as of [`Node::try_log`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn manycore_ldu_insert(ldu: *const Ldu, node: *mut Node) -> Status {
-    // SAFETY: by the caller's word.
+    // SAFETY: log and node are null or the program's, which keeps the contract of `Node::try_log`
+    // (contract of this function).
     unsafe { log(ldu, node, Operation::Insert) }
 }
 
@@ -180,7 +187,8 @@ pub unsafe extern "C" fn manycore_ldu_insert(ldu: *const Ldu, node: *mut Node) -
 /// As of [`manycore_ldu_insert`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn manycore_ldu_remove(ldu: *const Ldu, node: *mut Node) -> Status {
-    // SAFETY: by the caller's word.
+    // SAFETY: log and node are null or the program's, which keeps the contract of `Node::try_log`
+    // (contract of this function).
     unsafe { log(ldu, node, Operation::Remove) }
 }
 
@@ -188,11 +196,12 @@ pub unsafe extern "C" fn manycore_ldu_remove(ldu: *const Ldu, node: *mut Node) -
 ///
 /// As of [`manycore_ldu_insert`].
 unsafe fn log(ldu: *const Ldu, node: *mut Node, operation: Operation) -> Status {
-    // SAFETY: by the caller's word.
+    // SAFETY: `ldu` is null or leads to a log (contract of this function).
     let (Some(ldu), Some(node)) = (unsafe { ldu.as_ref() }, NonNull::new(node)) else {
         return Status::Null;
     };
-    // SAFETY: as above.
+    // SAFETY: the node is the program's, which keeps the contract of `Node::try_log`, always with
+    // this log (contract of this function).
     if unsafe { Node::try_log(node, operation, ldu) } { Status::Ok } else { Status::Repeated }
 }
 
@@ -201,11 +210,12 @@ unsafe fn log(ldu: *const Ldu, node: *mut Node, operation: Operation) -> Status 
 /// As of [`manycore_ldu_insert`]; the object was not inserted, or removed since, and the node is not touched any more.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn manycore_ldu_retire(ldu: *const Ldu, node: *mut Node) -> Status {
-    // SAFETY: by the caller's word.
+    // SAFETY: `ldu` is null or leads to a log (contract of this function).
     let (Some(ldu), Some(node)) = (unsafe { ldu.as_ref() }, NonNull::new(node)) else {
         return Status::Null;
     };
-    // SAFETY: as above.
+    // SAFETY: the node is the program's, which has not inserted the object, or has removed it, and
+    // does not touch the node any more (contract of this function).
     unsafe { Node::retire(node, ldu) };
     Status::Ok
 }
@@ -221,15 +231,16 @@ pub unsafe extern "C" fn manycore_ldu_drain(
     structure: *mut c_void,
     drained: *mut Drained,
 ) -> Status {
-    // SAFETY: by the caller's word.
+    // SAFETY: each is null or leads to what its type says (contract of this function).
     let (Some(ldu), Some(target)) = (unsafe { (ldu.as_ref(), target.as_ref()) }) else {
         return Status::Null;
     };
     let (Some(apply), Some(release)) = (target.apply, target.release) else { return Status::Null };
-    // SAFETY: by the caller's word.
+    // SAFETY: no other thread drains the log meanwhile, and the callbacks may be called with the
+    // structure (contract of this function).
     let done = unsafe { drain(ldu, &mut Structure { apply, release, structure }) };
     if !drained.is_null() {
-        // SAFETY: by the caller's word.
+        // SAFETY: `drained` is not null, and so may be written (contract of this function).
         unsafe { drained.write(Drained { entries: done.entries, applied: done.applied }) };
     }
     Status::Ok

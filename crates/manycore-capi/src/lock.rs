@@ -37,7 +37,8 @@ pub struct Mutex {
     lock: UnsafeCell<[u64; 2]>,
 }
 
-// SAFETY: a lock is there to be shared.
+// SAFETY: the kind and the number are atomic; the words are a lock of that kind, all of which are
+// `Sync`, or lead to one, and do not change once they are written.
 unsafe impl Sync for Mutex {}
 
 /// `manycore_rwlock_t`.
@@ -48,12 +49,14 @@ pub struct RwLock {
     lock: UnsafeCell<[u64; 3]>,
 }
 
-// SAFETY: as above.
+// SAFETY: the kind and the number are atomic; the words are a lock of that kind, all of which are
+// `Sync`, or lead to one, and do not change once they are written.
 unsafe impl Sync for RwLock {}
 
 const _: () = assert!(size_of::<Mutex>() == 24 && size_of::<RwLock>() == 32);
 
-/// What is done with a lock of some type, which is at this address.
+/// What is done with a lock of some type. A caller passes the address of a lock of this type which is there; to `release` that
+/// of one which it holds, and to `end` what `make` has returned, which nobody uses any more.
 struct Mutexes {
     name: &'static str,
     /// Makes one, if it does not fit into a [`Mutex`].
@@ -65,7 +68,7 @@ struct Mutexes {
     release: unsafe fn(*const ()),
 }
 
-/// The same for reader-writer locks.
+/// The same for reader-writer locks: to `release_read` and `release_write` a caller passes one which it holds in this way.
 struct RwLocks {
     name: &'static str,
     make: Option<fn() -> *mut ()>,
@@ -82,7 +85,8 @@ struct RwLocks {
 ///
 /// From [`make`], and not used any more.
 unsafe fn end<L>(lock: *mut ()) {
-    // SAFETY: by the caller's word.
+    // SAFETY: `make` has made a box of it, of this type, and nobody uses it any more (contract of
+    // this function).
     drop(unsafe { Box::from_raw(lock.cast::<L>()) });
 }
 
@@ -95,23 +99,24 @@ impl Mutexes {
     /// The lock is of this kind, and there.
     #[inline]
     unsafe fn usual<'a>(&self, lock: *const ()) -> Option<&'a Adaptive> {
-        // SAFETY: by the caller's word.
+        // SAFETY: `self` is the row of `Adaptive`, of which the lock is one and there (contract of
+        // this function).
         core::ptr::eq(self, &raw const MUTEXES[USUAL as usize]).then(|| unsafe { &*lock.cast() })
     }
 
     const fn of<L: PlainLock>() -> Self {
-        // SAFETY, throughout: the caller gives the address of a lock of this type, which it holds if it is to be released.
         Self {
             name: L::INFO.name,
             make: if size_of::<L>() > INLINE_SIZE { Some(|| make(L::new())) } else { None },
             end: end::<L>,
-            // SAFETY: as above.
+            // SAFETY: the address is that of an `L` which is there (see `Mutexes`).
             acquire: |lock| unsafe { (*lock.cast::<L>()).acquire() },
-            // SAFETY: as above.
+            // SAFETY: the address is that of an `L` which is there (see `Mutexes`).
             try_acquire: |lock| unsafe { (*lock.cast::<L>()).try_acquire() },
-            // SAFETY: as above.
+            // SAFETY: the address is that of an `L` which is there (see `Mutexes`).
             acquire_until: |lock, until| unsafe { (*lock.cast::<L>()).acquire_until(until) },
-            // SAFETY: as above.
+            // SAFETY: the address is that of an `L` which is there and held by the caller (see
+            // `Mutexes`).
             release: |lock| unsafe { (*lock.cast::<L>()).release() },
         }
     }
@@ -125,27 +130,29 @@ impl RwLocks {
     /// The lock is of this kind, and there.
     #[inline]
     unsafe fn usual<'a>(&self, lock: *const ()) -> Option<&'a UsualRw> {
-        // SAFETY: by the caller's word.
+        // SAFETY: `self` is the row of `UsualRw`, of which the lock is one and there (contract of
+        // this function).
         core::ptr::eq(self, &raw const RW_LOCKS[USUAL as usize]).then(|| unsafe { &*lock.cast() })
     }
 
     const fn of<L: RawRwLock>() -> Self {
-        // SAFETY, throughout: as for `Mutexes`.
         Self {
             name: L::INFO.name,
             make: if size_of::<L>() > INLINE_RW { Some(|| make(L::new())) } else { None },
             end: end::<L>,
-            // SAFETY: as above.
+            // SAFETY: the address is that of an `L` which is there (see `RwLocks`).
             acquire_read: |lock| unsafe { (*lock.cast::<L>()).acquire_read() },
-            // SAFETY: as above.
+            // SAFETY: the address is that of an `L` which is there (see `RwLocks`).
             try_acquire_read: |lock| unsafe { (*lock.cast::<L>()).try_acquire_read() },
-            // SAFETY: as above.
+            // SAFETY: the address is that of an `L` which is there and held by the caller in this
+            // way (see `RwLocks`).
             release_read: |lock| unsafe { (*lock.cast::<L>()).release_read() },
-            // SAFETY: as above.
+            // SAFETY: the address is that of an `L` which is there (see `RwLocks`).
             acquire_write: |lock| unsafe { (*lock.cast::<L>()).acquire_write() },
-            // SAFETY: as above.
+            // SAFETY: the address is that of an `L` which is there (see `RwLocks`).
             try_acquire_write: |lock| unsafe { (*lock.cast::<L>()).try_acquire_write() },
-            // SAFETY: as above.
+            // SAFETY: the address is that of an `L` which is there and held by the caller in this
+            // way (see `RwLocks`).
             release_write: |lock| unsafe { (*lock.cast::<L>()).release_write() },
         }
     }
@@ -188,7 +195,7 @@ fn status(result: Result<(), Status>) -> Status {
 ///
 /// Null, or an object.
 unsafe fn there<'a, T>(pointer: *const T) -> Result<&'a T, Status> {
-    // SAFETY: by the caller's word.
+    // SAFETY: `pointer` is null, or leads to an object (contract of this function).
     unsafe { pointer.as_ref() }.ok_or(Status::Null)
 }
 
@@ -225,7 +232,8 @@ impl Mutex {
             return Err(Status::NotOwner);
         }
         self.owner.store(0, RELAXED);
-        // SAFETY: the lock is there, of this kind, and held by this thread.
+        // SAFETY: `resolve` has found the lock of this kind; it is held by this thread, whose
+        // number the owner was.
         unsafe {
             match methods.usual(lock) {
                 Some(usual) => usual.release(),
@@ -271,7 +279,7 @@ pub unsafe extern "C" fn manycore_mutex_init(mutex: *mut Mutex, name: *const c_c
     }
     let mut kind = USUAL as usize;
     if !name.is_null() {
-        // SAFETY: by the caller's word.
+        // SAFETY: `name` is not null, and so a string (contract of this function).
         match find(MUTEXES.iter().map(|lock| lock.name), unsafe { CStr::from_ptr(name) }) {
             Ok(number) => kind = number,
             Err(status) => return status,
@@ -279,7 +287,7 @@ pub unsafe extern "C" fn manycore_mutex_init(mutex: *mut Mutex, name: *const c_c
     }
     let lock = MUTEXES[kind].make.map_or(0, |make| make().expose_provenance() as u64);
     let (kind, owner) = (AtomicU32::new(kind as u32), AtomicU32::new(0));
-    // SAFETY: by the caller's word.
+    // SAFETY: `mutex` is not null, and so may be written (contract of this function).
     unsafe { mutex.write(Mutex { kind, owner, lock: UnsafeCell::new([lock, 0]) }) };
     Status::Ok
 }
@@ -289,7 +297,7 @@ pub unsafe extern "C" fn manycore_mutex_init(mutex: *mut Mutex, name: *const c_c
 /// Null, or a mutex.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn manycore_mutex_destroy(mutex: *mut Mutex) -> Status {
-    // SAFETY: by the caller's word.
+    // SAFETY: `mutex` is null, or leads to one (contract of this function).
     status(unsafe { there(mutex) }.and_then(|mutex| {
         let (methods, lock) = mutex.resolve()?;
         if mutex.owner.load(RELAXED) != 0 {
@@ -297,7 +305,8 @@ pub unsafe extern "C" fn manycore_mutex_destroy(mutex: *mut Mutex) -> Status {
         }
         mutex.kind.store(DESTROYED, RELAXED);
         if methods.make.is_some() {
-            // SAFETY: from `make`, and the program does not use it any more.
+            // SAFETY: `make` has made a box of the lock, which this kind says; nobody holds it, and
+            // the program does not use it any more.
             unsafe { (methods.end)(lock.cast_mut()) };
         }
         Ok(())
@@ -309,10 +318,11 @@ pub unsafe extern "C" fn manycore_mutex_destroy(mutex: *mut Mutex) -> Status {
 /// Null, or a mutex.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn manycore_mutex_lock(mutex: *mut Mutex) -> Status {
-    // SAFETY: by the caller's word.
+    // SAFETY: `mutex` is null, or leads to one (contract of this function).
     status(unsafe { there(mutex) }.and_then(|mutex| {
         mutex.acquire(Status::Ok, |methods, lock| {
-            // SAFETY: the lock is there, and of this kind.
+            // SAFETY: `resolve` has found the lock of this kind, which is there as long as the
+            // mutex.
             unsafe {
                 match methods.usual(lock) {
                     Some(usual) => usual.acquire(),
@@ -329,9 +339,9 @@ pub unsafe extern "C" fn manycore_mutex_lock(mutex: *mut Mutex) -> Status {
 /// Null, or a mutex.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn manycore_mutex_trylock(mutex: *mut Mutex) -> Status {
-    // SAFETY: by the caller's word.
+    // SAFETY: `mutex` is null, or leads to one (contract of this function).
     status(unsafe { there(mutex) }.and_then(|mutex| {
-        // SAFETY: the lock is there.
+        // SAFETY: `resolve` has found the lock of this kind, which is there as long as the mutex.
         mutex.acquire(Status::Busy, |methods, lock| unsafe { (methods.try_acquire)(lock) })
     }))
 }
@@ -341,11 +351,12 @@ pub unsafe extern "C" fn manycore_mutex_trylock(mutex: *mut Mutex) -> Status {
 /// Null, or a mutex.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn manycore_mutex_timedlock(mutex: *mut Mutex, nanoseconds: u64) -> Status {
-    // SAFETY: by the caller's word.
+    // SAFETY: `mutex` is null, or leads to one (contract of this function).
     status(unsafe { there(mutex) }.and_then(|mutex| {
         mutex.acquire(Status::TimedOut, |methods, lock| {
             let until = Deadline::after(Duration::from_nanos(nanoseconds));
-            // SAFETY: the lock is there.
+            // SAFETY: `resolve` has found the lock of this kind, which is there as long as the
+            // mutex.
             unsafe { (methods.try_acquire)(lock) || (methods.acquire_until)(lock, until) }
         })
     }))
@@ -356,7 +367,7 @@ pub unsafe extern "C" fn manycore_mutex_timedlock(mutex: *mut Mutex, nanoseconds
 /// Null, or a mutex.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn manycore_mutex_unlock(mutex: *mut Mutex) -> Status {
-    // SAFETY: by the caller's word.
+    // SAFETY: `mutex` is null, or leads to one (contract of this function).
     status(unsafe { there(mutex) }.and_then(Mutex::release))
 }
 
@@ -387,7 +398,7 @@ pub unsafe extern "C" fn manycore_rwlock_init(rwlock: *mut RwLock, name: *const 
     }
     let mut kind = USUAL as usize;
     if !name.is_null() {
-        // SAFETY: by the caller's word.
+        // SAFETY: `name` is not null, and so a string (contract of this function).
         match find(RW_LOCKS.iter().map(|lock| lock.name), unsafe { CStr::from_ptr(name) }) {
             Ok(number) => kind = number,
             Err(status) => return status,
@@ -395,7 +406,7 @@ pub unsafe extern "C" fn manycore_rwlock_init(rwlock: *mut RwLock, name: *const 
     }
     let lock = RW_LOCKS[kind].make.map_or(0, |make| make().expose_provenance() as u64);
     let (kind, writer) = (AtomicU32::new(kind as u32), AtomicU32::new(0));
-    // SAFETY: by the caller's word.
+    // SAFETY: `rwlock` is not null, and so may be written (contract of this function).
     unsafe { rwlock.write(RwLock { kind, writer, lock: UnsafeCell::new([lock, 0, 0]) }) };
     Status::Ok
 }
@@ -405,18 +416,19 @@ pub unsafe extern "C" fn manycore_rwlock_init(rwlock: *mut RwLock, name: *const 
 /// Null, or a lock.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn manycore_rwlock_destroy(rwlock: *mut RwLock) -> Status {
-    // SAFETY: by the caller's word.
+    // SAFETY: `rwlock` is null, or leads to a lock (contract of this function).
     status(unsafe { there(rwlock) }.and_then(|rwlock| {
         let (methods, lock) = rwlock.resolve()?;
-        // SAFETY: the lock is there.
+        // SAFETY: `resolve` has found the lock of this kind, which is there.
         if !unsafe { (methods.try_acquire_write)(lock) } {
             return Err(Status::Busy);
         }
-        // SAFETY: acquired above.
+        // SAFETY: `try_acquire_write` has acquired it for this thread just now.
         unsafe { (methods.release_write)(lock) };
         rwlock.kind.store(DESTROYED, RELAXED);
         if methods.make.is_some() {
-            // SAFETY: from `make`, and the program does not use it any more.
+            // SAFETY: `make` has made a box of the lock, which this kind says; nobody holds it, and
+            // the program does not use it any more.
             unsafe { (methods.end)(lock.cast_mut()) };
         }
         Ok(())
@@ -428,10 +440,10 @@ pub unsafe extern "C" fn manycore_rwlock_destroy(rwlock: *mut RwLock) -> Status 
 /// Null, or a lock.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn manycore_rwlock_rdlock(rwlock: *mut RwLock) -> Status {
-    // SAFETY: by the caller's word; the lock is there.
+    // SAFETY: `rwlock` is null, or leads to a lock (contract of this function).
     status(unsafe { there(rwlock) }.and_then(|rwlock| {
         let (methods, lock) = rwlock.resolve_for_me()?;
-        // SAFETY: the lock is there, and of this kind.
+        // SAFETY: `resolve` has found the lock of this kind, which is there.
         unsafe {
             match methods.usual(lock) {
                 Some(usual) => usual.acquire_read(),
@@ -447,10 +459,10 @@ pub unsafe extern "C" fn manycore_rwlock_rdlock(rwlock: *mut RwLock) -> Status {
 /// Null, or a lock.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn manycore_rwlock_tryrdlock(rwlock: *mut RwLock) -> Status {
-    // SAFETY: by the caller's word.
+    // SAFETY: `rwlock` is null, or leads to a lock (contract of this function).
     status(unsafe { there(rwlock) }.and_then(|rwlock| {
         let (methods, lock) = rwlock.resolve_for_me()?;
-        // SAFETY: the lock is there.
+        // SAFETY: `resolve` has found the lock of this kind, which is there.
         unsafe { (methods.try_acquire_read)(lock) }.then_some(()).ok_or(Status::Busy)
     }))
 }
@@ -460,10 +472,11 @@ pub unsafe extern "C" fn manycore_rwlock_tryrdlock(rwlock: *mut RwLock) -> Statu
 /// Null, or a lock that the calling thread has acquired for reading.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn manycore_rwlock_rdunlock(rwlock: *mut RwLock) -> Status {
-    // SAFETY: by the caller's word.
+    // SAFETY: `rwlock` is null, or leads to a lock (contract of this function).
     status(unsafe { there(rwlock) }.and_then(|rwlock| {
         let (methods, lock) = rwlock.resolve()?;
-        // SAFETY: the lock is there, of this kind, and by the caller's word this thread has it.
+        // SAFETY: `resolve` has found the lock of this kind; this thread has acquired it for
+        // reading (contract of this function).
         unsafe {
             match methods.usual(lock) {
                 Some(usual) => usual.release_read(),
@@ -479,10 +492,10 @@ pub unsafe extern "C" fn manycore_rwlock_rdunlock(rwlock: *mut RwLock) -> Status
 /// Null, or a lock.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn manycore_rwlock_wrlock(rwlock: *mut RwLock) -> Status {
-    // SAFETY: by the caller's word.
+    // SAFETY: `rwlock` is null, or leads to a lock (contract of this function).
     status(unsafe { there(rwlock) }.and_then(|rwlock| {
         let (methods, lock) = rwlock.resolve_for_me()?;
-        // SAFETY: the lock is there.
+        // SAFETY: `resolve` has found the lock of this kind, which is there.
         unsafe { (methods.acquire_write)(lock) };
         rwlock.writer.store(holder(), RELAXED);
         Ok(())
@@ -494,10 +507,10 @@ pub unsafe extern "C" fn manycore_rwlock_wrlock(rwlock: *mut RwLock) -> Status {
 /// Null, or a lock.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn manycore_rwlock_trywrlock(rwlock: *mut RwLock) -> Status {
-    // SAFETY: by the caller's word.
+    // SAFETY: `rwlock` is null, or leads to a lock (contract of this function).
     status(unsafe { there(rwlock) }.and_then(|rwlock| {
         let (methods, lock) = rwlock.resolve_for_me()?;
-        // SAFETY: the lock is there.
+        // SAFETY: `resolve` has found the lock of this kind, which is there.
         if !unsafe { (methods.try_acquire_write)(lock) } {
             return Err(Status::Busy);
         }
@@ -511,14 +524,15 @@ pub unsafe extern "C" fn manycore_rwlock_trywrlock(rwlock: *mut RwLock) -> Statu
 /// Null, or a lock.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn manycore_rwlock_wrunlock(rwlock: *mut RwLock) -> Status {
-    // SAFETY: by the caller's word.
+    // SAFETY: `rwlock` is null, or leads to a lock (contract of this function).
     status(unsafe { there(rwlock) }.and_then(|rwlock| {
         let (methods, lock) = rwlock.resolve()?;
         if rwlock.writer.load(RELAXED) != holder() {
             return Err(Status::NotOwner);
         }
         rwlock.writer.store(0, RELAXED);
-        // SAFETY: held by this thread.
+        // SAFETY: `resolve` has found the lock of this kind; it is held by this thread, whose
+        // number the writer was.
         unsafe { (methods.release_write)(lock) };
         Ok(())
     }))

@@ -33,7 +33,8 @@ fn prepare() -> u32 {
     static BEFORE: AtomicU32 = AtomicU32::new(0);
     static FORKS: Once = Once::new();
     FORKS.call_once(|| {
-        // SAFETY: the handler is a function of this library, which is not unloaded: threads have destructors in it.
+        // SAFETY: the handler is a function of this library, which is not unloaded: threads have
+        // destructors in it.
         unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
     });
     // Has its destructor run when the thread ends; if that has been, there is nothing that could be arranged for.
@@ -62,7 +63,7 @@ struct Exit(RefCell<Vec<*mut rcu::Thread>>);
 impl Drop for Exit {
     fn drop(&mut self) {
         rlu::thread_ends();
-        // SAFETY: on the list until they are unregistered.
+        // SAFETY: they are this thread's, and on its list until they are unregistered.
         unsafe { rcu::Thread::end_with_thread(self.0.take()) };
     }
 }

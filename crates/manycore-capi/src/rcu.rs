@@ -203,7 +203,7 @@ fn status(result: Result<(), Status>) -> Status {
 ///
 /// Null, or a registration.
 unsafe fn outside<'a>(thread: *mut Thread) -> Result<&'a Thread, Status> {
-    // SAFETY: by the caller's word.
+    // SAFETY: `thread` is null or a registration that has not ended (contract of this function).
     let this = unsafe { here(thread) }?;
     if this.depth.get() > 0 || this.is_calling() { Err(Status::Busy) } else { Ok(this) }
 }
@@ -214,7 +214,8 @@ unsafe fn outside<'a>(thread: *mut Thread) -> Result<&'a Thread, Status> {
 ///
 /// Null, or a registration.
 unsafe fn here<'a>(thread: *mut Thread) -> Result<&'a Thread, Status> {
-    // SAFETY: by the caller's word.
+    // SAFETY: `thread` is null or a registration that has not ended (contract of this function);
+    // references to one are shared only.
     let this = unsafe { thread.as_ref() }.ok_or(Status::Null)?;
     if this.thread == thread::id() { Ok(this) } else { Err(Status::NotOwner) }
 }
@@ -229,14 +230,14 @@ pub unsafe extern "C" fn manycore_rcu_create(config: *const Config, out: *mut *m
     if out.is_null() {
         return Status::Null;
     }
-    // SAFETY: by the caller's word.
+    // SAFETY: `config` is null or leads to a configuration (contract of this function).
     let config = match unsafe { config.as_ref() }.map(Config::resolve) {
         Some(Err(status)) => return status,
         Some(Ok(config)) => config,
         None => reclaim::Config::default(),
     };
     let rcu = Rcu { domain: Domain::new(config), threads: AtomicUsize::new(0) };
-    // SAFETY: by the caller's word.
+    // SAFETY: `out` is not null, and so may be written (contract of this function).
     unsafe { out.write(Box::into_raw(Box::new(rcu))) };
     Status::Ok
 }
@@ -246,7 +247,7 @@ pub unsafe extern "C" fn manycore_rcu_create(config: *const Config, out: *mut *m
 /// Null, or from [`manycore_rcu_create`], and not destroyed yet.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn manycore_rcu_destroy(rcu: *mut Rcu) -> Status {
-    // SAFETY: by the caller's word.
+    // SAFETY: `rcu` is null or a domain that was not destroyed (contract of this function).
     let Some(this) = (unsafe { rcu.as_ref() }) else { return Status::Null };
     // Acquire: partner of the Release where threads leave. Relaxed on failure: nothing is done
     // then.
@@ -254,7 +255,9 @@ pub unsafe extern "C" fn manycore_rcu_destroy(rcu: *mut Rcu) -> Status {
     if this.threads.compare_exchange(0, ENDED, done, failed).is_err() {
         return Status::Busy;
     }
-    // SAFETY: by the caller's word.
+    // SAFETY: `manycore_rcu_create` has made a box of it, which is destroyed once (contract of this
+    // function). No thread is registered any more: the count was 0, and is so high now that none
+    // can be.
     drop(unsafe { Box::from_raw(rcu) });
     Status::Ok
 }
@@ -266,7 +269,7 @@ pub unsafe extern "C" fn manycore_rcu_destroy(rcu: *mut Rcu) -> Status {
 /// Null, or from [`manycore_rcu_create`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn manycore_rcu_held_bytes(rcu: *const Rcu) -> usize {
-    // SAFETY: by the caller's word.
+    // SAFETY: `rcu` is null or a domain that was not destroyed (contract of this function).
     unsafe { rcu.as_ref() }.map_or(0, |rcu| rcu.domain.held_bytes())
 }
 
@@ -275,7 +278,7 @@ pub unsafe extern "C" fn manycore_rcu_held_bytes(rcu: *const Rcu) -> usize {
 /// Null or from [`manycore_rcu_create`]; null or a pointer that may be written.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn manycore_rcu_register(rcu: *mut Rcu, out: *mut *mut Thread) -> Status {
-    // SAFETY: by the caller's word.
+    // SAFETY: the contract of this function is that of `register`.
     unsafe { register(rcu, out, |rcu| Kind::Sections(rcu.domain.register())) }
 }
 
@@ -287,7 +290,7 @@ pub unsafe extern "C" fn manycore_rcu_register_qsbr(
     rcu: *mut Rcu,
     out: *mut *mut Thread,
 ) -> Status {
-    // SAFETY: by the caller's word.
+    // SAFETY: the contract of this function is that of `register`.
     unsafe { register(rcu, out, |rcu| Kind::Quiescent(rcu.domain.register_online())) }
 }
 
@@ -299,7 +302,8 @@ unsafe fn register(
     out: *mut *mut Thread,
     handle: impl FnOnce(&'static Rcu) -> Kind,
 ) -> Status {
-    // SAFETY: by the caller's word. It is not destroyed while a thread is registered.
+    // SAFETY: `rcu` is null or a domain (contract of this function), which is not destroyed while a
+    // thread is registered.
     let Some(rcu) = (unsafe { rcu.as_ref() }).filter(|_| !out.is_null()) else {
         return Status::Null;
     };
@@ -319,7 +323,7 @@ unsafe fn register(
         thread,
     }));
     process::at_exit(this);
-    // SAFETY: by the caller's word.
+    // SAFETY: `out` is not null, and so may be written (contract of this function).
     unsafe { out.write(this) };
     Status::Ok
 }
@@ -345,7 +349,8 @@ pub unsafe extern "C" fn manycore_rcu_unregister(thread: *mut Thread) -> Status 
 /// The calling thread's registration.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn manycore_rcu_read_lock(thread: *mut Thread) {
-    // SAFETY: by the caller's word.
+    // SAFETY: `thread` is null or the calling thread's registration, which has not ended (contract
+    // of this function).
     match unsafe { thread.as_ref() } {
         Some(thread) => thread.begin(),
         None => fatal("manycore_rcu_read_lock with a null pointer"),
@@ -357,7 +362,8 @@ pub unsafe extern "C" fn manycore_rcu_read_lock(thread: *mut Thread) {
 /// The calling thread's registration.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn manycore_rcu_read_unlock(thread: *mut Thread) {
-    // SAFETY: by the caller's word.
+    // SAFETY: `thread` is null or the calling thread's registration, which has not ended (contract
+    // of this function).
     match unsafe { thread.as_ref() } {
         Some(thread) => thread.end(),
         None => fatal("manycore_rcu_read_unlock with a null pointer"),
@@ -379,7 +385,8 @@ pub unsafe extern "C" fn manycore_rcu_call(
     /// A head whose object nobody has.
     unsafe fn run(head: *mut ()) {
         let head = head.cast::<Head>();
-        // SAFETY: by the caller's word; the function is there, see below.
+        // SAFETY: the object's head is there and the object nobody's (contract of this function);
+        // `manycore_rcu_call` has written the program's function into it.
         unsafe { (*head).destroy.map(|destroy| destroy(head)) };
     }
     // SAFETY: null, or a registration that has not ended (contract of this function).
@@ -424,7 +431,7 @@ pub unsafe extern "C" fn manycore_rcu_synchronize(thread: *mut Thread) -> Status
 /// Null, or a registration.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn manycore_rcu_quiescent(thread: *mut Thread) -> Status {
-    // SAFETY: by the caller's word.
+    // SAFETY: `thread` is null or a registration that has not ended (contract of this function).
     status(unsafe { outside(thread) }.and_then(|thread| {
         let Kind::Quiescent(online) = thread.handle() else { return Err(Status::Invalid) };
         let _busy = Busy::new(thread);
@@ -439,7 +446,7 @@ pub unsafe extern "C" fn manycore_rcu_quiescent(thread: *mut Thread) -> Status {
 /// Null, or a registration.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn manycore_rcu_offline(thread: *mut Thread) -> Status {
-    // SAFETY: by the caller's word.
+    // SAFETY: `thread` is null or a registration that has not ended (contract of this function).
     status(unsafe { outside(thread) }.and_then(|thread| match thread.handle() {
         Kind::Quiescent(_) => {
             // SAFETY: no section is open and no callback runs, as `outside` has found.
@@ -455,7 +462,7 @@ pub unsafe extern "C" fn manycore_rcu_offline(thread: *mut Thread) -> Status {
 /// Null, or a registration.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn manycore_rcu_online(thread: *mut Thread) -> Status {
-    // SAFETY: by the caller's word.
+    // SAFETY: `thread` is null or a registration that has not ended (contract of this function).
     status(unsafe { outside(thread) }.and_then(|thread| match thread.handle() {
         Kind::Offline => {
             let online = thread.rcu.domain.register_online();

@@ -20,9 +20,11 @@ pub type Report = unsafe extern "C-unwind" fn(*const Stall, *mut c_void);
 /// What the function is told with.
 struct Context(*mut c_void);
 
-// SAFETY: the library only passes it on; the header says that any thread may.
+// SAFETY: the address is only passed on; by the header, the program's function takes it in any
+// thread.
 unsafe impl Send for Context {}
-// SAFETY: as above.
+// SAFETY: the address is only passed on; by the header, the program's function takes it in several
+// threads at a time.
 unsafe impl Sync for Context {}
 
 impl Stall {
@@ -38,7 +40,8 @@ impl Stall {
         let (report, context) = (report?, Context(context));
         Some(move |stall: Self| {
             let context = &context;
-            // SAFETY: the program has given both for this.
+            // SAFETY: the program has given the function to be called with this context, in any
+            // thread, by the header; the stall is there during the call.
             unsafe { report(&raw const stall, context.0) };
         })
     }

@@ -50,7 +50,8 @@ macro_rules! each {
     };
 }
 
-// SAFETY: of the clock inside; that the relaxed one does not wait is as in `RelaxedClock`.
+// SAFETY: each keeps the promises of the clock inside; `NoWait` is that of `RelaxedClock`, over a
+// clock that is not exact.
 unsafe impl Clock for AnyClock {
     #[inline]
     fn is_exact(&self) -> bool {

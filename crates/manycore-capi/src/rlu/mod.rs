@@ -78,7 +78,8 @@ fn stats() -> Result<Stats, Status> {
 /// Null, or a structure on which `RLU_THREAD_INIT` was done, or that is zero.
 #[inline]
 unsafe fn member<'a>(data: *mut ThreadData, what: &str) -> &'a mut Member {
-    // SAFETY: by the caller's word; a member is used by one thread at a time.
+    // SAFETY: `data` is null, or its pointer is null or leads to a member (contract of this
+    // function), which one thread at a time uses, in one function at a time.
     match unsafe { data.as_ref().and_then(|data| data.member.as_mut()) } {
         Some(member) => member,
         None => fatal(&format!("{what} with a thread that RLU_THREAD_INIT does not know")),
@@ -92,7 +93,7 @@ unsafe fn member<'a>(data: *mut ThreadData, what: &str) -> &'a mut Member {
 /// As of [`member`].
 #[inline]
 unsafe fn member_in_session<'a>(data: *mut ThreadData, what: &str) -> &'a mut Member {
-    // SAFETY: by the caller's word.
+    // SAFETY: the contract of this function is that of `member`.
     let member = unsafe { member(data, what) };
     if !member.is_open() {
         fatal(&format!("{what} outside a session: RLU_READER_LOCK comes first"));
@@ -107,7 +108,7 @@ unsafe fn member_in_session<'a>(data: *mut ThreadData, what: &str) -> &'a mut Me
 /// Null, or a configuration.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn manycore_rlu_init(config: *const Config) -> Status {
-    // SAFETY: by the caller's word.
+    // SAFETY: `config` is null or leads to a configuration (contract of this function).
     let config = unsafe { config.as_ref() };
     if let Ok(process) = process::get() {
         // What an allocation has begun has the usual configuration.
@@ -157,7 +158,7 @@ pub unsafe extern "C" fn manycore_rlu_stats(out: *mut Stats, size: usize) -> Sta
     }
     match stats() {
         Ok(stats) => {
-            // SAFETY: by the caller's word.
+            // SAFETY: `out` is not null, and so may be written (contract of this function).
             unsafe { out.write(stats) };
             Status::Ok
         }
@@ -201,7 +202,8 @@ pub unsafe extern "C" fn manycore_rlu_thread_free(data: *mut ThreadData) -> Stat
     if data == own() {
         note_own(core::ptr::null_mut());
     }
-    // SAFETY: by the caller's word.
+    // SAFETY: `manycore_rlu_thread_alloc` has made a box of it, which was not freed (contract of
+    // this function, and for `own` of the note that is taken back here).
     drop(unsafe { Box::from_raw(data) });
     Status::Ok
 }
@@ -239,7 +241,8 @@ pub unsafe extern "C" fn manycore_rlu_thread_finish(data: *mut ThreadData) -> St
 /// As of [`member`], and no other thread uses it now.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn manycore_rlu_reader_lock(data: *mut ThreadData) {
-    // SAFETY: by the caller's word.
+    // SAFETY: the contract of this function is that of `member`; `data` is not null if there is a
+    // member.
     unsafe {
         if member(data, "RLU_READER_LOCK").enter() {
             process::make_current((*data).member);
@@ -254,10 +257,10 @@ pub unsafe extern "C" fn manycore_rlu_reader_lock(data: *mut ThreadData) {
 /// As of [`manycore_rlu_reader_lock`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn manycore_rlu_reader_unlock(data: *mut ThreadData) -> c_int {
-    // SAFETY: by the caller's word.
+    // SAFETY: the contract of this function is that of `member`.
     let member = unsafe { member_in_session(data, "RLU_READER_UNLOCK") };
     let is_done = member.leave();
-    // SAFETY: a thread's data, or there would be no member.
+    // SAFETY: `data` is not null, or there would be no member.
     if unsafe { (*data).is_no_quiescence } != 0 && !member.is_open() {
         member.handle.flush();
     }
@@ -271,7 +274,7 @@ pub unsafe extern "C" fn manycore_rlu_reader_unlock(data: *mut ThreadData) -> c_
 /// As of [`manycore_rlu_reader_lock`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn manycore_rlu_abort(data: *mut ThreadData) {
-    // SAFETY: by the caller's word.
+    // SAFETY: the contract of this function is that of `member`.
     unsafe { member_in_session(data, "RLU_ABORT") }.abort();
 }
 
@@ -285,7 +288,8 @@ pub unsafe extern "C" fn manycore_rlu_try_lock(
     data: *mut ThreadData,
     pointer: *mut *mut c_void,
 ) -> c_int {
-    // SAFETY: by the caller's word.
+    // SAFETY: the contract of this function is that of `member`, in whose session the call is; the
+    // pointer is null or leads to one that is null or an object found in the session.
     unsafe {
         let member = member_in_session(data, "RLU_TRY_LOCK");
         let object = pointer.as_ref().and_then(|object| NonNull::new(object.cast()));
@@ -310,7 +314,8 @@ pub unsafe extern "C" fn manycore_rlu_try_lock_const(
     data: *mut ThreadData,
     object: *mut c_void,
 ) -> c_int {
-    // SAFETY: by the caller's word.
+    // SAFETY: the contract of this function is that of `member`, in whose session the call is;
+    // `object` is null or one that was found in the session.
     unsafe {
         let member = member_in_session(data, "RLU_TRY_LOCK_CONST");
         let Some(object) = NonNull::new(object.cast()) else {
@@ -329,7 +334,8 @@ fn lost(member: &mut Member, conflict: Conflict) -> c_int {
 /// `RLU_ALLOC`: null if the object is too large.
 #[unsafe(no_mangle)]
 pub extern "C" fn manycore_rlu_alloc(size: usize) -> *mut c_void {
-    // SAFETY: null, or a member in whose session this thread is.
+    // SAFETY: null, or a member in whose session this thread is: no other function uses it now, and
+    // it does not leave before the session's end.
     let object = match unsafe { process::current().as_mut() } {
         Some(member) => member.handle.create_bytes(size),
         None => process::get_or_begin()
@@ -349,20 +355,23 @@ pub unsafe extern "C" fn manycore_rlu_free(data: *mut ThreadData, object: *mut c
     let Some(object) = NonNull::new(object.cast()) else { return 1 };
     let member = match data.is_null() {
         true => process::current(),
-        // SAFETY: by the caller's word.
+        // SAFETY: the contract of this function is that of `member`.
         false => core::ptr::from_mut(unsafe { member(data, "RLU_FREE") }),
     };
-    // SAFETY: null, or the caller's own.
+    // SAFETY: null, or the member of this thread, which no other function uses now.
     match unsafe { member.as_mut() } {
-        // SAFETY: in the session.
+        // SAFETY: the member's session is open, and after its commit no object has a pointer to
+        // this one (contract of this function).
         Some(member) if member.is_open() => match unsafe { member.handle.free_bytes(object) } {
             Ok(()) => 1,
             Err(conflict) => lost(member, conflict),
         },
-        // SAFETY: in no session; the object is nobody's any more.
+        // SAFETY: the member is in no session, and no object has a pointer to this one (contract of
+        // this function).
         Some(member) => c_int::from(unsafe { free_at_once(&mut member.handle, object) }),
         None => process::get().map_or(0, |process| {
-            // SAFETY: as above.
+            // SAFETY: the spare handle is in no session, and no object has a pointer to this one
+            // (contract of this function).
             c_int::from(process.with_spare(|spare| unsafe { free_at_once(spare, object) }))
         }),
     }
@@ -376,7 +385,8 @@ pub unsafe extern "C" fn manycore_rlu_free(data: *mut ThreadData, object: *mut c
 unsafe fn free_at_once(handle: &mut Session, object: NonNull<u8>) -> bool {
     let mut attempts = 0;
     loop {
-        // SAFETY: by the caller's word; the session ends below.
+        // SAFETY: the handle is in no session and the object is there (contract of this function);
+        // this session ends by its commit, whatever that returns, before the handle backs off.
         unsafe {
             handle.begin(View::Latest);
             let freed = handle.free_bytes(object);
@@ -400,7 +410,8 @@ pub unsafe extern "C" fn manycore_rlu_assign_ptr(place: *mut *mut c_void, object
     if place.is_null() {
         fatal("RLU_ASSIGN_PTR to a null pointer");
     }
-    // SAFETY: by the caller's word.
+    // SAFETY: `place` is not null, and so may be written (contract of this function); the object is
+    // one that was found in this session, or null.
     unsafe { *place = the_object(object) };
 }
 
@@ -411,7 +422,7 @@ pub unsafe extern "C" fn manycore_rlu_assign_ptr(place: *mut *mut c_void, object
 /// As of [`manycore_rlu_assign_ptr`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn manycore_rlu_is_same(one: *mut c_void, other: *mut c_void) -> c_int {
-    // SAFETY: by the caller's word.
+    // SAFETY: each is null, or was found in this session (contract of this function).
     c_int::from(unsafe { the_object(one) == the_object(other) })
 }
 
@@ -419,7 +430,8 @@ pub unsafe extern "C" fn manycore_rlu_is_same(one: *mut c_void, other: *mut c_vo
 ///
 /// As of [`manycore_rlu_assign_ptr`].
 unsafe fn the_object(data: *mut c_void) -> *mut c_void {
-    // SAFETY: by the caller's word.
+    // SAFETY: `data` is not null, and so that of an object or of a version found in this session
+    // (contract of this function).
     NonNull::new(data.cast()).map_or(data, |data| unsafe { object_of(data) }.as_ptr().cast())
 }
 
@@ -435,7 +447,9 @@ pub unsafe extern "C" fn manycore_rlu_deref(
     object: *mut c_void,
 ) -> *mut c_void {
     let Some(object) = NonNull::new(object.cast()) else { return object };
-    // SAFETY: by the caller's word.
+    // SAFETY: the contract of this function is that of `member`; the object was found in its
+    // session, or if it has none, in a program in which no other thread frees it. That session ends
+    // by its abort.
     let seen = unsafe {
         let handle = member(data, "RLU_DEREF");
         if handle.is_open() {
@@ -457,7 +471,7 @@ pub unsafe extern "C" fn manycore_rlu_deref(
 /// As of [`manycore_rlu_reader_lock`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn manycore_rlu_flush(data: *mut ThreadData) -> Status {
-    // SAFETY: by the caller's word.
+    // SAFETY: the contract of this function is that of `member`.
     let member = unsafe { member(data, "manycore_rlu_flush") };
     if member.is_open() {
         return Status::Busy;

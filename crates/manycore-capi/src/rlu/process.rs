@@ -55,7 +55,8 @@ pub struct Member {
 pub fn get() -> Result<&'static Process, Status> {
     // Acquire: partner of the Release in `begin`.
     let process = PROCESS.load(Ordering::Acquire);
-    // SAFETY: null, or a box that is there until `finish`, after which the program uses nothing of it.
+    // SAFETY: null, or a box that is there until `finish`, after which the program uses nothing of
+    // it.
     unsafe { process.as_ref() }.ok_or(Status::NotInitialized)
 }
 
@@ -84,7 +85,8 @@ pub fn begin(domain: Domain<AnyClock>, is_early: bool) -> Status {
     match PROCESS.compare_exchange(null_mut(), process, done, Ordering::Relaxed) {
         Ok(_) => Status::Ok,
         Err(_) => {
-            // SAFETY: from a box, and nobody else has it.
+            // SAFETY: `process` comes from the box above, and the compare-and-swap has not shown it
+            // to others.
             end(unsafe { Box::from_raw(process) });
             Status::Already
         }
@@ -95,14 +97,16 @@ pub fn begin(domain: Domain<AnyClock>, is_early: bool) -> Status {
 pub fn finish() -> Result<(), Status> {
     let process = get()?;
     let members = process.members();
-    // SAFETY: members are there for as long as they are in the list.
+    // SAFETY: a member is there for as long as it is in the list, which is locked; by the header no
+    // other thread uses any now.
     if members.by_address.values().any(|member| unsafe { &**member }.is_open()) {
         return Err(Status::Busy);
     }
     drop(members);
     // Relaxed: the program sees to it that no other thread is about to use it.
     let process = PROCESS.swap(null_mut(), Ordering::Relaxed);
-    // SAFETY: from a box, and the program's threads have done with it.
+    // SAFETY: `begin` has made a box of it, which the swap has taken out of reach; by the header
+    // the program's threads have done with it.
     end(unsafe { Box::from_raw(process) });
     Ok(())
 }
@@ -111,7 +115,8 @@ pub fn finish() -> Result<(), Status> {
 fn end(process: Box<Process>) {
     let domain = process.domain;
     for member in process.members().by_address.values() {
-        // SAFETY: from a box, and in the list, which goes too.
+        // SAFETY: `register` has made a box of each member, which is in the list once; the list
+        // goes, too.
         drop(unsafe { Box::from_raw(*member) });
     }
     drop(process);
@@ -150,7 +155,7 @@ impl Process {
             status = Status::Ok;
             Box::into_raw(Box::new(Member::new(self.domain().register())))
         });
-        // SAFETY: the caller's own, by the contract of `manycore_rlu_thread_init`.
+        // SAFETY: `data` may be written (contract of `manycore_rlu_thread_init`).
         unsafe { data.write(ThreadData { member, ..ThreadData::EMPTY }) };
         status
     }
@@ -160,15 +165,18 @@ impl Process {
         // Held for all of it: of two that leave, one comes last.
         let mut members = self.members();
         let member = *members.by_address.get(&data.addr()).ok_or(Status::NotRegistered)?;
-        // SAFETY: members are there for as long as they are in the list.
+        // SAFETY: the member is there for as long as it is in the list, which is locked; its thread
+        // is the caller.
         if unsafe { &*member }.is_open() {
             return Err(Status::Busy);
         }
         members.by_address.remove(&data.addr());
-        // SAFETY: from a box, no more in the list, and in no session.
+        // SAFETY: `register` has made a box of it, and it has been taken out of the list and is in
+        // no session.
         let mut member = unsafe { Box::from_raw(member) };
         member.handle.flush();
-        // SAFETY: the caller's own.
+        // SAFETY: `data` is in the list, and so the caller's structure, which may be written
+        // (contract of `manycore_rlu_thread_finish`).
         unsafe { (*data).member = null_mut() };
         Ok(())
     }
@@ -210,7 +218,7 @@ impl Member {
         if self.thread != thread::id() {
             self.pass_on();
         }
-        // SAFETY: none is open.
+        // SAFETY: `depth` was 0, so that no session is open.
         unsafe { self.handle.begin(View::Snapshot) };
         true
     }
@@ -233,7 +241,7 @@ impl Member {
             return true;
         }
         self.is_current_no_more();
-        // SAFETY: it is open.
+        // SAFETY: `depth` was not 0, so that the session is open; it is 0 now.
         let ended = unsafe { self.handle.commit() };
         self.conflict = None;
         if let Err(conflict) = ended {
@@ -253,7 +261,7 @@ impl Member {
 
     #[cold]
     fn back_off(&mut self, conflict: Conflict) {
-        // SAFETY: no session is open.
+        // SAFETY: the callers have ended the session.
         unsafe { self.handle.back_off(conflict, self.attempts) };
         self.attempts += 1;
     }
@@ -261,7 +269,7 @@ impl Member {
     fn give_up(&mut self) {
         self.set_depth(0);
         self.is_current_no_more();
-        // SAFETY: it is open.
+        // SAFETY: `depth` was not 0, so that the session is open; it is 0 now.
         unsafe { self.handle.abort() };
     }
 
@@ -290,7 +298,8 @@ pub fn current() -> *mut Member {
 
 /// The calling thread ends: so does its session.
 pub fn thread_ends() {
-    // SAFETY: null, or a member with a session of this thread: it does not leave before that is over.
+    // SAFETY: null, or a member in whose session this thread is: it does not leave before that is
+    // over, and no other function uses it now.
     if let Some(member) = unsafe { current().as_mut() } {
         member.give_up();
     }
