@@ -116,7 +116,7 @@ fn check_name(name: &str) -> Result<(), Failure> {
 fn check_parameter(parameter: &str) -> Result<(), Failure> {
     let (key, value) = parameter.split_once('=').unwrap_or((parameter, ""));
     let valid = match key {
-        "rounds" | "delay" => value.parse::<u32>().is_ok(),
+        "rounds" | "delay" | "few-cpus" => value.parse::<u32>().is_ok(),
         "give-up" => matches!(value, "sleep" | "yield"),
         _ => false,
     };
@@ -125,7 +125,7 @@ fn check_parameter(parameter: &str) -> Result<(), Failure> {
     }
     Err(Failure::bad_input(
         format!("bad lock parameter '{parameter}'"),
-        "there are rounds=NUMBER, delay=NUMBER and give-up=sleep|yield",
+        "there are rounds=NUMBER, delay=NUMBER, few-cpus=NUMBER and give-up=sleep|yield",
     ))
 }
 

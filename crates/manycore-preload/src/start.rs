@@ -5,7 +5,7 @@ use core::ffi::CStr;
 use core::sync::atomic::{AtomicU32, Ordering};
 use manycore::lock::{self, PlainLock};
 use manycore::sync::tuning::{self, GiveUp};
-use manycore::sync::{hint, thread};
+use manycore::sync::{hint, thread, time};
 use manycore_interpose::bindings;
 use manycore_interpose::environment::environment;
 use manycore_interpose::message::{self, refuse};
@@ -51,6 +51,8 @@ extern "C" fn constructor() {
     glibc::find_all();
     fork::install();
     thread::prepare();
+    // The first call asks the system for the time, which a sandbox may not allow later.
+    time::now();
     stats::use_unwinder_once();
 }
 
@@ -79,12 +81,13 @@ fn set_parameter(parameter: &[u8]) {
     match (key, value, number()) {
         (b"rounds", _, Some(rounds)) => tuning::set_spin(rounds, tuning::delay()),
         (b"delay", _, Some(delay)) => tuning::set_spin(tuning::rounds(), delay),
+        (b"few-cpus", _, Some(cpus)) => tuning::set_few_cpus(cpus),
         (b"give-up", b"sleep", _) => tuning::set_give_up(GiveUp::Sleep),
         (b"give-up", b"yield", _) => tuning::set_give_up(GiveUp::Yield),
         _ => refuse(&[
             b"cannot understand '",
             parameter,
-            b"' in MANYCORE_LOCK; known are rounds=N, delay=N (at most 1000000) and give-up=sleep|yield",
+            b"' in MANYCORE_LOCK; known are rounds=N, delay=N, few-cpus=N (at most 1000000) and give-up=sleep|yield",
         ]),
     }
 }

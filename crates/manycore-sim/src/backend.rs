@@ -99,7 +99,7 @@ pub fn pause() {
 /// Passes `ticks` of [`clock`] without giving up the CPU.
 pub fn delay(ticks: u64) {
     match Handle::current() {
-        Some(handle) => engine::delay(handle, ticks),
+        Some(handle) => engine::delay(handle, handle.get().cycles(ticks)),
         None => outside(),
     }
 }
@@ -126,6 +126,14 @@ pub fn sleep(nanoseconds: u64) {
 /// The time-stamp counter of the caller's core; 0 on the host.
 pub fn clock() -> u64 {
     Handle::current().map_or(0, engine::now)
+}
+
+/// At what frequency that counts; 1 on the host.
+pub fn counter_ghz() -> f64 {
+    Handle::current().map_or(1.0, |handle| {
+        let core = &handle.get().machine.core;
+        core.counter_ghz.unwrap_or(core.ghz)
+    })
 }
 
 /// Whether `ticks` have passed since the counter stood at `start`. True on the host.

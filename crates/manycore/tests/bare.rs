@@ -91,6 +91,11 @@ extern "C" fn manycore_ticks() -> u64 {
 }
 
 #[unsafe(no_mangle)]
+extern "C" fn manycore_nanoseconds(ticks: u64) -> u64 {
+    ticks
+}
+
+#[unsafe(no_mangle)]
 extern "C" fn manycore_cpu_count() -> u32 {
     2
 }

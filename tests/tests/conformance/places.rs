@@ -4,11 +4,11 @@ use std::path::PathBuf;
 use std::sync::LazyLock;
 use std::{env, fs};
 
-use manycore_tests::child::End;
+use manycore_tests::child::{self, End};
 use manycore_tests::preload::{self, Beneath};
 use manycore_tests::{LIMIT, cases};
 
-use crate::programs::{self, Program, WORKSHOP, program};
+use crate::programs::{self, Program, SUITE, WORKSHOP, program};
 
 /// The library under another name, as if it were installed twice.
 static COPY: LazyLock<PathBuf> = LazyLock::new(|| {
@@ -140,6 +140,16 @@ fn with_parameters() {
     let names = ["mutex_contended", "cond_life", "c11_mutex"];
     let pairs = locks.iter().flat_map(|lock| names.map(|name| (lock, program(name))));
     programs::report(pairs.filter_map(|(lock, program)| {
+        program.check(&format!("under {lock}"), &Beneath::lock(lock))
+    }));
+}
+
+/// As on machines with many CPUs, where its waiters queue.
+#[test]
+fn with_a_queue() {
+    let lock = "adaptive:few-cpus=0";
+    let programs = SUITE.iter().filter(|program| !program.is_heavy);
+    programs::report(child::two_at_a_time(programs, |program| {
         program.check(&format!("under {lock}"), &Beneath::lock(lock))
     }));
 }

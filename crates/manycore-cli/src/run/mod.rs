@@ -37,6 +37,7 @@ Locks:
   rounds=N              how often a spinning lock looks before it blocks
   delay=N               how long it waits between two looks
   give-up=sleep|yield   how it gives up the CPU
+  few-cpus=N            on how many CPUs waiters of `adaptive` do without a queue
 
 System calls:
   POLICY[:KEY=VALUE]... where calls on sockets are executed:

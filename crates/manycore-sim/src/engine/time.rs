@@ -94,7 +94,7 @@ pub(crate) fn now(handle: Handle) -> u64 {
 pub(crate) fn has_passed(handle: Handle, start: u64, ticks: u64) -> bool {
     let engine = handle.get();
     let now = engine.read_clock();
-    let left = ticks.saturating_sub(now.wrapping_sub(start));
+    let left = engine.cycles(ticks.saturating_sub(now.wrapping_sub(start)));
     if left == 0 {
         return true;
     }
@@ -107,7 +107,7 @@ pub(crate) fn has_passed(handle: Handle, start: u64, ticks: u64) -> bool {
 /// What two cores find that measure by how much their counters differ.
 pub(crate) fn boundary(handle: Handle) -> Option<u64> {
     let engine = handle.get();
-    (!engine.policy.explores()).then_some(engine.machine.core.clock_boundary)
+    (!engine.policy.explores()).then_some(engine.ticks(engine.machine.core.clock_boundary))
 }
 
 /// Nanoseconds since the start.
@@ -125,7 +125,19 @@ impl Engine {
         self.pass(cost, Spent::Computing);
         let core = self.cpus[self.cpu as usize].core;
         let skew = self.machine.core.tsc_skew.get(core as usize).copied().unwrap_or(0);
-        (TSC_START + self.clock()).wrapping_add_signed(skew)
+        self.ticks((TSC_START + self.clock()).wrapping_add_signed(skew))
+    }
+
+    /// So many cycles in ticks of the time-stamp counter.
+    fn ticks(&self, cycles: Cycles) -> u64 {
+        let core = &self.machine.core;
+        core.counter_ghz.map_or(cycles, |ghz| (cycles as f64 * ghz / core.ghz) as u64)
+    }
+
+    /// So many ticks of the time-stamp counter in cycles.
+    pub(crate) fn cycles(&self, ticks: u64) -> Cycles {
+        let core = &self.machine.core;
+        core.counter_ghz.map_or(ticks, |ghz| (ticks as f64 * core.ghz / ghz).ceil() as Cycles)
     }
 
     /// How long a computation takes if siblings of the hardware thread compute, too.

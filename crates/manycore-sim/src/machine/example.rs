@@ -49,6 +49,7 @@ impl Machine {
             bandwidth: Bandwidth { memory_occupancy: 10, link_occupancy: 10 },
             core: Core {
                 ghz: 2.0,
+                counter_ghz: None,
                 store_buffer: 32,
                 fence: 20,
                 prefetches: 10,

@@ -149,6 +149,8 @@ pub struct Bandwidth {
 pub struct Core {
     /// Frequency, to convert cycles to seconds.
     pub ghz: f64,
+    /// At what frequency the time-stamp counter counts; none if it counts cycles, as in all models.
+    pub counter_ghz: Option<f64>,
     /// How many stores may be on their way before a core has to wait for the oldest. 0: each store is waited for.
     pub store_buffer: u32,
     /// A fence, beside waiting for the stores on their way.

@@ -146,6 +146,7 @@ fn blank(name: &str, distance: &[Vec<u8>]) -> Machine {
         bandwidth: Bandwidth { memory_occupancy: 0, link_occupancy: 0 },
         core: Core {
             ghz: 0.0,
+            counter_ghz: None,
             store_buffer: 0,
             fence: 0,
             prefetches: 0,

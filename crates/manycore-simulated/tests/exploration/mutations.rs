@@ -17,7 +17,7 @@ const MUTATIONS: &[(&str, &str, &str)] = &[
     ("growing-trusts", "collections::hash_growing", "not linearizable"),
     ("harris-unmarked", "collections::list_harris", "not linearizable"),
     ("lazy-unmarked", "collections::list_lazy", "not linearizable"),
-    ("tree-trusts", "collections::bst_rcu_eager", "not linearizable"),
+    ("tree-trusts", "collections::bst_rcu_eager", "not linearizable|not freed"),
     ("ordered-one-look", "ordered::queue_by_a_counter", "not linearizable"),
     ("ordered-no-wait", "ordered::queue_by_clocks_that_differ", "not linearizable"),
     ("ordered-old-top", "ordered::stack_by_a_counter", "not linearizable"),
@@ -81,7 +81,7 @@ fn every_mistake_is_found_and_repeated() {
         let took = start.elapsed();
         let output = output.unwrap_or_else(|| panic!("{mutation} is not found in {took:?}"));
         assert!(took < LIMIT, "{mutation} is found after {took:?}");
-        assert!(output.contains(message), "{mutation}: {output}");
+        assert!(message.split('|').any(|one| output.contains(one)), "{mutation}: {output}");
 
         let (seed, failure) = found(&output);
         println!("{mutation}: schedule {seed} after {took:?}: {failure}");

@@ -51,6 +51,25 @@ fn locks_that_stay_on_a_node_gain_across_sockets() {
     compare!(Hmcs, CBoMcs, Cna);
 }
 
+/// Locks that learn how long their waits are do so in nanoseconds. On one CPU more than few they queue; with more threads than CPUs
+/// they sleep.
+#[test]
+fn a_slow_counter_changes_little() {
+    let mut slow = large();
+    slow.core.counter_ghz = Some(0.025);
+    let load = Load { inside: 500, outside: 2_000, length: 30_000_000 };
+    for (cpus, threads) in [(4, 3), (4, 12), (30, 20)] {
+        let throughput = |machine: &Machine| {
+            let simulation = Simulation::new(machine).cpus(cpus).pinned(false);
+            let report = simulate::<lock::Adaptive>(&simulation, threads, load);
+            report.result.iter().sum::<u64>() as f64 / report.cycles as f64
+        };
+        let ratio = throughput(&slow) / throughput(&large());
+        println!("{threads} threads on {cpus} CPUs: {ratio:.2} x with a counter of 25 MHz");
+        assert!((0.85..1.2).contains(&ratio), "{threads} threads on {cpus} CPUs: {ratio} x");
+    }
+}
+
 #[test]
 fn culling_spares_wake_ups_when_threads_outnumber_cpus() {
     let few_cpus = Simulation::new(&large()).cpus(15).pinned(false);

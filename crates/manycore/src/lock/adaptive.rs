@@ -111,39 +111,38 @@ use waiter::{
 use super::link::Link;
 use super::plain::{PlainLock, waits_with_deadline, without_node};
 use crate::sync::atomic::{AtomicU32, Ordering};
-use crate::sync::{Deadline, Woken, clock, const_new, cpu, futex, hint, order, process, tuning};
+use crate::sync::{Deadline, Woken, const_new, cpu, futex, hint, order, process, time, tuning};
 use crate::{LockInfo, Order};
 
-// Times are in ticks; those in parentheses hold where the counter runs at 2.5 GHz. Under loom, all is as short as it
-// can be without skipping a branch.
+// Times are in nanoseconds. Under loom, all is as short as it can be without skipping a branch.
 
 /// One spin in this many explores.
 const EXPLORE: u64 = 32;
-/// Who has slept and waited for longer says that somebody did not run (720 us).
-const LONG_WAIT: u64 = if cfg!(loom) { 0 } else { 1_800_000 };
-/// A clock that jumps by more while a thread spins says that the thread did not run (100 us).
-const JUMP: u64 = 250_000;
+/// Who has slept and waited for longer says that somebody did not run.
+const LONG_WAIT: u64 = if cfg!(loom) { 0 } else { 720_000 };
+/// A clock that jumps by more while a thread spins says that the thread did not run.
+const JUMP: u64 = 100_000;
 /// One spin in this many looks where the lock's line comes from.
 const LOOK_AT_LINE: u64 = 16;
-/// To read the word and swap it takes no longer (64 ns) if the line is near. With the measurement itself, it took 60 to 150 ticks
-/// between hardware threads of a core, and 360 to 440 between cores of an AMD EPYC.
-const NEAR: u64 = 160;
+/// To read the word and swap it takes no longer if the line is near. With the measurement itself, it took 24 to 60 ns between
+/// hardware threads of a core, and 140 to 180 ns between cores of an AMD EPYC.
+const NEAR: u64 = 64;
 /// So often a newcomer looks at a near line before it does anything else, if waits are short.
 const GLANCES: u32 = if cfg!(loom) { 1 } else { 3 };
-/// Between two looks at a line from afar a waiter leaves it alone, for between one and two times this long (80 ns), ...
-const APART: u64 = 200;
+/// Between two looks at a line from afar a waiter leaves it alone, for between one and two times this long, ...
+const APART: u64 = 80;
 /// ... or the usual wait divided by this, if that is longer: then many together look no more often than a few do.
 const LOOKS_IN_WAIT: u64 = 8;
-/// A waiter starves after so long (10 ms).
-const PATIENCE: u64 = if cfg!(loom) { 0 } else { 25_000_000 };
+/// A waiter starves after so long.
+const PATIENCE: u64 = if cfg!(loom) { 0 } else { 10_000_000 };
 /// How long a newcomer leaves a free, reserved lock alone: longer than a wake-up takes, and a remedy if none can come,
 /// because the waiter that reserved the lock is in the parent of a fork.
 const RESPECT_NS: u32 = 1_000_000;
 /// After this number of hand-overs in a row the holder looks whether others wait for the word, and
 /// whether it is better to stay.
 const LOOK_UP: u32 = if cfg!(loom) { 1 } else { 64 };
-/// How long the first in the queue leaves the lock to one that stays (120 us), ...
-const STINT: u64 = if cfg!(loom) { 0 } else { 300_000 };
+/// How long the first in the queue leaves the lock to one that stays, ...
+const STINT: u64 = if cfg!(loom) { 0 } else { 120_000 };
 /// ... and how often it looks meanwhile whether that one has gone.
 const LOOKS_IN_STINT: u64 = 64;
 
@@ -195,7 +194,7 @@ impl Adaptive {
         if self.try_take(&waiter) || self.glance(&waiter) {
             return true;
         }
-        let start = clock::now();
+        let start = time::now();
         if !self.queues(start) {
             return self.contend(&mut waiter, start, deadline);
         }
@@ -218,7 +217,7 @@ impl Adaptive {
             seat.make_next_first();
             return self.contend(&mut waiter, start, deadline);
         }
-        waiter.role = Role::First(clock::now());
+        waiter.role = Role::First(time::now());
         let acquired = self.contend(&mut waiter, start, deadline);
         if acquired {
             self.settle(seat)
@@ -264,7 +263,7 @@ impl Adaptive {
                 }
                 Slept::Woken => {
                     // Once starving, always: who reserved the lock is who takes the reservation back.
-                    let now = clock::now();
+                    let now = time::now();
                     let waited = now.wrapping_sub(start);
                     if made_room && !waiter.slept {
                         scarcity::room_was_made_for(waited);
@@ -301,7 +300,7 @@ impl Adaptive {
             return false;
         }
         let spins = self.spins();
-        let start = clock::now();
+        let start = time::now();
         let allowance = self.allowance(waiter, spins, start);
         let mut spun = 0;
         while !self.take_in_turn(waiter, spins) {
@@ -311,7 +310,7 @@ impl Adaptive {
             }
             leave_alone(waiter, spins, start.wrapping_add(spun));
             let before = spun;
-            spun = clock::now().wrapping_sub(start);
+            spun = time::now().wrapping_sub(start);
             self.reserve_in_time(waiter, start.wrapping_add(spun));
             if spun - before > JUMP {
                 scarcity::notice(start.wrapping_add(spun));
@@ -325,7 +324,7 @@ impl Adaptive {
         true
     }
 
-    /// How long to poll, in ticks.
+    /// How long to poll.
     fn allowance(&self, waiter: &Waiter, spins: Spins, start: u64) -> u64 {
         match waiter.role {
             Role::First(_) if spins.stays() => 2 * STINT,
@@ -337,7 +336,7 @@ impl Adaptive {
     /// After a poll that took so long and ended with the lock.
     fn learn(&self, waiter: &Waiter, start: u64, spun: u64) {
         let line_is_near = looks_at_line(start).then(|| {
-            let taken = clock::ordered().wrapping_sub(start);
+            let taken = time::ordered().wrapping_sub(start);
             taken.wrapping_sub(spun) <= NEAR
         });
         self.update_spins(|spins| {
@@ -391,7 +390,7 @@ impl Adaptive {
         if !waiter.may_take(self.word.load(Ordering::Relaxed)) {
             return false;
         }
-        hint::delay(SOON / 2);
+        time::delay(SOON / 2);
         let has_gone = self.try_take(waiter);
         if has_gone {
             self.update_spins(|spins| spins.and_stay(false));
@@ -540,12 +539,12 @@ fn looks_at_line(now: u64) -> bool {
 /// Passes some time between two looks at the word.
 fn leave_alone(waiter: &Waiter, spins: Spins, now: u64) {
     match waiter.role {
-        Role::First(_) if spins.stays() && !waiter.starving => hint::delay(STINT / LOOKS_IN_STINT),
+        Role::First(_) if spins.stays() && !waiter.starving => time::delay(STINT / LOOKS_IN_STINT),
         Role::One | Role::Poller if spins.lines_come_from_afar() => {
             let apart = APART.max(u64::from(spins.usual()) / LOOKS_IN_WAIT);
             // At random, or looks may come at the same moment of each section.
             let random = now.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
-            hint::delay(apart + random % apart);
+            time::delay(apart + random % apart);
         }
         Role::First(_) | Role::One | Role::Poller => hint::spin_loop(),
     }

@@ -24,6 +24,8 @@ mod symbols {
         pub fn manycore_yield();
         /// A constant-rate counter.
         pub fn manycore_ticks() -> u64;
+        /// So many of its ticks in nanoseconds.
+        pub fn manycore_nanoseconds(ticks: u64) -> u64;
         /// How many CPUs there are, at least 1.
         pub fn manycore_cpu_count() -> u32;
         /// The CPU on which the caller runs, below the count.
@@ -105,6 +107,12 @@ pub mod clock {
     /// Whether `ticks` have passed since [`now`] was `start`: for a loop that polls until then at most.
     pub fn has_passed(start: u64, ticks: u64) -> bool {
         now().wrapping_sub(start) > ticks
+    }
+
+    /// So many ticks in nanoseconds.
+    pub fn nanoseconds(ticks: u64) -> u64 {
+        // SAFETY: computes with a number.
+        unsafe { super::symbols::manycore_nanoseconds(ticks) }
     }
 
     /// [`now`], between two fences. The kernel's counter must not be read ahead of the first of them.

@@ -108,6 +108,11 @@ pub mod clock {
         now().wrapping_sub(start) > ticks
     }
 
+    /// So many ticks in nanoseconds, which they are.
+    pub fn nanoseconds(ticks: u64) -> u64 {
+        ticks
+    }
+
     /// [`now`]: the checker has one clock for all.
     pub fn ordered() -> u64 {
         now()

@@ -16,10 +16,10 @@
 //!
 //! - A loop that polls calls [`hint::spin_loop`] each turn. The model checker yields there, and the simulator parks
 //!   the core until a line that the loop read changes.
-//! - A loop that polls for a limited time asks [`clock::has_passed`], rather than [`clock::now`]: the simulator then
-//!   knows until when to park the core.
+//! - A loop that polls for a limited time asks [`time::has_passed`] or [`clock::has_passed`], rather than for the time:
+//!   the simulator then knows until when to park the core.
 //! - A loop that polls for a limited number of turns calls [`hint::pause`]: the core is not parked.
-//! - A timed back-off is [`hint::delay`], never a counted loop.
+//! - A timed back-off is [`time::delay`] or [`hint::delay`], never a counted loop.
 //!
 //! # Simulated
 //!
@@ -30,7 +30,7 @@
 //! # Bare
 //!
 //! A kernel that links this crate defines the symbols listed in `sync/bare.rs`: futex wait and wake, yield, a cycle
-//! counter, and the numbers of CPUs, of nodes of memory and of threads.
+//! counter and its rate, and the numbers of CPUs, of nodes of memory and of threads.
 
 // Here the methods are wrapped that algorithms must not name.
 #![allow(clippy::disallowed_methods)]
@@ -44,6 +44,7 @@ mod pad;
 pub(crate) mod panic;
 pub mod phase;
 pub mod table;
+pub mod time;
 #[cfg(not(loom))]
 pub mod tuning;
 

@@ -1,37 +1,37 @@
 //! What an [`Adaptive`](super::Adaptive) has learned, in three words: how long spins take, whether there is a crowd and how long its turns
 //! are, and when things happened last. All zero is nothing. They steer waiting and order nothing, so that a lost update does no harm.
 
-// As in the lock: ticks, and in parentheses times at 2.5 GHz.
+// Times are in nanoseconds, as in the lock.
 
-/// The longest spin, and the one that explores (100 us).
-const LONGEST_SPIN: u64 = if cfg!(loom) { 0 } else { 250_000 };
-/// The shortest spin while CPUs are to spare (24 us): less than a sleep costs.
-const SHORTEST_SPIN: u64 = if cfg!(loom) { 0 } else { 60_000 };
-/// The shortest spin in a crowd (560 ns).
-const SHORTEST_SPIN_IN_CROWD: u64 = if cfg!(loom) { 0 } else { 1_400 };
+/// The longest spin, and the one that explores.
+const LONGEST_SPIN: u64 = if cfg!(loom) { 0 } else { 100_000 };
+/// The shortest spin while CPUs are to spare: less than a sleep costs.
+const SHORTEST_SPIN: u64 = if cfg!(loom) { 0 } else { 24_000 };
+/// The shortest spin in a crowd.
+const SHORTEST_SPIN_IN_CROWD: u64 = if cfg!(loom) { 0 } else { 560 };
 /// A spin lasts this many times the usual one before it is given up.
 const PERSISTENCE: u64 = 4;
 /// Spins are worth while if at least so many of 256 end with the lock.
 const WORTH_WHILE: u32 = 32;
 /// After so many failures in a row there is no more to learn from them.
 const FAILURES: u32 = 32;
-/// Waits that are shorter (240 ns) are short.
-const SHORT_WAIT: u32 = 600;
-/// In a crowd, one newcomer sleeps at once in each turn. Where waits are short, turns are long (160 us), ...
-const TURN_AMONG_SHORT_WAITS: u32 = if cfg!(loom) { 0 } else { 400_000 };
+/// Waits that are shorter are short.
+const SHORT_WAIT: u32 = 240;
+/// In a crowd, one newcomer sleeps at once in each turn. Where waits are short, turns are long, ...
+const TURN_AMONG_SHORT_WAITS: u32 = if cfg!(loom) { 0 } else { 160_000 };
 /// ... otherwise as long as so many usual waits, ...
 const TURN_WAITS: u32 = if cfg!(loom) { 0 } else { 8 };
-/// ... and at least as long as was learned: between this (6.5 us) ...
+/// ... and at least as long as was learned: between this (6.4 us) ...
 const SHORTEST_TURN: u32 = 16;
-/// ... and this (52 us), both in units of [`Crowd::TURN`].
+/// ... and this (51 us), both in units of [`Crowd::TURN`].
 const LONGEST_TURN: u32 = Crowd::TURNS;
-/// Who is woken sooner (60 us) has made room for nobody, or nearly so.
-const WOKEN_SOON: u64 = if cfg!(loom) { 0 } else { 150_000 };
-/// Who waits for longer (100 us) has many before it.
-const WOKEN_LATE: u64 = if cfg!(loom) { 0 } else { 250_000 };
+/// Who is woken sooner has made room for nobody, or nearly so.
+const WOKEN_SOON: u64 = if cfg!(loom) { 0 } else { 60_000 };
+/// Who waits for longer has many before it.
+const WOKEN_LATE: u64 = if cfg!(loom) { 0 } else { 100_000 };
 
 /// What spinning has brought of late: in the low 18 bits, how long spins took that ended with the
-/// lock, in ticks; in the 3 bits above, votes for that the lock's line was near then, and in 3
+/// lock; in the 3 bits above, votes for that the lock's line was near then, and in 3
 /// more, for that who has released it comes back before it could be handed over; in the high 8
 /// bits, how many of 256 ended so. All zero is nothing known, and takes lines to come from afar.
 #[derive(Clone, Copy, PartialEq)]
@@ -82,7 +82,7 @@ impl Spins {
         self.votes() <= Self::VOTES / 2
     }
 
-    /// How long to spin, in ticks.
+    /// How long to spin.
     pub(super) fn allowance(self, explores: bool, crowded: bool) -> u64 {
         let shortest = if crowded { SHORTEST_SPIN_IN_CROWD } else { SHORTEST_SPIN };
         if explores && !crowded {
@@ -94,7 +94,7 @@ impl Spins {
         }
     }
 
-    /// How long a turn is, in ticks.
+    /// How long a turn is.
     pub(super) fn turn(self, crowd: Crowd) -> u64 {
         let turn = if self.are_short() {
             TURN_AMONG_SHORT_WAITS
@@ -132,14 +132,14 @@ impl Spins {
 
 const _: () = assert!(LONGEST_SPIN <= Spins::USUAL as u64);
 
-/// In the high 24 bits, when there was a sign that CPUs are scarce, in units of 256 ticks; in the 7 bits below, how long
-/// turns are, in units of 1024; in the lowest, whether there was a sign of late. All zero is none, and the shortest turns.
+/// In the high 24 bits, when there was a sign that CPUs are scarce, in units of 256 ns; in the 7 bits below, how long
+/// turns are, in units of 400 ns; in the lowest, whether there was a sign of late. All zero is none, and the shortest turns.
 #[derive(Clone, Copy)]
 pub(super) struct Crowd(pub u32);
 
 impl Crowd {
-    /// The unit of turns, in ticks.
-    const TURN: u32 = if cfg!(loom) { 0 } else { 1024 };
+    /// The unit of turns.
+    const TURN: u32 = if cfg!(loom) { 0 } else { 400 };
     const TURNS: u32 = 0x7F;
     const SIGN: u32 = 1;
 
@@ -147,7 +147,7 @@ impl Crowd {
         self.0 & Self::SIGN != 0
     }
 
-    /// How long ago the last sign was, in ticks.
+    /// How long ago the last sign was.
     pub(super) fn since_sign(self, now: u64) -> u32 {
         (now as u32 & !0xFF).wrapping_sub(self.0 & !0xFF)
     }
@@ -180,20 +180,20 @@ impl Crowd {
     }
 }
 
-/// When a newcomer last made room, in units of 4096 ticks, and in the lowest 2 bits, the end of its CPU's number. That the time
-/// wraps, after half an hour, does little.
+/// When a newcomer last made room, in units of 1024 ns, and in the lowest 2 bits, the end of its CPU's number. That the time
+/// wraps, after 18 minutes, does little.
 #[derive(Clone, Copy)]
 pub(super) struct Turn(pub u32);
 
 impl Turn {
-    const UNIT: u32 = 12;
+    const UNIT: u32 = 10;
     const CPU: u32 = 0b11;
 
     pub(super) fn new(now: u64, cpu: u32) -> Self {
         Self(((now >> Self::UNIT) as u32) << 2 | cpu & Self::CPU)
     }
 
-    /// How long ago it was, in ticks.
+    /// How long ago it was.
     pub(super) fn since(self, now: u64) -> u64 {
         let units = ((now >> Self::UNIT) as u32).wrapping_sub(self.0 >> 2) << 2 >> 2;
         u64::from(units) << Self::UNIT
@@ -261,7 +261,7 @@ mod tests {
         let now = 0x1234_5678_9ABC;
         let turn = Turn::new(now, 6);
         assert!(!turn.was_elsewhere(6) && turn.was_elsewhere(7) && turn.since(now) == 0);
-        let (soon, late) = (turn.since(now + 12_288), turn.since(now + (1 << 25)));
-        assert!((8_192..=12_288).contains(&soon) && late == 1 << 25, "{soon} {late}");
+        let (soon, late) = (turn.since(now + 3_072), turn.since(now + (1 << 25)));
+        assert!((2_048..=3_072).contains(&soon) && late == 1 << 25, "{soon} {late}");
     }
 }

@@ -5,10 +5,10 @@
 use core::ptr::NonNull;
 
 use super::place::Place;
-use crate::sync::{clock, thread};
+use crate::sync::{thread, time};
 
-/// Who comes back sooner (240 ns), about as long as a hand-over takes, should have stayed.
-pub(super) const SOON: u64 = 600;
+/// Who comes back sooner (in ns), about as long as a hand-over takes, should have stayed.
+pub(super) const SOON: u64 = 240;
 
 /// Notes the holder's place in the queue of the lock at this address.
 pub(super) fn note_place(lock: usize, place: NonNull<Place>) {
@@ -17,7 +17,7 @@ pub(super) fn note_place(lock: usize, place: NonNull<Place>) {
 
 /// Notes that the thread leaves the lock at this address now.
 pub(super) fn note_leaving(lock: usize) {
-    thread::note([lock, time(clock::now())]);
+    thread::note([lock, odd(time::now())]);
 }
 
 /// Notes nothing.
@@ -44,12 +44,12 @@ pub(super) fn place() -> Option<NonNull<Place>> {
 /// Whether the thread has left the lock at this address a moment ago.
 pub(super) fn has_left_soon_before(lock: usize, now: u64) -> bool {
     let [noted, left] = thread::noted();
-    let since = time(now).wrapping_sub(left) >> 1;
+    let since = odd(now).wrapping_sub(left) >> 1;
     noted == lock && is_time(left) && (since as u64) < SOON
 }
 
 /// Places are at even addresses; times are not.
-fn time(now: u64) -> usize {
+fn odd(now: u64) -> usize {
     (now as usize) << 1 | 1
 }
 

@@ -11,7 +11,7 @@ use core::ptr::{NonNull, null_mut};
 use super::{noted, scarcity};
 use crate::lock::link::{Link, Linked};
 use crate::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
-use crate::sync::{Deadline, Woken, clock, futex, hint, mortal, mutation, node, order, process};
+use crate::sync::{Deadline, Woken, futex, hint, mortal, mutation, node, order, process, time};
 
 /// What a place says. Awake at first, then asleep, ...
 const WAITING: u32 = 0;
@@ -25,11 +25,11 @@ const LEFT: u32 = 4;
 /// noted it.
 const RELEASED: u32 = 5;
 
-/// How often a waiter looks whether there is a crowd, in ticks (20 us).
-const WATCH: u64 = if cfg!(loom) { 0 } else { 50_000 };
-/// How long a waiter polls its place before it sleeps, in ticks (5 ms). Hand-overs to sleepers are
+/// How often a waiter looks whether there is a crowd, in ns.
+const WATCH: u64 = if cfg!(loom) { 0 } else { 20_000 };
+/// How long a waiter polls its place before it sleeps, in ns. Hand-overs to sleepers are
 /// slow, so that it only does where the lock is held for long.
-const LONGEST_WAIT: u64 = if cfg!(loom) { 0 } else { 12_000_000 };
+const LONGEST_WAIT: u64 = if cfg!(loom) { 0 } else { 5_000_000 };
 
 /// What became of a wait.
 pub(super) enum Told {
@@ -151,7 +151,7 @@ impl<'a> Seat<'a> {
     /// before it may not run.
     pub(super) fn wait(&self, deadline: Option<Deadline>, jump: u64) -> Told {
         let place = self.place();
-        let start = clock::now();
+        let start = time::now();
         let mut watched = start;
         loop {
             // Acquire: partner of the Release in `tell`.
@@ -159,11 +159,11 @@ impl<'a> Seat<'a> {
             if state >= FIRST {
                 return told(state);
             }
-            if !clock::has_passed(watched, WATCH) {
+            if !time::has_passed(watched, WATCH) {
                 hint::spin_loop();
                 continue;
             }
-            let now = clock::now();
+            let now = time::now();
             if now.wrapping_sub(watched) > WATCH + jump {
                 scarcity::notice(now);
             }

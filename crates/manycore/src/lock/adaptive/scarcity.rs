@@ -4,15 +4,15 @@
 use super::learned::{Crowd, Spins, Turn};
 use crate::sync::{cpu, tuning};
 
-/// For how long there is a crowd after a sign of it (10 ms), ...
-const CROWDED: u32 = if cfg!(loom) { u32::MAX } else { 25_000_000 };
-/// ... and where waiters would queue (100 ms): much longer than the time slice for which a
+/// For how long there is a crowd after a sign of it, in ns, ...
+const CROWDED: u32 = if cfg!(loom) { u32::MAX } else { 10_000_000 };
+/// ... and where waiters would queue: much longer than the time slice for which a
 /// hand-over to a thread that does not run may hold up the others.
-const CROWDED_BEFORE_QUEUE: u32 = if cfg!(loom) { u32::MAX } else { 250_000_000 };
+const CROWDED_BEFORE_QUEUE: u32 = if cfg!(loom) { u32::MAX } else { 100_000_000 };
 /// The CPU that made room last does so again after so many turns without another.
 const TURNS_OF_OTHERS: u64 = 4;
-/// How often one that sleeps is woken although enough are awake (100 us).
-const ROTATION: u64 = 250_000;
+/// How often one that sleeps is woken although enough are awake, in ns.
+const ROTATION: u64 = 100_000;
 
 fn crowd() -> Crowd {
     Crowd(tuning::crowd())

@@ -14,8 +14,8 @@
 
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{
-    CachePadded, Deadline, Woken, array_of, clock, const_new, cpu, futex, hint, order,
-    process_wide, store_load, table, thread, tuning,
+    CachePadded, Deadline, Woken, array_of, const_new, cpu, futex, hint, order, process_wide,
+    store_load, table, thread, time, tuning,
 };
 
 /// Somebody sleeps until the mark is gone.
@@ -214,9 +214,9 @@ impl Marks {
         if !self.is_in(cell) {
             return true;
         }
-        let start = clock::now();
+        let start = time::now();
         loop {
-            if !clock::has_passed(start, patience) {
+            if !time::has_passed(start, patience) {
                 hint::spin_loop();
             } else if self.sleep(cell, deadline) == Woken::TimedOut {
                 return !self.is_in(cell);

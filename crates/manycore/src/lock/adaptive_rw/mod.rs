@@ -58,7 +58,7 @@ mod waiting;
 use super::Adaptive;
 use super::preference::{Preference, raw_by_preference};
 use crate::sync::atomic::{AtomicU64, Ordering};
-use crate::sync::{Deadline, clock, const_new, futex, mortal_end, order, process, tuning};
+use crate::sync::{Deadline, const_new, futex, mortal_end, order, process, time, tuning};
 use crate::{LockInfo, Order};
 use marks::Marks;
 
@@ -83,11 +83,11 @@ const READERS: u64 = 0xFF_FFFF << 8;
 /// The generation of the process in which threads wait.
 const GENERATION: u64 = 0xFF << GENERATION_SHIFT;
 const GENERATION_SHIFT: u32 = 32;
-/// How long it took to have the readers leave, in units of [`DRAIN_UNIT`] ticks.
+/// How long it took to have the readers leave, in units of [`DRAIN_UNIT`].
 const DRAIN: u64 = 0xFF << DRAIN_SHIFT;
 const DRAIN_SHIFT: u32 = 40;
-/// 100 ns at 2.5 GHz.
-const DRAIN_UNIT: u64 = 256;
+/// In nanoseconds.
+const DRAIN_UNIT: u64 = 100;
 /// Since the last writer: how often readers have met at the word; or, with a bias, one in sixteen
 /// of those that left marks.
 const EVENTS: u64 = 0xFF * EVENT;
@@ -353,7 +353,7 @@ fn with_meeting(state: u64) -> u64 {
 /// Whether this meeting is one of those that count: the fewer, the more doubt there is.
 fn counts_meeting(state: u64) -> bool {
     let one_in = 1 << ((state & DOUBT) / DOUBT_UNIT);
-    cfg!(loom) || (clock::now() / 32).is_multiple_of(one_in)
+    cfg!(loom) || (time::now() / 32).is_multiple_of(one_in)
 }
 
 /// After the word of a lock, which may be gone, was changed.

@@ -8,23 +8,23 @@ use super::{
 use crate::lock::adaptive::is_crowded;
 use crate::lock::{PlainLock, Preference};
 use crate::sync::atomic::Ordering;
-use crate::sync::{Deadline, Woken, clock, cpu, futex, hint, order, store_load, tuning};
+use crate::sync::{Deadline, Woken, clock, cpu, futex, hint, order, store_load, time, tuning};
 
 /// So often a bias has ended that there is no need to count further.
 const MOST_DOUBT: u64 = 12 * DOUBT_UNIT;
 /// What the reads of one sample would have cost had they counted, in units of the drain: 400 ns
 /// each.
 const READS_A_SAMPLE: u64 = 16 * 4;
-/// How long a thread polls before it sleeps where there are many CPUs, and enough of them (1 ms).
-const LONG: u64 = if cfg!(loom) { 0 } else { 2_500_000 };
-/// How long a writer waits before it stops readers (1 us).
-const GLANCE: u64 = if cfg!(loom) { 0 } else { 2_500 };
-/// How long a reader that may pass a waiting writer lets it go first (4 us).
-const COURTESY: u64 = if cfg!(loom) { 0 } else { 10_000 };
+/// How long a thread polls before it sleeps where there are many CPUs, and enough of them, in ns.
+const LONG: u64 = if cfg!(loom) { 0 } else { 1_000_000 };
+/// How long a writer waits before it stops readers, in ns.
+const GLANCE: u64 = if cfg!(loom) { 0 } else { 1_000 };
+/// How long a reader that may pass a waiting writer lets it go first, in ns.
+const COURTESY: u64 = if cfg!(loom) { 0 } else { 4_000 };
 
-/// How long to poll before a sleep, in ticks.
+/// How long to poll before a sleep, in ns.
 fn patience() -> u64 {
-    if has_many_cpus() && !is_crowded() { LONG } else { tuning::spin_limit() }
+    if has_many_cpus() && !is_crowded() { LONG } else { clock::nanoseconds(tuning::spin_limit()) }
 }
 
 /// Whether CPUs are so many that a thread is likely to have one. Then readers that may pass a writer
@@ -59,7 +59,7 @@ impl AdaptiveRw {
 
     /// Looks until a reader may enter, for as long as that is worth while; says whether it has.
     fn poll_to_read(&self, preference: Preference) -> bool {
-        let (start, patience) = (clock::now(), patience());
+        let (start, patience) = (time::now(), patience());
         // Who reads already, or may, must not wait for a writer that waits for it.
         let polite = has_many_cpus() && !self.marks().may_have_own();
         let polite = if polite { COURTESY } else { 0 };
@@ -69,7 +69,7 @@ impl AdaptiveRw {
                 return true;
             }
             if !stops(state, preference)
-                && clock::has_passed(start, polite)
+                && time::has_passed(start, polite)
                 && self.count_in(preference)
             {
                 return true;
@@ -81,7 +81,7 @@ impl AdaptiveRw {
                     None => {}
                 }
             }
-            if clock::has_passed(start, patience) {
+            if time::has_passed(start, patience) {
                 return false;
             }
             hint::spin_loop();
@@ -109,7 +109,7 @@ impl AdaptiveRw {
             if self.state.load(order!(Acquire, "adaptive-rw-counted")) & WRITER == 0 {
                 return true;
             }
-            if clock::has_passed(start, patience) && self.change(uncounted).is_some() {
+            if time::has_passed(start, patience) && self.change(uncounted).is_some() {
                 return false;
             }
             hint::spin_loop();
@@ -179,11 +179,11 @@ impl AdaptiveRw {
     /// Looks for a moment whether the lock becomes free if no writer waits, without a way to stop
     /// readers: that costs more. Says whether it has the lock.
     fn poll_to_write(&self) -> bool {
-        let start = clock::now();
+        let start = time::now();
         loop {
             // Relaxed: a hint.
             let is_biased = self.state.load(Ordering::Relaxed) & BIASED != 0;
-            if is_biased || self.queue.looks_held() || clock::has_passed(start, GLANCE) {
+            if is_biased || self.queue.looks_held() || time::has_passed(start, GLANCE) {
                 return false;
             }
             if self.take() {
@@ -198,7 +198,7 @@ impl AdaptiveRw {
         if waited {
             self.leave_to_readers();
         }
-        let start = clock::now();
+        let start = time::now();
         let patience = patience();
         if self.stop_readers() && !self.marks().wait(patience, deadline) {
             self.let_readers_in();
@@ -207,11 +207,11 @@ impl AdaptiveRw {
         loop {
             let state = self.state.load(Ordering::Relaxed); // Relaxed: the exchange decides
             if state & (WRITER | READERS) == 0 {
-                let took = clock::now().wrapping_sub(start);
+                let took = time::now().wrapping_sub(start);
                 if self.take_as_first(state, after_drain(state, took)) {
                     return true;
                 }
-            } else if !clock::has_passed(start, patience) {
+            } else if !time::has_passed(start, patience) {
                 hint::spin_loop();
             } else if self.sleep(state, deadline) == Woken::TimedOut {
                 self.let_readers_in();
@@ -232,7 +232,7 @@ impl AdaptiveRw {
     fn leave_to_readers(&self) {
         let state = self.state.load(Ordering::Relaxed); // Relaxed: steers waiting
         if state & BIASED != 0 {
-            hint::delay(((state & DRAIN) >> DRAIN_SHIFT) * DRAIN_UNIT);
+            time::delay(((state & DRAIN) >> DRAIN_SHIFT) * DRAIN_UNIT);
         }
     }
 
@@ -350,11 +350,11 @@ fn uncounted(state: u64) -> Option<u64> {
 
 /// What is learned when it took so long to have readers leave. If they were fewer than could have
 /// counted in that time, the bias has not paid.
-fn after_drain(state: u64, ticks: u64) -> u64 {
+fn after_drain(state: u64, took: u64) -> u64 {
     if state & BIASED == 0 {
         return state;
     }
-    let took = (ticks / DRAIN_UNIT).min(DRAIN >> DRAIN_SHIFT);
+    let took = (took / DRAIN_UNIT).min(DRAIN >> DRAIN_SHIFT);
     let reads = (state & EVENTS) / EVENT * READS_A_SAMPLE;
     let learned = state & !DRAIN | took << DRAIN_SHIFT;
     let trust = state & TRUST;

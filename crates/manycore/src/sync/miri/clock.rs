@@ -15,6 +15,11 @@ pub fn has_passed(start: u64, ticks: u64) -> bool {
     now().wrapping_sub(start) > ticks
 }
 
+/// So many ticks in nanoseconds, which they are.
+pub fn nanoseconds(ticks: u64) -> u64 {
+    ticks
+}
+
 /// [`now`], between two fences.
 pub fn ordered() -> u64 {
     fence(Ordering::SeqCst); // SeqCst, both: of all accesses

@@ -14,6 +14,16 @@ pub fn has_passed(start: u64, ticks: u64) -> bool {
     backend::has_passed(start, ticks)
 }
 
+/// So many ticks in nanoseconds.
+pub fn nanoseconds(ticks: u64) -> u64 {
+    (ticks as f64 / backend::counter_ghz()) as u64
+}
+
+/// So many nanoseconds in ticks.
+pub fn ticks(nanoseconds: u64) -> u64 {
+    (nanoseconds as f64 * backend::counter_ghz()) as u64
+}
+
 /// [`now`]: a simulated CPU does one thing after the other.
 pub fn ordered() -> u64 {
     now()

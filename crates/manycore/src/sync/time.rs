@@ -1,0 +1,43 @@
+//! Time in nanoseconds: [`clock`], whose ticks are of another length on each machine, for who
+//! waits for some time and no longer.
+
+use super::{clock, hint};
+
+/// Now, in nanoseconds since some moment. As fine as the counter's ticks are: 40 ns at 25 MHz.
+#[inline]
+pub fn now() -> u64 {
+    clock::nanoseconds(clock::now())
+}
+
+/// [`clock::ordered`], in nanoseconds.
+#[inline]
+pub fn ordered() -> u64 {
+    clock::nanoseconds(clock::ordered())
+}
+
+/// Whether so many nanoseconds have passed since [`now`] was `start`: for a loop that polls until
+/// then at most.
+#[inline]
+pub fn has_passed(start: u64, nanoseconds: u64) -> bool {
+    // The simulator parks who polls until then, and counts in ticks.
+    #[cfg(feature = "sim")]
+    return clock::has_passed(clock::ticks(start), clock::ticks(nanoseconds));
+    #[cfg(not(feature = "sim"))]
+    return now().wrapping_sub(start) > nanoseconds;
+}
+
+/// Passes about so many nanoseconds without giving up the CPU.
+#[inline]
+pub fn delay(nanoseconds: u64) {
+    #[cfg(feature = "sim")]
+    hint::delay(clock::ticks(nanoseconds));
+    #[cfg(loom)]
+    hint::delay(nanoseconds);
+    #[cfg(not(any(loom, feature = "sim")))]
+    {
+        let start = now();
+        while !has_passed(start, nanoseconds) {
+            hint::spin_loop();
+        }
+    }
+}
