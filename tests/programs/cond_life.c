@@ -198,6 +198,64 @@ static void timeouts_beside_signals(void) {
     finish(&hasty);
 }
 
+/* A broadcast among waiters of which some run out of time just then, and some are cancelled: all leave. */
+static long generation, inside, timed_out_or_told;
+
+static void let_go(void *unused) {
+    (void)unused;
+    inside--;
+    pthread_mutex_unlock(&mutex);
+}
+
+static void *wait_in_a_crowd(void *argument) {
+    long kind = (long)argument;
+    pthread_mutex_lock(&mutex);
+    inside++;
+    pthread_cleanup_push(let_go, NULL);
+    long mine = generation;
+    while (generation == mine) {
+        if (kind % 3 == 1) {
+            struct timespec soon = after_ms(CLOCK_REALTIME, kind / 3);
+            if (pthread_cond_timedwait(&not_full, &mutex, &soon) == ETIMEDOUT) break;
+        } else {
+            pthread_cond_wait(&not_full, &mutex);
+        }
+    }
+    timed_out_or_told++;
+    pthread_cleanup_pop(1);
+    return NULL;
+}
+
+static void broadcasts_in_a_crowd(void) {
+    enum { CROWD = 9 };
+    pthread_t threads[CROWD];
+    long cancelled = 0;
+    for (int i = 0; i < scaled(40); i++) {
+        for (long t = 0; t < CROWD; t++) {
+            NEED(pthread_create(&threads[t], NULL, wait_in_a_crowd, (void *)t) == 0);
+        }
+        for (int all = 0; !all; sched_yield()) {
+            pthread_mutex_lock(&mutex);
+            all = inside + timed_out_or_told == CROWD;
+            pthread_mutex_unlock(&mutex);
+        }
+        for (int t = 2; t < CROWD; t += 3) pthread_cancel(threads[t]);
+        pthread_mutex_lock(&mutex);
+        generation++;
+        pthread_cond_broadcast(&not_full);
+        pthread_mutex_unlock(&mutex);
+        for (int t = 0; t < CROWD; t++) {
+            void *result;
+            NEED(pthread_join(threads[t], &result) == 0);
+            cancelled += result == PTHREAD_CANCELED;
+        }
+        cancelled += timed_out_or_told;
+        timed_out_or_told = 0;
+    }
+    HOLDS(cancelled == CROWD * (long)scaled(40), "cond.crowd.everybody-leaves");
+    VALUE(inside, "cond.crowd.left");
+}
+
 int main(void) {
     items = scaled(300);
     crew(4, produce_or_consume);
@@ -211,6 +269,7 @@ int main(void) {
     between_guards();
     made_again();
     timeouts_beside_signals();
+    broadcasts_in_a_crowd();
     CODE(pthread_cond_destroy(&not_full), "cond.life.destroy");
     return 0;
 }

@@ -29,7 +29,7 @@ use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use libc::{EINVAL, ETIMEDOUT, clockid_t, timespec};
 use manycore::lock::{InlineLock, WaitQueue, Waiter};
-use manycore::sync::{Deadline, process};
+use manycore::sync::{Deadline, cpu, process};
 use manycore_interpose::cancel;
 use manycore_profile::layout::Kind;
 
@@ -261,11 +261,17 @@ pub unsafe extern "C-unwind" fn broadcast<const STATS: bool>(c: *mut Cond, calle
     }
     // Before: once its waiters have been told, it may be gone.
     let number = if STATS { cond.number() } else { 0 };
-    let has_woken = cond.queue.broadcast();
+    let has_woken = cond.queue.broadcast_in_rows(rows());
     if STATS && number != 0 {
         stats::handovers::signalled(number, has_woken, caller);
     }
     0
+}
+
+/// How many threads a broadcast wakes at first: so many that one is awake whenever the mutex is released, and few enough to
+/// leave CPUs to others.
+fn rows() -> u32 {
+    (cpu::count() / 2).clamp(1, 8)
 }
 
 /// One thread's wait on a condition variable of ours.
@@ -307,6 +313,7 @@ impl Wait<'_> {
             let refused = mutex::unlock::<L, STATS>(m);
             if refused != 0 {
                 wait.leave();
+                wait.waiter.wake_next();
                 return refused;
             }
             let waiting = STATS.then(|| stats::Wait::for_condition(number, caller, is_resumed));
@@ -319,6 +326,7 @@ impl Wait<'_> {
                 waiting.end_of_condition(wait.timed_out.get());
             }
             let refused = mutex::lock::<L, STATS>(m, caller);
+            wait.waiter.wake_next();
             if refused != 0 {
                 return refused;
             }
@@ -370,8 +378,11 @@ impl Wait<'_> {
         // SAFETY: the argument that `run` gave; its frame is there until the unwinding is past it.
         let wait = unsafe { &*wait.cast::<Self>() };
         wait.leave();
-        // SAFETY: the mutex with which the program waits.
-        unsafe { mutex::lock::<L, STATS>(wait.mutex, wait.caller) };
+        // SAFETY: the mutex with which the program waits; the waiter is this thread's, and was withdrawn.
+        unsafe {
+            mutex::lock::<L, STATS>(wait.mutex, wait.caller);
+            wait.waiter.wake_next();
+        }
     }
 }
 

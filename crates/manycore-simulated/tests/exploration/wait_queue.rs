@@ -7,8 +7,16 @@ use manycore_simulated::lock::{Futex, PlainLock, WaitQueue, Waiter};
 
 use crate::explore;
 
+/// How waiters are told.
+#[derive(Clone, Copy, PartialEq)]
+enum Told {
+    One,
+    All,
+    InRows(u32),
+}
+
 /// Some threads wait until there is something for them, and another brings it, piece by piece.
-fn program(waiters: u32, broadcast: bool) -> impl Fn() {
+fn program(waiters: u32, told: Told) -> impl Fn() {
     move || {
         let (mutex, changed, pieces) = (Futex::new(), WaitQueue::new(), Cell::new(0));
         thread::parallel(waiters + 1, |me| {
@@ -16,13 +24,15 @@ fn program(waiters: u32, broadcast: bool) -> impl Fn() {
             if me == waiters {
                 for _ in 0..waiters {
                     pieces.set(pieces.get() + 1);
-                    if !broadcast {
+                    if told == Told::One {
                         changed.signal();
                     }
                 }
-                if broadcast {
-                    changed.broadcast();
-                }
+                match told {
+                    Told::One => false,
+                    Told::All => changed.broadcast(),
+                    Told::InRows(few) => changed.broadcast_in_rows(few),
+                };
             } else {
                 while pieces.get() == 0 {
                     let waiter = Waiter::new();
@@ -33,6 +43,8 @@ fn program(waiters: u32, broadcast: bool) -> impl Fn() {
                     }
                     waiter.park(None);
                     mutex.acquire();
+                    // SAFETY: this thread's, and it was signalled.
+                    unsafe { waiter.wake_next() };
                 }
                 pieces.set(pieces.get() - 1);
             }
@@ -45,7 +57,9 @@ fn program(waiters: u32, broadcast: bool) -> impl Fn() {
 
 #[test]
 fn signals_and_broadcasts() {
-    explore().check(program(2, false));
-    explore().check(program(3, false));
-    explore().check(program(3, true));
+    explore().check(program(2, Told::One));
+    explore().check(program(3, Told::One));
+    explore().check(program(3, Told::All));
+    explore().check(program(3, Told::InRows(1)));
+    explore().check(program(4, Told::InRows(2)));
 }

@@ -19,8 +19,9 @@
 //!
 //! 1. *How long polling takes that ends with the lock.* A waiter polls for four times that, and at
 //!    least for some microseconds: if the holder runs, that is enough nearly always. Where that
-//!    seldom pays, it is short; now and then a waiter polls for long all the same, to see whether
-//!    that has changed.
+//!    seldom pays, it is short, and where it hardly ever does, half a microsecond: two threads that
+//!    signal each other share a CPU, and the holder cannot run while the other polls. Now and then a
+//!    waiter polls for long all the same, to see whether that has changed.
 //! 2. *Whether there are more runnable threads than CPUs.* If the clock jumps while a waiter polls,
 //!    it did not run; if somebody slept and waited for most of a millisecond, the holder did not,
 //!    or one before it. For ten milliseconds after either, on many CPUs for a hundred, there is a
@@ -116,8 +117,6 @@ use crate::{LockInfo, Order};
 
 // Times are in nanoseconds. Under loom, all is as short as it can be without skipping a branch.
 
-/// One spin in this many explores.
-const EXPLORE: u64 = 32;
 /// Who has slept and waited for longer says that somebody did not run.
 const LONG_WAIT: u64 = if cfg!(loom) { 0 } else { 720_000 };
 /// A clock that jumps by more while a thread spins says that the thread did not run.
@@ -302,7 +301,7 @@ impl Adaptive {
         let spins = self.spins();
         let start = time::now();
         let allowance = self.allowance(waiter, spins, start);
-        let mut spun = 0;
+        let (mut spun, mut has_run) = (0, true);
         while !self.take_in_turn(waiter, spins) {
             if spun > allowance {
                 waiter.failed_spins += 1;
@@ -314,13 +313,16 @@ impl Adaptive {
             self.reserve_in_time(waiter, start.wrapping_add(spun));
             if spun - before > JUMP {
                 scarcity::notice(start.wrapping_add(spun));
+                // The lock that it finds now was released while it did not run.
+                waiter.failed_spins += 1;
+                has_run = false;
             }
         }
         if waiter.role == Role::Poller && scarcity::rotates(start.wrapping_add(spun)) {
             // Relaxed: steers the release.
             self.word.fetch_or(ROTATES, Ordering::Relaxed);
         }
-        self.learn(waiter, start, spun);
+        self.learn(waiter, start, has_run.then_some(spun));
         true
     }
 
@@ -328,14 +330,14 @@ impl Adaptive {
     fn allowance(&self, waiter: &Waiter, spins: Spins, start: u64) -> u64 {
         match waiter.role {
             Role::First(_) if spins.stays() => 2 * STINT,
-            Role::First(_) | Role::Poller => spins.allowance(explores(start), false),
-            Role::One => spins.allowance(explores(start), scarcity::is_crowded(start)),
+            Role::First(_) | Role::Poller => spins.allowance(start, false),
+            Role::One => spins.allowance(start, scarcity::is_crowded(start)),
         }
     }
 
-    /// After a poll that took so long and ended with the lock.
-    fn learn(&self, waiter: &Waiter, start: u64, spun: u64) {
-        let line_is_near = looks_at_line(start).then(|| {
+    /// After a poll that ended with the lock, and took so long if the thread ran all the time.
+    fn learn(&self, waiter: &Waiter, start: u64, spun: Option<u64>) {
+        let line_is_near = spun.filter(|_| looks_at_line(start)).map(|spun| {
             let taken = time::ordered().wrapping_sub(start);
             taken.wrapping_sub(spun) <= NEAR
         });
@@ -345,8 +347,8 @@ impl Adaptive {
                 learned = learned.and_line(is_near);
             }
             // Who was woken and finds the lock free has not spun: counted, it would make spins ever shorter.
-            let woken_to_free = waiter.slept && spun == 0;
-            if woken_to_free { learned } else { learned.and_success(spun) }
+            let polled = spun.filter(|spun| !waiter.slept || *spun != 0);
+            polled.map_or(learned, |spun| learned.and_success(spun))
         });
     }
 
@@ -524,11 +526,6 @@ impl Adaptive {
             }
         }
     }
-}
-
-/// Whether a spin that begins now is one that explores. Not under loom, whose executions have to be repeatable.
-fn explores(now: u64) -> bool {
-    !cfg!(loom) && (now / 64).is_multiple_of(EXPLORE)
 }
 
 /// Whether a spin that began now looks where the lock's line comes from: some do, because that takes some dozen nanoseconds.

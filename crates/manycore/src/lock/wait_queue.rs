@@ -66,7 +66,8 @@
 //!
 //! A wait: the list's lock, an *or*, and a sleep. A signal without waiters: one load. With one: the list's lock, two
 //! *or*s and a wake-up, which is left out if the waiter does not sleep yet. A broadcast wakes all, and they then
-//! compete for the mutex.
+//! compete for the mutex; one [in rows](WaitQueue::broadcast_in_rows) wakes a few, each of which wakes another when it
+//! has the mutex.
 //!
 //! # When not to use it
 //!
@@ -175,6 +176,22 @@ impl WaitQueue {
         // SAFETY: `take_first` or `take_all` has claimed the waiters and taken them off, and
         // `with_chain` has unlocked the chain.
         unsafe { chosen.mark(0) };
+        is_any
+    }
+
+    /// Wakes a `few` waiters, at most eight; each wakes the next one, by [`wake_next`](Waiter::wake_next), when it has the mutex. So all
+    /// are woken, as by [`broadcast`](Self::broadcast), but not to wait again, for the mutex, all at once. Says whether there were any.
+    ///
+    /// A waiter that leaves, because its deadline has passed or its thread is cancelled, may have to wait for those before it.
+    pub fn broadcast_in_rows(&self, few: u32) -> bool {
+        // As in `signal`.
+        if self.chain.looks_empty() {
+            return false;
+        }
+        let chosen = self.with_chain(|chain| chain.take_all(Waiter::claim));
+        let is_any = chosen.len > 0;
+        // SAFETY: claimed, and the chain is unlocked.
+        unsafe { chosen.mark_few(few) };
         is_any
     }
 

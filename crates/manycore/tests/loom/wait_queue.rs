@@ -58,6 +58,8 @@ impl Gate {
             }
             assert!(waiter.park(None));
             self.mutex.acquire();
+            // SAFETY: this thread's, and it was signalled.
+            unsafe { waiter.wake_next() };
         }
         // SAFETY: acquired above.
         unsafe { self.mutex.release() };
@@ -95,6 +97,48 @@ fn a_broadcast_wakes_all() {
         gate.open();
         gate.opened.broadcast();
         waiting.into_iter().for_each(|w| w.join().unwrap());
+    });
+}
+
+#[test]
+fn a_broadcast_in_a_row_wakes_all() {
+    check(2, || {
+        let gate = Gate::new();
+        let waiting = [(); 2].map(|()| {
+            let gate = gate.clone();
+            thread::spawn(move || gate.pass())
+        });
+        gate.open();
+        gate.opened.broadcast_in_rows(1);
+        waiting.into_iter().for_each(|w| w.join().unwrap());
+    });
+}
+
+/// The second in a row gives up. If the broadcast was first it waits for its turn; the queue may be gone then.
+#[test]
+fn one_that_leaves_in_a_row_waits_for_its_turn() {
+    check(3, || {
+        let queue = Mortal::new(WaitQueue::new());
+        let [first, second] = [(); 2].map(|()| enqueue(&queue));
+        let leaving = thread::spawn({
+            let queue = queue.clone();
+            move || {
+                let woken = second.park(SOON) || !withdraw(&queue, &second);
+                // SAFETY: this thread's, and withdrawn if it was not signalled.
+                unsafe { second.wake_next() };
+                woken
+            }
+        });
+        let waiting = thread::spawn(move || {
+            assert!(first.park(None));
+            // SAFETY: this thread's, and it was signalled.
+            unsafe { first.wake_next() };
+        });
+        queue.broadcast_in_rows(1);
+        queue.drain();
+        queue.end();
+        leaving.join().unwrap();
+        waiting.join().unwrap();
     });
 }
 

@@ -13,6 +13,12 @@ const SHORTEST_SPIN_IN_CROWD: u64 = if cfg!(loom) { 0 } else { 560 };
 const PERSISTENCE: u64 = 4;
 /// Spins are worth while if at least so many of 256 end with the lock.
 const WORTH_WHILE: u32 = 32;
+/// One spin in this many explores, ...
+const EXPLORE: u64 = 32;
+/// ... and where spins are hopeless, for less long.
+const EXPLORE_HOPELESS: u64 = 128;
+/// If fewer do, a spin is as short as in a crowd: the holder does not run, as where the two share a CPU.
+const HOPELESS: u32 = 12;
 /// After so many failures in a row there is no more to learn from them.
 const FAILURES: u32 = 32;
 /// Waits that are shorter are short.
@@ -33,7 +39,7 @@ const WOKEN_LATE: u64 = if cfg!(loom) { 0 } else { 100_000 };
 /// What spinning has brought of late: in the low 18 bits, how long spins took that ended with the
 /// lock; in the 3 bits above, votes for that the lock's line was near then, and in 3
 /// more, for that who has released it comes back before it could be handed over; in the high 8
-/// bits, how many of 256 ended so. All zero is nothing known, and takes lines to come from afar.
+/// bits, how many of 256 did not end so. All zero is nothing known, and takes lines to come from afar and spins to be worth while.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) struct Spins(pub u32);
 
@@ -43,7 +49,7 @@ impl Spins {
     const STAY: u32 = 7;
 
     fn with(self, paid: u32, votes: u32, usual: u32) -> Self {
-        Self(paid << 24 | self.stay() << 21 | votes << 18 | usual)
+        Self((255 - paid) << 24 | self.stay() << 21 | votes << 18 | usual)
     }
 
     fn stay(self) -> u32 {
@@ -69,8 +75,9 @@ impl Spins {
         self.0 >> 18 & Self::VOTES
     }
 
+    /// How many of 256 spins end with the lock.
     fn paid(self) -> u32 {
-        self.0 >> 24
+        255 - (self.0 >> 24)
     }
 
     /// Whether waits are short: a switch of threads costs as much as many of the sections.
@@ -82,15 +89,17 @@ impl Spins {
         self.votes() <= Self::VOTES / 2
     }
 
-    /// How long to spin.
-    pub(super) fn allowance(self, explores: bool, crowded: bool) -> u64 {
+    /// How long to spin from now on.
+    pub(super) fn allowance(self, now: u64, crowded: bool) -> u64 {
         let shortest = if crowded { SHORTEST_SPIN_IN_CROWD } else { SHORTEST_SPIN };
-        if explores && !crowded {
-            LONGEST_SPIN
-        } else if self.paid() >= WORTH_WHILE {
-            (PERSISTENCE * u64::from(self.usual())).clamp(shortest, LONGEST_SPIN)
-        } else {
-            shortest
+        // Not under loom, whose executions have to be repeatable.
+        let explores = |one_in| !cfg!(loom) && !crowded && (now / 64).is_multiple_of(one_in);
+        match self.paid() {
+            ..HOPELESS if explores(EXPLORE_HOPELESS) => SHORTEST_SPIN,
+            ..HOPELESS => SHORTEST_SPIN_IN_CROWD,
+            _ if explores(EXPLORE) => LONGEST_SPIN,
+            ..WORTH_WHILE => shortest,
+            _ => (PERSISTENCE * u64::from(self.usual())).clamp(shortest, LONGEST_SPIN),
         }
     }
 
@@ -236,7 +245,7 @@ mod tests {
         assert!(!near.and_line(false).lines_come_from_afar(), "one of many is an accident");
         let far = (0..40).fold(near, |spins, _| spins.and_line(false));
         assert!(far.lines_come_from_afar());
-        assert_eq!((far.usual(), far.paid()), (100, 32));
+        assert_eq!((far.usual(), far.paid()), (100, 255));
     }
 
     #[test]

@@ -190,12 +190,50 @@ impl Batch {
         // until it is marked; its links belong to the thread that claimed it.
         while let Some(waiter) = unsafe { node.as_ref() } {
             // The link is read before the mark, with which the record may vanish.
-            node = next(waiter);
+            node = take_next(waiter);
             // SAFETY: the batch has claimed it, it was taken off the unlocked chain (contract of
             // this function), and it is not touched again: the next link is read above.
             unsafe { Waiter::mark(waiter, message) };
         }
     }
+
+    /// Gives the first `few` of the waiters back to their owners, [`MOST_ROWS`] of them at most. The others are in rows behind these, and
+    /// an owner has what is behind its waiter: see [`take_next`].
+    ///
+    /// # Safety
+    ///
+    /// The waiters were claimed, and the chain is unlocked.
+    pub(in crate::lock) unsafe fn mark_few(self, few: u32) {
+        let rows = few.clamp(1, MOST_ROWS as u32) as usize;
+        let mut firsts = [core::ptr::null::<Waiter>(); MOST_ROWS];
+        let mut lasts = firsts;
+        let (mut node, mut row) = (self.first, 0);
+        // SAFETY: as in `mark`.
+        while let Some(waiter) = unsafe { node.as_ref() } {
+            node = take_next(waiter);
+            // SAFETY: claimed, like all of the batch.
+            match unsafe { lasts[row].as_ref() } {
+                Some(last) => set(&last.next, waiter),
+                None => firsts[row] = waiter,
+            }
+            lasts[row] = waiter;
+            row = (row + 1) % rows;
+        }
+        for first in firsts.into_iter().take_while(|first| !first.is_null()) {
+            // SAFETY: as in `mark`; with the mark its owner has the row behind it, too.
+            unsafe { Waiter::mark(first, 0) };
+        }
+    }
+}
+
+/// How many rows of waiters a broadcast can make.
+const MOST_ROWS: usize = 8;
+
+/// Takes what follows a waiter off it. The waiter is claimed, or was given back to the caller.
+pub(in crate::lock) fn take_next(waiter: &Waiter) -> *const Waiter {
+    let behind = next(waiter);
+    set(&waiter.next, core::ptr::null());
+    behind
 }
 
 /// What follows a waiter. The chain is locked, or the waiter claimed.

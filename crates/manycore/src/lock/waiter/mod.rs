@@ -24,7 +24,7 @@ pub(super) mod chain;
 
 use crate::sync::atomic::{AtomicU32, Ordering};
 use crate::sync::cell::UnsafeCell;
-use crate::sync::{Deadline, Woken, const_new, futex, mortal, order};
+use crate::sync::{Deadline, Woken, const_new, futex, mortal, mutation, order};
 
 /// The owner sleeps or is about to: whoever signals it has to wake it.
 const ASLEEP: u32 = 1;
@@ -43,7 +43,8 @@ pub struct Waiter {
     state: AtomicU32,
     /// What the thread waits for: a number of the chain's owner.
     role: usize,
-    /// Neighbours in the chain; only touched with the chain locked, or by the signaller that has claimed the waiter.
+    /// Neighbours in the chain; only touched with the chain locked, or by the signaller that has claimed the waiter. After the mark
+    /// the next one is what is behind it in a row, for the owner.
     next: UnsafeCell<*const Waiter>,
     prev: UnsafeCell<*const Waiter>,
 }
@@ -141,6 +142,25 @@ impl Waiter {
         // Release: partner of the Acquire in `asleep`.
         if state.fetch_or(mark, order!(Release, "waiter-mark-release")) & ASLEEP != 0 {
             futex::wake(address, 1);
+        }
+    }
+
+    /// Wakes the next of those that a [broadcast in rows](super::WaitQueue::broadcast_in_rows) has woken with this one. To be called
+    /// when the owner has the mutex again; without effect after any other signal, without one, and the second time.
+    ///
+    /// # Safety
+    ///
+    /// The caller is the owner, and knows whether the waiter has been signalled: it has parked or withdrawn it.
+    pub unsafe fn wake_next(&self) {
+        // Relaxed: `asleep` has seen the mark, if there is one.
+        let is_signalled = self.state.load(Ordering::Relaxed) & SIGNALLED != 0;
+        if !is_signalled || mutation!("waiter-forgets-next") {
+            return;
+        }
+        let next = chain::take_next(self);
+        if !next.is_null() {
+            // SAFETY: claimed and taken off by the broadcast, and this thread's since the mark of its own waiter.
+            unsafe { Self::mark(next, 0) };
         }
     }
 
