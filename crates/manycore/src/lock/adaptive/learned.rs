@@ -94,12 +94,14 @@ impl Spins {
         let shortest = if crowded { SHORTEST_SPIN_IN_CROWD } else { SHORTEST_SPIN };
         // Not under loom, whose executions have to be repeatable.
         let explores = |one_in| !cfg!(loom) && !crowded && (now / 64).is_multiple_of(one_in);
-        match self.paid() {
-            ..HOPELESS if explores(EXPLORE_HOPELESS) => SHORTEST_SPIN,
-            ..HOPELESS => SHORTEST_SPIN_IN_CROWD,
-            _ if explores(EXPLORE) => LONGEST_SPIN,
-            ..WORTH_WHILE => shortest,
-            _ => (PERSISTENCE * u64::from(self.usual())).clamp(shortest, LONGEST_SPIN),
+        if self.paid() < HOPELESS {
+            if explores(EXPLORE_HOPELESS) { SHORTEST_SPIN } else { SHORTEST_SPIN_IN_CROWD }
+        } else if explores(EXPLORE) {
+            LONGEST_SPIN
+        } else if self.paid() < WORTH_WHILE {
+            shortest
+        } else {
+            (PERSISTENCE * u64::from(self.usual())).clamp(shortest, LONGEST_SPIN)
         }
     }
 
