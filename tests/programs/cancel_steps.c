@@ -57,7 +57,7 @@ static bool steps_through(int (*wait)(const struct timespec *)) {
     wait(&past);
     TRAPS("andq $~0x100");
     pthread_mutex_unlock(&mutex);
-    return steps > 100;
+    return steps > 10;
 }
 
 static int timedwait(const struct timespec *until) { return pthread_cond_timedwait(&cond, &mutex, until); }
@@ -66,11 +66,22 @@ static int clockwait(const struct timespec *until) {
     return pthread_cond_clockwait(&cond, &mutex, CLOCK_MONOTONIC, until);
 }
 
+/* Of the program's own making, as in libraries for threads. */
+static int by_number(const struct timespec *until) {
+    int type;
+    pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &type);
+    long result = syscall(SYS_futex, &steps, 0x80, -1, until);
+    pthread_setcanceltype(type, &type);
+    return (int)result;
+}
+
 int main(void) {
     signal(SIGTRAP, after_step);
     HOLDS(steps_through(timedwait), "cancel.steps.timedwait.taken");
     VALUE(lost, "cancel.steps.timedwait.lost");
     HOLDS(steps_through(clockwait), "cancel.steps.clockwait.taken");
     VALUE(lost, "cancel.steps.clockwait.lost");
+    HOLDS(steps_through(by_number), "cancel.steps.by_number.taken");
+    VALUE(lost, "cancel.steps.by_number.lost");
     return 0;
 }

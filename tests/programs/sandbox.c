@@ -7,26 +7,11 @@
 #include <stddef.h>
 #include <sys/prctl.h>
 
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER, more[24];
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
 static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
 static long count, done;
 static int turn, rounds, ready;
-
-static void uncontended(void) {
-    for (int i = 0; i < 24; i++) pthread_mutex_lock(&more[i]);
-    for (int i = 0; i < 24; i++) pthread_mutex_unlock(&more[i]);
-    for (int i = 0; i < 1000; i++) {
-        pthread_mutex_lock(&mutex);
-        pthread_mutex_unlock(&mutex);
-        pthread_rwlock_rdlock(&rwlock);
-        pthread_rwlock_unlock(&rwlock);
-        pthread_rwlock_wrlock(&rwlock);
-        pthread_rwlock_unlock(&rwlock);
-        pthread_cond_signal(&cond);
-        pthread_cond_broadcast(&cond);
-    }
-}
 
 /* How a child ended that called this. */
 static const char *end_of(void (*call)(void)) {
@@ -43,12 +28,6 @@ static const char *end_of(void (*call)(void)) {
     snprintf(text, sizeof text, WIFSIGNALED(status) ? "by signal %d" : "with status %d",
              WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
     return text;
-}
-
-/* Read, write and exit, and no more. */
-static void in_strict_mode(void) {
-    NEED(prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT) == 0);
-    uncontended();
 }
 
 static void *work(void *argument) {
@@ -98,8 +77,6 @@ static void behind_a_filter(void) {
 
 int main(void) {
     rounds = scaled(800);
-    for (int i = 0; i < 24; i++) pthread_mutex_init(&more[i], NULL);
-    say(end_of(in_strict_mode), "sandbox.strict.ends");
     say(end_of(behind_a_filter), "sandbox.filter.ends");
     return 0;
 }

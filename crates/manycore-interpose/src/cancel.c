@@ -12,7 +12,6 @@
 #include <stdint.h>
 #include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
 
 struct cleanup {
     void (*run)(void *);
@@ -33,6 +32,19 @@ void manycore_guard(void (*body)(void *), void (*abandon)(void *), void *argumen
     cleanup.run = NULL;
 }
 
+/* Not by the C library's function: a library of ours, or a program, may have one of that name in front.
+ * SAFETY: the kernel reads the word and the time, and keeps all registers but those named. */
+static inline long futex(uint32_t *word, int operation, uint32_t expected, const struct timespec *until)
+{
+    register const struct timespec *time __asm__("r10") = until;
+    register void *none __asm__("r8") = NULL;
+    register long any __asm__("r9") = FUTEX_BITSET_MATCH_ANY;
+    long result = SYS_futex;
+    __asm__ volatile("syscall" : "+a"(result) : "D"(word), "S"((long)operation), "d"((long)expected), "r"(time), "r"(none), "r"(any)
+                     : "rcx", "r11", "memory");
+    return result;
+}
+
 /* Sleeps while *word == expected, and can be cancelled at any instruction: only to be called from a body above.
  * Returns 0 or an error number, and leaves errno alone. */
 int manycore_wait_open(uint32_t *word, int wall, uint32_t expected, const struct timespec *until)
@@ -41,9 +53,8 @@ int manycore_wait_open(uint32_t *word, int wall, uint32_t expected, const struct
     int saved = errno;
     int type;
     pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &type);
-    long result = syscall(SYS_futex, word, operation, expected, until, NULL, FUTEX_BITSET_MATCH_ANY);
-    int error = result < 0 ? errno : 0;
+    long result = futex(word, operation, expected, until);
     pthread_setcanceltype(type, &type);
     errno = saved;
-    return error;
+    return result < 0 ? (int)-result : 0;
 }

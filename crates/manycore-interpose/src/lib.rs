@@ -10,6 +10,8 @@
 //! - [`path`]: paths without an allocator
 //! - [`directory`]: where processes make their files of statistics
 //! - [`threads`]: how many there are
+//! - [`counter`]: times where the processor's counter may not be read
+//! - [`noted`]: functions that are jumped to once their arguments have been noted
 //!
 //! Nothing here allocates, or calls a function that may lock.
 #![allow(
@@ -20,11 +22,13 @@
 
 pub mod bindings;
 pub mod cancel;
+pub mod counter;
 pub mod directory;
 pub mod environment;
 pub mod loading;
 pub mod message;
 pub mod next;
+mod noted;
 pub mod objects;
 pub mod path;
 mod symbols;

@@ -13,7 +13,7 @@ use manycore::lock::{self, InlineLock, PlainLock};
 
 use manycore_interpose::loading;
 
-use crate::{c11, cond, lookup, mutex, rwlock, spin, start, stats, threads};
+use crate::{c11, cond, lookup, mutex, restricted, rwlock, spin, start, stats, threads};
 
 /// `entry: [exported names] caller register => implementation;` for each function, as exports, first targets and
 /// targets for a lock. The caller's address is passed in the first argument register that the function itself does
@@ -57,9 +57,9 @@ macro_rules! entries {
                     // SAFETY: the arguments are kept, and the stack is aligned for the call by the odd number of
                     // pushes; the jump leaves everything as the caller set it.
                     naked_asm!(
-                        "push rdi", "push rsi", "push rdx", "push rcx", "push r8",
+                        "push rdi", "push rsi", "push rdx", "push rcx", "push r8", "push r9", "push rax",
                         "call {start}",
-                        "pop r8", "pop rcx", "pop rdx", "pop rsi", "pop rdi",
+                        "pop rax", "pop r9", "pop r8", "pop rcx", "pop rdx", "pop rsi", "pop rdi",
                         "jmp qword ptr [rip + {table} + {offset}]",
                         start = sym start::start,
                         table = sym TABLE,
@@ -78,8 +78,10 @@ macro_rules! entries {
                     // SAFETY: changes one argument register, which this function's signature does not use, and jumps
                     // to code with that signature.
                     naked_asm!(
+                        ".cfi_startproc",
                         concat!("mov ", $register, ", qword ptr [rsp]"),
                         "jmp qword ptr [rip + {table} + {offset}]",
+                        ".cfi_endproc",
                         table = sym TABLE,
                         offset = const offset_of!(Table, $entry),
                     )
@@ -153,6 +155,9 @@ entries! {
     dlsym: [dlsym] "rdx" => lookup::dlsym;
     dlvsym: [dlvsym] "rcx" => lookup::dlvsym;
     thread_create: [pthread_create] "r8" => threads::create::<L>;
+
+    prctl: [prctl] "rax" => restricted::prctl;
+    syscall: [syscall] "rax" => restricted::syscall;
 }
 
 /// Points the exports at the code for the lock of this name; says whether there is one.

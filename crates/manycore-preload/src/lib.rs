@@ -41,6 +41,7 @@ mod glibc;
 mod lookup;
 mod mutex;
 mod owner;
+mod restricted;
 mod rwlock;
 mod spin;
 mod start;

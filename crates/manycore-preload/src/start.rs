@@ -7,6 +7,7 @@ use manycore::lock::{self, PlainLock};
 use manycore::sync::tuning::{self, GiveUp};
 use manycore::sync::{hint, thread, time};
 use manycore_interpose::bindings;
+use manycore_interpose::counter;
 use manycore_interpose::environment::environment;
 use manycore_interpose::message::{self, refuse};
 
@@ -24,6 +25,7 @@ pub extern "C" fn start() {
     match PROGRESS.compare_exchange(NOT_STARTED, STARTING, Ordering::Acquire, Ordering::Acquire) {
         Ok(_) => {
             message::prepare();
+            counter::prepare();
             choose_lock();
             owner::find();
             // Release: partner of the Acquires above and below.

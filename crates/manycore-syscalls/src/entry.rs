@@ -6,7 +6,7 @@ use core::ffi::CStr;
 use manycore_interpose::loading;
 
 use crate::calls::{
-    descriptors, files, jumps, processes, signals, sockets, streams, ties, transfer, waiting,
+    descriptors, files, jumps, looks, processes, signals, sockets, streams, ties, transfer, waiting,
 };
 use crate::threads;
 
@@ -19,7 +19,12 @@ macro_rules! exports {
                 #[unsafe(no_mangle)]
                 pub extern "C" fn $name() {
                     // SAFETY: a jump to code with this function's signature.
-                    naked_asm!("jmp {target}", target = sym $target)
+                    naked_asm!(
+                        ".cfi_startproc",
+                        "jmp {target}",
+                        ".cfi_endproc",
+                        target = sym $target,
+                    )
                 }
             )*)*
         }
@@ -108,6 +113,21 @@ exports! {
     [pwritev, pwritev64] => files::pwritev;
     [fsync] => files::fsync;
     [fdatasync] => files::fdatasync;
+
+    [stat] => looks::stat;
+    [stat64] => looks::stat64;
+    [lstat] => looks::lstat;
+    [lstat64] => looks::lstat64;
+    [fstatat] => looks::fstatat;
+    [fstatat64] => looks::fstatat64;
+    [statx] => looks::statx;
+    [opendir] => looks::opendir;
+    [__xstat] => looks::__xstat;
+    [__xstat64] => looks::__xstat64;
+    [__lxstat] => looks::__lxstat;
+    [__lxstat64] => looks::__lxstat64;
+    [__fxstatat] => looks::__fxstatat;
+    [__fxstatat64] => looks::__fxstatat64;
 
     [fdopen] => streams::fdopen;
     [fclose] => streams::fclose;

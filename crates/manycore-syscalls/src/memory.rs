@@ -1,6 +1,8 @@
 //! The program's memory, where it may have handed over an address at which there is none: the kernel says `EFAULT` then, and so it has to
 //! be the kernel that reads it first.
 
+use core::ffi::c_char;
+
 use syscalls::{Errno, Sysno, raw_syscall};
 
 /// What is at an address; none if nothing can be read there, or if it is not aligned.
@@ -15,6 +17,30 @@ pub unsafe fn read<T: Copy>(pointer: *const T) -> Option<T> {
 }
 
 const WORD: usize = 8;
+
+/// A path without the NUL at its end, as far as it can be read and not longer than paths are.
+///
+/// # Safety
+///
+/// No other thread changes the path or takes its memory away for as long as the text is used.
+pub unsafe fn text<'a>(path: *const c_char) -> &'a [u8] {
+    const PAGE: usize = 4096;
+    let begin = path.cast::<u8>();
+    let is_there = |length: usize| {
+        let at = begin.wrapping_add(length);
+        (length > 0 && !at.addr().is_multiple_of(PAGE)) || is_readable(at.addr())
+    };
+    let mut length = 0;
+    // SAFETY: in a page that can be read.
+    while length < PAGE && is_there(length) && unsafe { *begin.add(length) } != 0 {
+        length += 1;
+    }
+    if length == 0 {
+        return &[];
+    }
+    // SAFETY: as many bytes were just read; the rest by the caller's word.
+    unsafe { core::slice::from_raw_parts(begin, length) }
+}
 
 /// Whether the aligned eight bytes around an address can be read. `rt_sigprocmask` copies a set of signals before it looks at what it is to
 /// do with it, which here is nothing that there is.

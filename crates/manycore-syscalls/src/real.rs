@@ -191,4 +191,8 @@ functions! {
     pkey_alloc(flags: c_uint, rights: c_uint) -> c_int;
 }
 
-jumps! { syscall, vfork, longjmp, _longjmp, siglongjmp, __longjmp_chk }
+jumps! {
+    syscall, vfork, longjmp, _longjmp, siglongjmp, __longjmp_chk,
+    stat, stat64, lstat, lstat64, fstatat, fstatat64, statx, opendir,
+    __xstat, __xstat64, __lxstat, __lxstat64, __fxstatat, __fxstatat64
+}

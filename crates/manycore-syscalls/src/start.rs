@@ -1,6 +1,7 @@
 //! Starting: what was chosen, and whether this library is really in the way of every call.
 
 use manycore_interpose::bindings;
+use manycore_interpose::counter;
 use manycore_interpose::environment::environment;
 use manycore_interpose::message::{self, refuse, say};
 use manycore_profile::layout::syscalls::Outcome;
@@ -20,6 +21,7 @@ static CONSTRUCTOR: extern "C" fn() = constructor;
 /// Calls that come before this are executed in place.
 extern "C" fn constructor() {
     message::prepare();
+    counter::prepare();
     real::find_all();
     real::find_jumps();
     if !bindings::is_first_copy(c"manycore_syscalls_copy", &manycore_syscalls_copy) {

@@ -98,11 +98,16 @@ fn end_ours() {
     }
 }
 
+/// Whether there are threads of ours, and one of the program's.
+pub fn are_ours_alone() -> bool {
+    own() == 1 && STEER.threads() > 0
+}
+
 /// Has all our threads end, for good, where the calling one is the program's only one: some changes the kernel makes for a process with
 /// one thread only. Says whether it is alone now, and was not before.
 #[cold]
 pub fn leave_alone() -> bool {
-    if own() > 1 || STEER.threads() == 0 || thread::check().is_err() {
+    if !are_ours_alone() || thread::check().is_err() {
         return false;
     }
     state::end(Outcome::ThreadState);

@@ -294,6 +294,20 @@ CASE(strict) {
     R(recv(sv[1], b, 8, MSG_DONTWAIT), "recv-both");
 }
 
+static void without_counter(void) {
+    R(prctl(PR_SET_TSC, PR_TSC_SIGSEGV), "taken");
+    for (int i = 0; i < 3; i++) {
+        R(send(sv[0], "abc", 3, 0), "%d.send", i);
+        R(read(sv[1], b, 8), "%d.read", i);
+    }
+}
+CASE(counter) {
+    unix_pair(SOCK_STREAM, sv);
+    NEED(send(sv[0], "x", 1, 0) == 1 && read(sv[1], b, 1) == 1);
+    apart(without_counter);
+    R(send(sv[0], "abc", 3, 0), "others");
+}
+
 static void in_real_time(void) {
     for (int i = 0; i < 3; i++) {
         R(send(sv[0], "abc", 3, 0), "%d.send", i);
@@ -384,6 +398,38 @@ static int enters_mounts(void) {
     errno = error;
     return result;
 }
+/* How many threads there are, as sandboxes ask: by the links of the directory that has them, which are two more, or by its entries. */
+static int links_of_tasks(void) {
+    struct stat about;
+    int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int failed = fstatat(proc, "self/task/", &about, 0);
+    close(proc);
+    return failed ? failed : (int)about.st_nlink;
+}
+static int links_by_number(void) {
+    struct stat about;
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/task", getpid());
+    return stat(path, &about) ? -1 : (int)about.st_nlink;
+}
+static int entries_of_tasks(void) {
+    int entries = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    while (tasks && readdir(tasks)) entries++;
+    if (tasks) closedir(tasks);
+    return entries;
+}
+static int opened_tasks(void) {
+    struct stat about;
+    int tasks = open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int failed = fstat(tasks, &about);
+    close(tasks);
+    return failed ? failed : (int)about.st_nlink;
+}
+CASE(tasks) { alone(links_of_tasks, "links"); }
+CASE(tasks_by_number) { alone(links_by_number, "links"); }
+CASE(tasks_listed) { alone(entries_of_tasks, "entries"); }
+CASE(tasks_opened) { alone(opened_tasks, "links"); }
 CASE(own_users) { alone(leaves_users, "unshare"); }
 CASE(own_users_by_number) { alone(leaves_users_raw, "syscall"); }
 CASE(mounts) { alone(enters_mounts, "setns"); }

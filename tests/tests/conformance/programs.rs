@@ -47,6 +47,7 @@ const PROGRAMS: &[(&str, Language, bool)] = &[
     ("renumbered", C, false),
     ("forks_past", C, false),
     ("sandbox", C, false),
+    ("counter", C, false),
     ("ends", C, false),
     ("early", C, false),
     ("loading", C, false),

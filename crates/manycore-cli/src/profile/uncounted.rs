@@ -41,6 +41,19 @@ pub fn uncounted(
         let program = safe(&one.program());
         seen.push(Outsider { pid: one.pid, parent: one.parent, program, why });
     }
+    for one in stats.iter().filter(|one| one.clock_step_ns > 0) {
+        let why = format!(
+            "it may not read the time stamp counter (PR_SET_TSC, seccomp's strict mode): its times are in steps of {} ms, and in \
+             strict mode some counts are missing",
+            f64::from(one.clock_step_ns) / 1e6
+        );
+        seen.push(Outsider {
+            pid: one.pid,
+            parent: one.parent,
+            program: safe(&one.program()),
+            why,
+        });
+    }
     let last = stats.iter().filter(|one| one.pid == leader.pid).max_by_key(|one| one.started);
     if let Some(last) = last.filter(|last| !last.exited && !last.started_as.is_empty())
         && last.started_as != leader.ended_as

@@ -8,8 +8,10 @@ use manycore::sync::{clock, process, thread};
 use manycore_profile::layout::{MAGIC, Mapping, Record};
 use syscalls::{Errno, Sysno, raw_syscall};
 
+use super::asked::asked;
 use super::room::{self, Part};
 use super::{modules, queues, records, seats, slabs, stacks, unwind, waiters};
+use manycore_interpose::counter;
 use manycore_interpose::directory::{Directory, say_none, store_bytes};
 use manycore_interpose::objects;
 
@@ -94,6 +96,9 @@ fn fill_in(mapping: &Mapping, lock: &[u8], (pid, parent): (u32, u32), started: u
     header.sites.store(1, Ordering::Relaxed);
     header.seats.store(1, Ordering::Relaxed);
     store_bytes(&header.lock, lock);
+    if let Some(step) = counter::step_ns() {
+        header.clock_step_ns.store(step, Ordering::Relaxed);
+    }
     // Release: partner of the command's Acquire; whoever sees the magic sees the header.
     header.magic.store(MAGIC, Ordering::Release);
 }
@@ -207,6 +212,13 @@ fn copy_record(from: &Record, to: &Record) {
     to.address.store(from.address.load(Ordering::Relaxed), Ordering::Relaxed);
 }
 
+/// From now on times are no finer than this.
+pub fn times_are_coarse(step_ns: u32) {
+    if let Some(mapping) = opened() {
+        mapping.header.clock_step_ns.store(step_ns, Ordering::Relaxed);
+    }
+}
+
 /// Notes that the process ends in an orderly way.
 pub extern "C" fn ended() {
     if let Some(mapping) = opened() {
@@ -259,6 +271,6 @@ pub fn cpu() -> u32 {
 pub fn thread_cpu_ns() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the kernel writes one timespec, here.
-    unsafe { raw_syscall!(Sysno::clock_gettime, libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
+    unsafe { asked!(Sysno::clock_gettime, libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }

@@ -3,6 +3,7 @@
 //! Compiled into the lock functions only where they are asked for (`STATS`). Counts are exact. A wait is timed always,
 //! since it is long anyway; a hold only now and then, since reading the clock twice costs more than the lock.
 
+mod asked;
 mod blocked;
 pub mod handovers;
 mod held;
@@ -24,7 +25,8 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use manycore::sync::{clock, process, thread};
 use manycore_profile::layout::{FRAMES, Kind, Mapping, Record, SLOTS, Slab, Slot};
 
-pub use mapping::{forked, open};
+pub use asked::may_not_ask;
+pub use mapping::{forked, open, times_are_coarse};
 pub use modules::dlclose;
 pub use unwind::use_once as use_unwinder_once;
 

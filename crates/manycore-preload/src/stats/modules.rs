@@ -17,6 +17,7 @@ use manycore_profile::layout::{
 };
 use syscalls::{Sysno, raw_syscall};
 
+use super::asked::asked;
 use super::index::key;
 use super::{mapping, unwind};
 
@@ -138,12 +139,8 @@ pub fn read_maps(mapping: &Mapping) {
     READING.acquire();
     // SAFETY: system calls on memory of this frame.
     unsafe {
-        let file = raw_syscall!(
-            Sysno::openat,
-            libc::AT_FDCWD,
-            PATH.as_ptr(),
-            libc::O_RDONLY | libc::O_CLOEXEC
-        );
+        let file =
+            asked!(Sysno::openat, libc::AT_FDCWD, PATH.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC);
         if (file as isize) >= 0 {
             let mut lines = Lines { buffer: [0; 4096], length: 0 };
             let mut last_file = None;

@@ -19,6 +19,8 @@ use manycore_profile::layout::{
 };
 use syscalls::{Errno, Sysno, raw_syscall};
 
+use super::asked::asked;
+
 const PAGE: usize = 4096;
 /// From here on, at a multiple of [`APART`].
 const FIRST_PLACE: usize = 0x5670_0000_0000;
@@ -97,7 +99,7 @@ fn grow(mapping: &Mapping, part: Part, elements: usize) -> bool {
     }
     let address = core::ptr::from_ref(mapping).addr() + place.start;
     // SAFETY: the part's own memory becomes larger, in its place, which nobody else has if that succeeds.
-    let grown = unsafe { raw_syscall!(Sysno::mremap, address, mapped, size, 0) };
+    let grown = unsafe { asked!(Sysno::mremap, address, mapped, size, 0) };
     let has_grown = Errno::from_ret(grown).is_ok();
     if has_grown {
         MAPPED[number].store(size, Ordering::Relaxed);

@@ -11,6 +11,7 @@ use manycore_interpose::directory::store_bytes;
 use manycore_profile::layout::{Mapping, SEATS, Seat, Slab, WAITS, WAITS_APART, WAITS_LOOKS};
 use syscalls::{Errno, Sysno, raw_syscall};
 
+use super::asked::asked;
 use super::room::{self, Part};
 use super::{index, mapping, records};
 
@@ -148,7 +149,7 @@ fn cpu_ns(thread: u32) -> Option<u64> {
 pub fn note_name(place: &[AtomicU64; 2]) {
     let mut name = [0_u8; 16];
     // SAFETY: the kernel writes at most sixteen bytes, here.
-    unsafe { raw_syscall!(Sysno::prctl, libc::PR_GET_NAME, name.as_mut_ptr()) };
+    unsafe { asked!(Sysno::prctl, libc::PR_GET_NAME, name.as_mut_ptr()) };
     store_bytes(place, &name);
 }
 

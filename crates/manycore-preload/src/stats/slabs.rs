@@ -7,8 +7,9 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use manycore::lock::{Futex, PlainLock};
 use manycore::sync::thread;
 use manycore_profile::layout::{Mapping, Slab};
-use syscalls::{Errno, Sysno, raw_syscall};
+use syscalls::{Errno, Sysno};
 
+use super::asked::asked;
 use super::room::{self, Part};
 use super::{handovers, held, mapping, orders, records, seats};
 
@@ -73,8 +74,8 @@ fn has_ended(thread: u32) -> bool {
     }
     // SAFETY: system calls; signal 0 is not sent.
     let sent = unsafe {
-        let process = raw_syscall!(Sysno::getpid);
-        Errno::from_ret(raw_syscall!(Sysno::tgkill, process, thread, 0))
+        let process = asked!(Sysno::getpid);
+        Errno::from_ret(asked!(Sysno::tgkill, process, thread, 0))
     };
     sent == Err(Errno::ESRCH)
 }

@@ -6,7 +6,7 @@ use libc::{iovec, mode_t, off_t};
 use manycore_profile::layout::syscalls::{Function, Outcome};
 use manycore_steer::{Call, Lane};
 
-use super::{moved_as_they_are, sockets, ties};
+use super::{looks, moved_as_they_are, sockets, ties};
 use crate::descriptors::STEER;
 use crate::moved::{self, Shape};
 use crate::{counters, descriptors, memory, real};
@@ -74,22 +74,8 @@ unsafe fn open_elsewhere((directory, path, flags, mode): Opening) -> Option<c_in
 ///
 /// No other thread changes the path.
 unsafe fn is_same_for_all(path: *const c_char) -> bool {
-    const PAGE: usize = 4096;
-    let begin = path.cast::<u8>();
-    let is_there = |length: usize| {
-        let at = begin.wrapping_add(length);
-        (length > 0 && !at.addr().is_multiple_of(PAGE)) || memory::is_readable(at.addr())
-    };
-    let mut length = 0;
-    // SAFETY: in a page that can be read.
-    while length < PAGE && is_there(length) && unsafe { *begin.add(length) } != 0 {
-        length += 1;
-    }
-    if length == 0 {
-        return true;
-    }
-    // SAFETY: as many bytes were just read.
-    let text = unsafe { core::slice::from_raw_parts(begin, length) };
+    // SAFETY: the caller's promise.
+    let text = unsafe { memory::text(path) };
     !text.starts_with(b"/proc") && !text.windows(11).any(|part| part == b"thread-self")
 }
 
@@ -104,6 +90,7 @@ macro_rules! opening {
             pub unsafe extern "C-unwind" fn $name($($arg: $ty),*) -> c_int {
                 // SAFETY: the caller's promise.
                 unsafe {
+                    looks::looked_at($path);
                     let elsewhere = open_elsewhere(($directory, $path, $flags, $mode));
                     let fd = elsewhere.unwrap_or_else(|| real::$real($($arg),*));
                     opened(fd, $path, $flags)

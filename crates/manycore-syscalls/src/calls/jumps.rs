@@ -1,37 +1,15 @@
 //! Functions that do not come back to their caller as others do, or not once: they are jumped to, when what they are about to do
 //! has been noted.
 
-use core::arch::naked_asm;
 use core::ffi::{c_int, c_long, c_uint};
 
+use manycore_interpose::{counter, noted};
 use syscalls::{Sysno, raw_syscall};
 
 use super::descriptors::{close_range, in_use, is_ours, not_open};
 use super::processes::note_flags;
 use super::ties;
 use crate::{descriptors, memory, moved, real, thread, threads};
-
-/// `name = function that notes, from the arguments, and gives the address to go on with`.
-macro_rules! noted {
-    ($($name:ident = $note:path;)*) => {
-        $(
-            #[doc = concat!("`", stringify!($name), "`.")]
-            #[unsafe(naked)]
-            pub extern "C" fn $name() {
-                // SAFETY: all registers that arguments are in are kept, and the stack is aligned for the call by the odd number
-                // of pushes; the jump leaves everything as the caller set it, but for a register that no argument is in.
-                naked_asm!(
-                    "push rdi", "push rsi", "push rdx", "push rcx", "push r8", "push r9", "push rax",
-                    "call {note}",
-                    "mov r11, rax",
-                    "pop rax", "pop r9", "pop r8", "pop rcx", "pop rdx", "pop rsi", "pop rdi",
-                    "jmp r11",
-                    note = sym $note,
-                )
-            }
-        )*
-    };
-}
 
 noted! {
     syscall = note_syscall;
@@ -60,7 +38,10 @@ extern "C" fn note_syscall(number: c_long, first: usize, second: usize, third: u
         libc::SYS_exit => threads::leaves(),
         // SAFETY: the structure begins with a word of flags, and is the caller's.
         libc::SYS_clone3 => note_flags(unsafe { memory::read(first as *const usize) }.unwrap_or(0)),
-        _ => ties::note(number, first),
+        _ => {
+            counter::before_syscall(number, first, second);
+            ties::note(number, first);
+        }
     }
     real::syscall.address()
 }

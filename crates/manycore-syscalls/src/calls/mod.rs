@@ -3,6 +3,7 @@
 pub mod descriptors;
 pub mod files;
 pub mod jumps;
+pub mod looks;
 pub mod processes;
 pub mod signals;
 pub mod sockets;

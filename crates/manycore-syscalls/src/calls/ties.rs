@@ -7,6 +7,7 @@
 use core::ffi::{c_char, c_int, c_uint, c_void};
 
 use libc::pid_t;
+use manycore_interpose::counter;
 use manycore_profile::layout::syscalls::Outcome;
 
 use crate::descriptors::STEER;
@@ -272,9 +273,6 @@ fn is_tying(option: c_int) -> bool {
     .contains(&option)
 }
 
-/// The mode of `PR_SET_SECCOMP` that leaves four system calls.
-const STRICT: usize = libc::SECCOMP_MODE_STRICT as usize;
-
 /// `prctl`, with all that may be in its registers.
 ///
 /// # Safety
@@ -294,7 +292,7 @@ pub unsafe extern "C-unwind" fn prctl(
     }
     // Asked ahead: afterwards asking may be forbidden, too.
     let restricts = option == libc::PR_SET_SECCOMP && may_restrict();
-    if restricts && a == STRICT {
+    if counter::before_prctl(option, a) && restricts {
         // A process that may do nothing but read, write and end cannot have threads of ours end with it.
         threads::leave_alone();
     }

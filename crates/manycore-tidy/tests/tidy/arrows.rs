@@ -24,7 +24,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     // Draws profiles, and depends on nothing that makes them.
     ("manycore-view", &["manycore-fuzz", "manycore-report", "manycore-profile"]),
     // What all libraries need that are put under somebody else's program.
-    ("manycore-interpose", &[]),
+    ("manycore-interpose", &["manycore"]),
     ("manycore-preload", &["manycore", "manycore-interpose", "manycore-profile"]),
     // Moves system calls, and knows nothing of C libraries.
     ("manycore-steer", &["manycore"]),

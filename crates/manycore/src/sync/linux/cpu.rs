@@ -87,9 +87,32 @@ fn place() -> u32 {
 #[cfg(target_arch = "x86_64")]
 fn cpu_and_node() -> (u32, u32) {
     let mut both = 0;
-    // SAFETY: every x86-64 CPU of the last fifteen years has the instruction; Linux keeps the numbers where it reads.
-    unsafe { core::arch::x86_64::__rdtscp(&raw mut both) };
+    if super::clock::replaced().is_none() {
+        // SAFETY: every x86-64 CPU of the last fifteen years has the instruction, and nobody has said that it is
+        // forbidden; Linux keeps the numbers where it reads.
+        unsafe { core::arch::x86_64::__rdtscp(&raw mut both) };
+    } else {
+        both = segment_limit();
+    }
     (both & 0xFFF, both >> 12)
+}
+
+/// The same numbers, which Linux keeps in the limit of a segment, too: to read that is never
+/// forbidden. It is not what is read first, since interpreters such as valgrind lack the instruction.
+#[cfg(target_arch = "x86_64")]
+fn segment_limit() -> u32 {
+    const CPU_AND_NODE: u32 = 15 << 3 | 3;
+    let mut limit = 0;
+    // SAFETY: reads no memory; of a segment that is not there it leaves the register as it is.
+    unsafe {
+        core::arch::asm!(
+            "lsl {limit:e}, {segment:e}",
+            limit = inout(reg) limit,
+            segment = in(reg) CPU_AND_NODE,
+            options(nomem, nostack),
+        );
+    }
+    limit
 }
 
 #[cfg(not(target_arch = "x86_64"))]
@@ -137,6 +160,17 @@ mod tests {
         assert_eq!(last_number(b"0\n"), Some(0));
         assert_eq!(last_number(b"0-3,7-10\n"), Some(10));
         assert_eq!(last_number(b"\n"), None);
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn both_ways_find_the_same_cpu() {
+        // The thread may move in between: not each time.
+        let agree = (0..1000).any(|_| {
+            let limit = segment_limit();
+            cpu_and_node() == (limit & 0xFFF, limit >> 12)
+        });
+        assert!(agree);
     }
 
     #[test]

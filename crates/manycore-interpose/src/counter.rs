@@ -1,0 +1,121 @@
+//! Times where the processor's time stamp counter may not be read.
+//!
+//! The kernel can forbid a thread to read the counter: by `PR_SET_TSC`, and in seccomp's strict mode. A thread that reads it nevertheless
+//! ends by SIGSEGV, and so do the threads that it makes. The libraries see the program's call coming, and go over to the kernel's coarse
+//! clock, which is read from memory without the counter and without a system call, in every thread and for good. Where the call
+//! fails afterwards, times are coarser than they had to be.
+//!
+//! # Limit
+//!
+//! A system call that the program makes by an instruction of its own is not seen.
+
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use libc::{c_int, c_long, clockid_t, timespec};
+use manycore::sync::clock;
+use syscalls::{Sysno, raw_syscall};
+
+use crate::next::Function;
+
+// Relaxed, but for `RATE`: what is stored here is there before that is.
+
+/// A moment by both clocks: in ticks, and in nanoseconds.
+static START: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
+/// Ticks in 2^20 nanoseconds; 0 while the counter may be read.
+static RATE: AtomicU64 = AtomicU64::new(0);
+/// Nanoseconds from one time of the coarse clock to the next.
+static STEP_NS: AtomicU32 = AtomicU32::new(0);
+
+static CLOCK_GETTIME: Function = Function::new(c"clock_gettime");
+
+const SHORTEST_NS: u64 = 2_000_000;
+
+/// To be called when the library starts: finds what there is to find.
+pub fn prepare() {
+    CLOCK_GETTIME.address();
+    START[0].store(clock::now(), Ordering::Relaxed);
+    START[1].store(precise_ns(), Ordering::Relaxed);
+}
+
+/// The program is about to call `prctl`; says whether it is about to do without all but four system calls.
+pub fn before_prctl(option: c_int, value: usize) -> bool {
+    let is_strict = option == libc::PR_SET_SECCOMP && value == libc::SECCOMP_MODE_STRICT as usize;
+    if is_strict || option == libc::PR_SET_TSC && value == libc::PR_TSC_SIGSEGV as usize {
+        go_without();
+    }
+    is_strict
+}
+
+/// The same of a system call by its number.
+pub fn before_syscall(number: c_long, first: usize, second: usize) -> bool {
+    match number {
+        libc::SYS_prctl => before_prctl(first as c_int, second),
+        libc::SYS_seccomp if first == libc::SECCOMP_SET_MODE_STRICT as usize => {
+            before_prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_STRICT as usize)
+        }
+        _ => false,
+    }
+}
+
+/// Nanoseconds from one time to the next; none while times are as fine as the counter.
+pub fn step_ns() -> Option<u32> {
+    // Acquire: partner of the Release in `go_without`.
+    (RATE.load(Ordering::Acquire) != 0).then(|| STEP_NS.load(Ordering::Relaxed))
+}
+
+#[cold]
+fn go_without() {
+    if START[1].load(Ordering::Relaxed) == 0 {
+        prepare();
+    }
+    // Acquire: as in `step_ns`.
+    if RATE.load(Ordering::Acquire) != 0 {
+        return;
+    }
+    let [ticks, ns] = loop {
+        let now = [clock::now(), precise_ns()];
+        let since = [0, 1].map(|n: usize| now[n].wrapping_sub(START[n].load(Ordering::Relaxed)));
+        if since[1] >= SHORTEST_NS {
+            break since;
+        }
+    };
+    let mut step = timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the kernel writes a timespec.
+    unsafe {
+        raw_syscall!(Sysno::clock_getres, libc::CLOCK_MONOTONIC_COARSE, &raw mut step);
+    }
+    STEP_NS.store(step.tv_nsec as u32, Ordering::Relaxed);
+    let rate = (u128::from(ticks) << 20) / u128::from(ns);
+    // Release: partner of the Acquires here. One rate for all, whichever thread comes first: with another time would jump.
+    let _ = RATE.compare_exchange(0, rate as u64, Ordering::Release, Ordering::Relaxed);
+    // The length of a tick is measured at its first use, by the counter.
+    clock::nanoseconds(0);
+    clock::replace(coarse);
+}
+
+/// The coarse clock, in ticks: it is behind by a step at most, and here ahead by that, so that no time comes before one of the counter's.
+extern "C" fn coarse() -> u64 {
+    type ClockGettime = unsafe extern "C" fn(clockid_t, *mut timespec) -> c_int;
+    // SAFETY: glibc's function of this name has this signature.
+    let read: ClockGettime = unsafe { core::mem::transmute(CLOCK_GETTIME.address()) };
+    let mut now = timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: a timespec to write to.
+    unsafe { read(libc::CLOCK_MONOTONIC_COARSE, &raw mut now) };
+    let [ticks, ns] = [0, 1].map(|n: usize| START[n].load(Ordering::Relaxed));
+    let since = nanoseconds(&now) + u64::from(STEP_NS.load(Ordering::Relaxed)) - ns;
+    // Acquire: as above.
+    let rate = RATE.load(Ordering::Acquire);
+    ticks + ((u128::from(since) * u128::from(rate)) >> 20) as u64
+}
+
+/// The clock of which the other one is the coarse one.
+fn precise_ns() -> u64 {
+    let mut now = timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the kernel writes a timespec.
+    unsafe { raw_syscall!(Sysno::clock_gettime, libc::CLOCK_MONOTONIC, &raw mut now) };
+    nanoseconds(&now)
+}
+
+fn nanoseconds(time: &timespec) -> u64 {
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}

@@ -1,0 +1,31 @@
+//! What statistics ask the kernel while the program runs.
+//!
+//! In seccomp's strict mode the kernel ends a thread that asks. There each question is answered as by
+//! a filter that refuses it, which costs some counts.
+
+use core::sync::atomic::{AtomicBool, Ordering};
+
+static FORBIDDEN: AtomicBool = AtomicBool::new(false);
+
+/// From now on nothing is asked, in this process and its children.
+pub fn may_not_ask() {
+    // Relaxed: set by the thread that is about to be forbidden; others may ask, and need not.
+    FORBIDDEN.store(true, Ordering::Relaxed);
+}
+
+/// Whether the kernel may be asked.
+pub fn is_allowed() -> bool {
+    !FORBIDDEN.load(Ordering::Relaxed) // Relaxed: as above
+}
+
+/// A raw system call, or that it is not permitted.
+macro_rules! asked {
+    ($($argument:tt)*) => {
+        if $crate::stats::asked::is_allowed() {
+            ::syscalls::raw_syscall!($($argument)*)
+        } else {
+            (-libc::EPERM) as usize
+        }
+    };
+}
+pub(super) use asked;

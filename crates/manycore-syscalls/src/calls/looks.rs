@@ -1,0 +1,65 @@
+//! Programs that look at their own threads: the directory of those has as many links as there are threads, and two. A program with one
+//! thread that looks there may have no other, as one from which sandboxes are forked, and is left without ours.
+//!
+//! # Limit
+//!
+//! Threads are counted in other ways, too (`/proc/self/status`), which are not seen.
+
+use core::ffi::c_char;
+
+use manycore_interpose::noted;
+use syscalls::{Sysno, raw_syscall};
+
+use crate::{memory, real, threads};
+
+/// `name = function that notes(arguments ahead of the path)`.
+macro_rules! looks {
+    ($($name:ident = $note:ident($($ahead:ident),*);)*) => {
+        noted! { $($name = $note;)* }
+
+        $(
+            extern "C" fn $note($($ahead: usize,)* path: *const c_char) -> usize {
+                looked_at(path);
+                real::$name.address()
+            }
+        )*
+    };
+}
+
+looks! {
+    stat = note_stat();
+    stat64 = note_stat64();
+    lstat = note_lstat();
+    lstat64 = note_lstat64();
+    fstatat = note_fstatat(_directory);
+    fstatat64 = note_fstatat64(_directory);
+    statx = note_statx(_directory);
+    opendir = note_opendir();
+    __xstat = note_xstat(_version);
+    __xstat64 = note_xstat64(_version);
+    __lxstat = note_lxstat(_version);
+    __lxstat64 = note_lxstat64(_version);
+    __fxstatat = note_fxstatat(_version, _directory);
+    __fxstatat64 = note_fxstatat64(_version, _directory);
+}
+
+/// This path is about to be looked at.
+pub fn looked_at(path: *const c_char) {
+    // SAFETY: the caller has the kernel read it next.
+    if threads::are_ours_alone() && is_of_own_threads(unsafe { memory::text(path) }) {
+        threads::leave_alone();
+    }
+}
+
+/// Whether a path ends in `self/task`, or in the process' number and `task`.
+fn is_of_own_threads(path: &[u8]) -> bool {
+    let mut parts = path.rsplit(|byte| *byte == b'/').filter(|part| !part.is_empty());
+    parts.next() == Some(b"task")
+        && parts.next().is_some_and(|process| process == b"self" || is_own_number(process))
+}
+
+fn is_own_number(text: &[u8]) -> bool {
+    // SAFETY: takes no arguments.
+    let own = || unsafe { raw_syscall!(Sysno::getpid) };
+    str::from_utf8(text).ok().and_then(|text| text.parse().ok()).is_some_and(|n: usize| n == own())
+}
