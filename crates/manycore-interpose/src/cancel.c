@@ -32,16 +32,15 @@ void manycore_guard(void (*body)(void *), void (*abandon)(void *), void *argumen
     cleanup.run = NULL;
 }
 
-/* Not by the C library's function: a library of ours, or a program, may have one of that name in front.
- * SAFETY: the kernel reads the word and the time, and keeps all registers but those named. */
+/* Not by the C library's function: a library of ours, or a program, may have one of that name in front. */
 static inline long futex(uint32_t *word, int operation, uint32_t expected, const struct timespec *until)
 {
-    register const struct timespec *time __asm__("r10") = until;
-    register void *none __asm__("r8") = NULL;
-    register long any __asm__("r9") = FUTEX_BITSET_MATCH_ANY;
     long result = SYS_futex;
-    __asm__ volatile("syscall" : "+a"(result) : "D"(word), "S"((long)operation), "d"((long)expected), "r"(time), "r"(none), "r"(any)
-                     : "rcx", "r11", "memory");
+    /* SAFETY: the kernel reads the word and the time, and keeps all registers but those named. */
+    __asm__ volatile("mov %[until], %%r10\n\txor %%r8d, %%r8d\n\tmov %[any], %%r9d\n\tsyscall"
+                     : "+a"(result)
+                     : "D"(word), "S"((long)operation), "d"((long)expected), [until] "r"(until), [any] "i"(FUTEX_BITSET_MATCH_ANY)
+                     : "rcx", "r8", "r9", "r10", "r11", "memory");
     return result;
 }
 

@@ -17,7 +17,7 @@ use syscalls::{Sysno, raw_syscall};
 
 use crate::next::Function;
 
-// Relaxed, but for `RATE`: what is stored here is there before that is.
+// Relaxed throughout, but for the rate: what else there is was stored before that, by Release.
 
 /// A moment by both clocks: in ticks, and in nanoseconds.
 static START: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
@@ -93,7 +93,13 @@ fn go_without() {
     clock::replace(coarse);
 }
 
+/// Ticks by which time goes on with a look at the coarse clock, about what it takes to poll once.
+const LOOK: u64 = 100;
+/// The time that was given last.
+static LAST: AtomicU64 = AtomicU64::new(0);
+
 /// The coarse clock, in ticks: it is behind by a step at most, and here ahead by that, so that no time comes before one of the counter's.
+/// Between its steps time goes on with each look, as far as to the next step: otherwise who polls for a while would poll for a step.
 extern "C" fn coarse() -> u64 {
     type ClockGettime = unsafe extern "C" fn(clockid_t, *mut timespec) -> c_int;
     // SAFETY: glibc's function of this name has this signature.
@@ -102,10 +108,13 @@ extern "C" fn coarse() -> u64 {
     // SAFETY: a timespec to write to.
     unsafe { read(libc::CLOCK_MONOTONIC_COARSE, &raw mut now) };
     let [ticks, ns] = [0, 1].map(|n: usize| START[n].load(Ordering::Relaxed));
-    let since = nanoseconds(&now) + u64::from(STEP_NS.load(Ordering::Relaxed)) - ns;
-    // Acquire: as above.
-    let rate = RATE.load(Ordering::Acquire);
-    ticks + ((u128::from(since) * u128::from(rate)) >> 20) as u64
+    let step_ns = u64::from(STEP_NS.load(Ordering::Relaxed));
+    let rate = u128::from(RATE.load(Ordering::Acquire)); // Acquire: as in `step_ns`
+    let now = nanoseconds(&now) + step_ns - ns;
+    let [now, step] = [now, step_ns].map(|ns| ((u128::from(ns) * rate) >> 20) as u64);
+    let now = ticks + now;
+    let now = now.max((LAST.load(Ordering::Relaxed) + LOOK).min(now + step));
+    now.max(LAST.fetch_max(now, Ordering::Relaxed))
 }
 
 /// The clock of which the other one is the coarse one.

@@ -1,7 +1,7 @@
 //! Exploration finds mistakes that are planted in the locks.
 
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// Mistake, the test that has to find it, and what it has to say.
 const MUTATIONS: &[(&str, &str, &str)] = &[
@@ -49,9 +49,6 @@ const MUTATIONS: &[(&str, &str, &str)] = &[
     ("rlu-no-wait", "rlu::nobody_finds_what_was_freed", "a leaf that was freed"),
 ];
 
-/// A minute each is the limit.
-const LIMIT: Duration = Duration::from_secs(60);
-
 /// Runs a test of this program with a mistake; returns what it prints if it fails.
 fn output_of(test: &str, mutation: &str, seed: Option<&str>) -> Option<String> {
     let mut command = Command::new(std::env::current_exe().unwrap());
@@ -73,6 +70,7 @@ fn found(output: &str) -> (&str, &str) {
     (seed, failure.lines().next().unwrap_or_default())
 }
 
+/// How long that may take, `explore` says: in CPU time, so that a busy machine finds as much.
 #[test]
 fn every_mistake_is_found_and_repeated() {
     for (mutation, test, message) in MUTATIONS {
@@ -80,7 +78,6 @@ fn every_mistake_is_found_and_repeated() {
         let output = output_of(test, mutation, None);
         let took = start.elapsed();
         let output = output.unwrap_or_else(|| panic!("{mutation} is not found in {took:?}"));
-        assert!(took < LIMIT, "{mutation} is found after {took:?}");
         assert!(message.split('|').any(|one| output.contains(one)), "{mutation}: {output}");
 
         let (seed, failure) = found(&output);

@@ -43,6 +43,7 @@
 //! With more runnable threads than CPUs: the thread whose turn it is may not run, and nobody may overtake it, so that
 //! each hand-off takes a wake-up. `mcs-bypass` overtakes.
 
+use core::marker::PhantomPinned;
 use core::ptr::{NonNull, null_mut};
 
 use super::link::{Link, Linked};
@@ -67,13 +68,21 @@ pub struct McsNode {
     state: AtomicU32,
     /// The [`process::generation`] in which it joined the queue.
     generation: u32,
+    /// Other threads write to it while its owner still has a `&mut` to it, which is allowed only where
+    /// nothing says that it may be moved.
+    _pinned: PhantomPinned,
 }
 
 impl Default for McsNode {
     #[inline]
     fn default() -> Self {
         let generation = process::generation();
-        Self { next: Link::new(), state: AtomicU32::new(SPINNING), generation }
+        Self {
+            next: Link::new(),
+            state: AtomicU32::new(SPINNING),
+            generation,
+            _pinned: PhantomPinned,
+        }
     }
 }
 
