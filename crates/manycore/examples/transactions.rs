@@ -8,6 +8,8 @@ use manycore::session;
 
 const ACCOUNTS: usize = 16;
 const EACH: i64 = 100;
+/// Fewer in the interpreter, which takes a thousand times as long.
+const TURNS: usize = if cfg!(miri) { 20 } else { 2000 };
 
 fn main() {
     let domain = <Domain>::default();
@@ -19,7 +21,7 @@ fn main() {
                 let accounts = &accounts;
                 s.spawn(move || {
                     let mut member = bank.register();
-                    for turn in 0..2000 {
+                    for turn in 0..TURNS {
                         let (from, to) = (turn * 7 + thread, turn * 11 + 5);
                         let (from, to) = (accounts[from % ACCOUNTS], accounts[to % ACCOUNTS]);
                         // Again from the start, as long as another transaction is in the way.
