@@ -1,9 +1,10 @@
 //! Times where the processor's time stamp counter may not be read.
 //!
-//! The kernel can forbid a thread to read the counter: by `PR_SET_TSC`, and in seccomp's strict mode. A thread that reads it nevertheless
-//! ends by SIGSEGV, and so do the threads that it makes. The libraries see the program's call coming, and go over to the kernel's coarse
-//! clock, which is read from memory without the counter and without a system call, in every thread and for good. Where the call
-//! fails afterwards, times are coarser than they had to be.
+//! The kernel can forbid a thread to read the counter: by `PR_SET_TSC`, and in seccomp's strict
+//! mode. A thread that reads it nevertheless ends by SIGSEGV, and so do the threads that it makes.
+//! The libraries see the program's call coming, and go over to the kernel's coarse clock, which is
+//! read from memory without the counter and without a system call, in every thread and for good.
+//! Where the call fails afterwards, times are coarser than they had to be.
 //!
 //! # Limit
 //!
@@ -28,6 +29,7 @@ static STEP_NS: AtomicU32 = AtomicU32::new(0);
 
 static CLOCK_GETTIME: Function = Function::new(c"clock_gettime");
 
+/// Over less time the rate would not be known to a thousandth.
 const SHORTEST_NS: u64 = 2_000_000;
 
 /// To be called when the library starts: finds what there is to find.
@@ -37,7 +39,8 @@ pub fn prepare() {
     START[1].store(precise_ns(), Ordering::Relaxed);
 }
 
-/// The program is about to call `prctl`; says whether it is about to do without all but four system calls.
+/// The program is about to call `prctl`; says whether it is about to do without all but four system
+/// calls.
 pub fn before_prctl(option: c_int, value: usize) -> bool {
     let is_strict = option == libc::PR_SET_SECCOMP && value == libc::SECCOMP_MODE_STRICT as usize;
     if is_strict || option == libc::PR_SET_TSC && value == libc::PR_TSC_SIGSEGV as usize {
@@ -86,7 +89,8 @@ fn go_without() {
     }
     STEP_NS.store(step.tv_nsec as u32, Ordering::Relaxed);
     let rate = (u128::from(ticks) << 20) / u128::from(ns);
-    // Release: partner of the Acquires here. One rate for all, whichever thread comes first: with another time would jump.
+    // Release: partner of the Acquires here. One rate for all, whichever thread comes first: with
+    // another time would jump.
     let _ = RATE.compare_exchange(0, rate as u64, Ordering::Release, Ordering::Relaxed);
     // The length of a tick is measured at its first use, by the counter.
     clock::nanoseconds(0);
@@ -98,8 +102,9 @@ const LOOK: u64 = 100;
 /// The time that was given last.
 static LAST: AtomicU64 = AtomicU64::new(0);
 
-/// The coarse clock, in ticks: it is behind by a step at most, and here ahead by that, so that no time comes before one of the counter's.
-/// Between its steps time goes on with each look, as far as to the next step: otherwise who polls for a while would poll for a step.
+/// The coarse clock, in ticks: it is behind by a step at most, and here ahead by that, so that no
+/// time comes before one of the counter's. Between its steps time goes on with each look, as far as
+/// to the next step: otherwise who polls for a while would poll for a step.
 extern "C" fn coarse() -> u64 {
     type ClockGettime = unsafe extern "C" fn(clockid_t, *mut timespec) -> c_int;
     // SAFETY: glibc's function of this name has this signature.

@@ -1,5 +1,6 @@
-/// Functions of libc's that are jumped to when what they are about to do has been noted: they do not
-/// come back to their caller as others do, not once, or take as many arguments as their caller likes.
+/// Functions of libc's that are jumped to when what they are about to do has been noted: they do
+/// not come back to their caller as others do, not once, or take as many arguments as their caller
+/// likes.
 ///
 /// `exported name = function that notes, from the arguments, and gives the address to go on with`.
 #[macro_export]
@@ -9,18 +10,22 @@ macro_rules! noted {
             #[doc = concat!("`", stringify!($name), "`.")]
             #[unsafe(naked)]
             pub extern "C" fn $name() {
-                // SAFETY: all registers that arguments are in are kept, and the stack is aligned for the call; the jump
-                // leaves everything as the caller set it, but for a register that no argument is in.
+                // SAFETY: all registers that arguments are in are kept, and the stack is aligned
+                // for the call; the jump leaves everything as the caller set it, but for a register
+                // that no argument is in.
                 core::arch::naked_asm!(
-                    // A thread that is cancelled here, at whatever instruction, unwinds to the caller.
+                    // A thread that is cancelled here, at whatever instruction, unwinds to the
+                    // caller.
                     ".cfi_startproc",
                     "sub rsp, 56",
                     ".cfi_adjust_cfa_offset 56",
-                    "mov [rsp], rdi", "mov [rsp + 8], rsi", "mov [rsp + 16], rdx", "mov [rsp + 24], rcx",
+                    "mov [rsp], rdi", "mov [rsp + 8], rsi",
+                    "mov [rsp + 16], rdx", "mov [rsp + 24], rcx",
                     "mov [rsp + 32], r8", "mov [rsp + 40], r9", "mov [rsp + 48], rax",
                     "call {note}",
                     "mov r11, rax",
-                    "mov rdi, [rsp]", "mov rsi, [rsp + 8]", "mov rdx, [rsp + 16]", "mov rcx, [rsp + 24]",
+                    "mov rdi, [rsp]", "mov rsi, [rsp + 8]",
+                    "mov rdx, [rsp + 16]", "mov rcx, [rsp + 24]",
                     "mov r8, [rsp + 32]", "mov r9, [rsp + 40]", "mov rax, [rsp + 48]",
                     "add rsp, 56",
                     ".cfi_adjust_cfa_offset -56",

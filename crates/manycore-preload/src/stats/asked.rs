@@ -1,7 +1,7 @@
 //! What statistics ask the kernel while the program runs.
 //!
-//! In seccomp's strict mode the kernel ends a thread that asks. There each question is answered as by
-//! a filter that refuses it, which costs some counts.
+//! In seccomp's strict mode the kernel ends a thread that asks. There each question is answered as
+//! by a filter that refuses it, which costs some counts.
 
 use core::sync::atomic::{AtomicBool, Ordering};
 
