@@ -8,7 +8,8 @@
 
 use std::cell::Cell;
 
-use manycore_sim::thread;
+use manycore_sim::machine::Topology;
+use manycore_sim::{Placement, thread};
 use manycore_simulated::sync::cell::UnsafeCell;
 use manycore_simulated::sync::{CachePadded, tuning};
 use serde::{Deserialize, Serialize};
@@ -33,6 +34,27 @@ pub(crate) struct Batch {
 
 /// Values to a line, of a map that is two thirds full at most.
 const ENTRIES_A_LINE: u32 = 4;
+
+/// Where Linux has threads that come and go: on one node as long as no more than an eighth of the
+/// machine's CPUs are busy (`imb_numa_nr` of kernel/sched/topology.c), and evenly on all otherwise.
+/// A thread that is woken stays where it shares a last level of cache with who woke it, while there
+/// is an idle CPU, so groups of cores of a node are filled one after the other; one thread a core.
+pub(super) fn placement(topology: &Topology, threads: u32) -> Placement {
+    let cpus: Vec<u32> = (0..topology.cpus()).collect();
+    if threads <= topology.cpus() / 8 {
+        return Placement::Cpus(cpus);
+    }
+    let mut order: Vec<(u32, u32, u32, u32)> = Vec::new();
+    let mut seen = vec![0; topology.nodes() as usize];
+    for cpu in cpus {
+        let node = topology.node_of(topology.socket_of(topology.core_of(cpu)));
+        let place = &mut seen[node as usize];
+        order.push((cpu / topology.cores(), *place, node, cpu));
+        *place += 1;
+    }
+    order.sort_unstable();
+    Placement::Cpus(order.into_iter().map(|(.., cpu)| cpu).collect())
+}
 
 /// What the lock protects.
 struct Map {

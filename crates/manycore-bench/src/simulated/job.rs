@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
-use manycore_sim::{Machine, Model, Report, Simulation};
+use manycore_sim::{Machine, Model, Placement, Report, Simulation};
 use manycore_simulated::sync::tuning;
 use serde::{Deserialize, Serialize};
 
@@ -160,7 +160,12 @@ impl Run<'_> {
             Pinning::None => false,
             Pinning::Each => true,
         };
+        let placement = match job.program {
+            Program::Batch(_) => batch::placement(&self.machine.topology, job.threads),
+            _ => Placement::Compact,
+        };
         let simulation = Simulation::new(&self.machine)
+            .placement(placement)
             .seed(job.seed)
             .cpus(cpus)
             .pinned(pinned)

@@ -1,6 +1,6 @@
 //! Accesses to memory.
 
-use super::{Engine, Handle, Spent};
+use super::{Engine, Handle, Phase, Spent};
 use crate::arena;
 use crate::coherence::{Kind, Service};
 use crate::machine::Cycles;
@@ -119,7 +119,9 @@ impl Engine {
     fn is_stalled(&mut self) -> bool {
         let thread = self.thread();
         match thread.stall {
-            Some((access, cycles)) if access == thread.accesses + 1 => {
+            Some((access, cycles))
+                if access <= thread.accesses + 1 && thread.phase != Phase::System =>
+            {
                 self.stall(cycles);
                 true
             }

@@ -14,10 +14,12 @@ pub enum Phase {
     Quiescence,
     /// Keeping or applying a log.
     Log,
+    /// In a part of the operating system that it does not preempt. Set by that alone.
+    System,
 }
 
 impl Phase {
-    const ALL: [Self; 4] = [Self::Work, Self::Lock, Self::Quiescence, Self::Log];
+    const ALL: [Self; 5] = [Self::Work, Self::Lock, Self::Quiescence, Self::Log, Self::System];
 }
 
 /// How time passes.
@@ -111,13 +113,16 @@ impl Times {
                 Phase::Lock => &mut times.lock_spin,
                 Phase::Quiescence => &mut times.quiescence_wait,
                 Phase::Log => &mut times.log_work,
+                Phase::System => &mut times.system,
             } += computing;
-            if phase == Phase::Quiescence {
-                times.quiescence_wait += waiting + asleep;
-            } else {
+            match phase {
+                Phase::Quiescence => times.quiescence_wait += waiting + asleep,
+                Phase::System => times.system += waiting,
                 // Who waits in the middle of its work waits for a lock, whether it says so or not.
-                times.lock_spin += waiting;
-                times.lock_wait += asleep;
+                Phase::Work | Phase::Lock | Phase::Log => {
+                    times.lock_spin += waiting;
+                    times.lock_wait += asleep;
+                }
             }
             match phase {
                 Phase::Lock => times.cpu.locks += computing + stalled + waiting,
@@ -126,6 +131,7 @@ impl Times {
                     times.cpu.program += computing + stalled;
                     times.cpu.locks += waiting;
                 }
+                Phase::System => times.cpu.system += computing + stalled + waiting,
             }
             times.cpu.system += system;
         }

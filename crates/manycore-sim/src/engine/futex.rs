@@ -1,9 +1,34 @@
 //! Sleeping until a word changes.
+//!
+//! # Buckets
+//!
+//! A kernel keeps those who sleep on a word in a bucket of a hash table, with a spin lock and a
+//! count of waiters in one line. So who goes to sleep and who wakes wait for each other there,
+//! and the line moves between their CPUs. Linux has 256 buckets for each CPU, so that two words
+//! hardly ever share one; here none do. Where schedules are explored, a call is one step.
 
-use super::{Engine, Handle, Spent, State, ThreadId, Why};
-use crate::arena::global::host;
+use std::collections::VecDeque;
+
+use super::{Engine, Handle, Phase, Spent, State, ThreadId, Why};
+use crate::arena::LINE;
+use crate::arena::global::{host, lasting};
 use crate::coherence::Kind;
 use crate::machine::Cycles;
+
+/// Those who sleep on a word, and who is at their list.
+#[derive(Debug, Default)]
+pub(super) struct Bucket {
+    /// Where its line is; 0 where schedules are explored.
+    address: usize,
+    /// Who sleeps, the longest first.
+    sleepers: VecDeque<ThreadId>,
+    /// How many sleep or are about to.
+    waiters: u32,
+    /// Who has the spin lock.
+    holder: Option<ThreadId>,
+    /// Who spins for it, in the order in which they get it.
+    spinning: VecDeque<ThreadId>,
+}
 
 /// Sleeps if `unchanged` says so, until a wake-up of the address or the moment `until`; says whether the time had come.
 ///
@@ -16,10 +41,20 @@ pub(crate) fn futex_wait(
 ) -> bool {
     let engine = handle.get();
     engine.pass_system(engine.machine.os.futex_wait);
+    // Counted before it has the lock, so that nobody who wakes overlooks it.
+    handle.bucket(address).waiters += 1;
+    let before = handle.lock_bucket(address);
     super::access(address, Kind::Load);
     if !unchanged() {
+        handle.bucket(address).waiters -= 1;
+        handle.unlock_bucket(address, before);
         return false;
     }
+    host(|| {
+        let current = handle.get().current;
+        handle.bucket(address).sleepers.push_back(current);
+    });
+    handle.unlock_bucket(address, before);
     host(|| handle.get().sleep_on(address, until));
     handle.suspend();
     let engine = handle.get();
@@ -30,8 +65,83 @@ pub(crate) fn futex_wait(
 pub(crate) fn futex_wake(handle: Handle, address: usize, count: u32) {
     let engine = handle.get();
     engine.pass_system(engine.machine.os.futex_wake);
-    handle.turn();
-    host(|| handle.get().wake_sleepers(address, count));
+    if engine.policy.explores() {
+        handle.turn();
+    } else {
+        // A look at the count of waiters takes no lock.
+        super::access(handle.bucket(address).address, Kind::Load);
+    }
+    if handle.bucket(address).waiters == 0 {
+        return;
+    }
+    let before = handle.lock_bucket(address);
+    let woken = host(|| {
+        let bucket = handle.bucket(address);
+        let count = bucket.sleepers.len().min(count as usize);
+        bucket.waiters -= count as u32;
+        let woken: Vec<_> = bucket.sleepers.drain(..count).collect();
+        let engine = handle.get();
+        // It cannot time out any more.
+        woken.iter().for_each(|thread| engine.events.remove(engine.timer(*thread)));
+        woken
+    });
+    handle.unlock_bucket(address, before);
+    host(|| {
+        woken.iter().for_each(|thread| handle.get().wake(*thread));
+        drop(woken);
+    });
+}
+
+impl Handle {
+    /// The bucket of a word.
+    fn bucket<'a>(self, address: usize) -> &'a mut Bucket {
+        let engine = self.get();
+        if !engine.buckets.contains_key(&address) {
+            let line = (!engine.policy.explores()).then(|| lasting(LINE)).flatten();
+            let line = line.map_or(0, |line| line.as_ptr().addr());
+            host(|| engine.buckets.insert(address, Bucket { address: line, ..Bucket::default() }));
+        }
+        engine.buckets.get_mut(&address).expect("it is there now")
+    }
+
+    /// The caller has the bucket's spin lock when this returns, and is not preempted until it gives
+    /// it back together with what it was about before.
+    fn lock_bucket(self, address: usize) -> Phase {
+        let engine = self.get();
+        if engine.policy.explores() {
+            return engine.thread().phase;
+        }
+        let before = std::mem::replace(&mut engine.thread().phase, Phase::System);
+        let line = self.bucket(address).address;
+        super::access(line, Kind::Rmw);
+        let current = engine.current;
+        let bucket = self.bucket(address);
+        if bucket.holder.is_none() {
+            bucket.holder = Some(current);
+            return before;
+        }
+        host(|| bucket.spinning.push_back(current));
+        engine.spin_in_kernel();
+        self.suspend();
+        // It sees that it is its turn, and writes that it has the lock.
+        super::access(line, Kind::Load);
+        super::access(line, Kind::Store);
+        before
+    }
+
+    fn unlock_bucket(self, address: usize, before: Phase) {
+        let engine = self.get();
+        if engine.policy.explores() {
+            return;
+        }
+        super::access(self.bucket(address).address, Kind::Store);
+        let bucket = self.bucket(address);
+        bucket.holder = bucket.spinning.pop_front();
+        if let Some(next) = bucket.holder {
+            engine.unpark(next, engine.clock());
+        }
+        engine.thread().phase = before;
+    }
 }
 
 impl Engine {
@@ -41,22 +151,9 @@ impl Engine {
     }
 
     fn sleep_on(&mut self, address: usize, until: Option<Cycles>) {
-        self.sleepers.entry(address).or_default().push_back(self.current);
         match until {
             Some(time) => self.sleep_until(time.max(self.clock()), Why::Futex(address)),
             None => self.leave(State::Asleep(Why::Futex(address))),
-        }
-    }
-
-    fn wake_sleepers(&mut self, address: usize, count: u32) {
-        for _ in 0..count {
-            let Some(queue) = self.sleepers.get_mut(&address) else { return };
-            let thread = queue.pop_front();
-            if queue.is_empty() {
-                self.sleepers.remove(&address);
-            }
-            let Some(thread) = thread else { return };
-            self.wake(thread);
         }
     }
 
@@ -77,11 +174,9 @@ impl Engine {
     /// The time of a sleeping thread has come.
     pub(super) fn time_out(&mut self, thread: u32, at: Cycles) {
         if let State::Asleep(Why::Futex(address)) = self.threads[thread as usize].state {
-            let queue = self.sleepers.get_mut(&address).expect("it sleeps there");
-            queue.retain(|sleeper| *sleeper != thread);
-            if queue.is_empty() {
-                self.sleepers.remove(&address);
-            }
+            let bucket = self.buckets.get_mut(&address).expect("it sleeps there");
+            bucket.sleepers.retain(|sleeper| *sleeper != thread);
+            bucket.waiters -= 1;
             self.threads[thread as usize].timed_out = true;
         }
         self.make_ready(thread, at);

@@ -19,7 +19,7 @@ mod thread;
 mod time;
 
 use std::cell::Cell;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::ptr::{NonNull, null_mut};
 
 pub(crate) use self::access::{Pending, access, fence, local_rmw, prefetch, touch};
@@ -29,6 +29,7 @@ use self::ahead::Ahead;
 pub(crate) use self::cpu::Cpu;
 use self::events::{Events, Key};
 pub use self::failure::{Blocked, Cause, Failure};
+use self::futex::Bucket;
 pub(crate) use self::futex::{futex_wait, futex_wake};
 pub(crate) use self::policy::{Explored, Policy};
 pub(crate) use self::run::{run, spawn};
@@ -72,7 +73,8 @@ pub(crate) struct Engine {
     horizon: Key,
     events: Events,
     watchers: Watchers,
-    sleepers: BTreeMap<usize, VecDeque<ThreadId>>,
+    /// By the address of the word.
+    buckets: BTreeMap<usize, Bucket>,
     /// How many threads are in queues.
     queued: usize,
     pub(crate) unfinished: usize,
@@ -172,7 +174,7 @@ impl Engine {
             horizon: Key::NEVER,
             events,
             watchers: Watchers::default(),
-            sleepers: BTreeMap::new(),
+            buckets: BTreeMap::new(),
             queued: 0,
             unfinished: 0,
             stalls: Vec::new(),
@@ -217,7 +219,13 @@ impl Engine {
     #[inline]
     fn may_go_on(&self) -> bool {
         let cpu = &self.cpus[self.cpu as usize];
-        Key::new(cpu.clock, self.cpu) <= self.horizon && cpu.clock < cpu.slice_end
+        Key::new(cpu.clock, self.cpu) <= self.horizon
+            && (cpu.clock < cpu.slice_end || self.in_kernel(self.current))
+    }
+
+    /// Whether a thread is where the kernel does not preempt it.
+    fn in_kernel(&self, thread: ThreadId) -> bool {
+        self.threads[thread as usize].phase == Phase::System
     }
 
     /// When schedules are explored, each step is a choice anew.

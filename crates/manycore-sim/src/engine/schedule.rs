@@ -21,7 +21,8 @@ impl Engine {
 
     /// The running CPU waits until it is the earliest, or its thread until it gets a CPU back.
     pub(super) fn defer(&mut self) {
-        if self.clock() >= self.cpus[self.cpu as usize].slice_end {
+        let slice_is_over = self.clock() >= self.cpus[self.cpu as usize].slice_end;
+        if slice_is_over && !self.in_kernel(self.current) {
             self.preempt();
         } else {
             self.defer_to_clock();
@@ -193,8 +194,13 @@ impl Engine {
         self.queued += 1;
         match c.current {
             None => {
-                let wake = if explores { 0 } else { os.wake_path + os.idle_exit };
-                c.clock = c.clock.max(at) + wake;
+                if !explores {
+                    let idle_for = at.saturating_sub(c.clock);
+                    // It has to have left the thread before: a switch to its idle task.
+                    let way = (at + os.wake_path).max(c.clock + os.context_switch);
+                    c.clock = way + os.idle_exit(idle_for);
+                }
+                c.clock = c.clock.max(at);
                 self.run_next(cpu);
             }
             Some(current) => {

@@ -140,12 +140,23 @@ impl Engine {
         true
     }
 
+    /// The running thread, which is to be suspended, spins in the kernel until it is unparked.
+    pub(super) fn spin_in_kernel(&mut self) {
+        let clock = self.clock();
+        let thread = self.thread();
+        thread.reads.clear();
+        thread.state = State::Parked;
+        thread.since = clock;
+        self.schedule_parked(self.cpu);
+    }
+
     /// When the CPU of a parked thread has something to do: at the end of the loop's patience or of the slice.
     pub(crate) fn schedule_parked(&mut self, cpu: u32) {
         let c = &self.cpus[cpu as usize];
         let parked = c.current.expect("a parked thread is on its CPU");
         let limit = self.threads[parked as usize].reads.limit.unwrap_or(Cycles::MAX);
-        match limit.min(c.slice_end) {
+        let slice_end = if self.in_kernel(parked) { Cycles::MAX } else { c.slice_end };
+        match limit.min(slice_end) {
             Cycles::MAX => self.events.remove(cpu),
             time => {
                 let time = time.max(c.clock);

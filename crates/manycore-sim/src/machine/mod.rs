@@ -197,3 +197,11 @@ pub struct Os {
     /// How much later than asked for a sleeping thread is woken (Linux: the timer slack).
     pub timer_slack: Cycles,
 }
+
+impl Os {
+    /// What a CPU that has been without a thread for so long takes to leave its idle state. While
+    /// it switches to its idle task it is in none, and sees by itself that a thread has come.
+    pub fn idle_exit(&self, idle_for: Cycles) -> Cycles {
+        if idle_for < self.context_switch { 0 } else { self.idle_exit }
+    }
+}

@@ -107,12 +107,100 @@ fn wake_up(cpus: [u32; 2]) -> [u64; 2] {
 
 #[test]
 fn a_wake_up_of_another_cpu_costs_more_than_of_ones_own() {
-    let os = Machine::example().os;
+    let Machine { os, latency, caches, .. } = Machine::example();
     let way = os.wake_path + os.idle_exit + os.context_switch;
-    assert_eq!(wake_up([0, 1]), [os.futex_wake + os.wake_thread, os.futex_wake + way]);
-    let call = os.futex_wake + os.wake_path;
+    // A look at the bucket's line, its lock, and the release: who sleeps had the line last.
+    let bucket = latency.load.modified[0] + latency.rmw.shared[0] + latency.store_hit;
+    let call = os.futex_wake + bucket;
+    assert_eq!(wake_up([0, 1]), [call + os.wake_thread, call + way]);
+    let bucket = caches.l1_hit + latency.rmw_hit + latency.store_hit;
+    let call = os.futex_wake + bucket + os.wake_path;
     let sleep = os.futex_wait;
     assert_eq!(wake_up([0, 0]), [call, call + sleep + os.context_switch]);
+}
+
+/// What each of 8 threads takes for 50 waits that are refused, on one word or on words of their own.
+fn refused_waits(shared: bool) -> u64 {
+    let report = run(|| {
+        let words: Vec<_> = (0..8).map(|_| Box::new(Word::default())).collect();
+        let times = thread::parallel(8, |me| {
+            let start = thread::now();
+            for _ in 0..50 {
+                words[if shared { 0 } else { me as usize }].wait(1, None);
+            }
+            thread::now() - start
+        });
+        times.into_iter().sum::<u64>() / (8 * 50)
+    });
+    report.result
+}
+
+#[test]
+fn calls_about_one_word_wait_for_each_other_in_its_bucket() {
+    let Machine { os, latency, .. } = Machine::example();
+    let own = refused_waits(false);
+    assert!((os.futex_wait..os.futex_wait + 100).contains(&own), "{own}");
+    // Each has the line and the word brought from another core while all others wait.
+    let shared = refused_waits(true);
+    assert!(shared > 4 * (latency.rmw.shared[0] + latency.load.shared[0]), "{shared}, {own}");
+    assert!(shared > own + 300, "{shared}, {own}");
+}
+
+#[test]
+fn who_has_a_bucket_is_not_preempted() {
+    // Slices end all the time, on a CPU that another thread wants, too.
+    let mut machine = Machine::example();
+    machine.os.time_slice = 1_000;
+    let report = Simulation::new(&machine).cpus(2).run(|| {
+        let word = Box::new(Word::default());
+        let longest = thread::parallel(8, |_| {
+            let mut longest = 0;
+            for _ in 0..100 {
+                let start = thread::now();
+                word.wake(1);
+                longest = longest.max(thread::now() - start);
+                word.wait(1, None);
+            }
+            longest
+        });
+        longest.into_iter().max()
+    });
+    let report = report.unwrap();
+    // Of two CPUs one at most waits for the other, and neither for a thread without a CPU.
+    for thread in &report.threads {
+        assert_eq!(thread.times.total(), thread.finished - thread.started, "{thread:?}");
+        assert_eq!(thread.times.lock_spin, 0, "waiting in the kernel is its time: {thread:?}");
+    }
+}
+
+#[test]
+fn a_cpu_that_is_still_on_its_way_to_idleness_does_not_have_to_leave_it() {
+    let mut machine = Machine::example();
+    machine.os.idle_exit = 20_000;
+    let os = machine.os.clone();
+    let woken_after = |cycles: u64| {
+        let report = Simulation::new(&machine).run(|| {
+            let (word, ready) = (Box::new(Word::default()), Box::new(Word::default()));
+            let times = thread::parallel(2, |me| {
+                if me == 0 {
+                    ready.spin_until(1);
+                    word.wait(0, None);
+                    return thread::now();
+                }
+                ready.store(1);
+                thread::compute(os.futex_wait + cycles);
+                word.wake(1);
+                thread::now() - os.wake_thread
+            });
+            times[0] - times[1]
+        });
+        report.unwrap().result
+    };
+    let idle = woken_after(2 * os.context_switch);
+    assert_eq!(idle, os.wake_path + os.idle_exit + os.context_switch);
+    // It ends the switch to its idle task, and switches back.
+    let leaving = woken_after(1_000);
+    assert!((os.context_switch..=2 * os.context_switch).contains(&leaving), "{leaving}");
 }
 
 #[test]

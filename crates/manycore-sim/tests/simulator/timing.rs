@@ -503,3 +503,36 @@ fn a_loop_that_polls_comes_to_an_end() {
     });
     report.unwrap();
 }
+
+/// What a thread sees of time on a core of 2 GHz: how far the counter got in 10,000 cycles of
+/// computing, how many cycles a delay of so many ticks took, and how many a poll for 100 ticks.
+fn by_the_counter(counter_ghz: f64, ticks: u64) -> [u64; 3] {
+    let mut machine = Machine::example();
+    machine.core.counter_ghz = Some(counter_ghz);
+    let report = Simulation::new(&machine).run(|| {
+        let word = Box::new(Word::default());
+        let before = backend::clock();
+        thread::compute(10_000);
+        let counted = backend::clock() - before;
+        let before = thread::now();
+        backend::delay(ticks);
+        let delayed = thread::now() - before;
+        let (before, start) = (thread::now(), backend::clock());
+        while word.load() == 0 && !backend::has_passed(start, 100) {
+            backend::spin_loop();
+        }
+        [counted, delayed, thread::now() - before]
+    });
+    report.unwrap().result
+}
+
+#[test]
+fn a_slow_counter_ticks_seldom_and_polls_last_as_many_ticks() {
+    let [counted, delayed, polled] = by_the_counter(2.0, 800);
+    assert!((10_000..10_100).contains(&counted) && delayed == 800, "{counted}, {delayed}");
+    assert!((100..400).contains(&polled), "{polled}");
+    // 25 MHz: a tick is 80 cycles.
+    let [counted, delayed, polled] = by_the_counter(0.025, 10);
+    assert!((125..=126).contains(&counted) && delayed == 800, "{counted}, {delayed}");
+    assert!((7_900..8_400).contains(&polled), "{polled}");
+}

@@ -14,7 +14,7 @@ use std::time::Duration;
 use manycore_report::{Claim, Measurement, Mechanism, Provenance};
 use manycore_sim::{Model, model};
 
-use self::published::{ACQUISITIONS, ENTRIES, MACHINES, Published};
+use self::published::{ACQUISITIONS, ENTRIES, MACHINES, PAUSES_BY_WFE, Published};
 pub use self::render::render;
 use crate::failure::Failure;
 use crate::simulated::batch::Batch;
@@ -133,7 +133,16 @@ impl Options {
 
     fn models(&self) -> Result<Vec<Model>, Failure> {
         let find = |(_, name): (&str, &str)| {
-            model::find(name).map_err(|problem| Failure::Failed(problem.to_string()))
+            let mut model =
+                model::find(name).map_err(|problem| Failure::Failed(problem.to_string()))?;
+            let (pauses_by_wfe, ns) = PAUSES_BY_WFE;
+            if name == pauses_by_wfe {
+                let cycles = (ns * model.machine().core.ghz).round();
+                let pause = model.constants.iter_mut().find(|c| c.field.path == "core.pause");
+                let pause = pause.expect("every model has one");
+                (pause.value, pause.high) = (cycles, cycles);
+            }
+            Ok(model)
         };
         MACHINES.into_iter().map(find).collect()
     }
