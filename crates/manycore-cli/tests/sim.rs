@@ -122,6 +122,33 @@ fn as_many_operations_as_are_asked_for() {
 }
 
 #[test]
+fn locks_meet_on_machines_with_many_cpus() {
+    let room = directory();
+    let picture = room.path().join("many.svg");
+    let plot = picture.to_str().unwrap();
+    let all = ["many", "--quick", "--machines", "xeon-4x6", "--lock", "ticket", "-q"];
+    // Claims may fail: exit status 1.
+    let run = |more: &[&str]| sim(room.path(), &[&all[..], more].concat()).output().unwrap();
+    let output = run(&["--plot", plot]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    for part in ["6 of 168 points", "ticket", "2x all", "xeon-4x6, 48 threads", "p99.9 wait"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let svg = fs::read_to_string(&picture).unwrap();
+    assert!(svg.contains("sections of 1.00 us") && svg.contains("xeon-4x6"), "{svg}");
+
+    let output = run(&["--json"]);
+    let all = measurements(&String::from_utf8(output.stdout).unwrap());
+    assert_eq!(all.len(), 6 * 3);
+    let at = |lock: &str, threads: u64| {
+        let is_it = |one: &&Value| one["mechanism"]["lock"] == lock && one["threads"] == threads;
+        all.iter().find(is_it).unwrap()["value"].as_f64().unwrap()
+    };
+    // A queue that never gives up its CPU, with twice as many threads as CPUs.
+    assert!(at("ticket", 48) < 0.2 * at("futex", 48));
+}
+
+#[test]
 fn records_say_that_they_are_simulated_and_where() {
     let cache = directory();
     let text = printed(&mut sim(cache.path(), &short(&["--lock", "mcs", "--threads", "1,6"])));

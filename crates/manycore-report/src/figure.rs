@@ -1,4 +1,5 @@
-//! Figures: lines over a number of threads, and bars that are stacked, side by side in one SVG.
+//! Figures: lines over a number of threads, bars that are stacked, and heat maps, side by side in one
+//! SVG.
 
 mod draw;
 
@@ -20,6 +21,8 @@ pub enum Panel {
     Lines(Lines),
     /// Wholes of several parts.
     Bars(Bars),
+    /// Ratios in rows and columns.
+    Map(Map),
 }
 
 /// The places along the lower edge, in equal distances, and what the left edge measures.
@@ -73,6 +76,17 @@ pub struct Bars {
     pub axis: Axis,
     /// Parts with their sizes at each place, the lowest first.
     pub parts: Vec<(String, Vec<f64>)>,
+}
+
+/// A panel of fields, coloured by how far a ratio is from 1: a heat map.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Map {
+    /// What it shows.
+    pub title: String,
+    /// The columns.
+    pub axis: Axis,
+    /// The rows by their names, with a ratio for each column; none where nothing is known.
+    pub rows: Vec<(String, Vec<Option<f64>>)>,
 }
 
 impl Figure {
@@ -165,6 +179,21 @@ mod tests {
             .collect();
         let (low, high) = (heights[0], heights[1]);
         assert!((high / low - 3.0).abs() < 0.2, "{heights:?}");
+    }
+
+    #[test]
+    fn fields_say_their_ratio_and_differ_in_colour() {
+        let map = Map {
+            title: "of the best".into(),
+            axis: axis(),
+            rows: vec![("xeon".into(), vec![Some(0.31), Some(1.0), None])],
+        };
+        let svg = Figure { title: "map".into(), panels: vec![Panel::Map(map)] }.svg();
+        for text in ["xeon", "0.31", "1.00", "processes", "of the best"] {
+            assert!(svg.contains(text), "{text}: {svg}");
+        }
+        let filled = |value: f64| svg.contains(&draw::heat_in_svg(value));
+        assert!(filled(0.31) && filled(1.0) && !filled(0.9), "{svg}");
     }
 
     #[test]

@@ -35,7 +35,7 @@ mod results;
 mod table;
 
 pub use claim::{Bound, Claim, Judgement};
-pub use figure::{Axis, Bars, Figure, Line, Lines, Panel, Value, escaped};
+pub use figure::{Axis, Bars, Figure, Line, Lines, Map, Panel, Value, escaped};
 pub use host::Host;
 pub use measurement::{Measurement, Mechanism, Metric, Parameter, Provenance};
 pub use number::{count, duration, interval, quantity, ratio, significant};

@@ -169,7 +169,7 @@ impl Options {
     }
 
     /// Of a lock at a point: the first finding is that of the model as it is.
-    fn record(
+    pub(super) fn record(
         &self,
         point: &Point,
         lock: &str,

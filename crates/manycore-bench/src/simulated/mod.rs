@@ -6,6 +6,7 @@
 //! | module | what is in it |
 //! |---|---|
 //! | [`lock`] | threads that contend for locks |
+//! | [`many`] | locks against each other on all machines with many CPUs |
 //! | [`set`] | threads that use a set |
 //! | [`accuracy`] | the simulator against this host |
 //! | `batch` | a number of acquisitions of a lock, by tasks |
@@ -34,6 +35,7 @@ pub mod db;
 mod job;
 pub mod kernel;
 pub mod lock;
+pub mod many;
 mod outlook;
 mod plan;
 pub mod predict;

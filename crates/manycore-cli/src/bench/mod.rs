@@ -6,7 +6,7 @@ mod grid;
 mod kernel_load;
 pub mod length;
 mod mariadb;
-mod plot;
+pub mod plot;
 pub mod reverse_map;
 mod set;
 pub mod sets;

@@ -5,6 +5,7 @@ mod contended;
 pub mod crew;
 mod db;
 mod kernel;
+mod many;
 mod reverse_map;
 mod set;
 mod syscall;
@@ -18,6 +19,7 @@ use crate::terminal::Terminal;
 const NOTES: &str = "\
 Examples:
   manycore sim lock --machine xeon-e7-8870-8x15 --threads 1,15,120
+  manycore sim many --quick
   manycore sim set --machine xeon-8180-8x28x2 --structure hash --threads 56,448
   manycore sim db --lock innodb,sleep,hybrid
   manycore sim kernel --of threads --threads 30,120
@@ -40,6 +42,7 @@ pub struct Options {
 #[derive(Debug, Subcommand)]
 enum What {
     Lock(contended::Options),
+    Many(many::Options),
     Set(set::Options),
     Db(db::Options),
     Kernel(kernel::Options),
@@ -55,6 +58,7 @@ enum What {
 pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
     match &options.what {
         What::Lock(options) => contended::run(options, terminal),
+        What::Many(options) => many::run(options, terminal),
         What::Set(options) => set::run(options, terminal),
         What::Db(options) => db::run(options, terminal),
         What::Kernel(options) => kernel::run(options, terminal),

@@ -6,7 +6,9 @@ use plotters::coord::Shift;
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 
-use super::{Axis, Bars, Figure, Line, Lines, Panel, Value};
+use plotters::style::text_anchor::{HPos, Pos, VPos};
+
+use super::{Axis, Bars, Figure, Line, Lines, Map, Panel, Value};
 
 /// To the right and down, in pixels.
 type Pixels = (i32, i32);
@@ -60,6 +62,7 @@ fn draw(figure: &Figure, area: &Area<'_>, (rows, columns): (usize, usize)) -> Dr
         match panel {
             Panel::Lines(lines) => draw_lines(lines, &area)?,
             Panel::Bars(bars) => draw_bars(bars, &area)?,
+            Panel::Map(map) => draw_map(map, &area)?,
         }
     }
     area.present()
@@ -148,6 +151,54 @@ fn draw_bars(panel: &Bars, area: &Area<'_>) -> Drawn {
     legend(&mut chart)
 }
 
+/// Room for the names of a map's rows, for its title, and for the names of its columns.
+const ROW_NAMES: i32 = 150;
+const MAP_TITLE: i32 = 30;
+const COLUMN_NAMES: i32 = 45;
+
+fn draw_map(panel: &Map, area: &Area<'_>) -> Drawn {
+    let (width, height) = area.dim_in_pixel();
+    let columns = panel.axis.places.len().max(1) as i32;
+    let wide = (width as i32 - ROW_NAMES - 10) / columns;
+    let high = (height as i32 - MAP_TITLE - COLUMN_NAMES) / panel.rows.len().max(1) as i32;
+    let high = high.min(36);
+    let middle = words(SMALL, HPos::Center, VPos::Center);
+    let title = format!("{}: {}", panel.title, panel.axis.measures);
+    area.draw_text(&title, &words(TEXT, HPos::Center, VPos::Top), (width as i32 / 2, 8))?;
+    for (row, (name, values)) in panel.rows.iter().enumerate() {
+        let top = MAP_TITLE + row as i32 * high;
+        let beside = (ROW_NAMES - 6, top + high / 2);
+        area.draw_text(name, &words(SMALL, HPos::Right, VPos::Center), beside)?;
+        for (column, value) in values.iter().enumerate() {
+            let Some(value) = value else { continue };
+            let left = ROW_NAMES + column as i32 * wide;
+            let corners = [(left, top), (left + wide - 1, top + high - 1)];
+            area.draw(&Rectangle::new(corners, heat(*value).filled()))?;
+            area.draw_text(&format!("{value:.2}"), &middle, (left + wide / 2, top + high / 2))?;
+        }
+    }
+    let below = MAP_TITLE + panel.rows.len() as i32 * high + 12;
+    for (column, name) in panel.axis.places.iter().enumerate() {
+        area.draw_text(name, &middle, (ROW_NAMES + column as i32 * wide + wide / 2, below))?;
+    }
+    let at = (ROW_NAMES + columns * wide / 2, below + 18);
+    area.draw_text(&panel.axis.name, &words(TEXT, HPos::Center, VPos::Center), at)
+}
+
+/// Text that lies to a side of where it is put.
+fn words(size: (&'static str, u32), across: HPos, down: VPos) -> TextStyle<'static> {
+    TextStyle::from(size.into_font()).pos(Pos::new(across, down))
+}
+
+/// From orange, at a half and less, by white, at 1, to blue, at twice and more.
+fn heat(ratio: f64) -> RGBColor {
+    let share = ratio.max(1e-9).log2().clamp(-1.0, 1.0);
+    let RGBColor(red, green, blue) =
+        if share < 0.0 { RGBColor(230, 120, 0) } else { RGBColor(86, 180, 233) };
+    let mixed = |part: u8| (255.0 + (f64::from(part) - 255.0) * share.abs()).round() as u8;
+    RGBColor(mixed(red), mixed(green), mixed(blue))
+}
+
 fn chart<'a, 'b>(
     title: &str,
     axis: &Axis,
@@ -213,7 +264,17 @@ fn number(value: f64) -> String {
 /// How the picture writes it.
 #[cfg(test)]
 pub fn colour_in_svg(number: usize) -> String {
-    let RGBColor(red, green, blue) = colour(number);
+    in_svg(colour(number))
+}
+
+/// How the picture writes the colour of a ratio.
+#[cfg(test)]
+pub fn heat_in_svg(ratio: f64) -> String {
+    in_svg(heat(ratio))
+}
+
+#[cfg(test)]
+fn in_svg(RGBColor(red, green, blue): RGBColor) -> String {
     format!("#{red:02X}{green:02X}{blue:02X}")
 }
 

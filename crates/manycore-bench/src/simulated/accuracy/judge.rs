@@ -58,7 +58,13 @@ pub(super) fn claims(found: &Found) -> Vec<Claim> {
 }
 
 /// A claim that is met if the value is within the bound.
-pub(super) fn claim(id: &str, text: &str, bound: Bound, value: Option<f64>, note: &str) -> Claim {
+pub(in crate::simulated) fn claim(
+    id: &str,
+    text: &str,
+    bound: Bound,
+    value: Option<f64>,
+    note: &str,
+) -> Claim {
     Claim {
         value,
         verdict: bound.judge(value.map(|value| (value, value))),

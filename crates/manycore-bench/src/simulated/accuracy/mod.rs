@@ -14,7 +14,7 @@
 
 mod calibration;
 mod comparison;
-mod judge;
+pub(super) mod judge;
 pub mod machines;
 mod native;
 mod render;

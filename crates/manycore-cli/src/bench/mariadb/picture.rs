@@ -176,6 +176,7 @@ mod tests {
                 (lines.title.as_str(), values.map(|value| value.value).sum())
             }
             Panel::Bars(bars) => (bars.title.as_str(), bars.axis.places.len() as f64),
+            Panel::Map(map) => (map.title.as_str(), map.rows.len() as f64),
         });
         assert_eq!(
             described.collect::<Vec<_>>(),
