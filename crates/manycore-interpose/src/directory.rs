@@ -61,7 +61,7 @@ impl Directory {
         self.path.iter().for_each(|word| path.push(&word.load(Ordering::Relaxed).to_le_bytes()));
         path.end_at_zero();
         path.push(b"/");
-        // SAFETY: a system call without arguments.
+        // SAFETY: `getpid` takes no arguments, and changes nothing in memory.
         path.push_number(unsafe { raw_syscall!(Sysno::getpid) } as u64);
         path.push(b"-");
         path.push_number(now);

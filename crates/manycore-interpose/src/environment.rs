@@ -11,7 +11,9 @@ unsafe extern "C" {
 /// The process' variables. libc points to them from its constructor on, ahead of which a program's
 /// `.preinit_array` may lock; then they are where the kernel left them.
 fn variables() -> *const *const c_char {
-    // SAFETY: both are libc's and the dynamic linker's, which sets the second one before it runs any code of others.
+    // SAFETY: `environ` is libc's and `__libc_stack_end` the dynamic linker's, which sets it before
+    // it runs any code of others, to where the kernel has left the number of arguments, so many, a
+    // null, and the variables.
     unsafe {
         if environ.is_null() { __libc_stack_end.add(*__libc_stack_end + 2).cast() } else { environ }
     }
@@ -20,7 +22,8 @@ fn variables() -> *const *const c_char {
 /// A variable's value. No libc function: those may be called too early here.
 pub fn environment(name: &CStr) -> Option<&'static CStr> {
     let name = name.to_bytes();
-    // SAFETY: a list of NUL-terminated strings, ended by null; at this time no thread changes it.
+    // SAFETY: a list of strings, ended by null; this is called when the library starts, and no
+    // thread changes the environment then.
     unsafe {
         let mut variable = variables();
         while !variable.is_null() && !(*variable).is_null() {

@@ -17,8 +17,9 @@ extern "C" fn next() -> usize {
 /// `dlopen`. A jump and not a call: glibc looks at the return address to know whose search path to use.
 #[unsafe(naked)]
 pub extern "C" fn dlopen() {
-    // SAFETY: keeps the arguments, the second one without a flag, with the stack aligned for the call, and goes on to
-    // glibc's function.
+    // SAFETY: pushes and pops keep the arguments, the second one without a flag, and the
+    // subtraction aligns the stack for the call; the jump goes on to glibc's function with the
+    // signature of this one.
     naked_asm!(
         "and esi, {others}",
         "push rdi",

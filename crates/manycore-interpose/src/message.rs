@@ -7,7 +7,8 @@ use syscalls::{Sysno, raw_syscall};
 /// Ends the program before it has begun, in one line.
 pub fn refuse(message: &[&[u8]]) -> ! {
     write(message);
-    // SAFETY: does not return.
+    // SAFETY: `exit_group` does not return, and so leaves nothing in use that would have to be
+    // dropped.
     unsafe { raw_syscall!(Sysno::exit_group, 2) };
     unreachable!("exit_group does not return")
 }
@@ -26,7 +27,7 @@ pub fn say(message: &[&[u8]]) {
     let new = pending() & !old & ours;
     if new != 0 {
         let no_time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        // SAFETY: the kernel reads the set and the time, and is given no place for more.
+        // SAFETY: the kernel reads the set and the time, and is given no place to write to.
         unsafe { raw_syscall!(Sysno::rt_sigtimedwait, &raw const new, 0, &raw const no_time, 8) };
     }
     mask(libc::SIG_SETMASK, before);
@@ -42,7 +43,8 @@ pub fn prepare() {
 
 /// The inode of standard error, if it is a socket; else 0.
 fn socket() -> u64 {
-    // SAFETY: a structure of numbers, for which zero is a value; and the kernel writes to it.
+    // SAFETY: the structure consists of numbers, for which zero is a value, and is as large as the
+    // kernel writes.
     let file = unsafe {
         let mut file: libc::stat = core::mem::zeroed();
         raw_syscall!(Sysno::fstat, 2, &raw mut file);
@@ -86,6 +88,6 @@ fn write(message: &[&[u8]]) {
         line[length..length + fits].copy_from_slice(&part[..fits]);
         length += fits;
     }
-    // SAFETY: the bytes are ours.
+    // SAFETY: `line` has `length` bytes at least.
     unsafe { raw_syscall!(Sysno::write, 2, line.as_ptr(), length) };
 }

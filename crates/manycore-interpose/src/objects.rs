@@ -11,17 +11,19 @@
 //! of this module ends when it has passed both libc and the dynamic linker, which are among the first.
 
 use core::ffi::{CStr, c_char};
+use core::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::symbols::{Symbols, Version};
 
-/// An entry of the dynamic linker's list: `struct link_map` of `<link.h>`.
+/// An entry of the dynamic linker's list: `struct link_map` of `<link.h>`. The linker changes the links while others refer to
+/// the entry, when it loads and unloads objects.
 #[repr(C)]
 struct LinkMap {
     base: usize,
     path: *const c_char,
     dynamic: *const Dynamic,
-    next: *const LinkMap,
-    previous: *const LinkMap,
+    next: AtomicPtr<LinkMap>,
+    previous: AtomicPtr<LinkMap>,
 }
 
 /// The list's head: `struct r_debug` of `<link.h>`.
@@ -56,19 +58,22 @@ impl PartialEq for Object {
 
 /// The objects from the first one, the program, to the last of libc and the dynamic linker.
 pub fn in_search_order() -> impl Iterator<Item = Object> {
-    // SAFETY: set before any code of others runs, and not changed afterwards.
+    // SAFETY: the dynamic linker has set it before any code of others runs, and does not change it
+    // afterwards.
     let mut next = unsafe { _r_debug.first };
     let mut awaited = [c"libc.so.6", c"ld-linux-x86-64.so.2"].map(Some);
     core::iter::from_fn(move || {
         if awaited == [None; 2] {
             return None;
         }
-        // SAFETY: null or an entry of the list. The walk ends behind two objects that were loaded
-        // when the program started, and what comes before them is never unloaded.
+        // SAFETY: null, or an entry of the list. The walk ends behind two objects that were loaded
+        // when the program started, and what comes before them is never unloaded. Of an entry, only
+        // the links change, which are atomic here.
         let object = Object(unsafe { next.as_ref() }?);
         let name = object.soname();
         awaited = awaited.map(|other| other.filter(|_| other != name));
-        next = object.0.next;
+        // Relaxed: an entry that comes next was there before the program started, or is not followed.
+        next = object.0.next.load(Ordering::Relaxed);
         Some(object)
     })
 }
@@ -76,7 +81,8 @@ pub fn in_search_order() -> impl Iterator<Item = Object> {
 /// The object that this code is in.
 pub fn own() -> Option<Object> {
     let dynamic: *const Dynamic;
-    // SAFETY: the address of this object's own dynamic section, which each has.
+    // SAFETY: the instruction computes the address of this object's own dynamic section, which each
+    // object has, and reads no memory.
     unsafe {
         core::arch::asm!("lea {}, [rip + _DYNAMIC]", out(reg) dynamic, options(nomem, nostack));
     }

@@ -55,7 +55,8 @@ impl Path {
     pub fn map_new(&self, size: usize) -> Result<*mut c_void, Errno> {
         self.make(size, |file| {
             let protection = libc::PROT_READ | libc::PROT_WRITE;
-            // SAFETY: new memory.
+            // SAFETY: a new mapping at an address that the kernel chooses touches no memory of
+            // others.
             let mapped = unsafe {
                 raw_syscall!(Sysno::mmap, 0, size, protection, libc::MAP_SHARED, file, 0)
             };
@@ -77,7 +78,8 @@ impl Path {
         if size as u64 > largest_file() {
             return Err(Errno::EFBIG);
         }
-        // SAFETY: system calls on a NUL-terminated path and a file descriptor of our own.
+        // SAFETY: the path ends with a zero byte, since `push` leaves one; the descriptor is the
+        // one that was opened here.
         unsafe {
             let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC;
             let path = self.bytes.as_ptr();
@@ -95,7 +97,7 @@ impl Path {
 
     /// Removes the file, if that is permitted.
     pub fn remove(&self) {
-        // SAFETY: a system call on a NUL-terminated path.
+        // SAFETY: the path ends with a zero byte, since `push` leaves one.
         unsafe { raw_syscall!(Sysno::unlink, self.bytes.as_ptr()) };
     }
 

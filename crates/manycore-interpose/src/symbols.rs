@@ -71,7 +71,8 @@ impl Symbols {
             soname: None,
         };
         let mut entry = dynamic;
-        // SAFETY: the section ends with DT_NULL.
+        // SAFETY: `dynamic` leads to a section that is mapped (contract of this function) and ends
+        // with DT_NULL, which has not come yet.
         while let Dynamic { tag, value } = unsafe { *entry }
             && tag != DT_NULL
         {
@@ -86,7 +87,7 @@ impl Symbols {
                 DT_SONAME => found.soname = Some(value),
                 _ => {}
             }
-            // SAFETY: the one before was not the last.
+            // SAFETY: this entry was not DT_NULL, so that another follows it.
             entry = unsafe { entry.add(1) };
         }
         found
@@ -94,7 +95,8 @@ impl Symbols {
 
     /// The name by which other objects need this one.
     pub fn soname(&self) -> Option<&'static CStr> {
-        // SAFETY: an offset into the object's strings, which end with NUL.
+        // SAFETY: an offset from the object's own table into its strings, each of which ends with a
+        // zero byte; they stay mapped (contract of `new`).
         Some(unsafe { CStr::from_ptr(self.strings.add(self.soname?)) })
     }
 
@@ -106,7 +108,8 @@ impl Symbols {
 
     /// Where the symbol of this index is, if it is a definition of the name.
     fn definition(&self, index: usize, name: &CStr, version: Version) -> Option<usize> {
-        // SAFETY: the hash table's indices are of the symbol table, and versions are parallel to that.
+        // SAFETY: the hash table's indices are within the symbol table, and the versions are
+        // parallel to that; both stay mapped (contract of `new`).
         let (symbol, version_bits) = unsafe {
             let versions = self.versions;
             (&*self.table.add(index), if versions.is_null() { 0 } else { *versions.add(index) })
@@ -115,7 +118,8 @@ impl Symbols {
         if symbol.section == SHN_UNDEF
             || kind == STT_TLS
             || (version == Version::Default && version_bits & HIDDEN != 0)
-            // SAFETY: an offset into the object's strings, which end with NUL.
+            // SAFETY: an offset from the object's own table into its strings, each of which ends
+            // with a zero byte; they stay mapped (contract of `new`).
             || unsafe { CStr::from_ptr(self.strings.add(symbol.name as usize)) } != name
         {
             return None;
@@ -124,7 +128,8 @@ impl Symbols {
         if kind != STT_GNU_IFUNC {
             return Some(address);
         }
-        // SAFETY: such a symbol's function takes no arguments on this architecture, and gives an address.
+        // SAFETY: the object defines the symbol as a function that gives an address, and takes no
+        // arguments on this architecture.
         Some(unsafe { core::mem::transmute::<usize, extern "C" fn() -> usize>(address) }())
     }
 
@@ -133,7 +138,8 @@ impl Symbols {
     fn gnu(&self, name: &CStr) -> impl Iterator<Item = usize> {
         let hash = gnu_hash(name);
         let table = self.gnu_hash;
-        // SAFETY: indices are those to which the table's own header leads.
+        // SAFETY: callers compute the index from the table's own header, buckets and chains, which
+        // lead to words within it; it stays mapped (contract of `new`).
         let word = move |index: usize| unsafe { *table.add(index) };
         let (mut index, chain, first) = if table.is_null() {
             (0, 0, 0)
@@ -158,7 +164,8 @@ impl Symbols {
     /// The symbols in the name's bucket, by the table of System V; none if there is the other table.
     fn system_v(&self, name: &CStr) -> impl Iterator<Item = usize> {
         let table = if self.gnu_hash.is_null() { self.hash } else { core::ptr::null() };
-        // SAFETY: indices are those to which the table's own header leads.
+        // SAFETY: callers compute the index from the table's own header, buckets and chains, which
+        // lead to words within it; it stays mapped (contract of `new`).
         let word = move |index: usize| unsafe { *table.add(index) } as usize;
         let (mut index, chain) = if table.is_null() || word(0) == 0 {
             (0, 0)

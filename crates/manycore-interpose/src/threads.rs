@@ -6,7 +6,7 @@ use syscalls::{Sysno, raw_syscall};
 pub fn count() -> u32 {
     // SAFETY: a structure of numbers, for which zero is a value.
     let mut status: libc::stat = unsafe { core::mem::zeroed() };
-    // SAFETY: a NUL-terminated path, and a structure of the kernel's layout to write to.
+    // SAFETY: the path is a string, and the structure is as large as the kernel writes.
     let failed =
         unsafe { raw_syscall!(Sysno::stat, c"/proc/self/task".as_ptr(), &raw mut status) } != 0;
     // Two of the links are the directory's own.

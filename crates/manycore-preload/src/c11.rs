@@ -41,7 +41,9 @@ pub unsafe extern "C-unwind" fn mtx_init<const STATS: bool>(
 ) -> c_int {
     // As in glibc, a kind that C11 does not have is a plain mutex.
     let recursive = kind & !TIMED == RECURSIVE;
-    // SAFETY: the attribute object lives on this stack and is initialised first.
+    // SAFETY: the attributes live on this stack, and are initialised before they are set and read;
+    // `m` may be initialised as a mutex, of which an `mtx_t` has the size (contract of this
+    // function).
     unsafe {
         let mut attr: libc::pthread_mutexattr_t = core::mem::zeroed();
         libc::pthread_mutexattr_init(&mut attr);
@@ -58,7 +60,8 @@ pub unsafe extern "C-unwind" fn mtx_init<const STATS: bool>(
 ///
 /// See [`mtx_init`].
 pub unsafe extern "C-unwind" fn mtx_destroy<const STATS: bool>(m: *mut Mutex) {
-    // SAFETY: passed on.
+    // SAFETY: `m` is a mutex for which C11 allows this call (contract of this function): POSIX
+    // allows it for the `pthread_mutex_t` that it is in glibc.
     unsafe { mutex::destroy::<STATS>(m) };
 }
 
@@ -71,7 +74,8 @@ pub unsafe extern "C-unwind" fn mtx_lock<L: InlineLock, const STATS: bool>(
     m: *mut Mutex,
     caller: usize,
 ) -> c_int {
-    // SAFETY: passed on.
+    // SAFETY: `m` is a mutex for which C11 allows this call (contract of this function): POSIX
+    // allows it for the `pthread_mutex_t` that it is in glibc.
     code(unsafe { mutex::lock::<L, STATS>(m, caller) })
 }
 
@@ -84,7 +88,8 @@ pub unsafe extern "C-unwind" fn mtx_trylock<L: InlineLock, const STATS: bool>(
     m: *mut Mutex,
     caller: usize,
 ) -> c_int {
-    // SAFETY: passed on.
+    // SAFETY: `m` is a mutex for which C11 allows this call (contract of this function): POSIX
+    // allows it for the `pthread_mutex_t` that it is in glibc.
     code(unsafe { mutex::trylock::<L, STATS>(m, caller) })
 }
 
@@ -98,7 +103,8 @@ pub unsafe extern "C-unwind" fn mtx_timedlock<L: InlineLock, const STATS: bool>(
     until: *const timespec,
     caller: usize,
 ) -> c_int {
-    // SAFETY: passed on.
+    // SAFETY: `m` is a mutex for which C11 allows this call (contract of this function): POSIX
+    // allows it for the `pthread_mutex_t` that it is in glibc.
     code(unsafe { mutex::timedlock::<L, STATS>(m, until, caller) })
 }
 
@@ -110,7 +116,8 @@ pub unsafe extern "C-unwind" fn mtx_timedlock<L: InlineLock, const STATS: bool>(
 pub unsafe extern "C-unwind" fn mtx_unlock<L: InlineLock, const STATS: bool>(
     m: *mut Mutex,
 ) -> c_int {
-    // SAFETY: passed on.
+    // SAFETY: `m` is a mutex for which C11 allows this call (contract of this function): POSIX
+    // allows it for the `pthread_mutex_t` that it is in glibc.
     code(unsafe { mutex::unlock::<L, STATS>(m) })
 }
 
@@ -120,7 +127,7 @@ pub unsafe extern "C-unwind" fn mtx_unlock<L: InlineLock, const STATS: bool>(
 ///
 /// See [`mtx_init`].
 pub unsafe extern "C-unwind" fn cnd_init<const STATS: bool>(c: *mut Cond, caller: usize) -> c_int {
-    // SAFETY: passed on.
+    // SAFETY: `c` may be initialised (contract of this function), and there are no attributes.
     code(unsafe { cond::init::<STATS>(c, core::ptr::null(), caller) })
 }
 
@@ -130,7 +137,8 @@ pub unsafe extern "C-unwind" fn cnd_init<const STATS: bool>(c: *mut Cond, caller
 ///
 /// See [`mtx_init`].
 pub unsafe extern "C-unwind" fn cnd_destroy<const STATS: bool>(c: *mut Cond) {
-    // SAFETY: passed on.
+    // SAFETY: `c` is a condition variable for which C11 allows this call (contract of this
+    // function): POSIX allows it for the `pthread_cond_t` that it is in glibc.
     unsafe { cond::destroy::<STATS>(c) };
 }
 
@@ -144,7 +152,8 @@ pub unsafe extern "C-unwind" fn cnd_wait<L: InlineLock, const STATS: bool>(
     m: *mut c_void,
     caller: usize,
 ) -> c_int {
-    // SAFETY: passed on.
+    // SAFETY: `c` and `m` are of their types, and the caller holds `m` (contract of this function),
+    // as POSIX asks for.
     code(unsafe { cond::wait::<L, STATS>(c, m.cast(), caller) })
 }
 
@@ -159,7 +168,8 @@ pub unsafe extern "C-unwind" fn cnd_timedwait<L: InlineLock, const STATS: bool>(
     until: *const timespec,
     caller: usize,
 ) -> c_int {
-    // SAFETY: passed on.
+    // SAFETY: `c` and `m` are of their types, the caller holds `m`, and `until` leads to a time
+    // (contract of this function), as POSIX asks for.
     code(unsafe { cond::timedwait::<L, STATS>(c, m.cast(), until, caller) })
 }
 
@@ -172,7 +182,8 @@ pub unsafe extern "C-unwind" fn cnd_signal<const STATS: bool>(
     c: *mut Cond,
     caller: usize,
 ) -> c_int {
-    // SAFETY: passed on.
+    // SAFETY: `c` is a condition variable for which C11 allows this call (contract of this
+    // function): POSIX allows it for the `pthread_cond_t` that it is in glibc.
     code(unsafe { cond::signal::<STATS>(c, caller) })
 }
 
@@ -185,6 +196,7 @@ pub unsafe extern "C-unwind" fn cnd_broadcast<const STATS: bool>(
     c: *mut Cond,
     caller: usize,
 ) -> c_int {
-    // SAFETY: passed on.
+    // SAFETY: `c` is a condition variable for which C11 allows this call (contract of this
+    // function): POSIX allows it for the `pthread_cond_t` that it is in glibc.
     code(unsafe { cond::broadcast::<STATS>(c, caller) })
 }

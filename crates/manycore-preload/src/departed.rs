@@ -53,7 +53,7 @@ pub fn note(address: *const ()) {
     page.entries[(count % ENTRIES) as usize].store(address.addr(), Ordering::Relaxed);
     // Its range is a multiple of the number of entries.
     page.count.store((count + 1) % (ENTRIES << (BITS - 4)), Ordering::Relaxed);
-    // SAFETY: acquired above.
+    // SAFETY: this function has acquired the lock above, and has not released it since.
     unsafe { page.lock.release() };
 }
 
@@ -72,7 +72,7 @@ pub fn unless_gone(address: *const (), since: u32, act: impl FnOnce()) {
     if new <= ENTRIES && !(0..new).any(is_new) {
         act();
     }
-    // SAFETY: acquired above.
+    // SAFETY: this function has acquired the lock above, and has not released it since.
     unsafe { page.lock.release() };
 }
 

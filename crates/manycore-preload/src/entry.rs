@@ -54,8 +54,9 @@ macro_rules! entries {
             $(
                 #[unsafe(naked)]
                 pub extern "C" fn $entry() {
-                    // SAFETY: the arguments are kept, and the stack is aligned for the call by the odd number of
-                    // pushes; the jump leaves everything as the caller set it.
+                    // SAFETY: pushes and pops keep the arguments, and the odd number of pushes
+                    // aligns the stack for the call; the jump leaves everything as the caller set
+                    // it, to code with the signature of this function.
                     naked_asm!(
                         "push rdi", "push rsi", "push rdx", "push rcx", "push r8", "push r9", "push rax",
                         "call {start}",

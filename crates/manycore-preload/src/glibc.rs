@@ -35,9 +35,10 @@ macro_rules! functions {
             /// As the function's manual page says; the object is one that glibc initialised or may own.
             pub unsafe extern "C-unwind" fn $name($($arg: $ty),*) -> c_int {
                 type Signature = unsafe extern "C-unwind" fn($($ty),*) -> c_int;
-                // SAFETY: glibc's function of this name has this signature.
+                // SAFETY: `Function` has the address of glibc's function of this name, which has
+                // this signature.
                 let f: Signature = unsafe { core::mem::transmute(addresses::$name.address()) };
-                // SAFETY: passed on to the caller.
+                // SAFETY: the caller keeps the contract of glibc's function (contract of this one).
                 unsafe { f($($arg),*) }
             }
         )*

@@ -42,8 +42,9 @@ macro_rules! answered {
             $(#[$doc])*
             #[unsafe(naked)]
             pub extern "C" fn $name() {
-                // SAFETY: the arguments are kept, and the stack is aligned for the call by the odd number of pushes;
-                // the jump leaves everything as the caller set it.
+                // SAFETY: pushes and pops keep the arguments, and the odd number of pushes aligns
+                // the stack for the call; what answers has the arguments of the function's caller,
+                // who keeps its contract. The jump leaves everything as the caller set it.
                 naked_asm!(
                     "push rdi", "push rsi", "push rdx",
                     "call {answer}",
@@ -70,29 +71,44 @@ answered! {
     dlmopen: allow_namespace;
 }
 
-extern "C" fn answer(handle: *mut c_void, name: *const c_char, caller: usize) -> Answer {
+/// # Safety
+///
+/// A call of `dlsym` with this handle and name is right.
+unsafe extern "C" fn answer(handle: *mut c_void, name: *const c_char, caller: usize) -> Answer {
     type Dlsym = unsafe extern "C" fn(*mut c_void, *const c_char) -> usize;
-    let Some(lock_function) = lock_function(name) else { return Answer::of(&DLSYM) };
+    // SAFETY: the name is null or a string (contract of this function).
+    let Some(lock_function) = (unsafe { lock_function(name) }) else {
+        return Answer::of(&DLSYM);
+    };
     answer_for(lock_function, handle, caller, &DLSYM, || {
-        // SAFETY: a function of this name has this signature.
+        // SAFETY: `DLSYM` has the address of the next function of this name, which has this
+        // signature.
         let dlsym: Dlsym = unsafe { core::mem::transmute(DLSYM.address()) };
-        // SAFETY: the caller's arguments.
+        // SAFETY: handle and name are those of a call of `dlsym` (contract of this function).
         unsafe { dlsym(handle, name) }
     })
 }
 
-extern "C" fn answer_by_version(
+/// # Safety
+///
+/// A call of `dlvsym` with this handle, name and version is right.
+unsafe extern "C" fn answer_by_version(
     handle: *mut c_void,
     name: *const c_char,
     version: *const c_char,
     caller: usize,
 ) -> Answer {
     type Dlvsym = unsafe extern "C" fn(*mut c_void, *const c_char, *const c_char) -> usize;
-    let Some(lock_function) = lock_function(name) else { return Answer::of(&DLVSYM) };
+    // SAFETY: the name is null or a string (contract of this function).
+    let Some(lock_function) = (unsafe { lock_function(name) }) else {
+        return Answer::of(&DLVSYM);
+    };
     answer_for(lock_function, handle, caller, &DLVSYM, || {
-        // SAFETY: a function of this name has this signature.
+        // SAFETY: `DLVSYM` has the address of the next function of this name, which has this
+        // signature.
         let dlvsym: Dlvsym = unsafe { core::mem::transmute(DLVSYM.address()) };
-        // SAFETY: the caller's arguments.
+        // SAFETY: handle, name and version are those of a call of `dlvsym` (contract of this
+        // function).
         unsafe { dlvsym(handle, name, version) }
     })
 }
@@ -117,12 +133,16 @@ fn answer_for(
 
 /// The name, if it is that of a function which this library replaces for its objects' sake. Others that it exports may
 /// be called past it.
-fn lock_function(name: *const c_char) -> Option<&'static CStr> {
+///
+/// # Safety
+///
+/// Null, or a string.
+unsafe fn lock_function(name: *const c_char) -> Option<&'static CStr> {
     const PREFIXES: [&[u8]; 4] = [b"pthread_", b"__pthread_", b"mtx_", b"cnd_"];
     if name.is_null() {
         return None;
     }
-    // SAFETY: a name that the caller looks up.
+    // SAFETY: the name is not null, and so a string (contract of this function).
     let name = unsafe { CStr::from_ptr(name) };
     let starts = |prefix: &&[u8]| name.to_bytes().starts_with(prefix);
     if !PREFIXES.iter().any(starts) || name == c"pthread_create" {
@@ -162,10 +182,11 @@ fn object_of(code: usize) -> Option<Object> {
             flags: c_int,
         ) -> c_int;
     }
-    // SAFETY: a structure of pointers, for which null is a value.
+    // SAFETY: the structure consists of pointers, for which zero is a value.
     let mut info: libc::Dl_info = unsafe { core::mem::zeroed() };
     let mut entry = core::ptr::null();
-    // SAFETY: any address may be asked for, and both places are written. It locks what `dlsym` locks, and allocates nothing.
+    // SAFETY: `dladdr1` takes any address, and writes to both places, which are of the types that
+    // it expects with this flag. It locks what `dlsym` locks, and allocates nothing.
     let known =
         unsafe { dladdr1(code as *const c_void, &raw mut info, &raw mut entry, RTLD_DL_LINKMAP) };
     if known == 0 { None } else { Object::of_link_map(entry) }

@@ -38,7 +38,8 @@ pub struct Mutex {
     lock: UnsafeCell<[u64; 2]>,
 }
 
-// SAFETY: a lock of ours is there to be shared; where the mutex is glibc's, nothing here touches what glibc writes.
+// SAFETY: a lock of ours is atomics, and so are the other fields that are used here; where the
+// mutex is glibc's, nothing here touches what glibc writes but in cells.
 unsafe impl Sync for Mutex {}
 
 const _: () = assert!(size_of::<Mutex>() == size_of::<libc::pthread_mutex_t>());
@@ -56,8 +57,9 @@ impl Mutex {
     #[inline]
     fn lock<L: InlineLock>(&self) -> &L {
         const { assert!(size_of::<L>() <= 16 && align_of::<L>() <= 8) };
-        // SAFETY: the bytes belong to the lock since the initialiser zeroed them, and `InlineLock` promises that it
-        // fits and that zero is an unlocked lock.
+        // SAFETY: the bytes belong to the lock since the initialiser zeroed them; `InlineLock`
+        // promises that it fits, and that zero is an unlocked lock. The kind of lock is chosen once
+        // for the process, before the first use.
         unsafe { &*self.lock.get().cast::<L>() }
     }
 
@@ -66,12 +68,13 @@ impl Mutex {
     #[inline]
     fn ask_to_write(&self) {
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: a hint, and nothing where a processor does not know it. The compiler's own becomes one to read.
+        // SAFETY: a prefetch changes nothing that the program can see, whatever the address, and
+        // does nothing where a processor does not know it. The compiler's own becomes one to read.
         unsafe {
             core::arch::asm!("prefetchw [{}]", in(reg) self, options(nostack, preserves_flags));
         }
         #[cfg(target_arch = "aarch64")]
-        // SAFETY: a hint.
+        // SAFETY: a prefetch changes nothing that the program can see, whatever the address.
         unsafe {
             core::arch::asm!("prfm pstl1keep, [{}]", in(reg) self, options(nostack, preserves_flags));
         }
@@ -165,7 +168,7 @@ const ELISION: i32 = 256 | 512;
 ///
 /// The mutex lives.
 pub unsafe fn number(m: *const Mutex) -> u32 {
-    // SAFETY: it lives.
+    // SAFETY: the mutex lives (contract of this function); references to one are shared only.
     let mutex = unsafe { &*m };
     // Relaxed: given at the latest by the calling thread's lock.
     if mutex.is_ours() { mutex.record.load(Ordering::Relaxed) } else { 0 }
@@ -181,7 +184,8 @@ pub unsafe extern "C-unwind" fn init<const STATS: bool>(
     attr: *const libc::pthread_mutexattr_t,
     caller: usize,
 ) -> c_int {
-    // SAFETY: passed on; the memory is the caller's to initialise.
+    // SAFETY: the memory is the program's to be initialised as a mutex, and the attributes are null
+    // or initialised (contract of this function).
     let (result, mutex) = unsafe { (glibc::pthread_mutex_init(m.cast(), attr), &*m) };
     if result == 0 {
         mutex.kind.store(mutex.kind() & !ELISION, Ordering::Relaxed);
@@ -198,7 +202,8 @@ pub unsafe extern "C-unwind" fn init<const STATS: bool>(
 ///
 /// See [`init`].
 pub unsafe extern "C-unwind" fn destroy<const STATS: bool>(m: *mut Mutex) -> c_int {
-    // SAFETY: the caller's mutex.
+    // SAFETY: the mutex is initialised, and no thread uses it (contract of this function, that of
+    // POSIX).
     let mutex = unsafe { &*m };
     if mutex.is_ours() && mutex.owner.load(Ordering::Relaxed) != 0 {
         return EBUSY;
@@ -206,7 +211,8 @@ pub unsafe extern "C-unwind" fn destroy<const STATS: bool>(m: *mut Mutex) -> c_i
     if STATS && mutex.is_ours() {
         stats::destroyed(&mutex.record);
     }
-    // SAFETY: passed on: in a mutex of ours, glibc sees one that nobody uses, and marks it as destroyed.
+    // SAFETY: `m` is a mutex of the program's (contract of this function). In one of ours, glibc
+    // sees one that nobody uses, and marks it as destroyed.
     unsafe { glibc::pthread_mutex_destroy(m.cast()) }
 }
 
@@ -219,7 +225,8 @@ pub unsafe extern "C-unwind" fn lock<L: InlineLock, const STATS: bool>(
     m: *mut Mutex,
     caller: usize,
 ) -> c_int {
-    // SAFETY: the caller's mutex.
+    // SAFETY: the mutex is initialised, and lives during the call (contract of this function, that
+    // of POSIX).
     let mutex = unsafe { &*m };
     mutex.ask_to_write();
     if !mutex.is_plain() {
@@ -232,7 +239,8 @@ pub unsafe extern "C-unwind" fn lock<L: InlineLock, const STATS: bool>(
 #[cold]
 fn lock_other<L: InlineLock, const STATS: bool>(mutex: &Mutex, caller: usize) -> c_int {
     if !mutex.is_ours() {
-        // SAFETY: a mutex that glibc owns.
+        // SAFETY: its kind is not one of ours, so that glibc has initialised and owns it; the
+        // program may lock it (contract of the two functions that call this).
         return unsafe { glibc::pthread_mutex_lock(mutex.as_glibc()) };
     }
     if mutex.is_mine() {
@@ -251,10 +259,12 @@ pub unsafe extern "C-unwind" fn trylock<L: InlineLock, const STATS: bool>(
     m: *mut Mutex,
     caller: usize,
 ) -> c_int {
-    // SAFETY: the caller's mutex.
+    // SAFETY: the mutex is initialised, and lives during the call (contract of this function, that
+    // of POSIX).
     let mutex = unsafe { &*m };
     if !mutex.is_ours() {
-        // SAFETY: a mutex that glibc owns.
+        // SAFETY: its kind is not one of ours, so that glibc has initialised and owns it; the
+        // program may lock it (contract of this function).
         return unsafe { glibc::pthread_mutex_trylock(m.cast()) };
     }
     if !mutex.is_plain() && mutex.is_mine() {
@@ -279,13 +289,15 @@ pub unsafe extern "C-unwind" fn timedlock<L: InlineLock, const STATS: bool>(
     until: *const timespec,
     caller: usize,
 ) -> c_int {
-    // SAFETY: the caller's mutex.
+    // SAFETY: the mutex is initialised, and lives during the call (contract of this function, that
+    // of POSIX).
     let mutex = unsafe { &*m };
     if !mutex.is_ours() {
-        // SAFETY: a mutex that glibc owns.
+        // SAFETY: its kind is not one of ours, so that glibc has initialised and owns it; `until`
+        // leads to a time (contract of this function).
         return unsafe { glibc::pthread_mutex_timedlock(m.cast(), until) };
     }
-    // SAFETY: the caller's timespec.
+    // SAFETY: `until` leads to a time (contract of this function).
     unsafe { lock_until::<L, STATS>(mutex, libc::CLOCK_REALTIME, until, caller) }
 }
 
@@ -300,16 +312,18 @@ pub unsafe extern "C-unwind" fn clocklock<L: InlineLock, const STATS: bool>(
     until: *const timespec,
     caller: usize,
 ) -> c_int {
-    // SAFETY: the caller's mutex.
+    // SAFETY: the mutex is initialised, and lives during the call (contract of this function, that
+    // of POSIX).
     let mutex = unsafe { &*m };
     if !mutex.is_ours() {
-        // SAFETY: a mutex that glibc owns.
+        // SAFETY: its kind is not one of ours, so that glibc has initialised and owns it; `until`
+        // leads to a time (contract of this function).
         return unsafe { glibc::pthread_mutex_clocklock(m.cast(), clock, until) };
     }
     if !time::is_supported(clock) {
         return EINVAL;
     }
-    // SAFETY: the caller's timespec.
+    // SAFETY: `until` leads to a time (contract of this function).
     unsafe { lock_until::<L, STATS>(mutex, clock, until, caller) }
 }
 
@@ -329,11 +343,11 @@ unsafe fn lock_until<L: InlineLock, const STATS: bool>(
     if !lock.try_acquire() {
         // As in glibc, a free mutex is taken without a look at the deadline, and seconds before the epoch are past
         // whatever the nanoseconds are.
-        // SAFETY: the caller vouches for the pointer.
+        // SAFETY: `until` leads to a time (contract of this function).
         if unsafe { (*until).tv_sec } < 0 {
             return ETIMEDOUT;
         }
-        // SAFETY: as above.
+        // SAFETY: `until` leads to a time (contract of this function).
         let Some(deadline) = (unsafe { time::deadline(clock, until) }) else { return EINVAL };
         let wait = STATS.then(|| mutex.wait(caller, Attempt::GivesUp));
         let acquired = lock.acquire_until(deadline);
@@ -356,7 +370,8 @@ unsafe fn lock_until<L: InlineLock, const STATS: bool>(
 ///
 /// See [`init`].
 pub unsafe extern "C-unwind" fn unlock<L: InlineLock, const STATS: bool>(m: *mut Mutex) -> c_int {
-    // SAFETY: the caller's mutex.
+    // SAFETY: the mutex is initialised, and lives during the call (contract of this function, that
+    // of POSIX).
     let mutex = unsafe { &*m };
     mutex.ask_to_write();
     if !mutex.is_plain() {
@@ -370,7 +385,8 @@ pub unsafe extern "C-unwind" fn unlock<L: InlineLock, const STATS: bool>(m: *mut
 #[cold]
 fn unlock_other<L: InlineLock, const STATS: bool>(mutex: &Mutex) -> c_int {
     if !mutex.is_ours() {
-        // SAFETY: a mutex that glibc owns.
+        // SAFETY: its kind is not one of ours, so that glibc has initialised and owns it; the
+        // program holds it (contract of `unlock`).
         return unsafe { glibc::pthread_mutex_unlock(mutex.as_glibc()) };
     }
     if !mutex.is_mine() {
@@ -407,7 +423,7 @@ fn release<L: InlineLock, const STATS: bool>(mutex: &Mutex) {
     if STATS {
         stats::releasing(core::ptr::from_ref(mutex).cast(), &mutex.record);
     }
-    // SAFETY: the caller of the unlock function holds the mutex; a program that unlocks what it does not hold has no
-    // defined behaviour with glibc either.
+    // SAFETY: the thread that unlocks the mutex holds it (contract of `unlock`, that of POSIX), by
+    // an acquisition of this lock.
     unsafe { mutex.lock::<L>().release() };
 }

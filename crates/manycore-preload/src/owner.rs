@@ -19,7 +19,7 @@ pub fn id() -> u32 {
     // Relaxed: whether it is known or not, the number is the same; nothing else depends on it.
     match PLACE.load(Ordering::Relaxed) {
         0 => thread::id(),
-        // SAFETY: `find` has put it there.
+        // SAFETY: `find` has put the place there after it has found the thread's number in it.
         place => unsafe { at(place) },
     }
 }
@@ -30,11 +30,13 @@ pub fn find() {
     let Some((_, described)) = objects::find(&mut glibc, c"_thread_db_pthread_tid") else {
         return;
     };
-    // SAFETY: glibc's description of a field, which is three numbers and stays.
+    // SAFETY: glibc describes a field of its own for debuggers by three numbers, which are
+    // constant.
     let [bits, count, offset] = unsafe { *(described as *const [u32; 3]) };
     let place = offset as usize;
     let fits = bits == u32::BITS && count == 1 && (1..4096).contains(&place);
-    // SAFETY: within glibc's record of the thread, by its own account.
+    // SAFETY: glibc's description says that the place is within its record of the thread, and
+    // `fits` that it is near its begin.
     if fits && unsafe { at(place) } == thread::id() {
         // Relaxed: see `id`.
         PLACE.store(place, Ordering::Relaxed);
@@ -47,7 +49,8 @@ pub fn find() {
 #[inline]
 unsafe fn at(place: usize) -> u32 {
     let id: u32;
-    // SAFETY: as above; only this thread writes there, and no reference to it exists.
+    // SAFETY: the place is within glibc's record of the thread (contract of this function). Only
+    // this thread writes there, and no reference to it exists.
     unsafe {
         asm!(
             "mov {id:e}, dword ptr fs:[{place}]",

@@ -37,7 +37,8 @@ pub struct RwLock {
     _end: UnsafeCell<u32>,
 }
 
-// SAFETY: a lock of ours is there to be shared; what is in cells is glibc's, and nothing here touches it.
+// SAFETY: a lock of ours is atomics, and so are the other fields that are used here; what is in
+// cells is glibc's, and nothing here touches it.
 unsafe impl Sync for RwLock {}
 
 const _: () = assert!(size_of::<RwLock>() == size_of::<libc::pthread_rwlock_t>());
@@ -176,10 +177,11 @@ pub unsafe extern "C-unwind" fn init<const STATS: bool>(
     caller: usize,
 ) -> c_int {
     // Of a lock that was here and was not destroyed: the child of a fork begins anew like that.
-    // SAFETY: the memory is the caller's to initialise, and whatever is there is no address to
-    // follow.
+    // SAFETY: the memory is the program's to be initialised as a lock (contract of this function),
+    // and whatever is there is no address to follow.
     unsafe { (*l).lock.forget_marks() };
-    // SAFETY: passed on; as above.
+    // SAFETY: the memory is the program's to be initialised as a lock, and the attributes are null
+    // or initialised (contract of this function).
     let (result, lock) = unsafe { (glibc::pthread_rwlock_init(l.cast(), attr), &*l) };
     if STATS && result == 0 && lock.is_ours() {
         stats::initialised(&lock.record, caller);
@@ -193,7 +195,8 @@ pub unsafe extern "C-unwind" fn init<const STATS: bool>(
 ///
 /// See [`init`].
 pub unsafe extern "C-unwind" fn destroy<const STATS: bool>(l: *mut RwLock) -> c_int {
-    // SAFETY: the caller's lock.
+    // SAFETY: the lock is initialised, and lives during the call (contract of this function, that
+    // of POSIX).
     let lock = unsafe { &*l };
     if lock.is_ours() {
         if STATS {
@@ -202,7 +205,8 @@ pub unsafe extern "C-unwind" fn destroy<const STATS: bool>(l: *mut RwLock) -> c_
         lock.lock.forget_marks();
         return 0;
     }
-    // SAFETY: glibc owns it.
+    // SAFETY: the lock is shared between processes, so that glibc has initialised and owns it; no
+    // thread uses it (contract of this function).
     unsafe { glibc::pthread_rwlock_destroy(l.cast()) }
 }
 
@@ -226,10 +230,12 @@ macro_rules! functions {
             ///
             /// See [`init`].
             pub unsafe extern "C-unwind" fn $lock<const STATS: bool>(l: *mut RwLock, caller: usize) -> c_int {
-                // SAFETY: the caller's lock.
+                // SAFETY: the lock is initialised, and lives during the call (contract of this
+                // function, that of POSIX).
                 let lock = unsafe { &*l };
                 if !lock.is_ours() {
-                    // SAFETY: glibc owns it.
+                    // SAFETY: the lock is shared between processes, so that glibc has initialised
+                    // and owns it; the program may lock it (contract of this function).
                     return unsafe { glibc::$glibc_lock(lock.as_glibc()) };
                 }
                 lock.$side::<STATS>(FOR_EVER, caller)
@@ -241,10 +247,12 @@ macro_rules! functions {
             ///
             /// See [`init`].
             pub unsafe extern "C-unwind" fn $try_lock<const STATS: bool>(l: *mut RwLock, caller: usize) -> c_int {
-                // SAFETY: the caller's lock.
+                // SAFETY: the lock is initialised, and lives during the call (contract of this
+                // function, that of POSIX).
                 let lock = unsafe { &*l };
                 if !lock.is_ours() {
-                    // SAFETY: glibc owns it.
+                    // SAFETY: the lock is shared between processes, so that glibc has initialised
+                    // and owns it; the program may lock it (contract of this function).
                     return unsafe { glibc::$glibc_try(lock.as_glibc()) };
                 }
                 if lock.$try_side::<STATS>(caller, Attempt::GivesUp) { 0 } else { EBUSY }
@@ -260,7 +268,8 @@ macro_rules! functions {
                 until: *const timespec,
                 caller: usize,
             ) -> c_int {
-                // SAFETY: passed on.
+                // SAFETY: `l` is a lock that lives during the call, and `until` leads to a time
+                // (contract of this function).
                 unsafe { $clocked::<STATS>(l, libc::CLOCK_REALTIME, until, caller) }
             }
 
@@ -275,16 +284,18 @@ macro_rules! functions {
                 until: *const timespec,
                 caller: usize,
             ) -> c_int {
-                // SAFETY: the caller's lock.
+                // SAFETY: the lock is initialised, and lives during the call (contract of this
+                // function, that of POSIX).
                 let lock = unsafe { &*l };
                 if !lock.is_ours() {
-                    // SAFETY: glibc owns it.
+                    // SAFETY: the lock is shared between processes, so that glibc has initialised
+                    // and owns it; `until` leads to a time (contract of this function).
                     return unsafe { glibc::$glibc_clocked(lock.as_glibc(), clock, until) };
                 }
                 if !time::is_supported(clock) {
                     return EINVAL;
                 }
-                // SAFETY: the caller's timespec.
+                // SAFETY: `until` leads to a time (contract of this function).
                 match unsafe { time::deadline(clock, until) } {
                     None => EINVAL,
                     Some(deadline) => lock.$side::<STATS>(Some(deadline), caller),
@@ -308,16 +319,19 @@ functions! {
 ///
 /// See [`init`].
 pub unsafe extern "C-unwind" fn unlock<const STATS: bool>(l: *mut RwLock) -> c_int {
-    // SAFETY: the caller's lock.
+    // SAFETY: the lock is initialised, and lives during the call (contract of this function, that
+    // of POSIX).
     let lock = unsafe { &*l };
     if !lock.is_ours() {
-        // SAFETY: glibc owns it.
+        // SAFETY: the lock is shared between processes, so that glibc has initialised and owns it;
+        // the program holds it (contract of this function).
         return unsafe { glibc::pthread_rwlock_unlock(lock.as_glibc()) };
     }
     if STATS {
         stats::releasing(l.cast_const().cast(), &lock.record);
     }
-    // SAFETY: the caller holds the lock, for writing if it is the owner and otherwise for reading.
+    // SAFETY: the thread holds the lock (contract of this function, that of POSIX): for writing if
+    // it is the owner, which only a writer becomes, and otherwise for reading.
     unsafe {
         if lock.is_mine() {
             lock.set_owner(0);

@@ -32,7 +32,8 @@ pub unsafe extern "C" fn init<const STATS: bool>(
     _shared: c_int,
     caller: usize,
 ) -> c_int {
-    // SAFETY: the caller's spinlock.
+    // SAFETY: the memory is the program's to be initialised as a spinlock, a number (contract of
+    // this function).
     let lock = unsafe { &*lock };
     // Relaxed: initialised before it is shared.
     lock.store(FREE, Ordering::Relaxed);
@@ -59,7 +60,8 @@ pub unsafe extern "C" fn destroy(_lock: *mut AtomicI32) -> c_int {
 ///
 /// See [`init`].
 pub unsafe extern "C" fn lock<const STATS: bool>(lock: *mut AtomicI32, caller: usize) -> c_int {
-    // SAFETY: the caller's spinlock.
+    // SAFETY: the spinlock is initialised, and lives during the call (contract of this function,
+    // that of POSIX).
     let lock = unsafe { &*lock };
     if !take(lock) {
         let waiting = STATS.then(|| {
@@ -100,7 +102,8 @@ fn wait(lock: &AtomicI32) {
 ///
 /// See [`init`].
 pub unsafe extern "C" fn trylock<const STATS: bool>(lock: *mut AtomicI32, caller: usize) -> c_int {
-    // SAFETY: the caller's spinlock.
+    // SAFETY: the spinlock is initialised, and lives during the call (contract of this function,
+    // that of POSIX).
     let lock = unsafe { &*lock };
     if !take(lock) {
         return EBUSY;
@@ -117,7 +120,8 @@ pub unsafe extern "C" fn trylock<const STATS: bool>(lock: *mut AtomicI32, caller
 ///
 /// See [`init`].
 pub unsafe extern "C" fn unlock<const STATS: bool>(lock: *mut AtomicI32) -> c_int {
-    // SAFETY: the caller's spinlock.
+    // SAFETY: the spinlock is initialised, and lives during the call (contract of this function,
+    // that of POSIX).
     let lock = unsafe { &*lock };
     if STATS {
         stats::releasing(core::ptr::from_ref(lock).cast(), record(lock));

@@ -38,15 +38,18 @@ pub unsafe extern "C-unwind" fn create<L: InlineLock>(
         extern "C" fn(),
         *mut c_void,
     ) -> c_int;
-    // SAFETY: a function of this name has this signature, but for what a thread runs: `first` is called as that is.
+    // SAFETY: `NEXT` has the address of the next function of this name, which has this signature,
+    // but for what a thread runs: `first` is called as that is.
     let create: Create = unsafe { core::mem::transmute(NEXT.address()) };
     let task = node::take::<Task>();
-    // SAFETY: nobody else has it yet. What a null pointer would be called for is the program's business.
+    // SAFETY: `take` has just made the node, which no other thread knows. What a null pointer would
+    // be called for is the program's business.
     unsafe { task.write(Task { run: Some(run), argument }) };
-    // SAFETY: passed on.
+    // SAFETY: the program's arguments are those of `pthread_create` (contract of this function);
+    // `first` takes the task as its argument.
     let result = unsafe { create(thread, attr, first, task.as_ptr().cast()) };
     if result != 0 {
-        // SAFETY: there is no thread that could have it.
+        // SAFETY: no thread was made, so that none has the task.
         unsafe { node::give_back(task) };
     }
     result
@@ -63,7 +66,8 @@ struct Task {
 /// What a thread runs first. It leaves no frame behind: the program's function returns to the C library, and is what a debugger shows.
 #[unsafe(naked)]
 extern "C" fn first() {
-    // SAFETY: called as what a thread runs, with the stack as it is there, and goes on so with another argument.
+    // SAFETY: it is called as what a thread runs, with the stack as it is there, which the
+    // subtraction aligns for the call, and goes on so with the program's function and argument.
     naked_asm!(
         "sub rsp, 8",
         "call {begin}",
@@ -76,9 +80,9 @@ extern "C" fn first() {
 
 /// Takes the task, and has ready what locks need. Returns the task in two registers.
 unsafe extern "C" fn begin(task: NonNull<Task>) -> Task {
-    // SAFETY: `create` made it for this thread.
+    // SAFETY: `create` has made the task for this thread, which calls this once.
     let taken = unsafe { task.read() };
-    // SAFETY: as above; it is not touched again.
+    // SAFETY: `create` has taken the node, and it is not touched again.
     unsafe { node::give_back(task) };
     thread::prepare();
     taken

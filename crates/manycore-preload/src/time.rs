@@ -14,7 +14,7 @@ pub fn is_supported(clock: clockid_t) -> bool {
 ///
 /// `until` points to a timespec.
 pub unsafe fn deadline(clock: clockid_t, until: *const timespec) -> Option<Deadline> {
-    // SAFETY: the caller vouches for the pointer.
+    // SAFETY: `until` leads to a time (contract of this function).
     let until = unsafe { &*until };
     let nanoseconds = u32::try_from(until.tv_nsec).ok().filter(|ns| *ns < 1_000_000_000)?;
     Some(Deadline { wall: clock == libc::CLOCK_REALTIME, seconds: until.tv_sec, nanoseconds })

@@ -57,7 +57,7 @@ impl<const PLACES: usize> Index<PLACES> {
             }),
             (None, None) => None,
         };
-        // SAFETY: acquired above.
+        // SAFETY: this function has acquired the lock above, and has not released it since.
         unsafe { self.adding.release() };
         number
     }

@@ -48,8 +48,9 @@ pub fn get() -> Option<&'static Mapping> {
 /// The same, but a forked child does not make one.
 fn opened() -> Option<&'static Mapping> {
     // Acquire: partner of the Releases in `open` and `inherit`, so that the header is there.
-    // SAFETY: null, or a mapping of this size that stays; all of it is atomics. What of it is not in memory (`room`)
-    // is not read: atomics are not read ahead of time.
+    // SAFETY: null, or a mapping of this size that is never unmapped; all of it is atomics. What of
+    // it is not in memory (`room`) is not read: a reference to what is in cells does not say that
+    // it may be read ahead of time.
     unsafe { MAPPING.load(Ordering::Acquire).as_ref() }
 }
 
@@ -62,15 +63,18 @@ pub fn open(directory: &CStr, lock: &[u8]) {
     let now = clock::now();
     match map_file(now) {
         Ok(mapping) => {
-            // SAFETY: a system call without arguments.
+            // SAFETY: `getppid` and `getpid` take no arguments, and change nothing in memory.
             let parent = unsafe { raw_syscall!(Sysno::getppid) as u32 };
-            // SAFETY: of this size and zero, which is a valid mapping.
+            // SAFETY: `map_file` has mapped it for good, at first all zero, which is a valid
+            // mapping.
             fill_in(unsafe { &*mapping }, lock, (own_pid(), parent), now);
-            // SAFETY: as above.
+            // SAFETY: `map_file` has mapped it for good, at first all zero, which is a valid
+            // mapping.
             seats::note_name(unsafe { &(*mapping).header.name });
             // Release: partner of the Acquire in `get`.
             MAPPING.store(mapping, Ordering::Release);
-            // SAFETY: as above.
+            // SAFETY: `map_file` has mapped it for good, at first all zero, which is a valid
+            // mapping.
             modules::read_maps(unsafe { &*mapping });
         }
         Err(error) => say_none(directory, b"MANYCORE_STATS", error),
@@ -78,7 +82,7 @@ pub fn open(directory: &CStr, lock: &[u8]) {
 }
 
 fn own_pid() -> u32 {
-    // SAFETY: a system call without arguments.
+    // SAFETY: `getppid` and `getpid` take no arguments, and change nothing in memory.
     unsafe { raw_syscall!(Sysno::getpid) as u32 }
 }
 
@@ -151,7 +155,7 @@ pub fn forked() {
 
 /// Notes in the statistics of the nearest process that has some that this one, its child, will have none.
 fn count_uncounted() {
-    // SAFETY: null, or a mapping that stays.
+    // SAFETY: null, or a mapping that is never unmapped.
     if let Some(parents) = unsafe { PARENTS.load(Ordering::Relaxed).as_ref() } {
         parents.header.uncounted.fetch_add(1, Ordering::Relaxed);
     }
@@ -169,14 +173,15 @@ fn inherit() -> Option<&'static Mapping> {
     // Relaxed, both: ordered by `FILLING`.
     let (new, old) = (SPARE.load(Ordering::Relaxed), PARENTS.load(Ordering::Relaxed));
     if !new.is_null() {
-        // SAFETY: mappings of this size that stay; the new one is zero, and nobody else uses it yet.
+        // SAFETY: both are mappings that are never unmapped; the new one is zero, and used by no
+        // other thread before the Release below.
         copy_records(unsafe { &*old }, unsafe { &*new });
         // Release: partner of the Acquire in `opened`.
         MAPPING.store(new, Ordering::Release);
         // Release: partner of the Acquire above. Not before there is a mapping: others would take it for a failure.
         SPARE.store(core::ptr::null_mut(), Ordering::Release);
     }
-    // SAFETY: acquired above.
+    // SAFETY: this function has acquired the lock above, and has not released it since.
     unsafe { FILLING.release() };
     opened()
 }
@@ -238,7 +243,8 @@ static HAS_RSEQ: AtomicBool = AtomicBool::new(false);
 fn prepare_cpu() {
     let offset = objects::address(c"__rseq_offset");
     let (Some(offset), Some(size)) = (offset, objects::address(c"__rseq_size")) else { return };
-    // SAFETY: the variables have these types since glibc 2.35, and are set before any code of others runs.
+    // SAFETY: glibc's variables of these names have these types since version 2.35, and are set
+    // before any code of others runs.
     let (offset, size) = unsafe { (*(offset as *const isize), *(size as *const u32)) };
     if size > 0 {
         // Relaxed, both: threads that do not see them yet ask the kernel.
@@ -251,11 +257,12 @@ fn prepare_cpu() {
 #[inline]
 pub fn cpu() -> u32 {
     if !HAS_RSEQ.load(Ordering::Relaxed) {
-        // SAFETY: takes no arguments.
+        // SAFETY: `sched_getcpu` takes no arguments.
         return unsafe { libc::sched_getcpu() } as u32;
     }
     let cpu: u32;
-    // SAFETY: the area is at this offset from the thread pointer; its second word is the CPU's number.
+    // SAFETY: glibc has registered the area at this offset from the thread pointer, in each thread;
+    // its second word is the CPU's number.
     unsafe {
         core::arch::asm!(
             "mov {cpu:e}, dword ptr fs:[{offset} + 4]",

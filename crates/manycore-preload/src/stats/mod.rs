@@ -117,7 +117,8 @@ pub fn releasing(address: *const (), record: &AtomicU32) {
     }
     // As in `slab`.
     process::generation();
-    // SAFETY: null, or a pointer into the mapping, which stays mapped.
+    // SAFETY: null, or a slab of a mapping, which is never unmapped: `slabs::attach` has put it
+    // there.
     match unsafe { local.extension.get().cast::<Slab>().as_ref() } {
         Some(slab) => held::pop(slab, address),
         None => held::pop_of_another(address),
@@ -322,7 +323,7 @@ fn slab() -> Option<&'static Slab> {
     if slab.is_null() {
         return slabs::attach();
     }
-    // SAFETY: `slabs::attach` put a pointer into the mapping there, which stays mapped.
+    // SAFETY: `slabs::attach` has put a slab of the mapping there, which is never unmapped.
     Some(unsafe { &*slab })
 }
 

@@ -137,7 +137,8 @@ pub fn read_maps(mapping: &Mapping) {
         return;
     }
     READING.acquire();
-    // SAFETY: system calls on memory of this frame.
+    // SAFETY: the path is a string, and the kernel writes no more into the buffer than there is
+    // room for.
     unsafe {
         let file =
             asked!(Sysno::openat, libc::AT_FDCWD, PATH.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC);
@@ -158,7 +159,7 @@ pub fn read_maps(mapping: &Mapping) {
             NONE_LISTED.store(true, Ordering::Relaxed);
         }
     }
-    // SAFETY: acquired above.
+    // SAFETY: this function has acquired the lock above, and has not released it since.
     unsafe { READING.release() };
 }
 
@@ -325,7 +326,7 @@ fn look_for_unloaded(mapping: &Mapping) {
         module.flags.load(Ordering::Relaxed) & MAPPED_LOADED != 0
             && unwind::is_in_library(module.start.load(Ordering::Relaxed)) == Some(false)
     });
-    // SAFETY: acquired above.
+    // SAFETY: this function has acquired the lock above, and has not released it since.
     unsafe { READING.release() };
 }
 
@@ -337,10 +338,11 @@ static DLCLOSE: Function = Function::of_any_library(c"dlclose");
 ///
 /// As of glibc's.
 pub unsafe extern "C-unwind" fn dlclose<const STATS: bool>(handle: *mut c_void) -> i32 {
-    // SAFETY: glibc's function of this name has this signature.
+    // SAFETY: `DLCLOSE` has the address of the next function of this name, which has this
+    // signature.
     let close: unsafe extern "C-unwind" fn(*mut c_void) -> i32 =
         unsafe { core::mem::transmute(DLCLOSE.address()) };
-    // SAFETY: passed on to the caller.
+    // SAFETY: the handle is one that `dlclose` takes (contract of this function).
     let closed = unsafe { close(handle) };
     if STATS && let Some(mapping) = mapping::get() {
         look_for_unloaded(mapping);

@@ -36,7 +36,7 @@ fn over(record: &Record, lasted: u64, ticks: u64, most: u64) {
         record.convoy_end.store(ticks, Ordering::Relaxed);
         record.convoy_most.store(most, Ordering::Relaxed);
     }
-    // SAFETY: acquired above.
+    // SAFETY: this function has acquired the lock above, and has not released it since.
     unsafe { LONGEST.release() };
 }
 

@@ -106,7 +106,7 @@ fn give(mapping: &Mapping, object: &Object, stack: u32) -> u32 {
         }
         object.record.store(number, Ordering::Relaxed);
     }
-    // SAFETY: acquired above.
+    // SAFETY: this function has acquired the lock above, and has not released it since.
     unsafe { REGISTRY.release() };
     number
 }
@@ -167,7 +167,7 @@ pub fn retire(mapping: &Mapping, number: u32) {
                 .store(latest.swap(number, Ordering::Relaxed), Ordering::Relaxed);
         }
     }
-    // SAFETY: acquired above.
+    // SAFETY: this function has acquired the lock above, and has not released it since.
     unsafe { REGISTRY.release() };
 }
 
@@ -186,7 +186,7 @@ pub fn distributions<'a>(mapping: &'a Mapping, record: &Record) -> &'a Distribut
             record.distributions.store(next, Ordering::Relaxed);
             number = next;
         }
-        // SAFETY: acquired above.
+        // SAFETY: this function has acquired the lock above, and has not released it since.
         unsafe { REGISTRY.release() };
     }
     &mapping.distributions[number as usize % HISTOGRAMS]

@@ -98,7 +98,8 @@ fn grow(mapping: &Mapping, part: Part, elements: usize) -> bool {
         return false;
     }
     let address = core::ptr::from_ref(mapping).addr() + place.start;
-    // SAFETY: the part's own memory becomes larger, in its place, which nobody else has if that succeeds.
+    // SAFETY: `map` has mapped this much of the part at this address. It grows in its place, or not
+    // at all: the kernel does that only where no other mapping is.
     let grown = unsafe { asked!(Sysno::mremap, address, mapped, size, 0) };
     let has_grown = Errno::from_ret(grown).is_ok();
     if has_grown {
@@ -147,14 +148,15 @@ fn map_part(file: usize, base: usize, number: usize) -> Result<(), Errno> {
     let address = base + start;
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     let flags = libc::MAP_SHARED | libc::MAP_FIXED_NOREPLACE;
-    // SAFETY: new memory, which is nobody's.
+    // SAFETY: MAP_FIXED_NOREPLACE maps at this address only where nothing is mapped, so that no
+    // memory of others changes.
     let mapped =
         unsafe { raw_syscall!(Sysno::mmap, address, size, protection, flags, file, start) };
     match Errno::from_ret(mapped)? {
         there if there == address => Ok(()),
         elsewhere => {
             // A kernel before Linux 4.17 takes the address for a hint.
-            // SAFETY: just mapped.
+            // SAFETY: the kernel has just mapped it, and nothing refers to it.
             unsafe { raw_syscall!(Sysno::munmap, elsewhere, size) };
             Err(Errno::EEXIST)
         }
@@ -163,7 +165,8 @@ fn map_part(file: usize, base: usize, number: usize) -> Result<(), Errno> {
 
 fn unmap_part(base: usize, number: usize) {
     let size = MAPPED[number].load(Ordering::Relaxed);
-    // SAFETY: mapped by `map_part`, and used by nobody.
+    // SAFETY: `map_part` has mapped this much there, and nothing refers to it: the callers give up
+    // a mapping that nobody uses.
     unsafe { raw_syscall!(Sysno::munmap, base + whole(number).start, size) };
 }
 
@@ -172,7 +175,7 @@ fn unmap_part(base: usize, number: usize) {
 fn map_whole(file: usize) -> Result<*mut c_void, Errno> {
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     let size = size_of::<Mapping>();
-    // SAFETY: new memory.
+    // SAFETY: a new mapping at an address that the kernel chooses touches no memory of others.
     let mapped =
         unsafe { raw_syscall!(Sysno::mmap, 0, size, protection, libc::MAP_SHARED, file, 0) };
     Errno::from_ret(mapped).map(core::ptr::with_exposed_provenance_mut)

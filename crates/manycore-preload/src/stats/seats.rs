@@ -70,7 +70,8 @@ pub fn give(mapping: &Mapping) -> u32 {
 /// The calling thread, whose slab this is, will be heard of when it ends.
 pub fn watch(slab: &Slab) {
     if let Some(key) = KEY.load(Ordering::Relaxed).checked_sub(1) {
-        // SAFETY: the key is this library's own, and the value is there for the destructor only.
+        // SAFETY: the key is this library's own, made in `prepare` and not deleted; `thread_ends`
+        // alone uses the value.
         unsafe { libc::pthread_setspecific(key, core::ptr::from_ref(slab).cast()) };
     }
 }
@@ -82,14 +83,15 @@ static NAME: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
 pub fn forked() {
     note_name(&NAME);
     if let Some(key) = KEY.load(Ordering::Relaxed).checked_sub(1) {
-        // SAFETY: the key is this library's own.
+        // SAFETY: the key is this library's own, made in `prepare` and not deleted; `thread_ends`
+        // alone uses the value.
         unsafe { libc::pthread_setspecific(key, core::ptr::null()) };
     }
 }
 
 extern "C" fn thread_ends(slab: *mut c_void) {
     if let Some(mapping) = mapping::get() {
-        // SAFETY: a slab of the mapping, which stays mapped; see `watch`.
+        // SAFETY: the value of the key is a slab, see `watch`, of a mapping that is never unmapped.
         note_end(mapping, unsafe { &*slab.cast::<Slab>() });
     }
 }
@@ -103,7 +105,8 @@ fn note_end(mapping: &Mapping, slab: &Slab) {
     let seat = of(mapping, number);
     // What a running thread has used is in its account only after somebody asked precisely.
     seat.cpu_ns.store(mapping::thread_cpu_ns(), Ordering::Relaxed);
-    // SAFETY: a structure of numbers, for which zero is a value; and the kernel writes to it.
+    // SAFETY: the structure consists of numbers, for which zero is a value, and is as large as the
+    // kernel writes.
     let usage = unsafe {
         let mut usage: libc::rusage = core::mem::zeroed();
         raw_syscall!(Sysno::getrusage, libc::RUSAGE_THREAD, &raw mut usage);
@@ -119,7 +122,8 @@ fn note_end(mapping: &Mapping, slab: &Slab) {
 
 /// The process ends, with the threads that it still has.
 pub fn process_ends(mapping: &Mapping) {
-    // SAFETY: null, or a slab in the mapping, which stays mapped.
+    // SAFETY: null, or a slab of a mapping that is never unmapped: `slabs::attach` has put it
+    // there.
     if let Some(slab) = unsafe { thread::local().extension.get().cast::<Slab>().as_ref() } {
         note_end(mapping, slab);
     }

@@ -36,7 +36,7 @@ pub fn attach() -> Option<&'static Slab> {
         slab.seat.store(seats::give(mapping), Ordering::Relaxed);
         thread::local().extension.set(core::ptr::from_ref(slab).cast_mut().cast());
     }
-    // SAFETY: acquired above.
+    // SAFETY: this function has acquired the lock above, and has not released it since.
     unsafe { GIVING.release() };
     slab.inspect(|slab| seats::watch(slab))
 }
@@ -72,7 +72,8 @@ fn has_ended(thread: u32) -> bool {
     if thread == 0 {
         return true;
     }
-    // SAFETY: system calls; signal 0 is not sent.
+    // SAFETY: neither call touches memory: `getpid` takes no arguments, and `tgkill` with signal 0
+    // only looks whether there is such a thread.
     let sent = unsafe {
         let process = asked!(Sysno::getpid);
         Errno::from_ret(asked!(Sysno::tgkill, process, thread, 0))

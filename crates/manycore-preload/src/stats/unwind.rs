@@ -34,10 +34,10 @@ pub fn is_in_library(address: u64) -> Option<bool> {
         return None;
     }
     let mut found: Found = [0; 16];
-    // SAFETY: glibc's function of this name has this signature; any address may be asked for.
+    // SAFETY: glibc's function of this name, whose address `prepare` has noted, has this signature.
     let find: unsafe extern "C" fn(*const c_void, *mut Found) -> c_int =
         unsafe { core::mem::transmute(find) };
-    // SAFETY: as above; the answer has room here.
+    // SAFETY: any address may be asked for, and the answer, twelve words, has room here.
     Some(unsafe { find(address as *const c_void, &raw mut found) } == 0)
 }
 
@@ -88,14 +88,16 @@ pub fn backtrace(caller: usize, depth: usize) -> Stack {
 }
 
 extern "C" fn step(context: *mut c_void, walk: *mut c_void) -> c_int {
-    // SAFETY: the context is the unwinder's, the walk that of `backtrace`.
+    // SAFETY: the context is the one that the unwinder passes to a step, and `walk` the argument of
+    // `backtrace`, which outlives the call.
     let (address, walk) = unsafe { (_Unwind_GetIP(context) as u64, &mut *walk.cast::<Walk>()) };
     let stack = &mut *walk.stack;
     // Behind the outermost frame the unwinder gives one more, of which it knows nothing.
     if address != 0 && (stack.found > 0 || address == walk.caller) {
         stack.frames[stack.found] = address;
         if let Some(place) = stack.places.get_mut(stack.found) {
-            // SAFETY: as above. A call leaves its return address right below the frame that it returns to.
+            // SAFETY: the context is the one that the unwinder has passed. A call leaves its return
+            // address right below the frame that it returns to.
             *place = unsafe { _Unwind_GetCFA(context) } - size_of::<usize>();
         }
         stack.found += 1;
