@@ -19,8 +19,8 @@ pub struct Slot<L> {
     lane: UnsafeCell<MaybeUninit<L>>,
 }
 
-// SAFETY: the lane is written by the one thread that has taken the slot off the free list, before `publish`, and copied by those
-// that hold a reference.
+// SAFETY: the lane is written by the one thread that has taken the slot off the free list, before
+// `publish` lets others have references, and copied by those (`L: Send + Sync`).
 unsafe impl<L: Send + Sync> Sync for Slot<L> {}
 
 /// A reference to a slot, to be given back by [`Table::leave`](crate::Table::leave). It has no destructor, for a thread that is
@@ -70,7 +70,8 @@ impl<L: Copy> Slot<L> {
     ///
     /// The caller has taken the slot off the free list.
     pub(crate) unsafe fn publish(&self, lane: L, traits: u32) {
-        // SAFETY: free slots are touched by nobody else.
+        // SAFETY: the caller has taken the slot off the free list (contract of this function), and
+        // no other thread touches a slot that is neither there nor has references.
         self.lane.with_mut(|place| unsafe { (*place).write(lane) });
         // Relaxed: published with the lane, below.
         self.traits.store(traits, Ordering::Relaxed);
@@ -105,7 +106,8 @@ impl<L: Copy> Slot<L> {
     ///
     /// The caller has a reference.
     pub(crate) unsafe fn lane(&self) -> &L {
-        // SAFETY: written before the first reference, and not again while there is one.
+        // SAFETY: `publish` has written the lane before there was a reference, of which the caller
+        // has one (contract of this function): it is not written again before that is gone.
         self.lane.with(|place| unsafe { (*place).assume_init_ref() })
     }
 
@@ -119,7 +121,8 @@ impl<L: Copy> Slot<L> {
         if self.references.fetch_sub(1, order!(AcqRel, "slot-leave")) != 1 {
             return None;
         }
-        // SAFETY: nobody refers to it, and nobody can any more.
+        // SAFETY: the last reference is gone, so that no other thread looks at the lane, nor can
+        // get a reference before `publish`.
         Some(self.lane.with_mut(|place| unsafe { (*place).assume_init_read() }))
     }
 
@@ -131,7 +134,8 @@ impl<L: Copy> Slot<L> {
     pub(crate) unsafe fn reset(&self) -> Option<L> {
         // Relaxed: there is one thread.
         let references = self.references.swap(0, Ordering::Relaxed);
-        // SAFETY: published, since it had references.
+        // SAFETY: there were references, so that `publish` has written the lane; nobody else has
+        // the table (contract of this function).
         (references != 0)
             .then(|| self.lane.with_mut(|place| unsafe { (*place).assume_init_read() }))
     }

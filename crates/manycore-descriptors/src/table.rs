@@ -166,7 +166,7 @@ impl<'m, L: Copy, C: Fn(L)> Table<'m, L, C> {
             (self.close)(lane);
             return None;
         };
-        // SAFETY: just taken.
+        // SAFETY: `take` has taken the slot off the free list for this thread.
         unsafe { self.slots[number as usize].publish(lane, traits) };
         Some(number)
     }
@@ -217,7 +217,7 @@ impl<'m, L: Copy, C: Fn(L)> Table<'m, L, C> {
     /// The lane of a slot.
     #[inline]
     pub fn lane(&self, held: &Held) -> &L {
-        // SAFETY: `held` is a reference.
+        // SAFETY: `held` is a reference to the slot, which stays as long as it is borrowed.
         unsafe { self.slots[held.0 as usize].lane() }
     }
 
@@ -236,7 +236,7 @@ impl<'m, L: Copy, C: Fn(L)> Table<'m, L, C> {
 
     /// Gives a reference back. If it was the last one, the lane is closed.
     pub fn leave(&self, held: Held) {
-        // SAFETY: the reference is the caller's, and gone after this.
+        // SAFETY: `held` is a reference to the slot, and is consumed by this.
         if let Some(lane) = unsafe { self.slots[held.0 as usize].leave() } {
             (self.close)(lane);
             self.put(held.0);
@@ -256,7 +256,8 @@ impl<'m, L: Copy, C: Fn(L)> Table<'m, L, C> {
         // Relaxed throughout this function: there is one thread.
         let used = self.used.swap(0, Ordering::Relaxed);
         for slot in self.slots.iter().take(used as usize) {
-            // SAFETY: nobody else is there.
+            // SAFETY: the caller is the one thread of a forked child, so that nobody else has the
+            // table.
             if let Some(lane) = unsafe { slot.reset() } {
                 (self.close)(lane);
             }

@@ -41,7 +41,7 @@ impl Lanes {
     }
 
     fn close(&self, lane: usize) {
-        // SAFETY: as above.
+        // SAFETY: the checker reports it if another thread writes meanwhile.
         self.0[lane].with_mut(|state| unsafe {
             assert_eq!(*state, OPEN, "lane {lane} is closed twice, or was never opened");
             *state = CLOSED;
@@ -49,7 +49,7 @@ impl Lanes {
     }
 
     fn used(&self, lane: usize) {
-        // SAFETY: as above.
+        // SAFETY: the checker reports it if another thread writes meanwhile.
         self.0[lane].with(|state| unsafe {
             assert_eq!(*state, OPEN, "lane {lane} is used after its end");
         });
@@ -57,7 +57,7 @@ impl Lanes {
 
     fn all_closed(&self, lanes: std::ops::Range<usize>) {
         for lane in lanes {
-            // SAFETY: as above.
+            // SAFETY: the checker reports it if another thread writes meanwhile.
             self.0[lane].with(|state| unsafe { assert_eq!(*state, CLOSED, "lane {lane} leaks") });
         }
     }

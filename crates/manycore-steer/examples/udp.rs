@@ -21,7 +21,8 @@ unsafe extern "C" fn create_thread(
     argument: *mut c_void,
 ) -> c_int {
     let mut thread = 0;
-    // SAFETY: passed on; a thread of default attributes.
+    // SAFETY: the function takes the argument, as the library says; the attributes are the usual
+    // ones.
     unsafe { libc::pthread_create(&mut thread, std::ptr::null(), run, argument) }
 }
 
@@ -84,7 +85,7 @@ impl Way {
         let socket = std::os::fd::AsRawFd::as_raw_fd(&self.socket) as usize;
         let args = [socket, buffer.as_mut_ptr() as usize, buffer.len(), 0, 0, 0];
         let call = Call { number: number as usize, args };
-        let mut flight = Flight::default();
+        let flight = Flight::default();
         let [socket, buffer, length, ..] = args;
         // SAFETY: the buffer is there until the call is over.
         let make = || unsafe { libc::syscall(number, socket, buffer, length, 0, 0, 0) };
@@ -95,9 +96,8 @@ impl Way {
                 answer
             }
             None => {
-                // SAFETY: as above.
-                let answer =
-                    unsafe { self.steer.perform(&self.lane, &call, Kind::Waits, &mut flight) };
+                // SAFETY: the buffer is there until the call is over, and the flight is empty.
+                let answer = unsafe { self.steer.perform(&self.lane, &call, Kind::Waits, &flight) };
                 self.moved += u64::from(answer.is_ok());
                 answer.unwrap_or_else(|_| make() as isize)
             }

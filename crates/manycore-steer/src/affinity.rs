@@ -79,7 +79,7 @@ fn read() {
 
 /// Reads the mask of a thread, 0 for the calling one; false if the kernel knows of none.
 fn mask_of(thread: u32, mask: &mut [u64; WORDS]) -> bool {
-    // SAFETY: the kernel writes as many bytes at most; says how many.
+    // SAFETY: the kernel writes no more bytes than the mask has.
     let length = unsafe {
         raw_syscall!(Sysno::sched_getaffinity, thread, size_of_val(mask), mask.as_mut_ptr())
     };
@@ -145,7 +145,7 @@ mod tests {
 
     /// Gives a thread a mask, 0 for the calling one.
     fn give(thread: u32, mask: &[u64; WORDS]) {
-        // SAFETY: the kernel reads the mask.
+        // SAFETY: the kernel reads no more bytes than the mask has.
         let failed = unsafe {
             raw_syscall!(Sysno::sched_setaffinity, thread, size_of_val(mask), mask.as_ptr())
         };
@@ -159,7 +159,8 @@ mod tests {
     /// In a child: the masks are everybody's in a process.
     #[test]
     fn a_thread_follows_the_masks_of_the_first_thread_and_of_who_looks() {
-        // SAFETY: the child ends by `_exit`.
+        // SAFETY: the child has one thread, which uses what the fork has copied, and ends by
+        // `_exit`.
         let child = unsafe { libc::fork() };
         if child == 0 {
             let followed = std::panic::catch_unwind(follow);

@@ -45,7 +45,9 @@ pub const SEND_TRIES: i32 =
 ///
 /// What the call does is what the program wants, which waits for it.
 pub unsafe fn attempt(call: &Call, kind: Kind, done: &mut usize) -> Attempt {
-    // SAFETY: by the caller's word, for all that follows.
+    // SAFETY: what the call's arguments lead to is valid, and the program wants what it does, for
+    // which it waits (contract of this function); each attempt below is this call, or a part of it,
+    // in a form that does not wait.
     unsafe {
         match kind {
             Kind::Quick if closes_lingering(call) => return Attempt::Blocks,
@@ -141,7 +143,8 @@ fn vectored(number: i64, call: &Call) -> Call {
 }
 
 unsafe fn receive(call: &Call, tried: &Call) -> Attempt {
-    // SAFETY: by the caller's word, as in `attempt`.
+    // SAFETY: what the call's arguments lead to is valid, and the program wants what it does
+    // (contract of `attempt`).
     let answer = unsafe { execute(tried) };
     if answer == error(ENOTSOCK) || answer == error(EOPNOTSUPP) {
         return Attempt::Blocks;
@@ -157,7 +160,8 @@ unsafe fn receive(call: &Call, tried: &Call) -> Attempt {
 
 /// A send of which `length` bytes are to go: a blocking one ends when all have, or with those that had before an error.
 unsafe fn send(call: &Call, tried: &Call, length: usize, done: &mut usize) -> Attempt {
-    // SAFETY: by the caller's word, as in `attempt`.
+    // SAFETY: what the call's arguments lead to is valid, and the program wants what it does
+    // (contract of `attempt`).
     let answer = unsafe { execute(tried) };
     after_send(call, answer, length, done)
 }
@@ -203,7 +207,8 @@ unsafe fn gather(call: &Call, done: &mut usize) -> Attempt {
     if !is_message && !is_socket(call.args[0]) {
         return Attempt::Blocks;
     }
-    // SAFETY: by the caller's word; the vector is read only after the kernel has read it.
+    // SAFETY: what the call's arguments lead to is valid, and the program wants what it does
+    // (contract of `attempt`). The vector is read only after the kernel has read it.
     unsafe {
         let answer = if *done == 0 {
             let tried =
@@ -225,7 +230,8 @@ unsafe fn gather(call: &Call, done: &mut usize) -> Attempt {
 /// The kernel has read it already.
 unsafe fn vector<'a>(call: &Call, is_message: bool) -> &'a [libc::iovec] {
     let [_, second, third, ..] = call.args;
-    // SAFETY: the kernel has read it, and the program leaves it alone until the call is over.
+    // SAFETY: the kernel has read the vector (contract of this function), so that it is there, and
+    // the program leaves it alone until the call is over.
     unsafe {
         let (first, count) = if is_message {
             let message = &*core::ptr::with_exposed_provenance::<libc::msghdr>(second);
@@ -245,7 +251,7 @@ const PIECES: usize = 64;
 unsafe fn send_rest(call: &Call, is_message: bool, done: usize, wait: i32) -> (Answer, usize) {
     let mut pieces = [libc::iovec { iov_base: core::ptr::null_mut(), iov_len: 0 }; PIECES];
     let (mut skip, mut count, mut length) = (done, 0, 0);
-    // SAFETY: some of the vector was sent already.
+    // SAFETY: `done` bytes are gone, so that the kernel has read the vector.
     for piece in unsafe { vector(call, is_message) } {
         if skip >= piece.iov_len {
             skip -= piece.iov_len;
@@ -260,7 +266,7 @@ unsafe fn send_rest(call: &Call, is_message: bool, done: usize, wait: i32) -> (A
             break;
         }
     }
-    // SAFETY: a structure of numbers and pointers.
+    // SAFETY: the structure consists of numbers and pointers, for which zero is a value.
     let mut message: libc::msghdr = unsafe { core::mem::zeroed() };
     message.msg_iov = pieces.as_mut_ptr();
     message.msg_iovlen = count;
@@ -268,7 +274,8 @@ unsafe fn send_rest(call: &Call, is_message: bool, done: usize, wait: i32) -> (A
     // As in `send_to`.
     let flags = flags | (wait | libc::MSG_NOSIGNAL) as usize;
     let args = [call.args[0], (&raw const message).expose_provenance(), flags, 0, 0, 0];
-    // SAFETY: by the caller's word; the message is there during the call.
+    // SAFETY: what the call's arguments lead to is valid, and the program wants what it does
+    // (contract of `attempt`); the message and its pieces are in this frame.
     (unsafe { execute(&Call { number: libc::SYS_sendmsg as usize, args }) }, length)
 }
 
@@ -282,7 +289,9 @@ pub unsafe fn finish(call: &Call, mut done: usize, is_over: impl Fn() -> bool) -
     let is_message = call.number as i64 == libc::SYS_sendmsg;
     let is_vector = is_message || call.number as i64 == libc::SYS_writev;
     loop {
-        // SAFETY: by the caller's word.
+        // SAFETY: what the call's arguments lead to is valid, and the program wants what it does
+        // (contract of this function); some bytes of it are gone, so that the kernel has read the
+        // vector, if it has one.
         let (answer, length) = unsafe {
             if is_vector {
                 send_rest(call, is_message, done, 0)
@@ -319,7 +328,8 @@ pub fn is_plain_send(call: &Call) -> bool {
 unsafe fn accept(call: &Call) -> Attempt {
     let descriptor = call.args[0];
     if is_non_blocking(descriptor) {
-        // SAFETY: by the caller's word.
+        // SAFETY: what the call's arguments lead to is valid, and the program wants what it does
+        // (contract of `attempt`).
         return Attempt::Done(unsafe { execute(call) });
     }
     let listens = raw::socket_option(descriptor, libc::SO_ACCEPTCONN) == Some(1);
@@ -327,7 +337,7 @@ unsafe fn accept(call: &Call) -> Attempt {
         return Attempt::Blocks;
     }
     let mut ready = libc::pollfd { fd: descriptor as i32, events: libc::POLLIN, revents: 0 };
-    // SAFETY: the kernel writes to the structure.
+    // SAFETY: the structure is as large as the kernel writes.
     let answer = unsafe { raw_syscall!(Sysno::poll, &raw mut ready, 1, 0) };
     if answer == 0 { later(descriptor, libc::EPOLLIN, Timeout::Never) } else { Attempt::Blocks }
 }
@@ -337,7 +347,8 @@ unsafe fn poll(call: &Call) -> Attempt {
     let [array, count, milliseconds, ..] = call.args;
     let mut tried = *call;
     tried.args[2] = 0;
-    // SAFETY: by the caller's word.
+    // SAFETY: what the call's arguments lead to is valid, and the program wants what it does
+    // (contract of `attempt`).
     let answer = unsafe { execute(&tried) };
     let milliseconds = milliseconds as i32;
     if answer != 0 || milliseconds == 0 {
@@ -346,7 +357,7 @@ unsafe fn poll(call: &Call) -> Attempt {
     if count != 1 {
         return Attempt::Blocks;
     }
-    // SAFETY: the kernel has read and written it.
+    // SAFETY: the kernel has read and written the entry, so that it is there.
     let polled = unsafe { *core::ptr::with_exposed_provenance::<libc::pollfd>(array) };
     if polled.fd < 0 {
         return Attempt::Blocks;
@@ -357,7 +368,8 @@ unsafe fn poll(call: &Call) -> Attempt {
 unsafe fn epoll(call: &Call) -> Attempt {
     let mut tried = *call;
     tried.args[3] = 0;
-    // SAFETY: by the caller's word.
+    // SAFETY: what the call's arguments lead to is valid, and the program wants what it does
+    // (contract of `attempt`).
     let answer = unsafe { execute(&tried) };
     let milliseconds = call.args[3] as i32;
     if answer != 0 || milliseconds == 0 {
@@ -387,7 +399,7 @@ fn never_waits(call: &Call) -> bool {
 
 /// Whether the descriptor, whatever it is now, is in non-blocking mode.
 pub fn is_non_blocking(descriptor: usize) -> bool {
-    // SAFETY: touches no memory.
+    // SAFETY: `fcntl` with this command takes numbers only.
     let flags = unsafe { raw_syscall!(Sysno::fcntl, descriptor, libc::F_GETFL) } as isize;
     flags >= 0 && flags as i32 & libc::O_NONBLOCK != 0
 }

@@ -30,7 +30,7 @@ impl Blocking {
     ///
     /// The caller is the only thread, and executes nothing here.
     pub unsafe fn forked(&self) {
-        // SAFETY: by the caller's word.
+        // SAFETY: the caller is the only thread (contract of this function).
         unsafe { self.hands.forked() };
         self.idle.clear();
         self.workers.store(0, Ordering::Relaxed); // Relaxed: nobody else is there
@@ -43,7 +43,8 @@ impl Blocking {
     ///
     /// The caller executes the call.
     pub unsafe fn leave(&'static self, slot: *const Slot) {
-        // SAFETY: the hand was taken, and the call is the caller's to pass on or to answer.
+        // SAFETY: the hand was taken off the stack and was sent nothing; the caller executes the
+        // call (contract of this function), and so may pass it on or answer it.
         unsafe {
             match self.hands.take(&self.idle) {
                 Some(hand) => self.hands.send(hand, slot, &raw const self.idle),
@@ -59,9 +60,10 @@ impl Blocking {
     /// The slot is written, in nobody else's hands, and stays until it is answered; all signals are blocked.
     pub unsafe fn send(&'static self, slot: *const Slot, maker: Maker) -> bool {
         let hand = self.hands.take(&self.idle);
-        // SAFETY: all signals are blocked.
+        // SAFETY: all signals are blocked (contract of this function).
         let hand = hand.or_else(|| unsafe { self.hands.make(maker, None, SPARE_MAX) });
-        // SAFETY: the hand was taken or made; the rest by the caller's word.
+        // SAFETY: the hand was taken off the stack or made here, and was sent nothing; the slot is
+        // written, and stays until it is answered (contract of this function).
         hand.map(|hand| unsafe { self.hands.send(hand, slot, &raw const self.idle) }).is_some()
     }
 }

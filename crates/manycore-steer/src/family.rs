@@ -66,7 +66,7 @@ impl Family {
     #[inline]
     pub fn page(&self) -> &Page {
         // Acquire: partner of the Release in `start`.
-        // SAFETY: null, or mapped for good, and all zero is a value.
+        // SAFETY: null, or mapped for good in `start`, and all zero is a value of a page.
         unsafe { self.shared.load(Ordering::Acquire).as_ref() }.unwrap_or(&self.own)
     }
 }

@@ -1,6 +1,8 @@
 //! A moved call from its caller's side, from when it was sent until the answer is there: the caller spins, sleeps, is interrupted.
 
-use core::ptr::NonNull;
+use core::marker::PhantomData;
+use core::ptr::{NonNull, null_mut};
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, Ordering};
 
 use manycore::lock::Gate;
 use manycore::sync::{clock, cpu, node, tuning};
@@ -13,47 +15,72 @@ use crate::slot::{IN_PLACE, Reply, Slot};
 use crate::station::Station;
 use crate::uring::{self, Feed};
 
-/// A moved call of one thread, while that waits. Zeroed before [`Steer::perform`](crate::Steer::perform), which leaves it so unless it is unwound
-/// or jumped out of; then [`Steer::abandon`](crate::Steer::abandon) ends the call.
-#[derive(Debug)]
-#[repr(C)]
+/// A moved call of one thread, while that waits. Empty before [`Steer::perform`](crate::Steer::perform),
+/// which leaves it so unless it is unwound or jumped out of; then [`Steer::abandon`](crate::Steer::abandon)
+/// ends the call.
+///
+/// All is atomic: a signal handler may look at it, and in the child that it forks change it, while the call
+/// that it interrupted goes on.
+// Relaxed throughout: one thread reads and writes it, and its handlers.
+#[derive(Debug, Default)]
 pub struct Flight {
     /// Call and answer; null if there is none.
-    pub(crate) slot: *mut Slot,
+    slot: AtomicPtr<Slot>,
     /// Of the pool: whose queue it went into; null if a hand or a ring has it.
-    pub(crate) station: *const Station,
+    station: AtomicPtr<Station>,
     /// Of `uring`: which ring it went into, and the worker that listens to it; null otherwise.
-    pub(crate) feed: *const Feed,
-    pub(crate) epoll: i32,
+    feed: AtomicPtr<Feed>,
+    epoll: AtomicI32,
     /// Whether that worker was asked to listen.
-    is_enlisted: bool,
-}
-
-impl Default for Flight {
-    fn default() -> Self {
-        Self {
-            slot: core::ptr::null_mut(),
-            station: core::ptr::null(),
-            feed: core::ptr::null(),
-            epoll: -1,
-            is_enlisted: false,
-        }
-    }
+    is_enlisted: AtomicBool,
+    _of_one_thread: PhantomData<*mut ()>,
 }
 
 /// After so long a thread that has not ended its call gets another signal.
 const REPEAT_NS: i64 = 1_000_000;
 
 impl Flight {
+    /// The call, which is being sent or was; null if there is none.
+    pub(crate) fn slot(&self) -> *mut Slot {
+        self.slot.load(Ordering::Relaxed)
+    }
+
+    /// A call is going to be sent.
+    pub(crate) fn begin(&self, slot: *mut Slot) {
+        self.slot.store(slot, Ordering::Relaxed);
+    }
+
+    /// It goes into the queue of a worker.
+    pub(crate) fn goes_to(&self, station: &'static Station) {
+        self.station.store(core::ptr::from_ref(station).cast_mut(), Ordering::Relaxed);
+    }
+
+    /// It goes into a ring, to which a worker listens by this descriptor; or, with none, has not.
+    pub(crate) fn goes_into(&self, feed: Option<&'static Feed>, epoll: i32) {
+        let feed = feed.map_or(null_mut(), |feed| core::ptr::from_ref(feed).cast_mut());
+        self.feed.store(feed, Ordering::Relaxed);
+        self.epoll.store(epoll, Ordering::Relaxed);
+    }
+
+    fn station(&self) -> Option<&'static Station> {
+        // SAFETY: `goes_to` has put a reference there that does not end.
+        unsafe { self.station.load(Ordering::Relaxed).as_ref() }
+    }
+
+    fn feed(&self) -> Option<&'static Feed> {
+        // SAFETY: `goes_into` has put a reference there that does not end.
+        unsafe { self.feed.load(Ordering::Relaxed).as_ref() }
+    }
+
     /// Waits for the answer: spins for a while, if that does not keep the CPU from who is to answer, and sleeps then.
-    pub(crate) fn wait(&mut self, settings: &Settings, kind: Kind, there: u16) -> Reply {
-        // SAFETY: the flight's slot is this thread's until `land`.
-        let slot = unsafe { &*self.slot };
+    pub(crate) fn wait(&self, settings: &Settings, kind: Kind, there: u16) -> Reply {
+        // SAFETY: the flight's slot was sent, or is about to be answered: it is there, and this
+        // thread's to wait at, until `land`.
+        let slot = unsafe { &*self.slot() };
         let gate = slot.gate();
         let may_spin = cpu::count() > 1 && cpu::here() != u32::from(there);
         let limit = if may_spin { tuning::spin_limit() } else { 0 };
-        // SAFETY: null, or there for good.
-        let feed = unsafe { self.feed.as_ref() };
+        let feed = self.feed();
         let is_there = match feed {
             Some(feed) => feed.spin(slot, limit),
             None => gate.spin(limit).is_some(),
@@ -66,8 +93,8 @@ impl Flight {
         }
         let began = clock::now();
         if let Some(feed) = feed {
-            feed.enlist(self.epoll);
-            self.is_enlisted = true;
+            feed.enlist(self.epoll.load(Ordering::Relaxed));
+            self.is_enlisted.store(true, Ordering::Relaxed);
         }
         if sleep(settings, kind, slot) {
             return self.interrupt();
@@ -80,22 +107,22 @@ impl Flight {
 
     /// Has whoever executes the call end it, and waits for the answer: `EINTR`, or what had been done by then.
     fn interrupt(&self) -> Reply {
-        // SAFETY: as in `wait`.
-        let slot = unsafe { &*self.slot };
+        // SAFETY: the flight's slot was sent, or is about to be answered: it is there, and this
+        // thread's to wait at, until `land`.
+        let slot = unsafe { &*self.slot() };
         let is_first = slot.cancel();
-        // SAFETY: null, or a station, which is there for good.
-        let station = unsafe { self.station.as_ref() };
+        let station = self.station();
         if let (true, Some(station)) = (is_first, station) {
-            // SAFETY: the slot stays until it is answered and noted, below.
-            unsafe { station.cancel(self.slot) };
+            // SAFETY: the slot stays until `land`, which the callers call after this: it is
+            // answered and noted by then.
+            unsafe { station.cancel(self.slot()) };
         }
-        // SAFETY: as above.
-        let feed = unsafe { self.feed.as_ref() };
+        let feed = self.feed();
         let gate = slot.gate();
         loop {
             let _ = gate.doze();
             if let Some(feed) = feed {
-                feed.cancel(self.slot);
+                feed.cancel(self.slot());
             }
             let is_over = gate.look().is_some();
             if is_over && (station.is_none() || slot.is_noted()) {
@@ -112,26 +139,31 @@ impl Flight {
     }
 
     /// Gives the slot back.
-    pub(crate) fn land(&mut self) {
-        let Self { slot, feed, is_enlisted, .. } = core::mem::take(self);
-        // SAFETY: null, or there for good.
-        if let (true, Some(feed)) = (is_enlisted, unsafe { feed.as_ref() }) {
+    pub(crate) fn land(&self) {
+        let feed = self.feed();
+        let is_enlisted = self.is_enlisted.swap(false, Ordering::Relaxed);
+        if let (true, Some(feed)) = (is_enlisted, feed) {
             feed.leave();
         }
+        self.station.store(null_mut(), Ordering::Relaxed);
+        self.goes_into(None, -1);
+        let slot = self.slot.swap(null_mut(), Ordering::Relaxed);
         if let Some(slot) = NonNull::new(slot) {
-            // SAFETY: taken in `perform.rs`; answered, or never sent.
+            // SAFETY: `perform.rs` has taken it as a node; it is answered, or was never sent, so
+            // that no other thread has it.
             unsafe { node::give_back(slot) };
         }
     }
 
     /// Interrupts the call, waits until it is over, and returns its answer; none if there is none.
-    pub(crate) fn abandon(&mut self) -> Option<Answer> {
-        if self.slot.is_null() {
+    pub(crate) fn abandon(&self) -> Option<Answer> {
+        if self.slot().is_null() {
             return None;
         }
         let reply = self.interrupt();
-        // SAFETY: the call is over, and the slot this thread's until `land`.
-        let descriptor = unsafe { (*self.slot).order() }.descriptor;
+        // SAFETY: `interrupt` has returned, so that the call is over, and the slot is this thread's
+        // until `land`.
+        let descriptor = unsafe { (*self.slot()).order() }.descriptor;
         if reply.answer == IN_PLACE && descriptor >= 0 {
             // A handler that forked would wait for the change that it interrupted.
             let before = raw::block(!0);
@@ -143,16 +175,18 @@ impl Flight {
     }
 
     /// In the child of a fork: whoever has the call is not there.
-    pub(crate) fn forked(&mut self) {
-        // SAFETY: null, or this thread's until `land`.
-        let Some(slot) = (unsafe { self.slot.as_ref() }) else { return };
-        self.station = core::ptr::null();
-        self.feed = core::ptr::null();
-        self.is_enlisted = false;
+    pub(crate) fn forked(&self) {
+        // SAFETY: null, or this thread's until `land`; whoever executed the call is not in this
+        // process.
+        let Some(slot) = (unsafe { self.slot().as_ref() }) else { return };
+        self.station.store(null_mut(), Ordering::Relaxed);
+        self.goes_into(None, -1);
+        self.is_enlisted.store(false, Ordering::Relaxed);
         if slot.gate().look().is_none() {
             let reply = Reply { answer: raw::error(libc::EINTR), signal: 0 };
-            // SAFETY: whoever would answer is not there.
-            unsafe { Slot::answer(self.slot, reply) };
+            // SAFETY: the call was not answered, and the thread that would answer it is not in this
+            // process.
+            unsafe { Slot::answer(slot, reply) };
         } else {
             // A worker's duplicate that came with the answer is closed here with all others.
             slot.forget_descriptor();
@@ -167,7 +201,8 @@ fn sleep(settings: &Settings, kind: Kind, slot: &Slot) -> bool {
     while gate.doze().is_none() && gate.look().is_none() {
         let never_restarts = kind == Kind::Timed || slot.is_partly_done();
         let word = gate.word().as_ptr().cast_const();
-        // SAFETY: the word is there.
+        // SAFETY: the word is in the slot, which stays until `land`; the thread has nothing to drop
+        // where it may be cancelled.
         let error = unsafe { (settings.sleep)(word, Gate::ASLEEP, never_restarts) };
         if error == libc::EINTR && gate.look().is_none() {
             return true;

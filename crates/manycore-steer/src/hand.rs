@@ -33,10 +33,11 @@ struct Sent {
     home: *const Stack,
 }
 
-// SAFETY: what is sent is written by whoever has taken the hand off its stack, before it opens the gate, and read by the hand after
-// it has received: the gate orders them.
+// SAFETY: what is sent is written by the thread that has taken the hand off its stack, before it
+// opens the gate, and read by the hand after it has received: the gate orders them.
 unsafe impl Sync for Hand {}
-// SAFETY: as above: the pointers are passed on with the call.
+// SAFETY: its pointers lead to a slot and a stack that another thread may use: they are handed on
+// with the call.
 unsafe impl Send for Hand {}
 
 impl Default for Hand {
@@ -54,7 +55,8 @@ impl Hand {
     /// The caller has the hand off a stack, or made it, and has sent it nothing; the slot is written, in nobody else's hands,
     /// and stays until it is answered; hand and `home` stay for good.
     pub unsafe fn send(&self, slot: *const Slot, home: *const Stack) {
-        // SAFETY: the hand is the caller's until the gate opens; it is there for good.
+        // SAFETY: the hand is the caller's until the gate opens, and is there for good; no other
+        // message is on its way (contract of this function).
         unsafe {
             self.sent.with_mut(|sent| *sent = Sent { slot, home });
             Gate::open(&raw const self.gate, CALL);
@@ -67,7 +69,8 @@ impl Hand {
     ///
     /// As in [`send`](Self::send).
     pub unsafe fn end(&self) {
-        // SAFETY: by the caller's word.
+        // SAFETY: the hand is the caller's, which has sent it nothing, and is there for good
+        // (contract of this function).
         unsafe { Gate::open(&raw const self.gate, END) };
     }
 
@@ -75,15 +78,16 @@ impl Hand {
     /// for a call before it sleeps.
     pub fn work(&self, spin: u64, put: impl Fn(&Stack), mut execute: impl FnMut(&Slot) -> Reply) {
         while self.gate.wait_after(spin) == CALL {
-            // SAFETY: received with the call.
+            // SAFETY: the gate has brought the message, so that `sent` is written, and this hand's
+            // until the gate is shut.
             let Sent { slot, home } = self.sent.with(|sent| unsafe { *sent });
             if !mutation!("hand-shut") {
                 self.gate.shut();
             }
-            // SAFETY: the slot was sent here, and is answered below.
+            // SAFETY: the slot was sent to this hand, and stays until it is answered, below.
             let reply = execute(unsafe { &*slot });
             let home = || {
-                // SAFETY: a stack that stays for good.
+                // SAFETY: the stack stays for good (contract of `send`).
                 put(unsafe { &*home });
             };
             if !mutation!("hand-put") {
@@ -92,7 +96,7 @@ impl Hand {
             if mutation!("hand-shut") {
                 self.gate.shut();
             }
-            // SAFETY: as above.
+            // SAFETY: this hand executes the call, and answers it once.
             unsafe { Slot::answer(slot, reply) };
             if mutation!("hand-put") {
                 home();

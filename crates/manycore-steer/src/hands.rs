@@ -35,9 +35,9 @@ pub struct Record {
     hands: UnsafeCell<*const Hands>,
 }
 
-// SAFETY: the cell is written before the thread is made that reads it.
+// SAFETY: `hands` is written before the thread is made that reads it; all else is atomic.
 unsafe impl Sync for Record {}
-// SAFETY: a shut gate, numbers, and null pointers.
+// SAFETY: it consists of a shut gate, numbers, and null pointers, all of which zero is.
 unsafe impl Zeroed for Record {}
 
 /// All hands of a process.
@@ -93,7 +93,7 @@ impl Hands {
     /// All signals are blocked.
     pub unsafe fn make(&'static self, maker: Maker, cpu: Option<u16>, limit: u32) -> Option<u32> {
         let all = self.all.get()?;
-        // SAFETY: all signals are blocked, by the caller's word.
+        // SAFETY: all signals are blocked (contract of this function).
         if self.alive() >= limit || !unsafe { maker.may_make() } {
             return None;
         }
@@ -104,10 +104,12 @@ impl Hands {
             let record = &all[number as usize];
             // Relaxed: the thread's creation orders it.
             record.cpu.store(cpu.map_or(0, |cpu| u32::from(cpu) + 1), Ordering::Relaxed);
-            // SAFETY: the record has no thread, and was taken.
+            // SAFETY: the record was taken, so that this thread alone has it, and has no thread
+            // yet.
             unsafe { *record.hands.get() = self };
             let argument = core::ptr::from_ref(record).cast_mut().cast::<c_void>();
-            // SAFETY: the record is there for good, and a thread may be made; the rest by the caller's word.
+            // SAFETY: all signals are blocked, and `may_make` has said yes; `run` expects a record,
+            // which is there for good.
             let is_made = unsafe { maker.make(run, argument) };
             if !is_made {
                 self.free.push(number, Self::link(all));
@@ -138,7 +140,8 @@ impl Hands {
     /// and stays until it is answered; `home` stays for good.
     pub unsafe fn send(&self, hand: u32, slot: *const Slot, home: *const Stack) {
         if let Some(all) = self.all.get() {
-            // SAFETY: by the caller's word; records are there for good.
+            // SAFETY: the hand is the caller's, slot and stack stay (contract of this function),
+            // and records are there for good.
             unsafe { all[hand as usize].hand.send(slot, home) };
         }
     }
@@ -150,7 +153,8 @@ impl Hands {
     /// As in [`send`](Self::send).
     pub unsafe fn end(&self, hand: u32) {
         if let Some(all) = self.all.get() {
-            // SAFETY: as in `send`.
+            // SAFETY: the hand is the caller's (contract of this function), and records are there
+            // for good.
             unsafe { all[hand as usize].hand.end() };
         }
     }
@@ -161,7 +165,8 @@ impl Hands {
     ///
     /// The caller is the only thread, and executes nothing here.
     pub unsafe fn forked(&self) {
-        // SAFETY: the threads that used them are not there.
+        // SAFETY: the caller is the only thread (contract of this function), so that no record is
+        // in use.
         unsafe { self.all.clear() };
         self.free.clear();
         self.used.store(0, Ordering::Relaxed); // Relaxed, both: nobody else is there
@@ -174,7 +179,7 @@ pub const OPEN_SIGNALS: u64 = raw::signals(&[32, 33, crate::INTERRUPT]);
 
 /// A hand's life.
 extern "C" fn run(argument: *mut c_void) -> *mut c_void {
-    // SAFETY: a record, which is there for good.
+    // SAFETY: `make` passes its record, which is there for good.
     let record = unsafe { &*argument.cast::<Record>() };
     // Relaxed: written before this thread was made.
     let cpu = record.cpu.load(Ordering::Relaxed).checked_sub(1).map(|cpu| cpu as u16);
@@ -182,7 +187,7 @@ extern "C" fn run(argument: *mut c_void) -> *mut c_void {
     raw::block(!OPEN_SIGNALS);
     let thread = raw::thread_id();
     record.thread.store(thread, Ordering::Relaxed); // Relaxed: for who looks at a dump
-    // SAFETY: written before this thread was made; all hands are there for good.
+    // SAFETY: `make` has written it before this thread was made; all hands are there for good.
     let hands = unsafe { &**record.hands.get() };
     let number = hands.number(record);
     let spin = if cpu::count() > 1 { tuning::spin_limit() } else { 0 };
@@ -191,7 +196,7 @@ extern "C" fn run(argument: *mut c_void) -> *mut c_void {
         |home| hands.put(number, home),
         |slot| {
             affinity::bind_again(cpu, &mut bound);
-            // SAFETY: the slot was sent here.
+            // SAFETY: the slot was sent to this hand, which answers it after this.
             unsafe { execute(slot, thread) }
         },
     );
@@ -221,7 +226,8 @@ unsafe fn execute(slot: &Slot, thread: u32) -> Reply {
     let ends_at_once =
         || order.kind.ends_early() && (order.done > 0 || !is_non_blocking(order.call.args[0]));
     let answer = if !(slot.is_cancelled() && ends_at_once()) {
-        // SAFETY: what the call does is what the program wants, which waits for it.
+        // SAFETY: this thread executes the call (contract of this function), for which the program
+        // waits: what its arguments lead to is valid.
         unsafe { until_done(slot, &order) }
     } else if order.done > 0 {
         order.done as Answer
@@ -244,7 +250,8 @@ unsafe fn execute(slot: &Slot, thread: u32) -> Reply {
 unsafe fn until_done(slot: &Slot, order: &Order) -> Answer {
     let mut done = order.done;
     let is_cancelled = || slot.is_cancelled();
-    // SAFETY: by the caller's word, for all that follows.
+    // SAFETY: this thread executes the call, for which the program waits: what its arguments lead
+    // to is valid.
     unsafe {
         if done == 0 && order.kind == Kind::Waits && is_plain_send(&order.call) {
             match attempt(&order.call, order.kind, &mut done) {
@@ -283,6 +290,6 @@ pub fn signal_of(answer: Answer) -> i32 {
 ///
 /// As in [`Slot::answer`].
 pub unsafe fn refuse(slot: *const Slot) {
-    // SAFETY: by the caller's word.
+    // SAFETY: the caller executes the call, and has not answered it (contract of this function).
     unsafe { Slot::answer(slot, Reply { answer: IN_PLACE, signal: 0 }) };
 }

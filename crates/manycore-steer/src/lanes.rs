@@ -33,7 +33,7 @@ pub struct LaneState {
     pub habit: Habit,
 }
 
-// SAFETY: an empty stack, and numbers.
+// SAFETY: it consists of an empty stack and numbers, all of which zero is.
 unsafe impl Zeroed for LaneState {}
 
 /// All lanes of a process.
@@ -216,7 +216,7 @@ mod tests {
     fn a_closed_lane_is_used_again() {
         let mut groups = Groups::new();
         assert!(groups.begin() && groups.add(0));
-        // SAFETY: as in `stations`.
+        // SAFETY: zero is a station (`Zeroed`).
         let stations = [unsafe { core::mem::zeroed::<Station>() }];
         let (all, family) = (Lanes::new(), Family::new());
         let open = || all.open(&groups, Rule::First, &stations, family.page()).unwrap();

@@ -49,7 +49,7 @@
 //! // Nothing was started: the call is to be executed in place.
 //! let call = Call { number: libc::SYS_getpid as usize, args: [0; 6] };
 //! // SAFETY: the call has no arguments.
-//! let answer = unsafe { STEER.perform(&Lane::NONE, &call, Kind::Quick, &mut Flight::default()) };
+//! let answer = unsafe { STEER.perform(&Lane::NONE, &call, Kind::Quick, &Flight::default()) };
 //! assert_eq!(answer, Err(Reason::Off));
 //! ```
 #![cfg(target_os = "linux")]

@@ -23,7 +23,7 @@ static OURS: Slab<Bits, { (1 << 20) / 64 }> = Slab::new();
 #[derive(Debug)]
 struct Bits(AtomicU64);
 
-// SAFETY: a number.
+// SAFETY: it consists of a number, for which zero is a value.
 unsafe impl Zeroed for Bits {}
 
 /// Where a descriptor's bit is.
@@ -61,7 +61,8 @@ pub fn forked() {
         let mut bits = word.0.swap(0, Ordering::Relaxed); // Relaxed: as above
         while bits != 0 && !is_shared {
             let descriptor = at * 64 + bits.trailing_zeros() as usize;
-            // SAFETY: ours, and its user is not here.
+            // SAFETY: the descriptor is ours, so that the program does not know it, and its user is
+            // not in this process.
             unsafe { raw_syscall!(Sysno::close, descriptor) };
             bits &= bits - 1;
         }
@@ -139,7 +140,7 @@ fn end(descriptor: i32) {
     if let Some((word, bit)) = bit(descriptor) {
         word.fetch_and(!bit, Ordering::Relaxed); // Relaxed: as in `owns`
     }
-    // SAFETY: ours, by the caller's word.
+    // SAFETY: the descriptor is ours, and the callers have done with it; closing touches no memory.
     unsafe { raw_syscall!(Sysno::close, descriptor) };
 }
 
@@ -172,7 +173,7 @@ pub fn duplicate(descriptor: i32) -> Option<i32> {
 /// As part of a change: makes a duplicate, and notes that it is ours.
 fn copy(descriptor: i32) -> Option<i32> {
     let numbers = numbers()?;
-    // SAFETY: touches no memory.
+    // SAFETY: `fcntl` with this command takes numbers only.
     let copy =
         unsafe { raw_syscall!(Sysno::fcntl, descriptor, libc::F_DUPFD_CLOEXEC, numbers.start) };
     let copy = i32::try_from(copy.cast_signed()).ok().filter(|copy| *copy >= 0)?;

@@ -26,13 +26,14 @@ impl Steer {
     /// # Safety
     ///
     /// The call may be executed by any thread of the process: what its arguments point to is valid until this returns, or
-    /// until [`abandon`](Self::abandon) has returned if this is left without returning. The flight is zeroed.
+    /// until [`abandon`](Self::abandon) has returned if this is left without returning; and only then that is
+    /// called. The flight is empty.
     pub unsafe fn perform(
         &'static self,
         lane: &Lane,
         call: &Call,
         kind: Kind,
-        flight: &mut Flight,
+        flight: &Flight,
     ) -> Result<Answer, Reason> {
         let (settings, stations) = self.chosen().ok_or(Reason::Off)?;
         affinity::look();
@@ -45,9 +46,11 @@ impl Steer {
         let place = Place { settings, lane: state, station: &stations[at], at, cpu };
         let (began, threads) =
             if settings.bypass { (clock::now(), self.threads()) } else { (0, 0) };
-        // SAFETY: by the caller's word.
+        // SAFETY: what the call's arguments lead to is valid until this returns or `abandon` has,
+        // and no call is in flight (contract of this function): each of these ends before the next
+        // begins.
         let reply = unsafe {
-            let mut by = |call: &Call, way| self.execute(place, (call, kind), flight, way);
+            let by = |call: &Call, way| self.execute(place, (call, kind), flight, way);
             let way = match (settings.mechanism, kind) {
                 (Mechanism::Thread, _) => Way::Threads,
                 // It may take as long as a disk takes: the worker has others to serve.
@@ -86,18 +89,20 @@ impl Steer {
         &'static self,
         place: Place,
         (call, kind): (&Call, Kind),
-        flight: &mut Flight,
+        flight: &Flight,
         way: Way,
     ) -> Option<Meaning> {
         // A handler that jumps out of its call finds it sent, or not begun, and no lock taken.
         let before = raw::block(!0);
-        // SAFETY: all signals are blocked; the rest by the caller's word.
+        // SAFETY: all signals are blocked by the line above, and the slot stays until `land` or
+        // `hand_on`; the rest is the contract of this function.
         let sent = unsafe { self.send(place, (call, kind), flight, way, before) };
         raw::block(before);
         let by = sent?;
         let reply = flight.wait(place.settings, kind, place.cpu);
         if reply.answer == IN_PLACE {
-            // SAFETY: answered, and not landed; the rest by the caller's word.
+            // SAFETY: `wait` has returned, so that the slot is answered, and it was not given back;
+            // the rest is the contract of this function.
             return unsafe { self.hand_on(place, (call, kind), flight, way == Way::Rest) };
         }
         flight.land();
@@ -118,19 +123,21 @@ impl Steer {
         &'static self,
         place: Place,
         (call, kind): (&Call, Kind),
-        flight: &mut Flight,
+        flight: &Flight,
         is_rest: bool,
     ) -> Option<Meaning> {
         // Until a hand has it nobody but this function knows of the worker's duplicate: no handler may jump out of here, or fork.
         let before = raw::block(!0);
-        let slot = flight.slot;
-        // SAFETY: answered: this thread's until `land`.
+        let slot = flight.slot();
+        // SAFETY: the slot is answered (contract of this function), and so this thread's until
+        // `land`.
         let (order, is_cancelled) = unsafe { ((*slot).order(), (*slot).is_cancelled()) };
         flight.land();
         let Order { done, descriptor, .. } = order;
         let ends = is_cancelled && kind.ends_early();
         let way = Way::Hand { is_rest: is_rest || done > 0, done, descriptor };
-        // SAFETY: all signals are blocked; the rest by the caller's word.
+        // SAFETY: all signals are blocked by the first line, no call is in flight since `land`; the
+        // rest is the contract of this function.
         let is_sent =
             !ends && unsafe { self.send(place, (call, kind), flight, way, before) }.is_some();
         if !is_sent && descriptor >= 0 {
@@ -148,7 +155,8 @@ impl Steer {
             (true, _) => done as Answer,
             (false, 0) => return None,
             // There was no thread for what is left of a send.
-            // SAFETY: the caller's own call, for which it waits.
+            // SAFETY: nobody else has the call, whose arguments are valid, and for which this
+            // thread waits (contract of this function).
             (false, _) => unsafe { attempt::finish(call, done, || true) },
         };
         Some(Meaning::Answer(Reply { answer, signal: 0 }))
@@ -163,21 +171,22 @@ impl Steer {
         &'static self,
         place: Place,
         (call, kind): (&Call, Kind),
-        flight: &mut Flight,
+        flight: &Flight,
         way: Way,
         before: u64,
     ) -> Option<By> {
         let Place { settings, lane, station, at, cpu } = place;
         let maker = Maker { settings, blocked: before };
         let slot = node::take::<Slot>().as_ptr();
-        // SAFETY: ours until it is handed on.
+        // SAFETY: the slot is new, and no other thread has it until it is handed on below.
         unsafe { (*slot).write(call, kind) };
-        flight.slot = slot;
+        flight.begin(slot);
         if let Way::Rest | Way::Hand { is_rest: true, .. } = way {
-            // SAFETY: as above.
+            // SAFETY: the slot is new, and no other thread has it until it is handed on below.
             unsafe { (*slot).note_part() };
         }
-        // SAFETY: written, and nobody else has it; it stays until it is answered; all signals are blocked.
+        // SAFETY: the slot is written, no other thread has it, and it stays until it is answered
+        // and `land` gives it back; all signals are blocked (contract of this function).
         let (by, is_sent) = unsafe {
             match way {
                 Way::Ring if self.feed(call, kind, station, (at, cpu), flight, maker) => {
@@ -194,7 +203,7 @@ impl Steer {
                     (By::Thread, self.give(cpu, lane, at, slot, maker))
                 }
                 _ => {
-                    flight.station = station;
+                    flight.goes_to(station);
                     (By::Thread, station.send(slot, cpu, &self.blocking, maker))
                 }
             }
@@ -216,7 +225,7 @@ impl Steer {
         kind: Kind,
         station: &'static Station,
         (at, cpu): (usize, u16),
-        flight: &mut Flight,
+        flight: &Flight,
         maker: Maker,
     ) -> bool {
         // A thread of the kernel's stays where it was bound.
@@ -227,15 +236,17 @@ impl Steer {
         if feed.lateness.rests(clock::now) {
             return false;
         }
-        // SAFETY: all signals are blocked, by the caller's word.
+        // SAFETY: all signals are blocked (contract of this function).
         let has_worker = || unsafe { station.is_running(cpu, &self.blocking, maker) };
         let listen = |ring| station.feed(feed, ring);
         let ring = feed.started(cpu, has_worker, listen, maker.settings.say);
         let Some(ring) = ring else { return false };
-        (flight.feed, flight.epoll) = (feed, station.epoll());
-        let is_sent = feed.send(ring, call, kind, flight.slot);
+        flight.goes_into(Some(feed), station.epoll());
+        // SAFETY: the slot is written, in nobody else's hands, and stays until it is answered (contract of
+        // this function).
+        let is_sent = unsafe { feed.send(ring, call, kind, flight.slot()) };
         if !is_sent {
-            flight.feed = core::ptr::null();
+            flight.goes_into(None, -1);
         }
         is_sent
     }
@@ -259,10 +270,12 @@ impl Steer {
             self.rest.fetch_sub(1, Ordering::Relaxed); // Relaxed: as in `rest`
             Some(hand)
         };
-        // SAFETY: all signals are blocked, by the caller's word.
+        // SAFETY: all signals are blocked (contract of this function).
         let new = || unsafe { hands.make(maker, Some(cpu), HANDS_MAX as u32) };
         let hand = hands.take(&lane.idle).or_else(resting).or_else(new);
-        // SAFETY: the hand was taken or made here; the rest by the caller's word. Lanes are there for good.
+        // SAFETY: the hand was taken off a stack or made here, and was sent nothing; the slot is
+        // written, and stays until it is answered (contract of this function). Lanes are there for
+        // good.
         hand.map(|hand| unsafe { hands.send(hand, slot, &raw const lane.idle) }).is_some()
     }
 }

@@ -60,7 +60,8 @@ impl<L: Link> Queue<L> {
     ///
     /// It is in no queue of this link, and stays until it was taken out.
     pub unsafe fn push(&self, slot: *mut Slot) {
-        // SAFETY: the slot is there, by the caller's word.
+        // SAFETY: the slot is there until it was taken out (contract of this function), and only
+        // this thread puts it in.
         let link = L::of(unsafe { &*slot });
         // Relaxed, here and on failure: the compare-and-swap decides.
         let mut newest = self.newest.load(Ordering::Relaxed);
@@ -86,7 +87,8 @@ impl<L: Link> Queue<L> {
         let mut newest = self.newest.swap(null_mut(), order!(Acquire, "queue-take"));
         let mut oldest = null_mut();
         while !newest.is_null() {
-            // SAFETY: in the queue until now, and so there.
+            // SAFETY: the slot was in the queue until now, and so is there (contract of `push`);
+            // the swap has taken it out of other threads' reach.
             let link = L::of(unsafe { &*newest });
             // Relaxed, both: acquired above.
             let next = link.load(Ordering::Relaxed);

@@ -20,7 +20,8 @@ pub const fn error(errno: c_int) -> Answer {
 pub unsafe fn execute(call: &Call) -> Answer {
     let [a, b, c, d, e, f] = call.args;
     let result: usize;
-    // SAFETY: the x86-64 convention of Linux: these registers, and rcx and r11 overwritten; the rest by the caller's word.
+    // SAFETY: the x86-64 convention of Linux has these registers, and rcx and r11 overwritten; what
+    // the call does to memory its caller wants (contract of this function).
     #[cfg(target_arch = "x86_64")]
     unsafe {
         core::arch::asm!(
@@ -31,7 +32,8 @@ pub unsafe fn execute(call: &Call) -> Answer {
             options(nostack),
         );
     }
-    // SAFETY: the AArch64 convention of Linux; the rest by the caller's word.
+    // SAFETY: the AArch64 convention of Linux has these registers; what the call does to memory its
+    // caller wants (contract of this function).
     #[cfg(target_arch = "aarch64")]
     unsafe {
         core::arch::asm!(
@@ -49,7 +51,7 @@ pub unsafe fn execute(call: &Call) -> Answer {
 pub fn map(bytes: usize) -> *mut u8 {
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-    // SAFETY: new memory, where there is none yet.
+    // SAFETY: a new mapping at an address that the kernel chooses touches no memory of ours.
     let address = unsafe { raw_syscall!(Sysno::mmap, 0, bytes, protection, flags, usize::MAX, 0) };
     if (address as isize) < 0 && (address as isize) >= -4095 {
         return null_mut();
@@ -61,7 +63,7 @@ pub fn map(bytes: usize) -> *mut u8 {
 pub fn map_for_children(bytes: usize) -> *mut u8 {
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     let flags = libc::MAP_SHARED | libc::MAP_ANONYMOUS;
-    // SAFETY: new memory, where there is none yet.
+    // SAFETY: a new mapping at an address that the kernel chooses touches no memory of ours.
     let address = unsafe { raw_syscall!(Sysno::mmap, 0, bytes, protection, flags, usize::MAX, 0) };
     if (address as isize) < 0 && (address as isize) >= -4095 {
         return null_mut();
@@ -73,7 +75,7 @@ pub fn map_for_children(bytes: usize) -> *mut u8 {
 pub fn map_shared(descriptor: i32, offset: usize, bytes: usize) -> *mut u8 {
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     let flags = libc::MAP_SHARED | libc::MAP_POPULATE;
-    // SAFETY: new memory, where there is none yet.
+    // SAFETY: a new mapping at an address that the kernel chooses touches no memory of ours.
     unsafe {
         let address = raw_syscall!(Sysno::mmap, 0, bytes, protection, flags, descriptor, offset);
         if (address as isize) < 0 && (address as isize) >= -4095 {
@@ -90,7 +92,8 @@ pub fn map_shared(descriptor: i32, offset: usize, bytes: usize) -> *mut u8 {
 ///
 /// It came from [`map_shared`], with as many bytes, and nobody uses it.
 pub unsafe fn unmap(address: *mut u8, bytes: usize) {
-    // SAFETY: by the caller's word.
+    // SAFETY: `map_shared` has mapped so many bytes there, and nobody uses them (contract of this
+    // function).
     unsafe { raw_syscall!(Sysno::munmap, address, bytes) };
 }
 
@@ -100,25 +103,27 @@ pub unsafe fn unmap(address: *mut u8, bytes: usize) {
 ///
 /// It came from [`map`], and nobody uses it.
 pub unsafe fn clear(address: *mut u8, bytes: usize) {
-    // SAFETY: private anonymous memory, which is zero when it is touched next.
+    // SAFETY: `map` has mapped it, private and anonymous, so that it is zero when it is touched
+    // next, and nobody uses it (contract of this function).
     unsafe { raw_syscall!(Sysno::madvise, address, bytes, libc::MADV_DONTNEED) };
 }
 
 /// The process' id.
 pub fn process_id() -> u32 {
-    // SAFETY: touches no memory.
+    // SAFETY: the call takes no arguments, and changes nothing in memory.
     unsafe { raw_syscall!(Sysno::getpid) as u32 }
 }
 
 /// The calling thread's id. Not cached: it is asked once by each thread.
 pub fn thread_id() -> u32 {
-    // SAFETY: touches no memory.
+    // SAFETY: the call takes no arguments, and changes nothing in memory.
     unsafe { raw_syscall!(Sysno::gettid) as u32 }
 }
 
 /// Sends a signal to a thread of this process, if it is there.
 pub fn signal(thread: u32, signal: c_int) {
-    // SAFETY: touches no memory.
+    // SAFETY: the calls take numbers only; what a signal does in its thread is a handler's
+    // business, and this one's does nothing.
     unsafe { raw_syscall!(Sysno::tgkill, raw_syscall!(Sysno::getpid), thread, signal) };
 }
 
@@ -131,7 +136,7 @@ pub fn bind(cpu: u16) -> bool {
 
 /// Binds the calling thread to a set of CPUs, a bit each; false if the kernel refuses.
 pub fn bind_within(mask: &[u64]) -> bool {
-    // SAFETY: the kernel reads the mask.
+    // SAFETY: the kernel reads no more bytes than the mask has.
     unsafe { raw_syscall!(Sysno::sched_setaffinity, 0, size_of_val(mask), mask.as_ptr()) == 0 }
 }
 
@@ -149,7 +154,7 @@ pub const fn signals(numbers: &[c_int]) -> u64 {
 /// Blocks the signals of the set, and no others; returns what was blocked before.
 pub fn block(set: u64) -> u64 {
     let mut before = 0u64;
-    // SAFETY: the kernel reads one set and writes another.
+    // SAFETY: a set of signals has eight bytes, which the kernel reads here and writes there.
     unsafe {
         raw_syscall!(Sysno::rt_sigprocmask, libc::SIG_SETMASK, &raw const set, &raw mut before, 8)
     };
@@ -160,7 +165,7 @@ pub fn block(set: u64) -> u64 {
 pub fn take_pending(signal: c_int) -> bool {
     let set = signals(&[signal]);
     let no_time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the kernel reads the set and the time, and is given no place for more.
+    // SAFETY: the kernel reads the set and the time, and is given no place to write to.
     let taken =
         unsafe { raw_syscall!(Sysno::rt_sigtimedwait, &raw const set, 0, &raw const no_time, 8) };
     taken == signal as usize
@@ -170,7 +175,7 @@ pub fn take_pending(signal: c_int) -> bool {
 pub fn sleep(word: *const u32, expected: u32, nanoseconds: i64) {
     let limit = libc::timespec { tv_sec: 0, tv_nsec: nanoseconds };
     let operation = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
-    // SAFETY: the kernel reads word and time, which are there during the call.
+    // SAFETY: the kernel reads the word, if it can, and the time, which is in this frame.
     unsafe { raw_syscall!(Sysno::futex, word, operation, expected, &raw const limit) };
 }
 
@@ -182,7 +187,7 @@ pub fn socket_type(descriptor: usize) -> Option<c_int> {
 /// An option of a socket that is a number; none if the descriptor is of something else.
 pub fn socket_option(descriptor: usize, option: c_int) -> Option<c_int> {
     let (mut value, mut size) = (0i32, 4u32);
-    // SAFETY: the kernel writes four bytes, and their number.
+    // SAFETY: the kernel writes no more than `size` says that there is room for.
     let failed = unsafe {
         let level = libc::SOL_SOCKET;
         raw_syscall!(Sysno::getsockopt, descriptor, level, option, &raw mut value, &raw mut size)
@@ -194,7 +199,7 @@ pub fn socket_option(descriptor: usize, option: c_int) -> Option<c_int> {
 pub fn has_timeout(descriptor: usize, option: c_int) -> bool {
     let mut time = libc::timeval { tv_sec: 0, tv_usec: 0 };
     let mut size = size_of_val(&time) as u32;
-    // SAFETY: the kernel writes one timeval, and its size.
+    // SAFETY: the kernel writes no more than `size` says that there is room for.
     unsafe {
         let level = libc::SOL_SOCKET;
         raw_syscall!(Sysno::getsockopt, descriptor, level, option, &raw mut time, &raw mut size)
@@ -206,7 +211,7 @@ pub fn has_timeout(descriptor: usize, option: c_int) -> bool {
 pub fn lingers(descriptor: usize) -> bool {
     let mut linger = libc::linger { l_onoff: 0, l_linger: 0 };
     let mut size = size_of_val(&linger) as u32;
-    // SAFETY: the kernel writes one structure, and its size.
+    // SAFETY: the kernel writes no more than `size` says that there is room for.
     unsafe {
         let (level, option) = (libc::SOL_SOCKET, libc::SO_LINGER);
         raw_syscall!(Sysno::getsockopt, descriptor, level, option, &raw mut linger, &raw mut size)
@@ -217,7 +222,7 @@ pub fn lingers(descriptor: usize) -> bool {
 /// Nanoseconds of the monotonic clock.
 pub fn nanoseconds() -> u64 {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the kernel writes one timespec.
+    // SAFETY: the structure is as large as is written.
     unsafe { raw_syscall!(Sysno::clock_gettime, libc::CLOCK_MONOTONIC, &raw mut now) };
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
@@ -225,7 +230,7 @@ pub fn nanoseconds() -> u64 {
 /// The same, some milliseconds late: without a system call.
 pub fn coarse_nanoseconds() -> u64 {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: writes one timespec.
+    // SAFETY: the structure is as large as is written.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC_COARSE, &raw mut now) };
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
@@ -250,17 +255,20 @@ pub fn install_interrupt() {
         restorer: restore as *const () as usize,
         mask: 0,
     };
-    // SAFETY: the kernel reads the action; handler and restorer are functions of ours.
+    // SAFETY: the kernel reads the action, which is in this frame; handler and restorer are
+    // functions of this library, which is never unloaded.
     unsafe { raw_syscall!(Sysno::rt_sigaction, crate::INTERRUPT, &raw const action, 0, 8) };
 }
 
 /// What a handler returns to.
 #[unsafe(naked)]
 extern "C" fn restore() {
-    // SAFETY: `rt_sigreturn`, as the kernel wants it, on the stack as the handler left it.
+    // SAFETY: the kernel wants `rt_sigreturn` to be called with the stack as the handler has left
+    // it; it does not return.
     #[cfg(target_arch = "x86_64")]
     core::arch::naked_asm!("mov rax, 15", "syscall");
-    // SAFETY: as above.
+    // SAFETY: the kernel wants `rt_sigreturn` to be called with the stack as the handler has left
+    // it; it does not return.
     #[cfg(target_arch = "aarch64")]
     core::arch::naked_asm!("mov x8, 139", "svc 0");
 }

@@ -133,7 +133,8 @@ pub struct Ring {
     operations: u64,
 }
 
-// SAFETY: the memory is shared with the kernel as its protocol says; each end has a lock.
+// SAFETY: `reaping` and `submitting` admit one thread at each end, and the words that the kernel
+// reads or writes are atomics.
 unsafe impl Sync for Ring {}
 
 impl Ring {
@@ -146,7 +147,7 @@ impl Ring {
             completions: COMPLETIONS,
             ..Parameters::default()
         };
-        // SAFETY: the kernel reads and writes the parameters.
+        // SAFETY: the parameters are as large as the kernel reads and writes.
         let descriptor = own::make(|| unsafe {
             raw_syscall!(Sysno::io_uring_setup, SUBMISSIONS, &raw mut parameters) as i32
         });
@@ -180,7 +181,8 @@ impl Ring {
     }
 
     fn word(&self, offset: u32) -> &AtomicU32 {
-        // SAFETY: an offset that the kernel gave, into memory that stays mapped.
+        // SAFETY: the kernel has given the offset, of an aligned word in the memory that `new` has
+        // mapped and `drop` takes away.
         unsafe { &*self.submission.add(offset as usize).cast() }
     }
 
@@ -216,7 +218,8 @@ impl Ring {
         }
         self.in_flight.fetch_add(1, Ordering::Relaxed); // Relaxed: a number
         let at = tail & (self.offsets.submissions - 1);
-        // SAFETY: a place that the kernel has read, below the number of entries.
+        // SAFETY: the place is below the number of entries that are mapped, the kernel has read
+        // what was there, and the lock is held.
         unsafe { *self.entries.add(at as usize) = *entry };
         self.word(offsets.array + 4 * at).store(at, Ordering::Relaxed); // Relaxed: released next
         // Release: the entry, for the kernel.
@@ -246,7 +249,8 @@ impl Ring {
         // Acquire: the completions that the kernel wrote before.
         while head != self.word(offsets.tail).load(Ordering::Acquire) {
             let at = head & (self.offsets.completions - 1);
-            // SAFETY: written by the kernel, below the number of completions.
+            // SAFETY: the place is below the number of completions that are mapped, the kernel has
+            // written it before the tail, and the lock is held.
             let completion = unsafe {
                 *self
                     .submission
@@ -265,7 +269,7 @@ impl Ring {
     }
 
     fn enter(&self, flags: u32) {
-        // SAFETY: no memory is passed.
+        // SAFETY: the call takes numbers only.
         unsafe { raw_syscall!(Sysno::io_uring_enter, self.descriptor, 0, 0, flags, 0, 0) };
     }
 }
@@ -274,7 +278,7 @@ impl Ring {
 fn probe(descriptor: i32) -> u64 {
     // `struct io_uring_probe`: two numbers, and an operation's number and flags in eight bytes each.
     let mut operations = [[0u8; 8]; 2 + 64];
-    // SAFETY: the kernel writes as many operations as it is told there is room for.
+    // SAFETY: the kernel writes no more operations than it is told there is room for.
     let failed = unsafe {
         let place = operations.as_mut_ptr();
         raw_syscall!(Sysno::io_uring_register, descriptor, REGISTER_PROBE, place, 64)
@@ -295,7 +299,8 @@ impl Drop for Ring {
             [(self.submission, self.offsets.bytes()), (self.entries.cast(), ENTRIES_BYTES)]
         {
             if !address.is_null() {
-                // SAFETY: mapped in `new`, and nobody has the ring any more.
+                // SAFETY: `new` has mapped so many bytes there, and `&mut self`: nobody has the
+                // ring any more.
                 unsafe { raw::unmap(address, bytes) };
             }
         }

@@ -148,7 +148,7 @@ impl Maker {
     ///
     /// All signals are blocked.
     pub unsafe fn may_make(self) -> bool {
-        // SAFETY: by the caller's word.
+        // SAFETY: all signals are blocked (contract of this function), as the function expects.
         unsafe { (self.settings.may_create_thread)(self.blocked) }
     }
 
@@ -162,7 +162,8 @@ impl Maker {
         run: extern "C" fn(*mut c_void) -> *mut c_void,
         argument: *mut c_void,
     ) -> bool {
-        // SAFETY: by the caller's word.
+        // SAFETY: all signals are blocked, the function and its argument belong together (contract
+        // of this function), and `may_make` has said yes.
         unsafe { (self.settings.create_thread)(run, argument) == 0 }
     }
 }

@@ -10,7 +10,8 @@ use crate::raw;
 #[derive(Debug)]
 pub struct Slab<T, const LENGTH: usize> {
     first: AtomicPtr<u8>,
-    _elements: PhantomData<[T; LENGTH]>,
+    // Shared by threads as far as its elements are: see `get`.
+    _elements: PhantomData<fn() -> [T; LENGTH]>,
 }
 
 /// A type of which zeroed memory is a value.
@@ -20,7 +21,7 @@ pub struct Slab<T, const LENGTH: usize> {
 /// It is.
 pub unsafe trait Zeroed {}
 
-impl<T: Zeroed + Sync, const LENGTH: usize> Slab<T, LENGTH> {
+impl<T: Zeroed, const LENGTH: usize> Slab<T, LENGTH> {
     const BYTES: usize = LENGTH * size_of::<T>();
 
     /// Not mapped yet.
@@ -29,19 +30,28 @@ impl<T: Zeroed + Sync, const LENGTH: usize> Slab<T, LENGTH> {
     }
 
     /// The elements; none if the kernel refuses the memory.
-    pub fn get(&self) -> Option<&[T]> {
+    pub fn get(&self) -> Option<&[T]>
+    where
+        T: Sync,
+    {
+        let first = self.first();
+        // SAFETY: `map` has mapped so many elements, for good and aligned to a page; zero is a value of them
+        // (`Zeroed`), and threads may share them.
+        (!first.is_null()).then(|| unsafe { core::slice::from_raw_parts(first, LENGTH) })
+    }
+
+    /// The first element, for one thread that has them all and may write to them; null if the kernel refuses the memory.
+    pub fn first(&self) -> *mut T {
         // Acquire: partner of the Release in `map`.
-        let mut first = self.first.load(Ordering::Acquire);
-        if first.is_null() {
-            first = self.map();
-        }
-        // SAFETY: mapped for as many elements, for good, aligned to a page, and zero is a value.
-        (!first.is_null())
-            .then(|| unsafe { core::slice::from_raw_parts(first.cast::<T>(), LENGTH) })
+        let first = self.first.load(Ordering::Acquire);
+        if first.is_null() { self.map() } else { first }.cast()
     }
 
     /// The elements, if anybody has asked for them.
-    pub fn mapped(&self) -> Option<&[T]> {
+    pub fn mapped(&self) -> Option<&[T]>
+    where
+        T: Sync,
+    {
         // Acquire: as in `get`.
         (!self.first.load(Ordering::Acquire).is_null()).then(|| self.get()).flatten()
     }
@@ -70,7 +80,8 @@ impl<T: Zeroed + Sync, const LENGTH: usize> Slab<T, LENGTH> {
         // Relaxed: nobody else is there.
         let first = self.first.load(Ordering::Relaxed);
         if !first.is_null() {
-            // SAFETY: mapped above, and not used by the caller's word.
+            // SAFETY: `map` has mapped it with so many bytes, and nobody uses an element (contract
+            // of this function).
             unsafe { raw::clear(first, Self::BYTES) };
         }
     }

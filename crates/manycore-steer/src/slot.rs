@@ -70,7 +70,8 @@ pub struct Slot {
     reply: UnsafeCell<Reply>,
 }
 
-// SAFETY: order and reply have one owner at a time, as above: what hands the slot on orders the accesses.
+// SAFETY: order and reply have one owner at a time, see the page: what hands the slot on, a queue,
+// a gate or a ring, orders the accesses.
 unsafe impl Sync for Slot {}
 
 impl Default for Slot {
@@ -93,7 +94,8 @@ impl Default for Slot {
 impl Slot {
     /// Writes the call: by the caller, before it hands the slot on.
     pub fn write(&self, call: &Call, kind: Kind) {
-        // SAFETY: nobody else has the slot yet.
+        // SAFETY: the caller of this has taken the slot and not handed it on, so that no other
+        // thread has it.
         self.order.with_mut(|order| unsafe {
             *order = Order { call: *call, kind, descriptor: -1, done: 0 }
         });
@@ -101,13 +103,13 @@ impl Slot {
 
     /// The call: by whoever has the slot.
     pub fn order(&self) -> Order {
-        // SAFETY: whoever executes the call has the slot.
+        // SAFETY: the caller of this has the slot: it executes the call, or has been answered.
         self.order.with(|order| unsafe { *order })
     }
 
     /// Has the call use another descriptor, of ours, which is closed when it is over: by whoever executes it.
     pub fn redirect(&self, descriptor: i32) {
-        // SAFETY: as in `order`.
+        // SAFETY: the caller of this executes the call, and so has the slot.
         self.order.with_mut(|order| unsafe {
             (*order).call.args[0] = descriptor as usize;
             (*order).descriptor = descriptor;
@@ -116,13 +118,14 @@ impl Slot {
 
     /// There is no descriptor of ours: in the child of a fork, by the caller of a call that is answered.
     pub fn forget_descriptor(&self) {
-        // SAFETY: the gate is open, so the slot is the caller's again.
+        // SAFETY: the gate is open, so that the slot is the caller's again, which the caller of
+        // this is.
         self.order.with_mut(|order| unsafe { (*order).descriptor = -1 });
     }
 
     /// Has whoever executes the call go on behind so many bytes: by whoever executes it now.
     pub fn go_on_behind(&self, done: usize) {
-        // SAFETY: as in `order`.
+        // SAFETY: the caller of this executes the call, and so has the slot.
         self.order.with_mut(|order| unsafe { (*order).done = done });
     }
 
@@ -157,7 +160,8 @@ impl Slot {
     ///
     /// The caller executes the call, and has not answered it.
     pub unsafe fn answer(slot: *const Self, reply: Reply) {
-        // SAFETY: the slot is the caller's until the gate opens.
+        // SAFETY: the caller executes the call and has not answered it (contract of this function),
+        // so that the slot is there and its own until the gate opens.
         unsafe {
             (*slot).reply.with_mut(|place| *place = reply);
             Gate::open(&raw const (*slot).done, ANSWERED);
@@ -171,7 +175,8 @@ impl Slot {
 
     /// The reply: by the caller, after the gate is open.
     pub fn reply(&self) -> Reply {
-        // SAFETY: the gate is open, so the slot is the caller's again.
+        // SAFETY: the gate is open, so that the slot is the caller's again, which the caller of
+        // this is.
         self.reply.with(|reply| unsafe { *reply })
     }
 

@@ -43,7 +43,8 @@ pub struct Station {
     pub(crate) blocking: AtomicPtr<Blocking>,
 }
 
-// SAFETY: empty queues, a silent bell, numbers and null.
+// SAFETY: it consists of empty queues, a silent bell, numbers and null pointers, all of which zero
+// is.
 unsafe impl Zeroed for Station {}
 
 impl Station {
@@ -59,11 +60,12 @@ impl Station {
         blocking: &'static Blocking,
         maker: Maker,
     ) -> bool {
-        // SAFETY: by the caller's word.
+        // SAFETY: all signals are blocked (contract of this function).
         if !unsafe { self.is_running(cpu, blocking, maker) } {
             return false;
         }
-        // SAFETY: as above.
+        // SAFETY: the slot is in no queue, and stays until it is answered, for which it is taken
+        // out (contract of this function).
         unsafe { self.calls.push(slot) };
         if self.bell.ring() {
             self.wake();
@@ -84,7 +86,7 @@ impl Station {
     ) -> bool {
         // Acquire: partner of the Release in `start`.
         let is_running = self.state.load(Ordering::Acquire) == RUNNING;
-        // SAFETY: by the caller's word.
+        // SAFETY: all signals are blocked (contract of this function).
         is_running || unsafe { self.start(cpu, blocking, maker) }
     }
 
@@ -106,7 +108,8 @@ impl Station {
     ///
     /// The slot stays until it is answered, and out of the queue ([`Slot::is_noted`]).
     pub unsafe fn cancel(&self, slot: *mut Slot) {
-        // SAFETY: by the caller's word.
+        // SAFETY: the slot is in no queue of this link, since this is asked once, and stays until
+        // it was taken out (contract of this function).
         unsafe { self.cancelled.push(slot) };
         if self.bell.ring() {
             self.wake();
@@ -130,7 +133,7 @@ impl Station {
     fn wake(&self) {
         let one = 1u64;
         let event = self.event.load(Ordering::Relaxed); // Relaxed: acquired with the state
-        // SAFETY: the kernel reads eight bytes.
+        // SAFETY: the kernel reads eight bytes, which are in this frame.
         unsafe { raw_syscall!(Sysno::write, event, &raw const one, 8) };
     }
 
@@ -142,7 +145,7 @@ impl Station {
             Err(STARTING) => return self.is_started(),
             Err(state) => return state == RUNNING,
         }
-        // SAFETY: all signals are blocked, by the caller's word.
+        // SAFETY: all signals are blocked: the callers ask for that.
         let started = unsafe { self.make(cpu, blocking, maker) };
         // Release: partner of the Acquire in `is_running`.
         // What was refused may be granted another time.
@@ -164,12 +167,13 @@ impl Station {
     }
 
     unsafe fn make(&'static self, cpu: u16, blocking: &'static Blocking, maker: Maker) -> bool {
-        // SAFETY: all signals are blocked, by the caller's word. Asked last: it takes longest.
+        // SAFETY: all signals are blocked: the callers ask for that. Asked last: it takes longest.
         let may_make = || unsafe { maker.may_make() };
         if !own::has_numbers() || !self.waits.is_there() || !may_make() {
             return false;
         }
-        // SAFETY: these touch no memory; the kernel reads the event.
+        // SAFETY: the first two calls take numbers only; the kernel reads the event, which is in
+        // this frame.
         let (epoll, event) = unsafe {
             let epoll =
                 own::make(|| raw_syscall!(Sysno::epoll_create1, libc::EPOLL_CLOEXEC) as i32);
@@ -190,7 +194,8 @@ impl Station {
         self.cpu.store(u32::from(cpu), Ordering::Relaxed);
         self.blocking.store(core::ptr::from_ref(blocking).cast_mut(), Ordering::Relaxed);
         let argument = core::ptr::from_ref(self).cast_mut().cast::<c_void>();
-        // SAFETY: all signals are blocked, by the caller's word, and a thread may be made; the station is there for good.
+        // SAFETY: all signals are blocked, and `may_make` has said yes; `run` expects a station,
+        // which is there for good.
         let made = unsafe { maker.make(worker::run, argument) };
         if !made {
             own::close(epoll);
@@ -207,7 +212,8 @@ impl Station {
     ///
     /// The caller is the only thread, and executes nothing here.
     pub unsafe fn forked(&self) {
-        // SAFETY: by the caller's word.
+        // SAFETY: the caller is the only thread (contract of this function), so that the worker is
+        // not in this process.
         unsafe { self.waits.forked() };
         self.calls.take();
         self.cancelled.take();

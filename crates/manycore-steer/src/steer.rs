@@ -62,7 +62,8 @@ pub struct Steer {
     pub(crate) family: Family,
 }
 
-// SAFETY: the settings are written once, before the state says that they are there.
+// SAFETY: the settings are written once, by `start`, before the state says that they are there; all
+// else is atomic.
 unsafe impl Sync for Steer {}
 
 /// Hands of closed lanes that are kept for new ones.
@@ -93,7 +94,8 @@ impl Steer {
         }
         raw::install_interrupt();
         self.family.start();
-        // SAFETY: nobody reads the settings before the state says so.
+        // SAFETY: the state does not say yet that there are settings, and `start` is called once,
+        // by one thread.
         unsafe { *self.settings.get() = Some(*settings) };
         // Release: partner of the Acquire in `settings`.
         self.state.store(ON, Ordering::Release);
@@ -106,7 +108,8 @@ impl Steer {
         if self.state.load(Ordering::Acquire) != ON {
             return None;
         }
-        // SAFETY: written before the state, and never again.
+        // SAFETY: the state says that `start` has written the settings, which does not happen
+        // again.
         Some((unsafe { (*self.settings.get()).as_ref()? }, self.stations.get()?))
     }
 
@@ -147,20 +150,20 @@ impl Steer {
         if self.rest.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok() {
             self.blocking.hands.put(hand, &self.resting[at]);
         } else {
-            // SAFETY: taken off its stack, and sent nothing.
+            // SAFETY: the hand was taken off its stack just now, and was sent nothing.
             unsafe { self.blocking.hands.end(hand) };
         }
     }
 
     /// Interrupts the call in flight, waits until it is over, and returns its answer; none if there is no call in flight.
     /// For a thread that was cancelled in [`perform`](Self::perform), or jumped out of a handler that interrupted it.
-    pub fn abandon(&'static self, flight: &mut Flight) -> Option<Answer> {
+    pub fn abandon(&'static self, flight: &Flight) -> Option<Answer> {
         flight.abandon()
     }
 
     /// In the child of a fork that was made in a handler: the call that the handler interrupted ends with `EINTR` here, whatever
     /// becomes of it in the parent. By the child's one thread, before [`forked`](Self::forked), with the thread's flight.
-    pub fn forked_in_flight(&'static self, flight: &mut Flight) {
+    pub fn forked_in_flight(&'static self, flight: &Flight) {
         flight.forked();
     }
 
@@ -209,7 +212,8 @@ impl Steer {
         self.family.forked();
         let Some((settings, stations)) = self.chosen() else { return };
         let count = settings.groups.len();
-        // SAFETY: the caller is the only thread.
+        // SAFETY: this is the child of a fork, of which the caller is the only thread: no worker is
+        // there that would use any of it.
         unsafe {
             stations[..count].iter().for_each(|station| station.forked());
             self.feeds.mapped().unwrap_or(&[]).iter().take(count).for_each(|feed| feed.forked());
@@ -231,7 +235,7 @@ impl Steer {
         let stacks = self.lanes.used().iter().map(|lane| &lane.idle);
         for stack in stacks.chain(&self.resting).chain([&self.blocking.idle]) {
             while let Some(hand) = self.blocking.hands.take(stack) {
-                // SAFETY: taken off its stack, and sent nothing.
+                // SAFETY: the hand was taken off its stack just now, and was sent nothing.
                 unsafe { self.blocking.hands.end(hand) };
             }
         }
@@ -243,7 +247,8 @@ impl Steer {
     ///
     /// After [`retire`](Self::retire), when no thread made here lives any more.
     pub unsafe fn close_rings(&'static self) {
-        // SAFETY: by the caller's word.
+        // SAFETY: no thread made here lives any more (contract of this function), so that nobody
+        // uses a ring.
         self.feeds.mapped().unwrap_or(&[]).iter().for_each(|feed| unsafe { feed.end() });
     }
 

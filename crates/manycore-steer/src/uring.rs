@@ -49,16 +49,18 @@ pub struct Feed {
     ring: core::cell::UnsafeCell<core::mem::MaybeUninit<Ring>>,
 }
 
-// SAFETY: numbers, and a ring that is not there yet.
+// SAFETY: it consists of numbers and a ring that is not there yet, for which any bytes will do.
 unsafe impl Zeroed for Feed {}
-// SAFETY: the ring is written once, before the state says so.
+// SAFETY: `start` writes the ring once, before the state says so, and `end` drops it when nobody
+// uses it; all else is atomic.
 unsafe impl Sync for Feed {}
 
 impl Feed {
     /// The ring, if it is set up.
     fn ring(&self) -> Option<&Ring> {
         // Acquire: partner of the Release in `start`.
-        // SAFETY: written before the state.
+        // SAFETY: the state says that `start` has written the ring; it is dropped only in `end`,
+        // when nobody uses it.
         (self.state.load(Ordering::Acquire) == RUNNING)
             .then(|| unsafe { (*self.ring.get()).assume_init_ref() })
     }
@@ -106,7 +108,8 @@ impl Feed {
         }
         match if has_numbers { set_up(cpu, listen) } else { Err(libc::EMFILE) } {
             Ok(ring) => {
-                // SAFETY: nobody reads it before the state says so.
+                // SAFETY: the state is `STARTING`, so that this thread alone is here, and no other
+                // reads the ring.
                 unsafe { (*self.ring.get()).write(ring) };
                 self.state.store(RUNNING, Ordering::Release); // Release: partner of the Acquire in `ring`
             }
@@ -119,7 +122,12 @@ impl Feed {
     }
 
     /// Hands a call to the kernel's thread; false if it is one for the pool.
-    pub fn send(&self, ring: &Ring, call: &Call, kind: Kind, slot: *mut Slot) -> bool {
+    ///
+    /// # Safety
+    ///
+    /// The slot is written, in nobody else's hands, and stays until it is answered, as does what the call's
+    /// arguments lead to.
+    pub unsafe fn send(&self, ring: &Ring, call: &Call, kind: Kind, slot: *mut Slot) -> bool {
         let Some(mut entry) = entry(call, kind) else { return false };
         entry.data = slot.expose_provenance() as u64;
         ring.has(entry.opcode) && ring.submit(&entry)
@@ -133,7 +141,8 @@ impl Feed {
                 return; // that of a cancellation
             }
             let reply = Reply { answer: completion.result as Answer, signal: 0 };
-            // SAFETY: the kernel executed the call of this slot, and completes it once.
+            // SAFETY: `send` has put the slot's address into the entry, which the kernel completes
+            // once: until then the slot is there, and nobody else answers it.
             unsafe { Slot::answer(slot, reply) };
         };
         // A handler that jumped out of here would leave the ring locked.
@@ -211,7 +220,8 @@ impl Feed {
     pub unsafe fn end(&self) {
         // Relaxed, both: nobody else is there.
         if self.state.swap(FAILED, Ordering::Relaxed) == RUNNING {
-            // SAFETY: written before the state said so; nobody finds it any more.
+            // SAFETY: the state said that the ring was written, and nobody else uses it (contract
+            // of this function), nor finds it now.
             unsafe { (*self.ring.get()).assume_init_drop() };
         }
     }
@@ -247,7 +257,7 @@ pub const RING: u64 = u64::MAX - 1;
 pub fn listen(epoll: i32, operation: i32, ring: i32) -> bool {
     let events = (libc::EPOLLIN | libc::EPOLLONESHOT) as u32;
     let event = libc::epoll_event { events, u64: RING };
-    // SAFETY: the kernel reads the event.
+    // SAFETY: the kernel reads the event, which is in this frame.
     unsafe { raw_syscall!(Sysno::epoll_ctl, epoll, operation, ring, &raw const event) == 0 }
 }
 

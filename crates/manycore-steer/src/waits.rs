@@ -33,10 +33,8 @@ pub struct Wait {
     next: u32,
 }
 
-// SAFETY: null, and numbers.
+// SAFETY: it consists of a null pointer and numbers, for which zero is a value.
 unsafe impl Zeroed for Wait {}
-// SAFETY: a table belongs to one worker.
-unsafe impl Sync for Wait {}
 
 /// All that wait at one worker: its own.
 #[derive(Debug)]
@@ -56,8 +54,15 @@ pub const BELL: u64 = u64::MAX;
 impl Waits {
     /// None yet, in a table that belongs to the calling worker.
     pub fn new(table: &Table, epoll: i32) -> Option<Self> {
-        let places = table.0.get()?.as_ptr().cast_mut();
-        Some(Self { places, used: 0, free: 0, count: 0, earliest: u64::MAX, epoll })
+        let places = table.0.first();
+        (!places.is_null()).then_some(Self {
+            places,
+            used: 0,
+            free: 0,
+            count: 0,
+            earliest: u64::MAX,
+            epoll,
+        })
     }
 
     /// How many.
@@ -68,7 +73,8 @@ impl Waits {
     /// The call at a place.
     pub fn at(&mut self, place: u32) -> &mut Wait {
         debug_assert!(place < self.used);
-        // SAFETY: below the number of used ones, and so below that of all; the table is this worker's.
+        // SAFETY: the place is below the number of used ones, and so below that of all; the table
+        // belongs to one worker, whose `Waits` is borrowed mutably.
         unsafe { &mut *self.places.add(place as usize) }
     }
 
@@ -121,7 +127,8 @@ impl Waits {
         let epoll = self.epoll;
         let wait = self.at(place);
         let descriptor = wait.descriptor;
-        // SAFETY: in the table since `add`, and not answered.
+        // SAFETY: the call has been in the table since `add`, and was not answered: its slot is
+        // there.
         unsafe { (*wait.slot).waiting.store(0, Ordering::Relaxed) }; // Relaxed: the worker's own
         *wait = Wait {
             slot: core::ptr::null(),
@@ -176,13 +183,13 @@ impl Waits {
 #[derive(Debug)]
 pub struct Table(Slab<Wait, WAITS_MAX>);
 
-// SAFETY: not mapped yet, in zeroes.
+// SAFETY: a table that is not mapped yet consists of a null pointer.
 unsafe impl Zeroed for Table {}
 
 impl Table {
     /// Has the memory mapped; false if the kernel refuses it.
     pub fn is_there(&self) -> bool {
-        self.0.get().is_some()
+        !self.0.first().is_null()
     }
 
     /// In the child of a fork: no call waits. Their descriptors are closed by [`own::forked`].
@@ -191,7 +198,8 @@ impl Table {
     ///
     /// The worker is not there.
     pub unsafe fn forked(&self) {
-        // SAFETY: by the caller's word.
+        // SAFETY: the worker is not in this process (contract of this function), and only workers
+        // use the elements.
         unsafe { self.0.clear() };
     }
 }
@@ -199,6 +207,6 @@ impl Table {
 /// Changes what an epoll descriptor waits for: once, until it is said anew.
 fn control(epoll: i32, operation: i32, descriptor: i32, events: u32, data: u64) -> bool {
     let event = libc::epoll_event { events: events | libc::EPOLLONESHOT as u32, u64: data };
-    // SAFETY: the kernel reads the event.
+    // SAFETY: the kernel reads the event, which is in this frame.
     unsafe { raw_syscall!(Sysno::epoll_ctl, epoll, operation, descriptor, &raw const event) == 0 }
 }

@@ -34,13 +34,13 @@ const EVENTS: usize = 64;
 
 /// A worker's life.
 pub extern "C" fn run(argument: *mut c_void) -> *mut c_void {
-    // SAFETY: a station, which is there for good.
+    // SAFETY: `Station::make` passes its station, which is there for good.
     let station: &'static Station = unsafe { &*argument.cast::<Station>() };
     // Relaxed, all: written before this thread was made.
     let cpu = station.cpu.load(Ordering::Relaxed) as u16;
     let bound = affinity::bind_new(Some(cpu));
     raw::block(!OPEN_SIGNALS);
-    // SAFETY: as above.
+    // SAFETY: `Station::make` has stored it before this thread was made; it is there for good.
     let blocking = unsafe { &*station.blocking.load(Ordering::Relaxed) };
     let epoll = station.epoll();
     // The table was there before the thread was.
@@ -98,13 +98,15 @@ impl Worker {
         let mut cancelled = self.station.cancelled.take();
         let mut slot = self.station.calls.take();
         let mut served = 0;
-        // SAFETY: taken out of a queue, and not answered.
+        // SAFETY: the slot was taken out of a queue, and is not answered before `after` has read
+        // its link.
         while let Some(call) = unsafe { slot.as_ref() } {
             slot = Queue::<Calls>::after(call);
             self.execute(call);
             served += 1;
         }
-        // SAFETY: taken out of the queue; its caller waits until that is noted.
+        // SAFETY: the slot was taken out of the queue, and its caller waits until that is noted,
+        // which comes after its link was read.
         while let Some(call) = unsafe { cancelled.as_ref() } {
             cancelled = Queue::<Cancelled>::after(call);
             // Relaxed: this worker's own.
@@ -120,7 +122,8 @@ impl Worker {
     fn execute(&mut self, slot: &Slot) {
         let order = slot.order();
         let mut done = 0;
-        // SAFETY: the program waits for what the call does.
+        // SAFETY: this worker executes the call, for which the program waits: what its arguments
+        // lead to is valid.
         let outcome = unsafe { attempt(&order.call, order.kind, &mut done) };
         match outcome {
             Attempt::Done(answer) => reply(slot, answer),
@@ -144,14 +147,15 @@ impl Worker {
     /// Leaves a call to a hand, or what is left of it.
     fn leave(&self, slot: &Slot, done: usize) {
         slot.go_on_behind(done);
-        // SAFETY: this worker executes the call.
+        // SAFETY: the call was taken out of the queue or the table and not answered, so that this
+        // worker executes it.
         unsafe { self.blocking.leave(slot) };
     }
 
     /// Tries a call again whose descriptor seems to be ready.
     fn retry(&mut self, place: u32, events: u32) {
         let wait = self.waits.at(place);
-        // SAFETY: in the table, and not answered.
+        // SAFETY: the call is in the table, and so was not answered: its slot is there.
         let slot = unsafe { &*wait.slot };
         let (mut done, descriptor) = (wait.done, wait.descriptor);
         let failed = (libc::EPOLLERR | libc::EPOLLHUP) as u32;
@@ -165,7 +169,8 @@ impl Worker {
         wait.tries += 1;
         // A wait for events looks itself, and its time-out goes on.
         let is_stuck = wait.tries > TRIES_MAX && order.kind != Kind::Timed;
-        // SAFETY: the program waits for what the call does.
+        // SAFETY: this worker executes the call, for which the program waits: what its arguments
+        // lead to is valid.
         match unsafe { attempt(&order.call, order.kind, &mut done) } {
             Attempt::Done(answer) => self.give_up(place, answer),
             Attempt::Later { events, .. } => {
@@ -187,7 +192,7 @@ impl Worker {
     fn hand_over(&mut self, place: u32) {
         let wait = self.waits.at(place);
         let done = wait.done;
-        // SAFETY: as in `retry`.
+        // SAFETY: the call is in the table, and so was not answered: its slot is there.
         let slot = unsafe { &*wait.slot };
         let descriptor = self.waits.remove(place);
         if slot.order().call.number == libc::SYS_poll as usize {
@@ -204,7 +209,7 @@ impl Worker {
         let slot = wait.slot;
         let answer = if wait.done > 0 && answer < 0 { wait.done as isize } else { answer };
         own::close(self.waits.remove(place));
-        // SAFETY: as in `retry`.
+        // SAFETY: the call is in the table, and so was not answered: its slot is there.
         reply(unsafe { &*slot }, answer);
     }
 
@@ -221,7 +226,7 @@ impl Worker {
     fn attend(&self) {
         // Acquire: partner of the Release in `feed`.
         let feed = self.station.feed.load(Ordering::Acquire);
-        // SAFETY: null, or there for good.
+        // SAFETY: null, or one of a `Slab`, which is there for good.
         if let Some(feed) = unsafe { feed.as_ref() } {
             feed.attend(self.epoll);
         }
@@ -231,7 +236,7 @@ impl Worker {
     fn look(&mut self, milliseconds: i32) {
         let mut events = [libc::epoll_event { events: 0, u64: 0 }; EVENTS];
         let epoll = self.epoll;
-        // SAFETY: the kernel writes as many events at most.
+        // SAFETY: the kernel writes no more events than the array has.
         let count = unsafe {
             raw_syscall!(Sysno::epoll_wait, epoll, events.as_mut_ptr(), EVENTS, milliseconds)
         } as isize;
@@ -250,6 +255,7 @@ impl Worker {
 
 fn reply(slot: &Slot, answer: isize) {
     let reply = Reply { answer, signal: signal_of(answer) };
-    // SAFETY: the worker executes the call, and answers it once.
+    // SAFETY: the worker executes the call, and answers it once: the callers take it out of the
+    // queue or the table.
     unsafe { Slot::answer(slot, reply) };
 }

@@ -38,7 +38,8 @@ fn mapping() -> Option<&'static Mapping> {
 #[inline]
 fn made(place: &AtomicPtr<Mapping>) -> Option<&'static Mapping> {
     // Acquire: partner of the Releases in `open`, `inherit` and `forked`.
-    // SAFETY: null, or a mapping of this size that stays while anybody counts; all of it is atomics.
+    // SAFETY: null, or a mapping of this size that stays while anybody counts; all of it is
+    // atomics.
     unsafe { place.load(Ordering::Acquire).as_ref() }
 }
 
@@ -90,7 +91,8 @@ pub fn open(directory: &CStr, settings: &Settings) {
         Ok(mapping) => mapping,
         Err(error) => return say_none(directory, b"MANYCORE_SYSCALLS_STATS", error),
     };
-    // SAFETY: of this size and zero, which is a valid mapping.
+    // SAFETY: `map_file` has mapped it just now, all zero, which is a valid mapping; it stays while
+    // anybody counts.
     let header = unsafe { &(*mapping).header };
     for cpu in settings.groups.cpus() {
         if let Some(word) = header.cpus.get(usize::from(*cpu) / 64) {
@@ -99,7 +101,7 @@ pub fn open(directory: &CStr, settings: &Settings) {
     }
     store_bytes(&header.mechanism, settings.mechanism.name().as_bytes());
     note_program(header);
-    // SAFETY: a system call without arguments.
+    // SAFETY: `getppid` and `getpid` take no arguments, and change nothing in memory.
     publish(header, unsafe { raw_syscall!(Sysno::getppid) } as u32);
     // Release: partner of the Acquire in `made`.
     MAPPING.store(mapping, Ordering::Release);
@@ -143,7 +145,8 @@ fn inherit(parents: &'static Mapping) -> Option<&'static Mapping> {
         DIRECTORY.remove(now, ENDING);
         return made(&MAPPING);
     }
-    // SAFETY: of this size and zero, which is a valid mapping.
+    // SAFETY: `map_file` has mapped it just now, all zero, which is a valid mapping; it stays while
+    // anybody counts.
     let header = unsafe { &(*new).header };
     let parts = |header: &'static Header| {
         header.cpus.iter().chain(&header.mechanism).chain(&header.program)
@@ -156,7 +159,7 @@ fn inherit(parents: &'static Mapping) -> Option<&'static Mapping> {
 }
 
 fn publish(header: &Header, parent: u32) {
-    // SAFETY: a system call without arguments.
+    // SAFETY: `getppid` and `getpid` take no arguments, and change nothing in memory.
     header.pid.store(unsafe { raw_syscall!(Sysno::getpid) } as u32, Ordering::Relaxed);
     header.parent.store(parent, Ordering::Relaxed);
     header.started.store(clock::now(), Ordering::Relaxed);
@@ -167,7 +170,8 @@ fn publish(header: &Header, parent: u32) {
 /// Takes a mapping away in which nobody counts.
 fn unmap(mapping: *mut Mapping) {
     if !mapping.is_null() {
-        // SAFETY: of this size, and nobody has it.
+        // SAFETY: the mapping is of this size, and nobody counts in it or will: the callers have
+        // not shown it to others, or are the one thread of a forked child.
         unsafe { raw_syscall!(Sysno::munmap, mapping, size_of::<Mapping>()) };
     }
 }
@@ -176,7 +180,7 @@ fn unmap(mapping: *mut Mapping) {
 fn note_program(header: &Header) {
     let mut path = [0_u8; 512];
     let link = c"/proc/self/exe".as_ptr();
-    // SAFETY: the kernel reads the name, and writes no more than there is room for.
+    // SAFETY: the path is a string, and the kernel writes no more than there is room for.
     let length = unsafe { raw_syscall!(Sysno::readlink, link, path.as_mut_ptr(), path.len()) };
     let length = Errno::from_ret(length).unwrap_or_default();
     store_bytes(&header.program, &path[..length]);

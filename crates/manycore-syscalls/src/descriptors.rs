@@ -37,9 +37,9 @@ pub fn prepare(files: bool) -> bool {
     // Relaxed: set before calls are moved.
     FILES.store(files, Ordering::Relaxed);
     let count = limit();
-    let (Some(entries), Some(slots)) = (zeroed::<Entry>(count), zeroed::<Slot<Lane>>(count)) else {
-        return false;
-    };
+    // SAFETY: an entry of zeros is one that is not known, and a slot of zeros is free.
+    let (entries, slots) = unsafe { (zeroed::<Entry>(count), zeroed::<Slot<Lane>>(count)) };
+    let (Some(entries), Some(slots)) = (entries, slots) else { return false };
     TABLE.set(Table::new(entries, slots, |lane| STEER.close(lane))).is_ok()
 }
 
@@ -47,7 +47,8 @@ pub fn prepare(files: bool) -> bool {
 fn limit() -> usize {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     let none = core::ptr::null::<libc::rlimit>();
-    // SAFETY: the kernel writes the structure.
+    // SAFETY: the structure is as large as the kernel writes, and is the only memory that it writes
+    // to.
     let known =
         unsafe { raw_syscall!(Sysno::prlimit64, 0, libc::RLIMIT_NOFILE, none, &raw mut limit) };
     let hard = if known == 0 { limit.rlim_max as usize } else { 0 };
@@ -55,15 +56,21 @@ fn limit() -> usize {
 }
 
 /// Memory for so many, all zero; it costs address space only.
-fn zeroed<T>(count: usize) -> Option<&'static [T]> {
+///
+/// # Safety
+///
+/// All zero bytes are a `T`.
+unsafe fn zeroed<T>(count: usize) -> Option<&'static [T]> {
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-    // SAFETY: new memory.
+    // SAFETY: a new private mapping at an address that the kernel chooses touches no memory of
+    // ours.
     let address = unsafe {
         raw_syscall!(Sysno::mmap, 0, count * size_of::<T>(), protection, flags, usize::MAX, 0)
     };
     let address = Errno::from_ret(address).ok()?;
-    // SAFETY: entries and slots may be all zero; the memory stays.
+    // SAFETY: the memory is mapped for good, aligned to a page, zero, and all zero is a `T`
+    // (contract of this function).
     Some(unsafe { core::slice::from_raw_parts(address as *const T, count) })
 }
 
@@ -123,9 +130,9 @@ struct Identity {
 
 impl Identity {
     fn of(fd: c_int) -> Option<Self> {
-        // SAFETY: a structure of numbers, for which zero is a value.
+        // SAFETY: the structure consists of numbers, for which zero is a value.
         let mut status: libc::stat = unsafe { core::mem::zeroed() };
-        // SAFETY: the kernel writes the structure.
+        // SAFETY: the structure is as large as the kernel writes.
         let failed = unsafe { raw_syscall!(Sysno::fstat, fd, &raw mut status) } != 0;
         let libc::stat { st_dev: device, st_ino: number, st_mode, .. } = status;
         (!failed).then_some(Self { device, number, kind: st_mode & libc::S_IFMT })
@@ -178,7 +185,7 @@ fn traits(fd: c_int) -> u32 {
     let timed = [libc::SO_RCVTIMEO, libc::SO_SNDTIMEO].iter().any(|option| {
         let mut value = [0_u64; 2];
         let mut length = size_of_val(&value) as libc::socklen_t;
-        // SAFETY: the kernel writes as much as there is room.
+        // SAFETY: the kernel writes no more than `length` says that there is room for.
         let failed = unsafe {
             let value = value.as_mut_ptr();
             raw_syscall!(Sysno::getsockopt, fd, libc::SOL_SOCKET, *option, value, &raw mut length)
@@ -193,7 +200,7 @@ fn waits_for_more(fd: c_int) -> bool {
     let mut value: c_int = 1;
     let mut length = size_of_val(&value) as libc::socklen_t;
     let (level, name) = (libc::SOL_SOCKET, libc::SO_RCVLOWAT);
-    // SAFETY: the kernel writes as much as there is room.
+    // SAFETY: the kernel writes no more than `length` says that there is room for.
     unsafe {
         raw_syscall!(Sysno::getsockopt, fd, level, name, &raw mut value, &raw mut length);
     }
@@ -204,7 +211,7 @@ fn lingers(fd: c_int) -> bool {
     let mut value = libc::linger { l_onoff: 0, l_linger: 0 };
     let mut length = size_of_val(&value) as libc::socklen_t;
     let (level, name) = (libc::SOL_SOCKET, libc::SO_LINGER);
-    // SAFETY: the kernel writes as much as there is room.
+    // SAFETY: the kernel writes no more than `length` says that there is room for.
     unsafe {
         raw_syscall!(Sysno::getsockopt, fd, level, name, &raw mut value, &raw mut length);
     }

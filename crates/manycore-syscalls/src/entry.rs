@@ -18,7 +18,8 @@ macro_rules! exports {
                 #[unsafe(naked)]
                 #[unsafe(no_mangle)]
                 pub extern "C" fn $name() {
-                    // SAFETY: a jump to code with this function's signature.
+                    // SAFETY: the arguments and the stack are as the caller has left them, and the
+                    // target has this function's signature.
                     naked_asm!(
                         ".cfi_startproc",
                         "jmp {target}",

@@ -12,7 +12,8 @@ pub fn may_signal(function: Function) -> bool {
 fn is_limited() -> bool {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     let none = core::ptr::null::<libc::rlimit>();
-    // SAFETY: the kernel writes the structure.
+    // SAFETY: the structure is as large as the kernel writes, and is the only memory that it writes
+    // to.
     let failed =
         unsafe { raw_syscall!(Sysno::prlimit64, 0, libc::RLIMIT_FSIZE, none, &raw mut limit) } != 0;
     failed || limit.rlim_cur != libc::RLIM_INFINITY

@@ -34,9 +34,9 @@ const PLAIN: [u64; 21] = [
 
 /// Whether a descriptor's file is on one of those.
 pub fn are_plain(fd: c_int) -> bool {
-    // SAFETY: a structure of numbers, for which zero is a value.
+    // SAFETY: the structure consists of numbers, for which zero is a value.
     let mut about: libc::statfs = unsafe { core::mem::zeroed() };
-    // SAFETY: the kernel writes the structure.
+    // SAFETY: the structure is as large as the kernel writes.
     let failed = unsafe { raw_syscall!(Sysno::fstatfs, fd, &raw mut about) } != 0;
     !failed && PLAIN.contains(&(about.f_type as u64 & 0xFFFF_FFFF))
 }

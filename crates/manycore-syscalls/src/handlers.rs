@@ -81,7 +81,7 @@ impl Installed {
 fn is_on_own_stack() -> bool {
     let mut stack =
         libc::stack_t { ss_sp: core::ptr::null_mut(), ss_flags: libc::SS_DISABLE, ss_size: 0 };
-    // SAFETY: the kernel writes the structure.
+    // SAFETY: the structure is as large as the kernel writes.
     unsafe { raw_syscall!(Sysno::sigaltstack, 0, &raw mut stack) };
     stack.ss_flags & libc::SS_ONSTACK != 0
 }
@@ -105,7 +105,8 @@ fn has_frame(here: usize, installed: &Installed) -> bool {
             return true;
         }
         for place in (at..until).step_by(WORD) {
-            // SAFETY: in a page that can be read, and aligned; the thread's own stack.
+            // SAFETY: the place is aligned, in a page that can be read, and on this thread's own
+            // stack, above what is in use here.
             let word =
                 unsafe { core::ptr::with_exposed_provenance::<usize>(place).read_volatile() };
             if installed.has(word) && is_frame(place, end) {
@@ -121,14 +122,15 @@ fn has_frame(here: usize, installed: &Installed) -> bool {
 /// some random bytes on top of the first one.
 fn begin_of_thread(here: usize) -> usize {
     let pointer: usize;
-    // SAFETY: where libc keeps the address of what it keeps of the thread.
+    // SAFETY: the instruction reads the word of the thread's own block in which libc keeps its
+    // address.
     unsafe {
         core::arch::asm!("mov {}, fs:0x10", out(reg) pointer, options(pure, readonly, nostack));
     }
     if pointer > here && pointer - here <= DEPTH_MAX {
         return pointer;
     }
-    // SAFETY: asks for a number.
+    // SAFETY: `getauxval` takes a number and returns one.
     unsafe { libc::getauxval(libc::AT_RANDOM) as usize }
 }
 
@@ -145,7 +147,8 @@ fn is_frame(place: usize, end: usize) -> bool {
     if last >= end || !memory::is_readable(last) {
         return false;
     }
-    // SAFETY: between two words that can be read and are not a page apart; the thread's own stack.
+    // SAFETY: the words are aligned and between two that can be read and are not a page apart, on
+    // the thread's own stack.
     let word = |number: usize| unsafe {
         core::ptr::with_exposed_provenance::<usize>(place + number * WORD).read_volatile()
     };

@@ -12,7 +12,8 @@ use syscalls::{Errno, Sysno, raw_syscall};
 /// Any bytes are a value, and a `T` is of 8 bytes at most. No other thread takes the memory away meanwhile.
 pub unsafe fn read<T: Copy>(pointer: *const T) -> Option<T> {
     const { assert!(size_of::<T>() <= WORD) };
-    // SAFETY: readable, and aligned; the rest by the caller's word.
+    // SAFETY: it is aligned, and the word around it can be read; that any bytes are a value and the
+    // memory stays is the contract of this function.
     (pointer.is_aligned() && is_readable(pointer.addr())).then(|| unsafe { pointer.read() })
 }
 
@@ -47,7 +48,7 @@ pub unsafe fn text<'a>(path: *const c_char) -> &'a [u8] {
 pub fn is_readable(address: usize) -> bool {
     const NOTHING: i32 = -1;
     let none = core::ptr::null_mut::<u64>();
-    // SAFETY: changes nothing.
+    // SAFETY: the kernel reads the word, if it can, and refuses: it changes nothing.
     let result =
         unsafe { raw_syscall!(Sysno::rt_sigprocmask, NOTHING, address & !(WORD - 1), none, WORD) };
     Errno::from_ret(result) == Err(Errno::EINVAL)

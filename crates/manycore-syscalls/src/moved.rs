@@ -140,7 +140,8 @@ pub unsafe fn on(fd: c_int, shape: Shape, number: c_long, args: [usize; 6]) -> V
             return Verdict::InPlace(Measurement::NONE);
         }
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments are those of the system call, and what they lead to is valid during it
+    // (contract of this function).
     unsafe { with(held, shape, number, args) }
 }
 
@@ -215,7 +216,8 @@ pub unsafe fn with(held: Held, shape: Shape, number: c_long, args: [usize; 6]) -
     }
     let call = Call { number: number as usize, args };
     let slot = held.into_number();
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments are those of the system call, and what they lead to is valid during it
+    // (contract of this function).
     match unsafe { perform(lane, Some(slot), &call, kind, shape) } {
         Ok(answer) => {
             descriptors::leave(slot);
@@ -253,12 +255,10 @@ pub struct InFlight {
     cancel_type: c_int,
 }
 
-impl InFlight {
-    /// Whether every handler has to interrupt the call, though the kernel may go on with it: only the answer says whether a part
-    /// was done.
-    fn stops_for_handlers(&self) -> bool {
-        self.shape.in_parts && self.kind == Kind::Waits
-    }
+/// Whether every handler has to interrupt the call, though the kernel may go on with it: only the answer says
+/// whether a part was done.
+fn stops_for_handlers(shape: Shape, kind: Kind) -> bool {
+    shape.in_parts && kind == Kind::Waits
 }
 
 /// Has a call executed on a lane, and counts it.
@@ -285,11 +285,12 @@ pub unsafe fn perform(
     };
     let started = clock::now();
     loop {
-        // SAFETY: the functions have nothing to drop, and the argument is what they expect.
+        // SAFETY: `run` and `abandon` expect an `InFlight`, which is in this frame; neither, nor
+        // what they call, has anything to drop where the thread can be cancelled.
         unsafe { cancel::guard(run, abandon, (&raw mut flight).cast()) };
         // Nothing was done, or that would be the answer: the kernel would go on after some handlers.
         let is_interrupted = flight.result == Ok(-(libc::EINTR as Answer));
-        if !(is_interrupted && flight.stops_for_handlers() && signals::all_restart()) {
+        if !(is_interrupted && stops_for_handlers(shape, kind) && signals::all_restart()) {
             break;
         }
     }
@@ -312,16 +313,19 @@ const DEFERRED: c_int = 0;
 
 /// Moves the call. A thread that can be cancelled at any instruction cannot here, but where it sleeps.
 unsafe extern "C-unwind" fn run(flight: *mut c_void) {
-    // SAFETY: the argument that `perform` gave.
+    // SAFETY: `perform` has passed its `InFlight`, to which nothing else refers before
+    // `thread::begin`.
     let flight = unsafe { &mut *flight.cast::<InFlight>() };
-    // SAFETY: changes what the thread may change, until below.
+    // SAFETY: the calling thread may set its own type of cancellation; `restore_cancel_type` sets
+    // it back.
     unsafe { pthread_setcanceltype(DEFERRED, &raw mut flight.cancel_type) };
     if flight.shape.cancels {
         testcancel();
     }
     thread::begin(flight);
-    let InFlight { flight: place, lane, call, kind: takes, .. } = flight;
-    // SAFETY: `perform`'s caller promised it.
+    let InFlight { flight: place, lane, call, kind: takes, .. } = &*flight;
+    // SAFETY: the arguments are those of the system call, and what they lead to is valid during it
+    // (contract of `perform`).
     let result = unsafe { STEER.perform(lane, call, *takes, place) };
     flight.result = result;
     thread::end();
@@ -332,21 +336,22 @@ unsafe extern "C-unwind" fn run(flight: *mut c_void) {
 
 fn restore_cancel_type(flight: &InFlight) {
     let mut now = DEFERRED;
-    // SAFETY: as it was before the call.
+    // SAFETY: the type is the one that `run` has found, which the calling thread may set.
     unsafe { pthread_setcanceltype(flight.cancel_type, &raw mut now) };
 }
 
 fn testcancel() {
-    // SAFETY: unwinds through frames that have nothing to drop.
+    // SAFETY: the functions have the same signature but for the unwinding, which the function does.
     let test: unsafe extern "C-unwind" fn() =
         unsafe { core::mem::transmute(pthread_testcancel as unsafe extern "C" fn()) };
-    // SAFETY: as above.
+    // SAFETY: a thread that is cancelled here unwinds through `run`, which has nothing to drop.
     unsafe { test() }
 }
 
 /// The thread is cancelled in [`run`], or has jumped out of it: the call is over when this returns.
 unsafe extern "C-unwind" fn abandon(flight: *mut c_void) {
-    // SAFETY: the argument that `perform` gave; its frame is there until the unwinding is past it.
+    // SAFETY: `perform` has passed its `InFlight`, whose frame is there until the unwinding is past
+    // it; what `run` did with it is over.
     unsafe { settle(&mut *flight.cast::<InFlight>()) };
 }
 
@@ -358,9 +363,9 @@ pub fn jumped_out(flight: &mut InFlight) {
 
 /// Ends a call from which the thread will not return.
 fn settle(flight: &mut InFlight) {
-    let answer = STEER.abandon(&mut flight.flight);
+    let answer = STEER.abandon(&flight.flight);
     if let Some(fd) = answer.filter(|answer| flight.shape.makes && *answer >= 0) {
-        // SAFETY: a descriptor that nobody knows of.
+        // SAFETY: the call has made the descriptor, which the thread has not been told of.
         unsafe { raw_syscall!(Sysno::close, fd) };
     }
     match flight.slot.take() {
@@ -380,17 +385,20 @@ pub unsafe extern "C-unwind" fn sleep(
 ) -> c_int {
     // Some centuries: a wait with a time-out is not restarted after a handler, whatever its flags.
     static FAR: libc::timespec = libc::timespec { tv_sec: 1 << 34, tv_nsec: 0 };
-    // SAFETY: a flight of this thread that is under way.
-    let flight = thread::in_flight().map(|flight| unsafe { &*flight });
-    let stops = never_restarts || flight.is_some_and(InFlight::stops_for_handlers);
+    // SAFETY: the call is under way in this thread, so that its frame is there. These fields are read without
+    // a reference to the whole: `run` has lent out another field of it, to be changed.
+    let flight = thread::in_flight().map(|flight| unsafe { ((*flight).shape, (*flight).kind) });
+    let stops =
+        never_restarts || flight.is_some_and(|(shape, kind)| stops_for_handlers(shape, kind));
     let until = if stops { &raw const FAR } else { core::ptr::null() };
-    let cancels = flight.is_some_and(|flight| flight.shape.cancels);
+    let cancels = flight.is_some_and(|(shape, _)| shape.cancels);
     if cancels {
-        // SAFETY: within a body that `guard` runs.
+        // SAFETY: `run` is called by `guard`, and `sleep` by `run`; the word and the time outlive
+        // the call.
         return unsafe { cancel::wait_open(word.cast::<AtomicU32>(), 0, expected, until) };
     }
     let operation = libc::FUTEX_WAIT_BITSET | libc::FUTEX_PRIVATE_FLAG;
-    // SAFETY: the kernel reads the word and the timespec.
+    // SAFETY: the kernel reads the word and the time, which outlive the call.
     let result = unsafe {
         raw_syscall!(
             Sysno::futex,
@@ -417,7 +425,7 @@ fn outcome(reason: Reason) -> Outcome {
 #[inline]
 pub fn result(answer: Answer) -> isize {
     if (-4095..0).contains(&answer) {
-        // SAFETY: the calling thread's own.
+        // SAFETY: `__errno_location` returns the address of the calling thread's own number.
         unsafe { *libc::__errno_location() = -answer as c_int };
         return -1;
     }

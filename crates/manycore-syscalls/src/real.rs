@@ -38,9 +38,10 @@ macro_rules! functions {
             #[allow(clippy::too_many_arguments, reason = "as libc has it")]
             pub unsafe extern "C-unwind" fn $name($($arg: $ty),*) -> $out {
                 type Signature = unsafe extern "C-unwind" fn($($ty),*) -> $out;
-                // SAFETY: libc's function of this name has this signature.
+                // SAFETY: `Function` has the address of the next function of this name, which has
+                // this signature.
                 let f: Signature = unsafe { core::mem::transmute(addresses::$name.address()) };
-                // SAFETY: passed on to the caller.
+                // SAFETY: the caller keeps the contract of libc's function (contract of this one).
                 unsafe { f($($arg),*) }
             }
         )*

@@ -65,7 +65,7 @@ pub fn parse(text: &[u8]) -> Choice {
 /// Without the CPUs that are not in this process' affinity mask, which may be smaller than that of `manycore run`.
 fn allowed(groups: &Groups) -> Groups {
     let mut mask = [0_u64; 128];
-    // SAFETY: the kernel writes as many bytes as the array has, at most.
+    // SAFETY: the kernel writes no more bytes than the array has.
     let known =
         unsafe { raw_syscall!(Sysno::sched_getaffinity, 0, size_of_val(&mask), mask.as_mut_ptr()) };
     if Errno::from_ret(known).is_err() {

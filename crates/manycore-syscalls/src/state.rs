@@ -30,7 +30,8 @@ static REASON: AtomicU32 = AtomicU32::new(Outcome::NotStarted as u32);
 
 fn word() -> &'static AtomicU32 {
     // Acquire: partner of the Release in `start`.
-    // SAFETY: one of two words that stay.
+    // SAFETY: it leads to `BEFORE_START`, which is static, or to the page of `start`, which is not
+    // unmapped.
     unsafe { &*WORD.load(Ordering::Acquire) }
 }
 
@@ -62,7 +63,8 @@ fn reason() -> Outcome {
 /// Moves calls from now on; says whether that is possible.
 pub fn start() -> bool {
     let size = 4096;
-    // SAFETY: new memory, of which the kernel is asked to wipe it in children.
+    // SAFETY: a new private mapping at an address that the kernel chooses touches no memory of
+    // ours, and neither does advice on it.
     let address = unsafe {
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
@@ -74,7 +76,8 @@ pub fn start() -> bool {
     };
     let Ok(address) = address else { return false };
     let word = address as *mut AtomicU32;
-    // SAFETY: the memory is ours and stays.
+    // SAFETY: the page was mapped just now, readable and writable, is not unmapped, and all zero is
+    // an `AtomicU32`.
     // Release: partner of the Acquire in `check`.
     unsafe { (*word).store(MOVING, Ordering::Release) };
     // Release: partner of the Acquire in `word`.
@@ -107,8 +110,9 @@ fn renew() -> Result<(), Outcome> {
     }
     threads::forked();
     if let Some(call) = thread::in_flight() {
-        // SAFETY: on this thread's stack, below the handler that forked.
-        STEER.forked_in_flight(unsafe { &mut (*call).flight });
+        // SAFETY: the call is on this thread's stack, below the handler that forked, and its frame
+        // is there until the handler returns.
+        STEER.forked_in_flight(unsafe { &(*call).flight });
     }
     descriptors::forked();
     let ended = reason();

@@ -51,7 +51,7 @@ pub fn shares_memory() -> bool {
 #[cold]
 fn occupied(doing: u64) -> Result<(), Outcome> {
     if doing & FORKED != 0 {
-        // SAFETY: takes no arguments.
+        // SAFETY: `getpid` takes no arguments, and changes nothing in memory.
         let process = unsafe { raw_syscall!(Sysno::getpid) } as u64;
         if process != doing >> PROCESS {
             return Err(Outcome::SharedMemory);
@@ -66,7 +66,7 @@ fn occupied(doing: u64) -> Result<(), Outcome> {
 pub extern "C" fn forks() {
     let doing = doing().get();
     if doing & FORKED == 0 {
-        // SAFETY: takes no arguments.
+        // SAFETY: `getpid` takes no arguments, and changes nothing in memory.
         let process = unsafe { raw_syscall!(Sysno::getpid) } as u64;
         set(doing & BUSY | FORKED | process << PROCESS);
     }
@@ -104,7 +104,8 @@ pub fn in_flight() -> Option<*mut InFlight> {
 /// A number that the thread keeps until it takes it back; 0 is none. One step to the thread's own handlers: each number comes back once.
 pub fn swap_kept(number: u64) -> u64 {
     let kept = words().as_ptr().cast::<u64>().wrapping_add(1);
-    // SAFETY: the second of the thread's two words, which nobody else reads or writes.
+    // SAFETY: the word is this thread's, aligned, and there as long as the thread; only this
+    // function reads or writes it, as an atomic.
     let kept = unsafe { AtomicU64::from_ptr(kept) };
     // Relaxed: only the thread itself and its handlers meet here.
     kept.swap(number, Ordering::Relaxed)

@@ -45,7 +45,8 @@ pub fn prepare() {
 fn notice_end(round: usize) {
     // Relaxed: as above.
     if let Some(key) = KEY.load(Ordering::Relaxed).checked_sub(1) {
-        // SAFETY: a key of ours; the value is a number.
+        // SAFETY: the key is this library's own, and not deleted; the value is a number, which
+        // nobody follows.
         unsafe { libc::pthread_setspecific(key, core::ptr::without_provenance(round)) };
     }
 }
@@ -77,7 +78,8 @@ pub fn leaves() {
         return;
     }
     if let Some(flight) = thread::in_flight() {
-        // SAFETY: below the handler that leaves, on this thread's stack.
+        // SAFETY: the call is on this thread's stack, and nothing of it is in use: the handler that
+        // interrupted it does not return.
         moved::jumped_out(unsafe { &mut *flight });
     }
     // Without threads there is nothing to do, and a process may be forbidden to do more than end.
@@ -120,7 +122,8 @@ fn end_all() -> bool {
     if STEER.threads() > 0 {
         return false;
     }
-    // SAFETY: no call is in flight, and who would have listened has ended.
+    // SAFETY: the program's last thread ends, so that no call is in flight, and our threads, which
+    // would have listened, have ended.
     unsafe { STEER.close_rings() };
     await_threads(1)
 }
@@ -133,7 +136,7 @@ fn await_threads(most: u32) -> bool {
         }
         let pause = libc::timespec { tv_sec: 0, tv_nsec: 1_000_000 };
         let none = core::ptr::null_mut::<libc::timespec>();
-        // SAFETY: the kernel reads a timespec.
+        // SAFETY: the kernel reads the time, and is given no place to write to.
         unsafe { raw_syscall!(Sysno::nanosleep, &raw const pause, none) };
     }
     false
@@ -158,9 +161,10 @@ struct Start<R> {
 ///
 /// `start` comes from [`put`], with the same type.
 unsafe fn take<R: Copy>(start: *mut c_void) -> (R, *mut c_void) {
-    // SAFETY: the caller's promise.
+    // SAFETY: `put` has written a `Start<R>` there (contract of this function), which is taken
+    // once.
     let Start { run, argument } = unsafe { start.cast::<Start<R>>().read() };
-    // SAFETY: allocated by `put`.
+    // SAFETY: `put` has allocated it, and it is not touched again.
     unsafe { libc::free(start) };
     thread::begins();
     notice_end(1);
@@ -169,10 +173,11 @@ unsafe fn take<R: Copy>(start: *mut c_void) -> (R, *mut c_void) {
 
 /// Puts a start where the new thread finds it, and counts the thread; null if there is no memory.
 fn put<R>(run: R, argument: *mut c_void) -> *mut c_void {
-    // SAFETY: memory for one, as far as there is.
+    // SAFETY: `malloc` returns memory for any type of this size, or null.
     let start = unsafe { libc::malloc(size_of::<Start<R>>()) }.cast::<Start<R>>();
     if !start.is_null() {
-        // SAFETY: just allocated.
+        // SAFETY: it is not null, and so as large as a `Start<R>`, aligned for it, and in no other
+        // use.
         unsafe { start.write(Start { run, argument }) };
         OWN.fetch_add(1, Ordering::Relaxed); // Relaxed: by a thread that is counted itself
     }
@@ -186,18 +191,18 @@ fn put<R>(run: R, argument: *mut c_void) -> *mut c_void {
 /// `start` comes from [`put`], and no thread has it.
 unsafe fn take_back(start: *mut c_void) {
     OWN.fetch_sub(1, Ordering::Relaxed); // Relaxed: the calling thread is counted
-    // SAFETY: the caller's promise.
+    // SAFETY: `put` has allocated it, and no thread has it (contract of this function).
     unsafe { libc::free(start) };
 }
 
 extern "C-unwind" fn begin(start: *mut c_void) -> *mut c_void {
-    // SAFETY: from `pthread_create`, below.
+    // SAFETY: `pthread_create` has passed what `put` made of a `Run`, to this thread only.
     let (run, argument) = unsafe { take::<Run>(start) };
     run(argument)
 }
 
 extern "C-unwind" fn begin_c11(start: *mut c_void) -> c_int {
-    // SAFETY: from `thrd_create`, below.
+    // SAFETY: `thrd_create` has passed what `put` made of a `RunC11`, to this thread only.
     let (run, argument) = unsafe { take::<RunC11>(start) };
     run(argument)
 }
@@ -217,12 +222,13 @@ pub unsafe extern "C-unwind" fn pthread_create(
     if start.is_null() {
         return libc::EAGAIN;
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: the attributes are null or initialised (contract of this function).
     let is_tying = unsafe { schedules_otherwise(attr) };
-    // SAFETY: passed on; the start is the new thread's.
+    // SAFETY: the program's arguments are those of `pthread_create` (contract of this function);
+    // the start is the new thread's.
     let failed = unsafe { real::pthread_create(thread, attr, begin, start) };
     if failed != 0 {
-        // SAFETY: nobody has it.
+        // SAFETY: no thread was made, so that none has the start.
         unsafe { take_back(start) };
     } else if is_tying {
         ties::tie();
@@ -247,7 +253,8 @@ unsafe fn schedules_otherwise(attr: *const libc::pthread_attr_t) -> bool {
     const PTHREAD_INHERIT_SCHED: c_int = 0;
     let (mut inherits, mut policy) = (PTHREAD_INHERIT_SCHED, libc::SCHED_OTHER);
     if !attr.is_null() {
-        // SAFETY: the caller's promise; both write a number.
+        // SAFETY: the attributes are not null, and so initialised (contract of this function); both
+        // functions write a number.
         unsafe {
             pthread_attr_getinheritsched(attr, &raw mut inherits);
             pthread_attr_getschedpolicy(attr, &raw mut policy);
@@ -271,10 +278,11 @@ pub unsafe extern "C-unwind" fn thrd_create(
     if start.is_null() {
         return NO_MEMORY;
     }
-    // SAFETY: passed on; the start is the new thread's.
+    // SAFETY: the program's arguments are those of `thrd_create` (contract of this function); the
+    // start is the new thread's.
     let failed = unsafe { real::thrd_create(thread, begin_c11, start) };
     if failed != 0 {
-        // SAFETY: nobody has it.
+        // SAFETY: no thread was made, so that none has the start.
         unsafe { take_back(start) };
     }
     failed
@@ -312,7 +320,7 @@ pub unsafe extern "C" fn may_create_own(blocked: u64) -> bool {
 
 /// How the calling thread is scheduled.
 fn policy() -> c_int {
-    // SAFETY: takes a number.
+    // SAFETY: `sched_getscheduler` takes a number and changes nothing in memory.
     let policy = unsafe { raw_syscall!(Sysno::sched_getscheduler, 0) } as c_int;
     policy & !libc::SCHED_RESET_ON_FORK
 }
@@ -324,7 +332,8 @@ pub unsafe extern "C" fn create_own(
 ) -> c_int {
     /// Thread-local storage of all libraries is part of it.
     const STACK_BYTES: usize = 256 << 10;
-    // SAFETY: attributes that are initialised here; the function is the worker's, which does not unwind.
+    // SAFETY: the attributes are initialised here before they are used; the function is the
+    // worker's, which takes this argument and does not unwind.
     unsafe {
         let mut attr = core::mem::zeroed();
         let failed = libc::pthread_attr_init(&raw mut attr);

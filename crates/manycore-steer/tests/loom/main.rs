@@ -183,7 +183,8 @@ fn a_call_is_cancelled() {
                 other.cancelled.push(slot);
             }
             other.ring();
-            // SAFETY: as above.
+            // SAFETY: the slot stays until it is answered and noted, and it is not noted yet, or
+            // just now.
             while !unsafe { (*slot).is_noted() } {
                 thread::yield_now();
             }
@@ -213,7 +214,7 @@ struct Numbers {
 
 // SAFETY: notes are touched by who has the number.
 unsafe impl Sync for Numbers {}
-// SAFETY: as above.
+// SAFETY: the notes are touched by the one that has the number, which may be any thread.
 unsafe impl Send for Numbers {}
 
 impl Numbers {
@@ -410,5 +411,5 @@ struct Note(UnsafeCell<u32>);
 
 // SAFETY: touched by one at a time, which is what the model checks.
 unsafe impl Sync for Note {}
-// SAFETY: as above.
+// SAFETY: touched by one at a time, in any thread, which is what the model checks.
 unsafe impl Send for Note {}

@@ -22,7 +22,7 @@ unsafe extern "C" fn refuse(
 ) -> c_int {
     let one_less = |granted: u32| granted.checked_sub(1);
     if GRANTED.fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_less).is_ok() {
-        // SAFETY: passed on.
+        // SAFETY: function and argument belong together, as the library says.
         return unsafe { create_thread(run, argument) };
     }
     // SAFETY: a signal to the calling thread, which has it blocked.
@@ -35,7 +35,7 @@ extern "C" fn jumps(_: c_int) {
     HANDLED.fetch_add(1, Ordering::SeqCst);
     let (rig, flight) = (RIG.load(Ordering::SeqCst), FLIGHT.load(Ordering::SeqCst));
     // SAFETY: the test's own, in this thread, which is in `perform`.
-    let answer = unsafe { (*rig).steer.abandon(&mut *flight) };
+    let answer = unsafe { (*rig).steer.abandon(&*flight) };
     ENDED.fetch_add(u32::from(answer.is_some()), Ordering::SeqCst);
 }
 
@@ -70,9 +70,9 @@ fn a_handler_finds_no_call_that_was_not_sent() {
         unsafe { libc::alarm(30) };
         // SAFETY: what the arguments point to outlives the call; the handler ends before that goes on.
         let answer = unsafe {
-            rig.steer.perform(&lane, &call, Kind::Waits, &mut *FLIGHT.load(Ordering::SeqCst))
+            rig.steer.perform(&lane, &call, Kind::Waits, &*FLIGHT.load(Ordering::SeqCst))
         };
-        // SAFETY: as above.
+        // SAFETY: ends the alarm that was set above.
         unsafe { libc::alarm(0) };
         assert_eq!(answer, Err(Reason::NoThread), "{mechanism:?}, {granted}");
         assert_eq!(HANDLED.load(Ordering::SeqCst), 1, "{mechanism:?}, {granted}");

@@ -118,7 +118,7 @@ impl Rig {
         let mut call = Call { number: number as usize, args: [0; 6] };
         call.args[..args.len()].copy_from_slice(args);
         // SAFETY: what the arguments point to outlives the call.
-        let answer = unsafe { self.steer.perform(&lane, &call, kind, &mut Flight::default()) };
+        let answer = unsafe { self.steer.perform(&lane, &call, kind, &Flight::default()) };
         match answer {
             Ok(answer) => {
                 self.moved.fetch_add(1, Ordering::Relaxed);
@@ -129,7 +129,7 @@ impl Rig {
                 println!("call {number} stays in place: {reason:?}");
                 self.in_place.fetch_add(1, Ordering::Relaxed);
                 let [a, b, c, d, e, f] = call.args;
-                // SAFETY: passed on: the arguments are the test's.
+                // SAFETY: what the test's arguments lead to outlives the call.
                 match unsafe { libc::syscall(number, a, b, c, d, e, f) } {
                     // SAFETY: the calling thread's own.
                     -1 => -unsafe { *libc::__errno_location() } as isize,

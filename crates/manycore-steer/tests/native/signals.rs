@@ -33,7 +33,7 @@ fn handle(signal: i32, flags: i32) {
 
 unsafe extern "C-unwind" fn sleep(word: *const u32, expected: u32, never_restarts: bool) -> c_int {
     ASLEEP.fetch_add(1, Ordering::SeqCst);
-    // SAFETY: passed on.
+    // SAFETY: the word outlives the call, as the library says.
     unsafe { rig::sleep(word, expected, never_restarts) }
 }
 
@@ -166,14 +166,14 @@ fn abandoned() {
                 number: libc::SYS_read as usize,
                 args: [near as usize, &raw mut byte as usize, 1, 0, 0, 0],
             };
-            let mut flight = Flight::default();
+            let flight = Flight::default();
             // SAFETY: structures of this function, as the manual page says.
             let torn = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| unsafe {
-                rig.steer.perform(&lane, &call, Kind::Waits, &mut flight)
+                rig.steer.perform(&lane, &call, Kind::Waits, &flight)
             }));
             assert!(torn.is_err() && SLEPT.take());
-            assert_eq!(rig.steer.abandon(&mut flight), Some(EINTR), "{mechanism:?}");
-            assert_eq!(rig.steer.abandon(&mut flight), None);
+            assert_eq!(rig.steer.abandon(&flight), Some(EINTR), "{mechanism:?}");
+            assert_eq!(rig.steer.abandon(&flight), None);
         }
     }
 }

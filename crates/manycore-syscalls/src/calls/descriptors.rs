@@ -24,7 +24,7 @@ pub unsafe extern "C-unwind" fn close(fd: c_int) -> c_int {
         return not_open();
     }
     let found = moved::find_known(fd);
-    // SAFETY: the caller's promise.
+    // SAFETY: closing the descriptor is right (contract of this function).
     known::closing(fd, || unsafe { close_found(fd, found) })
 }
 
@@ -35,15 +35,15 @@ unsafe fn close_found(fd: c_int, found: Result<Held, Outcome>) -> c_int {
         Ok(held) => held,
         Err(why) => {
             counters::count(shape.function, why);
-            // SAFETY: the caller's promise.
+            // SAFETY: closing the descriptor is right (contract of this function).
             return unsafe { real::close(fd) };
         }
     };
-    // SAFETY: no pointers.
+    // SAFETY: no argument is a pointer.
     match unsafe { moved::with(held, shape, libc::SYS_close, [fd as usize, 0, 0, 0, 0, 0]) } {
         Verdict::Done(answer) => moved::result(answer) as c_int,
         Verdict::InPlace(measured) => {
-            // SAFETY: as above.
+            // SAFETY: closing the descriptor is right (contract of this function).
             let result = unsafe { real::close(fd) };
             measured.end();
             result
@@ -73,7 +73,7 @@ fn has_ours() -> bool {
 ///
 /// See [`close`].
 pub unsafe extern "C-unwind" fn close_range(first: c_uint, last: c_uint, flags: c_int) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: closing the range is right (contract of this function).
     let close = || unsafe { close_others(first, last, flags) };
     if flags & libc::CLOSE_RANGE_UNSHARE as c_int == 0 { close() } else { ties::tie_after(close) }
 }
@@ -84,7 +84,7 @@ pub unsafe extern "C-unwind" fn close_range(first: c_uint, last: c_uint, flags: 
 ///
 /// See [`close`].
 unsafe fn close_others(first: c_uint, last: c_uint, flags: c_int) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: closing the range is right (contract of this function).
     let close = || unsafe { range_but_ours(first, last, flags) };
     if flags & libc::CLOSE_RANGE_CLOEXEC as c_int == 0 {
         known::closing_range(first, last, close)
@@ -106,7 +106,8 @@ unsafe fn range_but_ours(first: c_uint, last: c_uint, flags: c_int) -> c_int {
     let mut from = first;
     for fd in ours() {
         if from < fd {
-            // SAFETY: the caller's promise, for a part of what it is to close.
+            // SAFETY: closing the range is right (contract of this function), and so is a part of
+            // it.
             let failed = unsafe { real::close_range(from, fd - 1, flags) };
             if failed != 0 {
                 return failed;
@@ -117,7 +118,8 @@ unsafe fn range_but_ours(first: c_uint, last: c_uint, flags: c_int) -> c_int {
     if from > last && from > first {
         return 0;
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: closing the range is right (contract of this function), of which this is the part
+    // that is left.
     unsafe { real::close_range(from, last, flags) }
 }
 
@@ -127,7 +129,8 @@ unsafe fn range_but_ours(first: c_uint, last: c_uint, flags: c_int) -> c_int {
 ///
 /// See [`close`].
 pub unsafe extern "C-unwind" fn closefrom(first: c_int) {
-    // SAFETY: as libc's own does it; that has another way where the kernel or a sandbox refuses this one.
+    // SAFETY: closing the range is right (contract of this function). libc has another way where
+    // the kernel or a sandbox refuses this one.
     unsafe {
         if close_range(first.max(0) as c_uint, c_uint::MAX, 0) != 0 {
             real::closefrom(first);
@@ -142,11 +145,11 @@ pub unsafe extern "C-unwind" fn closefrom(first: c_int) {
 /// See [`close`].
 pub unsafe extern "C-unwind" fn dup(fd: c_int) -> c_int {
     let shape = Shape::quick(Function::Dup).makes();
-    // SAFETY: no pointers.
+    // SAFETY: no argument is a pointer.
     let made = match unsafe { moved::on(fd, shape, libc::SYS_dup, [fd as usize, 0, 0, 0, 0, 0]) } {
         Verdict::Done(answer) => moved::result(answer) as c_int,
         Verdict::InPlace(measured) => {
-            // SAFETY: the caller's promise.
+            // SAFETY: duplicating the descriptor is right (contract of this function).
             let made = unsafe { real::dup(fd) };
             measured.end();
             made
@@ -164,7 +167,7 @@ pub unsafe extern "C-unwind" fn dup2(fd: c_int, to: c_int) -> c_int {
     if is_ours(to) {
         return in_use();
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: replacing the second descriptor is right (contract of this function).
     let call = || unsafe { dup2_of(fd, to) };
     if fd == to { call() } else { known::closing(to, call) }
 }
@@ -173,11 +176,11 @@ pub unsafe extern "C-unwind" fn dup2(fd: c_int, to: c_int) -> c_int {
 unsafe fn dup2_of(fd: c_int, to: c_int) -> c_int {
     let shape = Shape::quick(Function::Dup2);
     let args = [fd as usize, to as usize, 0, 0, 0, 0];
-    // SAFETY: no pointers.
+    // SAFETY: no argument is a pointer.
     let made = match unsafe { moved::on(fd, shape, libc::SYS_dup2, args) } {
         Verdict::Done(answer) => moved::result(answer) as c_int,
         Verdict::InPlace(measured) => {
-            // SAFETY: the caller's promise.
+            // SAFETY: replacing the second descriptor is right (contract of this function).
             let made = unsafe { real::dup2(fd, to) };
             measured.end();
             made
@@ -195,7 +198,7 @@ pub unsafe extern "C-unwind" fn dup3(fd: c_int, to: c_int, flags: c_int) -> c_in
     if is_ours(to) {
         return in_use();
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: replacing the second descriptor is right (contract of this function).
     let call = || unsafe { dup3_of(fd, to, flags) };
     if fd == to { call() } else { known::closing(to, call) }
 }
@@ -204,11 +207,11 @@ pub unsafe extern "C-unwind" fn dup3(fd: c_int, to: c_int, flags: c_int) -> c_in
 unsafe fn dup3_of(fd: c_int, to: c_int, flags: c_int) -> c_int {
     let shape = Shape::quick(Function::Dup3);
     let args = [fd as usize, to as usize, flags as usize, 0, 0, 0];
-    // SAFETY: no pointers.
+    // SAFETY: no argument is a pointer.
     let made = match unsafe { moved::on(fd, shape, libc::SYS_dup3, args) } {
         Verdict::Done(answer) => moved::result(answer) as c_int,
         Verdict::InPlace(measured) => {
-            // SAFETY: the caller's promise.
+            // SAFETY: replacing the second descriptor is right (contract of this function).
             let made = unsafe { real::dup3(fd, to, flags) };
             measured.end();
             made
@@ -227,7 +230,7 @@ pub unsafe extern "C-unwind" fn signalfd(
     mask: *const libc::sigset_t,
     flags: c_int,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the mask leads to a set of signals (contract of this function).
     let made = unsafe { real::signalfd(fd, mask, flags) };
     known::tied(made);
     made
@@ -267,7 +270,7 @@ pub unsafe extern "C-unwind" fn fcntl(fd: c_int, command: c_int, argument: usize
     let shape = Shape { makes, ..Shape::quick(Function::Fcntl) };
     let args = [fd as usize, command as usize, argument, 0, 0, 0];
     let verdict = if is_movable(command) {
-        // SAFETY: no pointers, with these commands.
+        // SAFETY: with these commands no argument is a pointer.
         unsafe { moved::on(fd, shape, libc::SYS_fcntl, args) }
     } else {
         counters::count_with(shape.function, || moved::unmoved(fd, Outcome::Unsure));
@@ -276,7 +279,7 @@ pub unsafe extern "C-unwind" fn fcntl(fd: c_int, command: c_int, argument: usize
     let result = match verdict {
         Verdict::Done(answer) => moved::result(answer) as c_int,
         Verdict::InPlace(measured) => {
-            // SAFETY: the caller's promise.
+            // SAFETY: the argument is right for this command (contract of this function).
             let result = unsafe { real::fcntl(fd, command, argument) };
             measured.end();
             result
@@ -301,7 +304,7 @@ pub unsafe extern "C-unwind" fn ioctl(fd: c_int, request: usize, argument: usize
     let shape = Shape::quick(Function::Ioctl);
     let verdict = if [set_blocking, readable, writable, SIOCATMARK].contains(&request_number) {
         let args = [fd as usize, request, argument, 0, 0, 0];
-        // SAFETY: the caller's promise.
+        // SAFETY: the argument is right for this request (contract of this function).
         unsafe { moved::on(fd, shape, libc::SYS_ioctl, args) }
     } else {
         counters::count_with(shape.function, || moved::unmoved(fd, Outcome::Unsure));
@@ -310,7 +313,7 @@ pub unsafe extern "C-unwind" fn ioctl(fd: c_int, request: usize, argument: usize
     match verdict {
         Verdict::Done(answer) => moved::result(answer) as c_int,
         Verdict::InPlace(measured) => {
-            // SAFETY: as above.
+            // SAFETY: the argument is right for this request (contract of this function).
             let result = unsafe { real::ioctl(fd, request, argument) };
             measured.end();
             result

@@ -27,7 +27,7 @@ moved_as_they_are! {
 /// The path is the one that was opened.
 unsafe fn opened(fd: c_int, path: *const c_char, flags: c_int) -> c_int {
     if fd >= 0 && flags & libc::O_ACCMODE != libc::O_RDONLY {
-        // SAFETY: the caller's promise.
+        // SAFETY: the path was opened, and is not changed meanwhile (contract of this function).
         unsafe { ties::opened_to_write(path) };
     }
     if descriptors::moves_files() {
@@ -52,7 +52,8 @@ unsafe fn open_elsewhere((directory, path, flags, mode): Opening) -> Option<c_in
     if !descriptors::moves_files() {
         return None;
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments are right for `openat`, so that no other thread changes the path
+    // (contract of this function).
     if !unsafe { is_same_for_all(path) } {
         counters::count(Function::Open, Outcome::Unsure);
         return None;
@@ -60,7 +61,8 @@ unsafe fn open_elsewhere((directory, path, flags, mode): Opening) -> Option<c_in
     let lane = descriptors::new_lane(Function::Open);
     let args = [directory as usize, path.addr(), flags as usize, mode as usize, 0, 0];
     let call = Call { number: libc::SYS_openat as usize, args };
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments are right for `openat` (contract of this function), and so for the
+    // system call.
     let answer = unsafe { sockets::make(lane, Shape::waits(Function::Open).makes(), call) };
     if lane != Lane::NONE {
         STEER.close(lane);
@@ -74,7 +76,7 @@ unsafe fn open_elsewhere((directory, path, flags, mode): Opening) -> Option<c_in
 ///
 /// No other thread changes the path.
 unsafe fn is_same_for_all(path: *const c_char) -> bool {
-    // SAFETY: the caller's promise.
+    // SAFETY: no other thread changes the path (contract of this function).
     let text = unsafe { memory::text(path) };
     !text.starts_with(b"/proc") && !text.windows(11).any(|part| part == b"thread-self")
 }
@@ -88,7 +90,8 @@ macro_rules! opening {
             ///
             /// As the manual page says.
             pub unsafe extern "C-unwind" fn $name($($arg: $ty),*) -> c_int {
-                // SAFETY: the caller's promise.
+                // SAFETY: the arguments are right for libc's function of this name (contract of
+                // this function), and the path is the one that is opened.
                 unsafe {
                     looks::looked_at($path);
                     let elsewhere = open_elsewhere(($directory, $path, $flags, $mode));
@@ -123,7 +126,8 @@ macro_rules! opening_checked {
             /// As the manual page says of the function without checks.
             pub unsafe extern "C-unwind" fn $name($($arg: $ty,)* flags: c_int) -> c_int {
                 const UNNAMED: c_int = libc::O_TMPFILE;
-                // SAFETY: the caller's promise.
+                // SAFETY: the arguments are right for the function without checks (contract of this
+                // function), unless a mode is missing: then libc's function ends the program.
                 unsafe {
                     if flags & libc::O_CREAT != 0 || flags & UNNAMED == UNNAMED {
                         return real::$real($($arg,)* flags);
@@ -154,7 +158,8 @@ pub unsafe extern "C-unwind" fn pread_chk(
     offset: off_t,
     size: usize,
 ) -> isize {
-    // SAFETY: the caller's promise; libc ends the program if the buffer is too small.
+    // SAFETY: the arguments are right for `pread` (contract of this function), unless the buffer is
+    // too small: then libc's function ends the program.
     unsafe {
         if length > size {
             return real::__pread_chk(fd, buffer, length, offset, size);

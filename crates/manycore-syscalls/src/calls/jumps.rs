@@ -36,7 +36,8 @@ extern "C" fn note_syscall(number: c_long, first: usize, second: usize, third: u
         libc::SYS_clone => note_flags(first),
         libc::SYS_vfork => thread::forks(),
         libc::SYS_exit => threads::leaves(),
-        // SAFETY: the structure begins with a word of flags, and is the caller's.
+        // SAFETY: the address is that of the program's structure, which begins with a word of flags
+        // and which no other thread takes away during the call.
         libc::SYS_clone3 => note_flags(unsafe { memory::read(first as *const usize) }.unwrap_or(0)),
         _ => {
             counter::before_syscall(number, first, second);
@@ -51,7 +52,7 @@ extern "C" fn close_by_number(_number: c_long, fd: c_int) -> c_long {
     if is_ours(fd) {
         return not_open().into();
     }
-    // SAFETY: touches no memory.
+    // SAFETY: `close` takes a number only.
     let close = || unsafe { raw_syscall!(Sysno::close, fd) };
     moved::result(descriptors::closing(fd, close).cast_signed()) as c_long
 }
@@ -59,7 +60,7 @@ extern "C" fn close_by_number(_number: c_long, fd: c_int) -> c_long {
 /// `syscall(SYS_dup2, ...)` or `syscall(SYS_dup3, ...)` onto another descriptor.
 extern "C" fn replace_by_number(number: c_long, fd: c_int, to: c_int, flags: c_int) -> c_long {
     let call = if number == libc::SYS_dup2 { Sysno::dup2 } else { Sysno::dup3 };
-    // SAFETY: touches no memory; one argument more than a call has is none.
+    // SAFETY: these calls take numbers only; one argument more than a call has is none.
     let replace = || unsafe { raw_syscall!(call, fd, to, flags) };
     moved::result(descriptors::closing(to, replace).cast_signed()) as c_long
 }
@@ -76,7 +77,8 @@ unsafe extern "C-unwind" fn close_range_by_number(
     last: c_uint,
     flags: c_int,
 ) -> c_long {
-    // SAFETY: the caller of `syscall` vouches for it.
+    // SAFETY: the program closes the range by `syscall`, where the arguments are right for it
+    // (contract of this function).
     unsafe { close_range(first, last, flags) }.into()
 }
 
@@ -85,23 +87,39 @@ extern "C" fn note_vfork() -> usize {
     real::vfork.address()
 }
 
-extern "C" fn note_longjmp(target: *const [usize; 8]) -> usize {
-    leave(target);
+/// # Safety
+///
+/// As of [`leave`].
+unsafe extern "C" fn note_longjmp(target: *const [usize; 8]) -> usize {
+    // SAFETY: the program calls libc's function with this target, and so jumps there (contract of this function).
+    unsafe { leave(target) };
     real::longjmp.address()
 }
 
-extern "C" fn note_longjmp_old(target: *const [usize; 8]) -> usize {
-    leave(target);
+/// # Safety
+///
+/// As of [`leave`].
+unsafe extern "C" fn note_longjmp_old(target: *const [usize; 8]) -> usize {
+    // SAFETY: the program calls libc's function with this target, and so jumps there (contract of this function).
+    unsafe { leave(target) };
     real::_longjmp.address()
 }
 
-extern "C" fn note_siglongjmp(target: *const [usize; 8]) -> usize {
-    leave(target);
+/// # Safety
+///
+/// As of [`leave`].
+unsafe extern "C" fn note_siglongjmp(target: *const [usize; 8]) -> usize {
+    // SAFETY: the program calls libc's function with this target, and so jumps there (contract of this function).
+    unsafe { leave(target) };
     real::siglongjmp.address()
 }
 
-extern "C" fn note_longjmp_chk(target: *const [usize; 8]) -> usize {
-    leave(target);
+/// # Safety
+///
+/// As of [`leave`].
+unsafe extern "C" fn note_longjmp_chk(target: *const [usize; 8]) -> usize {
+    // SAFETY: the program calls libc's function with this target, and so jumps there (contract of this function).
+    unsafe { leave(target) };
     real::__longjmp_chk.address()
 }
 
@@ -109,18 +127,24 @@ extern "C" fn note_longjmp_chk(target: *const [usize; 8]) -> usize {
 const STACK_POINTER: usize = 6;
 
 /// A handler may jump out of the call that it interrupted: that has to be over before its frame is gone.
-fn leave(target: *const [usize; 8]) {
+///
+/// # Safety
+///
+/// The calling thread is about to jump to the target, which is a `jmp_buf` of libc's.
+unsafe fn leave(target: *const [usize; 8]) {
     let Some(flight) = thread::in_flight() else { return };
-    // SAFETY: the program jumps to it.
+    // SAFETY: the target is a `jmp_buf` of libc's (contract of this function).
     let kept = unsafe { (*target)[STACK_POINTER] };
     let guard: usize;
-    // SAFETY: where libc keeps the number with which it makes such pointers unreadable.
+    // SAFETY: the instruction reads the word of the thread's own block in which libc keeps the
+    // number with which it makes such pointers unreadable.
     unsafe {
         core::arch::asm!("mov {}, fs:0x30", out(reg) guard, options(pure, readonly, nostack));
     }
     let to = kept.rotate_right(17) ^ guard;
     if to > flight.addr() && !stays_on_handlers_stack(to, flight.addr()) {
-        // SAFETY: its frame is still there, and will not be.
+        // SAFETY: the call's frame is still there, and nothing of it is in use: the handler that
+        // interrupted it does not return.
         moved::jumped_out(unsafe { &mut *flight });
     }
 }
@@ -129,7 +153,7 @@ fn leave(target: *const [usize; 8]) {
 fn stays_on_handlers_stack(to: usize, flight: usize) -> bool {
     let none = core::ptr::null_mut();
     let mut stack = libc::stack_t { ss_sp: none, ss_flags: libc::SS_DISABLE, ss_size: 0 };
-    // SAFETY: the kernel writes the structure.
+    // SAFETY: the structure is as large as the kernel writes.
     unsafe { raw_syscall!(Sysno::sigaltstack, 0, &raw mut stack) };
     let begin = stack.ss_sp.addr();
     let has = |address| (begin..=begin + stack.ss_size).contains(&address);

@@ -55,11 +55,13 @@ macro_rules! moved_as_they_are {
                 let given = [$crate::calls::Register::register($fd) $(, $crate::calls::Register::register($arg))*];
                 let mut args = [0; 6];
                 args[..given.len()].copy_from_slice(&given);
-                // SAFETY: the system call takes the function's arguments, which the caller vouches for.
+                // SAFETY: the system call takes the function's arguments, which are right for it
+                // (contract of this function).
                 let result = match unsafe { $crate::moved::on($fd, $shape, libc::$number, args) } {
                     $crate::moved::Verdict::Done(answer) => $crate::moved::result(answer) as $out,
                     $crate::moved::Verdict::InPlace(measured) => {
-                        // SAFETY: as above.
+                        // SAFETY: the arguments are right for libc's function of this name
+                        // (contract of this function).
                         let result = unsafe { $crate::real::$name($fd $(, $arg)*) };
                         measured.end();
                         result

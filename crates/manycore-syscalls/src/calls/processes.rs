@@ -48,17 +48,20 @@ pub unsafe extern "C-unwind" fn clone(
 ) -> c_int {
     note_flags(flags as usize);
     if flags & libc::CLONE_VM != 0 {
-        // SAFETY: passed on. What has its memory has no threads of ours.
+        // SAFETY: the arguments are right for libc's `clone` (contract of this function). What has
+        // the process' memory has no threads of ours.
         return unsafe { real::clone(run, stack, flags, argument, parent, storage, child) };
     }
     let mut start = Start { run, argument };
     let start = (&raw mut start).cast();
-    // SAFETY: passed on; the new process has a copy of this frame.
+    // SAFETY: the arguments are right for libc's `clone` (contract of this function); `begin` runs
+    // in a copy of this memory, in which `start` is where it is here.
     unsafe { real::clone(begin, stack, flags, start, parent, storage, child) }
 }
 
 extern "C-unwind" fn begin(start: *mut c_void) -> c_int {
-    // SAFETY: from `clone`, above, in memory that was copied.
+    // SAFETY: `clone` has put the address of its `Start` there, whose memory was copied with this
+    // process'.
     let Start { run, argument } = unsafe { *start.cast::<Start>() };
     let status = run(argument);
     threads::leaves();

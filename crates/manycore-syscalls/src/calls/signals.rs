@@ -25,7 +25,7 @@ fn bit(signal: c_int) -> u64 {
 pub fn all_restart() -> bool {
     let mut blocked = 0_u64;
     let none = core::ptr::null::<u64>();
-    // SAFETY: the kernel writes a set of signals.
+    // SAFETY: the place has the size of a set of signals, which is 8 bytes.
     unsafe { raw_syscall!(Sysno::rt_sigprocmask, libc::SIG_BLOCK, none, &raw mut blocked, 8) };
     // Relaxed: a handler that another thread installs just now may or may not have been the one.
     ENDING.load(Ordering::Relaxed) & !blocked == 0
@@ -49,7 +49,7 @@ impl Disposition {
     pub fn of(signal: c_int) -> Option<Self> {
         let mut now = Self { handler: libc::SIG_DFL, flags: 0, restorer: 0, blocked: 0 };
         let none = core::ptr::null::<Self>();
-        // SAFETY: the kernel writes the structure, which has its layout.
+        // SAFETY: the structure has the kernel's layout, and a set of signals has 8 bytes.
         let failed =
             unsafe { raw_syscall!(Sysno::rt_sigaction, signal, none, &raw mut now, 8) } != 0;
         (!failed).then_some(now)
@@ -106,11 +106,12 @@ pub unsafe extern "C-unwind" fn sigaction(
     old: *mut Action,
 ) -> c_int {
     if signal != INTERRUPT {
-        // SAFETY: the caller's promise.
+        // SAFETY: signal and pointers are right for libc's `sigaction` (contract of this function).
         let by_libc = || unsafe { real::sigaction(signal, new, old) };
         return if new.is_null() { by_libc() } else { change(signal, by_libc) };
     }
-    // SAFETY: null, or the caller's.
+    // SAFETY: each pointer is null or right for `sigaction` (contract of this function). A
+    // structure of zeros is the default disposition.
     unsafe {
         if let Some(new) = new.as_ref() {
             refuse(new.sa_sigaction);
@@ -135,7 +136,8 @@ macro_rules! by_one_handler {
                     refuse(handler);
                     return libc::SIG_DFL;
                 }
-                // SAFETY: the caller's promise.
+                // SAFETY: the arguments are right for libc's function of this name (contract of
+                // this function).
                 change(signal, || unsafe { real::$name(signal, handler) })
             }
         )*
@@ -157,6 +159,6 @@ pub unsafe extern "C-unwind" fn siginterrupt(signal: c_int, interrupts: c_int) -
     if signal == INTERRUPT {
         return 0;
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments are right for libc's function of this name (contract of this function).
     change(signal, || unsafe { real::siginterrupt(signal, interrupts) })
 }

@@ -47,7 +47,8 @@ pub unsafe fn make(lane: Lane, shape: Shape, call: Call) -> Option<Answer> {
         counters::count(shape.function, Outcome::Bypassed);
         return None;
     }
-    // SAFETY: the caller vouches for the arguments.
+    // SAFETY: the arguments are those of the call, and what they lead to is valid during it
+    // (contract of this function).
     let answer: Result<_, Reason> = unsafe { moved::perform(lane, None, &call, shape.kind, shape) };
     answer.ok()
 }
@@ -61,7 +62,7 @@ pub unsafe extern "C-unwind" fn socket(domain: c_int, kind: c_int, protocol: c_i
     let lane = descriptors::new_lane(Function::Socket);
     let args = [domain as usize, kind as usize, protocol as usize, 0, 0, 0];
     let call = Call { number: libc::SYS_socket as usize, args };
-    // SAFETY: no pointers.
+    // SAFETY: no argument is a pointer.
     let fd = unsafe {
         match make(lane, Shape::quick(Function::Socket).makes(), call) {
             Some(answer) => moved::result(answer) as c_int,
@@ -90,7 +91,8 @@ pub unsafe extern "C-unwind" fn socketpair(
     let lane = descriptors::new_lane(Function::Socketpair);
     let args = [domain as usize, kind as usize, protocol as usize, pair as usize, 0, 0];
     let call = Call { number: libc::SYS_socketpair as usize, args };
-    // SAFETY: the caller's promise; if it succeeds, there are two descriptors.
+    // SAFETY: `pair` has room for two descriptors (contract of this function), which are there if
+    // the call succeeds.
     unsafe {
         // It makes two, and its answer is neither.
         let result = match make(lane, Shape::quick(Function::Socketpair), call) {

@@ -17,7 +17,8 @@ unsafe fn descriptor(stream: *mut FILE) -> c_int {
     if stream.is_null() {
         return -1;
     }
-    // SAFETY: the calling thread's own; the stream is one of libc's.
+    // SAFETY: the stream is not null, and so one of libc's (contract of this function); the number
+    // is the calling thread's own.
     unsafe {
         let errno = libc::__errno_location();
         let before = *errno;
@@ -29,14 +30,14 @@ unsafe fn descriptor(stream: *mut FILE) -> c_int {
 
 /// A stream has just been made or given another file.
 unsafe fn made(stream: *mut FILE) -> *mut FILE {
-    // SAFETY: null, or one of libc's.
+    // SAFETY: the stream is null or one of libc's (contract of this function).
     descriptors::stream(unsafe { descriptor(stream) });
     stream
 }
 
 /// Closes a stream, or gives it another file.
 unsafe fn closing<R>(stream: *mut FILE, close: impl FnOnce() -> R) -> R {
-    // SAFETY: null, or one of libc's.
+    // SAFETY: the stream is null or one of libc's (contract of this function).
     descriptors::closing(unsafe { descriptor(stream) }, close)
 }
 
@@ -46,7 +47,8 @@ unsafe fn closing<R>(stream: *mut FILE, close: impl FnOnce() -> R) -> R {
 ///
 /// As the manual page says; so for all functions here.
 pub unsafe extern "C-unwind" fn fdopen(fd: c_int, mode: *const c_char) -> *mut FILE {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments are right for libc's function of this name (contract of this function),
+    // which makes or takes one of libc's streams.
     unsafe { made(real::fdopen(fd, mode)) }
 }
 
@@ -56,7 +58,8 @@ pub unsafe extern "C-unwind" fn fdopen(fd: c_int, mode: *const c_char) -> *mut F
 ///
 /// See [`fdopen`].
 pub unsafe extern "C-unwind" fn fclose(stream: *mut FILE) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments are right for libc's function of this name (contract of this function),
+    // which makes or takes one of libc's streams.
     unsafe { closing(stream, || real::fclose(stream)) }
 }
 
@@ -70,7 +73,8 @@ pub unsafe extern "C-unwind" fn freopen(
     mode: *const c_char,
     stream: *mut FILE,
 ) -> *mut FILE {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments are right for libc's function of this name (contract of this function),
+    // which makes or takes one of libc's streams.
     unsafe { made(closing(stream, || real::freopen(path, mode, stream))) }
 }
 
@@ -84,7 +88,8 @@ pub unsafe extern "C-unwind" fn freopen64(
     mode: *const c_char,
     stream: *mut FILE,
 ) -> *mut FILE {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments are right for libc's function of this name (contract of this function),
+    // which makes or takes one of libc's streams.
     unsafe { made(closing(stream, || real::freopen64(path, mode, stream))) }
 }
 
@@ -94,7 +99,8 @@ pub unsafe extern "C-unwind" fn freopen64(
 ///
 /// See [`fdopen`].
 pub unsafe extern "C-unwind" fn popen(command: *const c_char, mode: *const c_char) -> *mut FILE {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments are right for libc's function of this name (contract of this function),
+    // which makes or takes one of libc's streams.
     unsafe { made(real::popen(command, mode)) }
 }
 
@@ -104,6 +110,7 @@ pub unsafe extern "C-unwind" fn popen(command: *const c_char, mode: *const c_cha
 ///
 /// See [`fdopen`].
 pub unsafe extern "C-unwind" fn pclose(stream: *mut FILE) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments are right for libc's function of this name (contract of this function),
+    // which makes or takes one of libc's streams.
     unsafe { closing(stream, || real::pclose(stream)) }
 }

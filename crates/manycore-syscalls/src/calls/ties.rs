@@ -73,12 +73,12 @@ fn alone_if_needed(change: impl Fn() -> c_int) -> c_int {
 }
 
 fn errno() -> c_int {
-    // SAFETY: the calling thread's own.
+    // SAFETY: `__errno_location` returns the address of the calling thread's own number.
     unsafe { *libc::__errno_location() }
 }
 
 fn set_errno(value: c_int) {
-    // SAFETY: as above.
+    // SAFETY: `__errno_location` returns the address of the calling thread's own number.
     unsafe { *libc::__errno_location() = value };
 }
 
@@ -92,7 +92,7 @@ const NEEDS_ONE_THREAD: c_int =
 ///
 /// As the manual page says.
 pub unsafe extern "C-unwind" fn unshare(flags: c_int) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments are right for libc's function of this name (contract of this function).
     let change = || unsafe { real::unshare(flags) };
     tie_after(|| if flags & NEEDS_ONE_THREAD == 0 { change() } else { alone_if_needed(change) })
 }
@@ -103,7 +103,7 @@ pub unsafe extern "C-unwind" fn unshare(flags: c_int) -> c_int {
 ///
 /// As the manual page says.
 pub unsafe extern "C-unwind" fn setns(fd: c_int, kind: c_int) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments are right for libc's function of this name (contract of this function).
     tie_after(|| alone_if_needed(|| unsafe { real::setns(fd, kind) }))
 }
 
@@ -116,7 +116,7 @@ pub unsafe extern "C-unwind" fn nice(by: c_int) -> c_int {
     prepare();
     let before = errno();
     set_errno(0);
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments are right for libc's function of this name (contract of this function).
     let result = unsafe { real::nice(by) };
     if errno() == 0 {
         set_errno(before);
@@ -135,7 +135,8 @@ macro_rules! tying {
             ///
             /// As the manual page says.
             pub unsafe extern "C-unwind" fn $name($($arg: $ty),*) -> c_int {
-                // SAFETY: the caller's promise.
+                // SAFETY: the arguments are right for libc's function of this name (contract of
+                // this function).
                 $how(|| unsafe { real::$name($($arg),*) })
             }
         )*
@@ -164,7 +165,7 @@ tying! {
 /// As the manual page says.
 pub unsafe extern "C-unwind" fn chroot(path: *const c_char) -> c_int {
     counters::prepare();
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments are right for libc's function of this name (contract of this function).
     unsafe { real::chroot(path) }
 }
 
@@ -179,7 +180,8 @@ macro_rules! changing {
             /// As the manual page says.
             pub unsafe extern "C-unwind" fn $name($($arg: $ty),*) -> c_int {
                 prepare();
-                // SAFETY: the caller's promise.
+                // SAFETY: the arguments are right for libc's function of this name (contract of
+                // this function).
                 let result = unsafe { real::$name($($arg),*) };
                 // Afterwards: what is set up from now on is set up by the one that the process is now.
                 if result == 0 && !thread::shares_memory() {
@@ -215,9 +217,10 @@ pub unsafe extern "C-unwind" fn pthread_setschedparam(
     parameters: *const libc::sched_param,
 ) -> c_int {
     let mut before = libc::SCHED_OTHER;
-    // SAFETY: a structure of numbers, for which zero is a value.
+    // SAFETY: the structure consists of numbers, for which zero is a value.
     let mut old: libc::sched_param = unsafe { core::mem::zeroed() };
-    // SAFETY: the caller's promise; the first writes to what is here.
+    // SAFETY: thread and parameters are right for this function (contract of this function); the
+    // first call writes to two places in this frame.
     let failed = unsafe {
         libc::pthread_getschedparam(thread, &raw mut before, &raw mut old);
         real::pthread_setschedparam(thread, policy, parameters)
@@ -237,7 +240,7 @@ pub unsafe extern "C-unwind" fn pthread_setschedprio(
     thread: libc::pthread_t,
     priority: c_int,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments are right for libc's function of this name (contract of this function).
     let failed = unsafe { real::pthread_setschedprio(thread, priority) };
     if failed == 0 {
         tie();
@@ -251,7 +254,8 @@ pub unsafe extern "C-unwind" fn pthread_setschedprio(
 ///
 /// The path is the one that was opened.
 pub unsafe fn opened_to_write(path: *const c_char) {
-    // SAFETY: the kernel has read it to its end.
+    // SAFETY: the path is a string, which was opened and so read to its end (contract of this
+    // function).
     let path = unsafe { core::ffi::CStr::from_ptr(path) }.to_bytes();
     if path.starts_with(b"/proc/") && path.split(|byte| *byte == b'/').any(|part| part == b"attr") {
         tie();
@@ -285,7 +289,8 @@ pub unsafe extern "C-unwind" fn prctl(
     c: usize,
     d: usize,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments are right for libc's `prctl` with this option (contract of this
+    // function).
     let change = || unsafe { real::prctl(option, a, b, c, d) };
     if is_tying(option) {
         return tie_after(change);

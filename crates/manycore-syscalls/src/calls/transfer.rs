@@ -49,11 +49,13 @@ pub unsafe extern "C-unwind" fn send(
 ) -> isize {
     let shape = Shape::waits(Function::Send).in_parts().quick_if(returns_at_once(flags));
     let args = [fd as usize, buffer as usize, length, flags as usize, 0, 0];
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments are right for this function (contract of this function), and so for the
+    // system call, which takes the same.
     match unsafe { moved::on(fd, shape, libc::SYS_sendto, args) } {
         Verdict::Done(answer) => moved::result(answer),
         Verdict::InPlace(measured) => {
-            // SAFETY: as above.
+            // SAFETY: the arguments are right for libc's function of this name (contract of this
+            // function).
             let result = unsafe { real::send(fd, buffer, length, flags) };
             measured.end();
             result
@@ -75,11 +77,13 @@ pub unsafe extern "C-unwind" fn recv(
     let shape =
         Shape::waits(Function::Recv).in_parts_if(wants_all(flags)).quick_if(returns_at_once(flags));
     let args = [fd as usize, buffer as usize, length, flags as usize, 0, 0];
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments are right for this function (contract of this function), and so for the
+    // system call, which takes the same.
     match unsafe { moved::on(fd, shape, libc::SYS_recvfrom, args) } {
         Verdict::Done(answer) => moved::result(answer),
         Verdict::InPlace(measured) => {
-            // SAFETY: as above.
+            // SAFETY: the arguments are right for libc's function of this name (contract of this
+            // function).
             let result = unsafe { real::recv(fd, buffer, length, flags) };
             measured.end();
             result
@@ -97,18 +101,20 @@ pub unsafe extern "C-unwind" fn recvmsg(fd: c_int, message: *mut msghdr, flags: 
         .in_parts_if(wants_all(flags))
         .quick_if(returns_at_once(flags));
     let args = [fd as usize, message as usize, flags as usize, 0, 0, 0];
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments are right for this function (contract of this function), and so for the
+    // system call, which takes the same.
     let result = match unsafe { moved::on(fd, shape, libc::SYS_recvmsg, args) } {
         Verdict::Done(answer) => moved::result(answer),
         Verdict::InPlace(measured) => {
-            // SAFETY: as above.
+            // SAFETY: the arguments are right for libc's function of this name (contract of this
+            // function).
             let result = unsafe { real::recvmsg(fd, message, flags) };
             measured.end();
             result
         }
     };
     if result >= 0 {
-        // SAFETY: the kernel has filled it in.
+        // SAFETY: the call has succeeded, so that the kernel has filled in the message.
         unsafe { note_received(&*message) };
     }
     result
@@ -129,18 +135,20 @@ pub unsafe extern "C-unwind" fn recvmmsg(
     let shape = Shape::waits(Function::Recvmmsg).in_parts().quick_if(returns_at_once(flags));
     let args =
         [fd as usize, messages as usize, count as usize, flags as usize, timeout as usize, 0];
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments are right for this function (contract of this function), and so for the
+    // system call, which takes the same.
     let result = match unsafe { moved::on(fd, shape, libc::SYS_recvmmsg, args) } {
         Verdict::Done(answer) => moved::result(answer) as c_int,
         Verdict::InPlace(measured) => {
-            // SAFETY: as above.
+            // SAFETY: the arguments are right for libc's function of this name (contract of this
+            // function).
             let result = unsafe { real::recvmmsg(fd, messages, count, flags, timeout) };
             measured.end();
             result
         }
     };
     for index in 0..usize::try_from(result).unwrap_or(0) {
-        // SAFETY: the kernel has filled in so many.
+        // SAFETY: the kernel has filled in so many messages.
         unsafe { note_received(&(*messages.add(index)).msg_hdr) };
     }
     result
@@ -148,7 +156,8 @@ pub unsafe extern "C-unwind" fn recvmmsg(
 
 /// Notes the descriptors that came with a message: numbers that may have been another's.
 unsafe fn note_received(message: &msghdr) {
-    // SAFETY: the kernel has filled it in; the macros stay within its control messages.
+    // SAFETY: the kernel has filled in the message (contract of this function), and the macros stay
+    // within its control messages.
     unsafe {
         let mut control = libc::CMSG_FIRSTHDR(message);
         while !control.is_null() {
@@ -196,11 +205,13 @@ pub unsafe extern "C-unwind" fn splice(
         }
         Err(_) => to,
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments are right for this function (contract of this function), and so for the
+    // system call, which takes the same.
     match unsafe { moved::on(fd, shape, libc::SYS_splice, args) } {
         Verdict::Done(answer) => moved::result(answer),
         Verdict::InPlace(measured) => {
-            // SAFETY: as above.
+            // SAFETY: the arguments are right for libc's function of this name (contract of this
+            // function).
             let result = unsafe { real::splice(from, from_offset, to, to_offset, length, flags) };
             measured.end();
             result
@@ -219,7 +230,8 @@ pub unsafe extern "C-unwind" fn read_chk(
     length: usize,
     size: usize,
 ) -> isize {
-    // SAFETY: the caller's promise; libc ends the program if the buffer is too small.
+    // SAFETY: the arguments are right for `read` (contract of this function), unless the buffer is
+    // too small: then libc's function ends the program.
     unsafe {
         if length > size {
             return real::__read_chk(fd, buffer, length, size);
@@ -240,7 +252,8 @@ pub unsafe extern "C-unwind" fn recv_chk(
     size: usize,
     flags: c_int,
 ) -> isize {
-    // SAFETY: as in `read_chk`.
+    // SAFETY: the arguments are right for `recv` (contract of this function), unless the buffer is
+    // too small: then libc's function ends the program.
     unsafe {
         if length > size {
             return real::__recv_chk(fd, buffer, length, size, flags);
@@ -263,7 +276,8 @@ pub unsafe extern "C-unwind" fn recvfrom_chk(
     from: *mut sockaddr,
     from_length: *mut socklen_t,
 ) -> isize {
-    // SAFETY: as in `read_chk`.
+    // SAFETY: the arguments are right for `recvfrom` (contract of this function), unless the buffer
+    // is too small: then libc's function ends the program.
     unsafe {
         if length > size {
             return real::__recvfrom_chk(fd, buffer, length, size, flags, from, from_length);

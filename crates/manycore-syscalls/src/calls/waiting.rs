@@ -45,7 +45,8 @@ unsafe fn with_first(
         None
     });
     match first {
-        // SAFETY: the caller's promise.
+        // SAFETY: the arguments are those of the system call, and what they lead to is valid during
+        // it (contract of this function).
         Some(held) => unsafe { moved::with(held, shape, number, args) },
         None => {
             counters::count(shape.function, why);
@@ -59,7 +60,8 @@ const LOOKS: usize = 16;
 
 /// The descriptors of a list, as far as there is memory.
 unsafe fn listed(list: *mut pollfd, count: nfds_t) -> impl Iterator<Item = c_int> + Clone {
-    // SAFETY: an entry begins with a number, and the caller leaves its list alone.
+    // SAFETY: an entry begins with a number, and no other thread takes the list away during the
+    // call (contract of this function).
     (0..count as usize)
         .map_while(move |index| unsafe { memory::read(list.wrapping_add(index).cast::<c_int>()) })
 }
@@ -73,11 +75,13 @@ pub unsafe extern "C-unwind" fn poll(list: *mut pollfd, count: nfds_t, timeout: 
     let shape = Shape::timed(Function::Poll).quick_if(timeout == 0);
     let args = [list as usize, count as usize, timeout as usize, 0, 0, 0];
     let none = core::ptr::null();
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments are right for this function (contract of this function), and so for the
+    // system call, which takes the same.
     match unsafe { with_first(listed(list, count), none, shape, libc::SYS_poll, args) } {
         Verdict::Done(answer) => moved::result(answer) as c_int,
         Verdict::InPlace(measured) => {
-            // SAFETY: as above.
+            // SAFETY: the arguments are right for libc's function of this name (contract of this
+            // function).
             let result = unsafe { real::poll(list, count, timeout) };
             measured.end();
             result
@@ -97,15 +101,17 @@ pub unsafe extern "C-unwind" fn ppoll(
     mask: *const sigset_t,
 ) -> c_int {
     let shape = Shape::timed(Function::Ppoll);
-    // SAFETY: the caller's promise.
+    // SAFETY: the time-out is null or leads to a time (contract of this function).
     let mut left = unsafe { timeout.as_ref() }.copied();
     let left = left.as_mut().map_or(core::ptr::null_mut(), core::ptr::from_mut);
     let args = [list as usize, count as usize, left as usize, 0, 0, 0];
-    // SAFETY: as above.
+    // SAFETY: the arguments are right for this function (contract of this function), and so for the
+    // system call, which takes the same.
     match unsafe { with_first(listed(list, count), mask, shape, libc::SYS_ppoll, args) } {
         Verdict::Done(answer) => moved::result(answer) as c_int,
         Verdict::InPlace(measured) => {
-            // SAFETY: as above.
+            // SAFETY: the arguments are right for libc's function of this name (contract of this
+            // function).
             let result = unsafe { real::ppoll(list, count, timeout, mask) };
             measured.end();
             result
@@ -124,7 +130,8 @@ pub unsafe extern "C-unwind" fn poll_chk(
     timeout: c_int,
     size: usize,
 ) -> c_int {
-    // SAFETY: the caller's promise; libc ends the program if the list is too short.
+    // SAFETY: the arguments are right for `poll` (contract of this function), unless the list is
+    // too short: then libc's function ends the program.
     unsafe {
         if size / size_of::<pollfd>() < count as usize {
             return real::__poll_chk(list, count, timeout, size);
@@ -145,7 +152,8 @@ pub unsafe extern "C-unwind" fn ppoll_chk(
     mask: *const sigset_t,
     size: usize,
 ) -> c_int {
-    // SAFETY: as in `poll_chk`.
+    // SAFETY: the arguments are right for `ppoll` (contract of this function), unless the list is
+    // too short: then libc's function ends the program.
     unsafe {
         if size / size_of::<pollfd>() < count as usize {
             return real::__ppoll_chk(list, count, timeout, mask, size);
@@ -160,7 +168,8 @@ unsafe fn in_sets(count: c_int, sets: [*mut fd_set; 3]) -> impl Iterator<Item = 
     let words = (0..end.div_ceil(64)).map(move |word| {
         let parts = sets.map(|set| {
             let part = set.cast::<u64>().wrapping_add(word);
-            // SAFETY: bits, and the caller leaves its sets alone.
+            // SAFETY: any bits are a value, and no other thread takes the set away during the call
+            // (contract of this function).
             if set.is_null() { 0 } else { unsafe { memory::read(part) }.unwrap_or(0) }
         });
         (word, parts[0] | parts[1] | parts[2])
@@ -186,7 +195,8 @@ pub unsafe extern "C-unwind" fn select(
     let shape = Shape::timed(Function::Select);
     let args =
         [count as usize, read as usize, write as usize, except as usize, timeout as usize, 0];
-    // SAFETY: the caller's promise. The kernel's `select` writes the time that is left, as libc does.
+    // SAFETY: the arguments are right for `select` (contract of this function), and so for the
+    // system call, which writes the time that is left, as libc does.
     unsafe {
         let fds = in_sets(count, [read, write, except]);
         match with_first(fds, core::ptr::null(), shape, libc::SYS_select, args) {
@@ -214,11 +224,12 @@ pub unsafe extern "C-unwind" fn pselect(
     mask: *const sigset_t,
 ) -> c_int {
     let shape = Shape::timed(Function::Pselect);
-    // SAFETY: the caller's promise.
+    // SAFETY: the time-out is null or leads to a time (contract of this function).
     let mut left = unsafe { timeout.as_ref() }.copied();
     let left = left.as_mut().map_or(core::ptr::null_mut(), core::ptr::from_mut);
     let args = [count as usize, read as usize, write as usize, except as usize, left as usize, 0];
-    // SAFETY: as above.
+    // SAFETY: the arguments are right for `pselect` (contract of this function); the time that the
+    // kernel writes to is in this frame.
     unsafe {
         let fds = in_sets(count, [read, write, except]);
         match with_first(fds, mask, shape, libc::SYS_pselect6, args) {
@@ -238,7 +249,7 @@ pub unsafe extern "C-unwind" fn pselect(
 ///
 /// See [`poll`].
 pub unsafe extern "C-unwind" fn epoll_create(size: c_int) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments are right for libc's function of this name (contract of this function).
     made(unsafe { real::epoll_create(size) })
 }
 
@@ -248,7 +259,7 @@ pub unsafe extern "C-unwind" fn epoll_create(size: c_int) -> c_int {
 ///
 /// See [`poll`].
 pub unsafe extern "C-unwind" fn epoll_create1(flags: c_int) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments are right for libc's function of this name (contract of this function).
     made(unsafe { real::epoll_create1(flags) })
 }
 
@@ -274,11 +285,13 @@ pub unsafe extern "C-unwind" fn epoll_pwait(
     let shape = Shape::timed(Function::EpollPwait).quick_if(timeout == 0);
     let args = [epoll as usize, events as usize, count as usize, timeout as usize, 0, 0];
     let fds = core::iter::once(epoll);
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments are right for this function (contract of this function), and so for the
+    // system call, which takes the same.
     match unsafe { with_first(fds, mask, shape, libc::SYS_epoll_pwait, args) } {
         Verdict::Done(answer) => moved::result(answer) as c_int,
         Verdict::InPlace(measured) => {
-            // SAFETY: as above.
+            // SAFETY: the arguments are right for libc's function of this name (contract of this
+            // function).
             let result = unsafe { real::epoll_pwait(epoll, events, count, timeout, mask) };
             measured.end();
             result
@@ -301,11 +314,13 @@ pub unsafe extern "C-unwind" fn epoll_pwait2(
     let shape = Shape::timed(Function::EpollPwait2);
     let args = [epoll as usize, events as usize, count as usize, timeout as usize, 0, 0];
     let fds = core::iter::once(epoll);
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments are right for this function (contract of this function), and so for the
+    // system call, which takes the same.
     match unsafe { with_first(fds, mask, shape, libc::SYS_epoll_pwait2, args) } {
         Verdict::Done(answer) => moved::result(answer) as c_int,
         Verdict::InPlace(measured) => {
-            // SAFETY: as above.
+            // SAFETY: the arguments are right for libc's function of this name (contract of this
+            // function).
             let result = unsafe { real::epoll_pwait2(epoll, events, count, timeout, mask) };
             measured.end();
             result
