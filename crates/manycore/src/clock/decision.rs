@@ -76,7 +76,7 @@ impl Decision {
             if word & !UNDECIDED >= limit {
                 return None;
             }
-            // Acquire: as above.
+            // Acquire: partner of the Releases in `open` and `decide`, also if it fails.
             let (raised, acquire) = (UNDECIDED | limit, order!(Acquire, "decision-raise"));
             match self.0.compare_exchange(word, raised, acquire, acquire) {
                 Ok(_) => return None,

@@ -92,7 +92,7 @@ impl Anderson {
 #[cold]
 fn sleep(slot: &AtomicU64, number: u32) {
     loop {
-        // Acquire: as in `wait`.
+        // Acquire: partner of the Release in `release`.
         let word = slot.load(order!(Acquire, "anderson-woken"));
         if word as u32 == number {
             return;

@@ -85,7 +85,7 @@ impl Bravo {
         let (slot, mark) = (table::slot(self.mark()), self.mark());
         // Relaxed: a hint. On failure too: the lock below is as good.
         let free = slot.load(Ordering::Relaxed) == 0;
-        // SeqCst: see `SideDoor::admits`.
+        // SeqCst: partner of the writer's shutting of the door, see `SideDoor::admits`.
         let (set, failed) = (Ordering::SeqCst, Ordering::Relaxed);
         if !free || slot.compare_exchange(0, mark, set, failed).is_err() {
             return false;
@@ -104,7 +104,9 @@ impl Bravo {
         // Acquire: whoever has cleared this thread's mark has left it what it did. Partner of the SeqCst below. It takes
         // four threads for this to matter, which is more than a model can have.
         let marked = slot.load(Ordering::Acquire) == mark;
-        // SeqCst: see `SideDoor::left`; releases to `is_clear`. Acquire on failure: as above.
+        // SeqCst: partner of the load in `is_clear`, to which it releases, and of the writer's look, see
+        // `SideDoor::left`.
+        // Acquire on failure: partner of this, of the thread that has cleared the mark.
         let (done, failed) = (order!(SeqCst, "bravo-leave"), Ordering::Acquire);
         if marked && slot.compare_exchange(mark, 0, done, failed).is_ok() {
             self.door.left();

@@ -68,7 +68,8 @@ impl Gate {
     /// Says that the waiter goes to sleep, unless the message is there. Without one it sleeps on [`word`](Self::word) as
     /// long as that is [`ASLEEP`](Self::ASLEEP).
     pub fn doze(&self) -> Option<u32> {
-        // Relaxed on success: says only that this thread sleeps. Acquire on failure: there is a message, as in `spin`.
+        // Relaxed on success: says only that this thread sleeps. Acquire on failure: partner of the
+        // Release in `open`, for the message.
         let (done, opened) = (Ordering::Relaxed, order!(Acquire, "gate-sleep"));
         match self.word.compare_exchange(SHUT, SHUT_ASLEEP, done, opened) {
             Err(message) if message >= MESSAGE => Some(message),
@@ -80,7 +81,7 @@ impl Gate {
     /// The message, if it is there.
     #[inline]
     pub fn look(&self) -> Option<u32> {
-        // Acquire: as in `spin`.
+        // Acquire: partner of the Release in `open`.
         let word = self.word.load(order!(Acquire, "gate-woken"));
         (word >= MESSAGE).then_some(word)
     }

@@ -112,7 +112,8 @@ impl Mcs {
     /// Takes the lock if the queue is empty.
     #[inline]
     fn try_enter(&self, node: *mut McsNode) -> bool {
-        // AcqRel: Acquire, partner of the Release in `leave`; Release, as in `enter`.
+        // AcqRel: Acquire, partner of the Release in `leaves_empty`; Release, partner of the Acquire in the
+        // successor's swap.
         self.tail.fill(node, order!(AcqRel, "mcs-try"))
     }
 
@@ -123,7 +124,8 @@ impl Mcs {
     /// The node is new, and stays until `leave`. With a deadline it comes from `sync::node`, and if the result is
     /// false it is not the caller's any more.
     unsafe fn enter(&self, node: *mut McsNode, deadline: Option<Deadline>) -> bool {
-        // AcqRel: Acquire, partner of the Release in `leave` and in the predecessor's swap; Release, partner of the
+        // AcqRel: Acquire, partner of the Release in `leaves_empty` and in the predecessor's swap; Release,
+        // partner of the
         // Acquire in the successor's swap: the nodes are initialised.
         let predecessor = match self.tail.swap(node, order!(AcqRel, "mcs-swap")) {
             Linked::Nothing => return true,
@@ -196,7 +198,7 @@ impl McsNode {
     /// Waits until the predecessor has handed over, or the deadline has passed; says which.
     fn wait(&self, deadline: Option<Deadline>) -> bool {
         let (start, limit) = (clock::now(), tuning::spin_limit());
-        // Acquire: partner of the AcqRel in `leave`.
+        // Acquire: partner of the AcqRel in `hand_over`.
         while self.state.load(order!(Acquire, "mcs-spin")) != GRANTED {
             if clock::has_passed(start, limit) {
                 return self.sleep(deadline);
@@ -208,12 +210,13 @@ impl McsNode {
 
     #[cold]
     fn sleep(&self, deadline: Option<Deadline>) -> bool {
-        // Acquire on failure: granted meanwhile, as in `wait`. Relaxed on success: says only that this thread sleeps.
+        // Acquire on failure: partner of the AcqRel in `hand_over`: granted meanwhile. Relaxed on success: says only that
+        // this thread sleeps.
         let granted = order!(Acquire, "mcs-sleep");
         if self.state.compare_exchange(SPINNING, SLEEPING, Ordering::Relaxed, granted).is_err() {
             return true;
         }
-        // Acquire: as in `wait`.
+        // Acquire: partner of the AcqRel in `hand_over`.
         while self.state.load(order!(Acquire, "mcs-woken")) != GRANTED {
             if futex::wait(&self.state, SLEEPING, deadline) == Woken::TimedOut && self.abandon() {
                 return false;
@@ -224,7 +227,7 @@ impl McsNode {
 
     /// Leaves the node to the predecessor, unless it has handed over.
     fn abandon(&self) -> bool {
-        // Release: partner of the AcqRel in `leave`. Relaxed on failure: `sleep` looks again.
+        // Release: partner of the AcqRel in `hand_over`. Relaxed on failure: `sleep` looks again.
         let left = order!(Release, "mcs-abandon");
         self.state.compare_exchange(SLEEPING, ABANDONED, left, Ordering::Relaxed).is_ok()
     }
@@ -250,7 +253,7 @@ impl McsNode {
             if mutation!("mcs-hand-off") {
                 return None; // and whoever is about to link itself waits for ever
             }
-            // Release: as in `leaves_empty`.
+            // Release: partner of the Acquire in `enter` and `try_enter`.
             if self.generation != process::generation() && tail.clear_ghost(Ordering::Release) {
                 return None;
             }

@@ -89,7 +89,8 @@ impl PerCpuRw {
 
     #[inline]
     fn leave(&self, counter: &AtomicU32) {
-        // SeqCst: see `SideDoor::left`; and it releases to `is_empty`.
+        // SeqCst: partner of the load in `is_empty`, to which it releases, and of the writer's look, see
+        // `SideDoor::left`.
         counter.fetch_sub(1, order!(SeqCst, "per-cpu-rw-leave"));
         self.door.left();
     }
@@ -138,7 +139,7 @@ unsafe impl RawRwLock for PerCpuRw {
             return false;
         }
         let counter = self.counter();
-        // SeqCst: see `SideDoor::admits`.
+        // SeqCst: partner of the writer's shutting of the door, see `SideDoor::admits`.
         counter.fetch_add(1, Ordering::SeqCst);
         if self.door.admits() {
             return true;

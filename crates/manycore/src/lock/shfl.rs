@@ -303,14 +303,15 @@ impl Node {
     /// Sleeps until woken, ahead or for good; returns the state then.
     #[cold]
     fn sleep(&self) -> u32 {
-        // Relaxed on success: says only that this thread sleeps. Acquire on failure: the head, as in `wait_for_head`.
+        // Relaxed on success: says only that this thread sleeps. Acquire on failure: partner of the
+        // Release in `pass_head`.
         let head = order!(Acquire, "shfl-sleep");
         if let Err(state) = self.told.state.compare_exchange(AWAKE, ASLEEP, Ordering::Relaxed, head)
         {
             return state;
         }
         loop {
-            // Acquire: as in `wait_for_head`.
+            // Acquire: partner of the Release in `pass_head`.
             let state = self.told.state.load(order!(Acquire, "shfl-woken"));
             if state != ASLEEP {
                 return state;

@@ -47,7 +47,7 @@ impl TopWord {
 
     #[cold]
     fn try_reserved(&self) -> bool {
-        // Acquire, and Relaxed on failure: as in `try_acquire`.
+        // Acquire: partner of the Releases. Relaxed on failure: nothing was acquired.
         self.0.compare_exchange(RESERVED, HELD, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 

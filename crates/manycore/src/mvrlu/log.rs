@@ -58,7 +58,7 @@ impl Position {
             let segment = unsafe { &*self.segment };
             // Acquire: partner of the Release in `publish`.
             let next = segment.next.load(Ordering::Acquire);
-            // Acquire: as above.
+            // Acquire: partner of the Release in `publish`.
             if self.offset < segment.used.load(order!(Acquire, "mvrlu-used")) {
                 // SAFETY: what is published of a segment is within it, and this offset is before
                 // its end.

@@ -59,7 +59,7 @@ impl Epoch {
         // Who has found it unused has passed its own fence before, in `announce`, and what it knows
         // is seen here.
         full_fence!("rlu-begin-fence");
-        // AcqRel: as above.
+        // AcqRel: partner of those in `announce`, and of the Acquire in `again`.
         self.0.latest.fetch_max(known(), Ordering::AcqRel);
         // Release: partner of the Acquire in `now`.
         self.0.is_ready.store(true, order!(Release, "rlu-epoch-ready"));

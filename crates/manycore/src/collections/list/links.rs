@@ -88,7 +88,7 @@ impl<K: Ord + Send> Links<K> {
         // SAFETY: null, or a node to which a link of the list led in this section: what is taken
         // out is retired, and not dropped before the section's end.
         while let Some(node) = unsafe { link.as_ref() } {
-            // Acquire: as above.
+            // Acquire: partner of the Releases of links.
             let next = node.next.load(order!(Acquire, "harris-walk"));
             if node.key >= *key {
                 return node.key == *key && !is_marked(next);
@@ -117,7 +117,7 @@ impl<K: Ord + Send> Links<K> {
             // SAFETY: null, or a node to which a link of the list led in this section: what is
             // taken out is retired, and not dropped before the section's end.
             let Some(there) = (unsafe { node.as_ref() }) else { break false };
-            // Acquire: as above.
+            // Acquire: partner of the Releases of links.
             let next = there.next.load(order!(Acquire, "harris-find-walk"));
             if is_marked(next) {
                 node = unmarked(next);

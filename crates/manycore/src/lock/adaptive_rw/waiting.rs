@@ -170,7 +170,7 @@ impl AdaptiveRw {
         }
         let acquired = self.lead(waits, deadline);
         if !acquired {
-            // SAFETY: acquired above.
+            // SAFETY: this writer has acquired the queue above, and has not left it.
             unsafe { self.queue.end_row() };
         }
         acquired
@@ -269,7 +269,7 @@ impl AdaptiveRw {
             && self.take_as_first(state, state);
         if !acquired {
             self.let_readers_in();
-            // SAFETY: acquired above.
+            // SAFETY: `try_acquire` has acquired the queue for this writer, which has not left it.
             unsafe { self.queue.end_row() };
         }
         acquired
