@@ -70,7 +70,8 @@ unsafe impl Domain for Epoch {
 ///
 /// The header is that of a node from `Box`, which nobody else uses.
 unsafe extern "C" fn release(header: *mut Header) {
-    // SAFETY: a node begins with its header; the rest is passed on.
+    // SAFETY: a node begins with its header, comes from a box, and nobody else uses it (contract of
+    // this function).
     drop(unsafe { Box::from_raw(header.cast::<Node<Epoch>>()) });
 }
 
@@ -142,12 +143,14 @@ impl SetHandle<u64> for &Table {
     }
 
     fn insert(&mut self, key: u64) -> bool {
-        // SAFETY: as above; this thread has the lock.
+        // SAFETY: `write` has acquired the lock, so that this is the one thread that writes; the
+        // table is there as long as `self`.
         self.write(|table| unsafe { peer_ck_ht_insert(table, key) })
     }
 
     fn remove(&mut self, key: &u64) -> bool {
-        // SAFETY: as above.
+        // SAFETY: `write` has acquired the lock, so that this is the one thread that writes; the
+        // table is there as long as `self`.
         self.write(|table| unsafe { peer_ck_ht_remove(table, *key) })
     }
 }

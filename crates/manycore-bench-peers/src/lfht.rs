@@ -63,12 +63,12 @@ impl SetHandle<u64> for Handle<'_> {
     }
 
     fn insert(&mut self, key: u64) -> bool {
-        // SAFETY: as above.
+        // SAFETY: the table is there as long as `self`, and this thread has registered.
         unsafe { peer_lfht_insert(self.table.0.0, key) }
     }
 
     fn remove(&mut self, key: &u64) -> bool {
-        // SAFETY: as above.
+        // SAFETY: the table is there as long as `self`, and this thread has registered.
         unsafe { peer_lfht_remove(self.table.0.0, *key) }
     }
 }

@@ -34,7 +34,7 @@ struct Opaque(*mut c_void);
 
 // SAFETY: it is used through functions that any thread may call.
 unsafe impl Send for Opaque {}
-// SAFETY: as above.
+// SAFETY: the library synchronises what it leads to, so that several threads may use it at a time.
 unsafe impl Sync for Opaque {}
 
 fn main() -> std::io::Result<()> {

@@ -80,7 +80,8 @@ flavour! {
 ///
 /// The header is that of a node from `Box`, which nobody else uses.
 unsafe extern "C" fn release<D: Domain>(header: *mut Header) {
-    // SAFETY: a node begins with its header; the rest is passed on.
+    // SAFETY: a node begins with its header, comes from a box, and nobody else uses it (contract of
+    // this function).
     drop(unsafe { Box::from_raw(header.cast::<Node<D>>()) });
 }
 

@@ -55,7 +55,8 @@ fn every_signal_is_handed_on_and_the_report_comes() {
         }
         for (signal, number) in [(libc::SIGUSR1, 5), (libc::SIGRTMIN() + 3, -6)] {
             let value = libc::sigval { sival_ptr: number as usize as *mut _ };
-            // SAFETY: as above.
+            // SAFETY: the process is a child of this test that was not waited for, so that its
+            // number is its own.
             assert_eq!(unsafe { libc::sigqueue(child.id() as i32, signal, value) }, 0);
             assert_eq!(lines.next().unwrap().unwrap(), format!("{signal} {number}"), "{way:?}");
         }

@@ -101,7 +101,7 @@ pub unsafe extern "C-unwind" fn init<const STATS: bool>(
     attr: *const libc::pthread_condattr_t,
     caller: usize,
 ) -> c_int {
-    // SAFETY: passed on; the memory is the caller's to initialise.
+    // SAFETY: the memory is the program's to be initialised as a condition variable (contract of this function).
     let (result, cond) = unsafe { (glibc::pthread_cond_init(c.cast(), attr), &*c) };
     if STATS && result == 0 && !cond.is_shared() {
         stats::initialised(&cond.record, caller);

@@ -28,7 +28,8 @@ pub unsafe trait Layout {
     fn magic(&self) -> &AtomicU64;
 }
 
-// SAFETY: numbers and atomics of them.
+// SAFETY: it consists of atomics and arrays of them, for which any bytes are values, and is aligned
+// to no more than a word.
 unsafe impl Layout for Mapping {
     const MAGIC: u64 = layout::MAGIC;
     const MAGIC_AT: usize = offset_of!(Mapping, header.magic);
@@ -38,7 +39,8 @@ unsafe impl Layout for Mapping {
     }
 }
 
-// SAFETY: as above.
+// SAFETY: it consists of atomics and arrays of them, for which any bytes are values, and is aligned
+// to no more than a word.
 unsafe impl Layout for syscalls::Mapping {
     const MAGIC: u64 = syscalls::MAGIC;
     const MAGIC_AT: usize = offset_of!(syscalls::Mapping, header.magic);

@@ -36,7 +36,7 @@ fn contend<L: PlainLock>() -> u64 {
             // SAFETY: the lock is held.
             data.0.with_mut(|data| unsafe { (*data)[0] += 1 });
             thread::compute(100);
-            // SAFETY: acquired above.
+            // SAFETY: this thread has acquired the lock three lines up.
             unsafe { lock.release() };
             thread::compute(400);
             count += 1;

@@ -29,13 +29,13 @@ impl Counter {
     }
 
     fn add(&self) {
-        // SAFETY: the lock is held, by the caller's word.
+        // SAFETY: the lock is held by this thread, which callers have acquired it for.
         unsafe { *self.value.get() += 1 };
     }
 
     fn add_and_release(&self) {
         self.add();
-        // SAFETY: as above.
+        // SAFETY: this thread has acquired the lock, as callers do before this.
         unsafe { self.lock.release() };
     }
 }

@@ -15,10 +15,10 @@ fn bias(lock: &AdaptiveRw) {
     lock.read(Preference::Phases);
     for _ in 0..100 {
         lock.read(Preference::Phases);
-        // SAFETY: acquired above.
+        // SAFETY: this thread has acquired it above, and not released it since.
         unsafe { lock.release_read() };
     }
-    // SAFETY: acquired above.
+    // SAFETY: this thread has acquired it above, and not released it since.
     unsafe { lock.release_read() };
 }
 
@@ -39,7 +39,7 @@ fn begins_anew<L: RawRwLock>(meet: impl Fn(&L)) {
         let lock = place.write(L::new());
         meet(lock);
         assert!(lock.try_acquire_write(), "a mark of the lock that was here before");
-        // SAFETY: acquired above.
+        // SAFETY: this thread has acquired it above, and not released it since.
         unsafe { lock.release_write() };
         meet(lock);
         lock.acquire_read();
@@ -55,7 +55,7 @@ fn a_forgotten_reader_does_not_hold_the_next_lock_at_its_address() {
     begins_anew::<Bravo>(|lock| {
         for _ in 0..2 {
             lock.acquire_read();
-            // SAFETY: acquired above.
+            // SAFETY: this thread has acquired it above, and not released it since.
             unsafe { lock.release_read() };
         }
     });
@@ -75,7 +75,7 @@ fn another_thread_may_release_for_reading() {
         lock.write();
     });
     assert!(!lock.try_read(Preference::Readers));
-    // SAFETY: acquired above.
+    // SAFETY: this thread has acquired it above, and not released it since.
     unsafe { lock.release_write() };
     assert!(lock.try_write());
 }
@@ -86,7 +86,7 @@ fn deadlines_pass_and_leave_nothing_behind() {
     lock.read(Preference::Phases);
     assert!(!lock.write_until(soon()));
     assert!(lock.read_until(Preference::Phases, soon()), "the writer has gone");
-    // SAFETY: acquired above, both.
+    // SAFETY: this thread has acquired both above, and not released them since.
     unsafe {
         lock.release_read();
         lock.release_read();
@@ -99,7 +99,7 @@ fn deadlines_pass_and_leave_nothing_behind() {
         assert!(!elsewhere(|lock| lock.read_until(Preference::Readers, soon())));
         assert!(!elsewhere(|lock| lock.write_until(soon())));
     });
-    // SAFETY: acquired above.
+    // SAFETY: this thread has acquired it above, and not released it since.
     unsafe { lock.release_write() };
     assert!(lock.try_write());
 }
@@ -113,13 +113,13 @@ fn readers_may_read_again_while_a_writer_waits() {
         thread::scope(|scope| {
             let writing = scope.spawn(|| lock.write());
             while lock.try_read(Preference::Phases) {
-                // SAFETY: acquired above.
+                // SAFETY: this thread has acquired it above, and not released it since.
                 unsafe { lock.release_read() };
                 sync::hint::yield_now(); // until the writer waits
             }
             lock.read(Preference::Readers);
             assert!(!writing.is_finished());
-            // SAFETY: acquired above, both.
+            // SAFETY: this thread has acquired both above, and not released them since.
             unsafe {
                 lock.release_read();
                 lock.release_read();

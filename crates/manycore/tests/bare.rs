@@ -38,7 +38,7 @@ extern "C" fn manycore_futex_wait(
     expected: u32,
     deadline: *const Deadline,
 ) -> bool {
-    // SAFETY: both outlive the call, as the library promises; the deadline may be null.
+    // SAFETY: both outlive the call (contract of the symbol); the deadline may be null.
     let (word, deadline) = unsafe { (&*word, deadline.as_ref()) };
     let address = word.as_ptr() as usize;
     {
@@ -174,7 +174,7 @@ fn gives_up<L: PlainLock>() {
         s.spawn(|| assert!(!lock.acquire_until(deadline), "it is held")).join().unwrap()
     });
     assert!(START.elapsed() >= soon, "it waited until the deadline");
-    // SAFETY: acquired above.
+    // SAFETY: this thread has acquired it above, and not released it since.
     unsafe { lock.release() };
     lock.acquire();
 }
@@ -205,7 +205,7 @@ impl<L: RawRwLock> Counter<L> {
 
     fn read(&self) {
         self.lock.acquire_read();
-        // SAFETY: as above.
+        // SAFETY: the lock is held for reading, so that nobody writes; it is released once.
         unsafe {
             let before = self.value.get().read_volatile();
             thread::yield_now();

@@ -23,7 +23,7 @@ fn in_child(body: impl FnOnce()) -> i32 {
         unsafe { libc::alarm(10) };
         manycore::sync::thread::forked();
         body();
-        // SAFETY: as above.
+        // SAFETY: ends the child, and runs nothing more of it.
         unsafe { libc::_exit(0) };
     }
     let mut status = 0;
@@ -107,7 +107,7 @@ fn a_child_combines_for_its_own_threads() {
 
 fn pass(lock: &impl PlainLock) {
     lock.acquire();
-    // SAFETY: acquired above.
+    // SAFETY: this thread has acquired it above, and not released it since.
     unsafe { lock.release() };
 }
 
@@ -139,7 +139,7 @@ fn held_over_a_fork<L: PlainLock>() {
             });
             contend(&lock);
         });
-        // SAFETY: acquired above.
+        // SAFETY: this thread has acquired it above, and not released it since.
         unsafe { lock.release() };
         assert_eq!(status, 0);
     });
@@ -167,7 +167,7 @@ fn insisted_on_over_a_fork<L: PlainLock>() {
                 let deadline =
                     Deadline { wall: true, seconds: now.as_secs() as i64 + 5, nanoseconds: 0 };
                 assert!(lock.acquire_until(deadline), "nobody has it");
-                // SAFETY: acquired above.
+                // SAFETY: this thread has acquired it above, and not released it since.
                 unsafe { lock.release() };
             });
             // SAFETY: acquired above, or in the last round.
@@ -175,7 +175,7 @@ fn insisted_on_over_a_fork<L: PlainLock>() {
             lock.acquire();
         }
         done.store(1, Ordering::Relaxed);
-        // SAFETY: as above.
+        // SAFETY: acquired in the last round, by this thread, and not released since.
         unsafe { lock.release() };
     });
     assert_eq!(status, 0);
@@ -192,7 +192,7 @@ fn free_at_a_fork<L: PlainLock>() {
                 while done.load(Ordering::Relaxed) == 0 {
                     lock.acquire();
                     thread::sleep(Duration::from_micros(50));
-                    // SAFETY: acquired above.
+                    // SAFETY: this thread has acquired it above, and not released it since.
                     unsafe { lock.release() };
                 }
             });
@@ -200,11 +200,11 @@ fn free_at_a_fork<L: PlainLock>() {
         for _ in 0..5 {
             lock.acquire();
             thread::sleep(Duration::from_millis(1));
-            // SAFETY: acquired above.
+            // SAFETY: this thread has acquired it above, and not released it since.
             unsafe { lock.release() };
             status |= in_child(|| {
                 if lock.try_acquire() {
-                    // SAFETY: acquired above.
+                    // SAFETY: this thread has acquired it above, and not released it since.
                     unsafe { lock.release() };
                     contend(&lock);
                 }

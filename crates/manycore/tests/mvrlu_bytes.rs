@@ -18,7 +18,7 @@ fn in_session<R>(handle: &mut Handle, f: impl FnOnce(&mut Handle) -> R) -> R {
     // SAFETY: one at a time, and ended below.
     unsafe { handle.begin(View::Snapshot) };
     let result = f(handle);
-    // SAFETY: as above.
+    // SAFETY: the session has begun above, and has not ended.
     unsafe { handle.commit().unwrap() };
     result
 }
@@ -27,7 +27,7 @@ fn in_session<R>(handle: &mut Handle, f: impl FnOnce(&mut Handle) -> R) -> R {
 ///
 /// So many bytes may be read there.
 unsafe fn bytes<'a>(data: NonNull<u8>, size: usize) -> &'a [u8] {
-    // SAFETY: by the caller's word.
+    // SAFETY: so many bytes may be read there (contract of this function).
     unsafe { std::slice::from_raw_parts(data.as_ptr(), size) }
 }
 

@@ -41,12 +41,12 @@ fn a_waiting_writer_stops_readers_that_want_phases_and_no_others() {
     thread::scope(|s| {
         spawn_waiter(s, || {
             lock.write();
-            // SAFETY: acquired above.
+            // SAFETY: this thread has acquired it above, and not released it since.
             unsafe { lock.release_write() };
         });
         assert!(!lock.try_read(Preference::Phases));
         assert!(lock.try_read(Preference::Readers));
-        // SAFETY: acquired above and at the start.
+        // SAFETY: this thread has acquired them above and at the start, and not released them since.
         unsafe {
             lock.release_read();
             lock.release_read();
@@ -64,18 +64,18 @@ fn readers_that_wait_go_before_the_next_writer() {
         spawn_waiter(s, || {
             lock.write();
             order.lock().unwrap().push("writer");
-            // SAFETY: acquired above.
+            // SAFETY: this thread has acquired it above, and not released it since.
             unsafe { lock.release_write() };
         });
         for _ in 0..2 {
             spawn_waiter(s, || {
                 lock.read(Preference::Phases);
                 order.lock().unwrap().push("reader");
-                // SAFETY: acquired above.
+                // SAFETY: this thread has acquired it above, and not released it since.
                 unsafe { lock.release_read() };
             });
         }
-        // SAFETY: acquired at the start.
+        // SAFETY: acquired at the start of this function, and not released since.
         unsafe { lock.release_write() };
     });
     assert_eq!(order.into_inner().unwrap(), ["reader", "reader", "writer"]);
@@ -89,7 +89,7 @@ fn a_deadline_ends_a_wait_and_nothing_else() {
     assert!(!lock.read_until(Preference::Readers, deadline_in(Duration::from_millis(20))));
     assert!(!lock.write_until(deadline_in(Duration::from_millis(20))));
     assert!(start.elapsed() >= Duration::from_millis(40));
-    // SAFETY: acquired above.
+    // SAFETY: this thread has acquired it above, and not released it since.
     unsafe { lock.release_write() };
 
     assert!(lock.read_until(Preference::Readers, deadline_in(Duration::ZERO)));

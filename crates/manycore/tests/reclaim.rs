@@ -336,7 +336,7 @@ fn a_panic_at_a_repin() {
     // SAFETY: from a box, and known to nobody.
     unsafe { guard.retire(Box::into_raw(Box::new(Panics))) };
     let panicked = (0..20_u8).any(|number| {
-        // SAFETY: as above.
+        // SAFETY: from a box, and known to nobody.
         unsafe { guard.retire(Box::into_raw(Box::new(number))) };
         catch_unwind(AssertUnwindSafe(|| guard.repin())).is_err()
     });

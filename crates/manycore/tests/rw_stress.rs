@@ -34,7 +34,7 @@ impl<L: RawRwLock> Shared<L> {
         wait(pause);
         assert_eq!(before, [before[0]; 2], "a reader is admitted with a writer inside");
         assert_eq!(before, self.numbers(), "a writer is admitted with a reader inside");
-        // SAFETY: acquired by the caller.
+        // SAFETY: the caller has acquired the lock for reading, as this function says.
         unsafe { self.lock.release_read() };
     }
 
@@ -42,7 +42,8 @@ impl<L: RawRwLock> Shared<L> {
     fn add_and_release(&self, pause: u64) {
         let [one, other] = self.numbers();
         assert_eq!(one, other, "two writers hold the lock");
-        // SAFETY: the lock is held, by the caller's word.
+        // SAFETY: the caller has acquired the lock for writing, as this function says; it is
+        // released once.
         unsafe {
             self.numbers.get().write_volatile([one + 1, other]);
             wait(pause);
@@ -111,18 +112,18 @@ fn excludes_and_shares<L: RawRwLock>() {
     let reads = |lock: &L| {
         let admitted = lock.try_acquire_read();
         if admitted {
-            // SAFETY: acquired above.
+            // SAFETY: this thread has acquired it above, and not released it since.
             unsafe { lock.release_read() };
         }
         admitted
     };
     lock.acquire_read();
     assert!(elsewhere(reads) && !elsewhere(L::try_acquire_write), "read");
-    // SAFETY: acquired above.
+    // SAFETY: this thread has acquired it above, and not released it since.
     unsafe { lock.release_read() };
     lock.acquire_write();
     assert!(!elsewhere(reads) && !elsewhere(L::try_acquire_write), "written");
-    // SAFETY: acquired above.
+    // SAFETY: this thread has acquired it above, and not released it since.
     unsafe { lock.release_write() };
     assert!(elsewhere(reads) && lock.try_acquire_write(), "free");
 }

@@ -28,7 +28,8 @@ impl<L: PlainLock> Shared<L> {
 
     /// Adds one to both numbers, some time apart. The caller has acquired the lock.
     fn add_and_release(&self, pause: u64) {
-        // SAFETY: the lock is held, by the caller's word; a lock that does not exclude shows as unequal numbers.
+        // SAFETY: the caller has acquired the lock, as this function says; a lock that does not
+        // exclude shows as unequal numbers.
         unsafe {
             let numbers = self.numbers.get();
             assert_eq!((*numbers)[0], (*numbers)[1], "two threads hold the lock");
@@ -117,14 +118,14 @@ fn times_out<L: PlainLock>() {
             );
         });
     });
-    // SAFETY: acquired above.
+    // SAFETY: this thread has acquired it above, and not released it since.
     unsafe { lock.release() };
     assert!(lock.acquire_until(after(Duration::from_secs(10))), "a free lock was not acquired");
     assert!(!lock.try_acquire(), "acquired a held lock");
-    // SAFETY: acquired above.
+    // SAFETY: this thread has acquired it above, and not released it since.
     unsafe { lock.release() };
     assert!(lock.try_acquire(), "a released lock was not acquired");
-    // SAFETY: acquired above.
+    // SAFETY: this thread has acquired it above, and not released it since.
     unsafe { lock.release() };
 }
 

@@ -75,7 +75,7 @@ impl<L: RawRwLock + 'static> Contender for NativeRw<L> {
     fn exclusive<R>(&self, section: impl FnOnce() -> R) -> R {
         self.0.acquire_write();
         let result = section();
-        // SAFETY: acquired above.
+        // SAFETY: this thread has acquired it for writing at the begin of this function.
         unsafe { self.0.release_write() };
         result
     }
@@ -84,7 +84,7 @@ impl<L: RawRwLock + 'static> Contender for NativeRw<L> {
     fn shared<R>(&self, section: impl FnOnce() -> R) -> R {
         self.0.acquire_read();
         let result = section();
-        // SAFETY: acquired above.
+        // SAFETY: this thread has acquired it for reading at the begin of this function.
         unsafe { self.0.release_read() };
         result
     }

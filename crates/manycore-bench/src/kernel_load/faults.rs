@@ -88,7 +88,8 @@ fn remap() -> io::Result<()> {
     let at = map(MAPPING)?;
     // SAFETY: mapped just now, and nobody else knows of it.
     unsafe { touch(at, TOUCHED) };
-    // SAFETY: the same, and not used again.
+    // SAFETY: `map` has just made the mapping, which nobody else knows of and which is not used
+    // again.
     unsafe { unmap(at, MAPPING) }
 }
 

@@ -237,7 +237,8 @@ fn memory() -> io::Result<()> {
     let at = map(MAPPING)?;
     // SAFETY: mapped just now, and nobody else knows of it.
     unsafe { touch(at, MAPPING) };
-    // SAFETY: the same, and not used again.
+    // SAFETY: `map` has just made the mapping, which nobody else knows of and which is not used
+    // again.
     unsafe { unmap(at, MAPPING) }?;
     // SAFETY: the heap's end is this thread's alone, and nothing is allocated until it is where it was.
     let end = unsafe { libc::sbrk(HEAP as libc::intptr_t) };
@@ -250,7 +251,7 @@ fn memory() -> io::Result<()> {
     }
     // SAFETY: what the heap has grown by.
     unsafe { touch(end.cast(), HEAP) };
-    // SAFETY: as above.
+    // SAFETY: what the heap has grown by is this thread's alone, and nothing was allocated in it.
     let back = unsafe { libc::sbrk(-(HEAP as libc::intptr_t)) };
     if back.addr() == usize::MAX { Err(io::Error::last_os_error()) } else { Ok(()) }
 }

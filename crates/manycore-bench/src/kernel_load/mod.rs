@@ -137,7 +137,7 @@ fn map(bytes: usize) -> io::Result<*mut u8> {
 /// # Safety
 /// `bytes` from `at` on are a mapping of [`map`], and nobody uses it any more.
 unsafe fn unmap(at: *mut u8, bytes: usize) -> io::Result<()> {
-    // SAFETY: the caller's.
+    // SAFETY: `map` has made the mapping, and nobody uses it any more (contract of this function).
     match unsafe { libc::munmap(at.cast(), bytes) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
@@ -153,7 +153,8 @@ const PAGE: usize = 4096;
 /// `bytes` from `at` on are mapped for writing, and no other thread uses them.
 unsafe fn touch(at: *mut u8, bytes: usize) {
     for offset in (0..bytes).step_by(PAGE) {
-        // SAFETY: within what the caller promises.
+        // SAFETY: the offset is below `bytes`, and so many are mapped for writing and used by no
+        // other thread (contract of this function).
         unsafe { at.add(offset).write_volatile(1) };
     }
 }

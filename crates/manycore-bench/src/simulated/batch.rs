@@ -74,15 +74,17 @@ impl Map {
         // Consecutive keys lie anywhere: Fibonacci hashing.
         let hash = key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
         let value = &self.values[hash as usize % self.values.len()];
-        // SAFETY: all simulated threads are one thread of the host. Who else is in the section
-        // shows in the sum.
+        // SAFETY: all simulated threads are one thread of the host, and none stops within this
+        // access. Who else is in the section shows in the sum.
         let count = value.with(|value| unsafe { *value });
-        // SAFETY: as above.
+        // SAFETY: all simulated threads are one thread of the host, and none stops within this
+        // access.
         value.with_mut(|value| unsafe { *value = count + 1 });
     }
 
     fn sum(&self) -> u64 {
-        // SAFETY: as in `update`.
+        // SAFETY: all simulated threads are one thread of the host, and none stops within this
+        // access.
         self.values.iter().map(|value| value.with(|value| unsafe { *value })).sum()
     }
 }
@@ -124,11 +126,13 @@ fn run<C: Contender>(batch: &Batch, threads: u32, ghz: f64) -> (u64, Vec<u64>, u
         while take() {
             for _ in 0..each {
                 shared.lock.exclusive(|| {
-                    // SAFETY: as in `Map::update`.
+                    // SAFETY: all simulated threads are one thread of the host, and none stops
+                    // within this access; who else is in the section shows in the sum.
                     let total = shared.total.with(|total| unsafe { *total });
                     thread::compute(section);
                     map.update(total);
-                    // SAFETY: as above.
+                    // SAFETY: all simulated threads are one thread of the host, and none stops
+                    // within this access; who else is in the section shows in the sum.
                     shared.total.with_mut(|at| unsafe { *at = total + 1 });
                 });
                 done += 1;

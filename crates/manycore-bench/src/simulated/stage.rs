@@ -204,7 +204,8 @@ impl<C: Contender> Guarded<C> {
     }
 
     fn marks(&self) -> (u64, u64) {
-        // SAFETY: all simulated threads are one thread of the host. Who else is in the section shows in the marks.
+        // SAFETY: all simulated threads are one thread of the host, and none stops within this
+        // access. Who else is in the section shows in the marks.
         let marks = self.data.with(|data| unsafe { *data });
         (marks.begun, marks.ended)
     }
@@ -212,11 +213,13 @@ impl<C: Contender> Guarded<C> {
     /// An exclusive section, with the lock held. Says whether this thread was alone.
     fn write(&self, turns: u32) -> bool {
         let (begun, ended) = self.marks();
-        // SAFETY: as in `marks`.
+        // SAFETY: all simulated threads are one thread of the host, and none stops within this
+        // access.
         self.data.with_mut(|data| unsafe { (*data).begun = begun + 1 });
         self.more.update();
         thread::compute(u64::from(turns));
-        // SAFETY: as in `marks`.
+        // SAFETY: all simulated threads are one thread of the host, and none stops within this
+        // access.
         self.data.with_mut(|data| unsafe { (*data).ended = ended + 1 });
         begun == ended
     }
@@ -242,15 +245,18 @@ impl Lines {
     fn update(&self) {
         for line in &self.0 {
             // Two accesses: a store alone would be hidden by the store buffer.
-            // SAFETY: as in `Guarded::marks`.
+            // SAFETY: all simulated threads are one thread of the host, and none stops within this
+            // access.
             let count = line.with(|line| unsafe { *line });
-            // SAFETY: as in `Guarded::marks`.
+            // SAFETY: all simulated threads are one thread of the host, and none stops within this
+            // access.
             line.with_mut(|line| unsafe { *line = count + 1 });
         }
     }
 
     fn read(&self) -> u64 {
-        // SAFETY: as in `Guarded::marks`.
+        // SAFETY: all simulated threads are one thread of the host, and none stops within this
+        // access.
         self.0.iter().map(|line| line.with(|line| unsafe { *line })).sum()
     }
 }

@@ -44,7 +44,8 @@ unsafe impl GlobalAlloc for Hook {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let heap = HEAP.get();
         if heap.is_null() {
-            // SAFETY: passed on.
+            // SAFETY: no simulation runs on this thread, so that the system allocates; the layout
+            // has a size (contract of `GlobalAlloc`).
             return unsafe { System.alloc(layout) };
         }
         in_arena(heap, layout)
@@ -53,10 +54,12 @@ unsafe impl GlobalAlloc for Hook {
     #[inline]
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         if contains(block.addr()) {
-            // SAFETY: passed on.
+            // SAFETY: the block is in the arena, and so was allocated there with this layout
+            // (contract of `GlobalAlloc`).
             return unsafe { free_in_arena(block, layout) };
         }
-        // SAFETY: passed on; not in the arena, so the system's.
+        // SAFETY: the block is not in the arena, and so was allocated by the system with this
+        // layout (contract of `GlobalAlloc`).
         unsafe { System.dealloc(block, layout) }
     }
 
@@ -64,7 +67,8 @@ unsafe impl GlobalAlloc for Hook {
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         let heap = HEAP.get();
         if heap.is_null() {
-            // SAFETY: passed on. Large allocations get zeroed pages from the kernel, which are filled in when used.
+            // SAFETY: no simulation runs on this thread, so that the system allocates; the layout
+            // has a size (contract of `GlobalAlloc`).
             return unsafe { System.alloc_zeroed(layout) };
         }
         let block = in_arena(heap, layout);
@@ -78,7 +82,8 @@ unsafe impl GlobalAlloc for Hook {
     #[inline]
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         if HEAP.get().is_null() && !contains(block.addr()) {
-            // SAFETY: passed on.
+            // SAFETY: the block is not in the arena, and so was allocated by the system with this
+            // layout; the size is not 0 (contract of `GlobalAlloc`).
             return unsafe { System.realloc(block, layout, size) };
         }
         // SAFETY: the caller's size fits the alignment; the blocks are distinct, and both have what is copied.
@@ -97,7 +102,8 @@ unsafe impl GlobalAlloc for Hook {
 /// Bytes that the simulated code which runs on this thread has allocated and not freed; none if none runs.
 pub(crate) fn in_use() -> usize {
     let heap = HEAP.get();
-    // SAFETY: as in `in_arena`.
+    // SAFETY: `simulated` has set the heap, which is there as long as it is set, and simulated code on
+    // this thread is the only one to use it.
     if heap.is_null() { 0 } else { unsafe { (*heap).in_use() } }
 }
 
@@ -108,7 +114,9 @@ pub(crate) fn lasting(bytes: usize) -> Option<NonNull<u8>> {
     if heap.is_null() {
         return None;
     }
-    // SAFETY: as in `in_arena`. It is not counted as in use: it ends with the heap.
+    // SAFETY: `simulated` has set the heap, which is there as long as it is set, and simulated code on
+    // this thread is the only one to use it. The memory is not counted as in use: it ends with the
+    // heap.
     let block = host(|| unsafe { (*heap).allocate(layout) }).expect("simulated memory");
     // SAFETY: just allocated, of this size.
     unsafe { block.write_bytes(0, bytes) };
@@ -117,7 +125,8 @@ pub(crate) fn lasting(bytes: usize) -> Option<NonNull<u8>> {
 
 #[cold]
 fn in_arena(heap: *mut Heap, layout: Layout) -> *mut u8 {
-    // SAFETY: alive while it is set, and used by nobody else while simulated code runs.
+    // SAFETY: the heap is there as long as it is set, and simulated code on this thread is the only
+    // one to use it: `host` lets nothing of that in.
     let block = host(|| unsafe { (*heap).allocate(layout) });
     allocated();
     block.map_or(null_mut(), |block| block.as_ptr())
@@ -130,7 +139,8 @@ fn in_arena(heap: *mut Heap, layout: Layout) -> *mut u8 {
 unsafe fn free_in_arena(block: *mut u8, layout: Layout) {
     let heap = HEAP.get();
     if !heap.is_null() {
-        // SAFETY: as in `in_arena`. The heap is of this simulation; a block of an earlier one is as good.
+        // SAFETY: the heap is there as long as it is set, and simulated code on this thread is the
+        // only one to use it. The heap is of this simulation; a block of an earlier one is as good.
         host(|| unsafe { (*heap).free(block, layout) });
     }
     freed();

@@ -152,7 +152,8 @@ pub(crate) fn map(address: usize, size: usize) -> Option<NonNull<u8>> {
 ///
 /// A mapping by [`map`], whole pages, and nobody has references into it.
 pub(crate) unsafe fn discard(start: *mut u8, size: usize) {
-    // SAFETY: by the caller.
+    // SAFETY: `map` has made the mapping, of which these are whole pages, and nobody has references
+    // into it (contract of this function).
     let result = unsafe { libc::madvise(start.cast(), size, libc::MADV_DONTNEED) };
     assert_eq!(result, 0, "the kernel does not take memory back");
 }

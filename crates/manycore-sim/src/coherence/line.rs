@@ -64,9 +64,10 @@ pub(crate) struct Lines {
 
 struct Table(NonNull<Line>);
 
-// SAFETY: the table is used by whoever has the arena's lease.
+// SAFETY: the table is reached through `Lines` only, of which there is one at a time: for the
+// simulation that has the arena's lease, in any thread.
 unsafe impl Send for Table {}
-// SAFETY: as above.
+// SAFETY: likewise: the pointer is copied, and followed by one `Lines` at a time.
 unsafe impl Sync for Table {}
 
 impl Lines {

@@ -37,7 +37,8 @@ pub(crate) unsafe fn spawn<'a>(
 ) -> ThreadId {
     let id = handle.get().threads.len() as ThreadId;
     let body: Box<dyn FnOnce() + 'a> = Box::new(body);
-    // SAFETY: by the caller, what it borrows is there for as long as it is.
+    // SAFETY: what the body borrows outlives the thread (contract of this function), which drops
+    // the body at its end.
     let body = unsafe { mem::transmute::<Box<dyn FnOnce() + 'a>, Box<dyn FnOnce()>>(body) };
     let body = move |yielder: &Yielder<(), ()>, ()| {
         handle.get().threads[id as usize].yielder = yielder;

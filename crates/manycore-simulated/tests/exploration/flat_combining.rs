@@ -11,7 +11,7 @@ use crate::explore;
 /// What a simulated thread has for itself, in a section that another may run: one thread of the host runs them all.
 struct Shared<T>(T);
 
-// SAFETY: see above.
+// SAFETY: one thread of the host runs all simulated ones.
 unsafe impl<T> Sync for Shared<T> {}
 
 impl<T> Shared<T> {

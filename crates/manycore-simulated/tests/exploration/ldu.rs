@@ -19,7 +19,7 @@ struct Counted<'a>(u32, &'a Cell<u32>);
 
 // SAFETY: one thread of the host runs all simulated ones.
 unsafe impl Send for Counted<'_> {}
-// SAFETY: as above.
+// SAFETY: one thread of the host runs all simulated ones.
 unsafe impl Sync for Counted<'_> {}
 
 impl Drop for Counted<'_> {

@@ -26,10 +26,10 @@ impl<L: PlainLock> Counter<L> {
         assert!(!self.inside.replace(true), "two threads hold the lock");
         // SAFETY: nobody else is at it, as the line above has found.
         let before = self.value.with(|value| unsafe { *value });
-        // SAFETY: as above.
+        // SAFETY: nobody else is at it, as the assertion has found.
         self.value.with_mut(|value| unsafe { *value = before + 1 });
         self.inside.set(false);
-        // SAFETY: acquired by the caller.
+        // SAFETY: the caller has acquired the lock, as this function says.
         unsafe { self.lock.release() };
     }
 }
@@ -68,7 +68,7 @@ fn program<L: PlainLock + 'static>(threads: u32, rounds: u32) -> impl Fn() {
         counter.lock.acquire();
         // SAFETY: the lock is held.
         assert_eq!(counter.value.with(|value| unsafe { *value }), counts.iter().sum::<u32>());
-        // SAFETY: acquired above.
+        // SAFETY: this thread has acquired it above, and not released it since.
         unsafe { counter.lock.release() };
     }
 }

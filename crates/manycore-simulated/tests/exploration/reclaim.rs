@@ -42,7 +42,7 @@ fn program(threads: u32, rounds: u32, limit_bytes: usize) -> impl Fn() {
                 elsewhere.fetch_add(1, Ordering::Relaxed); // Relaxed: takes a step
                 assert!(!found.0.get(), "destroyed while a reader is inside");
                 let new = std::ptr::from_ref(&objects[(1 + me * rounds + round) as usize]);
-                // SAFETY: as above.
+                // SAFETY: the memory is there as long as the program.
                 unsafe { &*newest.swap(new.cast_mut(), Ordering::AcqRel) }.retire(&guard);
             }
         });

@@ -29,7 +29,7 @@ fn program<L: RawRwLock>(readers: u32, writers: u32) -> impl Fn() {
             step();
             assert!(!writing.get(), "a writer is admitted with a reader inside");
             reading.set(reading.get() - 1);
-            // SAFETY: acquired above.
+            // SAFETY: this thread has acquired it above, and not released it since.
             unsafe { lock.release_read() };
         };
         let write = |tries: bool| {
@@ -43,7 +43,7 @@ fn program<L: RawRwLock>(readers: u32, writers: u32) -> impl Fn() {
             assert_eq!(reading.get(), 0, "a writer is admitted with a reader inside");
             step();
             writing.set(false);
-            // SAFETY: acquired above.
+            // SAFETY: this thread has acquired it above, and not released it since.
             unsafe { lock.release_write() };
         };
         thread::parallel(readers + writers, |me| {
@@ -91,7 +91,7 @@ unsafe impl RawRwLock for ReadersFirst {
     }
 
     unsafe fn release_read(&self) {
-        // SAFETY: acquired by the caller.
+        // SAFETY: the caller has acquired the lock in this way, as this function says.
         unsafe { self.0.release_read() }
     }
 
@@ -104,7 +104,7 @@ unsafe impl RawRwLock for ReadersFirst {
     }
 
     unsafe fn release_write(&self) {
-        // SAFETY: acquired by the caller.
+        // SAFETY: the caller has acquired the lock in this way, as this function says.
         unsafe { self.0.release_write() }
     }
 }

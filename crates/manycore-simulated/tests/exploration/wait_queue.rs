@@ -48,7 +48,7 @@ fn program(waiters: u32, told: Told) -> impl Fn() {
                 }
                 pieces.set(pieces.get() - 1);
             }
-            // SAFETY: acquired above.
+            // SAFETY: this thread has acquired it above, and not released it since.
             unsafe { mutex.release() };
         });
         assert_eq!(pieces.get(), 0);

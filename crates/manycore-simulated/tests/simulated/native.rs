@@ -12,7 +12,7 @@ macro_rules! add_a_thousand {
             $lock.acquire();
             // Relaxed, both: protected by the lock.
             $value.store($value.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
-            // SAFETY: acquired above.
+            // SAFETY: this thread has acquired it above, and not released it since.
             unsafe { $lock.release() };
         }
     }};

@@ -54,12 +54,12 @@ fn contend<L: RawRwLock>(threads: u32, load: Load) -> Vec<u64> {
             if (count + 7 * u64::from(me)) * load.writes % 1000 < load.writes {
                 lock.acquire_write();
                 shared.add(load.inside);
-                // SAFETY: acquired above.
+                // SAFETY: this thread has acquired it above, and not released it since.
                 unsafe { lock.release_write() };
             } else {
                 lock.acquire_read();
                 shared.look(load.inside);
-                // SAFETY: acquired above.
+                // SAFETY: this thread has acquired it above, and not released it since.
                 unsafe { lock.release_read() };
             }
             thread::compute(load.outside);

@@ -44,7 +44,7 @@ pub fn contend<L: PlainLock + 'static>(threads: u32, load: Load) -> Vec<u64> {
                 numbers[1] += 1;
                 assert_eq!(numbers[0], numbers[1], "two threads hold the lock");
             });
-            // SAFETY: acquired above.
+            // SAFETY: this thread has acquired it above, and not released it since.
             thread::in_phase(Phase::Lock, || unsafe { lock.release() });
             thread::compute(load.outside);
             count += 1;

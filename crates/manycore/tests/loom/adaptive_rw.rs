@@ -12,7 +12,7 @@ use crate::{Mortal, by_preference, check, check_first};
 /// Two readers meet, so that those that come leave marks.
 fn bias(lock: &AdaptiveRw) {
     assert!(lock.try_read(Preference::Phases) && lock.try_read(Preference::Phases));
-    // SAFETY: acquired above.
+    // SAFETY: this thread has acquired it above, and not released it since.
     unsafe {
         lock.release_read();
         lock.release_read();

@@ -42,7 +42,7 @@ impl<L: ByPreference> Shared<L> {
         let acquired = self.lock.read_until(preference, deadline);
         if acquired {
             self.look();
-            // SAFETY: acquired above.
+            // SAFETY: this thread has acquired it above, and not released it since.
             unsafe { self.lock.release_read() };
         }
         acquired
@@ -70,7 +70,7 @@ pub fn readers_may_read_again_while_a_writer_waits<L: ByPreference>(shared: Arc<
     assert!(shared.lock.try_read(Preference::Readers));
     let writing = shared.spawn(|s| s.write_by(None));
     assert!(shared.read_by(Preference::Readers, None));
-    // SAFETY: acquired at the start.
+    // SAFETY: acquired at the start of this function, and not released since.
     unsafe { shared.lock.release_read() };
     assert!(writing.join().unwrap());
 }
@@ -82,7 +82,7 @@ pub fn a_writer_that_gives_up_lets_readers_go_on<L: ByPreference>(shared: Arc<Sh
     // The reader has to come through although this section does not end before.
     assert!(reading.join().unwrap());
     assert!(!writing.join().unwrap());
-    // SAFETY: acquired at the start.
+    // SAFETY: acquired at the start of this function, and not released since.
     unsafe { shared.lock.release_read() };
 }
 
@@ -91,7 +91,7 @@ pub fn a_writer_that_gives_up_at_the_last_moment<L: ByPreference>(shared: Arc<Sh
     assert!(shared.lock.try_read(Preference::Phases));
     let hasty = shared.spawn(|s| s.write_by(SOON));
     let reading = shared.spawn(|s| s.read_by(Preference::Phases, None));
-    // SAFETY: acquired at the start.
+    // SAFETY: acquired at the start of this function, and not released since.
     unsafe { shared.lock.release_read() };
     shared.write_by(None);
     hasty.join().unwrap();
@@ -101,7 +101,7 @@ pub fn a_writer_that_gives_up_at_the_last_moment<L: ByPreference>(shared: Arc<Sh
 pub fn a_reader_that_gives_up_does_not_hold_the_lock<L: ByPreference>(shared: Arc<Shared<L>>) {
     assert!(shared.lock.try_acquire_write());
     let reading = shared.spawn(|s| s.read_by(Preference::Phases, SOON));
-    // SAFETY: acquired above.
+    // SAFETY: this thread has acquired it above, and not released it since.
     unsafe { shared.lock.release_write() };
     shared.write_by(None);
     reading.join().unwrap();
@@ -116,12 +116,12 @@ pub fn a_writer_may_destroy_the_lock_after_a_reader<L: RawRwLock + 'static>(lock
         let lock = lock.clone();
         move || {
             lock.acquire_write();
-            // SAFETY: acquired above.
+            // SAFETY: this thread has acquired it above, and not released it since.
             unsafe { lock.release_write() };
             lock.end();
         }
     });
-    // SAFETY: acquired above.
+    // SAFETY: this thread has acquired it above, and not released it since.
     unsafe { lock.release_read() };
     writing.join().unwrap();
 }
@@ -132,12 +132,12 @@ pub fn a_reader_may_destroy_the_lock_after_a_writer<L: RawRwLock + 'static>(lock
         let lock = lock.clone();
         move || {
             lock.acquire_read();
-            // SAFETY: acquired above.
+            // SAFETY: this thread has acquired it above, and not released it since.
             unsafe { lock.release_read() };
             lock.end();
         }
     });
-    // SAFETY: acquired above.
+    // SAFETY: this thread has acquired it above, and not released it since.
     unsafe { lock.release_write() };
     reading.join().unwrap();
 }

@@ -79,7 +79,7 @@ struct Shared<Q> {
 
 // SAFETY: the books are the lock's, and the nodes in them are only compared.
 unsafe impl<Q: Sync> Sync for Shared<Q> {}
-// SAFETY: as above.
+// SAFETY: the books are the lock's, and the nodes in them are only compared.
 unsafe impl<Q: Send> Send for Shared<Q> {}
 
 impl<Q: Queue> Shared<Q> {
@@ -229,7 +229,7 @@ struct Page(UnsafeCell<u32>);
 
 // SAFETY: the model fails if two are at it at a time.
 unsafe impl Sync for Page {}
-// SAFETY: as above.
+// SAFETY: the model fails if two are at it at a time, in whatever threads.
 unsafe impl Send for Page {}
 
 /// A reader that has missed an insertion looks at what the owner changes once it has waited for such readers.
@@ -268,7 +268,7 @@ unsafe impl RawLock for Free {
     }
 
     unsafe fn lock(&self, node: &mut ()) {
-        // SAFETY: by the caller's word.
+        // SAFETY: the node is `()`, of which the lock keeps nothing.
         assert!(unsafe { self.try_lock(node) }, "the model reads when nobody else is there");
     }
 

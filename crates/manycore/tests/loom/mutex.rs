@@ -35,7 +35,7 @@ impl<L: PlainLock> Counter<L> {
     fn increment_and_release(&self) {
         // SAFETY: the lock is held, so that this is the only access; loom fails the test if it is not.
         self.value.with_mut(|v| unsafe { *v += 1 });
-        // SAFETY: as above.
+        // SAFETY: callers have acquired the lock before this.
         unsafe { self.lock.release() };
     }
 }
@@ -55,7 +55,7 @@ fn excludes<L: PlainLock + 'static>(threads: usize, rounds: usize) {
         counter.lock.acquire();
         // SAFETY: the lock is held.
         assert_eq!(counter.value.with(|v| unsafe { *v }), (threads * rounds) as u32);
-        // SAFETY: as above.
+        // SAFETY: acquired above by this thread, and released once.
         unsafe { counter.lock.release() };
     });
 }
@@ -79,7 +79,7 @@ fn gives_up<L: PlainLock + 'static>() {
         assert!(counter.lock.try_acquire());
         // SAFETY: the lock is held.
         assert_eq!(counter.value.with(|v| unsafe { *v }), done);
-        // SAFETY: as above.
+        // SAFETY: acquired above by this thread, and released once.
         unsafe { counter.lock.release() };
     });
 }

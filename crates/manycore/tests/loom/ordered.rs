@@ -24,7 +24,7 @@ fn pile<D: Discipline>() -> Arc<Pile<D>> {
 }
 
 fn value(value: Value) -> u32 {
-    // SAFETY: as above.
+    // SAFETY: the model fails if another thread writes meanwhile.
     value.0.with(|value| unsafe { *value })
 }
 

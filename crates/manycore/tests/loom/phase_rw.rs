@@ -44,7 +44,7 @@ fn a_writer_that_insists_beside_a_reader() {
         assert!(shared.lock.try_read(Preference::Readers));
         let writing = shared.spawn(|s| s.write_by(None));
         let reading = shared.spawn(|s| s.read_by(Preference::Readers, None));
-        // SAFETY: acquired above.
+        // SAFETY: this thread has acquired it above, and not released it since.
         unsafe { shared.lock.release_read() };
         assert!(writing.join().unwrap() && reading.join().unwrap());
         assert!(shared.lock.try_write());
@@ -68,7 +68,7 @@ fn a_writer_that_gives_up_does_not_take_a_turn_with_it() {
         assert!(shared.lock.try_write());
         let hasty = shared.spawn(|s| s.write_by(SOON));
         let writing = shared.spawn(|s| s.write_by(None));
-        // SAFETY: acquired above.
+        // SAFETY: this thread has acquired it above, and not released it since.
         unsafe { shared.lock.release_write() };
         hasty.join().unwrap();
         assert!(writing.join().unwrap());

@@ -25,7 +25,7 @@ impl<L: RawRwLock + 'static> Shared<L> {
     fn read(&self) {
         self.lock.acquire_read();
         self.look();
-        // SAFETY: acquired above.
+        // SAFETY: this thread has acquired it above, and not released it since.
         unsafe { self.lock.release_read() };
     }
 

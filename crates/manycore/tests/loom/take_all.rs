@@ -16,7 +16,7 @@ unsafe impl Send for Value {}
 
 /// Appends what the queue has.
 fn take(queue: &TakeAll<Value>, to: &mut Vec<u32>) {
-    // SAFETY: as above.
+    // SAFETY: the model fails if another thread writes meanwhile.
     to.extend(queue.take().map(|value| value.0.with(|value| unsafe { *value })));
 }
 

@@ -15,7 +15,7 @@ struct Value(UnsafeCell<u32>);
 unsafe impl Send for Value {}
 
 fn pop(stack: &TreiberStack<Value>) -> Option<u32> {
-    // SAFETY: as above.
+    // SAFETY: the model fails if another thread writes meanwhile.
     stack.handle().pop().map(|value| value.0.with(|value| unsafe { *value }))
 }
 

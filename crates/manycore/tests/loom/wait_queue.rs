@@ -61,7 +61,7 @@ impl Gate {
             // SAFETY: this thread's, and it was signalled.
             unsafe { waiter.wake_next() };
         }
-        // SAFETY: acquired above.
+        // SAFETY: this thread has acquired it above, and not released it since.
         unsafe { self.mutex.release() };
     }
 
@@ -69,7 +69,7 @@ impl Gate {
         self.mutex.acquire();
         // SAFETY: the mutex is held.
         self.open.with_mut(|o| unsafe { *o = true });
-        // SAFETY: acquired above.
+        // SAFETY: this thread has acquired it above, and not released it since.
         unsafe { self.mutex.release() };
     }
 }

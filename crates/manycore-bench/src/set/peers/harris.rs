@@ -55,7 +55,8 @@ impl List {
     fn contains(&self, key: u64, guard: &Guard) -> bool {
         // Acquire, both: as in `find`.
         let mut link = self.head.load(Acquire, guard);
-        // SAFETY: as in `find`.
+        // SAFETY: null, or a node to which a link led under the guard, and so not destroyed before
+        // that ends.
         while let Some(node) = unsafe { link.with_tag(0).as_ref() } {
             link = node.next.load(Acquire, guard);
             if node.key >= key {
@@ -130,7 +131,8 @@ fn take_away<'g>(
 impl Drop for List {
     fn drop(&mut self) {
         // Relaxed: nobody else has the list.
-        // SAFETY: as above; nodes that were taken away cannot be reached.
+        // SAFETY: `&mut self`: nobody else has the list, of which no link leads to nodes that were
+        // taken away; the others come from `Owned`.
         unsafe {
             let guard = crossbeam_epoch::unprotected();
             let mut node = self.head.load(Relaxed, guard).with_tag(0);

@@ -126,12 +126,12 @@ impl Tally {
 pub(super) type Line = CachePadded<UnsafeCell<u64>>;
 
 pub(super) fn read(line: &Line) {
-    // SAFETY: all simulated threads are one thread of the host.
+    // SAFETY: all simulated threads are one thread of the host, and none stops within this access.
     std::hint::black_box(line.with(|value| unsafe { *value }));
 }
 
 pub(super) fn write(line: &Line) {
-    // SAFETY: as in `read`.
+    // SAFETY: all simulated threads are one thread of the host, and none stops within this access.
     line.with_mut(|value| unsafe { *value += 1 });
 }
 
@@ -160,7 +160,7 @@ impl Kernel for PhaseRw {
     }
 
     fn leave(&self) {
-        // SAFETY: the caller holds it.
+        // SAFETY: the caller holds the lock, for writing: `leave` says so.
         unsafe { self.release_write() };
     }
 }
@@ -178,7 +178,7 @@ macro_rules! plain {
             }
 
             fn leave(&self) {
-                // SAFETY: the caller holds it.
+                // SAFETY: the caller holds the lock, for writing: `leave` says so.
                 unsafe { self.release() };
             }
         }

@@ -161,7 +161,7 @@ impl<'a> Processes<'a> {
             read(node);
             self.compute(self.numbers.get("visit_ns"));
         }
-        // SAFETY: acquired above.
+        // SAFETY: `take` has acquired the lock for reading, in this thread.
         unsafe { lock.release_read() };
         own.threads.after_wait(waited, own.me, own.tally);
     }

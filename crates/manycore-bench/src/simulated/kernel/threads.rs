@@ -83,7 +83,7 @@ impl<'a> Space<'a> {
         write(line);
         self.compute(in_table);
         table.leave();
-        // SAFETY: acquired above.
+        // SAFETY: `take` has acquired the semaphore for reading, in this thread.
         unsafe { semaphore.release_read() };
         threads.after_wait(waited, me, tally);
     }

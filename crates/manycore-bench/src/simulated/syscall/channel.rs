@@ -44,7 +44,8 @@ impl Channel {
     pub fn perform(&self, call: Call, client: u32, spin: u64) -> u32 {
         let order = Moved { number: call as usize, args: [client as usize, 0, 0, 0, 0, 0] };
         let slot = node::take::<Slot>();
-        // SAFETY: this worker's until it is sent, and again once it is answered.
+        // SAFETY: `take` has just made the slot: it is this worker's until it is sent, and again
+        // once it is answered.
         let waiting = unsafe { slot.as_ref() };
         waiting.write(&order, Kind::Waits);
         self.take();
@@ -54,7 +55,8 @@ impl Channel {
         let looks = if cpu::current() == self.at { 0 } else { spin };
         waiting.gate().wait_after(looks);
         let answer = waiting.reply().answer;
-        // SAFETY: answered, and taken above.
+        // SAFETY: the slot is answered, so that no other thread has it, and comes from
+        // `node::take`.
         unsafe { node::give_back(slot) };
         answer as u32
     }
@@ -62,7 +64,8 @@ impl Channel {
     /// Says that there are no more calls.
     pub fn end(&self) {
         self.take();
-        // SAFETY: as in `perform`.
+        // SAFETY: `take` has the hand off its stack, which was sent nothing; the channel is there
+        // until all threads have ended.
         unsafe { self.hand.end() };
     }
 

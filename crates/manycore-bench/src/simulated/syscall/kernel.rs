@@ -56,7 +56,8 @@ impl Lines {
 
     /// Reads the first so many.
     fn read(&self, count: usize) -> u64 {
-        // SAFETY: all simulated threads are one thread of the host.
+        // SAFETY: all simulated threads are one thread of the host, and none stops within this
+        // access.
         let line = |line: &CachePadded<UnsafeCell<u64>>| line.with(|value| unsafe { *value });
         self.0.iter().take(count).map(line).max().unwrap_or_default()
     }
@@ -64,7 +65,8 @@ impl Lines {
     /// Writes the first so many.
     fn write(&self, count: usize, value: u64) {
         for line in self.0.iter().take(count) {
-            // SAFETY: as in `read`.
+            // SAFETY: all simulated threads are one thread of the host, and none stops within this
+            // access.
             line.with_mut(|line| unsafe { *line = value });
         }
     }
@@ -86,7 +88,7 @@ impl Locked {
         self.data.write(1, 0);
         thread::compute(cycles);
         let result = inside();
-        // SAFETY: acquired above.
+        // SAFETY: this thread has acquired the lock at the begin of this function.
         unsafe { self.lock.release() };
         result
     }
