@@ -1,6 +1,8 @@
 //! Code that the compiler cannot check says, directly above, why it is right.
 //!
-//! Clippy asks the same for unsafe blocks, but not inside macros and not of assembly or C.
+//! Clippy asks the same for unsafe blocks, but not inside macros and not of assembly or C. What a reason is
+//! worth only a reader can tell; some phrases name no invariant, nor where to look for one, whatever they
+//! stand above.
 
 use crate::Finding;
 use crate::source::{Source, TREE, is_comment};
@@ -8,7 +10,48 @@ use crate::source::{Source, TREE, is_comment};
 /// What needs a reason, as sequences of tokens.
 const UNCHECKED: &[&str] = &["unsafe {", "unsafe impl", "naked_asm !", "global_asm !"];
 
+/// What says nothing where it begins a reason.
+const EMPTY: &[&str] = &[
+    "above",
+    "as above",
+    "as before",
+    "as in",
+    "by the caller",
+    "by the contract",
+    "obvious",
+    "passed on",
+    "safe",
+    "see ",
+    "the caller's promise",
+    "the same",
+];
+
 fn check(file: &Source) -> Vec<Finding> {
+    missing(file).into_iter().chain(empty(file)).collect()
+}
+
+/// Reasons that say nothing.
+fn empty(file: &Source) -> Vec<Finding> {
+    let says_nothing = |line: &str| {
+        let (before, reason) = line.split_once("SAFETY:")?;
+        let reason = reason.trim_start().to_lowercase();
+        is_comment(before.trim_start()).then_some(())?;
+        EMPTY.iter().find(|phrase| reason.starts_with(*phrase))
+    };
+    let numbered = file.lines.iter().enumerate();
+    numbered
+        .filter_map(|(index, line)| {
+            let phrase = says_nothing(line)?;
+            let advice = format!(
+                "name the invariant, and who keeps it or which clause of the contract: `{}` says neither",
+                phrase.trim_end()
+            );
+            Some(Finding::new(&file.path, index + 1, advice))
+        })
+        .collect()
+}
+
+fn missing(file: &Source) -> Vec<Finding> {
     let rust =
         UNCHECKED.iter().flat_map(|sequence| file.occurrences(sequence)).map(|rest| rest[0].line);
     let c = file.lines.iter().enumerate().filter(|(_, line)| {
@@ -67,4 +110,14 @@ fn accepts_a_reason() {
     );
     assert!(lines("a.rs", "/// # Safety\nunsafe fn f();\n// unsafe { }").is_empty());
     assert!(lines("a.c", "/* SAFETY: no operands. */\n__asm__(\"nop\");").is_empty());
+}
+
+#[test]
+fn notices_a_reason_that_says_nothing() {
+    let lines = |text| crate::lines(check(&Source::new("a.rs", text)));
+    assert_eq!(lines("// SAFETY: as above.\nunsafe { g() }"), [1]);
+    assert_eq!(lines("// SAFETY: By the caller's word, it is there.\nunsafe { g() }"), [1]);
+    assert_eq!(lines("// SAFETY: see `f`.\nunsafe { g() }"), [1]);
+    assert!(lines("// SAFETY: seen by this thread only.\nunsafe { g() }").is_empty());
+    assert!(lines("// SAFETY: the caller holds it, as above.\nunsafe { g() }").is_empty());
 }
