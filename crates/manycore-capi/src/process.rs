@@ -47,6 +47,10 @@ fn prepare() -> u32 {
 }
 
 /// In the child of a fork. The parent's domains are not the child's, which is not to wait for threads that it does not have.
+///
+/// # Safety
+///
+/// The calling thread is the child's only one, as pthreads has it for such handlers.
 unsafe extern "C" fn in_child() {
     thread::forked();
     rlu::forked();

@@ -79,6 +79,10 @@ extern "C" fn first() {
 }
 
 /// Takes the task, and has ready what locks need. Returns the task in two registers.
+///
+/// # Safety
+///
+/// `create` has made the task for this thread, which calls this once.
 unsafe extern "C" fn begin(task: NonNull<Task>) -> Task {
     // SAFETY: `create` has made the task for this thread, which calls this once.
     let taken = unsafe { task.read() };

@@ -142,6 +142,11 @@ fn vectored(number: i64, call: &Call) -> Call {
     Call { number: number as usize, args }
 }
 
+/// A receive, by the call that does not wait.
+///
+/// # Safety
+///
+/// What the arguments of both calls lead to is valid for them, and the program wants what they do.
 unsafe fn receive(call: &Call, tried: &Call) -> Attempt {
     // SAFETY: what the call's arguments lead to is valid, and the program wants what it does
     // (contract of `attempt`).
@@ -159,6 +164,10 @@ unsafe fn receive(call: &Call, tried: &Call) -> Attempt {
 }
 
 /// A send of which `length` bytes are to go: a blocking one ends when all have, or with those that had before an error.
+///
+/// # Safety
+///
+/// As for [`receive`].
 unsafe fn send(call: &Call, tried: &Call, length: usize, done: &mut usize) -> Attempt {
     // SAFETY: what the call's arguments lead to is valid, and the program wants what it does
     // (contract of `attempt`).
@@ -202,6 +211,10 @@ fn later_send(call: &Call) -> Attempt {
 
 /// `sendmsg` and `writev`. The first attempt has the program's own vector. Once the kernel has taken bytes out of that it is
 /// known to be readable, and what is left is sent from a copy.
+///
+/// # Safety
+///
+/// What the call's arguments lead to is valid for it, and the program wants what it does.
 unsafe fn gather(call: &Call, done: &mut usize) -> Attempt {
     let is_message = call.number as i64 == libc::SYS_sendmsg;
     if !is_message && !is_socket(call.args[0]) {
@@ -248,6 +261,11 @@ const PIECES: usize = 64;
 
 /// Sends what comes after the first `done` bytes: without what accompanied the first. `wait`: 0, or `MSG_DONTWAIT`. Returns
 /// the answer, and how many bytes it would be if all had gone.
+///
+/// # Safety
+///
+/// As for [`gather`]; the kernel has taken `done` bytes of this call, so that its message or vector is
+/// readable.
 unsafe fn send_rest(call: &Call, is_message: bool, done: usize, wait: i32) -> (Answer, usize) {
     let mut pieces = [libc::iovec { iov_base: core::ptr::null_mut(), iov_len: 0 }; PIECES];
     let (mut skip, mut count, mut length) = (done, 0, 0);
@@ -325,6 +343,10 @@ pub fn is_plain_send(call: &Call) -> bool {
 
 /// There is no way to accept without blocking on a blocking socket: once there is a connection another process may take it.
 /// So it is left to a thread that may block, but only when there is one; and at once where none can come.
+///
+/// # Safety
+///
+/// As for [`gather`].
 unsafe fn accept(call: &Call) -> Attempt {
     let descriptor = call.args[0];
     if is_non_blocking(descriptor) {
@@ -343,6 +365,10 @@ unsafe fn accept(call: &Call) -> Attempt {
 }
 
 /// `poll` of one descriptor.
+///
+/// # Safety
+///
+/// As for [`gather`].
 unsafe fn poll(call: &Call) -> Attempt {
     let [array, count, milliseconds, ..] = call.args;
     let mut tried = *call;
@@ -365,6 +391,11 @@ unsafe fn poll(call: &Call) -> Attempt {
     later(polled.fd as usize, i32::from(polled.events), timeout(milliseconds))
 }
 
+/// `epoll_wait` and its variants.
+///
+/// # Safety
+///
+/// As for [`gather`].
 unsafe fn epoll(call: &Call) -> Attempt {
     let mut tried = *call;
     tried.args[3] = 0;

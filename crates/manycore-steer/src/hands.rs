@@ -247,6 +247,11 @@ unsafe fn execute(slot: &Slot, thread: u32) -> Reply {
 /// Makes the call; again if a signal that was meant for an earlier one interrupted it: nothing was transferred then.
 ///
 /// A send is tried first, so that its caller knows when some of it is gone.
+///
+/// # Safety
+///
+/// The order is the slot's, and only this thread executes it: what its call's arguments lead to is valid until
+/// it is answered.
 unsafe fn until_done(slot: &Slot, order: &Order) -> Answer {
     let mut done = order.done;
     let is_cancelled = || slot.is_cancelled();

@@ -137,6 +137,11 @@ impl Station {
         unsafe { raw_syscall!(Sysno::write, event, &raw const one, 8) };
     }
 
+    /// Makes the worker, or waits until another has made it. Returns whether it is there.
+    ///
+    /// # Safety
+    ///
+    /// All signals are blocked in this thread.
     #[cold]
     unsafe fn start(&'static self, cpu: u16, blocking: &'static Blocking, maker: Maker) -> bool {
         // Acquire: the worker is there, as in `is_running`. Relaxed: only one goes on.
@@ -166,6 +171,11 @@ impl Station {
         }
     }
 
+    /// Makes the worker, and what it waits with. Returns whether it did.
+    ///
+    /// # Safety
+    ///
+    /// All signals are blocked in this thread, which alone has taken the state from new to starting.
     unsafe fn make(&'static self, cpu: u16, blocking: &'static Blocking, maker: Maker) -> bool {
         // SAFETY: all signals are blocked: the callers ask for that. Asked last: it takes longest.
         let may_make = || unsafe { maker.may_make() };

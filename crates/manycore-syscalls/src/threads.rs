@@ -52,6 +52,11 @@ fn notice_end(round: usize) {
 }
 
 /// A thread of the program's ends. Other destructors may still make calls: the last round is ours.
+///
+/// # Safety
+///
+/// None that the number does not fulfil: pthreads passes the key's value, which is never followed. Unsafe, as
+/// pthreads asks for.
 unsafe extern "C" fn ends(round: *mut c_void) {
     let round = round.addr();
     if round < ROUNDS {
@@ -295,6 +300,10 @@ static REFUSED: AtomicU64 = AtomicU64::new(0);
 const PAUSE: u64 = 1 << 24;
 
 /// Whether a thread of ours may be made now, see [`manycore_steer::MayCreateThread`]: not for a call that a signal handler may make.
+///
+/// # Safety
+///
+/// That of [`manycore_steer::MayCreateThread`].
 pub unsafe extern "C" fn may_create_own(blocked: u64) -> bool {
     let refused = REFUSED.load(Ordering::Relaxed); // Relaxed: a number that stands for itself
     if refused != 0 && !clock::has_passed(refused, PAUSE) {
@@ -326,6 +335,10 @@ fn policy() -> c_int {
 }
 
 /// A thread of ours, see [`manycore_steer::CreateThread`]: detached, and with a small stack.
+///
+/// # Safety
+///
+/// That of [`manycore_steer::CreateThread`].
 pub unsafe extern "C" fn create_own(
     run: extern "C" fn(*mut c_void) -> *mut c_void,
     argument: *mut c_void,

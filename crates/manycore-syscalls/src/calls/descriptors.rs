@@ -29,6 +29,10 @@ pub unsafe extern "C-unwind" fn close(fd: c_int) -> c_int {
 }
 
 /// `close` of a descriptor that has this lane, or none for this reason.
+///
+/// # Safety
+///
+/// Closing the descriptor is right: the program asks for it.
 unsafe fn close_found(fd: c_int, found: Result<Held, Outcome>) -> c_int {
     let shape = Shape::quick(Function::Close).cancels();
     let held = match found {
@@ -173,6 +177,10 @@ pub unsafe extern "C-unwind" fn dup2(fd: c_int, to: c_int) -> c_int {
 }
 
 /// `dup2`, of which the second descriptor is not known any more.
+///
+/// # Safety
+///
+/// Replacing the second descriptor is right: the program asks for it, and it is none of ours.
 unsafe fn dup2_of(fd: c_int, to: c_int) -> c_int {
     let shape = Shape::quick(Function::Dup2);
     let args = [fd as usize, to as usize, 0, 0, 0, 0];
@@ -204,6 +212,10 @@ pub unsafe extern "C-unwind" fn dup3(fd: c_int, to: c_int, flags: c_int) -> c_in
 }
 
 /// `dup3`, of which the second descriptor is not known any more.
+///
+/// # Safety
+///
+/// As for [`dup2_of`].
 unsafe fn dup3_of(fd: c_int, to: c_int, flags: c_int) -> c_int {
     let shape = Shape::quick(Function::Dup3);
     let args = [fd as usize, to as usize, flags as usize, 0, 0, 0];

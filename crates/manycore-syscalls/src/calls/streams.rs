@@ -13,6 +13,10 @@ unsafe extern "C" {
 }
 
 /// The stream's descriptor, -1 if it has none.
+///
+/// # Safety
+///
+/// The stream is null or one of libc's that is not closed meanwhile.
 unsafe fn descriptor(stream: *mut FILE) -> c_int {
     if stream.is_null() {
         return -1;
@@ -29,6 +33,10 @@ unsafe fn descriptor(stream: *mut FILE) -> c_int {
 }
 
 /// A stream has just been made or given another file.
+///
+/// # Safety
+///
+/// As for [`descriptor`].
 unsafe fn made(stream: *mut FILE) -> *mut FILE {
     // SAFETY: the stream is null or one of libc's (contract of this function).
     descriptors::stream(unsafe { descriptor(stream) });
@@ -36,6 +44,10 @@ unsafe fn made(stream: *mut FILE) -> *mut FILE {
 }
 
 /// Closes a stream, or gives it another file.
+///
+/// # Safety
+///
+/// As for [`descriptor`], before `close` runs.
 unsafe fn closing<R>(stream: *mut FILE, close: impl FnOnce() -> R) -> R {
     // SAFETY: the stream is null or one of libc's (contract of this function).
     descriptors::closing(unsafe { descriptor(stream) }, close)

@@ -155,6 +155,10 @@ pub unsafe extern "C-unwind" fn recvmmsg(
 }
 
 /// Notes the descriptors that came with a message: numbers that may have been another's.
+///
+/// # Safety
+///
+/// The kernel has filled in the message, and its control messages are still there.
 unsafe fn note_received(message: &msghdr) {
     // SAFETY: the kernel has filled in the message (contract of this function), and the macros stay
     // within its control messages.
