@@ -15,8 +15,8 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::symbols::{Symbols, Version};
 
-/// An entry of the dynamic linker's list: `struct link_map` of `<link.h>`. The linker changes the links while others refer to
-/// the entry, when it loads and unloads objects.
+/// An entry of the dynamic linker's list: `struct link_map` of `<link.h>`. The linker changes the
+/// links while others refer to the entry, when it loads and unloads objects.
 #[repr(C)]
 struct LinkMap {
     base: usize,
@@ -72,7 +72,8 @@ pub fn in_search_order() -> impl Iterator<Item = Object> {
         let object = Object(unsafe { next.as_ref() }?);
         let name = object.soname();
         awaited = awaited.map(|other| other.filter(|_| other != name));
-        // Relaxed: an entry that comes next was there before the program started, or is not followed.
+        // Relaxed: an entry that comes next was there before the program started, or is not
+        // followed.
         next = object.0.next.load(Ordering::Relaxed);
         Some(object)
     })

@@ -43,8 +43,8 @@ pub struct Cond {
     queue: WaitQueue,
     /// Whether a waiter was ever signalled while others waited on: one that may have to signal those in its place.
     passes_on: AtomicU32,
-    /// In cells, this and the end: glibc writes there to those that it owns, and the memory may be something
-    /// else's while a thread that has been told still has a reference to it.
+    /// In cells, this and the end: glibc writes there to those that it owns, and the memory may be
+    /// something else's while a thread that has been told still has a reference to it.
     _spare: UnsafeCell<[u8; 32 - size_of::<WaitQueue>()]>,
     flags: AtomicU32,
     /// The statistics' number for this condition variable, 0 if it has none yet.
@@ -103,7 +103,8 @@ pub unsafe extern "C-unwind" fn init<const STATS: bool>(
     attr: *const libc::pthread_condattr_t,
     caller: usize,
 ) -> c_int {
-    // SAFETY: the memory is the program's to be initialised as a condition variable (contract of this function).
+    // SAFETY: the memory is the program's to be initialised as a condition variable (contract of
+    // this function).
     let (result, cond) = unsafe { (glibc::pthread_cond_init(c.cast(), attr), &*c) };
     if STATS && result == 0 && !cond.is_shared() {
         stats::initialised(&cond.record, caller);
@@ -117,8 +118,8 @@ pub unsafe extern "C-unwind" fn init<const STATS: bool>(
 ///
 /// See [`init`].
 pub unsafe extern "C-unwind" fn destroy<const STATS: bool>(c: *mut Cond) -> c_int {
-    // SAFETY: an initialised condition variable is there during the call (POSIX, contract of `init`); whoever
-    // else has it, glibc too, writes to atomics and cells.
+    // SAFETY: an initialised condition variable is there during the call (POSIX, contract of
+    // `init`); whoever else has it, glibc too, writes to atomics and cells.
     let cond = unsafe { &*c };
     if cond.is_shared() {
         // SAFETY: a process-shared condition variable is glibc's, which has initialised it.
@@ -146,8 +147,9 @@ pub unsafe extern "C-unwind" fn wait<L: InlineLock, const STATS: bool>(
     m: *mut Mutex,
     caller: usize,
 ) -> c_int {
-    // SAFETY: both are initialised and there during the call, and this thread has locked the mutex (POSIX, contract of
-    // `init`). Who owns them is asked first: glibc gets both of its own, and never a mutex of ours.
+    // SAFETY: both are initialised and there during the call, and this thread has locked the mutex
+    // (POSIX, contract of `init`). Who owns them is asked first: glibc gets both of its own, and
+    // never a mutex of ours.
     unsafe {
         if (*c).is_shared() {
             if !(*m).is_ours() {
@@ -170,8 +172,9 @@ pub unsafe extern "C-unwind" fn timedwait<L: InlineLock, const STATS: bool>(
     until: *const timespec,
     caller: usize,
 ) -> c_int {
-    // SAFETY: both are initialised and there during the call, this thread has locked the mutex, and the time may be read
-    // (POSIX, contract of `init`). glibc gets both only if it owns both. Its clocks are supported.
+    // SAFETY: both are initialised and there during the call, this thread has locked the mutex,
+    // and the time may be read (POSIX, contract of `init`). glibc gets both only if it owns both.
+    // Its clocks are supported.
     unsafe {
         let clock = if (*c).flags() & MONOTONIC != 0 {
             libc::CLOCK_MONOTONIC
@@ -197,8 +200,9 @@ pub unsafe extern "C-unwind" fn clockwait<L: InlineLock, const STATS: bool>(
     until: *const timespec,
     caller: usize,
 ) -> c_int {
-    // SAFETY: both are initialised and there during the call, this thread has locked the mutex, and the time may be read
-    // (POSIX, contract of `init`). glibc gets both only if it owns both. The clock is supported, as just asked.
+    // SAFETY: both are initialised and there during the call, this thread has locked the mutex,
+    // and the time may be read (POSIX, contract of `init`). glibc gets both only if it owns both.
+    // The clock is supported, as just asked.
     unsafe {
         if (*c).is_shared() && !(*m).is_ours() {
             return glibc::pthread_cond_clockwait(c.cast(), m.cast(), clock, until);
@@ -220,9 +224,9 @@ unsafe fn wait_until<L: InlineLock, const STATS: bool>(
     until: *const timespec,
     caller: usize,
 ) -> c_int {
-    // SAFETY: as the contract of this function asks of its caller, the objects are there and initialised, the
-    // mutex locked and the clock supported; a shared condition variable is glibc's, and the callers have
-    // asked that the mutex is not.
+    // SAFETY: as the contract of this function asks of its caller, the objects are there and
+    // initialised, the mutex locked and the clock supported; a shared condition variable is
+    // glibc's, and the callers have asked that the mutex is not.
     unsafe {
         let Some(deadline) = time::deadline(clock, until) else { return EINVAL };
         if (*c).is_shared() {
@@ -238,8 +242,8 @@ unsafe fn wait_until<L: InlineLock, const STATS: bool>(
 ///
 /// See [`init`].
 pub unsafe extern "C-unwind" fn signal<const STATS: bool>(c: *mut Cond, caller: usize) -> c_int {
-    // SAFETY: an initialised condition variable is there during the call (POSIX, contract of `init`); whoever
-    // else has it, glibc too, writes to atomics and cells.
+    // SAFETY: an initialised condition variable is there during the call (POSIX, contract of
+    // `init`); whoever else has it, glibc too, writes to atomics and cells.
     let cond = unsafe { &*c };
     if cond.is_shared() {
         StandIn::pass(c);
@@ -261,8 +265,8 @@ pub unsafe extern "C-unwind" fn signal<const STATS: bool>(c: *mut Cond, caller: 
 ///
 /// See [`init`].
 pub unsafe extern "C-unwind" fn broadcast<const STATS: bool>(c: *mut Cond, caller: usize) -> c_int {
-    // SAFETY: an initialised condition variable is there during the call (POSIX, contract of `init`); whoever
-    // else has it, glibc too, writes to atomics and cells.
+    // SAFETY: an initialised condition variable is there during the call (POSIX, contract of
+    // `init`); whoever else has it, glibc too, writes to atomics and cells.
     let cond = unsafe { &*c };
     if cond.is_shared() {
         StandIn::pass(c);
@@ -314,11 +318,13 @@ impl Wait<'_> {
         };
         // Now: once the waiter has been signalled, the program may have destroyed the condition variable.
         let number = if STATS { stats::number(&cond.object(caller)) } else { 0 };
-        // SAFETY: the mutex is initialised and there, and this thread has locked it (contract of this function).
+        // SAFETY: the mutex is initialised and there, and this thread has locked it (contract of
+        // this function).
         let with = if STATS { unsafe { mutex::number(m) } } else { 0 };
-        // SAFETY: the waiter stays in this frame until it is signalled or withdrawn: `sleep` returns only
-        // then, and if the thread is cancelled `abandon` sees to it before the frame goes. The mutex is this
-        // thread's (contract of this function).
+        // SAFETY: the waiter stays in this frame until it is signalled or withdrawn: `sleep` returns
+        // only then, `leave` sees to it where there is no sleep, and `abandon` where the thread is
+        // cancelled; it is after that that the next is woken. The mutex is this thread's (contract
+        // of this function).
         unsafe {
             let is_resumed = STATS && stats::handovers::waits(with, number, caller);
             cond.queue.enqueue(&wait.waiter);
@@ -352,8 +358,8 @@ impl Wait<'_> {
     /// Leaves the queue before a signal, or passes on the signal that came all the same if others waited then. Told alone or
     /// with all others, the condition variable may be gone.
     fn leave(&self) {
-        // SAFETY: `run` has enqueued the waiter. It calls this where it does not sleep, and `abandon` does where it was
-        // cancelled asleep: `sleep` has not withdrawn it then.
+        // SAFETY: `run` has enqueued the waiter. It calls this where it does not sleep, and
+        // `abandon` does where it was cancelled asleep: `sleep` has not withdrawn it then.
         if !unsafe { self.cond.queue.withdraw(&self.waiter) } {
             let since = self.waiter.message();
             if since != 0 {
@@ -366,7 +372,8 @@ impl Wait<'_> {
 
     unsafe extern "C-unwind" fn sleep(wait: *mut c_void) {
         // Not mutably: threads that signal write to the waiter in it.
-        // SAFETY: `guard` passes what `run` gave it: the wait in its frame, which waits for this to return.
+        // SAFETY: `guard` passes what `run` gave it: the wait in its frame, which waits for this
+        // to return.
         let wait = unsafe { &*wait.cast::<Self>() };
         let until = wait
             .deadline
@@ -374,14 +381,14 @@ impl Wait<'_> {
         let timeout = until.as_ref().map_or(core::ptr::null(), core::ptr::from_ref);
         let wall = wait.deadline.is_some_and(|d| d.wall);
         while let Some(expected) = wait.waiter.asleep() {
-            // SAFETY: the word is in `run`'s frame and the time in this one; both are there until the call
-            // returns or unwinds.
+            // SAFETY: the word is in `run`'s frame and the time in this one; both are there until
+            // the call returns or unwinds.
             let error =
                 unsafe { cancel::wait_open(wait.waiter.word(), wall.into(), expected, timeout) };
             // A deadline before 1970 is refused as invalid, but it has passed all the same.
             if error == ETIMEDOUT || (error == EINVAL && wait.deadline.is_some()) {
-                // SAFETY: `run` has enqueued it, and only this thread withdraws it, here: a thread that is
-                // cancelled is so in the call above, and does not come here.
+                // SAFETY: `run` has enqueued it, and only this thread withdraws it, here: a thread
+                // that is cancelled is so in the call above, and does not come here.
                 wait.timed_out.set(unsafe { wait.cond.queue.withdraw(&wait.waiter) });
                 return;
             }
@@ -390,11 +397,12 @@ impl Wait<'_> {
 
     /// The thread is cancelled: POSIX wants it to consume no signal, and to have the mutex in its cleanup handlers.
     unsafe extern "C-unwind" fn abandon<L: InlineLock, const STATS: bool>(wait: *mut c_void) {
-        // SAFETY: `guard` passes what `run` gave it: the wait in its frame, which the unwinding has not passed yet.
+        // SAFETY: `guard` passes what `run` gave it: the wait in its frame, which the unwinding
+        // has not passed yet.
         let wait = unsafe { &*wait.cast::<Self>() };
         wait.leave();
-        // SAFETY: the program waits with the mutex, which is there until it has it again (POSIX, contract of `init`); the
-        // waiter is this thread's, and was withdrawn or signalled.
+        // SAFETY: the program waits with the mutex, which is there until it has it again (POSIX,
+        // contract of `init`); the waiter is this thread's, and was withdrawn or signalled.
         unsafe {
             mutex::lock::<L, STATS>(wait.mutex, wait.caller);
             wait.waiter.wake_next();
@@ -406,7 +414,8 @@ impl Wait<'_> {
 #[repr(transparent)]
 struct StandIn(UnsafeCell<libc::pthread_mutex_t>);
 
-// SAFETY: only glibc's functions for mutexes get it, by address, from any thread; and `forked`, where there is one.
+// SAFETY: only glibc's functions for mutexes get it, by address, from any thread; and `forked`,
+// where there is one.
 unsafe impl Sync for StandIn {}
 
 const STAND_INS: usize = 64;
@@ -448,8 +457,9 @@ impl StandIn {
         IN_USE.store(true, Ordering::Relaxed);
         let stand_in = Self::of(c);
         let wait = StandInWait { cond: c, stand_in, mutex: m, until, caller, result: Cell::new(0) };
-        // SAFETY: the stand-in is a mutex of glibc's for good, and released by the thread that took it, also if it is
-        // cancelled (`abandon`). The mutex of ours is this thread's (contract of this function).
+        // SAFETY: the stand-in is a mutex of glibc's for good, and released by the thread that
+        // took it, also if it is cancelled (`abandon`). The mutex of ours is this thread's
+        // (contract of this function).
         unsafe {
             glibc::pthread_mutex_lock(stand_in);
             let refused = mutex::unlock::<L, STATS>(m);
@@ -469,9 +479,9 @@ impl StandIn {
     }
 
     unsafe extern "C-unwind" fn sleep(wait: *mut c_void) {
-        // SAFETY: `guard` passes what `wait` gave it, in its frame, which waits. The condition variable is
-        // glibc's (contract of `wait`), as is the stand-in, which this thread has taken; the time may be
-        // read.
+        // SAFETY: `guard` passes what `wait` gave it, in its frame, which waits. The condition
+        // variable is glibc's (contract of `wait`), as is the stand-in, which this thread has
+        // taken; the time may be read.
         unsafe {
             let wait = &*wait.cast::<StandInWait>();
             wait.result.set(match wait.until {
@@ -485,8 +495,9 @@ impl StandIn {
 
     /// The thread is cancelled; glibc has taken the stand-in again.
     unsafe extern "C-unwind" fn abandon<L: InlineLock, const STATS: bool>(wait: *mut c_void) {
-        // SAFETY: `guard` passes what `wait` gave it, in its frame, which the unwinding has not passed yet.
-        // glibc has taken the stand-in again for this thread; the program is to have its mutex again.
+        // SAFETY: `guard` passes what `wait` gave it, in its frame, which the unwinding has not
+        // passed yet. glibc has taken the stand-in again for this thread; the program is to have
+        // its mutex again.
         unsafe {
             let wait = &*wait.cast::<StandInWait>();
             glibc::pthread_mutex_unlock(wait.stand_in);
@@ -499,7 +510,8 @@ impl StandIn {
         // Relaxed: see `wait`.
         if IN_USE.load(Ordering::Relaxed) {
             let stand_in = Self::of(c);
-            // SAFETY: the stand-in is a mutex of glibc's for good, and released by the thread that took it.
+            // SAFETY: the stand-in is a mutex of glibc's for good, and released by the thread that
+            // took it.
             unsafe {
                 glibc::pthread_mutex_lock(stand_in);
                 glibc::pthread_mutex_unlock(stand_in);
@@ -516,8 +528,8 @@ pub fn forked() {
         return;
     }
     for stand_in in &TABLE {
-        // SAFETY: in the child of a fork this thread is the only one, and it is in `fork`, not in a wait: nobody has the
-        // stand-in.
+        // SAFETY: in the child of a fork this thread is the only one, and it is in `fork`, not in
+        // a wait: nobody has the stand-in.
         unsafe { stand_in.0.get().write(libc::PTHREAD_MUTEX_INITIALIZER) };
     }
 }

@@ -264,8 +264,8 @@ const PIECES: usize = 64;
 ///
 /// # Safety
 ///
-/// As for [`gather`]; the kernel has taken `done` bytes of this call, so that its message or vector is
-/// readable.
+/// As for [`gather`]; the kernel has taken `done` bytes of this call, so that its message or
+/// vector is readable.
 unsafe fn send_rest(call: &Call, is_message: bool, done: usize, wait: i32) -> (Answer, usize) {
     let mut pieces = [libc::iovec { iov_base: core::ptr::null_mut(), iov_len: 0 }; PIECES];
     let (mut skip, mut count, mut length) = (done, 0, 0);

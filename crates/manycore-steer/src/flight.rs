@@ -15,12 +15,13 @@ use crate::slot::{IN_PLACE, Reply, Slot};
 use crate::station::Station;
 use crate::uring::{self, Feed};
 
-/// A moved call of one thread, while that waits. Empty before [`Steer::perform`](crate::Steer::perform),
-/// which leaves it so unless it is unwound or jumped out of; then [`Steer::abandon`](crate::Steer::abandon)
-/// ends the call.
+/// A moved call of one thread, while that waits. Empty before
+/// [`Steer::perform`](crate::Steer::perform), which leaves it so unless it is unwound or jumped
+/// out of; then
+/// [`Steer::abandon`](crate::Steer::abandon) ends the call.
 ///
-/// All is atomic: a signal handler may look at it, and in the child that it forks change it, while the call
-/// that it interrupted goes on.
+/// All is atomic: a signal handler may look at it, and in the child that it forks change it, while
+/// the call that it interrupted goes on.
 // Relaxed throughout: one thread reads and writes it, and its handlers.
 #[derive(Debug, Default)]
 pub struct Flight {

@@ -250,8 +250,8 @@ unsafe fn execute(slot: &Slot, thread: u32) -> Reply {
 ///
 /// # Safety
 ///
-/// The order is the slot's, and only this thread executes it: what its call's arguments lead to is valid until
-/// it is answered.
+/// The order is the slot's, and only this thread executes it: what its call's arguments lead to is
+/// valid until it is answered.
 unsafe fn until_done(slot: &Slot, order: &Order) -> Answer {
     let mut done = order.done;
     let is_cancelled = || slot.is_cancelled();

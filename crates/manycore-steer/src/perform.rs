@@ -26,8 +26,8 @@ impl Steer {
     /// # Safety
     ///
     /// The call may be executed by any thread of the process: what its arguments point to is valid until this returns, or
-    /// until [`abandon`](Self::abandon) has returned if this is left without returning; and only then that is
-    /// called. The flight is empty.
+    /// until [`abandon`](Self::abandon) has returned if this is left without returning; and only
+    /// then that is called. The flight is empty.
     pub unsafe fn perform(
         &'static self,
         lane: &Lane,
@@ -242,8 +242,8 @@ impl Steer {
         let ring = feed.started(cpu, has_worker, listen, maker.settings.say);
         let Some(ring) = ring else { return false };
         flight.goes_into(Some(feed), station.epoll());
-        // SAFETY: the slot is written, in nobody else's hands, and stays until it is answered (contract of
-        // this function).
+        // SAFETY: the slot is written, in nobody else's hands, and stays until it is answered
+        // (contract of this function).
         let is_sent = unsafe { feed.send(ring, call, kind, flight.slot()) };
         if !is_sent {
             flight.goes_into(None, -1);

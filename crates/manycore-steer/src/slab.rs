@@ -35,12 +35,13 @@ impl<T: Zeroed, const LENGTH: usize> Slab<T, LENGTH> {
         T: Sync,
     {
         let first = self.first();
-        // SAFETY: `map` has mapped so many elements, for good and aligned to a page; zero is a value of them
-        // (`Zeroed`), and threads may share them.
+        // SAFETY: `map` has mapped so many elements, for good and aligned to a page; zero is a
+        // value of them (`Zeroed`), and threads may share them.
         (!first.is_null()).then(|| unsafe { core::slice::from_raw_parts(first, LENGTH) })
     }
 
-    /// The first element, for one thread that has them all and may write to them; null if the kernel refuses the memory.
+    /// The first element, for one thread that has them all and may write to them; null if the
+    /// kernel refuses the memory.
     pub fn first(&self) -> *mut T {
         // Acquire: partner of the Release in `map`.
         let first = self.first.load(Ordering::Acquire);

@@ -175,7 +175,8 @@ impl Station {
     ///
     /// # Safety
     ///
-    /// All signals are blocked in this thread, which alone has taken the state from new to starting.
+    /// All signals are blocked in this thread, which alone has taken the state from new to
+    /// starting.
     unsafe fn make(&'static self, cpu: u16, blocking: &'static Blocking, maker: Maker) -> bool {
         // SAFETY: all signals are blocked: the callers ask for that. Asked last: it takes longest.
         let may_make = || unsafe { maker.may_make() };

@@ -125,8 +125,8 @@ impl Feed {
     ///
     /// # Safety
     ///
-    /// The slot is written, in nobody else's hands, and stays until it is answered, as does what the call's
-    /// arguments lead to.
+    /// The slot is written, in nobody else's hands, and stays until it is answered, as does what
+    /// the call's arguments lead to.
     pub unsafe fn send(&self, ring: &Ring, call: &Call, kind: Kind, slot: *mut Slot) -> bool {
         let Some(mut entry) = entry(call, kind) else { return false };
         entry.data = slot.expose_provenance() as u64;

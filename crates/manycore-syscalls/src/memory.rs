@@ -32,14 +32,16 @@ pub unsafe fn text<'a>(path: *const c_char) -> &'a [u8] {
         (length > 0 && !at.addr().is_multiple_of(PAGE)) || is_readable(at.addr())
     };
     let mut length = 0;
-    // SAFETY: in a page that can be read.
+    // SAFETY: the byte is in a page that `is_there` has found readable, and the bytes before it
+    // were not the string's end.
     while length < PAGE && is_there(length) && unsafe { *begin.add(length) } != 0 {
         length += 1;
     }
     if length == 0 {
         return &[];
     }
-    // SAFETY: as many bytes were just read; the rest by the caller's word.
+    // SAFETY: the loop has just read so many bytes; that they stay as they are is the contract of
+    // this function.
     unsafe { core::slice::from_raw_parts(begin, length) }
 }
 

@@ -255,8 +255,8 @@ pub struct InFlight {
     cancel_type: c_int,
 }
 
-/// Whether every handler has to interrupt the call, though the kernel may go on with it: only the answer says
-/// whether a part was done.
+/// Whether every handler has to interrupt the call, though the kernel may go on with it: only the
+/// answer says whether a part was done.
 fn stops_for_handlers(shape: Shape, kind: Kind) -> bool {
     shape.in_parts && kind == Kind::Waits
 }
@@ -385,8 +385,9 @@ pub unsafe extern "C-unwind" fn sleep(
 ) -> c_int {
     // Some centuries: a wait with a time-out is not restarted after a handler, whatever its flags.
     static FAR: libc::timespec = libc::timespec { tv_sec: 1 << 34, tv_nsec: 0 };
-    // SAFETY: the call is under way in this thread, so that its frame is there. These fields are read without
-    // a reference to the whole: `run` has lent out another field of it, to be changed.
+    // SAFETY: the call is under way in this thread, so that its frame is there. These fields are
+    // read without a reference to the whole: `run` has lent out another field of it, to be
+    // changed.
     let flight = thread::in_flight().map(|flight| unsafe { ((*flight).shape, (*flight).kind) });
     let stops =
         never_restarts || flight.is_some_and(|(shape, kind)| stops_for_handlers(shape, kind));

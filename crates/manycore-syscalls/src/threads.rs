@@ -55,8 +55,8 @@ fn notice_end(round: usize) {
 ///
 /// # Safety
 ///
-/// None that the number does not fulfil: pthreads passes the key's value, which is never followed. Unsafe, as
-/// pthreads asks for.
+/// None that the number does not fulfil: pthreads passes the key's value, which is never followed.
+/// Unsafe, as pthreads asks for.
 unsafe extern "C" fn ends(round: *mut c_void) {
     let round = round.addr();
     if round < ROUNDS {

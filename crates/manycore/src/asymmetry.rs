@@ -89,8 +89,8 @@ impl Asymmetry {
     /// Whether readers pass a fence themselves.
     #[inline]
     fn readers_fence(&self) -> bool {
-        // Acquire: partner of the Release in `go_on`: a reader that is told to do without a fence comes after
-        // the barrier.
+        // Acquire: partner of the Release in `go_on`: a reader that is told to do without a fence
+        // comes after the barrier.
         // What it reads next, it reads later.
         !self.granted || self.turn.load(Ordering::Acquire) & TURN != BARE
     }

@@ -46,7 +46,8 @@ fn a_waiting_writer_stops_readers_that_want_phases_and_no_others() {
         });
         assert!(!lock.try_read(Preference::Phases));
         assert!(lock.try_read(Preference::Readers));
-        // SAFETY: this thread has acquired them above and at the start, and not released them since.
+        // SAFETY: this thread has acquired them above and at the start, and not released them
+        // since.
         unsafe {
             lock.release_read();
             lock.release_read();

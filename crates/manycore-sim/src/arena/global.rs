@@ -102,8 +102,8 @@ unsafe impl GlobalAlloc for Hook {
 /// Bytes that the simulated code which runs on this thread has allocated and not freed; none if none runs.
 pub(crate) fn in_use() -> usize {
     let heap = HEAP.get();
-    // SAFETY: `simulated` has set the heap, which is there as long as it is set, and simulated code on
-    // this thread is the only one to use it.
+    // SAFETY: `simulated` has set the heap, which is there as long as it is set, and simulated
+    // code on this thread is the only one to use it.
     if heap.is_null() { 0 } else { unsafe { (*heap).in_use() } }
 }
 
@@ -114,9 +114,9 @@ pub(crate) fn lasting(bytes: usize) -> Option<NonNull<u8>> {
     if heap.is_null() {
         return None;
     }
-    // SAFETY: `simulated` has set the heap, which is there as long as it is set, and simulated code on
-    // this thread is the only one to use it. The memory is not counted as in use: it ends with the
-    // heap.
+    // SAFETY: `simulated` has set the heap, which is there as long as it is set, and simulated
+    // code on this thread is the only one to use it. The memory is not counted as in use: it ends
+    // with the heap.
     let block = host(|| unsafe { (*heap).allocate(layout) }).expect("simulated memory");
     // SAFETY: just allocated, of this size.
     unsafe { block.write_bytes(0, bytes) };

@@ -91,7 +91,8 @@ extern "C" fn note_vfork() -> usize {
 ///
 /// As of [`leave`].
 unsafe extern "C" fn note_longjmp(target: *const [usize; 8]) -> usize {
-    // SAFETY: the program calls libc's function with this target, and so jumps there (contract of this function).
+    // SAFETY: the program calls libc's function with this target, and so jumps there (contract of
+    // this function).
     unsafe { leave(target) };
     real::longjmp.address()
 }
@@ -100,7 +101,8 @@ unsafe extern "C" fn note_longjmp(target: *const [usize; 8]) -> usize {
 ///
 /// As of [`leave`].
 unsafe extern "C" fn note_longjmp_old(target: *const [usize; 8]) -> usize {
-    // SAFETY: the program calls libc's function with this target, and so jumps there (contract of this function).
+    // SAFETY: the program calls libc's function with this target, and so jumps there (contract of
+    // this function).
     unsafe { leave(target) };
     real::_longjmp.address()
 }
@@ -109,7 +111,8 @@ unsafe extern "C" fn note_longjmp_old(target: *const [usize; 8]) -> usize {
 ///
 /// As of [`leave`].
 unsafe extern "C" fn note_siglongjmp(target: *const [usize; 8]) -> usize {
-    // SAFETY: the program calls libc's function with this target, and so jumps there (contract of this function).
+    // SAFETY: the program calls libc's function with this target, and so jumps there (contract of
+    // this function).
     unsafe { leave(target) };
     real::siglongjmp.address()
 }
@@ -118,7 +121,8 @@ unsafe extern "C" fn note_siglongjmp(target: *const [usize; 8]) -> usize {
 ///
 /// As of [`leave`].
 unsafe extern "C" fn note_longjmp_chk(target: *const [usize; 8]) -> usize {
-    // SAFETY: the program calls libc's function with this target, and so jumps there (contract of this function).
+    // SAFETY: the program calls libc's function with this target, and so jumps there (contract of
+    // this function).
     unsafe { leave(target) };
     real::__longjmp_chk.address()
 }

@@ -19,8 +19,13 @@ macro_rules! looks {
         noted! { $($name = $note;)* }
 
         $(
-            extern "C" fn $note($($ahead: usize,)* path: *const c_char) -> usize {
-                looked_at(path);
+            /// # Safety
+            ///
+            /// As for [`looked_at`]; the jump to here brings libc's arguments.
+            unsafe extern "C" fn $note($($ahead: usize,)* path: *const c_char) -> usize {
+                // SAFETY: the program has libc's function look at the path next (contract of this
+                // function).
+                unsafe { looked_at(path) };
                 real::$name.address()
             }
         )*
@@ -45,8 +50,12 @@ looks! {
 }
 
 /// This path is about to be looked at.
-pub fn looked_at(path: *const c_char) {
-    // SAFETY: the caller has the kernel read it next.
+///
+/// # Safety
+///
+/// No other thread changes the path or takes its memory away meanwhile.
+pub unsafe fn looked_at(path: *const c_char) {
+    // SAFETY: no other thread changes the path (contract of this function).
     if threads::are_ours_alone() && is_of_own_threads(unsafe { memory::text(path) }) {
         threads::leave_alone();
     }

@@ -25,7 +25,8 @@ moved_as_they_are! {
 ///
 /// # Safety
 ///
-/// The arguments are those of the system call of this number, and what they lead to is valid during it.
+/// The arguments are those of the system call of this number, and what they lead to is valid
+/// during it.
 unsafe fn with_first(
     fds: impl Iterator<Item = c_int> + Clone,
     mask: *const sigset_t,
@@ -66,8 +67,8 @@ const LOOKS: usize = 16;
 ///
 /// # Safety
 ///
-/// As long as the iterator or a copy is used no other thread writes to the list or takes it away. It need not be there: the
-/// kernel is asked.
+/// As long as the iterator or a copy is used no other thread writes to the list or takes it away.
+/// It need not be there: the kernel is asked.
 unsafe fn listed(list: *mut pollfd, count: nfds_t) -> impl Iterator<Item = c_int> + Clone {
     // SAFETY: an entry begins with a number, and no other thread takes the list away during the
     // call (contract of this function).
@@ -175,8 +176,8 @@ pub unsafe extern "C-unwind" fn ppoll_chk(
 ///
 /// # Safety
 ///
-/// As long as the iterator or a copy is used no other thread writes to the sets or takes them away. They need not be there: the
-/// kernel is asked.
+/// As long as the iterator or a copy is used no other thread writes to the sets or takes them
+/// away. They need not be there: the kernel is asked.
 unsafe fn in_sets(count: c_int, sets: [*mut fd_set; 3]) -> impl Iterator<Item = c_int> + Clone {
     let end = count.clamp(0, libc::FD_SETSIZE as c_int) as usize;
     let words = (0..end.div_ceil(64)).map(move |word| {

@@ -1,8 +1,8 @@
 //! Code that the compiler cannot check says, directly above, why it is right.
 //!
-//! Clippy asks the same for unsafe blocks, but not inside macros and not of assembly or C. What a reason is
-//! worth only a reader can tell; some phrases name no invariant, nor where to look for one, whatever they
-//! stand above.
+//! Clippy asks the same for unsafe blocks, but not inside macros and not of assembly or C. What a
+//! reason is worth only a reader can tell; some phrases name no invariant, nor where to look for
+//! one, whatever they stand above.
 
 use crate::Finding;
 use crate::source::{Source, TREE, is_comment};

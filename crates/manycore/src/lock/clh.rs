@@ -123,8 +123,8 @@ unsafe impl PlainLock for Clh {
     #[inline]
     fn try_acquire(&self) -> bool {
         let enter = |node: NonNull<Node>| {
-            // AcqRel: Acquire, partner of the Release in `release`; Release, partner of the Acquire in the
-            // successor's swap.
+            // AcqRel: Acquire, partner of the Release in `release`; Release, partner of the
+            // Acquire in the successor's swap.
             let taken = self.tail.fill(node.as_ptr(), order!(AcqRel, "clh-try"));
             if taken {
                 self.holder.store(node.as_ptr(), Ordering::Relaxed); // Relaxed: read by this thread, and see `enter`

@@ -114,8 +114,8 @@ macro_rules! acquires_by_word {
 
         #[inline]
         unsafe fn release(&self) {
-            // SAFETY: this thread holds the lock (contract of this function), and so the word: `try_acquire`
-            // takes nothing else.
+            // SAFETY: this thread holds the lock (contract of this function), and so the word:
+            // `try_acquire` takes nothing else.
             unsafe { self.word.release() }
         }
     };

@@ -112,8 +112,8 @@ impl Mcs {
     /// Takes the lock if the queue is empty.
     #[inline]
     fn try_enter(&self, node: *mut McsNode) -> bool {
-        // AcqRel: Acquire, partner of the Release in `leaves_empty`; Release, partner of the Acquire in the
-        // successor's swap.
+        // AcqRel: Acquire, partner of the Release in `leaves_empty`; Release, partner of the
+        // Acquire in the successor's swap.
         self.tail.fill(node, order!(AcqRel, "mcs-try"))
     }
 
@@ -124,8 +124,8 @@ impl Mcs {
     /// The node is new, and stays until `leave`. With a deadline it comes from `sync::node`, and if the result is
     /// false it is not the caller's any more.
     unsafe fn enter(&self, node: *mut McsNode, deadline: Option<Deadline>) -> bool {
-        // AcqRel: Acquire, partner of the Release in `leaves_empty` and in the predecessor's swap; Release,
-        // partner of the
+        // AcqRel: Acquire, partner of the Release in `leaves_empty` and in the predecessor's swap;
+        // Release, partner of the
         // Acquire in the successor's swap: the nodes are initialised.
         let predecessor = match self.tail.swap(node, order!(AcqRel, "mcs-swap")) {
             Linked::Nothing => return true,
@@ -210,8 +210,8 @@ impl McsNode {
 
     #[cold]
     fn sleep(&self, deadline: Option<Deadline>) -> bool {
-        // Acquire on failure: partner of the AcqRel in `hand_over`: granted meanwhile. Relaxed on success: says only that
-        // this thread sleeps.
+        // Acquire on failure: partner of the AcqRel in `hand_over`: granted meanwhile. Relaxed on
+        // success: says only that this thread sleeps.
         let granted = order!(Acquire, "mcs-sleep");
         if self.state.compare_exchange(SPINNING, SLEEPING, Ordering::Relaxed, granted).is_err() {
             return true;

@@ -89,8 +89,8 @@ impl PerCpuRw {
 
     #[inline]
     fn leave(&self, counter: &AtomicU32) {
-        // SeqCst: partner of the load in `is_empty`, to which it releases, and of the writer's look, see
-        // `SideDoor::left`.
+        // SeqCst: partner of the load in `is_empty`, to which it releases, and of the writer's
+        // look, see `SideDoor::left`.
         counter.fetch_sub(1, order!(SeqCst, "per-cpu-rw-leave"));
         self.door.left();
     }

@@ -95,7 +95,8 @@ impl<N> Queue<N> {
     /// Joins the queue if it is empty; says whether it did.
     #[inline]
     pub(super) fn try_enter(&self, place: *mut Place<N>) -> bool {
-        // AcqRel: Acquire, partner of the Release in `leave_to`; Release, partner of the Acquire in the successor's swap.
+        // AcqRel: Acquire, partner of the Release in `leave_to`; Release, partner of the Acquire
+        // in the successor's swap.
         self.is_empty() && self.tail.fill(place, order!(AcqRel, "queue-try"))
     }
 
@@ -112,8 +113,9 @@ impl<N> Queue<N> {
         place: *mut Place<N>,
         holder: impl FnOnce() -> *mut Place<N>,
     ) -> Option<u32> {
-        // AcqRel: Acquire, partner of the Release in `leave_to` and of this one in the predecessor's swap,
-        // which shows its place; Release, partner of the Acquire in the successor's swap.
+        // AcqRel: Acquire, partner of the Release in `leave_to` and of this one in the
+        // predecessor's swap, which shows its place; Release, partner of the Acquire in the
+        // successor's swap.
         let before = match self.tail.swap(place, order!(AcqRel, "queue-swap")) {
             Linked::Nothing => null_mut(),
             Linked::Node(before) => before,

@@ -251,8 +251,8 @@ fn detach_all<C: Clock>(domain: &Domain<C>, tail: &mut Tail, watermark: u64, don
         tail.scan.advance(version.kind.room());
     }
     if tail.scan != start {
-        // SeqCst: partner of the raising of the epoch, see the module's page: what was put out by a store, as that of an
-        // abort, is so before the look at the epoch in `stamp`.
+        // SeqCst: partner of the raising of the epoch, see the module's page: what was put out by
+        // a store, as that of an abort, is so before the look at the epoch in `stamp`.
         fence(Ordering::SeqCst);
         // Later than the epoch of every session that may have found one of them; see the module's page.
         let stamp = domain.stamp();

@@ -147,8 +147,8 @@ impl<'a, C: Clock> Handle<'a, C> {
             // SAFETY: `own` is a record of this domain, which is there for as long as the domain,
             // and this handle borrows that.
             let fate = unsafe { &*copy.own }.decision.fate(self.limit);
-            // Acquire: partner of the Release in `commit_locked`. If the stamp is still open, the fate was
-            // that of this transaction.
+            // Acquire: partner of the Release in `commit_locked`. If the stamp is still open, the
+            // fate was that of this transaction.
             let again = copy.stamp.load(Ordering::Acquire);
             if again == stamp {
                 return fate.is_some_and(|fate| self.sees_stamp(copy, fate));

@@ -82,9 +82,9 @@ impl<C: Clock> Handle<'_, C> {
         let limbo = &mut self.local().limbo;
         let copies = limbo.len();
         if copies > LIMBO_MAX {
-            // SeqCst: partner of the fence of a session that begins (`fence_reader`): the objects are
-            // unlocked before the stamp is taken, so that a session which sees the stamp does not find the
-            // copies.
+            // SeqCst: partner of the fence of a session that begins (`fence_reader`): the objects
+            // are unlocked before the stamp is taken, so that a session which sees the stamp does
+            // not find the copies.
             fence(Ordering::SeqCst);
             let stamp = self.domain.stamp(self.known.get());
             self.observe(stamp);

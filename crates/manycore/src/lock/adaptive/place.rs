@@ -323,7 +323,8 @@ pub(super) fn has_noted() -> bool {
 fn still_holder(place: NonNull<Place>) -> bool {
     // Acquire: partner of the Release in `give_back`.
     let acquire = order!(Acquire, "adaptive-released-elsewhere");
-    // SAFETY: only its own thread gives a noted place back: here, once it has seen that another has released the lock.
+    // SAFETY: only its own thread gives a noted place back: here, once it has seen that another
+    // has released the lock.
     let is_holder = unsafe { place.as_ref() }.state.load(acquire) == HOLDER;
     if !is_holder {
         noted::forget();

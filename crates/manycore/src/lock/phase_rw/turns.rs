@@ -101,7 +101,8 @@ impl PhaseRw {
                 Ok(taken) => (taken & !(LOCKED | CONTENDED), true),
                 Err(flagged) => (flagged, false),
             };
-            // AcqRel: Acquire, partner of the Releases in `release_read` and `release_write` and of the
+            // AcqRel: Acquire, partner of the Releases in `release_read` and `release_write` and
+            // of the
             // AcqRel in `pass_on`;
             // Release, partner of the Acquire in `lock_chain`, for the chain.
             let order = order!(AcqRel, "rw-enlist-acqrel");
@@ -144,9 +145,10 @@ impl PhaseRw {
                 Some(INSISTS) if rest < READER && rest & WRITER == 0 => (rest | WRITER, HOLDS),
                 Some(_) => (rest | WOKEN, TRY),
             };
-            // AcqRel: Release, partner of the Acquires in `try_read` and `try_write`, and in `lock_chain`;
-            // Acquire, partner of the Release in `release_read`, of readers that have come and gone since the
-            // chain was locked, for the writer that is handed the lock.
+            // AcqRel: Release, partner of the Acquires in `try_read` and `try_write`, and in
+            // `lock_chain`;
+            // Acquire, partner of the Release in `release_read`, of readers that have come and
+            // gone since the chain was locked, for the writer that is handed the lock.
             let order = order!(AcqRel, "rw-pass-acqrel");
             match self.state.compare_exchange(state, next, order, Ordering::Relaxed) {
                 Ok(_) => break message,

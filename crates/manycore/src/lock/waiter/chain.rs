@@ -208,10 +208,12 @@ impl Batch {
         let mut firsts = [core::ptr::null::<Waiter>(); MOST_ROWS];
         let mut lasts = firsts;
         let (mut node, mut row) = (self.first, 0);
-        // SAFETY: as in `mark`.
+        // SAFETY: the waiters are claimed (contract of this function), and a claimed one stays
+        // until it is marked, which is done when all are in rows; its links belong to the thread
+        // that claimed it.
         while let Some(waiter) = unsafe { node.as_ref() } {
             node = take_next(waiter);
-            // SAFETY: claimed, like all of the batch.
+            // SAFETY: null, or a waiter that this loop has met: claimed, and not marked yet.
             match unsafe { lasts[row].as_ref() } {
                 Some(last) => set(&last.next, waiter),
                 None => firsts[row] = waiter,
@@ -220,7 +222,9 @@ impl Batch {
             row = (row + 1) % rows;
         }
         for first in firsts.into_iter().take_while(|first| !first.is_null()) {
-            // SAFETY: as in `mark`; with the mark its owner has the row behind it, too.
+            // SAFETY: the batch has claimed it, it was taken off the unlocked chain (contract of
+            // this function), and it is not touched again: with the mark its owner has the row
+            // behind it, too.
             unsafe { Waiter::mark(first, 0) };
         }
     }
