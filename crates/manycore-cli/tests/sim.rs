@@ -141,7 +141,7 @@ fn locks_meet_on_machines_with_many_cpus() {
     let all = measurements(&String::from_utf8(output.stdout).unwrap());
     assert_eq!(all.len(), 6 * 3);
     let at = |lock: &str, threads: u64| {
-        let is_it = |one: &&Value| one["mechanism"]["lock"] == lock && one["threads"] == threads;
+        let is_it = |one: &&Value| one["lock"] == lock && one["threads"] == threads;
         all.iter().find(is_it).unwrap()["value"].as_f64().unwrap()
     };
     // A queue that never gives up its CPU, with twice as many threads as CPUs.
