@@ -29,7 +29,7 @@ use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use libc::{EINVAL, ETIMEDOUT, clockid_t, timespec};
 use manycore::lock::{InlineLock, WaitQueue, Waiter};
-use manycore::sync::{Deadline, cpu, process};
+use manycore::sync::{Deadline, process};
 use manycore_interpose::cancel;
 use manycore_profile::layout::Kind;
 
@@ -275,17 +275,11 @@ pub unsafe extern "C-unwind" fn broadcast<const STATS: bool>(c: *mut Cond, calle
     }
     // Before: once its waiters have been told, it may be gone.
     let number = if STATS { cond.number() } else { 0 };
-    let has_woken = cond.queue.broadcast_in_rows(rows());
+    let has_woken = cond.queue.broadcast_in_rows();
     if STATS && number != 0 {
         stats::handovers::signalled(number, has_woken, caller);
     }
     0
-}
-
-/// How many threads a broadcast wakes at first: so many that one is awake whenever the mutex is released, and few enough to
-/// leave CPUs to others.
-fn rows() -> u32 {
-    (cpu::count() / 2).clamp(1, 8)
 }
 
 /// One thread's wait on a condition variable of ours.
@@ -343,6 +337,7 @@ impl Wait<'_> {
             if let Some(waiting) = waiting {
                 waiting.end_of_condition(wait.timed_out.get());
             }
+            wait.waiter.wake_next_where_cpus_are_many();
             let refused = mutex::lock::<L, STATS>(m, caller);
             wait.waiter.wake_next();
             if refused != 0 {
@@ -380,6 +375,9 @@ impl Wait<'_> {
             .map(|d| timespec { tv_sec: d.seconds, tv_nsec: i64::from(d.nanoseconds) });
         let timeout = until.as_ref().map_or(core::ptr::null(), core::ptr::from_ref);
         let wall = wait.deadline.is_some_and(|d| d.wall);
+        if wait.waiter.poll() {
+            return;
+        }
         while let Some(expected) = wait.waiter.asleep() {
             // SAFETY: the word is in `run`'s frame and the time in this one; both are there until
             // the call returns or unwinds.

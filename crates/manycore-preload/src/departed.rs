@@ -9,7 +9,7 @@
 
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
-use manycore::lock::{Futex, PlainLock};
+use manycore::lock::{Futex, PlainLock, Waiter};
 
 const PAGES: usize = 64;
 const ENTRIES: u32 = 14;
@@ -34,7 +34,8 @@ static BOOK: [Page; PAGES] = [const {
 }; PAGES];
 
 /// What a signaller tells a waiter fits into so many bits, and is not 0.
-const BITS: u32 = 27;
+const BITS: u32 = 26;
+const _: () = assert!(2 << BITS <= Waiter::MESSAGES);
 
 fn page(address: *const ()) -> &'static Page {
     &BOOK[(address.addr().wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 58) % PAGES]

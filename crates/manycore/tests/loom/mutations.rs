@@ -73,6 +73,7 @@ const MUTATIONS: &[(&str, &str, &str)] = &[
     ("shfl-role", "mutex::neighbours_sort_their_queue", RACE),
     ("shfl-lead", "mutex::neighbours_sort_their_queue", RACE),
     ("waiter-park-acquire", "wait_queue::a_signal_after_the_mutex_is_not_lost", RACE),
+    ("waiter-poll-acquire", "wait_queue::a_signal_after_the_mutex_is_not_lost", RACE),
     ("waiter-mark-release", "wait_queue::a_signal_after_the_mutex_is_not_lost", RACE),
     ("waiter-forgets-next", "wait_queue::a_broadcast_in_a_row_wakes_all", DEADLOCK),
     ("queue-lock-acquire", "wait_queue::two_signals_wake_two", RACE),

@@ -109,7 +109,7 @@ fn a_broadcast_in_a_row_wakes_all() {
             thread::spawn(move || gate.pass())
         });
         gate.open();
-        gate.opened.broadcast_in_rows(1);
+        gate.opened.broadcast_in_rows();
         waiting.into_iter().for_each(|w| w.join().unwrap());
     });
 }
@@ -134,7 +134,7 @@ fn one_that_leaves_in_a_row_waits_for_its_turn() {
             // SAFETY: this thread's, and it was signalled.
             unsafe { first.wake_next() };
         });
-        queue.broadcast_in_rows(1);
+        queue.broadcast_in_rows();
         queue.drain();
         queue.end();
         leaving.join().unwrap();
@@ -147,11 +147,24 @@ fn a_signal_wakes_the_oldest_and_only_it() {
     check(3, || {
         let queue = WaitQueue::new();
         let waiters = [(); 2].map(|()| enqueue(&queue));
+        assert!(waiters[1].asleep().is_some());
         let first = waiters[0].clone();
         let waiting = thread::spawn(move || assert!(first.park(None)));
         queue.signal();
         waiting.join().unwrap();
         assert!(withdraw(&queue, &waiters[1]));
+    });
+}
+
+#[test]
+fn a_signal_wakes_the_last_if_that_is_awake() {
+    check(3, || {
+        let queue = WaitQueue::new();
+        let [first, last] = [(); 2].map(|()| enqueue(&queue));
+        queue.signal();
+        let waiting = thread::spawn(move || assert!(last.park(None)));
+        assert!(withdraw(&queue, &first));
+        waiting.join().unwrap();
     });
 }
 

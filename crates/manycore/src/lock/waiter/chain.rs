@@ -102,6 +102,17 @@ impl<'a> Locked<'a> {
         Batch { first: waiter, len: 1 }
     }
 
+    /// Takes the last waiter off the chain if it is awake and to be `taken`.
+    pub(in crate::lock) fn take_awake_last(&self, taken: impl Fn(&Waiter) -> bool) -> Batch {
+        // SAFETY: as in `iter`.
+        let last = unsafe { self.tail().as_ref() };
+        let Some(waiter) = last.filter(|w| !w.is_asleep() && taken(w)) else { return Batch::NONE };
+        // SAFETY: just found on the chain.
+        unsafe { self.remove(waiter) };
+        set(&waiter.next, core::ptr::null());
+        Batch { first: waiter, len: 1 }
+    }
+
     /// Takes all waiters that are to be `taken` off the chain, in their order.
     pub(in crate::lock) fn take_all(&self, taken: impl Fn(&Waiter) -> bool) -> Batch {
         let mut batch = Batch::NONE;

@@ -24,7 +24,7 @@ pub(super) mod chain;
 
 use crate::sync::atomic::{AtomicU32, Ordering};
 use crate::sync::cell::UnsafeCell;
-use crate::sync::{Deadline, Woken, const_new, futex, mortal, mutation, order};
+use crate::sync::{Deadline, Woken, const_new, futex, hint, mortal, mutation, order, time};
 
 /// The owner sleeps or is about to: whoever signals it has to wake it.
 const ASLEEP: u32 = 1;
@@ -34,8 +34,13 @@ const LEAVING: u32 = 2;
 const CLAIMED: u32 = 4;
 /// The record belongs to its owner again.
 const SIGNALLED: u32 = 8;
+/// The owner polls before it sleeps.
+const POLLS: u32 = 16;
 /// The first bit of what a signaller has to say beside that.
-const MESSAGE: u32 = 16;
+const MESSAGE: u32 = 32;
+
+/// For how long it polls, in ns: about half of what it takes to wake a thread.
+const POLL: u64 = if cfg!(loom) { 0 } else { 5_000 };
 
 /// One thread's record while it waits.
 #[derive(Debug)]
@@ -54,6 +59,9 @@ pub struct Waiter {
 unsafe impl Sync for Waiter {}
 
 impl Waiter {
+    /// What a signaller can say is below this.
+    pub const MESSAGES: u32 = u32::MAX / MESSAGE + 1;
+
     const_new! {
         /// A record for one wait.
         pub fn new() -> Self {
@@ -72,23 +80,56 @@ impl Waiter {
         }
     }
 
+    /// For who is about to put it on a chain: its owner is to poll first.
+    pub(super) fn ask_to_poll(&self) {
+        self.state.fetch_or(POLLS, Ordering::Relaxed); // Relaxed: for its owner
+    }
+
+    /// Whether its owner sleeps or is about to.
+    pub(super) fn is_asleep(&self) -> bool {
+        self.state.load(Ordering::Relaxed) & ASLEEP != 0 // Relaxed: a hint
+    }
+
     pub(super) fn role(&self) -> usize {
         self.role
     }
 
-    /// Sleeps until this waiter is signalled or the deadline passes; says whether it was signalled.
+    /// Polls or sleeps until this waiter is signalled or the deadline passes; says whether it was signalled.
     ///
     /// After false the record is still in its queue, or a signal is under way: the waiter has to be withdrawn.
     ///
     /// Holds nothing and leaves nothing to clean up, so that a thread may be cancelled in here. Whoever catches that
     /// withdraws the waiter, and if it had been signalled signals another.
     pub fn park(&self, deadline: Option<Deadline>) -> bool {
+        if self.poll() {
+            return true;
+        }
         while let Some(expected) = self.asleep() {
             if futex::wait(&self.state, expected, deadline) == Woken::TimedOut {
                 return false;
             }
         }
         true
+    }
+
+    /// Polls for a signal, for less time than a sleep costs, if its queue has [said](super::WaitQueue::enqueue) that this pays; says
+    /// whether there was one.
+    pub fn poll(&self) -> bool {
+        // Relaxed: written by this thread.
+        if self.state.load(Ordering::Relaxed) & POLLS == 0 {
+            return false;
+        }
+        let start = time::now();
+        loop {
+            // Acquire: partner of the Release in `mark`.
+            if self.state.load(order!(Acquire, "waiter-poll-acquire")) & SIGNALLED != 0 {
+                return true;
+            }
+            if time::has_passed(start, POLL) {
+                return false;
+            }
+            hint::spin_loop();
+        }
     }
 
     /// For callers that make the system call of [`park`](Self::park) themselves: announces that the owner is about to
@@ -145,8 +186,21 @@ impl Waiter {
         }
     }
 
-    /// Wakes the next of those that a [broadcast in rows](super::WaitQueue::broadcast_in_rows) has woken with this one. To be called
-    /// when the owner has the mutex again; without effect after any other signal, without one, and the second time.
+    /// To be called once this waiter has been signalled, before its owner acquires the mutex: where there are many CPUs it
+    /// [wakes the next](Self::wake_next) now, and they wait in the mutex' queue.
+    ///
+    /// # Safety
+    ///
+    /// As of [`wake_next`](Self::wake_next).
+    pub unsafe fn wake_next_where_cpus_are_many(&self) {
+        if super::wait_queue::cpus_are_many() {
+            // SAFETY: the same.
+            unsafe { self.wake_next() };
+        }
+    }
+
+    /// Wakes the next of those that a [broadcast](super::WaitQueue::broadcast_in_rows) has woken with this one. To be called when the
+    /// owner has the mutex again; without effect after any other signal, without one, and the second time.
     ///
     /// # Safety
     ///

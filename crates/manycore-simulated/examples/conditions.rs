@@ -1,0 +1,217 @@
+//! Condition variables on simulated machines: what a broadcast costs, by how it wakes.
+//!
+//! ```console
+//! $ cargo run --release -p manycore-simulated --example conditions [MACHINE]...
+//! ```
+//!
+//! Two programs. In the first, one thread wakes 8 to 64 others, which all have to have been there before it does so again. In
+//! the second, as many threads put something into one slot as take it out. The mutex is `adaptive`. Three ways to wake:
+//!
+//! - `word`: all waiters sleep on one word, and a broadcast wakes them by one call. So do Rust's std and, but for what it does
+//!   so that no signal is stolen, glibc.
+//! - `all`: each waiter sleeps on a word of its own, and a broadcast wakes one after the other.
+//! - `rows`: a broadcast wakes some, and each of these the next when it has the mutex: what programs get.
+//!
+//! Prints rounds a second; every figure is simulated.
+
+use std::cell::Cell;
+
+use manycore_sim::{Machine, Simulation, model, thread};
+use manycore_simulated::lock::{Adaptive, PlainLock, WaitQueue, Waiter};
+use manycore_simulated::sync::atomic::{AtomicU32, Ordering};
+use manycore_simulated::sync::futex;
+
+const MACHINES: [&str; 3] = ["epyc-2x96-like", "graviton-64-like", "xeon-e5-2699v4-2x22-like"];
+const NANOSECONDS: f64 = 20e6;
+
+trait Condition {
+    fn new() -> Self;
+    /// With the mutex held.
+    fn wait(&self, mutex: &Adaptive);
+    fn signal(&self);
+    fn broadcast(&self);
+}
+
+/// `word`.
+struct Word(AtomicU32);
+
+impl Condition for Word {
+    fn new() -> Self {
+        Self(AtomicU32::new(0))
+    }
+
+    fn wait(&self, mutex: &Adaptive) {
+        let seen = self.0.load(Ordering::Relaxed); // Relaxed, throughout: the mutex orders
+        // SAFETY: the caller holds it.
+        unsafe { mutex.release() };
+        futex::wait(&self.0, seen, None);
+        mutex.acquire();
+    }
+
+    fn signal(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        futex::wake(&raw const self.0, 1);
+    }
+
+    fn broadcast(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        futex::wake(&raw const self.0, u32::MAX);
+    }
+}
+
+/// `all`, or `rows`.
+struct Queue<const ROWS: bool>(WaitQueue);
+
+impl<const ROWS: bool> Condition for Queue<ROWS> {
+    fn new() -> Self {
+        Self(WaitQueue::new())
+    }
+
+    fn wait(&self, mutex: &Adaptive) {
+        let waiter = Waiter::new();
+        // SAFETY: the caller holds the mutex; the waiter is here until it was signalled.
+        unsafe {
+            self.0.enqueue(&waiter);
+            mutex.release();
+        }
+        waiter.park(None);
+        // SAFETY: this thread's, and it was signalled.
+        unsafe {
+            waiter.wake_next_where_cpus_are_many();
+            mutex.acquire();
+            waiter.wake_next();
+        }
+    }
+
+    fn signal(&self) {
+        self.0.signal();
+    }
+
+    fn broadcast(&self) {
+        match ROWS {
+            true => self.0.broadcast_in_rows(),
+            false => self.0.broadcast(),
+        };
+    }
+}
+
+/// What the threads share, and change with the mutex held.
+struct Shared<C> {
+    mutex: Adaptive,
+    go_on: C,
+    is_done: C,
+    generation: Cell<u64>,
+    arrived: Cell<u32>,
+    is_full: Cell<bool>,
+    stops: Cell<bool>,
+    done: Cell<u64>,
+}
+
+impl<C: Condition> Shared<C> {
+    fn new() -> Self {
+        Self {
+            mutex: Adaptive::new(),
+            go_on: C::new(),
+            is_done: C::new(),
+            generation: Cell::new(0),
+            arrived: Cell::new(0),
+            is_full: Cell::new(false),
+            stops: Cell::new(false),
+            done: Cell::new(0),
+        }
+    }
+
+    /// Whether the time is over; then all are told.
+    fn is_over(&self, cycles: u64) -> bool {
+        if thread::now() >= cycles && !self.stops.replace(true) {
+            self.go_on.broadcast();
+            self.is_done.broadcast();
+        }
+        self.stops.get()
+    }
+
+    fn broadcast(&self, me: u32, crowd: u32, cycles: u64) {
+        let mut seen = 0;
+        while !self.is_over(cycles) {
+            if me == crowd {
+                while self.arrived.get() < crowd && !self.stops.get() {
+                    self.is_done.wait(&self.mutex);
+                }
+                self.arrived.set(0);
+                self.generation.set(self.generation.get() + 1);
+                self.done.set(self.done.get() + 1);
+                self.go_on.broadcast();
+                continue;
+            }
+            self.arrived.set(self.arrived.get() + 1);
+            if self.arrived.get() == crowd {
+                self.is_done.signal();
+            }
+            while self.generation.get() == seen && !self.stops.get() {
+                self.go_on.wait(&self.mutex);
+            }
+            seen = self.generation.get();
+        }
+    }
+
+    fn slot(&self, fills: bool, cycles: u64) {
+        let (mine, others) =
+            if fills { (&self.is_done, &self.go_on) } else { (&self.go_on, &self.is_done) };
+        while !self.is_over(cycles) {
+            while self.is_full.get() == fills && !self.stops.get() {
+                mine.wait(&self.mutex);
+            }
+            self.is_full.set(fills);
+            self.done.set(self.done.get() + u64::from(fills));
+            others.signal();
+            // SAFETY: acquired by the caller, or below.
+            unsafe { self.mutex.release() };
+            self.mutex.acquire();
+        }
+    }
+}
+
+/// Rounds a second: of broadcasts to so many threads, or of so many threads on either side of the slot.
+fn rounds<C: Condition>(machine: &Machine, is_slot: bool, count: u32) -> f64 {
+    let cycles = (NANOSECONDS * machine.core.ghz) as u64;
+    let threads = if is_slot { 2 * count } else { count + 1 };
+    let program = move || {
+        let shared = Box::new(Shared::<C>::new());
+        thread::parallel(threads, |me| {
+            shared.mutex.acquire();
+            match is_slot {
+                true => shared.slot(me < count, cycles),
+                false => shared.broadcast(me, count, cycles),
+            }
+            // SAFETY: held when these return.
+            unsafe { shared.mutex.release() };
+        });
+        shared.done.get()
+    };
+    let has_cpus = threads <= machine.topology.cpus();
+    let report = Simulation::new(machine).pinned(has_cpus).run(program);
+    let report = report.unwrap_or_else(|failure| panic!("{failure}"));
+    report.result as f64 / (report.cycles as f64 / machine.core.ghz) * 1e9
+}
+
+fn main() {
+    let asked: Vec<_> = std::env::args().skip(1).collect();
+    let machines = if asked.is_empty() { MACHINES.map(String::from).to_vec() } else { asked };
+    for name in machines {
+        let machine = model::find(&name).unwrap_or_else(|problem| panic!("{problem}")).machine();
+        println!("{name} (simulated): rounds a second, and over `word`");
+        for (what, is_slot, counts) in
+            [("broadcast", false, [2, 8, 32, 64]), ("slot", true, [1, 2, 8, 32])]
+        {
+            for count in counts {
+                let word = rounds::<Word>(&machine, is_slot, count);
+                let all = rounds::<Queue<false>>(&machine, is_slot, count);
+                let rows = rounds::<Queue<true>>(&machine, is_slot, count);
+                let [all_ratio, rows_ratio] = [all, rows].map(|rounds| rounds / word);
+                println!(
+                    "{what:9} {count:3}   word {word:8.0}   all {all:8.0} {all_ratio:5.2}x   rows {rows:8.0} {rows_ratio:5.2}x"
+                );
+            }
+        }
+    }
+}
