@@ -104,7 +104,7 @@ impl<'a> Locked<'a> {
 
     /// Takes the last waiter off the chain if it is awake and to be `taken`.
     pub(in crate::lock) fn take_awake_last(&self, taken: impl Fn(&Waiter) -> bool) -> Batch {
-        // SAFETY: as in `iter`.
+        // SAFETY: a waiter on the chain stays until it was taken off, for which the chain is locked, by the caller.
         let last = unsafe { self.tail().as_ref() };
         let Some(waiter) = last.filter(|w| !w.is_asleep() && taken(w)) else { return Batch::NONE };
         // SAFETY: just found on the chain.

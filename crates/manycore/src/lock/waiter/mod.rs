@@ -194,7 +194,7 @@ impl Waiter {
     /// As of [`wake_next`](Self::wake_next).
     pub unsafe fn wake_next_where_cpus_are_many(&self) {
         if super::wait_queue::cpus_are_many() {
-            // SAFETY: the same.
+            // SAFETY: the caller is the owner and knows whether it has been signalled (contract of this function).
             unsafe { self.wake_next() };
         }
     }
