@@ -1,5 +1,5 @@
-//! Figures: lines over a number of threads, bars that are stacked, and heat maps, side by side in one
-//! SVG.
+//! Figures: lines over a number of threads, bars that are stacked, and heat maps, side by side in
+//! one SVG.
 
 mod draw;
 

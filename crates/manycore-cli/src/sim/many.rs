@@ -47,7 +47,7 @@ Exit status:
 #[derive(Args, Debug)]
 #[command(after_long_help = NOTES)]
 pub struct Options {
-    /// Machines: names of `manycore machines`, or files of models [default: all with 20 CPUs and more]
+    /// Machines, by name or file of a model [default: all with 20 CPUs and more]
     #[arg(long, value_name = "A,B,..", value_delimiter = ',')]
     machines: Vec<String>,
     /// Which locks

@@ -119,7 +119,7 @@ fn a_wake_up_of_another_cpu_costs_more_than_of_ones_own() {
     assert_eq!(wake_up([0, 0]), [call, call + sleep + os.context_switch]);
 }
 
-/// What each of 8 threads takes for 50 waits that are refused, on one word or on words of their own.
+/// What each of 8 threads takes for a wait that is refused, on one word or on words of their own.
 fn refused_waits(shared: bool) -> u64 {
     let report = run(|| {
         let words: Vec<_> = (0..8).map(|_| Box::new(Word::default())).collect();

@@ -77,7 +77,7 @@ pub struct Options {
     pub machines: Vec<Model>,
     /// Which locks.
     pub kind: Kind,
-    /// Names of locks that the usual one and the base line are compared with; all if there are none.
+    /// Names of locks beside the usual one and the base line; all if there are none.
     pub locks: Vec<String>,
     /// How much.
     pub effort: Effort,
