@@ -216,6 +216,41 @@ fn a_child_that_may_open_no_file_is_counted() {
     }
 }
 
+/// A thread holds the lock for 200 ms while another waits, in a process that may not read the time
+/// stamp counter.
+const WITHOUT_COUNTER: &str = r#"
+#include <pthread.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static void *waits(void *unused) {
+    pthread_mutex_lock(&lock);
+    pthread_mutex_unlock(&lock);
+    return unused;
+}
+int main(void) {
+    pthread_t thread;
+    if (prctl(PR_SET_TSC, PR_TSC_SIGSEGV)) return 9;
+    pthread_mutex_lock(&lock);
+    if (pthread_create(&thread, NULL, waits, NULL)) return 8;
+    usleep(200000);
+    pthread_mutex_unlock(&lock);
+    return pthread_join(thread, NULL);
+}
+"#;
+
+#[test]
+fn times_come_from_another_clock_where_the_counter_may_not_be_read() {
+    let (_directory, program) = compiled(WITHOUT_COUNTER);
+    let profiled = profile(&[program.to_str().unwrap()]);
+    assert_eq!(profiled.output.status.code(), Some(0));
+    let wait = profiled.lock("lock (")["wait"]["total_ns"].as_u64().unwrap();
+    // The thread may have come to the lock late, and steps of the clock are 10 ms at most.
+    assert!((100_000_000..2_000_000_000).contains(&wait), "{wait}");
+    let why = profiled.json["not_interposed"][0]["why"].as_str().unwrap();
+    assert!(why.contains("time stamp counter"), "{why}");
+}
+
 /// Locks, makes its files as small as its first argument says, and locks in a child; or executes what follows.
 const SMALL_FILES: &str = r#"
 #include <pthread.h>
