@@ -275,7 +275,7 @@ pub unsafe extern "C-unwind" fn broadcast<const STATS: bool>(c: *mut Cond, calle
     }
     // Before: once its waiters have been told, it may be gone.
     let number = if STATS { cond.number() } else { 0 };
-    let has_woken = cond.queue.broadcast_in_rows();
+    let has_woken = cond.queue.broadcast();
     if STATS && number != 0 {
         stats::handovers::signalled(number, has_woken, caller);
     }
@@ -337,9 +337,8 @@ impl Wait<'_> {
             if let Some(waiting) = waiting {
                 waiting.end_of_condition(wait.timed_out.get());
             }
-            wait.waiter.wake_next_where_cpus_are_many();
-            let refused = mutex::lock::<L, STATS>(m, caller);
             wait.waiter.wake_next();
+            let refused = mutex::lock::<L, STATS>(m, caller);
             if refused != 0 {
                 return refused;
             }
@@ -402,8 +401,8 @@ impl Wait<'_> {
         // SAFETY: the program waits with the mutex, which is there until it has it again (POSIX,
         // contract of `init`); the waiter is this thread's, and was withdrawn or signalled.
         unsafe {
-            mutex::lock::<L, STATS>(wait.mutex, wait.caller);
             wait.waiter.wake_next();
+            mutex::lock::<L, STATS>(wait.mutex, wait.caller);
         }
     }
 }

@@ -5,12 +5,12 @@
 //! ```
 //!
 //! Two programs. In the first, one thread wakes 8 to 64 others, which all have to have been there before it does so again. In
-//! the second, as many threads put something into one slot as take it out. The mutex is `adaptive`. Three ways to wake:
+//! the second, as many threads put something into one slot as take it out. The mutex is `adaptive`. Two ways to wake:
 //!
 //! - `word`: all waiters sleep on one word, and a broadcast wakes them by one call. So do Rust's std and, but for what it does
 //!   so that no signal is stolen, glibc.
-//! - `all`: each waiter sleeps on a word of its own, and a broadcast wakes one after the other.
-//! - `rows`: a broadcast wakes some, and each of these the next when it has the mutex: what programs get.
+//! - `queue`: what programs get. Each waiter polls and sleeps on a word of its own, and a broadcast wakes eight, and each of
+//!   these another.
 //!
 //! Prints rounds a second; every figure is simulated.
 
@@ -59,10 +59,10 @@ impl Condition for Word {
     }
 }
 
-/// `all`, or `rows`.
-struct Queue<const ROWS: bool>(WaitQueue);
+/// `queue`.
+struct Queue(WaitQueue);
 
-impl<const ROWS: bool> Condition for Queue<ROWS> {
+impl Condition for Queue {
     fn new() -> Self {
         Self(WaitQueue::new())
     }
@@ -76,11 +76,8 @@ impl<const ROWS: bool> Condition for Queue<ROWS> {
         }
         waiter.park(None);
         // SAFETY: this thread's, and it was signalled.
-        unsafe {
-            waiter.wake_next_where_cpus_are_many();
-            mutex.acquire();
-            waiter.wake_next();
-        }
+        unsafe { waiter.wake_next() };
+        mutex.acquire();
     }
 
     fn signal(&self) {
@@ -88,10 +85,7 @@ impl<const ROWS: bool> Condition for Queue<ROWS> {
     }
 
     fn broadcast(&self) {
-        match ROWS {
-            true => self.0.broadcast_in_rows(),
-            false => self.0.broadcast(),
-        };
+        self.0.broadcast();
     }
 }
 
@@ -205,11 +199,10 @@ fn main() {
         {
             for count in counts {
                 let word = rounds::<Word>(&machine, is_slot, count);
-                let all = rounds::<Queue<false>>(&machine, is_slot, count);
-                let rows = rounds::<Queue<true>>(&machine, is_slot, count);
-                let [all_ratio, rows_ratio] = [all, rows].map(|rounds| rounds / word);
+                let queue = rounds::<Queue>(&machine, is_slot, count);
                 println!(
-                    "{what:9} {count:3}   word {word:8.0}   all {all:8.0} {all_ratio:5.2}x   rows {rows:8.0} {rows_ratio:5.2}x"
+                    "{what:9} {count:3}   word {word:8.0}   queue {queue:8.0} {:5.2}x",
+                    queue / word
                 );
             }
         }

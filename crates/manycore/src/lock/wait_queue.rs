@@ -36,6 +36,7 @@
 //!             MUTEX.release();
 //!         }
 //!         waiter.park(None);
+//!         unsafe { waiter.wake_next() }; // SAFETY: parked above
 //!         MUTEX.acquire();
 //!     }
 //!     unsafe { MUTEX.release() }; // SAFETY: acquired above
@@ -69,19 +70,17 @@
 //! # Cost
 //!
 //! A wait: the list's lock, an *or*, and a sleep. A signal without waiters: one load. With one: the list's lock, two
-//! *or*s and a wake-up, which is left out if the waiter does not sleep yet. A broadcast wakes all, and they then
-//! compete for the mutex; one [in rows](WaitQueue::broadcast_in_rows) wakes a few, each of which wakes another when it
-//! has the mutex, or at once where CPUs are many.
+//! *or*s and a wake-up, which is left out if the waiter does not sleep yet. A broadcast wakes eight, and each of these
+//! another.
 //!
 //! # When not to use it
 //!
 //! Between processes: the list is one of addresses.
 
-use super::adaptive::is_crowded;
 use super::waiter::Waiter;
 use super::waiter::chain::{Batch, Chain, End, Locked};
 use crate::sync::atomic::{AtomicU32, Ordering};
-use crate::sync::{const_new, cpu, futex, hint, mortal, order, process, tuning};
+use crate::sync::{const_new, futex, hint, mortal, order, process};
 
 const FREE: u32 = 0;
 const HELD: u32 = 1;
@@ -185,7 +184,10 @@ impl WaitQueue {
         is_any
     }
 
-    /// Wakes all waiters; says whether there were any.
+    /// Wakes eight waiters; each is to wake another, by [`wake_next`](Waiter::wake_next), before it acquires the mutex. So all are
+    /// woken, by many threads; says whether there were any.
+    ///
+    /// A waiter that leaves, because its deadline has passed or its thread is cancelled, may have to wait for those before it.
     pub fn broadcast(&self) -> bool {
         // As in `signal`.
         if self.chain.looks_empty() {
@@ -193,27 +195,8 @@ impl WaitQueue {
         }
         let chosen = self.with_chain(|chain| chain.take_all(|waiter| self.claim(waiter)));
         let is_any = chosen.len > 0;
-        // SAFETY: `take_first` or `take_all` has claimed the waiters and taken them off, and
-        // `with_chain` has unlocked the chain.
-        unsafe { chosen.mark(0) };
-        is_any
-    }
-
-    /// Wakes some waiters, half as many as there are CPUs and at most eight; each wakes the next one, by
-    /// [`wake_next_where_cpus_are_many`](Waiter::wake_next_where_cpus_are_many) and [`wake_next`](Waiter::wake_next). So all are woken,
-    /// as by [`broadcast`](Self::broadcast), but by many threads, and where CPUs are few not to wait again, for the mutex, all at
-    /// once. Says whether there were any.
-    ///
-    /// A waiter that leaves, because its deadline has passed or its thread is cancelled, may have to wait for those before it.
-    pub fn broadcast_in_rows(&self) -> bool {
-        // As in `signal`.
-        if self.chain.looks_empty() {
-            return false;
-        }
-        let chosen = self.with_chain(|chain| chain.take_all(|waiter| self.claim(waiter)));
-        let is_any = chosen.len > 0;
         // SAFETY: `take_all` has claimed the waiters and taken them off, and `with_chain` has unlocked the chain.
-        unsafe { chosen.mark_few(cpu::count() / 2) };
+        unsafe { chosen.mark_in_rows() };
         is_any
     }
 
@@ -304,11 +287,6 @@ impl WaitQueue {
             futex::wake(address, 1);
         }
     }
-}
-
-/// Whether each of many threads that are woken is likely to have a CPU.
-pub(super) fn cpus_are_many() -> bool {
-    cpu::count() > tuning::few_cpus() && !is_crowded()
 }
 
 /// What polling for a signal has brought of late: in the low four bits, how much; above, how many have waited. All zero is

@@ -75,7 +75,7 @@ const MUTATIONS: &[(&str, &str, &str)] = &[
     ("waiter-park-acquire", "wait_queue::a_signal_after_the_mutex_is_not_lost", RACE),
     ("waiter-poll-acquire", "wait_queue::a_signal_after_the_mutex_is_not_lost", RACE),
     ("waiter-mark-release", "wait_queue::a_signal_after_the_mutex_is_not_lost", RACE),
-    ("waiter-forgets-next", "wait_queue::a_broadcast_in_a_row_wakes_all", DEADLOCK),
+    ("waiter-forgets-next", "wait_queue::a_broadcast_wakes_all", DEADLOCK),
     ("queue-lock-acquire", "wait_queue::two_signals_wake_two", RACE),
     ("queue-unlock-release", "wait_queue::two_signals_wake_two", RACE),
     ("rw-read-acquire", "phase_rw::a_writer_beside_a_reader", RACE),

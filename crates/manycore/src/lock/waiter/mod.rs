@@ -186,21 +186,8 @@ impl Waiter {
         }
     }
 
-    /// To be called once this waiter has been signalled, before its owner acquires the mutex: where there are many CPUs it
-    /// [wakes the next](Self::wake_next) now, and they wait in the mutex' queue.
-    ///
-    /// # Safety
-    ///
-    /// As of [`wake_next`](Self::wake_next).
-    pub unsafe fn wake_next_where_cpus_are_many(&self) {
-        if super::wait_queue::cpus_are_many() {
-            // SAFETY: the caller is the owner and knows whether it has been signalled (contract of this function).
-            unsafe { self.wake_next() };
-        }
-    }
-
-    /// Wakes the next of those that a [broadcast](super::WaitQueue::broadcast_in_rows) has woken with this one. To be called when the
-    /// owner has the mutex again; without effect after any other signal, without one, and the second time.
+    /// Wakes the next of those that a [broadcast](super::WaitQueue::broadcast) is to wake. To be called once this one has been
+    /// signalled; without effect after any other signal, without one, and the second time.
     ///
     /// # Safety
     ///
