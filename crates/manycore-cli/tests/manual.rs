@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use support::{directory, manycore, printed};
 
-const COMMANDS: [&[&str]; 31] = [
+const COMMANDS: [&[&str]; 32] = [
     &["demo"],
     &["run"],
     &["profile"],
@@ -26,6 +26,7 @@ const COMMANDS: [&[&str]; 31] = [
     &["bench", "grid"],
     &["bench", "goals"],
     &["sim", "lock"],
+    &["sim", "many"],
     &["sim", "set"],
     &["sim", "rmap"],
     &["sim", "db"],

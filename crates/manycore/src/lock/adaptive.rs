@@ -515,7 +515,7 @@ impl Adaptive {
         loop {
             // In a forked process, some that were counted may be its parent's.
             let few_poll = word & POLLERS < ENOUGH_POLLERS || process::generation() != 0;
-            let wakes = word & SLEEPERS != 0 && (few_poll || word & ROTATES != 0);
+            let wakes = word & SLEEPERS != 0 && (few_poll || word & (ROTATES | RESERVED) != 0);
             let free = word & !(HELD | LED | ROTATES) & if wakes { !SLEEPERS } else { u32::MAX };
             // Release: partner of the Acquires in `try_acquire` and `take`.
             let release = order!(Release, "adaptive-wake-release");

@@ -143,8 +143,8 @@ mod tests {
     use crate::simulated::{Job, Program};
     use crate::slice::Pinning;
 
-    fn finding(mechanism: &str, clients: u32, assumed: Assumptions) -> Finding {
-        let job = Job {
+    fn job(mechanism: &str, clients: u32, assumed: Assumptions) -> Job {
+        Job {
             machine: manycore_sim::model::find("ivybridge-2x10").unwrap().to_toml(),
             cpus: None,
             mechanism: mechanism.to_owned(),
@@ -155,8 +155,11 @@ mod tests {
             seed: 1,
             every_turn: false,
             patient: false,
-        };
-        job.run().unwrap()
+        }
+    }
+
+    fn finding(mechanism: &str, clients: u32, assumed: Assumptions) -> Finding {
+        job(mechanism, clients, assumed).run().unwrap()
     }
 
     #[test]
@@ -174,7 +177,9 @@ mod tests {
     fn pages_that_take_long_are_all_that_counts() {
         let served = |mechanism| {
             let assumed = Assumptions { page_ns: 2e6, ..Assumptions::default() };
-            finding(mechanism, 40, assumed).slice.throughput()
+            // Long enough for twenty pages on each CPU.
+            let long = Job { measured: Duration::from_millis(40), ..job(mechanism, 40, assumed) };
+            long.run().unwrap().slice.throughput()
         };
         let ratio = served(THREAD) / served(IN_PLACE);
         // Nineteen CPUs compute pages, wherever the calls are.
