@@ -109,6 +109,23 @@ static inline int scaled(int repetitions) {
     return scaled > 0 ? scaled : 1;
 }
 
+/* How a child ended that called this. */
+static inline const char *end_of(void (*call)(void)) {
+    static char text[32];
+    pid_t child = fork();
+    NEED(child >= 0);
+    if (child == 0) {
+        call();
+        syscall(SYS_exit, 0);
+    }
+    int status;
+    NEED(waitpid(child, &status, 0) == child);
+    if (status == 0) return "well";
+    snprintf(text, sizeof text, WIFSIGNALED(status) ? "by signal %d" : "with status %d",
+             WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+    return text;
+}
+
 /* ---- Other threads ---- */
 
 /* Calls any of the functions under test that take one object. */

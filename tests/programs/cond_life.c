@@ -198,7 +198,8 @@ static void timeouts_beside_signals(void) {
     finish(&hasty);
 }
 
-/* A broadcast among waiters of which some run out of time just then, and some are cancelled: all leave. */
+/* A broadcast among waiters of which some run out of time just then, and some are cancelled: all
+ * leave. */
 static long generation, inside, timed_out_or_told;
 
 static void let_go(void *unused) {

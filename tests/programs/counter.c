@@ -1,5 +1,6 @@
-/* Processes that may not read the time stamp counter: the kernel ends who does by SIGSEGV. Locks of theirs work, contended ones, too.
- * The program reads no precise clock there, since the C library does so by the counter. */
+/* Processes that may not read the time stamp counter: the kernel ends who does by SIGSEGV. Locks of
+ * theirs work, contended ones, too. The program reads no precise clock there, since the C library
+ * does so by the counter. */
 #include "case.h"
 
 #include <linux/seccomp.h>
@@ -96,23 +97,6 @@ static void strict_by_number(void) {
 static void strict_after_locks(void) {
     uncontended();
     strict();
-}
-
-/* How a child ended that called this. */
-static const char *end_of(void (*call)(void)) {
-    static char text[32];
-    pid_t child = fork();
-    NEED(child >= 0);
-    if (child == 0) {
-        call();
-        syscall(SYS_exit, 0);
-    }
-    int status;
-    NEED(waitpid(child, &status, 0) == child);
-    if (status == 0) return "well";
-    snprintf(text, sizeof text, WIFSIGNALED(status) ? "by signal %d" : "with status %d",
-             WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
-    return text;
 }
 
 int main(void) {

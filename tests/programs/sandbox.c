@@ -13,23 +13,6 @@ static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
 static long count, done;
 static int turn, rounds, ready;
 
-/* How a child ended that called this. */
-static const char *end_of(void (*call)(void)) {
-    static char text[32];
-    pid_t child = fork();
-    NEED(child >= 0);
-    if (child == 0) {
-        call();
-        syscall(SYS_exit, 0);
-    }
-    int status;
-    NEED(waitpid(child, &status, 0) == child);
-    if (status == 0) return "well";
-    snprintf(text, sizeof text, WIFSIGNALED(status) ? "by signal %d" : "with status %d",
-             WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
-    return text;
-}
-
 static void *work(void *argument) {
     long me = (long)argument;
     __atomic_add_fetch(&ready, 1, __ATOMIC_SEQ_CST);

@@ -55,8 +55,9 @@ unsafe impl Sync for RwLock {}
 
 const _: () = assert!(size_of::<Mutex>() == 24 && size_of::<RwLock>() == 32);
 
-/// What is done with a lock of some type. A caller passes the address of a lock of this type which is there; to `release` that
-/// of one which it holds, and to `end` what `make` has returned, which nobody uses any more.
+/// What is done with a lock of some type. A caller passes the address of a lock of this type which
+/// is there; to `release` that of one which it holds, and to `end` what `make` has returned, which
+/// nobody uses any more.
 struct Mutexes {
     name: &'static str,
     /// Makes one, if it does not fit into a [`Mutex`].
@@ -68,7 +69,8 @@ struct Mutexes {
     release: unsafe fn(*const ()),
 }
 
-/// The same for reader-writer locks: to `release_read` and `release_write` a caller passes one which it holds in this way.
+/// The same for reader-writer locks: to `release_read` and `release_write` a caller passes one
+/// which it holds in this way.
 struct RwLocks {
     name: &'static str,
     make: Option<fn() -> *mut ()>,

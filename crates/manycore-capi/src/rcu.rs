@@ -21,8 +21,9 @@ pub struct Rcu {
 /// More than there can be threads.
 const ENDED: usize = usize::MAX / 2;
 
-/// A registered thread: `manycore_rcu_thread_t`. Used by that thread only, and only by shared references: the guard refers
-/// to the handle, and destructors of the program's use the registration by which they run.
+/// A registered thread: `manycore_rcu_thread_t`. Used by that thread only, and only by shared
+/// references: the guard refers to the handle, and destructors of the program's use the
+/// registration by which they run.
 pub struct Thread {
     /// Of the handle below, and so dropped before it.
     guard: Cell<Option<Guard<'static>>>,
@@ -37,7 +38,8 @@ pub struct Thread {
     is_busy: Cell<bool>,
 }
 
-/// A registration that is busy up to the end of this, also if a destructor throws. It does not end meanwhile.
+/// A registration that is busy up to the end of this, also if a destructor throws. It does not end
+/// meanwhile.
 struct Busy<'a>(&'a Thread);
 
 impl<'a> Busy<'a> {
@@ -119,7 +121,8 @@ impl Thread {
     ///
     /// Neither a section is open by the registration, nor does a function use its handle.
     unsafe fn exchange(&self, handle: Kind) -> Kind {
-        // SAFETY: no reference to the handle is in use (contract of this function), nor a guard, which refers to it.
+        // SAFETY: no reference to the handle is in use (contract of this function), nor a guard,
+        // which refers to it.
         core::mem::replace(unsafe { &mut *self.handle.get() }, handle)
     }
 
@@ -137,15 +140,16 @@ impl Thread {
             let Some(guard) = self.pin() else {
                 fatal("manycore_rcu_read_lock by a thread that is offline")
             };
-            // SAFETY: the guard refers to the handle, which stays where it is, in a box, and is not exchanged or dropped
-            // before the guard: see `exchange` and `drop`.
+            // SAFETY: the guard refers to the handle, which stays where it is, in a box, and is not
+            // exchanged or dropped before the guard: see `exchange` and `drop`.
             let guard = unsafe { core::mem::transmute::<Guard<'_>, Guard<'static>>(guard) };
             self.guard.set(Some(guard));
         }
         self.depth.set(self.depth.get() + 1);
     }
 
-    /// Ends the section, if it is the outermost one: destructors of the program's may run then, which may use this.
+    /// Ends the section, if it is the outermost one: destructors of the program's may run then,
+    /// which may use this.
     fn end(&self) {
         let depth = self.depth.get();
         if depth == 0 {
@@ -169,10 +173,11 @@ impl Thread {
     ///
     /// # Safety
     ///
-    /// The calling thread's registrations, each from [`register`], which have not ended and end with this.
+    /// The calling thread's registrations, each from [`register`], which have not ended and end
+    /// with this.
     pub unsafe fn end_with_thread(threads: Vec<*mut Self>) {
-        // SAFETY: the registrations are there (contract of this function): none of them ends by a destructor that runs
-        // here, since it is busy.
+        // SAFETY: the registrations are there (contract of this function): none of them ends by a
+        // destructor that runs here, since it is busy.
         let all = threads.iter().map(|thread| unsafe { &**thread });
         all.clone().for_each(|thread| thread.is_busy.set(true));
         all.for_each(|thread| {
@@ -338,8 +343,9 @@ pub unsafe extern "C" fn manycore_rcu_unregister(thread: *mut Thread) -> Status 
         return status;
     }
     process::not_at_exit(thread);
-    // SAFETY: `register` has made it by a box, and the program does not use it any more (contract of this function): no
-    // section is open by it, nor does a callback use it, as `outside` has found.
+    // SAFETY: `register` has made it by a box, and the program does not use it any more (contract
+    // of this function): no section is open by it, nor does a callback use it, as `outside` has
+    // found.
     drop(unsafe { Box::from_raw(thread) });
     Status::Ok
 }
@@ -395,8 +401,9 @@ pub unsafe extern "C" fn manycore_rcu_call(
             return Err(Status::Null);
         }
         let guard = thread.pin().ok_or(Status::NoSession)?;
-        // SAFETY: the head is the object's, which no thread finds any more, and `destroy` may be called with it later
-        // (contract of this function); so may `run`, since the function is in the head.
+        // SAFETY: the head is the object's, which no thread finds any more, and `destroy` may be
+        // called with it later (contract of this function); so may `run`, since the function is in
+        // the head.
         unsafe {
             (*head).destroy = destroy;
             guard.retire_with(head.cast(), bytes, run);
@@ -488,7 +495,8 @@ mod tests {
     }
 
     unsafe extern "C-unwind" fn destroy(head: *mut Head) {
-        // SAFETY: the head is the first field of an object from a box; the registration is the calling thread's.
+        // SAFETY: the head is the first field of an object from a box; the registration is the
+        // calling thread's.
         unsafe {
             let object = Box::from_raw(head.cast::<Object>());
             manycore_rcu_read_lock(object.thread);
@@ -497,7 +505,8 @@ mod tests {
         }
     }
 
-    /// In the interpreter this fails if a function has the registration to itself while a destructor uses it.
+    /// In the interpreter this fails if a function has the registration to itself while a
+    /// destructor uses it.
     fn destructors_use_the_registration(
         register: unsafe extern "C" fn(*mut Rcu, *mut *mut Thread) -> Status,
         wait: unsafe extern "C" fn(*mut Thread) -> Status,

@@ -1,6 +1,7 @@
-/* Threads that wait for each other by condition variables, for half a second; prints how often they did a second.
+/* Threads that wait for each other by condition variables, for half a second; prints how often
+ * they did a second.
  *
- *     conditions broadcast N    one thread wakes N, which all have to have been there before it does so again
+ *     conditions broadcast N    one thread wakes N, and again when all of them have been there
  *     conditions slot N         N threads put something into one slot, and N take it out */
 #include <pthread.h>
 #include <stdio.h>

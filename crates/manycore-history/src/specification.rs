@@ -24,8 +24,9 @@ pub trait Specification {
     /// state is that of one key.
     fn key(operation: &Self::Operation) -> Option<u64>;
 
-    /// Says of a state whether what the history returns later may still be explained from it. It may say yes where that is
-    /// wrong; each no is a state less to search from. By default always yes.
+    /// Says of a state whether what the history returns later may still be explained from it. It
+    /// may say yes where that is wrong; each no is a state less to search from. By default always
+    /// yes.
     fn may_go_on(_history: &[&CallOf<Self>]) -> impl Fn(&Self::State) -> bool
     where
         Self: Sized,
@@ -192,8 +193,9 @@ impl<E: End> Specification for Pile<E> {
         None
     }
 
-    /// Where each value is pushed once, the calls that took the values out say in which order they were in. Without that, two
-    /// pushes at the same time are two states until one of the values is taken out: n such pairs are 2^n.
+    /// Where each value is pushed once, the calls that took the values out say in which order they
+    /// were in. Without that, two pushes at the same time are two states until one of the values is
+    /// taken out: n such pairs are 2^n.
     fn may_go_on(history: &[&CallOf<Self>]) -> impl Fn(&VecDeque<u64>) -> bool {
         let mut taken: HashMap<u64, Taken> = HashMap::new();
         for (call, Call { called, returned, result, .. }) in history.iter().enumerate() {

@@ -109,7 +109,8 @@ fn piles_keep_their_order() {
     assert!(check::<Queue>(&three(vec![1])).is_err());
 }
 
-/// Thirty times two pushes at the same time, which are 2^30 states before the first value is taken out.
+/// Thirty times two pushes at the same time, which are 2^30 states before the first value is taken
+/// out.
 #[test]
 fn long_piles_are_decided() {
     let pushes = (0..60).map(|value| (Push(value), vec![], value / 2 * 10, value / 2 * 10 + 5));

@@ -35,8 +35,9 @@ const SHORTEST_NS: u64 = 2_000_000;
 /// To be called when the library starts: finds what there is to find.
 pub fn prepare() {
     CLOCK_GETTIME.address();
-    START[0].store(clock::now(), Ordering::Relaxed);
-    START[1].store(precise_ns(), Ordering::Relaxed);
+    let (ns, ticks) = clock::prepare();
+    START[0].store(ticks, Ordering::Relaxed);
+    START[1].store(ns, Ordering::Relaxed);
 }
 
 /// The program is about to call `prctl`; says whether it is about to do without all but four system
@@ -76,7 +77,8 @@ fn go_without() {
         return;
     }
     let [ticks, ns] = loop {
-        let now = [clock::now(), precise_ns()];
+        let (ns, ticks) = clock::both();
+        let now = [ticks, ns];
         let since = [0, 1].map(|n: usize| now[n].wrapping_sub(START[n].load(Ordering::Relaxed)));
         if since[1] >= SHORTEST_NS {
             break since;
@@ -120,14 +122,6 @@ extern "C" fn coarse() -> u64 {
     let now = ticks + now;
     let now = now.max((LAST.load(Ordering::Relaxed) + LOOK).min(now + step));
     now.max(LAST.fetch_max(now, Ordering::Relaxed))
-}
-
-/// The clock of which the other one is the coarse one.
-fn precise_ns() -> u64 {
-    let mut now = timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the kernel writes a timespec.
-    unsafe { raw_syscall!(Sysno::clock_gettime, libc::CLOCK_MONOTONIC, &raw mut now) };
-    nanoseconds(&now)
 }
 
 fn nanoseconds(time: &timespec) -> u64 {

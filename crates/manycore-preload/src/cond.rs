@@ -119,7 +119,7 @@ pub unsafe extern "C-unwind" fn init<const STATS: bool>(
 /// See [`init`].
 pub unsafe extern "C-unwind" fn destroy<const STATS: bool>(c: *mut Cond) -> c_int {
     // SAFETY: an initialised condition variable is there during the call (POSIX, contract of
-    // `init`); whoever else has it, glibc too, writes to atomics and cells.
+    // `init`); other threads, and glibc, write to atomics and cells.
     let cond = unsafe { &*c };
     if cond.is_shared() {
         // SAFETY: a process-shared condition variable is glibc's, which has initialised it.
@@ -243,7 +243,7 @@ unsafe fn wait_until<L: InlineLock, const STATS: bool>(
 /// See [`init`].
 pub unsafe extern "C-unwind" fn signal<const STATS: bool>(c: *mut Cond, caller: usize) -> c_int {
     // SAFETY: an initialised condition variable is there during the call (POSIX, contract of
-    // `init`); whoever else has it, glibc too, writes to atomics and cells.
+    // `init`); other threads, and glibc, write to atomics and cells.
     let cond = unsafe { &*c };
     if cond.is_shared() {
         StandIn::pass(c);
@@ -266,7 +266,7 @@ pub unsafe extern "C-unwind" fn signal<const STATS: bool>(c: *mut Cond, caller: 
 /// See [`init`].
 pub unsafe extern "C-unwind" fn broadcast<const STATS: bool>(c: *mut Cond, caller: usize) -> c_int {
     // SAFETY: an initialised condition variable is there during the call (POSIX, contract of
-    // `init`); whoever else has it, glibc too, writes to atomics and cells.
+    // `init`); other threads, and glibc, write to atomics and cells.
     let cond = unsafe { &*c };
     if cond.is_shared() {
         StandIn::pass(c);
@@ -315,10 +315,10 @@ impl Wait<'_> {
         // SAFETY: the mutex is initialised and there, and this thread has locked it (contract of
         // this function).
         let with = if STATS { unsafe { mutex::number(m) } } else { 0 };
-        // SAFETY: the waiter stays in this frame until it is signalled or withdrawn: `sleep` returns
-        // only then, `leave` sees to it where there is no sleep, and `abandon` where the thread is
-        // cancelled; it is after that that the next is woken. The mutex is this thread's (contract
-        // of this function).
+        // SAFETY: the waiter stays in this frame until it is signalled or withdrawn: `sleep`
+        // returns only then, `leave` sees to it where there is no sleep, and `abandon` where the
+        // thread is cancelled; it is after that that the next is woken. The mutex is this thread's
+        // (contract of this function).
         unsafe {
             let is_resumed = STATS && stats::handovers::waits(with, number, caller);
             cond.queue.enqueue(&wait.waiter);

@@ -147,8 +147,8 @@ pub struct Header {
     pub seats: AtomicU32,
     /// Children that it forked and that could make no mapping.
     pub uncounted: AtomicU32,
-    /// Nanoseconds from one time to the next, where the process may not read the time stamp counter; 0
-    /// if it may.
+    /// Nanoseconds from one time to the next, where the process may not read the time stamp
+    /// counter; 0 if it may.
     pub clock_step_ns: AtomicU32,
     /// How often only the innermost call of a stack was kept, or nothing.
     pub cut: AtomicU64,

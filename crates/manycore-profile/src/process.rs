@@ -47,7 +47,8 @@ pub struct ProcessStats {
     pub unrecorded: u64,
     /// Children that it forked and that could not make statistics.
     pub uncounted: u32,
-    /// Nanoseconds from one time to the next, where it may not read the time stamp counter; 0 if it may.
+    /// Nanoseconds from one time to the next, where it may not read the time stamp counter; 0 if it
+    /// may.
     pub clock_step_ns: u32,
     /// The name that the kernel gave the program when it was started; nothing of a forked process.
     pub started_as: String,

@@ -4,13 +4,14 @@
 //! $ cargo run --release -p manycore-simulated --example conditions [MACHINE]...
 //! ```
 //!
-//! Two programs. In the first, one thread wakes 8 to 64 others, which all have to have been there before it does so again. In
-//! the second, as many threads put something into one slot as take it out. The mutex is `adaptive`. Two ways to wake:
+//! Two programs. In the first, one thread wakes 8 to 64 others, which all have to have been there
+//! before it does so again. In the second, as many threads put something into one slot as take it
+//! out. The mutex is `adaptive`. Two ways to wake:
 //!
-//! - `word`: all waiters sleep on one word, and a broadcast wakes them by one call. So do Rust's std and, but for what it does
-//!   so that no signal is stolen, glibc.
-//! - `queue`: what programs get. Each waiter polls and sleeps on a word of its own, and a broadcast wakes eight, and each of
-//!   these another.
+//! - `word`: all waiters sleep on one word, and a broadcast wakes them by one call. So do Rust's
+//!   std and, but for what it does so that no signal is stolen, glibc.
+//! - `queue`: what programs get. Each waiter polls and sleeps on a word of its own, and a broadcast
+//!   wakes eight, and each of these another.
 //!
 //! Prints rounds a second; every figure is simulated.
 
@@ -165,7 +166,8 @@ impl<C: Condition> Shared<C> {
     }
 }
 
-/// Rounds a second: of broadcasts to so many threads, or of so many threads on either side of the slot.
+/// Rounds a second: of broadcasts to `count` threads, or of `count` threads on either side of the
+/// slot.
 fn rounds<C: Condition>(machine: &Machine, is_slot: bool, count: u32) -> f64 {
     let cycles = (NANOSECONDS * machine.core.ghz) as u64;
     let threads = if is_slot { 2 * count } else { count + 1 };

@@ -40,7 +40,7 @@ pub unsafe fn text<'a>(path: *const c_char) -> &'a [u8] {
     if length == 0 {
         return &[];
     }
-    // SAFETY: the loop has just read so many bytes; that they stay as they are is the contract of
+    // SAFETY: the loop has just read these bytes; that they stay as they are is the contract of
     // this function.
     unsafe { core::slice::from_raw_parts(begin, length) }
 }

@@ -11,8 +11,8 @@
 /// acquisition of the same lock returns, and that what happened before an `unlock` happens before the return of
 /// the next acquisition.
 pub unsafe trait RawLock: Send + Sync {
-    /// One thread's record while it waits for or holds the lock. One that other threads reach is not
-    /// `Unpin`: otherwise the `&mut` by which its owner passes it on would forbid them to.
+    /// One thread's record while it waits for or holds the lock. One that other threads reach is
+    /// not `Unpin`: otherwise the `&mut` by which its owner passes it on would forbid them to.
     type Node: Default;
 
     /// A lock that nobody holds.

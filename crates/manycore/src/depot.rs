@@ -55,8 +55,8 @@ impl List {
     ///
     /// # Safety
     ///
-    /// It is large enough for a [`Free`] and aligned for it, stays as long as the batches, and is in no other use: `take`
-    /// or `refill` of a list over the same batches has returned it.
+    /// It is large enough for a [`Free`] and aligned for it, stays as long as the batches, and is
+    /// in no other use: `take` or `refill` of a list over the same batches has returned it.
     #[inline]
     pub unsafe fn give(&mut self, object: *mut u8, batches: &Batches) {
         let free = object.cast::<Free>();
@@ -79,7 +79,8 @@ impl List {
             last = unsafe { (*last).next };
         }
         self.length -= KEPT / 2;
-        // SAFETY: likewise: `last` is one of them. The objects up to it leave the list, and are this thread's to give.
+        // SAFETY: `last` is an object of this list, met above. Those up to it leave the list, and
+        // are this thread's to give.
         unsafe {
             self.first = (*last).next;
             (*last).next = null_mut();

@@ -25,9 +25,9 @@ fn in_session<R>(handle: &mut Handle, f: impl FnOnce(&mut Handle) -> R) -> R {
 
 /// # Safety
 ///
-/// So many bytes may be read there.
+/// `size` bytes may be read there.
 unsafe fn bytes<'a>(data: NonNull<u8>, size: usize) -> &'a [u8] {
-    // SAFETY: so many bytes may be read there (contract of this function).
+    // SAFETY: `size` bytes may be read there (contract of this function).
     unsafe { std::slice::from_raw_parts(data.as_ptr(), size) }
 }
 

@@ -153,7 +153,7 @@ const PAGE: usize = 4096;
 /// `bytes` from `at` on are mapped for writing, and no other thread uses them.
 unsafe fn touch(at: *mut u8, bytes: usize) {
     for offset in (0..bytes).step_by(PAGE) {
-        // SAFETY: the offset is below `bytes`, and so many are mapped for writing and used by no
+        // SAFETY: the offset is below `bytes`, and `bytes` are mapped for writing and used by no
         // other thread (contract of this function).
         unsafe { at.add(offset).write_volatile(1) };
     }

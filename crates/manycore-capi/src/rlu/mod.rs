@@ -486,8 +486,8 @@ mod tests {
 
     use super::*;
 
-    /// In the interpreter this fails if the pointer by which an allocation finds its session is not one by which the
-    /// others use it.
+    /// In the interpreter this fails if the pointer by which an allocation finds its session is not
+    /// one by which the others use it.
     #[test]
     fn an_allocation_finds_the_session_of_its_thread() {
         // SAFETY: in the order that the header asks for, in one thread.

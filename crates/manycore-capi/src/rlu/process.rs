@@ -21,8 +21,8 @@ pub type Session = Handle<'static, AnyClock>;
 static PROCESS: AtomicPtr<Process> = AtomicPtr::new(null_mut());
 
 pub struct Process {
-    /// From a box, which is freed after the handles that borrow it: by this pointer, since none that is made of a reference
-    /// may do that.
+    /// From a box, which is freed after the handles that borrow it: by this pointer, since none
+    /// that is made of a reference may do that.
     domain: NonNull<Domain<AnyClock>>,
     members: Mutex<Members>,
     /// Whether `RLU_INIT` is still to come: it has begun with an `RLU_ALLOC`.
@@ -120,7 +120,8 @@ fn end(process: Box<Process>) {
         drop(unsafe { Box::from_raw(*member) });
     }
     drop(process);
-    // SAFETY: `begin` has made it by a box, and the handles that borrowed it are gone: the members', and the spare one.
+    // SAFETY: `begin` has made it by a box, and the handles that borrowed it are gone: the
+    // members', and the spare one.
     drop(unsafe { Box::from_raw(domain.as_ptr()) });
 }
 
@@ -206,8 +207,8 @@ impl Member {
         self.depth.store(depth, Ordering::Relaxed); // Relaxed: as above
     }
 
-    /// Begins a session, or goes on in the one that is open. Says whether it has begun one, which the caller then
-    /// [makes current](make_current).
+    /// Begins a session, or goes on in the one that is open. Says whether it has begun one, which
+    /// the caller then [makes current](make_current).
     #[inline]
     pub fn enter(&mut self) -> bool {
         let depth = self.depth();
@@ -281,8 +282,9 @@ impl Member {
     }
 }
 
-/// The calling thread is in a session of the member, unless it is in another's already. Takes the pointer that the program's
-/// structure has: one that is made of a reference is of no use when the next function has the member.
+/// The calling thread is in a session of the member, unless it is in another's already. Takes the
+/// pointer that the program's structure has: one that is made of a reference is of no use when the
+/// next function has the member.
 #[inline]
 pub fn make_current(member: *mut Member) {
     let current = &thread::local().extension;

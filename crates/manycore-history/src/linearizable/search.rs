@@ -8,9 +8,11 @@ use crate::specification::Specification;
 /// Operations that may be under way at a time: bits of a configuration.
 const SLOTS: usize = 128;
 
-/// Configurations that are tried for one return, before the search gives up that says whether there is an order, ...
+/// Configurations that are tried for one return, before the search gives up that says whether there
+/// is an order, ...
 pub(super) const MANY: usize = 4_000_000;
-/// ... and before those that look for the shortest contradiction, of which there is one for each event.
+/// ... and before those that look for the shortest contradiction, of which there is one for each
+/// event.
 pub(super) const FEW: usize = 1 << 16;
 
 /// A state, and a bit for each operation under way that has happened.

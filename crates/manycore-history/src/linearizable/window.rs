@@ -20,8 +20,8 @@ pub(super) fn has_order<S: Specification>(calls: &[&CallOf<S>]) -> bool {
         .all(|event| pass(event).expect("too many operations at a time: use more keys"))
 }
 
-/// The shortest part before the first contradiction that contradicts itself, whatever came before and comes after. All of
-/// the history, if that would take too many configurations.
+/// The shortest part before the first contradiction that contradicts itself, whatever came before
+/// and comes after. All of the history, if that would take too many configurations.
 pub(super) fn smallest<'c, S: Specification>(calls: &'c [&'c CallOf<S>]) -> Vec<&'c CallOf<S>> {
     let events = events::<S>(calls);
     let mut search = Search::<S>::new(calls, FEW);

@@ -67,7 +67,7 @@ struct Table(NonNull<Line>);
 // SAFETY: the table is reached through `Lines` only, of which there is one at a time: for the
 // simulation that has the arena's lease, in any thread.
 unsafe impl Send for Table {}
-// SAFETY: likewise: the pointer is copied, and followed by one `Lines` at a time.
+// SAFETY: a shared `Table` gives its pointer only, and one `Lines` at a time follows that.
 unsafe impl Sync for Table {}
 
 impl Lines {

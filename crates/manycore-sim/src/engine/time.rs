@@ -128,13 +128,13 @@ impl Engine {
         self.ticks((TSC_START + self.clock()).wrapping_add_signed(skew))
     }
 
-    /// So many cycles in ticks of the time-stamp counter.
+    /// Cycles in ticks of the time-stamp counter.
     fn ticks(&self, cycles: Cycles) -> u64 {
         let core = &self.machine.core;
         core.counter_ghz.map_or(cycles, |ghz| (cycles as f64 * ghz / core.ghz) as u64)
     }
 
-    /// So many ticks of the time-stamp counter in cycles.
+    /// Ticks of the time-stamp counter in cycles.
     pub(crate) fn cycles(&self, ticks: u64) -> Cycles {
         let core = &self.machine.core;
         core.counter_ghz.map_or(ticks, |ghz| (ticks as f64 * core.ghz / ghz).ceil() as Cycles)

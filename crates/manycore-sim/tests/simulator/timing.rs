@@ -505,7 +505,7 @@ fn a_loop_that_polls_comes_to_an_end() {
 }
 
 /// What a thread sees of time on a core of 2 GHz: how far the counter got in 10,000 cycles of
-/// computing, how many cycles a delay of so many ticks took, and how many a poll for 100 ticks.
+/// computing, how many cycles a delay of `ticks` took, and how many a poll for 100 ticks.
 fn by_the_counter(counter_ghz: f64, ticks: u64) -> [u64; 3] {
     let mut machine = Machine::example();
     machine.core.counter_ghz = Some(counter_ghz);

@@ -51,8 +51,8 @@ fn locks_that_stay_on_a_node_gain_across_sockets() {
     compare!(Hmcs, CBoMcs, Cna);
 }
 
-/// Locks that learn how long their waits are do so in nanoseconds. On one CPU more than few they queue; with more threads than CPUs
-/// they sleep.
+/// Locks that learn how long their waits are do so in nanoseconds. On one CPU more than few they
+/// queue; with more threads than CPUs they sleep.
 #[test]
 fn a_slow_counter_changes_little() {
     let mut slow = large();

@@ -148,7 +148,7 @@ pub unsafe extern "C-unwind" fn recvmmsg(
         }
     };
     for index in 0..usize::try_from(result).unwrap_or(0) {
-        // SAFETY: the kernel has filled in so many messages.
+        // SAFETY: the kernel has filled in that number of messages.
         unsafe { note_received(&(*messages.add(index)).msg_hdr) };
     }
     result

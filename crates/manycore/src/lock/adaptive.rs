@@ -20,8 +20,8 @@
 //! 1. *How long polling takes that ends with the lock.* A waiter polls for four times that, and at
 //!    least for some microseconds: if the holder runs, that is enough nearly always. Where that
 //!    seldom pays, it is short, and where it hardly ever does, half a microsecond: two threads that
-//!    signal each other share a CPU, and the holder cannot run while the other polls. Now and then a
-//!    waiter polls for long all the same, to see whether that has changed.
+//!    signal each other share a CPU, and the holder cannot run while the other polls. Now and then
+//!    a waiter polls for long all the same, to see whether that has changed.
 //! 2. *Whether there are more runnable threads than CPUs.* If the clock jumps while a waiter polls,
 //!    it did not run; if somebody slept and waited for most of a millisecond, the holder did not,
 //!    or one before it. For ten milliseconds after either, on many CPUs for a hundred, there is a
@@ -123,12 +123,14 @@ const LONG_WAIT: u64 = if cfg!(loom) { 0 } else { 720_000 };
 const JUMP: u64 = 100_000;
 /// One spin in this many looks where the lock's line comes from.
 const LOOK_AT_LINE: u64 = 16;
-/// To read the word and swap it takes no longer if the line is near. With the measurement itself, it took 24 to 60 ns between
-/// hardware threads of a core, and 140 to 180 ns between cores of an AMD EPYC.
+/// To read the word and swap it takes no longer if the line is near. With the measurement itself,
+/// it took 24 to 60 ns between hardware threads of a core, and 140 to 180 ns between cores of an
+/// AMD EPYC.
 const NEAR: u64 = 64;
 /// So often a newcomer looks at a near line before it does anything else, if waits are short.
 const GLANCES: u32 = if cfg!(loom) { 1 } else { 3 };
-/// Between two looks at a line from afar a waiter leaves it alone, for between one and two times this long, ...
+/// Between two looks at a line from afar a waiter leaves it alone, for between one and two times
+/// this long, ...
 const APART: u64 = 80;
 /// ... or the usual wait divided by this, if that is longer: then many together look no more often than a few do.
 const LOOKS_IN_WAIT: u64 = 8;
@@ -137,9 +139,9 @@ const PATIENCE: u64 = if cfg!(loom) { 0 } else { 10_000_000 };
 /// How long a newcomer leaves a free, reserved lock alone: longer than a wake-up takes, and a remedy if none can come,
 /// because the waiter that reserved the lock is in the parent of a fork.
 const RESPECT_NS: u32 = 1_000_000;
-/// Pollers may leave a reserved lock alone, so that a release wakes one, where waits are longer than
-/// this. Where they are shorter, wake-ups cost more than they bring: the best of five values from 0
-/// to 50 us at seven simulated points with twice as many threads as CPUs.
+/// Pollers may leave a reserved lock alone, so that a release wakes one, where waits are longer
+/// than this. Where they are shorter, wake-ups cost more than they bring: the best of five values
+/// from 0 to 50 us at seven simulated points with twice as many threads as CPUs.
 const WAITS_WORTH_A_WAKE: u32 = 20_000;
 /// After this number of hand-overs in a row the holder looks whether others wait for the word, and
 /// whether it is better to stay.

@@ -68,8 +68,8 @@ pub struct McsNode {
     state: AtomicU32,
     /// The [`process::generation`] in which it joined the queue.
     generation: u32,
-    /// Other threads write to it while its owner still has a `&mut` to it, which is allowed only where
-    /// nothing says that it may be moved.
+    /// Other threads write to it while its owner still has a `&mut` to it, which is allowed only
+    /// where nothing says that it may be moved.
     _pinned: PhantomPinned,
 }
 

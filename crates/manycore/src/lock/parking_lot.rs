@@ -173,7 +173,8 @@ impl ParkingLot {
         let joined = bucket.queue.with_chain(|chain| {
             let is_held = self.look() == LOCKED | PARKED;
             if is_held {
-                // SAFETY: the waiter is new, and does not go out of scope before it has been marked, or removed below.
+                // SAFETY: the waiter is new, and does not go out of scope before it has been
+                // marked, or removed below.
                 unsafe { chain.push(&waiter, End::Tail) };
             }
             is_held

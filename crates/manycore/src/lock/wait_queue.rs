@@ -7,9 +7,9 @@
 //! list *while it still holds the mutex*, releases the mutex and parks; whoever changes what it waits for afterwards
 //! finds it on the list, whether it sleeps yet or not.
 //!
-//! To wake a thread takes some microseconds, and several times as long until it runs. So a waiter polls for a while before
-//! it sleeps, if signals have come that soon of late: the list has a count of that, which signallers keep, because a
-//! waiter that has been signalled may not touch it.
+//! To wake a thread takes some microseconds, and several times as long until it runs. So a waiter
+//! polls for a while before it sleeps, if signals have come that soon of late: the list has a count
+//! of that, which signallers keep, because a waiter that has been signalled may not touch it.
 //!
 //! ```
 //! use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -69,9 +69,9 @@
 //!
 //! # Cost
 //!
-//! A wait: the list's lock, an *or*, and a sleep. A signal without waiters: one load. With one: the list's lock, two
-//! *or*s and a wake-up, which is left out if the waiter does not sleep yet. A broadcast wakes eight, and each of these
-//! another.
+//! A wait: the list's lock, an *or*, and a sleep. A signal without waiters: one load. With one: the
+//! list's lock, two *or*s and a wake-up, which is left out if the waiter does not sleep yet. A
+//! broadcast wakes eight, and each of these another.
 //!
 //! # When not to use it
 //!
@@ -127,8 +127,8 @@ impl WaitQueue {
                 waiter.ask_to_poll();
             }
             self.learn(Learned::and_wait);
-            // SAFETY: the waiter is new, and stays until `park` has returned true, which is after the mark, or `withdraw` has
-            // removed it (contract of this function).
+            // SAFETY: the waiter is new, and stays until `park` has returned true, which is after
+            // the mark, or `withdraw` has removed it (contract of this function).
             unsafe { chain.push(waiter, End::Tail) };
         });
     }
@@ -151,14 +151,15 @@ impl WaitQueue {
         in_time
     }
 
-    /// Wakes a waiter; says whether there was one. It is the one that has waited for longest, unless the last one is still awake:
-    /// that one goes first, fifteen times out of sixteen.
+    /// Wakes a waiter; says whether there was one. It is the one that has waited for longest,
+    /// unless the last one is still awake: that one goes first, fifteen times out of sixteen.
     pub fn signal(&self) -> bool {
         self.signal_saying(|| 0)
     }
 
-    /// The same. If others wait on, `message` says what the woken one is [told](Waiter::message); it is below [`MESSAGES`](Waiter::MESSAGES). One that is the
-    /// last is told 0, as is one that is woken by a [`broadcast`](Self::broadcast). The chain is locked meanwhile.
+    /// The same. If others wait on, `message` says what the woken one is [told](Waiter::message);
+    /// it is below [`MESSAGES`](Waiter::MESSAGES). One that is the last is told 0, as is one that
+    /// is woken by a [`broadcast`](Self::broadcast). The chain is locked meanwhile.
     pub fn signal_saying(&self, message: impl FnOnce() -> u32) -> bool {
         // A signaller has to find those waiters only of which it can know. It changed what they wait for under their
         // mutex; a waiter that had looked before then has put itself on the chain before it released the mutex, so
@@ -184,10 +185,11 @@ impl WaitQueue {
         is_any
     }
 
-    /// Wakes eight waiters; each is to wake another, by [`wake_next`](Waiter::wake_next), before it acquires the mutex. So all are
-    /// woken, by many threads; says whether there were any.
+    /// Wakes eight waiters; each is to wake another, by [`wake_next`](Waiter::wake_next), before it
+    /// acquires the mutex. So all are woken, by many threads; says whether there were any.
     ///
-    /// A waiter that leaves, because its deadline has passed or its thread is cancelled, may have to wait for those before it.
+    /// A waiter that leaves, because its deadline has passed or its thread is cancelled, may have
+    /// to wait for those before it.
     pub fn broadcast(&self) -> bool {
         // As in `signal`.
         if self.chain.looks_empty() {
@@ -195,7 +197,8 @@ impl WaitQueue {
         }
         let chosen = self.with_chain(|chain| chain.take_all(|waiter| self.claim(waiter)));
         let is_any = chosen.len > 0;
-        // SAFETY: `take_all` has claimed the waiters and taken them off, and `with_chain` has unlocked the chain.
+        // SAFETY: `take_all` has claimed the waiters and taken them off, and `with_chain` has
+        // unlocked the chain.
         unsafe { chosen.mark_in_rows() };
         is_any
     }
@@ -289,8 +292,8 @@ impl WaitQueue {
     }
 }
 
-/// What polling for a signal has brought of late: in the low four bits, how much; above, how many have waited. All zero is
-/// nothing known.
+/// What polling for a signal has brought of late: in the low four bits, how much; above, how many
+/// have waited. All zero is nothing known.
 #[derive(Clone, Copy)]
 struct Learned(u32);
 
@@ -299,7 +302,8 @@ impl Learned {
     /// A poll costs half of what it spares if it ends with the signal.
     const SUCCESS: u32 = 2;
     const WAIT: u32 = 16;
-    /// One wait in this many polls to see whether that pays now, and one signal in as many goes to the eldest.
+    /// One wait in this many polls to see whether that pays now, and one signal in as many goes to
+    /// the eldest.
     const ROUND: u32 = 16;
 
     fn paid(self) -> u32 {

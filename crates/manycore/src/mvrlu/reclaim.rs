@@ -201,7 +201,8 @@ fn discard<C: Clock>(
     tail.batches.drain(..batches);
     let mut discarded = 0;
     while tail.tail != end {
-        // SAFETY: the tail is in this log, and leaves a segment when all versions in it are discarded.
+        // SAFETY: the tail is in this log, and leaves a segment when all versions in it are
+        // discarded.
         let give_back = |segment| unsafe { record.log.give_back(segment) };
         let Some(version) = tail.tail.version(give_back) else {
             break;

@@ -99,8 +99,9 @@ impl<C: Clock> Handle<'_, C> {
     fn free_limbo(&mut self, stamp: u64) {
         let (domain, local) = (self.domain, self.local());
         for copy in local.limbo.take_ripe(stamp) {
-            // SAFETY: no session is open that may miss this stamp, the callers have waited for those: nobody else has the copy
-            // (invariant 3). `lock_by_copy` has initialised it, in memory taken with the size of its kind.
+            // SAFETY: no session is open that may miss this stamp, the callers have waited for
+            // those: nobody else has the copy (invariant 3). `lock_by_copy` has initialised it, in
+            // memory taken with the size of its kind.
             unsafe {
                 let kind = (*copy).kind;
                 (kind.end_copy)(copy);

@@ -238,7 +238,8 @@ impl Pool {
     ///
     /// # Safety
     ///
-    /// [`make`](Self::make) has made it, of this kind and with this depot, in this pool or another; and nobody has it any more.
+    /// [`make`](Self::make) has made it, of this kind and with this depot, in this pool or another;
+    /// and nobody has it any more.
     pub unsafe fn end<X: 'static>(&mut self, object: *mut Head<X>, kind: &Kind<X>, depot: &Depot) {
         // SAFETY: the object is of this kind, and no thread has it any more (contract of this
         // function); `make` has taken its memory from a pool of this depot, by the same size.

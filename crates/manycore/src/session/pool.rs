@@ -60,13 +60,14 @@ impl Pool {
     ///
     /// # Safety
     ///
-    /// [`take`](Self::take) has returned it, for this size and from this depot, to this pool or another; and it is in no other
-    /// use.
+    /// [`take`](Self::take) has returned it, for this size and from this depot, to this pool or
+    /// another; and it is in no other use.
     #[inline]
     pub unsafe fn give(&mut self, object: *mut u8, size: usize, depot: &Depot) {
         let class = class_of(size);
-        // SAFETY: the smallest class is larger than a `Free`, and all are aligned to 32 bytes; the chunks stay as long as
-        // the depot, whose batches these are. No other use is the contract of this function.
+        // SAFETY: the smallest class is larger than a `Free`, and all are aligned to 32 bytes; the
+        // chunks stay as long as the depot, whose batches these are. No other use is the contract
+        // of this function.
         unsafe { self.lists[class].give(object, &depot.batches[class]) };
     }
 }

@@ -24,7 +24,7 @@ mod symbols {
         pub fn manycore_yield();
         /// A constant-rate counter.
         pub fn manycore_ticks() -> u64;
-        /// So many of its ticks in nanoseconds.
+        /// Ticks of it in nanoseconds.
         pub fn manycore_nanoseconds(ticks: u64) -> u64;
         /// How many CPUs there are, at least 1.
         pub fn manycore_cpu_count() -> u32;
@@ -109,7 +109,7 @@ pub mod clock {
         now().wrapping_sub(start) > ticks
     }
 
-    /// So many ticks in nanoseconds.
+    /// Ticks in nanoseconds.
     pub fn nanoseconds(ticks: u64) -> u64 {
         // SAFETY: computes with a number.
         unsafe { super::symbols::manycore_nanoseconds(ticks) }

@@ -108,7 +108,7 @@ pub mod clock {
         now().wrapping_sub(start) > ticks
     }
 
-    /// So many ticks in nanoseconds, which they are.
+    /// Ticks in nanoseconds, which they are.
     pub fn nanoseconds(ticks: u64) -> u64 {
         ticks
     }

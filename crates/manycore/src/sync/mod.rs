@@ -16,8 +16,8 @@
 //!
 //! - A loop that polls calls [`hint::spin_loop`] each turn. The model checker yields there, and the simulator parks
 //!   the core until a line that the loop read changes.
-//! - A loop that polls for a limited time asks [`time::has_passed`] or [`clock::has_passed`], rather than for the time:
-//!   the simulator then knows until when to park the core.
+//! - A loop that polls for a limited time asks [`time::has_passed`] or [`clock::has_passed`],
+//!   rather than for the time: the simulator then knows until when to park the core.
 //! - A loop that polls for a limited number of turns calls [`hint::pause`]: the core is not parked.
 //! - A timed back-off is [`time::delay`] or [`hint::delay`], never a counted loop.
 //!

@@ -15,7 +15,7 @@ pub fn ordered() -> u64 {
     clock::nanoseconds(clock::ordered())
 }
 
-/// Whether so many nanoseconds have passed since [`now`] was `start`: for a loop that polls until
+/// Whether `nanoseconds` have passed since [`now`] was `start`: for a loop that polls until
 /// then at most.
 #[inline]
 pub fn has_passed(start: u64, nanoseconds: u64) -> bool {
@@ -26,7 +26,7 @@ pub fn has_passed(start: u64, nanoseconds: u64) -> bool {
     return now().wrapping_sub(start) > nanoseconds;
 }
 
-/// Passes about so many nanoseconds without giving up the CPU.
+/// Passes about `nanoseconds` without giving up the CPU.
 #[inline]
 pub fn delay(nanoseconds: u64) {
     #[cfg(feature = "sim")]

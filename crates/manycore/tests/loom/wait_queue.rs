@@ -100,7 +100,8 @@ fn a_broadcast_wakes_all() {
     });
 }
 
-/// The second in a row gives up. If the broadcast was first it waits for its turn; the queue may be gone then.
+/// The second in a row gives up. If the broadcast was first it waits for its turn; the queue may be
+/// gone then.
 #[test]
 fn one_that_leaves_in_a_row_waits_for_its_turn() {
     check(3, || {

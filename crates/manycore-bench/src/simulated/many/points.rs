@@ -10,7 +10,7 @@ use super::Kind;
 use crate::campaign::Point;
 use crate::work::Length;
 
-/// Numbers of threads that are used on each machine that has so many CPUs and more.
+/// Numbers of threads, on each machine that has more CPUs.
 const THREADS: [u32; 7] = [1, 2, 4, 8, 16, 32, 64];
 
 /// Sections under mutexes, in nanoseconds.
@@ -22,13 +22,13 @@ const DATA: [u32; 2] = [1, 4];
 /// Sections under reader-writer locks.
 const SHARED_SECTIONS: [f64; 2] = [100.0, 1_000.0];
 
-/// Of these so many read, in percent.
+/// The percentages of these that read.
 const READS: [f64; 4] = [50.0, 90.0, 99.0, 100.0];
 
 /// Between two sections, where that does not depend on their length.
 const OUTSIDE: f64 = 200.0;
 
-/// Where threads outnumber CPUs, so many time slices are counted.
+/// Where threads outnumber CPUs, this number of time slices is counted.
 const SLICES: f64 = 20.0;
 
 /// A machine by its number, and a workload.

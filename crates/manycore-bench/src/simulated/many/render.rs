@@ -9,7 +9,7 @@ use super::standing::{self, Outcome};
 use super::{Found, Kind};
 use crate::simulated::lock::BASE;
 
-/// So many of the points at which the usual lock is farthest behind are listed.
+/// The number of points listed at which the usual lock is farthest behind.
 const WORST: usize = 20;
 
 /// Tables, and the claims.

@@ -66,11 +66,11 @@ pub(super) struct Standing {
     pub mean: Option<f64>,
     /// The lowest, and where that is.
     pub least: Option<(f64, String)>,
-    /// At so many points it is under the bar.
+    /// The number of points at which it is under the bar.
     pub under: usize,
     /// The lowest of its throughput over the base line's.
     pub least_of_base: Option<(f64, String)>,
-    /// At so many points it has less than 0.95 of the base line.
+    /// The number of points at which it has less than 0.95 of the base line.
     pub under_base: usize,
 }
 

@@ -105,7 +105,8 @@ impl Default for IntervalTree {
     }
 }
 
-// All below are called by a tree, with null or entries of its own, or the one that it is about to put in.
+// All below are called by a tree, with null or entries of its own, or the one that it is about to
+// put in.
 
 fn interval(entry: Link) -> Interval {
     // SAFETY: callers pass entries of their tree, or the one that it is about to put in: those are

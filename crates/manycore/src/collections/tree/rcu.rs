@@ -251,7 +251,8 @@ impl<K: Ord + Clone + Send, L: RawLock> Place<'_, K, L> {
     fn raise_heir(&self, [left, right]: [*mut Node<K, L>; 2], guard: &Guard) -> bool {
         let length = core::iter::successors(Some(right), |node| {
             // Acquire: partner of the Release in `set`.
-            // SAFETY: the link was read in this section, so that the node is not dropped before its end.
+            // SAFETY: the link was read in this section, so that the node is not dropped before its
+            // end.
             let left = unsafe { (**node).fork.below[LEFT].load(Ordering::Acquire) };
             (!left.is_null()).then_some(left)
         });

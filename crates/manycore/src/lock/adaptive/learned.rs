@@ -17,7 +17,8 @@ const WORTH_WHILE: u32 = 32;
 const EXPLORE: u64 = 32;
 /// ... and where spins are hopeless, for less long.
 const EXPLORE_HOPELESS: u64 = 128;
-/// If fewer do, a spin is as short as in a crowd: the holder does not run, as where the two share a CPU.
+/// If fewer do, a spin is as short as in a crowd: the holder does not run, as where the two share a
+/// CPU.
 const HOPELESS: u32 = 12;
 /// After so many failures in a row there is no more to learn from them.
 const FAILURES: u32 = 32;
@@ -37,9 +38,10 @@ const WOKEN_SOON: u64 = if cfg!(loom) { 0 } else { 60_000 };
 const WOKEN_LATE: u64 = if cfg!(loom) { 0 } else { 100_000 };
 
 /// What spinning has brought of late: in the low 18 bits, how long spins took that ended with the
-/// lock; in the 3 bits above, votes for that the lock's line was near then, and in 3
-/// more, for that who has released it comes back before it could be handed over; in the high 8
-/// bits, how many of 256 did not end so. All zero is nothing known, and takes lines to come from afar and spins to be worth while.
+/// lock; in the 3 bits above, votes for that the lock's line was near then, and in 3 more, for that
+/// who has released it comes back before it could be handed over; in the high 8 bits, how many of
+/// 256 did not end so. All zero is nothing known, and takes lines to come from afar and spins to be
+/// worth while.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) struct Spins(pub u32);
 
@@ -143,8 +145,9 @@ impl Spins {
 
 const _: () = assert!(LONGEST_SPIN <= Spins::USUAL as u64);
 
-/// In the high 24 bits, when there was a sign that CPUs are scarce, in units of 256 ns; in the 7 bits below, how long
-/// turns are, in units of 400 ns; in the lowest, whether there was a sign of late. All zero is none, and the shortest turns.
+/// In the high 24 bits, when there was a sign that CPUs are scarce, in units of 256 ns; in the 7
+/// bits below, how long turns are, in units of 400 ns; in the lowest, whether there was a sign of
+/// late. All zero is none, and the shortest turns.
 #[derive(Clone, Copy)]
 pub(super) struct Crowd(pub u32);
 
@@ -191,8 +194,8 @@ impl Crowd {
     }
 }
 
-/// When a newcomer last made room, in units of 1024 ns, and in the lowest 2 bits, the end of its CPU's number. That the time
-/// wraps, after 18 minutes, does little.
+/// When a newcomer last made room, in units of 1024 ns, and in the lowest 2 bits, the end of its
+/// CPU's number. That the time wraps, after 18 minutes, does little.
 #[derive(Clone, Copy)]
 pub(super) struct Turn(pub u32);
 

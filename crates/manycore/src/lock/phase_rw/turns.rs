@@ -32,7 +32,8 @@ impl PhaseRw {
         }
         let waiter = Waiter::with_role(TO_READ);
         let next = |state| reading(state, preference).ok_or(state | READERS_WAIT);
-        // SAFETY: the waiter is new, and goes out of scope after it was marked, or was removed below.
+        // SAFETY: the waiter is new, and goes out of scope after it was marked, or was removed
+        // below.
         if unsafe { self.enlist(&waiter, next, End::Tail) } {
             return true;
         }
@@ -60,7 +61,8 @@ impl PhaseRw {
             let waiter =
                 Waiter::with_role(if overtaken < tuning::lenience() { TO_WRITE } else { INSISTS });
             let next = |state| writing(state, woken).ok_or((state | WRITERS_WAIT) & !woken);
-            // SAFETY: the waiter is new, and goes out of scope after it was marked, or was removed below.
+            // SAFETY: the waiter is new, and goes out of scope after it was marked, or was removed
+            // below.
             if unsafe { self.enlist(&waiter, next, end) } {
                 return true;
             }
@@ -86,7 +88,8 @@ impl PhaseRw {
     ///
     /// # Safety
     ///
-    /// The waiter is new, and stays where it is until it was marked or the caller has removed it from the chain.
+    /// The waiter is new, and stays where it is until it was marked or the caller has removed it
+    /// from the chain.
     unsafe fn enlist(
         &self,
         waiter: &Waiter,
@@ -115,7 +118,8 @@ impl PhaseRw {
                 Err(changed) => state = changed,
             }
         }
-        // SAFETY: the waiter is new, and stays until it is marked or removed (contract of this function).
+        // SAFETY: the waiter is new, and stays until it is marked or removed (contract of this
+        // function).
         unsafe { chain.push(waiter, end) };
         self.unlock_chain();
         false

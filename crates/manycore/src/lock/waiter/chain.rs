@@ -75,8 +75,8 @@ impl<'a> Locked<'a> {
 
     /// # Safety
     ///
-    /// The waiter is on no chain, and stays where it is until it has been taken off this one: marked, or removed by its
-    /// owner.
+    /// The waiter is on no chain, and stays where it is until it has been taken off this one:
+    /// marked, or removed by its owner.
     pub(in crate::lock) unsafe fn push(&self, waiter: &Waiter, end: End) {
         let (left, right) = match end {
             End::Head => (core::ptr::null(), self.head()),
@@ -86,11 +86,13 @@ impl<'a> Locked<'a> {
         self.join(waiter, right);
     }
 
+    /// Takes a waiter off; nothing follows it then.
+    ///
     /// # Safety
     ///
     /// The waiter is on this chain.
     pub(in crate::lock) unsafe fn remove(&self, waiter: &Waiter) {
-        self.join(prev(waiter), next(waiter));
+        self.join(prev(waiter), take_next(waiter));
     }
 
     /// Takes the first waiter that is to be `taken` off the chain.
@@ -98,18 +100,17 @@ impl<'a> Locked<'a> {
         let Some(waiter) = self.iter().find(|w| taken(w)) else { return Batch::NONE };
         // SAFETY: `find` has just met the waiter on this chain, which is locked.
         unsafe { self.remove(waiter) };
-        set(&waiter.next, core::ptr::null());
         Batch { first: waiter, len: 1 }
     }
 
     /// Takes the last waiter off the chain if it is awake and to be `taken`.
     pub(in crate::lock) fn take_awake_last(&self, taken: impl Fn(&Waiter) -> bool) -> Batch {
-        // SAFETY: a waiter on the chain stays until it was taken off, for which the chain is locked, by the caller.
+        // SAFETY: a waiter on the chain stays until it was taken off, for which the chain is
+        // locked, by the caller.
         let last = unsafe { self.tail().as_ref() };
         let Some(waiter) = last.filter(|w| !w.is_asleep() && taken(w)) else { return Batch::NONE };
-        // SAFETY: just found on the chain.
+        // SAFETY: the waiter is the tail of this chain, which is locked.
         unsafe { self.remove(waiter) };
-        set(&waiter.next, core::ptr::null());
         Batch { first: waiter, len: 1 }
     }
 
@@ -127,7 +128,6 @@ impl<'a> Locked<'a> {
             }
             // SAFETY: the loop has just met the waiter on this chain, which is locked.
             unsafe { self.remove(waiter) };
-            set(&waiter.next, core::ptr::null());
             match last {
                 Some(last) => set(&last.next, waiter),
                 None => batch.first = waiter,
@@ -208,8 +208,8 @@ impl Batch {
         }
     }
 
-    /// Gives the first [`ROWS`] of the waiters back to their owners. The others are in rows behind these, and an owner has what is behind
-    /// its waiter: see [`take_next`].
+    /// Gives the first [`ROWS`] of the waiters back to their owners. The others are in rows behind
+    /// these, and an owner has what is behind its waiter: see [`take_next`].
     ///
     /// # Safety
     ///
@@ -268,8 +268,8 @@ fn prev(waiter: &Waiter) -> *const Waiter {
 
 /// Writes a link. The chain is locked, or the waiter claimed.
 fn set(link: &UnsafeCell<*const Waiter>, to: *const Waiter) {
-    // SAFETY: likewise: each caller has locked the chain or has claimed the waiter that the link
-    // belongs to.
+    // SAFETY: each caller in this file has locked the chain or has claimed the waiter that the link
+    // belongs to, and nobody else touches it then.
     link.with_mut(|l| unsafe { *l = to });
 }
 

@@ -48,8 +48,9 @@ pub struct Waiter {
     state: AtomicU32,
     /// What the thread waits for: a number of the chain's owner.
     role: usize,
-    /// Neighbours in the chain; only touched with the chain locked, or by the signaller that has claimed the waiter. After the mark
-    /// the next one is what is behind it in a row, for the owner.
+    /// Neighbours in the chain; only touched with the chain locked, or by the signaller that has
+    /// claimed the waiter. After the mark the next one is what is behind it in a row, for the
+    /// owner.
     next: UnsafeCell<*const Waiter>,
     prev: UnsafeCell<*const Waiter>,
 }
@@ -94,7 +95,8 @@ impl Waiter {
         self.role
     }
 
-    /// Polls or sleeps until this waiter is signalled or the deadline passes; says whether it was signalled.
+    /// Polls or sleeps until this waiter is signalled or the deadline passes; says whether it was
+    /// signalled.
     ///
     /// After false the record is still in its queue, or a signal is under way: the waiter has to be withdrawn.
     ///
@@ -112,8 +114,8 @@ impl Waiter {
         true
     }
 
-    /// Polls for a signal, for less time than a sleep costs, if its queue has [said](super::WaitQueue::enqueue) that this pays; says
-    /// whether there was one.
+    /// Polls for a signal, for less time than a sleep costs, if its queue has
+    /// [said](super::WaitQueue::enqueue) that this pays; says whether there was one.
     pub fn poll(&self) -> bool {
         // Relaxed: written by this thread.
         if self.state.load(Ordering::Relaxed) & POLLS == 0 {
@@ -186,21 +188,22 @@ impl Waiter {
         }
     }
 
-    /// Wakes the next of those that a [broadcast](super::WaitQueue::broadcast) is to wake. To be called once this one has been
-    /// signalled; without effect after any other signal, without one, and the second time.
+    /// Wakes the next of those that a [broadcast](super::WaitQueue::broadcast) is to wake. To be
+    /// called once this one has been signalled or withdrawn; without effect after any other signal,
+    /// without one, and the second time.
     ///
     /// # Safety
     ///
-    /// The caller is the owner, and knows whether the waiter has been signalled: it has parked or withdrawn it.
+    /// The caller is the owner, and the waiter is on no queue any more: it was signalled or
+    /// withdrawn.
     pub unsafe fn wake_next(&self) {
-        // Relaxed: `asleep` has seen the mark, if there is one.
-        let is_signalled = self.state.load(Ordering::Relaxed) & SIGNALLED != 0;
-        if !is_signalled || mutation!("waiter-forgets-next") {
+        if mutation!("waiter-forgets-next") {
             return;
         }
         let next = chain::take_next(self);
         if !next.is_null() {
-            // SAFETY: claimed and taken off by the broadcast, and this thread's since the mark of its own waiter.
+            // SAFETY: claimed and taken off by the broadcast, and this thread's since the mark of
+            // its own waiter.
             unsafe { Self::mark(next, 0) };
         }
     }

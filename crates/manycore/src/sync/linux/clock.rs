@@ -1,7 +1,7 @@
 //! Time in ticks of a counter that is read without a system call.
 
 #[cfg(target_arch = "x86_64")]
-use super::atomic::AtomicPtr;
+use super::atomic::{AtomicPtr, AtomicU64};
 use super::atomic::{AtomicU32, Ordering};
 
 /// Where ticks come from once this process may not read the counter; null before.
@@ -50,8 +50,8 @@ pub fn has_passed(start: u64, ticks: u64) -> bool {
     now().wrapping_sub(start) > ticks
 }
 
-/// So many ticks in nanoseconds, to a hundredth. On x86-64 their length is measured at the first call, which takes 20 us and
-/// asks the system for the time.
+/// Ticks in nanoseconds, to a hundredth. On x86-64 their length is measured at the first
+/// call, which asks the system for the time, and lasts until 20 us after [`prepare`], or 20 us.
 #[inline]
 pub fn nanoseconds(ticks: u64) -> u64 {
     let length = match LENGTH.load(Ordering::Relaxed) {
@@ -62,7 +62,7 @@ pub fn nanoseconds(ticks: u64) -> u64 {
 }
 
 /// How long a tick is, in nanoseconds with a [`FRACTION`]; 0 if that is not known yet.
-/// Relaxed throughout: a number that depends on no other memory, and is measured again by who finds none.
+/// Relaxed throughout: it depends on no other memory, and who finds none measures it again.
 static LENGTH: AtomicU32 = AtomicU32::new(0);
 /// A tick of 1 us has room, and one of 200 ps is known to a millionth.
 const FRACTION: u32 = 22;
@@ -71,11 +71,16 @@ const FRACTION: u32 = 22;
 #[cold]
 fn measured_length() -> u32 {
     const NANOSECONDS: u64 = 20_000;
-    // What is waited at most if the system does not tell the time. Then ticks are taken for those of 2.5 GHz.
+    // The longest wait if the system does not tell the time. Then ticks are taken for those of
+    // 2.5 GHz.
     const TICKS: u64 = 1_000_000;
-    let start = both_clocks();
+    // Acquire: partner of the Release in `prepare`.
+    let start = match FIRST[0].load(Ordering::Acquire) {
+        0 => both(),
+        time => (time, FIRST[1].load(Ordering::Relaxed)), // Relaxed: written before the time
+    };
     let passed = loop {
-        let now = both_clocks();
+        let now = both();
         let passed = (now.0.wrapping_sub(start.0), now.1.wrapping_sub(start.1).max(1));
         if passed.0 >= NANOSECONDS {
             break passed;
@@ -90,10 +95,25 @@ fn measured_length() -> u32 {
     length
 }
 
-/// The monotonic clock in nanoseconds, and the counter at the same time: of three looks the shortest, because a thread that does
-/// not run between the two finds them far apart.
+/// The first look at both clocks: the time in nanoseconds, 0 if there was none, and ticks.
 #[cfg(target_arch = "x86_64")]
-fn both_clocks() -> (u64, u64) {
+static FIRST: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
+
+/// Begins to measure how long a tick is, for who does other things before it asks; says what
+/// [`both`] does.
+#[cfg(target_arch = "x86_64")]
+pub fn prepare() -> (u64, u64) {
+    let (time, ticks) = both();
+    FIRST[1].store(ticks, Ordering::Relaxed); // Relaxed: read after the time
+    // Release: partner of the Acquire in `measured_length`.
+    FIRST[0].store(time, Ordering::Release);
+    (time, ticks)
+}
+
+/// The monotonic clock in nanoseconds, and the counter at the same time: the shortest of three
+/// looks, because a thread that does not run between the two finds them far apart.
+#[cfg(target_arch = "x86_64")]
+pub fn both() -> (u64, u64) {
     let look = || {
         let (before, time, after) = (now(), super::monotonic(), now());
         let took = after.wrapping_sub(before);

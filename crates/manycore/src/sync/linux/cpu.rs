@@ -88,8 +88,8 @@ fn place() -> u32 {
 fn cpu_and_node() -> (u32, u32) {
     let mut both = 0;
     if super::clock::replaced().is_none() {
-        // SAFETY: every x86-64 CPU of the last fifteen years has the instruction, and nobody has said that it is
-        // forbidden; Linux keeps the numbers where it reads.
+        // SAFETY: every x86-64 CPU of the last fifteen years has the instruction, and nobody has
+        // said that it is forbidden; Linux keeps the numbers where it reads.
         unsafe { core::arch::x86_64::__rdtscp(&raw mut both) };
     } else {
         both = segment_limit();
@@ -98,7 +98,8 @@ fn cpu_and_node() -> (u32, u32) {
 }
 
 /// The same numbers, which Linux keeps in the limit of a segment, too: to read that is never
-/// forbidden. It is not what is read first, since interpreters such as valgrind lack the instruction.
+/// forbidden. It is not what is read first, since interpreters such as valgrind lack the
+/// instruction.
 #[cfg(target_arch = "x86_64")]
 fn segment_limit() -> u32 {
     const CPU_AND_NODE: u32 = 15 << 3 | 3;

@@ -15,7 +15,7 @@ pub fn has_passed(start: u64, ticks: u64) -> bool {
     now().wrapping_sub(start) > ticks
 }
 
-/// So many ticks in nanoseconds, which they are.
+/// Ticks in nanoseconds, which they are.
 pub fn nanoseconds(ticks: u64) -> u64 {
     ticks
 }

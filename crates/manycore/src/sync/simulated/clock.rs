@@ -14,12 +14,12 @@ pub fn has_passed(start: u64, ticks: u64) -> bool {
     backend::has_passed(start, ticks)
 }
 
-/// So many ticks in nanoseconds.
+/// Ticks in nanoseconds.
 pub fn nanoseconds(ticks: u64) -> u64 {
     (ticks as f64 / backend::counter_ghz()) as u64
 }
 
-/// So many nanoseconds in ticks.
+/// Nanoseconds in ticks.
 pub fn ticks(nanoseconds: u64) -> u64 {
     (nanoseconds as f64 * backend::counter_ghz()) as u64
 }
