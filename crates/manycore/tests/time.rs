@@ -17,6 +17,18 @@ fn a_nanosecond_is_one() {
     assert!(ratio(at_least) > 0.95 && ratio(at_most) < 1.05, "{passed} ns of {at_least:?}");
 }
 
+/// Threads that are the first to ask do so at the same time, as the other tests do: a nanosecond is
+/// of one length for all.
+#[test]
+fn time_does_not_jump() {
+    let looks = std::thread::scope(|s| {
+        let threads: Vec<_> = (0..8).map(|_| s.spawn(time::now)).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect::<Vec<_>>()
+    });
+    let between = looks.iter().max().unwrap() - looks.iter().min().unwrap();
+    assert!(between < 1_000_000_000, "{looks:?}");
+}
+
 #[test]
 fn a_delay_lasts_as_long() {
     let start = Instant::now();

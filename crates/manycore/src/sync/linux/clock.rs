@@ -62,7 +62,7 @@ pub fn nanoseconds(ticks: u64) -> u64 {
 }
 
 /// How long a tick is, in nanoseconds with a [`FRACTION`]; 0 if that is not known yet.
-/// Relaxed throughout: it depends on no other memory, and who finds none measures it again.
+/// Relaxed throughout: it depends on no other memory. It is set once: with another, time would jump.
 static LENGTH: AtomicU32 = AtomicU32::new(0);
 /// A tick of 1 us has room, and one of 200 ps is known to a millionth.
 const FRACTION: u32 = 22;
@@ -90,9 +90,15 @@ fn measured_length() -> u32 {
         }
     };
     let length = (passed.0 << FRACTION) / passed.1;
+    set_length(length)
+}
+
+/// The length of a tick for all threads: that of the first that has measured it.
+fn set_length(length: u64) -> u32 {
     let length = length.clamp(1, u64::from(u32::MAX)) as u32;
-    LENGTH.store(length, Ordering::Relaxed);
-    length
+    // Relaxed, both: see `LENGTH`.
+    let set = LENGTH.compare_exchange(0, length, Ordering::Relaxed, Ordering::Relaxed);
+    set.map_or_else(|first| first, |_| length)
 }
 
 /// The first look at both clocks: the time in nanoseconds, 0 if there was none, and ticks.
@@ -129,9 +135,7 @@ fn measured_length() -> u32 {
     let frequency: u64;
     // SAFETY: reads the frequency of the virtual counter, which Linux opens to user space.
     unsafe { core::arch::asm!("mrs {}, cntfrq_el0", out(reg) frequency, options(nomem, nostack)) };
-    let length = ((1_000_000_000 << FRACTION) / frequency.max(1)).clamp(1, u64::from(u32::MAX));
-    LENGTH.store(length as u32, Ordering::Relaxed);
-    length as u32
+    set_length((1_000_000_000 << FRACTION) / frequency.max(1))
 }
 
 /// [`now`], not before what comes earlier in the program is done, and before anything that comes later begins. Stores may
