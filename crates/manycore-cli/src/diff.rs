@@ -8,8 +8,8 @@ use manycore_report::{Cell, Column, Table, Tone, duration, ratio};
 use manycore_view::diff::{self, Change, Diff, Rates};
 use manycore_view::read;
 
-use crate::failure::{Failure, Result};
-use crate::terminal::print;
+use manycore_launch::failure::{Failure, Result};
+use manycore_launch::terminal::print;
 
 const NOTES: &str = "\
 Examples:

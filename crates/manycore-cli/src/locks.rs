@@ -5,9 +5,9 @@ use manycore::{LockInfo, Order};
 use manycore_report::{Cell, Column, Table, Tone};
 use serde_json::json;
 
-use crate::failure::Result;
-use crate::spec;
-use crate::terminal::print;
+use manycore_launch::failure::Result;
+use manycore_launch::spec;
+use manycore_launch::terminal::print;
 
 const NOTES: &str = "\
 Examples:

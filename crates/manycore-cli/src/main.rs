@@ -11,37 +11,28 @@
 //!
 //! | module | what is in it |
 //! |---|---|
-//! | `cli`, `failure`, `terminal` | the options; how it ends; what it says meanwhile |
+//! | `cli` | the options |
 //! | `demo`, `locks`, `machines`, `run`, `profile`, `top`, `report`, `diff`, `predict`, `compare`, `bench`, `sim`, `figures`, `manual` | a command each |
-//! | `spec`, `calls` | which lock; where system calls are executed, and what became of them |
-//! | `preload`, `target` | the environment that brings both; whether the program can take it |
+//! | `calls` | where system calls are executed, and what became of them |
 //! | `trial` | one run of a program under a lock, with a load if it is a server |
-//! | `child`, `signals`, `statistics` | programs that are started, measured and stopped, and what they leave |
+//! | `statistics` | what a program leaves |
 
 mod bench;
 mod calls;
-mod child;
 mod cli;
 mod compare;
 mod demo;
 mod diff;
-mod failure;
 mod figures;
 mod locks;
 mod machines;
 mod manual;
-mod pattern;
 mod predict;
-mod preload;
 mod profile;
 mod report;
 mod run;
-mod signals;
 mod sim;
-mod spec;
 mod statistics;
-mod target;
-mod terminal;
 mod top;
 mod trial;
 
@@ -52,8 +43,8 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser};
 
 use cli::{Cli, Command};
-use failure::{Failure, Result};
-use terminal::Terminal;
+use manycore_launch::failure::{Failure, Result};
+use manycore_launch::terminal::Terminal;
 
 fn main() -> ExitCode {
     die_of_broken_pipes();

@@ -9,8 +9,8 @@ use clap_complete::Shell;
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, roman};
 
-use crate::failure::{Failure, Result};
-use crate::terminal::print;
+use manycore_launch::failure::{Failure, Result};
+use manycore_launch::terminal::print;
 
 /// Write the manual pages
 #[derive(Args, Debug)]

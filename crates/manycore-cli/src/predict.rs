@@ -12,10 +12,10 @@ use manycore_report::Results;
 use manycore_view::read;
 
 use crate::bench::{failed_locks, failure, print_results};
-use crate::failure::{Failure, Result};
 use crate::machines;
 use crate::sim::crew::{CrewOptions, say_troubles};
-use crate::terminal::Terminal;
+use manycore_launch::failure::{Failure, Result};
+use manycore_launch::terminal::Terminal;
 
 /// Locks that are tried beside the program's own: learning, queueing, and queueing by socket.
 const OTHERS: [&str; 3] = ["adaptive", "mcs", "hmcs"];

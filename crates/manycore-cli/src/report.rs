@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use manycore_view::read::{self, Unusable};
+use manycore_view::read;
 
-use crate::failure::{Failure, Result};
 use crate::profile::Sort;
 use crate::profile::output::Forms;
 use crate::profile::table::{self, View};
-use crate::terminal::print;
+use manycore_launch::failure::Result;
+use manycore_launch::terminal::print;
 
 const NOTES: &str = "\
 Examples:
@@ -55,10 +55,4 @@ pub fn run(options: &Options) -> Result<()> {
         return print(&table::whole(&profile, view));
     }
     forms.write(&profile)
-}
-
-impl From<Unusable> for Failure {
-    fn from(Unusable { culprit, remedy }: Unusable) -> Self {
-        Self::bad_input(culprit, remedy)
-    }
 }

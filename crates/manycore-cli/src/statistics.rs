@@ -7,7 +7,7 @@ use manycore_profile::mapping::StatsFile;
 use manycore_profile::process::ProcessStats;
 use manycore_profile::profile::Profile;
 
-use crate::failure::{Failure, Result};
+use manycore_launch::failure::{Failure, Result};
 
 /// Reads all statistics files of a directory. A process that was killed before it had any is not among them.
 pub fn read(directory: &Path) -> Result<Vec<ProcessStats>> {

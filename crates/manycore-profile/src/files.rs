@@ -18,7 +18,7 @@ use memmap2::MmapOptions;
 use crate::listed::Listed;
 use crate::modules::{Modules, Range};
 use crate::process::Key;
-use crate::regular;
+use manycore_launch::regular;
 
 /// The lists of so many processes' mappings are kept, some kilobytes each; and so many processes are.
 const LISTS_MAX: usize = 256;

@@ -21,7 +21,6 @@
 //! | module | what is in it |
 //! |---|---|
 //! | [`mapping`] | a process' file, opened and checked |
-//! | [`regular`] | files at paths that the program can change: opened without ever waiting |
 //! | [`process`] | all that a file says, added up over the threads |
 //! | [`clock`] | the ticks that times are in |
 //! | [`files`], `listed` | the files that processes have mapped, found while they live and kept open |
@@ -111,8 +110,6 @@ pub mod others;
 pub mod process;
 #[cfg(feature = "read")]
 pub mod profile;
-#[cfg(feature = "read")]
-pub mod regular;
 #[cfg(feature = "read")]
 pub mod samples;
 #[cfg(feature = "read")]

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use memmap2::{MmapOptions, MmapRaw};
 
 use crate::layout::{self, Mapping, syscalls};
-use crate::regular;
+use manycore_launch::regular;
 
 /// What a file of statistics consists of.
 ///

@@ -3,11 +3,11 @@
 //! What is needed has to be there and to make sense; what is not known is ignored. Names may say anything: they become
 //! text without control characters, because they are shown on terminals.
 
-use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
+use manycore_launch::failure::{self, Failure};
 use manycore_profile::profile::{Cpu, CpuSamples, Profile, SCHEMA, Waited};
 use serde::Deserialize;
 use serde_json::error::Category;
@@ -17,38 +17,23 @@ const BYTES_MAX: u64 = 1 << 30;
 /// No run takes longer than a century.
 const SECONDS_MAX: f64 = 3.2e9;
 
-/// Why a file cannot be used as a profile, and what to do about it; one line each.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unusable {
-    /// What is wrong, with the name of the file.
-    pub culprit: String,
-    /// What to do.
-    pub remedy: String,
-}
-
-impl fmt::Display for Unusable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}; {}", self.culprit, self.remedy)
-    }
-}
-
-impl std::error::Error for Unusable {}
-
 /// What is wrong with a file that its maker could mend by making it again.
-fn again(culprit: String) -> Unusable {
-    Unusable { culprit, remedy: "make another with `manycore profile --json FILE`".into() }
+fn again(culprit: String) -> Failure {
+    Failure::bad_input(culprit, "make another with `manycore profile --json FILE`")
 }
 
 /// Reads a file.
 ///
 /// # Errors
 ///
-/// [`Unusable`], if it cannot be read or is no profile of this schema.
-pub fn from_file(path: &Path) -> Result<Profile, Unusable> {
+/// [`Failure`], if it cannot be read or is no profile of this schema.
+pub fn from_file(path: &Path) -> failure::Result<Profile> {
     let name = path.display().to_string();
-    let text = text_of(path).map_err(|error| Unusable {
-        culprit: format!("cannot read '{name}': {error}"),
-        remedy: "name a file that `manycore profile --json FILE` has written".into(),
+    let text = text_of(path).map_err(|error| {
+        Failure::bad_input(
+            format!("cannot read '{name}': {error}"),
+            "name a file that `manycore profile --json FILE` has written",
+        )
     })?;
     from_text(&name, &text)
 }
@@ -66,8 +51,8 @@ fn text_of(path: &Path) -> io::Result<String> {
 ///
 /// # Errors
 ///
-/// [`Unusable`], if it is no profile of this schema.
-pub fn from_text(name: &str, text: &str) -> Result<Profile, Unusable> {
+/// [`Failure`], if it is no profile of this schema.
+pub fn from_text(name: &str, text: &str) -> failure::Result<Profile> {
     #[derive(Deserialize)]
     struct Version {
         schema: u64,
@@ -82,13 +67,10 @@ pub fn from_text(name: &str, text: &str) -> Result<Profile, Unusable> {
     };
     let version: Version = serde_json::from_str(text).map_err(wrong)?;
     if version.schema != u64::from(SCHEMA) {
-        return Err(Unusable {
-            culprit: format!(
-                "'{name}' has schema {}, and this command reads {SCHEMA}",
-                version.schema
-            ),
-            remedy: "read it with the version of `manycore` that wrote it, or profile again".into(),
-        });
+        return Err(Failure::bad_input(
+            format!("'{name}' has schema {}, and this command reads {SCHEMA}", version.schema),
+            "read it with the version of `manycore` that wrote it, or profile again",
+        ));
     }
     let profile: Profile = serde_json::from_str(&tame(text)).map_err(wrong)?;
     check(&profile).map_err(|what| again(format!("'{name}' is no profile: {what}")))?;

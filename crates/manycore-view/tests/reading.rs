@@ -115,5 +115,5 @@ fn files_that_cannot_be_read_are_named() {
     }
     let binary = directory.path().join("binary");
     std::fs::write(&binary, [0xff, 0xfe, 0]).unwrap();
-    assert!(read::from_file(&binary).unwrap_err().culprit.contains("UTF-8"));
+    assert!(read::from_file(&binary).unwrap_err().to_string().contains("UTF-8"));
 }

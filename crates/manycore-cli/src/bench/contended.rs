@@ -8,9 +8,9 @@ use manycore_report::Results;
 
 use super::slices::SliceOptions;
 use super::{failed_locks, failure, length, report, worker_command};
-use crate::failure::Result;
-use crate::preload::Library;
-use crate::terminal::Terminal;
+use manycore_launch::failure::Result;
+use manycore_launch::preload::Library;
+use manycore_launch::terminal::Terminal;
 
 const NOTES: &str = "\
 Examples:

@@ -9,9 +9,9 @@ use manycore_report::Results;
 
 use super::set::foreign_worker;
 use super::{failed_claims, failed_locks, failure, report, worker_command};
-use crate::failure::Result;
 use crate::sim::crew::{CrewOptions, say_troubles};
-use crate::terminal::Terminal;
+use manycore_launch::failure::Result;
+use manycore_launch::terminal::Terminal;
 
 const NOTES: &str = "\
 Examples:

@@ -9,9 +9,9 @@ use manycore_bench::lock;
 use manycore_report::Results;
 
 use super::{failed_claims, failed_locks, failure, report, worker_command};
-use crate::failure::Result;
-use crate::preload::Library;
-use crate::terminal::Terminal;
+use manycore_launch::failure::Result;
+use manycore_launch::preload::Library;
+use manycore_launch::terminal::Terminal;
 
 const NOTES: &str = "\
 Examples:

@@ -2,7 +2,7 @@
 
 use manycore_bench::work::Length;
 
-use crate::failure::{Failure, Result};
+use manycore_launch::failure::{Failure, Result};
 
 /// Reads a fixed length, or the mean of exponential ones after `about`.
 pub fn parse(text: &str) -> Result<Length> {

@@ -22,8 +22,8 @@ use manycore_report::{Claim, Host, Judgement, Results};
 
 pub use slices::Pin;
 
-use crate::failure::{Failure, Result};
-use crate::terminal::{Terminal, print};
+use manycore_launch::failure::{Failure, Result};
+use manycore_launch::terminal::{Terminal, print};
 
 const NOTES: &str = "\
 Examples:

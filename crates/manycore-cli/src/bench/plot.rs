@@ -11,7 +11,7 @@ use clap::Args;
 use manycore_report::Figure;
 
 use super::on_this_host;
-use crate::failure::{Failure, Result};
+use manycore_launch::failure::{Failure, Result};
 
 /// Whether and where to draw.
 #[derive(Args, Debug)]

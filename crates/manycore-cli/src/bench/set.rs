@@ -8,8 +8,8 @@ use manycore_report::Results;
 use super::sets::SetOptions;
 use super::slices::SliceOptions;
 use super::{failed_locks, failure, report, worker_command};
-use crate::failure::Result;
-use crate::terminal::Terminal;
+use manycore_launch::failure::Result;
+use manycore_launch::terminal::Terminal;
 
 const NOTES: &str = "\
 Examples:

@@ -5,8 +5,8 @@ mod explain;
 
 use manycore_placement::{Choice, Machine, Problem, Request, Tree, choose};
 
-use crate::failure::{Failure, Result};
-use crate::preload::Interposition;
+use manycore_launch::failure::{Failure, Result};
+use manycore_launch::preload::Interposition;
 
 /// A choice of CPUs, and the machine that it was made on.
 #[derive(Debug)]

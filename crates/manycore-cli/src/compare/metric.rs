@@ -5,9 +5,9 @@ use std::str::FromStr;
 use manycore_bench::paired::Better;
 use regex::Regex;
 
-use crate::failure::{Failure, Result};
-use crate::pattern::regex;
 use crate::trial::Outcome;
+use manycore_launch::failure::{Failure, Result};
+use manycore_launch::pattern::regex;
 
 /// The number that a run gives.
 #[derive(Clone, Debug)]

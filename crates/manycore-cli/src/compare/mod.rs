@@ -11,10 +11,10 @@ use std::time::Duration;
 use manycore_profile::command::joined;
 pub use options::Options;
 
-use crate::failure::Result;
-use crate::signals::Inbox;
-use crate::target;
-use crate::terminal::{Terminal, print};
+use manycore_launch::failure::Result;
+use manycore_launch::signals::Inbox;
+use manycore_launch::target;
+use manycore_launch::terminal::{Terminal, print};
 use output::Subject;
 use rounds::Rounds;
 use verdict::Ranking;

@@ -9,11 +9,11 @@ use humantime::parse_duration;
 
 use super::metric::Metric;
 use super::rounds::{Limit, fewest};
-use crate::failure::{Failure, Result};
-use crate::preload::Interposition;
-use crate::spec::Spec;
-use crate::terminal::Terminal;
 use crate::trial::{Load, Plan, Ready};
+use manycore_launch::failure::{Failure, Result};
+use manycore_launch::preload::Interposition;
+use manycore_launch::spec::Spec;
+use manycore_launch::terminal::Terminal;
 
 const NOTES: &str = "\
 Examples:

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::metric::Metric;
 use super::verdict::{Finding, Ranking, Standing};
-use crate::failure::{Failure, Result};
+use manycore_launch::failure::{Failure, Result};
 
 /// What was compared.
 #[derive(Debug)]

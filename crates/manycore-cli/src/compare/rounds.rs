@@ -6,11 +6,11 @@ use indicatif::ProgressBar;
 use manycore_bench::paired::Schedule;
 
 use super::metric::Metric;
-use crate::failure::{Failure, Result};
-use crate::preload::Interposition;
-use crate::signals::Inbox;
-use crate::terminal::Terminal;
 use crate::trial::{Outcome, Plan};
+use manycore_launch::failure::{Failure, Result};
+use manycore_launch::preload::Interposition;
+use manycore_launch::signals::Inbox;
+use manycore_launch::terminal::Terminal;
 
 /// Runs of each candidate when time does not stand against it.
 const USUAL: usize = 31;

@@ -4,7 +4,7 @@ use manycore_bench::paired::{Better, Comparison, Median, Protocol, Unusable, Ver
 use manycore_report::{interval, ratio};
 
 use super::rounds::Series;
-use crate::failure::{Failure, Result};
+use manycore_launch::failure::{Failure, Result};
 
 /// One candidate, or the base line.
 #[derive(Debug)]

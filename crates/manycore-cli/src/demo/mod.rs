@@ -10,13 +10,13 @@ use std::process::Stdio;
 use clap::Args;
 use manycore_report::Table;
 
-use crate::child::describe;
-use crate::failure::{Failure, Result};
-use crate::preload::Interposition;
 use crate::profile::observe;
-use crate::signals::Inbox;
-use crate::spec::Spec;
-use crate::terminal::Terminal;
+use manycore_launch::child::describe;
+use manycore_launch::failure::{Failure, Result};
+use manycore_launch::preload::Interposition;
+use manycore_launch::signals::Inbox;
+use manycore_launch::spec::Spec;
+use manycore_launch::terminal::Terminal;
 use report::Report;
 use server::Server;
 

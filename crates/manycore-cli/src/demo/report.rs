@@ -11,9 +11,9 @@ use manycore_report::{
 use manycore_view::page;
 
 use crate::demo::trials::Tried;
-use crate::failure::{Failure, Result};
 use crate::profile::Sort;
 use crate::profile::table::{self, View};
+use manycore_launch::failure::{Failure, Result};
 
 /// What was found.
 pub struct Report<'a> {

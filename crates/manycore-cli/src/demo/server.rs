@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::thread::available_parallelism;
 
-use crate::failure::{Failure, Result};
+use manycore_launch::failure::{Failure, Result};
 
 const PROGRAM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/server"));
 const SOURCE: &str = include_str!("../../demo/server.c");

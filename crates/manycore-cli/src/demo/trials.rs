@@ -5,12 +5,12 @@ use std::time::{Duration, Instant};
 use manycore_bench::paired::{Better, Comparison, Median, Protocol, Schedule};
 
 use crate::demo::server::{self, Server};
-use crate::failure::{Failure, Result};
-use crate::preload::Interposition;
-use crate::signals::Inbox;
-use crate::spec::Spec;
-use crate::terminal::Terminal;
 use crate::trial::Plan;
+use manycore_launch::failure::{Failure, Result};
+use manycore_launch::preload::Interposition;
+use manycore_launch::signals::Inbox;
+use manycore_launch::spec::Spec;
+use manycore_launch::terminal::Terminal;
 
 /// How long one run takes.
 const RUN_SECONDS: f64 = 0.6;

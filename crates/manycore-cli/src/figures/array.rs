@@ -12,8 +12,8 @@ use clap::ValueEnum;
 use manycore_bench::simulated::Plan;
 
 use super::Options;
-use crate::failure::{Failure, Result};
-use crate::terminal::print;
+use manycore_launch::failure::{Failure, Result};
+use manycore_launch::terminal::print;
 
 /// The job array for Slurm, with the number of tasks to be put in.
 const SLURM: &str = include_str!("array.sbatch");

@@ -11,9 +11,9 @@ use manycore_figures::{Extent, Figure, Found, library, render};
 use manycore_report::{Claim, Column, Judgement, Results, Table};
 
 use crate::bench::{failed_locks, failure, print_results};
-use crate::failure::{Failure, Result};
 use crate::sim::crew::{CrewOptions, say_troubles};
-use crate::terminal::{Terminal, print};
+use manycore_launch::failure::{Failure, Result};
+use manycore_launch::terminal::{Terminal, print};
 
 const NOTES: &str = "\
 Examples:

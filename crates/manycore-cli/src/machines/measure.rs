@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use manycore_bench::host;
 
-use crate::failure::{Failure, Result};
-use crate::terminal::{Terminal, print};
+use manycore_launch::failure::{Failure, Result};
+use manycore_launch::terminal::{Terminal, print};
 
 const NOTES: &str = "\
 Examples:

@@ -8,8 +8,8 @@ use manycore_report::{Column, Table};
 use manycore_sim::model::{self, Model};
 use serde_json::json;
 
-use crate::failure::{Failure, Result};
-use crate::terminal::{Terminal, print};
+use manycore_launch::failure::{Failure, Result};
+use manycore_launch::terminal::{Terminal, print};
 
 const NOTES: &str = "\
 Examples:

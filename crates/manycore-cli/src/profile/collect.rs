@@ -17,17 +17,17 @@ use manycore_profile::profile::{Exit, Profile};
 use manycore_report::Host;
 use rustix::process::{Pid, getpid, set_child_subreaper};
 
-use crate::child::{Ended, Running};
-use crate::failure::{Failure, Result};
-use crate::preload::Interposition;
 use crate::profile::directory::{Directory, Left, Subject};
 use crate::profile::looks::Looks;
 use crate::profile::mapped;
 use crate::profile::samples;
 use crate::profile::tree::{self, Child, Tree};
 use crate::profile::uncounted::{Leader, uncounted};
-use crate::signals::Inbox;
-use crate::terminal::Terminal;
+use manycore_launch::child::{Ended, Running};
+use manycore_launch::failure::{Failure, Result};
+use manycore_launch::preload::Interposition;
+use manycore_launch::signals::Inbox;
+use manycore_launch::terminal::Terminal;
 
 /// How often the processes are looked at.
 const LOOK: Duration = Duration::from_millis(100);

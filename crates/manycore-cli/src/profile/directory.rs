@@ -13,10 +13,10 @@ use manycore_profile::others::Others;
 use manycore_profile::process::ProcessStats;
 use rustix::fs::statvfs;
 
-use crate::failure::{Failure, Result};
 use crate::profile::looks::Looks;
 use crate::profile::namespaces::{Inner, OWN};
 use crate::profile::place::{Place, remove_abandoned};
+use manycore_launch::failure::{Failure, Result};
 
 /// Room that has to be there: for as many processes that use all of their file. Files are sparse, and most processes
 /// use some hundredth of theirs; but one that found no room at all would die.

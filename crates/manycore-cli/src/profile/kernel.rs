@@ -14,12 +14,12 @@ use manycore_report::Host;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
-use crate::failure::{Failure, Result};
 use crate::profile::kernel_table::sentence;
 use crate::profile::samples::{self, Rate};
 use crate::profile::tree::own_cpu_time;
-use crate::signals::Inbox;
-use crate::terminal::Terminal;
+use manycore_launch::failure::{Failure, Result};
+use manycore_launch::signals::Inbox;
+use manycore_launch::terminal::Terminal;
 
 /// How often events are read.
 const LOOK: Duration = Duration::from_millis(100);

@@ -32,13 +32,13 @@ use samples::Rate;
 use manycore_profile::profile::Profile;
 
 use crate::calls::{self, Calls};
-use crate::child::end_like;
-use crate::failure::{Failure, Result};
-use crate::preload::Interposition;
-use crate::signals::Inbox;
-use crate::spec::Spec;
-use crate::target;
-use crate::terminal::Terminal;
+use manycore_launch::child::end_like;
+use manycore_launch::failure::{Failure, Result};
+use manycore_launch::preload::Interposition;
+use manycore_launch::signals::Inbox;
+use manycore_launch::spec::Spec;
+use manycore_launch::target;
+use manycore_launch::terminal::Terminal;
 use output::{Destination, Forms, OpenForms, Output};
 use table::View;
 

@@ -10,7 +10,7 @@ use clap::Args;
 use manycore_profile::profile::Profile;
 use manycore_view::{folded, page, trace};
 
-use crate::failure::{Failure, Result};
+use manycore_launch::failure::{Failure, Result};
 
 /// A file, or stdout for `-`.
 #[derive(Clone, Debug)]

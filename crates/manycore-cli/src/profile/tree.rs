@@ -12,7 +12,7 @@ use manycore_profile::profile::Outsider;
 use manycore_profile::safe;
 use rustix::param::clock_ticks_per_second;
 
-use crate::target;
+use manycore_launch::target;
 
 /// How often a program has to be seen before it is known whether the library is in it.
 const LOOKS: u32 = 2;

@@ -6,7 +6,7 @@ use manycore_profile::process::ProcessStats;
 use manycore_profile::profile::Outsider;
 use manycore_profile::safe;
 
-use crate::child::Running;
+use manycore_launch::child::Running;
 
 /// The program itself, when it has ended.
 pub struct Leader {

@@ -9,15 +9,15 @@ use clap::Args;
 use manycore_placement::Request;
 
 use crate::calls::{self, Calls, account};
-use crate::child::end_like;
-use crate::failure::{Failure, Result};
-use crate::preload::Interposition;
 use crate::profile::{observe, table};
-use crate::signals::{Inbox, keep_ignored_pipe};
-use crate::spec::Spec;
 use crate::statistics;
-use crate::target;
-use crate::terminal::{Terminal, print};
+use manycore_launch::child::end_like;
+use manycore_launch::failure::{Failure, Result};
+use manycore_launch::preload::Interposition;
+use manycore_launch::signals::{Inbox, keep_ignored_pipe};
+use manycore_launch::spec::Spec;
+use manycore_launch::target;
+use manycore_launch::terminal::{Terminal, print};
 
 const NOTES: &str = "\
 Examples:

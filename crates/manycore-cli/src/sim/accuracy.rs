@@ -11,9 +11,9 @@ use manycore_sim::Model;
 
 use super::crew::{CrewOptions, say_troubles};
 use crate::bench::{failed_claims, failed_locks, failure, print_results, report, worker_command};
-use crate::failure::Result;
 use crate::machines;
-use crate::terminal::Terminal;
+use manycore_launch::failure::Result;
+use manycore_launch::terminal::Terminal;
 
 const NOTES: &str = "\
 Examples:

@@ -8,8 +8,8 @@ use manycore_bench::simulated::{Cache, Crew};
 use manycore_bench::worker::Command;
 
 use crate::bench::failure;
-use crate::failure::{Failure, Result};
-use crate::terminal::Terminal;
+use manycore_launch::failure::{Failure, Result};
+use manycore_launch::terminal::Terminal;
 
 /// How simulations are run. None of it changes a result.
 #[derive(Args, Debug)]

@@ -13,8 +13,8 @@ mod syscall;
 use clap::{Args, Subcommand};
 use manycore_bench::simulated;
 
-use crate::failure::{Failure, Result};
-use crate::terminal::Terminal;
+use manycore_launch::failure::{Failure, Result};
+use manycore_launch::terminal::Terminal;
 
 const NOTES: &str = "\
 Examples:

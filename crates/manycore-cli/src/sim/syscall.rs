@@ -9,9 +9,9 @@ use manycore_report::Results;
 
 use super::crew::{CrewOptions, VariationOptions, say_troubles};
 use crate::bench::{failed_locks, failure, print_results};
-use crate::failure::Result;
 use crate::machines;
-use crate::terminal::Terminal;
+use manycore_launch::failure::Result;
+use manycore_launch::terminal::Terminal;
 
 const NOTES: &str = "\
 Examples:

@@ -10,11 +10,11 @@ use manycore_profile::layout::Mapping;
 use manycore_profile::live::{Live, Look, Picture, Span};
 use manycore_profile::mapping::StatsFile;
 
-use crate::failure::{Failure, Result};
 use crate::profile::directory::{Entry, Subject, ended, entries};
 use crate::profile::mapped::Mapped;
 use crate::top::cpu::{CpuTimes, Seconds};
 use crate::top::find::{Program, command};
+use manycore_launch::failure::{Failure, Result};
 
 /// So many processes that have ended are kept in the pictures. Those before are left out, and that is said.
 const ENDED_MAX: usize = 256;

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use manycore_kernel_trace::{KernelLock, Means, Request, Scope, Watch};
 use manycore_profile::profile::{Frame, KernelStack, Times};
 
-use crate::failure::{Failure, Result};
+use manycore_launch::failure::{Failure, Result};
 
 /// So many locks are kept in the sums, and so many stacks of each: those that are waited for most.
 const LOCKS_MAX: usize = 1_000;

@@ -10,11 +10,11 @@ use ratatui::crossterm::event::{self, Event};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::fcntl_dupfd_cloexec;
 
-use crate::failure::{Failure, Result};
-use crate::signals::Inbox;
 use crate::top::draw::draw;
 use crate::top::source::Source;
 use crate::top::state::{Action, State};
+use manycore_launch::failure::{Failure, Result};
+use manycore_launch::signals::Inbox;
 
 /// How often keys, signals and the kernel are looked after.
 pub const TURN: Duration = Duration::from_millis(100);

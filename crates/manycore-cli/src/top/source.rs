@@ -12,15 +12,15 @@ use manycore_profile::safe;
 use rustix::time::{ClockId, clock_gettime};
 use tempfile::TempPath;
 
-use crate::child::{Ended, Running, describe};
-use crate::failure::{Failure, Result};
-use crate::preload::Interposition;
 use crate::profile::directory::Directory;
-use crate::signals::Inbox;
 use crate::top::find::Program;
 use crate::top::follow::Followed;
 use crate::top::kernel::KernelSide;
 use crate::top::state::State;
+use manycore_launch::child::{Ended, Running, describe};
+use manycore_launch::failure::{Failure, Result};
+use manycore_launch::preload::Interposition;
+use manycore_launch::signals::Inbox;
 
 /// Looking takes at most one part in so many of a CPU's time.
 const SHARE: u32 = 20;

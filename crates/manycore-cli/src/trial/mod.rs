@@ -12,11 +12,11 @@ use humantime::format_duration;
 use manycore_profile::process::ProcessStats;
 pub use ready::Ready;
 
-use crate::child::{Ended, Running, Wait, describe};
-use crate::failure::{Failure, Result};
-use crate::preload::Interposition;
-use crate::signals::Inbox;
 use crate::statistics;
+use manycore_launch::child::{Ended, Running, Wait, describe};
+use manycore_launch::failure::{Failure, Result};
+use manycore_launch::preload::Interposition;
+use manycore_launch::signals::Inbox;
 use room::Log;
 pub use room::Room;
 pub use server::Serving;

@@ -11,10 +11,10 @@ use regex::Regex;
 
 use super::room::{Log, Room};
 use super::shell;
-use crate::child::{Running, Wait};
-use crate::failure::{Failure, Result};
-use crate::pattern::regex;
-use crate::signals::Inbox;
+use manycore_launch::child::{Running, Wait};
+use manycore_launch::failure::{Failure, Result};
+use manycore_launch::pattern::regex;
+use manycore_launch::signals::Inbox;
 
 /// How long one attempt to connect may take: the address is a near one.
 const CONNECT_MAX: Duration = Duration::from_millis(500);

@@ -8,10 +8,10 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use manycore_profile::regular;
+use manycore_launch::regular;
 use tempfile::TempDir;
 
-use crate::failure::{Failure, Result};
+use manycore_launch::failure::{Failure, Result};
 
 /// The end of a program's output that is searched for the metric.
 const OUTPUT_MAX: u64 = 64 << 20;

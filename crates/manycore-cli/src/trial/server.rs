@@ -9,10 +9,10 @@ use signal_hook::consts::{SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV};
 
 use super::room::Room;
 use super::{Load, Outcome, Plan, Step, shell};
-use crate::child::{Ended, Running, Wait, describe};
-use crate::failure::{Failure, Result};
-use crate::preload::Interposition;
-use crate::signals::Inbox;
+use manycore_launch::child::{Ended, Running, Wait, describe};
+use manycore_launch::failure::{Failure, Result};
+use manycore_launch::preload::Interposition;
+use manycore_launch::signals::Inbox;
 
 /// Between two probes.
 const PROBE_PAUSE: Duration = Duration::from_millis(20);

@@ -10,7 +10,7 @@ use object::{Object, ObjectSection, ObjectSymbol, ReadRef, SymbolKind};
 
 use crate::files::Found;
 use crate::modules::Place;
-use crate::regular;
+use manycore_launch::regular;
 
 use super::Frame;
 use super::segments::Segments;

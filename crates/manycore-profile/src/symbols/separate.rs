@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use object::read::ReadCache;
 use object::{Object, ReadRef};
 
-use crate::regular;
+use manycore_launch::regular;
 
 /// Where packages with debugging information put it.
 pub const DEBUG: &str = "/usr/lib/debug";

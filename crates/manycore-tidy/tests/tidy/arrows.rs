@@ -18,11 +18,13 @@ const ARROWS: &[(&str, &[&str])] = &[
     // The sources of manycore on that runtime, compared in its tests with the native build.
     ("manycore-simulated", &["manycore-traits", "manycore-sim", "manycore", "manycore-history"]),
     ("manycore-report", &["manycore-fuzz"]),
-    ("manycore-profile", &["manycore-fuzz", "manycore-report"]),
+    // Starts programs with the libraries under them, and knows nothing of what is measured.
+    ("manycore-launch", &["manycore-fuzz", "manycore"]),
+    ("manycore-profile", &["manycore-fuzz", "manycore-report", "manycore-launch"]),
     // Looks into the kernel, and ends in the model of a profile.
     ("manycore-kernel-trace", &["manycore-fuzz", "manycore-profile"]),
     // Draws profiles, and depends on nothing that makes them.
-    ("manycore-view", &["manycore-fuzz", "manycore-report", "manycore-profile"]),
+    ("manycore-view", &["manycore-fuzz", "manycore-launch", "manycore-report", "manycore-profile"]),
     // What all libraries need that are put under somebody else's program.
     ("manycore-interpose", &["manycore"]),
     ("manycore-preload", &["manycore", "manycore-interpose", "manycore-profile"]),
@@ -73,6 +75,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "manycore-profile",
             "manycore-view",
             "manycore-kernel-trace",
+            "manycore-launch",
             "manycore-placement",
         ],
     ),

@@ -5,9 +5,9 @@ use manycore_bench::kernel_load::What;
 
 use super::output::Subject;
 use super::{Measuring, usual_numbers};
-use crate::failure::{Failure, Result};
-use crate::terminal::Terminal;
 use crate::trial::Room;
+use manycore_launch::failure::{Failure, Result};
+use manycore_launch::terminal::Terminal;
 
 const NOTES: &str = "\
 Examples:

@@ -9,9 +9,9 @@ use rustix::fs::statfs;
 use super::output::Subject;
 use super::{Measuring, usual_numbers};
 use crate::bench::failure;
-use crate::failure::Result;
-use crate::terminal::Terminal;
 use crate::trial::Room;
+use manycore_launch::failure::Result;
+use manycore_launch::terminal::Terminal;
 
 const NOTES: &str = "\
 Examples:

@@ -19,11 +19,11 @@ use manycore_kernel_trace::{Request, Scope, Seen, Watch};
 
 use super::plot::PlotOptions;
 use super::report;
-use crate::failure::{Failure, Result};
 use crate::profile::kernel::KernelMeans;
-use crate::signals::Inbox;
-use crate::terminal::Terminal;
 use crate::trial::Room;
+use manycore_launch::failure::{Failure, Result};
+use manycore_launch::signals::Inbox;
+use manycore_launch::terminal::Terminal;
 use output::Subject;
 
 /// How the load is measured.

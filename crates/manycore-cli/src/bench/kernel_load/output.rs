@@ -13,8 +13,8 @@ use manycore_report::{
 };
 
 use super::{Measured, Profiled};
-use crate::failure::{Failure, Result};
 use crate::profile::table::percent;
+use manycore_launch::failure::{Failure, Result};
 
 /// Before the kind and the name of a lock of the kernel, in the names of metrics.
 pub const WAIT: &str = "kernel_wait:";

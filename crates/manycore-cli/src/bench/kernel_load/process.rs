@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 
 use manycore_bench::kernel_load::{Answer, Order};
 
-use crate::child::{Running, Wait, describe};
-use crate::failure::{Failure, Result};
-use crate::signals::Inbox;
 use crate::trial::Room;
+use manycore_launch::child::{Running, Wait, describe};
+use manycore_launch::failure::{Failure, Result};
+use manycore_launch::signals::Inbox;
 
 /// How often a watch looks at it.
 const LOOK: Duration = Duration::from_millis(50);

@@ -15,11 +15,11 @@ use manycore_bench::paired::Schedule;
 use super::plot::PlotOptions;
 use super::report;
 use crate::compare::rounds::{Limit, Rounds, Series};
-use crate::failure::{Failure, Result};
-use crate::preload::Interposition;
-use crate::signals::Inbox;
-use crate::spec::Spec;
-use crate::terminal::Terminal;
+use manycore_launch::failure::{Failure, Result};
+use manycore_launch::preload::Interposition;
+use manycore_launch::signals::Inbox;
+use manycore_launch::spec::Spec;
+use manycore_launch::terminal::Terminal;
 use output::results;
 use server::{Database, Mix, Spin};
 

@@ -7,7 +7,7 @@ use manycore_report::{
 
 use super::Measured;
 use crate::compare::rounds::Series;
-use crate::failure::{Failure, Result};
+use manycore_launch::failure::{Failure, Result};
 
 /// A record for each lock at each point.
 pub fn results(locks: &[String], measured: &[Measured], seed: u64) -> Result<Results> {

@@ -13,11 +13,11 @@ use tempfile::TempDir;
 
 use super::Point;
 use crate::compare::metric::Metric;
-use crate::failure::{Failure, Result};
-use crate::preload::Interposition;
-use crate::signals::Inbox;
-use crate::terminal::Terminal;
 use crate::trial::{Load, Plan, Ready};
+use manycore_launch::failure::{Failure, Result};
+use manycore_launch::preload::Interposition;
+use manycore_launch::signals::Inbox;
+use manycore_launch::terminal::Terminal;
 
 const TRANSACTIONS: &str = include_str!("transactions.lua");
 

@@ -9,8 +9,8 @@ use manycore_bench::conversation::{Answer, Order, What};
 use super::apache::{Apache, installed};
 use super::policy::Policy;
 use super::{Part, Point, nuttcp};
-use crate::failure::{Failure, Result};
 use crate::trial::{Load, Outcome, Plan, Ready};
+use manycore_launch::failure::{Failure, Result};
 
 /// How much longer than its time a run may take.
 const GRACE: Duration = Duration::from_secs(60);

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use super::apache::{installed, not_installed};
 use super::driver::for_shell;
-use crate::failure::{Failure, Result};
 use crate::trial::Outcome;
+use manycore_launch::failure::{Failure, Result};
 
 const SOURCE: &str = include_str!("Load.java");
 

@@ -19,12 +19,12 @@ use manycore_bench::paired::Better;
 
 use super::plot::PlotOptions;
 use super::report;
-use crate::failure::{Failure, Result};
-use crate::preload::Interposition;
-use crate::signals::Inbox;
-use crate::terminal::Terminal;
 use apache::Apache;
 use driver::Driver;
+use manycore_launch::failure::{Failure, Result};
+use manycore_launch::preload::Interposition;
+use manycore_launch::signals::Inbox;
+use manycore_launch::terminal::Terminal;
 use policy::Policy;
 use rounds::Bench;
 

@@ -8,7 +8,7 @@ use manycore_report::{
 
 use super::policy::Policy;
 use super::{Measured, Options, Part};
-use crate::failure::{Failure, Result};
+use manycore_launch::failure::{Failure, Result};
 
 /// A record for each policy at each point.
 pub fn results(policies: &[Policy], measured: &[Measured], options: &Options) -> Result<Results> {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use manycore_bench::conversation::{Order, What};
 
-use crate::failure::{Failure, Result};
+use manycore_launch::failure::{Failure, Result};
 
 /// Where system calls are executed: as `manycore run --syscalls` says it, or where the program makes them.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -22,11 +22,11 @@ use super::apache::Apache;
 use super::driver::Work;
 use super::policy::Policy;
 use super::{Measured, Options, Point};
-use crate::failure::{Failure, Result};
-use crate::preload::Interposition;
-use crate::signals::Inbox;
-use crate::terminal::Terminal;
 use crate::trial::{Room, Serving};
+use manycore_launch::failure::{Failure, Result};
+use manycore_launch::preload::Interposition;
+use manycore_launch::signals::Inbox;
+use manycore_launch::terminal::Terminal;
 
 /// Turns of a server in a round.
 const TURNS: usize = 3;

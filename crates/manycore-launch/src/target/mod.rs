@@ -15,7 +15,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use manycore_profile::regular;
+use crate::regular;
 use rustix::fs::{Access, AtFlags, CWD, accessat, getxattr};
 
 use crate::failure::Result;

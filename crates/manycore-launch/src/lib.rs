@@ -1,0 +1,19 @@
+//! Starts programs with the libraries under them, waits for them and stops them.
+//!
+//! | module | what is in it |
+//! |---|---|
+//! | [`spec`] | which lock |
+//! | [`preload`], [`target`] | the environment that brings the libraries; whether the program can take them |
+//! | [`child`], [`signals`] | a program that runs; what is to reach it, and what ends the command |
+//! | [`failure`], [`terminal`] | how a command ends; what it says meanwhile |
+//! | [`regular`], [`pattern`] | files that a program may change while they are opened; regular expressions of a user's |
+
+pub mod child;
+pub mod failure;
+pub mod pattern;
+pub mod preload;
+pub mod regular;
+pub mod signals;
+pub mod spec;
+pub mod target;
+pub mod terminal;
