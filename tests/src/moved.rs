@@ -5,9 +5,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use manycore_profile::clock::Clock;
-use manycore_profile::layout::syscalls::Mapping;
 use manycore_profile::mapping::StatsFile;
 use manycore_profile::moved::{MovedCalls, Tally};
+use manycore_stats::syscalls::Mapping;
 use tempfile::TempDir;
 
 use crate::preload::Beneath;

@@ -31,7 +31,7 @@ use libc::{EINVAL, ETIMEDOUT, clockid_t, timespec};
 use manycore::lock::{InlineLock, WaitQueue, Waiter};
 use manycore::sync::{Deadline, process};
 use manycore_interpose::cancel;
-use manycore_profile::layout::Kind;
+use manycore_stats::Kind;
 
 use crate::mutex::{self, Mutex};
 use crate::stats::{self, Object};

@@ -16,7 +16,7 @@ use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 use libc::{EAGAIN, EBUSY, EDEADLK, EINVAL, EPERM, ETIMEDOUT, clockid_t, timespec};
 use manycore::lock::InlineLock;
-use manycore_profile::layout::Kind;
+use manycore_stats::Kind;
 
 use crate::stats::{self, Attempt, Mode, Object, Wait};
 use crate::{glibc, owner, time};

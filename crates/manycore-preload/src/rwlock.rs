@@ -17,7 +17,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use libc::{EBUSY, EDEADLK, EINVAL, ETIMEDOUT, clockid_t, timespec};
 use manycore::lock::{AdaptiveRw, Preference};
 use manycore::sync::Deadline;
-use manycore_profile::layout::Kind;
+use manycore_stats::Kind;
 
 use crate::stats::{self, Attempt, Mode, Object, Wait};
 use crate::{glibc, owner, time};

@@ -9,7 +9,7 @@ use core::ffi::c_int;
 use core::sync::atomic::{AtomicI32, AtomicU32, AtomicUsize, Ordering};
 use libc::EBUSY;
 use manycore::sync::hint;
-use manycore_profile::layout::Kind;
+use manycore_stats::Kind;
 
 use crate::stats::{self, Attempt, Mode, Object, Wait};
 

@@ -5,8 +5,8 @@
 //! happens less often than once in n/3 holds, a sample of n has one chance in twenty to show nothing. So the upper end has three more
 //! holds as long as the longest one.
 
-use crate::layout::Histogram;
 use crate::profile::Held;
+use manycore_stats::Histogram;
 
 /// Sampled durations, in any unit.
 #[derive(Clone, Copy, Debug)]

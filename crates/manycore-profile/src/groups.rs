@@ -5,13 +5,13 @@ use std::collections::hash_map::Entry;
 
 use crate::clock::Rate;
 use crate::estimate::Sample;
-use crate::layout::{Histogram, Kind};
 use crate::name::{self, Identity, Name};
 use crate::process::ProcessStats;
 use crate::profile::{Condition, Held, Lock, Origin, Site, Stack, Times};
 use crate::symbols::{StackId, Symbols};
 use crate::tally::Tally;
 use crate::whole::Rows;
+use manycore_stats::{Histogram, Kind};
 
 mod futex;
 

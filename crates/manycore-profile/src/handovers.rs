@@ -1,12 +1,12 @@
 //! Which condition variables are the waiting room of a lock: of one that the program has made of a mutex and them.
 //!
-//! What is counted, and why it tells, stands in [`layout::HandOvers`](crate::layout::HandOvers) and with the code that counts.
+//! What is counted, and why it tells, stands in [`HandOvers`](manycore_stats::HandOvers) and with the code that counts.
 
 use std::collections::HashMap;
 
-use crate::layout::Kind;
 use crate::modules::Modules;
 use crate::tally::Recorded;
+use manycore_stats::Kind;
 
 /// Fewer hand-overs than this are no habit.
 const HANDED_MIN: u64 = 8;

@@ -1,22 +1,7 @@
 //! Contention data of a program: what `manycore profile` collects and shows.
 //!
-//! [`layout`] is the shared mapping that the preloaded library writes while the program runs, one file a process.
-//! It is there after the process has died by any means, and can be read while it lives.
-//!
-//! ```
-//! use manycore_profile::layout::Histogram;
-//!
-//! let waits = Histogram::default();
-//! for ticks in [100, 120, 90_000] {
-//!     waits.count(ticks);
-//! }
-//! let p50 = waits.quantile(0.5).unwrap();
-//! assert!((100..160).contains(&p50));
-//! ```
-//!
-//! # From a mapping to a profile
-//!
-//! With the feature `read`, the rest of this crate reads what was written:
+//! The preloaded libraries count in mapped files, whose layout is the crate [`manycore_stats`]. This
+//! crate reads what they wrote:
 //!
 //! | module | what is in it |
 //! |---|---|
@@ -41,7 +26,6 @@
 //! A program that takes no lock at all has a profile, too:
 //!
 //! ```
-//! # #[cfg(feature = "read")] {
 //! use manycore_profile::assemble::{Run, Watched, assemble};
 //! use manycore_profile::clock::Clock;
 //! use manycore_profile::profile::Exit;
@@ -66,59 +50,30 @@
 //! let profile = assemble(run, &[]);
 //! assert!(profile.locks.is_empty());
 //! assert!(profile.finding.contains("no pthread lock"));
-//! # }
 //! ```
-#![cfg_attr(not(feature = "read"), no_std)]
 
-pub mod layout;
-
-#[cfg(feature = "read")]
 pub mod assemble;
-#[cfg(feature = "read")]
 pub mod clock;
-#[cfg(feature = "read")]
 pub mod command;
-#[cfg(feature = "read")]
 mod estimate;
-#[cfg(feature = "read")]
 pub mod files;
-#[cfg(feature = "read")]
 mod finding;
-#[cfg(feature = "read")]
 pub mod futex;
-#[cfg(feature = "read")]
 mod groups;
-#[cfg(feature = "read")]
 mod handovers;
-#[cfg(feature = "read")]
 mod listed;
-#[cfg(feature = "read")]
 pub mod live;
-#[cfg(feature = "read")]
 pub mod mapping;
-#[cfg(feature = "read")]
 mod modules;
-#[cfg(feature = "read")]
 pub mod moved;
-#[cfg(feature = "read")]
 mod name;
-#[cfg(feature = "read")]
 mod notes;
-#[cfg(feature = "read")]
 pub mod others;
-#[cfg(feature = "read")]
 pub mod process;
-#[cfg(feature = "read")]
 pub mod profile;
-#[cfg(feature = "read")]
 pub mod samples;
-#[cfg(feature = "read")]
 mod symbols;
-#[cfg(feature = "read")]
 mod tally;
-#[cfg(feature = "read")]
 pub use symbols::{harmless, safe};
-#[cfg(feature = "read")]
 pub mod whole;
-#[cfg(feature = "read")]
 mod wrapper;

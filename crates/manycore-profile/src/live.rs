@@ -13,7 +13,6 @@ use std::sync::atomic::Ordering;
 
 use crate::clock::Rate;
 use crate::groups::Groups;
-use crate::layout::{Mapping, SLABS};
 use crate::name::Identity;
 use crate::process::ProcessStats;
 use crate::profile::{Blocking, Cpu, Lock, Stack, Thread};
@@ -21,6 +20,7 @@ use crate::symbols::Symbols;
 use crate::tally::Recorded;
 use crate::whole::threads::SeenThreads;
 use crate::whole::{blocking, threads};
+use manycore_stats::{Mapping, SLABS};
 
 /// What tells locks of one program from each other, from one picture to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

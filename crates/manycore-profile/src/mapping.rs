@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use memmap2::{MmapOptions, MmapRaw};
 
-use crate::layout::{self, Mapping, syscalls};
 use manycore_launch::regular;
+use manycore_stats::{Mapping, syscalls};
 
 /// What a file of statistics consists of.
 ///
@@ -31,7 +31,7 @@ pub unsafe trait Layout {
 // SAFETY: it consists of atomics and arrays of them, for which any bytes are values, and is aligned
 // to no more than a word.
 unsafe impl Layout for Mapping {
-    const MAGIC: u64 = layout::MAGIC;
+    const MAGIC: u64 = manycore_stats::MAGIC;
     const MAGIC_AT: usize = offset_of!(Mapping, header.magic);
 
     fn magic(&self) -> &AtomicU64 {

@@ -7,9 +7,9 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use crate::layout::{MAPPED_CODE, MAPPED_SHARED, MODULES, Mapping, Module, PATHS};
 use crate::listed::Listed;
 use crate::process::Key;
+use manycore_stats::{MAPPED_CODE, MAPPED_SHARED, MODULES, Mapping, Module, PATHS};
 
 /// The mapped files of a process.
 #[derive(Debug, Default)]

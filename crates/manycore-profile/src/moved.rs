@@ -1,6 +1,6 @@
 //! Which system calls of a program were executed by other threads, and which not: read from what its processes left behind.
 //!
-//! See [`crate::layout::syscalls`] for the files, which can be read while the program runs and after it has died by any means.
+//! See [`manycore_stats::syscalls`] for the files, which can be read while the program runs and after it has died by any means.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Rate;
-use crate::layout::Histogram;
-use crate::layout::syscalls::{Function, Mapping, Outcome};
+use manycore_stats::Histogram;
+use manycore_stats::syscalls::{Function, Mapping, Outcome};
 
 /// The version of the model.
 pub const SCHEMA: u32 = 1;
@@ -195,8 +195,8 @@ mod tests {
     use std::io::Write;
 
     use super::*;
-    use crate::layout::syscalls::MAGIC;
     use crate::mapping::StatsFile;
+    use manycore_stats::syscalls::MAGIC;
 
     const RATE: Rate = Rate { ticks_per_ns: 2.0, origin: 0 };
 

@@ -1,11 +1,11 @@
 //! What a lock is called: the variable that it lives in, or else the place where it came to be.
 
-use crate::layout::Kind;
 use crate::modules::{Epoch, Modules};
 use crate::profile::Origin;
 use crate::symbols::{FileId, Frame, MADE, StackId, Symbols, Variable};
 use crate::tally::Recorded;
 use crate::wrapper::plain_path;
+use manycore_stats::Kind;
 
 /// What a lock is called.
 #[derive(Clone, Debug, PartialEq, Eq)]

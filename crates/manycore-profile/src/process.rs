@@ -8,13 +8,13 @@ use std::time::Duration;
 
 use crate::files;
 use crate::handovers;
-use crate::layout::{BY_STACK, Kind, Mapping, SLABS, Slab};
 use crate::listed::Listed;
 use crate::modules::{Modules, NOW};
 use crate::profile::Sampling;
 use crate::symbols::{Calls, name_of};
 use crate::tally::{self, NotedStack, Recorded};
 use crate::whole::{self, Noted};
+use manycore_stats::{BY_STACK, Kind, Mapping, SLABS, Slab};
 
 /// What is the same of a process in what it leaves and in what was seen of it while it ran: its number, and when its
 /// statistics began, in ticks.

@@ -3,10 +3,10 @@
 //! All durations end in `_ns` and are nanoseconds, but for the CPU's, which are seconds. A reader ignores fields that
 //! it does not know; [`SCHEMA`] grows when a field changes its meaning.
 
-use crate::layout::Kind;
 use crate::moved::MovedCalls;
 use crate::name;
 use manycore_report::Host;
+use manycore_stats::Kind;
 use serde::{Deserialize, Serialize};
 
 mod kernel;

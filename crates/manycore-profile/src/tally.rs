@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use crate::layout::{
+use crate::modules::Epoch;
+use manycore_stats::{
     CROWD, Distributions, HISTOGRAMS, Histogram, INITIALISED, Kind, Mapping, RECORDS, Record,
     SITES, SLABS, STACKS, Slot, Stack,
 };
-use crate::modules::Epoch;
 
 /// The counts of a lock or condition variable, or of several that are shown as one. Times are in ticks.
 #[derive(Debug, Default)]

@@ -7,9 +7,9 @@ use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 
 use manycore_profile::assemble::assemble;
-use manycore_profile::layout::{Kind, Mapping};
 use manycore_profile::mapping::StatsFile;
 use manycore_profile::profile::{End, Exit, Profile};
+use manycore_stats::{Kind, Mapping};
 use support::{Synthetic, profile_of, run};
 
 fn lock<'a>(profile: &'a Profile, name: &str) -> &'a manycore_profile::profile::Lock {

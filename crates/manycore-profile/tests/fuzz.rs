@@ -7,8 +7,8 @@ use std::fs;
 use std::mem::offset_of;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use manycore_profile::layout::{Kind, Mapping};
 use manycore_profile::mapping::StatsFile;
+use manycore_stats::{Kind, Mapping};
 use support::Synthetic;
 
 /// Where the parts of the file begin.

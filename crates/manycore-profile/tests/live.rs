@@ -6,8 +6,8 @@ mod support;
 use std::sync::atomic::Ordering::Relaxed;
 
 use manycore_profile::clock::Rate;
-use manycore_profile::layout::Kind;
 use manycore_profile::live::{Live, LiveLock, Look, Picture, Span, Waiter};
+use manycore_stats::Kind;
 use support::Synthetic;
 
 /// A tick is a nanosecond.

@@ -8,9 +8,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
 use manycore_profile::assemble::assemble;
-use manycore_profile::layout::{
-    FRAMES, FRAMES_OF_LOCK, Kind, RECORDS, SITES, SLOTS, STACKS, STACKS_FULL,
-};
+use manycore_stats::{FRAMES, FRAMES_OF_LOCK, Kind, RECORDS, SITES, SLOTS, STACKS, STACKS_FULL};
 use support::{Synthetic, run};
 
 const THREADS: usize = 2_000;

@@ -7,8 +7,8 @@ use std::process::Command;
 // Relaxed throughout: one thread writes, and reads afterwards.
 use std::sync::atomic::Ordering::Relaxed;
 
-use manycore_profile::layout::Kind;
 use manycore_profile::profile::{Lock, Origin};
+use manycore_stats::Kind;
 use support::{Synthetic, address_of, compile, profile_of};
 
 const BASE: u64 = 0x7f00_0000_0000;

@@ -8,8 +8,8 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use manycore_profile::assemble::{Run, assemble};
 use manycore_profile::futex::FutexWaits;
-use manycore_profile::layout::Kind;
 use manycore_profile::profile::{Outsider, Profile};
+use manycore_stats::Kind;
 use support::{Synthetic, profile_of, run};
 
 /// One lock with `waits` of `wait` ticks each, `acquired` times held for `hold` ticks.

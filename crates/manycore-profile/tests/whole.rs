@@ -8,11 +8,11 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use manycore_profile::assemble::{Run, Watched, assemble};
 use manycore_profile::futex::{Count, FutexWaits, Futexes};
-use manycore_profile::layout::{Kind, Record};
 use manycore_profile::process::key;
 use manycore_profile::profile::{Cause, Profile, Timeline};
 use manycore_profile::whole::threads::Seen;
 use manycore_profile::whole::timeline::Recorder;
+use manycore_stats::{Kind, Record};
 use support::{Synthetic, profile_of, run};
 
 fn process(directory: &Path) -> Synthetic {

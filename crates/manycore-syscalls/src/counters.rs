@@ -1,6 +1,6 @@
 //! Counting what is moved and what is not, in a file that the command reads.
 //!
-//! With `MANYCORE_SYSCALLS_STATS=DIR`, each process has a mapped file in DIR, whose layout is [`manycore_profile::layout::syscalls`].
+//! With `MANYCORE_SYSCALLS_STATS=DIR`, each process has a mapped file in DIR, whose layout is [`manycore_stats::syscalls`].
 //! Without it, counting is two loads and a branch each.
 //!
 //! A forked child makes its file when it has something to count: most execute another program or end before that, and a file
@@ -12,7 +12,7 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 use manycore::sync::{clock, cpu};
 use manycore_interpose::directory::{Directory, say_none, store_bytes};
 use manycore_interpose::message::say;
-use manycore_profile::layout::syscalls::{Function, Header, MAGIC, Mapping, Outcome, SHARDS};
+use manycore_stats::syscalls::{Function, Header, MAGIC, Mapping, Outcome, SHARDS};
 use manycore_steer::Settings;
 use syscalls::{Errno, Sysno, raw_syscall};
 

@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use std::sync::OnceLock;
 
 use manycore_descriptors::{Entry, Found, Held, Left, SLOTS_MAX, Slot, Table};
-use manycore_profile::layout::syscalls::Function;
+use manycore_stats::syscalls::Function;
 use manycore_steer::{Lane, Steer};
 use syscalls::{Errno, Sysno, raw_syscall};
 

@@ -1,6 +1,6 @@
 //! Writes to files where their size is limited: a thread that goes past the limit gets SIGXFSZ, which has to be the program's.
 
-use manycore_profile::layout::syscalls::Function;
+use manycore_stats::syscalls::Function;
 use syscalls::{Sysno, raw_syscall};
 
 /// Whether a call on a file may have SIGXFSZ sent to whoever executes it. The limit is the process', and others may change it.

@@ -11,7 +11,7 @@ use core::sync::atomic::AtomicU32;
 use manycore::sync::clock;
 use manycore_descriptors::{Found, Held, Left};
 use manycore_interpose::cancel;
-use manycore_profile::layout::syscalls::{Function, Outcome};
+use manycore_stats::syscalls::{Function, Outcome};
 use manycore_steer::{Answer, Call, Flight, Kind, Lane, Reason, Timer};
 use syscalls::{Errno, Sysno, raw_syscall};
 

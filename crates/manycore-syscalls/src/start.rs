@@ -4,7 +4,7 @@ use manycore_interpose::bindings;
 use manycore_interpose::counter;
 use manycore_interpose::environment::environment;
 use manycore_interpose::message::{self, refuse, say};
-use manycore_profile::layout::syscalls::Outcome;
+use manycore_stats::syscalls::Outcome;
 use manycore_steer::Mechanism;
 
 use crate::descriptors::STEER;

@@ -6,7 +6,7 @@
 
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
-use manycore_profile::layout::syscalls::Outcome;
+use manycore_stats::syscalls::Outcome;
 use syscalls::{Errno, Sysno, raw_syscall};
 
 use crate::descriptors::STEER;

@@ -9,7 +9,7 @@ use core::cell::Cell;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use manycore::sync::thread;
-use manycore_profile::layout::syscalls::Outcome;
+use manycore_stats::syscalls::Outcome;
 use syscalls::{Sysno, raw_syscall};
 
 use crate::moved::InFlight;

@@ -8,7 +8,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use manycore::sync::clock;
 use manycore_interpose::threads::count;
-use manycore_profile::layout::syscalls::Outcome;
+use manycore_stats::syscalls::Outcome;
 use syscalls::{Sysno, raw_syscall};
 
 use crate::calls::ties;

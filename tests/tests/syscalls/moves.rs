@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 
-use manycore_profile::layout::syscalls::Function;
 use manycore_profile::moved::MovedCalls;
+use manycore_stats::syscalls::Function;
 use manycore_tests::LIMIT;
 use manycore_tests::child::{self, End};
 use manycore_tests::moved::Counted;

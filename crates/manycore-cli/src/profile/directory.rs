@@ -6,11 +6,11 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use manycore_profile::layout::Mapping;
 use manycore_profile::mapping::{Layout, StatsFile};
 use manycore_profile::moved::Tally;
 use manycore_profile::others::Others;
 use manycore_profile::process::ProcessStats;
+use manycore_stats::Mapping;
 use rustix::fs::statvfs;
 
 use crate::profile::looks::Looks;
@@ -281,7 +281,7 @@ mod tests {
 
     /// A file of a process' calls, of which one was moved.
     fn leave_calls(directory: &Path, pid: u32, started: u64) {
-        use manycore_profile::layout::syscalls::{Function, MAGIC, Mapping, Outcome};
+        use manycore_stats::syscalls::{Function, MAGIC, Mapping, Outcome};
         use std::sync::atomic::Ordering::Relaxed; // one thread writes, and reads afterwards
         // SAFETY: numbers, for which zero is a value.
         let mapping: Box<Mapping> = unsafe { Box::new_zeroed().assume_init() };

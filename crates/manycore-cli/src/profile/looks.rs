@@ -9,12 +9,12 @@ use manycore_kernel_trace::Watch;
 use manycore_profile::assemble::Watched;
 use manycore_profile::clock::{Clock, ticks};
 use manycore_profile::futex::Futexes;
-use manycore_profile::layout::Mapping;
 use manycore_profile::mapping::StatsFile;
 use manycore_profile::others::Numbers;
 use manycore_profile::process::{Key, ProcessStats, key};
 use manycore_profile::whole::threads::{Seen, SeenThreads};
 use manycore_profile::whole::timeline::Recorder;
+use manycore_stats::Mapping;
 use rustix::param::clock_ticks_per_second;
 
 use crate::profile::directory::{Entry, Files};

@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use manycore_profile::clock::{Clock, ticks};
-use manycore_profile::layout::Mapping;
 use manycore_profile::live::{Live, Look, Picture, Span};
 use manycore_profile::mapping::StatsFile;
+use manycore_stats::Mapping;
 
 use crate::profile::directory::{Entry, Subject, ended, entries};
 use crate::profile::mapped::Mapped;

@@ -2,7 +2,7 @@
 
 use core::sync::atomic::Ordering;
 
-use manycore_profile::layout::{BLOCKED, BY_STACK, Blocked, Mapping};
+use manycore_stats::{BLOCKED, BY_STACK, Blocked, Mapping};
 
 use super::index::{self, key};
 use super::modules;

@@ -18,9 +18,7 @@
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use manycore::sync::clock;
-use manycore_profile::layout::{
-    BY_STACK, ENTRIES, Entry, FRAMES, HandOvers, Mapping, SLOTS, Slab, WANTED,
-};
+use manycore_stats::{BY_STACK, ENTRIES, Entry, FRAMES, HandOvers, Mapping, SLOTS, Slab, WANTED};
 
 use super::{mapping, records, slab, stacks};
 

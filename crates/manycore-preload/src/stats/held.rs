@@ -6,7 +6,7 @@
 
 use core::sync::atomic::Ordering;
 
-use manycore_profile::layout::{HELD, Held, Mapping, SHARED, Slab};
+use manycore_stats::{HELD, Held, Mapping, SHARED, Slab};
 
 use super::{Attempt, Mode, Object, mapping, orders};
 

@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicBool, AtomicIsize, AtomicPtr, AtomicU32, AtomicU6
 
 use manycore::lock::{Futex, PlainLock};
 use manycore::sync::{clock, process, thread};
-use manycore_profile::layout::{MAGIC, Mapping, Record};
+use manycore_stats::{MAGIC, Mapping, Record};
 use syscalls::{Errno, Sysno, raw_syscall};
 
 use super::asked::asked;

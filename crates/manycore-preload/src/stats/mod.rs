@@ -23,7 +23,7 @@ mod waiters;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use manycore::sync::{clock, process, thread};
-use manycore_profile::layout::{FRAMES, Kind, Mapping, Record, SLOTS, Slab, Slot};
+use manycore_stats::{FRAMES, Kind, Mapping, Record, SLOTS, Slab, Slot};
 
 pub use asked::may_not_ask;
 pub use mapping::{forked, open, times_are_coarse};

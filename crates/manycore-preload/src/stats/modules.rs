@@ -12,9 +12,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use manycore::lock::{Futex, PlainLock};
 use manycore_interpose::next::Function;
-use manycore_profile::layout::{
-    MAPPED_CODE, MAPPED_LOADED, MAPPED_SHARED, MODULES, Mapping, Module,
-};
+use manycore_stats::{MAPPED_CODE, MAPPED_LOADED, MAPPED_SHARED, MODULES, Mapping, Module};
 use syscalls::{Sysno, raw_syscall};
 
 use super::asked::asked;

@@ -5,7 +5,7 @@
 
 use core::sync::atomic::Ordering;
 
-use manycore_profile::layout::{
+use manycore_stats::{
     FRAMES, GUARDS, HELD, Mapping, ORDERS, Order, SEVERAL, SHARED, STEPS, Slab, Step,
 };
 

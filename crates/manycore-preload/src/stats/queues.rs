@@ -3,7 +3,7 @@
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use manycore::lock::{Futex, PlainLock};
-use manycore_profile::layout::{Record, queue};
+use manycore_stats::{Record, queue};
 
 /// Protects the note of a lock's longest queue, which is rarely changed.
 static LONGEST: Futex = Futex::new();

@@ -3,7 +3,7 @@
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use manycore::lock::{Futex, PlainLock};
-use manycore_profile::layout::{
+use manycore_stats::{
     CROWD, Distributions, HISTOGRAMS, INITIALISED, Kind, Mapping, RECORDS, RECORDS_OWN, Record,
 };
 

@@ -14,7 +14,7 @@ use core::ops::Range;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use manycore::sync::clock;
-use manycore_profile::layout::{
+use manycore_stats::{
     Blocked, Distributions, Mapping, Module, Order, Record, Seat, Site, Slab, Stack, Waits,
 };
 use syscalls::{Errno, Sysno, raw_syscall};

@@ -6,7 +6,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 
 use manycore::lock::{Futex, PlainLock};
 use manycore::sync::thread;
-use manycore_profile::layout::{Mapping, Slab};
+use manycore_stats::{Mapping, Slab};
 use syscalls::{Errno, Sysno};
 
 use super::asked::asked;

@@ -12,9 +12,7 @@
 use core::arch::asm;
 use core::sync::atomic::{Ordering, compiler_fence};
 
-use manycore_profile::layout::{
-    FRAMES, FRAMES_OF_LOCK, Mapping, RECENT, Recent, STACKS, STACKS_FULL,
-};
+use manycore_stats::{FRAMES, FRAMES_OF_LOCK, Mapping, RECENT, Recent, STACKS, STACKS_FULL};
 
 use super::index::{Index, key};
 use super::modules;

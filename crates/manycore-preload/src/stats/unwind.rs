@@ -4,7 +4,7 @@ use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use manycore_interpose::objects;
-use manycore_profile::layout::{FRAMES, FRAMES_OF_LOCK};
+use manycore_stats::{FRAMES, FRAMES_OF_LOCK};
 
 /// `_dl_find_object`, by which the unwinder finds its tables without a lock since glibc 2.35: otherwise it would take the loader's,
 /// perhaps while the loader waits for a lock of the program.

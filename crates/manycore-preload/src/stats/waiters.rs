@@ -2,7 +2,7 @@
 
 use core::sync::atomic::Ordering;
 
-use manycore_profile::layout::{Mapping, SITES, Site};
+use manycore_stats::{Mapping, SITES, Site};
 
 use super::index::{Index, key};
 use super::room::{self, Part};

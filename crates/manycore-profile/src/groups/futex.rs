@@ -4,13 +4,13 @@ use std::collections::HashMap;
 
 use crate::clock::Rate;
 use crate::futex::{FutexWaits, Futexes};
-use crate::layout::{Histogram, Kind};
 use crate::modules::{Modules, NOW};
 use crate::name::{self, Identity};
 use crate::profile::Origin;
 use crate::symbols::{StackId, Symbols};
 use crate::tally::{Distributed, Tally};
 use crate::whole::FUTEXES;
+use manycore_stats::{Histogram, Kind};
 
 use super::{Group, Groups, Waited};
 

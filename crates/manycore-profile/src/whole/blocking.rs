@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use crate::layout::BY_STACK;
 use crate::process::ProcessStats;
 use crate::profile::{Blocking, Lock};
 use crate::symbols::{Frame, StackId, Symbols};
+use manycore_stats::BY_STACK;
 
 use super::Rows;
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use crate::layout::{
+use manycore_stats::{
     Blocked, HELD, Mapping, ORDERS, Order, Record, SEATS, SEVERAL, SHARED, SLABS, Seat, Slab,
     WAITS_APART, WAITS_LOOKS, queue,
 };

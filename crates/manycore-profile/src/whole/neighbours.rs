@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::layout::Kind;
 use crate::process::ProcessStats;
 use crate::tally::Recorded;
+use manycore_stats::Kind;
 
 use super::Rows;
 

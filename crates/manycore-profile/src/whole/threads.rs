@@ -3,9 +3,9 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::clock::Rate;
-use crate::layout::Kind;
 use crate::process::ProcessStats;
 use crate::profile::{Cpu, Thread, Waited};
+use manycore_stats::Kind;
 
 use super::{Rows, Seated};
 

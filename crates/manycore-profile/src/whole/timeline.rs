@@ -5,11 +5,11 @@ use std::sync::atomic::Ordering;
 
 use crate::clock::Rate;
 use crate::futex::{Count, Futexes};
-use crate::layout::{Mapping, RECORDS, SLABS};
 use crate::others::Numbers;
 use crate::process::{Key, ProcessStats};
 use crate::profile::{Cpu, Interval, Timeline, Waited};
 use crate::tally::Recorded;
+use manycore_stats::{Mapping, RECORDS, SLABS};
 
 use super::{FUTEXES, OTHERS, Rows, get, get32};
 

@@ -10,12 +10,12 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use manycore_profile::assemble::{Run, Watched, assemble};
 use manycore_profile::clock::Rate;
-use manycore_profile::layout::{Kind, MAGIC, MAPPED_CODE, Mapping, Record, Slot};
 use manycore_profile::live::Look;
 use manycore_profile::mapping::StatsFile;
 use manycore_profile::process::ProcessStats;
 use manycore_profile::profile::{Exit, Profile};
 use manycore_report::Host;
+use manycore_stats::{Kind, MAGIC, MAPPED_CODE, Mapping, Record, Slot};
 use memmap2::MmapMut;
 
 /// A statistics file under construction, with the header of a process that runs.

@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 
 use manycore_descriptors::Held;
 use manycore_interpose::message::say;
-use manycore_profile::layout::syscalls::{Function, Outcome};
+use manycore_stats::syscalls::{Function, Outcome};
 
 use super::ties;
 use crate::descriptors::{self as known, STEER};

@@ -3,7 +3,7 @@
 use core::ffi::{c_char, c_int, c_void};
 
 use libc::{iovec, mode_t, off_t};
-use manycore_profile::layout::syscalls::{Function, Outcome};
+use manycore_stats::syscalls::{Function, Outcome};
 use manycore_steer::{Call, Lane};
 
 use super::{looks, moved_as_they_are, sockets, ties};

@@ -3,7 +3,7 @@
 use core::ffi::{c_int, c_void};
 
 use libc::pid_t;
-use manycore_profile::layout::syscalls::Outcome;
+use manycore_stats::syscalls::Outcome;
 
 use crate::descriptors::STEER;
 use crate::real::{self, RunClone};

@@ -3,7 +3,7 @@
 use core::ffi::{c_int, c_void};
 
 use libc::{sockaddr, socklen_t};
-use manycore_profile::layout::syscalls::{Function, Outcome};
+use manycore_stats::syscalls::{Function, Outcome};
 use manycore_steer::{Answer, Call, Lane, Reason};
 
 use super::moved_as_they_are;

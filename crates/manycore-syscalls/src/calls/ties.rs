@@ -8,7 +8,7 @@ use core::ffi::{c_char, c_int, c_uint, c_void};
 
 use libc::pid_t;
 use manycore_interpose::counter;
-use manycore_profile::layout::syscalls::Outcome;
+use manycore_stats::syscalls::Outcome;
 
 use crate::descriptors::STEER;
 use crate::{counters, real, state, thread, threads};

@@ -3,7 +3,7 @@
 use core::ffi::{c_int, c_uint, c_void};
 
 use libc::{iovec, mmsghdr, msghdr, off_t, sockaddr, socklen_t, timespec};
-use manycore_profile::layout::syscalls::Function;
+use manycore_stats::syscalls::Function;
 
 use super::moved_as_they_are;
 use crate::moved::{self, Shape, Verdict};

@@ -4,7 +4,7 @@ use core::ffi::c_int;
 
 use libc::{epoll_event, fd_set, nfds_t, pollfd, sigset_t, timespec, timeval};
 use manycore_descriptors::Held;
-use manycore_profile::layout::syscalls::{Function, Outcome};
+use manycore_stats::syscalls::{Function, Outcome};
 
 use super::moved_as_they_are;
 use crate::moved::{self, Measurement, Shape, Verdict};

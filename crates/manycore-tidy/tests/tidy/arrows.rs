@@ -3,7 +3,7 @@
 use cargo_metadata::{Metadata, MetadataCommand};
 
 use crate::Finding;
-use crate::source::{Source, TREE, root};
+use crate::source::root;
 
 /// Each crate, and the crates of this workspace that it may use (in tests, too).
 const ARROWS: &[(&str, &[&str])] = &[
@@ -20,14 +20,19 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("manycore-report", &["manycore-fuzz"]),
     // Starts programs with the libraries under them, and knows nothing of what is measured.
     ("manycore-launch", &["manycore-fuzz", "manycore"]),
-    ("manycore-profile", &["manycore-fuzz", "manycore-report", "manycore-launch"]),
+    // The mappings between preloaded libraries and their readers: neither allocates nor waits.
+    ("manycore-stats", &[]),
+    (
+        "manycore-profile",
+        &["manycore-fuzz", "manycore-report", "manycore-launch", "manycore-stats"],
+    ),
     // Looks into the kernel, and ends in the model of a profile.
     ("manycore-kernel-trace", &["manycore-fuzz", "manycore-profile"]),
     // Draws profiles, and depends on nothing that makes them.
     ("manycore-view", &["manycore-fuzz", "manycore-launch", "manycore-report", "manycore-profile"]),
     // What all libraries need that are put under somebody else's program.
     ("manycore-interpose", &["manycore"]),
-    ("manycore-preload", &["manycore", "manycore-interpose", "manycore-profile"]),
+    ("manycore-preload", &["manycore", "manycore-interpose", "manycore-stats"]),
     // Moves system calls, and knows nothing of C libraries.
     ("manycore-steer", &["manycore"]),
     // Its channels, on the simulator's runtime.
@@ -39,7 +44,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         &[
             "manycore",
             "manycore-interpose",
-            "manycore-profile",
+            "manycore-stats",
             "manycore-steer",
             "manycore-descriptors",
         ],
@@ -72,6 +77,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "manycore-report",
             "manycore-bench",
             "manycore-figures",
+            "manycore-stats",
             "manycore-profile",
             "manycore-view",
             "manycore-kernel-trace",
@@ -81,7 +87,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     ("manycore-tidy", &[]),
     // Starts programs, under the library and beside each other, and needs the list of locks.
-    ("manycore-tests", &["manycore", "manycore-profile"]),
+    ("manycore-tests", &["manycore", "manycore-stats", "manycore-profile"]),
 ];
 
 fn check(krate: &str, manifest: &str, uses: &[&str]) -> Vec<Finding> {
@@ -127,47 +133,6 @@ fn the_list_has_no_circle() {
             assert!(at.is_some_and(|at| at < index), "{krate} -> {used}: list {used} first");
         }
     }
-}
-
-/// Where a crate may use a part of another only: user, used, part, reason.
-const PARTS: &[(&str, &str, &str, &str)] = &[
-    (
-        "manycore-preload",
-        "manycore_profile",
-        "layout",
-        "the rest of it allocates, which a preloaded library may not",
-    ),
-    (
-        "manycore-syscalls",
-        "manycore_profile",
-        "layout",
-        "the rest of it allocates, which a preloaded library may not",
-    ),
-];
-
-fn check_parts(file: &Source) -> Vec<Finding> {
-    let of_user = PARTS.iter().filter(|(user, ..)| file.is_source_of(user));
-    let others = of_user.flat_map(|(_, used, part, reason)| {
-        let uses = file.occurrences(used).into_iter();
-        let others = uses.filter(|rest| rest.get(2).is_none_or(|token| token.text != *part));
-        others.map(move |rest| {
-            let advice = format!("use nothing of {used} but `{part}`: {reason}");
-            Finding::new(&file.path, rest[0].line, advice)
-        })
-    });
-    others.collect()
-}
-
-#[test]
-fn parts_stay_apart() {
-    crate::report(TREE.iter().flat_map(check_parts));
-}
-
-#[test]
-fn notices_a_part_that_is_out_of_bounds() {
-    let lines =
-        |text| crate::lines(check_parts(&Source::new("crates/manycore-preload/src/a.rs", text)));
-    assert_eq!(lines("use manycore_profile::layout::Kind;\nuse manycore_profile::Profile;"), [2]);
 }
 
 #[test]

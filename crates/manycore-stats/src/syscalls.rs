@@ -11,7 +11,7 @@
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use super::Histogram;
+use crate::Histogram;
 
 /// `manycoS` and the version of this layout.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"manycoS\x04");
