@@ -19,8 +19,8 @@ impl std::fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-impl From<crate::paired::Unusable> for Failure {
-    fn from(error: crate::paired::Unusable) -> Self {
+impl From<manycore_measure::paired::Unusable> for Failure {
+    fn from(error: manycore_measure::paired::Unusable) -> Self {
         Self::Failed(error.to_string())
     }
 }

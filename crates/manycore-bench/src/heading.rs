@@ -1,6 +1,6 @@
 //! What is printed under one heading.
 
-use manycore_report::{Measurement, significant};
+use manycore_measure::{Measurement, significant};
 
 /// Measurements by their headings, both in the order in which they come.
 pub(crate) fn by_heading(

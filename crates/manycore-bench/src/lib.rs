@@ -1,8 +1,7 @@
-//! Workloads, and a way of measuring that a noisy machine cannot mislead.
+//! Workloads, and how they are measured: natively, by the protocol of [`manycore_measure::paired`], and simulated.
 //!
 //! | module | what is in it |
 //! |---|---|
-//! | [`paired`] | the measuring protocol: interleaved rounds, ratios with an interval, a verdict |
 //! | [`lock`] | threads that contend for locks: throughput, waits, fairness |
 //! | [`set`] | threads that use a set, by several mechanisms: throughput, latency, memory |
 //! | [`uncontended`] | what a lock costs when nobody else wants it: nanoseconds and instructions |
@@ -17,22 +16,15 @@
 //! | [`simulated`] | the same workloads on simulated machines |
 //! | [`slice`](mod@slice), [`mix`], [`work`] | one short run, what its threads do, and the work that takes its time |
 //!
-//! # A first comparison
+//! # A first example
 //!
 //! ```
-//! use manycore_bench::paired::{Better, Protocol, Schedule, Verdict};
+//! use manycore_bench::set::Keys;
 //!
-//! // Two candidates and a base line (number 0) run once a round, in an order that changes from round to round.
-//! let mut random = fastrand::Rng::with_seed(42);
-//! let mut run = |candidate: usize| [1.0, 0.8, 1.0][candidate] * (1.0 + 0.01 * random.f64());
-//! let mut times = vec![Vec::new(); 3];
-//! for round in Schedule::new(3, 42).take(31) {
-//!     round.into_iter().for_each(|candidate| times[candidate].push(run(candidate)));
-//! }
-//! let results = Protocol::new(Better::Lower).compare_all(&times[0], &[&times[1], &times[2]])?;
-//! assert_eq!(results[0].verdict, Verdict::Faster);
-//! assert_eq!(results[1].verdict, Verdict::NoDifference);
-//! # Ok::<(), manycore_bench::paired::Unusable>(())
+//! // What threads do is drawn by a seed: the same keys natively and on a simulated machine.
+//! let keys = Keys::of(500);
+//! assert_eq!(keys.first().len(), 500);
+//! assert_eq!(keys.first(), Keys::of(500).first());
 //! ```
 
 mod campaign;
@@ -51,7 +43,6 @@ pub mod kernel_load;
 pub mod lock;
 pub mod mix;
 mod open;
-pub mod paired;
 mod pairs;
 mod popularity;
 mod progress;

@@ -1,9 +1,9 @@
 //! Claims before they are judged.
 
-use manycore_report::{Bound, Claim, Judgement};
+use manycore_measure::{Bound, Claim, Judgement};
 
 use crate::campaign::pool::Pooled;
-use crate::paired::{Comparison, Unusable};
+use manycore_measure::paired::{Comparison, Unusable};
 
 /// A claim without a verdict.
 pub(crate) struct Open {

@@ -8,7 +8,7 @@ use manycore_bench::lock::{self, Options, Rounds};
 use manycore_bench::work::Length;
 use manycore_bench::worker::{self, Command};
 use manycore_bench::{Failure, uncontended};
-use manycore_report::{Mechanism, Results};
+use manycore_measure::{Mechanism, Results};
 
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();

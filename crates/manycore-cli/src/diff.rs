@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 use clap::Args;
-use manycore_report::{Cell, Column, Table, Tone, duration, ratio};
+use manycore_measure::{Cell, Column, Table, Tone, duration, ratio};
 use manycore_view::diff::{self, Change, Diff, Rates};
 use manycore_view::read;
 

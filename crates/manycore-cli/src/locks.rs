@@ -2,7 +2,7 @@
 
 use clap::Args;
 use manycore::{LockInfo, Order};
-use manycore_report::{Cell, Column, Table, Tone};
+use manycore_measure::{Cell, Column, Table, Tone};
 use serde_json::json;
 
 use manycore_launch::failure::Result;

@@ -6,9 +6,9 @@ use std::time::Duration;
 use clap::Args;
 use humantime::parse_duration;
 use manycore_bench::simulated::predict::{self, Row, Usage};
+use manycore_measure::Results;
 use manycore_profile::command::joined;
 use manycore_profile::profile::{Held, Lock, Origin, Profile};
-use manycore_report::Results;
 use manycore_view::read;
 
 use crate::bench::{failed_locks, failure, print_results};

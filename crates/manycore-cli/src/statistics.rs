@@ -56,9 +56,9 @@ fn counted(count: u64, one: &str, many: &str) -> String {
 
 fn share(part: u64, whole: u64) -> String {
     let percent = 100.0 * part as f64 / whole.max(1) as f64;
-    manycore_report::quantity(percent, "%")
+    manycore_measure::quantity(percent, "%")
 }
 
 fn time(ns: u64) -> String {
-    manycore_report::duration(ns as f64).trim_end().to_owned()
+    manycore_measure::duration(ns as f64).trim_end().to_owned()
 }

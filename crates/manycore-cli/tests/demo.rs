@@ -45,7 +45,7 @@ fn it_ends_with_three_sentences_and_the_report() {
     let measured = comparison["measurements"].as_array().unwrap();
     assert_eq!((&measured[0]["lock"], measured.len()), (&"glibc".into(), 5), "{comparison:#}");
     for one in &measured[1..4] {
-        let ratio = manycore_report::ratio(one["metrics"]["ratio"]["value"].as_f64().unwrap());
+        let ratio = manycore_measure::ratio(one["metrics"]["ratio"]["value"].as_f64().unwrap());
         let lock = one["lock"].as_str().unwrap();
         assert!(second.contains(&format!("{lock} {ratio}")), "{second} {one:#}");
     }

@@ -1,6 +1,6 @@
 //! By what measurements are told apart.
 
-use manycore_report::Measurement;
+use manycore_measure::Measurement;
 use serde::Deserialize;
 
 /// A dimension of a figure.

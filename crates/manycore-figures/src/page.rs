@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write};
 
-use manycore_report::{Claim, Judgement, escaped};
+use manycore_measure::{Claim, Judgement, escaped};
 
 use crate::figure::{Figure, Parameter};
 use crate::picture;

@@ -1,6 +1,6 @@
 //! What came out, as lines and bars.
 
-use manycore_report::{Axis, Bars, Figure, Line, Lines, Measurement, Panel, Value};
+use manycore_measure::{Axis, Bars, Figure, Line, Lines, Measurement, Panel, Value};
 
 use crate::field::{Field, Place};
 use crate::run::Found;

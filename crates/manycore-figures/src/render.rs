@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use manycore_report::{Bound, Cell, Claim, Column, Judgement, Table, significant};
+use manycore_measure::{Bound, Cell, Claim, Column, Judgement, Table, significant};
 
 use crate::run::Found;
 use crate::statement::expectation;

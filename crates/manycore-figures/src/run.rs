@@ -2,7 +2,7 @@
 
 use manycore_bench::Failure;
 use manycore_bench::simulated::{Crew, Plan, variants};
-use manycore_report::{Claim, Measurement};
+use manycore_measure::{Claim, Measurement};
 use manycore_sim::{Model, model};
 
 use crate::figure::Figure;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use manycore_report::Measurement;
+use manycore_measure::Measurement;
 use serde::Deserialize;
 
 use crate::field::{Field, Place};

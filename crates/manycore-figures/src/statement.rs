@@ -1,6 +1,6 @@
 //! What a publication claims, and what measurements say of it.
 
-use manycore_report::{Bound, Claim, Judgement, Measurement};
+use manycore_measure::{Bound, Claim, Judgement, Measurement};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
@@ -175,7 +175,7 @@ impl Statement {
 
 #[cfg(test)]
 mod tests {
-    use manycore_report::Mechanism;
+    use manycore_measure::Mechanism;
 
     use super::*;
 

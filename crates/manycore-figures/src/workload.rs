@@ -6,7 +6,7 @@ use manycore_bench::rmap::{self, Load};
 use manycore_bench::set::{Keys, Popularity, Workload as Sets};
 use manycore_bench::simulated::{Crew, db, kernel, set, syscall};
 use manycore_bench::{Failure, lock};
-use manycore_report::Measurement;
+use manycore_measure::Measurement;
 use manycore_sim::Model;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};

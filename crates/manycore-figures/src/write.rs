@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use manycore_report::Measurement;
+use manycore_measure::Measurement;
 
 use crate::field::Field;
 use crate::page::page;

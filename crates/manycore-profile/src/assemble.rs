@@ -1,6 +1,6 @@
 //! From what processes left behind to a profile: names, sums, times.
 
-use manycore_report::Host;
+use manycore_measure::Host;
 
 use crate::clock::Rate;
 use crate::finding;

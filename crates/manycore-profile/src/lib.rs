@@ -29,7 +29,7 @@
 //! use manycore_profile::assemble::{Run, Watched, assemble};
 //! use manycore_profile::clock::Clock;
 //! use manycore_profile::profile::Exit;
-//! use manycore_report::Host;
+//! use manycore_measure::Host;
 //!
 //! let clock = Clock::start();
 //! let run = Run {

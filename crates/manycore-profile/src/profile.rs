@@ -5,7 +5,7 @@
 
 use crate::moved::MovedCalls;
 use crate::name;
-use manycore_report::Host;
+use manycore_measure::Host;
 use manycore_stats::Kind;
 use serde::{Deserialize, Serialize};
 

@@ -12,11 +12,11 @@ use std::time::{Duration, Instant};
 use crate::disturbance::Watch;
 use crate::failure::Failure;
 use crate::mix::Mix;
-use crate::paired::{MAX_PAIRS, Schedule};
 use crate::progress::Progress;
 use crate::slice::{Pinning, Settings, Slice};
 use crate::work::{Length, Pace};
 use crate::worker::{Command, Subject, Worker};
+use manycore_measure::paired::{MAX_PAIRS, Schedule};
 pub(crate) use result::PERCENTILES;
 
 /// How often to repeat.

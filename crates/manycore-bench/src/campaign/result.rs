@@ -1,13 +1,13 @@
 //! From slices to records.
 
-use manycore_report::{Measurement, Mechanism, Metric, Parameter};
+use manycore_measure::{Measurement, Mechanism, Metric, Parameter};
 
 use super::pool::{Draw, Pool, Pooled};
 use super::{BASE, Point, Samples};
 use crate::failure::Failure;
-use crate::paired::{Better, Comparison, Median, Protocol};
 use crate::slice::Slice;
 use crate::work::{Length, Spread};
+use manycore_measure::paired::{Better, Comparison, Median, Protocol};
 
 /// Percentiles of waits that are reported, with the names of their metrics.
 pub(crate) const PERCENTILES: [(&str, f64); 4] =

@@ -1,15 +1,15 @@
 //! The goals.
 
-use manycore_report::{Bound, Claim, Measurement};
+use manycore_measure::{Bound, Claim, Measurement};
 
 use super::parts::{GROWING, RIVALS};
 use crate::campaign::pool::Pooled;
 use crate::failure::Failure;
 use crate::open::{Open, Part};
-use crate::paired::{Better, Protocol};
 use crate::set::campaign::Samples;
 use crate::set::peers::is_foreign;
 use crate::set::{Popularity, Task};
+use manycore_measure::paired::{Better, Protocol};
 
 /// What MV-RLU's own implementation does with 2 threads on a machine such as that on which the goals were set, in operations a
 /// second: structure, updates in percent, throughput.
@@ -197,7 +197,7 @@ pub(super) fn of_reverse_maps(measurements: &[Measurement]) -> Vec<Claim> {
 
 #[cfg(test)]
 mod tests {
-    use manycore_report::Judgement;
+    use manycore_measure::Judgement;
 
     use super::*;
     use crate::goals::parts;

@@ -10,7 +10,7 @@ mod simulated;
 
 use std::time::Duration;
 
-use manycore_report::{Claim, Measurement};
+use manycore_measure::{Claim, Measurement};
 
 use crate::failure::Failure;
 use crate::simulated::Crew;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use manycore_report::{Bound, Claim, Measurement};
+use manycore_measure::{Bound, Claim, Measurement};
 use manycore_sim::{Model, model};
 
 use super::{Found, Options};

@@ -1,13 +1,13 @@
 //! The claims.
 
-use manycore_report::{Bound, Claim};
+use manycore_measure::{Bound, Claim};
 
 use super::view::View;
 use crate::campaign::BASE;
 use crate::campaign::pool::Pooled;
 use crate::failure::Failure;
 use crate::open::Part;
-use crate::paired::{Better, Protocol, Unusable};
+use manycore_measure::paired::{Better, Protocol, Unusable};
 
 /// The lock that is to be as good as the best of the others everywhere.
 const LEARNING: &str = "adaptive";
@@ -186,15 +186,16 @@ fn keeps_its_peak(view: &View, section: &[usize]) -> Result<Claim, Failure> {
         last.iter().zip(peak).map(|(last, peak)| last / peak).collect::<Vec<f64>>()
     };
     let (own, base) = (kept(hybrid), kept(sleep));
-    let middle =
-        |values: &[f64]| crate::paired::Median::of(values).map_or(f64::NAN, |median| median.value);
+    let middle = |values: &[f64]| {
+        manycore_measure::paired::Median::of(values).map_or(f64::NAN, |median| median.value)
+    };
     let note = format!("{:.2} of its peak, sleep {:.2}", middle(&own), middle(&base));
     Ok(open.once(compare(&base, &own, 0.95)?, note))
 }
 
 #[cfg(test)]
 mod tests {
-    use manycore_report::Judgement;
+    use manycore_measure::Judgement;
 
     use super::*;
     use crate::campaign::{Point, Samples};

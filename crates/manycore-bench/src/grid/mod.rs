@@ -11,7 +11,7 @@ mod view;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use manycore_report::{Claim, Measurement};
+use manycore_measure::{Claim, Measurement};
 
 use crate::failure::Failure;
 use crate::lock::{Options, Rounds};

@@ -1,6 +1,6 @@
 //! The results of the grid for a person.
 
-use manycore_report::{Cell, Claim, Column, Measurement, Table, Tone, duration, ratio};
+use manycore_measure::{Cell, Claim, Column, Measurement, Table, Tone, duration, ratio};
 
 use super::Found;
 use crate::lock::warning;

@@ -1,14 +1,14 @@
 //! The samples of a grid as one user of the locks sees them: as a library, or through the preload library.
 
-use manycore_report::{Bound, duration};
+use manycore_measure::{Bound, duration};
 
 use crate::campaign::pool::{Draw, Pool, Pooled};
 use crate::campaign::{BASE, Point, Samples};
 use crate::contender;
 use crate::open::Open;
-use crate::paired::{Better, Comparison, Median, Protocol, Unusable};
 use crate::slice::Slice;
 use crate::worker::Through;
+use manycore_measure::paired::{Better, Comparison, Median, Protocol, Unusable};
 
 /// The samples of manycore's locks that came one way, and of the peers.
 pub(super) struct View<'a> {

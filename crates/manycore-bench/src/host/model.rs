@@ -86,7 +86,7 @@ impl Host {
         }
         Model {
             name: name.to_owned(),
-            summary: format!("{}, as measured", manycore_report::Host::describe().cpu),
+            summary: format!("{}, as measured", manycore_measure::Host::describe().cpu),
             sources: std::collections::BTreeMap::new(),
             distance: self.distances(),
             distance_origin: Origin {

@@ -18,7 +18,7 @@ mod workload;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use manycore_report::Measurement;
+use manycore_measure::Measurement;
 
 pub use crate::campaign::Rounds;
 use crate::campaign::{Campaign, Point};

@@ -1,12 +1,12 @@
 //! The results of `bench lock` for a person.
 
-use manycore_report::{
+use manycore_measure::{
     Cell, Column, Measurement, Table, Tone, duration, interval, quantity, ratio,
 };
 
 use crate::heading::by_heading;
 use crate::mix::USUAL_DATA;
-use crate::paired::{Better, Protocol, Verdict};
+use manycore_measure::paired::{Better, Protocol, Verdict};
 
 /// A table for each point, best lock first.
 pub fn render(measurements: &[Measurement]) -> String {

@@ -20,7 +20,7 @@ mod slice;
 
 use std::time::Duration;
 
-use manycore_report::{Measurement, Parameter};
+use manycore_measure::{Measurement, Parameter};
 use manycore_sim::Model;
 
 use crate::failure::Failure;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use manycore_report::{Measurement, Mechanism, Metric};
+use manycore_measure::{Measurement, Mechanism, Metric};
 
 use super::slice::{Round, Settings};
 use super::{Options, Point};
@@ -10,11 +10,11 @@ use crate::campaign::PERCENTILES;
 use crate::campaign::result::{median, ratio};
 use crate::failure::Failure;
 use crate::lock::Found;
-use crate::paired::{Better, Protocol, Schedule};
 use crate::progress::Progress;
 use crate::waits::Waits;
 use crate::work::Pace;
 use crate::worker::{Command, Subject, Through, Worker};
+use manycore_measure::paired::{Better, Protocol, Schedule};
 
 /// The base line's place among the mechanisms.
 const BASE: usize = 0;

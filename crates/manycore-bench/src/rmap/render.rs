@@ -1,6 +1,6 @@
 //! The results of `bench rmap` and `sim rmap` for a person.
 
-use manycore_report::{Cell, Column, Measurement, Table, duration, interval, quantity};
+use manycore_measure::{Cell, Column, Measurement, Table, duration, interval, quantity};
 
 use super::BASE;
 use crate::heading::{by_heading, counts};
@@ -18,7 +18,7 @@ fn heading(measurement: &Measurement) -> String {
     let number = |name: &str| measurement.number(name).unwrap_or_default();
     let objects = measurement.name("objects").unwrap_or_default();
     let simulated = match measurement.provenance {
-        manycore_report::Provenance::Simulated => format!("{} (simulated): ", measurement.machine),
+        manycore_measure::Provenance::Simulated => format!("{} (simulated): ", measurement.machine),
         _ => String::new(),
     };
     let shared = match measurement.structure.as_deref() {

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
-use manycore_report::{Measurement, Mechanism};
+use manycore_measure::{Measurement, Mechanism};
 use manycore_sim::{Model, thread};
 
 use super::load::{Load, Outcome, Stage, Worker};

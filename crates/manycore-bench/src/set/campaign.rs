@@ -11,9 +11,9 @@ use super::{Keys, Options, Settings, Slice, Task, peers};
 use crate::campaign::Stopwatch;
 use crate::disturbance::Watch;
 use crate::failure::Failure;
-use crate::paired::Schedule;
 use crate::progress::Progress;
 use crate::worker::{Subject, Through, Worker};
+use manycore_measure::paired::Schedule;
 
 /// The base line's place among the mechanisms.
 pub(crate) const BASE: usize = 0;

@@ -1,6 +1,6 @@
 //! The results of `bench set` and `sim set` for a person.
 
-use manycore_report::{
+use manycore_measure::{
     Cell, Column, Measurement, Provenance, Table, Tone, interval, quantity, ratio, significant,
 };
 

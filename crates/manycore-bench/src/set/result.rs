@@ -1,6 +1,6 @@
 //! From slices to records.
 
-use manycore_report::{Measurement, Mechanism, Parameter};
+use manycore_measure::{Measurement, Mechanism, Parameter};
 
 use super::Slice;
 use super::campaign::{BASE, Samples};
@@ -8,7 +8,7 @@ use super::task::Task;
 use crate::campaign::pool::{Draw, Pool};
 use crate::campaign::result::{median, metric, ratio};
 use crate::failure::Failure;
-use crate::paired::{Better, Protocol};
+use manycore_measure::paired::{Better, Protocol};
 
 /// Percentiles of latencies that are reported, with the names of their metrics.
 pub(crate) const PERCENTILES: [(&str, f64); 4] =

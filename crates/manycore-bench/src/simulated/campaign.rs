@@ -1,6 +1,6 @@
 //! Every mechanism at every point, on every variant of the machine.
 
-use manycore_report::Measurement;
+use manycore_measure::Measurement;
 
 use super::crew::Crew;
 use super::job::{Finding, Job};

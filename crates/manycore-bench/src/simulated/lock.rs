@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use manycore_report::{Measurement, Mechanism, Parameter};
+use manycore_measure::{Measurement, Mechanism, Parameter};
 use manycore_sim::Model;
 
 use super::campaign::Campaign;

@@ -2,7 +2,7 @@
 //!
 //! The first finding is that of the model as it is; with others, which are those of its variants, every value has a range.
 
-use manycore_report::{Measurement, Mechanism, Metric, Provenance};
+use manycore_measure::{Measurement, Mechanism, Metric, Provenance};
 
 use super::job::Finding;
 use crate::campaign::PERCENTILES;

@@ -1,6 +1,6 @@
 //! The results of `sim lock` for a person.
 
-use manycore_report::{Cell, Column, Measurement, Metric, Table, quantity, significant};
+use manycore_measure::{Cell, Column, Measurement, Metric, Table, quantity, significant};
 
 use super::lock::BASE;
 use crate::heading::by_heading;

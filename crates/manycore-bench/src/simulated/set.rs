@@ -8,7 +8,7 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use manycore_report::{Measurement, Mechanism};
+use manycore_measure::{Measurement, Mechanism};
 use manycore_sim::{Model, thread};
 use manycore_traits::SetHandle;
 use serde::{Deserialize, Serialize};

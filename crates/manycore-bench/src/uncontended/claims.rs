@@ -1,6 +1,6 @@
 //! What the project promises about locks that nobody else wants.
 
-use manycore_report::{Bound, Claim, Judgement, Measurement, Mechanism, Metric, Parameter};
+use manycore_measure::{Bound, Claim, Judgement, Measurement, Mechanism, Metric, Parameter};
 
 /// The locks that the promises name.
 const LOCKS: [&str; 4] = ["futex", "innodb", "hybrid", "adaptive"];

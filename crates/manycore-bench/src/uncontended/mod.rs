@@ -10,16 +10,16 @@ mod render;
 
 use std::path::PathBuf;
 
-use manycore_report::{Measurement, Mechanism, Metric};
+use manycore_measure::{Measurement, Mechanism, Metric};
 
 use crate::contender::{self, BASE};
 use crate::failure::Failure;
 use crate::lock::unknown_lock;
-use crate::paired::{Better, Median, Protocol, Schedule};
 use crate::progress::Progress;
 use crate::worker::{Command, Subject, Through, Worker};
 pub use claims::claims;
 use instructions::Counter;
+use manycore_measure::paired::{Better, Median, Protocol, Schedule};
 pub use render::render;
 
 /// Pairs in one run: a few milliseconds.

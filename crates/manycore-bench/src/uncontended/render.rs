@@ -1,6 +1,6 @@
 //! The results of `bench uncontended` for a person.
 
-use manycore_report::{
+use manycore_measure::{
     Cell, Claim, Column, Measurement, Table, duration, interval, ratio, significant,
 };
 

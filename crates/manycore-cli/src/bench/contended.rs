@@ -4,7 +4,7 @@ use clap::Args;
 use manycore_bench::lock;
 use manycore_bench::mix::USUAL_DATA;
 use manycore_bench::work::Length;
-use manycore_report::Results;
+use manycore_measure::Results;
 
 use super::slices::SliceOptions;
 use super::{failed_locks, failure, length, report, worker_command};

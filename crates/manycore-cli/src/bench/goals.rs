@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::Args;
 use humantime::parse_duration;
 use manycore_bench::goals;
-use manycore_report::Results;
+use manycore_measure::Results;
 
 use super::set::foreign_worker;
 use super::{failed_claims, failed_locks, failure, report, worker_command};

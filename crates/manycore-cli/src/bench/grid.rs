@@ -6,7 +6,7 @@ use clap::Args;
 use humantime::parse_duration;
 use manycore_bench::grid::{self, Effort};
 use manycore_bench::lock;
-use manycore_report::Results;
+use manycore_measure::Results;
 
 use super::{failed_claims, failed_locks, failure, report, worker_command};
 use manycore_launch::failure::Result;

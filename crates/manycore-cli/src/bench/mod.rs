@@ -18,7 +18,7 @@ use std::io;
 
 use clap::{Args, Subcommand};
 use manycore_bench::worker;
-use manycore_report::{Claim, Host, Judgement, Results};
+use manycore_measure::{Claim, Host, Judgement, Results};
 
 pub use slices::Pin;
 
@@ -159,7 +159,7 @@ fn lost(error: io::Error) -> Failure {
 
 #[cfg(test)]
 mod tests {
-    use manycore_report::Bound;
+    use manycore_measure::Bound;
 
     use super::*;
 

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use clap::Args;
-use manycore_report::Figure;
+use manycore_measure::Figure;
 
 use super::on_this_host;
 use manycore_launch::failure::{Failure, Result};

@@ -3,7 +3,7 @@
 use clap::Args;
 use manycore_bench::set;
 use manycore_bench::worker::Command;
-use manycore_report::Results;
+use manycore_measure::Results;
 
 use super::sets::SetOptions;
 use super::slices::SliceOptions;

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use manycore_bench::uncontended;
-use manycore_report::Results;
+use manycore_measure::Results;
 
 use super::{failed_claims, failure, report, worker_command};
 use manycore_launch::failure::Result;

@@ -17,7 +17,7 @@ pub fn text(calls: &MovedCalls) -> String {
     let quick = "those of them that wait for nobody";
     for (which, latency) in [("moved calls", calls.latency_ns), (quick, calls.quick_ns)] {
         let Some(latency) = latency else { continue };
-        let time = |ns: u64| manycore_report::duration(ns as f64).trim_end().to_owned();
+        let time = |ns: u64| manycore_measure::duration(ns as f64).trim_end().to_owned();
         let (half, most, longest) = (time(latency.p50), time(latency.p99), time(latency.max));
         _ = write!(
             text,
@@ -79,7 +79,7 @@ fn line(function: &FunctionCalls) -> String {
 }
 
 fn share(part: u64, whole: u64) -> String {
-    manycore_report::quantity(100.0 * part as f64 / whole.max(1) as f64, "%")
+    manycore_measure::quantity(100.0 * part as f64 / whole.max(1) as f64, "%")
 }
 
 #[cfg(test)]

@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
+use manycore_measure::{Cell, Column, Table, Tone};
 use manycore_placement::{Choice, ControlGroups, CpuSet, Machine, Mechanism, Nic, Route, Rule};
-use manycore_report::{Cell, Column, Table, Tone};
 use serde_json::{Value, json};
 
 /// For people.

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use manycore_bench::paired::Better;
+use manycore_measure::paired::Better;
 use regex::Regex;
 
 use crate::trial::Outcome;

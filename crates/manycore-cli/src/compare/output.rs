@@ -2,8 +2,8 @@
 
 use std::fmt::Display;
 
-use manycore_bench::paired::{Better, Comparison, Median, Verdict};
-use manycore_report::{
+use manycore_measure::paired::{Better, Comparison, Median, Verdict};
+use manycore_measure::{
     Cell, Column, Host, Measurement, Mechanism, Metric as Further, Results, Table, Tone, interval,
     quantity, ratio, significant,
 };

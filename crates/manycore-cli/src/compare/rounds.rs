@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use indicatif::ProgressBar;
-use manycore_bench::paired::Schedule;
+use manycore_measure::paired::Schedule;
 
 use super::metric::Metric;
 use crate::trial::{Outcome, Plan};
@@ -214,7 +214,7 @@ fn in_seconds(time: Duration) -> String {
 
 #[cfg(test)]
 mod tests {
-    use manycore_bench::paired::{Better, Protocol, Verdict};
+    use manycore_measure::paired::{Better, Protocol, Verdict};
 
     use super::*;
 

@@ -1,7 +1,7 @@
 //! What the runs say: each candidate against the base line, and one sentence.
 
-use manycore_bench::paired::{Better, Comparison, Median, Protocol, Unusable, Verdict};
-use manycore_report::{interval, ratio};
+use manycore_measure::paired::{Better, Comparison, Median, Protocol, Unusable, Verdict};
+use manycore_measure::{interval, ratio};
 
 use super::rounds::Series;
 use manycore_launch::failure::{Failure, Result};

@@ -1,8 +1,8 @@
 //! What the demonstration found, in three sentences: what it costs, whether another lock helps, what a repair brings.
 
-use manycore_bench::paired::Verdict;
+use manycore_measure::paired::Verdict;
+use manycore_measure::{duration, interval, ratio};
 use manycore_profile::profile::Profile;
-use manycore_report::{duration, interval, ratio};
 
 use crate::demo::trials::Tried;
 
@@ -81,7 +81,7 @@ fn measured(one: &Tried) -> String {
 
 #[cfg(test)]
 mod tests {
-    use manycore_bench::paired::{Comparison, Median};
+    use manycore_measure::paired::{Comparison, Median};
 
     use super::*;
     use crate::demo::trials::Candidate;

@@ -8,7 +8,7 @@ mod trials;
 use std::process::Stdio;
 
 use clap::Args;
-use manycore_report::Table;
+use manycore_measure::Table;
 
 use crate::profile::observe;
 use manycore_launch::child::describe;

@@ -3,10 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use manycore_profile::profile::Profile;
-use manycore_report::{
+use manycore_measure::{
     Cell, Column, Measurement, Mechanism, Metric, Results, Table, Tone, interval, ratio,
 };
+use manycore_profile::profile::Profile;
 
 use manycore_view::page;
 

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use manycore_bench::paired::{Better, Comparison, Median, Protocol, Schedule};
+use manycore_measure::paired::{Better, Comparison, Median, Protocol, Schedule};
 
 use crate::demo::server::{self, Server};
 use crate::trial::Plan;

@@ -8,7 +8,7 @@ use std::{fs, io};
 use clap::Args;
 use manycore_bench::simulated::{Crew, Merged, Plan};
 use manycore_figures::{Extent, Figure, Found, library, render};
-use manycore_report::{Claim, Column, Judgement, Results, Table};
+use manycore_measure::{Claim, Column, Judgement, Results, Table};
 
 use crate::bench::{failed_locks, failure, print_results};
 use crate::sim::crew::{CrewOptions, say_troubles};

@@ -4,7 +4,7 @@ mod measure;
 mod show;
 
 use clap::{Args, Subcommand};
-use manycore_report::{Column, Table};
+use manycore_measure::{Column, Table};
 use manycore_sim::model::{self, Model};
 use serde_json::json;
 

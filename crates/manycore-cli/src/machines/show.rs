@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use manycore_report::{Cell, Column, Table, Tone};
+use manycore_measure::{Cell, Column, Table, Tone};
 use manycore_sim::model::{Constant, Model, Origin, Provenance};
 use serde_json::{Value, json};
 

@@ -8,13 +8,13 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use manycore_kernel_trace::{Sampler, Seen, Watch};
+use manycore_measure::Host;
 use manycore_profile::assemble::{self, Run, assemble};
 use manycore_profile::clock::Clock;
 use manycore_profile::moved::Tally;
 use manycore_profile::others::Others;
 use manycore_profile::process::ProcessStats;
 use manycore_profile::profile::{Exit, Profile};
-use manycore_report::Host;
 use rustix::process::{Pid, getpid, set_child_subreaper};
 
 use crate::profile::directory::{Directory, Left, Subject};

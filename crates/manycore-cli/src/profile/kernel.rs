@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 use clap::{Args, ValueEnum};
 use humantime::parse_duration;
 use manycore_kernel_trace::{Means, Refusal, Request, Sampler, Scope, Seen, Watch};
+use manycore_measure::Host;
 use manycore_profile::assemble::{Run, Watched, assemble};
 use manycore_profile::clock::{Clock, ticks};
 use manycore_profile::profile::{Exit, Profile, Source};
 use manycore_profile::whole::timeline::Recorder;
-use manycore_report::Host;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 

@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
+use manycore_measure::{Cell, Column, Tone};
 use manycore_profile::profile::{Frame, KernelLock, KernelRun, Profile, Scope, Source};
-use manycore_report::{Cell, Column, Tone};
 
 use crate::profile::table::{View, ns, of_the_program, percent, rest, seconds, shortened, times};
 
@@ -45,7 +45,7 @@ pub fn table(profile: &Profile, view: View) -> String {
     text
 }
 
-fn rows(locks: &[KernelLock], view: View) -> manycore_report::Table {
+fn rows(locks: &[KernelLock], view: View) -> manycore_measure::Table {
     let mut table = (view.table)(vec![
         Column::words("lock of the kernel"),
         Column::number("waits"),

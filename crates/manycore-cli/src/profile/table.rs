@@ -4,13 +4,13 @@ use std::fmt::Write;
 use std::io;
 use std::os::fd::AsFd;
 
+use manycore_measure::{Cell, Column, Host, Table, Tone, duration, quantity, significant};
 use manycore_profile::command::joined;
 use manycore_profile::harmless;
 use manycore_profile::profile::{
     CacheMisses, Condition, End, Exit, Held, Lock, Origin, OtherNodes, Outsider, Process, Profile,
     Sampling, Times,
 };
-use manycore_report::{Cell, Column, Host, Table, Tone, duration, quantity, significant};
 
 use rustix::termios::tcgetwinsize;
 

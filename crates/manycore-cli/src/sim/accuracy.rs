@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use manycore_bench::host;
 use manycore_bench::simulated::Crew;
 use manycore_bench::simulated::accuracy::{self, machines as published, structures};
-use manycore_report::Results;
+use manycore_measure::Results;
 use manycore_sim::Model;
 
 use super::crew::{CrewOptions, say_troubles};

@@ -7,7 +7,7 @@ use humantime::parse_duration;
 use manycore_bench::mix::USUAL_DATA;
 use manycore_bench::simulated::{self, lock};
 use manycore_bench::work::Length;
-use manycore_report::Results;
+use manycore_measure::Results;
 
 use super::crew::{CrewOptions, VariationOptions, say_troubles};
 use crate::bench::{Pin, failed_locks, failure, length, print_results};

@@ -6,7 +6,7 @@ use clap::Args;
 use humantime::parse_duration;
 use manycore_bench::mix::USUAL_DATA;
 use manycore_bench::simulated::db;
-use manycore_report::Results;
+use manycore_measure::Results;
 
 use super::crew::{CrewOptions, VariationOptions, say_troubles};
 use crate::bench::{failed_locks, failure, print_results};

@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use humantime::parse_duration;
 use manycore_bench::simulated::kernel;
-use manycore_report::Results;
+use manycore_measure::Results;
 
 use super::crew::{CrewOptions, VariationOptions, say_troubles};
 use crate::bench::{failed_locks, failure, print_results};

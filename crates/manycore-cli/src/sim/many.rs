@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use humantime::parse_duration;
 use manycore_bench::simulated::many::{self, Effort, Kind};
-use manycore_report::Results;
+use manycore_measure::Results;
 use manycore_sim::Model;
 
 use super::crew::{CrewOptions, say_troubles};

@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::Args;
 use humantime::parse_duration;
 use manycore_bench::rmap;
-use manycore_report::Results;
+use manycore_measure::Results;
 
 use super::crew::{CrewOptions, say_troubles};
 use crate::bench::reverse_map::Workload;

@@ -6,7 +6,7 @@ use clap::Args;
 use humantime::parse_duration;
 use manycore_bench::set::render;
 use manycore_bench::simulated::set;
-use manycore_report::Results;
+use manycore_measure::Results;
 
 use super::crew::{CrewOptions, say_troubles};
 use crate::bench::sets::SetOptions;

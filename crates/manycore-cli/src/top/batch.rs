@@ -1,6 +1,6 @@
 //! Pictures as plain text, for a file or a pipe.
 
-use manycore_report::{Cell, Column as TableColumn, Table};
+use manycore_measure::{Cell, Column as TableColumn, Table};
 
 use crate::top::draw::{about, name, split, status};
 use crate::top::rows::Column;

@@ -1,10 +1,10 @@
 //! The page of a lock: what it is, what it did, where threads wait for it, who has it meanwhile, and which threads.
 
 use manycore_kernel_trace::KernelLock;
+use manycore_measure::duration;
 use manycore_profile::live::{LiveLock, LockId, Picture};
 use manycore_profile::profile::{Frame, Lock, Origin, Times};
 use manycore_profile::safe;
-use manycore_report::duration;
 use ratatui::style::{Modifier, Style};
 use ratatui::text::Line;
 

@@ -5,9 +5,9 @@ use std::collections::HashMap;
 
 use clap::ValueEnum;
 use manycore_kernel_trace::KernelLock;
+use manycore_measure::{count, duration};
 use manycore_profile::live::{LiveLock, LockId, Picture};
 use manycore_profile::profile::{Lock, Times};
-use manycore_report::{count, duration};
 
 use crate::profile::table::percent;
 use crate::top::follow::Pictures;

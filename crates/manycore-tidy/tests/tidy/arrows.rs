@@ -17,19 +17,22 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("manycore", &["manycore-traits", "manycore-history"]),
     // The sources of manycore on that runtime, compared in its tests with the native build.
     ("manycore-simulated", &["manycore-traits", "manycore-sim", "manycore", "manycore-history"]),
-    ("manycore-report", &["manycore-fuzz"]),
+    ("manycore-measure", &["manycore-fuzz"]),
     // Starts programs with the libraries under them, and knows nothing of what is measured.
     ("manycore-launch", &["manycore-fuzz", "manycore"]),
     // The mappings between preloaded libraries and their readers: neither allocates nor waits.
     ("manycore-stats", &[]),
     (
         "manycore-profile",
-        &["manycore-fuzz", "manycore-report", "manycore-launch", "manycore-stats"],
+        &["manycore-fuzz", "manycore-measure", "manycore-launch", "manycore-stats"],
     ),
     // Looks into the kernel, and ends in the model of a profile.
     ("manycore-kernel-trace", &["manycore-fuzz", "manycore-profile"]),
     // Draws profiles, and depends on nothing that makes them.
-    ("manycore-view", &["manycore-fuzz", "manycore-launch", "manycore-report", "manycore-profile"]),
+    (
+        "manycore-view",
+        &["manycore-fuzz", "manycore-launch", "manycore-measure", "manycore-profile"],
+    ),
     // What all libraries need that are put under somebody else's program.
     ("manycore-interpose", &["manycore"]),
     ("manycore-preload", &["manycore", "manycore-interpose", "manycore-stats"]),
@@ -60,11 +63,11 @@ const ARROWS: &[(&str, &[&str])] = &[
             "manycore-sim",
             "manycore-simulated",
             "manycore-steer-simulated",
-            "manycore-report",
+            "manycore-measure",
             "manycore-placement",
         ],
     ),
-    ("manycore-figures", &["manycore-fuzz", "manycore-sim", "manycore-report", "manycore-bench"]),
+    ("manycore-figures", &["manycore-fuzz", "manycore-sim", "manycore-measure", "manycore-bench"]),
     // Sets of C libraries, for who has those: nothing else may need it.
     ("manycore-bench-peers", &["manycore-traits", "manycore", "manycore-bench"]),
     (
@@ -74,7 +77,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "manycore-traits",
             "manycore",
             "manycore-sim",
-            "manycore-report",
+            "manycore-measure",
             "manycore-bench",
             "manycore-figures",
             "manycore-stats",

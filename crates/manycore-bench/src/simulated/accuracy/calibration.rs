@@ -4,7 +4,7 @@
 //! not among those. One thread does nothing but read, and nothing but update, in a small table and in a small tree under a lock; what
 //! it takes natively longer than on the simulated host, with nothing charged for the rest, is what is charged from then on.
 
-use manycore_report::Measurement;
+use manycore_measure::Measurement;
 
 use super::structures::{Case, Kind, Options};
 use crate::failure::Failure;

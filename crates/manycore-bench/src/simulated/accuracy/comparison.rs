@@ -1,6 +1,6 @@
 //! A lock, or another mechanism, under a workload, native and simulated.
 
-use crate::paired::Median;
+use manycore_measure::paired::Median;
 
 /// Both throughputs.
 #[derive(Clone, Debug)]

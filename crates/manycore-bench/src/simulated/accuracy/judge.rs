@@ -1,6 +1,6 @@
 //! What is promised of the simulator.
 
-use manycore_report::{Bound, Claim};
+use manycore_measure::{Bound, Claim};
 
 use super::Found;
 use super::comparison::{Comparison, errors, median, order, p90};

@@ -22,7 +22,7 @@ pub mod structures;
 
 use std::time::Duration;
 
-use manycore_report::{Claim, Measurement, Mechanism};
+use manycore_measure::{Claim, Measurement, Mechanism};
 use manycore_sim::Model;
 
 use super::crew::Crew;

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use manycore_report::Measurement;
+use manycore_measure::Measurement;
 
 use super::{LOCKS, Options};
 use crate::campaign::{Campaign, Point, Rounds};
 use crate::failure::Failure;
-use crate::paired::Median;
 use crate::slice::{Pinning, Slice};
 use crate::worker::{Subject, Through};
+use manycore_measure::paired::Median;
 
 /// What this host did.
 pub(super) struct Native {

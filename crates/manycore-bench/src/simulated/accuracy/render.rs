@@ -1,6 +1,6 @@
 //! The study for a person.
 
-use manycore_report::{Cell, Claim, Column, Table, Tone, duration, significant};
+use manycore_measure::{Cell, Claim, Column, Table, Tone, duration, significant};
 
 use super::Found;
 use super::comparison::{Comparison, errors, median, order, p90};

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use manycore_report::{Claim, Measurement, significant};
+use manycore_measure::{Claim, Measurement, significant};
 use manycore_sim::Model;
 
 use super::calibration::{self, Calibration};

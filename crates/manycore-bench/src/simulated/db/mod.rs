@@ -15,7 +15,7 @@ mod render;
 
 use std::time::Duration;
 
-use manycore_report::{Measurement, Mechanism};
+use manycore_measure::{Measurement, Mechanism};
 use manycore_sim::Model;
 
 use super::crew::Crew;

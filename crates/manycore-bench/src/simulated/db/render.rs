@@ -1,6 +1,6 @@
 //! The results of `sim db` for a person.
 
-use manycore_report::{Cell, Column, Measurement, Metric, Table, quantity, significant};
+use manycore_measure::{Cell, Column, Measurement, Metric, Table, quantity, significant};
 
 use crate::lock::lines_of_data;
 

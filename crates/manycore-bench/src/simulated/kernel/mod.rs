@@ -23,7 +23,7 @@ mod threads;
 
 use std::time::Duration;
 
-use manycore_report::{Measurement, Mechanism, Metric};
+use manycore_measure::{Measurement, Mechanism, Metric};
 use manycore_sim::Model;
 use serde::{Deserialize, Serialize};
 
@@ -240,7 +240,7 @@ impl Options {
         let values: Vec<f64> = (0..machines).map(of_machine).collect();
         let series = Mechanism::Sync(CRITICAL.to_owned());
         let mut record = Measurement::new("kernel", series, "op/s", values[0]);
-        record.provenance = manycore_report::Provenance::Simulated;
+        record.provenance = manycore_measure::Provenance::Simulated;
         record.parameters.insert("variants".into(), (machines as f64).into());
         if machines > 1 {
             record.low = values.iter().copied().reduce(f64::min);

@@ -1,6 +1,6 @@
 //! The results of `sim kernel` for a person.
 
-use manycore_report::{Cell, Column, Measurement, Table, quantity, significant};
+use manycore_measure::{Cell, Column, Measurement, Table, quantity, significant};
 
 use super::{Application, Numbers, Options, table};
 

@@ -7,7 +7,7 @@ mod standing;
 
 use std::time::{Duration, Instant};
 
-use manycore_report::{Bound, Claim, Measurement};
+use manycore_measure::{Bound, Claim, Measurement};
 use manycore_sim::{Model, model};
 
 use self::points::Place;

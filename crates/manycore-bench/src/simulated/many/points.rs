@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use manycore_report::duration;
+use manycore_measure::duration;
 use manycore_sim::Model;
 
 use super::Kind;

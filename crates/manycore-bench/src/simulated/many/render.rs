@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use manycore_report::{Axis, Cell, Claim, Column, Figure, Map, Panel, Table, quantity, ratio};
+use manycore_measure::{Axis, Cell, Claim, Column, Figure, Map, Panel, Table, quantity, ratio};
 
 use super::points::columns;
 use super::standing::{self, Outcome};

@@ -12,7 +12,7 @@ mod usage;
 
 use std::time::Duration;
 
-use manycore_report::{Measurement, Mechanism};
+use manycore_measure::{Measurement, Mechanism};
 use manycore_sim::Model;
 
 use super::crew::Crew;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use manycore_report::{Cell, Column, Measurement, Metric, Table, quantity, significant};
+use manycore_measure::{Cell, Column, Measurement, Metric, Table, quantity, significant};
 
 use super::{FAR, Limit, Prediction, full};
 

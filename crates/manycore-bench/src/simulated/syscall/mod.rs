@@ -22,7 +22,7 @@ mod render;
 
 use std::time::Duration;
 
-use manycore_report::{Measurement, Mechanism};
+use manycore_measure::{Measurement, Mechanism};
 use manycore_sim::Model;
 
 use super::campaign::Campaign;

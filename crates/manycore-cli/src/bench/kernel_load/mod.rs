@@ -14,8 +14,8 @@ use std::time::Duration;
 use clap::Args;
 use humantime::{format_duration, parse_duration};
 use manycore_bench::kernel_load::{Order, PARALLEL_MAX, What};
-use manycore_bench::paired::Schedule;
 use manycore_kernel_trace::{Request, Scope, Seen, Watch};
+use manycore_measure::paired::Schedule;
 
 use super::plot::PlotOptions;
 use super::report;

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use manycore_bench::cpus;
 use manycore_bench::kernel_load::What;
-use manycore_bench::paired::{Better, Median, Protocol};
 use manycore_kernel_trace::{KernelLock, Seen};
-use manycore_profile::profile::Source;
-use manycore_report::{
+use manycore_measure::paired::{Better, Median, Protocol};
+use manycore_measure::{
     Cell, Column, Measurement, Mechanism, Metric, Parameter, Results, Table, interval, quantity,
     ratio,
 };
+use manycore_profile::profile::Source;
 
 use super::{Measured, Profiled};
 use crate::profile::table::percent;
@@ -181,7 +181,7 @@ pub fn render(subject: &Subject, results: &Results) -> String {
 }
 
 fn heading(name: &str, record: &Measurement) -> String {
-    let time = manycore_report::duration(record.number("duration_ns").unwrap_or_default());
+    let time = manycore_measure::duration(record.number("duration_ns").unwrap_or_default());
     let mix = record.name("mix").map(|mix| format!("jobs {mix}"));
     let system = match record.name("filesystem") {
         Some("tmpfs") => Some("files on a tmpfs".to_owned()),

@@ -1,6 +1,6 @@
 //! Results of loads on the kernel, drawn: throughput beside what is linear, and the locks that were waited for.
 
-use manycore_report::{Axis, Bars, Figure, Line, Lines, Measurement, Panel, Results, Value};
+use manycore_measure::{Axis, Bars, Figure, Line, Lines, Measurement, Panel, Results, Value};
 
 use super::output::{Subject, loads, most_waited, usable, wait_of};
 

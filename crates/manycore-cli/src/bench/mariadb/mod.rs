@@ -10,7 +10,7 @@ use std::time::Duration;
 use clap::Args;
 use humantime::parse_duration;
 use manycore_bench::cpus;
-use manycore_bench::paired::Schedule;
+use manycore_measure::paired::Schedule;
 
 use super::plot::PlotOptions;
 use super::report;

@@ -1,7 +1,7 @@
 //! The database's results, as records and as tables.
 
-use manycore_bench::paired::{Better, Median, Protocol};
-use manycore_report::{
+use manycore_measure::paired::{Better, Median, Protocol};
+use manycore_measure::{
     Cell, Column, Measurement, Mechanism, Metric, Results, Table, interval, quantity, ratio,
 };
 

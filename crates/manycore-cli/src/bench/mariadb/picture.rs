@@ -1,7 +1,7 @@
 //! The database's results, drawn as in "Locking in Practice": throughput by lock over the multiprogramming level, and for each
 //! level where the server's CPU time went; and over InnoDB's own spin, where that varies.
 
-use manycore_report::{Axis, Bars, Figure, Line, Lines, Measurement, Panel, Results, Value};
+use manycore_measure::{Axis, Bars, Figure, Line, Lines, Measurement, Panel, Results, Value};
 
 const MEASURE: &str = "transactions a second";
 
@@ -130,7 +130,7 @@ fn cpu_time(title: &str, records: &[&Measurement]) -> Panel {
 
 #[cfg(test)]
 mod tests {
-    use manycore_report::{Mechanism, Metric};
+    use manycore_measure::{Mechanism, Metric};
 
     use super::*;
 

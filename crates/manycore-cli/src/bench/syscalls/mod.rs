@@ -15,7 +15,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use humantime::{format_duration, parse_duration};
 use manycore_bench::conversation::MESSAGE_BYTES_MAX;
-use manycore_bench::paired::Better;
+use manycore_measure::paired::Better;
 
 use super::plot::PlotOptions;
 use super::report;

@@ -1,7 +1,7 @@
 //! Results of moved system calls, as records and as tables.
 
-use manycore_bench::paired::{Median, Protocol};
-use manycore_report::{
+use manycore_measure::paired::{Median, Protocol};
+use manycore_measure::{
     Cell, Column, Measurement, Mechanism, Metric, Results, Table, duration, interval, quantity,
     ratio,
 };
@@ -96,7 +96,7 @@ fn table(records: &[Measurement]) -> String {
         "syscalls-latency" => ("Latency of TCP on the loopback interface, there and back", "bytes"),
         _ => ("Apache prefork with mod_php, a connection for each request", "clients"),
     };
-    let time = manycore_report::duration(first.number("duration_ns").unwrap_or_default());
+    let time = manycore_measure::duration(first.number("duration_ns").unwrap_or_default());
     let columns = [
         Column::number(level_name),
         Column::words("policy"),

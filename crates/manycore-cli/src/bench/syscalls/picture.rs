@@ -1,6 +1,6 @@
 //! Results of moved system calls, drawn as figures 4 to 6 of the publication: a line for each policy.
 
-use manycore_report::{Axis, Figure, Line, Lines, Measurement, Panel, Results, Value};
+use manycore_measure::{Axis, Figure, Line, Lines, Measurement, Panel, Results, Value};
 
 use super::output::{is_same_panel, level};
 
@@ -50,7 +50,7 @@ fn panel(records: &[Measurement]) -> Panel {
 
 #[cfg(test)]
 mod tests {
-    use manycore_report::Mechanism;
+    use manycore_measure::Mechanism;
 
     use super::*;
 

@@ -16,7 +16,7 @@
 use std::time::{Duration, Instant};
 
 use indicatif::ProgressBar;
-use manycore_bench::paired::{Median, Protocol, Schedule};
+use manycore_measure::paired::{Median, Protocol, Schedule};
 
 use super::apache::Apache;
 use super::driver::Work;

@@ -1,6 +1,6 @@
 //! What is asked of simulations of real machines.
 
-use manycore_report::{Bound, Claim};
+use manycore_measure::{Bound, Claim};
 
 use super::Compared;
 use crate::simulated::accuracy::comparison::{median, p90};
@@ -89,7 +89,7 @@ mod tests {
         // `mcs` is not simulated slower than `rust-std`.
         assert_eq!(order(&all), (2, 3));
         let verdicts: Vec<bool> =
-            claims(&all).iter().map(|c| c.verdict == manycore_report::Judgement::Pass).collect();
+            claims(&all).iter().map(|c| c.verdict == manycore_measure::Judgement::Pass).collect();
         assert_eq!(verdicts, [false; 3]);
     }
 }

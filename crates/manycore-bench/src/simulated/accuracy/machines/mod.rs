@@ -11,7 +11,7 @@ mod render;
 
 use std::time::Duration;
 
-use manycore_report::{Claim, Measurement, Mechanism, Provenance};
+use manycore_measure::{Claim, Measurement, Mechanism, Provenance};
 use manycore_sim::{Model, model};
 
 use self::published::{ACQUISITIONS, ENTRIES, MACHINES, PAUSES_BY_WFE, Published};

@@ -1,6 +1,6 @@
 //! The study of real machines for a person.
 
-use manycore_report::{Cell, Claim, Column, Table, significant};
+use manycore_measure::{Cell, Claim, Column, Table, significant};
 
 use super::judge::{self, Summary};
 use super::published::MACHINES;

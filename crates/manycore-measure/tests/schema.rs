@@ -1,6 +1,6 @@
 //! The documented format is the one that is written and read.
 
-use manycore_report::{Bound, Claim, Host, Judgement, Measurement, Mechanism, Metric, Results};
+use manycore_measure::{Bound, Claim, Host, Judgement, Measurement, Mechanism, Metric, Results};
 use serde_json::{Value, json};
 
 const DOCUMENT: &str = include_str!("../schema.md");

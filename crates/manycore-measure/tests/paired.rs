@@ -1,7 +1,7 @@
 //! The protocol's promises, checked by simulation: noise of several shapes, seeded.
 
 use fastrand::Rng;
-use manycore_bench::paired::{Better, Comparison, Protocol, Unusable, Verdict};
+use manycore_measure::paired::{Better, Comparison, Protocol, Unusable, Verdict};
 use proptest::prelude::*;
 
 const TRIALS: u32 = 2_000;

@@ -22,6 +22,24 @@
 //! [`NoDifference`](Verdict::NoDifference) if it is inside, and the interval excludes any difference of the
 //! protocol's resolution (20 %) or more. Otherwise [`Undecided`](Verdict::Undecided): more rounds are needed.
 //!
+//! # A first comparison
+//!
+//! ```
+//! use manycore_measure::paired::{Better, Protocol, Schedule, Verdict};
+//!
+//! // Two candidates and a base line (number 0) run once a round, in an order that changes from round to round.
+//! let mut random = fastrand::Rng::with_seed(42);
+//! let mut run = |candidate: usize| [1.0, 0.8, 1.0][candidate] * (1.0 + 0.01 * random.f64());
+//! let mut times = vec![Vec::new(); 3];
+//! for round in Schedule::new(3, 42).take(31) {
+//!     round.into_iter().for_each(|candidate| times[candidate].push(run(candidate)));
+//! }
+//! let results = Protocol::new(Better::Lower).compare_all(&times[0], &[&times[1], &times[2]])?;
+//! assert_eq!(results[0].verdict, Verdict::Faster);
+//! assert_eq!(results[1].verdict, Verdict::NoDifference);
+//! # Ok::<(), manycore_measure::paired::Unusable>(())
+//! ```
+//!
 //! # Source
 //!
 //! J. L. Hodges and E. L. Lehmann, "Estimates of location based on rank tests", 1963; F. Wilcoxon, "Individual

@@ -1,6 +1,6 @@
 //! Whatever is in a file of results, reading it ends with results or with a sentence that says what is wrong.
 
-use manycore_report::Results;
+use manycore_measure::Results;
 
 #[test]
 fn results() {

@@ -1,13 +1,13 @@
-//! What manycore measures, in one vocabulary.
+//! How manycore measures, and what it says of it, in one vocabulary.
 //!
 //! A native benchmark, a simulated one and a figure of a paper all yield [`Measurement`]s: what ran, on what, with
 //! how many threads, the value and how far it can be trusted. [`Results`] is the envelope in which they are written
 //! as JSON and read back; [`Table`] and [`quantity`] draw them for a person, and so does a
 //! [`Figure`], as SVG. A [`Claim`] is a bound that measurements
-//! keep to or not.
+//! keep to or not. The protocol that compares candidates on a noisy machine is [`paired`].
 //!
 //! ```
-//! use manycore_report::{Measurement, Mechanism, Results, Table, Column, quantity};
+//! use manycore_measure::{Measurement, Mechanism, Results, Table, Column, quantity};
 //!
 //! let mut measurement = Measurement::new("lock", Mechanism::Lock("futex".into()), "op/s", 1_834_211.0);
 //! measurement.threads = 8;
@@ -21,7 +21,7 @@
 //!     table.row([m.mechanism.name().into(), m.threads.to_string().into(), quantity(m.value, &m.unit).into()]);
 //! }
 //! assert!(table.to_string().contains("1.83 Mop/s"));
-//! # Ok::<(), manycore_report::BadResults>(())
+//! # Ok::<(), manycore_measure::BadResults>(())
 //! ```
 //!
 //! The JSON is a contract, which [`schema`] describes field by field.
@@ -31,6 +31,7 @@ mod figure;
 mod host;
 mod measurement;
 mod number;
+pub mod paired;
 mod results;
 mod table;
 
