@@ -9,7 +9,6 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
 use manycore_measure::Host;
-use manycore_measure::Host;
 use manycore_profile::assemble::{Run, Watched, assemble};
 use manycore_profile::clock::Rate;
 use manycore_profile::live::Look;
