@@ -9,11 +9,11 @@
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
+use crate::offload::Settings;
 use manycore::sync::{clock, cpu};
 use manycore_interpose::directory::{Directory, say_none, store_bytes};
 use manycore_interpose::message::say;
 use manycore_stats::syscalls::{Function, Header, MAGIC, Mapping, Outcome, SHARDS};
-use manycore_steer::Settings;
 use syscalls::{Errno, Sysno, raw_syscall};
 
 // Relaxed throughout, unless noted: a counter orders nothing.

@@ -4,15 +4,15 @@ use core::ffi::c_int;
 use core::sync::atomic::{AtomicBool, Ordering};
 use std::sync::OnceLock;
 
-use manycore_descriptors::{Entry, Found, Held, Left, SLOTS_MAX, Slot, Table};
+use crate::offload::{Lane, Offload};
+use manycore_channel::descriptors::{Entry, Found, Held, Left, SLOTS_MAX, Slot, Table};
 use manycore_stats::syscalls::Function;
-use manycore_steer::{Lane, Steer};
 use syscalls::{Errno, Sysno, raw_syscall};
 
 use crate::{counters, files, state, thread};
 
 /// Everything that moves calls.
-pub static STEER: Steer = Steer::new();
+pub static OFFLOAD: Offload = Offload::new();
 
 /// The call may end early by a time-out or wait for more bytes than one: `SO_RCVTIMEO`, `SO_SNDTIMEO`, `SO_RCVLOWAT`.
 pub const TIMED: u32 = 1;
@@ -40,7 +40,7 @@ pub fn prepare(files: bool) -> bool {
     // SAFETY: an entry of zeros is one that is not known, and a slot of zeros is free.
     let (entries, slots) = unsafe { (zeroed::<Entry>(count), zeroed::<Slot<Lane>>(count)) };
     let (Some(entries), Some(slots)) = (entries, slots) else { return false };
-    TABLE.set(Table::new(entries, slots, |lane| STEER.close(lane))).is_ok()
+    TABLE.set(Table::new(entries, slots, |lane| OFFLOAD.close(lane))).is_ok()
 }
 
 /// How many descriptors the process can have, as far as there are slots.
@@ -82,7 +82,7 @@ pub fn table() -> Option<&'static Descriptors> {
 /// In the child of a fork, by its one thread.
 pub fn forked() {
     thread::forked();
-    STEER.forked();
+    OFFLOAD.forked();
     if let Some(table) = TABLE.get() {
         table.forked();
     }
@@ -110,7 +110,7 @@ fn ask(table: &'static Descriptors, fd: c_int) -> Found {
             return table.find(fd);
         }
     };
-    let lane = STEER.open();
+    let lane = OFFLOAD.open();
     if lane == Lane::NONE {
         table.adopt_plain(fd);
     } else if table.adopt(fd, lane, traits) && Identity::of(fd) != Some(asked) {
@@ -147,7 +147,7 @@ pub fn moves_files() -> bool {
 /// A lane for what a function is about to make; none if it is to be made in place, which is counted.
 pub fn new_lane(function: Function) -> Lane {
     match state::check().and_then(|()| thread::check()) {
-        Ok(()) => STEER.open(),
+        Ok(()) => OFFLOAD.open(),
         Err(why) => {
             counters::count(function, why);
             Lane::NONE
@@ -167,7 +167,7 @@ pub fn traits_of(fd: c_int) -> u32 {
 /// Notes a descriptor that has just been made, with a lane of its own.
 pub fn opened(fd: c_int, traits: u32) {
     if table().is_some() {
-        steer(fd, STEER.open(), traits);
+        steer(fd, OFFLOAD.open(), traits);
     }
 }
 

@@ -19,7 +19,7 @@
 //!
 //! A handler that unblocks its own signal is not recognised.
 
-use manycore_steer::INTERRUPT;
+use crate::offload::INTERRUPT;
 use syscalls::{Sysno, raw_syscall};
 
 use crate::calls::signals::{Disposition, LAST};

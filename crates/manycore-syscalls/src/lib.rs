@@ -13,7 +13,7 @@
 //! [`state`] says whether calls are moved in this process at all: not before the library has started, not in a child that
 //! shares its parent's memory, and not once the program has asked the kernel for something that holds for one thread only ([`calls::ties`]).
 //! [`thread`] says whether the calling thread may: not in a signal handler that interrupted a call that is being moved.
-//! [`descriptors`] says which descriptors are sockets, and on which lane their calls are executed. `manycore-steer` executes them;
+//! [`descriptors`] says which descriptors are sockets, and on which lane their calls are executed. [`offload`] executes them;
 //! [`handlers`] says whether a thread may be made for that.
 //!
 //! # What a function here may not do
@@ -35,6 +35,7 @@ mod files;
 mod handlers;
 mod memory;
 mod moved;
+mod offload;
 mod real;
 mod settings;
 mod start;

@@ -8,15 +8,15 @@
 use core::ffi::{c_int, c_long, c_void};
 use core::sync::atomic::AtomicU32;
 
+use crate::offload::{Answer, Call, Kind, Lane, PendingCall, Reason, Timer};
 use manycore::sync::clock;
-use manycore_descriptors::{Found, Held, Left};
+use manycore_channel::descriptors::{Found, Held, Left};
 use manycore_interpose::cancel;
 use manycore_stats::syscalls::{Function, Outcome};
-use manycore_steer::{Answer, Call, Flight, Kind, Lane, Reason, Timer};
 use syscalls::{Errno, Sysno, raw_syscall};
 
 use crate::calls::signals;
-use crate::descriptors::{self, Descriptors, FILE, LINGERS, STAYS, STEER, TIMED};
+use crate::descriptors::{self, Descriptors, FILE, LINGERS, OFFLOAD, STAYS, TIMED};
 use crate::{counters, file_size, state, thread};
 
 /// What is to be known of a function to move its calls.
@@ -107,7 +107,7 @@ impl Measurement {
     #[inline]
     pub fn end(self) {
         if let Some((lane, timer)) = self.0 {
-            STEER.stop(&lane, timer);
+            OFFLOAD.stop(&lane, timer);
             give_back_kept();
         }
     }
@@ -210,7 +210,7 @@ pub unsafe fn with(held: Held, shape: Shape, number: c_long, args: [usize; 6]) -
         counters::count(shape.function, why);
         return Verdict::InPlace(Measurement::NONE);
     }
-    if let Some(timer) = STEER.bypass(&lane) {
+    if let Some(timer) = OFFLOAD.bypass(&lane) {
         counters::count(shape.function, Outcome::Bypassed);
         return in_place(table, held, lane, timer);
     }
@@ -243,7 +243,7 @@ fn in_place(table: &Descriptors, held: Held, lane: Lane, timer: Timer) -> Verdic
 /// A call on its way, on the stack of its thread.
 pub struct InFlight {
     /// What the mechanism knows of it.
-    pub flight: Flight,
+    pub flight: PendingCall,
     lane: Lane,
     /// The reference that is given back if the thread leaves the call without returning from it.
     slot: Option<u32>,
@@ -274,7 +274,7 @@ pub unsafe fn perform(
     shape: Shape,
 ) -> Result<Answer, Reason> {
     let mut flight = InFlight {
-        flight: Flight::default(),
+        flight: PendingCall::default(),
         lane,
         slot,
         call: *call,
@@ -297,7 +297,7 @@ pub unsafe fn perform(
     match flight.result {
         Ok(_) => {
             let ticks = clock::now().wrapping_sub(started);
-            counters::moved(shape.function, STEER.cpu(&lane, kind), ticks, kind == Kind::Quick);
+            counters::moved(shape.function, OFFLOAD.cpu(&lane, kind), ticks, kind == Kind::Quick);
         }
         Err(reason) => counters::count(shape.function, outcome(reason)),
     }
@@ -326,7 +326,7 @@ unsafe extern "C-unwind" fn run(flight: *mut c_void) {
     let InFlight { flight: place, lane, call, kind: takes, .. } = &*flight;
     // SAFETY: the arguments are those of the system call, and what they lead to is valid during it
     // (contract of `perform`).
-    let result = unsafe { STEER.perform(lane, call, *takes, place) };
+    let result = unsafe { OFFLOAD.perform(lane, call, *takes, place) };
     flight.result = result;
     thread::end();
     if flight.cancel_type != DEFERRED {
@@ -363,7 +363,7 @@ pub fn jumped_out(flight: &mut InFlight) {
 
 /// Ends a call from which the thread will not return.
 fn settle(flight: &mut InFlight) {
-    let answer = STEER.abandon(&flight.flight);
+    let answer = OFFLOAD.abandon(&flight.flight);
     if let Some(fd) = answer.filter(|answer| flight.shape.makes && *answer >= 0) {
         // SAFETY: the call has made the descriptor, which the thread has not been told of.
         unsafe { raw_syscall!(Sysno::close, fd) };
@@ -371,13 +371,13 @@ fn settle(flight: &mut InFlight) {
     match flight.slot.take() {
         Some(slot) => descriptors::leave(slot),
         // That of a socket that is nobody's now.
-        None => STEER.close(flight.lane),
+        None => OFFLOAD.close(flight.lane),
     }
     counters::count(flight.shape.function, Outcome::Abandoned);
     thread::end();
 }
 
-/// How callers sleep, see [`manycore_steer::Sleep`].
+/// How callers sleep, see [`crate::offload::settings::Sleep`].
 pub unsafe extern "C-unwind" fn sleep(
     word: *const u32,
     expected: u32,

@@ -1,7 +1,7 @@
 //! What the command hands over: `MANYCORE_SYSCALLS=MECHANISM[:KEY=VALUE]...`
 
+use crate::offload::{Groups, Mechanism, Rule, Settings};
 use manycore_interpose::message::{refuse, say};
-use manycore_steer::{Groups, Mechanism, Rule, Settings};
 use syscalls::{Errno, Sysno, raw_syscall};
 
 use crate::{moved, threads};

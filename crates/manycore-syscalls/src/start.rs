@@ -1,13 +1,13 @@
 //! Starting: what was chosen, and whether this library is really in the way of every call.
 
+use crate::offload::Mechanism;
 use manycore_interpose::bindings;
 use manycore_interpose::counter;
 use manycore_interpose::environment::environment;
 use manycore_interpose::message::{self, refuse, say};
 use manycore_stats::syscalls::Outcome;
-use manycore_steer::Mechanism;
 
-use crate::descriptors::STEER;
+use crate::descriptors::OFFLOAD;
 use crate::{counters, descriptors, entry, real, settings, state, threads};
 
 /// Present once in a process, however often the library is loaded: the copy whose exports are in use finds its own.
@@ -44,7 +44,7 @@ extern "C" fn constructor() {
         return say(&[b"no memory for a table of descriptors: calls are executed in place"]);
     }
     threads::prepare();
-    STEER.start(&choice.settings);
+    OFFLOAD.start(&choice.settings);
     // SAFETY: the handlers are functions of this library, which is never unloaded.
     unsafe { pthread_atfork(Some(before_fork), Some(in_parent), Some(in_child)) };
     if !state::start() {
@@ -62,11 +62,11 @@ unsafe extern "C" {
 
 /// After the program's own handlers, which were registered later: nothing but the fork comes after this.
 extern "C" fn before_fork() {
-    STEER.before_fork();
+    OFFLOAD.before_fork();
 }
 
 extern "C" fn in_parent() {
-    STEER.after_fork();
+    OFFLOAD.after_fork();
 }
 
 /// In the child of a fork, ahead of the program's own handlers, which were registered later: what the parent's workers hold open is

@@ -9,7 +9,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use manycore_stats::syscalls::Outcome;
 use syscalls::{Errno, Sysno, raw_syscall};
 
-use crate::descriptors::STEER;
+use crate::descriptors::OFFLOAD;
 use crate::{counters, descriptors, thread, threads};
 
 /// The word is new: this is a child.
@@ -112,7 +112,7 @@ fn renew() -> Result<(), Outcome> {
     if let Some(call) = thread::in_flight() {
         // SAFETY: the call is on this thread's stack, below the handler that forked, and its frame
         // is there until the handler returns.
-        STEER.forked_in_flight(unsafe { &(*call).flight });
+        OFFLOAD.forked_in_flight(unsafe { &(*call).flight });
     }
     descriptors::forked();
     let ended = reason();

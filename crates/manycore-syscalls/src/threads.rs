@@ -12,7 +12,7 @@ use manycore_stats::syscalls::Outcome;
 use syscalls::{Sysno, raw_syscall};
 
 use crate::calls::ties;
-use crate::descriptors::STEER;
+use crate::descriptors::OFFLOAD;
 use crate::real::{self, Run, RunC11};
 use crate::{handlers, moved, state, thread};
 
@@ -88,7 +88,7 @@ pub fn leaves() {
         moved::jumped_out(unsafe { &mut *flight });
     }
     // Without threads there is nothing to do, and a process may be forbidden to do more than end.
-    if is_last() && STEER.threads() > 0 {
+    if is_last() && OFFLOAD.threads() > 0 {
         end_all();
     }
 }
@@ -97,17 +97,17 @@ pub fn leaves() {
 /// stays, as it would if it had threads that nobody ends.
 #[cold]
 fn end_ours() {
-    let ours = STEER.threads();
+    let ours = OFFLOAD.threads();
     if ours > 0 {
         let others = count().saturating_sub(ours);
-        STEER.retire();
+        OFFLOAD.retire();
         await_threads(others);
     }
 }
 
 /// Whether there are threads of ours, and one of the program's.
 pub fn are_ours_alone() -> bool {
-    own() == 1 && STEER.threads() > 0
+    own() == 1 && OFFLOAD.threads() > 0
 }
 
 /// Has all our threads end, for good, where the calling one is the program's only one: some changes the kernel makes for a process with
@@ -124,12 +124,12 @@ pub fn leave_alone() -> bool {
 /// Has all our threads end, and the kernel's for us; says whether the calling one is alone then.
 fn end_all() -> bool {
     end_ours();
-    if STEER.threads() > 0 {
+    if OFFLOAD.threads() > 0 {
         return false;
     }
     // SAFETY: the program's last thread ends, so that no call is in flight, and our threads, which
     // would have listened, have ended.
-    unsafe { STEER.close_rings() };
+    unsafe { OFFLOAD.close_rings() };
     await_threads(1)
 }
 
@@ -299,11 +299,11 @@ static REFUSED: AtomicU64 = AtomicU64::new(0);
 /// So many ticks, some milliseconds, no other is asked for then: where threads cannot be made, each call would try.
 const PAUSE: u64 = 1 << 24;
 
-/// Whether a thread of ours may be made now, see [`manycore_steer::MayCreateThread`]: not for a call that a signal handler may make.
+/// Whether a thread of ours may be made now, see [`crate::offload::settings::MayCreateThread`]: not for a call that a signal handler may make.
 ///
 /// # Safety
 ///
-/// That of [`manycore_steer::MayCreateThread`].
+/// That of [`crate::offload::settings::MayCreateThread`].
 pub unsafe extern "C" fn may_create_own(blocked: u64) -> bool {
     let refused = REFUSED.load(Ordering::Relaxed); // Relaxed: a number that stands for itself
     if refused != 0 && !clock::has_passed(refused, PAUSE) {
@@ -334,11 +334,11 @@ fn policy() -> c_int {
     policy & !libc::SCHED_RESET_ON_FORK
 }
 
-/// A thread of ours, see [`manycore_steer::CreateThread`]: detached, and with a small stack.
+/// A thread of ours, see [`crate::offload::settings::CreateThread`]: detached, and with a small stack.
 ///
 /// # Safety
 ///
-/// That of [`manycore_steer::CreateThread`].
+/// That of [`crate::offload::settings::CreateThread`].
 pub unsafe extern "C" fn create_own(
     run: extern "C" fn(*mut c_void) -> *mut c_void,
     argument: *mut c_void,

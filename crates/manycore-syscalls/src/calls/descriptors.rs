@@ -3,12 +3,12 @@
 use core::ffi::{c_int, c_uint};
 use core::sync::atomic::{AtomicBool, Ordering};
 
-use manycore_descriptors::Held;
+use manycore_channel::descriptors::Held;
 use manycore_interpose::message::say;
 use manycore_stats::syscalls::{Function, Outcome};
 
 use super::ties;
-use crate::descriptors::{self as known, STEER};
+use crate::descriptors::{self as known, OFFLOAD};
 use crate::moved::{self, Shape, Verdict};
 use crate::{counters, real, thread};
 
@@ -63,12 +63,12 @@ pub fn not_open() -> c_int {
 /// Whether a descriptor is one of those that our workers have for themselves: for the program it is as if it were not open.
 /// A child that shares memory has descriptors of its own, and is free to close what it has.
 pub fn is_ours(fd: c_int) -> bool {
-    STEER.owns(fd) && !thread::shares_memory()
+    OFFLOAD.owns(fd) && !thread::shares_memory()
 }
 
 /// Whether there are any: threads of ours have them.
 fn has_ours() -> bool {
-    STEER.threads() > 0 && !thread::shares_memory()
+    OFFLOAD.threads() > 0 && !thread::shares_memory()
 }
 
 /// `close_range`: of what is ours, nothing is closed.

@@ -2,12 +2,12 @@
 
 use core::ffi::{c_char, c_int, c_void};
 
+use crate::offload::{Call, Lane};
 use libc::{iovec, mode_t, off_t};
 use manycore_stats::syscalls::{Function, Outcome};
-use manycore_steer::{Call, Lane};
 
 use super::{looks, moved_as_they_are, sockets, ties};
-use crate::descriptors::STEER;
+use crate::descriptors::OFFLOAD;
 use crate::moved::{self, Shape};
 use crate::{counters, descriptors, memory, real};
 
@@ -65,7 +65,7 @@ unsafe fn open_elsewhere((directory, path, flags, mode): Opening) -> Option<c_in
     // system call.
     let answer = unsafe { sockets::make(lane, Shape::waits(Function::Open).makes(), call) };
     if lane != Lane::NONE {
-        STEER.close(lane);
+        OFFLOAD.close(lane);
     }
     answer.map(|answer| moved::result(answer) as c_int)
 }

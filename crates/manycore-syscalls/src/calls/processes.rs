@@ -5,7 +5,7 @@ use core::ffi::{c_int, c_void};
 use libc::pid_t;
 use manycore_stats::syscalls::Outcome;
 
-use crate::descriptors::STEER;
+use crate::descriptors::OFFLOAD;
 use crate::real::{self, RunClone};
 use crate::{state, threads};
 
@@ -21,7 +21,7 @@ pub fn note_flags(flags: usize) {
     let _ = state::check();
     state::end(Outcome::SharedMemory);
     if !has(libc::CLONE_VM) {
-        STEER.share_descriptors();
+        OFFLOAD.share_descriptors();
     }
 }
 

@@ -6,9 +6,9 @@
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use crate::offload::INTERRUPT;
 use libc::{sigaction as Action, sighandler_t};
 use manycore_interpose::message::say;
-use manycore_steer::INTERRUPT;
 use syscalls::{Sysno, raw_syscall};
 
 use crate::{real, thread};

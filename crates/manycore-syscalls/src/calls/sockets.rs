@@ -2,12 +2,12 @@
 
 use core::ffi::{c_int, c_void};
 
+use crate::offload::{Answer, Call, Lane, Reason};
 use libc::{sockaddr, socklen_t};
 use manycore_stats::syscalls::{Function, Outcome};
-use manycore_steer::{Answer, Call, Lane, Reason};
 
 use super::moved_as_they_are;
-use crate::descriptors::{LINGERS, STEER, TIMED};
+use crate::descriptors::{LINGERS, OFFLOAD, TIMED};
 use crate::moved::{self, Shape};
 use crate::{counters, descriptors, real};
 
@@ -43,7 +43,7 @@ pub unsafe fn make(lane: Lane, shape: Shape, call: Call) -> Option<Answer> {
     if lane == Lane::NONE {
         return None;
     }
-    if STEER.bypass(&lane).is_some() {
+    if OFFLOAD.bypass(&lane).is_some() {
         counters::count(shape.function, Outcome::Bypassed);
         return None;
     }
@@ -72,7 +72,7 @@ pub unsafe extern "C-unwind" fn socket(domain: c_int, kind: c_int, protocol: c_i
     if fd >= 0 {
         descriptors::steer(fd, lane, 0);
     } else if lane != Lane::NONE {
-        STEER.close(lane);
+        OFFLOAD.close(lane);
     }
     fd
 }
@@ -103,7 +103,7 @@ pub unsafe extern "C-unwind" fn socketpair(
             descriptors::steer(*pair, lane, 0);
             descriptors::opened(*pair.add(1), 0);
         } else if lane != Lane::NONE {
-            STEER.close(lane);
+            OFFLOAD.close(lane);
         }
         result
     }

@@ -10,7 +10,7 @@ use libc::pid_t;
 use manycore_interpose::counter;
 use manycore_stats::syscalls::Outcome;
 
-use crate::descriptors::STEER;
+use crate::descriptors::OFFLOAD;
 use crate::{counters, real, state, thread, threads};
 
 /// Executes all calls in place from now on, if there is a thread that does not have what the caller has got or is about to get.
@@ -21,7 +21,7 @@ pub fn tie() {
 
 fn tie_prepared() {
     // A child of vfork has the parent's memory, but a state of its own.
-    if !thread::shares_memory() && (STEER.threads() > 0 || threads::own() > 1) {
+    if !thread::shares_memory() && (OFFLOAD.threads() > 0 || threads::own() > 1) {
         state::end(Outcome::ThreadState);
     }
 }
@@ -185,7 +185,7 @@ macro_rules! changing {
                 let result = unsafe { real::$name($($arg),*) };
                 // Afterwards: what is set up from now on is set up by the one that the process is now.
                 if result == 0 && !thread::shares_memory() {
-                    STEER.change_rights();
+                    OFFLOAD.change_rights();
                 }
                 result
             }

@@ -3,7 +3,7 @@
 use core::ffi::c_int;
 
 use libc::{epoll_event, fd_set, nfds_t, pollfd, sigset_t, timespec, timeval};
-use manycore_descriptors::Held;
+use manycore_channel::descriptors::Held;
 use manycore_stats::syscalls::{Function, Outcome};
 
 use super::moved_as_they_are;

@@ -36,21 +36,13 @@ const ARROWS: &[(&str, &[&str])] = &[
     // What all libraries need that are put under somebody else's program.
     ("manycore-interpose", &["manycore"]),
     ("manycore-preload", &["manycore", "manycore-interpose", "manycore-stats"]),
-    // Moves system calls, and knows nothing of C libraries.
-    ("manycore-steer", &["manycore"]),
-    // Its channels, on the simulator's runtime.
-    ("manycore-steer-simulated", &["manycore-simulated"]),
-    // Which descriptors' calls are moved, and to where.
-    ("manycore-descriptors", &["manycore"]),
+    // Carries system calls to other threads, and knows which descriptors' calls are carried.
+    ("manycore-channel", &["manycore"]),
+    // The same on the simulator's runtime.
+    ("manycore-channel-simulated", &["manycore-simulated"]),
     (
         "manycore-syscalls",
-        &[
-            "manycore",
-            "manycore-interpose",
-            "manycore-stats",
-            "manycore-steer",
-            "manycore-descriptors",
-        ],
+        &["manycore", "manycore-interpose", "manycore-stats", "manycore-channel"],
     ),
     ("manycore-capi", &["manycore"]),
     // Reads what the kernel says of the machine, and chooses CPUs.
@@ -62,7 +54,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "manycore",
             "manycore-sim",
             "manycore-simulated",
-            "manycore-steer-simulated",
+            "manycore-channel-simulated",
             "manycore-measure",
             "manycore-placement",
         ],

@@ -61,7 +61,7 @@ pub struct Counts {
     pub answer: usize,
 }
 
-/// What `manycore-steer` has, `tuning::spin_limit`: 800 pauses, of 10 cycles each at 2.8 GHz.
+/// What `manycore-syscalls` has, `tuning::spin_limit`: 800 pauses, of 10 cycles each at 2.8 GHz.
 const SPIN_NS: f64 = 2_860.0;
 
 impl Default for Assumptions {

@@ -1,26 +1,28 @@
-//! Between a worker and its syscall thread: the code of `manycore-steer`, by which its mechanism `thread` carries a call there
+//! Between a worker and its syscall thread: the code of `manycore-channel`, by which its mechanism `thread` carries a call there
 //! and an answer back.
 //!
-//! A call is a [`Slot`], which the worker writes and puts onto the thread's [`Hand`]; each side looks for a while, and then
+//! A call is a [`Slot`], which the worker writes and puts onto the thread's [`BlockingWorker`]; each side looks for a while, and then
 //! sleeps. What is left out is what only a kernel has: signals, cancelling, the making of threads. One thread serves a
 //! worker, whatever sockets it has.
 
+use manycore_channel_simulated::blocking_worker::BlockingWorker;
+use manycore_channel_simulated::call::{Call as Moved, Kind};
+use manycore_channel_simulated::slot::{Reply, Slot};
+use manycore_channel_simulated::stack::Stack;
 use manycore_simulated::sync::{CachePadded, cpu, node};
-use manycore_steer_simulated::model::{Hand, Reply, Slot, Stack};
-use manycore_steer_simulated::{Call as Moved, Kind};
 
 use super::kernel::Call;
 
 /// The only hand of a lane.
 const HAND: u32 = 0;
 
-/// One worker's: what `manycore-steer` calls a lane with one hand.
+/// One worker's: what `manycore-channel` calls a lane with one hand.
 #[derive(Default)]
 pub(super) struct Channel {
     /// The CPU of its thread.
     at: u32,
     idle: CachePadded<Stack>,
-    hand: Hand,
+    hand: BlockingWorker,
 }
 
 impl Channel {

@@ -1,0 +1,55 @@
+//! A table from descriptors to the lanes on which their calls are executed.
+//!
+//! ```text
+//! entries, by descriptor    epoch:32 | slot:24 | state:8        one word, replaced as a whole
+//! slots                     references | next | traits | lane   one for each open description that is steered
+//! ```
+//!
+//! Descriptors that share an open description share a slot, and so do calls in flight on it. A slot's lane is closed by
+//! whoever drops the last reference: the `close` of the descriptor, if no call is in flight; otherwise the last of those calls. So a
+//! descriptor's number may belong to another socket already while calls on the one before it still wait for their answers.
+//!
+//! # Finding
+//!
+//! [`Table::find`] reads an entry, takes a reference to its slot unless there is none left to share, and reads the entry again. The memory of
+//! slots is never given back, so that looking at one that has just been freed is harmless; and if it serves another descriptor
+//! by now, the entry has changed, and the reference is dropped.
+//!
+//! # Wrong entries
+//!
+//! What a descriptor is, the kernel may have to be asked, while another thread closes it. So whoever closes says so before and after
+//! ([`Table::closes`], [`Table::closed`]), and in between nobody notes what the kernel said; and whoever notes it asks once more
+//! ([`Table::adopt`]). An entry is never left behind for a number that was closed.
+//!
+//! Not everything that happens to descriptors is seen here: code that is not interposed opens and closes some. An entry is
+//! therefore never more than advice on where to execute a call. Unknown is always a right answer.
+//!
+//! # Forks
+//!
+//! A child has a copy of the table, but none of the threads that serve lanes. [`Table::forked`] begins another epoch: entries of
+//! earlier ones are unknown, and all slots are free again.
+//!
+//! ```
+//! # #[cfg(not(loom))] {
+//! use std::cell::Cell;
+//! use manycore_channel::descriptors::{Entry, Found, Slot, Table};
+//!
+//! let (entries, slots) = ([const { Entry::new() }; 8], [const { Slot::new() }; 4]);
+//! let closed = Cell::new("none");
+//! let table = Table::new(&entries, &slots, |lane| closed.set(lane));
+//! assert!(matches!(table.find(3), Found::Unknown));
+//! assert!(table.steer(3, "a lane", 0));
+//! let Found::Steered(held) = table.find(3) else { panic!("it is steered") };
+//! assert_eq!(*table.lane(&held), "a lane");
+//! // The descriptor is closed while a call is in flight: the lane is closed when that comes back.
+//! table.forget(3);
+//! assert_eq!(closed.get(), "none");
+//! table.leave(held);
+//! assert_eq!(closed.get(), "a lane");
+//! # }
+//! ```
+mod slot;
+mod table;
+
+pub use slot::{Held, Slot};
+pub use table::{Entry, Found, Left, SLOTS_MAX, Table};

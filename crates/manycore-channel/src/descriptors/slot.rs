@@ -1,0 +1,148 @@
+//! What descriptors of one open description share: the lane, and what is known of the description.
+
+use core::mem::MaybeUninit;
+
+use manycore::order;
+use manycore::sync::atomic::{AtomicU32, Ordering};
+use manycore::sync::cell::UnsafeCell;
+
+/// One in the memory that a table is given; all zero is a free one that was never used.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Slot<L> {
+    /// Entries and calls in flight that refer to it; 0 while it is free.
+    references: AtomicU32,
+    /// The free slot after this one, plus one.
+    pub(crate) next: AtomicU32,
+    /// Bits that the table's user defines.
+    pub(crate) traits: AtomicU32,
+    lane: UnsafeCell<MaybeUninit<L>>,
+}
+
+// SAFETY: the lane is written by the one thread that has taken the slot off the free list, before
+// `publish` lets others have references, and copied by those (`L: Send + Sync`).
+unsafe impl<L: Send + Sync> Sync for Slot<L> {}
+
+/// A reference to a slot, to be given back by [`Table::leave`](super::Table::leave). It has no destructor, for a thread that is
+/// cancelled may leave a call without returning from it.
+#[derive(Debug)]
+#[must_use = "the lane stays open until it is given back"]
+pub struct Held(pub(crate) u32);
+
+impl Held {
+    /// Its number, to be kept where a value with a destructor's duties cannot be.
+    pub fn into_number(self) -> u32 {
+        self.0
+    }
+
+    /// The reference of that number: once, for each [`into_number`](Self::into_number).
+    pub fn from_number(number: u32) -> Self {
+        Self(number)
+    }
+}
+
+impl<L: Copy> Slot<L> {
+    /// A free one.
+    #[cfg(not(loom))]
+    pub const fn new() -> Self {
+        Self {
+            references: AtomicU32::new(0),
+            next: AtomicU32::new(0),
+            traits: AtomicU32::new(0),
+            lane: UnsafeCell::new(MaybeUninit::uninit()),
+        }
+    }
+
+    /// A free one.
+    #[cfg(loom)]
+    pub fn new() -> Self {
+        Self {
+            references: AtomicU32::new(0),
+            next: AtomicU32::new(0),
+            traits: AtomicU32::new(0),
+            lane: UnsafeCell::new(MaybeUninit::uninit()),
+        }
+    }
+
+    /// Puts a lane in, with one reference: the caller's.
+    ///
+    /// # Safety
+    ///
+    /// The caller has taken the slot off the free list.
+    pub(crate) unsafe fn publish(&self, lane: L, traits: u32) {
+        // SAFETY: the caller has taken the slot off the free list (contract of this function), and
+        // no other thread touches a slot that is neither there nor has references.
+        self.lane.with_mut(|place| unsafe { (*place).write(lane) });
+        // Relaxed: published with the lane, below.
+        self.traits.store(traits, Ordering::Relaxed);
+        // Release: partner of the Acquire in `join`: whoever gets a reference finds the lane.
+        self.references.store(1, order!(Release, "slot-publish"));
+    }
+
+    /// Takes a reference, unless the slot is free.
+    pub(crate) fn join(&self) -> bool {
+        // Acquire, here and where the exchange fails: partner of the AcqRel in `leave`; whoever finds the slot free finds that the
+        // entry which refers to it has changed, and does not look for it for ever.
+        let mut references = self.references.load(order!(Acquire, "slot-free"));
+        while references != 0 {
+            // Acquire: partner of the Release in `publish`, and through it of what came before that: the entry that
+            // referred to an earlier lane in this slot is seen to have changed.
+            match self.references.compare_exchange_weak(
+                references,
+                references + 1,
+                order!(Acquire, "slot-join"),
+                order!(Acquire, "slot-free"),
+            ) {
+                Ok(_) => return true,
+                Err(now) => references = now,
+            }
+        }
+        false
+    }
+
+    /// A copy of the lane.
+    ///
+    /// # Safety
+    ///
+    /// The caller has a reference.
+    pub(crate) unsafe fn lane(&self) -> &L {
+        // SAFETY: `publish` has written the lane before there was a reference, of which the caller
+        // has one (contract of this function): it is not written again before that is gone.
+        self.lane.with(|place| unsafe { (*place).assume_init_ref() })
+    }
+
+    /// Drops a reference; gives the lane if it was the last one, and then the slot is the caller's.
+    ///
+    /// # Safety
+    ///
+    /// The caller has a reference, and had it for itself.
+    pub(crate) unsafe fn leave(&self) -> Option<L> {
+        // AcqRel: Release for whoever drops the last one, so that all uses are over; Acquire for that one.
+        if self.references.fetch_sub(1, order!(AcqRel, "slot-leave")) != 1 {
+            return None;
+        }
+        // SAFETY: the last reference is gone, so that no other thread looks at the lane, nor can
+        // get a reference before `publish`.
+        Some(self.lane.with_mut(|place| unsafe { (*place).assume_init_read() }))
+    }
+
+    /// Drops all references; gives the lane if there were any.
+    ///
+    /// # Safety
+    ///
+    /// Nobody else has the table: this is the child of a fork.
+    pub(crate) unsafe fn reset(&self) -> Option<L> {
+        // Relaxed: there is one thread.
+        let references = self.references.swap(0, Ordering::Relaxed);
+        // SAFETY: there were references, so that `publish` has written the lane; nobody else has
+        // the table (contract of this function).
+        (references != 0)
+            .then(|| self.lane.with_mut(|place| unsafe { (*place).assume_init_read() }))
+    }
+}
+
+impl<L: Copy> Default for Slot<L> {
+    fn default() -> Self {
+        Self::new()
+    }
+}

@@ -1,0 +1,381 @@
+//! The table: entries by descriptor, and the slots that they refer to.
+
+use manycore::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use manycore::{mutation, order};
+
+use super::slot::{Held, Slot};
+
+/// So many slots a table can have, at most.
+pub const SLOTS_MAX: usize = 1 << SLOT_BITS;
+
+const STATE_BITS: u32 = 8;
+const SLOT_BITS: u32 = 24;
+const EPOCH_SHIFT: u32 = STATE_BITS + SLOT_BITS;
+const STATE: u64 = (1 << STATE_BITS) - 1;
+
+/// The lower half of a word.
+const LOW: u64 = u32::MAX as u64;
+
+const UNKNOWN: u64 = 0;
+const PLAIN: u64 = 1;
+const STREAM: u64 = 2;
+const STEERED: u64 = 3;
+const CLOSING: u64 = 4;
+const TIED: u64 = 5;
+
+/// What is known of one descriptor; all zero is nothing.
+#[derive(Debug, Default)]
+#[repr(transparent)]
+pub struct Entry(AtomicU64);
+
+impl Entry {
+    /// Nothing is known.
+    #[cfg(not(loom))]
+    pub const fn new() -> Self {
+        Self(AtomicU64::new(UNKNOWN))
+    }
+
+    /// Nothing is known.
+    #[cfg(loom)]
+    pub fn new() -> Self {
+        Self(AtomicU64::new(UNKNOWN))
+    }
+}
+
+/// Why calls on a descriptor are left in place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Left {
+    /// It is none of those that are to be moved: no socket.
+    Plain,
+    /// stdio reads and writes it too, past every interposed function.
+    Stream,
+    /// What calls on it are told depends on the thread that makes them.
+    Tied,
+    /// A thread is closing it: what it is now, it may not be any more when that is known.
+    Closing,
+}
+
+/// What [`Table::find`] finds.
+#[derive(Debug)]
+pub enum Found {
+    /// Nothing is known: whoever wants to know asks the kernel.
+    Unknown,
+    /// Calls on it are executed in place.
+    Left(Left),
+    /// Calls on it are moved. The reference is to be given back.
+    Steered(Held),
+    /// There is no entry for such a number.
+    Beyond,
+}
+
+/// The table, over memory that its user has set aside.
+#[derive(Debug)]
+pub struct Table<'m, L, C> {
+    entries: &'m [Entry],
+    slots: &'m [Slot<L>],
+    /// Closes a lane to which nothing refers any more.
+    close: C,
+    /// How often a slot was put back, and the first free slot plus one.
+    free: AtomicU64,
+    /// So many slots have been used, ever.
+    used: AtomicU32,
+    /// Which fork's child this is.
+    epoch: AtomicU32,
+    /// One more than the largest descriptor that was ever steered.
+    end: AtomicU32,
+}
+
+impl<'m, L: Copy, C: Fn(L)> Table<'m, L, C> {
+    /// A table of which nothing is known yet; the memory is zero, or new.
+    ///
+    /// # Panics
+    ///
+    /// If there are more than [`SLOTS_MAX`] slots.
+    pub fn new(entries: &'m [Entry], slots: &'m [Slot<L>], close: C) -> Self {
+        assert!(slots.len() <= SLOTS_MAX, "too many slots");
+        Self {
+            entries,
+            slots,
+            close,
+            free: AtomicU64::new(0),
+            used: AtomicU32::new(0),
+            epoch: AtomicU32::new(0),
+            end: AtomicU32::new(0),
+        }
+    }
+
+    /// What is known of a descriptor.
+    #[inline]
+    pub fn find(&self, descriptor: i32) -> Found {
+        let Some(entry) = self.entry(descriptor) else { return Found::Beyond };
+        loop {
+            // Acquire: partner of the Release in `replace`; the slot that it refers to has been published.
+            let word = entry.0.load(order!(Acquire, "entry-find"));
+            match word & STATE {
+                PLAIN => return Found::Left(Left::Plain),
+                STREAM => return Found::Left(Left::Stream),
+                TIED => return Found::Left(Left::Tied),
+                STEERED if self.is_current(word) => {}
+                CLOSING if self.is_current(word) => return Found::Left(Left::Closing),
+                _ => return Found::Unknown,
+            }
+            let number = slot_of(word);
+            if !self.slots[number as usize].join() {
+                continue; // freed in between: then the entry has changed
+            }
+            // Relaxed: if the slot has had another lane in between, the Acquire in `join` has made the change visible.
+            if mutation!("entry-trusted") || entry.0.load(Ordering::Relaxed) == word {
+                return Found::Steered(Held(number));
+            }
+            // What was joined is another lane, which may have lost its descriptor since.
+            self.leave(Held(number));
+        }
+    }
+
+    /// Has calls on a descriptor take this lane from now on: one that the caller has just made. If there is no entry or no slot for it, it
+    /// is closed, the descriptor is unknown, and the answer is no.
+    pub fn steer(&self, descriptor: i32, lane: L, traits: u32) -> bool {
+        let Some(number) = self.published(descriptor, lane, traits) else {
+            self.forget(descriptor);
+            return false;
+        };
+        self.replace(descriptor, self.referring(descriptor, number));
+        true
+    }
+
+    /// The same for a descriptor that the caller has asked the kernel about, if nothing is known of it still. It may have been closed
+    /// since: whoever adopts it asks once more, and forgets it if it is another.
+    pub fn adopt(&self, descriptor: i32, lane: L, traits: u32) -> bool {
+        let Some(number) = self.published(descriptor, lane, traits) else { return false };
+        let is_noted = self.note_if_unknown(descriptor, self.referring(descriptor, number));
+        if !is_noted {
+            self.leave(Held(number));
+        }
+        is_noted
+    }
+
+    /// Has calls on a descriptor executed in place that is none of those that are to be moved, if nothing is known of it still.
+    pub fn adopt_plain(&self, descriptor: i32) {
+        self.note_if_unknown(descriptor, PLAIN);
+    }
+
+    /// A slot with this lane and one reference, the caller's; otherwise the lane is closed.
+    fn published(&self, descriptor: i32, lane: L, traits: u32) -> Option<u32> {
+        let slot = if self.entry(descriptor).is_some() { self.take() } else { None };
+        let Some(number) = slot else {
+            (self.close)(lane);
+            return None;
+        };
+        // SAFETY: `take` has taken the slot off the free list for this thread.
+        unsafe { self.slots[number as usize].publish(lane, traits) };
+        Some(number)
+    }
+
+    /// Has calls on a descriptor take the lane of another one: they share an open description.
+    pub fn share(&self, descriptor: i32, held: &Held) {
+        if self.entry(descriptor).is_some() {
+            let joined = self.slots[held.0 as usize].join();
+            debug_assert!(joined, "the caller has a reference");
+            self.replace(descriptor, self.referring(descriptor, held.0));
+        }
+    }
+
+    /// Has calls on a descriptor executed in place.
+    pub fn leave_alone(&self, descriptor: i32, why: Left) {
+        let word = match why {
+            Left::Plain => PLAIN,
+            Left::Stream => STREAM,
+            Left::Tied => TIED,
+            Left::Closing => self.closing(),
+        };
+        self.replace(descriptor, word);
+    }
+
+    /// A descriptor is about to be closed, or replaced: nobody asks what it is before that is over.
+    pub fn closes(&self, descriptor: i32) {
+        if mutation!("closing-unmarked") {
+            return self.forget(descriptor);
+        }
+        self.leave_alone(descriptor, Left::Closing);
+    }
+
+    /// It was closed, or not: nothing is known of it, unless somebody has noted since what has its number now.
+    pub fn closed(&self, descriptor: i32) {
+        if let Some(Entry(entry)) = self.entry(descriptor) {
+            // Release: partner of the Acquire in `note_if_unknown`: whoever notes something after this finds in the kernel what came of it.
+            // Relaxed: there is nothing to do.
+            let (success, failure) = (order!(Release, "entry-closed"), Ordering::Relaxed);
+            let _ = entry.compare_exchange(self.closing(), UNKNOWN, success, failure);
+        }
+    }
+
+    /// Nothing is known of a descriptor any more.
+    pub fn forget(&self, descriptor: i32) {
+        self.replace(descriptor, UNKNOWN);
+    }
+
+    /// The lane of a slot.
+    #[inline]
+    pub fn lane(&self, held: &Held) -> &L {
+        // SAFETY: `held` is a reference to the slot, which stays as long as it is borrowed.
+        unsafe { self.slots[held.0 as usize].lane() }
+    }
+
+    /// What is known of the open description.
+    #[inline]
+    pub fn traits(&self, held: &Held) -> u32 {
+        // Relaxed: advice, and what a thread has set it finds itself.
+        self.slots[held.0 as usize].traits.load(Ordering::Relaxed)
+    }
+
+    /// Adds bits to what is known of the open description.
+    pub fn add_traits(&self, held: &Held, set: u32) {
+        // Relaxed: as in `traits`.
+        self.slots[held.0 as usize].traits.fetch_or(set, Ordering::Relaxed);
+    }
+
+    /// Gives a reference back. If it was the last one, the lane is closed.
+    pub fn leave(&self, held: Held) {
+        // SAFETY: `held` is a reference to the slot, and is consumed by this.
+        if let Some(lane) = unsafe { self.slots[held.0 as usize].leave() } {
+            (self.close)(lane);
+            self.put(held.0);
+        }
+    }
+
+    /// One more than the largest descriptor that was ever steered.
+    pub fn end(&self) -> i32 {
+        // Acquire: partner of the Release in `refer`, so that a descriptor that another thread has steered and told about
+        // is not past the end.
+        self.end.load(Ordering::Acquire) as i32
+    }
+
+    /// In the child of a fork, by its one thread: closes all lanes, and frees all slots. Calls of the parent's other threads
+    /// that were in flight are not in flight here.
+    pub fn forked(&self) {
+        // Relaxed throughout this function: there is one thread.
+        let used = self.used.swap(0, Ordering::Relaxed);
+        for slot in self.slots.iter().take(used as usize) {
+            // SAFETY: the caller is the one thread of a forked child, so that nobody else has the
+            // table.
+            if let Some(lane) = unsafe { slot.reset() } {
+                (self.close)(lane);
+            }
+        }
+        self.free.store(0, Ordering::Relaxed);
+        let epoch = self.epoch.load(Ordering::Relaxed);
+        self.epoch.store(epoch.wrapping_add(1), Ordering::Relaxed);
+    }
+
+    #[inline]
+    fn entry(&self, descriptor: i32) -> Option<&Entry> {
+        self.entries.get(usize::try_from(descriptor).ok()?)
+    }
+
+    #[inline]
+    fn is_current(&self, word: u64) -> bool {
+        // Relaxed: changes only while there is one thread.
+        (word >> EPOCH_SHIFT) as u32 == self.epoch.load(Ordering::Relaxed)
+    }
+
+    /// Whether a word says nothing: not any more, if it says of which fork's child it is.
+    #[inline]
+    fn is_unknown(&self, word: u64) -> bool {
+        let is_dated = [STEERED, CLOSING].contains(&(word & STATE));
+        word & STATE == UNKNOWN || (is_dated && !self.is_current(word))
+    }
+
+    /// The word for an entry that has a reference to a slot.
+    fn referring(&self, descriptor: i32, number: u32) -> u64 {
+        // Release: partner of the Acquire in `end`.
+        self.end.fetch_max(descriptor as u32 + 1, Ordering::Release);
+        self.dated(u64::from(number) << STATE_BITS | STEERED)
+    }
+
+    fn closing(&self) -> u64 {
+        self.dated(CLOSING)
+    }
+
+    fn dated(&self, word: u64) -> u64 {
+        // Relaxed: as in `is_current`.
+        u64::from(self.epoch.load(Ordering::Relaxed)) << EPOCH_SHIFT | word
+    }
+
+    /// Puts a word into an entry that says nothing; whether it did not.
+    fn note_if_unknown(&self, descriptor: i32, word: u64) -> bool {
+        let Some(Entry(entry)) = self.entry(descriptor) else { return false };
+        // Relaxed: the exchange says whether it still is so.
+        let now = entry.load(Ordering::Relaxed);
+        if mutation!("adopt-blind") {
+            self.replace(descriptor, word);
+            return true;
+        }
+        // AcqRel: Release is partner of the Acquire in `find`; Acquire of the Release in `closed`. Relaxed: nothing was changed.
+        let (success, failure) = (order!(AcqRel, "entry-adopt"), Ordering::Relaxed);
+        self.is_unknown(now) && entry.compare_exchange(now, word, success, failure).is_ok()
+    }
+
+    fn replace(&self, descriptor: i32, word: u64) {
+        let Some(Entry(entry)) = self.entry(descriptor) else { return };
+        // Relaxed: most entries were unknown and stay so; a change by another thread in between is one that came just after.
+        if word & STATE != STEERED && entry.load(Ordering::Relaxed) == word {
+            return;
+        }
+        // AcqRel: Release is partner of the Acquire in `find`; Acquire of another `replace`'s Release, whose slot is
+        // left here.
+        let old = entry.swap(word, order!(AcqRel, "entry-replace"));
+        if old & STATE == STEERED && self.is_current(old) {
+            self.leave(Held(slot_of(old)));
+        }
+    }
+
+    /// A free slot's number.
+    fn take(&self) -> Option<u32> {
+        // Acquire: partner of the Release in `put`, for the slot's `next` and its end of use.
+        let mut head = self.free.load(order!(Acquire, "free-take"));
+        while let Some(number) = (head as u32).checked_sub(1) {
+            // Relaxed: if the slot has been taken and put back meanwhile, the count of the latter shows it.
+            let next = self.slots[number as usize].next.load(Ordering::Relaxed);
+            let changed = (head & !LOW) | u64::from(next);
+            // Acquire: as above.
+            let taken = self.free.compare_exchange_weak(
+                head,
+                changed,
+                order!(Acquire, "free-take"),
+                order!(Acquire, "free-take"),
+            );
+            match taken {
+                Ok(_) => return Some(number),
+                Err(now) => head = now,
+            }
+        }
+        // Relaxed: each number is given once, and its memory was never used.
+        let fresh = |used| ((used as usize) < self.slots.len()).then_some(used + 1);
+        self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fresh).ok()
+    }
+
+    fn put(&self, number: u32) {
+        // Relaxed: the exchange publishes.
+        let mut head = self.free.load(Ordering::Relaxed);
+        loop {
+            // Relaxed: published by the Release below.
+            self.slots[number as usize].next.store(head as u32, Ordering::Relaxed);
+            let count = if mutation!("free-uncounted") { 0 } else { 1 << 32 };
+            let changed = (head & !LOW).wrapping_add(count) | u64::from(number + 1);
+            // Release: partner of the Acquire in `take`. Relaxed: tried again.
+            match self.free.compare_exchange_weak(
+                head,
+                changed,
+                order!(Release, "free-put"),
+                Ordering::Relaxed, // Relaxed: as said
+            ) {
+                Ok(_) => return,
+                Err(now) => head = now,
+            }
+        }
+    }
+}
+
+fn slot_of(word: u64) -> u32 {
+    (word >> STATE_BITS) as u32 & (SLOTS_MAX as u32 - 1)
+}

@@ -1,0 +1,25 @@
+//! What carries a system call to the thread that executes it, and which descriptors' calls are carried.
+//!
+//! These are the parts in which threads meet: the model checker checks them, and the simulator runs them
+//! (`manycore-channel-simulated` is built from these sources). They call no kernel; `manycore-syscalls` does.
+//!
+//! | module | what is in it |
+//! |---|---|
+//! | [`call`] | a call and its answer |
+//! | [`slot`] | a call on its way: the caller's node, its reply, its cancellation |
+//! | [`queue`] | calls on their way to a worker that serves many, and the bell that wakes it |
+//! | [`blocking_worker`], [`stack`] | a thread that executes one call at a time; those that have nothing to do |
+//! | [`descriptors`] | which lane the calls on a descriptor take: a lock-free table |
+#![no_std]
+
+#[cfg(loom)]
+extern crate std;
+
+pub mod blocking_worker;
+pub mod call;
+// Simulated programs have no descriptors.
+#[cfg(not(feature = "sim"))]
+pub mod descriptors;
+pub mod queue;
+pub mod slot;
+pub mod stack;

@@ -1,0 +1,410 @@
+//! The ways of a call to the thread that executes it, and back.
+
+use std::sync::Arc;
+
+use loom::cell::UnsafeCell;
+use loom::sync::atomic::{AtomicU32, Ordering};
+use loom::thread;
+use manycore::lock::Gate;
+use manycore::sync::futex;
+use manycore_channel::blocking_worker::BlockingWorker;
+use manycore_channel::call::{Call, Kind};
+use manycore_channel::queue::{Bell, Calls, Cancelled, Queue};
+use manycore_channel::slot::{Reply, Slot};
+use manycore_channel::stack::Stack;
+
+/// Checks all executions with at most `preemptions` switches between threads that could have gone on.
+fn check(preemptions: usize, model: impl Fn() + Send + Sync + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(preemptions);
+    builder.check(model);
+}
+
+fn call(number: usize) -> Call {
+    Call { number, args: [0; 6] }
+}
+
+/// Executes the call: what it answers tells its number.
+fn execute(slot: *const Slot) {
+    // SAFETY: whoever has the slot executes the call, once.
+    unsafe {
+        let answer = (*slot).order().call.number as isize + 100;
+        Slot::answer(slot, Reply { answer, signal: 0 });
+    }
+}
+
+/// The caller's part: waits for the answer, which is that to its own call, and has the slot back.
+fn answered(slot: *mut Slot) {
+    // SAFETY: the caller's own, which stays until it is answered.
+    let of = unsafe { &*slot };
+    of.gate().wait();
+    assert_eq!(of.reply().answer, of.order().call.number as isize + 100);
+    // What the program does with the slot next: the model fails if anybody still looks at it.
+    of.write(&call(0), Kind::Quick);
+}
+
+/// A worker of the pool, with its futex in place of an event descriptor.
+#[derive(Default)]
+struct Worker {
+    calls: Queue<Calls>,
+    cancelled: Queue<Cancelled>,
+    bell: Bell,
+    /// How often it was woken.
+    event: AtomicU32,
+}
+
+impl Worker {
+    fn send(&self, slot: *mut Slot) {
+        // SAFETY: the slot stays until it is answered.
+        unsafe { self.calls.push(slot) };
+        self.ring();
+    }
+
+    fn ring(&self) {
+        if self.bell.ring() {
+            self.event.fetch_add(1, Ordering::Relaxed);
+            futex::wake(&raw const self.event, 1);
+        }
+    }
+
+    /// Executes calls until so many have been.
+    fn work(&self, calls: usize) {
+        let mut left = calls;
+        while left > 0 {
+            let mut slot = self.calls.take();
+            if slot.is_null() {
+                self.sleep();
+            }
+            // SAFETY: taken out, and not answered.
+            while let Some(call) = unsafe { slot.as_ref() } {
+                let this = slot;
+                slot = Queue::<Calls>::after(call);
+                execute(this);
+                left -= 1;
+            }
+        }
+    }
+
+    fn sleep(&self) {
+        let event = self.event.load(Ordering::Relaxed);
+        if self.bell.doze(|| self.calls.is_empty() && self.cancelled.is_empty()) {
+            futex::wait(&self.event, event, None);
+            self.bell.rise();
+        }
+    }
+}
+
+fn slot(number: usize) -> *mut Slot {
+    let slot = Box::into_raw(Box::<Slot>::default());
+    // SAFETY: nobody else has it.
+    unsafe { (*slot).write(&call(number), Kind::Waits) };
+    slot
+}
+
+fn free(slot: *mut Slot) {
+    // SAFETY: from `slot`, and answered.
+    drop(unsafe { Box::from_raw(slot) });
+}
+
+#[test]
+fn a_call_through_the_pool() {
+    check(3, || {
+        let worker = Arc::new(Worker::default());
+        let other = worker.clone();
+        let caller = thread::spawn(move || {
+            for number in 1..=2 {
+                let slot = slot(number);
+                other.send(slot);
+                answered(slot);
+                free(slot);
+            }
+        });
+        worker.work(2);
+        caller.join().unwrap();
+    });
+}
+
+#[test]
+fn two_callers_and_a_worker() {
+    check(2, || {
+        let worker = Arc::new(Worker::default());
+        let callers = [1, 2].map(|number| {
+            let other = worker.clone();
+            thread::spawn(move || {
+                let slot = slot(number);
+                other.send(slot);
+                answered(slot);
+                free(slot);
+            })
+        });
+        worker.work(2);
+        callers.into_iter().for_each(|caller| caller.join().unwrap());
+    });
+}
+
+/// A worker that rises for another reason than a caller's ring sees all that was put in by callers who found it awake.
+#[test]
+fn a_worker_wakes_by_itself() {
+    check(3, || {
+        let worker = Arc::new(Worker::default());
+        let callers = [1, 2].map(|number| {
+            let other = worker.clone();
+            thread::spawn(move || {
+                let slot = slot(number);
+                other.send(slot);
+                answered(slot);
+                free(slot);
+            })
+        });
+        if worker.bell.doze(|| worker.calls.is_empty()) {
+            worker.bell.rise();
+        }
+        worker.work(2);
+        callers.into_iter().for_each(|caller| caller.join().unwrap());
+    });
+}
+
+/// A call that is cancelled is noted once it is out of the queue of those, and its slot is the caller's only then.
+#[test]
+fn a_call_is_cancelled() {
+    check(3, || {
+        let worker = Arc::new(Worker::default());
+        let other = worker.clone();
+        let caller = thread::spawn(move || {
+            let slot = slot(1);
+            // SAFETY: the slot stays until it is answered and noted.
+            unsafe {
+                assert!((*slot).cancel());
+                other.cancelled.push(slot);
+            }
+            other.ring();
+            // SAFETY: the slot stays until it is answered and noted, and it is not noted yet, or
+            // just now.
+            while !unsafe { (*slot).is_noted() } {
+                thread::yield_now();
+            }
+            // SAFETY: noted: nobody else has it.
+            unsafe { (*slot).next_cancelled.with_mut(|link| *link = std::ptr::null_mut()) };
+            free(slot);
+        });
+        loop {
+            // SAFETY: in the queue, and not noted.
+            if let Some(call) = unsafe { worker.cancelled.take().as_ref() } {
+                assert!(call.is_cancelled() && Queue::<Cancelled>::after(call).is_null());
+                call.note_cancelled();
+                break;
+            }
+            worker.sleep();
+        }
+        caller.join().unwrap();
+    });
+}
+
+/// What comes with a number on a stack.
+struct Numbers {
+    stack: Stack,
+    links: [AtomicU32; 2],
+    notes: [UnsafeCell<u32>; 2],
+}
+
+// SAFETY: notes are touched by who has the number.
+unsafe impl Sync for Numbers {}
+// SAFETY: the notes are touched by the one that has the number, which may be any thread.
+unsafe impl Send for Numbers {}
+
+impl Numbers {
+    fn push(&self, number: u32) {
+        self.stack.push(number, |number| &self.links[number as usize]);
+    }
+
+    fn pop(&self) -> Option<u32> {
+        self.stack.pop(|number| &self.links[number as usize])
+    }
+
+    /// Takes a number, works with it and puts it back.
+    fn turn(&self) {
+        if let Some(number) = self.pop() {
+            // SAFETY: whoever has the number has the note.
+            self.notes[number as usize].with_mut(|note| unsafe { *note += 1 });
+            self.push(number);
+        }
+    }
+}
+
+/// Each number is taken by one at a time, and comes back with what was noted.
+#[test]
+fn numbers_change_hands() {
+    check(3, || {
+        let numbers = Arc::new(Numbers {
+            stack: Stack::default(),
+            links: [AtomicU32::new(0), AtomicU32::new(0)],
+            notes: [UnsafeCell::new(0), UnsafeCell::new(0)],
+        });
+        numbers.push(0);
+        numbers.push(1);
+        let other = numbers.clone();
+        let thread = thread::spawn(move || {
+            other.turn();
+            // Both, and back in the other order: the head comes back with another number below it.
+            let (first, second) = (other.pop(), other.pop());
+            [first, second].into_iter().flatten().for_each(|number| other.push(number));
+        });
+        numbers.turn();
+        thread.join().unwrap();
+        let mut left = [numbers.pop().unwrap(), numbers.pop().unwrap()];
+        left.sort_unstable();
+        assert_eq!(left, [0, 1]);
+        assert_eq!(numbers.pop(), None);
+    });
+}
+
+/// The mechanism `thread`: a lane with one hand.
+struct OneHand {
+    hand: BlockingWorker,
+    idle: Stack,
+}
+
+impl OneHand {
+    /// Waits on the stack, as a hand does after a call.
+    fn new() -> Arc<Self> {
+        let lane = Arc::new(Self { hand: BlockingWorker::default(), idle: Stack::default() });
+        lane.put(&lane.idle);
+        lane
+    }
+
+    fn put(&self, home: &Stack) {
+        home.push(0, |_| &self.hand.below);
+    }
+
+    fn take(&self) -> bool {
+        self.idle.pop(|_| &self.hand.below).is_some()
+    }
+
+    fn work(&self) {
+        let execute =
+            |slot: &Slot| Reply { answer: slot.order().call.number as isize + 100, signal: 0 };
+        self.hand.work(0, |home| self.put(home), execute);
+    }
+
+    /// Makes a call, if the hand has nothing to do.
+    fn call(&self, number: usize) -> bool {
+        let slot = slot(number);
+        let is_sent = self.take();
+        if is_sent {
+            // SAFETY: taken off its stack; the slot stays until it is answered, and the stack until the hand has ended.
+            unsafe { self.hand.send(slot, &raw const self.idle) };
+            answered(slot);
+        }
+        free(slot);
+        is_sent
+    }
+
+    fn end(&self) {
+        assert!(self.take(), "a hand whose calls are answered is on its stack");
+        // SAFETY: taken off its stack, and sent nothing.
+        unsafe { self.hand.end() };
+    }
+}
+
+/// A caller's next call finds the hand where it was.
+#[test]
+fn a_hand_has_one_call_after_the_other() {
+    check(3, || {
+        let lane = OneHand::new();
+        let other = lane.clone();
+        let thread = thread::spawn(move || other.work());
+        assert!(lane.call(1));
+        assert!(lane.call(2), "it is back before it has answered");
+        lane.end();
+        thread.join().unwrap();
+    });
+}
+
+/// Of two callers each has its own call answered, or finds no hand.
+#[test]
+fn two_callers_and_a_hand() {
+    check(2, || {
+        let lane = OneHand::new();
+        let [worker, other] = [lane.clone(), lane.clone()];
+        let thread = thread::spawn(move || worker.work());
+        let caller = thread::spawn(move || other.call(1));
+        let own = lane.call(2);
+        let others = caller.join().unwrap();
+        assert!(own || others, "one of them finds it");
+        lane.end();
+        thread.join().unwrap();
+    });
+}
+
+/// A caller that sleeps so that the kernel begins its sleep anew after a handler is woken when some of its send is gone, to sleep
+/// so that it does not: here the call is answered only then.
+#[test]
+fn a_caller_sleeps_otherwise_when_a_part_is_gone() {
+    check(3, || {
+        let slot = slot(1);
+        let address = slot.expose_provenance();
+        let ends_for_handlers = Arc::new(AtomicU32::new(0));
+        let noted = ends_for_handlers.clone();
+        let executor = thread::spawn(move || {
+            let slot = std::ptr::with_exposed_provenance_mut::<Slot>(address);
+            // SAFETY: sent here, and answered below.
+            unsafe { (*slot).note_part() };
+            // A handler comes, which has to find the caller in a sleep that it ends.
+            while noted.load(Ordering::Relaxed) == 0 {
+                futex::wait(&noted, 0, None);
+            }
+            execute(slot);
+        });
+        // SAFETY: the caller's own, which stays until it is answered.
+        let of = unsafe { &*slot };
+        let gate = of.gate();
+        while gate.doze().is_none() && gate.look().is_none() {
+            if of.is_partly_done() {
+                ends_for_handlers.store(1, Ordering::Relaxed);
+                futex::wake(&raw const *ends_for_handlers, 1);
+            }
+            futex::wait(gate.word(), Gate::ASLEEP, None);
+        }
+        answered(slot);
+        executor.join().unwrap();
+        free(slot);
+    });
+}
+
+/// Once a hand is done with a call, no signal comes to it on that call's account.
+#[test]
+fn no_signal_comes_for_a_call_that_is_over() {
+    check(3, || {
+        let slot = slot(1);
+        let address = slot.expose_provenance();
+        // What the signal would interrupt: touched by who sends it, and by the hand's next call.
+        let next = Arc::new(Note(UnsafeCell::new(0)));
+        let other = next.clone();
+        let hand = thread::spawn(move || {
+            let slot = std::ptr::with_exposed_provenance_mut::<Slot>(address);
+            // SAFETY: sent here, and answered below.
+            let of = unsafe { &*slot };
+            // SeqCst: as the hand does it.
+            of.executor.store(7, Ordering::SeqCst);
+            of.released();
+            // SAFETY: no signal is being sent.
+            other.0.with_mut(|note| unsafe { *note += 1 });
+            execute(slot);
+        });
+        // SAFETY: the caller's own, which stays until it is answered.
+        let of = unsafe { &*slot };
+        assert!(of.cancel());
+        // SAFETY: the hand is in the call.
+        of.signal(|executor| next.0.with_mut(|note| unsafe { *note += executor }));
+        answered(slot);
+        hand.join().unwrap();
+        free(slot);
+    });
+}
+
+struct Note(UnsafeCell<u32>);
+
+// SAFETY: touched by one at a time, which is what the model checks.
+unsafe impl Sync for Note {}
+// SAFETY: touched by one at a time, in any thread, which is what the model checks.
+unsafe impl Send for Note {}

@@ -1,0 +1,69 @@
+//! What all workers of the pool share: the hands that may block.
+
+use core::sync::atomic::{AtomicU32, Ordering};
+
+use super::settings::Maker;
+use super::worker_pool::{WorkerPool, refuse};
+use manycore_channel::slot::Slot;
+use manycore_channel::stack::Stack;
+
+/// WorkerPool of the pool at most, for calls that may block.
+const SPARE_MAX: u32 = 4;
+
+/// The hands of the pool.
+#[derive(Debug)]
+pub struct Blocking {
+    pub hands: WorkerPool,
+    pub idle: Stack,
+    /// How many workers there are.
+    pub workers: AtomicU32,
+}
+
+impl Blocking {
+    pub const fn new() -> Self {
+        Self { hands: WorkerPool::new(), idle: Stack::new(), workers: AtomicU32::new(0) }
+    }
+
+    /// In the child of a fork: there are none.
+    ///
+    /// # Safety
+    ///
+    /// The caller is the only thread, and executes nothing here.
+    pub unsafe fn forked(&self) {
+        // SAFETY: the caller is the only thread (contract of this function).
+        unsafe { self.hands.forked() };
+        self.idle.clear();
+        self.workers.store(0, Ordering::Relaxed); // Relaxed: nobody else is there
+    }
+
+    /// Leaves a call to a hand, or answers that there is none: then its caller sees to it, and to the descriptor of ours that the call may
+    /// have by now, which keeps what the program has closed meanwhile.
+    ///
+    /// # Safety
+    ///
+    /// The caller executes the call.
+    pub unsafe fn leave(&'static self, slot: *const Slot) {
+        // SAFETY: the hand was taken off the stack and was sent nothing; the caller executes the
+        // call (contract of this function), and so may pass it on or answer it.
+        unsafe {
+            match self.hands.take(&self.idle) {
+                Some(hand) => self.hands.send(hand, slot, &raw const self.idle),
+                None => refuse(slot),
+            }
+        }
+    }
+
+    /// Sends a call to a hand, which is made if there are not so many yet; false if there is none.
+    ///
+    /// # Safety
+    ///
+    /// The slot is written, in nobody else's hands, and stays until it is answered; all signals are blocked.
+    pub unsafe fn send(&'static self, slot: *const Slot, maker: Maker) -> bool {
+        let hand = self.hands.take(&self.idle);
+        // SAFETY: all signals are blocked (contract of this function).
+        let hand = hand.or_else(|| unsafe { self.hands.make(maker, None, SPARE_MAX) });
+        // SAFETY: the hand was taken off the stack or made here, and was sent nothing; the slot is
+        // written, and stays until it is answered (contract of this function).
+        hand.map(|hand| unsafe { self.hands.send(hand, slot, &raw const self.idle) }).is_some()
+    }
+}

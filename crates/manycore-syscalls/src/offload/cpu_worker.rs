@@ -1,0 +1,235 @@
+//! The pool's workers as callers see them: one for each CPU, started when it first has a call, and the calls on their way to it.
+
+use core::ffi::c_void;
+use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, Ordering};
+
+use manycore::sync::{clock, hint};
+use syscalls::{Sysno, raw_syscall};
+
+use super::blocking::Blocking;
+use super::internal_fds;
+use super::settings::Maker;
+use super::slab::Zeroed;
+use super::uring::{self, Feed};
+use super::waits::{BELL, Table};
+use super::worker;
+use manycore_channel::queue::{Bell, Calls, Cancelled, Queue};
+use manycore_channel::slot::Slot;
+
+const NEW: u32 = 0;
+const STARTING: u32 = 1;
+const RUNNING: u32 = 2;
+const ENDING: u32 = 3;
+
+/// So many ticks, some milliseconds, a caller waits for a worker that another makes.
+const PATIENCE: u64 = 1 << 24;
+
+/// A worker, and the calls on their way to it. All zero has not started.
+#[derive(Debug)]
+#[repr(C, align(128))]
+pub struct CpuWorker {
+    pub(crate) calls: Queue<Calls>,
+    pub(crate) cancelled: Queue<Cancelled>,
+    pub(crate) bell: Bell,
+    state: AtomicU32,
+    pub(crate) cpu: AtomicU32,
+    epoll: AtomicI32,
+    pub(crate) event: AtomicI32,
+    /// Of the mechanism `uring`: whose completions the worker listens to, when asked.
+    pub(crate) feed: AtomicPtr<Feed>,
+    /// Lanes that have their calls executed here.
+    pub lanes: AtomicU32,
+    pub(crate) waits: Table,
+    pub(crate) blocking: AtomicPtr<Blocking>,
+}
+
+// SAFETY: it consists of empty queues, a silent bell, numbers and null pointers, all of which zero
+// is.
+unsafe impl Zeroed for CpuWorker {}
+
+impl CpuWorker {
+    /// Puts a call in; false if there is no worker, and none can be made now.
+    ///
+    /// # Safety
+    ///
+    /// The slot is written, in nobody else's hands, and stays until it is answered; all signals are blocked.
+    pub unsafe fn send(
+        &'static self,
+        slot: *mut Slot,
+        cpu: u16,
+        blocking: &'static Blocking,
+        maker: Maker,
+    ) -> bool {
+        // SAFETY: all signals are blocked (contract of this function).
+        if !unsafe { self.is_running(cpu, blocking, maker) } {
+            return false;
+        }
+        // SAFETY: the slot is in no queue, and stays until it is answered, for which it is taken
+        // out (contract of this function).
+        unsafe { self.calls.push(slot) };
+        if self.bell.ring() {
+            self.wake();
+        }
+        true
+    }
+
+    /// Whether there is a worker, which is made if there was none; false if none can be made now.
+    ///
+    /// # Safety
+    ///
+    /// All signals are blocked.
+    pub unsafe fn is_running(
+        &'static self,
+        cpu: u16,
+        blocking: &'static Blocking,
+        maker: Maker,
+    ) -> bool {
+        // Acquire: partner of the Release in `start`.
+        let is_running = self.state.load(Ordering::Acquire) == RUNNING;
+        // SAFETY: all signals are blocked (contract of this function).
+        is_running || unsafe { self.start(cpu, blocking, maker) }
+    }
+
+    /// Has the worker, which is there, listen to a ring when it is asked to; false if the kernel refuses.
+    pub fn feed(&self, feed: &'static Feed, ring: i32) -> bool {
+        // Release: partner of the Acquire in `attend`.
+        self.feed.store(core::ptr::from_ref(feed).cast_mut(), Ordering::Release);
+        uring::listen(self.epoll(), libc::EPOLL_CTL_ADD, ring)
+    }
+
+    /// What the worker sleeps in.
+    pub fn epoll(&self) -> i32 {
+        self.epoll.load(Ordering::Relaxed) // Relaxed: acquired with the state
+    }
+
+    /// Has a call that was put in end with `EINTR`: to be asked once.
+    ///
+    /// # Safety
+    ///
+    /// The slot stays until it is answered, and out of the queue ([`Slot::is_noted`]).
+    pub unsafe fn cancel(&self, slot: *mut Slot) {
+        // SAFETY: the slot is in no queue of this link, since this is asked once, and stays until
+        // it was taken out (contract of this function).
+        unsafe { self.cancelled.push(slot) };
+        if self.bell.ring() {
+            self.wake();
+        }
+    }
+
+    /// Has the worker end. Only when no call is in flight.
+    pub fn end(&self) {
+        // AcqRel: whatever came before is over.
+        if self.state.swap(ENDING, Ordering::AcqRel) == RUNNING {
+            self.wake();
+        }
+    }
+
+    /// Whether the worker is to end: by itself.
+    pub fn is_ending(&self) -> bool {
+        // Relaxed: the state changes when no call is in flight.
+        self.state.load(Ordering::Relaxed) == ENDING
+    }
+
+    fn wake(&self) {
+        let one = 1u64;
+        let event = self.event.load(Ordering::Relaxed); // Relaxed: acquired with the state
+        // SAFETY: the kernel reads eight bytes, which are in this frame.
+        unsafe { raw_syscall!(Sysno::write, event, &raw const one, 8) };
+    }
+
+    /// Makes the worker, or waits until another has made it. Returns whether it is there.
+    ///
+    /// # Safety
+    ///
+    /// All signals are blocked in this thread.
+    #[cold]
+    unsafe fn start(&'static self, cpu: u16, blocking: &'static Blocking, maker: Maker) -> bool {
+        // Acquire: the worker is there, as in `is_running`. Relaxed: only one goes on.
+        match self.state.compare_exchange(NEW, STARTING, Ordering::Relaxed, Ordering::Acquire) {
+            Ok(_) => {}
+            Err(STARTING) => return self.is_started(),
+            Err(state) => return state == RUNNING,
+        }
+        // SAFETY: all signals are blocked: the callers ask for that.
+        let started = unsafe { self.make(cpu, blocking, maker) };
+        // Release: partner of the Acquire in `is_running`.
+        // What was refused may be granted another time.
+        self.state.store(if started { RUNNING } else { NEW }, Ordering::Release);
+        started
+    }
+
+    /// Waits until another has made the worker: some system calls long; but not for ever, because that one may wait for a lock of the
+    /// allocator's which the caller has, interrupted by a handler.
+    fn is_started(&self) -> bool {
+        let start = clock::now();
+        loop {
+            // Acquire: as in `is_running`.
+            match self.state.load(Ordering::Acquire) {
+                STARTING if !clock::has_passed(start, PATIENCE) => hint::sleep_zero(),
+                state => return state == RUNNING,
+            }
+        }
+    }
+
+    /// Makes the worker, and what it waits with. Returns whether it did.
+    ///
+    /// # Safety
+    ///
+    /// All signals are blocked in this thread, which alone has taken the state from new to
+    /// starting.
+    unsafe fn make(&'static self, cpu: u16, blocking: &'static Blocking, maker: Maker) -> bool {
+        // SAFETY: all signals are blocked: the callers ask for that. Asked last: it takes longest.
+        let may_make = || unsafe { maker.may_make() };
+        if !internal_fds::has_numbers() || !self.waits.is_there() || !may_make() {
+            return false;
+        }
+        // SAFETY: the first two calls take numbers only; the kernel reads the event, which is in
+        // this frame.
+        let (epoll, event) = unsafe {
+            let epoll = internal_fds::make(|| {
+                raw_syscall!(Sysno::epoll_create1, libc::EPOLL_CLOEXEC) as i32
+            });
+            let flags = libc::EFD_CLOEXEC | libc::EFD_NONBLOCK;
+            let event = internal_fds::make(|| raw_syscall!(Sysno::eventfd2, 0, flags) as i32);
+            let on =
+                libc::epoll_event { events: (libc::EPOLLIN | libc::EPOLLET) as u32, u64: BELL };
+            raw_syscall!(Sysno::epoll_ctl, epoll, libc::EPOLL_CTL_ADD, event, &raw const on);
+            (epoll, event)
+        };
+        if epoll < 0 || event < 0 {
+            [epoll, event].into_iter().filter(|fd| *fd >= 0).for_each(internal_fds::close);
+            return false;
+        }
+        // Relaxed, all: the thread's creation, and the state, order them.
+        self.epoll.store(epoll, Ordering::Relaxed);
+        self.event.store(event, Ordering::Relaxed);
+        self.cpu.store(u32::from(cpu), Ordering::Relaxed);
+        self.blocking.store(core::ptr::from_ref(blocking).cast_mut(), Ordering::Relaxed);
+        let argument = core::ptr::from_ref(self).cast_mut().cast::<c_void>();
+        // SAFETY: all signals are blocked, and `may_make` has said yes; `run` expects a station,
+        // which is there for good.
+        let made = unsafe { maker.make(worker::run, argument) };
+        if !made {
+            internal_fds::close(epoll);
+            internal_fds::close(event);
+        } else {
+            blocking.workers.fetch_add(1, Ordering::Relaxed); // Relaxed: a number for reports
+        }
+        made
+    }
+
+    /// In the child of a fork: there is no worker. Its descriptors are closed by [`internal_fds::forked`].
+    ///
+    /// # Safety
+    ///
+    /// The caller is the only thread, and executes nothing here.
+    pub unsafe fn forked(&self) {
+        // SAFETY: the caller is the only thread (contract of this function), so that the worker is
+        // not in this process.
+        unsafe { self.waits.forked() };
+        self.calls.take();
+        self.cancelled.take();
+        self.bell.rise();
+        self.state.store(NEW, Ordering::Relaxed); // Relaxed: nobody else is there
+    }
+}

@@ -1,0 +1,249 @@
+//! The descriptors that are ours, the workers' and not the program's: which they are, and that no child keeps any.
+//!
+//! The child of a fork gets all descriptors of its parent. It closes those of which it knows that they are the parent's workers': a
+//! duplicate of a client's connection that stayed open in a child would keep that connection from ending. So no fork comes
+//! between a descriptor and the note that it is ours, nor between the note that it is not any more and its end.
+//!
+//! # Limit
+//!
+//! A fork that libc does not make, and one that has waited [`PATIENCE`] for us (it may be made by a signal handler that interrupted what it
+//! waits for), may come in between. So may a change that has waited as long for a fork: that of a very large process can take longer.
+
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+
+use manycore::sync::{cpu, hint};
+use syscalls::{Sysno, raw_syscall};
+
+use super::raw;
+use super::slab::{Slab, Zeroed};
+
+/// A bit for each descriptor that is ours: as many as a process can have by default.
+static OURS: Slab<Bits, { (1 << 20) / 64 }> = Slab::new();
+
+#[derive(Debug)]
+struct Bits(AtomicU64);
+
+// SAFETY: it consists of a number, for which zero is a value.
+unsafe impl Zeroed for Bits {}
+
+/// Where a descriptor's bit is.
+fn bit(descriptor: i32) -> Option<(&'static AtomicU64, u64)> {
+    let number = usize::try_from(descriptor).ok()?;
+    Some((&OURS.get()?.get(number / 64)?.0, 1 << (number % 64)))
+}
+
+/// Whether a descriptor is ours.
+pub fn owns(descriptor: i32) -> bool {
+    // Relaxed: nobody is told of a descriptor but by the kernel.
+    bit(descriptor).is_some_and(|(word, bit)| word.load(Ordering::Relaxed) & bit != 0)
+}
+
+/// All descriptors of ours have lower numbers.
+static BEYOND: AtomicU32 = AtomicU32::new(0);
+
+/// A process was made that has its descriptors together with this one. From then on no child closes any: which it has together with
+/// whom, it does not know.
+static SHARED: AtomicBool = AtomicBool::new(false);
+
+/// A process is about to be made that has its descriptors together with this one.
+pub fn share() {
+    SHARED.store(true, Ordering::Relaxed); // Relaxed: read in children only
+}
+
+/// In the child of a fork: closes all descriptors of ours, which are the parent's workers'. By its one thread.
+pub fn forked() {
+    let is_shared = SHARED.load(Ordering::Relaxed); // Relaxed, as in `share`
+    FORKING.store(0, Ordering::Relaxed); // Relaxed, all: nobody else is there
+    CHANGING.iter().for_each(|stripe| stripe.0.store(0, Ordering::Relaxed));
+    let beyond = BEYOND.swap(0, Ordering::Relaxed); // Relaxed: nobody else is there
+    let words = OURS.mapped().unwrap_or(&[]).iter().take(beyond.div_ceil(64) as usize);
+    for (at, word) in words.enumerate() {
+        let mut bits = word.0.swap(0, Ordering::Relaxed); // Relaxed: as above
+        while bits != 0 && !is_shared {
+            let descriptor = at * 64 + bits.trailing_zeros() as usize;
+            // SAFETY: the descriptor is ours, so that the program does not know it, and its user is
+            // not in this process.
+            unsafe { raw_syscall!(Sysno::close, descriptor) };
+            bits &= bits - 1;
+        }
+    }
+}
+
+/// Threads that change what is ours now, apart for some CPUs.
+static CHANGING: [Stripe; STRIPES] = [const { Stripe(AtomicU32::new(0)) }; STRIPES];
+
+/// Threads that fork now.
+static FORKING: AtomicU32 = AtomicU32::new(0);
+
+const STRIPES: usize = 16;
+
+/// Nobody waits longer than so many nanoseconds.
+const PATIENCE: u64 = if cfg!(test) { 10_000_000_000 } else { 100_000_000 };
+
+#[derive(Debug)]
+#[repr(align(128))]
+struct Stripe(AtomicU32);
+
+/// Makes a change that no fork is to see half of.
+fn whole<R>(change: impl FnOnce() -> R) -> R {
+    let stripe = &CHANGING[cpu::current() as usize % STRIPES].0;
+    let mut since = None;
+    loop {
+        // SeqCst, both: either this sees the fork, or the fork sees this.
+        stripe.fetch_add(1, Ordering::SeqCst);
+        if FORKING.load(Ordering::SeqCst) == 0 || has_waited(&mut since) {
+            break;
+        }
+        // Relaxed: nothing was done.
+        stripe.fetch_sub(1, Ordering::Relaxed);
+        hint::sleep_zero();
+    }
+    let result = change();
+    // Release: partner of the load in `before_fork`.
+    stripe.fetch_sub(1, Ordering::Release);
+    result
+}
+
+/// Whether it is long enough since this was first asked.
+fn has_waited(since: &mut Option<u64>) -> bool {
+    let now = raw::coarse_nanoseconds();
+    now.wrapping_sub(*since.get_or_insert(now)) > PATIENCE
+}
+
+/// A fork is about to be made: waits until nothing is half done.
+pub fn before_fork() {
+    // SeqCst: as in `whole`.
+    FORKING.fetch_add(1, Ordering::SeqCst);
+    let mut since = None;
+    for stripe in &CHANGING {
+        // SeqCst: as in `whole`; acquires what was changed.
+        while stripe.0.load(Ordering::SeqCst) != 0 && !has_waited(&mut since) {
+            hint::yield_now();
+        }
+    }
+}
+
+/// The fork has been made, or was refused: in the parent.
+pub fn after_fork() {
+    // Relaxed, both: who waits for it wants nothing else. A child that a handler forked before this one has none to take back.
+    let less = |forking: u32| forking.checked_sub(1);
+    _ = FORKING.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+}
+
+/// Closes a descriptor of ours.
+pub fn close(descriptor: i32) {
+    whole(|| end(descriptor));
+}
+
+/// As part of a change: notes that a descriptor is not ours any more, and closes it.
+fn end(descriptor: i32) {
+    if let Some((word, bit)) = bit(descriptor) {
+        word.fetch_and(!bit, Ordering::Relaxed); // Relaxed: as in `owns`
+    }
+    // SAFETY: the descriptor is ours, and the callers have done with it; closing touches no memory.
+    unsafe { raw_syscall!(Sysno::close, descriptor) };
+}
+
+/// Descriptors of ours have numbers from here on, or from three quarters of what the process may have: the program's keep
+/// the numbers that it knows.
+const NUMBERS_FROM: u64 = 2048;
+
+/// A process that may have fewer has none of ours: it counts on each.
+const NUMBERS_MIN: u64 = 256;
+
+/// From which number on ours are, and to which: the last eighth is the program's. None if it may have too few.
+fn numbers() -> Option<core::ops::Range<u64>> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the kernel writes the structure.
+    unsafe { raw_syscall!(Sysno::prlimit64, 0, libc::RLIMIT_NOFILE, 0, &raw mut limit) };
+    let limit = limit.rlim_cur;
+    (limit >= NUMBERS_MIN).then(|| NUMBERS_FROM.min(limit / 4 * 3)..limit / 8 * 7)
+}
+
+/// Whether the process may have so many descriptors that some can be ours.
+pub fn has_numbers() -> bool {
+    numbers().is_some()
+}
+
+/// A duplicate under a number of ours, which an executed program does not get; none if there is no room.
+pub fn duplicate(descriptor: i32) -> Option<i32> {
+    whole(|| copy(descriptor))
+}
+
+/// As part of a change: makes a duplicate, and notes that it is ours.
+fn copy(descriptor: i32) -> Option<i32> {
+    let numbers = numbers()?;
+    // SAFETY: `fcntl` with this command takes numbers only.
+    let copy =
+        unsafe { raw_syscall!(Sysno::fcntl, descriptor, libc::F_DUPFD_CLOEXEC, numbers.start) };
+    let copy = i32::try_from(copy.cast_signed()).ok().filter(|copy| *copy >= 0)?;
+    if let Some((word, bit)) = bit(copy) {
+        word.fetch_or(bit, Ordering::Relaxed); // Relaxed: as in `owns`
+        BEYOND.fetch_max(copy as u32 + 1, Ordering::Relaxed); // Relaxed: for a child, where nobody else is
+    }
+    if !numbers.contains(&(copy as u64)) {
+        end(copy);
+        return None;
+    }
+    Some(copy)
+}
+
+/// Makes a descriptor, and gives it a number of ours, or closes it if there is no room; errors stay as they are.
+pub fn make(make: impl FnOnce() -> i32) -> i32 {
+    whole(|| {
+        let descriptor = make();
+        if descriptor < 0 {
+            return descriptor;
+        }
+        let copy = copy(descriptor);
+        end(descriptor);
+        copy.unwrap_or(-libc::EMFILE)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Children are made while descriptors of ours come and go: each closes all that there are.
+    #[test]
+    fn a_fork_at_any_time_leaves_nothing_open() {
+        const CHILDREN: u32 = 300;
+        let begin = numbers().expect("a process may have some descriptors").start as i32;
+        let goes_on = core::sync::atomic::AtomicBool::new(true);
+        let left = std::thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    while goes_on.load(Ordering::Relaxed) {
+                        close(duplicate(2).expect("there is room"));
+                    }
+                });
+            }
+            let left = (0..CHILDREN).map(|_| left_open(begin)).sum::<i32>();
+            goes_on.store(false, Ordering::Relaxed);
+            left
+        });
+        assert_eq!(left, 0, "descriptors left open in {CHILDREN} children");
+    }
+
+    /// How many of the first numbers that are ours are open in a new child.
+    fn left_open(begin: i32) -> i32 {
+        before_fork();
+        // SAFETY: the child makes system calls only, and ends by `_exit`.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            forked();
+            // SAFETY: touches no memory.
+            let is_open = |fd: &i32| unsafe { libc::fcntl(*fd, libc::F_GETFD) } >= 0;
+            let left = (begin..begin + 8).filter(is_open).count();
+            // SAFETY: ends the child.
+            unsafe { libc::_exit(left as i32) };
+        }
+        after_fork();
+        let mut status = 0;
+        // SAFETY: the kernel writes a number.
+        assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+        assert!(libc::WIFEXITED(status), "{status}");
+        libc::WEXITSTATUS(status)
+    }
+}

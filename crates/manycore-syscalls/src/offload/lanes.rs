@@ -1,0 +1,229 @@
+//! Lanes: where the calls on a descriptor are executed.
+//!
+//! A lane is a place, and knows nothing of the descriptor. It is chosen when the descriptor is opened, by a rule over groups of
+//! CPUs, and takes 64 bytes while nothing happens on it.
+
+use core::ops::Range;
+use core::sync::atomic::{AtomicU32, Ordering};
+
+use manycore::sync::cpu;
+
+use super::affinity;
+use super::cpu_worker::CpuWorker;
+use super::inline_policy::PathPreference;
+use super::settings::{Groups, Rule};
+use super::shared_across_fork::Page;
+use super::slab::{Slab, Zeroed};
+use manycore_channel::stack::Stack;
+
+/// As many lanes as a process has at most.
+pub const LANES_MAX: usize = 1 << 20;
+
+/// One lane.
+#[derive(Debug, Default)]
+#[repr(C, align(64))]
+pub struct LaneState {
+    /// Of the mechanism `thread`: hands of this lane that have nothing to do.
+    pub idle: Stack,
+    /// Of unused lanes.
+    below: AtomicU32,
+    /// Which of the CPUs.
+    at: AtomicU32,
+    /// Whether its calls are moved, as measured.
+    pub habit: PathPreference,
+}
+
+// SAFETY: it consists of an empty stack and numbers, all of which zero is.
+unsafe impl Zeroed for LaneState {}
+
+/// All lanes of a process.
+#[derive(Debug)]
+pub struct Lanes {
+    all: Slab<LaneState, LANES_MAX>,
+    free: Stack,
+    used: AtomicU32,
+}
+
+impl Lanes {
+    pub const fn new() -> Self {
+        Self { all: Slab::new(), free: Stack::new(), used: AtomicU32::new(0) }
+    }
+
+    /// A new lane on one of the CPUs: its number plus one.
+    pub fn open(
+        &self,
+        groups: &Groups,
+        rule: Rule,
+        stations: &[CpuWorker],
+        family: &Page,
+    ) -> Option<u32> {
+        let all = self.all.get()?;
+        let number = self.free.pop(|number| &all[number as usize].below).or_else(|| {
+            let more = |used| ((used as usize) < LANES_MAX).then_some(used + 1);
+            // Relaxed, both: the number alone.
+            self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok()
+        })?;
+        let lane = &all[number as usize];
+        let (here, turn) = (cpu::current() as u16, family.turn());
+        let at = choose(groups, rule, stations, (here, turn), affinity::has);
+        stations[at].lanes.fetch_add(1, Ordering::Relaxed); // Relaxed: a number for the rules
+        lane.at.store(at as u32, Ordering::Relaxed); // Relaxed: the lane is its opener's, who passes it on
+        lane.habit.begin(&family.habit);
+        Some(number + 1)
+    }
+
+    /// The lane with this number plus one.
+    pub fn get(&self, number: u32) -> Option<&LaneState> {
+        let number = number.checked_sub(1)?;
+        self.all.get()?.get(number as usize)
+    }
+
+    /// Which of the CPUs a lane is on.
+    pub fn at(lane: &LaneState) -> usize {
+        lane.at.load(Ordering::Relaxed) as usize // Relaxed: as in `open`
+    }
+
+    /// The lane may be used for another descriptor.
+    pub fn close(&self, number: u32, stations: &[CpuWorker]) {
+        if let (Some(lane), Some(all)) = (self.get(number), self.all.get()) {
+            stations[Self::at(lane)].lanes.fetch_sub(1, Ordering::Relaxed); // Relaxed: as in `open`
+            self.free.push(number - 1, |number| &all[number as usize].below);
+        }
+    }
+
+    /// All that were ever used.
+    pub fn used(&self) -> &[LaneState] {
+        let used = self.used.load(Ordering::Relaxed) as usize; // Relaxed: nobody else is there
+        self.all.mapped().map_or(&[], |all| &all[..used])
+    }
+}
+
+/// Which of the CPUs serves a new lane of a thread that runs on `here`. `turn` counts up; `may` tells of a CPU whether the process may
+/// use it by now. A group of which it may use none is as good as another.
+fn choose(
+    groups: &Groups,
+    rule: Rule,
+    stations: &[CpuWorker],
+    (here, turn): (u16, usize),
+    may: impl Fn(u16) -> bool,
+) -> usize {
+    let all = 0..groups.len();
+    let can = |at: &usize| may(groups.cpus()[*at]);
+    // Those of a range that may be used, beginning with the one whose turn it is.
+    let in_turn = |range: Range<usize>| {
+        let can_be_used = range.clone().filter(can).count();
+        let first = turn % can_be_used.max(1);
+        range.clone().filter(can).skip(first).chain(range.filter(can).take(first))
+    };
+    let round = |group: usize| {
+        let range = groups.range(group);
+        let chosen = in_turn(range.clone()).next().or_else(|| in_turn(all.clone()).next());
+        chosen.unwrap_or(range.start + turn % range.len())
+    };
+    match rule {
+        Rule::First => round(0),
+        Rule::Own => {
+            let has = |group: &usize| groups.cpus()[groups.range(*group)].contains(&here);
+            round((0..groups.groups()).find(has).unwrap_or(0))
+        }
+        Rule::Spill(limit) => {
+            let load = |at: &usize| stations[*at].lanes.load(Ordering::Relaxed); // Relaxed: as in `open`
+            // The first of those that have as few: the one whose turn it is.
+            let least = |range: Range<usize>| in_turn(range).min_by_key(load);
+            let not_full = |at: &usize| load(at) < limit;
+            let in_groups = (0..groups.groups()).map(|group| groups.range(group));
+            in_groups
+                .filter_map(least)
+                .find(not_full)
+                .or_else(|| least(all.clone()))
+                .unwrap_or_else(|| round(0))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::offload::shared_across_fork::SharedAcrossFork;
+
+    fn two_groups() -> Groups {
+        let mut groups = Groups::new();
+        for group in [&[4, 5][..], &[6, 7, 8]] {
+            assert!(group.iter().fold(groups.begin(), |done, cpu| done && groups.add(*cpu)));
+        }
+        groups
+    }
+
+    fn stations() -> Vec<CpuWorker> {
+        // SAFETY: zero is a value of stations.
+        (0..5).map(|_| unsafe { core::mem::zeroed() }).collect()
+    }
+
+    fn chosen(rule: Rule, lanes: usize) -> Vec<usize> {
+        let groups = two_groups();
+        let stations = stations();
+        for turn in 0..lanes {
+            let at = choose(&groups, rule, &stations, (0, turn), |_| true);
+            stations[at].lanes.fetch_add(1, Ordering::Relaxed);
+        }
+        stations.iter().map(|s| s.lanes.load(Ordering::Relaxed) as usize).collect()
+    }
+
+    #[test]
+    fn rules_choose_among_groups() {
+        assert_eq!(chosen(Rule::First, 5), [3, 2, 0, 0, 0]);
+        assert_eq!(chosen(Rule::Spill(2), 4), [2, 2, 0, 0, 0]);
+        assert_eq!(chosen(Rule::Spill(2), 6), [2, 2, 0, 1, 1]);
+        assert_eq!(chosen(Rule::Spill(1), 7), [2, 2, 1, 1, 1]);
+    }
+
+    #[test]
+    fn own_is_the_group_of_the_thread_that_opens_it() {
+        let at = |here, turn| choose(&two_groups(), Rule::Own, &[], (here, turn), |_| true);
+        assert_eq!([at(4, 0), at(4, 1), at(5, 2)], [0, 1, 0]);
+        assert_eq!([at(6, 0), at(8, 1), at(7, 2), at(7, 3)], [2, 3, 4, 2]);
+        assert_eq!(at(9, 1), 1, "a CPU of no group has the first");
+    }
+
+    /// Processes that have no lanes yet, one after the other, as a server's children are: their turn is what differs.
+    #[test]
+    fn those_that_begin_together_begin_with_different_ones() {
+        let stations = stations();
+        let begins = |rule, turn| choose(&two_groups(), rule, &stations, (4, turn), |_| true);
+        for rule in [Rule::First, Rule::Own, Rule::Spill(8)] {
+            assert_eq!([0, 1, 2, 3].map(|turn| begins(rule, turn)), [0, 1, 0, 1], "{rule:?}");
+        }
+    }
+
+    #[test]
+    fn cpus_that_are_forbidden_by_now_serve_no_new_lanes() {
+        let stations = stations();
+        let at = |rule, allowed: &[u16]| {
+            let may = |cpu| allowed.contains(&cpu);
+            [0, 1, 2].map(|turn| choose(&two_groups(), rule, &stations, (6, turn), may))
+        };
+        assert_eq!(at(Rule::First, &[5, 7]), [1; 3]);
+        assert_eq!(at(Rule::Own, &[5, 6, 8]), [2, 4, 2]);
+        assert_eq!(at(Rule::Spill(1), &[5, 7]), [1; 3]);
+        assert_eq!(at(Rule::First, &[7, 8]), [3, 4, 3], "what is left elsewhere");
+        assert_eq!(at(Rule::Spill(1), &[7]), [3; 3]);
+        for rule in [Rule::First, Rule::Spill(1)] {
+            assert_eq!(at(rule, &[9]), [0, 1, 0], "nothing is left: {rule:?}");
+        }
+    }
+
+    #[test]
+    fn a_closed_lane_is_used_again() {
+        let mut groups = Groups::new();
+        assert!(groups.begin() && groups.add(0));
+        // SAFETY: zero is a station (`Zeroed`).
+        let stations = [unsafe { core::mem::zeroed::<CpuWorker>() }];
+        let (all, family) = (Lanes::new(), SharedAcrossFork::new());
+        let open = || all.open(&groups, Rule::First, &stations, family.page()).unwrap();
+        let (first, second) = (open(), open());
+        assert_ne!(first, second);
+        all.close(first, &stations);
+        assert_eq!(open(), first);
+        assert_eq!(stations[0].lanes.load(Ordering::Relaxed), 2);
+    }
+}

@@ -1,0 +1,274 @@
+//! All lanes and workers of a process: started, opened and closed, and taken leave of in the child of a fork.
+//! How a call is sent is in [`perform`](super::perform).
+
+use core::cell::UnsafeCell;
+use core::sync::atomic::{AtomicU32, Ordering};
+
+use manycore::sync::thread;
+
+use super::affinity;
+use super::blocking::Blocking;
+use super::cpu_worker::CpuWorker;
+use super::internal_fds;
+use super::lanes::Lanes;
+use super::pending::PendingCall;
+use super::raw;
+use super::settings::{CPUS_MAX, Mechanism, Settings};
+use super::shared_across_fork::SharedAcrossFork;
+use super::slab::Slab;
+use super::uring::Feed;
+use manycore_channel::call::{Answer, Kind};
+use manycore_channel::stack::Stack;
+
+/// Where the calls on one open descriptor are executed: chosen when it is opened. All zero is nowhere.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Lane {
+    /// Its number plus one, among the lanes of the process.
+    pub(crate) number: u32,
+}
+
+impl Lane {
+    /// Nowhere: calls are executed in place.
+    pub const NONE: Self = Self { number: 0 };
+}
+
+/// When a call in place began, in ticks; 0 if it is not measured.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Timer(u64);
+
+impl Timer {
+    /// Whether the call is measured.
+    pub fn runs(self) -> bool {
+        self.0 != 0
+    }
+}
+
+const OFF: u32 = 0;
+const ON: u32 = 1;
+
+/// All lanes and workers of a process. One, in a `static`.
+#[derive(Debug)]
+pub struct Offload {
+    state: AtomicU32,
+    settings: UnsafeCell<Option<Settings>>,
+    pub(crate) lanes: Lanes,
+    pub(crate) stations: Slab<CpuWorker, CPUS_MAX>,
+    pub(crate) feeds: Slab<Feed, CPUS_MAX>,
+    pub(crate) blocking: Blocking,
+    /// Of the mechanism `thread`: hands of lanes that are closed, for new lanes of the same CPU.
+    pub(crate) resting: [Stack; CPUS_MAX],
+    pub(crate) rest: AtomicU32,
+    pub(crate) family: SharedAcrossFork,
+}
+
+// SAFETY: the settings are written once, by `start`, before the state says that they are there; all
+// else is atomic.
+unsafe impl Sync for Offload {}
+
+/// WorkerPool of closed lanes that are kept for new ones.
+const RESTING_MAX: u32 = 64;
+
+impl Offload {
+    /// Nothing is started: all calls are executed in place.
+    pub const fn new() -> Self {
+        Self {
+            state: AtomicU32::new(OFF),
+            settings: UnsafeCell::new(None),
+            lanes: Lanes::new(),
+            stations: Slab::new(),
+            feeds: Slab::new(),
+            blocking: Blocking::new(),
+            resting: [const { Stack::new() }; CPUS_MAX],
+            rest: AtomicU32::new(0),
+            family: SharedAcrossFork::new(),
+        }
+    }
+
+    /// Takes the settings, and installs the handler of [`INTERRUPT`](super::INTERRUPT). Threads are made at the first calls.
+    /// Once in a process, before anything else, by one thread. Does nothing if there is no CPU, or the mechanism is `in-place`.
+    pub fn start(&'static self, settings: &Settings) {
+        let is_empty = (0..settings.groups.groups()).any(|g| settings.groups.range(g).is_empty());
+        if settings.groups.is_empty() || is_empty || settings.mechanism == Mechanism::InPlace {
+            return;
+        }
+        raw::install_interrupt();
+        self.family.start();
+        // SAFETY: the state does not say yet that there are settings, and `start` is called once,
+        // by one thread.
+        unsafe { *self.settings.get() = Some(*settings) };
+        // Release: partner of the Acquire in `settings`.
+        self.state.store(ON, Ordering::Release);
+    }
+
+    /// What was chosen, and the workers; none if nothing was started.
+    #[inline]
+    pub(crate) fn chosen(&'static self) -> Option<(&'static Settings, &'static [CpuWorker])> {
+        // Acquire: partner of the Release in `start`.
+        if self.state.load(Ordering::Acquire) != ON {
+            return None;
+        }
+        // SAFETY: the state says that `start` has written the settings, which does not happen
+        // again.
+        Some((unsafe { (*self.settings.get()).as_ref()? }, self.stations.get()?))
+    }
+
+    /// Chooses where calls on a new descriptor are executed; [`Lane::NONE`] if there is no room. No thread is made.
+    pub fn open(&'static self) -> Lane {
+        let Some((settings, stations)) = self.chosen() else { return Lane::NONE };
+        affinity::look();
+        let family = self.family.page();
+        let number = self.lanes.open(&settings.groups, settings.rule, stations, family);
+        number.map_or(Lane::NONE, |number| Lane { number })
+    }
+
+    /// The CPU on which calls of a kind on a lane are executed; none if it is nowhere, or whichever is free.
+    pub fn cpu(&'static self, lane: &Lane, kind: Kind) -> Option<u16> {
+        let (settings, _) = self.chosen()?;
+        if kind == Kind::File && settings.mechanism != Mechanism::Thread {
+            return None;
+        }
+        self.lanes.get(lane.number).map(|lane| settings.groups.cpus()[Lanes::at(lane)])
+    }
+
+    /// No call will come on this lane any more, and none is in flight on it.
+    pub fn close(&'static self, lane: Lane) {
+        let (Some(state), Some(stations)) = (self.lanes.get(lane.number), self.stations.get())
+        else {
+            return;
+        };
+        while let Some(hand) = self.blocking.hands.take(&state.idle) {
+            self.rest(hand, Lanes::at(state));
+        }
+        self.lanes.close(lane.number, stations);
+    }
+
+    /// Keeps a hand for another lane, or has it end.
+    fn rest(&self, hand: u32, at: usize) {
+        let more = |rest| (rest < RESTING_MAX).then_some(rest + 1);
+        // Relaxed, both: only the number matters.
+        if self.rest.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok() {
+            self.blocking.hands.put(hand, &self.resting[at]);
+        } else {
+            // SAFETY: the hand was taken off its stack just now, and was sent nothing.
+            unsafe { self.blocking.hands.end(hand) };
+        }
+    }
+
+    /// Interrupts the call in flight, waits until it is over, and returns its answer; none if there is no call in flight.
+    /// For a thread that was cancelled in [`perform`](Self::perform), or jumped out of a handler that interrupted it.
+    pub fn abandon(&'static self, flight: &PendingCall) -> Option<Answer> {
+        flight.abandon()
+    }
+
+    /// In the child of a fork that was made in a handler: the call that the handler interrupted ends with `EINTR` here, whatever
+    /// becomes of it in the parent. By the child's one thread, before [`forked`](Self::forked), with the thread's flight.
+    pub fn forked_in_flight(&'static self, flight: &PendingCall) {
+        flight.forked();
+    }
+
+    /// Counts a call on a lane. If it is to be executed in place, because that was measured to be faster, its timer: to be
+    /// [stopped](Self::stop) when it is over, if it runs. Otherwise the call is for [`perform`](Self::perform).
+    #[inline]
+    pub fn bypass(&'static self, lane: &Lane) -> Option<Timer> {
+        self.chosen().filter(|(settings, _)| settings.bypass)?;
+        self.lanes.get(lane.number)?.habit.stay().map(Timer)
+    }
+
+    /// The call in place is over.
+    pub fn stop(&'static self, lane: &Lane, timer: Timer) {
+        if let (true, Some(state)) = (timer.runs(), self.lanes.get(lane.number)) {
+            state.habit.stayed(timer.0, &self.family.page().habit);
+        }
+    }
+
+    /// The process has changed its user or groups. (Threads made here have the new ones: `setuid` and its like reach all threads.)
+    pub fn change_rights(&'static self) {
+        self.feeds.mapped().unwrap_or(&[]).iter().for_each(Feed::change_rights);
+    }
+
+    /// A fork is about to be made: waits, not for long, until no thread made here has a descriptor of which the child would not know.
+    /// The parent says [`after_fork`](Self::after_fork), the child [`forked`](Self::forked).
+    pub fn before_fork(&'static self) {
+        internal_fds::before_fork();
+    }
+
+    /// In the parent of a fork, whether it was made or not.
+    pub fn after_fork(&'static self) {
+        internal_fds::after_fork();
+    }
+
+    /// A process is about to be made that has its descriptors together with this one: it closes none of those of threads made here.
+    pub fn share_descriptors(&'static self) {
+        internal_fds::share();
+    }
+
+    /// In the child of a fork, by its one thread, before any other call here: the parent's threads are not there. Lanes stay
+    /// valid in both; the child's get threads of their own at their first calls. Waits for nobody.
+    pub fn forked(&'static self) {
+        thread::forked();
+        internal_fds::forked();
+        affinity::forked();
+        self.family.forked();
+        let Some((settings, stations)) = self.chosen() else { return };
+        let count = settings.groups.len();
+        // SAFETY: this is the child of a fork, of which the caller is the only thread: no worker is
+        // there that would use any of it.
+        unsafe {
+            stations[..count].iter().for_each(|station| station.forked());
+            self.feeds.mapped().unwrap_or(&[]).iter().take(count).for_each(|feed| feed.forked());
+            self.blocking.forked();
+        }
+        if settings.mechanism == Mechanism::Thread {
+            self.lanes.used().iter().for_each(|lane| lane.idle.clear());
+            self.resting[..count].iter().for_each(Stack::clear);
+            self.rest.store(0, Ordering::Relaxed); // Relaxed: nobody else is there
+        }
+    }
+
+    /// All threads made here end; calls are executed in place from now on. Only when no call is in flight. Does not wait.
+    pub fn retire(&'static self) {
+        let Some((settings, stations)) = self.chosen() else { return };
+        // Relaxed: no call is in flight.
+        self.state.store(OFF, Ordering::Relaxed);
+        stations[..settings.groups.len()].iter().for_each(CpuWorker::end);
+        let stacks = self.lanes.used().iter().map(|lane| &lane.idle);
+        for stack in stacks.chain(&self.resting).chain([&self.blocking.idle]) {
+            while let Some(hand) = self.blocking.hands.take(stack) {
+                // SAFETY: the hand was taken off its stack just now, and was sent nothing.
+                unsafe { self.blocking.hands.end(hand) };
+            }
+        }
+    }
+
+    /// Closes the rings of `uring`, so that the kernel's threads end.
+    ///
+    /// # Safety
+    ///
+    /// After [`retire`](Self::retire), when no thread made here lives any more.
+    pub unsafe fn close_rings(&'static self) {
+        // SAFETY: no thread made here lives any more (contract of this function), so that nobody
+        // uses a ring.
+        self.feeds.mapped().unwrap_or(&[]).iter().for_each(|feed| unsafe { feed.end() });
+    }
+
+    /// Whether a descriptor is one of those that the workers have for themselves: the program must not close it, nor put another
+    /// file in its place.
+    pub fn owns(&'static self, descriptor: i32) -> bool {
+        internal_fds::owns(descriptor)
+    }
+
+    /// How many threads made here live now.
+    pub fn threads(&'static self) -> u32 {
+        // Relaxed: a number for reports.
+        self.blocking.hands.alive() + self.blocking.workers.load(Ordering::Relaxed)
+    }
+}
+
+impl Default for Offload {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+const _: () = assert!(size_of::<usize>() == 8, "the layout of calls is that of 64 bits");

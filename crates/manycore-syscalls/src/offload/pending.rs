@@ -1,0 +1,213 @@
+//! A moved call from its caller's side, from when it was sent until the answer is there: the caller spins, sleeps, is interrupted.
+
+use core::marker::PhantomData;
+use core::ptr::{NonNull, null_mut};
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, Ordering};
+
+use manycore::lock::Gate;
+use manycore::sync::{clock, cpu, node, tuning};
+
+use super::cpu_worker::CpuWorker;
+use super::internal_fds;
+use super::raw;
+use super::settings::Settings;
+use super::uring::{self, Feed};
+use manycore_channel::call::{Answer, Kind};
+use manycore_channel::slot::{IN_PLACE, Reply, Slot};
+
+/// A moved call of one thread, while that waits. Empty before
+/// [`Offload::perform`](super::Offload::perform), which leaves it so unless it is unwound or jumped
+/// out of; then
+/// [`Offload::abandon`](super::Offload::abandon) ends the call.
+///
+/// All is atomic: a signal handler may look at it, and in the child that it forks change it, while
+/// the call that it interrupted goes on.
+// Relaxed throughout: one thread reads and writes it, and its handlers.
+#[derive(Debug, Default)]
+pub struct PendingCall {
+    /// Call and answer; null if there is none.
+    slot: AtomicPtr<Slot>,
+    /// Of the pool: whose queue it went into; null if a hand or a ring has it.
+    station: AtomicPtr<CpuWorker>,
+    /// Of `uring`: which ring it went into, and the worker that listens to it; null otherwise.
+    feed: AtomicPtr<Feed>,
+    epoll: AtomicI32,
+    /// Whether that worker was asked to listen.
+    is_enlisted: AtomicBool,
+    _of_one_thread: PhantomData<*mut ()>,
+}
+
+/// After so long a thread that has not ended its call gets another signal.
+const REPEAT_NS: i64 = 1_000_000;
+
+impl PendingCall {
+    /// The call, which is being sent or was; null if there is none.
+    pub(crate) fn slot(&self) -> *mut Slot {
+        self.slot.load(Ordering::Relaxed)
+    }
+
+    /// A call is going to be sent.
+    pub(crate) fn begin(&self, slot: *mut Slot) {
+        self.slot.store(slot, Ordering::Relaxed);
+    }
+
+    /// It goes into the queue of a worker.
+    pub(crate) fn goes_to(&self, station: &'static CpuWorker) {
+        self.station.store(core::ptr::from_ref(station).cast_mut(), Ordering::Relaxed);
+    }
+
+    /// It goes into a ring, to which a worker listens by this descriptor; or, with none, has not.
+    pub(crate) fn goes_into(&self, feed: Option<&'static Feed>, epoll: i32) {
+        let feed = feed.map_or(null_mut(), |feed| core::ptr::from_ref(feed).cast_mut());
+        self.feed.store(feed, Ordering::Relaxed);
+        self.epoll.store(epoll, Ordering::Relaxed);
+    }
+
+    fn station(&self) -> Option<&'static CpuWorker> {
+        // SAFETY: `goes_to` has put a reference there that does not end.
+        unsafe { self.station.load(Ordering::Relaxed).as_ref() }
+    }
+
+    fn feed(&self) -> Option<&'static Feed> {
+        // SAFETY: `goes_into` has put a reference there that does not end.
+        unsafe { self.feed.load(Ordering::Relaxed).as_ref() }
+    }
+
+    /// Waits for the answer: spins for a while, if that does not keep the CPU from who is to answer, and sleeps then.
+    pub(crate) fn wait(&self, settings: &Settings, kind: Kind, there: u16) -> Reply {
+        // SAFETY: the flight's slot was sent, or is about to be answered: it is there, and this
+        // thread's to wait at, until `land`.
+        let slot = unsafe { &*self.slot() };
+        let gate = slot.gate();
+        let may_spin = cpu::count() > 1 && cpu::here() != u32::from(there);
+        let limit = if may_spin { tuning::spin_limit() } else { 0 };
+        let feed = self.feed();
+        let is_there = match feed {
+            Some(feed) => feed.spin(slot, limit),
+            None => gate.spin(limit).is_some(),
+        };
+        if is_there || gate.doze().is_some() {
+            if let Some(feed) = feed {
+                feed.lateness.note_soon();
+            }
+            return slot.reply();
+        }
+        let began = clock::now();
+        if let Some(feed) = feed {
+            feed.enlist(self.epoll.load(Ordering::Relaxed));
+            self.is_enlisted.store(true, Ordering::Relaxed);
+        }
+        if sleep(settings, kind, slot) {
+            return self.interrupt();
+        }
+        if let Some(feed) = feed {
+            feed.lateness.note(began, clock::now());
+        }
+        slot.reply()
+    }
+
+    /// Has whoever executes the call end it, and waits for the answer: `EINTR`, or what had been done by then.
+    fn interrupt(&self) -> Reply {
+        // SAFETY: the flight's slot was sent, or is about to be answered: it is there, and this
+        // thread's to wait at, until `land`.
+        let slot = unsafe { &*self.slot() };
+        let is_first = slot.cancel();
+        let station = self.station();
+        if let (true, Some(station)) = (is_first, station) {
+            // SAFETY: the slot stays until `land`, which the callers call after this: it is
+            // answered and noted by then.
+            unsafe { station.cancel(self.slot()) };
+        }
+        let feed = self.feed();
+        let gate = slot.gate();
+        loop {
+            let _ = gate.doze();
+            if let Some(feed) = feed {
+                feed.cancel(self.slot());
+            }
+            let is_over = gate.look().is_some();
+            if is_over && (station.is_none() || slot.is_noted()) {
+                let reply = slot.reply();
+                let call = slot.order().call;
+                return if feed.is_some() { uring::interrupted(&call, reply) } else { reply };
+            }
+            if !is_over {
+                slot.signal(|executor| raw::signal(executor, super::INTERRUPT));
+            }
+            // A signal may come just before the call goes to sleep: it is repeated until the answer is there.
+            raw::sleep(gate.word().as_ptr(), Gate::ASLEEP, if is_over { 1 } else { REPEAT_NS });
+        }
+    }
+
+    /// Gives the slot back.
+    pub(crate) fn land(&self) {
+        let feed = self.feed();
+        let is_enlisted = self.is_enlisted.swap(false, Ordering::Relaxed);
+        if let (true, Some(feed)) = (is_enlisted, feed) {
+            feed.leave();
+        }
+        self.station.store(null_mut(), Ordering::Relaxed);
+        self.goes_into(None, -1);
+        let slot = self.slot.swap(null_mut(), Ordering::Relaxed);
+        if let Some(slot) = NonNull::new(slot) {
+            // SAFETY: `perform.rs` has taken it as a node; it is answered, or was never sent, so
+            // that no other thread has it.
+            unsafe { node::give_back(slot) };
+        }
+    }
+
+    /// Interrupts the call, waits until it is over, and returns its answer; none if there is none.
+    pub(crate) fn abandon(&self) -> Option<Answer> {
+        if self.slot().is_null() {
+            return None;
+        }
+        let reply = self.interrupt();
+        // SAFETY: `interrupt` has returned, so that the call is over, and the slot is this thread's
+        // until `land`.
+        let descriptor = unsafe { (*self.slot()).order() }.descriptor;
+        if reply.answer == IN_PLACE && descriptor >= 0 {
+            // A handler that forked would wait for the change that it interrupted.
+            let before = raw::block(!0);
+            internal_fds::close(descriptor);
+            raw::block(before);
+        }
+        self.land();
+        Some(reply.answer)
+    }
+
+    /// In the child of a fork: whoever has the call is not there.
+    pub(crate) fn forked(&self) {
+        // SAFETY: null, or this thread's until `land`; whoever executed the call is not in this
+        // process.
+        let Some(slot) = (unsafe { self.slot().as_ref() }) else { return };
+        self.station.store(null_mut(), Ordering::Relaxed);
+        self.goes_into(None, -1);
+        self.is_enlisted.store(false, Ordering::Relaxed);
+        if slot.gate().look().is_none() {
+            let reply = Reply { answer: raw::error(libc::EINTR), signal: 0 };
+            // SAFETY: the call was not answered, and the thread that would answer it is not in this
+            // process.
+            unsafe { Slot::answer(slot, reply) };
+        } else {
+            // A worker's duplicate that came with the answer is closed here with all others.
+            slot.forget_descriptor();
+        }
+        slot.note_cancelled();
+    }
+}
+
+/// Sleeps until the answer is there, or a handler ends it: then says so. A send of which some is gone is never begun anew.
+fn sleep(settings: &Settings, kind: Kind, slot: &Slot) -> bool {
+    let gate = slot.gate();
+    while gate.doze().is_none() && gate.look().is_none() {
+        let never_restarts = kind == Kind::Timed || slot.is_partly_done();
+        let word = gate.word().as_ptr().cast_const();
+        // SAFETY: the word is in the slot, which stays until `land`; the thread has nothing to drop
+        // where it may be cancelled.
+        let error = unsafe { (settings.sleep)(word, Gate::ASLEEP, never_restarts) };
+        if error == libc::EINTR && gate.look().is_none() {
+            return true;
+        }
+    }
+    false
+}

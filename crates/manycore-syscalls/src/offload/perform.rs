@@ -1,0 +1,337 @@
+//! How a call is sent to whoever executes it, by which mechanism, and what its answer means.
+
+use core::sync::atomic::Ordering;
+
+use manycore::sync::{clock, node};
+
+use super::affinity;
+use super::attempt;
+use super::cpu_worker::CpuWorker;
+use super::internal_fds;
+use super::lanes::{LaneState, Lanes};
+use super::lifecycle::{Lane, Offload};
+use super::pending::PendingCall;
+use super::raw;
+use super::settings::{Maker, Mechanism, Settings};
+use super::uring::{self, Meaning};
+use super::worker_pool::WORKERS_MAX;
+use manycore_channel::call::{Answer, Call, Kind, Reason};
+use manycore_channel::slot::{IN_PLACE, Order, Reply, Slot};
+
+impl Offload {
+    /// Has the call executed where the lane says, and waits for the answer; or says why it is to be executed in place.
+    ///
+    /// SIGPIPE or SIGXFSZ that the call brought about has been raised in the caller when this returns.
+    ///
+    /// # Safety
+    ///
+    /// The call may be executed by any thread of the process: what its arguments point to is valid until this returns, or
+    /// until [`abandon`](Self::abandon) has returned if this is left without returning; and only
+    /// then that is called. The flight is empty.
+    pub unsafe fn perform(
+        &'static self,
+        lane: &Lane,
+        call: &Call,
+        kind: Kind,
+        flight: &PendingCall,
+    ) -> Result<Answer, Reason> {
+        let (settings, stations) = self.chosen().ok_or(Reason::Off)?;
+        affinity::look();
+        if affinity::is_one() {
+            return Err(Reason::OneCpu);
+        }
+        let state = self.lanes.get(lane.number).ok_or(Reason::Off)?;
+        let at = Lanes::at(state);
+        let cpu = settings.groups.cpus()[at];
+        let place = Place { settings, lane: state, station: &stations[at], at, cpu };
+        let (began, threads) =
+            if settings.bypass { (clock::now(), self.threads()) } else { (0, 0) };
+        // SAFETY: what the call's arguments lead to is valid until this returns or `abandon` has,
+        // and no call is in flight (contract of this function): each of these ends before the next
+        // begins.
+        let reply = unsafe {
+            let by = |call: &Call, way| self.execute(place, (call, kind), flight, way);
+            let way = match (settings.mechanism, kind) {
+                (Mechanism::Thread, _) => Way::Threads,
+                // It may take as long as a disk takes: the worker has others to serve.
+                (_, Kind::File) => Way::BlockingWorker { is_rest: false, done: 0, descriptor: -1 },
+                (Mechanism::Uring, _) => Way::Ring,
+                _ => Way::Threads,
+            };
+            match by(call, way) {
+                Some(Meaning::Other) => by(call, Way::Threads),
+                Some(Meaning::Part(sent)) if !attempt::is_non_blocking(call.args[0]) => {
+                    let rest = by(&after(call, sent), Way::Rest);
+                    Some(Meaning::Answer(both(sent, rest)))
+                }
+                first => first,
+            }
+        };
+        let answer = match reply {
+            Some(Meaning::Answer(reply)) => deliver(reply),
+            Some(Meaning::Part(sent)) => sent as Answer,
+            Some(Meaning::Other) | None => return Err(Reason::NoThread),
+        };
+        // A call that nobody has executed takes less time than any, and one for which a thread was made more: neither says anything of
+        // those that are moved.
+        if settings.bypass && self.threads() == threads {
+            state.habit.moved(began, &self.family.page().habit);
+        }
+        Ok(answer)
+    }
+
+    /// Sends the call and waits for the answer; none if there is nobody to send it to.
+    ///
+    /// # Safety
+    ///
+    /// As in [`perform`](Self::perform).
+    unsafe fn execute(
+        &'static self,
+        place: Place,
+        (call, kind): (&Call, Kind),
+        flight: &PendingCall,
+        way: Way,
+    ) -> Option<Meaning> {
+        // A handler that jumps out of its call finds it sent, or not begun, and no lock taken.
+        let before = raw::block(!0);
+        // SAFETY: all signals are blocked by the line above, and the slot stays until `land` or
+        // `hand_on`; the rest is the contract of this function.
+        let sent = unsafe { self.send(place, (call, kind), flight, way, before) };
+        raw::block(before);
+        let by = sent?;
+        let reply = flight.wait(place.settings, kind, place.cpu);
+        if reply.answer == IN_PLACE {
+            // SAFETY: `wait` has returned, so that the slot is answered, and it was not given back;
+            // the rest is the contract of this function.
+            return unsafe { self.hand_on(place, (call, kind), flight, way == Way::Rest) };
+        }
+        flight.land();
+        Some(match by {
+            By::Ring => uring::meaning(call, reply),
+            By::Thread => Meaning::Answer(reply),
+        })
+    }
+
+    /// The worker has found no hand that could block with the call, and makes none: sends it to one that is made here, or says what came
+    /// of it; none if nothing did.
+    ///
+    /// # Safety
+    ///
+    /// The flight's slot is answered; the rest as in [`perform`](Self::perform).
+    #[cold]
+    unsafe fn hand_on(
+        &'static self,
+        place: Place,
+        (call, kind): (&Call, Kind),
+        flight: &PendingCall,
+        is_rest: bool,
+    ) -> Option<Meaning> {
+        // Until a hand has it nobody but this function knows of the worker's duplicate: no handler may jump out of here, or fork.
+        let before = raw::block(!0);
+        let slot = flight.slot();
+        // SAFETY: the slot is answered (contract of this function), and so this thread's until
+        // `land`.
+        let (order, is_cancelled) = unsafe { ((*slot).order(), (*slot).is_cancelled()) };
+        flight.land();
+        let Order { done, descriptor, .. } = order;
+        let ends = is_cancelled && kind.ends_early();
+        let way = Way::BlockingWorker { is_rest: is_rest || done > 0, done, descriptor };
+        // SAFETY: all signals are blocked by the first line, no call is in flight since `land`; the
+        // rest is the contract of this function.
+        let is_sent =
+            !ends && unsafe { self.send(place, (call, kind), flight, way, before) }.is_some();
+        if !is_sent && descriptor >= 0 {
+            internal_fds::close(descriptor);
+        }
+        raw::block(before);
+        if is_sent {
+            let reply = flight.wait(place.settings, kind, place.cpu);
+            flight.land();
+            return Some(Meaning::Answer(reply));
+        }
+        let answer = match (ends, done) {
+            // A handler came before there was a thread for it.
+            (true, 0) => raw::error(libc::EINTR),
+            (true, _) => done as Answer,
+            (false, 0) => return None,
+            // There was no thread for what is left of a send.
+            // SAFETY: nobody else has the call, whose arguments are valid, and for which this
+            // thread waits (contract of this function).
+            (false, _) => unsafe { attempt::finish(call, done, || true) },
+        };
+        Some(Meaning::Answer(Reply { answer, signal: 0 }))
+    }
+
+    /// Sends the call; none if there is nobody to send it to: then it is not in flight, so that no handler that jumps waits for its end.
+    ///
+    /// # Safety
+    ///
+    /// All signals are blocked, but `before` outside of this; no call is in flight; the rest as in [`perform`](Self::perform).
+    unsafe fn send(
+        &'static self,
+        place: Place,
+        (call, kind): (&Call, Kind),
+        flight: &PendingCall,
+        way: Way,
+        before: u64,
+    ) -> Option<By> {
+        let Place { settings, lane, station, at, cpu } = place;
+        let maker = Maker { settings, blocked: before };
+        let slot = node::take::<Slot>().as_ptr();
+        // SAFETY: the slot is new, and no other thread has it until it is handed on below.
+        unsafe { (*slot).write(call, kind) };
+        flight.begin(slot);
+        if let Way::Rest | Way::BlockingWorker { is_rest: true, .. } = way {
+            // SAFETY: the slot is new, and no other thread has it until it is handed on below.
+            unsafe { (*slot).note_part() };
+        }
+        // SAFETY: the slot is written, no other thread has it, and it stays until it is answered
+        // and `land` gives it back; all signals are blocked (contract of this function).
+        let (by, is_sent) = unsafe {
+            match way {
+                Way::Ring if self.feed(call, kind, station, (at, cpu), flight, maker) => {
+                    (By::Ring, true)
+                }
+                Way::BlockingWorker { done, descriptor, .. } => {
+                    (*slot).go_on_behind(done);
+                    if descriptor >= 0 {
+                        (*slot).redirect(descriptor);
+                    }
+                    (By::Thread, self.blocking.send(slot, maker))
+                }
+                _ if settings.mechanism == Mechanism::Thread => {
+                    (By::Thread, self.give(cpu, lane, at, slot, maker))
+                }
+                _ => {
+                    flight.goes_to(station);
+                    (By::Thread, station.send(slot, cpu, &self.blocking, maker))
+                }
+            }
+        };
+        if !is_sent {
+            flight.land();
+        }
+        is_sent.then_some(by)
+    }
+
+    /// The mechanism `uring`: puts the call into the ring of its CPU; false if it is one for the pool.
+    ///
+    /// # Safety
+    ///
+    /// The flight's slot is written, in nobody else's hands, and stays until it is answered; all signals are blocked.
+    unsafe fn feed(
+        &'static self,
+        call: &Call,
+        kind: Kind,
+        station: &'static CpuWorker,
+        (at, cpu): (usize, u16),
+        flight: &PendingCall,
+        maker: Maker,
+    ) -> bool {
+        // A thread of the kernel's stays where it was bound.
+        if !affinity::has(cpu) {
+            return false;
+        }
+        let Some(feed) = self.feeds.get().map(|feeds| &feeds[at]) else { return false };
+        if feed.lateness.rests(clock::now) {
+            return false;
+        }
+        // SAFETY: all signals are blocked (contract of this function).
+        let has_worker = || unsafe { station.is_running(cpu, &self.blocking, maker) };
+        let listen = |ring| station.feed(feed, ring);
+        let ring = feed.started(cpu, has_worker, listen, maker.settings.say);
+        let Some(ring) = ring else { return false };
+        flight.goes_into(Some(feed), station.epoll());
+        // SAFETY: the slot is written, in nobody else's hands, and stays until it is answered
+        // (contract of this function).
+        let is_sent = unsafe { feed.send(ring, call, kind, flight.slot()) };
+        if !is_sent {
+            flight.goes_into(None, -1);
+        }
+        is_sent
+    }
+
+    /// The mechanism `thread`: sends the call to a hand of the lane; a resting or a new one if all are in calls.
+    ///
+    /// # Safety
+    ///
+    /// The slot is written, in nobody else's hands, and stays until it is answered; all signals are blocked.
+    unsafe fn give(
+        &'static self,
+        cpu: u16,
+        lane: &'static LaneState,
+        at: usize,
+        slot: *const Slot,
+        maker: Maker,
+    ) -> bool {
+        let hands = &self.blocking.hands;
+        let resting = || {
+            let hand = hands.take(&self.resting[at])?;
+            self.rest.fetch_sub(1, Ordering::Relaxed); // Relaxed: as in `rest`
+            Some(hand)
+        };
+        // SAFETY: all signals are blocked (contract of this function).
+        let new = || unsafe { hands.make(maker, Some(cpu), WORKERS_MAX as u32) };
+        let hand = hands.take(&lane.idle).or_else(resting).or_else(new);
+        // SAFETY: the hand was taken off a stack or made here, and was sent nothing; the slot is
+        // written, and stays until it is answered (contract of this function). Lanes are there for
+        // good.
+        hand.map(|hand| unsafe { hands.send(hand, slot, &raw const lane.idle) }).is_some()
+    }
+}
+
+/// Where the calls on a lane are executed.
+#[derive(Clone, Copy)]
+struct Place {
+    settings: &'static Settings,
+    lane: &'static LaneState,
+    station: &'static CpuWorker,
+    /// Which of the CPUs, and its number.
+    at: usize,
+    cpu: u16,
+}
+
+/// Who has a call that was sent.
+enum By {
+    Ring,
+    Thread,
+}
+
+/// How a call is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    /// Through the ring of the lane's CPU, if it is one for that.
+    Ring,
+    /// To threads of ours.
+    Threads,
+    /// Likewise: what is left of a send of which some is gone.
+    Rest,
+    /// To a hand of the pool, which is made if there is none: behind so many bytes of a send, or of what is left of one.
+    /// `descriptor`: ours, which the call uses and which is closed when it is over; -1 if there is none.
+    BlockingWorker { is_rest: bool, done: usize, descriptor: i32 },
+}
+
+/// A send of what comes after the bytes that are gone.
+fn after(call: &Call, sent: usize) -> Call {
+    let mut rest = *call;
+    rest.args[1] += sent;
+    rest.args[2] -= sent;
+    rest
+}
+
+/// The answer to a send in two parts: what became of the second counts only as far as it was sent.
+fn both(sent: usize, rest: Option<Meaning>) -> Reply {
+    let more = match rest {
+        Some(Meaning::Answer(Reply { answer, .. })) if answer > 0 => answer,
+        _ => 0,
+    };
+    Reply { answer: sent as Answer + more, signal: 0 }
+}
+
+/// The answer as the caller gets it, who is sent the signal that belongs to it.
+fn deliver(reply: Reply) -> Answer {
+    if reply.signal != 0 {
+        raw::signal(raw::thread_id(), reply.signal);
+    }
+    reply.answer
+}

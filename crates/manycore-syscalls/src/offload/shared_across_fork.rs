@@ -1,0 +1,116 @@
+//! What a process has in common with the children that it forks: whose turn it is among the CPUs, and what moved calls were measured to take.
+//!
+//! A server that forks a child for each connection, or for some, has few sockets in each process: if each chose by itself, all would
+//! choose the same. And each would measure for itself what the others know already.
+//!
+//! Programs that a child executes begin anew, somewhere else by their number.
+
+use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+
+use super::inline_policy::PathPreference;
+use super::raw;
+
+/// What is shared. The parts are lines of their own: the turn is written with each lane.
+#[derive(Debug)]
+#[repr(C, align(128))]
+pub struct Page {
+    /// What new lanes begin with.
+    pub habit: PathPreference,
+    turn: Turn,
+}
+
+/// Counts up, for the rules that go round.
+#[derive(Debug)]
+#[repr(align(128))]
+struct Turn(AtomicU32);
+
+impl Page {
+    /// Whose turn it is.
+    pub fn turn(&self) -> usize {
+        self.turn.0.fetch_add(1, Ordering::Relaxed) as usize // Relaxed: any order will do
+    }
+}
+
+/// A process and its children.
+#[derive(Debug)]
+pub struct SharedAcrossFork {
+    shared: AtomicPtr<Page>,
+    /// Of a process that gets no memory to share.
+    own: Page,
+}
+
+impl SharedAcrossFork {
+    /// Nothing is shared yet.
+    pub const fn new() -> Self {
+        let own = Page { habit: PathPreference::new(), turn: Turn(AtomicU32::new(0)) };
+        Self { shared: AtomicPtr::new(core::ptr::null_mut()), own }
+    }
+
+    /// Shares memory with all children to come. Programs that are started one after the other do not all begin with the first CPU.
+    pub fn start(&self) {
+        let page = raw::map_for_children(size_of::<Page>()).cast::<Page>();
+        // Release: partner of the Acquire in `page`.
+        self.shared.store(page, Ordering::Release);
+        self.page().turn.0.store(scattered(raw::process_id()), Ordering::Relaxed); // Relaxed: nobody else is there
+    }
+
+    /// In the child of a fork: without memory to share it goes its own way.
+    pub fn forked(&self) {
+        // Relaxed, both: nobody else is there.
+        if self.shared.load(Ordering::Relaxed).is_null() {
+            self.own.turn.0.store(scattered(raw::process_id()), Ordering::Relaxed);
+        }
+    }
+
+    /// What is shared.
+    #[inline]
+    pub fn page(&self) -> &Page {
+        // Acquire: partner of the Release in `start`.
+        // SAFETY: null, or mapped for good in `start`, and all zero is a value of a page.
+        unsafe { self.shared.load(Ordering::Acquire).as_ref() }.unwrap_or(&self.own)
+    }
+}
+
+/// A number of a process' own: numbers in a row, or every second one, come out all over the place.
+fn scattered(process: u32) -> u32 {
+    process.wrapping_mul(0x9E37_79B9) >> 16
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn children_go_on_where_others_were() {
+        let family = SharedAcrossFork::new();
+        family.start();
+        let first = family.page().turn();
+        for _ in 0..3 {
+            // SAFETY: the child makes one system call, and ends by `_exit`.
+            let child = unsafe { libc::fork() };
+            if child == 0 {
+                family.forked();
+                family.page().turn();
+                // SAFETY: ends the child.
+                unsafe { libc::_exit(0) };
+            }
+            let mut status = 0;
+            // SAFETY: the kernel writes a number.
+            assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+        }
+        assert_eq!(family.page().turn(), first + 4);
+    }
+
+    #[test]
+    fn without_shared_memory_processes_differ() {
+        for (cpus, step) in [(2, 1), (2, 2), (3, 1), (8, 2), (20, 4)] {
+            let mut chosen = vec![0; cpus];
+            (0..1000 * cpus as u32)
+                .for_each(|n| chosen[scattered(4711 + n * step) as usize % cpus] += 1);
+            assert!(
+                chosen.iter().all(|count| (700..1300).contains(count)),
+                "{cpus} {step}: {chosen:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! What a worker of the pool does: it executes the calls of all lanes of its CPU.
+//!
+//! A worker never sleeps for a single call. It takes all calls that were put into its queue, tries each
+//! ([`attempt`](super::attempt)), keeps those that have to wait in a table of its own ([`waits`](super::waits)) and leaves what
+//! may block to a few hands ([`hand`](manycore_channel::blocking_worker)). It sleeps in `epoll_wait`, for the descriptors that its calls wait for and
+//! for the bell by which a caller wakes it.
+
+use core::ffi::c_void;
+use core::sync::atomic::Ordering;
+
+use manycore::sync::{clock, cpu, hint, tuning};
+use syscalls::{Sysno, raw_syscall};
+
+use super::affinity;
+use super::attempt::{Attempt, attempt};
+use super::blocking::Blocking;
+use super::cpu_worker::CpuWorker;
+use super::internal_fds;
+use super::raw;
+use super::uring::RING;
+use super::waits::{BELL, Waits};
+use super::worker_pool::{OPEN_SIGNALS, signal_of};
+use manycore_channel::call::Kind;
+use manycore_channel::queue::{Calls, Cancelled, Queue};
+use manycore_channel::slot::{Reply, Slot};
+
+/// So often may a descriptor look ready without being so before its call is left to a hand.
+const TRIES_MAX: u32 = 8;
+
+/// After so many calls in a row the worker looks at the descriptors as well.
+const BATCH: u32 = 32;
+
+const EVENTS: usize = 64;
+
+/// A worker's life.
+pub extern "C" fn run(argument: *mut c_void) -> *mut c_void {
+    // SAFETY: `CpuWorker::make` passes its station, which is there for good.
+    let station: &'static CpuWorker = unsafe { &*argument.cast::<CpuWorker>() };
+    // Relaxed, all: written before this thread was made.
+    let cpu = station.cpu.load(Ordering::Relaxed) as u16;
+    let bound = affinity::bind_new(Some(cpu));
+    raw::block(!OPEN_SIGNALS);
+    // SAFETY: `CpuWorker::make` has stored it before this thread was made; it is there for good.
+    let blocking = unsafe { &*station.blocking.load(Ordering::Relaxed) };
+    let epoll = station.epoll();
+    // The table was there before the thread was.
+    if let Some(waits) = Waits::new(&station.waits, epoll) {
+        Worker { station, blocking, waits, epoll, cpu, bound }.work();
+    }
+    blocking.workers.fetch_sub(1, Ordering::Relaxed); // Relaxed: as in `make`
+    core::ptr::null_mut()
+}
+
+struct Worker {
+    station: &'static CpuWorker,
+    blocking: &'static Blocking,
+    waits: Waits,
+    epoll: i32,
+    cpu: u16,
+    bound: affinity::Version,
+}
+
+impl Worker {
+    fn work(&mut self) {
+        let spin = if cpu::count() > 1 { tuning::spin_limit() } else { 0 };
+        let mut since_look = 0;
+        while !self.station.is_ending() {
+            affinity::bind_again(Some(self.cpu), &mut self.bound);
+            let served = self.serve();
+            since_look += served;
+            if since_look >= BATCH || (served == 0 && self.waits.count() > 0) {
+                since_look = 0;
+                self.look(0);
+            }
+            if served == 0 && !self.is_called_within(spin) {
+                self.sleep();
+            }
+        }
+        internal_fds::close(self.epoll);
+        internal_fds::close(self.station.event.load(Ordering::Relaxed)); // Relaxed: never changes while this runs
+    }
+
+    /// Spins for a call.
+    fn is_called_within(&self, limit: u64) -> bool {
+        let start = clock::now();
+        while self.station.calls.is_empty() {
+            if clock::has_passed(start, limit) {
+                return false;
+            }
+            hint::spin_loop();
+        }
+        true
+    }
+
+    /// Executes what is in the queues; says how many calls.
+    fn serve(&mut self) -> u32 {
+        // What is to be cancelled was put in before: it is known to this worker once the calls have been taken, too.
+        let mut cancelled = self.station.cancelled.take();
+        let mut slot = self.station.calls.take();
+        let mut served = 0;
+        // SAFETY: the slot was taken out of a queue, and is not answered before `after` has read
+        // its link.
+        while let Some(call) = unsafe { slot.as_ref() } {
+            slot = Queue::<Calls>::after(call);
+            self.execute(call);
+            served += 1;
+        }
+        // SAFETY: the slot was taken out of the queue, and its caller waits until that is noted,
+        // which comes after its link was read.
+        while let Some(call) = unsafe { cancelled.as_ref() } {
+            cancelled = Queue::<Cancelled>::after(call);
+            // Relaxed: this worker's own.
+            let waiting = call.waiting.load(Ordering::Relaxed).checked_sub(1);
+            call.note_cancelled();
+            if let Some(place) = waiting {
+                self.give_up(place, raw::error(libc::EINTR));
+            }
+        }
+        served
+    }
+
+    fn execute(&mut self, slot: &Slot) {
+        let order = slot.order();
+        let mut done = 0;
+        // SAFETY: this worker executes the call, for which the program waits: what its arguments
+        // lead to is valid.
+        let outcome = unsafe { attempt(&order.call, order.kind, &mut done) };
+        match outcome {
+            Attempt::Done(answer) => reply(slot, answer),
+            Attempt::Later { .. } if slot.is_cancelled() => {
+                reply(slot, if done > 0 { done as isize } else { raw::error(libc::EINTR) });
+            }
+            Attempt::Later { descriptor, events, timeout } => {
+                if self.waits.add(slot, descriptor, events, timeout, done) {
+                    // A poll of one descriptor has it in its array, and stays with that.
+                    if done > 0 {
+                        slot.note_part();
+                    }
+                    return;
+                }
+                self.leave(slot, done);
+            }
+            Attempt::Blocks => self.leave(slot, done),
+        }
+    }
+
+    /// Leaves a call to a hand, or what is left of it.
+    fn leave(&self, slot: &Slot, done: usize) {
+        slot.go_on_behind(done);
+        // SAFETY: the call was taken out of the queue or the table and not answered, so that this
+        // worker executes it.
+        unsafe { self.blocking.leave(slot) };
+    }
+
+    /// Tries a call again whose descriptor seems to be ready.
+    fn retry(&mut self, place: u32, events: u32) {
+        let wait = self.waits.at(place);
+        // SAFETY: the call is in the table, and so was not answered: its slot is there.
+        let slot = unsafe { &*wait.slot };
+        let (mut done, descriptor) = (wait.done, wait.descriptor);
+        let failed = (libc::EPOLLERR | libc::EPOLLHUP) as u32;
+        if done > 0 && events & failed != 0 {
+            return self.give_up(place, done as isize);
+        }
+        let mut order = slot.order();
+        if order.call.number != libc::SYS_poll as usize {
+            order.call.args[0] = descriptor as usize;
+        }
+        wait.tries += 1;
+        // A wait for events looks itself, and its time-out goes on.
+        let is_stuck = wait.tries > TRIES_MAX && order.kind != Kind::Timed;
+        // SAFETY: this worker executes the call, for which the program waits: what its arguments
+        // lead to is valid.
+        match unsafe { attempt(&order.call, order.kind, &mut done) } {
+            Attempt::Done(answer) => self.give_up(place, answer),
+            Attempt::Later { events, .. } => {
+                let wait = self.waits.at(place);
+                if done > wait.done {
+                    wait.tries = 0;
+                    slot.note_part();
+                }
+                wait.done = done;
+                if is_stuck || !self.waits.again(place, events) {
+                    self.hand_over(place);
+                }
+            }
+            Attempt::Blocks => self.hand_over(place),
+        }
+    }
+
+    /// A waiting call is left to a hand, with the descriptor that it has.
+    fn hand_over(&mut self, place: u32) {
+        let wait = self.waits.at(place);
+        let done = wait.done;
+        // SAFETY: the call is in the table, and so was not answered: its slot is there.
+        let slot = unsafe { &*wait.slot };
+        let descriptor = self.waits.remove(place);
+        if slot.order().call.number == libc::SYS_poll as usize {
+            internal_fds::close(descriptor);
+        } else {
+            slot.redirect(descriptor);
+        }
+        self.leave(slot, done);
+    }
+
+    /// The call at a place is over.
+    fn give_up(&mut self, place: u32, answer: isize) {
+        let wait = self.waits.at(place);
+        let slot = wait.slot;
+        let answer = if wait.done > 0 && answer < 0 { wait.done as isize } else { answer };
+        internal_fds::close(self.waits.remove(place));
+        // SAFETY: the call is in the table, and so was not answered: its slot is there.
+        reply(unsafe { &*slot }, answer);
+    }
+
+    /// Sleeps until a call comes, or a descriptor is ready.
+    fn sleep(&mut self) {
+        let station = self.station;
+        if station.bell.doze(|| station.calls.is_empty() && station.cancelled.is_empty()) {
+            self.look(self.waits.patience());
+            station.bell.rise();
+        }
+    }
+
+    /// Sees to the ring.
+    fn attend(&self) {
+        // Acquire: partner of the Release in `feed`.
+        let feed = self.station.feed.load(Ordering::Acquire);
+        // SAFETY: null, or one of a `Slab`, which is there for good.
+        if let Some(feed) = unsafe { feed.as_ref() } {
+            feed.attend(self.epoll);
+        }
+    }
+
+    /// Sees to the descriptors that are ready, after so many milliseconds at most.
+    fn look(&mut self, milliseconds: i32) {
+        let mut events = [libc::epoll_event { events: 0, u64: 0 }; EVENTS];
+        let epoll = self.epoll;
+        // SAFETY: the kernel writes no more events than the array has.
+        let count = unsafe {
+            raw_syscall!(Sysno::epoll_wait, epoll, events.as_mut_ptr(), EVENTS, milliseconds)
+        } as isize;
+        for event in &events[..count.clamp(0, EVENTS as isize) as usize] {
+            match event.u64 {
+                BELL => {}
+                RING => self.attend(),
+                place => self.retry(place as u32, event.events),
+            }
+        }
+        while let Some(place) = self.waits.late() {
+            self.give_up(place, 0);
+        }
+    }
+}
+
+fn reply(slot: &Slot, answer: isize) {
+    let reply = Reply { answer, signal: signal_of(answer) };
+    // SAFETY: the worker executes the call, and answers it once: the callers take it out of the
+    // queue or the table.
+    unsafe { Slot::answer(slot, reply) };
+}

@@ -1,0 +1,93 @@
+//! A mask that a program gives itself while its calls are moved. By itself in its process: the mask is everybody's there.
+
+use std::process::Command;
+use std::time::Duration;
+
+use crate::offload::{Lane, Mechanism};
+use crate::rig::{MECHANISMS, Rig, cpus};
+
+/// Gives the process' first thread a mask, as `taskset -p` does.
+fn give_first(cpus: &[u32]) {
+    // SAFETY: touches no memory.
+    give(unsafe { libc::getpid() }, cpus);
+}
+
+/// Gives it to the calling thread as well, as `taskset -ap` does; and waits until that is known.
+fn give_all(cpus: &[u32]) {
+    give_first(cpus);
+    give(0, cpus);
+    std::thread::sleep(Duration::from_millis(1000));
+}
+
+fn give(thread: libc::pid_t, cpus: &[u32]) {
+    // SAFETY: zero is a value of the structure, and the kernel reads it.
+    let failed = unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        cpus.iter().for_each(|cpu| libc::CPU_SET(*cpu as usize, &mut set));
+        libc::sched_setaffinity(thread, size_of_val(&set), &set)
+    };
+    assert_eq!(failed, 0);
+}
+
+/// One on each CPU, in the order of these.
+fn a_lane_on_each(rig: &'static Rig, all: &[u32]) -> Vec<Lane> {
+    let lanes: Vec<_> = all.iter().map(|_| rig.steer.open()).collect();
+    let on = |cpu| *lanes.iter().find(|lane| rig.executed_within(**lane) == [cpu]).unwrap();
+    all.iter().map(|cpu| on(*cpu)).collect()
+}
+
+#[test]
+fn calls_follow_the_mask_of_the_process() {
+    let this = std::env::current_exe().expect("this program");
+    let alone = ["--exact", "affinity::by_itself", "--ignored", "--nocapture"];
+    let ended = Command::new(this).args(alone).status().expect("this program starts");
+    assert!(ended.success(), "{ended}");
+}
+
+#[test]
+#[ignore = "the test above runs it in a process of its own"]
+fn by_itself() {
+    let all = cpus();
+    let [first, second, ref others @ ..] = all[..] else {
+        return eprintln!("one CPU: there is no other to go to");
+    };
+    for mechanism in MECHANISMS {
+        let rig = Rig::new(*mechanism);
+        give_all(&all);
+        let lanes = a_lane_on_each(rig, &all);
+        assert_eq!(rig.in_place(), 0, "{mechanism:?}");
+        // There is no other CPU than the caller's.
+        for (round, narrow) in [first, second].into_iter().enumerate() {
+            give_all(&[narrow]);
+            for lane in &lanes {
+                assert_eq!(rig.executed_within(*lane), [narrow], "{mechanism:?}");
+            }
+            assert_eq!(rig.in_place(), ((round + 1) * all.len()) as u64, "{mechanism:?}");
+        }
+        let in_place = rig.in_place();
+        if !others.is_empty() {
+            give_all(&[first, second]);
+            for lane in &lanes[2..] {
+                assert_eq!(rig.executed_within(*lane), [first, second], "{mechanism:?}");
+            }
+        }
+        give_all(&all);
+        for (lane, cpu) in lanes.iter().zip(&all) {
+            assert_eq!(rig.executed_within(*lane), [*cpu], "{mechanism:?}");
+        }
+        assert_eq!(rig.in_place(), in_place, "{mechanism:?}");
+    }
+    // A program that binds its first thread has the calls of others executed where they may run.
+    let rig = Rig::new(Mechanism::Pool);
+    give_first(&[first]);
+    std::thread::sleep(Duration::from_millis(1000));
+    let lanes = a_lane_on_each(rig, &all);
+    assert_eq!(rig.executed_within(lanes[1]), [second]);
+    // New lanes are on CPUs that may be used.
+    give_all(&[second]);
+    let lanes: Vec<_> = all.iter().map(|_| rig.steer.open()).collect();
+    give_all(&all);
+    for lane in lanes {
+        assert_eq!(rig.executed_within(lane), [second]);
+    }
+}
