@@ -8,8 +8,8 @@ use humantime::parse_duration;
 use manycore_bench::simulated::predict::{self, Row, Usage};
 use manycore_measure::Results;
 use manycore_profile::command::joined;
+use manycore_profile::profile::read;
 use manycore_profile::profile::{Held, Lock, Origin, Profile};
-use manycore_view::read;
 
 use crate::bench::{failed_locks, failure, print_results};
 use crate::machines;

@@ -3,13 +3,12 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use manycore_view::read;
+use manycore_profile::profile::read;
 
-use crate::profile::Sort;
-use crate::profile::output::Forms;
-use crate::profile::table::{self, View};
+use crate::profile::output::{self, Forms};
 use manycore_launch::failure::Result;
 use manycore_launch::terminal::print;
+use manycore_profile::render::{Sort, View, table};
 
 const NOTES: &str = "\
 Examples:
@@ -40,7 +39,7 @@ pub struct Options {
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..))]
     top: u16,
     /// What comes first in the tables
-    #[arg(long, value_enum, default_value_t = Sort::Wait)]
+    #[arg(long, value_parser = output::sort(), default_value = "wait")]
     sort: Sort,
     #[command(flatten)]
     forms: Forms,

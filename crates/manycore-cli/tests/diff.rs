@@ -7,7 +7,7 @@ use std::fs;
 use serde_json::Value;
 use support::{directory, failure, manycore, printed};
 
-const EXAMPLE: &str = include_str!("../src/profile/example.json");
+const EXAMPLE: &str = include_str!("../../manycore-profile/src/profile/example.json");
 
 #[test]
 fn a_table_and_json_say_the_same() {

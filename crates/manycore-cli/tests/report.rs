@@ -6,7 +6,7 @@ use std::fs;
 
 use support::{directory, failure, manycore, printed};
 
-const EXAMPLE: &str = include_str!("../src/profile/example.json");
+const EXAMPLE: &str = include_str!("../../manycore-profile/src/profile/example.json");
 
 #[test]
 fn the_table_is_that_of_the_profile() {

@@ -2,7 +2,7 @@
 //!
 //! Without Chromium this is skipped, and says so.
 
-#[path = "../../manycore-view/tests/browser/chromium.rs"]
+#[path = "../../manycore-profile/tests/browser/chromium.rs"]
 #[allow(dead_code, reason = "another page is tested with more of it")]
 mod chromium;
 

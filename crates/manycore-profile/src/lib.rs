@@ -71,6 +71,7 @@ mod notes;
 pub mod others;
 pub mod process;
 pub mod profile;
+pub mod render;
 pub mod samples;
 mod symbols;
 mod tally;

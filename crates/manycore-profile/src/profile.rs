@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 mod kernel;
 mod memory;
+pub mod read;
 mod samples;
 mod whole;
 

@@ -1,6 +1,9 @@
-//! Whatever a statistics file says, it is read to the end, and the profile is made: a program may write over its own, and
-//! anybody may write a file of that name.
+//! Whatever a statistics file says, it is read to the end, and the profile is made: a program may
+//! write over its own, and anybody may write a file of that name. Whatever is in a file that is
+//! named as a profile, it is refused with a sentence, or drawn in all forms.
 
+#[path = "render/support.rs"]
+mod made_up;
 mod support;
 
 use std::fs;
@@ -8,6 +11,8 @@ use std::mem::offset_of;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use manycore_profile::mapping::StatsFile;
+use manycore_profile::profile::read;
+use manycore_profile::render::{diff, folded, page, trace};
 use manycore_stats::{Kind, Mapping};
 use support::Synthetic;
 
@@ -89,5 +94,20 @@ fn files_that_are_none() {
         fs::write(&path, input).unwrap();
         let refused = StatsFile::<Mapping>::open(&path).expect_err("it is too short");
         assert!(refused.to_string().contains("7-1.stats"), "{refused}");
+    });
+}
+
+#[test]
+fn profiles_in_files() {
+    let profile = made_up::profile(3, 2);
+    let valid = serde_json::to_string(&profile).unwrap();
+    manycore_fuzz::texts("a profile", &[&valid], |text| match read::from_text("a.json", text) {
+        Ok(profile) => {
+            _ = page::html(&profile);
+            _ = folded::folded(&profile);
+            _ = trace::trace(&profile).to_string();
+            _ = diff::diff(&profile, &profile);
+        }
+        Err(why) => assert!(why.to_string().contains("a.json"), "{why}"),
     });
 }

@@ -1,6 +1,5 @@
-//! `--syscalls`: where a program's system calls are executed, and what became of them.
+//! `--syscalls`: where a program's system calls are executed.
 
-pub mod account;
 mod explain;
 
 use manycore_placement::{Choice, Machine, Problem, Request, Tree, choose};

@@ -105,8 +105,10 @@ mod tests {
         let mut all = vec![tried("glibc", false, None)];
         all.extend(names.iter().zip(locks).map(|(name, result)| tried(name, false, Some(*result))));
         all.push(tried("glibc", true, Some(repair)));
-        let profile =
-            serde_json::from_str::<Profile>(include_str!("../profile/example.json")).unwrap();
+        let profile = serde_json::from_str::<Profile>(include_str!(
+            "../../../manycore-profile/src/profile/example.json"
+        ))
+        .unwrap();
         let [first, second, third] = sentences(&profile, &all);
         assert_eq!(first, profile.finding);
         [second, third]

@@ -8,12 +8,9 @@ use manycore_measure::{
 };
 use manycore_profile::profile::Profile;
 
-use manycore_view::page;
-
 use crate::demo::trials::Tried;
-use crate::profile::Sort;
-use crate::profile::table::{self, View};
 use manycore_launch::failure::{Failure, Result};
+use manycore_profile::render::{Sort, View, page, table};
 
 /// What was found.
 pub struct Report<'a> {

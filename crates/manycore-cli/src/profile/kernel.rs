@@ -10,11 +10,11 @@ use manycore_measure::Host;
 use manycore_profile::assemble::{Run, Watched, assemble};
 use manycore_profile::clock::{Clock, ticks};
 use manycore_profile::profile::{Exit, Profile, Source};
+use manycore_profile::render::kernel_table::sentence;
 use manycore_profile::whole::timeline::Recorder;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
-use crate::profile::kernel_table::sentence;
 use crate::profile::samples::{self, Rate};
 use crate::profile::tree::own_cpu_time;
 use manycore_launch::failure::{Failure, Result};

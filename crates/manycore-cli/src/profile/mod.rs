@@ -1,10 +1,8 @@
 //! `manycore profile`: which locks cost what, and where.
 
-mod advice;
 mod collect;
 pub mod directory;
 pub mod kernel;
-mod kernel_table;
 mod looks;
 pub mod mapped;
 mod misses;
@@ -13,13 +11,12 @@ mod other_nodes;
 pub mod output;
 mod place;
 mod samples;
-pub mod table;
 pub mod tree;
 mod uncounted;
 
 use std::ffi::OsString;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use manycore_kernel_trace::Scope;
 use manycore_placement::Request;
 
@@ -30,6 +27,7 @@ use misses::Misses;
 use samples::Rate;
 
 use manycore_profile::profile::Profile;
+use manycore_profile::render::{Sort, View, kernel_table, table};
 
 use crate::calls::{self, Calls};
 use manycore_launch::child::end_like;
@@ -40,7 +38,6 @@ use manycore_launch::spec::Spec;
 use manycore_launch::target;
 use manycore_launch::terminal::Terminal;
 use output::{Destination, Forms, OpenForms, Output};
-use table::View;
 
 /// Shown below the options.
 const NOTES: &str = "\
@@ -109,7 +106,7 @@ pub struct Options {
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..))]
     top: u16,
     /// What comes first in the tables
-    #[arg(long, value_enum, default_value_t = Sort::Wait)]
+    #[arg(long, value_parser = output::sort(), default_value = "wait")]
     sort: Sort,
     /// Sample the CPU time: so many times in a second of each thread's, or `no`
     #[arg(long, value_name = "RATE", default_value = "199")]
@@ -122,19 +119,6 @@ pub struct Options {
     /// Program and its arguments; with --kernel it may be left out
     #[arg(trailing_var_arg = true, value_name = "CMD")]
     command: Vec<OsString>,
-}
-
-/// What comes first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Sort {
-    /// Time waited
-    Wait,
-    /// Acquisitions that had to wait
-    Contended,
-    /// Acquisitions
-    Acquired,
-    /// Time held, as the samples say
-    Hold,
 }
 
 /// Profiles a program; its exit status is ours.

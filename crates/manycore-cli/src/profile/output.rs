@@ -7,10 +7,21 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use manycore_profile::profile::Profile;
-use manycore_view::{folded, page, trace};
+use manycore_profile::render::{Sort, folded, page, trace};
 
 use manycore_launch::failure::{Failure, Result};
+
+/// Reads the value of `--sort`.
+pub fn sort() -> impl TypedValueParser<Value = Sort> {
+    let values = Sort::ALL.map(|(_, name, means)| PossibleValue::new(name).help(means));
+    PossibleValuesParser::new(values).map(|given| {
+        let (sort, ..) =
+            Sort::ALL.into_iter().find(|(_, name, _)| *name == given).expect("it is one of them");
+        sort
+    })
+}
 
 /// A file, or stdout for `-`.
 #[derive(Clone, Debug)]

@@ -8,9 +8,8 @@ use std::process::Command;
 use clap::Args;
 use manycore_placement::Request;
 
-use crate::calls::{self, Calls, account};
-use crate::profile::{observe, table};
-use crate::statistics;
+use crate::calls::{self, Calls};
+use crate::profile::observe;
 use manycore_launch::child::end_like;
 use manycore_launch::failure::{Failure, Result};
 use manycore_launch::preload::Interposition;
@@ -18,6 +17,7 @@ use manycore_launch::signals::{Inbox, keep_ignored_pipe};
 use manycore_launch::spec::Spec;
 use manycore_launch::target;
 use manycore_launch::terminal::{Terminal, print};
+use manycore_profile::render::{summary, system_calls, table};
 
 const NOTES: &str = "\
 Examples:
@@ -153,7 +153,7 @@ fn with_statistics(
     let mut inbox = Inbox::to_hand_on()?;
     let (profile, status) = observe(&options.command, interposition, |_| (), &mut inbox, terminal)?;
     if has_lock {
-        terminal.note(statistics::summary(&profile));
+        terminal.note(summary::line(&profile));
         terminal.note(&profile.finding);
     }
     let outsiders = table::outsiders(&profile.not_interposed);
@@ -163,7 +163,7 @@ fn with_statistics(
     if let Some(calls) = &profile.system_calls {
         match options.json {
             true => eprintln!("{}", serde_json::to_string(calls).expect("numbers and names")),
-            false => terminal.note(account::text(calls)),
+            false => terminal.note(system_calls::text(calls)),
         }
     }
     Ok(end_like(status))

@@ -8,9 +8,9 @@ use manycore_profile::safe;
 use ratatui::style::{Modifier, Style};
 use ratatui::text::Line;
 
-use crate::profile::table::{percent, seconds};
 use crate::top::rows::{RowId, Span};
 use crate::top::state::State;
+use manycore_profile::render::{percent, seconds};
 
 /// Calls that are shown of a stack.
 const CALLS_MAX: usize = 12;

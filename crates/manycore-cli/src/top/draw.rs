@@ -7,11 +7,11 @@ use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span as Words, Text};
 use ratatui::widgets::{Cell, Paragraph, Row as TableRow, Sparkline, Table, TableState};
 
-use crate::profile::table::{percent, seconds, shortened};
 use crate::top::follow::Pictures;
 use crate::top::rows::{Column, Row, Span};
 use crate::top::state::{Page, State};
 use crate::top::{detail, help};
+use manycore_profile::render::{percent, seconds, shortened};
 
 /// A screen that is lower than this has no curves.
 const HEIGHT_OF_CURVES: u16 = 18;

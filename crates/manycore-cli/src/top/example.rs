@@ -11,7 +11,9 @@ use crate::top::kernel::KernelLocks;
 /// The locks of the example of a profile: `cache_lock`, sixteen of `CacheDB`, and a recursive one that nobody waits for.
 /// In the last half second only the first was used.
 pub fn pictures() -> Pictures {
-    let profile: Profile = serde_json::from_str(include_str!("../profile/example.json")).unwrap();
+    let profile: Profile =
+        serde_json::from_str(include_str!("../../../manycore-profile/src/profile/example.json"))
+            .unwrap();
     let busy = in_interval(&profile.locks[0]);
     let locks = profile.locks.into_iter().enumerate().map(|(number, lock)| live(number, lock));
     let total = Picture {

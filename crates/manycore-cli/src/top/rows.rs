@@ -9,9 +9,9 @@ use manycore_measure::{count, duration};
 use manycore_profile::live::{LiveLock, LockId, Picture};
 use manycore_profile::profile::{Lock, Times};
 
-use crate::profile::table::percent;
 use crate::top::follow::Pictures;
 use crate::top::kernel::KernelLocks;
+use manycore_profile::render::percent;
 
 /// Which lock a row is of, from one picture to the next.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -20,19 +20,22 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("manycore-measure", &["manycore-fuzz"]),
     // Starts programs with the libraries under them, and knows nothing of what is measured.
     ("manycore-launch", &["manycore-fuzz", "manycore"]),
+    // Reads what the kernel says of the machine, and chooses CPUs.
+    ("manycore-placement", &["manycore-fuzz"]),
     // The mappings between preloaded libraries and their readers: neither allocates nor waits.
     ("manycore-stats", &[]),
     (
         "manycore-profile",
-        &["manycore-fuzz", "manycore-measure", "manycore-launch", "manycore-stats"],
+        &[
+            "manycore-fuzz",
+            "manycore-measure",
+            "manycore-launch",
+            "manycore-placement",
+            "manycore-stats",
+        ],
     ),
     // Looks into the kernel, and ends in the model of a profile.
     ("manycore-kernel-trace", &["manycore-fuzz", "manycore-profile"]),
-    // Draws profiles, and depends on nothing that makes them.
-    (
-        "manycore-view",
-        &["manycore-fuzz", "manycore-launch", "manycore-measure", "manycore-profile"],
-    ),
     // What all libraries need that are put under somebody else's program.
     ("manycore-interpose", &["manycore"]),
     ("manycore-preload", &["manycore", "manycore-interpose", "manycore-stats"]),
@@ -45,8 +48,6 @@ const ARROWS: &[(&str, &[&str])] = &[
         &["manycore", "manycore-interpose", "manycore-stats", "manycore-channel"],
     ),
     ("manycore-capi", &["manycore"]),
-    // Reads what the kernel says of the machine, and chooses CPUs.
-    ("manycore-placement", &["manycore-fuzz"]),
     (
         "manycore-bench",
         &[
@@ -74,7 +75,6 @@ const ARROWS: &[(&str, &[&str])] = &[
             "manycore-figures",
             "manycore-stats",
             "manycore-profile",
-            "manycore-view",
             "manycore-kernel-trace",
             "manycore-launch",
             "manycore-placement",

@@ -13,8 +13,8 @@ use manycore_measure::{
 use manycore_profile::profile::Source;
 
 use super::{Measured, Profiled};
-use crate::profile::table::percent;
 use manycore_launch::failure::{Failure, Result};
+use manycore_profile::render::percent;
 
 /// Before the kind and the name of a lock of the kernel, in the names of metrics.
 pub const WAIT: &str = "kernel_wait:";

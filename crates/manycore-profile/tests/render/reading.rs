@@ -1,13 +1,12 @@
 //! Profiles from files that were cut, edited, or are something else: one line each, with culprit and remedy.
 
-mod support;
-
 use std::path::Path;
 
+use super::support::profile;
 use manycore_profile::profile::Profile;
-use manycore_view::{page, read};
+use manycore_profile::profile::read;
+use manycore_profile::render::page;
 use serde_json::{Value, json};
-use support::profile;
 
 fn written() -> String {
     serde_json::to_string_pretty(&profile(6, 3)).unwrap()

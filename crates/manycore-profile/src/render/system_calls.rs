@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
+use crate::moved::{FunctionCalls, MovedCalls};
 use manycore_placement::{CpuSet, Mechanism};
-use manycore_profile::moved::{FunctionCalls, MovedCalls};
 
 /// Functions that are shown; the rest is in the JSON.
 const SHOWN: usize = 12;
@@ -86,7 +86,7 @@ fn share(part: u64, whole: u64) -> String {
 mod tests {
     use std::collections::BTreeMap;
 
-    use manycore_profile::moved::Latency;
+    use crate::moved::Latency;
 
     use super::*;
 

@@ -1,8 +1,6 @@
 //! Samples of the CPU time, as the page is given them.
 
-use manycore_profile::profile::{
-    CpuSamples, Part, SampleSource, SampledFunction, SampledStack, Shares,
-};
+use crate::profile::{CpuSamples, Part, SampleSource, SampledFunction, SampledStack, Shares};
 use serde::Serialize;
 
 use super::digest::Cut;

@@ -7,8 +7,8 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
+use super::{Cpu, CpuSamples, Profile, SCHEMA, Waited};
 use manycore_launch::failure::{self, Failure};
-use manycore_profile::profile::{Cpu, CpuSamples, Profile, SCHEMA, Waited};
 use serde::Deserialize;
 use serde_json::error::Category;
 

@@ -8,20 +8,20 @@ mod samples;
 
 use std::fmt::Write;
 
-use manycore_profile::profile::Profile;
+use crate::profile::Profile;
 
 use digest::{Digest, Limits};
 
-const PAGE: &str = include_str!("page/page.html");
-const STYLE: &str = include_str!("page/style.css");
+const PAGE: &str = include_str!("page.html");
+const STYLE: &str = include_str!("style.css");
 const SCRIPTS: [&str; 7] = [
-    include_str!("page/dom.js"),
-    include_str!("page/table.js"),
-    include_str!("page/flame.js"),
-    include_str!("page/timeline.js"),
-    include_str!("page/waits.js"),
-    include_str!("page/samples.js"),
-    include_str!("page/panels.js"),
+    include_str!("dom.js"),
+    include_str!("table.js"),
+    include_str!("flame.js"),
+    include_str!("timeline.js"),
+    include_str!("waits.js"),
+    include_str!("samples.js"),
+    include_str!("panels.js"),
 ];
 
 /// Room for the data, in bytes: the page is to open on a telephone.

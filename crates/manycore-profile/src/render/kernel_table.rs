@@ -2,10 +2,11 @@
 
 use std::fmt::Write;
 
+use crate::profile::{Frame, KernelLock, KernelRun, Profile, Scope, Source};
 use manycore_measure::{Cell, Column, Tone};
-use manycore_profile::profile::{Frame, KernelLock, KernelRun, Profile, Scope, Source};
 
-use crate::profile::table::{View, ns, of_the_program, percent, rest, seconds, shortened, times};
+use super::table::of_the_program;
+use super::view::{View, ns, percent, rest, seconds, shortened, times};
 
 /// Columns that the numbers take.
 const NUMBERS: usize = 66;
@@ -158,10 +159,10 @@ pub fn sentence(profile: &Profile) -> String {
 
 #[cfg(test)]
 mod tests {
-    use manycore_profile::profile::Times;
+    use crate::profile::Times;
 
     use super::*;
-    use crate::profile::Sort;
+    use crate::render::Sort;
 
     fn frame(function: &str) -> Frame {
         let (module, function) = ("kernel".to_owned(), Some(function.to_owned()));
@@ -169,7 +170,8 @@ mod tests {
     }
 
     fn example() -> Profile {
-        let mut profile: Profile = serde_json::from_str(include_str!("example.json")).unwrap();
+        let mut profile: Profile =
+            serde_json::from_str(include_str!("../profile/example.json")).unwrap();
         profile.kernel = Some(KernelRun {
             source: Source::Bpf,
             scope: Scope::Command,
@@ -178,7 +180,7 @@ mod tests {
             dropped: 3,
             limits: vec!["owners have no stacks".to_owned()],
         });
-        let stack = manycore_profile::profile::KernelStack {
+        let stack = crate::profile::KernelStack {
             task: "server".to_owned(),
             cgroup: None,
             waits: 900,

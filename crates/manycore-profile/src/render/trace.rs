@@ -5,8 +5,8 @@
 
 use std::collections::HashMap;
 
-use manycore_profile::command::joined;
-use manycore_profile::profile::{Interval, Profile};
+use crate::command::joined;
+use crate::profile::{Interval, Profile};
 use serde_json::{Value, json};
 
 /// Locks that have a counter of their own.
@@ -62,7 +62,7 @@ fn most_waited(intervals: &[Interval]) -> Vec<(usize, usize)> {
 
 /// Spans that may overlap, so each has an identity of its own.
 fn convoys(profile: &Profile) -> Vec<Value> {
-    let both = |(id, convoy): (usize, &manycore_profile::profile::Convoy)| {
+    let both = |(id, convoy): (usize, &crate::profile::Convoy)| {
         let name = format!("convoy at {}", profile.locks[convoy.lock].title());
         let start = convoy.start * 1e6;
         let end = start + convoy.length_ns as f64 / 1e3;

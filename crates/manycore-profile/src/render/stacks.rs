@@ -1,6 +1,6 @@
 //! Stacks and ends of programs, as all forms show them.
 
-use manycore_profile::profile::{Exit, Frame, Profile};
+use crate::profile::{Exit, Frame, Profile};
 
 /// Stacks of waits: the lock's place in the profile, the time waited in nanoseconds, the calls, innermost first.
 ///

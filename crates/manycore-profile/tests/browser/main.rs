@@ -3,7 +3,7 @@
 //! Without Chromium these tests are skipped, and say so. `MANYCORE_PICTURES=DIRECTORY` keeps pictures of the page.
 
 mod chromium;
-#[path = "../support/mod.rs"]
+#[path = "../render/support.rs"]
 mod support;
 
 use std::path::Path;
@@ -11,7 +11,7 @@ use std::process::{Command, ExitCode};
 
 use chromium::Chromium;
 use libtest_mimic::{Arguments, Trial};
-use manycore_view::page;
+use manycore_profile::render::page;
 use serde_json::{Value, json};
 use support::{HOSTILE, profile};
 

@@ -6,8 +6,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use manycore_profile::command::joined;
-use manycore_profile::profile::{KernelLock, KernelRun, Lock, Profile, Scope, Source};
+use crate::command::joined;
+use crate::profile::{KernelLock, KernelRun, Lock, Profile, Scope, Source};
 use serde::Serialize;
 
 /// The version of the JSON.

@@ -1,11 +1,9 @@
 //! The forms of a profile: the page without a browser, folded stacks, and the trace.
 
-mod support;
-
+use super::support::{HOSTILE, frame, profile};
 use manycore_profile::profile::{CacheMisses, End, OtherNodes, Process, Profile};
-use manycore_view::{folded, page, trace};
+use manycore_profile::render::{folded, page, trace};
 use serde_json::Value;
-use support::{HOSTILE, frame, profile};
 
 /// The data that a page carries.
 fn data(page: &str) -> Value {

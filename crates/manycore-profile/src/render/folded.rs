@@ -4,9 +4,9 @@
 
 use std::fmt::Write;
 
-use manycore_profile::profile::{Frame, Profile};
+use crate::profile::{Frame, Profile};
 
-use crate::frame::stacks;
+use crate::render::stacks::stacks;
 
 /// All waits of a profile, those for the kernel's locks last.
 pub fn folded(profile: &Profile) -> String {

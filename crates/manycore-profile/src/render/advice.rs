@@ -1,6 +1,6 @@
 //! What would help, for a terminal.
 
-use manycore_profile::profile::Profile;
+use crate::profile::Profile;
 
 /// So many notes are shown.
 const SHOWN: usize = 5;

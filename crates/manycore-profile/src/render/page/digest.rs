@@ -2,16 +2,16 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use manycore_profile::command::joined;
-use manycore_profile::moved::{FunctionCalls, MovedCalls};
-use manycore_profile::profile::{
+use crate::command::joined;
+use crate::moved::{FunctionCalls, MovedCalls};
+use crate::profile::{
     CacheMisses, Cause, Convoy, Cpu, End, Frame, KernelLock, KernelRun, Lock, Order, Origin,
     OtherNodes, Outsider, Profile, Sampling, Times, Waited,
 };
 use serde::Serialize;
 
 use super::samples::Samples;
-use crate::frame::{end, stacks};
+use crate::render::stacks::{end, stacks};
 
 /// Sentences are kept that are as long as so many names.
 const NAMES_OF_SENTENCE: usize = 4;
@@ -329,7 +329,7 @@ impl Cut {
     }
 
     fn row(&mut self, lock: &Lock) -> Row {
-        let site = |cut: &mut Self, site: &manycore_profile::profile::Site| Site {
+        let site = |cut: &mut Self, site: &crate::profile::Site| Site {
             name: cut.text(&site.name),
             share: site.share,
             frames: cut.calls(&site.frames),
@@ -418,7 +418,7 @@ impl Cut {
     }
 
     /// Longer intervals where there are too many, and only the locks that are on the page.
-    fn timeline(&mut self, timeline: &manycore_profile::profile::Timeline) -> Timeline {
+    fn timeline(&mut self, timeline: &crate::profile::Timeline) -> Timeline {
         let together = timeline.intervals.len().div_ceil(self.limits.intervals).max(1);
         let merged = timeline.intervals.chunks(together).map(|chunk| {
             let mut cpu = Cpu::default();

@@ -1,0 +1,28 @@
+//! A profile for people and for other programs. Each form reads a [`Profile`](crate::profile::Profile)
+//! and nothing else.
+//!
+//! | module | what is in it |
+//! |---|---|
+//! | [`table`] | the whole of it for a terminal, of `lock_table`, [`kernel_table`], [`system_calls`], `cpu_time`, `advice` |
+//! | [`page`] | one HTML file that shows everything and loads nothing |
+//! | [`folded`] | stacks in lines, as flame graph programs read them |
+//! | [`trace`] | the run over time, as Chrome's and Perfetto's viewers read it |
+//! | [`mod@diff`], [`diff_table`] | two profiles, lock by lock |
+//! | [`summary`] | the counts of a program in a line |
+
+mod advice;
+mod cpu_time;
+pub mod diff;
+pub mod diff_table;
+pub mod folded;
+pub mod kernel_table;
+mod lock_table;
+pub mod page;
+mod stacks;
+pub mod summary;
+pub mod system_calls;
+pub mod table;
+pub mod trace;
+mod view;
+
+pub use view::{Sort, View, percent, seconds, shortened};

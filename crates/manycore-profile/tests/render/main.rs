@@ -1,0 +1,6 @@
+//! What is drawn of a profile, and what is read back.
+
+mod diff;
+mod forms;
+mod reading;
+mod support;
