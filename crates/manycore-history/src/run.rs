@@ -11,9 +11,9 @@ use manycore_sim::{backend, thread};
 use manycore_traits::{ConcurrentMap, ConcurrentSet, Interval, MapHandle, ReverseMap, SetHandle};
 
 use crate::history::Clock;
-use crate::linearizable::{self, CallOf};
+use crate::linearizable;
 use crate::specification::{
-    End, Map, MapOperation, Pile, PileOperation, Set, SetOperation, Specification,
+    CallOf, End, Map, MapOperation, Pile, PileOperation, Set, SetOperation, Specification,
 };
 use crate::taken_back;
 

@@ -6,7 +6,9 @@ use std::hash::Hash;
 use std::marker::PhantomData;
 
 use crate::history::Call;
-use crate::linearizable::CallOf;
+
+/// The operations and results of a specification.
+pub type CallOf<S> = Call<<S as Specification>::Operation, <S as Specification>::Result>;
 
 /// A sequential object: a state, and operations that change it.
 pub trait Specification {

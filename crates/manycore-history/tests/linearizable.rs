@@ -1,9 +1,9 @@
 //! Histories that are linearizable, histories that are not, and what is said about these.
 
 use manycore_history::history::Call;
-use manycore_history::linearizable::{CallOf, check};
+use manycore_history::linearizable::check;
 use manycore_history::specification::{
-    Map, MapOperation, PileOperation, Queue, Set, SetOperation, Specification, Stack,
+    CallOf, Map, MapOperation, PileOperation, Queue, Set, SetOperation, Specification, Stack,
 };
 use manycore_history::taken_back::leave_out;
 use proptest::prelude::*;

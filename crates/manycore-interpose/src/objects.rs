@@ -13,7 +13,7 @@
 use core::ffi::{CStr, c_char};
 use core::sync::atomic::{AtomicPtr, Ordering};
 
-use crate::symbols::{Symbols, Version};
+use crate::symbols::{Dynamic, Symbols, Version};
 
 /// An entry of the dynamic linker's list: `struct link_map` of `<link.h>`. The linker changes the
 /// links while others refer to the entry, when it loads and unloads objects.
@@ -31,14 +31,6 @@ struct LinkMap {
 struct Debug {
     version: i32,
     first: *const LinkMap,
-}
-
-/// An entry of an object's dynamic section.
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub(crate) struct Dynamic {
-    pub tag: usize,
-    pub value: usize,
 }
 
 unsafe extern "C" {

@@ -2,8 +2,6 @@
 
 use core::ffi::{CStr, c_char};
 
-use crate::objects::Dynamic;
-
 // Tags of a dynamic section, from `<elf.h>`.
 const DT_NULL: usize = 0;
 const DT_HASH: usize = 4;
@@ -22,6 +20,14 @@ struct Symbol {
     section: u16,
     value: usize,
     size: u64,
+}
+
+/// An entry of an object's dynamic section.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Dynamic {
+    pub tag: usize,
+    pub value: usize,
 }
 
 /// A symbol that other objects define.

@@ -14,11 +14,11 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{
-    Pid, PidfdFlags, Resource, Rlimit, Signal, WaitId, WaitIdOptions, getpid, kill_process,
-    kill_process_group, pidfd_open, set_parent_process_death_signal, setrlimit, waitid,
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, getpid, kill_process, kill_process_group,
+    pidfd_open, set_parent_process_death_signal, waitid,
 };
 
-use crate::failure::{Failure, Result};
+use crate::failure::{Failure, Result, die_of};
 use crate::signals::Inbox;
 
 /// How long a program may take to stop when it is asked to.
@@ -275,25 +275,6 @@ fn own_rss() -> u64 {
 /// Ends as a program did: dies of the signal that killed it, or gives its exit status.
 pub fn end_like(status: ExitStatus) -> u8 {
     status.signal().map_or_else(|| status.code().unwrap_or_default() as u8, die_of)
-}
-
-/// Dies of a signal; gives the exit status that a shell would show if that cannot be.
-pub fn die_of(signal: i32) -> u8 {
-    // A program has left its memory image, if it was to; ours would take its place.
-    let none = Rlimit { current: Some(0), maximum: Some(0) };
-    let _ = setrlimit(Resource::Core, none);
-    // SAFETY: the disposition of a signal that nothing in this process waits for any more, and then the signal, alone in
-    // a set that is initialised first.
-    unsafe {
-        let mut alone = std::mem::zeroed();
-        libc::sigemptyset(&raw mut alone);
-        libc::sigaddset(&raw mut alone, signal);
-        libc::signal(signal, libc::SIG_DFL);
-        libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const alone, std::ptr::null_mut());
-        libc::raise(signal);
-    }
-    // It is none that kills.
-    128_u8.saturating_add(signal as u8)
 }
 
 /// How a program ended, in words.

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display};
 
-use crate::child::die_of;
+use rustix::process::{Resource, Rlimit, setrlimit};
 
 /// Why the command did not do what it was asked for.
 #[derive(Debug)]
@@ -82,6 +82,25 @@ impl fmt::Display for Failure {
 }
 
 impl std::error::Error for Failure {}
+
+/// Dies of a signal; gives the exit status that a shell would show if that cannot be.
+pub fn die_of(signal: i32) -> u8 {
+    // A program has left its memory image, if it was to; ours would take its place.
+    let none = Rlimit { current: Some(0), maximum: Some(0) };
+    let _ = setrlimit(Resource::Core, none);
+    // SAFETY: the disposition of a signal that nothing in this process waits for any more, and then the signal, alone in
+    // a set that is initialised first.
+    unsafe {
+        let mut alone = std::mem::zeroed();
+        libc::sigemptyset(&raw mut alone);
+        libc::sigaddset(&raw mut alone, signal);
+        libc::signal(signal, libc::SIG_DFL);
+        libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const alone, std::ptr::null_mut());
+        libc::raise(signal);
+    }
+    // It is none that kills.
+    128_u8.saturating_add(signal as u8)
+}
 
 fn one_line(text: &str) -> String {
     text.split('\n').map(str::trim).filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")

@@ -7,6 +7,16 @@
 //! | [`child`], [`signals`] | a program that runs; what is to reach it, and what ends the command |
 //! | [`failure`], [`terminal`] | how a command ends; what it says meanwhile |
 //! | [`regular`], [`pattern`] | files that a program may change while they are opened; regular expressions of a user's |
+//!
+//! ```
+//! use manycore_launch::spec::Spec;
+//!
+//! let lock: Spec = "mcs".parse()?;
+//! assert!(!lock.is_glibc());
+//! let refused = "mcz".parse::<Spec>().unwrap_err();
+//! assert!(refused.to_string().contains("mcs"), "a remedy: {refused}");
+//! # Ok::<(), manycore_launch::failure::Failure>(())
+//! ```
 
 pub mod child;
 pub mod failure;

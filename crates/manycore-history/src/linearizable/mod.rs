@@ -17,11 +17,7 @@ mod window;
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::history::Call;
-use crate::specification::Specification;
-
-/// The operations and results of a specification.
-pub type CallOf<S> = Call<<S as Specification>::Operation, <S as Specification>::Result>;
+use crate::specification::{CallOf, Specification};
 
 /// An operation of a [`Violation`].
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,8 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::CallOf;
-use crate::specification::Specification;
+use crate::specification::{CallOf, Specification};
 
 /// Operations that may be under way at a time: bits of a configuration.
 const SLOTS: usize = 128;

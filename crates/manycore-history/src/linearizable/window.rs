@@ -2,9 +2,8 @@
 
 use std::collections::HashSet;
 
-use super::CallOf;
 use super::search::{Event, FEW, MANY, Search, TooMany, events};
-use crate::specification::Specification;
+use crate::specification::{CallOf, Specification};
 
 /// Whether the history has an order.
 ///

@@ -9,6 +9,7 @@
 //! | [`safety`] | the invariant above every `unsafe` block, `unsafe impl` and piece of assembly |
 //! | [`pages`] | algorithms and crates that open with their page |
 //! | [`arrows`] | crates that depend on each other in one direction only |
+//! | [`circles`] | modules beside each other that use each other in one direction only |
 //! | [`facade`] | algorithms that know nothing of the machine but what `manycore::sync` shows |
 //! | [`orderings`] | a reason at every memory ordering |
 //! | [`mutations`] | a model that notices when an ordering is weakened, and a row in the book for each planted mistake |
@@ -18,6 +19,7 @@
 
 mod arrows;
 mod book;
+mod circles;
 mod facade;
 mod leftovers;
 mod mutations;
