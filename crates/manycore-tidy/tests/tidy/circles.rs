@@ -18,7 +18,6 @@ const WITH_CIRCLES: &[&str] = &[
     "manycore-profile",
     "manycore-sim",
     "manycore-syscalls",
-    "manycore-view",
 ];
 
 /// Names of modules, on the way from a crate's root.
