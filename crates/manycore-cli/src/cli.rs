@@ -3,8 +3,7 @@
 use clap::{Args, Parser, Subcommand};
 
 use crate::{
-    bench, compare, demo, diff, figures, locks, machines, manual, predict, profile, report, run,
-    sim, top,
+    bench, demo, diff, figures, locks, machines, manual, predict, profile, report, run, sim, top,
 };
 
 const NOTES: &str = "\
@@ -67,7 +66,7 @@ pub enum Command {
     Top(top::Options),
     Report(report::Options),
     Diff(diff::Options),
-    Compare(compare::Options),
+    Compare(manycore_compare::Options),
     Bench(bench::Options),
     Sim(sim::Options),
     Predict(predict::Options),

@@ -14,13 +14,10 @@
 //! | `cli` | the options |
 //! | `demo`, `locks`, `machines`, `run`, `profile`, `top`, `report`, `diff`, `predict`, `compare`, `bench`, `sim`, `figures`, `manual` | a command each |
 //! | `calls` | where system calls are executed, and what became of them |
-//! | `trial` | one run of a program under a lock, with a load if it is a server |
-//! | `statistics` | what a program leaves |
 
 mod bench;
 mod calls;
 mod cli;
-mod compare;
 mod demo;
 mod diff;
 mod figures;
@@ -32,9 +29,7 @@ mod profile;
 mod report;
 mod run;
 mod sim;
-mod statistics;
 mod top;
-mod trial;
 
 use std::error::Error;
 use std::process::ExitCode;
@@ -69,7 +64,7 @@ fn execute(cli: &Cli) -> Result<u8> {
         Command::Demo(options) => demo::run(options, &terminal),
         Command::Bench(options) => bench::run(options, &terminal),
         Command::Sim(options) => sim::run(options, &terminal),
-        Command::Compare(options) => compare::run(options, &terminal),
+        Command::Compare(options) => manycore_compare::run(options, &terminal),
         Command::Top(options) => top::run(options, &terminal),
         Command::Predict(options) => predict::run(options, &terminal),
         Command::Figures(options) => figures::run(options, &terminal),

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use manycore_measure::paired::{Better, Comparison, Median, Protocol, Schedule};
 
 use crate::demo::server::{self, Server};
-use crate::trial::Plan;
+use manycore_compare::trial::Plan;
 use manycore_launch::failure::{Failure, Result};
 use manycore_launch::preload::Interposition;
 use manycore_launch::signals::Inbox;

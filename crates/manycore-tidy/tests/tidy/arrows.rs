@@ -36,6 +36,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     // Looks into the kernel, and ends in the model of a profile.
     ("manycore-kernel-trace", &["manycore-fuzz", "manycore-profile"]),
+    // Runs programs under several locks in turn.
+    ("manycore-compare", &["manycore-launch", "manycore-measure", "manycore-profile"]),
     // What all libraries need that are put under somebody else's program.
     ("manycore-interpose", &["manycore"]),
     ("manycore-preload", &["manycore", "manycore-interpose", "manycore-stats"]),
@@ -72,6 +74,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "manycore-sim",
             "manycore-measure",
             "manycore-bench",
+            "manycore-compare",
             "manycore-figures",
             "manycore-stats",
             "manycore-profile",

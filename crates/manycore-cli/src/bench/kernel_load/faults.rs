@@ -5,7 +5,7 @@ use manycore_bench::kernel_load::What;
 
 use super::output::Subject;
 use super::{Measuring, usual_numbers};
-use crate::trial::Room;
+use manycore_compare::trial::TrialDir;
 use manycore_launch::failure::{Failure, Result};
 use manycore_launch::terminal::Terminal;
 
@@ -70,5 +70,5 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
         unit: "/s",
         parameters: Vec::new(),
     };
-    options.measuring.run(&subject, &loads, &threads, &Room::new()?, terminal)
+    options.measuring.run(&subject, &loads, &threads, &TrialDir::new()?, terminal)
 }

@@ -9,7 +9,7 @@ use rustix::fs::statfs;
 use super::output::Subject;
 use super::{Measuring, usual_numbers};
 use crate::bench::failure;
-use crate::trial::Room;
+use manycore_compare::trial::TrialDir;
 use manycore_launch::failure::Result;
 use manycore_launch::terminal::Terminal;
 
@@ -72,7 +72,7 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
             directory.display()
         ));
     }
-    let room = Room::under(&directory, "let --directory name one that you may write to")?;
+    let room = TrialDir::under(&directory, "let --directory name one that you may write to")?;
     let processes =
         if options.processes.is_empty() { usual_numbers() } else { options.processes.clone() };
     let what = What::Forks { mix: options.mix, directory: room.work().to_owned() };

@@ -20,7 +20,7 @@ use manycore_measure::paired::Schedule;
 use super::plot::PlotOptions;
 use super::report;
 use crate::profile::kernel::KernelMeans;
-use crate::trial::Room;
+use manycore_compare::trial::TrialDir;
 use manycore_launch::failure::{Failure, Result};
 use manycore_launch::signals::Inbox;
 use manycore_launch::terminal::Terminal;
@@ -76,7 +76,7 @@ impl Measuring {
         subject: &Subject,
         loads: &[What],
         parallel: &[u32],
-        room: &Room,
+        room: &TrialDir,
         terminal: &Terminal,
     ) -> Result<()> {
         let orders = self.orders(loads, parallel)?;
@@ -128,7 +128,7 @@ impl Measuring {
     fn measure(
         &self,
         measured: &mut [Measured],
-        room: &Room,
+        room: &TrialDir,
         inbox: &mut Inbox,
         terminal: &Terminal,
     ) -> Result<()> {
@@ -150,7 +150,7 @@ impl Measuring {
     fn profile(
         &self,
         measured: &mut [Measured],
-        room: &Room,
+        room: &TrialDir,
         inbox: &mut Inbox,
         terminal: &Terminal,
     ) -> Result<Option<String>> {

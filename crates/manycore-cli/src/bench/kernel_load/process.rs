@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use manycore_bench::kernel_load::{Answer, Order};
 
-use crate::trial::Room;
+use manycore_compare::trial::TrialDir;
 use manycore_launch::child::{Running, Wait, describe};
 use manycore_launch::failure::{Failure, Result};
 use manycore_launch::signals::Inbox;
@@ -18,7 +18,7 @@ const GRACE: Duration = Duration::from_secs(120);
 /// Has an order done. The process and what it has started is gone afterwards, whatever happens.
 pub fn run(
     order: &Order,
-    room: &Room,
+    room: &TrialDir,
     inbox: &mut Inbox,
     mut look: impl FnMut(),
 ) -> Result<Answer> {

@@ -14,7 +14,7 @@ use manycore_measure::paired::Schedule;
 
 use super::plot::PlotOptions;
 use super::report;
-use crate::compare::rounds::{Limit, Rounds, Series};
+use manycore_compare::rounds::{Limit, Rounds, Series};
 use manycore_launch::failure::{Failure, Result};
 use manycore_launch::preload::Interposition;
 use manycore_launch::signals::Inbox;

@@ -6,7 +6,7 @@ use manycore_measure::{
 };
 
 use super::Measured;
-use crate::compare::rounds::Series;
+use manycore_compare::rounds::Series;
 use manycore_launch::failure::{Failure, Result};
 
 /// A record for each lock at each point.

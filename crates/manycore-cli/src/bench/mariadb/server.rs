@@ -12,8 +12,8 @@ use rustix::process::geteuid;
 use tempfile::TempDir;
 
 use super::Point;
-use crate::compare::metric::Metric;
-use crate::trial::{Load, Plan, Ready};
+use manycore_compare::metric::Metric;
+use manycore_compare::trial::{Load, Plan, Ready};
 use manycore_launch::failure::{Failure, Result};
 use manycore_launch::preload::Interposition;
 use manycore_launch::signals::Inbox;

@@ -13,7 +13,7 @@ use super::Point;
 use super::driver::{Driver, Work, grace};
 use super::jmeter::Jmeter;
 use super::policy::Policy;
-use crate::trial::{Load, Outcome, Plan, Ready};
+use manycore_compare::trial::{Load, Outcome, Plan, Ready};
 use manycore_launch::failure::{Failure, Result};
 
 /// Of nothing but what the page takes; the address, files and numbers of processes come with the command.

@@ -9,7 +9,7 @@ use manycore_bench::conversation::{Answer, Order, What};
 use super::apache::{Apache, installed};
 use super::policy::Policy;
 use super::{Part, Point, nuttcp};
-use crate::trial::{Load, Outcome, Plan, Ready};
+use manycore_compare::trial::{Load, Outcome, Plan, Ready};
 use manycore_launch::failure::{Failure, Result};
 
 /// How much longer than its time a run may take.

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::apache::{installed, not_installed};
 use super::driver::for_shell;
-use crate::trial::Outcome;
+use manycore_compare::trial::Outcome;
 use manycore_launch::failure::{Failure, Result};
 
 const SOURCE: &str = include_str!("Load.java");

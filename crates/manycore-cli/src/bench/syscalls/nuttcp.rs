@@ -10,7 +10,7 @@ use rustix::process::geteuid;
 use super::apache::installed;
 use super::driver::{Work, grace};
 use super::policy::Policy;
-use crate::trial::{Outcome, Plan};
+use manycore_compare::trial::{Outcome, Plan};
 use manycore_launch::failure::{Failure, Result};
 
 /// Runs the server, and a client until it finds that. The arguments are those of the client.

@@ -22,7 +22,7 @@ use super::apache::Apache;
 use super::driver::Work;
 use super::policy::Policy;
 use super::{Measured, Options, Point};
-use crate::trial::{Room, Serving};
+use manycore_compare::trial::{Serving, TrialDir};
 use manycore_launch::failure::{Failure, Result};
 use manycore_launch::preload::Interposition;
 use manycore_launch::signals::Inbox;
@@ -178,7 +178,7 @@ impl Bench<'_> {
     ) -> Result<Vec<f64>> {
         let work = |policy| Work::new(point, policy, self.options.time, self.apache);
         let work = self.policies.iter().map(work).collect::<Result<Vec<_>>>()?;
-        let rooms = work.iter().map(|_| Room::new()).collect::<Result<Vec<_>>>()?;
+        let rooms = work.iter().map(|_| TrialDir::new()).collect::<Result<Vec<_>>>()?;
         let mut serving = Vec::new();
         for (number, work) in work.iter().enumerate() {
             let server = self.started(work, &rooms[number], inbox);
@@ -219,7 +219,7 @@ impl Bench<'_> {
     fn started<'w>(
         &self,
         work: &'w Work,
-        room: &'w Room,
+        room: &'w TrialDir,
         inbox: &mut Inbox,
     ) -> Result<Option<Serving<'w>>> {
         let Some(load) = &work.plan.load else { return Ok(None) };

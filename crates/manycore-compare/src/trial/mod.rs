@@ -1,8 +1,9 @@
 //! One run of a program under one lock: alone, or as a server with a load.
 
 mod ready;
-mod room;
 mod server;
+mod statistics;
+mod trial_dir;
 
 use std::ffi::{OsStr, OsString};
 use std::process::Command;
@@ -12,14 +13,13 @@ use humantime::format_duration;
 use manycore_profile::process::ProcessStats;
 pub use ready::Ready;
 
-use crate::statistics;
 use manycore_launch::child::{Ended, Running, Wait, describe};
 use manycore_launch::failure::{Failure, Result};
 use manycore_launch::preload::Interposition;
 use manycore_launch::signals::Inbox;
-use room::Log;
-pub use room::Room;
 pub use server::Serving;
+use trial_dir::Log;
+pub use trial_dir::TrialDir;
 
 /// How often a server is looked at while its load runs.
 const LOOK: Duration = Duration::from_millis(200);
@@ -69,9 +69,8 @@ pub struct Outcome {
     pub killed: bool,
 }
 
-#[cfg(test)]
 impl Outcome {
-    /// Of a run that took no time, and of which only what was said counts.
+    /// A run that took no time, and of which only what was said counts: for tests of what reads that.
     pub fn said(output: &str) -> Self {
         Self {
             wall: Duration::ZERO,
@@ -99,7 +98,7 @@ pub struct Seen {
 impl Plan {
     /// Does one run under a lock.
     pub fn run(&self, interposition: &Interposition, inbox: &mut Inbox) -> Result<Outcome> {
-        self.run_in(&Room::new()?, interposition, inbox)
+        self.run_in(&TrialDir::new()?, interposition, inbox)
     }
 
     /// Does one run with statistics, to see what the lock has to do with the program.
@@ -108,10 +107,10 @@ impl Plan {
         interposition: &Interposition,
         inbox: &mut Inbox,
     ) -> Result<(Outcome, Seen)> {
-        let room = Room::new()?;
-        let watched = interposition.with_statistics(room.statistics());
-        let outcome = self.run_in(&room, &watched, inbox)?;
-        let processes = statistics::read(room.statistics())?;
+        let dir = TrialDir::new()?;
+        let watched = interposition.with_statistics(dir.statistics());
+        let outcome = self.run_in(&dir, &watched, inbox)?;
+        let processes = statistics::read(dir.statistics())?;
         let acquired = processes.iter().map(ProcessStats::acquired).sum();
         let lock_spin = processes.iter().map(ProcessStats::lock_spin).sum();
         Ok((outcome, Seen { processes: processes.len(), acquired, lock_spin }))
@@ -119,39 +118,39 @@ impl Plan {
 
     fn run_in(
         &self,
-        room: &Room,
+        dir: &TrialDir,
         interposition: &Interposition,
         inbox: &mut Inbox,
     ) -> Result<Outcome> {
         if let Some(prepare) = &self.prepare {
-            let step = Step { what: "the command of --prepare", log: room.log("prepare") };
-            self.finish(step.start(shell(&room.fill(prepare)))?, &step, None, inbox)?;
+            let step = Step { what: "the command of --prepare", log: dir.log("prepare") };
+            self.finish(step.start(shell(&dir.fill(prepare)))?, &step, None, inbox)?;
         }
         match &self.load {
-            Some(load) => server::run(self, load, room, interposition, inbox),
-            None => self.alone(room, interposition, inbox),
+            Some(load) => server::run(self, load, dir, interposition, inbox),
+            None => self.alone(dir, interposition, inbox),
         }
     }
 
-    /// Starts a server in a room, for loads one after the other.
+    /// Starts a server in a directory of its own, for loads one after the other.
     pub fn serve<'a>(
         &'a self,
         load: &Load,
-        room: &'a Room,
+        dir: &'a TrialDir,
         interposition: &Interposition,
         inbox: &mut Inbox,
     ) -> Result<Serving<'a>> {
-        Serving::start(self, load, room, interposition, inbox)
+        Serving::start(self, load, dir, interposition, inbox)
     }
 
     fn alone(
         &self,
-        room: &Room,
+        dir: &TrialDir,
         interposition: &Interposition,
         inbox: &mut Inbox,
     ) -> Result<Outcome> {
-        let step = Step { what: "the program", log: room.log("program") };
-        let running = step.start(self.program(room, interposition))?;
+        let step = Step { what: "the program", log: dir.log("program") };
+        let running = step.start(self.program(dir, interposition))?;
         let ended = self.finish(running, &step, None, inbox)?;
         Ok(Outcome {
             wall: ended.wall,
@@ -165,8 +164,8 @@ impl Plan {
     }
 
     /// The program under test, ready to be started.
-    fn program(&self, room: &Room, interposition: &Interposition) -> Command {
-        let mut words = self.command.iter().map(|word| room.fill(word));
+    fn program(&self, dir: &TrialDir, interposition: &Interposition) -> Command {
+        let mut words = self.command.iter().map(|word| dir.fill(word));
         let mut command = Command::new(words.next().unwrap_or_default());
         command.args(words);
         interposition.apply(&mut command);

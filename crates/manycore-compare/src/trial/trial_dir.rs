@@ -20,7 +20,7 @@ const TAIL_LINES: usize = 8;
 
 /// The place of one run. It is deleted when the run is over.
 #[derive(Debug)]
-pub struct Room {
+pub struct TrialDir {
     place: TempDir,
     work: PathBuf,
     statistics: PathBuf,
@@ -31,7 +31,7 @@ pub struct Room {
 const DELETE_ATTEMPTS: u32 = 20;
 const DELETE_PAUSE: Duration = Duration::from_millis(10);
 
-impl Drop for Room {
+impl Drop for TrialDir {
     /// A process that was killed, but by now is nobody's child whose end could be waited for, may be about to make one
     /// more file. What cannot be deleted for any other reason stays; there is nobody left to tell.
     fn drop(&mut self) {
@@ -52,7 +52,7 @@ pub struct Log {
     stderr: PathBuf,
 }
 
-impl Room {
+impl TrialDir {
     /// Makes one under `$TMPDIR`.
     pub fn new() -> Result<Self> {
         Self::under(&std::env::temp_dir(), "let TMPDIR name one that you may write to")
@@ -96,7 +96,7 @@ impl Room {
     }
 }
 
-/// The room's directory, and in it the run's and that for statistics.
+/// The directory of a run, and in it the run's and that for statistics.
 fn directories(directory: &Path) -> io::Result<(TempDir, PathBuf, PathBuf)> {
     // Short, because a path to a socket has room for 107 bytes.
     let place = tempfile::Builder::new().prefix("mc-").tempdir_in(directory)?;
@@ -169,17 +169,17 @@ mod tests {
 
     #[test]
     fn placeholders_are_filled_wherever_they_stand() {
-        let room = Room::new().unwrap();
-        let filled = room.fill(OsStr::new("--port={port} {dir}/a:{dir} {other}"));
-        let directory = room.work.display();
-        let expected = format!("--port={} {directory}/a:{directory} {{other}}", room.port);
+        let dir = TrialDir::new().unwrap();
+        let filled = dir.fill(OsStr::new("--port={port} {dir}/a:{dir} {other}"));
+        let directory = dir.work.display();
+        let expected = format!("--port={} {directory}/a:{directory} {{other}}", dir.port);
         assert_eq!(filled, OsString::from(expected));
     }
 
     #[test]
     fn the_tail_prefers_stderr() {
-        let room = Room::new().unwrap();
-        let log = room.log("x");
+        let dir = TrialDir::new().unwrap();
+        let log = dir.log("x");
         fs::write(&log.stdout, "one\ntwo\n").unwrap();
         fs::write(&log.stderr, "").unwrap();
         assert_eq!(log.tail(), "one\ntwo");

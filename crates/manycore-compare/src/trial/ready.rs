@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use regex::Regex;
 
-use super::room::{Log, Room};
 use super::shell;
+use super::trial_dir::{Log, TrialDir};
 use manycore_launch::child::{Running, Wait};
 use manycore_launch::failure::{Failure, Result};
 use manycore_launch::pattern::regex;
@@ -52,16 +52,16 @@ impl Ready {
     /// Whether the server, which writes to `log`, is ready now. Takes no longer than until `deadline`.
     pub fn probe(
         &self,
-        room: &Room,
+        dir: &TrialDir,
         log: &Log,
         deadline: Instant,
         inbox: &mut Inbox,
     ) -> Result<bool> {
         Ok(match self {
             Self::Command(text) => {
-                let (stdout, stderr) = room.log("ready").open()?;
+                let (stdout, stderr) = dir.log("ready").open()?;
                 let mut probe =
-                    Running::spawn(shell(&room.fill(text)), stdout, stderr).map_err(|error| {
+                    Running::spawn(shell(&dir.fill(text)), stdout, stderr).map_err(|error| {
                         Failure::failed(format!("cannot run the readiness probe: {error}"))
                     })?;
                 if probe.wait_until(deadline, inbox)? == Wait::TimedOut {
@@ -70,8 +70,8 @@ impl Ready {
                 let ended = probe.reap().map_err(|error| Failure::failed(error.to_string()))?;
                 ended.status.success()
             }
-            Self::Tcp(address) => connects(&room.fill(address))?,
-            Self::Unix(path) => UnixStream::connect(PathBuf::from(room.fill(path))).is_ok(),
+            Self::Tcp(address) => connects(&dir.fill(address))?,
+            Self::Unix(path) => UnixStream::connect(PathBuf::from(dir.fill(path))).is_ok(),
             Self::Log(pattern) => pattern.is_match(&log.read()?),
         })
     }

@@ -1,10 +1,26 @@
 //! `manycore compare`: does another lock help, and by how much?
+//!
+//! | module | what is in it |
+//! |---|---|
+//! | [`trial`] | one run of a program under a lock, with a load if it is a server |
+//! | [`metric`], [`rounds`] | what counts in a run; runs of all locks in turn, as many as time allows |
+//! | [`verdict`] | which lock wins, by ratios of the same round |
+//! | [`options`], [`output`] | the command's options; what it prints |
+//!
+//! ```
+//! use manycore_compare::metric::Metric;
+//!
+//! let rate: Metric = r"rate: ([0-9.]+)".parse()?;
+//! assert!("rate: [0-9]+".parse::<Metric>().is_err(), "no group, so no number");
+//! # Ok::<(), manycore_launch::failure::Failure>(())
+//! ```
 
 pub mod metric;
-mod options;
-mod output;
+pub mod options;
+pub mod output;
 pub mod rounds;
-mod verdict;
+pub mod trial;
+pub mod verdict;
 
 use std::time::Duration;
 

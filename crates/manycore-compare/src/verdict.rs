@@ -3,7 +3,7 @@
 use manycore_measure::paired::{Better, Comparison, Median, Protocol, Unusable, Verdict};
 use manycore_measure::{interval, ratio};
 
-use super::rounds::Series;
+use crate::rounds::Series;
 use manycore_launch::failure::{Failure, Result};
 
 /// One candidate, or the base line.

@@ -7,8 +7,8 @@ use std::time::Duration;
 use clap::Args;
 use humantime::parse_duration;
 
-use super::metric::Metric;
-use super::rounds::{Limit, fewest};
+use crate::metric::Metric;
+use crate::rounds::{Limit, fewest};
 use crate::trial::{Load, Plan, Ready};
 use manycore_launch::failure::{Failure, Result};
 use manycore_launch::preload::Interposition;
@@ -75,13 +75,13 @@ pub struct Options {
     budget: Duration,
     /// What counts: `wall`, or the number in the first group of the last match in the output
     #[arg(long, value_name = "REGEX", default_value = "wall")]
-    pub(super) metric: Metric,
+    pub metric: Metric,
     /// Smaller values of a printed metric are better
     #[arg(long)]
-    pub(super) lower_is_better: bool,
+    pub lower_is_better: bool,
     /// Shell command that puts load on CMD, a server
     #[arg(long, value_name = "LOAD")]
-    pub(super) load: Option<OsString>,
+    pub load: Option<OsString>,
     /// What shows that the server is ready [default: tcp:{port} where CMD has {port}]
     #[arg(long, value_name = "PROBE", requires = "load")]
     ready: Option<Ready>,
@@ -90,7 +90,7 @@ pub struct Options {
     ready_timeout: Duration,
     /// How long the server may take to end
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration)]
-    pub(super) grace: Duration,
+    pub grace: Duration,
     /// Shell command before each run, not measured
     #[arg(long, value_name = "SHELL")]
     prepare: Option<OsString>,
@@ -99,18 +99,18 @@ pub struct Options {
     timeout: Duration,
     /// Seed of the order of runs
     #[arg(long, value_name = "N", default_value_t = 1)]
-    pub(super) seed: u64,
+    pub seed: u64,
     /// Print the result as JSON
     #[arg(long)]
-    pub(super) json: bool,
+    pub json: bool,
     /// Program and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "CMD")]
-    pub(super) command: Vec<OsString>,
+    pub command: Vec<OsString>,
 }
 
 impl Options {
     /// The base line first, then the locks that were asked for.
-    pub(super) fn candidates(&self) -> Result<Vec<Interposition>> {
+    pub fn candidates(&self) -> Result<Vec<Interposition>> {
         let usual = || ["adaptive", "hybrid", "futex"].iter().filter_map(|name| name.parse().ok());
         let mut specs: Vec<Spec> =
             if self.lock.is_empty() { usual().collect() } else { self.lock.clone() };
@@ -130,7 +130,7 @@ impl Options {
     }
 
     /// What one run is.
-    pub(super) fn plan(&self) -> Result<Plan> {
+    pub fn plan(&self) -> Result<Plan> {
         let load = match &self.load {
             None => None,
             Some(command) => Some(Load {
@@ -161,7 +161,7 @@ impl Options {
     }
 
     /// How long to go on with so many candidates, the base line apart.
-    pub(super) fn limit(&self, candidates: usize, terminal: &Terminal) -> Limit {
+    pub fn limit(&self, candidates: usize, terminal: &Terminal) -> Limit {
         let Some(runs) = self.runs else { return Limit::Budget(self.budget) };
         let (runs, fewest) = (usize::from(runs), fewest(candidates));
         if runs < fewest {

@@ -9,8 +9,8 @@ use manycore_measure::{
 };
 use serde_json::{Value, json};
 
-use super::metric::Metric;
-use super::verdict::{Finding, Ranking, Standing};
+use crate::metric::Metric;
+use crate::verdict::{Finding, Ranking, Standing};
 use manycore_launch::failure::{Failure, Result};
 
 /// What was compared.

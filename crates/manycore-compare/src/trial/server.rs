@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use humantime::format_duration;
 use signal_hook::consts::{SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV};
 
-use super::room::Room;
+use super::trial_dir::TrialDir;
 use super::{Load, Outcome, Plan, Step, shell};
 use manycore_launch::child::{Ended, Running, Wait, describe};
 use manycore_launch::failure::{Failure, Result};
@@ -23,11 +23,11 @@ const DYING: Duration = Duration::from_secs(2);
 pub fn run(
     plan: &Plan,
     load: &Load,
-    room: &Room,
+    dir: &TrialDir,
     interposition: &Interposition,
     inbox: &mut Inbox,
 ) -> Result<Outcome> {
-    let mut serving = Serving::start(plan, load, room, interposition, inbox)?;
+    let mut serving = Serving::start(plan, load, dir, interposition, inbox)?;
     let measured = serving.put(&load.command, inbox)?;
     let (ended, stopped) = serving.stop()?;
     Ok(Outcome {
@@ -44,7 +44,7 @@ pub fn run(
 #[derive(Debug)]
 pub struct Serving<'a> {
     plan: &'a Plan,
-    room: &'a Room,
+    dir: &'a TrialDir,
     grace: Duration,
     step: Step,
     /// None once it has ended.
@@ -56,20 +56,20 @@ impl<'a> Serving<'a> {
     pub fn start(
         plan: &'a Plan,
         load: &Load,
-        room: &'a Room,
+        dir: &'a TrialDir,
         interposition: &Interposition,
         inbox: &mut Inbox,
     ) -> Result<Self> {
-        let step = Step { what: "the server", log: room.log("server") };
-        let mut server = step.start(plan.program(room, interposition))?;
-        await_ready(&mut server, &step, load, room, inbox)?;
-        Ok(Self { plan, room, grace: load.grace, step, server: Some(server) })
+        let step = Step { what: "the server", log: dir.log("server") };
+        let mut server = step.start(plan.program(dir, interposition))?;
+        await_ready(&mut server, &step, load, dir, inbox)?;
+        Ok(Self { plan, dir, grace: load.grace, step, server: Some(server) })
     }
 
     /// Puts a load on it. What the outcome says of CPU time and memory is the load's.
     pub fn put(&mut self, command: &OsStr, inbox: &mut Inbox) -> Result<Outcome> {
-        let loading = Step { what: "the load", log: self.room.log("load") };
-        let running = loading.start(shell(&self.room.fill(command)))?;
+        let loading = Step { what: "the load", log: self.dir.log("load") };
+        let running = loading.start(shell(&self.dir.fill(command)))?;
         let measured = self.plan.finish(running, &loading, self.server.as_mut(), inbox);
         // A load fails when its server dies, and may be faster about it.
         let patience = match measured {
@@ -117,12 +117,12 @@ fn await_ready(
     server: &mut Running,
     step: &Step,
     load: &Load,
-    room: &Room,
+    dir: &TrialDir,
     inbox: &mut Inbox,
 ) -> Result<()> {
     let deadline = Instant::now() + load.ready_timeout;
     loop {
-        if load.ready.probe(room, &step.log, deadline, inbox)? {
+        if load.ready.probe(dir, &step.log, deadline, inbox)? {
             return Ok(());
         }
         if server.wait_until(deadline.min(Instant::now() + PROBE_PAUSE), inbox)? == Wait::Ended {

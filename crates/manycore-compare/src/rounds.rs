@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use indicatif::ProgressBar;
 use manycore_measure::paired::Schedule;
 
-use super::metric::Metric;
+use crate::metric::Metric;
 use crate::trial::{Outcome, Plan};
 use manycore_launch::failure::{Failure, Result};
 use manycore_launch::preload::Interposition;
