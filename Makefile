@@ -2,6 +2,8 @@
 
 PREFIX  ?= /usr/local
 DESTDIR ?=
+# DEBUG=yes: `make install` keeps debug information in files of its own, where gdb and perf look for it.
+DEBUG   ?= no
 CARGO   ?= cargo
 # SETUP=no: install no Debian packages, run with what is there.
 SETUP   ?= yes
@@ -20,6 +22,13 @@ build   := $(plain) $(if $(filter yes,$(BPF)),$(bpf))
 setup    = $(if $(filter yes,$(SETUP)),@BPF=$(BPF) scripts/setup $(1))
 # The same command as `build`, where what that takes is there: one without BPF programs does not replace one with them.
 able     = $(plain) $(if $(filter yes,$(BPF)),$(shell command -v "$${CLANG:-clang}" >/dev/null && pkg-config --exists libelf zlib && echo '$(bpf)'))
+
+# $(call put,BUILT,PLACE): installs a program or a library without its debug information, which is ten times as large.
+define put
+	install -D -m 755 -s $(release)/$(1) $(2)
+	$(if $(filter yes,$(DEBUG)),@install -d $(dir $(2)).debug && objcopy --only-keep-debug $(release)/$(1) $(dir $(2)).debug/$(notdir $(2)).debug \
+	    && objcopy --add-gnu-debuglink=$(dir $(2)).debug/$(notdir $(2)).debug $(2))
+endef
 
 version := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)
 capi    := crates/manycore-capi
@@ -83,12 +92,12 @@ docs: $(target)/tools/bin/mdbook ## the book, into docs/book
 $(target)/tools/bin/mdbook:
 	$(CARGO) install mdbook --version 0.5.4 --locked --no-default-features --features search --root $(target)/tools
 
-install: install-library ## all of it: the command, man pages, completions, and what follows; PREFIX=, DESTDIR=
+install: install-library ## all of it: the command, man pages, completions, and what follows; PREFIX=, DESTDIR=, DEBUG=yes
 	$(call setup,build)
 	@$(build)
-	install -D -m 755 $(release)/manycore $(root)/bin/manycore
-	install -D -m 755 $(release)/libmanycore_preload.so $(root)/lib/manycore/libmanycore_preload.so
-	install -D -m 755 $(release)/libmanycore_syscalls.so $(root)/lib/manycore/libmanycore_syscalls.so
+	$(call put,manycore,$(root)/bin/manycore)
+	$(call put,libmanycore_preload.so,$(root)/lib/manycore/libmanycore_preload.so)
+	$(call put,libmanycore_syscalls.so,$(root)/lib/manycore/libmanycore_syscalls.so)
 	$(release)/manycore man --out $(root)/share/man/man1
 	install -d $(bash) $(zsh) $(fish)
 	$(release)/manycore completions bash >$(bash)/manycore
@@ -97,10 +106,11 @@ install: install-library ## all of it: the command, man pages, completions, and 
 
 install-library: ## the library for C and C++: headers, static and shared, pkg-config; PREFIX=, DESTDIR=
 	@$(CARGO) build --locked --release -p manycore-capi
-	install -D -m 755 $(release)/libmanycore_capi.so $(root)/lib/libmanycore.so.$(version)
+	$(call put,libmanycore_capi.so,$(root)/lib/libmanycore.so.$(version))
 	ln -sf libmanycore.so.$(version) $(root)/lib/libmanycore.so.0
 	ln -sf libmanycore.so.0 $(root)/lib/libmanycore.so
 	install -D -m 644 $(release)/libmanycore_capi.a $(root)/lib/libmanycore.a
+	strip --strip-debug $(root)/lib/libmanycore.a
 	install -d $(root)/include/manycore/compat $(root)/lib/pkgconfig
 	install -m 644 $(capi)/include/manycore/*.h $(root)/include/manycore
 	install -m 644 $(capi)/include/manycore/compat/*.h $(root)/include/manycore/compat

@@ -1,0 +1,87 @@
+//! `manycore sim accuracy`: simulations beside this host, and beside what others measured.
+
+use std::process::Command;
+
+use crate::support::{failure, manycore};
+use serde_json::Value;
+
+fn accuracy(arguments: &[&str]) -> Command {
+    manycore(&[&["sim", "accuracy"], arguments].concat())
+}
+
+#[test]
+fn the_simulator_is_compared_with_this_host() {
+    let arguments = ["--quick", "--machine", "xeon-4x6", "--no-cache", "-q"];
+    let run = |more: &[&str]| {
+        let output = accuracy(&[&arguments[..], more].concat()).output().unwrap();
+        // Whether the claims hold is not for a run this short to say.
+        assert!(output.status.code().is_some_and(|code| code < 2), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let results: Value = serde_json::from_str(&run(&["--json"])).unwrap();
+    let claims = results["claims"].as_array().unwrap();
+    let ids: Vec<&str> = claims.iter().map(|claim| claim["id"].as_str().unwrap()).collect();
+    assert_eq!(ids, ["accuracy-median", "accuracy-p90", "accuracy-order", "accuracy-parking"]);
+    let count = |provenance: &str| {
+        let records = results["measurements"].as_array().unwrap();
+        records.iter().filter(|record| record["provenance"] == provenance).count()
+    };
+    assert_eq!((count("native"), count("simulated")), (216, 216));
+}
+
+#[test]
+fn machines_are_compared_with_what_others_measured() {
+    let run = |more: &[&str]| {
+        let asked = ["--of", "machines", "--quick", "--no-cache", "-q"];
+        let output = accuracy(&[&asked[..], more].concat()).output().unwrap();
+        // Whether the claims hold is not for a run this short to say.
+        assert!(output.status.code().is_some_and(|code| code < 2), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let results: Value = serde_json::from_str(&run(&["--json"])).unwrap();
+    let ids = ["machines-median", "machines-p90", "machines-order"];
+    let claims = results["claims"].as_array().unwrap();
+    assert_eq!(claims.iter().map(|c| c["id"].as_str().unwrap()).collect::<Vec<_>>(), ids);
+    let records = results["measurements"].as_array().unwrap();
+    let of = |provenance: &str| {
+        let of_kind = |record: &&Value| record["provenance"] == provenance;
+        records.iter().filter(of_kind).collect::<Vec<_>>()
+    };
+    let (published, simulated) = (of("published"), of("simulated"));
+    assert_eq!(published.len(), simulated.len());
+    for (published, simulated) in published.iter().zip(simulated) {
+        let place = |record: &Value| {
+            let parts = ["machine", "lock", "threads"].map(|name| record[name].clone());
+            (parts, record["parameters"]["series"].clone())
+        };
+        assert_eq!(place(published), place(simulated));
+        let ratio = simulated["value"].as_f64().unwrap() / published["value"].as_f64().unwrap();
+        // The section is as long as one task says.
+        assert!(published["threads"] != 1 || (0.8..1.25).contains(&ratio), "{simulated}");
+    }
+    let table = run(&["--machine", "epyc-9454p-8x8"]);
+    assert!(table.contains("x86-64c and epyc-9454p-8x8-like"), "{table}");
+    assert!(!table.contains("m1-ultra"), "{table}");
+    let unknown = ["--of", "machines", "--machine", "xeon-4x6"];
+    assert!(failure(2, &mut accuracy(&unknown)).contains("nothing is published of"));
+}
+
+#[test]
+fn structures_are_compared_with_this_host() {
+    let asked = ["--of", "structures", "--quick", "--machine", "xeon-4x6", "--no-cache", "-q"];
+    let output = accuracy(&[&asked[..], &["--json"]].concat()).output().unwrap();
+    // Whether the claims hold is not for a run this short to say.
+    assert!(output.status.code().is_some_and(|code| code < 2), "{output:?}");
+    let results: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let claims = results["claims"].as_array().unwrap();
+    let ids: Vec<&str> = claims.iter().map(|claim| claim["id"].as_str().unwrap()).collect();
+    let expected = ["median", "p90", "order"].map(|name| format!("accuracy-structures-{name}"));
+    assert_eq!(ids, expected);
+    // Each mechanism has both: the median has one comparison for each.
+    let count = |provenance: &str| {
+        let records = results["measurements"].as_array().unwrap();
+        records.iter().filter(|record| record["provenance"] == provenance).count()
+    };
+    assert_eq!((count("native"), count("simulated")), (198, 198));
+    assert!(claims[0]["note"].as_str().unwrap().starts_with("198 comparisons"));
+}
