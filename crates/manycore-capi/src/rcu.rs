@@ -1,13 +1,14 @@
 //! `manycore/rcu.h`: grace periods, over [`manycore::reclaim`].
 
-use core::cell::{Cell, UnsafeCell};
+use core::cell::{Cell, RefCell, UnsafeCell};
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Once;
 
 use manycore::reclaim::{self, Barriers, Domain, Guard, Handle, Online};
 use manycore::sync::{clock, thread};
 
-use crate::process;
+use crate::process::in_children;
 use crate::stall::{Report, Stall};
 use crate::status::{Status, fatal};
 
@@ -171,13 +172,27 @@ impl Thread {
     /// The thread ends: so does the section that it is in, at whose end destructors of the
     /// program's run, which may use this.
     ///
-    /// # Safety
-    ///
-    /// The calling thread's registrations, each from [`register`], which have not ended and end
-    /// with this.
-    pub unsafe fn end_with_thread(threads: Vec<*mut Self>) {
-        // SAFETY: the registrations are there (contract of this function): none of them ends by a
-        // destructor that runs here, since it is busy.
+    /// The registration ends with the calling thread, if not before.
+    fn ends_with_thread(this: *mut Self) {
+        static FORKS: Once = Once::new();
+        in_children(&FORKS, forked);
+        _ = EXIT.try_with(|exit| exit.0.borrow_mut().push(this));
+    }
+}
+
+thread_local! {
+    static EXIT: Exit = const { Exit(RefCell::new(Vec::new())) };
+}
+
+/// The thread's registrations, which are there until they are taken out. Dropped when the thread ends, by whatever means
+/// but the end of the process.
+struct Exit(RefCell<Vec<*mut Thread>>);
+
+impl Drop for Exit {
+    fn drop(&mut self) {
+        let threads = self.0.take();
+        // SAFETY: a registration is there while it is in the list, which had it until now: none of
+        // them ends by a destructor that runs here, since it is busy.
         let all = threads.iter().map(|thread| unsafe { &**thread });
         all.clone().for_each(|thread| thread.is_busy.set(true));
         all.for_each(|thread| {
@@ -187,6 +202,11 @@ impl Thread {
         // SAFETY: `register` has made each by a box, and what used them above is over.
         threads.into_iter().for_each(|thread| drop(unsafe { Box::from_raw(thread) }));
     }
+}
+
+/// In the child of a fork, which has none of its parent's domains, nor waits for threads that it does not have.
+extern "C" fn forked() {
+    _ = EXIT.try_with(|exit| exit.0.take());
 }
 
 impl Drop for Thread {
@@ -327,7 +347,7 @@ unsafe fn register(
         rcu,
         thread,
     }));
-    process::at_exit(this);
+    Thread::ends_with_thread(this);
     // SAFETY: `out` is not null, and so may be written (contract of this function).
     unsafe { out.write(this) };
     Status::Ok
@@ -342,7 +362,7 @@ pub unsafe extern "C" fn manycore_rcu_unregister(thread: *mut Thread) -> Status 
     if let Err(status) = unsafe { outside(thread) } {
         return status;
     }
-    process::not_at_exit(thread);
+    _ = EXIT.try_with(|exit| exit.0.borrow_mut().retain(|other| *other != thread));
     // SAFETY: `register` has made it by a box, and the program does not use it any more (contract
     // of this function): no section is open by it, nor does a callback use it, as `outside` has
     // found.

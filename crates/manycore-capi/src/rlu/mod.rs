@@ -16,7 +16,6 @@ use manycore::sync::thread;
 use crate::status::{Status, fatal};
 use config::Config;
 use process::{Member, Session};
-pub use process::{forked, thread_ends};
 
 /// A thread's data, as the program has it: `rlu_thread_data_t`.
 #[derive(Clone, Copy)]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ptr::{NonNull, null_mut};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use manycore::mvrlu::{Domain, Handle};
@@ -11,7 +11,7 @@ use manycore::sync::thread;
 
 use super::ThreadData;
 use super::config::{AnyClock, Config};
-use crate::process::prepare_thread;
+use crate::process::in_children;
 use crate::status::Status;
 
 /// A thread's access to the domain. It may be used by several threads, one after the other: the program orders them.
@@ -126,7 +126,7 @@ fn end(process: Box<Process>) {
 }
 
 /// In the child of a fork: the parent's threads and its domain are not the child's. It may call `RLU_INIT` itself.
-pub fn forked() {
+extern "C" fn forked() {
     PROCESS.store(null_mut(), Ordering::Relaxed); // Relaxed: there is one thread
     thread::local().extension.set(null_mut());
 }
@@ -227,7 +227,9 @@ impl Member {
     /// The thread has begun to use it.
     #[cold]
     fn pass_on(&mut self) {
-        prepare_thread();
+        static FORKS: Once = Once::new();
+        in_children(&FORKS, forked);
+        _ = EXIT.try_with(|_| ()); // from here on, it is dropped when the thread ends
         self.handle.adopt();
         self.thread = thread::id();
     }
@@ -298,11 +300,19 @@ pub fn current() -> *mut Member {
     thread::local().extension.get().cast()
 }
 
-/// The calling thread ends: so does its session.
-pub fn thread_ends() {
-    // SAFETY: null, or a member in whose session this thread is: it does not leave before that is
-    // over, and no other function uses it now.
-    if let Some(member) = unsafe { current().as_mut() } {
-        member.give_up();
+thread_local! {
+    static EXIT: Exit = const { Exit };
+}
+
+/// Dropped when its thread ends, by whatever means but the end of the process: so does the thread's session.
+struct Exit;
+
+impl Drop for Exit {
+    fn drop(&mut self) {
+        // SAFETY: null, or a member in whose session this thread is: it does not leave before that
+        // is over, and no other function uses it now.
+        if let Some(member) = unsafe { current().as_mut() } {
+            member.give_up();
+        }
     }
 }

@@ -11,11 +11,10 @@ use corosensei::{CoroutineResult, Yielder};
 
 use super::account::{Phase, Times};
 use super::events::{Id, Key};
-use super::spin::Reads;
+use super::reads::Reads;
 use super::thread::{Body, Thread};
-use super::{Cause, ENGINE, Engine, Handle, Pending, Policy, State, ThreadId};
+use super::{Cause, Choice, ENGINE, Engine, Handle, Pending, Policy, State, ThreadId};
 use crate::arena::global::{host, simulated};
-use crate::explore::Choice;
 use crate::machine::Cycles;
 
 /// How many stacks of a simulation that got stuck are kept: reading them takes long.

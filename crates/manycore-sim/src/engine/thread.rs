@@ -6,7 +6,7 @@ use corosensei::{Coroutine, Yielder};
 
 use super::access::Pending;
 use super::account::{Phase, Times};
-use super::spin::Reads;
+use super::reads::Reads;
 use crate::arena::Stack;
 use crate::machine::Cycles;
 

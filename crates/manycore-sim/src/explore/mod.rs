@@ -40,7 +40,6 @@
 
 mod pct;
 mod random;
-mod scheduler;
 
 use std::fmt;
 use std::process::Command;
@@ -48,9 +47,8 @@ use std::time::Duration;
 
 use self::pct::Pct;
 use self::random::Random;
-pub(crate) use self::scheduler::{Choice, Scheduler};
 use crate::arena;
-use crate::engine::{self, Engine, Policy};
+use crate::engine::{self, Engine, Policy, Scheduler};
 use crate::machine::{Capacity, Machine, Topology};
 use crate::{Cause, Failure};
 

@@ -4,7 +4,7 @@
 //! steps, chosen in advance, the one that is running falls behind all others. A thread that says that it has nothing to
 //! do falls behind, too, since it would else run for ever.
 
-use super::{Choice, Scheduler};
+use crate::engine::{Choice, Scheduler};
 
 /// Schedules are taken to have 2^5 to 2^12 steps: nobody knows before.
 const LENGTHS: std::ops::RangeInclusive<u32> = 5..=12;

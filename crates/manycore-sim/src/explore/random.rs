@@ -1,6 +1,6 @@
 //! Any thread that could go on.
 
-use super::{Choice, Scheduler};
+use crate::engine::{Choice, Scheduler};
 
 /// Time passes only every so often while anybody else could go on: else no timeout would ever be long enough.
 const TIMERS: u32 = 16;

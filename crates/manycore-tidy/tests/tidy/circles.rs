@@ -12,11 +12,9 @@ use crate::source::{Source, TREE, Token};
 const WITH_CIRCLES: &[&str] = &[
     "manycore",
     "manycore-bench",
-    "manycore-capi",
     "manycore-cli",
     "manycore-preload",
     "manycore-profile",
-    "manycore-sim",
     "manycore-syscalls",
 ];
 
