@@ -1,6 +1,5 @@
 //! Stacks and queues that are put in order when something is taken out, on real CPUs: against their specification and the standard
 //! library's, with more threads than CPUs, and threads that end early.
-#![cfg(not(any(loom, manycore_bare)))]
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};

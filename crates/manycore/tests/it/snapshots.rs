@@ -1,5 +1,4 @@
 //! What transactions over MV-RLU and RLU have seen and written on native threads, more than CPUs, is explained by an order of them.
-#![cfg(not(any(loom, manycore_bare)))]
 
 use std::thread;
 

@@ -1,6 +1,4 @@
 //! Every reader-writer lock on real CPUs, with as many threads as CPUs and with more.
-#![cfg(not(any(loom, manycore_bare)))]
-#![allow(clippy::disallowed_types, reason = "a test is no algorithm")]
 
 use std::cell::UnsafeCell;
 use std::sync::Barrier;

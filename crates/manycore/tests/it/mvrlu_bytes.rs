@@ -1,5 +1,4 @@
 //! Objects of a size that is known at run time: the addresses of their data, sizes, and what `flush` promises.
-#![cfg(all(target_os = "linux", not(loom), not(manycore_bare)))]
 
 use std::ptr::NonNull;
 

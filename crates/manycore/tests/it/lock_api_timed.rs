@@ -1,6 +1,4 @@
 //! Every lock as a raw mutex of `lock_api` with deadlines.
-#![cfg(all(target_os = "linux", not(any(loom, manycore_bare))))]
-#![allow(clippy::disallowed_types, reason = "a test is no algorithm, and looks at the time")]
 
 use std::thread;
 use std::time::{Duration, Instant};

@@ -1,6 +1,4 @@
 //! The futexes of the Linux back end.
-#![cfg(all(target_os = "linux", not(loom), not(manycore_bare)))]
-#![allow(clippy::disallowed_methods, reason = "only algorithms must not make threads")]
 
 use std::sync::mpsc;
 use std::time::Duration;

@@ -1,5 +1,4 @@
 //! RLU by native threads: who writes back, who waits for whom, and what stalls is reported.
-#![cfg(not(any(loom, manycore_bare)))]
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Barrier};

@@ -1,5 +1,4 @@
 //! Maps over sessions: as the standard library's by one thread; snapshots and transactions of many keys by more threads than CPUs.
-#![cfg(not(any(loom, manycore_bare)))]
 
 use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};

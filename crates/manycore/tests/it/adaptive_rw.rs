@@ -1,6 +1,5 @@
 //! What `adaptive-rw` can beside what every reader-writer lock can: marks outlive their threads and
 //! their locks, and are released by other threads; preferences; deadlines.
-#![cfg(not(any(loom, manycore_bare)))]
 
 use std::mem::MaybeUninit;
 use std::thread;

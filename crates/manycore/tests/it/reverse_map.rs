@@ -1,6 +1,5 @@
 //! Trees of intervals by every mechanism: reads see what was done before, in the order of the intervals, and nothing is lost
 //! with more threads than CPUs.
-#![cfg(not(any(loom, manycore_bare)))]
 
 use std::sync::Arc;
 use std::thread;

@@ -1,5 +1,4 @@
 //! Grace periods on real CPUs: many threads, threads that come and go, readers that stay, a system that refuses.
-#![cfg(all(target_os = "linux", not(any(loom, manycore_bare))))]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;

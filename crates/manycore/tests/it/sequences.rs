@@ -1,6 +1,5 @@
 //! Any sequence of operations by one thread: every collection answers as the standard library's does. What fails is shown with
 //! as few operations as possible; `PROPTEST_CASES` says how many sequences are tried.
-#![cfg(not(any(loom, manycore_bare)))]
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 

@@ -1,6 +1,5 @@
 //! Deferred update on real CPUs: against the standard library's sets, with more threads than CPUs, and the holes of the
 //! published method.
-#![cfg(not(any(loom, manycore_bare)))]
 
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,5 +1,4 @@
 //! Flat combining on real CPUs: with more threads than CPUs, threads that come and go, and sections that panic.
-#![cfg(not(any(loom, manycore_bare)))]
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::thread;

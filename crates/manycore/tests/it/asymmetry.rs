@@ -3,8 +3,6 @@
 //! pass, so this is a model of the protocol, written out: a reader, one who waits for it, and two who wait again and again, and take
 //! the turns on as they like.
 
-#![cfg(not(miri))] // It has nothing of the library in it, and states by the hundred thousand.
-
 use std::collections::HashSet;
 
 /// The turns, counted on from one round to the next.

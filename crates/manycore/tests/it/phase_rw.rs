@@ -1,8 +1,4 @@
 //! Who goes first when readers and writers wait for each other, and what a deadline does.
-// Not in the interpreter either, which has no `/proc` that tells who sleeps.
-#![cfg(all(target_os = "linux", not(loom), not(manycore_bare), not(miri)))]
-// A test is an ordinary program: the rules for algorithms are not for it.
-#![allow(clippy::disallowed_types, clippy::disallowed_methods)]
 
 use std::sync::Mutex;
 use std::sync::mpsc::{self, Sender};

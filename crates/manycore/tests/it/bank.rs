@@ -1,5 +1,4 @@
 //! A bank over MV-RLU and RLU, by many native threads, more than CPUs: snapshots are consistent, and nothing is lost.
-#![cfg(not(any(loom, manycore_bare)))]
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;

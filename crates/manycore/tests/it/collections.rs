@@ -1,5 +1,4 @@
 //! Every set and map on real CPUs, with as many threads as CPUs and with more, against its specification.
-#![cfg(not(any(loom, manycore_bare)))]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};

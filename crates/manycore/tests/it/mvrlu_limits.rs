@@ -1,5 +1,4 @@
 //! MV-RLU at its limits: a reader that stalls, logs that are full, memory that is used again, objects that everybody wants.
-#![cfg(all(target_os = "linux", not(any(loom, manycore_bare))))]
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc;

@@ -1,5 +1,4 @@
 //! Every lock behind the types of `lock_api`.
-#![cfg(not(any(loom, manycore_bare)))]
 
 use std::thread;
 

@@ -1,0 +1,34 @@
+//! The library, natively: one module for each thing that it has.
+#![cfg(all(target_os = "linux", not(any(loom, manycore_bare))))]
+#![allow(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "tests are ordinary programs: the rules for algorithms are not for them"
+)]
+
+mod adaptive_rw;
+// States by the hundred thousand, of a model: nothing of the library is in it.
+#[cfg(not(miri))]
+mod asymmetry;
+mod bank;
+mod collections;
+mod flat_combining;
+mod futex;
+mod ldu;
+mod lock_api;
+mod lock_api_timed;
+mod mvrlu_bytes;
+mod mvrlu_limits;
+mod ordered;
+// The interpreter has no `/proc` that tells who sleeps.
+#[cfg(not(miri))]
+mod phase_rw;
+mod reclaim;
+mod reverse_map;
+mod rlu;
+mod rw_stress;
+mod sequences;
+mod snapshots;
+mod stress;
+mod time;
+mod versioned;
