@@ -4,7 +4,7 @@ use manycore_measure::Results;
 
 #[test]
 fn results() {
-    let document = include_str!("../schema.md");
+    let document = include_str!("../../schema.md");
     let example = document.split("```json").nth(1).unwrap().split("```").next().unwrap();
     manycore_fuzz::texts("results", &[example], |text| match Results::from_json(text) {
         Ok(results) => drop(results.to_json().expect("what was read can be written")),

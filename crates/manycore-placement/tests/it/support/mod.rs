@@ -1,8 +1,6 @@
 //! Machines as the kernel shows them in sysfs and /proc: trees that are written, file by file, as they were seen on
 //! machines of these kinds.
 
-#![allow(dead_code, reason = "each test file uses its part")]
-
 use std::fmt::Write;
 use std::fs;
 use std::os::unix::fs::symlink;

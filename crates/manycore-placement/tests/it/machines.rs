@@ -1,9 +1,7 @@
 //! Choices on machines as they were seen.
 
-mod support;
-
+use crate::support::{Built, EIGHT_SOCKETS, IVY_BRIDGE, MANY_CACHES, Shape, pair, sixteen_queues};
 use manycore_placement::{Machine, Mechanism, Policy, Tree};
-use support::{Built, EIGHT_SOCKETS, IVY_BRIDGE, MANY_CACHES, Shape, pair, sixteen_queues};
 
 fn ivy_bridge() -> Built {
     Built::new(&IVY_BRIDGE).card("eth2", 0, &sixteen_queues())
@@ -349,7 +347,7 @@ fn this_machine() {
 fn the_whole_model_is_described() {
     let built = ivy_bridge().group("0-19", "1000000 100000");
     let (machine, choice) = (built.read(None).unwrap(), built.choose("cross-node").unwrap());
-    let text = include_str!("../../../docs/src/json/placement.md");
+    let text = include_str!("../../../../docs/src/json/placement.md");
     let mut open =
         vec![serde_json::to_value(machine).unwrap(), serde_json::to_value(choice).unwrap()];
     let mut missing = Vec::new();

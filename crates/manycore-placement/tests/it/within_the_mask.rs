@@ -1,10 +1,8 @@
 //! Whatever the machine, the mask and the request: no CPU is chosen that may not be used.
 
-mod support;
-
+use crate::support::{Built, Shape, boards, pair};
 use manycore_placement::{CpuSet, Rule};
 use proptest::prelude::*;
-use support::{Built, Shape, boards, pair};
 
 /// A machine, and several ways to ask for CPUs on it.
 #[derive(Clone, Debug)]

@@ -2,8 +2,8 @@
 
 use manycore_sim::{Machine, MemoryPolicy, Placement, Simulation, backend, thread};
 
-use crate::facade::Word;
-use crate::run;
+use super::facade::Word;
+use super::run;
 
 #[test]
 fn addresses_repeat() {

@@ -2,7 +2,7 @@
 
 use manycore_sim::{Cause, Failure, Machine, Simulation, backend, thread};
 
-use crate::facade::Word;
+use super::facade::Word;
 
 fn fails(program: impl FnOnce()) -> Failure {
     Simulation::new(&Machine::example()).patience(10_000_000).run(program).unwrap_err()

@@ -3,8 +3,8 @@
 use manycore_sim::machine::Combining;
 use manycore_sim::{Machine, Placement, Simulation, backend, thread};
 
-use crate::facade::Word;
-use crate::run;
+use super::facade::Word;
+use super::run;
 
 /// The time that something takes.
 fn took(f: impl FnOnce()) -> u64 {

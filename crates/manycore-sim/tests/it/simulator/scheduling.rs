@@ -2,8 +2,8 @@
 
 use manycore_sim::{Machine, Placement, Simulation, Stall, backend, thread};
 
-use crate::facade::Word;
-use crate::run;
+use super::facade::Word;
+use super::run;
 
 const SLICES: u64 = 50;
 

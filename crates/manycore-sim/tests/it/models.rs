@@ -3,7 +3,7 @@
 use manycore_sim::Model;
 use manycore_sim::model::{self, EMBEDDED, FIELDS, Provenance};
 
-const GOOD: &str = include_str!("../machines/xeon-e5-2697-2x18x2-like.toml");
+const GOOD: &str = include_str!("../../machines/xeon-e5-2697-2x18x2-like.toml");
 
 /// What is said about the good model when this is put in place of that.
 fn complaint(from: &str, to: &str) -> String {

@@ -1,12 +1,10 @@
 //! Whatever sysfs, `/proc`, or a user says of CPUs: it is understood, or named as the culprit.
 
-mod support;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::support::{Built, IVY_BRIDGE};
 use manycore_placement::{CpuSet, Machine, Request, Tree};
-use support::{Built, IVY_BRIDGE};
 
 #[test]
 fn cpu_lists() {

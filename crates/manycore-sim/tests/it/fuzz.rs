@@ -5,8 +5,8 @@ use manycore_sim::model::Model;
 #[test]
 fn machine_models() {
     let valid = [
-        include_str!("../machines/xeon-4x6-like.toml"),
-        include_str!("../machines/xeon-8280m-2x28x2-like.toml"),
+        include_str!("../../machines/xeon-4x6-like.toml"),
+        include_str!("../../machines/xeon-8280m-2x28x2-like.toml"),
     ];
     manycore_fuzz::texts("a machine model", &valid, |text| {
         match Model::parse("machine.toml", text) {

@@ -3,7 +3,7 @@
 use manycore_measure::{Bound, Claim, Host, Judgement, Measurement, Mechanism, Metric, Results};
 use serde_json::{Value, json};
 
-const DOCUMENT: &str = include_str!("../schema.md");
+const DOCUMENT: &str = include_str!("../../schema.md");
 
 fn full() -> Results {
     let mut measurement = Measurement::new("lock", Mechanism::Lock("futex".into()), "op/s", 5.0);

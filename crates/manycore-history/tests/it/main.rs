@@ -1,0 +1,5 @@
+//! The judges of histories.
+
+mod linearizable;
+mod runs;
+mod snapshot;

@@ -1,0 +1,5 @@
+//! Records of results, and the paired protocol.
+
+mod fuzz;
+mod paired;
+mod schema;
