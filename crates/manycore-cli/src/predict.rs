@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 use humantime::parse_duration;
-use manycore_bench::simulated::predict::{self, Row, Usage};
+use manycore_bench::predict::{self, Row, Usage};
 use manycore_measure::Results;
 use manycore_profile::command::joined;
 use manycore_profile::profile::read;

@@ -3,9 +3,11 @@
 use std::time::Duration;
 
 use manycore_bench::rmap::{self, Load};
+use manycore_bench::set::simulated as set;
 use manycore_bench::set::{Keys, Popularity, Workload as Sets};
-use manycore_bench::simulated::{Crew, db, kernel, set, syscall};
+use manycore_bench::simulated::Crew;
 use manycore_bench::{Failure, lock};
+use manycore_bench::{db, kernel, syscall};
 use manycore_measure::Measurement;
 use manycore_sim::Model;
 use serde::de::Error as _;

@@ -3,12 +3,12 @@
 use manycore_measure::{Bound, Claim, Measurement};
 
 use super::parts::{GROWING, RIVALS};
-use crate::campaign::pool::Pooled;
 use crate::failure::Failure;
-use crate::open::{Open, Part};
 use crate::set::campaign::Samples;
 use crate::set::peers::is_foreign;
 use crate::set::{Popularity, Task};
+use crate::unjudged::{Open, Part};
+use crate::wait_pool::Pooled;
 use manycore_measure::paired::{Better, Protocol};
 
 /// What MV-RLU's own implementation does with 2 threads on a machine such as that on which the goals were set, in operations a

@@ -6,12 +6,12 @@ use manycore_measure::{Bound, Claim, Measurement};
 use manycore_sim::{Model, model};
 
 use super::{Found, Options};
-use crate::campaign::pool::Pooled;
 use crate::failure::Failure;
-use crate::open::Open;
 use crate::rmap::{self, Load};
+use crate::set::simulated as set;
 use crate::set::{Keys, Workload};
-use crate::simulated::set;
+use crate::unjudged::Open;
+use crate::wait_pool::Pooled;
 
 /// Simulates all, and judges it.
 pub(super) fn run(options: &Options) -> Result<Found, Failure> {

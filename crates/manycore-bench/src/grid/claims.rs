@@ -3,10 +3,10 @@
 use manycore_measure::{Bound, Claim};
 
 use super::view::View;
-use crate::campaign::BASE;
-use crate::campaign::pool::Pooled;
 use crate::failure::Failure;
-use crate::open::Part;
+use crate::lock::campaign::BASE;
+use crate::unjudged::Part;
+use crate::wait_pool::Pooled;
 use manycore_measure::paired::{Better, Protocol, Unusable};
 
 /// The lock that is to be as good as the best of the others everywhere.
@@ -198,7 +198,7 @@ mod tests {
     use manycore_measure::Judgement;
 
     use super::*;
-    use crate::campaign::{Point, Samples};
+    use crate::lock::campaign::{Point, Samples};
     use crate::slice::Slice;
     use crate::waits::Waits;
     use crate::work::Length;

@@ -2,11 +2,11 @@
 
 use manycore_measure::{Bound, duration};
 
-use crate::campaign::pool::{Draw, Pool, Pooled};
-use crate::campaign::{BASE, Point, Samples};
 use crate::contender;
-use crate::open::Open;
+use crate::lock::campaign::{BASE, Point, Samples};
 use crate::slice::Slice;
+use crate::unjudged::Open;
+use crate::wait_pool::{Draw, Pool, Pooled};
 use crate::worker::Through;
 use manycore_measure::paired::{Better, Comparison, Median, Protocol, Unusable};
 

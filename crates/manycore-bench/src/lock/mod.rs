@@ -12,7 +12,13 @@
 //! # Ok::<(), manycore_bench::Failure>(())
 //! ```
 
+pub(crate) mod campaign;
+pub(crate) mod records;
 mod render;
+mod render_simulated;
+pub(crate) mod sections;
+pub mod simulated;
+pub(crate) mod stage;
 mod workload;
 
 use std::path::PathBuf;
@@ -20,10 +26,10 @@ use std::time::Duration;
 
 use manycore_measure::Measurement;
 
-pub use crate::campaign::Rounds;
-use crate::campaign::{Campaign, Point};
 use crate::contender::{self, BASE, BASE_SHARED};
 use crate::failure::Failure;
+pub use crate::lock::campaign::Rounds;
+use crate::lock::campaign::{Campaign, Point};
 use crate::mix::USUAL_DATA;
 use crate::slice::Pinning;
 use crate::work::Length;

@@ -1,7 +1,7 @@
 //! What threads that contend for locks do: a grid of points, for every machine alike.
 
-use crate::campaign::Point;
 use crate::failure::Failure;
+use crate::lock::campaign::Point;
 use crate::mix::check_data;
 use crate::work::Length;
 

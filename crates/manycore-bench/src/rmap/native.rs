@@ -6,10 +6,10 @@ use manycore_measure::{Measurement, Mechanism, Metric};
 
 use super::slice::{Round, Settings};
 use super::{Options, Point};
-use crate::campaign::PERCENTILES;
-use crate::campaign::result::{median, ratio};
 use crate::failure::Failure;
 use crate::lock::Found;
+use crate::lock::records::PERCENTILES;
+use crate::lock::records::{median, ratio};
 use crate::progress::Progress;
 use crate::waits::Waits;
 use crate::work::Pace;

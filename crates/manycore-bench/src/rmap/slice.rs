@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::load::{Load, Outcome, Stage, Worker};
 use super::mechanism::{self, AnyMap};
 use crate::counts::Counts;
-use crate::heap;
+use crate::footprint;
 use crate::slice::Slice;
 use crate::waits::Waits;
 use crate::work::work;
@@ -99,7 +99,7 @@ impl Stage for Here {
     }
 
     fn memory(&self) -> u64 {
-        heap::in_use()
+        footprint::in_use()
     }
 }
 
@@ -118,9 +118,9 @@ impl Here {
 impl Settings {
     fn measure(&self, map: &dyn AnyMap) -> Result<Round, String> {
         let load = &self.load;
-        let empty = heap::in_use();
+        let empty = footprint::in_use();
         let filled = load.fill(map);
-        let used = heap::in_use().saturating_sub(empty) as f64;
+        let used = footprint::in_use().saturating_sub(empty) as f64;
         let intervals = load.filled(map);
         let stage = Here {
             phase: AtomicU8::new(if load.operations.is_some() { MEASURE } else { WARM_UP }),
@@ -132,7 +132,7 @@ impl Settings {
         // Here and not there: what a worker keeps for itself is none of the mechanism's memory.
         let outcomes = (0..self.threads).map(|_| Outcome::new()).collect();
         let counts = Counts::read(|visit| map.statistics(visit));
-        let before = heap::in_use();
+        let before = footprint::in_use();
         let (elapsed_ns, ended) = self.let_work(map, &stage, &trees, outcomes)?;
         let mut slice = Slice { counts: Vec::new(), elapsed_ns, waits: Waits::default(), stuck: 0 };
         for outcome in &ended {

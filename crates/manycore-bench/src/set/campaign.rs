@@ -1,6 +1,6 @@
 //! Several mechanisms at many points, in rounds: the measuring protocol applied to slices of sets.
 //!
-//! As in a [campaign of locks](crate::campaign): points come in random order, and at each the mechanisms run one after
+//! As in a [campaign of locks](crate::lock::campaign): points come in random order, and at each the mechanisms run one after
 //! another in random order, each in a process of its own that lives for a round.
 
 use std::collections::BTreeMap;
@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use super::slice::Bound;
 use super::{Keys, Options, Settings, Slice, Task, peers};
-use crate::campaign::Stopwatch;
 use crate::disturbance::Watch;
 use crate::failure::Failure;
+use crate::lock::campaign::Stopwatch;
 use crate::progress::Progress;
 use crate::worker::{Subject, Through, Worker};
 use manycore_measure::paired::Schedule;

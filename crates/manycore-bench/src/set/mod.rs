@@ -16,15 +16,16 @@ pub(crate) mod contenders;
 pub mod peers;
 mod render;
 mod result;
+pub mod simulated;
 mod slice;
 mod task;
 mod workload;
 
 use std::time::Duration;
 
-pub use crate::campaign::Rounds;
 use crate::failure::Failure;
 pub use crate::lock::Found;
+pub use crate::lock::campaign::Rounds;
 pub use crate::popularity::Popularity;
 use crate::slice::Pinning;
 use crate::worker::Command;

@@ -5,9 +5,9 @@ use manycore_measure::{Measurement, Mechanism, Parameter};
 use super::Slice;
 use super::campaign::{BASE, Samples};
 use super::task::Task;
-use crate::campaign::pool::{Draw, Pool};
-use crate::campaign::result::{median, metric, ratio};
 use crate::failure::Failure;
+use crate::lock::records::{median, metric, ratio};
+use crate::wait_pool::{Draw, Pool};
 use manycore_measure::paired::{Better, Protocol};
 
 /// Percentiles of latencies that are reported, with the names of their metrics.

@@ -18,7 +18,7 @@ use super::contenders::{self, AnySet};
 use super::peers::{self, Peer};
 use super::task::{Operation, Operations, Task};
 use crate::counts::Counts;
-use crate::heap;
+use crate::footprint;
 use crate::slice::{self, Pinning};
 use crate::waits::{self, Waits};
 
@@ -110,14 +110,14 @@ pub(crate) struct Filled {
 impl Filled {
     fn new(task: &Task, more: &[Peer]) -> Result<Self, String> {
         let keys = task.keys.first();
-        let before = heap::in_use();
+        let before = footprint::in_use();
         let ours = contenders::native::make(task);
         let set = ours.or_else(|| peers::make(task, more));
         let set = set.ok_or_else(|| format!("there is no {} by {}", task.structure, task.sync))?;
         let mut handle = set.handle();
         keys.iter().for_each(|key| _ = handle.insert(*key));
         drop(handle);
-        let used = heap::in_use().saturating_sub(before);
+        let used = footprint::in_use().saturating_sub(before);
         let bytes_per_key = used as f64 / keys.len().max(1) as f64;
         Ok(Self { set: Arc::from(set), task: task.clone(), bytes_per_key })
     }
@@ -199,7 +199,7 @@ fn measure(filled: &Filled, settings: &Settings) -> Result<Slice, String> {
     let Filled { set, bytes_per_key, .. } = filled;
     let (task, bytes_per_key) = (&settings.task, *bytes_per_key);
     let counts = Counts::read(|visit| set.statistics(visit));
-    let before = heap::in_use();
+    let before = footprint::in_use();
     let shared = Arc::new(Shared {
         stop: AtomicBool::new(false),
         start: Barrier::new(task.threads as usize + 1),
@@ -208,7 +208,7 @@ fn measure(filled: &Filled, settings: &Settings) -> Result<Slice, String> {
     let outcomes = start(set, &shared, settings)?;
     // What workers keep for themselves; those that have ended keep nothing.
     let own = match settings.bound {
-        Bound::Time(_) => heap::in_use() - before,
+        Bound::Time(_) => footprint::in_use() - before,
         Bound::Operations(_) => 0,
     };
     let first = match settings.bound {
@@ -231,7 +231,7 @@ fn measure(filled: &Filled, settings: &Settings) -> Result<Slice, String> {
         Bound::Operations(_) => gather(&outcomes, settings),
     };
     let last = shared.read();
-    let after = heap::in_use();
+    let after = footprint::in_use();
     shared.stop.store(true, Ordering::Relaxed); // Relaxed: a thread that sees it later works a little longer
     if ended.is_empty() {
         ended = gather(&outcomes, settings);

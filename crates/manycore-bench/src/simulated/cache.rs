@@ -34,7 +34,7 @@ const TOOK: &str = "took";
 
 /// How long a simulation took.
 #[derive(Debug, PartialEq)]
-pub(super) struct Took {
+pub(crate) struct Took {
     /// What [`Job::kind`] says.
     pub kind: String,
     /// What [`Job::thread_seconds`] says.
@@ -133,7 +133,7 @@ impl Cache {
     }
 
     /// Whether there is one.
-    pub(super) fn has(&self, job: &Job) -> bool {
+    pub(crate) fn has(&self, job: &Job) -> bool {
         self.path(job).exists()
     }
 
@@ -172,7 +172,7 @@ impl Cache {
     }
 
     /// How long simulations took, of whatever executable, by the key of the job.
-    pub(super) fn past(&self) -> HashMap<String, Took> {
+    pub(crate) fn past(&self) -> HashMap<String, Took> {
         let root = self.directory.parent().map(fs::read_dir);
         let directories = root.into_iter().flatten().flatten().flatten();
         let texts = directories.flat_map(|entry| fs::read_to_string(entry.path().join(TOOK)));
@@ -243,7 +243,7 @@ impl Cache {
 }
 
 /// 128 bits, the same for the same bytes as long as the executable is the same, which is as long as they matter.
-pub(super) fn hash(bytes: &[u8]) -> String {
+pub(crate) fn hash(bytes: &[u8]) -> String {
     let mut halves = [DefaultHasher::new(), DefaultHasher::new()];
     for (salt, half) in (0..).zip(&mut halves) {
         half.write_u8(salt);

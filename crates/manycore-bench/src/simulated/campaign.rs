@@ -2,8 +2,8 @@
 
 use manycore_measure::Measurement;
 
-use super::crew::Crew;
 use super::job::{Finding, Job};
+use super::pool::Crew;
 use crate::lock::Found;
 
 /// What is simulated: the first mechanism is the base line.

@@ -8,15 +8,17 @@ use manycore_sim::{Machine, Model, Placement, Report, Simulation};
 use manycore_simulated::sync::tuning;
 use serde::{Deserialize, Serialize};
 
-use super::batch::{self, Batch};
 use super::cache::hash;
-use super::stage::Window;
-use super::syscall::Assumptions;
-use super::{kernel, sections, set, syscall};
+use crate::accuracy::machines::batch::{self, Batch};
+use crate::lock::sections;
+use crate::lock::stage::Window;
 use crate::mix::Mix;
 use crate::rmap::{self, Load};
+use crate::set::simulated as set;
 use crate::slice::{Pinning, Slice};
+use crate::syscall::Assumptions;
 use crate::waits::Waits;
+use crate::{kernel, syscall};
 
 /// All that determines the result of a simulation, but for the simulator itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

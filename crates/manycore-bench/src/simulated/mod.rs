@@ -26,35 +26,22 @@
 //! | `question` | what can be asked |
 //! | `record` | from results to records |
 
-pub mod accuracy;
-mod batch;
 mod cache;
-mod campaign;
-mod crew;
-pub mod db;
-mod job;
-pub mod kernel;
-pub mod lock;
-pub mod many;
-mod outlook;
+pub(crate) mod campaign;
+pub(crate) mod job;
+pub(crate) mod outlook;
 mod plan;
-pub mod predict;
-mod question;
+pub(crate) mod pool;
+pub(crate) mod question;
 pub(crate) mod record;
-mod render;
-mod sections;
-pub mod set;
-mod stage;
-pub mod syscall;
 pub(crate) mod variant;
 
+pub(crate) use crate::lock::stage::Window;
 pub use cache::{Cache, Merged};
 pub(crate) use campaign::Campaign;
-pub use crew::{Crew, serve};
 pub use job::Beside;
 pub(crate) use job::{Finding, Job, Program, Run, sight};
 pub use outlook::Outlook;
 pub use plan::Plan;
-pub use render::render;
-pub(crate) use stage::Window;
+pub use pool::{Crew, serve};
 pub use variant::variants;

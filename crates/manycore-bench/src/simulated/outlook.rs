@@ -70,7 +70,7 @@ impl Left {
 
 impl Outlook {
     /// Of these jobs, by so many workers; what the cache has takes no time.
-    pub(super) fn new(jobs: &[Job], cache: Option<&Cache>, workers: usize) -> Self {
+    pub(crate) fn new(jobs: &[Job], cache: Option<&Cache>, workers: usize) -> Self {
         let past: HashMap<String, Took> = cache.map(Cache::past).unwrap_or_default();
         let mut rates = Rates::default();
         past.values().for_each(|took| rates.add(&took.kind, took.thread_seconds, took.seconds));
@@ -86,7 +86,7 @@ impl Outlook {
     }
 
     /// A job has been simulated, which took so many seconds.
-    pub(super) fn done(&self, job: &Job, seconds: f64) {
+    pub(crate) fn done(&self, job: &Job, seconds: f64) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(left) = state.left.remove(&job.key()) else { return };
         if let Some(expected) = left.expect(&state.rates) {

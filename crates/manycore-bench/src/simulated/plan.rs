@@ -6,9 +6,9 @@
 use std::collections::BTreeSet;
 use std::sync::PoisonError;
 
-use super::crew::Crew;
 use super::job::Job;
 use super::outlook::Outlook;
+use super::pool::Crew;
 use crate::failure::Failure;
 
 /// Simulations, each once.

@@ -8,10 +8,10 @@ use crate::contender;
 use crate::failure::Failure;
 
 /// The most threads that a workload may have: a simulation has so many and the one that starts them.
-pub(super) const THREADS_MAX: u32 = 4_095;
+pub(crate) const THREADS_MAX: u32 = 4_095;
 
 /// Locks, numbers of threads and CPUs, and the time that is counted: whether all of them make sense.
-pub(super) struct Question<'a> {
+pub(crate) struct Question<'a> {
     pub machine: &'a Model,
     pub locks: &'a [String],
     pub threads: &'a [u32],

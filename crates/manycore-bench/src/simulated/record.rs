@@ -5,7 +5,7 @@
 use manycore_measure::{Measurement, Mechanism, Metric, Provenance};
 
 use super::job::Finding;
-use crate::campaign::PERCENTILES;
+use crate::lock::records::PERCENTILES;
 use crate::slice::Slice;
 
 /// A record of operations a second, each of so many sections, with all that the findings tell. What was asked for is the

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use manycore_bench::accuracy::{self, machines as published, structures};
 use manycore_bench::host;
 use manycore_bench::simulated::Crew;
-use manycore_bench::simulated::accuracy::{self, machines as published, structures};
 use manycore_measure::Results;
 use manycore_sim::Model;
 

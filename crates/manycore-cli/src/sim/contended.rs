@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use clap::Args;
 use humantime::parse_duration;
+use manycore_bench::lock::simulated as lock;
 use manycore_bench::mix::USUAL_DATA;
-use manycore_bench::simulated::{self, lock};
 use manycore_bench::work::Length;
 use manycore_measure::Results;
 
@@ -100,7 +100,7 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
     say_troubles(&settings.crew, terminal);
     let results = Results::new(found.measurements);
     print_results(&results, options.variation.json, || {
-        simulated::render(&results.measurements, options.details)
+        lock::render(&results.measurements, options.details)
     })?;
     failed_locks(&found.failures)
 }

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use clap::Args;
 use humantime::parse_duration;
+use manycore_bench::db;
 use manycore_bench::mix::USUAL_DATA;
-use manycore_bench::simulated::db;
 use manycore_measure::Results;
 
 use super::crew::{CrewOptions, VariationOptions, say_troubles};

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use humantime::parse_duration;
-use manycore_bench::simulated::kernel;
+use manycore_bench::kernel;
 use manycore_measure::Results;
 
 use super::crew::{CrewOptions, VariationOptions, say_troubles};

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use humantime::parse_duration;
-use manycore_bench::simulated::many::{self, Effort, Kind};
+use manycore_bench::many::{self, Effort, Kind};
 use manycore_measure::Results;
 use manycore_sim::Model;
 

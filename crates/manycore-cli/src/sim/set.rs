@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::Args;
 use humantime::parse_duration;
 use manycore_bench::set::render;
-use manycore_bench::simulated::set;
+use manycore_bench::set::simulated as set;
 use manycore_measure::Results;
 
 use super::crew::{CrewOptions, say_troubles};

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 use humantime::parse_duration;
-use manycore_bench::simulated::syscall;
+use manycore_bench::syscall;
 use manycore_measure::Results;
 
 use super::crew::{CrewOptions, VariationOptions, say_troubles};

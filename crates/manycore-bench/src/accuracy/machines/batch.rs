@@ -1,0 +1,166 @@
+//! A batch: a number of acquisitions of one lock in all, as fast as it goes, by tasks that a pool of
+//! threads runs.
+//!
+//! It is the program with which others have measured mutexes on many machines. Under the lock a
+//! task looks up an entry of a small hash map and counts it up. The lock's word, the count of all
+//! updates and where the map is lie in one line, as in an object that has its lock inside; the
+//! map's values take more of them. Which entry is next follows from the count.
+
+use std::cell::Cell;
+
+use manycore_sim::machine::Topology;
+use manycore_sim::{Placement, thread};
+use manycore_simulated::sync::cell::UnsafeCell;
+use manycore_simulated::sync::{CachePadded, tuning};
+use serde::{Deserialize, Serialize};
+
+use crate::contender::{self, Contender, Visitor};
+use crate::simulated::job::{Finding, Run, sight};
+use crate::slice::Slice;
+use crate::waits::Waits;
+
+/// What is to be done.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Batch {
+    /// Acquisitions in all.
+    pub acquisitions: u32,
+    /// Tasks that they are shared among evenly. There may be more of them than threads.
+    pub tasks: u32,
+    /// What a section computes, beside its accesses.
+    pub section_ns: f64,
+    /// Entries of the map.
+    pub entries: u32,
+}
+
+/// Values to a line, of a map that is two thirds full at most.
+const ENTRIES_A_LINE: u32 = 4;
+
+/// Where Linux has threads that come and go: on one node as long as no more than an eighth of the
+/// machine's CPUs are busy (`imb_numa_nr` of kernel/sched/topology.c), and evenly on all otherwise.
+/// A thread that is woken stays where it shares a last level of cache with who woke it, while there
+/// is an idle CPU, so groups of cores of a node are filled one after the other; one thread a core.
+pub(crate) fn placement(topology: &Topology, threads: u32) -> Placement {
+    let cpus: Vec<u32> = (0..topology.cpus()).collect();
+    if threads <= topology.cpus() / 8 {
+        return Placement::Cpus(cpus);
+    }
+    let mut order: Vec<(u32, u32, u32, u32)> = Vec::new();
+    let mut seen = vec![0; topology.nodes() as usize];
+    for cpu in cpus {
+        let node = topology.node_of(topology.socket_of(topology.core_of(cpu)));
+        let place = &mut seen[node as usize];
+        order.push((cpu / topology.cores(), *place, node, cpu));
+        *place += 1;
+    }
+    order.sort_unstable();
+    Placement::Cpus(order.into_iter().map(|(.., cpu)| cpu).collect())
+}
+
+/// What the lock protects.
+struct Map {
+    values: Box<[CachePadded<UnsafeCell<u64>>]>,
+    entries: u32,
+}
+
+impl Map {
+    fn new(entries: u32) -> Self {
+        let lines = 0..entries.div_ceil(ENTRIES_A_LINE);
+        Self { values: lines.map(|_| CachePadded(UnsafeCell::default())).collect(), entries }
+    }
+
+    /// Counts up the entry whose turn it is.
+    fn update(&self, total: u64) {
+        let key = total % u64::from(self.entries);
+        // Consecutive keys lie anywhere: Fibonacci hashing.
+        let hash = key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
+        let value = &self.values[hash as usize % self.values.len()];
+        // SAFETY: all simulated threads are one thread of the host, and none stops within this
+        // access. Who else is in the section shows in the sum.
+        let count = value.with(|value| unsafe { *value });
+        // SAFETY: all simulated threads are one thread of the host, and none stops within this
+        // access.
+        value.with_mut(|value| unsafe { *value = count + 1 });
+    }
+
+    fn sum(&self) -> u64 {
+        // SAFETY: all simulated threads are one thread of the host, and none stops within this
+        // access.
+        self.values.iter().map(|value| value.with(|value| unsafe { *value })).sum()
+    }
+}
+
+/// The lock, and what is in its line beside it.
+#[repr(C, align(128))]
+struct Shared<C> {
+    lock: C,
+    total: UnsafeCell<u64>,
+}
+
+/// What runs a batch under a kind of lock: the results are the wall time in cycles, each thread's
+/// acquisitions, and the updates.
+type Runner = fn(&Batch, u32, f64) -> (u64, Vec<u64>, u64);
+
+struct Chooser;
+
+impl Visitor for Chooser {
+    type Output = Runner;
+
+    fn visit<C: Contender>(self) -> Runner {
+        run::<C>
+    }
+}
+
+fn run<C: Contender>(batch: &Batch, threads: u32, ghz: f64) -> (u64, Vec<u64>, u64) {
+    let shared = Box::new(Shared::<C> { lock: C::new(), total: UnsafeCell::default() });
+    let map = Map::new(batch.entries);
+    let section = (batch.section_ns * ghz).round() as u64;
+    let each = batch.acquisitions / batch.tasks;
+    // What the pool hands out is no part of what is measured.
+    let tasks = Cell::new(batch.tasks);
+    let take = || tasks.replace(tasks.get().saturating_sub(1)) > 0;
+    // Measured at the first call, which is not to be within the batch.
+    tuning::pause_cost();
+    let start = thread::now();
+    let ends = thread::parallel(threads, |_| {
+        let mut done = 0;
+        while take() {
+            for _ in 0..each {
+                shared.lock.exclusive(|| {
+                    // SAFETY: all simulated threads are one thread of the host, and none stops
+                    // within this access; who else is in the section shows in the sum.
+                    let total = shared.total.with(|total| unsafe { *total });
+                    thread::compute(section);
+                    map.update(total);
+                    // SAFETY: all simulated threads are one thread of the host, and none stops
+                    // within this access; who else is in the section shows in the sum.
+                    shared.total.with_mut(|at| unsafe { *at = total + 1 });
+                });
+                done += 1;
+            }
+        }
+        (thread::now(), done)
+    });
+    let end = ends.iter().map(|(end, _)| *end).max().unwrap_or(start);
+    (end - start, ends.into_iter().map(|(_, done)| done).collect(), map.sum())
+}
+
+/// Simulates one job in this process. What was measured of the slice is the wall time, and the
+/// acquisitions of each thread.
+pub(crate) fn simulate(run: &Run, batch: &Batch) -> Result<Finding, String> {
+    let job = run.job;
+    let runner = contender::simulated::with(&job.mechanism, Chooser)
+        .ok_or_else(|| format!("there is no lock `{}` that can be simulated", job.mechanism))?;
+    let report = run.simulate(|| runner(batch, job.threads, run.ghz()))?;
+    let (cycles, counts, updates) = &report.result;
+    let acquisitions: u64 = counts.iter().sum();
+    if acquisitions != *updates {
+        return Err(format!("the lock lost updates: {acquisitions} were made, {updates} found"));
+    }
+    let slice = Slice {
+        counts: counts.clone(),
+        elapsed_ns: *cycles as f64 / run.ghz(),
+        waits: Waits::default(),
+        stuck: 0,
+    };
+    Ok(Finding { slice, sight: sight(&report, acquisitions.max(1)) })
+}

@@ -1,0 +1,262 @@
+//! The stage of a slice on a simulated machine.
+
+use std::cell::Cell;
+
+use manycore_sim::backend;
+use manycore_sim::thread::{self, Phase as Doing};
+use manycore_simulated::sync::CachePadded;
+use manycore_simulated::sync::cell::UnsafeCell;
+
+use crate::contender::Contender;
+use crate::contender::simulated::UsualRw;
+use crate::mix::Latch;
+use crate::slice::{Outcome, Phase, Runner, Stage, Step};
+
+/// What a turn of a thread's loop takes beside its accesses, which are all that the simulator sees of it: the loop, the
+/// counting, the calls. Chosen so that the simulated loop takes as long as the native one when nobody else wants the
+/// lock; see the chapter on accuracy.
+pub(crate) const LOOP_NS: f64 = 1.0;
+
+/// Locks and data in simulated memory; counters and the times of the phases outside of it.
+struct SimulatedStage<'a, C> {
+    locks: Vec<AnyGuarded<C>>,
+    window: Window,
+    loop_cycles: u64,
+    counts: &'a [Count],
+}
+
+/// When counting begins and ends, in cycles.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Window {
+    pub begin: u64,
+    pub end: u64,
+}
+
+impl Window {
+    /// All of it, of threads that start now and end by themselves.
+    pub fn endless(now: u64) -> Self {
+        Self { begin: now, end: u64::MAX }
+    }
+}
+
+/// Sections of a thread until counting began, and until it ended.
+#[derive(Debug, Default)]
+pub(crate) struct Count {
+    before: Cell<u64>,
+    until: Cell<u64>,
+}
+
+impl Count {
+    /// So many there are now.
+    pub fn note(&self, window: Window, sections: u64) {
+        let now = thread::now();
+        if now < window.begin {
+            self.before.set(sections);
+        }
+        if now < window.end {
+            self.until.set(sections);
+        }
+    }
+
+    /// Sections in the time that is counted.
+    pub fn counted(&self) -> u64 {
+        self.until.get() - self.before.get()
+    }
+}
+
+/// A stage with locks of some kind: so that little is compiled for each kind.
+pub(crate) trait AnyStage {
+    /// Does what a thread does until the slice stops.
+    fn run(&self, runner: Runner) -> Outcome;
+
+    /// Exclusive sections that left their mark in the data. All threads have ended.
+    fn written(&self) -> u64;
+}
+
+/// Sets a stage with locks as the program uses them. To be called by the simulated program.
+pub(crate) fn set<'a, C: Contender>(
+    locks: &[Latch],
+    window: Window,
+    ghz: f64,
+    counts: &'a [Count],
+) -> Box<dyn AnyStage + 'a> {
+    Box::new(SimulatedStage::<C> {
+        locks: locks.iter().map(AnyGuarded::new).collect(),
+        window,
+        loop_cycles: (LOOP_NS * ghz).round() as u64,
+        counts,
+    })
+}
+
+impl<C: Contender> AnyStage for SimulatedStage<'_, C> {
+    fn run(&self, runner: Runner) -> Outcome {
+        runner.run(self)
+    }
+
+    fn written(&self) -> u64 {
+        self.locks.iter().map(AnyGuarded::written).sum()
+    }
+}
+
+impl<C: Contender> Stage for SimulatedStage<'_, C> {
+    fn is(&self, phase: Phase) -> bool {
+        let now = thread::now();
+        match phase {
+            Phase::WarmUp => now < self.window.begin,
+            Phase::Measure => (self.window.begin..self.window.end).contains(&now),
+            Phase::Stop => now >= self.window.end,
+        }
+    }
+
+    fn publish(&self, thread: usize, sections: u64) {
+        self.counts[thread].note(self.window, sections);
+        thread::compute(self.loop_cycles);
+    }
+
+    /// True time, which costs nothing: so every wait is timed.
+    fn now(&self) -> u64 {
+        thread::now()
+    }
+
+    /// A turn is a cycle.
+    fn work(&self, value: u64, turns: u32) -> u64 {
+        thread::compute(u64::from(turns));
+        value
+    }
+
+    fn sleep(&self, ns: f64) {
+        backend::sleep(ns as u64);
+    }
+
+    fn section<R>(&self, step: Step, on_entry: impl FnOnce() -> R) -> (R, bool) {
+        match &self.locks[step.lock as usize] {
+            AnyGuarded::Asked(guarded) => guarded.section(step, on_entry),
+            AnyGuarded::ReaderWriter(guarded) => guarded.section(step, on_entry),
+        }
+    }
+}
+
+/// A lock of the kind that was asked for, or a reader-writer lock beside it.
+enum AnyGuarded<C> {
+    Asked(Guarded<C>),
+    ReaderWriter(Box<Guarded<UsualRw>>),
+}
+
+impl<C: Contender> AnyGuarded<C> {
+    fn new(latch: &Latch) -> Self {
+        match latch.shared {
+            None => Self::Asked(Guarded::new(latch.data)),
+            Some(_) => Self::ReaderWriter(Box::new(Guarded::new(latch.data))),
+        }
+    }
+
+    fn written(&self) -> u64 {
+        match self {
+            Self::Asked(guarded) => guarded.written(),
+            Self::ReaderWriter(guarded) => guarded.written(),
+        }
+    }
+}
+
+/// A lock with the data that it guards, on cache lines of their own.
+struct Guarded<C> {
+    lock: CachePadded<C>,
+    data: CachePadded<UnsafeCell<Marks>>,
+    /// What a section moves beside the marks.
+    more: Lines,
+}
+
+/// One cache line that each section touches, in the order in which a native section does.
+#[derive(Clone, Copy, Default)]
+struct Marks {
+    begun: u64,
+    ended: u64,
+}
+
+impl<C: Contender> Guarded<C> {
+    fn new(lines: u32) -> Self {
+        Self {
+            lock: CachePadded(C::new()),
+            data: CachePadded(UnsafeCell::default()),
+            more: Lines::new(lines.saturating_sub(1)),
+        }
+    }
+
+    fn section<R>(&self, step: Step, on_entry: impl FnOnce() -> R) -> (R, bool) {
+        let inside = || {
+            thread::phase(Doing::Work);
+            let result = on_entry();
+            let alone = match step.reads {
+                true => self.read(step.section),
+                false => self.write(step.section),
+            };
+            thread::phase(Doing::Lock);
+            (result, alone)
+        };
+        thread::in_phase(Doing::Lock, || match step.reads {
+            true => self.lock.shared(inside),
+            false => self.lock.exclusive(inside),
+        })
+    }
+
+    fn written(&self) -> u64 {
+        self.lock.exclusive(|| self.marks().0)
+    }
+
+    fn marks(&self) -> (u64, u64) {
+        // SAFETY: all simulated threads are one thread of the host, and none stops within this
+        // access. Who else is in the section shows in the marks.
+        let marks = self.data.with(|data| unsafe { *data });
+        (marks.begun, marks.ended)
+    }
+
+    /// An exclusive section, with the lock held. Says whether this thread was alone.
+    fn write(&self, turns: u32) -> bool {
+        let (begun, ended) = self.marks();
+        // SAFETY: all simulated threads are one thread of the host, and none stops within this
+        // access.
+        self.data.with_mut(|data| unsafe { (*data).begun = begun + 1 });
+        self.more.update();
+        thread::compute(u64::from(turns));
+        // SAFETY: all simulated threads are one thread of the host, and none stops within this
+        // access.
+        self.data.with_mut(|data| unsafe { (*data).ended = ended + 1 });
+        begun == ended
+    }
+
+    /// A section that only reads, with the lock held for reading. Says whether no writer was there.
+    fn read(&self, turns: u32) -> bool {
+        let before = self.marks();
+        self.more.read();
+        thread::compute(u64::from(turns));
+        before.0 == before.1 && before == self.marks()
+    }
+}
+
+/// Cache lines that a section reads, and writes if it is exclusive: one after the other, as the
+/// nodes of a list.
+struct Lines(Box<[CachePadded<UnsafeCell<u64>>]>);
+
+impl Lines {
+    fn new(count: u32) -> Self {
+        Self((0..count).map(|_| CachePadded(UnsafeCell::default())).collect())
+    }
+
+    fn update(&self) {
+        for line in &self.0 {
+            // Two accesses: a store alone would be hidden by the store buffer.
+            // SAFETY: all simulated threads are one thread of the host, and none stops within this
+            // access.
+            let count = line.with(|line| unsafe { *line });
+            // SAFETY: all simulated threads are one thread of the host, and none stops within this
+            // access.
+            line.with_mut(|line| unsafe { *line = count + 1 });
+        }
+    }
+
+    fn read(&self) -> u64 {
+        // SAFETY: all simulated threads are one thread of the host, and none stops within this
+        // access.
+        self.0.iter().map(|line| line.with(|line| unsafe { *line })).sum()
+    }
+}

@@ -1,0 +1,272 @@
+//! `manycore predict`: a program's locks on a machine that nobody has at hand.
+//!
+//! From a profile comes a [`Workload`]: threads that do what a thread of the program did, on average. They take its locks as often,
+//! hold them for as long, and compute or sleep in between. That is simulated with more and more threads, with the lock that
+//! the program had and with others.
+//!
+//! It is a model of the locks alone. What else keeps a program from scaling (memory bandwidth, data that moves with the lock
+//! beyond a cache line, the kernel, I/O) is not in it, so that what it says of scaling is at best so good.
+
+mod render;
+mod usage;
+
+use std::time::Duration;
+
+use manycore_measure::{Measurement, Mechanism};
+use manycore_sim::Model;
+
+use crate::failure::Failure;
+use crate::lock::Found;
+use crate::simulated::job::{Finding, Job, Program};
+use crate::simulated::pool::Crew;
+use crate::simulated::question::Question;
+use crate::simulated::{record, variant};
+use crate::slice::Pinning;
+pub use render::render;
+pub use usage::{Row, Usage, Workload};
+
+/// So many sections of a thread are simulated, and so many of its sleeps, within [`SHORTEST`] and [`LONGEST`].
+const TURNS: f64 = 1_600.0;
+const SLEEPS: f64 = 20.0;
+const SHORTEST: Duration = Duration::from_millis(2);
+const LONGEST: Duration = Duration::from_secs(20);
+
+/// What to predict.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The machine.
+    pub machine: Model,
+    /// What was observed of the program.
+    pub usage: Usage,
+    /// Names of locks; the first is the one that the program had.
+    pub locks: Vec<String>,
+    /// Thread counts, each on as many CPUs; empty means powers of two up to the machine's CPUs, and all of them.
+    pub threads: Vec<u32>,
+    /// Simulated time that is counted; `None` means what suits the workload.
+    pub duration: Option<Duration>,
+    /// The seed of every random choice.
+    pub seed: u64,
+    /// Who does it.
+    pub crew: Crew,
+}
+
+/// What was predicted.
+#[derive(Debug)]
+pub struct Prediction {
+    /// The workload that stands for the program.
+    pub workload: Workload,
+    /// With the lock that the program had, as many threads and as many CPUs as it had: sections a second.
+    pub check: Option<f64>,
+    /// Records, by lock and number of threads, and what failed.
+    pub found: Found,
+    /// Where the program's own lock stops scaling, if it does.
+    pub limit: Option<Limit>,
+}
+
+/// What keeps a program from scaling.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Limit {
+    /// With so many threads, which are the first that bring hardly anything, or the most that were asked for.
+    pub threads: u32,
+    /// The lock that costs most: its name.
+    pub lock: String,
+    /// How many times as much there would be if nobody ever had to wait for it.
+    pub gain: f64,
+}
+
+/// Predicts.
+pub fn run(options: &Options) -> Result<Prediction, Failure> {
+    let workload = Workload::of(&options.usage).map_err(Failure::Usage)?;
+    let threads = options.threads()?;
+    let variants = options.variants(&workload);
+    let mut points: Vec<(&str, u32)> = Vec::new();
+    for lock in &options.locks {
+        points.extend(threads.iter().map(|threads| (lock.as_str(), *threads)));
+    }
+    let mut jobs = vec![options.as_observed(&workload)];
+    for (lock, threads) in &points {
+        let job = |(machine, workload): &(String, Workload)| {
+            options.job(workload, machine, lock, *threads, *threads)
+        };
+        jobs.extend(variants.iter().map(job));
+    }
+    let mut answers = options.crew.run(&jobs).into_iter();
+    let check = answers.next().and_then(Result::ok).map(|finding| finding.slice.throughput());
+    let mut found = Found { measurements: Vec::new(), failures: Vec::new() };
+    let mut alone: Option<Vec<Finding>> = None;
+    for (lock, threads) in points {
+        let findings: Result<Vec<_>, _> = answers.by_ref().take(variants.len()).collect();
+        match findings {
+            Ok(findings) => {
+                let mut record = options.record(&workload, lock, threads, &findings);
+                // What one thread does on each variant, with the program's own lock, comes first.
+                if lock == options.locks[0] && threads == 1 {
+                    alone = Some(findings.clone());
+                }
+                let ratios = alone.iter().flat_map(|alone| record::ratios(&findings, alone));
+                record.metrics.extend(ratios);
+                if workload.is_idle() && threads > options.usage.threads {
+                    reach_down(&mut record, check.zip(alone.as_deref()));
+                }
+                found.measurements.push(record);
+            }
+            Err(error) => found.failures.push(format!("{lock}, {threads} threads: {error}")),
+        }
+    }
+    let limit = options.limit(&workload, &found.measurements);
+    if let Some(limit) = &limit {
+        for record in found.measurements.iter_mut().filter(|record| limit.is_at(options, record)) {
+            record.parameters.insert("limit".into(), limit.lock.as_str().into());
+            record.parameters.insert("without_limit".into(), limit.gain.into());
+        }
+    }
+    Ok(Prediction { workload, check, found, limit })
+}
+
+/// Threads that were idle may have waited for each other's work, as stages of a pipeline do: then
+/// more of them do no more than those that were observed, and the range reaches down to what the
+/// model makes of these.
+fn reach_down(record: &mut Measurement, observed: Option<(f64, &[Finding])>) {
+    let Some((check, alone)) = observed else { return };
+    let as_observed = check / alone[0].slice.throughput();
+    if let Some(ratio) = record.metrics.get_mut("ratio") {
+        ratio.low = ratio.low.map(|low| low.min(as_observed));
+    }
+}
+
+impl Limit {
+    fn is_at(&self, options: &Options, record: &Measurement) -> bool {
+        record.mechanism.name() == options.locks[0] && record.threads == self.threads
+    }
+}
+
+impl Options {
+    /// One thread first: it is what the others are compared with.
+    fn threads(&self) -> Result<Vec<u32>, Failure> {
+        let cpus = self.machine.machine().topology.cpus();
+        let question = Question {
+            machine: &self.machine,
+            locks: &self.locks,
+            threads: &self.threads,
+            cpus: &self.threads,
+            duration: self.duration,
+        };
+        question.check()?;
+        let usual = || (0..).map(|power| 1 << power).take_while(|count| *count < cpus);
+        let mut threads: Vec<u32> = match self.threads.is_empty() {
+            true => usual().chain([cpus]).collect(),
+            false => self.threads.iter().copied().chain([1]).collect(),
+        };
+        threads.sort_unstable();
+        threads.dedup();
+        Ok(threads)
+    }
+
+    /// Machine and workload as they are, then what both might be as well.
+    fn variants(&self, workload: &Workload) -> Vec<(String, Workload)> {
+        let machines = variant::corners(&self.machine);
+        let as_it_is = machines[0].clone();
+        let of_machine = machines.into_iter().map(|machine| (machine, workload.clone()));
+        let others = self.usage.others().into_iter().filter_map(|usage| Workload::of(&usage).ok());
+        let of_usage = others.map(|workload| (as_it_is.clone(), workload));
+        of_machine.chain(of_usage).collect()
+    }
+
+    /// The program as it was observed, as far as this machine is like that one.
+    fn as_observed(&self, workload: &Workload) -> Job {
+        let cpus = self.usage.cpus.clamp(1, self.machine.machine().topology.cpus());
+        self.job(workload, &self.machine.to_toml(), &self.locks[0], self.usage.threads, cpus)
+    }
+
+    /// What limits the program with its own lock, found by leaving out each of its locks in turn.
+    fn limit(&self, workload: &Workload, records: &[Measurement]) -> Option<Limit> {
+        let own = records.iter().filter(|record| record.mechanism.name() == self.locks[0]);
+        let own: Vec<&Measurement> = own.collect();
+        let full = full(&own)?;
+        let alone = own.first().filter(|record| record.threads == 1)?.value;
+        // The first number of threads that brings nothing any more; or the last, if that is far from what so many could do.
+        let is_far = |last: &&&Measurement| last.value < FAR * alone * f64::from(last.threads);
+        let beyond = own.get(full + 1).or_else(|| own.last().filter(is_far))?;
+        let machine = self.machine.to_toml();
+        let parts = workload.parts();
+        let without =
+            |row: &usize| workload.without(*row).map(|(changed, each)| (*row, changed, each));
+        let changed: Vec<_> = parts.iter().filter_map(without).collect();
+        let job = |workload: &Workload| {
+            self.job(workload, &machine, &self.locks[0], beyond.threads, beyond.threads)
+        };
+        let jobs: Vec<Job> = changed.iter().map(|(_, workload, _)| job(workload)).collect();
+        let answers = self.crew.run(&jobs).into_iter().zip(&changed);
+        let gains = answers.filter_map(|(answer, (row, _, each))| {
+            Some((*row, answer.ok()?.slice.throughput() * each / beyond.value))
+        });
+        let most = gains.max_by(|a, b| a.1.total_cmp(&b.1));
+        // Without its only lock, every thread does what one does alone.
+        let only = || Some((*parts.first()?, alone * f64::from(beyond.threads) / beyond.value));
+        let most = if changed.is_empty() { only() } else { most };
+        let (row, gain) = most.filter(|(_, gain)| *gain > 1.0)?;
+        let lock = self.usage.locks[row].name.clone();
+        Some(Limit { threads: beyond.threads, lock, gain })
+    }
+
+    fn job(&self, workload: &Workload, machine: &str, lock: &str, threads: u32, cpus: u32) -> Job {
+        Job {
+            machine: machine.to_owned(),
+            cpus: Some(cpus),
+            mechanism: lock.to_owned(),
+            threads,
+            program: Program::Sections(workload.mix.clone()),
+            measured: self.duration.unwrap_or_else(|| usual_duration(workload)),
+            pinning: Pinning::Auto,
+            seed: self.seed,
+            every_turn: false,
+            patient: threads <= cpus,
+        }
+    }
+
+    fn record(
+        &self,
+        workload: &Workload,
+        lock: &str,
+        threads: u32,
+        findings: &[Finding],
+    ) -> Measurement {
+        let mut record = record::of("predict", Mechanism::Lock(lock.to_owned()), findings, 1.0);
+        record.threads = threads;
+        record.machine.clone_from(&self.machine.name);
+        record.seed = Some(self.seed);
+        let mix = &workload.mix;
+        let numbers = [
+            ("cpus", f64::from(threads)),
+            ("locks", mix.locks.len() as f64),
+            ("section_ns", mix.section_mean_ns()),
+            ("outside_ns", mix.outside.mean_ns),
+            ("sections", f64::from(mix.sections)),
+            ("think_ns", mix.think_ns),
+            ("observed", workload.observed),
+        ];
+        let numbers = numbers.map(|(name, number)| (name.to_owned(), number.into()));
+        record.parameters.extend(numbers);
+        record
+    }
+}
+
+/// Throughput that is at least this share of the most is all that a lock gives: more threads bring nothing.
+const FULL: f64 = 0.9;
+
+/// Less than this share of what all threads could do, each alone on a machine of its own, is no scaling.
+const FAR: f64 = 0.5;
+
+/// Of the records of a lock, fewest threads first: the place of the first that has nearly the most.
+fn full(records: &[&Measurement]) -> Option<usize> {
+    let most = records.iter().map(|record| record.value).fold(0.0, f64::max);
+    records.iter().position(|record| record.value >= FULL * most)
+}
+
+fn usual_duration(workload: &Workload) -> Duration {
+    let mix = &workload.mix;
+    let turn = mix.section_mean_ns() + mix.outside.mean_ns;
+    let until_sleep = turn * f64::from(mix.sections) + mix.think_ns;
+    let sleeps = if mix.think_ns > 0.0 { SLEEPS * until_sleep } else { 0.0 };
+    Duration::from_nanos((TURNS * turn).max(sleeps) as u64).clamp(SHORTEST, LONGEST)
+}
