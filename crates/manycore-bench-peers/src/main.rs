@@ -12,7 +12,7 @@ use std::ffi::c_void;
 
 use manycore_bench::set::peers::Peer;
 use manycore_bench::set::peers::chain::chained;
-use manycore_bench::worker;
+use manycore_bench::{set, worker};
 
 /// The sets.
 const PEERS: &[Peer] = &[
@@ -39,7 +39,7 @@ unsafe impl Sync for Opaque {}
 
 fn main() -> std::io::Result<()> {
     match std::env::args().nth(1) {
-        Some(name) => worker::serve_with(&name, PEERS),
+        Some(_) => worker::serve(vec![set::executor(PEERS)]),
         None => {
             eprintln!("manycore-bench-peers is started by `manycore bench set --against`");
             std::process::exit(2);

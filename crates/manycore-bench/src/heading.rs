@@ -1,6 +1,7 @@
-//! What is printed under one heading.
+//! What tables of measurements have in common: headings, verdicts, and lines below.
 
-use manycore_measure::{Measurement, significant};
+use manycore_measure::paired::{Better, Protocol, Verdict};
+use manycore_measure::{Measurement, Tone, significant};
 
 /// Measurements by their headings, both in the order in which they come.
 pub(crate) fn by_heading(
@@ -31,4 +32,28 @@ pub(crate) fn counts(members: &[&Measurement]) -> String {
             .then(|| format!("{name}, for each operation: {}\n", counted.join(", ")))
     };
     members.iter().filter_map(line).collect()
+}
+
+/// A line about a machine that was too busy to be believed; empty if it was not.
+pub(crate) fn warning(measurements: &[Measurement]) -> String {
+    let mut others = measurements.iter().filter_map(|measurement| measurement.number("others_cpu"));
+    others.find(|percent| *percent > TOLERATED).map_or(String::new(), |percent| {
+        format!(
+            "\nOther programs used {percent:.0} % of the CPUs meanwhile: expect wide intervals.\n"
+        )
+    })
+}
+
+/// The share of the CPUs that others may use without a warning, in percent.
+const TOLERATED: f64 = 5.0;
+
+/// What an interval of ratios says, and how to show it.
+pub(crate) fn judge(interval: Option<(f64, f64)>) -> (String, Tone) {
+    let verdict = Protocol::new(Better::Higher).judge(interval);
+    let tone = match verdict {
+        Verdict::Faster => Tone::Good,
+        Verdict::Slower => Tone::Bad,
+        Verdict::NoDifference | Verdict::Undecided => Tone::Faint,
+    };
+    (verdict.to_string(), tone)
 }

@@ -28,6 +28,7 @@
 //! ```
 
 pub mod accuracy;
+mod campaign;
 pub mod contender;
 pub mod conversation;
 mod counts;
@@ -36,6 +37,7 @@ pub mod db;
 mod disturbance;
 mod failure;
 mod footprint;
+mod found;
 pub mod goals;
 pub mod grid;
 mod heading;
@@ -44,11 +46,12 @@ pub mod kernel;
 pub mod kernel_load;
 pub mod lock;
 pub mod many;
+mod metrics;
 pub mod mix;
-mod pairs;
 mod popularity;
 pub mod predict;
 mod progress;
+mod registry;
 pub mod rmap;
 pub mod set;
 pub mod simulated;
@@ -60,6 +63,9 @@ mod wait_pool;
 mod waits;
 pub mod work;
 pub mod worker;
+mod workload;
 
 pub use failure::Failure;
+pub use found::Found;
+pub use registry::{serve_simulator, serve_worker};
 pub use waits::Waits;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::lock::campaign::Rounds;
+use manycore_measure::paired::Rounds;
 
 /// A bar on standard error, if that is a terminal; nothing otherwise.
 pub(crate) struct Progress {

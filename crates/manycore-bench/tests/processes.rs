@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use manycore_bench::grid::{self, Effort};
 use manycore_bench::lock::{self, Options, Rounds};
 use manycore_bench::work::Length;
-use manycore_bench::worker::{self, Command};
+use manycore_bench::worker::Command;
 use manycore_bench::{Failure, uncontended};
 use manycore_measure::{Mechanism, Results};
 
@@ -15,7 +15,7 @@ fn main() {
     if let [_, word, contender] = arguments.as_slice()
         && word == "worker"
     {
-        worker::serve(contender).expect("the harness is there");
+        manycore_bench::serve_worker(contender).expect("the harness is there");
         return;
     }
     let tests: [(&str, fn()); 6] = [

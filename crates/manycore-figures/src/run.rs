@@ -1,7 +1,7 @@
 //! A figure on a machine, and on what that machine might be like as well.
 
 use manycore_bench::Failure;
-use manycore_bench::simulated::{Crew, Plan, variants};
+use manycore_bench::simulated::{Plan, SimulatorPool, variants};
 use manycore_measure::{Claim, Measurement};
 use manycore_sim::{Model, model};
 
@@ -19,9 +19,10 @@ pub struct Found {
 }
 
 /// What [`run()`] simulates of a figure.
-pub fn plan(figure: &Figure, bands: bool, crew: &Crew) -> Result<Plan, Failure> {
+pub fn plan(figure: &Figure, bands: bool, crew: &SimulatorPool) -> Result<Plan, Failure> {
     let machines = machines(figure, bands)?;
-    let asking = machines.iter().map(|machine| |crew: &Crew| figure.workload.run(machine, crew));
+    let asking =
+        machines.iter().map(|machine| |crew: &SimulatorPool| figure.workload.run(machine, crew));
     Plan::of(crew, asking).map_err(|failure| about(figure, failure))
 }
 
@@ -40,7 +41,7 @@ fn about(figure: &Figure, failure: Failure) -> Failure {
 }
 
 /// Simulates a figure, with `bands` on all variants of the machine, and judges its claims.
-pub fn run(figure: Figure, bands: bool, crew: &Crew) -> Result<Found, Failure> {
+pub fn run(figure: Figure, bands: bool, crew: &SimulatorPool) -> Result<Found, Failure> {
     let machines = machines(&figure, bands)?;
     let run = |machine| figure.workload.run(machine, crew).map_err(|why| about(&figure, why));
     let runs = machines.iter().map(run);

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use manycore_bench::rmap::{self, Load};
 use manycore_bench::set::simulated as set;
-use manycore_bench::set::{Keys, Popularity, Workload as Sets};
-use manycore_bench::simulated::Crew;
-use manycore_bench::{Failure, lock};
+use manycore_bench::set::{Keys, Popularity, TaskGrid as Sets};
+use manycore_bench::simulated::SimulatorPool;
+use manycore_bench::{Failure, Found};
 use manycore_bench::{db, kernel, syscall};
 use manycore_measure::Measurement;
 use manycore_sim::Model;
@@ -150,7 +150,11 @@ impl Workload {
     }
 
     /// Simulates all of it on a machine. The error is about what the figure asks for, or about what failed.
-    pub(crate) fn run(&self, machine: &Model, crew: &Crew) -> Result<Vec<Measurement>, Failure> {
+    pub(crate) fn run(
+        &self,
+        machine: &Model,
+        crew: &SimulatorPool,
+    ) -> Result<Vec<Measurement>, Failure> {
         let found = match self {
             Self::Set(set) => set.run(machine, crew)?,
             Self::Db(db) => db.run(machine, crew)?,
@@ -166,8 +170,8 @@ impl Workload {
 }
 
 impl Set {
-    fn run(&self, machine: &Model, crew: &Crew) -> Result<lock::Found, Failure> {
-        let mut found = lock::Found { measurements: Vec::new(), failures: Vec::new() };
+    fn run(&self, machine: &Model, crew: &SimulatorPool) -> Result<Found, Failure> {
+        let mut found = Found { measurements: Vec::new(), failures: Vec::new() };
         for exponent in &self.zipf {
             let usual = Keys::of(self.initial);
             let popularity = match *exponent {
@@ -199,7 +203,7 @@ impl Set {
 }
 
 impl Db {
-    fn run(&self, machine: &Model, crew: &Crew) -> Result<lock::Found, Failure> {
+    fn run(&self, machine: &Model, crew: &SimulatorPool) -> Result<Found, Failure> {
         db::run(&db::Options {
             locks: self.locks.clone(),
             cpus: self.cpus.clone(),
@@ -212,7 +216,7 @@ impl Db {
 }
 
 impl Syscall {
-    fn run(&self, machine: &Model, crew: &Crew) -> Result<lock::Found, Failure> {
+    fn run(&self, machine: &Model, crew: &SimulatorPool) -> Result<Found, Failure> {
         let usual = syscall::Options::new(machine.clone(), crew.clone());
         syscall::run(&syscall::Options {
             clients: self.clients.clone(),
@@ -229,7 +233,7 @@ impl Syscall {
 }
 
 impl Kernel {
-    fn run(&self, machine: &Model, crew: &Crew) -> Result<lock::Found, Failure> {
+    fn run(&self, machine: &Model, crew: &SimulatorPool) -> Result<Found, Failure> {
         kernel::run(&kernel::Options {
             threads: self.threads.clone(),
             compute: self.compute,
@@ -240,7 +244,7 @@ impl Kernel {
 }
 
 impl Rmap {
-    fn run(&self, machine: &Model, crew: &Crew) -> Result<lock::Found, Failure> {
+    fn run(&self, machine: &Model, crew: &SimulatorPool) -> Result<Found, Failure> {
         let settings = rmap::Options {
             syncs: self.sync.clone(),
             threads: self.threads.clone(),

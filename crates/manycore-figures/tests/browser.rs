@@ -10,7 +10,7 @@ use std::process::{Command, ExitCode};
 
 use chromium::Chromium;
 use libtest_mimic::{Arguments, Trial};
-use manycore_bench::simulated::Crew;
+use manycore_bench::simulated::SimulatorPool;
 use manycore_bench::worker;
 use manycore_figures::{Extent, Figure};
 
@@ -41,7 +41,7 @@ at_least = 1
 
 fn main() -> ExitCode {
     if std::env::args().nth(1).as_deref() == Some("simulate") {
-        manycore_bench::simulated::serve().expect("the test is there");
+        manycore_bench::serve_simulator().expect("the test is there");
         return ExitCode::SUCCESS;
     }
     let installed = Command::new("sh").args(["-c", "command -v chromium"]).output();
@@ -62,7 +62,7 @@ fn main() -> ExitCode {
 fn the_page_is_drawn_on_any_screen() {
     let figure = Figure::parse("one", FIGURE, Extent::Whole).unwrap();
     let worker = worker::Command::this_executable(["simulate"]).unwrap();
-    let crew = Crew::new(worker, None, None, false);
+    let crew = SimulatorPool::new(worker, None, None, false);
     let found = manycore_figures::run(figure, false, &crew).unwrap();
     let directory = tempfile::tempdir().unwrap();
     manycore_figures::write(&[found], directory.path()).unwrap();

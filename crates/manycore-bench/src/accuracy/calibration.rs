@@ -9,8 +9,8 @@ use manycore_measure::Measurement;
 use super::structures::{Case, Kind, Options};
 use crate::failure::Failure;
 use crate::rmap::{self, Load};
-use crate::set::{Keys, Workload};
-use crate::simulated::job::Beside;
+use crate::set::{Keys, TaskGrid};
+use crate::simulated::Beside;
 
 /// The lock of the kernels. It is validated with, too: under other workloads.
 const LOCK: &str = "lock:adaptive";
@@ -27,12 +27,12 @@ pub(crate) struct Calibration {
 
 /// Runs the kernels.
 pub(crate) fn measure(options: &Options) -> Result<Calibration, Failure> {
-    let sets = Workload {
+    let sets = TaskGrid {
         syncs: vec![LOCK.to_owned()],
         threads: vec![1],
         updates: SHARES.to_vec(),
         keys: Keys::of(1_000),
-        ..Workload::default()
+        ..TaskGrid::default()
     };
     let trees = rmap::Options {
         syncs: Vec::new(),

@@ -26,16 +26,24 @@ use manycore_measure::{Claim, Measurement, Mechanism};
 use manycore_sim::Model;
 
 use crate::failure::Failure;
-use crate::lock::campaign::Point;
+use crate::lock::Point;
 use crate::mix::USUAL_DATA;
-use crate::simulated::job::{Finding, Job, Program};
-use crate::simulated::pool::Crew;
-use crate::simulated::{record, variant};
+use crate::simulated::{Finding, Job, Program, Simulator, SimulatorPool, record, variant};
 use crate::slice::Pinning;
 use crate::work::Length;
 use crate::worker::Command;
+use crate::workload::Workload;
 pub(crate) use comparison::Comparison;
 pub use render::render;
+
+/// The simulator against this host, and against what others measured.
+pub(crate) struct Accuracy;
+
+impl Workload for Accuracy {
+    fn simulators(&self) -> Vec<Simulator> {
+        vec![Simulator::of::<machines::batch::Batch>()]
+    }
+}
 
 /// The locks that are compared: of each kind one or two.
 const LOCKS: [&str; 12] = [
@@ -71,12 +79,12 @@ pub struct Options {
     /// How to start a process in which a lock is measured.
     pub worker: Command,
     /// Who simulates.
-    pub crew: Crew,
+    pub crew: SimulatorPool,
 }
 
 impl Options {
     /// 7 rounds of 1, 2, 8 and 32 threads.
-    pub fn new(model: Model, worker: Command, crew: Crew) -> Self {
+    pub fn new(model: Model, worker: Command, crew: SimulatorPool) -> Self {
         Self {
             model,
             threads: vec![1, 2, 8, 32],
@@ -108,10 +116,10 @@ pub struct Found {
 }
 
 /// A workload: the section, what is between two, the number of locks.
-type Workload = (Length, Length, u32);
+type Times = (Length, Length, u32);
 
 /// The workloads. All are longer than what the simulated loop was calibrated with.
-fn workloads() -> [Workload; 9] {
+fn workloads() -> [Times; 9] {
     let (fixed, about) = (Length::fixed, Length::exponential);
     [
         (fixed(100.0), about(200.0), 1),
@@ -173,7 +181,7 @@ pub fn run(options: &Options) -> Result<Found, Failure> {
     }
     let two: Vec<Point> = points.iter().filter(|point| point.threads == 2).copied().collect();
     let checked = Some(options.checked);
-    let throughput = |answer: crate::simulated::pool::Answer| Some(answer.ok()?.slice.throughput());
+    let throughput = |answer: crate::simulated::Answer| Some(answer.ok()?.slice.throughput());
     let both = variant::with_and_without_hold(&options.model);
     let parked = of_points(&two, &both, false, checked).into_iter().map(throughput);
     let polling = of_points(&two, &both, true, checked).into_iter().map(throughput);
@@ -187,7 +195,7 @@ pub fn run(options: &Options) -> Result<Found, Failure> {
 
 impl Options {
     fn points(&self) -> Vec<Point> {
-        let point = |threads: &u32, (section, outside, locks): Workload| Point {
+        let point = |threads: &u32, (section, outside, locks): Times| Point {
             threads: *threads,
             locks,
             section,
@@ -216,7 +224,7 @@ impl Options {
             cpus: Some(cpus.min(self.model.machine().topology.cpus())),
             mechanism: lock.to_owned(),
             threads: point.threads,
-            program: Program::Sections(point.mix()),
+            program: Program::of(&point.mix()),
             measured,
             pinning: Pinning::Auto,
             seed: self.seed,

@@ -5,11 +5,13 @@ use std::collections::BTreeMap;
 use manycore_measure::Measurement;
 
 use super::{LOCKS, Options};
+use crate::campaign::values;
 use crate::failure::Failure;
-use crate::lock::campaign::{Campaign, Point, Rounds};
+use crate::lock::Point;
+use crate::lock::campaign::LockCampaign;
 use crate::slice::{Pinning, Slice};
 use crate::worker::{Subject, Through};
-use manycore_measure::paired::Median;
+use manycore_measure::paired::{Median, Rounds};
 
 /// What this host did.
 pub(crate) struct Native {
@@ -23,7 +25,7 @@ pub(crate) struct Native {
 pub(crate) fn measure(options: &Options, points: &[Point]) -> Result<Native, Failure> {
     let subject =
         |lock: &str| Subject { lock: lock.to_owned(), through: Through::Native, shared: false };
-    let campaign = Campaign {
+    let campaign = LockCampaign {
         points: points.to_vec(),
         subjects: LOCKS.map(subject).to_vec(),
         slice: options.slice,
@@ -36,10 +38,10 @@ pub(crate) fn measure(options: &Options, points: &[Point]) -> Result<Native, Fai
     let samples = campaign.run()?;
     let mut throughput = BTreeMap::new();
     for point in 0..points.len() {
-        for (number, subject) in samples.subjects.iter().enumerate() {
+        for (number, subject) in samples.candidates.iter().enumerate() {
             let slices = samples.at(point, number).unwrap_or_default();
-            let values: Vec<f64> = slices.iter().map(Slice::throughput).collect();
-            let median = Median::of(&values);
+            let throughputs = values(slices, Slice::throughput);
+            let median = Median::of(&throughputs);
             throughput.extend(median.map(|m| ((point, subject.lock.clone()), m.value)));
         }
     }

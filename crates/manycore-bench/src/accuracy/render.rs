@@ -5,7 +5,7 @@ use manycore_measure::{Cell, Claim, Column, Table, Tone, duration, significant};
 use super::Found;
 use super::comparison::{Comparison, errors, median, order, p90};
 use super::judge::THREADS;
-use crate::lock::campaign::Point;
+use crate::lock::Point;
 use crate::work::{Length, Spread};
 
 /// Errors by threads, by lock and by workload, the checks of the simulator against itself, and the claims.

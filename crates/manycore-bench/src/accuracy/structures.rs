@@ -12,13 +12,12 @@ use super::calibration::{self, Calibration};
 use super::comparison::Comparison;
 use super::{judge, render as shown};
 use crate::failure::Failure;
-use crate::lock::campaign::Rounds;
 use crate::rmap::{self, Load};
 use crate::set::simulated as simulated_set;
-use crate::set::{self, Keys, Popularity, Workload};
-use crate::simulated::job::Beside;
-use crate::simulated::pool::Crew;
+use crate::set::{self, Keys, Popularity, TaskGrid};
+use crate::simulated::{Beside, SimulatorPool};
 use crate::worker::Command;
+use manycore_measure::paired::Rounds;
 
 /// What to do.
 #[derive(Clone, Debug)]
@@ -38,12 +37,12 @@ pub struct Options {
     /// How to start a process in which a set is measured.
     pub worker: Command,
     /// Who simulates.
-    pub crew: Crew,
+    pub crew: SimulatorPool,
 }
 
 impl Options {
     /// 7 rounds of 1 and 2 threads.
-    pub fn new(model: Model, worker: Command, crew: Crew) -> Self {
+    pub fn new(model: Model, worker: Command, crew: SimulatorPool) -> Self {
         Self {
             model,
             threads: vec![1, 2],
@@ -76,7 +75,7 @@ pub(crate) struct Case {
 
 /// Of sets, or of reverse maps.
 pub(crate) enum Kind {
-    Set(Workload),
+    Set(TaskGrid),
     ReverseMap(rmap::Options),
 }
 
@@ -147,7 +146,7 @@ impl Options {
                     "{structure}, {initial} keys{}, {share} % updates",
                     if popularity == Popularity::Uniform { "" } else { ", zipf" },
                 ),
-                kind: Kind::Set(Workload {
+                kind: Kind::Set(TaskGrid {
                     structure: structure.to_owned(),
                     syncs: syncs.iter().map(|sync| (*sync).to_owned()).collect(),
                     threads: self.threads.clone(),
@@ -223,7 +222,7 @@ impl Options {
 }
 
 /// What was found, if nothing failed.
-fn whole(found: crate::lock::Found) -> Result<Vec<Measurement>, Failure> {
+fn whole(found: crate::found::Found) -> Result<Vec<Measurement>, Failure> {
     match found.failures.into_iter().next() {
         None => Ok(found.measurements),
         Some(failure) => Err(Failure::Failed(failure)),

@@ -19,12 +19,9 @@ use manycore_measure::{Measurement, Mechanism};
 use manycore_sim::Model;
 
 use crate::failure::Failure;
-use crate::lock::Found;
+use crate::found::Found;
 use crate::mix::{Latch, Mix, USUAL_DATA, Updating, check_data};
-use crate::simulated::job::{Job, Program};
-use crate::simulated::pool::Crew;
-use crate::simulated::question::Question;
-use crate::simulated::{record, variant};
+use crate::simulated::{Job, Program, Question, SimulatorPool, record, variant};
 use crate::slice::Pinning;
 use crate::work::Length;
 pub use render::render;
@@ -88,12 +85,12 @@ pub struct Options {
     /// Whether to vary what nobody knows about the machine.
     pub sweep: bool,
     /// Who does it.
-    pub crew: Crew,
+    pub crew: SimulatorPool,
 }
 
 impl Options {
     /// The publication's locks, 50 terminals, 4 to 24 CPUs, 200 ms.
-    pub fn new(machine: Model, crew: Crew) -> Self {
+    pub fn new(machine: Model, crew: SimulatorPool) -> Self {
         Self {
             machine,
             locks: LOCKS.map(str::to_owned).to_vec(),
@@ -224,7 +221,7 @@ impl Options {
             cpus: Some(cpus),
             mechanism: lock.to_owned(),
             threads: terminals,
-            program: Program::Sections(self.mix(update)),
+            program: Program::of(&self.mix(update)),
             measured: self.duration,
             // A server leaves its threads to the scheduler.
             pinning: Pinning::None,

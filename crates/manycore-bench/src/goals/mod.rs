@@ -13,7 +13,7 @@ use std::time::Duration;
 use manycore_measure::{Claim, Measurement};
 
 use crate::failure::Failure;
-use crate::simulated::Crew;
+use crate::simulated::SimulatorPool;
 use crate::worker::Command;
 use crate::{rmap, set};
 pub use parts::NAMES;
@@ -32,7 +32,7 @@ pub struct Options {
     /// How to start one that has the sets of C libraries; `None` if that program is not there.
     pub foreign: Option<Command>,
     /// Who simulates.
-    pub crew: Crew,
+    pub crew: SimulatorPool,
     /// Whether to show progress, if standard error is a terminal.
     pub progress: bool,
 }
@@ -74,9 +74,9 @@ pub fn run(options: &Options) -> Result<Found, Failure> {
 fn sets(options: &Options, name: &str, time: Duration) -> Result<Found, Failure> {
     let part = parts::of_sets(name, options.foreign.is_some());
     let settings = set::Options {
-        workload: set::Workload {
+        workload: set::TaskGrid {
             keys: set::Keys { seed: options.seed, ..set::Keys::of(1) },
-            ..set::Workload::default()
+            ..set::TaskGrid::default()
         },
         rounds: set::Rounds::Within(time),
         foreign: options.foreign.clone(),

@@ -9,7 +9,7 @@ use super::{Found, Options};
 use crate::failure::Failure;
 use crate::rmap::{self, Load};
 use crate::set::simulated as set;
-use crate::set::{Keys, Workload};
+use crate::set::{Keys, TaskGrid};
 use crate::unjudged::Open;
 use crate::wait_pool::Pooled;
 
@@ -33,12 +33,12 @@ fn versions(options: &Options) -> Result<Found, Failure> {
     let syncs: Vec<String> =
         ["mvrlu", "rlu"].map(str::to_owned).into_iter().filter(|sync| all.contains(sync)).collect();
     let settings = set::Options {
-        workload: Workload {
+        workload: TaskGrid {
             syncs,
             threads: vec![56, 448],
             updates: vec![20.0],
             keys: Keys { buckets: 1_000, seed: options.seed, ..Keys::of(10_000) },
-            ..Workload::default()
+            ..TaskGrid::default()
         },
         ..set::Options::new(machine("xeon-8180-8x28x2-like")?, options.crew.clone())
     };

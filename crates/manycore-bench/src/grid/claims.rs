@@ -3,8 +3,8 @@
 use manycore_measure::{Bound, Claim};
 
 use super::view::View;
+use crate::campaign::BASE;
 use crate::failure::Failure;
-use crate::lock::campaign::BASE;
 use crate::unjudged::Part;
 use crate::wait_pool::Pooled;
 use manycore_measure::paired::{Better, Protocol, Unusable};
@@ -198,7 +198,8 @@ mod tests {
     use manycore_measure::Judgement;
 
     use super::*;
-    use crate::lock::campaign::{Point, Samples};
+    use crate::lock::Point;
+    use crate::lock::campaign::Samples;
     use crate::slice::Slice;
     use crate::waits::Waits;
     use crate::work::Length;

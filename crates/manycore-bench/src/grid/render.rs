@@ -3,7 +3,7 @@
 use manycore_measure::{Cell, Claim, Column, Measurement, Table, Tone, duration, ratio};
 
 use super::Found;
-use crate::lock::warning;
+use crate::heading::warning;
 
 /// What each table shows: a metric, in words and by name, and whether small values are the good ones.
 const SHOWN: [(&str, &str, bool); 3] = [

@@ -2,8 +2,10 @@
 
 use manycore_measure::{Bound, duration};
 
+use crate::campaign::{BASE, values};
 use crate::contender;
-use crate::lock::campaign::{BASE, Point, Samples};
+use crate::lock::Point;
+use crate::lock::campaign::Samples;
 use crate::slice::Slice;
 use crate::unjudged::Open;
 use crate::wait_pool::{Draw, Pool, Pooled};
@@ -45,22 +47,22 @@ impl<'a> View<'a> {
 
     /// A lock that was measured without failure.
     pub fn lock(&self, name: &str) -> Option<usize> {
-        self.locks().find(|subject| self.samples.subjects[*subject].lock == name)
+        self.locks().find(|subject| self.samples.candidates[*subject].lock == name)
     }
 
     /// The locks of this way, peers included.
     pub fn locks(&self) -> impl Iterator<Item = usize> {
         let seen = |subject: &usize| {
-            let of = &self.samples.subjects[*subject];
+            let of = &self.samples.candidates[*subject];
             of.through == self.way || !contender::is_ours(&of.lock)
         };
         let measured = |subject: &usize| self.samples.at(0, *subject).is_some();
-        (0..self.samples.subjects.len()).filter(seen).filter(measured)
+        (0..self.samples.candidates.len()).filter(seen).filter(measured)
     }
 
     /// A lock's name.
     pub fn name_of(&self, subject: usize) -> &'a str {
-        &self.samples.subjects[subject].lock
+        &self.samples.candidates[subject].lock
     }
 
     /// Why a lock is not there.
@@ -105,7 +107,7 @@ impl<'a> View<'a> {
 
     /// Sections a second, by round.
     pub fn throughput(&self, point: usize, subject: usize) -> Vec<f64> {
-        self.slices(point, subject).iter().map(Slice::throughput).collect()
+        values(self.slices(point, subject), Slice::throughput)
     }
 
     /// The median of these rounds' throughput.
@@ -123,8 +125,7 @@ impl<'a> View<'a> {
         subject: usize,
         confidence: f64,
     ) -> Result<Comparison, Unusable> {
-        let fairness =
-            |subject| self.slices(point, subject).iter().map(Slice::fairness).collect::<Vec<_>>();
+        let fairness = |subject| values(self.slices(point, subject), Slice::fairness);
         let protocol = Protocol { confidence, ..Protocol::new(Better::Lower) };
         protocol.compare(&fairness(BASE), &fairness(subject))
     }

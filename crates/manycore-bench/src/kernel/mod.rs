@@ -28,14 +28,13 @@ use manycore_sim::Model;
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
-use crate::lock::Found;
-use crate::simulated::job::{Finding, Job, Program};
-use crate::simulated::pool::Crew;
-use crate::simulated::question::Question;
-use crate::simulated::{record, variant};
+use crate::found::Found;
+use crate::simulated::{
+    Finding, Job, Program, Question, Simulator, SimulatorPool, record, variant,
+};
 use crate::slice::Pinning;
+use crate::workload::Workload;
 pub use numbers::{Number, Numbers, Origin, table};
-pub(crate) use program::simulate;
 pub use render::render;
 
 /// What runs on the kernel.
@@ -94,6 +93,15 @@ impl Load {
     }
 }
 
+/// Applications whose calls take several locks of the kernel.
+pub(crate) struct KernelModel;
+
+impl Workload for KernelModel {
+    fn simulators(&self) -> Vec<Simulator> {
+        vec![Simulator::of::<Load>()]
+    }
+}
+
 /// What to simulate.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -114,12 +122,12 @@ pub struct Options {
     /// Whether to vary what nobody knows about the machine.
     pub sweep: bool,
     /// Who does it.
-    pub crew: Crew,
+    pub crew: SimulatorPool,
 }
 
 impl Options {
     /// 1 to 120 threads, 20 ms.
-    pub fn new(machine: Model, application: Application, crew: Crew) -> Self {
+    pub fn new(machine: Model, application: Application, crew: SimulatorPool) -> Self {
         Self {
             machine,
             application,
@@ -171,7 +179,7 @@ impl Options {
             cpus: None,
             mechanism: self.application.series()[0].to_owned(),
             threads,
-            program: Program::Kernel(self.load(offered)),
+            program: Program::of(&self.load(offered)),
             measured: self.duration,
             pinning: Pinning::Each,
             seed: self.seed,

@@ -14,7 +14,7 @@ use super::numbers::Numbers;
 use super::processes::Processes;
 use super::threads::Space;
 use super::{Application, Load};
-use crate::simulated::{Finding, Run, Window, sight};
+use crate::simulated::{Finding, Run, SimulatedProgram, Window, sight};
 use crate::waits::recorder;
 
 /// Run queues: one a CPU, and so one a thread.
@@ -83,8 +83,15 @@ struct Outcome {
     times: Histogram<u64>,
 }
 
-/// Simulates one job in this process.
-pub(crate) fn simulate(run: &Run, load: &Load) -> Result<Finding, String> {
+impl SimulatedProgram for Load {
+    const NAME: &'static str = "Kernel";
+
+    fn simulate(&self, run: &Run) -> Result<Finding, String> {
+        simulate(run, self)
+    }
+}
+
+fn simulate(run: &Run, load: &Load) -> Result<Finding, String> {
     let (job, ghz) = (run.job, run.ghz());
     let window = run.window(0);
     let numbers = &load.numbers;
@@ -213,7 +220,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::simulated::{Job, Program};
+    use crate::simulated::{self, Job, Program};
     use crate::slice::Pinning;
 
     fn load(application: Application) -> Load {
@@ -227,14 +234,14 @@ mod tests {
             cpus: None,
             mechanism: "jobs".to_owned(),
             threads,
-            program: Program::Kernel(load),
+            program: Program::of(&load),
             measured: Duration::from_millis(5),
             pinning: Pinning::Each,
             seed: 1,
             every_turn: false,
             patient: false,
         };
-        job.run().unwrap()
+        simulated::simulate::<Load>(&job).unwrap()
     }
 
     #[test]

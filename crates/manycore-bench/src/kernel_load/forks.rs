@@ -44,7 +44,7 @@ impl Scene<'_> {
     fn play(&self) -> io::Result<Answer> {
         // They begin when nobody has the other end any more: all at once.
         let (gate, opener) = io::pipe()?;
-        let mut crew = Crew { processes: Vec::new() };
+        let mut crew = SimulatorPool { processes: Vec::new() };
         // What they wait for while they are made is seen as well.
         let begin = Instant::now();
         for number in 0..self.order.parallel {
@@ -116,11 +116,11 @@ fn end_with(parent: libc::pid_t) -> io::Result<()> {
 }
 
 /// Processes that run. Those that have not ended when it is dropped are killed.
-struct Crew {
+struct SimulatorPool {
     processes: Vec<libc::pid_t>,
 }
 
-impl Crew {
+impl SimulatorPool {
     /// Waits until all have ended by themselves, as they do when it is enough.
     fn end(mut self) -> io::Result<()> {
         let mut failed = 0;
@@ -134,7 +134,7 @@ impl Crew {
     }
 }
 
-impl Drop for Crew {
+impl Drop for SimulatorPool {
     fn drop(&mut self) {
         for process in &self.processes {
             // SAFETY: a child that has not been waited for: the number is its own. Fails only if it has ended already.

@@ -13,30 +13,47 @@
 //! ```
 
 pub(crate) mod campaign;
-pub(crate) mod records;
+mod grid;
+mod point;
+mod records;
 mod render;
 mod render_simulated;
 pub(crate) mod sections;
 pub mod simulated;
 pub(crate) mod stage;
-mod workload;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-use manycore_measure::Measurement;
+pub use manycore_measure::paired::Rounds;
 
 use crate::contender::{self, BASE, BASE_SHARED};
 use crate::failure::Failure;
-pub use crate::lock::campaign::Rounds;
-use crate::lock::campaign::{Campaign, Point};
-use crate::mix::USUAL_DATA;
+use crate::found::Found;
+use crate::mix::{Mix, USUAL_DATA};
+use crate::simulated::Simulator;
 use crate::slice::Pinning;
 use crate::work::Length;
-use crate::worker::{Command, Subject, Through};
+use crate::worker::{Command, Executor, Subject, Through};
+use crate::workload::Workload;
+use campaign::LockCampaign;
+pub(crate) use grid::PointGrid;
+pub(crate) use point::Point;
 pub use render::render;
-pub(crate) use render::{in_words, judge, lines_of_data, warning};
-pub(crate) use workload::{MOST_THREADS, Workload};
+pub(crate) use render::{in_words, lines_of_data};
+
+/// Threads that contend for locks.
+pub(crate) struct Locks;
+
+impl Workload for Locks {
+    fn executors(&self, lock: &str) -> Vec<Executor> {
+        vec![campaign::executor(lock)]
+    }
+
+    fn simulators(&self) -> Vec<Simulator> {
+        vec![Simulator::of::<Mix>()]
+    }
+}
 
 /// What to measure.
 #[derive(Clone, Debug)]
@@ -96,15 +113,6 @@ impl Options {
     }
 }
 
-/// What came of it.
-#[derive(Clone, Debug)]
-pub struct Found {
-    /// A record for each lock at each point.
-    pub measurements: Vec<Measurement>,
-    /// Locks that failed, a line for each. They have no records.
-    pub failures: Vec<String>,
-}
-
 /// Measures.
 pub fn run(options: &Options) -> Result<Found, Failure> {
     let samples = options.campaign()?.run()?;
@@ -112,9 +120,9 @@ pub fn run(options: &Options) -> Result<Found, Failure> {
 }
 
 impl Options {
-    pub(crate) fn campaign(&self) -> Result<Campaign<'_>, Failure> {
+    pub(crate) fn campaign(&self) -> Result<LockCampaign<'_>, Failure> {
         self.check()?;
-        Ok(Campaign {
+        Ok(LockCampaign {
             points: self.points(),
             subjects: self.subjects()?,
             slice: self.slice,
@@ -127,7 +135,7 @@ impl Options {
     }
 
     fn check(&self) -> Result<(), Failure> {
-        self.workload().check()?;
+        self.grid().check()?;
         let faults = [
             (self.slice < Duration::from_millis(1), "a slice needs at least 1 ms"),
             (self.rounds == Rounds::Count(0), "no rounds: at least 6 give an interval"),
@@ -142,8 +150,8 @@ impl Options {
         }
     }
 
-    fn workload(&self) -> Workload<'_> {
-        Workload {
+    fn grid(&self) -> PointGrid<'_> {
+        PointGrid {
             threads: &self.threads,
             lock_count: self.lock_count,
             sections: &self.sections,
@@ -154,7 +162,7 @@ impl Options {
     }
 
     fn points(&self) -> Vec<Point> {
-        self.workload().points()
+        self.grid().points()
     }
 
     /// The base line first, then the others in the order asked for.

@@ -1,17 +1,14 @@
 //! From slices to records.
 
-use manycore_measure::{Measurement, Mechanism, Metric, Parameter};
+use manycore_measure::paired::{Better, Comparison, Protocol};
+use manycore_measure::{Measurement, Mechanism};
 
-use super::campaign::{BASE, Point, Samples};
+use super::campaign::Samples;
+use crate::campaign::{BASE, values};
 use crate::failure::Failure;
+use crate::metrics::{WAIT_PERCENTILES, median, metric, plain, ratio};
 use crate::slice::Slice;
-use crate::wait_pool::{Draw, Pool, Pooled};
-use crate::work::{Length, Spread};
-use manycore_measure::paired::{Better, Comparison, Median, Protocol};
-
-/// Percentiles of waits that are reported, with the names of their metrics.
-pub(crate) const PERCENTILES: [(&str, f64); 4] =
-    [("wait_p50", 0.5), ("wait_p99", 0.99), ("wait_p99_9", 0.999), ("wait_max", 1.0)];
+use crate::wait_pool::{Draw, Pool};
 
 impl Samples {
     /// A record for each subject at each point.
@@ -21,9 +18,7 @@ impl Samples {
     }
 
     fn measure_point(&self, point: usize) -> Result<Vec<Measurement>, Failure> {
-        let present: Vec<(usize, &[Slice])> = (0..self.subjects.len())
-            .filter_map(|subject| Some((subject, self.at(point, subject)?)))
-            .collect();
+        let present = self.present(point);
         let throughputs = self.compare(&present, Better::Higher, Slice::throughput)?;
         let fairness = self.compare(&present, Better::Lower, Slice::fairness)?;
         let pools: Vec<Pool> = present.iter().map(|(_, slices)| Pool::new(slices)).collect();
@@ -38,7 +33,7 @@ impl Samples {
                 let value = f64::from(stuck) / slices.len() as f64;
                 metrics.insert("stuck".into(), plain("threads", value));
             }
-            for (name, share) in PERCENTILES {
+            for (name, share) in WAIT_PERCENTILES {
                 let pooled = pools[index].quantile(share, draw);
                 metrics.extend(pooled.map(|pooled| (name.into(), metric("ns", pooled))));
             }
@@ -69,7 +64,7 @@ impl Samples {
     }
 
     fn record(&self, point: usize, subject: usize, slices: &[Slice]) -> Measurement {
-        let (point, subject) = (&self.points[point], &self.subjects[subject]);
+        let (point, subject) = (&self.points[point], &self.candidates[subject]);
         let throughput = median("op/s", &values(slices, Slice::throughput));
         let lock = Mechanism::Lock(subject.lock.clone());
         let mut measurement = Measurement::new("lock", lock, "op/s", throughput.value);
@@ -84,50 +79,4 @@ impl Samples {
         measurement.parameters.insert("through".into(), subject.through.name().into());
         measurement
     }
-}
-
-impl Point {
-    /// What a record says about it.
-    pub(crate) fn parameters(&self) -> [(String, Parameter); 6] {
-        let parameters: [(&str, Parameter); 6] = [
-            ("locks", f64::from(self.locks).into()),
-            ("section_ns", self.section.mean_ns.into()),
-            ("section_spread", spread(self.section)),
-            ("data_lines", f64::from(self.data).into()),
-            ("outside_ns", self.outside.mean_ns.into()),
-            ("outside_spread", spread(self.outside)),
-        ];
-        parameters.map(|(name, value)| (name.to_string(), value))
-    }
-}
-
-fn spread(length: Length) -> Parameter {
-    match length.spread {
-        Spread::Fixed => "fixed".into(),
-        Spread::Exponential => "exponential".into(),
-    }
-}
-
-fn values(slices: &[Slice], value: impl Fn(&Slice) -> f64) -> Vec<f64> {
-    slices.iter().map(value).collect()
-}
-
-/// The median over the rounds. There is at least one round.
-pub(crate) fn median(unit: &str, values: &[f64]) -> Metric {
-    let Median { value, interval } =
-        Median::of(values).unwrap_or(Median { value: f64::NAN, interval: None });
-    Metric { value, unit: unit.into(), low: interval.map(|i| i.0), high: interval.map(|i| i.1) }
-}
-
-fn plain(unit: &str, value: f64) -> Metric {
-    Metric { value, unit: unit.into(), low: None, high: None }
-}
-
-pub(crate) fn metric(unit: &str, Pooled { value, interval }: Pooled) -> Metric {
-    Metric { value, unit: unit.into(), low: interval.map(|i| i.0), high: interval.map(|i| i.1) }
-}
-
-pub(crate) fn ratio(comparison: &Comparison) -> Metric {
-    let (low, high) = (comparison.interval.map(|i| i.0), comparison.interval.map(|i| i.1));
-    Metric { value: comparison.ratio, unit: "ratio".into(), low, high }
 }

@@ -4,9 +4,8 @@ use manycore_measure::{
     Cell, Column, Measurement, Table, Tone, duration, interval, quantity, ratio,
 };
 
-use crate::heading::by_heading;
+use crate::heading::{by_heading, judge, warning};
 use crate::mix::USUAL_DATA;
-use manycore_measure::paired::{Better, Protocol, Verdict};
 
 /// A table for each point, best lock first.
 pub fn render(measurements: &[Measurement]) -> String {
@@ -17,19 +16,6 @@ pub fn render(measurements: &[Measurement]) -> String {
     let tables = tables.collect::<Vec<_>>().join("\n");
     format!("{tables}{}", warning(measurements))
 }
-
-/// A line about a machine that was too busy to be believed; empty if it was not.
-pub(crate) fn warning(measurements: &[Measurement]) -> String {
-    let mut others = measurements.iter().filter_map(|measurement| measurement.number("others_cpu"));
-    others.find(|percent| *percent > TOLERATED).map_or(String::new(), |percent| {
-        format!(
-            "\nOther programs used {percent:.0} % of the CPUs meanwhile: expect wide intervals.\n"
-        )
-    })
-}
-
-/// The share of the CPUs that others may use without a warning, in percent.
-const TOLERATED: f64 = 5.0;
 
 /// What all locks at a point have in common.
 fn heading(measurement: &Measurement) -> String {
@@ -105,15 +91,4 @@ fn name(measurement: &Measurement) -> String {
         }
         _ => measurement.mechanism.name().to_string(),
     }
-}
-
-/// What an interval of ratios says, and how to show it.
-pub(crate) fn judge(interval: Option<(f64, f64)>) -> (String, Tone) {
-    let verdict = Protocol::new(Better::Higher).judge(interval);
-    let tone = match verdict {
-        Verdict::Faster => Tone::Good,
-        Verdict::Slower => Tone::Bad,
-        Verdict::NoDifference | Verdict::Undecided => Tone::Faint,
-    };
-    (verdict.to_string(), tone)
 }

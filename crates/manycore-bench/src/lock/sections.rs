@@ -4,10 +4,10 @@ use std::cell::Cell;
 
 use manycore_sim::thread;
 
-use super::stage::{self, AnyStage, Count, Window};
+use super::stage::{self, AnyStage};
 use crate::contender::{self, Contender, Visitor};
 use crate::mix::{Latch, Mix};
-use crate::simulated::job::{Finding, Run, sight};
+use crate::simulated::{Count, Finding, Run, SimulatedProgram, Window, sight};
 use crate::slice::{Outcome, Runner, Settings};
 use crate::work::Pace;
 
@@ -25,8 +25,15 @@ impl Visitor for Stager {
     }
 }
 
-/// Simulates one job in this process.
-pub(crate) fn simulate(run: &Run, mix: &Mix) -> Result<Finding, String> {
+impl SimulatedProgram for Mix {
+    const NAME: &'static str = "Sections";
+
+    fn simulate(&self, run: &Run) -> Result<Finding, String> {
+        simulate(run, self)
+    }
+}
+
+fn simulate(run: &Run, mix: &Mix) -> Result<Finding, String> {
     let job = run.job;
     let stager = contender::simulated::with(&job.mechanism, Stager);
     let set = stager
@@ -71,5 +78,31 @@ fn verify(outcomes: &[Outcome], found: u64) -> Result<(), String> {
         (0, written) if written == found => Ok(()),
         (0, written) => Err(format!("the lock lost updates: {written} were made, {found} found")),
         (violations, _) => Err(format!("the lock let two threads in at once, {violations} times")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lock::Point;
+    use crate::lock::simulated::Options;
+    use crate::simulated::{self, Job, SimulatorPool};
+    use crate::work::Length;
+    use crate::worker::Command;
+
+    #[test]
+    fn what_cannot_be_simulated_is_an_error() {
+        let machine = manycore_sim::model::find("xeon-4x6").unwrap();
+        let length = Length::fixed(100.0);
+        let point =
+            Point { threads: 2, locks: 1, section: length, outside: length, reads: 0.0, data: 1 };
+        let nobody = Command { program: "true".into(), arguments: Vec::new() };
+        let pool = SimulatorPool::new(nobody, None, None, false);
+        let job = Options::new(machine.clone(), pool).job(&point, "futex", &machine.to_toml());
+        let error = |job: Job| simulated::simulate::<Mix>(&job).unwrap_err();
+        let unknown = error(Job { mechanism: "nosuch".into(), ..job.clone() });
+        assert!(unknown.contains("nosuch"), "{unknown}");
+        let unreadable = error(Job { machine: "schema = 7".into(), ..job });
+        assert!(unreadable.contains("schema"), "{unreadable}");
     }
 }

@@ -7,14 +7,12 @@ use manycore_sim::Model;
 
 use crate::contender;
 use crate::failure::Failure;
-use crate::lock::campaign::Point;
-use crate::lock::{Found, Workload};
+use crate::found::Found;
+use crate::lock::{Point, PointGrid};
 use crate::mix::USUAL_DATA;
-use crate::simulated::campaign::Campaign;
-use crate::simulated::job::{Finding, Job, Program};
-use crate::simulated::pool::Crew;
-use crate::simulated::question::Question;
-use crate::simulated::{record, variant};
+use crate::simulated::{
+    Finding, Job, Program, Question, SimulatedCampaign, SimulatorPool, record, variant,
+};
 use crate::slice::Pinning;
 use crate::work::Length;
 
@@ -61,12 +59,12 @@ pub struct Options {
     /// Whether to simulate each turn of a polling loop, and park nobody.
     pub every_turn: bool,
     /// Who does it.
-    pub crew: Crew,
+    pub crew: SimulatorPool,
 }
 
 impl Options {
     /// All locks, with 1, 2, 4 and 8 threads, one lock, sections of 1 us.
-    pub fn new(machine: Model, crew: Crew) -> Self {
+    pub fn new(machine: Model, crew: SimulatorPool) -> Self {
         Self {
             machine,
             cpus: None,
@@ -90,8 +88,8 @@ impl Options {
 /// Simulates.
 pub fn run(options: &Options) -> Result<Found, Failure> {
     options.check()?;
-    let campaign = Campaign {
-        points: &options.workload().points(),
+    let campaign = SimulatedCampaign {
+        points: &options.grid().points(),
         mechanisms: &options.subjects(),
         machines: &variant::of(&options.machine, options.sweep),
         crew: &options.crew,
@@ -104,8 +102,8 @@ pub fn run(options: &Options) -> Result<Found, Failure> {
 }
 
 impl Options {
-    fn workload(&self) -> Workload<'_> {
-        Workload {
+    fn grid(&self) -> PointGrid<'_> {
+        PointGrid {
             threads: &self.threads,
             lock_count: self.lock_count,
             sections: &self.sections,
@@ -124,7 +122,7 @@ impl Options {
             duration: self.duration,
         };
         question.check()?;
-        self.workload().check()
+        self.grid().check()
     }
 
     /// The base line first, then the others in the order asked for.
@@ -146,7 +144,7 @@ impl Options {
             cpus: self.cpus,
             mechanism: lock.to_owned(),
             threads: point.threads,
-            program: Program::Sections(point.mix()),
+            program: Program::of(&point.mix()),
             measured: self.measured(point),
             pinning: self.pinning,
             seed: self.seed,

@@ -1,7 +1,5 @@
 //! The stage of a slice on a simulated machine.
 
-use std::cell::Cell;
-
 use manycore_sim::backend;
 use manycore_sim::thread::{self, Phase as Doing};
 use manycore_simulated::sync::CachePadded;
@@ -10,12 +8,13 @@ use manycore_simulated::sync::cell::UnsafeCell;
 use crate::contender::Contender;
 use crate::contender::simulated::UsualRw;
 use crate::mix::Latch;
+use crate::simulated::{Count, Window};
 use crate::slice::{Outcome, Phase, Runner, Stage, Step};
 
 /// What a turn of a thread's loop takes beside its accesses, which are all that the simulator sees of it: the loop, the
 /// counting, the calls. Chosen so that the simulated loop takes as long as the native one when nobody else wants the
 /// lock; see the chapter on accuracy.
-pub(crate) const LOOP_NS: f64 = 1.0;
+const LOOP_NS: f64 = 1.0;
 
 /// Locks and data in simulated memory; counters and the times of the phases outside of it.
 struct SimulatedStage<'a, C> {
@@ -25,47 +24,8 @@ struct SimulatedStage<'a, C> {
     counts: &'a [Count],
 }
 
-/// When counting begins and ends, in cycles.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Window {
-    pub begin: u64,
-    pub end: u64,
-}
-
-impl Window {
-    /// All of it, of threads that start now and end by themselves.
-    pub fn endless(now: u64) -> Self {
-        Self { begin: now, end: u64::MAX }
-    }
-}
-
-/// Sections of a thread until counting began, and until it ended.
-#[derive(Debug, Default)]
-pub(crate) struct Count {
-    before: Cell<u64>,
-    until: Cell<u64>,
-}
-
-impl Count {
-    /// So many there are now.
-    pub fn note(&self, window: Window, sections: u64) {
-        let now = thread::now();
-        if now < window.begin {
-            self.before.set(sections);
-        }
-        if now < window.end {
-            self.until.set(sections);
-        }
-    }
-
-    /// Sections in the time that is counted.
-    pub fn counted(&self) -> u64 {
-        self.until.get() - self.before.get()
-    }
-}
-
 /// A stage with locks of some kind: so that little is compiled for each kind.
-pub(crate) trait AnyStage {
+pub(super) trait AnyStage {
     /// Does what a thread does until the slice stops.
     fn run(&self, runner: Runner) -> Outcome;
 
@@ -74,7 +34,7 @@ pub(crate) trait AnyStage {
 }
 
 /// Sets a stage with locks as the program uses them. To be called by the simulated program.
-pub(crate) fn set<'a, C: Contender>(
+pub(super) fn set<'a, C: Contender>(
     locks: &[Latch],
     window: Window,
     ghz: f64,

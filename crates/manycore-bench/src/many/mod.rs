@@ -17,10 +17,7 @@ use crate::accuracy::judge::claim;
 use crate::contender;
 use crate::failure::Failure;
 use crate::lock::simulated as lock;
-use crate::simulated::job::{Finding, Job};
-use crate::simulated::outlook::Outlook;
-use crate::simulated::pool::Crew;
-use crate::simulated::variant;
+use crate::simulated::{Finding, Job, Outlook, SimulatorPool, variant};
 
 /// A machine has many CPUs from here on.
 const MANY: u32 = 20;
@@ -85,7 +82,7 @@ pub struct Options {
     /// The seed of every random choice.
     pub seed: u64,
     /// Who simulates.
-    pub crew: Crew,
+    pub crew: SimulatorPool,
 }
 
 /// What was found.

@@ -7,7 +7,7 @@ use manycore_measure::duration;
 use manycore_sim::Model;
 
 use super::Kind;
-use crate::lock::campaign::Point;
+use crate::lock::Point;
 use crate::work::Length;
 
 /// Numbers of threads, on each machine that has more CPUs.

@@ -2,7 +2,7 @@
 
 use super::points::Place;
 use crate::lock::simulated::BASE;
-use crate::simulated::job::Finding;
+use crate::simulated::Finding;
 
 /// A lock at a point.
 #[derive(Clone, Debug)]

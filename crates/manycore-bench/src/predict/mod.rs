@@ -16,11 +16,8 @@ use manycore_measure::{Measurement, Mechanism};
 use manycore_sim::Model;
 
 use crate::failure::Failure;
-use crate::lock::Found;
-use crate::simulated::job::{Finding, Job, Program};
-use crate::simulated::pool::Crew;
-use crate::simulated::question::Question;
-use crate::simulated::{record, variant};
+use crate::found::Found;
+use crate::simulated::{Finding, Job, Program, Question, SimulatorPool, record, variant};
 use crate::slice::Pinning;
 pub use render::render;
 pub use usage::{Row, Usage, Workload};
@@ -47,7 +44,7 @@ pub struct Options {
     /// The seed of every random choice.
     pub seed: u64,
     /// Who does it.
-    pub crew: Crew,
+    pub crew: SimulatorPool,
 }
 
 /// What was predicted.
@@ -215,7 +212,7 @@ impl Options {
             cpus: Some(cpus),
             mechanism: lock.to_owned(),
             threads,
-            program: Program::Sections(workload.mix.clone()),
+            program: Program::of(&workload.mix),
             measured: self.duration.unwrap_or_else(|| usual_duration(workload)),
             pinning: Pinning::Auto,
             seed: self.seed,

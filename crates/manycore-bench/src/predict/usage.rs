@@ -1,7 +1,7 @@
 //! From what was observed of a program to the workload that stands for it.
 
 use crate::mix::{Latch, Mix, USUAL_DATA};
-use crate::simulated::question::THREADS_MAX;
+use crate::simulated::THREADS_MAX;
 use crate::work::Length;
 
 /// How a program used its locks, as a profile has it.

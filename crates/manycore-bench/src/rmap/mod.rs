@@ -24,14 +24,14 @@ use manycore_measure::{Measurement, Parameter};
 use manycore_sim::Model;
 
 use crate::failure::Failure;
-use crate::lock::Found;
+use crate::found::Found;
 use crate::popularity::Popularity;
-use crate::simulated::{Beside, Crew};
-use crate::worker::Command;
+use crate::simulated::Simulator;
+use crate::simulated::{Beside, SimulatorPool};
+use crate::worker::{Command, Executor};
+use crate::workload::Workload;
 pub use load::{Load, Shape};
 pub use render::render;
-pub(crate) use simulated::simulate as simulate_job;
-pub(crate) use slice::{Round, Settings, run as run_slice};
 
 /// The base line: the lock that `manycore run` uses.
 pub const BASE: &str = "lock:adaptive";
@@ -42,6 +42,19 @@ const _: () = assert!(ADDED_MAX < (100.0 - ADDED_MAX) * pile::BATCH as f64);
 
 /// The most threads.
 const THREADS_MAX: u32 = 4_095;
+
+/// Threads that update reverse maps.
+pub(crate) struct ReverseMaps;
+
+impl Workload for ReverseMaps {
+    fn executors(&self, _: &str) -> Vec<Executor> {
+        vec![slice::executor()]
+    }
+
+    fn simulators(&self) -> Vec<Simulator> {
+        vec![Simulator::of::<simulated::Updates>()]
+    }
+}
 
 /// What to measure.
 #[derive(Clone, Debug)]
@@ -103,7 +116,11 @@ pub fn run(options: &Options, worker: &Command) -> Result<Found, Failure> {
 }
 
 /// Simulates on a machine.
-pub fn simulate(options: &Options, machine: &Model, crew: &Crew) -> Result<Found, Failure> {
+pub fn simulate(
+    options: &Options,
+    machine: &Model,
+    crew: &SimulatorPool,
+) -> Result<Found, Failure> {
     options.check(&mechanism::simulated::names(options.load.shape))?;
     Ok(simulated::run(options, machine, crew))
 }
@@ -211,6 +228,7 @@ impl Options {
 
 #[cfg(test)]
 mod tests {
+    use super::slice::{Settings, run as run_slice};
     use super::*;
 
     #[test]

@@ -5,22 +5,24 @@ use std::collections::BTreeMap;
 
 use manycore_measure::{Measurement, Mechanism};
 use manycore_sim::{Model, thread};
+use serde::{Deserialize, Serialize};
 
 use super::load::{Load, Outcome, Stage, Worker};
 use super::mechanism;
 use super::{Options, Point};
 use crate::counts::Counts;
-use crate::lock::Found;
+use crate::found::Found;
 use crate::simulated::{
-    Beside, Campaign, Crew, Finding, Job, Program, Run, Window, record, sight, variant,
+    Beside, Finding, Job, Program, Run, SimulatedCampaign, SimulatedProgram, SimulatorPool, Window,
+    record, sight, variant,
 };
 use crate::slice::Pinning;
 
 /// What an operation takes beside its accesses. A guess, the same for all.
 pub(super) const BESIDE: Beside = Beside::each(10.0);
 
-pub(super) fn run(options: &Options, model: &Model, crew: &Crew) -> Found {
-    let campaign = Campaign {
+pub(super) fn run(options: &Options, model: &Model, crew: &SimulatorPool) -> Found {
+    let campaign = SimulatedCampaign {
         points: &options.points(),
         mechanisms: &options.subjects(),
         machines: &variant::alone(model),
@@ -32,7 +34,7 @@ pub(super) fn run(options: &Options, model: &Model, crew: &Crew) -> Found {
         cpus: None,
         mechanism: sync.to_owned(),
         threads: point.threads,
-        program: Program::ReverseMap(options.load.clone(), point.update, options.beside),
+        program: Program::of(&Updates(options.load.clone(), point.update, options.beside)),
         measured: options.duration,
         pinning: Pinning::Auto,
         seed: options.load.seed,
@@ -88,13 +90,19 @@ impl Stage for There {
     }
 }
 
-/// Simulates one job in this process.
-pub(crate) fn simulate(
-    run: &Run,
-    load: &Load,
-    update: f64,
-    beside: Beside,
-) -> Result<Finding, String> {
+/// What threads do, the share of operations that update in percent, and what an operation takes beside.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Updates(Load, f64, Beside);
+
+impl SimulatedProgram for Updates {
+    const NAME: &'static str = "ReverseMap";
+
+    fn simulate(&self, run: &Run) -> Result<Finding, String> {
+        simulate(run, &self.0, self.1, self.2)
+    }
+}
+
+fn simulate(run: &Run, load: &Load, update: f64, beside: Beside) -> Result<Finding, String> {
     let job = run.job;
     let cycles = |ns: f64| (ns * run.ghz()) as u64;
     let outside = [false, true].map(|updates| cycles(load.outside_ns + beside.ns(updates)));

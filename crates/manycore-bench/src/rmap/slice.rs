@@ -15,6 +15,7 @@ use crate::footprint;
 use crate::slice::Slice;
 use crate::waits::Waits;
 use crate::work::work;
+use crate::worker::{Executor, Order};
 
 /// One operation of so many is timed: two looks at a clock cost as much as a short operation.
 const SAMPLE: u64 = 17;
@@ -33,9 +34,12 @@ pub(crate) struct Settings {
     pub turns: u32,
 }
 
-impl Settings {
-    /// How long it may take, with many intervals to put in first.
-    pub fn time_max(&self) -> Duration {
+impl Order for Settings {
+    const NAME: &'static str = "rmap";
+    type Answer = Round;
+
+    /// With many intervals to put in first.
+    fn time_max(&self) -> Duration {
         let limit = match self.load.operations {
             None => 2 * self.duration,
             Some(_) => Duration::from_secs(600),
@@ -56,6 +60,11 @@ pub(crate) struct Round {
     pub put_off_max: u64,
     /// What the mechanism has counted while threads worked, warm-up and all, for each operation.
     pub statistics: BTreeMap<String, f64>,
+}
+
+/// Runs slices, in a worker.
+pub(crate) fn executor() -> Executor {
+    Executor::new(|settings| run(&settings))
 }
 
 /// Runs one. The error says what the mechanism did wrong, or that there is none of this name.

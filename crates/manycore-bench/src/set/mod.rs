@@ -13,35 +13,52 @@
 
 pub(crate) mod campaign;
 pub(crate) mod contenders;
+mod grid;
 pub mod peers;
 mod render;
 mod result;
 pub mod simulated;
 mod slice;
 mod task;
-mod workload;
 
 use std::time::Duration;
 
+pub use manycore_measure::paired::Rounds;
+
 use crate::failure::Failure;
-pub use crate::lock::Found;
-pub use crate::lock::campaign::Rounds;
+use crate::found::Found;
 pub use crate::popularity::Popularity;
+use crate::simulated::Simulator;
 use crate::slice::Pinning;
-use crate::worker::Command;
+use crate::worker::{Command, Executor};
+use crate::workload::Workload;
 pub use contenders::AnySet;
+pub use grid::TaskGrid;
 pub use render::render;
 pub(crate) use result::describe;
-pub(crate) use slice::{Settings, Slice, apply, run as run_slice};
+pub use slice::executor;
+pub(crate) use slice::{Settings, Slice, apply};
 pub(crate) use task::Operations;
 pub use task::{Keys, Task};
-pub use workload::Workload;
+
+/// Threads that use a set.
+pub(crate) struct Sets;
+
+impl Workload for Sets {
+    fn executors(&self, _: &str) -> Vec<Executor> {
+        vec![slice::executor(&[])]
+    }
+
+    fn simulators(&self) -> Vec<Simulator> {
+        vec![Simulator::of::<simulated::Load>()]
+    }
+}
 
 /// What to measure.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// What threads do.
-    pub workload: Workload,
+    pub workload: TaskGrid,
     /// Names of sets of others, to be measured beside: see [`peers`].
     pub against: Vec<String>,
     /// The length of a slice with few threads per CPU; with many, slices are longer.
@@ -72,7 +89,7 @@ impl Options {
     /// The usual workload, in 31 rounds.
     pub fn new(worker: Command) -> Self {
         Self {
-            workload: Workload::default(),
+            workload: TaskGrid::default(),
             against: Vec::new(),
             slice: Duration::from_millis(30),
             operations: None,

@@ -4,8 +4,7 @@ use manycore_measure::{
     Cell, Column, Measurement, Provenance, Table, Tone, interval, quantity, ratio, significant,
 };
 
-use crate::heading::{by_heading, counts};
-use crate::lock::{judge, warning};
+use crate::heading::{by_heading, counts, judge, warning};
 
 /// A table for each point, mechanisms in the order asked for.
 pub fn render(measurements: &[Measurement]) -> String {

@@ -3,10 +3,11 @@
 use manycore_measure::{Measurement, Mechanism, Parameter};
 
 use super::Slice;
-use super::campaign::{BASE, Samples};
+use super::campaign::Samples;
 use super::task::Task;
+use crate::campaign::{BASE, values};
 use crate::failure::Failure;
-use crate::lock::records::{median, metric, ratio};
+use crate::metrics::{median, metric, ratio};
 use crate::wait_pool::{Draw, Pool};
 use manycore_measure::paired::{Better, Protocol};
 
@@ -40,7 +41,7 @@ impl Samples {
 
     fn record(&self, point: &Task, sync: usize, slices: &[Slice]) -> Measurement {
         let throughput = median("op/s", &values(slices, Slice::throughput));
-        let mechanism = Mechanism::Sync(self.syncs[sync].clone());
+        let mechanism = Mechanism::Sync(self.candidates[sync].clone());
         let mut record = Measurement::new("set", mechanism, "op/s", throughput.value);
         (record.low, record.high) = (throughput.low, throughput.high);
         record.repetitions = slices.len() as u32;
@@ -82,8 +83,4 @@ pub(crate) fn describe(record: &mut Measurement, point: &Task) {
     if point.structure == "hash" {
         parameter("buckets", point.keys.buckets as f64);
     }
-}
-
-fn values(slices: &[Slice], value: impl Fn(&Slice) -> f64) -> Vec<f64> {
-    slices.iter().map(value).collect()
 }

@@ -15,14 +15,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::counts::Counts;
 use crate::failure::Failure;
-use crate::lock::Found;
-use crate::lock::stage::{Count, Window};
+use crate::found::Found;
 use crate::set::contenders::{self, AnySet};
-use crate::set::{Operations, Task, Workload, apply, describe};
-use crate::simulated::campaign::Campaign;
-use crate::simulated::job::{self, Beside, Finding, Job, Program, Run};
-use crate::simulated::pool::Crew;
-use crate::simulated::question::Question;
+use crate::set::{Operations, Task, TaskGrid, apply, describe};
+use crate::simulated::{
+    Beside, Count, Finding, Job, Program, Question, Run, SimulatedCampaign, SimulatedProgram,
+    SimulatorPool, Window, sight,
+};
 use crate::simulated::{record, variant};
 use crate::slice::{Outcome, Pinning};
 
@@ -46,7 +45,7 @@ pub struct Options {
     /// How many of its CPUs the threads may use; all if nothing is said.
     pub cpus: Option<u32>,
     /// What threads do.
-    pub workload: Workload,
+    pub workload: TaskGrid,
     /// Simulated time that is counted.
     pub duration: Duration,
     /// Operations of each thread, whatever time they take; none if it is the duration that counts.
@@ -58,16 +57,16 @@ pub struct Options {
     /// What an operation takes beside its accesses.
     pub beside: Beside,
     /// Who does it.
-    pub crew: Crew,
+    pub crew: SimulatorPool,
 }
 
 impl Options {
     /// The usual workload, for a millisecond.
-    pub fn new(machine: Model, crew: Crew) -> Self {
+    pub fn new(machine: Model, crew: SimulatorPool) -> Self {
         Self {
             machine,
             cpus: None,
-            workload: Workload::default(),
+            workload: TaskGrid::default(),
             duration: DURATION,
             operations: None,
             pinning: Pinning::Auto,
@@ -81,7 +80,7 @@ impl Options {
 /// Simulates.
 pub fn run(options: &Options) -> Result<Found, Failure> {
     options.check()?;
-    let campaign = Campaign {
+    let campaign = SimulatedCampaign {
         points: &options.workload.points(),
         mechanisms: &options.workload.syncs,
         machines: &variant::of(&options.machine, options.sweep),
@@ -122,7 +121,7 @@ impl Options {
             cpus: self.cpus,
             mechanism: sync.to_owned(),
             threads: point.threads,
-            program: Program::Set(Load {
+            program: Program::of(&Load {
                 task: Task { sync: sync.to_owned(), ..point.clone() },
                 beside: self.beside,
                 operations: self.operations,
@@ -185,8 +184,15 @@ pub(crate) struct Load {
 /// The largest range whose keys are all looked up at the end.
 const LOOKED_UP: u64 = 20_000;
 
-/// Simulates one job in this process.
-pub(crate) fn simulate(run: &Run, load: &Load) -> Result<Finding, String> {
+impl SimulatedProgram for Load {
+    const NAME: &'static str = "Set";
+
+    fn simulate(&self, run: &Run) -> Result<Finding, String> {
+        simulate(run, self)
+    }
+}
+
+fn simulate(run: &Run, load: &Load) -> Result<Finding, String> {
     let task = &load.task;
     let counts: Vec<Count> = (0..task.threads).map(|_| Count::default()).collect();
     let ranks = task.keys.ranks();
@@ -206,7 +212,7 @@ pub(crate) fn simulate(run: &Run, load: &Load) -> Result<Finding, String> {
     let counted = counts.iter().map(Count::counted).collect();
     let slice = run.slice(left.window, counted, left.outcomes.iter().map(|outcome| &outcome.waits));
     let operations = left.outcomes.iter().map(|outcome| outcome.sections).sum::<u64>().max(1);
-    let mut sight = job::sight(&report, operations);
+    let mut sight = sight(&report, operations);
     sight.insert("bytes_per_key".to_owned(), left.filled as f64 / keys.len().max(1) as f64);
     sight.insert("garbage".to_owned(), left.garbage as f64);
     let each = |(name, count): (&String, &f64)| (format!("count_{name}"), *count);

@@ -21,6 +21,7 @@ use crate::counts::Counts;
 use crate::footprint;
 use crate::slice::{self, Pinning};
 use crate::waits::{self, Waits};
+use crate::worker::{Executor, Order};
 
 /// When a slice is over.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -43,9 +44,12 @@ pub(crate) struct Settings {
     pub sample: u32,
 }
 
-impl Settings {
-    /// How long it may take, with a large set to fill first.
-    pub fn time_max(&self) -> Duration {
+impl Order for Settings {
+    const NAME: &'static str = "set";
+    type Answer = Slice;
+
+    /// With a large set to fill first.
+    fn time_max(&self) -> Duration {
         let limit = match self.bound {
             Bound::Time(measured) => 2 * measured + self.drain,
             Bound::Operations(_) => Duration::from_secs(600),
@@ -82,14 +86,14 @@ impl Slice {
     }
 }
 
+/// Runs slices, in a worker. Beside manycore's sets and those of [`peers`], there are these.
+pub fn executor(more: &'static [Peer]) -> Executor {
+    let mut kept = None;
+    Executor::new(move |settings| run(&settings, more, &mut kept))
+}
+
 /// Runs one. The error, in one line, says what the set did wrong or what the machine refused.
-///
-/// Beside manycore's sets and those of [`peers`], there are these.
-pub(crate) fn run(
-    settings: &Settings,
-    more: &[Peer],
-    kept: &mut Option<Filled>,
-) -> Result<Slice, String> {
+fn run(settings: &Settings, more: &[Peer], kept: &mut Option<Filled>) -> Result<Slice, String> {
     let task = &settings.task;
     let filled = match kept.take() {
         Some(filled) if filled.is_for(task) => filled,

@@ -15,7 +15,6 @@
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::fs;
-use std::hash::{DefaultHasher, Hasher};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -24,6 +23,7 @@ use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
+use super::hash::hash;
 use super::job::{Finding, Job};
 
 /// Entries of an executable are removed when none has been added for so long.
@@ -242,16 +242,6 @@ impl Cache {
     }
 }
 
-/// 128 bits, the same for the same bytes as long as the executable is the same, which is as long as they matter.
-pub(crate) fn hash(bytes: &[u8]) -> String {
-    let mut halves = [DefaultHasher::new(), DefaultHasher::new()];
-    for (salt, half) in (0..).zip(&mut halves) {
-        half.write_u8(salt);
-        half.write(bytes);
-    }
-    halves.iter().map(|half| format!("{:016x}", half.finish())).collect()
-}
-
 /// Whether [`hash`] gives such names.
 fn is_hash(name: &OsStr) -> bool {
     let is_digit = |byte: &u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
@@ -275,15 +265,6 @@ fn remove_old(root: &Path, current: &Path) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn names_of_entries_depend_on_every_byte() {
-        let names = [&b"a"[..], b"b", b"ab", b"", b"a\0"].map(hash);
-        let distinct: std::collections::BTreeSet<_> = names.iter().collect();
-        assert_eq!(distinct.len(), names.len());
-        assert!(names.iter().all(|name| name.len() == 32));
-        assert_eq!(hash(b"a"), names[0]);
-    }
 
     #[test]
     fn how_long_it_took_is_read_as_it_was_written() {

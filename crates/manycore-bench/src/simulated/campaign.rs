@@ -3,19 +3,19 @@
 use manycore_measure::Measurement;
 
 use super::job::{Finding, Job};
-use super::pool::Crew;
-use crate::lock::Found;
+use super::pool::SimulatorPool;
+use crate::found::Found;
 
 /// What is simulated: the first mechanism is the base line.
-pub(crate) struct Campaign<'a, P> {
+pub(crate) struct SimulatedCampaign<'a, P> {
     pub points: &'a [P],
     pub mechanisms: &'a [String],
     /// Models of machines as the text of their files; the first one as it is.
     pub machines: &'a [String],
-    pub crew: &'a Crew,
+    pub crew: &'a SimulatorPool,
 }
 
-impl<P> Campaign<'_, P> {
+impl<P> SimulatedCampaign<'_, P> {
     /// Simulates. A job is made from a point, a mechanism and a machine; a record from the findings of a point and a mechanism
     /// on all machines, and those of the base line there.
     pub fn run(

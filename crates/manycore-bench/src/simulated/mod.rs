@@ -1,47 +1,50 @@
-//! The same workloads on simulated machines.
+//! Simulations: jobs, the processes that run them, and results that are kept.
 //!
-//! A thread does there what it does on a real machine, by the same loop: `stage` is where it does it. What determines a
-//! result is a *job*; jobs are dealt out to processes, and their results kept.
+//! A thread does on a simulated machine what it does on a real one. What determines a result is a *job*; jobs are dealt
+//! out to processes, and their results kept. What the threads of a job do is its workload's ([`SimulatedProgram`]):
+//! nothing here knows any.
 //!
 //! | module | what is in it |
 //! |---|---|
-//! | [`lock`] | threads that contend for locks |
-//! | [`many`] | locks against each other on all machines with many CPUs |
-//! | [`set`] | threads that use a set |
-//! | [`accuracy`] | the simulator against this host |
-//! | `batch` | a number of acquisitions of a lock, by tasks |
-//! | `stage` | locks and data in simulated memory |
 //! | `job` | one simulation: what determines it, and what comes of it |
-//! | `sections` | the simulated program of threads that contend for locks |
+//! | `program`, `run` | what threads do; a job on its machine, and what is seen of it |
+//! | `window` | the time that is counted |
 //! | `campaign` | every mechanism at every point |
-//! | `crew` | processes that simulate, one simulation each at a time |
-//! | `cache` | results that are kept |
+//! | `pool` | processes that simulate, one simulation each at a time |
+//! | `cache`, `hash` | results that are kept, and their names |
 //! | `plan` | what is to be simulated, to be divided and looked at before it is |
 //! | `outlook` | how long that is going to take |
-//! | [`db`] | a database whose threads contend for a few hot latches |
-//! | [`syscall`] | a server, and where its system calls are executed |
-//! | [`kernel`] | applications whose calls take several locks of the kernel |
-//! | [`predict`] | a program's locks, by its profile |
 //! | `variant` | what the machine might be like as well |
 //! | `question` | what can be asked |
 //! | `record` | from results to records |
 
 mod cache;
-pub(crate) mod campaign;
-pub(crate) mod job;
-pub(crate) mod outlook;
+mod campaign;
+mod hash;
+mod job;
+mod outlook;
 mod plan;
-pub(crate) mod pool;
-pub(crate) mod question;
+mod pool;
+mod program;
+mod question;
 pub(crate) mod record;
+mod run;
 pub(crate) mod variant;
+mod window;
 
-pub(crate) use crate::lock::stage::Window;
 pub use cache::{Cache, Merged};
-pub(crate) use campaign::Campaign;
+pub(crate) use campaign::SimulatedCampaign;
 pub use job::Beside;
-pub(crate) use job::{Finding, Job, Program, Run, sight};
+pub(crate) use job::{Finding, Job, Program};
 pub use outlook::Outlook;
 pub use plan::Plan;
-pub use pool::{Crew, serve};
+pub(crate) use pool::Answer;
+pub use pool::{SimulatorPool, serve};
+pub(crate) use program::SimulatedProgram;
+pub use program::Simulator;
+#[cfg(test)]
+pub(crate) use program::simulate;
+pub(crate) use question::{Question, THREADS_MAX};
+pub(crate) use run::{Run, sight};
 pub use variant::variants;
+pub(crate) use window::{Count, Window};

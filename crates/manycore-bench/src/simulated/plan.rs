@@ -8,7 +8,7 @@ use std::sync::PoisonError;
 
 use super::job::Job;
 use super::outlook::Outlook;
-use super::pool::Crew;
+use super::pool::SimulatorPool;
 use crate::failure::Failure;
 
 /// Simulations, each once.
@@ -21,9 +21,12 @@ pub struct Plan {
 impl Plan {
     /// What these have a crew simulate, which they are given one after the other. Nothing is simulated. An error is about what they
     /// ask for; that they get no results from this crew is none.
-    pub fn of<A, E>(crew: &Crew, asking: impl IntoIterator<Item = A>) -> Result<Self, Failure>
+    pub fn of<A, E>(
+        crew: &SimulatorPool,
+        asking: impl IntoIterator<Item = A>,
+    ) -> Result<Self, Failure>
     where
-        A: FnOnce(&Crew) -> Result<E, Failure>,
+        A: FnOnce(&SimulatorPool) -> Result<E, Failure>,
     {
         let (notes, noted) = crew.that_notes();
         for ask in asking {
@@ -75,12 +78,12 @@ impl Plan {
     }
 
     /// How long it is going to take.
-    pub fn outlook(&self, crew: &Crew) -> Outlook {
+    pub fn outlook(&self, crew: &SimulatorPool) -> Outlook {
         Outlook::new(&self.jobs, crew.cache.as_ref(), crew.size())
     }
 
     /// Simulates what the crew's cache does not have yet; says in a line each what failed.
-    pub fn run(&self, crew: &Crew) -> Vec<String> {
+    pub fn run(&self, crew: &SimulatorPool) -> Vec<String> {
         let answers = crew.with_outlook(self.outlook(crew)).run(&self.jobs);
         let failed = |(answer, job): (Result<_, String>, &Job)| {
             Some(format!("{}, {} threads: {}", job.mechanism, job.threads, answer.err()?))

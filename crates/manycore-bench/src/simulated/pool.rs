@@ -15,6 +15,7 @@ use std::time::Instant;
 use super::cache::Cache;
 use super::job::{Finding, Job};
 use super::outlook::Outlook;
+use super::program::{self, Simulator};
 use crate::progress::Progress;
 use crate::worker::Command;
 
@@ -23,7 +24,7 @@ pub(crate) type Answer = Result<Finding, String>;
 
 /// How jobs are run.
 #[derive(Clone, Debug)]
-pub struct Crew {
+pub struct SimulatorPool {
     /// How to start a worker: arguments that lead to [`serve`].
     pub worker: Command,
     /// How many of them; as many as CPUs if nothing is said.
@@ -45,7 +46,7 @@ enum Duty {
     Note(Arc<Mutex<Vec<Job>>>),
 }
 
-impl Crew {
+impl SimulatorPool {
     /// One that simulates.
     pub fn new(
         worker: Command,
@@ -198,10 +199,10 @@ impl Drop for Worker {
 }
 
 /// Simulates for the process at the other end of standard input and output, for as long as it has jobs.
-pub fn serve() -> io::Result<()> {
+pub fn serve(simulators: &[Simulator]) -> io::Result<()> {
     for line in io::stdin().lock().lines() {
         let answer = match serde_json::from_str::<Job>(&line?) {
-            Ok(job) => job.run(),
+            Ok(job) => program::run(&job, simulators),
             Err(error) => Err(format!("the worker got a job that it cannot read: {error}")),
         };
         let mut output = io::stdout().lock();
@@ -215,21 +216,28 @@ pub fn serve() -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lock::campaign::Point;
-    use crate::lock::simulated::Options;
-    use crate::work::Length;
+    use crate::simulated::job::{Job, Program};
+    use crate::slice::Pinning;
+    use std::time::Duration;
 
     fn job() -> Job {
-        let machine = manycore_sim::model::find("xeon-4x6").unwrap();
-        let length = Length::fixed(100.0);
-        let point =
-            Point { threads: 2, locks: 1, section: length, outside: length, reads: 0.0, data: 1 };
-        Options::new(machine.clone(), crew("true")).job(&point, "futex", &machine.to_toml())
+        Job {
+            machine: manycore_sim::model::find("xeon-4x6").unwrap().to_toml(),
+            cpus: None,
+            mechanism: "futex".into(),
+            threads: 2,
+            program: Program::new("Sections", "{}"),
+            measured: Duration::from_millis(1),
+            pinning: Pinning::Auto,
+            seed: 1,
+            every_turn: false,
+            patient: false,
+        }
     }
 
-    fn crew(program: &str) -> Crew {
+    fn crew(program: &str) -> SimulatorPool {
         let worker = Command { program: program.into(), arguments: Vec::new() };
-        Crew::new(worker, None, None, false)
+        SimulatorPool::new(worker, None, None, false)
     }
 
     #[test]
@@ -243,13 +251,5 @@ mod tests {
                 assert!(error.contains(words), "{error}");
             }
         }
-    }
-
-    #[test]
-    fn what_cannot_be_simulated_is_an_error() {
-        let error = Job { mechanism: "nosuch".into(), ..job() }.run().unwrap_err();
-        assert!(error.contains("nosuch"), "{error}");
-        let error = Job { machine: "schema = 7".into(), ..job() }.run().unwrap_err();
-        assert!(error.contains("schema"), "{error}");
     }
 }

@@ -5,7 +5,7 @@
 use manycore_measure::{Measurement, Mechanism, Metric, Provenance};
 
 use super::job::Finding;
-use crate::lock::records::PERCENTILES;
+use crate::metrics::WAIT_PERCENTILES;
 use crate::slice::Slice;
 
 /// A record of operations a second, each of so many sections, with all that the findings tell. What was asked for is the
@@ -27,7 +27,7 @@ pub(crate) fn of(
         record.metrics.extend(values.map(|values| (name.to_owned(), band(&values, unit))));
     };
     metric("fairness", "ratio", &|finding| Some(finding.slice.fairness()));
-    for (name, share) in PERCENTILES {
+    for (name, share) in WAIT_PERCENTILES {
         metric(name, "ns", &|finding| finding.slice.waits.quantile(share));
     }
     for name in findings[0].sight.keys() {

@@ -38,6 +38,9 @@ pub(crate) use plan::Step;
 pub(crate) use stage::{Phase, Stage};
 pub(crate) use thread::{Outcome, Runner};
 
+/// The most threads that a slice may have.
+pub(crate) const MOST_THREADS: u32 = 4_096;
+
 /// Which CPUs the threads run on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -26,15 +26,13 @@ use manycore_measure::{Measurement, Mechanism};
 use manycore_sim::Model;
 
 use crate::failure::Failure;
-use crate::lock::Found;
-use crate::simulated::campaign::Campaign;
-use crate::simulated::job::{Finding, Job, Program};
-use crate::simulated::pool::Crew;
-use crate::simulated::question::Question;
-use crate::simulated::{record, variant};
+use crate::found::Found;
+use crate::simulated::{
+    Finding, Job, Program, Question, SimulatedCampaign, Simulator, SimulatorPool, record, variant,
+};
 use crate::slice::Pinning;
+use crate::workload::Workload;
 pub use assumptions::{Assumptions, Counts, Times};
-pub(crate) use program::simulate;
 pub use render::render;
 
 /// Calls where they are made: the base line.
@@ -42,6 +40,15 @@ pub const IN_PLACE: &str = "in-place";
 
 /// A syscall thread for each worker, on the card's package.
 pub const THREAD: &str = "thread";
+
+/// A server, and where its system calls are executed.
+pub(crate) struct ServerModel;
+
+impl Workload for ServerModel {
+    fn simulators(&self) -> Vec<Simulator> {
+        vec![Simulator::of::<Assumptions>()]
+    }
+}
 
 /// What to simulate.
 #[derive(Clone, Debug)]
@@ -59,12 +66,12 @@ pub struct Options {
     /// Whether to vary what nobody knows about the machine.
     pub sweep: bool,
     /// Who does it.
-    pub crew: Crew,
+    pub crew: SimulatorPool,
 }
 
 impl Options {
     /// 1 to 256 clients, 20 ms.
-    pub fn new(machine: Model, crew: Crew) -> Self {
+    pub fn new(machine: Model, crew: SimulatorPool) -> Self {
         Self {
             machine,
             clients: vec![1, 4, 16, 64, 128, 256],
@@ -116,7 +123,7 @@ impl Options {
 /// Simulates.
 pub fn run(options: &Options) -> Result<Found, Failure> {
     options.check()?;
-    let campaign = Campaign {
+    let campaign = SimulatedCampaign {
         points: &options.clients,
         mechanisms: &[IN_PLACE.to_owned(), THREAD.to_owned()],
         machines: &variant::of(&options.machine, options.sweep),
@@ -127,7 +134,7 @@ pub fn run(options: &Options) -> Result<Found, Failure> {
         cpus: None,
         mechanism: mechanism.to_owned(),
         threads: *clients,
-        program: Program::Server(options.assumed.clone()),
+        program: Program::of(&options.assumed),
         measured: options.duration,
         // Seats are given by the program.
         pinning: Pinning::None,

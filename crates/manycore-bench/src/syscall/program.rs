@@ -9,7 +9,7 @@ use super::assumptions::Assumptions;
 use super::channel::Channel;
 use super::kernel::{Call, ENDED, Kernel};
 use super::{IN_PLACE, THREAD};
-use crate::simulated::{Finding, Run, Window, sight};
+use crate::simulated::{Finding, Run, SimulatedProgram, Window, sight};
 use crate::waits::recorder;
 
 /// What a worker did.
@@ -24,8 +24,15 @@ struct Outcome {
     times: Histogram<u64>,
 }
 
-/// Simulates one job in this process.
-pub(crate) fn simulate(run: &Run, assumed: &Assumptions) -> Result<Finding, String> {
+impl SimulatedProgram for Assumptions {
+    const NAME: &'static str = "Server";
+
+    fn simulate(&self, run: &Run) -> Result<Finding, String> {
+        simulate(run, self)
+    }
+}
+
+fn simulate(run: &Run, assumed: &Assumptions) -> Result<Finding, String> {
     let job = run.job;
     let moved = match job.mechanism.as_str() {
         IN_PLACE => false,
@@ -140,7 +147,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::simulated::{Job, Program};
+    use crate::simulated::{self, Job, Program};
     use crate::slice::Pinning;
 
     fn job(mechanism: &str, clients: u32, assumed: Assumptions) -> Job {
@@ -149,7 +156,7 @@ mod tests {
             cpus: None,
             mechanism: mechanism.to_owned(),
             threads: clients,
-            program: Program::Server(assumed),
+            program: Program::of(&assumed),
             measured: Duration::from_millis(4),
             pinning: Pinning::None,
             seed: 1,
@@ -159,7 +166,7 @@ mod tests {
     }
 
     fn finding(mechanism: &str, clients: u32, assumed: Assumptions) -> Finding {
-        job(mechanism, clients, assumed).run().unwrap()
+        simulated::simulate::<Assumptions>(&job(mechanism, clients, assumed)).unwrap()
     }
 
     #[test]
@@ -179,7 +186,7 @@ mod tests {
             let assumed = Assumptions { page_ns: 2e6, ..Assumptions::default() };
             // Long enough for twenty pages on each CPU.
             let long = Job { measured: Duration::from_millis(40), ..job(mechanism, 40, assumed) };
-            long.run().unwrap().slice.throughput()
+            simulated::simulate::<Assumptions>(&long).unwrap().slice.throughput()
         };
         let ratio = served(THREAD) / served(IN_PLACE);
         // Nineteen CPUs compute pages, wherever the calls are.

@@ -1,6 +1,6 @@
 //! How many instructions a pair of lock and unlock executes, counted exactly.
 //!
-//! The worker runs under callgrind, which counts the instructions of one function, [`pairs::REGION`], and writes the
+//! The worker runs under callgrind, which counts the instructions of one function, [`REGION`], and writes the
 //! sum to a file each time that function returns. Two calls, the second with twice as many pairs: the difference is
 //! what the pairs cost, without what else the function does. The same for a contender that locks nothing is the loop
 //! around the lock, which is subtracted.
@@ -8,9 +8,9 @@
 use std::ffi::OsString;
 use std::path::Path;
 
+use super::pairs::{Pairs, REGION};
 use crate::contender::NOTHING;
 use crate::failure::Failure;
-use crate::pairs::REGION;
 use crate::worker::{Command, Subject, Through, Worker};
 
 /// Pairs in the first call. Enough that every instruction counts for less than a thousandth of a pair.
@@ -49,8 +49,8 @@ fn per_turn(command: &Command, subject: &Subject) -> Result<f64, Failure> {
     let directory = tempfile::tempdir().map_err(failed)?;
     let output = directory.path().join("counts");
     let mut worker = Worker::start(command, &callgrind(&output), subject)?;
-    worker.pairs(PAIRS)?;
-    worker.pairs(2 * PAIRS)?;
+    worker.execute(&Pairs(PAIRS))?;
+    worker.execute(&Pairs(2 * PAIRS))?;
     drop(worker);
     let [once, twice] = [1, 2].map(|call| {
         let file = directory.path().join(format!("counts.{call}"));

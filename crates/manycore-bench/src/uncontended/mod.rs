@@ -6,24 +6,37 @@
 
 mod claims;
 mod instructions;
+mod pairs;
 mod render;
 
 use std::path::PathBuf;
 
-use manycore_measure::{Measurement, Mechanism, Metric};
+use manycore_measure::{Measurement, Mechanism};
 
 use crate::contender::{self, BASE};
 use crate::failure::Failure;
 use crate::lock::unknown_lock;
+use crate::metrics;
 use crate::progress::Progress;
-use crate::worker::{Command, Subject, Through, Worker};
+use crate::worker::{Command, Executor, Subject, Through, Worker};
+use crate::workload::Workload;
 pub use claims::claims;
 use instructions::Counter;
 use manycore_measure::paired::{Better, Median, Protocol, Schedule};
+use pairs::Pairs;
 pub use render::render;
 
 /// Pairs in one run: a few milliseconds.
 const PAIRS: u32 = 500_000;
+
+/// One thread that locks and unlocks.
+pub(crate) struct Uncontended;
+
+impl Workload for Uncontended {
+    fn executors(&self, lock: &str) -> Vec<Executor> {
+        vec![pairs::executor(lock)]
+    }
+}
 
 /// What to measure.
 #[derive(Clone, Debug)]
@@ -71,9 +84,7 @@ pub fn run(options: &Options) -> Result<Vec<Measurement>, Failure> {
         .map(|(subject, times)| record(options, subject, times))
         .collect();
     for (measurement, ratio) in measurements[1..].iter_mut().zip(ratios) {
-        let (low, high) = (ratio.interval.map(|i| i.0), ratio.interval.map(|i| i.1));
-        let metric = Metric { value: ratio.ratio, unit: "ratio".into(), low, high };
-        measurement.metrics.insert("ratio".into(), metric);
+        measurement.metrics.insert("ratio".into(), metrics::ratio(&ratio));
     }
     if options.instructions {
         count_instructions(options, &subjects, &mut measurements)?;
@@ -114,7 +125,7 @@ fn time(options: &Options, subjects: &[Subject]) -> Result<Vec<Vec<f64>>, Failur
     for round in Schedule::new(subjects.len(), options.seed).take(options.rounds as usize) {
         for subject in round {
             progress.step(format!("timing {}", subjects[subject]));
-            times[subject].push(start(&subjects[subject])?.pairs(PAIRS)?);
+            times[subject].push(start(&subjects[subject])?.execute(&Pairs(PAIRS))?);
         }
     }
     Ok(times)
@@ -144,12 +155,12 @@ fn count_instructions(
     for (subject, measurement) in subjects.iter().zip(measurements) {
         progress.step(format!("counting the instructions of {subject}"));
         let count = counter.count(subject)?;
-        let exact = |value, unit: &str| Metric { value, unit: unit.into(), low: None, high: None };
-        measurement.metrics.insert("instructions".into(), exact(count, "instructions"));
+        let exact = metrics::plain("instructions", count);
+        measurement.metrics.insert("instructions".into(), exact);
         match base {
             None => base = Some(count),
             Some(base) => {
-                let ratio = exact(count / base, "ratio");
+                let ratio = metrics::plain("ratio", count / base);
                 measurement.metrics.insert("instructions_ratio".into(), ratio);
             }
         }

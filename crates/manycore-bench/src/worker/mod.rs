@@ -9,110 +9,60 @@
 //! from its standard input, one JSON value a line, and answers each on its standard output. It ends at the end of its
 //! input, hence with the harness.
 
+mod order;
+mod processes;
 mod remote;
 mod subject;
 
 use std::io::{self, BufRead, Write};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::contender::{self, Contender, Visitor};
-use crate::rmap;
-use crate::set::{self, peers::Peer};
-use crate::slice::{self, Settings, Slice};
-
+use crate::contender;
+pub use order::{Executor, Order};
+use order::{Message, Reply};
+pub(crate) use processes::WorkerProcesses;
 pub(crate) use remote::Worker;
 pub(crate) use subject::Subject;
 pub use subject::{Command, Through};
 
-/// What the harness wants.
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) enum Order {
-    /// Where does `pthread_mutex_lock` come from?
-    Origin,
-    /// Let threads contend for it.
-    Contend(Settings),
-    /// Lock and unlock it so many times.
-    Pairs(u32),
-    /// Let threads use a set. The lock is not looked at.
-    Use(set::Settings),
-    /// Let threads update trees of intervals. The same.
-    Update(rmap::Settings),
+/// Where does `pthread_mutex_lock` come from? The worker's own order: the answer is a file name.
+#[derive(Serialize, Deserialize)]
+struct Origin;
+
+impl Order for Origin {
+    const NAME: &'static str = "origin";
+    type Answer = Option<String>;
+
+    fn time_max(&self) -> Duration {
+        Duration::ZERO
+    }
 }
 
-/// What the worker answers.
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) enum Answer {
-    /// A file name.
-    Origin(Option<String>),
-    /// A slice.
-    Slice(Slice),
-    /// A slice with a set.
-    Used(set::Slice),
-    /// A slice with trees of intervals.
-    Updated(rmap::Round),
-    /// Nanoseconds for a pair.
-    Nanoseconds(f64),
-    /// The lock or the machine did not do what was asked.
-    Failed(String),
-}
-
-/// Serves a harness for as long as it has orders: the whole of the worker's life. `lock` is the contender's name.
-pub fn serve(lock: &str) -> io::Result<()> {
-    serve_with(lock, &[])
-}
-
-/// The same, by a program that has sets which this crate has not.
-pub fn serve_with(lock: &str, sets: &[Peer]) -> io::Result<()> {
+/// Serves a harness for as long as it has orders: the whole of the worker's life.
+pub fn serve(mut executors: Vec<Executor>) -> io::Result<()> {
     // glibc leaves the atomic instructions out of its locks while a process has a single thread.
     std::thread::spawn(|| {
         loop {
             std::thread::park();
         }
     });
-    let mut kept = None;
+    executors.push(Executor::new(|Origin| Ok(contender::origin())));
     for line in io::stdin().lock().lines() {
-        let answer = match serde_json::from_str::<Order>(&line?) {
-            Ok(Order::Use(settings)) => match set::run_slice(&settings, sets, &mut kept) {
-                Ok(slice) => Answer::Used(slice),
-                Err(error) => Answer::Failed(error),
-            },
-            Ok(Order::Update(settings)) => match rmap::run_slice(&settings) {
-                Ok(round) => Answer::Updated(round),
-                Err(error) => Answer::Failed(error),
-            },
-            Ok(order) => obey(lock, order),
-            Err(error) => {
-                Answer::Failed(format!("the worker got an order that it does not know: {error}"))
-            }
-        };
+        let reply = obey(&mut executors, &line?);
         let mut output = io::stdout().lock();
-        serde_json::to_writer(&mut output, &answer)?;
+        serde_json::to_writer(&mut output, &reply)?;
         output.write_all(b"\n")?;
         output.flush()?;
     }
     Ok(())
 }
 
-fn obey(lock: &str, order: Order) -> Answer {
-    let unknown = || Answer::Failed(format!("there is no lock `{lock}`"));
-    contender::with(lock, order).unwrap_or_else(unknown)
-}
-
-impl Visitor for Order {
-    type Output = Answer;
-
-    fn visit<C: Contender>(self) -> Answer {
-        match self {
-            Self::Origin => Answer::Origin(contender::origin()),
-            Self::Contend(settings) => match slice::run::<C>(&settings) {
-                Ok(slice) => Answer::Slice(slice),
-                Err(error) => Answer::Failed(error),
-            },
-            Self::Use(_) | Self::Update(_) => {
-                unreachable!("needs no lock, and is obeyed before one is looked for")
-            }
-            Self::Pairs(pairs) => Answer::Nanoseconds(crate::pairs::time::<C>(pairs)),
-        }
-    }
+fn obey(executors: &mut [Executor], line: &str) -> Reply {
+    let unknown = |what: &str| format!("the worker got an order that it does not know: {what}");
+    let message: Message =
+        serde_json::from_str(line).map_err(|error| unknown(&error.to_string()))?;
+    let executor = executors.iter_mut().find(|executor| executor.order == message.order);
+    (executor.ok_or_else(|| unknown(&message.order))?.execute)(&message.settings)
 }

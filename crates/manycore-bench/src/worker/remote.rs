@@ -10,12 +10,10 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
+use super::Origin;
+use super::order::{Message, Order};
 use super::subject::{Command, Subject, Through};
-use super::{Answer, Order};
 use crate::failure::Failure;
-use crate::rmap;
-use crate::set;
-use crate::slice::{Settings, Slice};
 
 /// How long a worker may take beyond what it was asked to do, on a machine that is busy with other things.
 const GRACE: Duration = Duration::from_secs(20);
@@ -63,37 +61,25 @@ impl Worker {
         Ok(worker)
     }
 
-    /// Runs one slice. After one that left threads stuck, the worker is of no more use.
-    pub fn contend(&mut self, settings: &Settings) -> Result<Slice, Failure> {
-        let duration = settings.warm_up + settings.measured + settings.drain;
-        match self.ask(&Order::Contend(settings.clone()), duration)? {
-            Answer::Slice(slice) => Ok(slice),
-            other => Err(self.failure(&complaint_of(other))),
+    /// Has an order executed.
+    pub fn execute<O: Order>(&mut self, order: &O) -> Result<O::Answer, Failure> {
+        let message = Message::new(order).and_then(|message| serde_json::to_string(&message));
+        if !matches!(message.map(|line| writeln!(self.orders, "{line}")), Ok(Ok(()))) {
+            return Err(self.failure("the worker has ended"));
         }
-    }
-
-    /// Runs one slice with a set.
-    pub fn use_set(&mut self, settings: &set::Settings) -> Result<set::Slice, Failure> {
-        match self.ask(&Order::Use(settings.clone()), settings.time_max())? {
-            Answer::Used(slice) => Ok(slice),
-            other => Err(self.failure(&complaint_of(other))),
-        }
-    }
-
-    /// Runs one slice with trees of intervals.
-    pub fn update_maps(&mut self, settings: &rmap::Settings) -> Result<rmap::Round, Failure> {
-        match self.ask(&Order::Update(settings.clone()), settings.time_max())? {
-            Answer::Updated(round) => Ok(round),
-            other => Err(self.failure(&complaint_of(other))),
-        }
-    }
-
-    /// Times pairs of lock and unlock: nanoseconds for one.
-    pub fn pairs(&mut self, pairs: u32) -> Result<f64, Failure> {
-        // A microsecond each is an upper bound even under an instruction counter.
-        match self.ask(&Order::Pairs(pairs), Duration::from_micros(u64::from(pairs)))? {
-            Answer::Nanoseconds(ns) => Ok(ns),
-            other => Err(self.failure(&complaint_of(other))),
+        let line = match self.answers.recv_timeout(order.time_max() + GRACE) {
+            Ok(line) => line,
+            Err(mpsc::RecvTimeoutError::Timeout) => {
+                return Err(self.failure("the worker does not answer"));
+            }
+            Err(mpsc::RecvTimeoutError::Disconnected) => {
+                return Err(self.failure("the worker has ended"));
+            }
+        };
+        match serde_json::from_str::<Result<O::Answer, String>>(&line) {
+            Ok(Ok(answer)) => Ok(answer),
+            Ok(Err(complaint)) => Err(self.failure(&complaint)),
+            Err(_) => Err(self.failure(&format!("the worker said {line}"))),
         }
     }
 
@@ -104,29 +90,15 @@ impl Worker {
             return Ok(());
         };
         let wanted = library.canonicalize().ok();
-        match self.ask(&Order::Origin, Duration::ZERO)? {
-            Answer::Origin(Some(found)) if std::fs::canonicalize(&found).ok() == wanted => Ok(()),
-            Answer::Origin(found) => {
+        match self.execute(&Origin)? {
+            Some(found) if std::fs::canonicalize(&found).ok() == wanted => Ok(()),
+            found => {
                 let found = found.unwrap_or_else(|| "an unknown file".into());
                 Err(self.failure(&format!(
                     "pthread_mutex_lock comes from {found}, not from {}",
                     library.display()
                 )))
             }
-            other => Err(self.failure(&complaint_of(other))),
-        }
-    }
-
-    fn ask(&mut self, order: &Order, duration: Duration) -> Result<Answer, Failure> {
-        let sent = serde_json::to_string(order).map(|line| writeln!(self.orders, "{line}"));
-        if !matches!(sent, Ok(Ok(()))) {
-            return Err(self.failure("the worker has ended"));
-        }
-        match self.answers.recv_timeout(duration + GRACE) {
-            Ok(line) => serde_json::from_str(&line)
-                .map_err(|_| self.failure(&format!("the worker said {line}"))),
-            Err(mpsc::RecvTimeoutError::Timeout) => Err(self.failure("the worker does not answer")),
-            Err(mpsc::RecvTimeoutError::Disconnected) => Err(self.failure("the worker has ended")),
         }
     }
 
@@ -149,13 +121,6 @@ impl Worker {
 impl Drop for Worker {
     fn drop(&mut self) {
         self.end();
-    }
-}
-
-fn complaint_of(answer: Answer) -> String {
-    match answer {
-        Answer::Failed(complaint) => complaint,
-        other => format!("the worker gave an answer to another order: {other:?}"),
     }
 }
 

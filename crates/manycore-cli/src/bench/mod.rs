@@ -90,7 +90,7 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
         What::Syscalls(options) => syscalls::run(options, terminal),
         What::Conversation { order } => manycore_bench::conversation::serve(order).map_err(failure),
         What::Load { order } => manycore_bench::kernel_load::serve(order).map_err(failure),
-        What::Worker { lock } => worker::serve(lock).map_err(lost),
+        What::Worker { lock } => manycore_bench::serve_worker(lock).map_err(lost),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Sets and what is done with them, as the flags of `bench set` and `sim set` say.
 
 use clap::Args;
-use manycore_bench::set::{self, Keys, Popularity, Workload};
+use manycore_bench::set::{self, Keys, Popularity, TaskGrid};
 
 /// What threads do with which set.
 #[derive(Args, Debug)]
@@ -37,10 +37,10 @@ pub struct SetOptions {
 
 impl SetOptions {
     /// As the benchmark knows it.
-    pub fn workload(&self) -> Workload {
+    pub fn workload(&self) -> TaskGrid {
         let usual = || set::usual_syncs(&self.structure);
         let keys = Keys::of(self.initial);
-        Workload {
+        TaskGrid {
             structure: self.structure.clone(),
             syncs: if self.sync.is_empty() { usual() } else { self.sync.clone() },
             threads: self.threads.clone(),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use clap::Args;
-use manycore_bench::simulated::{Crew, Merged, Plan};
+use manycore_bench::simulated::{Merged, Plan, SimulatorPool};
 use manycore_figures::{Extent, Figure, Found, library, render};
 use manycore_measure::{Claim, Column, Judgement, Results, Table};
 
@@ -141,7 +141,7 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
 }
 
 /// All that is simulated.
-fn plan(figures: &[Figure], bands: bool, crew: &Crew) -> Result<Plan> {
+fn plan(figures: &[Figure], bands: bool, crew: &SimulatorPool) -> Result<Plan> {
     let mut plan = Plan::default();
     for figure in figures {
         plan = plan.and(manycore_figures::plan(figure, bands, crew).map_err(failure)?);
@@ -150,7 +150,7 @@ fn plan(figures: &[Figure], bands: bool, crew: &Crew) -> Result<Plan> {
 }
 
 /// Adds what is kept in a directory, and says what there was.
-fn merge(crew: &Crew, directory: &Path, terminal: &Terminal) -> Result<()> {
+fn merge(crew: &SimulatorPool, directory: &Path, terminal: &Terminal) -> Result<()> {
     let Some(cache) = &crew.cache else {
         return Err(Failure::bad_input("there is no cache to merge into", "give one: --cache DIR"));
     };

@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use manycore_bench::accuracy::{self, machines as published, structures};
 use manycore_bench::host;
-use manycore_bench::simulated::Crew;
+use manycore_bench::simulated::SimulatorPool;
 use manycore_measure::Results;
 use manycore_sim::Model;
 
@@ -95,7 +95,7 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
 }
 
 impl Options {
-    fn locks(&self, model: Model, crew: Crew, terminal: &Terminal) -> Result<()> {
+    fn locks(&self, model: Model, crew: SimulatorPool, terminal: &Terminal) -> Result<()> {
         let usual = accuracy::Options::new(model, worker_command()?, crew);
         let settings = match self.quick {
             true => accuracy::Options {
@@ -124,7 +124,7 @@ impl Options {
         failed_claims(&found.claims)
     }
 
-    fn structures(&self, model: Model, crew: Crew, terminal: &Terminal) -> Result<()> {
+    fn structures(&self, model: Model, crew: SimulatorPool, terminal: &Terminal) -> Result<()> {
         let usual = structures::Options::new(model, worker_command()?, crew);
         let settings = match self.quick {
             true => structures::Options {
@@ -151,7 +151,7 @@ impl Options {
         failed_claims(&found.claims)
     }
 
-    fn machines(&self, crew: Crew, terminal: &Terminal) -> Result<()> {
+    fn machines(&self, crew: SimulatorPool, terminal: &Terminal) -> Result<()> {
         let usual = published::Options::new(crew);
         let settings = match self.quick {
             true => published::Options { tasks: vec![1, 2, 16], acquisitions: 1_600, ..usual },

@@ -4,7 +4,7 @@ use std::num::NonZero;
 use std::path::PathBuf;
 
 use clap::Args;
-use manycore_bench::simulated::{Cache, Crew};
+use manycore_bench::simulated::{Cache, SimulatorPool};
 use manycore_bench::worker::Command;
 
 use crate::bench::failure;
@@ -41,7 +41,7 @@ pub struct VariationOptions {
 
 impl CrewOptions {
     /// The processes, which are this executable.
-    pub fn crew(&self, terminal: &Terminal) -> Result<Crew> {
+    pub fn crew(&self, terminal: &Terminal) -> Result<SimulatorPool> {
         let worker = Command::this_executable(["sim", "worker"]).map_err(failure)?;
         let cache = match (&self.cache, self.no_cache) {
             (_, true) => None,
@@ -53,11 +53,11 @@ impl CrewOptions {
                 None
             }),
         };
-        Ok(Crew::new(worker, self.workers, cache, terminal.shows_progress()))
+        Ok(SimulatorPool::new(worker, self.workers, cache, terminal.shows_progress()))
     }
 }
 
 /// Says what was the matter with the cache, if anything was.
-pub fn say_troubles(crew: &Crew, terminal: &Terminal) {
+pub fn say_troubles(crew: &SimulatorPool, terminal: &Terminal) {
     crew.cache.iter().flat_map(Cache::troubles).for_each(|trouble| terminal.note(trouble));
 }

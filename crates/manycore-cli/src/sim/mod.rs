@@ -11,7 +11,6 @@ mod set;
 mod syscall;
 
 use clap::{Args, Subcommand};
-use manycore_bench::simulated;
 
 use manycore_launch::failure::{Failure, Result};
 use manycore_launch::terminal::Terminal;
@@ -65,7 +64,7 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
         What::Rmap(options) => reverse_map::run(options, terminal),
         What::Syscall(options) => syscall::run(options, terminal),
         What::Accuracy(options) => accuracy::run(options, terminal),
-        What::Worker => simulated::serve().map_err(|error| {
+        What::Worker => manycore_bench::serve_simulator().map_err(|error| {
             Failure::failed(format!("the simulation that this worker serves is gone: {error}"))
         }),
     }

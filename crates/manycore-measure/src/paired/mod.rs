@@ -47,10 +47,12 @@
 //! reasonable time", 2013.
 
 mod median;
+mod rounds;
 mod schedule;
 mod signed_rank;
 
 pub use median::Median;
+pub use rounds::{Rounds, Stopwatch};
 pub use schedule::Schedule;
 
 /// The most pairs that one comparison takes. Longer runs serve better than more of them from there on.

@@ -15,7 +15,7 @@ use manycore_simulated::sync::{CachePadded, tuning};
 use serde::{Deserialize, Serialize};
 
 use crate::contender::{self, Contender, Visitor};
-use crate::simulated::job::{Finding, Run, sight};
+use crate::simulated::{Finding, Run, SimulatedProgram, sight};
 use crate::slice::Slice;
 use crate::waits::Waits;
 
@@ -39,7 +39,7 @@ const ENTRIES_A_LINE: u32 = 4;
 /// machine's CPUs are busy (`imb_numa_nr` of kernel/sched/topology.c), and evenly on all otherwise.
 /// A thread that is woken stays where it shares a last level of cache with who woke it, while there
 /// is an idle CPU, so groups of cores of a node are filled one after the other; one thread a core.
-pub(crate) fn placement(topology: &Topology, threads: u32) -> Placement {
+fn placement(topology: &Topology, threads: u32) -> Placement {
     let cpus: Vec<u32> = (0..topology.cpus()).collect();
     if threads <= topology.cpus() / 8 {
         return Placement::Cpus(cpus);
@@ -144,9 +144,20 @@ fn run<C: Contender>(batch: &Batch, threads: u32, ghz: f64) -> (u64, Vec<u64>, u
     (end - start, ends.into_iter().map(|(_, done)| done).collect(), map.sum())
 }
 
-/// Simulates one job in this process. What was measured of the slice is the wall time, and the
-/// acquisitions of each thread.
-pub(crate) fn simulate(run: &Run, batch: &Batch) -> Result<Finding, String> {
+impl SimulatedProgram for Batch {
+    const NAME: &'static str = "Batch";
+
+    fn placement(&self, topology: &Topology, threads: u32) -> Placement {
+        placement(topology, threads)
+    }
+
+    fn simulate(&self, run: &Run) -> Result<Finding, String> {
+        simulate(run, self)
+    }
+}
+
+/// What was measured of the slice is the wall time, and the acquisitions of each thread.
+fn simulate(run: &Run, batch: &Batch) -> Result<Finding, String> {
     let job = run.job;
     let runner = contender::simulated::with(&job.mechanism, Chooser)
         .ok_or_else(|| format!("there is no lock `{}` that can be simulated", job.mechanism))?;

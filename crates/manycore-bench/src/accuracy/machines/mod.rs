@@ -19,8 +19,7 @@ use self::published::{ACQUISITIONS, ENTRIES, MACHINES, PAUSES_BY_WFE, Published}
 pub use self::render::render;
 use crate::accuracy::machines::batch::Batch;
 use crate::failure::Failure;
-use crate::simulated::job::{Job, Program};
-use crate::simulated::pool::{Answer, Crew};
+use crate::simulated::{Answer, Job, Program, SimulatorPool};
 use crate::slice::Pinning;
 
 /// What to compare.
@@ -35,12 +34,12 @@ pub struct Options {
     /// The seed of every random choice.
     pub seed: u64,
     /// Who simulates.
-    pub crew: Crew,
+    pub crew: SimulatorPool,
 }
 
 impl Options {
     /// Everything, as it was measured.
-    pub fn new(crew: Crew) -> Self {
+    pub fn new(crew: SimulatorPool) -> Self {
         Self { machines: Vec::new(), tasks: Vec::new(), acquisitions: ACQUISITIONS, seed: 1, crew }
     }
 }
@@ -109,7 +108,7 @@ pub fn run(options: &Options) -> Result<Found, Failure> {
 }
 
 /// Wall time of an acquisition, in nanoseconds.
-fn per_acquisition(finding: &crate::simulated::job::Finding) -> f64 {
+fn per_acquisition(finding: &crate::simulated::Finding) -> f64 {
     finding.slice.elapsed_ns / finding.slice.counts.iter().sum::<u64>().max(1) as f64
 }
 
@@ -176,7 +175,7 @@ impl Options {
             mechanism: point.lock.to_owned(),
             // The pool has a thread for each CPU.
             threads: tasks.min(model.machine().topology.cpus()),
-            program: Program::Batch(Batch {
+            program: Program::of(&Batch {
                 acquisitions: self.acquisitions,
                 tasks,
                 section_ns,

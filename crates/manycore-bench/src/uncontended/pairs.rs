@@ -1,16 +1,49 @@
 //! Locking and unlocking a lock that nobody else wants.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use crate::contender::Contender;
+use serde::{Deserialize, Serialize};
+
+use crate::contender::{self, Contender, Visitor};
+use crate::worker::{Executor, Order};
+
+/// Lock and unlock this many times. The answer is the nanoseconds that one pair took.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Pairs(pub u32);
+
+impl Order for Pairs {
+    const NAME: &'static str = "pairs";
+    type Answer = f64;
+
+    fn time_max(&self) -> Duration {
+        // A microsecond each is an upper bound even under an instruction counter.
+        Duration::from_micros(u64::from(self.0))
+    }
+}
+
+/// Times pairs with this lock, in a worker.
+pub(crate) fn executor(lock: &str) -> Executor {
+    let lock = lock.to_owned();
+    Executor::new(move |pairs: Pairs| {
+        contender::with(&lock, pairs).ok_or_else(|| format!("there is no lock `{lock}`"))
+    })
+}
+
+impl Visitor for Pairs {
+    type Output = f64;
+
+    fn visit<C: Contender>(self) -> f64 {
+        time::<C>(self.0)
+    }
+}
 
 /// The name under which the instruction counter finds [`region`].
-pub(crate) const REGION: &str = "manycore_bench_region";
+pub(super) const REGION: &str = "manycore_bench_region";
 
 /// Locks and unlocks so many times; returns the nanoseconds that one pair took.
 ///
 /// The process must have a second thread: with a single one, glibc leaves the atomic instructions out.
-pub fn time<C: Contender>(pairs: u32) -> f64 {
+fn time<C: Contender>(pairs: u32) -> f64 {
     let lock = C::new();
     // First calls bind symbols and make per-thread state.
     pass(&lock, 16);
@@ -38,21 +71,11 @@ fn region(run: &mut dyn FnMut()) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contender::{BASE, Visitor, with};
-
-    struct Time;
-
-    impl Visitor for Time {
-        type Output = f64;
-
-        fn visit<C: Contender>(self) -> f64 {
-            time::<C>(10_000)
-        }
-    }
+    use crate::contender::{BASE, with};
 
     #[test]
     fn a_pair_takes_nanoseconds() {
-        let ns = with(BASE, Time).unwrap();
+        let ns = with(BASE, Pairs(10_000)).unwrap();
         assert!((0.5..50_000.0).contains(&ns), "{ns}");
     }
 }

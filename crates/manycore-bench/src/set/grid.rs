@@ -3,8 +3,8 @@
 use super::contenders::STRUCTURES;
 use super::task::{Keys, Task};
 use crate::failure::Failure;
-use crate::lock::MOST_THREADS;
 use crate::popularity::Popularity;
+use crate::slice::MOST_THREADS;
 
 /// The largest set that is asked about.
 const KEYS_MAX: u64 = 1 << 32;
@@ -14,7 +14,7 @@ const POPULAR_MAX: u64 = 10_000_000;
 
 /// A structure, mechanisms, and a grid of points.
 #[derive(Clone, Debug)]
-pub struct Workload {
+pub struct TaskGrid {
     /// `list`, `hash` or `bst`.
     pub structure: String,
     /// Names of mechanisms; the first is the base line.
@@ -27,7 +27,7 @@ pub struct Workload {
     pub keys: Keys,
 }
 
-impl Default for Workload {
+impl Default for TaskGrid {
     /// A hash table of 10,000 keys under `lock:adaptive`, with 1, 2 and 8 threads and updates of 20 %.
     fn default() -> Self {
         Self {
@@ -40,7 +40,7 @@ impl Default for Workload {
     }
 }
 
-impl Workload {
+impl TaskGrid {
     /// Whether it makes sense. The names are those of the mechanisms that the structure has.
     pub(crate) fn check(&self, names: &[String]) -> Result<(), Failure> {
         let Keys { initial, range, buckets, popularity, .. } = self.keys;

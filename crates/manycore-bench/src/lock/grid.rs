@@ -1,15 +1,13 @@
 //! What threads that contend for locks do: a grid of points, for every machine alike.
 
+use super::point::Point;
 use crate::failure::Failure;
-use crate::lock::campaign::Point;
 use crate::mix::check_data;
+use crate::slice::MOST_THREADS;
 use crate::work::Length;
 
-/// The most threads that a point may have.
-pub(crate) const MOST_THREADS: u32 = 4_096;
-
 /// A grid of points.
-pub(crate) struct Workload<'a> {
+pub(crate) struct PointGrid<'a> {
     pub threads: &'a [u32],
     pub lock_count: u32,
     pub sections: &'a [Length],
@@ -20,7 +18,7 @@ pub(crate) struct Workload<'a> {
     pub data: u32,
 }
 
-impl Workload<'_> {
+impl PointGrid<'_> {
     /// Whether it makes sense.
     pub fn check(&self) -> Result<(), Failure> {
         let wrong_threads = self.threads.iter().find(|count| !(1..=MOST_THREADS).contains(*count));

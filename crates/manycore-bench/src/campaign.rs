@@ -1,0 +1,160 @@
+//! Candidates at many points, in rounds: the measuring protocol applied to slices in worker processes.
+//!
+//! In a round every candidate runs one slice at every point. Points come in random order, and at each
+//! point the candidates run one after another in random order, so that the slices of which a ratio is
+//! taken lie seconds apart at most. Each candidate has a process of its own, which lives for a round.
+
+use std::collections::BTreeMap;
+
+use manycore_measure::paired::{Rounds, Schedule, Stopwatch};
+
+use crate::disturbance::Watch;
+use crate::failure::Failure;
+use crate::progress::Progress;
+use crate::worker::{Order, Worker, WorkerProcesses};
+
+/// Candidates against each other: what runs in a slice.
+pub(crate) trait Contest {
+    /// Where they meet: a number of threads, a mix of operations.
+    type Point;
+    /// One of them.
+    type Candidate;
+    /// A slice.
+    type Slice: Order;
+
+    /// Starts a worker for a candidate.
+    fn start(&self, candidate: &Self::Candidate) -> Result<Worker, Failure>;
+
+    /// The slice of a candidate at a point in a round.
+    fn slice(&self, point: &Self::Point, candidate: &Self::Candidate, round: u32) -> Self::Slice;
+
+    /// The same in a few words, for those who wait.
+    fn in_words(&self, point: &Self::Point, candidate: &Self::Candidate) -> String;
+
+    /// Whether the slice has left the worker unable to run another.
+    fn ends_worker(&self, _: &<Self::Slice as Order>::Answer) -> bool {
+        false
+    }
+}
+
+/// How candidates are measured.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Campaign {
+    pub rounds: Rounds,
+    /// What the order of points and candidates is drawn by.
+    pub seed: u64,
+    /// Whether to show progress, if standard error is a terminal.
+    pub progress: bool,
+}
+
+/// What a campaign measured.
+#[derive(Debug)]
+pub(crate) struct Samples<P, C, S> {
+    pub points: Vec<P>,
+    pub candidates: Vec<C>,
+    /// By point, candidate and round.
+    slices: Vec<Vec<Vec<S>>>,
+    /// Candidates that failed, with the reason.
+    failed: BTreeMap<usize, Failure>,
+    pub seed: u64,
+    /// The share of the CPUs' time that other programs used, in percent.
+    pub others: Option<f64>,
+}
+
+/// What a contest's campaign measures.
+pub(crate) type SamplesOf<C> = Samples<
+    <C as Contest>::Point,
+    <C as Contest>::Candidate,
+    <<C as Contest>::Slice as Order>::Answer,
+>;
+
+/// The base line's place among the candidates.
+pub(crate) const BASE: usize = 0;
+
+impl Campaign {
+    /// Runs it all. A candidate that fails is left out from then on; if it is the base line, all is in vain.
+    pub fn run<C: Contest>(
+        self,
+        contest: &C,
+        points: Vec<C::Point>,
+        candidates: Vec<C::Candidate>,
+    ) -> Result<SamplesOf<C>, Failure> {
+        let mut point_order = Schedule::new(points.len(), self.seed);
+        let mut candidate_order = Schedule::new(candidates.len(), !self.seed);
+        let mut stopwatch = Stopwatch::new(self.rounds);
+        let progress =
+            Progress::rounds(self.progress, points.len() * candidates.len(), self.rounds);
+        let mut samples = Samples::new(points, candidates, self.seed);
+        let watch = Watch::new();
+        while stopwatch.another() {
+            let round = stopwatch.rounds;
+            let mut workers = WorkerProcesses::new(samples.candidates.len());
+            for point in point_order.next().unwrap_or_default() {
+                for number in candidate_order.next().unwrap_or_default() {
+                    let (at, candidate) = (&samples.points[point], &samples.candidates[number]);
+                    progress.step(format!("round {round}: {}", contest.in_words(at, candidate)));
+                    if samples.failed.contains_key(&number) {
+                        continue;
+                    }
+                    let slice = contest.slice(at, candidate, round);
+                    let answer = workers.execute(number, || contest.start(candidate), &slice);
+                    if answer.as_ref().is_ok_and(|answer| contest.ends_worker(answer)) {
+                        workers.end(number);
+                    }
+                    samples.take(point, number, answer)?;
+                }
+            }
+        }
+        samples.others = watch.others();
+        Ok(samples)
+    }
+}
+
+impl<P, C, S> Samples<P, C, S> {
+    fn new(points: Vec<P>, candidates: Vec<C>, seed: u64) -> Self {
+        let of_point = |_| candidates.iter().map(|_| Vec::new()).collect();
+        let slices = points.iter().map(of_point).collect();
+        Self { points, candidates, slices, failed: BTreeMap::new(), seed, others: None }
+    }
+
+    fn take(
+        &mut self,
+        point: usize,
+        candidate: usize,
+        slice: Result<S, Failure>,
+    ) -> Result<(), Failure> {
+        match slice {
+            Ok(slice) => self.slices[point][candidate].push(slice),
+            Err(failure) if candidate == BASE => return Err(failure),
+            Err(failure) => drop(self.failed.insert(candidate, failure)),
+        }
+        Ok(())
+    }
+
+    /// Made-up samples, by point, candidate and round.
+    #[cfg(test)]
+    pub fn of(points: Vec<P>, candidates: Vec<C>, slices: Vec<Vec<Vec<S>>>) -> Self {
+        Self { slices, ..Self::new(points, candidates, 1) }
+    }
+
+    /// The slices of a candidate at a point, by round; `None` if it failed.
+    pub fn at(&self, point: usize, candidate: usize) -> Option<&[S]> {
+        (!self.failed.contains_key(&candidate)).then(|| self.slices[point][candidate].as_slice())
+    }
+
+    /// The slices of the candidates at a point that have not failed, by round.
+    pub fn present(&self, point: usize) -> Vec<(usize, &[S])> {
+        let candidates = 0..self.candidates.len();
+        candidates.filter_map(|number| Some((number, self.at(point, number)?))).collect()
+    }
+
+    /// What went wrong, a line for each candidate that failed.
+    pub fn failures(&self) -> Vec<String> {
+        self.failed.values().map(Failure::to_string).collect()
+    }
+}
+
+/// A value of each slice.
+pub(crate) fn values<S>(slices: &[S], value: impl Fn(&S) -> f64) -> Vec<f64> {
+    slices.iter().map(value).collect()
+}

@@ -1,0 +1,44 @@
+//! The simulated time that is counted, and what threads do in it.
+
+use std::cell::Cell;
+
+use manycore_sim::thread;
+
+/// When counting begins and ends, in cycles.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Window {
+    pub begin: u64,
+    pub end: u64,
+}
+
+impl Window {
+    /// All of it, of threads that start now and end by themselves.
+    pub fn endless(now: u64) -> Self {
+        Self { begin: now, end: u64::MAX }
+    }
+}
+
+/// Sections of a thread until counting began, and until it ended.
+#[derive(Debug, Default)]
+pub(crate) struct Count {
+    before: Cell<u64>,
+    until: Cell<u64>,
+}
+
+impl Count {
+    /// So many there are now.
+    pub fn note(&self, window: Window, sections: u64) {
+        let now = thread::now();
+        if now < window.begin {
+            self.before.set(sections);
+        }
+        if now < window.end {
+            self.until.set(sections);
+        }
+    }
+
+    /// Sections in the time that is counted.
+    pub fn counted(&self) -> u64 {
+        self.until.get() - self.before.get()
+    }
+}

@@ -1,0 +1,33 @@
+//! The workers of a round, one for each candidate.
+
+use super::order::Order;
+use super::remote::Worker;
+use crate::failure::Failure;
+
+/// Workers by the number of their candidate, started when they are needed. Dropped, they are ended.
+pub(crate) struct WorkerProcesses(Vec<Option<Worker>>);
+
+impl WorkerProcesses {
+    /// For this many candidates.
+    pub fn new(candidates: usize) -> Self {
+        Self((0..candidates).map(|_| None).collect())
+    }
+
+    /// Has a candidate's worker execute an order. One that fails is ended.
+    pub fn execute<O: Order>(
+        &mut self,
+        candidate: usize,
+        start: impl FnOnce() -> Result<Worker, Failure>,
+        order: &O,
+    ) -> Result<O::Answer, Failure> {
+        let mut worker = self.0[candidate].take().map_or_else(start, Ok)?;
+        let answer = worker.execute(order)?;
+        self.0[candidate] = Some(worker);
+        Ok(answer)
+    }
+
+    /// Ends a candidate's worker: threads that are stuck stay behind in it.
+    pub fn end(&mut self, candidate: usize) {
+        self.0[candidate] = None;
+    }
+}

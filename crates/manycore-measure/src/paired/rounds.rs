@@ -1,0 +1,43 @@
+//! How often to repeat.
+
+use std::time::{Duration, Instant};
+
+use super::MAX_PAIRS;
+
+/// How often to repeat.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rounds {
+    /// This many times.
+    Count(u32),
+    /// As often as there is time for, at least once.
+    Within(Duration),
+}
+
+/// Decides whether there is time for another round.
+#[derive(Debug)]
+pub struct Stopwatch {
+    limit: Rounds,
+    start: Instant,
+    /// How many there were, with the one that goes on.
+    pub rounds: u32,
+}
+
+impl Stopwatch {
+    /// Starts now.
+    pub fn new(limit: Rounds) -> Self {
+        Self { limit, start: Instant::now(), rounds: 0 }
+    }
+
+    /// Whether another round begins.
+    pub fn another(&mut self) -> bool {
+        let elapsed = self.start.elapsed();
+        let more = match self.limit {
+            Rounds::Count(count) => self.rounds < count,
+            // Rounds are about equally long.
+            Rounds::Within(budget) => self.rounds == 0 || elapsed + elapsed / self.rounds <= budget,
+        };
+        let more = more && (self.rounds as usize) < MAX_PAIRS;
+        self.rounds += u32::from(more);
+        more
+    }
+}
