@@ -6,7 +6,7 @@
 
 use manycore_measure::Measurement;
 
-use super::structures::{Case, Kind, Options};
+use super::cases::{Case, Kind, Options};
 use crate::failure::Failure;
 use crate::rmap::{self, Load};
 use crate::set::{Keys, TaskGrid};

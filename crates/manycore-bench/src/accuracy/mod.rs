@@ -13,6 +13,7 @@
 //! of another: natively it changes from run to run. So the time between two sections varies in all workloads.
 
 mod calibration;
+mod cases;
 mod comparison;
 pub(crate) mod judge;
 pub mod machines;

@@ -11,7 +11,8 @@
 //! | `numbers` | every other number that the model needs |
 //! | `locks` | the kernel's locks, by ours, and counting who waits |
 //! | `processes`, `threads` | what the applications share, and the calls |
-//! | `program` | the threads, and run queues |
+//! | `run_queues` | the scheduler's locks |
+//! | `program` | the threads |
 //! | `render` | the results for a person |
 
 mod locks;
@@ -19,6 +20,7 @@ mod numbers;
 mod processes;
 mod program;
 mod render;
+mod run_queues;
 mod threads;
 
 use std::time::Duration;

@@ -5,7 +5,7 @@ use manycore_sim::thread;
 
 use super::locks::{Kernel, Line, Mutex, Semaphore, Site, Spin, Tally, read, write};
 use super::numbers::Numbers;
-use super::program::Threads;
+use super::run_queues::RunQueues;
 use crate::simulated::Window;
 use manycore_simulated::sync::CachePadded;
 use manycore_traits::RawRwLock;
@@ -70,7 +70,13 @@ impl<'a> Processes<'a> {
     }
 
     /// A job's share of the work, one process that is made and ends, and a line in the log.
-    pub fn operation(&self, me: u32, tally: &Tally, threads: &Threads, random: &mut fastrand::Rng) {
+    pub fn operation(
+        &self,
+        me: u32,
+        tally: &Tally,
+        threads: &RunQueues,
+        random: &mut fastrand::Rng,
+    ) {
         let own = Own { me, tally, threads };
         let mappings = self.numbers.count("mappings");
         let file_mappings = self.numbers.count("file_mappings");
@@ -194,5 +200,5 @@ impl<'a> Processes<'a> {
 struct Own<'a> {
     me: u32,
     tally: &'a Tally,
-    threads: &'a Threads<'a>,
+    threads: &'a RunQueues<'a>,
 }

@@ -5,69 +5,18 @@ use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
 use manycore_sim::thread;
-use manycore_simulated::lock::Ticket;
 use manycore_simulated::sync::CachePadded;
 use manycore_simulated::sync::atomic::{AtomicU64, Ordering};
 
-use super::locks::{Kernel, Line, Site, Spin, Tally, write};
+use super::locks::{Site, Tally};
+#[cfg(test)]
 use super::numbers::Numbers;
 use super::processes::Processes;
+use super::run_queues::RunQueues;
 use super::threads::Space;
 use super::{Application, Load};
 use crate::simulated::{Finding, Run, SimulatedProgram, Window, sight};
 use crate::waits::recorder;
-
-/// Run queues: one a CPU, and so one a thread.
-pub(super) struct Threads<'a> {
-    numbers: &'a Numbers,
-    ghz: f64,
-    window: Window,
-    queues: Vec<(Spin, Line)>,
-}
-
-impl<'a> Threads<'a> {
-    fn new(numbers: &'a Numbers, ghz: f64, window: Window, threads: u32) -> Self {
-        let queue = |_| (CachePadded(Ticket::new()), Line::default());
-        Self { numbers, ghz, window, queues: (0..threads).map(queue).collect() }
-    }
-
-    fn cycles(&self, name: &str) -> u64 {
-        (self.numbers.get(name) * self.ghz) as u64
-    }
-
-    fn queue(&self, number: usize, cycles: u64, tally: &Tally) {
-        let (lock, line) = &self.queues[number];
-        tally.take(Site::RunQueue, self.window, || lock.attempt(), || lock.wait());
-        write(line);
-        thread::compute(cycles);
-        lock.leave();
-    }
-
-    /// Puts a thread on some queue.
-    pub fn wake_up(&self, random: &mut fastrand::Rng, me: u32, tally: &Tally) {
-        let switch = self.cycles("switch_ns");
-        self.queue(random.usize(..self.queues.len()), switch, tally);
-        self.queue(me as usize, switch, tally);
-    }
-
-    /// For a wait for a semaphore, when that has been let go: so that what follows is in no section. A long wait ended the thread's
-    /// turn: it went off its queue and came back. After a longer one its CPU has looked for another thread on the busiest queue.
-    pub fn after_wait(&self, waited: u64, me: u32, tally: &Tally) {
-        if waited <= self.cycles("sleeps_after_ns") {
-            return;
-        }
-        let switch = self.cycles("switch_ns");
-        self.queue(me as usize, switch, tally);
-        if waited > self.cycles("balances_after_ns") {
-            let ticks = thread::now() / self.cycles("tick_ns").max(1);
-            // Any odd multiplier leads from one tick to a queue elsewhere.
-            let busiest = ticks.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
-            let balance = self.cycles("balance_ns");
-            self.queue(busiest as usize % self.queues.len(), balance, tally);
-        }
-        self.queue(me as usize, switch, tally);
-    }
-}
 
 /// What the threads share.
 enum Shared<'a> {
@@ -100,7 +49,7 @@ fn simulate(run: &Run, load: &Load) -> Result<Finding, String> {
     let arrivals = arrivals(load, ghz, window, job.seed);
     let served = Cell::new(0);
     let report = run.simulate(|| {
-        let threads = Threads::new(numbers, ghz, window, job.threads);
+        let threads = RunQueues::new(numbers, ghz, window, job.threads);
         let shared = match load.application {
             Application::Processes => {
                 let processes = Processes::new(numbers, ghz, window, job.threads);

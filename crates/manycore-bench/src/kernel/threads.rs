@@ -8,7 +8,7 @@ use manycore_traits::RawRwLock;
 
 use super::locks::{Kernel, Line, Semaphore, Site, Spin, Tally, read, write};
 use super::numbers::Numbers;
-use super::program::Threads;
+use super::run_queues::RunQueues;
 use crate::simulated::Window;
 
 /// The lines of the tree of mappings that a page fault looks at, and that a change may write.
@@ -49,7 +49,7 @@ impl<'a> Space<'a> {
         &self,
         me: u32,
         tally: &Tally,
-        threads: &Threads,
+        threads: &RunQueues,
         random: &mut fastrand::Rng,
         computation: u64,
     ) {
@@ -65,7 +65,7 @@ impl<'a> Space<'a> {
         (0..wake_ups).for_each(|_| threads.wake_up(random, me, tally));
     }
 
-    fn fault(&self, me: u32, tally: &Tally, threads: &Threads, random: &mut fastrand::Rng) {
+    fn fault(&self, me: u32, tally: &Tally, threads: &RunQueues, random: &mut fastrand::Rng) {
         let semaphore = &*self.semaphore;
         let waited = tally.take(
             Site::Fault,
@@ -88,7 +88,7 @@ impl<'a> Space<'a> {
         threads.after_wait(waited, me, tally);
     }
 
-    fn map(&self, me: u32, tally: &Tally, threads: &Threads, random: &mut fastrand::Rng) {
+    fn map(&self, me: u32, tally: &Tally, threads: &RunQueues, random: &mut fastrand::Rng) {
         let semaphore = &*self.semaphore;
         let waited =
             tally.take(Site::Map, self.window, || semaphore.attempt(), || semaphore.wait());

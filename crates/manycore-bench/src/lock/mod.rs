@@ -41,6 +41,10 @@ pub(crate) use grid::PointGrid;
 pub(crate) use point::Point;
 pub use render::render;
 pub(crate) use render::{in_words, lines_of_data};
+pub use render_simulated::render as render_simulated;
+
+/// The base line of simulations: what `pthread_mutex_lock` does in glibc.
+pub(crate) const SIMULATED_BASE: &str = "futex";
 
 /// Threads that contend for locks.
 pub(crate) struct Locks;

@@ -2,7 +2,7 @@
 
 use manycore_measure::{Cell, Column, Measurement, Metric, Table, quantity, significant};
 
-use super::simulated::BASE;
+use super::SIMULATED_BASE;
 use crate::heading::by_heading;
 use crate::lock::in_words;
 
@@ -34,7 +34,7 @@ fn heading(measurement: &Measurement) -> String {
 
 fn table(members: &[&Measurement]) -> Table {
     let swept = members.iter().any(|member| member.low.is_some());
-    let mut numbers = vec!["sections".to_owned(), format!("of {BASE}")];
+    let mut numbers = vec!["sections".to_owned(), format!("of {SIMULATED_BASE}")];
     numbers.extend(["p50 wait", "p99", "p99.9", "max", "max/min"].map(str::to_owned));
     if swept {
         numbers.insert(1, "range".into());

@@ -8,18 +8,13 @@ use manycore_sim::Model;
 use crate::contender;
 use crate::failure::Failure;
 use crate::found::Found;
-use crate::lock::{Point, PointGrid};
+use crate::lock::{Point, PointGrid, SIMULATED_BASE};
 use crate::mix::USUAL_DATA;
 use crate::simulated::{
     Finding, Job, Program, Question, SimulatedCampaign, SimulatorPool, record, variant,
 };
 use crate::slice::Pinning;
 use crate::work::Length;
-
-pub use super::render_simulated::render;
-
-/// The base line: what `pthread_mutex_lock` does in glibc.
-pub(crate) const BASE: &str = "futex";
 
 /// The usual time that is simulated.
 const DURATION: Duration = Duration::from_millis(10);
@@ -129,7 +124,7 @@ impl Options {
     fn subjects(&self) -> Vec<String> {
         let every = || contender::simulated::names(self.reads > 0.0).map(str::to_owned).collect();
         let asked = if self.locks.is_empty() { every() } else { self.locks.clone() };
-        let mut subjects = vec![BASE.to_owned()];
+        let mut subjects = vec![SIMULATED_BASE.to_owned()];
         for lock in asked {
             if !subjects.contains(&lock) {
                 subjects.push(lock);

@@ -16,6 +16,7 @@ use self::standing::{Outcome, Run};
 use crate::accuracy::judge::claim;
 use crate::contender;
 use crate::failure::Failure;
+use crate::lock::SIMULATED_BASE;
 use crate::lock::simulated as lock;
 use crate::simulated::{Finding, Job, Outlook, SimulatorPool, variant};
 
@@ -161,7 +162,7 @@ impl Options {
             true => self.kind.rivals().into_iter().map(str::to_owned).collect(),
             false => self.locks.clone(),
         };
-        let mut subjects = vec![lock::BASE.to_owned(), self.kind.usual().to_owned()];
+        let mut subjects = vec![SIMULATED_BASE.to_owned(), self.kind.usual().to_owned()];
         for lock in asked {
             if !subjects.contains(&lock) {
                 subjects.push(lock);
@@ -215,7 +216,7 @@ impl Found {
                         base.as_ref().map(<[Finding; 1]>::as_slice),
                     );
                     self.measurements.push(record);
-                    if lock == lock::BASE {
+                    if lock == SIMULATED_BASE {
                         base = Some(findings);
                     }
                 }
@@ -239,7 +240,7 @@ impl Found {
         };
         let mut claims = vec![
             least("least", "the best other lock", self.kind.least(), &standing.least),
-            least("futex", lock::BASE, 0.95, &standing.least_of_base),
+            least("futex", SIMULATED_BASE, 0.95, &standing.least_of_base),
         ];
         if self.kind == Kind::Mutexes {
             let text = format!("{usual} over the best other lock, geometric mean");

@@ -7,7 +7,7 @@ use manycore_measure::{Axis, Cell, Claim, Column, Figure, Map, Panel, Table, qua
 use super::points::columns;
 use super::standing::{self, Outcome};
 use super::{Found, Kind};
-use crate::lock::simulated::BASE;
+use crate::lock::SIMULATED_BASE as BASE;
 
 /// The number of points listed at which the usual lock is farthest behind.
 const WORST: usize = 20;

@@ -1,7 +1,7 @@
 //! How a lock compares with others, over many points.
 
 use super::points::Place;
-use crate::lock::simulated::BASE;
+use crate::lock::SIMULATED_BASE as BASE;
 use crate::simulated::Finding;
 
 /// A lock at a point.

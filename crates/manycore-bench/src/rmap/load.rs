@@ -6,7 +6,7 @@ use hdrhistogram::Histogram;
 use manycore_traits::Interval;
 use serde::{Deserialize, Serialize};
 
-use super::mechanism::{AnyMap, Handle};
+use super::any_map::{AnyMap, Handle};
 use crate::popularity::Popularity;
 use crate::waits;
 

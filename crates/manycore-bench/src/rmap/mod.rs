@@ -5,15 +5,17 @@
 //! |---|---|
 //! | `load` | what a thread does, natively and simulated alike |
 //! | `mechanism` | the reverse maps that take part, by name |
-//! | `pile` | queues and stacks in their place |
+//! | `any_map`, `bag_workload` | one of them; queues and stacks in their place |
 //! | `native`, `simulated` | where threads do it |
 //! | `slice` | one short run of one mechanism, natively |
 //! | `render` | the results for a person |
 
+mod any_map;
+mod bag_workload;
 mod load;
 mod mechanism;
 mod native;
-mod pile;
+
 mod render;
 mod simulated;
 mod slice;
@@ -36,9 +38,9 @@ pub use render::render;
 /// The base line: the lock that `manycore run` uses.
 pub const BASE: &str = "lock:adaptive";
 
-/// The most additions in percent: the others take out as much, by [`pile::BATCH`].
+/// The most additions in percent: the others take out as much, by [`bag_workload::BATCH`].
 const ADDED_MAX: f64 = 98.0;
-const _: () = assert!(ADDED_MAX < (100.0 - ADDED_MAX) * pile::BATCH as f64);
+const _: () = assert!(ADDED_MAX < (100.0 - ADDED_MAX) * bag_workload::BATCH as f64);
 
 /// The most threads.
 const THREADS_MAX: u32 = 4_095;

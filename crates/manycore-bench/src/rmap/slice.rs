@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
+use super::any_map::AnyMap;
 use super::load::{Load, Outcome, Stage, Worker};
-use super::mechanism::{self, AnyMap};
+use super::mechanism;
 use crate::counts::Counts;
 use crate::footprint;
 use crate::slice::Slice;

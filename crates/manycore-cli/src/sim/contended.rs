@@ -100,7 +100,7 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
     say_troubles(&settings.crew, terminal);
     let results = Results::new(found.measurements);
     print_results(&results, options.variation.json, || {
-        lock::render(&results.measurements, options.details)
+        manycore_bench::lock::render_simulated(&results.measurements, options.details)
     })?;
     failed_locks(&found.failures)
 }

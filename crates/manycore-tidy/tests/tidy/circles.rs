@@ -11,7 +11,6 @@ use crate::source::{Source, TREE, Token};
 /// Crates whose circles are not mended yet.
 const WITH_CIRCLES: &[&str] = &[
     "manycore",
-    "manycore-bench",
     "manycore-cli",
     "manycore-preload",
     "manycore-profile",

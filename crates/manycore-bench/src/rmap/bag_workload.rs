@@ -2,13 +2,13 @@
 
 use manycore_traits::Interval;
 
-use super::mechanism::{AnyMap, Handle};
+use super::any_map::{AnyMap, Handle};
 
 /// So many items are taken out by an operation that does not update.
 pub(super) const BATCH: usize = 64;
 
 /// A queue or a stack.
-pub(super) trait Pile: Default + Send + Sync {
+pub(super) trait Bag: Default + Send + Sync {
     /// A thread's access.
     type Handle<'a>
     where
@@ -28,26 +28,26 @@ pub(super) trait Pile: Default + Send + Sync {
 }
 
 /// So many of them.
-pub(super) struct Piles<P>(Vec<P>);
+pub(super) struct Bags<P>(Vec<P>);
 
-impl<P: Pile> Piles<P> {
+impl<P: Bag> Bags<P> {
     pub fn new(count: usize) -> Self {
         Self((0..count).map(|_| P::default()).collect())
     }
 }
 
-impl<P: Pile> AnyMap for Piles<P> {
+impl<P: Bag> AnyMap for Bags<P> {
     fn trees(&self) -> usize {
         self.0.len()
     }
 
     fn handle(&self, _: usize, reuse: bool) -> Box<dyn Handle + '_> {
-        let access = |pile| Access { handle: P::handle(pile), has_added: false };
-        Box::new(Own::<P> { piles: self.0.iter().map(access).collect(), reuse })
+        let access = |bag| Access { handle: P::handle(bag), has_added: false };
+        Box::new(Own::<P> { bags: self.0.iter().map(access).collect(), reuse })
     }
 
-    fn overlaps(&self, pile: usize, _: u64, found: &mut (dyn FnMut(Interval) + Send)) {
-        self.0[pile].take(found);
+    fn overlaps(&self, bag: usize, _: u64, found: &mut (dyn FnMut(Interval) + Send)) {
+        self.0[bag].take(found);
     }
 
     fn count(&self, _: usize) -> Option<usize> {
@@ -64,20 +64,20 @@ impl<P: Pile> AnyMap for Piles<P> {
 }
 
 /// A thread's access to all of them.
-struct Own<'a, P: Pile + 'a> {
-    piles: Vec<Access<'a, P>>,
+struct Own<'a, P: Bag + 'a> {
+    bags: Vec<Access<'a, P>>,
     reuse: bool,
 }
 
-struct Access<'a, P: Pile + 'a> {
+struct Access<'a, P: Bag + 'a> {
     handle: P::Handle<'a>,
     /// Whether the last operation added an item.
     has_added: bool,
 }
 
-impl<P: Pile> Handle for Own<'_, P> {
-    fn update(&mut self, pile: usize, fresh: Interval) {
-        let Access { handle, has_added } = &mut self.piles[pile];
+impl<P: Bag> Handle for Own<'_, P> {
+    fn update(&mut self, bag: usize, fresh: Interval) {
+        let Access { handle, has_added } = &mut self.bags[bag];
         *has_added = !(*has_added && self.reuse);
         match *has_added {
             true => P::push(handle, fresh),
@@ -86,7 +86,7 @@ impl<P: Pile> Handle for Own<'_, P> {
     }
 }
 
-impl Pile for crossbeam_queue::SegQueue<Interval> {
+impl Bag for crossbeam_queue::SegQueue<Interval> {
     type Handle<'a> = &'a Self;
 
     fn handle(&self) -> &Self {
@@ -107,10 +107,10 @@ impl Pile for crossbeam_queue::SegQueue<Interval> {
 }
 
 /// Those of one build of the library.
-macro_rules! piles {
+macro_rules! bags {
     ($library:ident) => {
         /// Queues and stacks.
-        mod pile {
+        mod bag {
             use std::collections::VecDeque;
 
             use manycore_traits::{Interval, RawLock};
@@ -121,10 +121,10 @@ macro_rules! piles {
             use $library::lock::Adaptive;
             use $library::sync::cell::UnsafeCell;
 
-            use crate::rmap::mechanism::AnyMap;
-            use crate::rmap::pile::{BATCH, Pile, Piles};
+            use crate::rmap::any_map::AnyMap;
+            use crate::rmap::bag_workload::{BATCH, Bag, Bags};
 
-            impl<D: Discipline + 'static, C: Clock + Default> Pile for Ordered<Interval, D, C> {
+            impl<D: Discipline + 'static, C: Clock + Default> Bag for Ordered<Interval, D, C> {
                 type Handle<'a>
                     = (&'a Self, ordered::Handle<'a, Interval, D, C, Adaptive>)
                 where
@@ -138,8 +138,8 @@ macro_rules! piles {
                     handle.push(item);
                 }
 
-                fn take_back((pile, handle): &mut Self::Handle<'_>) {
-                    std::hint::black_box(handle.take_back().or_else(|| pile.pop()));
+                fn take_back((bag, handle): &mut Self::Handle<'_>) {
+                    std::hint::black_box(handle.take_back().or_else(|| bag.pop()));
                 }
 
                 fn take(&self, found: &mut dyn FnMut(Interval)) {
@@ -153,7 +153,7 @@ macro_rules! piles {
                 }
             }
 
-            impl Pile for TakeAll<Interval> {
+            impl Bag for TakeAll<Interval> {
                 type Handle<'a> = &'a Self;
 
                 fn handle(&self) -> &Self {
@@ -173,7 +173,7 @@ macro_rules! piles {
                 }
             }
 
-            impl Pile for TreiberStack<Interval> {
+            impl Bag for TreiberStack<Interval> {
                 type Handle<'a> = TreiberHandle<'a, Interval>;
 
                 fn handle(&self) -> Self::Handle<'_> {
@@ -232,7 +232,7 @@ macro_rules! piles {
                 }
             }
 
-            impl<L: RawLock, const QUEUE: bool> Pile for Locked<L, QUEUE> {
+            impl<L: RawLock, const QUEUE: bool> Bag for Locked<L, QUEUE> {
                 type Handle<'a>
                     = &'a Self
                 where
@@ -242,15 +242,15 @@ macro_rules! piles {
                     self
                 }
 
-                fn push(pile: &mut &Self, item: Interval) {
-                    pile.with_lock(|items| {
+                fn push(bag: &mut &Self, item: Interval) {
+                    bag.with_lock(|items| {
                         items.push_back(Item::new(item));
                         items.back().expect("just put there").with_mut(|_| ());
                     });
                 }
 
-                fn take_back(pile: &mut &Self) {
-                    pile.with_lock(|items| {
+                fn take_back(bag: &mut &Self) {
+                    bag.with_lock(|items| {
                         std::hint::black_box(items.pop_back());
                     });
                 }
@@ -262,8 +262,8 @@ macro_rules! piles {
                 }
             }
 
-            fn piles<P: Pile + 'static>(count: usize) -> Option<Box<dyn AnyMap>> {
-                Some(Box::new(Piles::<P>::new(count)))
+            fn bags<P: Bag + 'static>(count: usize) -> Option<Box<dyn AnyMap>> {
+                Some(Box::new(Bags::<P>::new(count)))
             }
 
             type Of<D, C> = Ordered<Interval, D, C>;
@@ -276,24 +276,24 @@ macro_rules! piles {
 
             pub(super) fn queues(name: &str, count: usize) -> Option<Box<dyn AnyMap>> {
                 match name {
-                    "ordered" => piles::<Of<Oldest, Ordo>>(count),
-                    "ordered-relaxed" => piles::<Of<Oldest, RelaxedClock<Ordo>>>(count),
-                    "ordered-counter" => piles::<Of<Oldest, Counter>>(count),
-                    "take-all" => piles::<TakeAll<Interval>>(count),
+                    "ordered" => bags::<Of<Oldest, Ordo>>(count),
+                    "ordered-relaxed" => bags::<Of<Oldest, RelaxedClock<Ordo>>>(count),
+                    "ordered-counter" => bags::<Of<Oldest, Counter>>(count),
+                    "take-all" => bags::<TakeAll<Interval>>(count),
                     _ => None,
                 }
             }
 
             pub(super) fn stacks(name: &str, count: usize) -> Option<Box<dyn AnyMap>> {
                 match name {
-                    "ordered" => piles::<Of<Newest, Ordo>>(count),
-                    "ordered-relaxed" => piles::<Of<Newest, RelaxedClock<Ordo>>>(count),
-                    "ordered-counter" => piles::<Of<Newest, Counter>>(count),
-                    "treiber" => piles::<TreiberStack<Interval>>(count),
+                    "ordered" => bags::<Of<Newest, Ordo>>(count),
+                    "ordered-relaxed" => bags::<Of<Newest, RelaxedClock<Ordo>>>(count),
+                    "ordered-counter" => bags::<Of<Newest, Counter>>(count),
+                    "treiber" => bags::<TreiberStack<Interval>>(count),
                     _ => None,
                 }
             }
         }
     };
 }
-pub(super) use piles;
+pub(super) use bags;
