@@ -10,13 +10,16 @@ SETUP   ?= yes
 # BPF=no: `profile --kernel` by perf events alone; BPF programs need clang, and headers of libelf and zlib, to be built.
 BPF     ?= yes
 
+# How cargo builds; `make test` has a profile of its own.
+PROFILE ?= release
+
 target  := $(or $(CARGO_TARGET_DIR),target)
-release := $(target)/release
+release := $(target)/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))
 root    := $(DESTDIR)$(PREFIX)
 bash    := $(root)/share/bash-completion/completions
 zsh     := $(root)/share/zsh/site-functions
 fish    := $(root)/share/fish/vendor_completions.d
-plain   := $(CARGO) build --locked --release -p manycore-cli -p manycore-preload -p manycore-syscalls
+plain   := $(CARGO) build --locked --profile $(PROFILE) -p manycore-cli -p manycore-preload -p manycore-syscalls
 bpf     := --features manycore-cli/bpf
 build   := $(plain) $(if $(filter yes,$(BPF)),$(bpf))
 setup    = $(if $(filter yes,$(SETUP)),@BPF=$(BPF) scripts/setup $(1))
@@ -105,12 +108,12 @@ install: install-library ## all of it: the command, man pages, completions, and 
 	$(release)/manycore completions fish >$(fish)/manycore.fish
 
 install-library: ## the library for C and C++: headers, static and shared, pkg-config; PREFIX=, DESTDIR=
-	@$(CARGO) build --locked --release -p manycore-capi
-	$(call put,libmanycore_capi.so,$(root)/lib/libmanycore.so.$(version))
+	@$(CARGO) build --locked --profile $(PROFILE) -p manycore-capi
+	install -D -m 755 $(release)/libmanycore_capi.so $(root)/lib/libmanycore.so.$(version)
 	ln -sf libmanycore.so.$(version) $(root)/lib/libmanycore.so.0
 	ln -sf libmanycore.so.0 $(root)/lib/libmanycore.so
 	install -D -m 644 $(release)/libmanycore_capi.a $(root)/lib/libmanycore.a
-	strip --strip-debug $(root)/lib/libmanycore.a
+	strip --strip-debug $(root)/lib/libmanycore.so.$(version) $(root)/lib/libmanycore.a
 	install -d $(root)/include/manycore/compat $(root)/lib/pkgconfig
 	install -m 644 $(capi)/include/manycore/*.h $(root)/include/manycore
 	install -m 644 $(capi)/include/manycore/compat/*.h $(root)/include/manycore/compat

@@ -55,6 +55,7 @@ pub fn installed() -> &'static Installed {
         let mut make = Command::new("make");
         make.arg("-C").arg(Path::new(env!("CARGO_MANIFEST_DIR")).join(".."));
         make.arg("install-library").arg(format!("PREFIX={}", prefix.display())).arg("DESTDIR=");
+        make.arg(format!("PROFILE={}", crate::profile().0));
         make.env("CARGO_TARGET_DIR", crate::target()).env("CARGO", env!("CARGO"));
         // Of the make that runs the tests, if one does.
         make.env_remove("MAKEFLAGS").env_remove("MAKELEVEL");

@@ -55,10 +55,20 @@ pub const LIMIT: Duration = Duration::from_secs(30);
 ///
 /// If the running executable is not one that cargo built.
 pub fn target() -> &'static Path {
-    static TARGET: LazyLock<PathBuf> = LazyLock::new(|| {
-        // target/PROFILE/deps/TEST
+    profile().1.parent().expect("cargo puts tests three levels below its target")
+}
+
+/// The profile that this test was built by, and the directory in which cargo puts what it builds by that.
+///
+/// # Panics
+///
+/// If the running executable is not one that cargo built.
+pub fn profile() -> (&'static str, &'static Path) {
+    static DIRECTORY: LazyLock<PathBuf> = LazyLock::new(|| {
+        // target/DIRECTORY/deps/TEST
         let this = std::env::current_exe().expect("the running test has a path");
-        this.ancestors().nth(3).expect("cargo puts tests three levels below its target").to_owned()
+        this.ancestors().nth(2).expect("cargo puts tests three levels below its target").to_owned()
     });
-    &TARGET
+    let name = DIRECTORY.file_name().and_then(|name| name.to_str()).expect("cargo names it");
+    (if name == "debug" { "dev" } else { name }, &DIRECTORY)
 }

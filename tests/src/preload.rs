@@ -55,10 +55,11 @@ fn build(package: &str, product: &str) -> PathBuf {
     let target = crate::target();
     let mut cargo = Command::new(env!("CARGO"));
     cargo.current_dir(env!("CARGO_MANIFEST_DIR"));
-    cargo.args(["build", "--quiet", "--release", "--package", package, "--target-dir"]);
+    let (profile, directory) = crate::profile();
+    cargo.args(["build", "--quiet", "--profile", profile, "--package", package, "--target-dir"]);
     let status = cargo.arg(target).status().expect("start cargo");
     assert!(status.success(), "{package} does not build");
-    target.join("release").join(product)
+    directory.join(product)
 }
 
 /// What would put something beneath a program, and is not to be inherited.

@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Command;
 
-use crate::support::real::library;
+use crate::support::library;
 use crate::support::{directory, failure, printed};
 use serde_json::Value;
 

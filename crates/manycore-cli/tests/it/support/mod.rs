@@ -58,11 +58,10 @@ fn build(package: &str, product: &str) -> PathBuf {
     let beside = Path::new(env!("CARGO_BIN_EXE_manycore")).parent().unwrap();
     let mut cargo = Command::new(env!("CARGO"));
     cargo.current_dir(env!("CARGO_MANIFEST_DIR"));
+    let profile =
+        if beside.ends_with("debug") { "dev".as_ref() } else { beside.file_name().unwrap() };
     cargo.args(["build", "--quiet", "--locked", "-p", package, "--target-dir"]);
-    cargo.arg(beside.parent().unwrap());
-    if beside.ends_with("release") {
-        cargo.arg("--release");
-    }
+    cargo.arg(beside.parent().unwrap()).arg("--profile").arg(profile);
     assert!(cargo.status().expect("cargo runs").success(), "{package} does not build");
     beside.join(product)
 }

@@ -1,33 +1,15 @@
 //! The command with the real preload library, and profiles of small programs.
 
 use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::sync::OnceLock;
 
 use serde_json::Value;
-
-/// The preload library of this build.
-pub fn library() -> &'static Path {
-    static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
-    LIBRARY.get_or_init(|| {
-        let directory = Path::new(env!("CARGO_BIN_EXE_manycore")).parent().unwrap();
-        let mut build = Command::new(env!("CARGO"));
-        build.args(["build", "--locked", "--quiet", "-p", "manycore-preload", "--target-dir"]);
-        build.arg(directory.parent().unwrap());
-        if directory.ends_with("release") {
-            build.arg("--release");
-        }
-        assert!(build.status().unwrap().success(), "the preload library does not build");
-        directory.join("libmanycore_preload.so")
-    })
-}
 
 /// `manycore profile` with these options, of a command.
 pub fn profiling<W: AsRef<OsStr>>(options: &[&str], command: &[W]) -> Command {
     let mut profiling = super::bare_manycore();
     profiling.arg("profile").args(options).arg("--").args(command);
-    profiling.env("MANYCORE_PRELOAD", library());
+    profiling.env("MANYCORE_PRELOAD", super::library());
     profiling
 }
 
