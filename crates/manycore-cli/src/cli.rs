@@ -2,9 +2,7 @@
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::{
-    bench, demo, diff, figures, locks, machines, manual, predict, profile, report, run, sim, top,
-};
+use crate::{bench, demo, diff, locks, manual, profile, report, run, sim, top};
 
 const NOTES: &str = "\
 Examples:
@@ -69,10 +67,10 @@ pub enum Command {
     Compare(manycore_compare::Options),
     Bench(bench::Options),
     Sim(sim::Options),
-    Predict(predict::Options),
-    Figures(figures::Options),
+    Predict(manycore_bench::predict::command::Options),
+    Figures(manycore_figures::command::Options),
     Locks(locks::Options),
-    Machines(machines::Options),
+    Machines(manycore_bench::machines::Options),
     Completions(manual::CompletionOptions),
     Man(manual::ManOptions),
 }

@@ -20,11 +20,8 @@ mod calls;
 mod cli;
 mod demo;
 mod diff;
-mod figures;
 mod locks;
-mod machines;
 mod manual;
-mod predict;
 mod profile;
 mod report;
 mod run;
@@ -66,10 +63,10 @@ fn execute(cli: &Cli) -> Result<u8> {
         Command::Sim(options) => sim::run(options, &terminal),
         Command::Compare(options) => manycore_compare::run(options, &terminal),
         Command::Top(options) => top::run(options, &terminal),
-        Command::Predict(options) => predict::run(options, &terminal),
-        Command::Figures(options) => figures::run(options, &terminal),
+        Command::Predict(options) => manycore_bench::predict::command::run(options, &terminal),
+        Command::Figures(options) => manycore_figures::command::run(options, &terminal),
         Command::Locks(options) => locks::run(options),
-        Command::Machines(options) => machines::run(options, &terminal),
+        Command::Machines(options) => manycore_bench::machines::run(options, &terminal),
         Command::Completions(options) => manual::completions(options, Cli::command()),
         Command::Man(options) => manual::pages(options, Cli::command()),
     }?;

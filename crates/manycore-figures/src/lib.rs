@@ -27,6 +27,7 @@
 //! | `run` | a figure on a machine, and on its variants |
 //! | `render`, `page`, `picture`, `write` | the result for people and for programs |
 
+pub mod command;
 mod field;
 mod figure;
 pub mod library;

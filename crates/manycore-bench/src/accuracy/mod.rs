@@ -14,6 +14,7 @@
 
 mod calibration;
 mod cases;
+pub mod command;
 mod comparison;
 pub(crate) mod judge;
 pub mod machines;

@@ -11,6 +11,7 @@
 //! The publication says what was run, not how often a transaction takes which latch, nor for how long. So the shape below
 //! is assumed, with one number fitted: the mean time between two sections, [`OUTSIDE_NS`].
 
+pub mod command;
 mod render;
 
 use std::time::Duration;

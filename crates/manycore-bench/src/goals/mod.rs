@@ -5,6 +5,7 @@
 //! failed, leaves the claim undecided.
 
 mod claims;
+pub mod command;
 mod parts;
 mod simulated;
 

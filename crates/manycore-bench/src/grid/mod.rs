@@ -5,6 +5,7 @@
 //! undecided.
 
 mod claims;
+pub mod command;
 mod render;
 mod view;
 

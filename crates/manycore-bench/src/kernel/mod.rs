@@ -15,6 +15,7 @@
 //! | `program` | the threads |
 //! | `render` | the results for a person |
 
+pub mod command;
 mod locks;
 mod numbers;
 mod processes;

@@ -13,6 +13,7 @@
 //! ```
 
 pub(crate) mod campaign;
+pub mod command;
 mod grid;
 mod point;
 mod records;
@@ -20,6 +21,7 @@ mod render;
 mod render_simulated;
 pub(crate) mod sections;
 pub mod simulated;
+pub mod simulated_command;
 pub(crate) mod stage;
 
 use std::path::PathBuf;

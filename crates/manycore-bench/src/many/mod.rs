@@ -1,6 +1,7 @@
 //! `manycore sim many`: the locks against each other on all machines with many CPUs, from one
 //! thread to twice as many as CPUs, with short and long sections.
 
+pub mod command;
 mod points;
 mod render;
 mod standing;

@@ -7,6 +7,7 @@
 //! It is a model of the locks alone. What else keeps a program from scaling (memory bandwidth, data that moves with the lock
 //! beyond a cache line, the kernel, I/O) is not in it, so that what it says of scaling is at best so good.
 
+pub mod command;
 mod render;
 mod usage;
 

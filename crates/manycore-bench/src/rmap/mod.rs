@@ -12,9 +12,11 @@
 
 mod any_map;
 mod bag_workload;
+pub mod command;
 mod load;
 mod mechanism;
 mod native;
+pub mod simulated_command;
 
 mod render;
 mod simulated;

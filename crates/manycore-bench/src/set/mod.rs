@@ -12,12 +12,15 @@
 //! ```
 
 pub(crate) mod campaign;
+pub mod command;
 pub(crate) mod contenders;
+mod flags;
 mod grid;
 pub mod peers;
 mod render;
 mod result;
 pub mod simulated;
+pub mod simulated_command;
 mod slice;
 mod task;
 

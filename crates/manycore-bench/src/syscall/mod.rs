@@ -16,6 +16,7 @@
 
 mod assumptions;
 mod channel;
+pub mod command;
 mod kernel;
 mod program;
 mod render;

@@ -5,6 +5,7 @@
 //! are counted exactly and do not depend on what else the machine does.
 
 mod claims;
+pub mod command;
 mod instructions;
 mod pairs;
 mod render;

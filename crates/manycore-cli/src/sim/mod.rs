@@ -1,16 +1,7 @@
 //! `manycore sim`: workloads on simulated machines.
 
-mod accuracy;
-mod contended;
-pub mod crew;
-mod db;
-mod kernel;
-mod many;
-mod reverse_map;
-mod set;
-mod syscall;
-
 use clap::{Args, Subcommand};
+use manycore_bench::{accuracy, db, kernel, lock, many, rmap, set, syscall};
 
 use manycore_launch::failure::{Failure, Result};
 use manycore_launch::terminal::Terminal;
@@ -40,14 +31,14 @@ pub struct Options {
 
 #[derive(Debug, Subcommand)]
 enum What {
-    Lock(contended::Options),
-    Many(many::Options),
-    Set(set::Options),
-    Db(db::Options),
-    Kernel(kernel::Options),
-    Rmap(reverse_map::Options),
-    Syscall(syscall::Options),
-    Accuracy(accuracy::Options),
+    Lock(lock::simulated_command::Options),
+    Many(many::command::Options),
+    Set(set::simulated_command::Options),
+    Db(db::command::Options),
+    Kernel(kernel::command::Options),
+    Rmap(rmap::simulated_command::Options),
+    Syscall(syscall::command::Options),
+    Accuracy(accuracy::command::Options),
     /// A process that simulates; this command starts it itself.
     #[command(hide = true)]
     Worker,
@@ -56,14 +47,14 @@ enum What {
 /// Simulates, and prints what came out.
 pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
     match &options.what {
-        What::Lock(options) => contended::run(options, terminal),
-        What::Many(options) => many::run(options, terminal),
-        What::Set(options) => set::run(options, terminal),
-        What::Db(options) => db::run(options, terminal),
-        What::Kernel(options) => kernel::run(options, terminal),
-        What::Rmap(options) => reverse_map::run(options, terminal),
-        What::Syscall(options) => syscall::run(options, terminal),
-        What::Accuracy(options) => accuracy::run(options, terminal),
+        What::Lock(options) => lock::simulated_command::run(options, terminal),
+        What::Many(options) => many::command::run(options, terminal),
+        What::Set(options) => set::simulated_command::run(options, terminal),
+        What::Db(options) => db::command::run(options, terminal),
+        What::Kernel(options) => kernel::command::run(options, terminal),
+        What::Rmap(options) => rmap::simulated_command::run(options, terminal),
+        What::Syscall(options) => syscall::command::run(options, terminal),
+        What::Accuracy(options) => accuracy::command::run(options, terminal),
         What::Worker => manycore_bench::serve_simulator().map_err(|error| {
             Failure::failed(format!("the simulation that this worker serves is gone: {error}"))
         }),

@@ -60,9 +60,14 @@ const ARROWS: &[(&str, &[&str])] = &[
             "manycore-channel-simulated",
             "manycore-measure",
             "manycore-placement",
+            "manycore-launch",
+            "manycore-profile",
         ],
     ),
-    ("manycore-figures", &["manycore-fuzz", "manycore-sim", "manycore-measure", "manycore-bench"]),
+    (
+        "manycore-figures",
+        &["manycore-fuzz", "manycore-sim", "manycore-measure", "manycore-launch", "manycore-bench"],
+    ),
     // Sets of C libraries, for who has those: nothing else may need it.
     ("manycore-bench-peers", &["manycore-traits", "manycore", "manycore-bench"]),
     (

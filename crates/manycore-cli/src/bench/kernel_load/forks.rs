@@ -8,7 +8,7 @@ use rustix::fs::statfs;
 
 use super::output::Subject;
 use super::{Measuring, usual_numbers};
-use crate::bench::failure;
+use manycore_bench::front::failure;
 use manycore_compare::trial::TrialDir;
 use manycore_launch::failure::Result;
 use manycore_launch::terminal::Terminal;

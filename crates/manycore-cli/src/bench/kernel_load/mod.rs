@@ -17,9 +17,9 @@ use manycore_bench::kernel_load::{Order, PARALLEL_MAX, What};
 use manycore_kernel_trace::{Request, Scope, Seen, Watch};
 use manycore_measure::paired::Schedule;
 
-use super::plot::PlotOptions;
-use super::report;
 use crate::profile::kernel::KernelMeans;
+use manycore_bench::front::PlotOptions;
+use manycore_bench::front::report;
 use manycore_compare::trial::TrialDir;
 use manycore_launch::failure::{Failure, Result};
 use manycore_launch::signals::Inbox;

@@ -12,8 +12,8 @@ use humantime::parse_duration;
 use manycore_bench::cpus;
 use manycore_measure::paired::Schedule;
 
-use super::plot::PlotOptions;
-use super::report;
+use manycore_bench::front::PlotOptions;
+use manycore_bench::front::report;
 use manycore_compare::rounds::{Limit, Rounds, Series};
 use manycore_launch::failure::{Failure, Result};
 use manycore_launch::preload::Interposition;

@@ -17,10 +17,10 @@ use humantime::{format_duration, parse_duration};
 use manycore_bench::conversation::MESSAGE_BYTES_MAX;
 use manycore_measure::paired::Better;
 
-use super::plot::PlotOptions;
-use super::report;
 use apache::Apache;
 use driver::Driver;
+use manycore_bench::front::PlotOptions;
+use manycore_bench::front::report;
 use manycore_launch::failure::{Failure, Result};
 use manycore_launch::preload::Interposition;
 use manycore_launch::signals::Inbox;

@@ -1,13 +1,13 @@
 //! `manycore bench lock`: threads that contend for locks.
 
+use crate::lock;
+use crate::mix::USUAL_DATA;
+use crate::work::Length;
 use clap::Args;
-use manycore_bench::lock;
-use manycore_bench::mix::USUAL_DATA;
-use manycore_bench::work::Length;
 use manycore_measure::Results;
 
-use super::slices::SliceOptions;
-use super::{failed_locks, failure, length, report, worker_command};
+use crate::front::SliceOptions;
+use crate::front::{failed_locks, failure, parse_length, report, worker_command};
 use manycore_launch::failure::Result;
 use manycore_launch::preload::Library;
 use manycore_launch::terminal::Terminal;
@@ -50,10 +50,10 @@ pub struct Options {
     #[arg(long, value_name = "N,..", value_delimiter = ',', default_value = "1,2,4,8")]
     threads: Vec<u32>,
     /// Lengths of a section; about:TIME varies exponentially
-    #[arg(long, value_name = "TIME,..", value_delimiter = ',', default_value = "1us", value_parser = length::parse)]
+    #[arg(long, value_name = "TIME,..", value_delimiter = ',', default_value = "1us", value_parser = parse_length)]
     section: Vec<Length>,
     /// Length of what is between two sections [default: about twice the section]
-    #[arg(long, value_name = "TIME", value_parser = length::parse)]
+    #[arg(long, value_name = "TIME", value_parser = parse_length)]
     outside: Option<Length>,
     /// Number of locks that the threads share
     #[arg(long, value_name = "N", default_value_t = 1)]

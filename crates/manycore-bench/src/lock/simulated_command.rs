@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
+use crate::lock::simulated as lock;
+use crate::mix::USUAL_DATA;
+use crate::work::Length;
 use clap::Args;
 use humantime::parse_duration;
-use manycore_bench::lock::simulated as lock;
-use manycore_bench::mix::USUAL_DATA;
-use manycore_bench::work::Length;
 use manycore_measure::Results;
 
-use super::crew::{CrewOptions, VariationOptions, say_troubles};
-use crate::bench::{Pin, failed_locks, failure, length, print_results};
+use crate::front::{CrewOptions, VariationOptions, say_troubles};
+use crate::front::{Pin, failed_locks, failure, parse_length, print_results};
 use crate::machines;
 use manycore_launch::failure::Result;
 use manycore_launch::terminal::Terminal;
@@ -61,10 +61,10 @@ pub struct Options {
     #[arg(long, value_name = "N,..", value_delimiter = ',', default_value = "1,2,4,8")]
     threads: Vec<u32>,
     /// Lengths of a section; about:TIME varies exponentially
-    #[arg(long, value_name = "TIME,..", value_delimiter = ',', default_value = "1us", value_parser = length::parse)]
+    #[arg(long, value_name = "TIME,..", value_delimiter = ',', default_value = "1us", value_parser = parse_length)]
     section: Vec<Length>,
     /// Length of what is between two sections [default: about twice the section]
-    #[arg(long, value_name = "TIME", value_parser = length::parse)]
+    #[arg(long, value_name = "TIME", value_parser = parse_length)]
     outside: Option<Length>,
     /// Number of locks that the threads share
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -100,7 +100,7 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
     say_troubles(&settings.crew, terminal);
     let results = Results::new(found.measurements);
     print_results(&results, options.variation.json, || {
-        manycore_bench::lock::render_simulated(&results.measurements, options.details)
+        crate::lock::render_simulated(&results.measurements, options.details)
     })?;
     failed_locks(&found.failures)
 }

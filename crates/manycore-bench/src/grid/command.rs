@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
+use crate::grid::{self, Effort};
+use crate::lock;
 use clap::Args;
 use humantime::parse_duration;
-use manycore_bench::grid::{self, Effort};
-use manycore_bench::lock;
 use manycore_measure::Results;
 
-use super::{failed_claims, failed_locks, failure, report, worker_command};
+use crate::front::{failed_claims, failed_locks, failure, report, worker_command};
 use manycore_launch::failure::Result;
 use manycore_launch::preload::Library;
 use manycore_launch::terminal::Terminal;

@@ -1,13 +1,13 @@
 //! `manycore bench set`: threads that use a set.
 
+use crate::set;
+use crate::worker::Command;
 use clap::Args;
-use manycore_bench::set;
-use manycore_bench::worker::Command;
 use manycore_measure::Results;
 
-use super::sets::SetOptions;
-use super::slices::SliceOptions;
-use super::{failed_locks, failure, report, worker_command};
+use super::flags::SetOptions;
+use crate::front::SliceOptions;
+use crate::front::{failed_locks, failure, report, worker_command};
 use manycore_launch::failure::Result;
 use manycore_launch::terminal::Terminal;
 

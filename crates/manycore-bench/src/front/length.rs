@@ -1,6 +1,6 @@
 //! Lengths of sections on the command line: `50ns`, `1us`, `about 20us`.
 
-use manycore_bench::work::Length;
+use crate::work::Length;
 
 use manycore_launch::failure::{Failure, Result};
 

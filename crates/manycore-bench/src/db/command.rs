@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
+use crate::db;
+use crate::mix::USUAL_DATA;
 use clap::Args;
 use humantime::parse_duration;
-use manycore_bench::db;
-use manycore_bench::mix::USUAL_DATA;
 use manycore_measure::Results;
 
-use super::crew::{CrewOptions, VariationOptions, say_troubles};
-use crate::bench::{failed_locks, failure, print_results};
+use crate::front::{CrewOptions, VariationOptions, say_troubles};
+use crate::front::{failed_locks, failure, print_results};
 use crate::machines;
 use manycore_launch::failure::Result;
 use manycore_launch::terminal::Terminal;

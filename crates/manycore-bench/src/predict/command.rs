@@ -3,17 +3,17 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::predict::{self, Row, Usage};
 use clap::Args;
 use humantime::parse_duration;
-use manycore_bench::predict::{self, Row, Usage};
 use manycore_measure::Results;
 use manycore_profile::command::joined;
 use manycore_profile::profile::read;
 use manycore_profile::profile::{Held, Lock, Origin, Profile};
 
-use crate::bench::{failed_locks, failure, print_results};
+use crate::front::{CrewOptions, say_troubles};
+use crate::front::{failed_locks, failure, print_results};
 use crate::machines;
-use crate::sim::crew::{CrewOptions, say_troubles};
 use manycore_launch::failure::{Failure, Result};
 use manycore_launch::terminal::Terminal;
 

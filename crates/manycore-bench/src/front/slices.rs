@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use crate::slice::Pinning;
 use clap::{Args, ValueEnum};
 use humantime::parse_duration;
-use manycore_bench::lock::Rounds;
-use manycore_bench::slice::Pinning;
+use manycore_measure::paired::Rounds;
 
 /// Slices, and how many of them.
 #[derive(Args, Debug)]

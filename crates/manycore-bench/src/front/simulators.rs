@@ -3,11 +3,11 @@
 use std::num::NonZero;
 use std::path::PathBuf;
 
+use crate::simulated::{Cache, SimulatorPool};
+use crate::worker::Command;
 use clap::Args;
-use manycore_bench::simulated::{Cache, SimulatorPool};
-use manycore_bench::worker::Command;
 
-use crate::bench::failure;
+use crate::front::failure;
 use manycore_launch::failure::{Failure, Result};
 use manycore_launch::terminal::Terminal;
 

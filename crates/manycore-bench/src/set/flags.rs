@@ -1,7 +1,7 @@
 //! Sets and what is done with them, as the flags of `bench set` and `sim set` say.
 
+use crate::set::{self, Keys, Popularity, TaskGrid};
 use clap::Args;
-use manycore_bench::set::{self, Keys, Popularity, TaskGrid};
 
 /// What threads do with which set.
 #[derive(Args, Debug)]

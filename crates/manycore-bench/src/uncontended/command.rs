@@ -1,10 +1,10 @@
 //! `manycore bench uncontended`: what a lock costs when nobody else wants it.
 
+use crate::uncontended;
 use clap::Args;
-use manycore_bench::uncontended;
 use manycore_measure::Results;
 
-use super::{failed_claims, failure, report, worker_command};
+use crate::front::{failed_claims, failure, report, worker_command};
 use manycore_launch::failure::Result;
 use manycore_launch::preload::Library;
 use manycore_launch::terminal::Terminal;

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::host;
 use clap::Args;
-use manycore_bench::host;
 
 use manycore_launch::failure::{Failure, Result};
 use manycore_launch::terminal::{Terminal, print};

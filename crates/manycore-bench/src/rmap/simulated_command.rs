@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
+use crate::rmap;
 use clap::Args;
 use humantime::parse_duration;
-use manycore_bench::rmap;
 use manycore_measure::Results;
 
-use super::crew::{CrewOptions, say_troubles};
-use crate::bench::reverse_map::Workload;
-use crate::bench::{failed_locks, failure, print_results};
+use super::command::Workload;
+use crate::front::{CrewOptions, say_troubles};
+use crate::front::{failed_locks, failure, print_results};
 use crate::machines;
 use manycore_launch::failure::Result;
 use manycore_launch::terminal::Terminal;

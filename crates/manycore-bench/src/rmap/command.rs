@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
+use crate::rmap::{self, Load, Shape};
+use crate::set::Popularity;
 use clap::Args;
 use humantime::parse_duration;
-use manycore_bench::rmap::{self, Load, Shape};
-use manycore_bench::set::Popularity;
 use manycore_measure::Results;
 
-use super::{failed_locks, failure, report, worker_command};
+use crate::front::{failed_locks, failure, report, worker_command};
 use manycore_launch::failure::Result;
 use manycore_launch::terminal::Terminal;
 
@@ -55,7 +55,7 @@ Exit status:
 #[command(after_long_help = NOTES)]
 pub struct Options {
     #[command(flatten)]
-    pub workload: Workload,
+    workload: Workload,
     /// Time to measure each mechanism in a round
     #[arg(long, value_name = "TIME", default_value = "30ms", value_parser = parse_duration, conflicts_with = "operations")]
     duration: Duration,

@@ -5,13 +5,12 @@ mod array;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
+use crate::{Extent, Figure, Found, library, render};
 use clap::Args;
 use manycore_bench::simulated::{Merged, Plan, SimulatorPool};
-use manycore_figures::{Extent, Figure, Found, library, render};
 use manycore_measure::{Claim, Column, Judgement, Results, Table};
 
-use crate::bench::{failed_locks, failure, print_results};
-use crate::sim::crew::{CrewOptions, say_troubles};
+use manycore_bench::front::{CrewOptions, failed_locks, failure, print_results, say_troubles};
 use manycore_launch::failure::{Failure, Result};
 use manycore_launch::terminal::{Terminal, print};
 
@@ -124,7 +123,7 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
     let mut found = Vec::new();
     for (number, figure) in figures.into_iter().enumerate() {
         terminal.note(format_args!("{} ({} of {})", figure.id, number + 1, ids.len()));
-        found.push(manycore_figures::run(figure, options.bands, &crew).map_err(failure)?);
+        found.push(crate::run(figure, options.bands, &crew).map_err(failure)?);
     }
     say_troubles(&crew, terminal);
     let results = Results {
@@ -133,8 +132,7 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
     };
     print_results(&results, options.json, || render(&found))?;
     if let Some(directory) = &options.out {
-        manycore_figures::write(&found, directory)
-            .map_err(|error| unwritable(directory, &error))?;
+        crate::write(&found, directory).map_err(|error| unwritable(directory, &error))?;
         terminal.note(format_args!("open {}", directory.join("index.html").display()));
     }
     if options.check { broken(&found, extent) } else { Ok(()) }
@@ -144,7 +142,7 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
 fn plan(figures: &[Figure], bands: bool, crew: &SimulatorPool) -> Result<Plan> {
     let mut plan = Plan::default();
     for figure in figures {
-        plan = plan.and(manycore_figures::plan(figure, bands, crew).map_err(failure)?);
+        plan = plan.and(crate::plan(figure, bands, crew).map_err(failure)?);
     }
     Ok(plan)
 }

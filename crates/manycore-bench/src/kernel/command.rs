@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
+use crate::kernel;
 use clap::{Args, ValueEnum};
 use humantime::parse_duration;
-use manycore_bench::kernel;
 use manycore_measure::Results;
 
-use super::crew::{CrewOptions, VariationOptions, say_troubles};
-use crate::bench::{failed_locks, failure, print_results};
+use crate::front::{CrewOptions, VariationOptions, say_troubles};
+use crate::front::{failed_locks, failure, print_results};
 use crate::machines;
 use manycore_launch::failure::Result;
 use manycore_launch::terminal::Terminal;

@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
+use crate::accuracy::{self, machines as published, structures};
+use crate::host;
+use crate::simulated::SimulatorPool;
 use clap::{Args, ValueEnum};
-use manycore_bench::accuracy::{self, machines as published, structures};
-use manycore_bench::host;
-use manycore_bench::simulated::SimulatorPool;
 use manycore_measure::Results;
 use manycore_sim::Model;
 
-use super::crew::{CrewOptions, say_troubles};
-use crate::bench::{failed_claims, failed_locks, failure, print_results, report, worker_command};
+use crate::front::{CrewOptions, say_troubles};
+use crate::front::{failed_claims, failed_locks, failure, print_results, report, worker_command};
 use crate::machines;
 use manycore_launch::failure::Result;
 use manycore_launch::terminal::Terminal;

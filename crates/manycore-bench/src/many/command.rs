@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
+use crate::many::{self, Effort, Kind};
 use clap::{Args, ValueEnum};
 use humantime::parse_duration;
-use manycore_bench::many::{self, Effort, Kind};
 use manycore_measure::Results;
 use manycore_sim::Model;
 
-use super::crew::{CrewOptions, say_troubles};
-use crate::bench::plot::PlotOptions;
-use crate::bench::{failed_claims, failed_locks, failure, print_results};
+use crate::front::PlotOptions;
+use crate::front::{CrewOptions, say_troubles};
+use crate::front::{failed_claims, failed_locks, failure, print_results};
 use crate::machines;
 use manycore_launch::failure::Result;
 use manycore_launch::terminal::Terminal;

@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
+use crate::set::render;
+use crate::set::simulated as set;
 use clap::Args;
 use humantime::parse_duration;
-use manycore_bench::set::render;
-use manycore_bench::set::simulated as set;
 use manycore_measure::Results;
 
-use super::crew::{CrewOptions, say_troubles};
-use crate::bench::sets::SetOptions;
-use crate::bench::{Pin, failed_locks, failure, print_results};
+use super::flags::SetOptions;
+use crate::front::{CrewOptions, say_troubles};
+use crate::front::{Pin, failed_locks, failure, print_results};
 use crate::machines;
 use manycore_launch::failure::Result;
 use manycore_launch::terminal::Terminal;

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
+use crate::goals;
 use clap::Args;
 use humantime::parse_duration;
-use manycore_bench::goals;
 use manycore_measure::Results;
 
-use super::set::foreign_worker;
-use super::{failed_claims, failed_locks, failure, report, worker_command};
-use crate::sim::crew::{CrewOptions, say_troubles};
+use crate::front::{CrewOptions, say_troubles};
+use crate::front::{failed_claims, failed_locks, failure, report, worker_command};
+use crate::set::command::foreign_worker;
 use manycore_launch::failure::Result;
 use manycore_launch::terminal::Terminal;
 
