@@ -24,3 +24,12 @@ impl From<manycore_measure::paired::Unusable> for Failure {
         Self::Failed(error.to_string())
     }
 }
+
+impl From<Failure> for manycore_launch::failure::Failure {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Usage(text) => Self::BadInput(text),
+            Failure::Failed(text) => Self::failed(text),
+        }
+    }
+}

@@ -69,5 +69,5 @@ mod workload;
 
 pub use failure::Failure;
 pub use found::Found;
-pub use registry::{serve_simulator, serve_worker};
+pub use registry::{Chosen, serve_simulator, serve_worker};
 pub use waits::Waits;

@@ -19,11 +19,11 @@ pub struct Found {
 }
 
 /// What [`run()`] simulates of a figure.
-pub fn plan(figure: &Figure, bands: bool, crew: &SimulatorPool) -> Result<Plan, Failure> {
+pub fn plan(figure: &Figure, bands: bool, pool: &SimulatorPool) -> Result<Plan, Failure> {
     let machines = machines(figure, bands)?;
     let asking =
-        machines.iter().map(|machine| |crew: &SimulatorPool| figure.workload.run(machine, crew));
-    Plan::of(crew, asking).map_err(|failure| about(figure, failure))
+        machines.iter().map(|machine| |pool: &SimulatorPool| figure.workload.run(machine, pool));
+    Plan::of(pool, asking).map_err(|failure| about(figure, failure))
 }
 
 /// The machine and, with `bands`, its variants.
@@ -41,9 +41,9 @@ fn about(figure: &Figure, failure: Failure) -> Failure {
 }
 
 /// Simulates a figure, with `bands` on all variants of the machine, and judges its claims.
-pub fn run(figure: Figure, bands: bool, crew: &SimulatorPool) -> Result<Found, Failure> {
+pub fn run(figure: Figure, bands: bool, pool: &SimulatorPool) -> Result<Found, Failure> {
     let machines = machines(&figure, bands)?;
-    let run = |machine| figure.workload.run(machine, crew).map_err(|why| about(&figure, why));
+    let run = |machine| figure.workload.run(machine, pool).map_err(|why| about(&figure, why));
     let runs = machines.iter().map(run);
     let mut runs = runs.collect::<Result<Vec<_>, _>>()?;
     let variants: Vec<&[Measurement]> = runs.iter().map(Vec::as_slice).collect();

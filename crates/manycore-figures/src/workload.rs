@@ -153,14 +153,14 @@ impl Workload {
     pub(crate) fn run(
         &self,
         machine: &Model,
-        crew: &SimulatorPool,
+        pool: &SimulatorPool,
     ) -> Result<Vec<Measurement>, Failure> {
         let found = match self {
-            Self::Set(set) => set.run(machine, crew)?,
-            Self::Db(db) => db.run(machine, crew)?,
-            Self::Rmap(rmap) => rmap.run(machine, crew)?,
-            Self::Syscall(server) => server.run(machine, crew)?,
-            Self::Kernel(kernel) => kernel.run(machine, crew)?,
+            Self::Set(set) => set.run(machine, pool)?,
+            Self::Db(db) => db.run(machine, pool)?,
+            Self::Rmap(rmap) => rmap.run(machine, pool)?,
+            Self::Syscall(server) => server.run(machine, pool)?,
+            Self::Kernel(kernel) => kernel.run(machine, pool)?,
         };
         match found.failures.first() {
             None => Ok(found.measurements),
@@ -170,7 +170,7 @@ impl Workload {
 }
 
 impl Set {
-    fn run(&self, machine: &Model, crew: &SimulatorPool) -> Result<Found, Failure> {
+    fn run(&self, machine: &Model, pool: &SimulatorPool) -> Result<Found, Failure> {
         let mut found = Found { measurements: Vec::new(), failures: Vec::new() };
         for exponent in &self.zipf {
             let usual = Keys::of(self.initial);
@@ -192,7 +192,7 @@ impl Set {
                     },
                 },
                 duration: self.duration,
-                ..set::Options::new(machine.clone(), crew.clone())
+                ..set::Options::new(machine.clone(), pool.clone())
             };
             let more = set::run(&settings)?;
             found.measurements.extend(more.measurements);
@@ -203,21 +203,21 @@ impl Set {
 }
 
 impl Db {
-    fn run(&self, machine: &Model, crew: &SimulatorPool) -> Result<Found, Failure> {
+    fn run(&self, machine: &Model, pool: &SimulatorPool) -> Result<Found, Failure> {
         db::run(&db::Options {
             locks: self.locks.clone(),
             cpus: self.cpus.clone(),
             terminals: self.terminals.clone(),
             updates: self.update.clone(),
             duration: self.duration,
-            ..db::Options::new(machine.clone(), crew.clone())
+            ..db::Options::new(machine.clone(), pool.clone())
         })
     }
 }
 
 impl Syscall {
-    fn run(&self, machine: &Model, crew: &SimulatorPool) -> Result<Found, Failure> {
-        let usual = syscall::Options::new(machine.clone(), crew.clone());
+    fn run(&self, machine: &Model, pool: &SimulatorPool) -> Result<Found, Failure> {
+        let usual = syscall::Options::new(machine.clone(), pool.clone());
         syscall::run(&syscall::Options {
             clients: self.clients.clone(),
             assumed: syscall::Assumptions {
@@ -233,18 +233,18 @@ impl Syscall {
 }
 
 impl Kernel {
-    fn run(&self, machine: &Model, crew: &SimulatorPool) -> Result<Found, Failure> {
+    fn run(&self, machine: &Model, pool: &SimulatorPool) -> Result<Found, Failure> {
         kernel::run(&kernel::Options {
             threads: self.threads.clone(),
             compute: self.compute,
             duration: self.duration,
-            ..kernel::Options::new(machine.clone(), self.application, crew.clone())
+            ..kernel::Options::new(machine.clone(), self.application, pool.clone())
         })
     }
 }
 
 impl Rmap {
-    fn run(&self, machine: &Model, crew: &SimulatorPool) -> Result<Found, Failure> {
+    fn run(&self, machine: &Model, pool: &SimulatorPool) -> Result<Found, Failure> {
         let settings = rmap::Options {
             syncs: self.sync.clone(),
             threads: self.threads.clone(),
@@ -260,7 +260,7 @@ impl Rmap {
             duration: self.duration,
             ..rmap::Options::default()
         };
-        let mut found = rmap::simulate(&settings, machine, crew)?;
+        let mut found = rmap::simulate(&settings, machine, pool)?;
         // The base line takes part even where the figure does not have it.
         found
             .measurements

@@ -62,8 +62,8 @@ fn main() -> ExitCode {
 fn the_page_is_drawn_on_any_screen() {
     let figure = Figure::parse("one", FIGURE, Extent::Whole).unwrap();
     let worker = worker::Command::this_executable(["simulate"]).unwrap();
-    let crew = SimulatorPool::new(worker, None, None, false);
-    let found = manycore_figures::run(figure, false, &crew).unwrap();
+    let pool = SimulatorPool::new(worker, None, None, false);
+    let found = manycore_figures::run(figure, false, &pool).unwrap();
     let directory = tempfile::tempdir().unwrap();
     manycore_figures::write(&[found], directory.path()).unwrap();
     let page = directory.path().join("index.html");

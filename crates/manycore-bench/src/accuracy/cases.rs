@@ -32,12 +32,12 @@ pub struct Options {
     /// How to start a process in which a set is measured.
     pub worker: Command,
     /// Who simulates.
-    pub crew: SimulatorPool,
+    pub pool: SimulatorPool,
 }
 
 impl Options {
     /// 7 rounds of 1 and 2 threads.
-    pub fn new(model: Model, worker: Command, crew: SimulatorPool) -> Self {
+    pub fn new(model: Model, worker: Command, pool: SimulatorPool) -> Self {
         Self {
             model,
             threads: vec![1, 2],
@@ -46,7 +46,7 @@ impl Options {
             simulated: Duration::from_millis(5),
             seed: 1,
             worker,
-            crew,
+            pool,
         }
     }
 }
@@ -129,14 +129,14 @@ impl Options {
                 workload: workload.clone(),
                 slice: self.slice,
                 rounds: Rounds::Count(self.rounds),
-                progress: self.crew.progress,
+                progress: self.pool.progress,
                 ..set::Options::new(self.worker.clone())
             })?),
             Kind::ReverseMap(workload) => {
                 let workload = rmap::Options {
                     duration: self.slice,
                     rounds: self.rounds,
-                    progress: self.crew.progress,
+                    progress: self.pool.progress,
                     ..workload.clone()
                 };
                 whole(rmap::run(&workload, &self.worker)?)
@@ -155,12 +155,12 @@ impl Options {
                 workload: workload.clone(),
                 duration: self.simulated,
                 beside,
-                ..simulated_set::Options::new(self.model.clone(), self.crew.clone())
+                ..simulated_set::Options::new(self.model.clone(), self.pool.clone())
             })?,
             Kind::ReverseMap(workload) => rmap::simulate(
                 &rmap::Options { duration: self.simulated, beside, ..workload.clone() },
                 &self.model,
-                &self.crew,
+                &self.pool,
             )?,
         })?;
         for record in &mut records {

@@ -9,8 +9,7 @@ use clap::{Args, ValueEnum};
 use manycore_measure::Results;
 use manycore_sim::Model;
 
-use crate::front::{CrewOptions, say_troubles};
-use crate::front::{failed_claims, failed_locks, failure, print_results, report, worker_command};
+use crate::front::{Benchmark, Outcome, SimulatorOptions, say_troubles, worker_command};
 use crate::machines;
 use manycore_launch::failure::Result;
 use manycore_launch::terminal::Terminal;
@@ -70,7 +69,7 @@ pub struct Options {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    crew: CrewOptions,
+    pool: SimulatorOptions,
 }
 
 /// What is compared.
@@ -84,19 +83,26 @@ enum Of {
     Machines,
 }
 
-/// Compares, and prints what came out.
-pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
-    let crew = options.crew.crew(terminal)?;
-    match options.of {
-        Of::Locks => options.locks(options.model(terminal)?, crew, terminal),
-        Of::Structures => options.structures(options.model(terminal)?, crew, terminal),
-        Of::Machines => options.machines(crew, terminal),
+impl Benchmark for Options {
+    const NAME: &'static str = "accuracy";
+
+    fn measure(&self, terminal: &Terminal) -> Result<Outcome> {
+        let pool = self.pool.start(terminal)?;
+        match self.of {
+            Of::Locks => self.locks(self.model(terminal)?, pool, terminal),
+            Of::Structures => self.structures(self.model(terminal)?, pool, terminal),
+            Of::Machines => self.machines(pool, terminal),
+        }
+    }
+
+    fn json(&self) -> bool {
+        self.json
     }
 }
 
 impl Options {
-    fn locks(&self, model: Model, crew: SimulatorPool, terminal: &Terminal) -> Result<()> {
-        let usual = accuracy::Options::new(model, worker_command()?, crew);
+    fn locks(&self, model: Model, pool: SimulatorPool, terminal: &Terminal) -> Result<Outcome> {
+        let usual = accuracy::Options::new(model, worker_command()?, pool);
         let settings = match self.quick {
             true => accuracy::Options {
                 threads: vec![1, 2],
@@ -113,19 +119,20 @@ impl Options {
                 ..usual
             },
         };
-        let found = accuracy::run(&settings).map_err(failure)?;
-        say_troubles(&settings.crew, terminal);
-        let results = Results {
-            claims: found.claims.clone(),
-            ..Results::of_this_host(found.measurements.clone())
-        };
-        report(&results, self.json, || accuracy::render(&found))?;
-        failed_locks(&found.failures)?;
-        failed_claims(&found.claims)
+        let found = accuracy::run(&settings)?;
+        say_troubles(&settings.pool, terminal);
+        let text = accuracy::render(&found);
+        let results = Results { claims: found.claims, ..Results::of_this_host(found.measurements) };
+        Ok(Outcome { results, text, figure: None, failures: found.failures })
     }
 
-    fn structures(&self, model: Model, crew: SimulatorPool, terminal: &Terminal) -> Result<()> {
-        let usual = structures::Options::new(model, worker_command()?, crew);
+    fn structures(
+        &self,
+        model: Model,
+        pool: SimulatorPool,
+        terminal: &Terminal,
+    ) -> Result<Outcome> {
+        let usual = structures::Options::new(model, worker_command()?, pool);
         let settings = match self.quick {
             true => structures::Options {
                 rounds: 1,
@@ -141,18 +148,15 @@ impl Options {
                 ..usual
             },
         };
-        let found = structures::run(&settings).map_err(failure)?;
-        say_troubles(&settings.crew, terminal);
-        let results = Results {
-            claims: found.claims.clone(),
-            ..Results::of_this_host(found.measurements.clone())
-        };
-        report(&results, self.json, || structures::render(&found))?;
-        failed_claims(&found.claims)
+        let found = structures::run(&settings)?;
+        say_troubles(&settings.pool, terminal);
+        let text = structures::render(&found);
+        let results = Results { claims: found.claims, ..Results::of_this_host(found.measurements) };
+        Ok(Outcome { results, text, figure: None, failures: Vec::new() })
     }
 
-    fn machines(&self, crew: SimulatorPool, terminal: &Terminal) -> Result<()> {
-        let usual = published::Options::new(crew);
+    fn machines(&self, pool: SimulatorPool, terminal: &Terminal) -> Result<Outcome> {
+        let usual = published::Options::new(pool);
         let settings = match self.quick {
             true => published::Options { tasks: vec![1, 2, 16], acquisitions: 1_600, ..usual },
             false => published::Options { tasks: self.threads.clone(), ..usual },
@@ -162,13 +166,11 @@ impl Options {
             seed: self.seed,
             ..settings
         };
-        let found = published::run(&settings).map_err(failure)?;
-        say_troubles(&settings.crew, terminal);
-        let results =
-            Results { claims: found.claims.clone(), ..Results::new(found.measurements.clone()) };
-        print_results(&results, self.json, || published::render(&found))?;
-        failed_locks(&found.failures)?;
-        failed_claims(&found.claims)
+        let found = published::run(&settings)?;
+        say_troubles(&settings.pool, terminal);
+        let text = published::render(&found);
+        let results = Results { claims: found.claims, ..Results::new(found.measurements) };
+        Ok(Outcome { results, text, figure: None, failures: found.failures })
     }
 
     fn threads_or(&self, usual: Vec<u32>) -> Vec<u32> {
@@ -180,6 +182,6 @@ impl Options {
             return machines::find(name);
         }
         let host = host::measure(|what| terminal.say(format_args!("measuring {what}")));
-        Ok(host.map_err(failure)?.model("this-host"))
+        Ok(host?.model("this-host"))
     }
 }

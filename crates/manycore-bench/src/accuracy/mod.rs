@@ -14,7 +14,7 @@
 
 mod calibration;
 mod cases;
-pub mod command;
+mod command;
 mod comparison;
 pub(crate) mod judge;
 pub mod machines;
@@ -28,6 +28,7 @@ use manycore_measure::{Claim, Measurement, Mechanism};
 use manycore_sim::Model;
 
 use crate::failure::Failure;
+use crate::front::Front;
 use crate::lock::Point;
 use crate::mix::USUAL_DATA;
 use crate::simulated::{Finding, Job, Program, Simulator, SimulatorPool, record, variant};
@@ -42,6 +43,10 @@ pub use render::render;
 pub(crate) struct Accuracy;
 
 impl Workload for Accuracy {
+    fn simulated(&self) -> Vec<Front> {
+        vec![Front::of::<command::Options>()]
+    }
+
     fn simulators(&self) -> Vec<Simulator> {
         vec![Simulator::of::<machines::batch::Batch>()]
     }
@@ -81,12 +86,12 @@ pub struct Options {
     /// How to start a process in which a lock is measured.
     pub worker: Command,
     /// Who simulates.
-    pub crew: SimulatorPool,
+    pub pool: SimulatorPool,
 }
 
 impl Options {
     /// 7 rounds of 1, 2, 8 and 32 threads.
-    pub fn new(model: Model, worker: Command, crew: SimulatorPool) -> Self {
+    pub fn new(model: Model, worker: Command, pool: SimulatorPool) -> Self {
         Self {
             model,
             threads: vec![1, 2, 8, 32],
@@ -95,7 +100,7 @@ impl Options {
             checked: Duration::from_millis(5),
             seed: 1,
             worker,
-            crew,
+            pool,
         }
     }
 }
@@ -148,7 +153,7 @@ pub fn run(options: &Options) -> Result<Found, Failure> {
                 jobs.extend(machines.iter().map(|m| options.job(point, lock, m, every_turn, time)));
             }
         }
-        options.crew.run(&jobs)
+        options.pool.run(&jobs)
     };
     let mut found = Found {
         measurements: native.measurements,

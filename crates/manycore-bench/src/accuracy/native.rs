@@ -33,7 +33,7 @@ pub(crate) fn measure(options: &Options, points: &[Point]) -> Result<Native, Fai
         pinning: Pinning::Auto,
         seed: options.seed,
         worker: &options.worker,
-        progress: options.crew.progress,
+        progress: options.pool.progress,
     };
     let samples = campaign.run()?;
     let mut throughput = BTreeMap::new();

@@ -8,8 +8,8 @@ use clap::Args;
 use humantime::parse_duration;
 use manycore_measure::Results;
 
-use crate::front::{CrewOptions, VariationOptions, say_troubles};
-use crate::front::{failed_locks, failure, print_results};
+use crate::found::Found;
+use crate::front::{Benchmark, Outcome, SimulatorOptions, VariationOptions, say_troubles};
 use crate::machines;
 use manycore_launch::failure::Result;
 use manycore_launch::terminal::Terminal;
@@ -69,29 +69,37 @@ pub struct Options {
     #[command(flatten)]
     variation: VariationOptions,
     #[command(flatten)]
-    crew: CrewOptions,
+    pool: SimulatorOptions,
 }
 
-/// Simulates, and prints what came out.
-pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
-    let machine = machines::find(&options.machine)?;
-    let usual = db::Options::new(machine, options.crew.crew(terminal)?);
-    let settings = db::Options {
-        locks: if options.lock.is_empty() { usual.locks } else { options.lock.clone() },
-        cpus: options.cpus.clone(),
-        terminals: options.terminals.clone(),
-        updates: options.update.clone(),
-        data: options.data,
-        outside: options.outside.unwrap_or(usual.outside),
-        think: options.think.unwrap_or(usual.think),
-        duration: options.duration,
-        seed: options.variation.seed,
-        sweep: options.variation.sweep,
-        ..usual
-    };
-    let found = db::run(&settings).map_err(failure)?;
-    say_troubles(&settings.crew, terminal);
-    let results = Results::new(found.measurements);
-    print_results(&results, options.variation.json, || db::render(&results.measurements))?;
-    failed_locks(&found.failures)
+impl Benchmark for Options {
+    const NAME: &'static str = "db";
+
+    fn measure(&self, terminal: &Terminal) -> Result<Outcome> {
+        let machine = machines::find(&self.machine)?;
+        let usual = db::Options::new(machine, self.pool.start(terminal)?);
+        let settings = db::Options {
+            locks: if self.lock.is_empty() { usual.locks } else { self.lock.clone() },
+            cpus: self.cpus.clone(),
+            terminals: self.terminals.clone(),
+            updates: self.update.clone(),
+            data: self.data,
+            outside: self.outside.unwrap_or(usual.outside),
+            think: self.think.unwrap_or(usual.think),
+            duration: self.duration,
+            seed: self.variation.seed,
+            sweep: self.variation.sweep,
+            ..usual
+        };
+        let found = db::run(&settings)?;
+        say_troubles(&settings.pool, terminal);
+        let Found { measurements, failures } = found;
+        let results = Results::new(measurements);
+        let text = db::render(&results.measurements);
+        Ok(Outcome { results, text, figure: None, failures })
+    }
+
+    fn json(&self) -> bool {
+        self.variation.json
+    }
 }

@@ -11,7 +11,7 @@
 //! The publication says what was run, not how often a transaction takes which latch, nor for how long. So the shape below
 //! is assumed, with one number fitted: the mean time between two sections, [`OUTSIDE_NS`].
 
-pub mod command;
+mod command;
 mod render;
 
 use std::time::Duration;
@@ -21,10 +21,12 @@ use manycore_sim::Model;
 
 use crate::failure::Failure;
 use crate::found::Found;
+use crate::front::Front;
 use crate::mix::{Latch, Mix, USUAL_DATA, Updating, check_data};
 use crate::simulated::{Job, Program, Question, SimulatorPool, record, variant};
 use crate::slice::Pinning;
 use crate::work::Length;
+use crate::workload::Workload;
 pub use render::render;
 
 /// Sections of a transaction: it reads 100 rows. Assumed.
@@ -60,6 +62,15 @@ const ALL: f64 = 100.0;
 pub const LOCKS: [&str; 7] =
     ["innodb", "double-delay", "exponential", "proportional", "sleep", "half-spin", "hybrid"];
 
+/// A database whose threads contend for a few hot latches.
+pub(crate) struct DatabaseModel;
+
+impl Workload for DatabaseModel {
+    fn simulated(&self) -> Vec<Front> {
+        vec![Front::of::<command::Options>()]
+    }
+}
+
 /// What to simulate.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -86,12 +97,12 @@ pub struct Options {
     /// Whether to vary what nobody knows about the machine.
     pub sweep: bool,
     /// Who does it.
-    pub crew: SimulatorPool,
+    pub pool: SimulatorPool,
 }
 
 impl Options {
     /// The publication's locks, 50 terminals, 4 to 24 CPUs, 200 ms.
-    pub fn new(machine: Model, crew: SimulatorPool) -> Self {
+    pub fn new(machine: Model, pool: SimulatorPool) -> Self {
         Self {
             machine,
             locks: LOCKS.map(str::to_owned).to_vec(),
@@ -104,7 +115,7 @@ impl Options {
             duration: Duration::from_millis(200),
             seed: 1,
             sweep: false,
-            crew,
+            pool,
         }
     }
 }
@@ -119,7 +130,7 @@ pub fn run(options: &Options) -> Result<Found, Failure> {
         machines.iter().map(job).collect::<Vec<_>>()
     };
     let jobs: Vec<Job> = points.iter().flat_map(of_point).collect();
-    let mut answers = options.crew.run(&jobs).into_iter();
+    let mut answers = options.pool.run(&jobs).into_iter();
     let mut found = Found { measurements: Vec::new(), failures: Vec::new() };
     for point in points {
         let findings: Result<Vec<_>, _> = answers.by_ref().take(machines.len()).collect();

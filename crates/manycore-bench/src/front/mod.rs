@@ -1,94 +1,29 @@
 //! What the commands of all workloads have in common: flags, and how results are printed.
+//!
+//! | module | what is in it |
+//! |---|---|
+//! | `benchmark` | a benchmark as a command: flags, measuring, rows, text, picture |
+//! | `output` | how results are printed, and which of them are failures |
+//! | `length`, `slices`, `simulators`, `plot` | flags that several have |
 
+mod benchmark;
 mod length;
+mod output;
 mod plot;
 mod simulators;
 mod slices;
 
-use manycore_launch::failure::{Failure, Result};
-use manycore_launch::terminal::print;
-use manycore_measure::{Claim, Host, Judgement, Results};
+use manycore_launch::failure::Result;
 
 use crate::worker;
+pub use benchmark::{Benchmark, Front, Outcome, Run};
 pub use length::parse as parse_length;
+pub use output::{failed_claims, failed_locks, print_results};
 pub use plot::{Canvas, PlotOptions};
-pub use simulators::{CrewOptions, VariationOptions, say_troubles};
+pub use simulators::{SimulatorOptions, VariationOptions, say_troubles};
 pub use slices::{Pin, SliceOptions};
 
 /// How this command starts its workers.
 pub fn worker_command() -> Result<worker::Command> {
-    worker::Command::this_executable(["bench", "worker"]).map_err(failure)
-}
-
-/// Prints what was measured on this host.
-pub fn report(results: &Results, json: bool, text: impl FnOnce() -> String) -> Result<()> {
-    print_results(results, json, || on_this_host(&text()))
-}
-
-/// A text below the name of the host.
-fn on_this_host(text: &str) -> String {
-    format!("{}\n\n{}\n", Host::describe(), text.trim_end())
-}
-
-/// Prints results: for machines, or as text.
-pub fn print_results(results: &Results, json: bool, text: impl FnOnce() -> String) -> Result<()> {
-    if !json {
-        return print(&text());
-    }
-    let results = results.to_json();
-    let results =
-        results.map_err(|error| Failure::failed(format!("no usable results: {error}")))?;
-    print(&format!("{results}\n"))
-}
-
-/// An error if some locks could not be measured: a line for each.
-pub fn failed_locks(failures: &[String]) -> Result<()> {
-    match failures {
-        [] => Ok(()),
-        failures => Err(Failure::failed(failures.join("; "))),
-    }
-}
-
-/// An error if something that is promised was found not to be so.
-pub fn failed_claims(claims: &[Claim]) -> Result<()> {
-    let failed: Vec<&str> = claims
-        .iter()
-        .filter(|claim| claim.verdict == Judgement::Fail)
-        .map(|claim| claim.id.as_str())
-        .collect();
-    match failed.len() {
-        0 => Ok(()),
-        count => Err(Failure::failed(format!(
-            "{count} of {} claims failed: {}",
-            claims.len(),
-            failed.join(", ")
-        ))),
-    }
-}
-
-/// What the library says went wrong, as the command says it.
-pub fn failure(failure: crate::Failure) -> Failure {
-    match failure {
-        crate::Failure::Usage(text) => Failure::BadInput(text),
-        crate::Failure::Failed(text) => Failure::failed(text),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use manycore_measure::Bound;
-
-    use super::*;
-
-    fn claim(id: &str, verdict: Judgement) -> Claim {
-        Claim { verdict, ..Claim::open(id, "", Bound::AtLeast(0.5)) }
-    }
-
-    #[test]
-    fn only_failed_claims_fail() {
-        let (pass, undecided) = (claim("a", Judgement::Pass), claim("b", Judgement::Undecided));
-        assert!(failed_claims(&[pass.clone(), undecided.clone()]).is_ok());
-        let failed = failed_claims(&[pass, claim("c", Judgement::Fail), undecided]).unwrap_err();
-        assert_eq!(failed.to_string(), "1 of 3 claims failed: c");
-    }
+    Ok(worker::Command::this_executable(["bench", "worker"])?)
 }

@@ -10,7 +10,7 @@ use std::str::FromStr;
 use clap::Args;
 use manycore_measure::Figure;
 
-use super::on_this_host;
+use super::output::on_this_host;
 use manycore_launch::failure::{Failure, Result};
 
 /// Whether and where to draw.

@@ -7,13 +7,12 @@ use crate::simulated::{Cache, SimulatorPool};
 use crate::worker::Command;
 use clap::Args;
 
-use crate::front::failure;
 use manycore_launch::failure::{Failure, Result};
 use manycore_launch::terminal::Terminal;
 
 /// How simulations are run. None of it changes a result.
 #[derive(Args, Debug)]
-pub struct CrewOptions {
+pub struct SimulatorOptions {
     /// Simulations at a time [default: as many as CPUs]
     #[arg(long, value_name = "N")]
     workers: Option<NonZero<usize>>,
@@ -39,10 +38,10 @@ pub struct VariationOptions {
     pub json: bool,
 }
 
-impl CrewOptions {
+impl SimulatorOptions {
     /// The processes, which are this executable.
-    pub fn crew(&self, terminal: &Terminal) -> Result<SimulatorPool> {
-        let worker = Command::this_executable(["sim", "worker"]).map_err(failure)?;
+    pub fn start(&self, terminal: &Terminal) -> Result<SimulatorPool> {
+        let worker = Command::this_executable(["sim", "worker"])?;
         let cache = match (&self.cache, self.no_cache) {
             (_, true) => None,
             (Some(root), _) => Some(Cache::below(root, &worker.program).map_err(|error| {
@@ -58,6 +57,6 @@ impl CrewOptions {
 }
 
 /// Says what was the matter with the cache, if anything was.
-pub fn say_troubles(crew: &SimulatorPool, terminal: &Terminal) {
-    crew.cache.iter().flat_map(Cache::troubles).for_each(|trouble| terminal.note(trouble));
+pub fn say_troubles(pool: &SimulatorPool, terminal: &Terminal) {
+    pool.cache.iter().flat_map(Cache::troubles).for_each(|trouble| terminal.note(trouble));
 }

@@ -7,8 +7,7 @@ use clap::Args;
 use humantime::parse_duration;
 use manycore_measure::Results;
 
-use crate::front::{CrewOptions, say_troubles};
-use crate::front::{failed_claims, failed_locks, failure, report, worker_command};
+use crate::front::{Benchmark, Outcome, SimulatorOptions, say_troubles, worker_command};
 use crate::set::command::foreign_worker;
 use manycore_launch::failure::Result;
 use manycore_launch::terminal::Terminal;
@@ -56,27 +55,30 @@ pub struct Options {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    crew: CrewOptions,
+    pool: SimulatorOptions,
 }
 
-/// Measures, and prints what came out.
-pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
-    let settings = goals::Options {
-        parts: options.part.clone(),
-        budget: options.budget,
-        seed: options.seed,
-        worker: worker_command()?,
-        foreign: foreign_worker(),
-        crew: options.crew.crew(terminal)?,
-        progress: terminal.shows_progress(),
-    };
-    let found = goals::run(&settings).map_err(failure)?;
-    say_troubles(&settings.crew, terminal);
-    let results = Results {
-        claims: found.claims.clone(),
-        ..Results::of_this_host(found.measurements.clone())
-    };
-    report(&results, options.json, || goals::render(&found))?;
-    failed_locks(&found.failures)?;
-    failed_claims(&found.claims)
+impl Benchmark for Options {
+    const NAME: &'static str = "goals";
+
+    fn measure(&self, terminal: &Terminal) -> Result<Outcome> {
+        let settings = goals::Options {
+            parts: self.part.clone(),
+            budget: self.budget,
+            seed: self.seed,
+            worker: worker_command()?,
+            foreign: foreign_worker(),
+            pool: self.pool.start(terminal)?,
+            progress: terminal.shows_progress(),
+        };
+        let found = goals::run(&settings)?;
+        say_troubles(&settings.pool, terminal);
+        let text = goals::render(&found);
+        let results = Results { claims: found.claims, ..Results::of_this_host(found.measurements) };
+        Ok(Outcome { results, text, figure: None, failures: found.failures })
+    }
+
+    fn json(&self) -> bool {
+        self.json
+    }
 }

@@ -5,7 +5,7 @@
 //! failed, leaves the claim undecided.
 
 mod claims;
-pub mod command;
+mod command;
 mod parts;
 mod simulated;
 
@@ -14,10 +14,21 @@ use std::time::Duration;
 use manycore_measure::{Claim, Measurement};
 
 use crate::failure::Failure;
+use crate::front::Front;
 use crate::simulated::SimulatorPool;
 use crate::worker::Command;
+use crate::workload::Workload;
 use crate::{rmap, set};
 pub use parts::NAMES;
+
+/// What is wanted of sets and reverse maps.
+pub(crate) struct Goals;
+
+impl Workload for Goals {
+    fn measured(&self) -> Vec<Front> {
+        vec![Front::of::<command::Options>()]
+    }
+}
 
 /// What to measure.
 #[derive(Clone, Debug)]
@@ -33,7 +44,7 @@ pub struct Options {
     /// How to start one that has the sets of C libraries; `None` if that program is not there.
     pub foreign: Option<Command>,
     /// Who simulates.
-    pub crew: SimulatorPool,
+    pub pool: SimulatorPool,
     /// Whether to show progress, if standard error is a terminal.
     pub progress: bool,
 }

@@ -40,7 +40,7 @@ fn versions(options: &Options) -> Result<Found, Failure> {
             keys: Keys { buckets: 1_000, seed: options.seed, ..Keys::of(10_000) },
             ..TaskGrid::default()
         },
-        ..set::Options::new(machine("xeon-8180-8x28x2-like")?, options.crew.clone())
+        ..set::Options::new(machine("xeon-8180-8x28x2-like")?, options.pool.clone())
     };
     let ran = set::run(&settings)?;
     let claim = |sync: &str, bound| {
@@ -65,7 +65,7 @@ fn reverse_maps(options: &Options) -> Result<Found, Failure> {
         progress: options.progress,
         ..rmap::Options::default()
     };
-    let ran = rmap::simulate(&settings, &machine("xeon-e7-8870-8x15-like")?, &options.crew)?;
+    let ran = rmap::simulate(&settings, &machine("xeon-e7-8870-8x15-like")?, &options.pool)?;
     let open = Open {
         id: "simulated-ldu-per-core".to_owned(),
         text: "simulated rmap by ldu-per-core, 2 ms: 120 threads over 120 times one".to_owned(),

@@ -8,7 +8,7 @@ use clap::Args;
 use humantime::parse_duration;
 use manycore_measure::Results;
 
-use crate::front::{failed_claims, failed_locks, failure, report, worker_command};
+use crate::front::{Benchmark, Outcome, worker_command};
 use manycore_launch::failure::Result;
 use manycore_launch::preload::Library;
 use manycore_launch::terminal::Terminal;
@@ -53,22 +53,24 @@ pub struct Options {
     json: bool,
 }
 
-/// Measures, and prints what came out.
-pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
-    let library = options.preload.then(Library::of_locks).transpose()?.map(Library::into_path);
-    let effort = if options.quick { Effort::Quick } else { Effort::Within(options.budget) };
-    let found = grid::run(&lock::Options {
-        locks: options.lock.clone(),
-        seed: options.seed,
-        progress: terminal.shows_progress(),
-        ..grid::options(worker_command()?, library, effort)
-    });
-    let found = found.map_err(failure)?;
-    let results = Results {
-        claims: found.claims.clone(),
-        ..Results::of_this_host(found.measurements.clone())
-    };
-    report(&results, options.json, || grid::render(&found))?;
-    failed_locks(&found.failures)?;
-    failed_claims(&found.claims)
+impl Benchmark for Options {
+    const NAME: &'static str = "grid";
+
+    fn measure(&self, terminal: &Terminal) -> Result<Outcome> {
+        let library = self.preload.then(Library::of_locks).transpose()?.map(Library::into_path);
+        let effort = if self.quick { Effort::Quick } else { Effort::Within(self.budget) };
+        let found = grid::run(&lock::Options {
+            locks: self.lock.clone(),
+            seed: self.seed,
+            progress: terminal.shows_progress(),
+            ..grid::options(worker_command()?, library, effort)
+        })?;
+        let text = grid::render(&found);
+        let results = Results { claims: found.claims, ..Results::of_this_host(found.measurements) };
+        Ok(Outcome { results, text, figure: None, failures: found.failures })
+    }
+
+    fn json(&self) -> bool {
+        self.json
+    }
 }

@@ -5,7 +5,7 @@
 //! undecided.
 
 mod claims;
-pub mod command;
+mod command;
 mod render;
 mod view;
 
@@ -15,10 +15,21 @@ use std::time::Duration;
 use manycore_measure::{Claim, Measurement};
 
 use crate::failure::Failure;
+use crate::front::Front;
 use crate::lock::{Options, Rounds};
 use crate::work::Length;
 use crate::worker::{Command, Through};
+use crate::workload::Workload;
 pub use render::render;
+
+/// What is promised of locks.
+pub(crate) struct Grid;
+
+impl Workload for Grid {
+    fn measured(&self) -> Vec<Front> {
+        vec![Front::of::<command::Options>()]
+    }
+}
 
 /// How much time to spend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

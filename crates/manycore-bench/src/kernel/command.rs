@@ -7,8 +7,8 @@ use clap::{Args, ValueEnum};
 use humantime::parse_duration;
 use manycore_measure::Results;
 
-use crate::front::{CrewOptions, VariationOptions, say_troubles};
-use crate::front::{failed_locks, failure, print_results};
+use crate::found::Found;
+use crate::front::{Benchmark, Outcome, SimulatorOptions, VariationOptions, say_troubles};
 use crate::machines;
 use manycore_launch::failure::Result;
 use manycore_launch::terminal::Terminal;
@@ -71,7 +71,7 @@ pub struct Options {
     #[command(flatten)]
     variation: VariationOptions,
     #[command(flatten)]
-    crew: CrewOptions,
+    pool: SimulatorOptions,
 }
 
 fn assumption(text: &str) -> std::result::Result<(String, f64), String> {
@@ -80,30 +80,36 @@ fn assumption(text: &str) -> std::result::Result<(String, f64), String> {
     pair.ok_or_else(|| "it is a name and a number, such as walks=0.1".to_owned())
 }
 
-/// Simulates, and prints what came out.
-pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
-    let machine = machines::find(&options.machine)?;
-    let application = match options.of {
-        Application::Processes => kernel::Application::Processes,
-        Application::Threads => kernel::Application::Threads,
-    };
-    let crew = options.crew.crew(terminal)?;
-    let mut settings = kernel::Options {
-        threads: options.threads.clone(),
-        duration: options.duration,
-        seed: options.variation.seed,
-        sweep: options.variation.sweep,
-        ..kernel::Options::new(machine, application, crew)
-    };
-    settings.compute = options.compute.unwrap_or(settings.compute);
-    for (name, value) in &options.assume {
-        settings.numbers.set(name, *value).map_err(failure)?;
+impl Benchmark for Options {
+    const NAME: &'static str = "kernel";
+
+    fn measure(&self, terminal: &Terminal) -> Result<Outcome> {
+        let machine = machines::find(&self.machine)?;
+        let application = match self.of {
+            Application::Processes => kernel::Application::Processes,
+            Application::Threads => kernel::Application::Threads,
+        };
+        let pool = self.pool.start(terminal)?;
+        let mut settings = kernel::Options {
+            threads: self.threads.clone(),
+            duration: self.duration,
+            seed: self.variation.seed,
+            sweep: self.variation.sweep,
+            ..kernel::Options::new(machine, application, pool)
+        };
+        settings.compute = self.compute.unwrap_or(settings.compute);
+        for (name, value) in &self.assume {
+            settings.numbers.set(name, *value)?;
+        }
+        let found = kernel::run(&settings)?;
+        say_troubles(&settings.pool, terminal);
+        let Found { measurements, failures } = found;
+        let results = Results::new(measurements);
+        let text = kernel::render(&results.measurements, &settings);
+        Ok(Outcome { results, text, figure: None, failures })
     }
-    let found = kernel::run(&settings).map_err(failure)?;
-    say_troubles(&settings.crew, terminal);
-    let results = Results::new(found.measurements);
-    print_results(&results, options.variation.json, || {
-        kernel::render(&results.measurements, &settings)
-    })?;
-    failed_locks(&found.failures)
+
+    fn json(&self) -> bool {
+        self.variation.json
+    }
 }

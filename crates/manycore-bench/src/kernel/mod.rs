@@ -15,7 +15,7 @@
 //! | `program` | the threads |
 //! | `render` | the results for a person |
 
-pub mod command;
+mod command;
 mod locks;
 mod numbers;
 mod processes;
@@ -32,6 +32,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
 use crate::found::Found;
+use crate::front::Front;
 use crate::simulated::{
     Finding, Job, Program, Question, Simulator, SimulatorPool, record, variant,
 };
@@ -100,6 +101,10 @@ impl Load {
 pub(crate) struct KernelModel;
 
 impl Workload for KernelModel {
+    fn simulated(&self) -> Vec<Front> {
+        vec![Front::of::<command::Options>()]
+    }
+
     fn simulators(&self) -> Vec<Simulator> {
         vec![Simulator::of::<Load>()]
     }
@@ -125,12 +130,12 @@ pub struct Options {
     /// Whether to vary what nobody knows about the machine.
     pub sweep: bool,
     /// Who does it.
-    pub crew: SimulatorPool,
+    pub pool: SimulatorPool,
 }
 
 impl Options {
     /// 1 to 120 threads, 20 ms.
-    pub fn new(machine: Model, application: Application, crew: SimulatorPool) -> Self {
+    pub fn new(machine: Model, application: Application, pool: SimulatorPool) -> Self {
         Self {
             machine,
             application,
@@ -140,7 +145,7 @@ impl Options {
             duration: Duration::from_millis(20),
             seed: 1,
             sweep: false,
-            crew,
+            pool,
         }
     }
 
@@ -203,7 +208,7 @@ pub fn run(options: &Options) -> Result<Found, Failure> {
     });
     let jobs: Vec<Job> =
         jobs.map(|(count, load, machine)| options.job(count, load, machine)).collect();
-    let mut answers = options.crew.run(&jobs).into_iter();
+    let mut answers = options.pool.run(&jobs).into_iter();
     let mut found = Found { measurements: Vec::new(), failures: Vec::new() };
     for threads in &options.threads {
         let loads = options.loads(*threads);

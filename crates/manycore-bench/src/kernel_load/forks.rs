@@ -44,7 +44,7 @@ impl Scene<'_> {
     fn play(&self) -> io::Result<Answer> {
         // They begin when nobody has the other end any more: all at once.
         let (gate, opener) = io::pipe()?;
-        let mut crew = SimulatorPool { processes: Vec::new() };
+        let mut pool = SimulatorPool { processes: Vec::new() };
         // What they wait for while they are made is seen as well.
         let begin = Instant::now();
         for number in 0..self.order.parallel {
@@ -59,13 +59,13 @@ impl Scene<'_> {
                     drop(opener);
                     self.be_a_process(number, gate);
                 }
-                process => crew.processes.push(process),
+                process => pool.processes.push(process),
             }
         }
         drop((gate, opener));
         let (operations, elapsed_ns) =
             count(self.order, self.board.counters(), self.board.enough());
-        crew.end()?;
+        pool.end()?;
         Ok(Answer { operations, elapsed_ns, whole_ns: begin.elapsed().as_nanos() as f64 })
     }
 

@@ -6,8 +6,8 @@ use crate::work::Length;
 use clap::Args;
 use manycore_measure::Results;
 
-use crate::front::SliceOptions;
-use crate::front::{failed_locks, failure, parse_length, report, worker_command};
+use crate::found::Found;
+use crate::front::{Benchmark, Outcome, SliceOptions, parse_length, worker_command};
 use manycore_launch::failure::Result;
 use manycore_launch::preload::Library;
 use manycore_launch::terminal::Terminal;
@@ -77,12 +77,19 @@ pub struct Options {
     json: bool,
 }
 
-/// Measures, and prints what came out.
-pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
-    let found = lock::run(&options.settings(terminal)?).map_err(failure)?;
-    let results = Results::of_this_host(found.measurements);
-    report(&results, options.json, || lock::render(&results.measurements))?;
-    failed_locks(&found.failures)
+impl Benchmark for Options {
+    const NAME: &'static str = "lock";
+
+    fn measure(&self, terminal: &Terminal) -> Result<Outcome> {
+        let Found { measurements, failures } = lock::run(&self.settings(terminal)?)?;
+        let results = Results::of_this_host(measurements);
+        let text = lock::render(&results.measurements);
+        Ok(Outcome { results, text, figure: None, failures })
+    }
+
+    fn json(&self) -> bool {
+        self.json
+    }
 }
 
 impl Options {

@@ -13,7 +13,7 @@
 //! ```
 
 pub(crate) mod campaign;
-pub mod command;
+mod command;
 mod grid;
 mod point;
 mod records;
@@ -21,7 +21,7 @@ mod render;
 mod render_simulated;
 pub(crate) mod sections;
 pub mod simulated;
-pub mod simulated_command;
+mod simulated_command;
 pub(crate) mod stage;
 
 use std::path::PathBuf;
@@ -32,6 +32,7 @@ pub use manycore_measure::paired::Rounds;
 use crate::contender::{self, BASE, BASE_SHARED};
 use crate::failure::Failure;
 use crate::found::Found;
+use crate::front::Front;
 use crate::mix::{Mix, USUAL_DATA};
 use crate::simulated::Simulator;
 use crate::slice::Pinning;
@@ -52,6 +53,14 @@ pub(crate) const SIMULATED_BASE: &str = "futex";
 pub(crate) struct Locks;
 
 impl Workload for Locks {
+    fn measured(&self) -> Vec<Front> {
+        vec![Front::of::<command::Options>()]
+    }
+
+    fn simulated(&self) -> Vec<Front> {
+        vec![Front::of::<simulated_command::Options>()]
+    }
+
     fn executors(&self, lock: &str) -> Vec<Executor> {
         vec![campaign::executor(lock)]
     }

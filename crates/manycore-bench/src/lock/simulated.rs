@@ -54,12 +54,12 @@ pub struct Options {
     /// Whether to simulate each turn of a polling loop, and park nobody.
     pub every_turn: bool,
     /// Who does it.
-    pub crew: SimulatorPool,
+    pub pool: SimulatorPool,
 }
 
 impl Options {
     /// All locks, with 1, 2, 4 and 8 threads, one lock, sections of 1 us.
-    pub fn new(machine: Model, crew: SimulatorPool) -> Self {
+    pub fn new(machine: Model, pool: SimulatorPool) -> Self {
         Self {
             machine,
             cpus: None,
@@ -75,7 +75,7 @@ impl Options {
             seed: 1,
             sweep: false,
             every_turn: false,
-            crew,
+            pool,
         }
     }
 }
@@ -87,7 +87,7 @@ pub fn run(options: &Options) -> Result<Found, Failure> {
         points: &options.grid().points(),
         mechanisms: &options.subjects(),
         machines: &variant::of(&options.machine, options.sweep),
-        crew: &options.crew,
+        pool: &options.pool,
     };
     let job = |point: &Point, lock: &str, machine: &str| options.job(point, lock, machine);
     let record = |point: &Point, lock: &str, findings: &[Finding], base: Option<&[Finding]>| {

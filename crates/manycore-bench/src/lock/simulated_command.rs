@@ -9,8 +9,10 @@ use clap::Args;
 use humantime::parse_duration;
 use manycore_measure::Results;
 
-use crate::front::{CrewOptions, VariationOptions, say_troubles};
-use crate::front::{Pin, failed_locks, failure, parse_length, print_results};
+use crate::found::Found;
+use crate::front::{
+    Benchmark, Outcome, Pin, SimulatorOptions, VariationOptions, parse_length, say_troubles,
+};
 use crate::machines;
 use manycore_launch::failure::Result;
 use manycore_launch::terminal::Terminal;
@@ -90,19 +92,25 @@ pub struct Options {
     #[command(flatten)]
     variation: VariationOptions,
     #[command(flatten)]
-    crew: CrewOptions,
+    pool: SimulatorOptions,
 }
 
-/// Simulates, and prints what came out.
-pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
-    let settings = options.settings(terminal)?;
-    let found = lock::run(&settings).map_err(failure)?;
-    say_troubles(&settings.crew, terminal);
-    let results = Results::new(found.measurements);
-    print_results(&results, options.variation.json, || {
-        crate::lock::render_simulated(&results.measurements, options.details)
-    })?;
-    failed_locks(&found.failures)
+impl Benchmark for Options {
+    const NAME: &'static str = "lock";
+
+    fn measure(&self, terminal: &Terminal) -> Result<Outcome> {
+        let settings = self.settings(terminal)?;
+        let found = lock::run(&settings)?;
+        say_troubles(&settings.pool, terminal);
+        let Found { measurements, failures } = found;
+        let results = Results::new(measurements);
+        let text = super::render_simulated(&results.measurements, self.details);
+        Ok(Outcome { results, text, figure: None, failures })
+    }
+
+    fn json(&self) -> bool {
+        self.variation.json
+    }
 }
 
 impl Options {
@@ -122,7 +130,7 @@ impl Options {
             seed: self.variation.seed,
             sweep: self.variation.sweep,
             every_turn: self.every_turn,
-            ..lock::Options::new(machine, self.crew.crew(terminal)?)
+            ..lock::Options::new(machine, self.pool.start(terminal)?)
         })
     }
 }

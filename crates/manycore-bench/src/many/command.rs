@@ -8,9 +8,7 @@ use humantime::parse_duration;
 use manycore_measure::Results;
 use manycore_sim::Model;
 
-use crate::front::PlotOptions;
-use crate::front::{CrewOptions, say_troubles};
-use crate::front::{failed_claims, failed_locks, failure, print_results};
+use crate::front::{Benchmark, Outcome, PlotOptions, SimulatorOptions, say_troubles};
 use crate::machines;
 use manycore_launch::failure::Result;
 use manycore_launch::terminal::Terminal;
@@ -71,7 +69,7 @@ pub struct Options {
     #[command(flatten)]
     plot: PlotOptions,
     #[command(flatten)]
-    crew: CrewOptions,
+    pool: SimulatorOptions,
 }
 
 /// Which locks meet.
@@ -83,33 +81,38 @@ enum Of {
     Rw,
 }
 
-/// Simulates, and prints what came out.
-pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
-    let canvas = options.plot.open()?;
-    let machines = options.machines.iter().map(|name| machines::find(name));
-    let settings = many::Options {
-        machines: machines.collect::<Result<Vec<Model>>>()?,
-        kind: match options.of {
-            Of::Mutexes => Kind::Mutexes,
-            Of::Rw => Kind::ReaderWriter,
-        },
-        locks: options.lock.clone(),
-        effort: match options.budget {
-            _ if options.quick => Effort::Quick,
-            Some(budget) => Effort::Within(budget),
-            None => Effort::Whole,
-        },
-        seed: options.seed,
-        crew: options.crew.crew(terminal)?,
-    };
-    let found = many::run(&settings).map_err(failure)?;
-    say_troubles(&settings.crew, terminal);
-    if let Some(canvas) = &canvas {
-        canvas.draw(&many::figure(&found), &many::render(&found))?;
+impl Benchmark for Options {
+    const NAME: &'static str = "many";
+
+    fn measure(&self, terminal: &Terminal) -> Result<Outcome> {
+        let machines = self.machines.iter().map(|name| machines::find(name));
+        let settings = many::Options {
+            machines: machines.collect::<Result<Vec<Model>>>()?,
+            kind: match self.of {
+                Of::Mutexes => Kind::Mutexes,
+                Of::Rw => Kind::ReaderWriter,
+            },
+            locks: self.lock.clone(),
+            effort: match self.budget {
+                _ if self.quick => Effort::Quick,
+                Some(budget) => Effort::Within(budget),
+                None => Effort::Whole,
+            },
+            seed: self.seed,
+            pool: self.pool.start(terminal)?,
+        };
+        let found = many::run(&settings)?;
+        say_troubles(&settings.pool, terminal);
+        let (text, figure) = (many::render(&found), Some(many::figure(&found)));
+        let results = Results { claims: found.claims, ..Results::new(found.measurements) };
+        Ok(Outcome { results, text, figure, failures: found.failures })
     }
-    let results =
-        Results { claims: found.claims.clone(), ..Results::new(found.measurements.clone()) };
-    print_results(&results, options.json, || many::render(&found))?;
-    failed_locks(&found.failures)?;
-    failed_claims(&found.claims)
+
+    fn json(&self) -> bool {
+        self.json
+    }
+
+    fn plot(&self) -> Option<&PlotOptions> {
+        Some(&self.plot)
+    }
 }

@@ -1,7 +1,7 @@
 //! `manycore sim many`: the locks against each other on all machines with many CPUs, from one
 //! thread to twice as many as CPUs, with short and long sections.
 
-pub mod command;
+mod command;
 mod points;
 mod render;
 mod standing;
@@ -17,12 +17,23 @@ use self::standing::{Outcome, Run};
 use crate::accuracy::judge::claim;
 use crate::contender;
 use crate::failure::Failure;
+use crate::front::Front;
 use crate::lock::SIMULATED_BASE;
 use crate::lock::simulated as lock;
 use crate::simulated::{Finding, Job, Outlook, SimulatorPool, variant};
+use crate::workload::Workload;
 
 /// A machine has many CPUs from here on.
 const MANY: u32 = 20;
+
+/// Locks against each other on all machines with many CPUs.
+pub(crate) struct Many;
+
+impl Workload for Many {
+    fn simulated(&self) -> Vec<Front> {
+        vec![Front::of::<command::Options>()]
+    }
+}
 
 /// Which locks meet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,7 +95,7 @@ pub struct Options {
     /// The seed of every random choice.
     pub seed: u64,
     /// Who simulates.
-    pub crew: SimulatorPool,
+    pub pool: SimulatorPool,
 }
 
 /// What was found.
@@ -115,9 +126,9 @@ pub fn run(options: &Options) -> Result<Found, Failure> {
         subjects.iter().map(|lock| settings.job(&place.point, lock, text)).collect()
     };
     let planned: Vec<Job> = places.iter().flat_map(jobs).collect();
-    let crew = &options.crew;
-    let outlook = Outlook::new(&planned, crew.cache.as_ref(), crew.size());
-    let crew = crew.with_outlook(outlook);
+    let pool = &options.pool;
+    let outlook = Outlook::new(&planned, pool.cache.as_ref(), pool.size());
+    let pool = pool.with_outlook(outlook);
     let mut found = Found {
         measurements: Vec::new(),
         claims: Vec::new(),
@@ -132,7 +143,7 @@ pub fn run(options: &Options) -> Result<Found, Failure> {
         if time_is_up && !found.outcomes.is_empty() {
             break;
         }
-        let answers = crew.run(&jobs(place));
+        let answers = pool.run(&jobs(place));
         found.add(place, &options.settings(place, &machines), &subjects, answers);
     }
     found.claims = found.judge();
@@ -190,7 +201,7 @@ impl Options {
             data: place.point.data,
             duration: Some(place.duration),
             seed: self.seed,
-            ..lock::Options::new(model, self.crew.clone())
+            ..lock::Options::new(model, self.pool.clone())
         }
     }
 }

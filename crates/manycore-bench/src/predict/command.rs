@@ -11,8 +11,7 @@ use manycore_profile::command::joined;
 use manycore_profile::profile::read;
 use manycore_profile::profile::{Held, Lock, Origin, Profile};
 
-use crate::front::{CrewOptions, say_troubles};
-use crate::front::{failed_locks, failure, print_results};
+use crate::front::{SimulatorOptions, failed_locks, print_results, say_troubles};
 use crate::machines;
 use manycore_launch::failure::{Failure, Result};
 use manycore_launch::terminal::Terminal;
@@ -76,7 +75,7 @@ pub struct Options {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    crew: CrewOptions,
+    pool: SimulatorOptions,
 }
 
 /// Predicts, and prints it.
@@ -92,12 +91,12 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
         threads: options.threads.clone(),
         duration: options.duration,
         seed: options.seed,
-        crew: options.crew.crew(terminal)?,
+        pool: options.pool.start(terminal)?,
     };
-    let prediction = predict::run(&settings).map_err(failure)?;
-    say_troubles(&settings.crew, terminal);
+    let prediction = predict::run(&settings)?;
+    say_troubles(&settings.pool, terminal);
     let results = Results::new(prediction.found.measurements.clone());
-    print_results(&results, options.json, || predict::render(&prediction, &title))?;
+    print_results(&results, options.json, &predict::render(&prediction, &title))?;
     failed_locks(&prediction.found.failures)
 }
 

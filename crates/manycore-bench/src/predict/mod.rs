@@ -45,7 +45,7 @@ pub struct Options {
     /// The seed of every random choice.
     pub seed: u64,
     /// Who does it.
-    pub crew: SimulatorPool,
+    pub pool: SimulatorPool,
 }
 
 /// What was predicted.
@@ -88,7 +88,7 @@ pub fn run(options: &Options) -> Result<Prediction, Failure> {
         };
         jobs.extend(variants.iter().map(job));
     }
-    let mut answers = options.crew.run(&jobs).into_iter();
+    let mut answers = options.pool.run(&jobs).into_iter();
     let check = answers.next().and_then(Result::ok).map(|finding| finding.slice.throughput());
     let mut found = Found { measurements: Vec::new(), failures: Vec::new() };
     let mut alone: Option<Vec<Finding>> = None;
@@ -194,7 +194,7 @@ impl Options {
             self.job(workload, &machine, &self.locks[0], beyond.threads, beyond.threads)
         };
         let jobs: Vec<Job> = changed.iter().map(|(_, workload, _)| job(workload)).collect();
-        let answers = self.crew.run(&jobs).into_iter().zip(&changed);
+        let answers = self.pool.run(&jobs).into_iter().zip(&changed);
         let gains = answers.filter_map(|(answer, (row, _, each))| {
             Some((*row, answer.ok()?.slice.throughput() * each / beyond.value))
         });

@@ -8,7 +8,8 @@ use clap::Args;
 use humantime::parse_duration;
 use manycore_measure::Results;
 
-use crate::front::{failed_locks, failure, report, worker_command};
+use crate::found::Found;
+use crate::front::{Benchmark, Outcome, worker_command};
 use manycore_launch::failure::Result;
 use manycore_launch::terminal::Terminal;
 
@@ -168,14 +169,21 @@ impl Workload {
     }
 }
 
-/// Measures, and prints what came out.
-pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
-    let settings = rmap::Options {
-        rounds: options.rounds,
-        ..options.workload.settings(options.outside, options.duration, terminal)
-    };
-    let found = rmap::run(&settings, &worker_command()?).map_err(failure)?;
-    let results = Results::of_this_host(found.measurements);
-    report(&results, options.json, || rmap::render(&results.measurements))?;
-    failed_locks(&found.failures)
+impl Benchmark for Options {
+    const NAME: &'static str = "rmap";
+
+    fn measure(&self, terminal: &Terminal) -> Result<Outcome> {
+        let settings = rmap::Options {
+            rounds: self.rounds,
+            ..self.workload.settings(self.outside, self.duration, terminal)
+        };
+        let Found { measurements, failures } = rmap::run(&settings, &worker_command()?)?;
+        let results = Results::of_this_host(measurements);
+        let text = rmap::render(&results.measurements);
+        Ok(Outcome { results, text, figure: None, failures })
+    }
+
+    fn json(&self) -> bool {
+        self.json
+    }
 }

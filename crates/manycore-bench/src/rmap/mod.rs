@@ -12,11 +12,11 @@
 
 mod any_map;
 mod bag_workload;
-pub mod command;
+mod command;
 mod load;
 mod mechanism;
 mod native;
-pub mod simulated_command;
+mod simulated_command;
 
 mod render;
 mod simulated;
@@ -29,6 +29,7 @@ use manycore_sim::Model;
 
 use crate::failure::Failure;
 use crate::found::Found;
+use crate::front::Front;
 use crate::popularity::Popularity;
 use crate::simulated::Simulator;
 use crate::simulated::{Beside, SimulatorPool};
@@ -51,6 +52,14 @@ const THREADS_MAX: u32 = 4_095;
 pub(crate) struct ReverseMaps;
 
 impl Workload for ReverseMaps {
+    fn measured(&self) -> Vec<Front> {
+        vec![Front::of::<command::Options>()]
+    }
+
+    fn simulated(&self) -> Vec<Front> {
+        vec![Front::of::<simulated_command::Options>()]
+    }
+
     fn executors(&self, _: &str) -> Vec<Executor> {
         vec![slice::executor()]
     }
@@ -123,10 +132,10 @@ pub fn run(options: &Options, worker: &Command) -> Result<Found, Failure> {
 pub fn simulate(
     options: &Options,
     machine: &Model,
-    crew: &SimulatorPool,
+    pool: &SimulatorPool,
 ) -> Result<Found, Failure> {
     options.check(&mechanism::simulated::names(options.load.shape))?;
-    Ok(simulated::run(options, machine, crew))
+    Ok(simulated::run(options, machine, pool))
 }
 
 /// A mix of operations, and how many threads do it.

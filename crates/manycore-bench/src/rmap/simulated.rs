@@ -21,12 +21,12 @@ use crate::slice::Pinning;
 /// What an operation takes beside its accesses. A guess, the same for all.
 pub(super) const BESIDE: Beside = Beside::each(10.0);
 
-pub(super) fn run(options: &Options, model: &Model, crew: &SimulatorPool) -> Found {
+pub(super) fn run(options: &Options, model: &Model, pool: &SimulatorPool) -> Found {
     let campaign = SimulatedCampaign {
         points: &options.points(),
         mechanisms: &options.subjects(),
         machines: &variant::alone(model),
-        crew,
+        pool,
     };
     let cpus = model.machine().topology.cpus();
     let job = |point: &Point, sync: &str, machine: &str| Job {

@@ -8,8 +8,8 @@ use humantime::parse_duration;
 use manycore_measure::Results;
 
 use super::command::Workload;
-use crate::front::{CrewOptions, say_troubles};
-use crate::front::{failed_locks, failure, print_results};
+use crate::found::Found;
+use crate::front::{Benchmark, Outcome, SimulatorOptions, say_troubles};
 use crate::machines;
 use manycore_launch::failure::Result;
 use manycore_launch::terminal::Terminal;
@@ -47,17 +47,25 @@ pub struct Options {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    crew: CrewOptions,
+    pool: SimulatorOptions,
 }
 
-/// Simulates, and prints what came out.
-pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
-    let machine = machines::find(&options.machine)?;
-    let settings = options.workload.settings(options.outside, options.duration, terminal);
-    let crew = options.crew.crew(terminal)?;
-    let found = rmap::simulate(&settings, &machine, &crew).map_err(failure)?;
-    say_troubles(&crew, terminal);
-    let results = Results::new(found.measurements);
-    print_results(&results, options.json, || rmap::render(&results.measurements))?;
-    failed_locks(&found.failures)
+impl Benchmark for Options {
+    const NAME: &'static str = "rmap";
+
+    fn measure(&self, terminal: &Terminal) -> Result<Outcome> {
+        let machine = machines::find(&self.machine)?;
+        let settings = self.workload.settings(self.outside, self.duration, terminal);
+        let pool = self.pool.start(terminal)?;
+        let found = rmap::simulate(&settings, &machine, &pool)?;
+        say_troubles(&pool, terminal);
+        let Found { measurements, failures } = found;
+        let results = Results::new(measurements);
+        let text = rmap::render(&results.measurements);
+        Ok(Outcome { results, text, figure: None, failures })
+    }
+
+    fn json(&self) -> bool {
+        self.json
+    }
 }

@@ -6,8 +6,8 @@ use clap::Args;
 use manycore_measure::Results;
 
 use super::flags::SetOptions;
-use crate::front::SliceOptions;
-use crate::front::{failed_locks, failure, report, worker_command};
+use crate::found::Found;
+use crate::front::{Benchmark, Outcome, SliceOptions, worker_command};
 use manycore_launch::failure::Result;
 use manycore_launch::terminal::Terminal;
 
@@ -68,12 +68,19 @@ pub struct Options {
     json: bool,
 }
 
-/// Measures, and prints what came out.
-pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
-    let found = set::run(&options.settings(terminal)?).map_err(failure)?;
-    let results = Results::of_this_host(found.measurements);
-    report(&results, options.json, || set::render(&results.measurements))?;
-    failed_locks(&found.failures)
+impl Benchmark for Options {
+    const NAME: &'static str = "set";
+
+    fn measure(&self, terminal: &Terminal) -> Result<Outcome> {
+        let Found { measurements, failures } = set::run(&self.settings(terminal)?)?;
+        let results = Results::of_this_host(measurements);
+        let text = set::render(&results.measurements);
+        Ok(Outcome { results, text, figure: None, failures })
+    }
+
+    fn json(&self) -> bool {
+        self.json
+    }
 }
 
 /// How to start the program that has the sets of C libraries, which is built into the directory of this one; `None` if it was

@@ -12,7 +12,7 @@
 //! ```
 
 pub(crate) mod campaign;
-pub mod command;
+pub(crate) mod command;
 pub(crate) mod contenders;
 mod flags;
 mod grid;
@@ -20,7 +20,7 @@ pub mod peers;
 mod render;
 mod result;
 pub mod simulated;
-pub mod simulated_command;
+mod simulated_command;
 mod slice;
 mod task;
 
@@ -30,6 +30,7 @@ pub use manycore_measure::paired::Rounds;
 
 use crate::failure::Failure;
 use crate::found::Found;
+use crate::front::Front;
 pub use crate::popularity::Popularity;
 use crate::simulated::Simulator;
 use crate::slice::Pinning;
@@ -48,6 +49,14 @@ pub use task::{Keys, Task};
 pub(crate) struct Sets;
 
 impl Workload for Sets {
+    fn measured(&self) -> Vec<Front> {
+        vec![Front::of::<command::Options>()]
+    }
+
+    fn simulated(&self) -> Vec<Front> {
+        vec![Front::of::<simulated_command::Options>()]
+    }
+
     fn executors(&self, _: &str) -> Vec<Executor> {
         vec![slice::executor(&[])]
     }

@@ -57,12 +57,12 @@ pub struct Options {
     /// What an operation takes beside its accesses.
     pub beside: Beside,
     /// Who does it.
-    pub crew: SimulatorPool,
+    pub pool: SimulatorPool,
 }
 
 impl Options {
     /// The usual workload, for a millisecond.
-    pub fn new(machine: Model, crew: SimulatorPool) -> Self {
+    pub fn new(machine: Model, pool: SimulatorPool) -> Self {
         Self {
             machine,
             cpus: None,
@@ -72,7 +72,7 @@ impl Options {
             pinning: Pinning::Auto,
             sweep: false,
             beside: BESIDE,
-            crew,
+            pool,
         }
     }
 }
@@ -84,7 +84,7 @@ pub fn run(options: &Options) -> Result<Found, Failure> {
         points: &options.workload.points(),
         mechanisms: &options.workload.syncs,
         machines: &variant::of(&options.machine, options.sweep),
-        crew: &options.crew,
+        pool: &options.pool,
     };
     let job = |point: &Task, sync: &str, machine: &str| options.job(point, sync, machine);
     let record = |point: &Task, sync: &str, findings: &[Finding], base: Option<&[Finding]>| {

@@ -9,8 +9,8 @@ use humantime::parse_duration;
 use manycore_measure::Results;
 
 use super::flags::SetOptions;
-use crate::front::{CrewOptions, say_troubles};
-use crate::front::{Pin, failed_locks, failure, print_results};
+use crate::found::Found;
+use crate::front::{Benchmark, Outcome, Pin, SimulatorOptions, say_troubles};
 use crate::machines;
 use manycore_launch::failure::Result;
 use manycore_launch::terminal::Terminal;
@@ -59,23 +59,31 @@ pub struct Options {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    crew: CrewOptions,
+    pool: SimulatorOptions,
 }
 
-/// Simulates, and prints what came out.
-pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
-    let settings = set::Options {
-        cpus: options.cpus,
-        workload: options.sets.workload(),
-        duration: options.duration,
-        operations: options.operations,
-        pinning: options.pin.pinning(),
-        sweep: options.sweep,
-        ..set::Options::new(machines::find(&options.machine)?, options.crew.crew(terminal)?)
-    };
-    let found = set::run(&settings).map_err(failure)?;
-    say_troubles(&settings.crew, terminal);
-    let results = Results::new(found.measurements);
-    print_results(&results, options.json, || render(&results.measurements))?;
-    failed_locks(&found.failures)
+impl Benchmark for Options {
+    const NAME: &'static str = "set";
+
+    fn measure(&self, terminal: &Terminal) -> Result<Outcome> {
+        let settings = set::Options {
+            cpus: self.cpus,
+            workload: self.sets.workload(),
+            duration: self.duration,
+            operations: self.operations,
+            pinning: self.pin.pinning(),
+            sweep: self.sweep,
+            ..set::Options::new(machines::find(&self.machine)?, self.pool.start(terminal)?)
+        };
+        let found = set::run(&settings)?;
+        say_troubles(&settings.pool, terminal);
+        let Found { measurements, failures } = found;
+        let results = Results::new(measurements);
+        let text = render(&results.measurements);
+        Ok(Outcome { results, text, figure: None, failures })
+    }
+
+    fn json(&self) -> bool {
+        self.json
+    }
 }

@@ -12,7 +12,7 @@ pub(crate) struct SimulatedCampaign<'a, P> {
     pub mechanisms: &'a [String],
     /// Models of machines as the text of their files; the first one as it is.
     pub machines: &'a [String],
-    pub crew: &'a SimulatorPool,
+    pub pool: &'a SimulatorPool,
 }
 
 impl<P> SimulatedCampaign<'_, P> {
@@ -29,7 +29,7 @@ impl<P> SimulatedCampaign<'_, P> {
                 jobs.extend(self.machines.iter().map(|machine| job(point, mechanism, machine)));
             }
         }
-        let mut answers = self.crew.run(&jobs).into_iter().zip(&jobs);
+        let mut answers = self.pool.run(&jobs).into_iter().zip(&jobs);
         let mut found = Found { measurements: Vec::new(), failures: Vec::new() };
         for point in self.points {
             let mut base: Option<Vec<Finding>> = None;

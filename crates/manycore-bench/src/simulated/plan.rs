@@ -1,6 +1,6 @@
 //! What is to be simulated, before it is: to be divided among machines, and to tell how long it is going to take.
 //!
-//! A plan is made by having a crew note what it is asked for. So its jobs are those of the run itself, and their results are found
+//! A plan is made by having a pool note what it is asked for. So its jobs are those of the run itself, and their results are found
 //! by that.
 
 use std::collections::BTreeSet;
@@ -19,16 +19,16 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// What these have a crew simulate, which they are given one after the other. Nothing is simulated. An error is about what they
-    /// ask for; that they get no results from this crew is none.
+    /// What these have a pool simulate, which they are given one after the other. Nothing is simulated. An error is about what they
+    /// ask for; that they get no results from this pool is none.
     pub fn of<A, E>(
-        crew: &SimulatorPool,
+        pool: &SimulatorPool,
         asking: impl IntoIterator<Item = A>,
     ) -> Result<Self, Failure>
     where
         A: FnOnce(&SimulatorPool) -> Result<E, Failure>,
     {
-        let (notes, noted) = crew.that_notes();
+        let (notes, noted) = pool.that_notes();
         for ask in asking {
             if let Err(Failure::Usage(text)) = ask(&notes) {
                 return Err(Failure::Usage(text));
@@ -78,13 +78,13 @@ impl Plan {
     }
 
     /// How long it is going to take.
-    pub fn outlook(&self, crew: &SimulatorPool) -> Outlook {
-        Outlook::new(&self.jobs, crew.cache.as_ref(), crew.size())
+    pub fn outlook(&self, pool: &SimulatorPool) -> Outlook {
+        Outlook::new(&self.jobs, pool.cache.as_ref(), pool.size())
     }
 
-    /// Simulates what the crew's cache does not have yet; says in a line each what failed.
-    pub fn run(&self, crew: &SimulatorPool) -> Vec<String> {
-        let answers = crew.with_outlook(self.outlook(crew)).run(&self.jobs);
+    /// Simulates what the pool's cache does not have yet; says in a line each what failed.
+    pub fn run(&self, pool: &SimulatorPool) -> Vec<String> {
+        let answers = pool.with_outlook(self.outlook(pool)).run(&self.jobs);
         let failed = |(answer, job): (Result<_, String>, &Job)| {
             Some(format!("{}, {} threads: {}", job.mechanism, job.threads, answer.err()?))
         };

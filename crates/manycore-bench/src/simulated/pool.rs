@@ -36,7 +36,7 @@ pub struct SimulatorPool {
     duty: Duty,
 }
 
-/// What a crew does with jobs.
+/// What a pool does with jobs.
 #[derive(Clone, Debug)]
 enum Duty {
     Simulate,
@@ -235,7 +235,7 @@ mod tests {
         }
     }
 
-    fn crew(program: &str) -> SimulatorPool {
+    fn pool(program: &str) -> SimulatorPool {
         let worker = Command { program: program.into(), arguments: Vec::new() };
         SimulatorPool::new(worker, None, None, false)
     }
@@ -244,7 +244,7 @@ mod tests {
     fn a_worker_that_is_none_costs_its_jobs() {
         for (program, words) in [("/nonexistent", "cannot start '/nonexistent'"), ("true", "ended")]
         {
-            let answers = crew(program).run(&[job(), job(), job()]);
+            let answers = pool(program).run(&[job(), job(), job()]);
             assert_eq!(answers.len(), 3);
             for answer in answers {
                 let error = answer.unwrap_err();

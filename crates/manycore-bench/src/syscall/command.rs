@@ -7,8 +7,8 @@ use clap::Args;
 use humantime::parse_duration;
 use manycore_measure::Results;
 
-use crate::front::{CrewOptions, VariationOptions, say_troubles};
-use crate::front::{failed_locks, failure, print_results};
+use crate::found::Found;
+use crate::front::{Benchmark, Outcome, SimulatorOptions, VariationOptions, say_troubles};
 use crate::machines;
 use manycore_launch::failure::Result;
 use manycore_launch::terminal::Terminal;
@@ -64,35 +64,41 @@ pub struct Options {
     #[command(flatten)]
     variation: VariationOptions,
     #[command(flatten)]
-    crew: CrewOptions,
+    pool: SimulatorOptions,
 }
 
-/// Simulates, and prints what came out.
-pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
-    let machine = machines::find(&options.machine)?;
-    let usual = syscall::Options::new(machine, options.crew.crew(terminal)?);
-    let ns = |time: Option<Duration>, usual: f64| time.map_or(usual, |t| t.as_nanos() as f64);
-    let assumed = syscall::Assumptions {
-        page_ns: ns(options.page, usual.assumed.page_ns),
-        round_trip_ns: ns(options.round_trip, usual.assumed.round_trip_ns),
-        think_ns: ns(options.think, usual.assumed.think_ns),
-        interrupt_cpus: options.interrupt_cpus.unwrap_or(usual.assumed.interrupt_cpus),
-        spin_ns: ns(options.spin, usual.assumed.spin_ns),
-        ..usual.assumed
-    };
-    let settings = syscall::Options {
-        clients: options.clients.clone(),
-        assumed,
-        duration: options.duration,
-        seed: options.variation.seed,
-        sweep: options.variation.sweep,
-        ..usual
-    };
-    let found = syscall::run(&settings).map_err(failure)?;
-    say_troubles(&settings.crew, terminal);
-    let results = Results::new(found.measurements);
-    print_results(&results, options.variation.json, || {
-        syscall::render(&results.measurements, &settings.assumed)
-    })?;
-    failed_locks(&found.failures)
+impl Benchmark for Options {
+    const NAME: &'static str = "syscall";
+
+    fn measure(&self, terminal: &Terminal) -> Result<Outcome> {
+        let machine = machines::find(&self.machine)?;
+        let usual = syscall::Options::new(machine, self.pool.start(terminal)?);
+        let ns = |time: Option<Duration>, usual: f64| time.map_or(usual, |t| t.as_nanos() as f64);
+        let assumed = syscall::Assumptions {
+            page_ns: ns(self.page, usual.assumed.page_ns),
+            round_trip_ns: ns(self.round_trip, usual.assumed.round_trip_ns),
+            think_ns: ns(self.think, usual.assumed.think_ns),
+            interrupt_cpus: self.interrupt_cpus.unwrap_or(usual.assumed.interrupt_cpus),
+            spin_ns: ns(self.spin, usual.assumed.spin_ns),
+            ..usual.assumed
+        };
+        let settings = syscall::Options {
+            clients: self.clients.clone(),
+            assumed,
+            duration: self.duration,
+            seed: self.variation.seed,
+            sweep: self.variation.sweep,
+            ..usual
+        };
+        let found = syscall::run(&settings)?;
+        say_troubles(&settings.pool, terminal);
+        let Found { measurements, failures } = found;
+        let results = Results::new(measurements);
+        let text = syscall::render(&results.measurements, &settings.assumed);
+        Ok(Outcome { results, text, figure: None, failures })
+    }
+
+    fn json(&self) -> bool {
+        self.variation.json
+    }
 }

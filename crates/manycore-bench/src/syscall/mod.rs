@@ -16,7 +16,7 @@
 
 mod assumptions;
 mod channel;
-pub mod command;
+mod command;
 mod kernel;
 mod program;
 mod render;
@@ -28,6 +28,7 @@ use manycore_sim::Model;
 
 use crate::failure::Failure;
 use crate::found::Found;
+use crate::front::Front;
 use crate::simulated::{
     Finding, Job, Program, Question, SimulatedCampaign, Simulator, SimulatorPool, record, variant,
 };
@@ -46,6 +47,10 @@ pub const THREAD: &str = "thread";
 pub(crate) struct ServerModel;
 
 impl Workload for ServerModel {
+    fn simulated(&self) -> Vec<Front> {
+        vec![Front::of::<command::Options>()]
+    }
+
     fn simulators(&self) -> Vec<Simulator> {
         vec![Simulator::of::<Assumptions>()]
     }
@@ -67,12 +72,12 @@ pub struct Options {
     /// Whether to vary what nobody knows about the machine.
     pub sweep: bool,
     /// Who does it.
-    pub crew: SimulatorPool,
+    pub pool: SimulatorPool,
 }
 
 impl Options {
     /// 1 to 256 clients, 20 ms.
-    pub fn new(machine: Model, crew: SimulatorPool) -> Self {
+    pub fn new(machine: Model, pool: SimulatorPool) -> Self {
         Self {
             machine,
             clients: vec![1, 4, 16, 64, 128, 256],
@@ -80,7 +85,7 @@ impl Options {
             duration: Duration::from_millis(20),
             seed: 1,
             sweep: false,
-            crew,
+            pool,
         }
     }
 
@@ -128,7 +133,7 @@ pub fn run(options: &Options) -> Result<Found, Failure> {
         points: &options.clients,
         mechanisms: &[IN_PLACE.to_owned(), THREAD.to_owned()],
         machines: &variant::of(&options.machine, options.sweep),
-        crew: &options.crew,
+        pool: &options.pool,
     };
     let job = |clients: &u32, mechanism: &str, machine: &str| Job {
         machine: machine.to_owned(),

@@ -4,7 +4,7 @@ use crate::uncontended;
 use clap::Args;
 use manycore_measure::Results;
 
-use crate::front::{failed_claims, failure, report, worker_command};
+use crate::front::{Benchmark, Outcome, worker_command};
 use manycore_launch::failure::Result;
 use manycore_launch::preload::Library;
 use manycore_launch::terminal::Terminal;
@@ -47,22 +47,28 @@ pub struct Options {
     json: bool,
 }
 
-/// Measures, and prints what came out.
-pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
-    let measured = uncontended::run(&uncontended::Options {
-        locks: options.lock.clone(),
-        preload: options.preload.then(Library::of_locks).transpose()?.map(Library::into_path),
-        rounds: options.runs,
-        instructions: options.instructions,
-        seed: options.seed,
-        progress: terminal.shows_progress(),
-        ..uncontended::Options::new(worker_command()?)
-    });
-    let measurements = measured.map_err(failure)?;
-    // Of what was measured: without --preload none, since the promises are about programs as they are.
-    let mut claims = uncontended::claims(&measurements);
-    claims.retain(|claim| claim.value.is_some());
-    let results = Results { claims, ..Results::of_this_host(measurements) };
-    report(&results, options.json, || uncontended::render(&results.measurements, &results.claims))?;
-    failed_claims(&results.claims)
+impl Benchmark for Options {
+    const NAME: &'static str = "uncontended";
+
+    fn measure(&self, terminal: &Terminal) -> Result<Outcome> {
+        let measurements = uncontended::run(&uncontended::Options {
+            locks: self.lock.clone(),
+            preload: self.preload.then(Library::of_locks).transpose()?.map(Library::into_path),
+            rounds: self.runs,
+            instructions: self.instructions,
+            seed: self.seed,
+            progress: terminal.shows_progress(),
+            ..uncontended::Options::new(worker_command()?)
+        })?;
+        // Of what was measured: without --preload none, since the promises are about programs as they are.
+        let mut claims = uncontended::claims(&measurements);
+        claims.retain(|claim| claim.value.is_some());
+        let results = Results { claims, ..Results::of_this_host(measurements) };
+        let text = uncontended::render(&results.measurements, &results.claims);
+        Ok(Outcome { results, text, figure: None, failures: Vec::new() })
+    }
+
+    fn json(&self) -> bool {
+        self.json
+    }
 }

@@ -5,7 +5,7 @@
 //! are counted exactly and do not depend on what else the machine does.
 
 mod claims;
-pub mod command;
+mod command;
 mod instructions;
 mod pairs;
 mod render;
@@ -16,6 +16,7 @@ use manycore_measure::{Measurement, Mechanism};
 
 use crate::contender::{self, BASE};
 use crate::failure::Failure;
+use crate::front::Front;
 use crate::lock::unknown_lock;
 use crate::metrics;
 use crate::progress::Progress;
@@ -34,6 +35,10 @@ const PAIRS: u32 = 500_000;
 pub(crate) struct Uncontended;
 
 impl Workload for Uncontended {
+    fn measured(&self) -> Vec<Front> {
+        vec![Front::of::<command::Options>()]
+    }
+
     fn executors(&self, lock: &str) -> Vec<Executor> {
         vec![pairs::executor(lock)]
     }

@@ -7,8 +7,7 @@ mod syscalls;
 use std::io;
 
 use clap::{Args, Subcommand};
-use manycore_bench::front::failure;
-use manycore_bench::{goals, grid, lock, rmap, set, uncontended};
+use manycore_bench::Chosen;
 
 use manycore_launch::failure::{Failure, Result};
 use manycore_launch::terminal::Terminal;
@@ -36,12 +35,8 @@ pub struct Options {
 
 #[derive(Debug, Subcommand)]
 enum What {
-    Lock(lock::command::Options),
-    Set(set::command::Options),
-    Uncontended(uncontended::command::Options),
-    Grid(grid::command::Options),
-    Goals(goals::command::Options),
-    Rmap(rmap::command::Options),
+    #[command(flatten)]
+    Registered(Chosen<false>),
     Mariadb(mariadb::Options),
     Forks(kernel_load::forks::Options),
     Faults(kernel_load::faults::Options),
@@ -66,18 +61,13 @@ enum What {
 /// Measures, and prints what came out.
 pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
     match &options.what {
-        What::Lock(options) => lock::command::run(options, terminal),
-        What::Set(options) => set::command::run(options, terminal),
-        What::Uncontended(options) => uncontended::command::run(options, terminal),
-        What::Grid(options) => grid::command::run(options, terminal),
-        What::Goals(options) => goals::command::run(options, terminal),
+        What::Registered(chosen) => chosen.run(terminal),
         What::Mariadb(options) => mariadb::run(options, terminal),
         What::Forks(options) => kernel_load::forks::run(options, terminal),
         What::Faults(options) => kernel_load::faults::run(options, terminal),
-        What::Rmap(options) => rmap::command::run(options, terminal),
         What::Syscalls(options) => syscalls::run(options, terminal),
-        What::Conversation { order } => manycore_bench::conversation::serve(order).map_err(failure),
-        What::Load { order } => manycore_bench::kernel_load::serve(order).map_err(failure),
+        What::Conversation { order } => Ok(manycore_bench::conversation::serve(order)?),
+        What::Load { order } => Ok(manycore_bench::kernel_load::serve(order)?),
         What::Worker { lock } => manycore_bench::serve_worker(lock).map_err(lost),
     }
 }

@@ -1,7 +1,7 @@
 //! `manycore sim`: workloads on simulated machines.
 
 use clap::{Args, Subcommand};
-use manycore_bench::{accuracy, db, kernel, lock, many, rmap, set, syscall};
+use manycore_bench::Chosen;
 
 use manycore_launch::failure::{Failure, Result};
 use manycore_launch::terminal::Terminal;
@@ -31,14 +31,8 @@ pub struct Options {
 
 #[derive(Debug, Subcommand)]
 enum What {
-    Lock(lock::simulated_command::Options),
-    Many(many::command::Options),
-    Set(set::simulated_command::Options),
-    Db(db::command::Options),
-    Kernel(kernel::command::Options),
-    Rmap(rmap::simulated_command::Options),
-    Syscall(syscall::command::Options),
-    Accuracy(accuracy::command::Options),
+    #[command(flatten)]
+    Registered(Chosen<true>),
     /// A process that simulates; this command starts it itself.
     #[command(hide = true)]
     Worker,
@@ -47,14 +41,7 @@ enum What {
 /// Simulates, and prints what came out.
 pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
     match &options.what {
-        What::Lock(options) => lock::simulated_command::run(options, terminal),
-        What::Many(options) => many::command::run(options, terminal),
-        What::Set(options) => set::simulated_command::run(options, terminal),
-        What::Db(options) => db::command::run(options, terminal),
-        What::Kernel(options) => kernel::command::run(options, terminal),
-        What::Rmap(options) => rmap::simulated_command::run(options, terminal),
-        What::Syscall(options) => syscall::command::run(options, terminal),
-        What::Accuracy(options) => accuracy::command::run(options, terminal),
+        What::Registered(chosen) => chosen.run(terminal),
         What::Worker => manycore_bench::serve_simulator().map_err(|error| {
             Failure::failed(format!("the simulation that this worker serves is gone: {error}"))
         }),

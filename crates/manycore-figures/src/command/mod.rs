@@ -10,7 +10,7 @@ use clap::Args;
 use manycore_bench::simulated::{Merged, Plan, SimulatorPool};
 use manycore_measure::{Claim, Column, Judgement, Results, Table};
 
-use manycore_bench::front::{CrewOptions, failed_locks, failure, print_results, say_troubles};
+use manycore_bench::front::{SimulatorOptions, failed_locks, print_results, say_troubles};
 use manycore_launch::failure::{Failure, Result};
 use manycore_launch::terminal::{Terminal, print};
 
@@ -75,7 +75,7 @@ pub struct Options {
     #[arg(long, value_name = "DIR", conflicts_with_all = ["list", "no_cache", "export"])]
     merge: Vec<PathBuf>,
     #[command(flatten)]
-    crew: CrewOptions,
+    pool: SimulatorOptions,
 }
 
 /// Simulates, judges, and prints what came out.
@@ -105,32 +105,32 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
     if let Some(directory) = &options.out {
         fs::create_dir_all(directory).map_err(|error| unwritable(directory, &error))?;
     }
-    let crew = options.crew.crew(terminal)?;
+    let pool = options.pool.start(terminal)?;
     for directory in &options.merge {
-        merge(&crew, directory, terminal)?;
+        merge(&pool, directory, terminal)?;
     }
-    let plan = plan(&figures, options.bands, &crew)?;
+    let plan = plan(&figures, options.bands, &pool)?;
     if let (Some(engine), Some(directory)) = (options.export, &options.out) {
         let array = array::Array { options, tasks: plan.len().min(options.tasks as usize) };
         return array.write(engine, directory, plan.len());
     }
     if let Some(piece) = options.piece {
-        let failures = piece.of(&plan).run(&crew);
-        say_troubles(&crew, terminal);
+        let failures = piece.of(&plan).run(&pool);
+        say_troubles(&pool, terminal);
         return failed_locks(&failures);
     }
-    let crew = crew.with_outlook(plan.outlook(&crew));
+    let pool = pool.with_outlook(plan.outlook(&pool));
     let mut found = Vec::new();
     for (number, figure) in figures.into_iter().enumerate() {
         terminal.note(format_args!("{} ({} of {})", figure.id, number + 1, ids.len()));
-        found.push(crate::run(figure, options.bands, &crew).map_err(failure)?);
+        found.push(crate::run(figure, options.bands, &pool)?);
     }
-    say_troubles(&crew, terminal);
+    say_troubles(&pool, terminal);
     let results = Results {
         claims: found.iter().flat_map(|found| found.claims.clone()).collect(),
         ..Results::new(found.iter().flat_map(|found| found.measurements.clone()).collect())
     };
-    print_results(&results, options.json, || render(&found))?;
+    print_results(&results, options.json, &render(&found))?;
     if let Some(directory) = &options.out {
         crate::write(&found, directory).map_err(|error| unwritable(directory, &error))?;
         terminal.note(format_args!("open {}", directory.join("index.html").display()));
@@ -139,17 +139,17 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
 }
 
 /// All that is simulated.
-fn plan(figures: &[Figure], bands: bool, crew: &SimulatorPool) -> Result<Plan> {
+fn plan(figures: &[Figure], bands: bool, pool: &SimulatorPool) -> Result<Plan> {
     let mut plan = Plan::default();
     for figure in figures {
-        plan = plan.and(crate::plan(figure, bands, crew).map_err(failure)?);
+        plan = plan.and(crate::plan(figure, bands, pool)?);
     }
     Ok(plan)
 }
 
 /// Adds what is kept in a directory, and says what there was.
-fn merge(crew: &SimulatorPool, directory: &Path, terminal: &Terminal) -> Result<()> {
-    let Some(cache) = &crew.cache else {
+fn merge(pool: &SimulatorPool, directory: &Path, terminal: &Terminal) -> Result<()> {
+    let Some(cache) = &pool.cache else {
         return Err(Failure::bad_input("there is no cache to merge into", "give one: --cache DIR"));
     };
     let merged = cache.merge(directory).map_err(|error| {

@@ -34,13 +34,13 @@ pub struct Options {
     /// The seed of every random choice.
     pub seed: u64,
     /// Who simulates.
-    pub crew: SimulatorPool,
+    pub pool: SimulatorPool,
 }
 
 impl Options {
     /// Everything, as it was measured.
-    pub fn new(crew: SimulatorPool) -> Self {
-        Self { machines: Vec::new(), tasks: Vec::new(), acquisitions: ACQUISITIONS, seed: 1, crew }
+    pub fn new(pool: SimulatorPool) -> Self {
+        Self { machines: Vec::new(), tasks: Vec::new(), acquisitions: ACQUISITIONS, seed: 1, pool }
     }
 }
 
@@ -93,7 +93,7 @@ pub fn run(options: &Options) -> Result<Found, Failure> {
         .zip(&sections)
         .map(|(point, section)| options.job(point, point.tasks, *section, &models))
         .collect();
-    for (published, answer) in all.into_iter().zip(options.crew.run(&jobs)) {
+    for (published, answer) in all.into_iter().zip(options.pool.run(&jobs)) {
         match answer.map(|finding| per_acquisition(&finding)) {
             Ok(simulated) => found.compared.push(Compared { published, simulated }),
             Err(error) => found.failures.push(format!(
@@ -151,7 +151,7 @@ impl Options {
     /// simulation if it computes nothing.
     fn sections(&self, all: &[Published], models: &[Model]) -> Result<Vec<f64>, Failure> {
         let alone: Vec<Job> = all.iter().map(|point| self.job(point, 1, 0.0, models)).collect();
-        let overheads = self.crew.run(&alone);
+        let overheads = self.pool.run(&alone);
         let section = |(point, overhead): (&Published, Answer)| {
             let is_alone = |other: &&Published| {
                 (other.model, &other.series, other.lock, other.tasks)

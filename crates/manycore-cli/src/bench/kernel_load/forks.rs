@@ -8,7 +8,6 @@ use rustix::fs::statfs;
 
 use super::output::Subject;
 use super::{Measuring, usual_numbers};
-use manycore_bench::front::failure;
 use manycore_compare::trial::TrialDir;
 use manycore_launch::failure::Result;
 use manycore_launch::terminal::Terminal;
@@ -59,7 +58,7 @@ pub struct Options {
 }
 
 fn mix(text: &str) -> Result<Mix> {
-    text.parse().map_err(failure)
+    Ok(text.parse::<Mix>()?)
 }
 
 /// Measures, and prints what came out.

@@ -19,7 +19,7 @@ use manycore_measure::paired::Schedule;
 
 use crate::profile::kernel::KernelMeans;
 use manycore_bench::front::PlotOptions;
-use manycore_bench::front::report;
+use manycore_bench::front::print_results;
 use manycore_compare::trial::TrialDir;
 use manycore_launch::failure::{Failure, Result};
 use manycore_launch::signals::Inbox;
@@ -92,7 +92,7 @@ impl Measuring {
         if let Some(canvas) = canvas {
             canvas.draw(&picture::figure(subject, &results), &output::render(subject, &results))?;
         }
-        report(&results, self.json, || output::render(subject, &results))
+        print_results(&results, self.json, &output::render(subject, &results))
     }
 
     fn orders(&self, loads: &[What], parallel: &[u32]) -> Result<Vec<Order>> {

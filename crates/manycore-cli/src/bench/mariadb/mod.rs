@@ -13,7 +13,7 @@ use manycore_bench::cpus;
 use manycore_measure::paired::Schedule;
 
 use manycore_bench::front::PlotOptions;
-use manycore_bench::front::report;
+use manycore_bench::front::print_results;
 use manycore_compare::rounds::{Limit, Rounds, Series};
 use manycore_launch::failure::{Failure, Result};
 use manycore_launch::preload::Interposition;
@@ -152,7 +152,7 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
     if let Some(canvas) = canvas {
         canvas.draw(&picture::figure(&found), &output::render(&found))?;
     }
-    report(&found, options.json, || output::render(&found))
+    print_results(&found, options.json, &output::render(&found))
 }
 
 impl Options {

@@ -20,7 +20,7 @@ use manycore_measure::paired::Better;
 use apache::Apache;
 use driver::Driver;
 use manycore_bench::front::PlotOptions;
-use manycore_bench::front::report;
+use manycore_bench::front::print_results;
 use manycore_launch::failure::{Failure, Result};
 use manycore_launch::preload::Interposition;
 use manycore_launch::signals::Inbox;
@@ -188,7 +188,7 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
         if let Some(canvas) = canvas {
             canvas.draw(&picture::figure(&found), &output::render(&found))?;
         }
-        report(&found, options.json, || output::render(&found))?;
+        print_results(&found, options.json, &output::render(&found))?;
     }
     ended
 }
