@@ -11,7 +11,6 @@
 //! | [`host`] | what the machine underneath costs: the constants of a machine model |
 //! | [`worker`] | the process in which a lock is measured |
 //! | [`kernel_load`] | processes and threads that load the kernel's locks |
-//! | [`conversation`] | two processes that talk over TCP: bandwidth and latency |
 //! | [`rmap`] | threads that update trees of intervals which few read, natively and simulated |
 //! | [`simulated`] | the same workloads on simulated machines |
 //! | [`slice`](mod@slice), [`mix`], [`work`] | one short run, what its threads do, and the work that takes its time |
@@ -30,7 +29,6 @@
 pub mod accuracy;
 mod campaign;
 pub mod contender;
-pub mod conversation;
 mod counts;
 pub mod cpus;
 pub mod db;
@@ -48,6 +46,7 @@ pub mod kernel_load;
 pub mod lock;
 pub mod machines;
 pub mod many;
+mod mariadb;
 mod metrics;
 pub mod mix;
 mod popularity;
@@ -59,6 +58,7 @@ pub mod set;
 pub mod simulated;
 pub mod slice;
 pub mod syscall;
+mod syscalls;
 pub mod uncontended;
 mod unjudged;
 mod wait_pool;
@@ -69,5 +69,5 @@ mod workload;
 
 pub use failure::Failure;
 pub use found::Found;
-pub use registry::{Chosen, serve_simulator, serve_worker};
+pub use registry::{Bench, Sim, serve_simulator, serve_worker};
 pub use waits::Waits;

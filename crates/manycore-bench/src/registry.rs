@@ -30,15 +30,15 @@
 
 use std::io;
 
-use clap::{ArgMatches, Command, FromArgMatches, Subcommand};
-use manycore_launch::failure::Result;
+use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
+use manycore_launch::failure::{Failure, Result};
 use manycore_launch::terminal::Terminal;
 
 use crate::front::{Front, Run};
 use crate::workload::Workload;
 use crate::{
-    accuracy, db, goals, grid, kernel, lock, many, rmap, set, simulated, syscall, uncontended,
-    worker,
+    accuracy, db, goals, grid, kernel, kernel_load, lock, many, mariadb, rmap, set, simulated,
+    syscall, syscalls, uncontended, worker,
 };
 
 /// All workloads, in the order in which help shows them.
@@ -54,7 +54,68 @@ const WORKLOADS: &[&dyn Workload] = &[
     &rmap::ReverseMaps,
     &syscall::ServerModel,
     &accuracy::Accuracy,
+    &mariadb::Mariadb,
+    &kernel_load::KernelLoad,
+    &syscalls::MovedCalls,
 ];
+
+const BENCH_NOTES: &str = "\
+Examples:
+  manycore bench lock --threads 1,2,8 --section 50ns,1us
+  manycore bench set --structure list --initial 1000 --update 2,20,80
+  manycore bench uncontended --preload
+  manycore bench grid --quick
+  manycore bench rmap --threads 8 --update 50,100
+  manycore bench mariadb --lock innodb,hybrid --terminals 50
+  manycore bench forks --plot forks.svg
+  manycore bench faults --threads 1,2,8 --update 0,50
+  manycore bench syscalls --part apache --clients 1,64 --plot apache.svg
+";
+
+/// Measure locks and sets without a program around them, a database with them, the kernel's locks, and moved system calls
+#[derive(Args, Debug)]
+#[command(after_long_help = BENCH_NOTES, disable_help_subcommand = true)]
+pub struct Bench {
+    #[command(subcommand)]
+    chosen: Chosen<false>,
+}
+
+const SIM_NOTES: &str = "\
+Examples:
+  manycore sim lock --machine xeon-e7-8870-8x15 --threads 1,15,120
+  manycore sim many --quick
+  manycore sim set --machine xeon-8180-8x28x2 --structure hash --threads 56,448
+  manycore sim db --lock innodb,sleep,hybrid
+  manycore sim kernel --of threads --threads 30,120
+  manycore sim rmap --machine xeon-e7-8870-8x15 --threads 1,30,120
+  manycore sim syscall --machine ivybridge-2x10 --clients 16,256
+  manycore machines
+
+What may be concluded: which lock is ahead, about where each stops scaling, and
+why. Not how many operations a second a machine does.
+";
+
+/// Run workloads on simulated machines with many cores
+#[derive(Args, Debug)]
+#[command(after_long_help = SIM_NOTES, disable_help_subcommand = true)]
+pub struct Sim {
+    #[command(subcommand)]
+    chosen: Chosen<true>,
+}
+
+impl Bench {
+    /// Measures, and prints what came out.
+    pub fn run(&self, terminal: &Terminal) -> Result<()> {
+        self.chosen.0.run(terminal)
+    }
+}
+
+impl Sim {
+    /// Simulates, and prints what came out.
+    pub fn run(&self, terminal: &Terminal) -> Result<()> {
+        self.chosen.0.run(terminal)
+    }
+}
 
 /// Serves a harness as the worker of this lock, for as long as it has orders.
 pub fn serve_worker(lock: &str) -> io::Result<()> {
@@ -67,21 +128,49 @@ pub fn serve_simulator() -> io::Result<()> {
     simulated::serve(&simulators)
 }
 
-/// A command that was chosen: what follows `manycore bench`, or `manycore sim`.
+/// The process in which a lock is measured; this command starts it itself.
+#[derive(Args, Debug)]
+#[command(hide = true)]
+struct WorkerProcess {
+    lock: String,
+}
+
+impl Run for WorkerProcess {
+    fn run(&self, _: &Terminal) -> Result<()> {
+        serve_worker(&self.lock).map_err(|error| {
+            Failure::failed(format!("the benchmark that this worker serves is gone: {error}"))
+        })
+    }
+}
+
+/// A process that simulates; this command starts it itself.
+#[derive(Args, Debug)]
+#[command(hide = true)]
+struct SimulatorProcess;
+
+impl Run for SimulatorProcess {
+    fn run(&self, _: &Terminal) -> Result<()> {
+        serve_simulator().map_err(|error| {
+            Failure::failed(format!("the simulation that this worker serves is gone: {error}"))
+        })
+    }
+}
+
+/// A command that was chosen, which is what follows `manycore bench`, or `manycore sim`.
 #[derive(Debug)]
-pub struct Chosen<const SIMULATED: bool>(Box<dyn Run>);
+struct Chosen<const SIMULATED: bool>(Box<dyn Run>);
 
 impl<const SIMULATED: bool> Chosen<SIMULATED> {
     fn fronts() -> impl Iterator<Item = Front> {
-        WORKLOADS.iter().flat_map(|workload| match SIMULATED {
+        let processes = match SIMULATED {
+            true => Front::named::<SimulatorProcess>("worker"),
+            false => Front::named::<WorkerProcess>("worker"),
+        };
+        let of_workloads = WORKLOADS.iter().flat_map(|workload| match SIMULATED {
             true => workload.simulated(),
             false => workload.measured(),
-        })
-    }
-
-    /// Runs it.
-    pub fn run(&self, terminal: &Terminal) -> Result<()> {
-        self.0.run(terminal)
+        });
+        of_workloads.chain([processes])
     }
 }
 

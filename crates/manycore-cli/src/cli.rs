@@ -2,7 +2,7 @@
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::{bench, demo, diff, locks, manual, profile, report, run, sim, top};
+use crate::{demo, diff, locks, manual, profile, report, run, top};
 
 const NOTES: &str = "\
 Examples:
@@ -65,8 +65,8 @@ pub enum Command {
     Report(report::Options),
     Diff(diff::Options),
     Compare(manycore_compare::Options),
-    Bench(bench::Options),
-    Sim(sim::Options),
+    Bench(manycore_bench::Bench),
+    Sim(manycore_bench::Sim),
     Predict(manycore_bench::predict::command::Options),
     Figures(manycore_figures::command::Options),
     Locks(locks::Options),

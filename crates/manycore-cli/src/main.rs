@@ -15,7 +15,6 @@
 //! | `demo`, `locks`, `machines`, `run`, `profile`, `top`, `report`, `diff`, `predict`, `compare`, `bench`, `sim`, `figures`, `manual` | a command each |
 //! | `calls` | where system calls are executed, and what became of them |
 
-mod bench;
 mod calls;
 mod cli;
 mod demo;
@@ -25,7 +24,6 @@ mod manual;
 mod profile;
 mod report;
 mod run;
-mod sim;
 mod top;
 
 use std::error::Error;
@@ -59,8 +57,8 @@ fn execute(cli: &Cli) -> Result<u8> {
         Command::Diff(options) => diff::run(options),
         Command::Report(options) => report::run(options),
         Command::Demo(options) => demo::run(options, &terminal),
-        Command::Bench(options) => bench::run(options, &terminal),
-        Command::Sim(options) => sim::run(options, &terminal),
+        Command::Bench(options) => options.run(&terminal),
+        Command::Sim(options) => options.run(&terminal),
         Command::Compare(options) => manycore_compare::run(options, &terminal),
         Command::Top(options) => top::run(options, &terminal),
         Command::Predict(options) => manycore_bench::predict::command::run(options, &terminal),

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::time::Instant;
 
+use clap::ValueEnum;
+use clap::builder::PossibleValue;
 use manycore_profile::futex::{Count, Futexes};
 use manycore_profile::profile::{KernelLock, KernelRun, Scope, Source};
 
@@ -32,6 +34,30 @@ pub enum Means {
     Auto,
     /// This one.
     Only(Source),
+}
+
+impl ValueEnum for Means {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[
+            Self::Auto,
+            Self::Only(Source::Bpf),
+            Self::Only(Source::Perf),
+            Self::Only(Source::LockStat),
+        ]
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        let (name, help) = match self {
+            Self::Auto => ("auto", "The first of these that works"),
+            Self::Only(Source::Bpf) => ("bpf", "BPF programs, which add up in the kernel"),
+            Self::Only(Source::Perf) => ("perf", "Perf events, read one by one"),
+            Self::Only(Source::LockStat) => (
+                "lock-stat",
+                "The kernel's own statistics, if it was built with them: the whole system only",
+            ),
+        };
+        Some(PossibleValue::new(name).help(help))
+    }
 }
 
 /// Why the kernel cannot be watched, and what to do: in one line.

@@ -8,26 +8,67 @@
 //! | `forks` | processes that each do one job after the other |
 //! | `jobs` | the jobs, and the order in which they come |
 //! | `faults` | threads that map memory while others touch theirs |
+//! | `command`, `forks_command`, `faults_command` | flags, and measuring by rounds |
+//! | `process` | the process that is the load, from outside |
+//! | `measured` | what was measured |
+//! | `output`, `picture` | results as records, as text and as a figure |
 //!
 //! A load runs in a process of its own, which does what an [`Order`] says: that process is small and has one thread, so that
 //! a fork costs what it costs in a small program.
 
+mod command;
 mod faults;
+mod faults_command;
 mod forks;
+mod forks_command;
 mod jobs;
+mod measured;
+mod output;
+mod picture;
+mod process;
 
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use clap::Args;
+use manycore_launch::terminal::Terminal;
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
+use crate::front::{Front, Run};
+use crate::workload::Workload;
 pub use jobs::Mix;
 
 /// The most processes or threads of a load.
 pub const PARALLEL_MAX: u32 = 4_095;
+
+/// Loads on the kernel.
+pub(crate) struct KernelLoad;
+
+impl Workload for KernelLoad {
+    fn measured(&self) -> Vec<Front> {
+        vec![
+            Front::of::<forks_command::Options>(),
+            Front::of::<faults_command::Options>(),
+            Front::named::<Serve>("load"),
+        ]
+    }
+}
+
+/// The process that loads the kernel; this command starts it itself.
+#[derive(Args, Debug)]
+#[command(hide = true)]
+struct Serve {
+    order: String,
+}
+
+impl Run for Serve {
+    fn run(&self, _: &Terminal) -> manycore_launch::failure::Result<()> {
+        Ok(serve(&self.order)?)
+    }
+}
 
 /// What is to be run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -80,7 +121,7 @@ impl Answer {
 }
 
 /// Does what an order says, as JSON, and prints the answer: the whole life of the process.
-pub fn serve(order: &str) -> Result<(), Failure> {
+fn serve(order: &str) -> Result<(), Failure> {
     let order: Order = serde_json::from_str(order)
         .map_err(|error| Failure::Usage(format!("no order for a load: {error}")))?;
     let answer = run(&order)?;

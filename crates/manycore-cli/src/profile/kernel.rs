@@ -3,13 +3,13 @@
 use std::ffi::OsString;
 use std::time::{Duration, Instant};
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use humantime::parse_duration;
 use manycore_kernel_trace::{Means, Refusal, Request, Sampler, Scope, Seen, Watch};
 use manycore_measure::Host;
 use manycore_profile::assemble::{Run, Watched, assemble};
 use manycore_profile::clock::{Clock, ticks};
-use manycore_profile::profile::{Exit, Profile, Source};
+use manycore_profile::profile::{Exit, Profile};
 use manycore_profile::render::kernel_table::sentence;
 use manycore_profile::whole::timeline::Recorder;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -36,7 +36,7 @@ pub struct KernelOptions {
         require_equals = true,
         default_missing_value = "auto"
     )]
-    kernel: Option<KernelMeans>,
+    kernel: Option<Means>,
     /// With --kernel: the waits of all processes, not those of CMD and its children alone
     #[arg(long, requires = "kernel", conflicts_with = "pid")]
     system: bool,
@@ -46,30 +46,6 @@ pub struct KernelOptions {
     /// With --kernel and without CMD: for so long, and not until ^C
     #[arg(long, value_name = "TIME", value_parser = parse_duration, requires = "kernel", conflicts_with = "command")]
     duration: Option<Duration>,
-}
-
-/// By which means the kernel is watched.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum KernelMeans {
-    /// The first of these that works
-    Auto,
-    /// BPF programs, which add up in the kernel
-    Bpf,
-    /// Perf events, read one by one
-    Perf,
-    /// The kernel's own statistics, if it was built with them: the whole system only
-    LockStat,
-}
-
-impl From<KernelMeans> for Means {
-    fn from(means: KernelMeans) -> Self {
-        match means {
-            KernelMeans::Auto => Self::Auto,
-            KernelMeans::Bpf => Self::Only(Source::Bpf),
-            KernelMeans::Perf => Self::Only(Source::Perf),
-            KernelMeans::LockStat => Self::Only(Source::LockStat),
-        }
-    }
 }
 
 impl KernelOptions {
@@ -92,7 +68,7 @@ impl KernelOptions {
     }
 
     fn watch(&self, scope: Scope) -> Option<std::result::Result<Watch, Refusal>> {
-        Some(Watch::start_with_futexes(self.kernel?.into(), &Request { scope }))
+        Some(Watch::start_with_futexes(self.kernel?, &Request { scope }))
     }
 
     /// Watches the system or a process, without starting anything, and samples the process.

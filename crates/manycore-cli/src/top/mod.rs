@@ -29,9 +29,8 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use humantime::parse_duration;
-use manycore_kernel_trace::Means;
 
-use crate::profile::kernel::KernelMeans;
+use manycore_kernel_trace::Means;
 use manycore_launch::failure::{Failure, Result};
 use manycore_launch::preload::Interposition;
 use manycore_launch::signals::Inbox;
@@ -87,7 +86,7 @@ pub struct Options {
         require_equals = true,
         default_missing_value = "auto"
     )]
-    kernel: Option<KernelMeans>,
+    kernel: Option<Means>,
     /// What comes first
     #[arg(long, value_enum, default_value_t = Column::Waited)]
     sort: Column,
@@ -141,7 +140,7 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
 }
 
 fn source(options: &Options) -> Result<Source> {
-    let kernel = options.kernel.map(Means::from);
+    let kernel = options.kernel;
     if options.command.is_empty() {
         return Source::attach(find::program(options.pid)?, kernel);
     }

@@ -62,6 +62,8 @@ const ARROWS: &[(&str, &[&str])] = &[
             "manycore-placement",
             "manycore-launch",
             "manycore-profile",
+            "manycore-compare",
+            "manycore-kernel-trace",
         ],
     ),
     (

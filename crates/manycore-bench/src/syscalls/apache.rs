@@ -10,9 +10,11 @@ use rustix::process::geteuid;
 use tempfile::TempDir;
 
 use super::Point;
-use super::driver::{Driver, Work, grace};
+use super::driver::Driver;
 use super::jmeter::Jmeter;
 use super::policy::Policy;
+use super::tools::{GRACE, installed, not_installed};
+use super::work::Work;
 use manycore_compare::trial::{Load, Outcome, Plan, Ready};
 use manycore_launch::failure::{Failure, Result};
 
@@ -95,14 +97,14 @@ impl Apache {
         let load = Load {
             command,
             ready: Ready::Tcp("127.0.0.1:{port}".into()),
-            ready_timeout: grace(),
-            grace: grace(),
+            ready_timeout: GRACE,
+            grace: GRACE,
         };
         let plan = Plan {
             command: policy.over(self.start(clients))?,
             prepare: None,
             load: Some(load),
-            timeout: time + grace(),
+            timeout: time + GRACE,
         };
         Ok(Work { plan, warm_up, value })
     }
@@ -157,21 +159,6 @@ fn cannot_prepare(error: std::io::Error) -> Failure {
     Failure::bad_input(
         format!("cannot make a directory for Apache: {error}"),
         "let TMPDIR name one that you may write to",
-    )
-}
-
-/// Where a program is; Debian keeps servers out of an ordinary user's path.
-pub fn installed(program: &str, package: &str) -> Result<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let places = std::env::split_paths(&path).chain(["/usr/sbin".into()]);
-    let found = places.map(|place| place.join(program)).find(|file| file.is_file());
-    found.ok_or_else(|| not_installed(program, package))
-}
-
-pub fn not_installed(what: &str, package: &str) -> Failure {
-    Failure::bad_input(
-        format!("{what} is not installed"),
-        format!("on Debian, `apt-get install {package}`; or leave it out, with --part or --driver"),
     )
 }
 

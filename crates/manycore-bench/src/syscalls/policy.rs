@@ -5,7 +5,7 @@ use std::fmt;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use manycore_bench::conversation::{Order, What};
+use super::conversation::{Order, What};
 
 use manycore_launch::failure::{Failure, Result};
 

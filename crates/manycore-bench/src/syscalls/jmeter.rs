@@ -7,8 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use super::apache::{installed, not_installed};
-use super::driver::for_shell;
+use super::tools::{for_shell, installed, not_installed};
 use manycore_compare::trial::Outcome;
 use manycore_launch::failure::{Failure, Result};
 

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use rustix::process::geteuid;
 
-use super::apache::installed;
-use super::driver::{Work, grace};
 use super::policy::Policy;
+use super::tools::{GRACE, installed};
+use super::work::Work;
 use manycore_compare::trial::{Outcome, Plan};
 use manycore_launch::failure::{Failure, Result};
 
@@ -56,7 +56,7 @@ pub fn work(policy: &Policy, bytes: usize, time: Duration) -> Result<Work> {
     let client = ["-l", &bytes.to_string(), "-T", &time.as_secs().to_string()].map(OsString::from);
     let shell = ["sh", "-c", SCRIPT, "sh"].map(OsString::from);
     let command = policy.over(namespace().chain(shell).chain(client))?;
-    let plan = Plan { command, prepare: None, load: None, timeout: time + grace() };
+    let plan = Plan { command, prepare: None, load: None, timeout: time + GRACE };
     Ok(Work { plan, warm_up: None, value: received })
 }
 

@@ -2,25 +2,29 @@
 //! "System-Call-Level Core Affinity for Improving Network Performance".
 
 mod apache;
+mod conversation;
 mod driver;
 mod jmeter;
 mod nuttcp;
 mod output;
 mod picture;
+mod plans;
 mod policy;
 mod rounds;
+mod tools;
+mod work;
 
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use conversation::MESSAGE_BYTES_MAX;
 use humantime::{format_duration, parse_duration};
-use manycore_bench::conversation::MESSAGE_BYTES_MAX;
 use manycore_measure::paired::Better;
 
+use crate::front::{Front, PlotOptions, Run, print_results};
+use crate::workload::Workload;
 use apache::Apache;
 use driver::Driver;
-use manycore_bench::front::PlotOptions;
-use manycore_bench::front::print_results;
 use manycore_launch::failure::{Failure, Result};
 use manycore_launch::preload::Interposition;
 use manycore_launch::signals::Inbox;
@@ -167,30 +171,45 @@ struct Measured {
     values: Vec<Vec<f64>>,
 }
 
-/// Measures, and prints what came out.
-pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
-    let points = options.points()?;
-    let mut drivers: Vec<Driver> = points.iter().map(|point| point.driver).collect();
-    drivers.dedup();
-    drivers.iter().try_for_each(|driver| driver.check())?;
-    let policies = options.policies()?;
-    let canvas = options.plot.open()?;
-    let mut inbox = Inbox::open()?;
-    let has_apache = points.iter().any(|point| point.part == Part::Apache);
-    let apache = has_apache.then(|| Apache::prepare(options.loops, &drivers)).transpose()?;
-    let interposition = Interposition::new("glibc".parse()?)?;
-    let bench = Bench { options, policies: &policies, apache: apache.as_ref(), interposition };
-    let (measured, ended) = bench.measure(&points, &mut inbox, terminal);
-    // What was measured before something failed is printed all the same.
-    let is_shown = !measured.is_empty() && !matches!(ended, Err(Failure::Interrupted(_)));
-    if is_shown {
-        let found = output::results(&policies, &measured, options)?;
-        if let Some(canvas) = canvas {
-            canvas.draw(&picture::figure(&found), &output::render(&found))?;
+impl Run for Options {
+    /// What was measured before something failed is printed all the same.
+    fn run(&self, terminal: &Terminal) -> Result<()> {
+        let points = self.points()?;
+        let mut drivers: Vec<Driver> = points.iter().map(|point| point.driver).collect();
+        drivers.dedup();
+        drivers.iter().try_for_each(|driver| plans::check(*driver))?;
+        let policies = self.policies()?;
+        let canvas = self.plot.open()?;
+        let mut inbox = Inbox::open()?;
+        let has_apache = points.iter().any(|point| point.part == Part::Apache);
+        let apache = has_apache.then(|| Apache::prepare(self.loops, &drivers)).transpose()?;
+        let interposition = Interposition::new("glibc".parse()?)?;
+        let bench =
+            Bench { options: self, policies: &policies, apache: apache.as_ref(), interposition };
+        let (measured, ended) = bench.measure(&points, &mut inbox, terminal);
+        let is_shown = !measured.is_empty() && !matches!(ended, Err(Failure::Interrupted(_)));
+        if is_shown {
+            let found = output::results(&policies, &measured, self)?;
+            let text = output::render(&found);
+            if let Some(canvas) = canvas {
+                canvas.draw(&picture::figure(&found), &text)?;
+            }
+            print_results(&found, self.json, &text)?;
         }
-        print_results(&found, options.json, &output::render(&found))?;
+        ended
     }
-    ended
+}
+
+/// What moving system calls costs or gains.
+pub(crate) struct MovedCalls;
+
+impl Workload for MovedCalls {
+    fn measured(&self) -> Vec<Front> {
+        vec![
+            Front::named::<Options>("syscalls"),
+            Front::named::<conversation::Serve>("conversation"),
+        ]
+    }
 }
 
 impl Options {

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::str::FromStr;
 use std::time::Duration;
 
-use manycore_bench::cpus;
+use crate::cpus;
 use rustix::process::geteuid;
 use tempfile::TempDir;
 

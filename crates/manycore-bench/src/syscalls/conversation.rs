@@ -11,7 +11,11 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
+use clap::Args;
+use manycore_launch::terminal::Terminal;
+
 use crate::failure::Failure;
+use crate::front::Run;
 
 /// The longest message.
 pub const MESSAGE_BYTES_MAX: usize = 64 << 20;
@@ -49,8 +53,21 @@ pub struct Answer {
     pub sent_bytes: u64,
 }
 
+/// A process that talks to another; this command starts it itself.
+#[derive(Args, Debug)]
+#[command(hide = true)]
+pub(super) struct Serve {
+    order: String,
+}
+
+impl Run for Serve {
+    fn run(&self, _: &Terminal) -> manycore_launch::failure::Result<()> {
+        Ok(serve(&self.order)?)
+    }
+}
+
 /// Does what an order says, as JSON, and prints the answer: the whole life of either process.
-pub fn serve(order: &str) -> Result<(), Failure> {
+fn serve(order: &str) -> Result<(), Failure> {
     let order: Order = serde_json::from_str(order)
         .map_err(|error| Failure::Usage(format!("no order for a conversation: {error}")))?;
     if !(1..=MESSAGE_BYTES_MAX).contains(&order.message_bytes) {

@@ -2,13 +2,13 @@
 
 use manycore_measure::{Axis, Bars, Figure, Line, Lines, Measurement, Panel, Results, Value};
 
-use super::output::{Subject, loads, most_waited, usable, wait_of};
+use super::output::{Wording, loads, most_waited, usable, wait_of};
 
 /// Locks that have a colour of their own.
 const LOCKS: usize = 7;
 
 /// Two panels for each load, the second only if the kernel was watched.
-pub fn figure(subject: &Subject, results: &Results) -> Figure {
+pub fn figure(subject: &Wording, results: &Results) -> Figure {
     let mut panels = Vec::new();
     for (name, records) in loads(results) {
         let title = |what: &str| match name.is_empty() {
@@ -24,12 +24,12 @@ pub fn figure(subject: &Subject, results: &Results) -> Figure {
     Figure { title: format!("manycore bench {}{host}", subject.workload), panels }
 }
 
-fn axis(subject: &Subject, records: &[Measurement], measures: String) -> Axis {
+fn axis(subject: &Wording, records: &[Measurement], measures: String) -> Axis {
     let places = records.iter().map(|record| record.threads.to_string()).collect();
     Axis { name: subject.those.to_owned(), places, measures }
 }
 
-fn throughput(subject: &Subject, records: &[Measurement], title: String) -> Panel {
+fn throughput(subject: &Wording, records: &[Measurement], title: String) -> Panel {
     let scaled = |value: f64| value * subject.per;
     let measured = records.iter().map(|record| {
         let interval = record.low.zip(record.high).map(|(low, high)| (scaled(low), scaled(high)));
@@ -50,7 +50,7 @@ fn throughput(subject: &Subject, records: &[Measurement], title: String) -> Pane
     })
 }
 
-fn locks(subject: &Subject, records: &[Measurement], title: String) -> Panel {
+fn locks(subject: &Wording, records: &[Measurement], title: String) -> Panel {
     let first = most_waited(records, LOCKS);
     let mut parts: Vec<(String, Vec<f64>)> = first
         .iter()

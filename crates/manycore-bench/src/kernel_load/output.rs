@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use manycore_bench::cpus;
-use manycore_bench::kernel_load::What;
+use super::What;
+use crate::cpus;
 use manycore_kernel_trace::{KernelLock, Seen};
 use manycore_measure::paired::{Better, Median, Protocol};
 use manycore_measure::{
@@ -12,7 +12,7 @@ use manycore_measure::{
 };
 use manycore_profile::profile::Source;
 
-use super::{Measured, Profiled};
+use super::measured::{Measured, Profiled};
 use manycore_launch::failure::{Failure, Result};
 use manycore_profile::render::percent;
 
@@ -23,7 +23,7 @@ const READERS: &str = "kernel_readers:";
 const ROWS: usize = 12;
 
 /// What is measured, and in which words.
-pub struct Subject {
+pub struct Wording {
     pub workload: &'static str,
     /// Processes or threads.
     pub those: &'static str,
@@ -35,7 +35,7 @@ pub struct Subject {
     pub parameters: Vec<(&'static str, Parameter)>,
 }
 
-impl Subject {
+impl Wording {
     /// Operations a second as a person reads them.
     pub fn rate(&self, value: f64) -> String {
         quantity(value * self.per, "op/s").replace("op/s", self.unit)
@@ -43,7 +43,7 @@ impl Subject {
 }
 
 /// A record for each point. The first of a load, with the fewest processes or threads, is the base line of that load.
-pub fn results(subject: &Subject, measured: &[Measured], refused: Option<&str>) -> Result<Results> {
+pub fn results(subject: &Wording, measured: &[Measured], refused: Option<&str>) -> Result<Results> {
     let mut records = Vec::new();
     for of_load in measured.chunk_by(|a, b| a.order.what == b.order.what) {
         let Some((base, others)) = of_load.split_first() else { continue };
@@ -81,7 +81,7 @@ pub fn usable(parallel: u32) -> f64 {
     f64::from(parallel).min(cpus::allowed().len() as f64)
 }
 
-fn record(subject: &Subject, point: &Measured, refused: Option<&str>) -> Measurement {
+fn record(subject: &Wording, point: &Measured, refused: Option<&str>) -> Measurement {
     let median = Median::of(&point.values).expect("there is a round");
     let mechanism = Mechanism::Sync("kernel".into());
     let mut record = Measurement::new(subject.workload, mechanism, "op/s", median.value);
@@ -171,7 +171,7 @@ pub fn loads(results: &Results) -> impl Iterator<Item = (String, &[Measurement])
 }
 
 /// The tables: for each load the throughput, and the kernel's locks.
-pub fn render(subject: &Subject, results: &Results) -> String {
+pub fn render(subject: &Wording, results: &Results) -> String {
     let mut text = String::new();
     for (name, records) in loads(results) {
         text += &format!("{}\n{}\n\n", heading(&name, &records[0]), throughput(subject, records));
@@ -194,7 +194,7 @@ fn heading(name: &str, record: &Measurement) -> String {
     parts.join(", ")
 }
 
-fn throughput(subject: &Subject, records: &[Measurement]) -> Table {
+fn throughput(subject: &Wording, records: &[Measurement]) -> Table {
     let first = format!("of {}", records[0].threads);
     let numbers =
         [subject.those, subject.operations, "95 %", &first, "95 %", "of linear", "watched"];
@@ -241,7 +241,7 @@ pub fn wait_of(record: &Measurement, lock: &str) -> f64 {
 }
 
 /// The kernel's locks of a load; nothing if they were not watched.
-fn kernel(subject: &Subject, records: &[Measurement]) -> String {
+fn kernel(subject: &Wording, records: &[Measurement]) -> String {
     let Some(profiles) = records[0].number("kernel_profiles") else { return String::new() };
     let (those, last) = (subject.those, records[records.len() - 1].threads);
     format!(

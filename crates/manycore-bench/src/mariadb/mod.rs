@@ -7,13 +7,13 @@ mod server;
 
 use std::time::Duration;
 
+use crate::cpus;
 use clap::Args;
 use humantime::parse_duration;
-use manycore_bench::cpus;
 use manycore_measure::paired::Schedule;
 
-use manycore_bench::front::PlotOptions;
-use manycore_bench::front::print_results;
+use crate::front::{Benchmark, Front, Outcome, PlotOptions};
+use crate::workload::Workload;
 use manycore_compare::rounds::{Limit, Rounds, Series};
 use manycore_launch::failure::{Failure, Result};
 use manycore_launch::preload::Interposition;
@@ -113,46 +113,62 @@ struct Measured {
     series: Vec<Series>,
 }
 
-/// Measures, and prints what came out.
-pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
-    let hour = Duration::from_secs(3_600);
-    if !(Duration::from_secs(1)..=hour).contains(&options.time) || options.time.subsec_nanos() != 0
-    {
-        return Err(Failure::bad_input(
-            format!("a run cannot take {}", humantime::format_duration(options.time)),
-            "let --time be whole seconds, an hour at most",
-        ));
+impl Benchmark for Options {
+    const NAME: &'static str = "mariadb";
+
+    fn measure(&self, terminal: &Terminal) -> Result<Outcome> {
+        let hour = Duration::from_secs(3_600);
+        if !(Duration::from_secs(1)..=hour).contains(&self.time) || self.time.subsec_nanos() != 0 {
+            return Err(Failure::bad_input(
+                format!("a run cannot take {}", humantime::format_duration(self.time)),
+                "let --time be whole seconds, an hour at most",
+            ));
+        }
+        let points = self.points()?;
+        let candidates = self.candidates()?;
+        let mut inbox = Inbox::open()?;
+        let database = Database::make(self.rows, &candidates[0], &mut inbox, terminal)?;
+        let mut measured = Vec::new();
+        // In an order of their own: a machine that becomes slower shall not do so along an axis.
+        let order = Schedule::new(points.len(), self.seed).next().unwrap_or_default();
+        for (done, number) in order.into_iter().enumerate() {
+            let point = points[number];
+            terminal.note(format_args!("{} of {}: {point}", done + 1, points.len()));
+            let rounds = Rounds {
+                plan: &database.plan(&point, self.time),
+                metric: &server::metric(),
+                candidates: &candidates,
+                limit: self.limit(points.len()),
+                seed: self.seed,
+            };
+            let series = rounds.measure(&mut inbox, terminal);
+            let series = series.map_err(|failure| failure.during(point))?;
+            measured.push((number, Measured { point, series }));
+        }
+        measured.sort_by_key(|(number, _)| *number);
+        let measured: Vec<Measured> = measured.into_iter().map(|(_, measured)| measured).collect();
+        let locks: Vec<String> = candidates.iter().map(|one| one.lock().to_string()).collect();
+        let found = results(&locks, &measured, self.seed)?;
+        let (text, figure) = (output::render(&found), Some(picture::figure(&found)));
+        Ok(Outcome { results: found, text, figure, failures: Vec::new() })
     }
-    let points = options.points()?;
-    let candidates = options.candidates()?;
-    let canvas = options.plot.open()?;
-    let mut inbox = Inbox::open()?;
-    let database = Database::make(options.rows, &candidates[0], &mut inbox, terminal)?;
-    let mut measured = Vec::new();
-    // In an order of their own: a machine that becomes slower shall not do so along an axis.
-    let order = Schedule::new(points.len(), options.seed).next().unwrap_or_default();
-    for (done, number) in order.into_iter().enumerate() {
-        let point = points[number];
-        terminal.note(format_args!("{} of {}: {point}", done + 1, points.len()));
-        let rounds = Rounds {
-            plan: &database.plan(&point, options.time),
-            metric: &server::metric(),
-            candidates: &candidates,
-            limit: options.limit(points.len()),
-            seed: options.seed,
-        };
-        let series = rounds.measure(&mut inbox, terminal);
-        let series = series.map_err(|failure| failure.during(point))?;
-        measured.push((number, Measured { point, series }));
+
+    fn json(&self) -> bool {
+        self.json
     }
-    measured.sort_by_key(|(number, _)| *number);
-    let measured: Vec<Measured> = measured.into_iter().map(|(_, measured)| measured).collect();
-    let locks: Vec<String> = candidates.iter().map(|one| one.lock().to_string()).collect();
-    let found = results(&locks, &measured, options.seed)?;
-    if let Some(canvas) = canvas {
-        canvas.draw(&picture::figure(&found), &output::render(&found))?;
+
+    fn plot(&self) -> Option<&PlotOptions> {
+        Some(&self.plot)
     }
-    print_results(&found, options.json, &output::render(&found))
+}
+
+/// A database under each lock.
+pub(crate) struct Mariadb;
+
+impl Workload for Mariadb {
+    fn measured(&self) -> Vec<Front> {
+        vec![Front::of::<Options>()]
+    }
 }
 
 impl Options {

@@ -2,12 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
+use super::{Mix, What};
 use clap::Args;
-use manycore_bench::kernel_load::{Mix, What};
 use rustix::fs::statfs;
 
-use super::output::Subject;
-use super::{Measuring, usual_numbers};
+use super::command::{Measuring, usual_numbers};
+use super::output::Wording;
+use crate::front::{Benchmark, Outcome, PlotOptions};
 use manycore_compare::trial::TrialDir;
 use manycore_launch::failure::Result;
 use manycore_launch::terminal::Terminal;
@@ -61,33 +62,44 @@ fn mix(text: &str) -> Result<Mix> {
     Ok(text.parse::<Mix>()?)
 }
 
-/// Measures, and prints what came out.
-pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
-    let directory = options.directory.clone().unwrap_or_else(usual_directory);
-    let is_tmpfs = is_tmpfs(&directory);
-    if !is_tmpfs {
-        terminal.note(format_args!(
-            "'{}' is not on a tmpfs: the locks of another file system, and its disk, take part",
-            directory.display()
-        ));
+impl Benchmark for Options {
+    const NAME: &'static str = "forks";
+
+    fn measure(&self, terminal: &Terminal) -> Result<Outcome> {
+        let directory = self.directory.clone().unwrap_or_else(usual_directory);
+        let is_tmpfs = is_tmpfs(&directory);
+        if !is_tmpfs {
+            terminal.note(format_args!(
+                "'{}' is not on a tmpfs: the locks of another file system, and its disk, take part",
+                directory.display()
+            ));
+        }
+        let room = TrialDir::under(&directory, "let --directory name one that you may write to")?;
+        let processes =
+            if self.processes.is_empty() { usual_numbers() } else { self.processes.clone() };
+        let what = What::Forks { mix: self.mix, directory: room.work().to_owned() };
+        let parameters = vec![
+            ("mix", self.mix.to_string().as_str().into()),
+            ("filesystem", if is_tmpfs { "tmpfs" } else { "other" }.into()),
+        ];
+        let subject = Wording {
+            workload: "forks",
+            those: "processes",
+            operations: "jobs",
+            per: 60.0,
+            unit: "/min",
+            parameters,
+        };
+        self.measuring.run(&subject, &[what], &processes, &room, terminal)
     }
-    let room = TrialDir::under(&directory, "let --directory name one that you may write to")?;
-    let processes =
-        if options.processes.is_empty() { usual_numbers() } else { options.processes.clone() };
-    let what = What::Forks { mix: options.mix, directory: room.work().to_owned() };
-    let parameters = vec![
-        ("mix", options.mix.to_string().as_str().into()),
-        ("filesystem", if is_tmpfs { "tmpfs" } else { "other" }.into()),
-    ];
-    let subject = Subject {
-        workload: "forks",
-        those: "processes",
-        operations: "jobs",
-        per: 60.0,
-        unit: "/min",
-        parameters,
-    };
-    options.measuring.run(&subject, &[what], &processes, &room, terminal)
+
+    fn json(&self) -> bool {
+        self.measuring.json
+    }
+
+    fn plot(&self) -> Option<&PlotOptions> {
+        Some(&self.measuring.plot)
+    }
 }
 
 fn usual_directory() -> PathBuf {

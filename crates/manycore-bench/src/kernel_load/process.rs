@@ -3,7 +3,7 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use manycore_bench::kernel_load::{Answer, Order};
+use super::{Answer, Order};
 
 use manycore_compare::trial::TrialDir;
 use manycore_launch::child::{Running, Wait, describe};

@@ -1,10 +1,11 @@
 //! `manycore bench faults`: threads that touch memory while others map some.
 
+use super::What;
 use clap::Args;
-use manycore_bench::kernel_load::What;
 
-use super::output::Subject;
-use super::{Measuring, usual_numbers};
+use super::command::{Measuring, usual_numbers};
+use super::output::Wording;
+use crate::front::{Benchmark, Outcome, PlotOptions};
 use manycore_compare::trial::TrialDir;
 use manycore_launch::failure::{Failure, Result};
 use manycore_launch::terminal::Terminal;
@@ -48,27 +49,37 @@ pub struct Options {
     measuring: Measuring,
 }
 
-/// Measures, and prints what came out.
-pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
-    if let Some(share) = options.update.iter().find(|share| !(0.0..=100.0).contains(*share)) {
-        return Err(Failure::bad_input(
-            format!("an update share of {share} makes no sense"),
-            "it is between 0 and 100 %",
-        ));
+impl Benchmark for Options {
+    const NAME: &'static str = "faults";
+
+    fn measure(&self, terminal: &Terminal) -> Result<Outcome> {
+        if let Some(share) = self.update.iter().find(|share| !(0.0..=100.0).contains(*share)) {
+            return Err(Failure::bad_input(
+                format!("an update share of {share} makes no sense"),
+                "it is between 0 and 100 %",
+            ));
+        }
+        let threads = if self.threads.is_empty() { usual_numbers() } else { self.threads.clone() };
+        let mut shares = self.update.clone();
+        shares.sort_by(f64::total_cmp);
+        shares.dedup();
+        let loads: Vec<What> = shares.into_iter().map(|update| What::Faults { update }).collect();
+        let subject = Wording {
+            workload: "faults",
+            those: "threads",
+            operations: "operations",
+            per: 1.0,
+            unit: "/s",
+            parameters: Vec::new(),
+        };
+        self.measuring.run(&subject, &loads, &threads, &TrialDir::new()?, terminal)
     }
-    let threads =
-        if options.threads.is_empty() { usual_numbers() } else { options.threads.clone() };
-    let mut shares = options.update.clone();
-    shares.sort_by(f64::total_cmp);
-    shares.dedup();
-    let loads: Vec<What> = shares.into_iter().map(|update| What::Faults { update }).collect();
-    let subject = Subject {
-        workload: "faults",
-        those: "threads",
-        operations: "operations",
-        per: 1.0,
-        unit: "/s",
-        parameters: Vec::new(),
-    };
-    options.measuring.run(&subject, &loads, &threads, &TrialDir::new()?, terminal)
+
+    fn json(&self) -> bool {
+        self.measuring.json
+    }
+
+    fn plot(&self) -> Option<&PlotOptions> {
+        Some(&self.measuring.plot)
+    }
 }

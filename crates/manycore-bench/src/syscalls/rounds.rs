@@ -19,8 +19,9 @@ use indicatif::ProgressBar;
 use manycore_measure::paired::{Median, Protocol, Schedule};
 
 use super::apache::Apache;
-use super::driver::Work;
+use super::plans::work;
 use super::policy::Policy;
+use super::work::Work;
 use super::{Measured, Options, Point};
 use manycore_compare::trial::{Serving, TrialDir};
 use manycore_launch::failure::{Failure, Result};
@@ -176,7 +177,7 @@ impl Bench<'_> {
         inbox: &mut Inbox,
         terminal: &Terminal,
     ) -> Result<Vec<f64>> {
-        let work = |policy| Work::new(point, policy, self.options.time, self.apache);
+        let work = |policy| work(point, policy, self.options.time, self.apache);
         let work = self.policies.iter().map(work).collect::<Result<Vec<_>>>()?;
         let rooms = work.iter().map(|_| TrialDir::new()).collect::<Result<Vec<_>>>()?;
         let mut serving = Vec::new();

@@ -3,32 +3,26 @@
 //! Throughput comes from runs that nobody watches, in rounds. The kernel's locks are watched in other runs afterwards, which cost
 //! the load something, and count towards no throughput but one that is shown beside.
 
-pub mod faults;
-pub mod forks;
-mod output;
-mod picture;
-mod process;
-
 use std::time::Duration;
 
+use super::{Order, PARALLEL_MAX, What};
 use clap::Args;
 use humantime::{format_duration, parse_duration};
-use manycore_bench::kernel_load::{Order, PARALLEL_MAX, What};
-use manycore_kernel_trace::{Request, Scope, Seen, Watch};
+use manycore_kernel_trace::{Means, Request, Scope, Watch};
 use manycore_measure::paired::Schedule;
 
-use crate::profile::kernel::KernelMeans;
-use manycore_bench::front::PlotOptions;
-use manycore_bench::front::print_results;
+use super::measured::{Measured, Profiled};
+use super::output::{self, Wording};
+use super::{picture, process};
+use crate::front::{Outcome, PlotOptions};
 use manycore_compare::trial::TrialDir;
 use manycore_launch::failure::{Failure, Result};
 use manycore_launch::signals::Inbox;
 use manycore_launch::terminal::Terminal;
-use output::Subject;
 
 /// How the load is measured.
 #[derive(Args, Debug)]
-pub struct Measuring {
+pub(super) struct Measuring {
     /// Length of a run; a fifth of it more comes first, and does not count
     #[arg(long, value_name = "TIME", default_value = "500ms", value_parser = parse_duration)]
     time: Duration,
@@ -40,47 +34,29 @@ pub struct Measuring {
     profiles: u32,
     /// Watch the kernel's locks by this means, and not by the first that works
     #[arg(long, value_enum, value_name = "MEANS", require_equals = true, num_args = 0..=1, default_value = "auto", default_missing_value = "auto")]
-    kernel: KernelMeans,
+    kernel: Means,
     /// Seed of what is drawn
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     #[command(flatten)]
-    plot: PlotOptions,
+    pub plot: PlotOptions,
     /// Print the result as JSON
     #[arg(long)]
-    json: bool,
-}
-
-/// The loads that are measured, and how they came out.
-struct Measured {
-    order: Order,
-    /// Operations a second, by round.
-    values: Vec<f64>,
-    profiled: Vec<Profiled>,
-}
-
-/// A run that was watched.
-struct Profiled {
-    /// Operations a second.
-    throughput: f64,
-    /// Of all its processes or threads, in nanoseconds.
-    time_ns: f64,
-    seen: Seen,
+    pub json: bool,
 }
 
 impl Measuring {
-    /// Measures what a load does with these numbers of processes or threads, and prints what came out. Points of one
+    /// Measures what a load does with these numbers of processes or threads. Points of one
     /// load in the order of their numbers.
-    fn run(
+    pub fn run(
         &self,
-        subject: &Subject,
+        subject: &Wording,
         loads: &[What],
         parallel: &[u32],
         room: &TrialDir,
         terminal: &Terminal,
-    ) -> Result<()> {
+    ) -> Result<Outcome> {
         let orders = self.orders(loads, parallel)?;
-        let canvas = self.plot.open()?;
         let mut inbox = Inbox::open()?;
         let mut measured: Vec<Measured> = orders
             .into_iter()
@@ -89,10 +65,9 @@ impl Measuring {
         self.measure(&mut measured, room, &mut inbox, terminal)?;
         let refused = self.profile(&mut measured, room, &mut inbox, terminal)?;
         let results = output::results(subject, &measured, refused.as_deref())?;
-        if let Some(canvas) = canvas {
-            canvas.draw(&picture::figure(subject, &results), &output::render(subject, &results))?;
-        }
-        print_results(&results, self.json, &output::render(subject, &results))
+        let text = output::render(subject, &results);
+        let figure = Some(picture::figure(subject, &results));
+        Ok(Outcome { results, text, figure, failures: Vec::new() })
     }
 
     fn orders(&self, loads: &[What], parallel: &[u32]) -> Result<Vec<Order>> {
@@ -159,7 +134,7 @@ impl Measuring {
             for point in order {
                 let point = &mut measured[point];
                 bar.set_message(format!("{} at a time, watched", point.order.parallel));
-                let watch = Watch::start(self.kernel.into(), &Request { scope: Scope::Command });
+                let watch = Watch::start(self.kernel, &Request { scope: Scope::Command });
                 let mut watch = match watch {
                     Ok(watch) => watch,
                     Err(why) => return Ok(Some(why.to_string())),
@@ -179,7 +154,7 @@ impl Measuring {
 }
 
 /// Powers of two up to a few times the CPUs: beyond them, whoever holds a lock may have no CPU.
-fn usual_numbers() -> Vec<u32> {
-    let most = 4 * manycore_bench::cpus::allowed().len() as u32;
+pub(super) fn usual_numbers() -> Vec<u32> {
+    let most = 4 * crate::cpus::allowed().len() as u32;
     (0..).map(|power| 1 << power).take_while(|number| *number <= most.min(PARALLEL_MAX)).collect()
 }

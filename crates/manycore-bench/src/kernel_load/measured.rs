@@ -1,0 +1,22 @@
+//! What was measured of a load.
+
+use manycore_kernel_trace::Seen;
+
+use super::Order;
+
+/// The loads that are measured, and how they came out.
+pub(super) struct Measured {
+    pub order: Order,
+    /// Operations a second, by round.
+    pub values: Vec<f64>,
+    pub profiled: Vec<Profiled>,
+}
+
+/// A run that was watched.
+pub(super) struct Profiled {
+    /// Operations a second.
+    pub throughput: f64,
+    /// Of all its processes or threads, in nanoseconds.
+    pub time_ns: f64,
+    pub seen: Seen,
+}

@@ -1,0 +1,54 @@
+//! Who talks: the programs that put something on the calls that are measured.
+
+use std::time::Duration;
+
+use clap::ValueEnum;
+
+use super::Part;
+
+/// A program, or two, that drive a part of the benchmark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+pub enum Driver {
+    /// Two processes of this command.
+    Own,
+    /// iperf3.
+    Iperf3,
+    /// nuttcp.
+    Nuttcp,
+    /// wrk.
+    Wrk,
+    /// JMeter, as the publication has it.
+    Jmeter,
+}
+
+impl Driver {
+    /// The name of its option and in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Own => "own",
+            Self::Iperf3 => "iperf3",
+            Self::Nuttcp => "nuttcp",
+            Self::Wrk => "wrk",
+            Self::Jmeter => "jmeter",
+        }
+    }
+
+    /// Whether it can drive a part. What iperf3 and nuttcp say of latency is the kernel's guess.
+    pub fn drives(self, part: Part) -> bool {
+        match part {
+            Part::Bandwidth => matches!(self, Self::Own | Self::Iperf3 | Self::Nuttcp),
+            Part::Latency => self == Self::Own,
+            Part::Apache => matches!(self, Self::Wrk | Self::Jmeter),
+        }
+    }
+
+    /// How long its runs measure when they are asked to for a time: others' programs know whole seconds only.
+    pub fn measures_for(self, time: Duration) -> Duration {
+        match self {
+            Self::Own | Self::Jmeter => time,
+            Self::Iperf3 | Self::Nuttcp | Self::Wrk => {
+                Duration::from_secs(time.as_nanos().div_ceil(1_000_000_000).max(1) as u64)
+            }
+        }
+    }
+}
