@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::support::real::{library, named, profile};
-use crate::support::{compile, directory};
+use crate::support::real::{named, profile};
+use crate::support::{compile, directory, library};
 use serde_json::json;
 
 const THREADS: u64 = 6;

@@ -1,6 +1,7 @@
 //! The command with the real preload library, and profiles of small programs.
 
 use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use serde_json::Value;
