@@ -4,9 +4,10 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use manycore_profile::analyze::offloaded_calls::Tally;
+use manycore_profile::analyze::process::stats_file::StatsFile;
 use manycore_profile::clock::Clock;
-use manycore_profile::mapping::StatsFile;
-use manycore_profile::moved::{MovedCalls, Tally};
+use manycore_profile::profile::MovedCalls;
 use manycore_stats::syscalls::Mapping;
 use tempfile::TempDir;
 

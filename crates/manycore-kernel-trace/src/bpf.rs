@@ -13,7 +13,7 @@ use std::sync::Mutex;
 use libbpf_rs::{
     Link, MapCore, MapFlags, MapHandle, Object, ObjectBuilder, OpenObject, PrintLevel,
 };
-use manycore_profile::futex::{Count, Futexes};
+use manycore_profile::analyze::futex::{Count, Futexes};
 use rustix::process::{Pid, PidfdFlags, getpid, pidfd_open};
 
 use crate::clock::now;

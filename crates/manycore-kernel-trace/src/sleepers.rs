@@ -5,7 +5,7 @@ use std::fs;
 use std::hash::Hash;
 use std::time::{Duration, Instant};
 
-use manycore_profile::futex::{FutexWaits, Futexes};
+use manycore_profile::analyze::futex::{FutexWaits, Futexes};
 
 /// A process' maps are read again after so long: libraries come and go.
 const AGE_MAX: Duration = Duration::from_secs(1);

@@ -1,6 +1,6 @@
 //! Waits of one kind, added up: where it is done in the kernel, this is what is read; elsewhere it is done here.
 
-use manycore_profile::futex::FutexWaits;
+use manycore_profile::analyze::futex::FutexWaits;
 use manycore_profile::profile::Times;
 
 /// Classes of duration: half octaves of nanoseconds. As in `bpf/sum.h`.

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
-use manycore_profile::futex::{Count, Futexes};
+use manycore_profile::analyze::futex::{Count, Futexes};
 use manycore_profile::profile::{KernelLock, KernelRun, Scope, Source};
 
 #[cfg(feature = "bpf")]

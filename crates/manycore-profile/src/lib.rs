@@ -26,7 +26,7 @@
 //! A program that takes no lock at all has a profile, too:
 //!
 //! ```
-//! use manycore_profile::assemble::{Run, Watched, assemble};
+//! use manycore_profile::analyze::assemble::{Run, Watched, assemble};
 //! use manycore_profile::clock::Clock;
 //! use manycore_profile::profile::Exit;
 //! use manycore_measure::Host;
@@ -52,29 +52,11 @@
 //! assert!(profile.finding.contains("no pthread lock"));
 //! ```
 
-pub mod assemble;
+pub mod analyze;
 pub mod clock;
 pub mod command;
-mod estimate;
-pub mod files;
-mod finding;
-pub mod futex;
-mod groups;
-mod handovers;
-mod listed;
-pub mod live;
-pub mod mapping;
-mod modules;
-pub mod moved;
-mod name;
-mod notes;
-pub mod others;
-pub mod process;
 pub mod profile;
 pub mod render;
-pub mod samples;
-mod symbols;
-mod tally;
-pub use symbols::{harmless, safe};
-pub mod whole;
-mod wrapper;
+mod text;
+
+pub use text::{harmless, safe};

@@ -6,8 +6,8 @@ use std::path::Path;
 // Relaxed throughout: one thread writes, and reads afterwards.
 use std::sync::atomic::Ordering::Relaxed;
 
-use manycore_profile::assemble::assemble;
-use manycore_profile::mapping::StatsFile;
+use manycore_profile::analyze::assemble::assemble;
+use manycore_profile::analyze::process::stats_file::StatsFile;
 use manycore_profile::profile::{End, Exit, Profile};
 use manycore_stats::{Kind, Mapping};
 use support::{Synthetic, profile_of, run};

@@ -10,7 +10,7 @@ use std::fs;
 use std::mem::offset_of;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use manycore_profile::mapping::StatsFile;
+use manycore_profile::analyze::process::stats_file::StatsFile;
 use manycore_profile::profile::read;
 use manycore_profile::render::{diff, folded, page, trace};
 use manycore_stats::{Kind, Mapping};
@@ -74,9 +74,9 @@ fn statistics() {
             let before: Vec<_> =
                 writes.iter().map(|(word, value)| word.swap(*value, Relaxed)).collect();
             if let Ok(Some(stats)) = StatsFile::<Mapping>::open(&file.path) {
-                _ = manycore_profile::live::Look::at(stats.get(), Some(1_000_000));
-                let stats = manycore_profile::process::ProcessStats::read(stats.get());
-                _ = manycore_profile::assemble::assemble(support::run(), &[stats]);
+                _ = manycore_profile::analyze::live::Look::at(stats.get(), Some(1_000_000));
+                let stats = manycore_profile::analyze::process::ProcessStats::read(stats.get());
+                _ = manycore_profile::analyze::assemble::assemble(support::run(), &[stats]);
             }
             for ((word, _), before) in writes.iter().zip(before).rev() {
                 word.store(before, Relaxed);

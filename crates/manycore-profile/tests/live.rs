@@ -5,8 +5,8 @@ mod support;
 // Relaxed throughout: one thread writes, and reads afterwards.
 use std::sync::atomic::Ordering::Relaxed;
 
+use manycore_profile::analyze::live::{Live, LiveLock, Look, Picture, Span, Waiter};
 use manycore_profile::clock::Rate;
-use manycore_profile::live::{Live, LiveLock, Look, Picture, Span, Waiter};
 use manycore_stats::Kind;
 use support::Synthetic;
 

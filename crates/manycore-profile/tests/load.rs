@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
-use manycore_profile::assemble::assemble;
+use manycore_profile::analyze::assemble::assemble;
 use manycore_stats::{FRAMES, FRAMES_OF_LOCK, Kind, RECORDS, SITES, SLOTS, STACKS, STACKS_FULL};
 use support::{Synthetic, run};
 

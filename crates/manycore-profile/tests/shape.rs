@@ -6,8 +6,8 @@ use std::path::Path;
 // Relaxed throughout: one thread writes, and reads afterwards.
 use std::sync::atomic::Ordering::Relaxed;
 
-use manycore_profile::assemble::{Run, assemble};
-use manycore_profile::futex::FutexWaits;
+use manycore_profile::analyze::assemble::{Run, assemble};
+use manycore_profile::analyze::futex::FutexWaits;
 use manycore_profile::profile::{Outsider, Profile};
 use manycore_stats::Kind;
 use support::{Synthetic, profile_of, run};

@@ -6,12 +6,12 @@ use std::path::Path;
 // Relaxed throughout: one thread writes, and reads afterwards.
 use std::sync::atomic::Ordering::Relaxed;
 
-use manycore_profile::assemble::{Run, Watched, assemble};
-use manycore_profile::futex::{Count, FutexWaits, Futexes};
-use manycore_profile::process::key;
+use manycore_profile::analyze::assemble::{Run, Watched, assemble};
+use manycore_profile::analyze::futex::{Count, FutexWaits, Futexes};
+use manycore_profile::analyze::process::key;
+use manycore_profile::analyze::run_analysis::threads::Seen;
+use manycore_profile::analyze::run_analysis::timeline::Recorder;
 use manycore_profile::profile::{Cause, Profile, Timeline};
-use manycore_profile::whole::threads::Seen;
-use manycore_profile::whole::timeline::Recorder;
 use manycore_stats::{Kind, Record};
 use support::{Synthetic, profile_of, run};
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 
-use manycore_profile::moved::MovedCalls;
+use manycore_profile::profile::MovedCalls;
 use manycore_stats::syscalls::Function;
 use manycore_tests::LIMIT;
 use manycore_tests::child::{self, End};

@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 
 use manycore_kernel_trace::{Sampler, Seen, Watch};
 use manycore_measure::Host;
-use manycore_profile::assemble::{self, Run, assemble};
+use manycore_profile::analyze::assemble::{self, Run, assemble};
+use manycore_profile::analyze::groups::overflow_processes::Others;
+use manycore_profile::analyze::offloaded_calls::Tally;
+use manycore_profile::analyze::process::ProcessStats;
 use manycore_profile::clock::Clock;
-use manycore_profile::moved::Tally;
-use manycore_profile::others::Others;
-use manycore_profile::process::ProcessStats;
 use manycore_profile::profile::{Exit, Profile};
 use rustix::process::{Pid, getpid, set_child_subreaper};
 

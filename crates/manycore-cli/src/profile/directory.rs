@@ -6,10 +6,10 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use manycore_profile::mapping::{Layout, StatsFile};
-use manycore_profile::moved::Tally;
-use manycore_profile::others::Others;
-use manycore_profile::process::ProcessStats;
+use manycore_profile::analyze::groups::overflow_processes::Others;
+use manycore_profile::analyze::offloaded_calls::Tally;
+use manycore_profile::analyze::process::ProcessStats;
+use manycore_profile::analyze::process::stats_file::{Layout, StatsFile};
 use manycore_stats::Mapping;
 use rustix::fs::statvfs;
 

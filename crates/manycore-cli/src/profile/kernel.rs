@@ -7,11 +7,11 @@ use clap::Args;
 use humantime::parse_duration;
 use manycore_kernel_trace::{Means, Refusal, Request, Sampler, Scope, Seen, Watch};
 use manycore_measure::Host;
-use manycore_profile::assemble::{Run, Watched, assemble};
+use manycore_profile::analyze::assemble::{Run, Watched, assemble};
+use manycore_profile::analyze::run_analysis::timeline::Recorder;
 use manycore_profile::clock::{Clock, ticks};
 use manycore_profile::profile::{Exit, Profile};
 use manycore_profile::render::kernel_table::sentence;
-use manycore_profile::whole::timeline::Recorder;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 

@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use manycore_kernel_trace::Watch;
-use manycore_profile::assemble::Watched;
+use manycore_profile::analyze::assemble::Watched;
+use manycore_profile::analyze::futex::Futexes;
+use manycore_profile::analyze::groups::overflow_processes::Numbers;
+use manycore_profile::analyze::process::stats_file::StatsFile;
+use manycore_profile::analyze::process::{Key, ProcessStats, key};
+use manycore_profile::analyze::run_analysis::threads::{Seen, SeenThreads};
+use manycore_profile::analyze::run_analysis::timeline::Recorder;
 use manycore_profile::clock::{Clock, ticks};
-use manycore_profile::futex::Futexes;
-use manycore_profile::mapping::StatsFile;
-use manycore_profile::others::Numbers;
-use manycore_profile::process::{Key, ProcessStats, key};
-use manycore_profile::whole::threads::{Seen, SeenThreads};
-use manycore_profile::whole::timeline::Recorder;
 use manycore_stats::Mapping;
 use rustix::param::clock_ticks_per_second;
 

@@ -27,7 +27,7 @@ use misses::Misses;
 use samples::Rate;
 
 use manycore_profile::profile::Profile;
-use manycore_profile::render::{Sort, View, kernel_table, table};
+use manycore_profile::render::{Sort, View, table};
 
 use crate::calls::{self, Calls};
 use manycore_launch::child::end_like;
@@ -202,7 +202,7 @@ fn show(options: &Options, places: Places, profile: &Profile) -> Result<()> {
     if options.json.as_ref().is_none_or(|json| !json.is_stdout()) {
         let view = View::for_stderr(options.top.into(), options.sort);
         let text = match profile.command.is_empty() {
-            true => kernel_table::alone(profile, view),
+            true => table::kernel_alone(profile, view),
             false => table::whole(profile, view),
         };
         eprint!("\n{text}");

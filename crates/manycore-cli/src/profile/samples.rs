@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use manycore_kernel_trace::{Sampler, Scope};
-use manycore_profile::samples::Samples;
+use manycore_profile::analyze::cpu_samples::Samples;
 
 /// More would be more of the CPU time than what they find.
 const RATE_MAX: u32 = 4000;

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use manycore_profile::process::ProcessStats;
+use manycore_profile::analyze::process::ProcessStats;
 use manycore_profile::profile::Outsider;
 use manycore_profile::safe;
 

@@ -2,7 +2,7 @@
 
 use manycore_kernel_trace::KernelLock;
 use manycore_measure::duration;
-use manycore_profile::live::{LiveLock, LockId, Picture};
+use manycore_profile::analyze::live::{LiveLock, LockId, Picture};
 use manycore_profile::profile::{Frame, Lock, Origin, Times};
 use manycore_profile::safe;
 use ratatui::style::{Modifier, Style};

@@ -1,6 +1,6 @@
 //! Pictures of a program, made by hand.
 
-use manycore_profile::live::{LiveLock, LockId, Picture, Waiter};
+use manycore_profile::analyze::live::{LiveLock, LockId, Picture, Waiter};
 use manycore_profile::profile::{
     Blocking, Cpu, Frame, Lock, Profile, Stack, Thread, Times, Waited,
 };

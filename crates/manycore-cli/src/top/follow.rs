@@ -5,9 +5,9 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Instant;
 
+use manycore_profile::analyze::live::{Live, Look, Picture, Span};
+use manycore_profile::analyze::process::stats_file::StatsFile;
 use manycore_profile::clock::{Clock, ticks};
-use manycore_profile::live::{Live, Look, Picture, Span};
-use manycore_profile::mapping::StatsFile;
 use manycore_stats::Mapping;
 
 use crate::profile::directory::{Entry, Subject, ended, entries};

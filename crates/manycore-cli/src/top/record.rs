@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use manycore_profile::live::{LiveLock, LockId};
+use manycore_profile::analyze::live::{LiveLock, LockId};
 use serde_json::{Value, json};
 
 use crate::top::kernel::KernelLocks;

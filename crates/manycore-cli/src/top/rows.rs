@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use clap::ValueEnum;
 use manycore_kernel_trace::KernelLock;
 use manycore_measure::{count, duration};
-use manycore_profile::live::{LiveLock, LockId, Picture};
+use manycore_profile::analyze::live::{LiveLock, LockId, Picture};
 use manycore_profile::profile::{Lock, Times};
 
 use crate::top::follow::Pictures;

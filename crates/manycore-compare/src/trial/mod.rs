@@ -10,7 +10,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use humantime::format_duration;
-use manycore_profile::process::ProcessStats;
+use manycore_profile::analyze::process::ProcessStats;
 pub use ready::Ready;
 
 use manycore_launch::child::{Ended, Running, Wait, describe};

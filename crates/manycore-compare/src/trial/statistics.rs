@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use manycore_profile::mapping::StatsFile;
-use manycore_profile::process::ProcessStats;
+use manycore_profile::analyze::process::ProcessStats;
+use manycore_profile::analyze::process::stats_file::StatsFile;
 
 use manycore_launch::failure::{Failure, Result};
 

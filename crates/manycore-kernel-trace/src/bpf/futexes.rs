@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
-use manycore_profile::futex::{Count, FutexWaits};
+use manycore_profile::analyze::futex::{Count, FutexWaits};
 
 use super::{Fields, entries, sum_of};
 use crate::asleep::{Asleep, asleep, asleep_in};

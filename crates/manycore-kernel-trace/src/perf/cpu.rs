@@ -3,8 +3,8 @@
 use std::io;
 use std::time::Duration;
 
+use manycore_profile::analyze::cpu_samples::Samples;
 use manycore_profile::profile::SampleSource;
-use manycore_profile::samples::Samples;
 use perf_event_open_sys::bindings::{
     PERF_CONTEXT_KERNEL, PERF_CONTEXT_USER, PERF_COUNT_HW_CPU_CYCLES, PERF_COUNT_SW_CPU_CLOCK,
     PERF_RECORD_COMM, PERF_RECORD_EXIT, PERF_RECORD_FORK, PERF_RECORD_MISC_COMM_EXEC,

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::ffi::CString;
 
-use manycore_profile::futex::{Count, FutexWaits, Futexes};
+use manycore_profile::analyze::futex::{Count, FutexWaits, Futexes};
 use perf_event_open_sys::bindings::{
     PERF_RECORD_COMM, PERF_RECORD_EXIT, PERF_RECORD_MISC_COMM_EXEC, PERF_RECORD_SAMPLE,
     PERF_SAMPLE_STACK_USER,

@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use manycore_profile::samples::{Calls, Samples};
+use manycore_profile::analyze::cpu_samples::{Calls, Samples};
 
 use crate::sleepers::stack_of;
 

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Frame, Times};
+use super::frame::Frame;
+use super::lock::Times;
 
 /// How the kernel's locks were watched.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

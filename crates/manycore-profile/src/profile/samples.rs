@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Frame;
+use super::frame::Frame;
 
 /// Samples of the program's threads while they were on a CPU.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -5,7 +5,6 @@ use std::fmt::Write;
 use crate::profile::{Frame, KernelLock, KernelRun, Profile, Scope, Source};
 use manycore_measure::{Cell, Column, Tone};
 
-use super::table::of_the_program;
 use super::view::{View, ns, percent, rest, seconds, shortened, times};
 
 /// Columns that the numbers take.
@@ -15,16 +14,6 @@ const PLACES: usize = 4;
 /// Calls of a stack that are shown, and the width of a line of them.
 const CALLS: usize = 5;
 const WIDTH: usize = 100;
-
-/// Of a profile that has nothing but the kernel's side.
-pub fn alone(profile: &Profile, view: View) -> String {
-    let Some(run) = &profile.kernel else { return String::new() };
-    let host = profile.host.as_ref().map_or_else(|| "host unknown".to_owned(), ToString::to_string);
-    let (whose, time) = (whose(run), seconds(profile.wall));
-    let own = of_the_program(profile, view);
-    let all = table(profile, view);
-    format!("Waits of {whose}, {time} long\n{host}\n\n{own}{all}{}\n", profile.finding)
-}
 
 /// The table, how it was made, and what it does not show; empty if the kernel was not watched.
 pub fn table(profile: &Profile, view: View) -> String {
@@ -123,7 +112,8 @@ fn is_dull(function: &str) -> bool {
     DULL.iter().any(|start| function.starts_with(start))
 }
 
-fn whose(run: &KernelRun) -> String {
+/// Whose waits were seen.
+pub fn whose(run: &KernelRun) -> String {
     match run.scope {
         Scope::System => "the whole system".to_owned(),
         Scope::Command => "the command and its children".to_owned(),

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::moved::{FunctionCalls, MovedCalls};
+use crate::profile::{FunctionCalls, MovedCalls};
 use manycore_placement::{CpuSet, Mechanism};
 
 /// Functions that are shown; the rest is in the JSON.
@@ -86,7 +86,7 @@ fn share(part: u64, whole: u64) -> String {
 mod tests {
     use std::collections::BTreeMap;
 
-    use crate::moved::Latency;
+    use crate::profile::Latency;
 
     use super::*;
 

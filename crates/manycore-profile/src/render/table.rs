@@ -38,8 +38,18 @@ pub fn whole(profile: &Profile, view: View) -> String {
     text
 }
 
+/// Of a profile that has nothing but the kernel's side.
+pub fn kernel_alone(profile: &Profile, view: View) -> String {
+    let Some(run) = &profile.kernel else { return String::new() };
+    let host = profile.host.as_ref().map_or_else(|| "host unknown".to_owned(), ToString::to_string);
+    let (whose, time) = (kernel_table::whose(run), seconds(profile.wall));
+    let own = of_the_program(profile, view);
+    let all = kernel_table::table(profile, view);
+    format!("Waits of {whose}, {time} long\n{host}\n\n{own}{all}{}\n", profile.finding)
+}
+
 /// Locks and condition variables, the sum over all processes.
-pub(super) fn of_the_program(profile: &Profile, view: View) -> String {
+fn of_the_program(profile: &Profile, view: View) -> String {
     let several = profile.processes.len() > 1;
     let title = if several { "Locks of all processes" } else { "Locks" };
     locks(&profile.locks, view, title) + &conditions(&profile.conditions, view)

@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 
 use manycore_measure::Host;
-use manycore_profile::moved::{FunctionCalls, Latency, MovedCalls};
 use manycore_profile::profile::*;
+use manycore_profile::profile::{FunctionCalls, Latency, MovedCalls};
 
 /// A function's name that no page may take for markup, nor a script for its end.
 pub const HOSTILE: &str = "</script><img src=x onerror=alert(1)>&lt;\u{2028}${x}{{script}}";

@@ -9,11 +9,11 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
 use manycore_measure::Host;
-use manycore_profile::assemble::{Run, Watched, assemble};
+use manycore_profile::analyze::assemble::{Run, Watched, assemble};
+use manycore_profile::analyze::live::Look;
+use manycore_profile::analyze::process::ProcessStats;
+use manycore_profile::analyze::process::stats_file::StatsFile;
 use manycore_profile::clock::Rate;
-use manycore_profile::live::Look;
-use manycore_profile::mapping::StatsFile;
-use manycore_profile::process::ProcessStats;
 use manycore_profile::profile::{Exit, Profile};
 use manycore_stats::{Kind, MAGIC, MAPPED_CODE, Mapping, Record, Slot};
 use memmap2::MmapMut;

@@ -3,6 +3,7 @@
 //! The data are JSON in a script element that the browser does not run. Nothing in them can end that element, and the
 //! script makes text of them, never markup: a function may be called `</script>`.
 
+mod cut;
 mod digest;
 mod samples;
 
@@ -10,7 +11,8 @@ use std::fmt::Write;
 
 use crate::profile::Profile;
 
-use digest::{Digest, Limits};
+use cut::Limits;
+use digest::Digest;
 
 const PAGE: &str = include_str!("page.html");
 const STYLE: &str = include_str!("style.css");

@@ -3,7 +3,7 @@
 use crate::profile::{CpuSamples, Part, SampleSource, SampledFunction, SampledStack, Shares};
 use serde::Serialize;
 
-use super::digest::Cut;
+use super::cut::Cut;
 
 /// What of them is shown.
 #[derive(Debug, Serialize)]

@@ -1,0 +1,110 @@
+//! Waits for words of a program's own, by the futex call: locks that are inlined, which no library can be put under.
+//!
+//! The kernel sees the waits, and not what is done without waiting: such a lock has no acquisitions and no holds. It has its name
+//! from the variable that it lives in, or else from the place where threads wait for it.
+
+use std::collections::{BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
+
+use crate::analyze::names::files;
+use crate::analyze::names::modules::Modules;
+
+/// Waits of one process' threads for one word in one place.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FutexWaits {
+    /// The process.
+    pub process: u32,
+    /// Which of its programs, if it has executed others: numbers that go up.
+    pub program: u32,
+    /// What the place is called in each [`Count`] of it; none if there were too many.
+    pub number: Option<u32>,
+    /// The word's address.
+    pub word: u64,
+    /// Whether the word's value says that an event is waited for, and not a lock.
+    pub is_event: bool,
+    /// The calls, innermost first.
+    pub calls: Vec<u64>,
+    /// How many.
+    pub waits: u64,
+    /// How long, in nanoseconds.
+    pub total_ns: u64,
+    /// The longest, in nanoseconds.
+    pub max_ns: u64,
+    /// A duration in nanoseconds, and how many took about so long.
+    pub times: Vec<(u64, u32)>,
+}
+
+/// What one place had come to at a moment, the waits that were under way then included in the time alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Count {
+    /// Which place: that of the [`FutexWaits`] of this number.
+    pub number: u32,
+    /// How many waits had ended.
+    pub waits: u64,
+    /// How long threads had waited, in nanoseconds.
+    pub total_ns: u64,
+}
+
+/// All such waits of some processes.
+#[derive(Debug, Default)]
+pub struct Futexes {
+    /// In no order.
+    pub waits: Vec<FutexWaits>,
+    /// The library that was put under the program: what its code waits for, it counts itself. None was put under a process that
+    /// ran already.
+    pub library: Option<PathBuf>,
+    /// By process, and which of its programs.
+    maps: HashMap<(u32, u32), Modules>,
+}
+
+impl Futexes {
+    /// Notes which files a process has mapped while it runs this program, as `/proc/PID/maps` lists them.
+    pub fn note_maps(&mut self, process: u32, program: u32, list: &[u8]) {
+        let modules = Modules::of_maps((process, 0), list);
+        // A process that is just ending has none any more.
+        if modules.program().is_some() {
+            files::see_mapped(process, &modules);
+            self.maps.insert((process, program), modules);
+        }
+    }
+
+    /// Whether they were noted.
+    pub fn has_maps(&self, process: u32, program: u32) -> bool {
+        self.maps.contains_key(&(process, program))
+    }
+
+    /// The processes that have waited.
+    pub(crate) fn processes(&self) -> BTreeSet<u32> {
+        self.waits.iter().map(|waits| waits.process).collect()
+    }
+
+    /// What all places have come to in the end.
+    pub(crate) fn counts(&self) -> impl Iterator<Item = Count> {
+        let count = |one: &FutexWaits| {
+            Some(Count { number: one.number?, waits: one.waits, total_ns: one.total_ns })
+        };
+        self.waits.iter().filter_map(count)
+    }
+
+    /// Whether waits are those of the library: the system call is made in its code, or in a function without a frame, as
+    /// libc's `syscall` is, that it has called. Neither needs unwinding. By the file's name, since the program may have
+    /// another root.
+    pub(crate) fn are_of_the_library(&self, waits: &FutexWaits, modules: &Modules) -> bool {
+        let Some(library) = self.library.as_deref().and_then(Path::file_name) else { return false };
+        waits.calls.iter().take(2).any(|call| modules.is_in(*call, library))
+    }
+
+    /// The files of what a process ran when it waited: those that were noted, or `left` for the last of its programs.
+    pub(crate) fn modules<'a>(
+        &'a self,
+        waits: &FutexWaits,
+        left: Option<&'a Modules>,
+    ) -> Option<&'a Modules> {
+        let FutexWaits { process, program, .. } = *waits;
+        let is_replaced = || {
+            let mut programs = self.waits.iter().map(|other| (other.process, other.program));
+            programs.any(|other| other.0 == process && other.1 > program)
+        };
+        self.maps.get(&(process, program)).or_else(|| left.filter(|_| !is_replaced()))
+    }
+}

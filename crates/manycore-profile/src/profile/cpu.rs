@@ -1,0 +1,34 @@
+//! Where the time went.
+
+use serde::{Deserialize, Serialize};
+
+/// Where the time of all threads went, in seconds. The first three are CPU time and add up to all of it; the last is
+/// time off the CPU.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Cpu {
+    /// In the kernel, but for the waits.
+    pub kernel: f64,
+    /// In the program and its libraries, but for the waits.
+    pub program: f64,
+    /// In waits for locks: spinning, going to sleep and waking up. From samples.
+    pub lock_spin: f64,
+    /// Asleep, or ready but without a CPU, in waits for locks.
+    pub lock_wait: f64,
+    /// Ready but without a CPU, in waits for locks or not, as the kernel's scheduler counts it; null where nobody saw.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ready: Option<f64>,
+}
+
+impl Cpu {
+    /// Divides CPU time, `user` and `kernel`, so that no part contains another. `spin` is what of it went into waits for
+    /// locks, as samples say, and `waited` how long those took.
+    pub(crate) fn of(user: f64, kernel: f64, spin: f64, waited: f64) -> Self {
+        let all = kernel + user;
+        // The samples' sum may exceed what there was.
+        let lock_spin = spin.min(all);
+        // A wait's CPU time is not known by kernel and user: it is taken from both alike.
+        let rest = if all > 0.0 { 1.0 - lock_spin / all } else { 1.0 };
+        let lock_wait = (waited - spin).max(0.0);
+        Self { kernel: kernel * rest, program: user * rest, lock_spin, lock_wait, ready: None }
+    }
+}

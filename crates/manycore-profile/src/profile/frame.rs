@@ -1,0 +1,36 @@
+//! A call on a stack.
+
+use serde::{Deserialize, Serialize};
+
+/// A call on the way to a lock.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Frame {
+    /// The file's name, without its directory; with `(deleted)` or `(replaced)` if it is no longer what the program had.
+    pub module: String,
+    /// The place in the file: the address that its symbol table would give.
+    pub address: u64,
+    /// The function; none in a stripped file.
+    pub function: Option<String>,
+    /// How far behind the function's start; none if it was inlined, or made while the program ran.
+    pub offset: Option<u64>,
+    /// Source file, where the compiler left it.
+    pub file: Option<String>,
+    /// Line in it.
+    pub line: Option<u32>,
+}
+
+impl Frame {
+    /// The function, or the place in a stripped file.
+    pub fn label(&self) -> String {
+        match &self.function {
+            Some(function) => function.clone(),
+            None => format!("{}+{:#x}", self.module, self.address),
+        }
+    }
+
+    /// A call of which nothing but the place is known.
+    pub(crate) fn unknown(module: &str, address: u64) -> Self {
+        let module = module.to_owned();
+        Self { module, address, function: None, offset: None, file: None, line: None }
+    }
+}

@@ -1,0 +1,159 @@
+//! The run as a whole: what happened over time, in which thread, who waited for whom, and in which order locks were taken.
+
+use serde::{Deserialize, Serialize};
+
+use super::cpu::Cpu;
+use super::frame::Frame;
+
+/// A stack of calls in which threads waited for a lock, from samples.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Stack {
+    /// The lock: its place in `locks`.
+    pub lock: usize,
+    /// Sampled waits with this stack.
+    pub waits: u64,
+    /// The time waited with this stack, as the samples say it of all waits.
+    pub wait_ns: u64,
+    /// The calls, innermost first; none if this stands for all places that are not listed.
+    pub frames: Vec<Frame>,
+}
+
+/// The run in intervals of one length.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Timeline {
+    /// Length of an interval, in seconds.
+    pub interval: f64,
+    /// From the start to the end; the last one may be shorter.
+    pub intervals: Vec<Interval>,
+}
+
+/// What happened in an interval.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Interval {
+    /// Where the time went.
+    pub cpu: Cpu,
+    /// The locks that were waited for, most waited first, at most 32.
+    pub waits: Vec<Waited>,
+}
+
+/// Waits for one lock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Waited {
+    /// The lock: its place in `locks`.
+    pub lock: usize,
+    /// Attempts that had to wait.
+    pub contended: u64,
+    /// How long.
+    pub wait_ns: u64,
+}
+
+/// A thread of the program that used locks. Those beyond the first few thousand are one, whose number is 0.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Thread {
+    /// Its process.
+    pub pid: u32,
+    /// Its number.
+    pub tid: u32,
+    /// The name that it gave itself, or has from the thread that made it.
+    pub name: String,
+    /// Where its time went.
+    pub cpu: Cpu,
+    /// Acquisitions of all locks.
+    pub acquired: u64,
+    /// The locks that it waited for, most waited first, at most 32: a row of the matrix of threads and locks.
+    pub waits: Vec<Waited>,
+}
+
+/// Who kept whom waiting, from samples: threads in one place waited for a lock that was held by threads in another.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Blocking {
+    /// The lock: its place in `locks`.
+    pub lock: usize,
+    /// Sampled waits.
+    pub waits: u64,
+    /// Their time, as the samples say it of all waits.
+    pub wait_ns: u64,
+    /// The calls that waited, innermost first.
+    pub waiter: Vec<Frame>,
+    /// The call by which the holder had taken the lock, with what was inlined there, innermost first; empty if it is not
+    /// known.
+    pub holder: Vec<Frame>,
+}
+
+/// A lock that was wanted while another was held.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Order {
+    /// The lock that was held: its place in `locks`.
+    pub held: usize,
+    /// The lock that was taken with it held: its place in `locks`.
+    pub wanted: usize,
+    /// How often that was seen.
+    pub seen: u64,
+    /// The call by which the first was taken when this was first seen, with what was inlined there, innermost first.
+    pub held_frames: Vec<Frame>,
+    /// The calls by which the second was taken then, innermost first.
+    pub wanted_frames: Vec<Frame>,
+}
+
+/// Locks that are taken in a circle: threads that do so at the same time can wait for each other for ever.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cycle {
+    /// The steps of the circle: places in `orders`, each of which wants what the next one holds.
+    pub orders: Vec<usize>,
+    /// Whether threads of a process were waiting for each other in just this circle when it ended, or when the profile
+    /// was made.
+    #[serde(default)]
+    pub deadlocked: bool,
+    /// Whether threads were waiting so for each other then, and one of them with a deadline: that is no deadlock, for it ends by
+    /// itself.
+    #[serde(default)]
+    pub gives_up: bool,
+}
+
+/// A queue of threads for one lock: the longest time in which there was always one that waited, and at some time several.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Convoy {
+    /// The lock: its place in `locks`.
+    pub lock: usize,
+    /// When it formed, in seconds from the start.
+    pub start: f64,
+    /// How long it lasted.
+    pub length_ns: u64,
+    /// The most threads that waited at a time.
+    pub waiters_max: u32,
+}
+
+/// What would help, and why.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Note {
+    /// What is wrong.
+    pub cause: Cause,
+    /// The lock that it is about: its place in `locks`; none if it is about the program.
+    pub lock: Option<usize>,
+    /// What to do, in plain words.
+    pub advice: String,
+    /// The figures that say so.
+    pub evidence: String,
+}
+
+/// What keeps a program waiting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Cause {
+    /// The work done under the lock is the limit.
+    LongHold,
+    /// Short holds, but so many that handing the lock over is the limit.
+    HotLock,
+    /// Locks that lie in one cache line.
+    FalseSharing,
+    /// A reader-writer lock that is never taken for reading.
+    ReadersExclude,
+    /// Spinning with more threads than CPUs.
+    SpinningOversubscribed,
+    /// A structure that is updated often and read rarely.
+    UpdateHeavy,
+    /// A structure that is read often and updated rarely.
+    ReadMostly,
+    /// Locks taken in a circle.
+    LockOrder,
+}
