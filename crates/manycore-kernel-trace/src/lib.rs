@@ -45,6 +45,7 @@ mod tracefs;
 mod waits;
 mod watch;
 
+pub use manycore_profile::analyze::assemble::KernelSeen as Seen;
 pub use manycore_profile::profile::{KernelLock, KernelRun, Scope};
 pub use perf::Sampler;
-pub use watch::{Means, Refusal, Request, Seen, Watch};
+pub use watch::{Means, Refusal, Request, Watch};

@@ -5,8 +5,10 @@ use std::time::Instant;
 
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
+use manycore_profile::analyze::assemble::KernelSeen as Seen;
 use manycore_profile::analyze::futex::{Count, Futexes};
-use manycore_profile::profile::{KernelLock, KernelRun, Scope, Source};
+use manycore_profile::profile::{KernelRun, Scope, Source};
+use manycore_profile::record::kernel_side::KernelWatch;
 
 #[cfg(feature = "bpf")]
 use crate::bpf::Programs;
@@ -71,15 +73,6 @@ impl fmt::Display for Refusal {
 }
 
 impl std::error::Error for Refusal {}
-
-/// What was seen.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Seen {
-    /// How.
-    pub run: KernelRun,
-    /// The kernel's locks, most waited for first.
-    pub locks: Vec<KernelLock>,
-}
 
 /// Counts until it is finished.
 pub struct Watch {
@@ -288,6 +281,24 @@ impl Watch {
 
     fn not_used(&self) -> Vec<String> {
         self.refused.iter().map(|why| format!("not used: {why}")).collect()
+    }
+}
+
+impl KernelWatch for Watch {
+    fn look(&mut self) {
+        Watch::look(self);
+    }
+
+    fn count_futexes(&mut self) -> Option<Vec<Count>> {
+        Watch::count_futexes(self)
+    }
+
+    fn futexes(&mut self) -> Futexes {
+        Watch::futexes(self)
+    }
+
+    fn finish(self: Box<Self>) -> Seen {
+        Watch::finish(*self)
     }
 }
 

@@ -37,6 +37,7 @@
 //!     host: Host::describe(),
 //!     exit: Exit::Status(0),
 //!     lock: "futex".into(),
+//!     is_interposed: true,
 //!     wall: 0.001,
 //!     kernel: 0.0005,
 //!     user: 0.0005,
@@ -56,7 +57,8 @@ pub mod analyze;
 pub mod clock;
 pub mod command;
 pub mod profile;
+pub mod record;
 pub mod render;
 mod text;
 
-pub use text::{harmless, safe};
+pub use text::{harmless, percent, safe, seconds};

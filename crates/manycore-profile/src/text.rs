@@ -1,6 +1,8 @@
-//! What comes out of foreign files, made fit to be shown: demangled, short and harmless.
+//! Text for people: what comes out of foreign files, demangled, short and harmless; times and shares.
 
 use std::fmt::{self, Write};
+
+use manycore_measure::duration;
 
 /// Longer names are cut: templates have names of any length, and a mangled name can stand for one of any size.
 const LONGEST: usize = 1024;
@@ -70,6 +72,21 @@ impl Write for Short {
     }
 }
 
+/// A time, in the unit that suits.
+pub fn seconds(seconds: f64) -> String {
+    duration(seconds * 1e9).trim_end().to_owned()
+}
+
+/// A share, of which small ones are not zero.
+pub fn percent(share: f64) -> String {
+    match share * 100.0 {
+        0.0 => "0 %".to_owned(),
+        small if small < 0.095 => "<0.1 %".to_owned(),
+        some if some < 9.95 => format!("{some:.1} %"),
+        much => format!("{much:.0} %"),
+    }
+}
+
 /// Neither a control character nor one that turns the direction of writing.
 fn is_harmless(c: char) -> bool {
     !c.is_control()
@@ -111,5 +128,11 @@ mod tests {
         at.checked_sub(1)
             .and_then(|digit| char::from_digit(digit, 36))
             .map_or_else(String::new, |digit| digit.to_ascii_uppercase().to_string())
+    }
+
+    #[test]
+    fn small_shares_are_not_zero() {
+        let shown = [0.0, 0.0001, 0.024, 0.5, 1.0].map(percent);
+        assert_eq!(shown, ["0 %", "<0.1 %", "2.4 %", "50 %", "100 %"]);
     }
 }

@@ -14,7 +14,7 @@ use manycore_profile::profile::Source;
 
 use super::measured::{Measured, Profiled};
 use manycore_launch::failure::{Failure, Result};
-use manycore_profile::render::percent;
+use manycore_profile::percent;
 
 /// Before the kind and the name of a lock of the kernel, in the names of metrics.
 pub const WAIT: &str = "kernel_wait:";

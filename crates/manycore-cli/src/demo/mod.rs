@@ -10,13 +10,13 @@ use std::process::Stdio;
 use clap::Args;
 use manycore_measure::Table;
 
-use crate::profile::observe;
 use manycore_launch::child::describe;
 use manycore_launch::failure::{Failure, Result};
 use manycore_launch::preload::Interposition;
 use manycore_launch::signals::Inbox;
 use manycore_launch::spec::Spec;
 use manycore_launch::terminal::Terminal;
+use manycore_profile::record::observe;
 use report::Report;
 use server::Server;
 
@@ -61,7 +61,8 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
     let quiet = |program: &mut std::process::Command| {
         program.stdin(Stdio::null()).stdout(Stdio::null());
     };
-    let (profile, status) = observe(&command, &futex, quiet, &mut Inbox::to_hand_on()?, terminal)?;
+    let (profile, status) =
+        observe(&command, &futex, quiet, Default::default(), &mut Inbox::to_hand_on()?, terminal)?;
     bar.finish_and_clear();
     if !status.success() {
         return Err(Failure::failed(format!("the server failed: {}", describe(status))));

@@ -1,18 +1,8 @@
 //! `manycore profile`: which locks cost what, and where.
 
-mod collect;
-pub mod directory;
 pub mod kernel;
-mod looks;
-pub mod mapped;
-mod misses;
-mod namespaces;
-mod other_nodes;
 pub mod output;
-mod place;
 mod samples;
-pub mod tree;
-mod uncounted;
 
 use std::ffi::OsString;
 
@@ -20,13 +10,11 @@ use clap::Args;
 use manycore_kernel_trace::Scope;
 use manycore_placement::Request;
 
-pub use collect::observe;
-use collect::observe_watched;
 use kernel::KernelOptions;
-use misses::Misses;
 use samples::Rate;
 
 use manycore_profile::profile::Profile;
+use manycore_profile::record::{Beside, CacheMissCounters, observe};
 use manycore_profile::render::{Sort, View, table};
 
 use crate::calls::{self, Calls};
@@ -137,30 +125,22 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<u8> {
     }
     let lock = lock_under(options, terminal)?;
     let places = Places::open(options)?;
-    let is_interposed = !lock.is_glibc();
     let mut interposition = Interposition::new(lock)?;
     if let Some(request) = &options.syscalls {
         interposition = Calls::choose(request)?.under(interposition)?;
     }
     let watch = options.kernel.start(terminal);
     let sampler = options.samples.start(Scope::Command);
-    let misses = Misses::start();
+    let misses = Some(CacheMissCounters::start());
     let mut inbox = Inbox::to_hand_on()?;
-    let (mut profile, seen, status) = observe_watched(
+    let (profile, status) = observe(
         &options.command,
         &interposition,
         |_| {},
-        (watch, sampler),
+        (Beside { watch, sampler }, misses),
         &mut inbox,
         terminal,
     )?;
-    if !is_interposed {
-        kernel::forget_the_library(&mut profile);
-    }
-    profile.cache_misses = Some(misses.finish());
-    if let Some(seen) = seen {
-        kernel::add(&mut profile, seen);
-    }
     show(options, places, &profile)?;
     Ok(end_like(status))
 }

@@ -1,11 +1,9 @@
 //! Samples of the CPU time: how many are wanted.
 
-use std::path::Path;
 use std::str::FromStr;
-use std::time::Duration;
 
 use manycore_kernel_trace::{Sampler, Scope};
-use manycore_profile::analyze::cpu_samples::Samples;
+use manycore_profile::record::kernel_side::CpuSampler;
 
 /// More would be more of the CPU time than what they find.
 const RATE_MAX: u32 = 4000;
@@ -29,22 +27,9 @@ impl FromStr for Rate {
 
 impl Rate {
     /// Begins to sample what is started from now on, or a process. An error says why there are no samples, and is no failure.
-    pub fn start(self, scope: Scope) -> Option<Result<Sampler, String>> {
-        self.0.map(|rate| Sampler::start(scope, rate))
+    pub fn start(self, scope: Scope) -> Option<Result<Box<dyn CpuSampler>, String>> {
+        self.0.map(|rate| Ok(Box::new(Sampler::start(scope, rate)?) as Box<dyn CpuSampler>))
     }
-}
-
-/// Ends the sampling of what ran so long with this library under it.
-pub fn finish(
-    sampler: Option<Result<Sampler, String>>,
-    run: Duration,
-    library: Option<&Path>,
-) -> Option<Result<Samples, String>> {
-    let mut samples = sampler.map(|sampler| sampler.map(|sampler| sampler.finish(run)));
-    if let Some(Ok(samples)) = &mut samples {
-        samples.library = library.map(Into::into);
-    }
-    samples
 }
 
 #[cfg(test)]

@@ -9,7 +9,6 @@ use clap::Args;
 use manycore_placement::Request;
 
 use crate::calls::{self, Calls};
-use crate::profile::observe;
 use manycore_launch::child::end_like;
 use manycore_launch::failure::{Failure, Result};
 use manycore_launch::preload::Interposition;
@@ -17,6 +16,7 @@ use manycore_launch::signals::{Inbox, keep_ignored_pipe};
 use manycore_launch::spec::Spec;
 use manycore_launch::target;
 use manycore_launch::terminal::{Terminal, print};
+use manycore_profile::record::observe;
 use manycore_profile::render::{summary, system_calls, table};
 
 const NOTES: &str = "\
@@ -151,7 +151,8 @@ fn with_statistics(
         ));
     }
     let mut inbox = Inbox::to_hand_on()?;
-    let (profile, status) = observe(&options.command, interposition, |_| (), &mut inbox, terminal)?;
+    let (profile, status) =
+        observe(&options.command, interposition, |_| (), Default::default(), &mut inbox, terminal)?;
     if has_lock {
         terminal.note(summary::line(&profile));
         terminal.note(&profile.finding);

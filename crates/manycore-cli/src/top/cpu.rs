@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use crate::profile::tree::Usage;
+use manycore_profile::record::process_tree::Usage;
 
 /// In user space and in the kernel, in seconds.
 pub type Seconds = (f64, f64);

@@ -10,7 +10,7 @@ use ratatui::text::Line;
 
 use crate::top::rows::{RowId, Span};
 use crate::top::state::State;
-use manycore_profile::render::{percent, seconds};
+use manycore_profile::{percent, seconds};
 
 /// Calls that are shown of a stack.
 const CALLS_MAX: usize = 12;

@@ -11,7 +11,8 @@ use crate::top::follow::Pictures;
 use crate::top::rows::{Column, Row, Span};
 use crate::top::state::{Page, State};
 use crate::top::{detail, help};
-use manycore_profile::render::{percent, seconds, shortened};
+use manycore_profile::render::shortened;
+use manycore_profile::{percent, seconds};
 
 /// A screen that is lower than this has no curves.
 const HEIGHT_OF_CURVES: u16 = 18;

@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use manycore_profile::command::joined;
 use manycore_profile::safe;
 
-use crate::profile::directory::{Entry, Subject};
 use manycore_launch::failure::{Failure, Result};
+use manycore_profile::record::entry::{Entry, Subject};
 
 /// How a program comes to keep statistics.
 const REMEDY: &str = "programs do that were started by `manycore profile -- CMD` or `manycore run --stats -- CMD`; \

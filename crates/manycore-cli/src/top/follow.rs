@@ -10,11 +10,12 @@ use manycore_profile::analyze::process::stats_file::StatsFile;
 use manycore_profile::clock::{Clock, ticks};
 use manycore_stats::Mapping;
 
-use crate::profile::directory::{Entry, Subject, ended, entries};
-use crate::profile::mapped::Mapped;
 use crate::top::cpu::{CpuTimes, Seconds};
 use crate::top::find::{Program, command};
 use manycore_launch::failure::{Failure, Result};
+use manycore_profile::record::directory::ended;
+use manycore_profile::record::entry::{Entry, Subject, entries};
+use manycore_profile::record::mapped_files::MappedFiles;
 
 /// So many processes that have ended are kept in the pictures. Those before are left out, and that is said.
 const ENDED_MAX: usize = 256;
@@ -31,7 +32,7 @@ pub struct Followed {
     /// Files of processes that are left out.
     left_out: HashSet<PathBuf>,
     live: Live,
-    mapped: Mapped,
+    mapped: MappedFiles,
     /// When the last look was.
     at: Option<Instant>,
     cpu: CpuTimes,
@@ -112,7 +113,7 @@ impl Followed {
             processes: Vec::new(),
             left_out: HashSet::new(),
             live: Live::default(),
-            mapped: Mapped::default(),
+            mapped: MappedFiles::default(),
             at: None,
             cpu: CpuTimes::default(),
             cpu_until: (0.0, 0.0),

@@ -11,7 +11,7 @@ use manycore_profile::profile::{Lock, Times};
 
 use crate::top::follow::Pictures;
 use crate::top::kernel::KernelLocks;
-use manycore_profile::render::percent;
+use manycore_profile::percent;
 
 /// Which lock a row is of, from one picture to the next.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

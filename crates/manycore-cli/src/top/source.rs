@@ -12,7 +12,6 @@ use manycore_profile::safe;
 use rustix::time::{ClockId, clock_gettime};
 use tempfile::TempPath;
 
-use crate::profile::directory::Directory;
 use crate::top::find::Program;
 use crate::top::follow::Followed;
 use crate::top::kernel::KernelSide;
@@ -21,6 +20,7 @@ use manycore_launch::child::{Ended, Running, describe};
 use manycore_launch::failure::{Failure, Result};
 use manycore_launch::preload::Interposition;
 use manycore_launch::signals::Inbox;
+use manycore_profile::record::directory::Directory;
 
 /// Looking takes at most one part in so many of a CPU's time.
 const SHARE: u32 = 20;

@@ -2,7 +2,6 @@
 
 mod ready;
 mod server;
-mod statistics;
 mod trial_dir;
 
 use std::ffi::{OsStr, OsString};
@@ -11,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use humantime::format_duration;
 use manycore_profile::analyze::process::ProcessStats;
+use manycore_profile::record::directory;
 pub use ready::Ready;
 
 use manycore_launch::child::{Ended, Running, Wait, describe};
@@ -110,7 +110,7 @@ impl Plan {
         let dir = TrialDir::new()?;
         let watched = interposition.with_statistics(dir.statistics());
         let outcome = self.run_in(&dir, &watched, inbox)?;
-        let processes = statistics::read(dir.statistics())?;
+        let processes = directory::read(dir.statistics())?;
         let acquired = processes.iter().map(ProcessStats::acquired).sum();
         let lock_spin = processes.iter().map(ProcessStats::lock_spin).sum();
         Ok((outcome, Seen { processes: processes.len(), acquired, lock_spin }))

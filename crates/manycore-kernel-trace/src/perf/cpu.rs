@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use manycore_profile::analyze::cpu_samples::Samples;
 use manycore_profile::profile::SampleSource;
+use manycore_profile::record::kernel_side::CpuSampler;
 use perf_event_open_sys::bindings::{
     PERF_CONTEXT_KERNEL, PERF_CONTEXT_USER, PERF_COUNT_HW_CPU_CYCLES, PERF_COUNT_SW_CPU_CLOCK,
     PERF_RECORD_COMM, PERF_RECORD_EXIT, PERF_RECORD_FORK, PERF_RECORD_MISC_COMM_EXEC,
@@ -120,6 +121,16 @@ impl Sampler {
             }
         }
         samples
+    }
+}
+
+impl CpuSampler for Sampler {
+    fn look(&mut self) {
+        Sampler::look(self);
+    }
+
+    fn finish(self: Box<Self>, run: Duration) -> Samples {
+        Sampler::finish(*self, run)
     }
 }
 

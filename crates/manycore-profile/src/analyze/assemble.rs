@@ -4,7 +4,7 @@ use manycore_measure::Host;
 
 use crate::analyze::advice;
 use crate::analyze::cpu_samples::Samples;
-use crate::analyze::finding;
+use crate::analyze::finding::{self, Circumstances};
 use crate::analyze::futex::Futexes;
 use crate::analyze::groups::Groups;
 use crate::analyze::groups::overflow_processes::Others;
@@ -14,7 +14,10 @@ use crate::analyze::run_analysis::threads::SeenThreads;
 use crate::analyze::run_analysis::timeline::Recorder;
 use crate::analyze::run_analysis::{blocking, convoys, neighbours, orders, threads};
 use crate::clock::Rate;
-use crate::profile::{Cpu, CpuSamples, End, Exit, Outsider, Process, Profile, SCHEMA, Sampling};
+use crate::profile::{
+    CacheMisses, Cpu, CpuSamples, End, Exit, KernelLock, KernelRun, Lock, MovedCalls, Outsider,
+    Process, Profile, SCHEMA, Sampling,
+};
 
 /// What is known of a run from outside.
 #[derive(Debug)]
@@ -27,6 +30,8 @@ pub struct Run {
     pub exit: Exit,
     /// The lock algorithm that it was started with.
     pub lock: String,
+    /// Whether the library was put under it.
+    pub is_interposed: bool,
     /// From its start to its end, in seconds.
     pub wall: f64,
     /// CPU time of all its processes in the kernel, in seconds.
@@ -60,6 +65,21 @@ pub struct Watched {
     pub others: Others,
     /// Samples of its CPU time, or why there are none; none of both if they were not wanted.
     pub samples: Option<Result<Samples, String>>,
+    /// The kernel's locks; none if nobody watched it.
+    pub kernel: Option<KernelSeen>,
+    /// Reads that no cache had; none if nobody counted.
+    pub cache_misses: Option<CacheMisses>,
+    /// What became of system calls; none if none were to be moved.
+    pub system_calls: Option<MovedCalls>,
+}
+
+/// What was seen of the kernel.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KernelSeen {
+    /// How.
+    pub run: KernelRun,
+    /// Its locks, most waited for first.
+    pub locks: Vec<KernelLock>,
 }
 
 /// Makes the profile of a run.
@@ -91,7 +111,8 @@ pub fn assemble(mut run: Run, stats: &[ProcessStats]) -> Profile {
         sum.add(futexes.groups(pid, modules, &mut symbols, rate, &mut identities));
     }
     processes.sort_by(|a, b| a.started.total_cmp(&b.started));
-    let (locks, rows) = (sum.locks(&run.rate, &symbols), sum.rows(identities));
+    let (mut locks, rows) = (sum.locks(&run.rate, &symbols), sum.rows(identities));
+    bound_holds(&mut locks, &mut processes, run.wall);
     let (spin, lock_wait) = sum.waits(&run.rate);
     let (orders, cycles) = orders::of(stats, &rows, &mut symbols);
     let timeline = run.watched.timeline.map(|timeline| timeline.timeline(stats, &rows, &run.rate));
@@ -99,7 +120,17 @@ pub fn assemble(mut run: Run, stats: &[ProcessStats]) -> Profile {
     let divide = |samples: Samples| samples.divide(stats, &mut symbols, over_time);
     let samples = run.watched.samples.map(|taken| taken.map_or_else(CpuSamples::refused, divide));
     let ready = threads::ready(stats, &run.watched.threads);
-    let mut profile = Profile {
+    let (kernel, kernel_locks) = run.watched.kernel.map(|seen| (seen.run, seen.locks)).unzip();
+    let system_calls = run.watched.system_calls;
+    let circumstances = Circumstances {
+        is_interposed: run.is_interposed,
+        is_server: run.is_server,
+        silent: run.silent,
+        not_interposed: run.not_interposed.len(),
+    };
+    // Without the library nobody looked into processes, and that it is in none of them is no news.
+    let is_news = run.is_interposed || system_calls.is_some();
+    let profile = Profile {
         schema: SCHEMA,
         cpu: Cpu { ready, ..Cpu::of(run.user, run.kernel, spin, spin + lock_wait) },
         command: run.command,
@@ -110,7 +141,7 @@ pub fn assemble(mut run: Run, stats: &[ProcessStats]) -> Profile {
         sampling,
         conditions: sum.conditions(&run.rate, &symbols),
         processes,
-        not_interposed: run.not_interposed,
+        not_interposed: if is_news { run.not_interposed } else { Vec::new() },
         stacks: sum.stacks(&run.rate, &symbols),
         timeline,
         threads: threads::of(stats, &run.watched.threads, &rows, &run.rate),
@@ -120,26 +151,24 @@ pub fn assemble(mut run: Run, stats: &[ProcessStats]) -> Profile {
         convoys: convoys::of(stats, &rows, &run.rate),
         notes: Vec::new(),
         locks,
-        kernel: None,
-        kernel_locks: Vec::new(),
-        cache_misses: None,
+        kernel,
+        kernel_locks: kernel_locks.unwrap_or_default(),
+        cache_misses: run.watched.cache_misses,
         cpu_samples: samples,
-        system_calls: None,
+        system_calls,
         finding: String::new(),
         next: None,
     };
-    bound_holds(&mut profile);
-    profile.notes = advice::of(&profile, &neighbours::of(stats, &rows));
-    (profile.finding, profile.next) = finding::counted(&profile, run.is_server, run.silent);
-    profile
+    let notes = advice::of(&profile, &neighbours::of(stats, &rows));
+    let (finding, next) = finding::of(&profile, &circumstances);
+    Profile { notes, finding, next, ..profile }
 }
 
 /// Sampled holds are not longer than the run allows.
-fn bound_holds(profile: &mut Profile) {
-    let threads = profile.processes.iter().map(|process| process.threads).sum();
-    let wall = profile.wall;
-    let of_processes = profile.processes.iter_mut().flat_map(|process| &mut process.locks);
-    for lock in profile.locks.iter_mut().chain(of_processes) {
+fn bound_holds(locks: &mut [Lock], processes: &mut [Process], wall: f64) {
+    let threads = processes.iter().map(|process| process.threads).sum();
+    let of_processes = processes.iter_mut().flat_map(|process| &mut process.locks);
+    for lock in locks.iter_mut().chain(of_processes) {
         lock.bound_holds(wall, threads);
     }
 }

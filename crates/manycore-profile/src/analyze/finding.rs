@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use crate::analyze::names::wrapper_frames::first_informative;
 use crate::command::joined;
 use crate::profile::{Cycle, Lock, Origin, Profile};
+use crate::text;
 
 /// Waits below this share of the threads' time are not worth a change.
 const NEGLIGIBLE: f64 = 0.01;
@@ -15,11 +16,53 @@ const ASLEEP: f64 = 0.1;
 /// A lock that is held for more than this share of the time is what limits the program.
 pub(crate) const SATURATED: f64 = 0.5;
 
-/// The sentence, and what to do next: a command. A server cannot be compared without a load, which the user has to fill
-/// in.
-pub fn of(profile: &Profile, is_server: bool) -> (String, Option<String>) {
+/// What is known of a run beside its profile.
+#[derive(Debug)]
+pub(crate) struct Circumstances {
+    /// Whether the library was put under the program.
+    pub is_interposed: bool,
+    /// Whether it ran until somebody asked it to end.
+    pub is_server: bool,
+    /// How many processes ended without saying so.
+    pub silent: usize,
+    /// How many processes were seen and left no statistics.
+    pub not_interposed: usize,
+}
+
+/// What matters, in a sentence or two, and what to do next: a command.
+pub(crate) fn of(profile: &Profile, circumstances: &Circumstances) -> (String, Option<String>) {
+    let (own, next) = counted(profile, circumstances);
+    // Without the library, only what the kernel saw of its locks is to be said.
+    let is_said = circumstances.is_interposed || !profile.locks.is_empty();
+    let own = if is_said { own } else { String::new() };
+    let both = [own, of_kernel(profile)];
+    let said: Vec<String> = both.into_iter().filter(|text| !text.is_empty()).collect();
+    (said.join(" "), next)
+}
+
+/// What the kernel's locks cost.
+fn of_kernel(profile: &Profile) -> String {
+    if profile.kernel.is_none() {
+        return String::new();
+    }
+    let all: u64 = profile.kernel_locks.iter().map(|lock| lock.wait.total_ns).sum();
+    let Some(first) = profile.kernel_locks.first() else {
+        return "No wait for a lock of the kernel was seen.".to_owned();
+    };
+    format!(
+        "In the kernel, threads waited {} for locks, {} of it for the {} {}.",
+        text::seconds(all as f64 / 1e9),
+        text::percent(first.wait.total_ns as f64 / all.max(1) as f64),
+        first.kind,
+        first.title()
+    )
+}
+
+/// What the program's locks cost. A server cannot be compared without a load, which the user has to
+/// fill in.
+fn of_locks(profile: &Profile, circumstances: &Circumstances) -> (String, Option<String>) {
     let Some(first) = profile.locks.first() else {
-        return (nothing(profile), None);
+        return (nothing(circumstances.not_interposed), None);
     };
     if let Some(cycle) = profile.cycles.iter().find(|cycle| cycle.deadlocked) {
         return (deadlock(profile, cycle), None);
@@ -58,7 +101,7 @@ pub fn of(profile: &Profile, is_server: bool) -> (String, Option<String>) {
         return (made(first, profile, share), None);
     }
     let text = format!("{}{}.", evidence(first, profile, share), diagnosis(first, profile));
-    let load = if is_server { " --ready tcp:PORT --load 'CLIENT ...'" } else { "" };
+    let load = if circumstances.is_server { " --ready tcp:PORT --load 'CLIENT ...'" } else { "" };
     (text, Some(format!("manycore compare{load} -- {}", joined(&profile.command))))
 }
 
@@ -71,10 +114,10 @@ fn wanted(profile: &Profile) -> f64 {
     waited + cpu.kernel + cpu.program + ready
 }
 
-/// The sentence as far as it holds: where processes were not counted, it says nothing of them.
-pub fn counted(profile: &Profile, is_server: bool, silent: usize) -> (String, Option<String>) {
-    let (finding, next) = of(profile, is_server);
-    let finding = match (profile.not_interposed.len(), silent) {
+/// The same as far as it holds: where processes were not counted, it says nothing of them.
+fn counted(profile: &Profile, circumstances: &Circumstances) -> (String, Option<String>) {
+    let (finding, next) = of_locks(profile, circumstances);
+    let finding = match (circumstances.not_interposed, circumstances.silent) {
         (0, n) if profile.locks.is_empty() && n > 0 => format!(
             "No pthread lock was counted. Of the program's processes {n} ended without a word (_exit, a signal), and may have \
              been a program then into which the library was not loaded."
@@ -121,8 +164,8 @@ fn timed_circle(profile: &Profile, cycle: &Cycle) -> String {
     )
 }
 
-fn nothing(profile: &Profile) -> String {
-    match profile.not_interposed.len() {
+fn nothing(not_interposed: usize) -> String {
+    match not_interposed {
         0 => "The program used no pthread lock: other locks cannot help it.".to_owned(),
         n => format!(
             "No pthread lock was used, but {n} of the program's processes could not be seen into."
@@ -294,4 +337,46 @@ pub(crate) fn seconds(seconds: f64) -> String {
         2
     };
     format!("{value:.decimals$} {unit}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::{KernelLock, KernelRun, Scope, Source, Times};
+
+    #[test]
+    fn the_sentence_of_the_kernel_names_the_first() {
+        let mut profile: Profile =
+            serde_json::from_str(include_str!("../profile/example.json")).unwrap();
+        assert_eq!(of_kernel(&profile), "");
+        profile.kernel = Some(KernelRun {
+            source: Source::Bpf,
+            scope: Scope::Command,
+            seconds: 2.0,
+            events: 1100,
+            dropped: 0,
+            limits: Vec::new(),
+        });
+        assert_eq!(of_kernel(&profile), "No wait for a lock of the kernel was seen.");
+        let lock = |name: &str, kind: &str, total_ns| KernelLock {
+            name: name.to_owned(),
+            is_named: true,
+            kind: kind.to_owned(),
+            spins: false,
+            spin_ns: 0,
+            objects: 1,
+            contended: 1000,
+            contended_shared: 0,
+            wait: Times { count: 1000, total_ns, ..Times::default() },
+            stacks: Vec::new(),
+        };
+        profile.kernel_locks = vec![
+            lock("mm->mmap_lock", "rwsem", 1_500_000_000),
+            lock("rcu_core", "spinlock", 500_000_000),
+        ];
+        assert_eq!(
+            of_kernel(&profile),
+            "In the kernel, threads waited 2.00 s for locks, 75 % of it for the rwsem mm->mmap_lock."
+        );
+    }
 }

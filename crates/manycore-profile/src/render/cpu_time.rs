@@ -4,8 +4,9 @@ use std::fmt::Write;
 
 use manycore_measure::quantity;
 
-use super::view::{percent, seconds, shortened};
+use super::view::shortened;
 use crate::profile::{CacheMisses, CpuSamples, OtherNodes, Part, Profile, Sampling};
+use crate::text::{percent, seconds};
 
 /// Less than this is not worth a line.
 const SHARE_MIN: f64 = 0.01;

@@ -5,7 +5,8 @@ use std::fmt::Write;
 use crate::profile::{Frame, KernelLock, KernelRun, Profile, Scope, Source};
 use manycore_measure::{Cell, Column, Tone};
 
-use super::view::{View, ns, percent, rest, seconds, shortened, times};
+use super::view::{View, ns, rest, shortened, times};
+use crate::text::percent;
 
 /// Columns that the numbers take.
 const NUMBERS: usize = 66;
@@ -129,24 +130,6 @@ fn source(run: &KernelRun) -> &'static str {
     }
 }
 
-/// What the kernel's locks cost, in a sentence.
-pub fn sentence(profile: &Profile) -> String {
-    if profile.kernel.is_none() {
-        return String::new();
-    }
-    let all: u64 = profile.kernel_locks.iter().map(|lock| lock.wait.total_ns).sum();
-    let Some(first) = profile.kernel_locks.first() else {
-        return "No wait for a lock of the kernel was seen.".to_owned();
-    };
-    format!(
-        "In the kernel, threads waited {} for locks, {} of it for the {} {}.",
-        seconds(all as f64 / 1e9),
-        percent(first.wait.total_ns as f64 / all.max(1) as f64),
-        first.kind,
-        first.title()
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use crate::profile::Times;
@@ -210,18 +193,5 @@ mod tests {
         let text = table(&example(), View::plain(10, Sort::Wait));
         insta::assert_snapshot!(text);
         assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
-    }
-
-    #[test]
-    fn the_sentence_names_the_first() {
-        assert_eq!(
-            sentence(&example()),
-            "In the kernel, threads waited 2.00 s for locks, 75 % of it for the rwsem mm->mmap_lock."
-        );
-        let mut profile = example();
-        profile.kernel_locks.clear();
-        assert_eq!(sentence(&profile), "No wait for a lock of the kernel was seen.");
-        profile.kernel = None;
-        assert_eq!(sentence(&profile) + &table(&profile, View::plain(1, Sort::Wait)), "");
     }
 }

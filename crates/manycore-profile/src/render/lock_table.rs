@@ -2,8 +2,9 @@
 
 use manycore_measure::{Cell, Column, Tone, significant};
 
-use super::view::{NUMBERS, Sort, View, ns, percent, rest, shortened, times};
+use super::view::{NUMBERS, Sort, View, ns, rest, shortened, times};
 use crate::profile::{Condition, Held, Lock, Origin};
+use crate::text::percent;
 
 pub fn locks(all: &[Lock], view: View, title: &str) -> String {
     if all.is_empty() {

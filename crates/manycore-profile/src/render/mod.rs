@@ -25,4 +25,4 @@ pub mod table;
 pub mod trace;
 mod view;
 
-pub use view::{Sort, View, percent, seconds, shortened};
+pub use view::{Sort, View, shortened};

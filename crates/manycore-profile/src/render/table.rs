@@ -6,11 +6,12 @@ use manycore_measure::Host;
 use signal_hook::low_level::signal_name;
 
 use super::lock_table::{conditions, locks};
-use super::view::{View, seconds};
+use super::view::View;
 use super::{advice, cpu_time, kernel_table, system_calls};
 use crate::command::joined;
 use crate::harmless;
 use crate::profile::{End, Exit, Outsider, Process, Profile};
+use crate::text::seconds;
 
 /// Processes that have a table of their own; the others have a row.
 const PROCESSES: usize = 8;

@@ -108,21 +108,6 @@ pub(super) fn ns(ns: u64) -> String {
     duration(ns as f64)
 }
 
-/// A time, in the unit that suits.
-pub fn seconds(seconds: f64) -> String {
-    duration(seconds * 1e9).trim_end().to_owned()
-}
-
-/// A share, of which small ones are not zero.
-pub fn percent(share: f64) -> String {
-    match share * 100.0 {
-        0.0 => "0 %".to_owned(),
-        small if small < 0.095 => "<0.1 %".to_owned(),
-        some if some < 9.95 => format!("{some:.1} %"),
-        much => format!("{much:.0} %"),
-    }
-}
-
 pub(super) fn times(times: &Times, total: String) -> [Cell; 4] {
     let shown = |value: Option<u64>| value.map(ns).unwrap_or_default();
     let total = if times.count == 0 { String::new() } else { total };
@@ -141,11 +126,5 @@ mod tests {
         let long = shortened("a_function_whose_name_never_seems_to_end+0x5c", 28);
         assert_eq!(long, "a_function_wh..s_to_end+0x5c");
         assert_eq!(long.len(), 28);
-    }
-
-    #[test]
-    fn small_shares_are_not_zero() {
-        let shown = [0.0, 0.0001, 0.024, 0.5, 1.0].map(percent);
-        assert_eq!(shown, ["0 %", "<0.1 %", "2.4 %", "50 %", "100 %"]);
     }
 }

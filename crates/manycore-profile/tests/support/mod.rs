@@ -189,6 +189,7 @@ pub fn run() -> Run {
         host: host(),
         exit: Exit::Status(0),
         lock: "futex".into(),
+        is_interposed: true,
         wall: 10.0,
         kernel: 3.0,
         user: 7.0,

@@ -21,7 +21,7 @@ const UNGUESSABLE: usize = 24;
 
 /// A directory within a directory. Both are removed when this is dropped.
 #[derive(Debug)]
-pub struct Place {
+pub struct PrivateDir {
     inner: PathBuf,
     /// Before the lock: it is removed while that is held.
     _outer: TempDir,
@@ -29,7 +29,7 @@ pub struct Place {
     _lock: File,
 }
 
-impl Place {
+impl PrivateDir {
     /// Makes one.
     pub fn make(parent: &Path) -> io::Result<Self> {
         loop {
@@ -91,7 +91,7 @@ mod tests {
     #[test]
     fn anybody_can_write_who_knows_where_and_nobody_can_look() {
         let parent = tempfile::tempdir().unwrap();
-        let place = Place::make(parent.path()).unwrap();
+        let place = PrivateDir::make(parent.path()).unwrap();
         let outer = place.path().parent().unwrap();
         assert_eq!((mode(outer), mode(place.path())), (0o711, 0o1733));
         assert_eq!(outer.parent().unwrap(), parent.path());
@@ -104,13 +104,13 @@ mod tests {
     #[test]
     fn what_was_left_is_removed_and_what_is_used_stays() {
         let parent = tempfile::tempdir().unwrap();
-        let used = Place::make(parent.path()).unwrap();
+        let used = PrivateDir::make(parent.path()).unwrap();
         fs::write(used.path().join("1-1.stats"), "x").unwrap();
-        let left = Place::make(parent.path()).unwrap();
+        let left = PrivateDir::make(parent.path()).unwrap();
         fs::write(left.path().join("2-2.stats"), "x").unwrap();
         let path = left.path().to_owned();
         // As if it were killed: the lock goes, the directory stays.
-        let Place { _outer, _lock, .. } = left;
+        let PrivateDir { _outer, _lock, .. } = left;
         let _ = _outer.keep();
         drop(_lock);
         let other = parent.path().join("manycore-soak");

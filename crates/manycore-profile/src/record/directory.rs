@@ -1,21 +1,22 @@
 //! Where processes write their statistics.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::env;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use manycore_profile::analyze::groups::overflow_processes::Others;
-use manycore_profile::analyze::offloaded_calls::Tally;
-use manycore_profile::analyze::process::ProcessStats;
-use manycore_profile::analyze::process::stats_file::{Layout, StatsFile};
+use crate::analyze::groups::overflow_processes::Others;
+use crate::analyze::offloaded_calls::Tally;
+use crate::analyze::process::ProcessStats;
+use crate::analyze::process::stats_file::{Layout, StatsFile};
 use manycore_stats::Mapping;
 use rustix::fs::statvfs;
 
-use crate::profile::looks::Looks;
-use crate::profile::namespaces::{Inner, OWN};
-use crate::profile::place::{Place, remove_abandoned};
+use super::entry::{Entry, Files, Subject, entries};
+use super::namespaces::Inner;
+use super::poll::Poller;
+use super::private_dir::{PrivateDir, remove_abandoned};
 use manycore_launch::failure::{Failure, Result};
 
 /// Room that has to be there: for as many processes that use all of their file. Files are sparse, and most processes
@@ -29,18 +30,9 @@ const PROCESSES_MAX: usize = 1_000;
 /// A directory for the statistics of one run.
 #[derive(Debug)]
 pub struct Directory {
-    place: Place,
+    place: PrivateDir,
     /// By processes that have ended, whose files are gone.
     folded: Left,
-}
-
-/// The files of a subject.
-#[derive(Debug, Default)]
-pub struct Files {
-    /// All of them, those of a process in the order in which they were made.
-    pub entries: Vec<Entry>,
-    /// Those that nobody writes any more. Found out before they are read: so what was written before is there.
-    pub ended: HashSet<PathBuf>,
 }
 
 /// What processes have left.
@@ -58,39 +50,6 @@ pub struct Left {
     last: BTreeMap<(u64, u32), (u64, bool)>,
 }
 
-/// What a file is about. A process has one of each.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Subject {
-    /// Its locks.
-    Locks,
-    /// Its system calls.
-    Calls,
-}
-
-impl Subject {
-    const ALL: [Self; 2] = [Self::Locks, Self::Calls];
-
-    fn ending(self) -> &'static str {
-        match self {
-            Self::Locks => ".stats",
-            Self::Calls => ".syscalls",
-        }
-    }
-}
-
-/// A statistics file: `PID-TICKS-NAMESPACE` and the ending of its subject.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Entry {
-    /// The PID namespace that the process' number is of, if not ours; else 0.
-    pub namespace: u64,
-    /// The process.
-    pub pid: u32,
-    /// When its statistics began, in ticks.
-    pub started: u64,
-    /// The file.
-    pub path: PathBuf,
-}
-
 impl Directory {
     /// Makes one in memory if there is room, else under `$TMPDIR`.
     pub fn new() -> Result<Self> {
@@ -98,7 +57,7 @@ impl Directory {
         places.iter().for_each(|place| remove_abandoned(place));
         let needed = FULL_FILES * size_of::<Mapping>() as u64;
         let roomy = places.iter().filter(|place| free(place).is_some_and(|free| free >= needed));
-        let made = roomy.map(|place| Place::make(place)).find_map(io::Result::ok);
+        let made = roomy.map(|place| PrivateDir::make(place)).find_map(io::Result::ok);
         let Some(place) = made else {
             let [first, second] = places.map(|place| place.display().to_string());
             return Err(Failure::bad_input(
@@ -115,13 +74,13 @@ impl Directory {
     }
 
     /// Reads and removes what processes have left that have ended, if that is much: of their locks, what was looked at.
-    pub fn fold(&mut self, locks: &Files, looks: &mut Looks) {
+    pub fn fold(&mut self, locks: &Files, poller: &mut Poller) {
         for (subject, files) in
             [(Subject::Locks, locks), (Subject::Calls, &self.files(Subject::Calls))]
         {
             if files.entries.len() > FILES_MAX {
                 let over = files.entries.iter().filter(|entry| files.ended.contains(&entry.path));
-                over.for_each(|entry| self.folded.take(entry, subject, looks));
+                over.for_each(|entry| self.folded.take(entry, subject, poller));
             }
         }
     }
@@ -134,10 +93,10 @@ impl Directory {
     }
 
     /// What all processes have left.
-    pub fn read_all(mut self, looks: &mut Looks) -> Left {
+    pub fn read_all(mut self, poller: &mut Poller) -> Left {
         for subject in Subject::ALL {
             let entries = self.entries(subject);
-            entries.iter().for_each(|entry| self.folded.take(entry, subject, looks));
+            entries.iter().for_each(|entry| self.folded.take(entry, subject, poller));
         }
         self.folded
     }
@@ -165,9 +124,9 @@ impl Left {
     }
 
     /// Reads a file, and removes it.
-    fn take(&mut self, entry: &Entry, subject: Subject, looks: &mut Looks) {
+    fn take(&mut self, entry: &Entry, subject: Subject, poller: &mut Poller) {
         match subject {
-            Subject::Locks if looks.found_empty(&entry.path) => {
+            Subject::Locks if poller.found_empty(&entry.path) => {
                 // One that cannot be removed goes with the directory: there is nothing in it.
                 let _ = fs::remove_file(&entry.path);
                 self.note_end(entry, false);
@@ -184,7 +143,7 @@ impl Left {
                         self.locks.push(one);
                     } else {
                         let numbers = self.others.add(&one);
-                        looks.sum_up(&one, &numbers);
+                        poller.sum_up(&one, &numbers);
                     }
                 }
             }
@@ -211,47 +170,41 @@ impl Left {
     }
 }
 
-/// The files in a directory, those of a process in the order in which they were made.
-pub fn entries(directory: &Path, subject: Subject) -> io::Result<Vec<Entry>> {
-    let files = fs::read_dir(directory)?.flatten();
-    let mut entries: Vec<_> = files.filter_map(|file| Entry::of(file.path(), subject)).collect();
-    entries.sort();
-    Ok(entries)
-}
-
 /// Those of them that nobody writes any more.
 pub fn ended(entries: &[Entry]) -> impl Iterator<Item = &Entry> {
     let inner = Inner::look_for(entries);
     let is_ended = move |(at, entry): &(usize, &Entry)| {
         // Sorted: only the last file of a process can still be written.
         let is_same = |next: &Entry| (next.namespace, next.pid) == (entry.namespace, entry.pid);
-        entries.get(at + 1).is_some_and(is_same) || !entry.is_there(&inner)
+        entries.get(at + 1).is_some_and(is_same) || !is_there(entry, &inner)
     };
     entries.iter().enumerate().filter(is_ended).map(|(_, entry)| entry)
 }
 
-impl Entry {
-    /// Whether its process is there, in whatever state.
-    fn is_there(&self, inner: &Inner) -> bool {
-        match self.namespace {
-            0 => Path::new(&format!("/proc/{}", self.pid)).exists(),
-            namespace => inner.has(namespace, self.pid),
+/// Whether the process of a file is there, in whatever state.
+fn is_there(entry: &Entry, inner: &Inner) -> bool {
+    match entry.namespace {
+        0 => Path::new(&format!("/proc/{}", entry.pid)).exists(),
+        namespace => inner.has(namespace, entry.pid),
+    }
+}
+
+/// Reads all statistics files of a directory. A process that was killed before it had any is not among them.
+///
+/// # Errors
+///
+/// [`Failure`], if there is no such directory.
+pub fn read(directory: &Path) -> Result<Vec<ProcessStats>> {
+    let unreadable = |error| {
+        Failure::failed(format!("cannot read statistics in '{}': {error}", directory.display()))
+    };
+    let mut processes = Vec::new();
+    for entry in fs::read_dir(directory).map_err(unreadable)? {
+        if let Ok(Some(file)) = StatsFile::<Mapping>::open(&entry.map_err(unreadable)?.path()) {
+            processes.push(ProcessStats::read(file.get()));
         }
     }
-
-    /// Its process' number, if that is the same for us.
-    pub fn own_pid(&self) -> Option<u32> {
-        (self.namespace == 0).then_some(self.pid)
-    }
-
-    /// The entry of a path that is called like one.
-    pub fn of(path: PathBuf, subject: Subject) -> Option<Self> {
-        let name = path.file_name()?.to_str()?.strip_suffix(subject.ending())?;
-        let mut parts = name.splitn(3, '-').map(|part| part.parse::<u64>().ok());
-        let (pid, started, namespace) = (parts.next()??, parts.next()??, parts.next()??);
-        let namespace = if namespace == *OWN { 0 } else { namespace };
-        Some(Self { namespace, pid: pid.try_into().ok()?, started, path })
-    }
+    Ok(processes)
 }
 
 fn free(place: &Path) -> Option<u64> {
@@ -264,20 +217,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-
-    #[test]
-    fn only_statistics_are_read() {
-        let entry = |name: &str, subject| {
-            Entry::of(name.into(), subject).map(|entry| (entry.pid, entry.started))
-        };
-        let [locks, calls] = Subject::ALL;
-        assert_eq!(entry("/dev/shm/manycore-x/12-345-0.stats", locks), Some((12, 345)));
-        assert_eq!(entry("/dev/shm/manycore-x/12-345-0.stats", calls), None);
-        assert_eq!(entry("/dev/shm/manycore-x/12-345-0.syscalls", calls), Some((12, 345)));
-        assert_eq!(entry("/dev/shm/manycore-x/12-345.stats", locks), None);
-        assert_eq!(entry("/dev/shm/manycore-x/12-345.tmp", locks), None);
-        assert_eq!(entry("/dev/shm/manycore-x/other.stats", locks), None);
-    }
+    use crate::record::entry::OWN;
 
     /// A file of a process' calls, of which one was moved.
     fn leave_calls(directory: &Path, pid: u32, started: u64) {
@@ -318,23 +258,22 @@ mod tests {
     #[test]
     fn calls_of_many_processes_are_folded_while_they_run_and_counted_once() {
         let mut directory = Directory::new().unwrap();
-        let mut looks = Looks::new(manycore_profile::clock::Clock::start(), Duration::from_secs(1));
+        let mut poller = Poller::new(crate::clock::Clock::start(), Duration::from_secs(1));
         let own = std::process::id();
         let files = |directory: &Directory| directory.entries(Subject::Calls).len();
         leave_calls(directory.path(), own, 1);
-        directory.fold(&Files::default(), &mut looks);
+        directory.fold(&Files::default(), &mut poller);
         assert_eq!(files(&directory), 1, "few files stay");
         // No process has such a number.
         for number in 0..FILES_MAX as u32 {
             leave_calls(directory.path(), u32::MAX - number, 1);
         }
         leave_calls(directory.path(), own, 2);
-        directory.fold(&Files::default(), &mut looks);
+        directory.fold(&Files::default(), &mut poller);
         assert_eq!(files(&directory), 1, "that of a process that runs stays");
-        let left = directory.read_all(&mut looks);
+        let left = directory.read_all(&mut poller);
         assert_eq!(left.lost, Vec::<String>::new());
-        let calls =
-            left.calls.finish(&manycore_profile::clock::Rate { ticks_per_ns: 1.0, origin: 0 });
+        let calls = left.calls.finish(&crate::clock::Rate { ticks_per_ns: 1.0, origin: 0 });
         assert_eq!((calls.processes, calls.moved), (FILES_MAX as u32 + 2, FILES_MAX as u64 + 2));
     }
 }

@@ -2,18 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
-use std::sync::LazyLock;
 
-use crate::profile::directory::Entry;
-
-/// This command's namespace; 0 if that is not known.
-pub static OWN: LazyLock<u64> = LazyLock::new(|| of("self").unwrap_or(0));
-
-/// A process' namespace, as the kernel numbers them. Of another user's process, that may not be told.
-fn of(process: &str) -> Option<u64> {
-    let link = fs::read_link(format!("/proc/{process}/ns/pid")).ok()?;
-    link.to_str()?.strip_prefix("pid:[")?.strip_suffix(']')?.parse().ok()
-}
+use super::entry::{Entry, OWN, namespace_of};
 
 /// Those that are there now.
 #[derive(Debug, Default)]
@@ -25,7 +15,7 @@ pub struct Inner {
 }
 
 impl Inner {
-    /// Looks for those that wrote these files: at all processes, if any of the files is of another namespace.
+    /// Poller for those that wrote these files: at all processes, if any of the files is of another namespace.
     pub fn look_for(entries: &[Entry]) -> Self {
         let is_any = entries.iter().any(|entry| entry.own_pid().is_none());
         if is_any { Self::look() } else { Self::default() }
@@ -37,7 +27,7 @@ impl Inner {
             let name = entry.file_name();
             let Some(process) = name.to_str() else { continue };
             let Ok(number) = process.parse::<u32>() else { continue };
-            let namespace = of(process);
+            let namespace = namespace_of(process);
             if namespace == Some(*OWN) {
                 continue;
             }

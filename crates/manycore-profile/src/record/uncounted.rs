@@ -2,9 +2,9 @@
 
 use std::fs;
 
-use manycore_profile::analyze::process::ProcessStats;
-use manycore_profile::profile::Outsider;
-use manycore_profile::safe;
+use crate::analyze::process::ProcessStats;
+use crate::profile::Outsider;
+use crate::safe;
 
 use manycore_launch::child::Running;
 

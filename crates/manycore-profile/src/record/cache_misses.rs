@@ -2,18 +2,18 @@
 
 use std::io;
 
-use manycore_profile::profile::{CacheMisses, OtherNodes};
+use crate::profile::{CacheMisses, OtherNodes};
 use perf_event::events::{Cache, CacheId, CacheOp, CacheResult, Event, Raw};
 use perf_event::{Builder, Counter};
 
-use crate::profile::other_nodes::{ModelEvent, event};
+use super::model_events::{ModelEvent, event};
 
 /// Reads that the last-level cache does not have.
 const MISSES: Cache =
     Cache { which: CacheId::LL, operation: CacheOp::READ, result: CacheResult::MISS };
 
 /// Counts that go on, or the reasons why there are none.
-pub struct Misses {
+pub struct CacheMissCounters {
     reads: Result<Counter, String>,
     /// The event, if one is known, and its counter.
     other_nodes: (Option<ModelEvent>, Result<Counter, String>),
@@ -22,7 +22,7 @@ pub struct Misses {
 /// A count, with the share of the time in which it was counted.
 type Count = (u64, f64);
 
-impl Misses {
+impl CacheMissCounters {
     /// Begins to count: what this thread starts from now on, not this command itself.
     pub fn start() -> Self {
         let begin = |counter: io::Result<Counter>| counter.map_err(|error| why_not(&error));

@@ -8,24 +8,24 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use manycore_profile::analyze::names::files;
+use crate::analyze::names::files;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::OwnedFd;
 use rustix::fs::inotify;
 use rustix::time::Timespec;
 
-use crate::profile::directory::{Entry, Subject, entries};
-use crate::profile::namespaces::Inner;
+use super::entry::{Entry, Subject, entries};
+use super::namespaces::Inner;
 
 /// From one look to the next, at first; then twice as long each time, up to the second one.
 const FIRST: Duration = Duration::from_millis(100);
 const LAST: Duration = Duration::from_secs(2);
-/// Looks take at most one part in so many of the time.
+/// Poller take at most one part in so many of the time.
 const SHARE: u32 = 20;
 
 /// The processes that are looked at.
 #[derive(Debug, Default)]
-pub struct Mapped {
+pub struct MappedFiles {
     seen: HashMap<PathBuf, Next>,
     pause: Option<Instant>,
 }
@@ -37,8 +37,8 @@ struct Next {
     gap: Duration,
 }
 
-impl Mapped {
-    /// Looks at the processes that have written these files, at new ones in any case.
+impl MappedFiles {
+    /// Poller at the processes that have written these files, at new ones in any case.
     pub fn look(&mut self, entries: &[Entry]) {
         let begun = Instant::now();
         let inner = Inner::look_for(entries);
@@ -61,12 +61,12 @@ impl Mapped {
     }
 }
 
-/// Looks at processes as soon as they make files in a directory, for as long as it is there.
+/// Poller at processes as soon as they make files in a directory, for as long as it is there.
 pub fn watch(directory: &Path) {
     let wakes = wakes(directory).ok();
     let directory = directory.to_owned();
     thread::spawn(move || {
-        let mut mapped = Mapped::default();
+        let mut mapped = MappedFiles::default();
         while let Ok(entries) = entries(&directory, Subject::Locks) {
             mapped.look(&entries);
             wait(wakes.as_ref());

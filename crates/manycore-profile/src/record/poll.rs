@@ -1,23 +1,23 @@
-//! Looks at the processes of a program while it runs: what happened when, and what its threads are called and use.
+//! Polls the processes of a program while it runs: what happened when, and what its threads are
+//! called and use.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use manycore_kernel_trace::Watch;
-use manycore_profile::analyze::assemble::Watched;
-use manycore_profile::analyze::futex::Futexes;
-use manycore_profile::analyze::groups::overflow_processes::Numbers;
-use manycore_profile::analyze::process::stats_file::StatsFile;
-use manycore_profile::analyze::process::{Key, ProcessStats, key};
-use manycore_profile::analyze::run_analysis::threads::{Seen, SeenThreads};
-use manycore_profile::analyze::run_analysis::timeline::Recorder;
-use manycore_profile::clock::{Clock, ticks};
+use crate::analyze::assemble::Watched;
+use crate::analyze::groups::overflow_processes::Numbers;
+use crate::analyze::process::stats_file::StatsFile;
+use crate::analyze::process::{Key, ProcessStats, key};
+use crate::analyze::run_analysis::threads::{Seen, SeenThreads};
+use crate::analyze::run_analysis::timeline::Recorder;
+use crate::clock::{Clock, ticks};
 use manycore_stats::Mapping;
 use rustix::param::clock_ticks_per_second;
 
-use crate::profile::directory::{Entry, Files};
+use super::entry::{Entry, Files};
+use super::kernel_side::Beside;
 
 /// A look at all threads takes at most one part in so many of the time.
 const THREADS_SHARE: u32 = 20;
@@ -25,7 +25,7 @@ const THREADS_SHARE: u32 = 20;
 const THREADS_MAX: usize = 16_384;
 
 /// What has been seen.
-pub struct Looks {
+pub struct Poller {
     clock: Clock,
     recorder: Recorder,
     open: HashMap<PathBuf, StatsFile>,
@@ -38,7 +38,7 @@ pub struct Looks {
     threads_next: Instant,
 }
 
-impl Looks {
+impl Poller {
     /// Nothing seen, of a run that begins with the clock and is looked at so often.
     pub fn new(clock: Clock, every: Duration) -> Self {
         Self {
@@ -52,7 +52,7 @@ impl Looks {
         }
     }
 
-    /// Looks. `cpu` is what all processes have used until now, in seconds: outside of the kernel, and in it.
+    /// Poller. `cpu` is what all processes have used until now, in seconds: outside of the kernel, and in it.
     pub fn look(&mut self, files: &Files, cpu: (f64, f64)) {
         let Files { entries, ended } = files;
         for Entry { path, .. } in entries {
@@ -86,10 +86,11 @@ impl Looks {
         self.look_at_threads(entries);
     }
 
-    /// Has the kernel's watch look, and notes what places where threads wait for futexes of their own have come to.
-    pub fn look_at_futexes(&mut self, watch: &mut Watch) {
-        watch.look();
-        if let Some(counts) = watch.count_futexes() {
+    /// Has the kernel's side read what has come, and notes what places where threads wait for futexes
+    /// of their own have come to.
+    pub fn look_beside(&mut self, beside: &mut Beside) {
+        beside.look();
+        if let Some(counts) = beside.count_futexes() {
             self.recorder.look_at_futexes(self.clock.elapsed().as_secs_f64(), counts);
         }
     }
@@ -120,21 +121,17 @@ impl Looks {
         self.recorder.sum_up(one, numbers);
     }
 
-    /// All is over: after so many seconds, with so much CPU time, and with these statistics and waits for futexes.
+    /// All is over: after so many seconds, with so much CPU time, with these statistics, and with what
+    /// was seen beside.
     pub fn end(
         mut self,
         wall: f64,
         cpu: (f64, f64),
         stats: &[ProcessStats],
-        futexes: Futexes,
+        beside: Watched,
     ) -> Watched {
-        self.recorder.end(wall, cpu, stats, &futexes);
-        Watched {
-            timeline: Some(self.recorder),
-            threads: self.threads,
-            futexes,
-            ..Watched::default()
-        }
+        self.recorder.end(wall, cpu, stats, &beside.futexes);
+        Watched { timeline: Some(self.recorder), threads: self.threads, ..beside }
     }
 }
 

@@ -7,119 +7,110 @@ use std::process::{Command, ExitStatus};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use manycore_kernel_trace::{Sampler, Seen, Watch};
-use manycore_measure::Host;
-use manycore_profile::analyze::assemble::{self, Run, assemble};
-use manycore_profile::analyze::groups::overflow_processes::Others;
-use manycore_profile::analyze::offloaded_calls::Tally;
-use manycore_profile::analyze::process::ProcessStats;
-use manycore_profile::clock::Clock;
-use manycore_profile::profile::{Exit, Profile};
-use rustix::process::{Pid, getpid, set_child_subreaper};
-
-use crate::profile::directory::{Directory, Left, Subject};
-use crate::profile::looks::Looks;
-use crate::profile::mapped;
-use crate::profile::samples;
-use crate::profile::tree::{self, Child, Tree};
-use crate::profile::uncounted::{Leader, uncounted};
 use manycore_launch::child::{Ended, Running};
 use manycore_launch::failure::{Failure, Result};
 use manycore_launch::preload::Interposition;
 use manycore_launch::signals::Inbox;
 use manycore_launch::terminal::Terminal;
+use manycore_measure::Host;
+use rustix::process::{Pid, getpid, set_child_subreaper};
 
-/// How often the processes are looked at.
-const LOOK: Duration = Duration::from_millis(100);
+use super::cache_misses::CacheMissCounters;
+use super::directory::{Directory, Left};
+use super::entry::Subject;
+use super::kernel_side::Beside;
+use super::mapped_files;
+use super::poll::Poller;
+use super::process_tree::{self, Child, ProcessTree};
+use super::uncounted::{Leader, uncounted};
+use crate::analyze::assemble::{Run, Watched, assemble};
+use crate::analyze::groups::overflow_processes::Others;
+use crate::analyze::offloaded_calls::Tally;
+use crate::analyze::process::ProcessStats;
+use crate::clock::Clock;
+use crate::profile::{Exit, Profile};
+
+/// How often the processes are polled.
+const POLL: Duration = Duration::from_millis(100);
 /// How long children that end with the program may take to do so.
 const LAST: Duration = Duration::from_millis(200);
 
 /// Runs a program in this command's place and gives its profile, and how it ended.
 ///
-/// `adjust` has the last word on how it is started. Signals that come to the inbox are handed on, so that a server that is stopped
-/// has its profile, too; when the program has ended, the inbox has the command end by them.
+/// `adjust` has the last word on how it is started. Signals that come to the inbox are handed on, so
+/// that a server that is stopped has its profile, too; when the program has ended, the inbox has the
+/// command end by them.
+///
+/// # Errors
+///
+/// [`Failure`], if it cannot be started, or there is no room for statistics.
 pub fn observe(
     command: &[OsString],
     interposition: &Interposition,
     adjust: impl FnOnce(&mut Command),
+    (mut beside, misses): (Beside, Option<CacheMissCounters>),
     inbox: &mut Inbox,
     terminal: &Terminal,
 ) -> Result<(Profile, ExitStatus)> {
-    let (profile, _, status) =
-        observe_watched(command, interposition, adjust, (None, None), inbox, terminal)?;
-    Ok((profile, status))
-}
-
-/// The same, while the kernel is watched and CPU time is sampled, too: what they see of the program's own side is in the profile, the
-/// rest beside it.
-pub fn observe_watched(
-    command: &[OsString],
-    interposition: &Interposition,
-    adjust: impl FnOnce(&mut Command),
-    (mut watch, mut sampler): (Option<Watch>, Option<std::result::Result<Sampler, String>>),
-    inbox: &mut Inbox,
-    terminal: &Terminal,
-) -> Result<(Profile, Option<Seen>, ExitStatus)> {
     let words: Vec<_> = command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let mut directory = Directory::new()?;
     adopt_orphans()?;
     let mut program = to_start(command, inbox, adjust);
     interposition.with_statistics(directory.path()).apply(&mut program);
     terminal.say(format_args!("running {program:?}"));
-    mapped::watch(directory.path());
+    mapped_files::watch(directory.path());
     let clock = Clock::start();
     let mut running = start(program)?;
-    let tree = Tree::new(interposition.any_library());
-    let mut tree = Watched { leader: running.pid(), tree, cpu: (0.0, 0.0) };
-    let mut looks = Looks::new(clock, LOOK);
-    let asked_to_end = running.wait_handing_on(inbox, LOOK, || {
-        let children = tree.reap_orphans();
+    let tree = ProcessTree::new(interposition.any_library());
+    let mut processes = Processes { leader: running.pid(), tree, cpu: (0.0, 0.0) };
+    let mut poller = Poller::new(clock, POLL);
+    let asked_to_end = running.wait_handing_on(inbox, POLL, || {
+        let children = processes.reap_orphans();
         let files = directory.files(Subject::Locks);
-        looks.look(&files, tree.cpu_until_now(&children));
-        directory.fold(&files, &mut looks);
-        watch.iter_mut().for_each(|watch| looks.look_at_futexes(watch));
-        sampler.iter_mut().flatten().for_each(Sampler::look);
+        poller.look(&files, processes.cpu_until_now(&children));
+        directory.fold(&files, &mut poller);
+        poller.look_beside(&mut beside);
     })?;
     let (leader, ended) = reaped(running, &words[0])?;
     let rate = clock.rate();
-    let running = tree.leave_alone();
-    let samples = samples::finish(sampler, clock.elapsed(), interposition.library());
-    let mut futexes = watch.as_mut().map(Watch::futexes).unwrap_or_default();
-    // Before names are looked for, which takes long: the watch lasts as long as the program.
-    let seen = watch.map(Watch::finish);
-    futexes.library = interposition.library().map(Into::into);
-    let left = directory.read_all(&mut looks);
+    let running = processes.leave_alone();
+    let cache_misses = misses.map(CacheMissCounters::finish);
+    let wall = ended.wall.as_secs_f64();
+    let user = ended.user.as_secs_f64() + processes.cpu.0;
+    let kernel = ended.kernel.as_secs_f64() + processes.cpu.1;
+    let seen = beside.finish(&clock, interposition.library());
+    let left = directory.read_all(&mut poller);
     let silent = left.silent(&[&running[..], &[leader.pid]].concat());
     let Left { locks: stats, others, calls, lost, .. } = left;
-    // All is there that the report needs, and the place of statistics is gone: who does not want to wait for names need not.
+    // All is there that the report needs, and the place of statistics is gone: nobody has to wait
+    // for names.
     inbox.end_by_default();
     tell_lost(&lost, terminal);
-    let wall = ended.wall.as_secs_f64();
-    let (user, kernel) =
-        (ended.user.as_secs_f64() + tree.cpu.0, ended.kernel.as_secs_f64() + tree.cpu.1);
     let left_by = |pid: u32, program: &Path| has_left(pid, program, (&stats, &others, &calls));
+    let not_interposed = uncounted(&stats, &leader, processes.tree.outsiders(left_by));
+    let seen = poller.end(wall, (user, kernel), &stats, seen);
     let run = Run {
         command: words,
         host: Host::describe(),
         exit: exit(ended.status),
         lock: interposition.lock().to_string(),
+        is_interposed: !interposition.lock().is_glibc(),
         wall,
         user,
         kernel,
         rate,
         is_server: asked_to_end,
         running,
-        not_interposed: uncounted(&stats, &leader, tree.tree.outsiders(left_by)),
+        not_interposed,
         silent,
-        watched: assemble::Watched {
+        watched: Watched {
             others,
-            samples,
-            ..looks.end(wall, (user, kernel), &stats, futexes)
+            cache_misses,
+            system_calls: interposition.moves_calls().then(|| calls.finish(&rate)),
+            ..seen
         },
     };
-    let mut profile = assemble(run, &stats);
-    profile.system_calls = interposition.moves_calls().then(|| calls.finish(&rate));
-    Ok((profile, seen, ended.status))
+    Ok((assemble(run, &stats), ended.status))
 }
 
 fn tell_lost(lost: &[String], terminal: &Terminal) {
@@ -179,16 +170,16 @@ fn exit(status: ExitStatus) -> Exit {
 }
 
 /// The processes below this command.
-struct Watched {
+struct Processes {
     /// The program itself, which another waits for.
     leader: Pid,
-    tree: Tree,
+    tree: ProcessTree,
     /// CPU time, in seconds, of adopted processes: in user space and in the kernel.
     cpu: (f64, f64),
 }
 
-impl Watched {
-    /// Looks at the tree, and takes leave of adopted processes that have ended; gives the processes that it saw.
+impl Processes {
+    /// Poller at the tree, and takes leave of adopted processes that have ended; gives the processes that it saw.
     fn reap_orphans(&mut self) -> Vec<Child> {
         let own = getpid().as_raw_nonzero().get() as u32;
         let children = self.tree.look();
@@ -205,7 +196,7 @@ impl Watched {
 
     /// CPU time of these processes and of those that have ended: in user space and in the kernel.
     fn cpu_until_now(&self, children: &[Child]) -> (f64, f64) {
-        let times = children.iter().filter_map(|child| tree::cpu_time(child.pid));
+        let times = children.iter().filter_map(|child| process_tree::cpu_time(child.pid));
         times.fold(self.cpu, |sum, time| (sum.0 + time.0, sum.1 + time.1))
     }
 
@@ -214,10 +205,16 @@ impl Watched {
         let deadline = Instant::now() + LAST;
         loop {
             self.reap_orphans();
-            let running: Vec<_> =
-                self.tree.look().into_iter().filter(|child| !tree::is_zombie(child.pid)).collect();
+            let running: Vec<_> = self
+                .tree
+                .look()
+                .into_iter()
+                .filter(|child| !process_tree::is_zombie(child.pid))
+                .collect();
             if running.is_empty() || Instant::now() >= deadline {
-                for (user, kernel) in running.iter().filter_map(|child| tree::cpu_time(child.pid)) {
+                for (user, kernel) in
+                    running.iter().filter_map(|child| process_tree::cpu_time(child.pid))
+                {
                     self.cpu = (self.cpu.0 + user, self.cpu.1 + kernel);
                 }
                 return running.into_iter().map(|child| child.pid).collect();

@@ -8,8 +8,8 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use manycore_profile::profile::Outsider;
-use manycore_profile::safe;
+use crate::profile::Outsider;
+use crate::safe;
 use rustix::param::clock_ticks_per_second;
 
 use manycore_launch::target;
@@ -19,7 +19,7 @@ const LOOKS: u32 = 2;
 
 /// What has been seen.
 #[derive(Debug, Default)]
-pub struct Tree {
+pub struct ProcessTree {
     seen: BTreeMap<u32, Seen>,
     own_program: PathBuf,
     library: Option<PathBuf>,
@@ -51,14 +51,14 @@ pub struct Child {
     pub parent: u32,
 }
 
-impl Tree {
+impl ProcessTree {
     /// Nothing seen, of processes that `library` is preloaded into.
     pub fn new(library: Option<&Path>) -> Self {
         let own_program = fs::read_link("/proc/self/exe").unwrap_or_default();
         Self { seen: BTreeMap::new(), own_program, library: library.map(Path::to_owned) }
     }
 
-    /// Looks at all processes below this one; gives them.
+    /// Poller at all processes below this one; gives them.
     pub fn look(&mut self) -> Vec<Child> {
         let mut below = children(std::process::id());
         let mut next = 0;
@@ -205,7 +205,7 @@ mod tests {
             is_interposed: false,
         };
         let seen = BTreeMap::from([(7, Seen { parent: 1, programs: vec![program] })]);
-        let tree = Tree { seen, ..Tree::default() };
+        let tree = ProcessTree { seen, ..ProcessTree::default() };
         let [outsider] = &tree.outsiders(|_, _| false)[..] else { panic!("{tree:?}") };
         assert_eq!(outsider.program, "/tmp/\u{fffd}[2J\u{fffd}x");
     }

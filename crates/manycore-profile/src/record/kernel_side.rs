@@ -1,0 +1,75 @@
+//! What the kernel says of a program while it runs.
+//!
+//! `manycore-kernel-trace` asks it, and ends in this crate's model; so it depends on this crate, and
+//! is told to the recorder by these two traits. Nothing here needs libbpf, or a right.
+
+use std::path::Path;
+use std::time::Duration;
+
+use crate::analyze::assemble::{KernelSeen, Watched};
+use crate::analyze::cpu_samples::Samples;
+use crate::analyze::futex::{Count, Futexes};
+use crate::clock::Clock;
+
+/// Watches the kernel's locks, and the waits for futexes of the program's own.
+pub trait KernelWatch {
+    /// Reads what has come meanwhile: several times a second, or some of it may be dropped.
+    fn look(&mut self);
+
+    /// What each place where threads wait for futexes has come to; none if it is too early to count
+    /// again.
+    fn count_futexes(&mut self) -> Option<Vec<Count>>;
+
+    /// All waits for futexes until now.
+    fn futexes(&mut self) -> Futexes;
+
+    /// Stops, and gives names to what was seen.
+    fn finish(self: Box<Self>) -> KernelSeen;
+}
+
+/// Samples the stacks of threads that are on a CPU.
+pub trait CpuSampler {
+    /// Reads what has come meanwhile.
+    fn look(&mut self);
+
+    /// Stops; what was sampled ran so long.
+    fn finish(self: Box<Self>, run: Duration) -> Samples;
+}
+
+/// What is watched beside what the library counts.
+#[derive(Default)]
+pub struct Beside {
+    /// The kernel.
+    pub watch: Option<Box<dyn KernelWatch>>,
+    /// Samples of the CPU time, or why there are none; none of both if they are not wanted.
+    pub sampler: Option<Result<Box<dyn CpuSampler>, String>>,
+}
+
+impl Beside {
+    /// Has both read what has come.
+    pub(super) fn look(&mut self) {
+        self.watch.iter_mut().for_each(|watch| watch.look());
+        self.sampler.iter_mut().flatten().for_each(|sampler| sampler.look());
+    }
+
+    /// See [`KernelWatch::count_futexes`].
+    pub(super) fn count_futexes(&mut self) -> Option<Vec<Count>> {
+        self.watch.as_mut()?.count_futexes()
+    }
+
+    /// Ends both, of what has run since then with this library under it.
+    pub(super) fn finish(self, since: &Clock, library: Option<&Path>) -> Watched {
+        let Self { mut watch, sampler } = self;
+        let mut futexes = watch.as_mut().map(|watch| watch.futexes()).unwrap_or_default();
+        futexes.library = library.map(Into::into);
+        // Before the samples, which take a while, and before names are looked for, which takes long:
+        // the watch lasts as long as the program.
+        let kernel = watch.map(KernelWatch::finish);
+        let samples = sampler.map(|sampler| {
+            let mut samples = sampler?.finish(since.elapsed());
+            samples.library = library.map(Into::into);
+            Ok(samples)
+        });
+        Watched { samples, futexes, kernel, ..Watched::default() }
+    }
+}
