@@ -8,7 +8,7 @@ use crate::support::{
     compile, copy, directory, empty_library, eventually, failure, library, long_time, manycore,
     printed, runs, stderr, stdout,
 };
-use manycore_profile::moved::{FunctionCalls, Latency, MovedCalls};
+use manycore_profile::profile::{FunctionCalls, Latency, MovedCalls};
 
 /// Runs a shell script under the lock `futex`.
 fn script(text: &str) -> std::process::Command {
