@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use manycore_profile::analyze::offloaded_calls::Tally;
-use manycore_profile::analyze::process::stats_file::StatsFile;
+use manycore_profile::analyze::process::StatsFile;
 use manycore_profile::clock::Clock;
 use manycore_profile::profile::MovedCalls;
 use manycore_stats::syscalls::Mapping;

@@ -1,27 +1,22 @@
 //! Contention data of a program: what `manycore profile` collects and shows.
 //!
-//! The preloaded libraries count in mapped files, whose layout is the crate [`manycore_stats`]. This
-//! crate reads what they wrote:
+//! Preloaded libraries count in mapped files, whose layout is the crate [`manycore_stats`]. From
+//! there data go one way:
 //!
-//! | module | what is in it |
+//! | room | what is in it |
 //! |---|---|
-//! | [`mapping`] | a process' file, opened and checked |
-//! | [`process`] | all that a file says, added up over the threads |
-//! | [`clock`] | the ticks that times are in |
-//! | [`files`], `listed` | the files that processes have mapped, found while they live and kept open |
-//! | `modules`, `symbols`, `wrapper`, `name` | what an address is called, and which caller tells what a lock is for |
-//! | `handovers` | condition variables that are locks of the program's own making |
-//! | [`futex`] | waits for words of the program's own, which the kernel has seen |
-//! | [`samples`] | what threads did while they were on a CPU, from sampled stacks |
-//! | `estimate` | what a sample of holds says of all |
-//! | `groups` | the locks that are shown as one |
-//! | [`mod@assemble`] | the profile of a run: sums over processes, where the time went |
-//! | [`live`] | pictures of a program that runs: until now, and in the last interval |
-//! | [`profile`] | the model, which is also the JSON |
-//! | `finding`, `notes` | what a profile says, in a sentence; what would help |
-//! | [`whole`] | the run as a whole: over time, by thread, who waited for whom, in which order |
-//! | [`moved`] | system calls that other threads executed, and those that were left in place |
-//! | [`command`] | commands as a person pastes them |
+//! | [`record`] | starts a program, polls it while it runs, reads what its processes left |
+//! | [`analyze`] | adds up, gives names, divides the time: builds the [`Profile`](profile::Profile) |
+//! | [`render`] | draws a profile: tables, a page, stacks in lines, a trace, a difference |
+//! | [`profile`] | the model, which is also the JSON; read back by [`profile::read`] |
+//!
+//! [`clock`] has the ticks that times are in, [`command`] commands as a person pastes them.
+//!
+//! A lock has four forms on the way: a mapped [`Record`](manycore_stats::Record); a row of
+//! [`ProcessStats`](analyze::process::ProcessStats), added up over the threads of one process; a row
+//! of [`Groups`](analyze::groups::Groups), which is what is shown as one, over all processes, in
+//! ticks; and a [`Lock`](profile::Lock) of the profile, in nanoseconds and with names. Nobody changes
+//! a profile after [`assemble`](fn@analyze::assemble::assemble) has built it.
 //!
 //! A program that takes no lock at all has a profile, too:
 //!

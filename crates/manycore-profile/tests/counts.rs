@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 
 use manycore_profile::analyze::assemble::assemble;
-use manycore_profile::analyze::process::stats_file::StatsFile;
+use manycore_profile::analyze::process::StatsFile;
 use manycore_profile::profile::{End, Exit, Profile};
 use manycore_stats::{Kind, Mapping};
 use support::{Synthetic, profile_of, run};

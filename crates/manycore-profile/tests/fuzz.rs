@@ -10,7 +10,7 @@ use std::fs;
 use std::mem::offset_of;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use manycore_profile::analyze::process::stats_file::StatsFile;
+use manycore_profile::analyze::process::StatsFile;
 use manycore_profile::profile::read;
 use manycore_profile::render::{diff, folded, page, trace};
 use manycore_stats::{Kind, Mapping};

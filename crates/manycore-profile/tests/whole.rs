@@ -10,7 +10,7 @@ use manycore_profile::analyze::assemble::{Run, Watched, assemble};
 use manycore_profile::analyze::futex::{Count, FutexWaits, Futexes};
 use manycore_profile::analyze::process::key;
 use manycore_profile::analyze::run_analysis::threads::Seen;
-use manycore_profile::analyze::run_analysis::timeline::Recorder;
+use manycore_profile::analyze::run_analysis::timeline::TimelineBuilder;
 use manycore_profile::profile::{Cause, Profile, Timeline};
 use manycore_stats::{Kind, Record};
 use support::{Synthetic, profile_of, run};
@@ -101,7 +101,7 @@ fn over_time(looks: u64) -> (Timeline, Profile) {
     let (number, record) = file.record(Kind::Mutex, 0x2000, &[]);
     let slab = &file.get().slabs[0];
     file.slot(0, number).acquired.store(1, Relaxed);
-    let mut recorder = Recorder::new(0.1);
+    let mut recorder = TimelineBuilder::new(0.1);
     for look in 1..=looks {
         record.contended.fetch_add(2, Relaxed);
         record.wait.fetch_add(500, Relaxed);
@@ -143,7 +143,7 @@ fn the_samples_stand_for_all_waits_as_in_the_whole_run() {
     let file = process(directory.path());
     let (number, record) = file.record(Kind::Mutex, 0x2000, &[]);
     file.slot(0, number).acquired.store(100, Relaxed);
-    let mut recorder = Recorder::new(0.1);
+    let mut recorder = TimelineBuilder::new(0.1);
     // Chance measured one wait in three, and not one in eight as on average.
     for look in 1..=4 {
         record.contended.fetch_add(3, Relaxed);
@@ -181,7 +181,7 @@ fn futexes_of_the_programs_own_have_their_part() {
     };
     let mut futexes = Futexes::default();
     futexes.waits = vec![waits(0, 0xa000, false), waits(1, 0xb000, true)];
-    let mut recorder = Recorder::new(0.1);
+    let mut recorder = TimelineBuilder::new(0.1);
     for look in 1..=4 {
         let at = f64::from(look) / 10.0 - 0.01;
         recorder.look(at, (at, 0.0), 0, []);

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use manycore_profile::analyze::live::{Live, Look, Picture, Span};
-use manycore_profile::analyze::process::stats_file::StatsFile;
+use manycore_profile::analyze::process::StatsFile;
 use manycore_profile::clock::{Clock, ticks};
 use manycore_stats::Mapping;
 

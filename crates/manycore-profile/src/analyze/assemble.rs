@@ -1,5 +1,7 @@
 //! From what processes left behind to a profile: names, sums, times.
 
+use std::collections::HashMap;
+
 use manycore_measure::Host;
 
 use crate::analyze::advice;
@@ -7,11 +9,12 @@ use crate::analyze::cpu_samples::Samples;
 use crate::analyze::finding::{self, Circumstances};
 use crate::analyze::futex::Futexes;
 use crate::analyze::groups::Groups;
+use crate::analyze::groups::name::Identity;
 use crate::analyze::groups::overflow_processes::Others;
 use crate::analyze::names::symbols::Symbols;
 use crate::analyze::process::ProcessStats;
 use crate::analyze::run_analysis::threads::SeenThreads;
-use crate::analyze::run_analysis::timeline::Recorder;
+use crate::analyze::run_analysis::timeline::TimelineBuilder;
 use crate::analyze::run_analysis::{blocking, convoys, neighbours, orders, threads};
 use crate::clock::Rate;
 use crate::profile::{
@@ -56,7 +59,7 @@ pub struct Run {
 #[derive(Debug, Default)]
 pub struct Watched {
     /// What happened when, until its end; none if nobody looked.
-    pub timeline: Option<Recorder>,
+    pub timeline: Option<TimelineBuilder>,
     /// Its threads.
     pub threads: SeenThreads,
     /// Its waits for futexes that are no lock of the library's.
@@ -82,14 +85,24 @@ pub struct KernelSeen {
     pub locks: Vec<KernelLock>,
 }
 
-/// Makes the profile of a run.
-pub fn assemble(mut run: Run, stats: &[ProcessStats]) -> Profile {
+/// The locks of all processes, added up.
+struct Added {
+    sum: Groups,
+    /// What each record is shown with, by process and number.
+    identities: HashMap<(usize, u32), Identity>,
+    symbols: Symbols,
+    processes: Vec<Process>,
+    sampling: Sampling,
+}
+
+/// Adds up the locks of all processes, and gives each process its own.
+fn add_up(run: &mut Run, stats: &[ProcessStats]) -> Added {
     let mut others = std::mem::take(&mut run.watched.others);
     // Their stacks are known by these.
     let mut symbols = std::mem::take(&mut others.symbols);
     let mut identities = others.records();
     let sampling = stats.iter().map(|one| one.sampling).fold(others.sampling, Sampling::and);
-    let mut processes: Vec<Process> = as_one(&others, &run, &symbols).into_iter().collect();
+    let mut processes: Vec<Process> = as_one(&others, run, &symbols).into_iter().collect();
     let mut sum = std::mem::take(&mut others.groups);
     let (futexes, rate) = (&run.watched.futexes, &run.rate);
     let mut unseen = futexes.processes();
@@ -103,7 +116,7 @@ pub fn assemble(mut run: Run, stats: &[ProcessStats]) -> Profile {
             let modules = Some(&*one.modules);
             groups.add(futexes.groups(one.pid, modules, &mut symbols, rate, &mut identities));
         }
-        processes.push(process(one, &groups, (stats, &others), &run, &symbols));
+        processes.push(process(one, &groups, (stats, &others), run, &symbols));
         sum.add(groups);
     }
     for pid in unseen {
@@ -111,6 +124,12 @@ pub fn assemble(mut run: Run, stats: &[ProcessStats]) -> Profile {
         sum.add(futexes.groups(pid, modules, &mut symbols, rate, &mut identities));
     }
     processes.sort_by(|a, b| a.started.total_cmp(&b.started));
+    Added { sum, identities, symbols, processes, sampling }
+}
+
+/// Makes the profile of a run.
+pub fn assemble(mut run: Run, stats: &[ProcessStats]) -> Profile {
+    let Added { sum, identities, mut symbols, mut processes, sampling } = add_up(&mut run, stats);
     let (mut locks, rows) = (sum.locks(&run.rate, &symbols), sum.rows(identities));
     bound_holds(&mut locks, &mut processes, run.wall);
     let (spin, lock_wait) = sum.waits(&run.rate);

@@ -113,7 +113,7 @@ mod tests {
     use std::io::Write;
 
     use super::*;
-    use crate::analyze::process::stats_file::StatsFile;
+    use crate::analyze::process::StatsFile;
     use manycore_stats::syscalls::MAGIC;
 
     const RATE: Rate = Rate { ticks_per_ns: 2.0, origin: 0 };

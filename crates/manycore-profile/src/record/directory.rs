@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use crate::analyze::groups::overflow_processes::Others;
 use crate::analyze::offloaded_calls::Tally;
 use crate::analyze::process::ProcessStats;
-use crate::analyze::process::stats_file::{Layout, StatsFile};
+use crate::analyze::process::{Layout, StatsFile};
 use manycore_stats::Mapping;
 use rustix::fs::statvfs;
 

@@ -13,7 +13,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use super::kernel_side::Beside;
 use super::process_tree::own_cpu_time;
 use crate::analyze::assemble::{Run, Watched, assemble};
-use crate::analyze::run_analysis::timeline::Recorder;
+use crate::analyze::run_analysis::timeline::TimelineBuilder;
 use crate::clock::{Clock, ticks};
 use crate::profile::{Exit, Profile};
 
@@ -63,7 +63,7 @@ pub fn observe_kernel(
     let before = cpu_until_now().unwrap_or_default();
     let mut after = before;
     let until_now = |after: (f64, f64)| (after.0 - before.0, after.1 - before.1);
-    let mut recorder = Recorder::new(POLL.as_secs_f64());
+    let mut recorder = TimelineBuilder::new(POLL.as_secs_f64());
     terminal.say("watching the kernel");
     loop {
         let left = duration.map_or(POLL, |whole| whole.saturating_sub(clock.elapsed()));

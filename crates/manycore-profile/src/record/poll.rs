@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 
 use crate::analyze::assemble::Watched;
 use crate::analyze::groups::overflow_processes::Numbers;
-use crate::analyze::process::stats_file::StatsFile;
+use crate::analyze::process::StatsFile;
 use crate::analyze::process::{Key, ProcessStats, key};
 use crate::analyze::run_analysis::threads::{Seen, SeenThreads};
-use crate::analyze::run_analysis::timeline::Recorder;
+use crate::analyze::run_analysis::timeline::TimelineBuilder;
 use crate::clock::{Clock, ticks};
 use manycore_stats::Mapping;
 use rustix::param::clock_ticks_per_second;
@@ -27,7 +27,7 @@ const THREADS_MAX: usize = 16_384;
 /// What has been seen.
 pub struct Poller {
     clock: Clock,
-    recorder: Recorder,
+    recorder: TimelineBuilder,
     open: HashMap<PathBuf, StatsFile>,
     /// Files of processes that have ended, which were read to the end.
     done: HashSet<PathBuf>,
@@ -43,7 +43,7 @@ impl Poller {
     pub fn new(clock: Clock, every: Duration) -> Self {
         Self {
             clock,
-            recorder: Recorder::new(every.as_secs_f64()),
+            recorder: TimelineBuilder::new(every.as_secs_f64()),
             open: HashMap::new(),
             done: HashSet::new(),
             empty: HashSet::new(),

@@ -12,7 +12,7 @@ use manycore_measure::Host;
 use manycore_profile::analyze::assemble::{Run, Watched, assemble};
 use manycore_profile::analyze::live::Look;
 use manycore_profile::analyze::process::ProcessStats;
-use manycore_profile::analyze::process::stats_file::StatsFile;
+use manycore_profile::analyze::process::StatsFile;
 use manycore_profile::clock::Rate;
 use manycore_profile::profile::{Exit, Profile};
 use manycore_stats::{Kind, MAGIC, MAPPED_CODE, Mapping, Record, Slot};

@@ -23,7 +23,7 @@ const LOCKS_KEPT: usize = 32;
 
 /// Looks at a run.
 #[derive(Debug)]
-pub struct Recorder {
+pub struct TimelineBuilder {
     /// Length of an interval, in seconds.
     interval: f64,
     slots: Vec<Slot>,
@@ -81,7 +81,7 @@ impl Counts {
     }
 }
 
-impl Recorder {
+impl TimelineBuilder {
     /// Nothing seen, of intervals of so many seconds.
     pub fn new(interval: f64) -> Self {
         Self {
