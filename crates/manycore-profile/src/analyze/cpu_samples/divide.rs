@@ -278,6 +278,7 @@ impl CpuSamples {
 
 #[cfg(test)]
 mod tests {
+    use super::super::{CUT_STACKS_MAX, THREADS_MAX};
     use super::*;
 
     const MAPS: &str = "1000-2000 r-xp 00000000 00:00 7 /nonexistent/program\n";
