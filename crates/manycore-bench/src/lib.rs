@@ -9,10 +9,16 @@
 //! | [`goals`] | what it wants of its sets and reverse maps, measured and judged |
 //! | [`contender`] | the locks that take part: manycore's, glibc's, `parking_lot`'s, the standard library's |
 //! | [`host`] | what the machine underneath costs: the constants of a machine model |
-//! | [`worker`] | the process in which a lock is measured |
+//! | `registry` | the workloads that there are, a line each; how one is added |
+//! | `workload`, [`front`] | what a workload is; what the commands of all have in common |
+//! | `campaign` | the protocol applied to slices in worker processes |
+//! | [`worker`] | the process in which something is measured |
 //! | [`kernel_load`] | processes and threads that load the kernel's locks |
 //! | [`rmap`] | threads that update trees of intervals which few read, natively and simulated |
-//! | [`simulated`] | the same workloads on simulated machines |
+//! | [`db`], [`kernel`], [`syscall`], [`many`], [`accuracy`], [`predict`] | what is only simulated |
+//! | `mariadb`, `syscalls` | programs of others, under each lock and with their calls moved |
+//! | [`machines`] | models of machines, shown and measured |
+//! | [`simulated`] | jobs on simulated machines, and the processes that run them |
 //! | [`slice`](mod@slice), [`mix`], [`work`] | one short run, what its threads do, and the work that takes its time |
 //!
 //! # A first example

@@ -6,7 +6,7 @@ use crate::wait_pool::Pooled;
 use manycore_measure::paired::{Comparison, Unusable};
 
 /// A claim without a verdict.
-pub(crate) struct Open {
+pub(crate) struct UnjudgedClaim {
     pub id: String,
     pub text: String,
     pub bound: Bound,
@@ -41,7 +41,7 @@ impl From<Comparison> for Pooled {
     }
 }
 
-impl Open {
+impl UnjudgedClaim {
     /// There is nothing to judge.
     pub fn missing(self, what: &str) -> Claim {
         self.close(None, Judgement::Undecided, format!("not judged: {what}"))

@@ -16,7 +16,7 @@ const RESAMPLES: usize = 1_000;
 const FEWEST_ROUNDS: usize = 6;
 
 /// Waits by length and round.
-pub(crate) struct Pool {
+pub(crate) struct WaitPool {
     lengths: Vec<u64>,
     /// By round, then as the lengths.
     counts: Vec<Vec<u64>>,
@@ -29,7 +29,7 @@ pub(crate) struct Pooled {
     pub interval: Option<(f64, f64)>,
 }
 
-impl Pool {
+impl WaitPool {
     pub fn new(slices: &[Slice]) -> Self {
         Self::of(&slices.iter().map(|slice| &slice.waits).collect::<Vec<_>>())
     }
@@ -125,10 +125,10 @@ mod tests {
 
     #[test]
     fn waits_of_all_rounds_count() {
-        let pool = Pool::new(&[slice(&[(10, 99)]), slice(&[(10, 99), (500, 2)])]);
+        let pool = WaitPool::new(&[slice(&[(10, 99)]), slice(&[(10, 99), (500, 2)])]);
         assert_eq!(pool.quantile(0.99, DRAW), Some(Pooled { value: 10.0, interval: None }));
         assert_eq!(pool.quantile(0.999, DRAW).unwrap().value, 500.0);
-        assert_eq!(Pool::new(&[]).quantile(0.5, DRAW), None);
+        assert_eq!(WaitPool::new(&[]).quantile(0.5, DRAW), None);
     }
 
     #[test]
@@ -136,11 +136,14 @@ mod tests {
         let steady: Vec<Slice> = (0..10).map(|_| slice(&[(100, 50)])).collect();
         let mixed: Vec<Slice> =
             (0..10).map(|n| slice(&[(if n % 2 == 0 { 100 } else { 900 }, 50)])).collect();
-        let found = |slices: &[Slice]| Pool::new(slices).quantile(0.9, DRAW).unwrap();
+        let found = |slices: &[Slice]| WaitPool::new(slices).quantile(0.9, DRAW).unwrap();
         assert_eq!(found(&steady), Pooled { value: 100.0, interval: Some((100.0, 100.0)) });
         assert_eq!(found(&mixed), Pooled { value: 900.0, interval: Some((900.0, 900.0)) });
-        assert_eq!(Pool::new(&mixed).quantile(0.5, DRAW).unwrap().interval, Some((100.0, 900.0)));
-        let ratio = Pool::new(&mixed).ratio(&Pool::new(&steady), 0.5, DRAW).unwrap();
+        assert_eq!(
+            WaitPool::new(&mixed).quantile(0.5, DRAW).unwrap().interval,
+            Some((100.0, 900.0))
+        );
+        let ratio = WaitPool::new(&mixed).ratio(&WaitPool::new(&steady), 0.5, DRAW).unwrap();
         assert_eq!(ratio, Pooled { value: 1.0, interval: Some((1.0, 9.0)) });
     }
 }

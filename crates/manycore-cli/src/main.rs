@@ -12,7 +12,7 @@
 //! | module | what is in it |
 //! |---|---|
 //! | `cli` | the options |
-//! | `demo`, `locks`, `machines`, `run`, `profile`, `top`, `report`, `diff`, `predict`, `compare`, `bench`, `sim`, `figures`, `manual` | a command each |
+//! | `demo`, `locks`, `run`, `profile`, `top`, `report`, `diff`, `manual` | a command each; the others are in the crates that do what they say |
 //! | `calls` | where system calls are executed, and what became of them |
 
 mod calls;

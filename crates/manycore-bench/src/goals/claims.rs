@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::set::campaign::Samples;
 use crate::set::peers::is_foreign;
 use crate::set::{Popularity, Task};
-use crate::unjudged::{Open, Part};
+use crate::unjudged::{Part, UnjudgedClaim};
 use crate::wait_pool::Pooled;
 use manycore_measure::paired::{Better, Protocol};
 
@@ -47,8 +47,8 @@ struct Judge<'a> {
 type Pair = (String, Vec<f64>, Vec<f64>);
 
 impl Judge<'_> {
-    fn open(&self, id: &str, text: &str, bound: f64) -> Open {
-        Open {
+    fn open(&self, id: &str, text: &str, bound: f64) -> UnjudgedClaim {
+        UnjudgedClaim {
             id: format!("{}-{id}", self.part),
             text: format!("{}: {text}", self.part),
             bound: Bound::AtLeast(bound),
@@ -72,7 +72,7 @@ impl Judge<'_> {
     }
 
     /// A claim that must hold for all of these pairs.
-    fn close(&self, open: Open, names: &[&str], pairs: &[Pair]) -> Result<Claim, Failure> {
+    fn close(&self, open: UnjudgedClaim, names: &[&str], pairs: &[Pair]) -> Result<Claim, Failure> {
         if let Some(name) = names.iter().find(|name| self.samples.throughput(0, name).is_none()) {
             let needs = if is_foreign(name) { ", and needs manycore-bench-peers" } else { "" };
             return Ok(open.missing(&format!("{name} was not measured{needs}")));
@@ -174,7 +174,7 @@ pub(super) fn of_reverse_maps(measurements: &[Measurement]) -> Vec<Claim> {
     let mut claims = Vec::new();
     for sync in ["ldu", "ldu-per-core"] {
         for (update, bound) in [(100.0, 1.5), (50.0, 0.8)] {
-            let open = Open {
+            let open = UnjudgedClaim {
                 id: format!("rmap-{sync}-{update}"),
                 text: format!("rmap: {sync} over lock:adaptive, 8 threads, {update} % updates"),
                 bound: Bound::AtLeast(bound),

@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::rmap::{self, Load};
 use crate::set::simulated as set;
 use crate::set::{Keys, TaskGrid};
-use crate::unjudged::Open;
+use crate::unjudged::UnjudgedClaim;
 use crate::wait_pool::Pooled;
 
 /// Simulates all, and judges it.
@@ -44,7 +44,7 @@ fn versions(options: &Options) -> Result<Found, Failure> {
     };
     let ran = set::run(&settings)?;
     let claim = |sync: &str, bound| {
-        let open = Open {
+        let open = UnjudgedClaim {
             id: format!("simulated-{sync}"),
             text: format!("simulated hash table by {sync}: 448 threads over 56, 20 % updates"),
             bound,
@@ -66,7 +66,7 @@ fn reverse_maps(options: &Options) -> Result<Found, Failure> {
         ..rmap::Options::default()
     };
     let ran = rmap::simulate(&settings, &machine("xeon-e7-8870-8x15-like")?, &options.pool)?;
-    let open = Open {
+    let open = UnjudgedClaim {
         id: "simulated-ldu-per-core".to_owned(),
         text: "simulated rmap by ldu-per-core, 2 ms: 120 threads over 120 times one".to_owned(),
         bound: Bound::AtLeast(0.85),
@@ -77,7 +77,7 @@ fn reverse_maps(options: &Options) -> Result<Found, Failure> {
 
 /// The second number of threads over so many times the first.
 fn scaled(
-    open: Open,
+    open: UnjudgedClaim,
     measurements: &[Measurement],
     sync: &str,
     threads: [u32; 2],

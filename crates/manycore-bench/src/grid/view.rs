@@ -7,8 +7,8 @@ use crate::contender;
 use crate::lock::Point;
 use crate::lock::campaign::Samples;
 use crate::slice::Slice;
-use crate::unjudged::Open;
-use crate::wait_pool::{Draw, Pool, Pooled};
+use crate::unjudged::UnjudgedClaim;
+use crate::wait_pool::{Draw, Pooled, WaitPool};
 use crate::worker::Through;
 use manycore_measure::paired::{Better, Comparison, Median, Protocol, Unusable};
 
@@ -33,9 +33,9 @@ impl<'a> View<'a> {
     }
 
     /// A claim about this way.
-    pub fn open(&self, id: String, text: String, bound: Bound) -> Open {
+    pub fn open(&self, id: String, text: String, bound: Bound) -> UnjudgedClaim {
         let way = self.name();
-        Open { id: format!("{id}-{way}"), text: format!("{text}, {way}"), bound }
+        UnjudgedClaim { id: format!("{id}-{way}"), text: format!("{text}, {way}"), bound }
     }
 
     /// A point in words.
@@ -133,7 +133,7 @@ impl<'a> View<'a> {
     /// A lock's 99.9th percentile of waits over that of the base line.
     pub fn wait_ratio(&self, point: usize, subject: usize, confidence: f64) -> Option<Pooled> {
         let draw = Draw { confidence, seed: self.samples.seed };
-        let pool = |subject| Pool::new(self.slices(point, subject));
+        let pool = |subject| WaitPool::new(self.slices(point, subject));
         pool(subject).ratio(&pool(BASE), 0.999, draw)
     }
 }

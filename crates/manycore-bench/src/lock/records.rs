@@ -8,7 +8,7 @@ use crate::campaign::{BASE, values};
 use crate::failure::Failure;
 use crate::metrics::{WAIT_PERCENTILES, median, metric, plain, ratio};
 use crate::slice::Slice;
-use crate::wait_pool::{Draw, Pool};
+use crate::wait_pool::{Draw, WaitPool};
 
 impl Samples {
     /// A record for each subject at each point.
@@ -21,7 +21,8 @@ impl Samples {
         let present = self.present(point);
         let throughputs = self.compare(&present, Better::Higher, Slice::throughput)?;
         let fairness = self.compare(&present, Better::Lower, Slice::fairness)?;
-        let pools: Vec<Pool> = present.iter().map(|(_, slices)| Pool::new(slices)).collect();
+        let pools: Vec<WaitPool> =
+            present.iter().map(|(_, slices)| WaitPool::new(slices)).collect();
         let draw = Draw { confidence: 0.95, seed: self.seed };
         let mut measurements = Vec::new();
         for (index, (subject, slices)) in present.iter().enumerate() {

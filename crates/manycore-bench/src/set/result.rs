@@ -8,7 +8,7 @@ use super::task::Task;
 use crate::campaign::{BASE, values};
 use crate::failure::Failure;
 use crate::metrics::{median, metric, ratio};
-use crate::wait_pool::{Draw, Pool};
+use crate::wait_pool::{Draw, WaitPool};
 use manycore_measure::paired::{Better, Protocol};
 
 /// Percentiles of latencies that are reported, with the names of their metrics.
@@ -50,7 +50,7 @@ impl Samples {
         describe(&mut record, point);
 
         let metrics = &mut record.metrics;
-        let pool = Pool::of(&slices.iter().map(|slice| &slice.latency).collect::<Vec<_>>());
+        let pool = WaitPool::of(&slices.iter().map(|slice| &slice.latency).collect::<Vec<_>>());
         let draw = Draw { confidence: 0.95, seed: point.keys.seed };
         for (name, share) in PERCENTILES {
             let pooled = pool.quantile(share, draw);
