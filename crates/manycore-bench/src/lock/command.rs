@@ -1,13 +1,12 @@
 //! `manycore bench lock`: threads that contend for locks.
 
 use crate::lock;
-use crate::mix::USUAL_DATA;
-use crate::work::Length;
 use clap::Args;
 use manycore_measure::Results;
 
+use super::flags::PointOptions;
 use crate::found::Found;
-use crate::front::{Benchmark, Outcome, SliceOptions, parse_length, worker_command};
+use crate::front::{Benchmark, Outcome, SliceOptions, worker_command};
 use manycore_launch::failure::Result;
 use manycore_launch::preload::Library;
 use manycore_launch::terminal::Terminal;
@@ -46,24 +45,8 @@ pub struct Options {
     /// Locks to measure [default: all]
     #[arg(long, value_name = "A,B,..", value_delimiter = ',')]
     lock: Vec<String>,
-    /// Numbers of threads
-    #[arg(long, value_name = "N,..", value_delimiter = ',', default_value = "1,2,4,8")]
-    threads: Vec<u32>,
-    /// Lengths of a section; about:TIME varies exponentially
-    #[arg(long, value_name = "TIME,..", value_delimiter = ',', default_value = "1us", value_parser = parse_length)]
-    section: Vec<Length>,
-    /// Length of what is between two sections [default: about twice the section]
-    #[arg(long, value_name = "TIME", value_parser = parse_length)]
-    outside: Option<Length>,
-    /// Number of locks that the threads share
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    locks: u32,
-    /// Cache lines of data that each section reads and writes, one after the other
-    #[arg(long, value_name = "N", default_value_t = USUAL_DATA)]
-    data: u32,
-    /// Share of sections that only read, in percent
-    #[arg(long, value_name = "PERCENT", default_value_t = 0.0)]
-    reads: f64,
+    #[command(flatten)]
+    points: PointOptions,
     /// Measure also through the preload library
     #[arg(long)]
     preload: bool,
@@ -96,12 +79,12 @@ impl Options {
     fn settings(&self, terminal: &Terminal) -> Result<lock::Options> {
         Ok(lock::Options {
             locks: self.lock.clone(),
-            threads: self.threads.clone(),
-            lock_count: self.locks,
-            sections: self.section.clone(),
-            outside: self.outside,
-            reads: self.reads,
-            data: self.data,
+            threads: self.points.threads.clone(),
+            lock_count: self.points.locks,
+            sections: self.points.section.clone(),
+            outside: self.points.outside,
+            reads: self.points.reads,
+            data: self.points.data,
             preload: self.preload.then(Library::of_locks).transpose()?.map(Library::into_path),
             slice: self.slices.slice,
             rounds: self.slices.rounds(),

@@ -14,6 +14,7 @@
 
 pub(crate) mod campaign;
 mod command;
+mod flags;
 mod grid;
 mod point;
 mod records;

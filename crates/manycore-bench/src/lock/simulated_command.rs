@@ -3,16 +3,13 @@
 use std::time::Duration;
 
 use crate::lock::simulated as lock;
-use crate::mix::USUAL_DATA;
-use crate::work::Length;
 use clap::Args;
 use humantime::parse_duration;
 use manycore_measure::Results;
 
+use super::flags::PointOptions;
 use crate::found::Found;
-use crate::front::{
-    Benchmark, Outcome, Pin, SimulatorOptions, VariationOptions, parse_length, say_troubles,
-};
+use crate::front::{Benchmark, Outcome, Pin, SimulatorOptions, VariationOptions, say_troubles};
 use crate::machines;
 use manycore_launch::failure::Result;
 use manycore_launch::terminal::Terminal;
@@ -59,24 +56,8 @@ pub struct Options {
     /// Locks to simulate [default: all]
     #[arg(long, value_name = "A,B,..", value_delimiter = ',')]
     lock: Vec<String>,
-    /// Numbers of threads
-    #[arg(long, value_name = "N,..", value_delimiter = ',', default_value = "1,2,4,8")]
-    threads: Vec<u32>,
-    /// Lengths of a section; about:TIME varies exponentially
-    #[arg(long, value_name = "TIME,..", value_delimiter = ',', default_value = "1us", value_parser = parse_length)]
-    section: Vec<Length>,
-    /// Length of what is between two sections [default: about twice the section]
-    #[arg(long, value_name = "TIME", value_parser = parse_length)]
-    outside: Option<Length>,
-    /// Number of locks that the threads share
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    locks: u32,
-    /// Cache lines of data that each section reads and writes, one after the other
-    #[arg(long, value_name = "N", default_value_t = USUAL_DATA)]
-    data: u32,
-    /// Share of sections that only read, in percent
-    #[arg(long, value_name = "PERCENT", default_value_t = 0.0)]
-    reads: f64,
+    #[command(flatten)]
+    points: PointOptions,
     /// Simulated time that is counted [default: 10ms; 50 time slices where threads outnumber CPUs]
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     duration: Option<Duration>,
@@ -119,12 +100,12 @@ impl Options {
         Ok(lock::Options {
             cpus: self.cpus,
             locks: self.lock.clone(),
-            threads: self.threads.clone(),
-            lock_count: self.locks,
-            sections: self.section.clone(),
-            outside: self.outside,
-            reads: self.reads,
-            data: self.data,
+            threads: self.points.threads.clone(),
+            lock_count: self.points.locks,
+            sections: self.points.section.clone(),
+            outside: self.points.outside,
+            reads: self.points.reads,
+            data: self.points.data,
             duration: self.duration,
             pinning: self.pin.pinning(),
             seed: self.variation.seed,
