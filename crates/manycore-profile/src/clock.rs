@@ -1,4 +1,5 @@
-//! The processor's time stamp counter, in which the preloaded library takes times, against the system's clock.
+//! The processor's time stamp counter, in which the preloaded library takes times, against the
+//! system's clock.
 
 use std::thread::sleep;
 use std::time::{Duration, Instant};

@@ -7,8 +7,8 @@ pub fn joined<W: AsRef<str>>(words: impl IntoIterator<Item = W>) -> String {
 }
 
 fn quoted(word: &str, is_program: bool) -> String {
-    // Not the quoter's choice: it also quotes what has braces or an equals sign, as most options here have. Only ahead
-    // of the program an equals sign means something to a shell.
+    // Not the quoter's choice: it also quotes what has braces or an equals sign, as most options
+    // here have. Only ahead of the program an equals sign means something to a shell.
     let plain = |c: char| {
         c.is_ascii_alphanumeric() || "-_./:,+@%{}".contains(c) || (c == '=' && !is_program)
     };

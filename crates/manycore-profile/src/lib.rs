@@ -13,10 +13,10 @@
 //! [`clock`] has the ticks that times are in, [`command`] commands as a person pastes them.
 //!
 //! A lock has four forms on the way: a mapped [`Record`](manycore_stats::Record); a row of
-//! [`ProcessStats`](analyze::process::ProcessStats), added up over the threads of one process; a row
-//! of [`Groups`](analyze::groups::Groups), which is what is shown as one, over all processes, in
-//! ticks; and a [`Lock`](profile::Lock) of the profile, in nanoseconds and with names. Nobody changes
-//! a profile after [`assemble`](fn@analyze::assemble::assemble) has built it.
+//! [`ProcessStats`](analyze::process::ProcessStats), added up over the threads of one process; a
+//! row of [`Groups`](analyze::groups::Groups), which is what is shown as one, over all processes,
+//! in ticks; and a [`Lock`](profile::Lock) of the profile, in nanoseconds and with names. Nobody
+//! changes a profile after [`assemble`](fn@analyze::assemble::assemble) has built it.
 //!
 //! A program that takes no lock at all has a profile, too:
 //!

@@ -1,14 +1,16 @@
-//! Text for people: what comes out of foreign files, demangled, short and harmless; times and shares.
+//! Text for people: what comes out of foreign files, demangled, short and harmless; times and
+//! shares.
 
 use std::fmt::{self, Write};
 
 use manycore_measure::duration;
 
-/// Longer names are cut: templates have names of any length, and a mangled name can stand for one of any size.
+/// Longer names are cut: templates have names of any length, and a mangled name can stand for one
+/// of any size.
 const LONGEST: usize = 1024;
 
-/// A function or variable as its author called it, of C++ and of Rust (in both of its ways to mangle). The hash at the
-/// end of a Rust name is left out.
+/// A function or variable as its author called it, of C++ and of Rust (in both of its ways to
+/// mangle). The hash at the end of a Rust name is left out.
 pub fn demangled(symbol: &str) -> String {
     let mut out = Short::default();
     // What does not fit is an error to the demangler, which stops there.

@@ -1,4 +1,5 @@
-//! Counts are added up exactly, over threads, objects and processes, and the parts of the CPU time are disjoint.
+//! Counts are added up exactly, over threads, objects and processes, and the parts of the CPU time
+//! are disjoint.
 
 mod support;
 

@@ -1,4 +1,5 @@
-//! A profile of the largest statistics that a process can leave is made at once, and in little memory.
+//! A profile of the largest statistics that a process can leave is made at once, and in little
+//! memory.
 
 mod support;
 

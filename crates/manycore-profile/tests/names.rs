@@ -47,7 +47,8 @@ impl Loaded {
     fn new(source: &str, compiler: &str, flags: &[&str]) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let file = compile(directory.path(), "subject", source, compiler, flags);
-        // A program with a fixed address is where it was linked to be; everything else was linked to begin at 0.
+        // A program with a fixed address is where it was linked to be; everything else was linked
+        // to begin at 0.
         let fixed = flags.contains(&"-no-pie");
         let bias = if fixed { 0 } else { BASE };
         let start = if fixed { 0x40_0000 } else { BASE };
@@ -154,7 +155,8 @@ fn a_lock_tells_where_threads_wait_for_it() {
     let in_wrapper = subject.at("my_mutex_lock") + 1;
     let in_caller = subject.call_in("insert_row", "my_mutex_lock");
     let in_main = subject.call_in("main", "insert_row");
-    // Two objects that were first used in `main`, and three ways to wait for them, two of them by one call.
+    // Two objects that were first used in `main`, and three ways to wait for them, two of them by
+    // one call.
     for waits in [[100, 0, 500], [200, 300, 0]] {
         let (number, record) = subject.process.record(Kind::Mutex, HEAP, &[in_main]);
         record.acquired.store(10, Relaxed);
@@ -195,7 +197,8 @@ fn a_member_of_a_class_is_named_by_its_variable_or_the_method() {
         let lock = subject.name(subject.at("shop::shared_cache"), &[]);
         assert_eq!(lock.name, "shop::shared_cache (subject)");
     }
-    // Optimised, the call of pthread_mutex_lock is in the method itself, behind three inlined wrappers.
+    // Optimised, the call of pthread_mutex_lock is in the method itself, behind three inlined
+    // wrappers.
     let subject = Loaded::new(CXX, "c++", &["-O2", "-g"]);
     let call = subject.call_in("Cache::get(int)", "pthread_mutex_lock");
     let lock = subject.name(HEAP, &[call]);

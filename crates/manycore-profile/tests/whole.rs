@@ -94,7 +94,8 @@ fn threads_without_a_seat_are_one() {
     assert_eq!((last.tid, last.name.as_str(), last.acquired), (0, "(3 more threads)", 77));
 }
 
-/// A process with a lock of which so much is waited for before each look; half of it is still under way at the look.
+/// A process with a lock of which so much is waited for before each look; half of it is still under
+/// way at the look.
 fn over_time(looks: u64) -> (Timeline, Profile) {
     let directory = tempfile::tempdir().unwrap();
     let file = process(directory.path());
@@ -164,7 +165,8 @@ fn the_samples_stand_for_all_waits_as_in_the_whole_run() {
     assert!((spin(profile.cpu) - sum).abs() < 1e-9, "{:?}", profile.cpu);
 }
 
-/// A process that the library is not in, of which the kernel has seen waits for a lock and for an event.
+/// A process that the library is not in, of which the kernel has seen waits for a lock and for an
+/// event.
 #[test]
 fn futexes_of_the_programs_own_have_their_part() {
     let waits = |number, word, is_event| FutexWaits {
@@ -288,7 +290,8 @@ fn spinning_is_a_matter_where_threads_exceed_cpus() {
 fn neighbours_that_wander_share_a_line() {
     let directory = tempfile::tempdir().unwrap();
     let file = process(directory.path());
-    // In the file's data: a pair in one line, one that is alone, and one beside another that stays where it is.
+    // In the file's data: a pair in one line, one that is alone, and one beside another that stays
+    // where it is.
     for (address, moves) in
         [(0x2000, 5_000), (0x2028, 2_000), (0x2100, 9_000), (0x2140, 9), (0x2168, 5_000)]
     {

@@ -1,7 +1,9 @@
-//! Locks that a program makes of a mutex and a condition variable: what tells them from queues, barriers and timers.
+//! Locks that a program makes of a mutex and a condition variable: what tells them from queues,
+//! barriers and timers.
 //!
-//! A thread that has waited for a condition variable is *let in*. A lock's waiter is let in, comes back to the mutex once and
-//! wakes the next one: it *hands over*. Who waits for work is let in and comes back to wait for more.
+//! A thread that has waited for a condition variable is *let in*. A lock's waiter is let in, comes
+//! back to the mutex once and wakes the next one: it *hands over*. Who waits for work is let in and
+//! comes back to wait for more.
 //!
 //! Relaxed throughout: counters are independent of each other.
 
@@ -33,7 +35,8 @@ pub struct HandOvers {
     pub waker: AtomicU32,
     /// Where the latest thread that woke a waiter had waited itself; 0 if it had not.
     pub waker_site: AtomicU64,
-    /// How often a thread handed over that had been let in by one that had waited in a place in which it has waited, too.
+    /// How often a thread handed over that had been let in by one that had waited in a place in
+    /// which it has waited, too.
     pub alike: AtomicU32,
     /// Likewise, in another place.
     pub unlike: AtomicU32,

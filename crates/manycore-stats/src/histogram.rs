@@ -54,7 +54,8 @@ impl Histogram {
         Some((lowest(top) + lowest(top + 1)) / 2)
     }
 
-    /// The variance of the values, whose root is right to about 6 % of their mean; `None` without values.
+    /// The variance of the values, whose root is right to about 6 % of their mean; `None` without
+    /// values.
     pub fn variance(&self) -> Option<f64> {
         let values = || {
             self.buckets.iter().enumerate().map(|(bucket, count)| {
@@ -68,7 +69,8 @@ impl Histogram {
         (count > 0.0).then(|| squares.sum::<f64>() / count)
     }
 
-    /// The value below which the share `q` (0 to 1) of all counted values lies, to about 20 %; `None` without values.
+    /// The value below which the share `q` (0 to 1) of all counted values lies, to about 20 %;
+    /// `None` without values.
     pub fn quantile(&self, q: f64) -> Option<u64> {
         let counts = || self.buckets.iter().map(|bucket| u64::from(bucket.load(Ordering::Relaxed)));
         let total: u64 = counts().sum();

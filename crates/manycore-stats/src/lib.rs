@@ -58,7 +58,8 @@ pub use threads::{
 
 /// `manycore` and the version of this layout.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"manyco\0\x07");
-/// Locks and condition variables that can be told apart, and classes of others. Record 0 takes all that are left.
+/// Locks and condition variables that can be told apart, and classes of others. Record 0 takes all
+/// that are left.
 pub const RECORDS: usize = 65_536;
 /// Records given out to single locks, while a class' first lock always finds one.
 pub const RECORDS_OWN: usize = RECORDS / 2;
@@ -80,7 +81,8 @@ pub const MAPPED_LOADED: u32 = 4;
 pub const SLOTS: usize = 64;
 /// Stacks of calls.
 pub const STACKS: usize = 32_768;
-/// Stacks that are kept in full. When there are as many, those that are new are kept as their innermost call only.
+/// Stacks that are kept in full. When there are as many, those that are new are kept as their
+/// innermost call only.
 pub const STACKS_FULL: usize = STACKS / 2;
 /// Classes of locks by places where threads waited for them.
 pub const SITES: usize = 32_768;
@@ -147,7 +149,8 @@ pub struct Header {
     pub parent: AtomicU32,
     /// When the program started or the process was forked, in ticks.
     pub started: AtomicU64,
-    /// When the process ended in an orderly way, in ticks; 0 while it runs and if it died otherwise.
+    /// When the process ended in an orderly way, in ticks; 0 while it runs and if it died
+    /// otherwise.
     pub ended: AtomicU64,
     /// One in how many acquisitions has its hold measured.
     pub hold_period: AtomicU32,
@@ -184,7 +187,8 @@ pub struct Header {
     pub unrecorded: AtomicU64,
     /// The lock algorithm's name, padded with zeros.
     pub lock: [AtomicU64; 4],
-    /// The name with which the kernel started the program, padded with zeros; nothing in a process that was forked.
+    /// The name with which the kernel started the program, padded with zeros; nothing in a process
+    /// that was forked.
     pub name: [AtomicU64; 2],
 }
 
@@ -210,7 +214,8 @@ pub enum Kind {
     Cond = 7,
     /// A lock of the program's own, seen by the kernel: no record is about it.
     Futex = 8,
-    /// A lock that the program has made of a mutex and a condition variable: no record is, but those of conditions turn out to be.
+    /// A lock that the program has made of a mutex and a condition variable: no record is, but
+    /// those of conditions turn out to be.
     Made = 9,
 }
 
@@ -233,15 +238,16 @@ impl Kind {
     }
 }
 
-/// A lock, or several of one class: those that lived one after the other, or that came when there were many.
+/// A lock, or several of one class: those that lived one after the other, or that came when there
+/// were many.
 #[repr(C, align(64))]
 pub struct Record {
     /// A [`Kind`]; stored last (Release) when the record is ready.
     pub kind: AtomicU32,
     /// How many objects have had this record.
     pub objects: AtomicU32,
-    /// How many objects have it now, with [`CROWD`] if there were several at a time. Those that the program gave up
-    /// without a word still count.
+    /// How many objects have it now, with [`CROWD`] if there were several at a time. Those that the
+    /// program gave up without a word still count.
     pub live: AtomicU32,
     /// The lock's distributions, by number; 0 before it has any.
     pub distributions: AtomicU32,
@@ -320,7 +326,8 @@ pub struct Slab {
     pub held: [Held; HELD],
     /// In which order it takes locks, found by a hash of both records' numbers.
     pub steps: [Step; STEPS],
-    /// Mutexes that it has let itself in with, by waiting for a condition variable: by the record's number.
+    /// Mutexes that it has let itself in with, by waiting for a condition variable: by the record's
+    /// number.
     pub entries: [Entry; ENTRIES],
     /// Stacks that it has unwound lately, for itself alone; found by a hash of the innermost call.
     pub recent: [Recent; RECENT],

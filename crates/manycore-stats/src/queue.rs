@@ -37,7 +37,8 @@ pub fn joined(word: u64, ticks: u64) -> Option<u64> {
 pub fn lasted(word: u64, ticks: u64) -> u64 {
     let most = u64::MAX >> (2 * BITS);
     let units = (ticks / QUEUE_UNIT).wrapping_sub(word >> (2 * BITS)) & most;
-    // In the upper half: it formed after that moment, by another CPU's clock or while the process ended.
+    // In the upper half: it formed after that moment, by another CPU's clock or while the process
+    // ended.
     if units > most / 2 { 0 } else { units * QUEUE_UNIT }
 }
 

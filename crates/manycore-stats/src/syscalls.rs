@@ -1,11 +1,13 @@
-//! The mapping of a process whose system calls are moved to other threads: what was moved, what was not, and why.
+//! The mapping of a process whose system calls are moved to other threads: what was moved, what was
+//! not, and why.
 //!
 //! ```text
 //! Header | Shard x SHARDS
 //! ```
 //!
-//! A file of its own, `PID-TICKS.syscalls`, written by the library of `manycore run --syscalls`. All of it is zero at first, and sparse.
-//! There is a *shard* for each CPU (modulo [`SHARDS`]), so that counting a call touches no memory of another CPU; sums over all shards are exact.
+//! A file of its own, `PID-TICKS.syscalls`, written by the library of `manycore run --syscalls`.
+//! All of it is zero at first, and sparse. There is a *shard* for each CPU (modulo [`SHARDS`]), so
+//! that counting a call touches no memory of another CPU; sums over all shards are exact.
 //!
 //! Relaxed throughout, unless noted: counters are independent of each other.
 
@@ -71,11 +73,13 @@ numbered! {
         SignalMask = "waits with another signal mask",
         /// In place: a command or option of which it is not known whether any thread may do it.
         Unsure = "not known to be movable",
-        /// In place: the size of files is limited, and the signal for exceeding that is the calling thread's.
+        /// In place: the size of files is limited, and the signal for exceeding that is the calling
+        /// thread's.
         FileLimit = "the size of files is limited",
         /// In place: the mechanism is `in-place`.
         Off = "the mechanism is in-place",
-        /// In place: the process may use one CPU, for which whoever executes the call elsewhere would have to wait.
+        /// In place: the process may use one CPU, for which whoever executes the call elsewhere
+        /// would have to wait.
         OneCpu = "one CPU for the whole program",
         /// In place: it may block, and all threads that may block are taken.
         NoThread = "no thread to block",

@@ -2,8 +2,8 @@
 //! were taken.
 //!
 //! The tables are hash tables without a lock, as that of the sites: a thread takes a place by
-//! writing its key, fills it in, and then stores the field that says so (Release). No place is given
-//! back.
+//! writing its key, fills it in, and then stores the field that says so (Release). No place is
+//! given back.
 //!
 //! Relaxed throughout, unless noted: counters are independent of each other.
 
@@ -117,7 +117,8 @@ pub struct Order {
     pub stack: AtomicU32,
 }
 
-/// A place where a thread waited while a thread that had taken the lock elsewhere held it: of sampled waits.
+/// A place where a thread waited while a thread that had taken the lock elsewhere held it: of
+/// sampled waits.
 #[repr(C)]
 pub struct Blocked {
     /// A hash of the record and both places; 0 for none yet.
@@ -136,6 +137,6 @@ pub struct Blocked {
 
 /// Places in the table of waits between those of one seat and of the next.
 pub const WAITS_APART: usize = 16;
-/// So many places from its own are looked at for a thread and a lock. A table that is as full as that takes no new ones;
-/// the seat has the sum all the same.
+/// So many places from its own are looked at for a thread and a lock. A table that is as full as
+/// that takes no new ones; the seat has the sum all the same.
 pub const WAITS_LOOKS: usize = 32;

@@ -1,4 +1,5 @@
-//! What would help, and the figures that say so. A cause that cannot be told from these figures is left out.
+//! What would help, and the figures that say so. A cause that cannot be told from these figures is
+//! left out.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +24,8 @@ const MOSTLY_UPDATED: f64 = 0.8;
 /// So many notes of one cause, at most.
 const OF_A_CAUSE_MAX: usize = 5;
 
-/// The notes, those about what may stop the program for ever first, and then by the time that is at stake.
+/// The notes, those about what may stop the program for ever first, and then by the time that is at
+/// stake.
 pub(crate) fn of(
     profile: &Profile,
     neighbours: &BTreeMap<(usize, usize), Neighbours>,
@@ -85,7 +87,8 @@ fn of_sharing(lock: &Lock, place: usize) -> Option<Note> {
     Some(note(cause, Some(place), advice, evidence))
 }
 
-/// Whether a lock is held for long or handed over too often. Where the samples do not say which, neither does this.
+/// Whether a lock is held for long or handed over too often. Where the samples do not say which,
+/// neither does this.
 fn of_holds(lock: &Lock, place: usize, wall: f64) -> Option<Note> {
     let mean = lock.hold.mean_ns?;
     let (low, high) = lock.held_between(wall)?;

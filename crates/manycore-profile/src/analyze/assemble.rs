@@ -49,7 +49,8 @@ pub struct Run {
     pub running: Vec<u32>,
     /// Processes that were seen and left no statistics.
     pub not_interposed: Vec<Outsider>,
-    /// How many processes, beside the program itself, ended without saying so: they may have become programs that are not counted.
+    /// How many processes, beside the program itself, ended without saying so: they may have become
+    /// programs that are not counted.
     pub silent: usize,
     /// What was seen of it while it ran.
     pub watched: Watched,
@@ -110,7 +111,8 @@ fn add_up(run: &mut Run, stats: &[ProcessStats]) -> Added {
         let mut groups = Groups::of(one, &mut symbols, |record, identity| {
             identities.insert((place, record), identity);
         });
-        // The kernel knows a process by its number: of several programs that it was, the last has all.
+        // The kernel knows a process by its number: of several programs that it was, the last has
+        // all.
         if stats[place + 1..].iter().all(|later| later.pid != one.pid) {
             unseen.remove(&one.pid);
             let modules = Some(&*one.modules);

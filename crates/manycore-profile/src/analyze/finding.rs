@@ -9,7 +9,8 @@ use crate::text;
 
 /// Waits below this share of the threads' time are not worth a change.
 const NEGLIGIBLE: f64 = 0.01;
-/// A program whose threads all together have something to do in this share of its run, or less, has nothing to do as a rule.
+/// A program whose threads all together have something to do in this share of its run, or less, has
+/// nothing to do as a rule.
 const IDLE: f64 = 0.2;
 /// Holders that run for this share of the time that they hold a lock, or less, sleep with it.
 const ASLEEP: f64 = 0.1;
@@ -105,8 +106,9 @@ fn of_locks(profile: &Profile, circumstances: &Circumstances) -> (String, Option
     (text, Some(format!("manycore compare{load} -- {}", joined(&profile.command))))
 }
 
-/// The time of all threads, in seconds, in which they were not idle by choice: they ran, waited for a lock or waited for a CPU. A
-/// thread that is woken for a lock and waits for a CPU is taken to wait for the lock.
+/// The time of all threads, in seconds, in which they were not idle by choice: they ran, waited for
+/// a lock or waited for a CPU. A thread that is woken for a lock and waits for a CPU is taken to
+/// wait for the lock.
 fn wanted(profile: &Profile) -> f64 {
     let cpu = &profile.cpu;
     let waited = cpu.lock_spin + cpu.lock_wait;
@@ -173,8 +175,8 @@ fn nothing(not_interposed: usize) -> String {
     }
 }
 
-/// Of a lock that the kernel saw the program wait for. Where the library was not put under the program, it may be one of those that
-/// can be replaced.
+/// Of a lock that the kernel saw the program wait for. Where the library was not put under the
+/// program, it may be one of those that can be replaced.
 fn own_futex(lock: &Lock, profile: &Profile, share: f64) -> String {
     let of_all = profile.locks.iter().map(|lock| lock.wait.total_ns).sum::<u64>() as f64;
     let whose = if profile.lock == "glibc" {
@@ -215,7 +217,8 @@ fn made(lock: &Lock, profile: &Profile, share: f64) -> String {
     )
 }
 
-/// The function in which holders hand over a lock of the program's own making most of the time, and what share of the time.
+/// The function in which holders hand over a lock of the program's own making most of the time, and
+/// what share of the time.
 fn holder(lock: &Lock, profile: &Profile) -> Option<(String, f64)> {
     let place = profile.locks.iter().position(|one| std::ptr::eq(one, lock))?;
     let mut sums: HashMap<&str, u64> = HashMap::new();

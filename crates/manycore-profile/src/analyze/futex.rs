@@ -1,7 +1,9 @@
-//! Waits for words of a program's own, by the futex call: locks that are inlined, which no library can be put under.
+//! Waits for words of a program's own, by the futex call: locks that are inlined, which no library
+//! can be put under.
 //!
-//! The kernel sees the waits, and not what is done without waiting: such a lock has no acquisitions and no holds. It has its name
-//! from the variable that it lives in, or else from the place where threads wait for it.
+//! The kernel sees the waits, and not what is done without waiting: such a lock has no acquisitions
+//! and no holds. It has its name from the variable that it lives in, or else from the place where
+//! threads wait for it.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -34,7 +36,8 @@ pub struct FutexWaits {
     pub times: Vec<(u64, u32)>,
 }
 
-/// What one place had come to at a moment, the waits that were under way then included in the time alone.
+/// What one place had come to at a moment, the waits that were under way then included in the time
+/// alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Count {
     /// Which place: that of the [`FutexWaits`] of this number.
@@ -50,15 +53,16 @@ pub struct Count {
 pub struct Futexes {
     /// In no order.
     pub waits: Vec<FutexWaits>,
-    /// The library that was put under the program: what its code waits for, it counts itself. None was put under a process that
-    /// ran already.
+    /// The library that was put under the program: what its code waits for, it counts itself. None
+    /// was put under a process that ran already.
     pub library: Option<PathBuf>,
     /// By process, and which of its programs.
     maps: HashMap<(u32, u32), Modules>,
 }
 
 impl Futexes {
-    /// Notes which files a process has mapped while it runs this program, as `/proc/PID/maps` lists them.
+    /// Notes which files a process has mapped while it runs this program, as `/proc/PID/maps` lists
+    /// them.
     pub fn note_maps(&mut self, process: u32, program: u32, list: &[u8]) {
         let modules = Modules::of_maps((process, 0), list);
         // A process that is just ending has none any more.
@@ -86,15 +90,16 @@ impl Futexes {
         self.waits.iter().filter_map(count)
     }
 
-    /// Whether waits are those of the library: the system call is made in its code, or in a function without a frame, as
-    /// libc's `syscall` is, that it has called. Neither needs unwinding. By the file's name, since the program may have
-    /// another root.
+    /// Whether waits are those of the library: the system call is made in its code, or in a
+    /// function without a frame, as libc's `syscall` is, that it has called. Neither needs
+    /// unwinding. By the file's name, since the program may have another root.
     pub(crate) fn are_of_the_library(&self, waits: &FutexWaits, modules: &Modules) -> bool {
         let Some(library) = self.library.as_deref().and_then(Path::file_name) else { return false };
         waits.calls.iter().take(2).any(|call| modules.is_in(*call, library))
     }
 
-    /// The files of what a process ran when it waited: those that were noted, or `left` for the last of its programs.
+    /// The files of what a process ran when it waited: those that were noted, or `left` for the
+    /// last of its programs.
     pub(crate) fn modules<'a>(
         &'a self,
         waits: &FutexWaits,

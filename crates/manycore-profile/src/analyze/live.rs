@@ -1,11 +1,13 @@
 //! Pictures of a program that runs: what its locks did until now, and in the last interval.
 //!
-//! A [`Look`] is what a process had counted at a moment. The difference of two is what happened between them, and is
-//! made into a picture as the counts of a whole run are: so places, threads and distributions are those of the
-//! interval, too. What is looked up of addresses is kept from one picture to the next.
+//! A [`Look`] is what a process had counted at a moment. The difference of two is what happened
+//! between them, and is made into a picture as the counts of a whole run are: so places, threads
+//! and distributions are those of the interval, too. What is looked up of addresses is kept from
+//! one picture to the next.
 //!
-//! A wait that is under way is no count yet. It is part of both pictures all the same, for as long as it has lasted:
-//! a program that is stuck would look idle otherwise. Only the mean is that of the waits that have ended.
+//! A wait that is under way is no count yet. It is part of both pictures all the same, for as long
+//! as it has lasted: a program that is stuck would look idle otherwise. Only the mean is that of
+//! the waits that have ended.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -49,7 +51,8 @@ struct UnderWay {
 }
 
 impl Look {
-    /// Looks at a process that runs; `now` is read from the counter of ticks. Of one that has ended (none), nobody waits.
+    /// Looks at a process that runs; `now` is read from the counter of ticks. Of one that has ended
+    /// (none), nobody waits.
     pub fn at(mapping: &Mapping, now: Option<u64>) -> Self {
         let stats = ProcessStats::read(mapping);
         // Behind the counts: a wait that ends meanwhile is found in neither, and not in both.
@@ -224,7 +227,8 @@ impl Live {
         self.picture(&stats, looks, span, rate)
     }
 
-    /// What happened between two looks at each process; of one that has come meanwhile there is only the later one.
+    /// What happened between two looks at each process; of one that has come meanwhile there is
+    /// only the later one.
     pub fn between(
         &mut self,
         looks: &[(Option<&Look>, &Look)],

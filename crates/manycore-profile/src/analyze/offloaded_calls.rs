@@ -1,6 +1,8 @@
-//! Which system calls of a program were executed by other threads, and which not: read from what its processes left behind.
+//! Which system calls of a program were executed by other threads, and which not: read from what
+//! its processes left behind.
 //!
-//! See [`manycore_stats::syscalls`] for the files, which can be read while the program runs and after it has died by any means.
+//! See [`manycore_stats::syscalls`] for the files, which can be read while the program runs and
+//! after it has died by any means.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;

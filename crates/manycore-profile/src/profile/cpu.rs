@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Where the time of all threads went, in seconds. The first three are CPU time and add up to all of it; the last is
-/// time off the CPU.
+/// Where the time of all threads went, in seconds. The first three are CPU time and add up to all
+/// of it; the last is time off the CPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cpu {
     /// In the kernel, but for the waits.
@@ -14,14 +14,15 @@ pub struct Cpu {
     pub lock_spin: f64,
     /// Asleep, or ready but without a CPU, in waits for locks.
     pub lock_wait: f64,
-    /// Ready but without a CPU, in waits for locks or not, as the kernel's scheduler counts it; null where nobody saw.
+    /// Ready but without a CPU, in waits for locks or not, as the kernel's scheduler counts it;
+    /// null where nobody saw.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ready: Option<f64>,
 }
 
 impl Cpu {
-    /// Divides CPU time, `user` and `kernel`, so that no part contains another. `spin` is what of it went into waits for
-    /// locks, as samples say, and `waited` how long those took.
+    /// Divides CPU time, `user` and `kernel`, so that no part contains another. `spin` is what of
+    /// it went into waits for locks, as samples say, and `waited` how long those took.
     pub(crate) fn of(user: f64, kernel: f64, spin: f64, waited: f64) -> Self {
         let all = kernel + user;
         // The samples' sum may exceed what there was.

@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 /// A call on the way to a lock.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Frame {
-    /// The file's name, without its directory; with `(deleted)` or `(replaced)` if it is no longer what the program had.
+    /// The file's name, without its directory; with `(deleted)` or `(replaced)` if it is no longer
+    /// what the program had.
     pub module: String,
     /// The place in the file: the address that its symbol table would give.
     pub address: u64,

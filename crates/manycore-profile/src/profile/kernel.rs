@@ -49,7 +49,8 @@ pub enum Scope {
 /// A lock of the kernel, or all of one class.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct KernelLock {
-    /// Its symbol or class where that is known, be it from who waits for it, or else the function that waits for it.
+    /// Its symbol or class where that is known, be it from who waits for it, or else the function
+    /// that waits for it.
     pub name: String,
     /// Whether `name` is that of the lock, and not of a function.
     pub is_named: bool,
@@ -57,7 +58,8 @@ pub struct KernelLock {
     pub kind: String,
     /// Whether who waits for it keeps the CPU.
     pub spins: bool,
-    /// Of `wait.total_ns`, the time in which a CPU was spun away; of a mutex, until it was slept for.
+    /// Of `wait.total_ns`, the time in which a CPU was spun away; of a mutex, until it was slept
+    /// for.
     pub spin_ns: u64,
     /// Locks that this stands for, as far as they could be told apart.
     pub objects: u64,

@@ -8,7 +8,8 @@ use super::frame::Frame;
 /// A lock, or all that were initialised, or else first used, at one place.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Lock {
-    /// The variable that it is, `symbol+offset (module)`, or else where it was initialised or first used.
+    /// The variable that it is, `symbol+offset (module)`, or else where it was initialised or first
+    /// used.
     pub name: String,
     /// The same without module and arguments.
     pub short: String,
@@ -40,11 +41,12 @@ pub struct Lock {
     pub wait: Times,
     /// How long it was held; one acquisition in `sampling.hold_period` is timed.
     pub hold: Times,
-    /// How long in all, as those say that were timed; null if none was, and in profiles of before it was noted.
+    /// How long in all, as those say that were timed; null if none was, and in profiles of before
+    /// it was noted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held: Option<Held>,
-    /// The share of `wait.total_ns` that the most waited for object has, of those that were counted singly; of one
-    /// object, 1.
+    /// The share of `wait.total_ns` that the most waited for object has, of those that were counted
+    /// singly; of one object, 1.
     pub hottest_share: f64,
     /// The calls of the initialisation or first use, innermost first.
     pub frames: Vec<Frame>,
@@ -53,7 +55,8 @@ pub struct Lock {
 }
 
 impl Lock {
-    /// Whether the program has made it of a mutex and a condition variable: acquisitions are not known then, and zero.
+    /// Whether the program has made it of a mutex and a condition variable: acquisitions are not
+    /// known then, and zero.
     pub fn is_made(&self) -> bool {
         self.kind == kind_name(Kind::Made)
     }
@@ -63,13 +66,14 @@ impl Lock {
         !self.is_futex() && !self.is_made()
     }
 
-    /// Whether it is a futex of the program's own, which the kernel saw: acquisitions and holds are not known then, and zero.
+    /// Whether it is a futex of the program's own, which the kernel saw: acquisitions and holds are
+    /// not known then, and zero.
     pub fn is_futex(&self) -> bool {
         self.kind == kind_name(Kind::Futex)
     }
 
-    /// What tells it from others, where there is little room: of a variable its name, of another lock `in` and the place
-    /// where it is waited for, or else where it came to be.
+    /// What tells it from others, where there is little room: of a variable its name, of another
+    /// lock `in` and the place where it is waited for, or else where it came to be.
     pub fn title(&self) -> String {
         let (what, name) = self.title_parts();
         format!("{what}{name}")
@@ -89,7 +93,8 @@ impl Lock {
         self.handoffs as f64 / self.acquired.max(1) as f64
     }
 
-    /// How long it was held in all, in nanoseconds, worked out from those holds that were timed; none if none was.
+    /// How long it was held in all, in nanoseconds, worked out from those holds that were timed;
+    /// none if none was.
     pub fn held_ns(&self) -> Option<f64> {
         if let Some(held) = self.held {
             return Some(held.total_ns as f64);
@@ -99,8 +104,9 @@ impl Lock {
             .then(|| total_ns as f64 / count as f64 * self.acquired as f64)
     }
 
-    /// The share of so many seconds in which it was held, not above 1. None where the sum of its holds does not tell:
-    /// readers hold it together, and several objects are held at the same time.
+    /// The share of so many seconds in which it was held, not above 1. None where the sum of its
+    /// holds does not tell: readers hold it together, and several objects are held at the same
+    /// time.
     pub fn held_share(&self, seconds: f64) -> Option<f64> {
         let held = self.held_ns().filter(|_| self.shared == 0 && self.objects == 1)?;
         Some((held / 1e9 / seconds.max(f64::MIN_POSITIVE)).min(1.0))
@@ -114,8 +120,9 @@ impl Lock {
         Some((share(low_ns), share(high_ns)))
     }
 
-    /// How long it can have been held in so many seconds by threads of which there were so many at a time: that is as long for each
-    /// object, and for each reader of a lock that is taken for reading.
+    /// How long it can have been held in so many seconds by threads of which there were so many at
+    /// a time: that is as long for each object, and for each reader of a lock that is taken for
+    /// reading.
     fn possible_ns(&self, seconds: f64, threads: u32) -> u64 {
         let holders = if self.shared > 0 { f64::from(threads.max(1)) } else { 1.0 };
         (seconds * 1e9 * holders * self.objects.max(1) as f64) as u64
@@ -166,9 +173,11 @@ pub enum Origin {
     Variable,
     /// It lives on the heap or a stack; the name is that of the place where it was initialised.
     Initialised,
-    /// It lives on the heap or a stack and was never initialised by a call; the name is that of its first use.
+    /// It lives on the heap or a stack and was never initialised by a call; the name is that of its
+    /// first use.
     FirstUse,
-    /// The program waited for it by a futex of its own, which the kernel saw; the name is that of the place where.
+    /// The program waited for it by a futex of its own, which the kernel saw; the name is that of
+    /// the place where.
     Futex,
     /// It stands for all objects that found no record of their own.
     Rest,

@@ -2,12 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Reads that the last-level cache did not have, of the program and its children outside of the kernel.
+/// Reads that the last-level cache did not have, of the program and its children outside of the
+/// kernel.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CacheMisses {
     /// How many; null if they were not counted.
     pub reads: Option<u64>,
-    /// The share of the time in which they were counted, 0 to 1: where it is less, `reads` is worked out.
+    /// The share of the time in which they were counted, 0 to 1: where it is less, `reads` is
+    /// worked out.
     pub counted: Option<f64>,
     /// Why they were not counted.
     pub refused: Option<String>,
@@ -16,8 +18,9 @@ pub struct CacheMisses {
     pub other_nodes: Option<OtherNodes>,
 }
 
-/// What came out of the cache of another NUMA node, by an event that the processor's model has: Intel's counts loads that found the line
-/// modified there, AMD's demand fills of the data cache. They do not compare.
+/// What came out of the cache of another NUMA node, by an event that the processor's model has:
+/// Intel's counts loads that found the line modified there, AMD's demand fills of the data cache.
+/// They do not compare.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OtherNodes {
     /// The event, as the processor's maker calls it; null if none is known.

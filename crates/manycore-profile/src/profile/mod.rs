@@ -1,7 +1,7 @@
 //! The model of a profile: what `manycore profile --json` writes.
 //!
-//! All durations end in `_ns` and are nanoseconds, but for the CPU's, which are seconds. A reader ignores fields that
-//! it does not know; [`SCHEMA`] grows when a field changes its meaning.
+//! All durations end in `_ns` and are nanoseconds, but for the CPU's, which are seconds. A reader
+//! ignores fields that it does not know; [`SCHEMA`] grows when a field changes its meaning.
 
 use manycore_measure::Host;
 use serde::{Deserialize, Serialize};
@@ -60,7 +60,8 @@ pub struct Profile {
     pub processes: Vec<Process>,
     /// Processes of the program that were seen and wrote no statistics.
     pub not_interposed: Vec<Outsider>,
-    /// The places where threads waited, most waited first; and last, without calls, what is left for each lock.
+    /// The places where threads waited, most waited first; and last, without calls, what is left
+    /// for each lock.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stacks: Vec<Stack>,
     /// Over time; null if nobody looked while it ran.
@@ -90,7 +91,8 @@ pub struct Profile {
     /// Locks of the kernel, most waited first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kernel_locks: Vec<KernelLock>,
-    /// Reads that no cache had; null in profiles of before that was counted, and of what was not started here.
+    /// Reads that no cache had; null in profiles of before that was counted, and of what was not
+    /// started here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_misses: Option<CacheMisses>,
     /// What threads did while they were on a CPU, from sampled stacks; null if that was not wanted.
@@ -128,10 +130,12 @@ pub struct Sampling {
     /// Waits that were measured and whose place was not kept, because there were too many places.
     #[serde(default)]
     pub dropped: u64,
-    /// Waits that were measured and of which it was not kept who made them wait, because there were too many pairs.
+    /// Waits that were measured and of which it was not kept who made them wait, because there were
+    /// too many pairs.
     #[serde(default)]
     pub blocked_dropped: u64,
-    /// How often a thread took two locks one after the other that are not in `orders`, because there were too many.
+    /// How often a thread took two locks one after the other that are not in `orders`, because
+    /// there were too many.
     #[serde(default)]
     pub orders_dropped: u64,
 }

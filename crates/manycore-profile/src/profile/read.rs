@@ -1,7 +1,7 @@
 //! Reading a profile from a file that anybody may have written, cut or edited.
 //!
-//! What is needed has to be there and to make sense; what is not known is ignored. Names may say anything: they become
-//! text without control characters, because they are shown on terminals.
+//! What is needed has to be there and to make sense; what is not known is ignored. Names may say
+//! anything: they become text without control characters, because they are shown on terminals.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -84,7 +84,8 @@ fn is_at_end(error: &serde_json::Error, text: &str) -> bool {
     (error.line(), error.column()) == (line, length)
 }
 
-/// The same JSON, which is whole, without characters in its strings that would drive a terminal or turn the direction of writing.
+/// The same JSON, which is whole, without characters in its strings that would drive a terminal or
+/// turn the direction of writing.
 fn tame(text: &str) -> String {
     let mut tamed = String::with_capacity(text.len());
     let mut rest = text;
@@ -114,8 +115,8 @@ fn tame(text: &str) -> String {
     tamed + rest
 }
 
-/// Whether a character is to act rather than to be read. Line ends between the parts of JSON are none of these: those in
-/// strings are escaped.
+/// Whether a character is to act rather than to be read. Line ends between the parts of JSON are
+/// none of these: those in strings are escaped.
 fn is_wild(c: char) -> bool {
     let directs =
         matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');

@@ -15,11 +15,13 @@ pub struct CpuSamples {
     pub taken: u64,
     /// Samples for which there was no room.
     pub lost: u64,
-    /// Whether the time in the kernel was sampled, too. If not, shares are of the time outside of it.
+    /// Whether the time in the kernel was sampled, too. If not, shares are of the time outside of
+    /// it.
     pub kernel_permitted: bool,
     /// Of all threads together.
     pub shares: Shares,
-    /// By thread, most sampled first; those beyond the first few hundred are one, whose number is 0.
+    /// By thread, most sampled first; those beyond the first few hundred are one, whose number is
+    /// 0.
     pub threads: Vec<SampledThread>,
     /// Over time: one for each of the timeline's intervals; none without it.
     pub intervals: Vec<Shares>,
@@ -53,7 +55,8 @@ pub enum Part {
     Kernel,
     /// It spins for a lock of the program's own.
     SpinProgram,
-    /// It spins for a lock that the preloaded library has put in place, whose clocks count this, too.
+    /// It spins for a lock that the preloaded library has put in place, whose clocks count this,
+    /// too.
     SpinLibrary,
     /// It spins for a lock of the kernel.
     SpinKernel,
@@ -89,7 +92,8 @@ pub struct SampledThread {
     pub shares: Shares,
 }
 
-/// A function that threads were in: of those that spin the one that does, of others the innermost that is not inlined.
+/// A function that threads were in: of those that spin the one that does, of others the innermost
+/// that is not inlined.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SampledFunction {
     /// Its name, or the place in a stripped file.

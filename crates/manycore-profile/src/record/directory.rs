@@ -19,10 +19,11 @@ use super::poll::Poller;
 use super::private_dir::{PrivateDir, remove_abandoned};
 use manycore_launch::failure::{Failure, Result};
 
-/// Room that has to be there: for as many processes that use all of their file. Files are sparse, and most processes
-/// use some hundredth of theirs; but one that found no room at all would die.
+/// Room that has to be there: for as many processes that use all of their file. Files are sparse,
+/// and most processes use some hundredth of theirs; but one that found no room at all would die.
 const FULL_FILES: u64 = 8;
-/// More files than this, and those of processes that have ended are read and removed while others still run.
+/// More files than this, and those of processes that have ended are read and removed while others
+/// still run.
 const FILES_MAX: usize = 128;
 /// So many processes that have ended are kept one by one; those after them as one.
 const PROCESSES_MAX: usize = 1_000;
@@ -46,7 +47,8 @@ pub struct Left {
     pub calls: Tally,
     /// What could not be read, and why.
     pub lost: Vec<String>,
-    /// Of each process, by namespace and number, the program that it was last: since when, and whether it said that it ended.
+    /// Of each process, by namespace and number, the program that it was last: since when, and
+    /// whether it said that it ended.
     last: BTreeMap<(u64, u32), (u64, bool)>,
 }
 
@@ -73,7 +75,8 @@ impl Directory {
         self.place.path()
     }
 
-    /// Reads and removes what processes have left that have ended, if that is much: of their locks, what was looked at.
+    /// Reads and removes what processes have left that have ended, if that is much: of their locks,
+    /// what was looked at.
     pub fn fold(&mut self, locks: &Files, poller: &mut Poller) {
         for (subject, files) in
             [(Subject::Locks, locks), (Subject::Calls, &self.files(Subject::Calls))]
@@ -109,8 +112,8 @@ impl Directory {
 }
 
 impl Left {
-    /// How many processes, but for these, have not said that they ended: by _exit, by a signal, or with a program of
-    /// which nothing is known.
+    /// How many processes, but for these, have not said that they ended: by _exit, by a signal, or
+    /// with a program of which nothing is known.
     pub fn silent(&self, but_for: &[u32]) -> usize {
         let is_known = |(namespace, pid): &(u64, u32)| *namespace == 0 && but_for.contains(pid);
         self.last.iter().filter(|(process, (_, said))| !said && !is_known(process)).count()
@@ -189,7 +192,8 @@ fn is_there(entry: &Entry, inner: &Inner) -> bool {
     }
 }
 
-/// Reads all statistics files of a directory. A process that was killed before it had any is not among them.
+/// Reads all statistics files of a directory. A process that was killed before it had any is not
+/// among them.
 ///
 /// # Errors
 ///

@@ -9,7 +9,8 @@ use std::sync::LazyLock;
 /// This command's namespace; 0 if that is not known.
 pub static OWN: LazyLock<u64> = LazyLock::new(|| namespace_of("self").unwrap_or(0));
 
-/// A process' namespace, as the kernel numbers them. Of another user's process, that may not be told.
+/// A process' namespace, as the kernel numbers them. Of another user's process, that may not be
+/// told.
 pub(super) fn namespace_of(process: &str) -> Option<u64> {
     let link = fs::read_link(format!("/proc/{process}/ns/pid")).ok()?;
     link.to_str()?.strip_prefix("pid:[")?.strip_suffix(']')?.parse().ok()
@@ -54,7 +55,8 @@ pub struct Entry {
 pub struct Files {
     /// All of them, those of a process in the order in which they were made.
     pub entries: Vec<Entry>,
-    /// Those that nobody writes any more. Found out before they are read: so what was written before is there.
+    /// Those that nobody writes any more. Found out before they are read: so what was written
+    /// before is there.
     pub ended: HashSet<PathBuf>,
 }
 

@@ -1,7 +1,7 @@
 //! What the kernel says of a program while it runs.
 //!
-//! `manycore-kernel-trace` asks it, and ends in this crate's model; so it depends on this crate, and
-//! is told to the recorder by these two traits. Nothing here needs libbpf, or a right.
+//! `manycore-kernel-trace` asks it, and ends in this crate's model; so it depends on this crate,
+//! and is told to the recorder by these two traits. Nothing here needs libbpf, or a right.
 
 use std::path::Path;
 use std::time::Duration;
@@ -62,8 +62,8 @@ impl Beside {
         let Self { mut watch, sampler } = self;
         let mut futexes = watch.as_mut().map(|watch| watch.futexes()).unwrap_or_default();
         futexes.library = library.map(Into::into);
-        // Before the samples, which take a while, and before names are looked for, which takes long:
-        // the watch lasts as long as the program.
+        // Before the samples, which take a while, and before names are looked for, which takes
+        // long: the watch lasts as long as the program.
         let kernel = watch.map(KernelWatch::finish);
         let samples = sampler.map(|sampler| {
             let mut samples = sampler?.finish(since.elapsed());

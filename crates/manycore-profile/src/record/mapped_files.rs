@@ -1,7 +1,9 @@
-//! The files that processes have mapped: looked for while they live, since afterwards some are out of reach.
+//! The files that processes have mapped: looked for while they live, since afterwards some are out
+//! of reach.
 //!
-//! A process is looked at as soon as it has made its file of statistics, which is ahead of its first instruction but for those of the
-//! loader, and then ever less often: it may load libraries, and map files in which it tells of the code that it makes.
+//! A process is looked at as soon as it has made its file of statistics, which is ahead of its
+//! first instruction but for those of the loader, and then ever less often: it may load libraries,
+//! and map files in which it tells of the code that it makes.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,5 @@
-//! Processes that have another number for themselves than for this command: those of an inner PID namespace.
+//! Processes that have another number for themselves than for this command: those of an inner PID
+//! namespace.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -15,7 +16,8 @@ pub struct Inner {
 }
 
 impl Inner {
-    /// Poller for those that wrote these files: at all processes, if any of the files is of another namespace.
+    /// Poller for those that wrote these files: at all processes, if any of the files is of another
+    /// namespace.
     pub fn look_for(entries: &[Entry]) -> Self {
         let is_any = entries.iter().any(|entry| entry.own_pid().is_none());
         if is_any { Self::look() } else { Self::default() }
@@ -55,7 +57,8 @@ impl Inner {
     }
 }
 
-/// The number that a process has in the innermost of its namespaces; none if it has only the one that we see.
+/// The number that a process has in the innermost of its namespaces; none if it has only the one
+/// that we see.
 fn innermost(status: &str) -> Option<u32> {
     let line = status.lines().find_map(|line| line.strip_prefix("NSpid:"))?;
     let numbers: Vec<&str> = line.split_whitespace().collect();

@@ -1,4 +1,5 @@
-//! A program under observation: started with statistics on, watched while it runs, read when it has ended.
+//! A program under observation: started with statistics on, watched while it runs, read when it has
+//! ended.
 
 use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
@@ -37,9 +38,9 @@ const LAST: Duration = Duration::from_millis(200);
 
 /// Runs a program in this command's place and gives its profile, and how it ended.
 ///
-/// `adjust` has the last word on how it is started. Signals that come to the inbox are handed on, so
-/// that a server that is stopped has its profile, too; when the program has ended, the inbox has the
-/// command end by them.
+/// `adjust` has the last word on how it is started. Signals that come to the inbox are handed on,
+/// so that a server that is stopped has its profile, too; when the program has ended, the inbox has
+/// the command end by them.
 ///
 /// # Errors
 ///
@@ -179,7 +180,8 @@ struct Processes {
 }
 
 impl Processes {
-    /// Poller at the tree, and takes leave of adopted processes that have ended; gives the processes that it saw.
+    /// Poller at the tree, and takes leave of adopted processes that have ended; gives the
+    /// processes that it saw.
     fn reap_orphans(&mut self) -> Vec<Child> {
         let own = getpid().as_raw_nonzero().get() as u32;
         let children = self.tree.look();

@@ -52,7 +52,8 @@ impl Poller {
         }
     }
 
-    /// Poller. `cpu` is what all processes have used until now, in seconds: outside of the kernel, and in it.
+    /// Poller. `cpu` is what all processes have used until now, in seconds: outside of the kernel,
+    /// and in it.
     pub fn look(&mut self, files: &Files, cpu: (f64, f64)) {
         let Files { entries, ended } = files;
         for Entry { path, .. } in entries {
@@ -86,8 +87,8 @@ impl Poller {
         self.look_at_threads(entries);
     }
 
-    /// Has the kernel's side read what has come, and notes what places where threads wait for futexes
-    /// of their own have come to.
+    /// Has the kernel's side read what has come, and notes what places where threads wait for
+    /// futexes of their own have come to.
     pub fn look_beside(&mut self, beside: &mut Beside) {
         beside.look();
         if let Some(counts) = beside.count_futexes() {
@@ -121,8 +122,8 @@ impl Poller {
         self.recorder.sum_up(one, numbers);
     }
 
-    /// All is over: after so many seconds, with so much CPU time, with these statistics, and with what
-    /// was seen beside.
+    /// All is over: after so many seconds, with so much CPU time, with these statistics, and with
+    /// what was seen beside.
     pub fn end(
         mut self,
         wall: f64,
@@ -152,7 +153,8 @@ fn threads(pid: u32) -> Vec<(u32, Seen)> {
         .collect()
 }
 
-/// `number (name) state ...`; the name can hold anything, and fields are counted from the one behind it, the third.
+/// `number (name) state ...`; the name can hold anything, and fields are counted from the one
+/// behind it, the third.
 fn seen(stat: &str) -> Option<Seen> {
     let (head, tail) = stat.rsplit_once(')')?;
     let fields: Vec<&str> = tail.split_whitespace().collect();
@@ -162,7 +164,8 @@ fn seen(stat: &str) -> Option<Seen> {
     Some(Seen { name, user: time(14)?, kernel: time(15)?, scheduled: None })
 }
 
-/// Nanoseconds on a CPU, then nanoseconds ready but without one, then how often it had one. A kernel that does not count says zeros.
+/// Nanoseconds on a CPU, then nanoseconds ready but without one, then how often it had one. A
+/// kernel that does not count says zeros.
 fn scheduled(text: &str) -> Option<(f64, f64)> {
     let mut numbers = text.split_whitespace().map(|word| word.parse::<u64>().ok());
     let (ran, ready) = (numbers.next()??, numbers.next()??);

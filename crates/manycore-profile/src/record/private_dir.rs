@@ -1,8 +1,9 @@
 //! A directory for files that processes of any user make, and that nobody else finds.
 //!
-//! What is in it is written by whoever the program has become, so all may write there. In `/dev/shm` everybody sees the outer
-//! directory, but its list is its owner's: only who has been told the name of the inner one gets in. A stranger could else
-//! put files there that look like statistics, and cut them while they are read.
+//! What is in it is written by whoever the program has become, so all may write there. In
+//! `/dev/shm` everybody sees the outer directory, but its list is its owner's: only who has been
+//! told the name of the inner one gets in. A stranger could else put files there that look like
+//! statistics, and cut them while they are read.
 
 use std::fs::{self, File, Permissions};
 use std::io;
@@ -46,8 +47,8 @@ impl PrivateDir {
             }
             let inner =
                 Builder::new().prefix("").rand_bytes(UNGUESSABLE).tempdir_in(&outer)?.keep();
-            // Writable by all: a server gives up its privileges, and its children write as somebody else. Like in /tmp,
-            // nobody can remove or list what is another's.
+            // Writable by all: a server gives up its privileges, and its children write as somebody
+            // else. Like in /tmp, nobody can remove or list what is another's.
             fs::set_permissions(&inner, Permissions::from_mode(0o1733))?;
             return Ok(Self { inner, _outer: outer, _lock: lock });
         }

@@ -1,7 +1,7 @@
 //! The processes of a program, as far as they can be seen: looked at every now and then.
 //!
-//! What a process leaves says nothing of those that leave nothing. So the tree below this command is looked at while
-//! the program runs; a process that comes and goes between two looks is missed.
+//! What a process leaves says nothing of those that leave nothing. So the tree below this command
+//! is looked at while the program runs; a process that comes and goes between two looks is missed.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -38,7 +38,8 @@ struct Program {
     /// Why a library cannot be preloaded.
     obstacle: Option<String>,
     looks: u32,
-    /// Whether the library is in it: then it leaves no statistics only because it has nothing to tell.
+    /// Whether the library is in it: then it leaves no statistics only because it has nothing to
+    /// tell.
     is_interposed: bool,
 }
 
@@ -98,7 +99,8 @@ impl ProcessTree {
         }
     }
 
-    /// The processes that were seen and left no statistics, and why. `left_by` says whether a process did while it was a program.
+    /// The processes that were seen and left no statistics, and why. `left_by` says whether a
+    /// process did while it was a program.
     pub fn outsiders(&self, left_by: impl Fn(u32, &Path) -> bool) -> Vec<Outsider> {
         let programs = self
             .seen
@@ -156,7 +158,8 @@ impl Usage {
     /// Of a process that is there.
     pub fn of(pid: u32) -> Option<Self> {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        // The name, in parentheses, can hold anything; fields are counted from the one behind it, the third.
+        // The name, in parentheses, can hold anything; fields are counted from the one behind it,
+        // the third.
         let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
         let field = |number: usize| fields.get(number - 3)?.parse::<f64>().ok();
         let second = clock_ticks_per_second() as f64;
@@ -168,7 +171,8 @@ impl Usage {
     }
 }
 
-/// CPU time of a process and of the children that it has waited for, in seconds: in user space and in the kernel.
+/// CPU time of a process and of the children that it has waited for, in seconds: in user space and
+/// in the kernel.
 pub fn cpu_time(pid: u32) -> Option<(f64, f64)> {
     Usage::of(pid).map(|usage| usage.all)
 }
@@ -212,7 +216,8 @@ mod tests {
 
     #[test]
     fn a_process_has_its_own_time_and_that_of_its_children() {
-        // A child that computes until it is killed, and is waited for; then its parent computes nothing.
+        // A child that computes until it is killed, and is waited for; then its parent computes
+        // nothing.
         let script =
             "sh -c 'while :; do :; done' & sleep 0.3; kill $!; wait $!; echo; exec sleep 10";
         let mut child = std::process::Command::new("sh")

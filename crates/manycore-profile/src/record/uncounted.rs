@@ -25,8 +25,8 @@ impl Leader {
     }
 }
 
-/// The processes that are not counted, or not to their end: beside those that were seen, who says so itself, and the program if it
-/// ended as another one than the last that was counted.
+/// The processes that are not counted, or not to their end: beside those that were seen, who says
+/// so itself, and the program if it ended as another one than the last that was counted.
 pub fn uncounted(
     stats: &[ProcessStats],
     leader: &Leader,

@@ -59,7 +59,8 @@ fn left_out(sampling: Sampling) -> String {
     if parts.is_empty() { String::new() } else { format!("Too many: {}.\n", parts.join(", ")) }
 }
 
-/// What samples add to where the time went: who spins, as far as the library's clocks do not tell, and what is not known.
+/// What samples add to where the time went: who spins, as far as the library's clocks do not tell,
+/// and what is not known.
 fn sampled(samples: &CpuSamples) -> String {
     if let Some(why) = &samples.refused {
         return format!("Sampled stacks of the CPU time: {why}\n");

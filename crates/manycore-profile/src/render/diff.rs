@@ -1,8 +1,9 @@
 //! Two profiles against each other, lock by lock.
 //!
-//! Runs differ in length, so counts and times are divided by the length of the run: a lock that 3 threads wait for on
-//! average has a wait of 3 seconds a second. Locks are the same if they have the same name and kind, or failing that
-//! the same name without offset and line, which a rebuild moves, if that leaves no doubt.
+//! Runs differ in length, so counts and times are divided by the length of the run: a lock that 3
+//! threads wait for on average has a wait of 3 seconds a second. Locks are the same if they have
+//! the same name and kind, or failing that the same name without offset and line, which a rebuild
+//! moves, if that leaves no doubt.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -167,7 +168,8 @@ impl Entry {
         Self { short: name.clone(), name, kind, is_kernel: true, rates }
     }
 
-    /// What says that it is the same lock, and how many of them came before it: names may occur twice.
+    /// What says that it is the same lock, and how many of them came before it: names may occur
+    /// twice.
     fn key(&self, name: &str, seen: &mut HashMap<(String, String, bool), usize>) -> Key {
         let same = (name.to_owned(), self.kind.clone(), self.is_kernel);
         let count = seen.entry(same.clone()).or_default();
@@ -256,7 +258,8 @@ impl Change {
 impl Side {
     fn of(profile: &Profile) -> Self {
         let sum = |part: fn(&Lock) -> f64| profile.locks.iter().map(part).sum::<f64>();
-        // Of a futex of the program's own only those attempts are known that had to wait: it has no share.
+        // Of a futex of the program's own only those attempts are known that had to wait: it has no
+        // share.
         let counted = |part: fn(&Lock) -> u64| {
             let counted = profile.locks.iter().filter(|lock| lock.is_counted());
             counted.map(|lock| part(lock) as f64).sum::<f64>()

@@ -109,7 +109,8 @@ pub fn conditions(all: &[Condition], view: View) -> String {
     )
 }
 
-/// How long it was held in all: from the one to the other, nineteen times in twenty; or about, where these are the same to two digits.
+/// How long it was held in all: from the one to the other, nineteen times in twenty; or about,
+/// where these are the same to two digits.
 fn held(lock: &Lock) -> String {
     let about = || lock.held_ns().map_or_else(String::new, |held| format!("~{}", ns(held as u64)));
     let Some(Held { low_ns, high_ns, .. }) = lock.held else { return about() };

@@ -1,5 +1,5 @@
-//! A profile for people and for other programs. Each form reads a [`Profile`](crate::profile::Profile)
-//! and nothing else.
+//! A profile for people and for other programs. Each form reads a
+//! [`Profile`](crate::profile::Profile) and nothing else.
 //!
 //! | module | what is in it |
 //! |---|---|

@@ -2,7 +2,8 @@
 
 use crate::profile::{Exit, Frame, Profile};
 
-/// Stacks of waits: the lock's place in the profile, the time waited in nanoseconds, the calls, innermost first.
+/// Stacks of waits: the lock's place in the profile, the time waited in nanoseconds, the calls,
+/// innermost first.
 ///
 /// Of a profile without whole stacks, those places in which locks were waited for most.
 pub fn stacks(profile: &Profile) -> Vec<(usize, u64, &[Frame])> {

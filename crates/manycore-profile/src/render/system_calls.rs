@@ -1,4 +1,5 @@
-//! What became of a program's system calls, in a few lines: which were executed elsewhere, which not, and why.
+//! What became of a program's system calls, in a few lines: which were executed elsewhere, which
+//! not, and why.
 
 use std::fmt::Write;
 
@@ -8,7 +9,8 @@ use manycore_placement::{CpuSet, Mechanism};
 /// Functions that are shown; the rest is in the JSON.
 const SHOWN: usize = 12;
 
-/// A line about the program, a line each about the functions of which most was moved, and why calls were left in place.
+/// A line about the program, a line each about the functions of which most was moved, and why calls
+/// were left in place.
 pub fn text(calls: &MovedCalls) -> String {
     if calls.processes == 0 {
         return "no process left statistics of its system calls".to_owned();
@@ -41,7 +43,8 @@ pub fn text(calls: &MovedCalls) -> String {
     text
 }
 
-/// Whether nobody was to execute calls but those who made them. What a descriptor is, nobody looked at then.
+/// Whether nobody was to execute calls but those who made them. What a descriptor is, nobody looked
+/// at then.
 fn is_in_place(calls: &MovedCalls) -> bool {
     calls.mechanism == Mechanism::InPlace.name()
 }

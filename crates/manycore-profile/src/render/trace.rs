@@ -1,7 +1,7 @@
 //! A run over time, in the JSON trace format of Chrome, which Perfetto's viewer reads, too.
 //!
-//! Counters: where the time of all threads went, in CPUs; and for each of the most waited for locks, how many threads
-//! waited on average. Spans: convoys.
+//! Counters: where the time of all threads went, in CPUs; and for each of the most waited for
+//! locks, how many threads waited on average. Spans: convoys.
 
 use std::collections::HashMap;
 

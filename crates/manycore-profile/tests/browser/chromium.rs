@@ -32,7 +32,8 @@ impl Chromium {
     /// Starts it; none if it is not installed.
     pub fn start() -> Option<Self> {
         let home = tempfile::tempdir().expect("a temporary directory");
-        // It reads from descriptor 3 and writes to descriptor 4, which the shell makes of its own two.
+        // It reads from descriptor 3 and writes to descriptor 4, which the shell makes of its own
+        // two.
         let flags = "--headless --remote-debugging-pipe --no-sandbox --disable-gpu --disable-dev-shm-usage --no-first-run \
                      --disable-extensions --disable-background-networking --hide-scrollbars";
         let line =

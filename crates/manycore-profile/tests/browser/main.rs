@@ -1,6 +1,8 @@
-//! The page in a headless Chromium: it draws, sorts, filters, opens and zooms, on any screen, without an error.
+//! The page in a headless Chromium: it draws, sorts, filters, opens and zooms, on any screen,
+//! without an error.
 //!
-//! Without Chromium these tests are skipped, and say so. `MANYCORE_PICTURES=DIRECTORY` keeps pictures of the page.
+//! Without Chromium these tests are skipped, and say so. `MANYCORE_PICTURES=DIRECTORY` keeps
+//! pictures of the page.
 
 mod chromium;
 #[path = "../render/support.rs"]

@@ -1,4 +1,5 @@
-//! Profiles from files that were cut, edited, or are something else: one line each, with culprit and remedy.
+//! Profiles from files that were cut, edited, or are something else: one line each, with culprit
+//! and remedy.
 
 use std::path::Path;
 

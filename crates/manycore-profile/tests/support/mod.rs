@@ -182,7 +182,8 @@ fn host() -> Host {
     }
 }
 
-/// A run of ten seconds, of which the CPU worked three in the kernel and seven elsewhere; a tick is a nanosecond.
+/// A run of ten seconds, of which the CPU worked three in the kernel and seven elsewhere; a tick is
+/// a nanosecond.
 pub fn run() -> Run {
     Run {
         command: vec!["./server".into(), "--name".into(), "two words".into()],

@@ -1,4 +1,5 @@
-//! What the samples of a run say: each stack has a part, and each part, function and thread its share.
+//! What the samples of a run say: each stack has a part, and each part, function and thread its
+//! share.
 
 use std::cmp::Reverse;
 use std::collections::hash_map::DefaultHasher;
@@ -20,7 +21,8 @@ const SPINS_SHOWN: usize = 50;
 const STACKS_SHOWN: usize = 250;
 
 impl Samples {
-    /// Gives the calls their names, and divides the time. `over_time` is the length of an interval in seconds, and how many.
+    /// Gives the calls their names, and divides the time. `over_time` is the length of an interval
+    /// in seconds, and how many.
     pub(crate) fn divide(
         self,
         stats: &[ProcessStats],
@@ -33,7 +35,8 @@ impl Samples {
         let all: f64 = sums.iter().map(|sum| sum.weight).sum();
         let mut parts = vec![Part::Program; sums.len()];
         let mut functions: HashMap<(String, String, Part), Sum> = HashMap::new();
-        // Those of one meaning together, by a hash: their addresses differ with each instruction of a loop.
+        // Those of one meaning together, by a hash: their addresses differ with each instruction of
+        // a loop.
         let mut alike: HashMap<u64, (Part, &Calls, Sum)> = HashMap::new();
         for (calls, number) in self.stacks.iter().filter(|(_, at)| sums[**at as usize].samples > 0)
         {
@@ -89,8 +92,8 @@ impl Samples {
         }
     }
 
-    /// What the library has noted of processes that ended before anybody looked: those that were one program, which is the one that
-    /// has statistics.
+    /// What the library has noted of processes that ended before anybody looked: those that were
+    /// one program, which is the one that has statistics.
     fn noted<'stats>(
         &self,
         stats: impl Iterator<Item = (u32, &'stats Modules)> + Clone,

@@ -1,8 +1,8 @@
 //! Where the CPU time went, from stacks that were sampled while threads were on a CPU.
 //!
-//! Each sample is kept by itself, in bounded memory: when there are too many, every second one is dropped, and only every second
-//! one is taken from then on. What a thread did is told by its innermost calls (`divide`, `spinning`), when all is over and they
-//! have names.
+//! Each sample is kept by itself, in bounded memory: when there are too many, every second one is
+//! dropped, and only every second one is taken from then on. What a thread did is told by its
+//! innermost calls (`divide`, `spinning`), when all is over and they have names.
 
 mod divide;
 mod spinning;
@@ -103,7 +103,8 @@ impl Samples {
         }
     }
 
-    /// Takes a sample of a thread, so many milliseconds after the sampling began. `weight` is what it stands for, of any unit.
+    /// Takes a sample of a thread, so many milliseconds after the sampling began. `weight` is what
+    /// it stands for, of any unit.
     pub fn take(&mut self, thread: u32, name: &str, at: u32, weight: f32, calls: Calls) {
         self.taken += 1;
         if !self.taken.is_multiple_of(self.period) {

@@ -3,7 +3,8 @@
 use crate::analyze::names::wrapper_frames::{plain_path, words};
 use crate::profile::{Frame, Part};
 
-/// Functions that do nothing but wait for a lock or another thread on the CPU, and whose they are. Of a path its end is enough.
+/// Functions that do nothing but wait for a lock or another thread on the CPU, and whose they are.
+/// Of a path its end is enough.
 const SPINNING: &[(&str, &str)] = &[
     ("ut_delay", "InnoDB"),
     ("rw_lock_s_lock_spin", "InnoDB until MySQL 8.0, MariaDB 10.5"),
@@ -41,8 +42,8 @@ const PAUSES: &[&str] = &[
     "ut_relax_cpu",
 ];
 
-/// A name that has `spin` in it and one of these waits for a lock, be it `pthread_spin_lock`, `Mutex::spin` or `SpinLock::SpinLoop`; not
-/// so `flip_spin`.
+/// A name that has `spin` in it and one of these waits for a lock, be it `pthread_spin_lock`,
+/// `Mutex::spin` or `SpinLock::SpinLoop`; not so `flip_spin`.
 const WAITING: &[&str] = &[
     "acquire", "backoff", "delay", "latch", "lock", "loop", "mutex", "pause", "rdlock", "rwlock",
     "until", "wait", "wrlock",
@@ -73,7 +74,8 @@ const KERNEL_CALLS: usize = 4;
 /// Words in the names of the preloaded library's functions that wait.
 const OF_LIBRARY: &[&str] = &["contended", "pause", "sleep", "snooze", "spin", "wait"];
 
-/// What a thread does that is in these calls, and which of them all tells: first come those in the kernel.
+/// What a thread does that is in these calls, and which of them all tells: first come those in the
+/// kernel.
 pub fn part(kernel: &[Frame], user: &[Frame], library: Option<&str>) -> (Part, usize) {
     let of = |frame: &Frame, test: fn(&str) -> bool| frame.function.as_deref().is_some_and(test);
     if !kernel.is_empty() {

@@ -1,9 +1,10 @@
 //! What a sample of holds says of all: a total with its interval.
 //!
-//! The mean of n values is off by Student's t times their deviation over the root of n, nineteen times in twenty. That takes for granted
-//! that the sample has seen what there is. Holds are short as a rule and long at times, when the holder loses its CPU or sleeps; of what
-//! happens less often than once in n/3 holds, a sample of n has one chance in twenty to show nothing. So the upper end has three more
-//! holds as long as the longest one.
+//! The mean of n values is off by Student's t times their deviation over the root of n, nineteen
+//! times in twenty. That takes for granted that the sample has seen what there is. Holds are short
+//! as a rule and long at times, when the holder loses its CPU or sleeps; of what happens less often
+//! than once in n/3 holds, a sample of n has one chance in twenty to show nothing. So the upper end
+//! has three more holds as long as the longest one.
 
 use crate::profile::Held;
 use manycore_stats::Histogram;
@@ -52,7 +53,8 @@ impl Sample {
     }
 }
 
-/// Between plus and minus this lies Student's t with one degree of freedom fewer than values, nineteen times in twenty.
+/// Between plus and minus this lies Student's t with one degree of freedom fewer than values,
+/// nineteen times in twenty.
 fn student_t(values: u64) -> f64 {
     match values.saturating_sub(1) {
         0 => 12.7,
@@ -94,7 +96,8 @@ mod tests {
         assert_eq!((all.low_ns, all.high_ns), (10_000, 10_000));
     }
 
-    /// Nineteen times in twenty, at the least, the truth is between the ends: of holds of which one in a hundred is fifty times as long.
+    /// Nineteen times in twenty, at the least, the truth is between the ends: of holds of which one
+    /// in a hundred is fifty times as long.
     #[test]
     fn intervals_hold_the_truth() {
         let mut dice = 88_172_645_463_325_252_u64;

@@ -36,8 +36,8 @@ const EVENTS: &[&str] = &[
 ];
 
 impl Futexes {
-    /// Those of a process. `left` is what it has left of its files, if its maps were not seen. Adds to the
-    /// identities which lock or condition variable each place's number is about.
+    /// Those of a process. `left` is what it has left of its files, if its maps were not seen. Adds
+    /// to the identities which lock or condition variable each place's number is about.
     pub(crate) fn groups(
         &self,
         process: u32,

@@ -21,14 +21,16 @@ pub mod overflow_processes;
 const SITES_MAX: usize = 4;
 /// With so many of their calls: `stacks` has all of them.
 const SITE_FRAMES_MAX: usize = 8;
-/// Of all stacks in which threads wait, so many are listed. What a picture of them has room for is far less.
+/// Of all stacks in which threads wait, so many are listed. What a picture of them has room for is
+/// far less.
 const STACKS_MAX: usize = 1_000;
 
 /// Where the locks of all processes are in the profile's list, by process (its place in the list of
 /// statistics) and record.
 pub(in crate::analyze) type Rows = HashMap<(usize, u32), usize>;
 
-/// The process in [`Rows`] that stands for those beyond the list. Its records are their locks' numbers.
+/// The process in [`Rows`] that stands for those beyond the list. Its records are their locks'
+/// numbers.
 pub(in crate::analyze) const OTHERS: usize = usize::MAX;
 /// That which stands for what the kernel saw of futexes. Its records are the numbers of the places
 /// where threads waited.
@@ -52,7 +54,8 @@ struct Group {
     waiters: HashMap<Place, Waited>,
 }
 
-/// A place where threads waited: its stack and, if that is empty since the place is in no file, its address.
+/// A place where threads waited: its stack and, if that is empty since the place is in no file, its
+/// address.
 type Place = (StackId, u64);
 
 /// Sampled waits, and their time in ticks.
@@ -140,7 +143,8 @@ impl Groups {
         }
     }
 
-    /// Most waited first, then most used; by name where that is equal, so that output is the same each time.
+    /// Most waited first, then most used; by name where that is equal, so that output is the same
+    /// each time.
     fn sorted(&self, wanted: impl Fn(Kind) -> bool) -> Vec<(&Identity, &Group)> {
         let all = self.groups.iter();
         let mut sorted: Vec<_> = all.filter(|(_, group)| wanted(group.kind)).collect();
@@ -180,8 +184,8 @@ impl Groups {
         sorted.iter().map(|(_, group)| group.condition(rate, symbols)).collect()
     }
 
-    /// The stacks in which threads waited for locks, most waited first: as many as there is room for, and behind them
-    /// the rest of each lock.
+    /// The stacks in which threads waited for locks, most waited first: as many as there is room
+    /// for, and behind them the rest of each lock.
     pub fn stacks(&self, rate: &Rate, symbols: &Symbols) -> Vec<Stack> {
         let mut stacks = Vec::new();
         for (lock, group) in self.sorted_locks().into_iter().enumerate() {

@@ -31,8 +31,8 @@ pub enum Identity {
     Unplaced(u64, u32),
 }
 
-/// Finds out what a lock is called that came to be by the calls of `stack`, which begins with `caller`, and which others
-/// it is to be shown with.
+/// Finds out what a lock is called that came to be by the calls of `stack`, which begins with
+/// `caller`, and which others it is to be shown with.
 pub fn of(
     recorded: &Recorded,
     stack: StackId,

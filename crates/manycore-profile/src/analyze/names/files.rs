@@ -1,8 +1,10 @@
-//! The files that processes have mapped: found while the processes live, and kept open, since afterwards they may be out of reach.
+//! The files that processes have mapped: found while the processes live, and kept open, since
+//! afterwards they may be out of reach.
 //!
-//! A path is the process' own: it may be another file here, in another mount namespace or below another root, or by now, after a
-//! library was replaced. So each file that is opened is compared with what the kernel lists of the process' mapping. What the kernel
-//! offers of a process that lives, besides: its root, and each file that it has mapped, whatever has become of its path.
+//! A path is the process' own: it may be another file here, in another mount namespace or below
+//! another root, or by now, after a library was replaced. So each file that is opened is compared
+//! with what the kernel lists of the process' mapping. What the kernel offers of a process that
+//! lives, besides: its root, and each file that it has mapped, whatever has become of its path.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -20,10 +22,12 @@ use crate::analyze::names::modules::Key;
 use crate::analyze::names::modules::{Modules, Range};
 use manycore_launch::regular;
 
-/// The lists of so many processes' mappings are kept, some kilobytes each; and so many processes are.
+/// The lists of so many processes' mappings are kept, some kilobytes each; and so many processes
+/// are.
 const LISTS_MAX: usize = 256;
 const PROCESSES_MAX: usize = 8192;
-/// Of the files that this process may have open, at most one part in so many is kept: the rest is for everything else.
+/// Of the files that this process may have open, at most one part in so many is kept: the rest is
+/// for everything else.
 const KEPT_SHARE: u64 = 2;
 
 /// A file that can be read.
@@ -68,7 +72,8 @@ type Written = (i64, i64, u64);
 /// A process that was seen while it lived.
 #[derive(Clone, Debug, Default)]
 pub struct Process {
-    /// Its root and its mount namespace, if they are not this process': what is below the root stays there as long as both are open.
+    /// Its root and its mount namespace, if they are not this process': what is below the root
+    /// stays there as long as both are open.
     root: Option<Arc<(File, File)>>,
     /// The number that it has for itself.
     pub pid: u32,
@@ -82,12 +87,14 @@ pub struct Process {
     list: Vec<u8>,
 }
 
-/// Never held while a file is opened: the one who opens may wait for a file system that does not answer, and nobody with them.
+/// Never held while a file is opened: the one who opens may wait for a file system that does not
+/// answer, and nobody with them.
 fn kept() -> MutexGuard<'static, Kept> {
     KEPT.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Looks at a process that lives, with this number here: opens what it has mapped now. `owner` is what it is known by.
+/// Looks at a process that lives, with this number here: opens what it has mapped now. `owner` is
+/// what it is known by.
 pub fn see(process: u32, owner: Key) {
     // None of a process that has ended.
     let Ok(list) = fs::read(format!("/proc/{process}/maps")) else { return };
@@ -137,7 +144,8 @@ fn note_process(process: u32, modules: &Modules) {
     }
 }
 
-/// Compilers that tell of the code that they make so map the file, for the sake of those who look for it.
+/// Compilers that tell of the code that they make so map the file, for the sake of those who look
+/// for it.
 fn is_dump(file: &Listed) -> bool {
     let path = file.path();
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
@@ -152,7 +160,8 @@ fn kept_max() -> usize {
 }
 
 impl One {
-    /// By the path here, by the path below the process' root, or by the mapping itself, which takes more rights.
+    /// By the path here, by the path below the process' root, or by the mapping itself, which takes
+    /// more rights.
     fn open(listed: &Listed, process: u32, range: &Range) -> Option<Self> {
         let opened =
             |path: PathBuf| regular::open(&path).ok().filter(|file| is_listed(file, listed));
@@ -197,7 +206,8 @@ impl Process {
         Self { pid: owner.0, user, started, ..Self::default() }
     }
 
-    /// A file of the process, of its own user or of root, that was written to since it began: anything else is somebody else's.
+    /// A file of the process, of its own user or of root, that was written to since it began:
+    /// anything else is somebody else's.
     pub fn open(&self, path: &Path) -> io::Result<File> {
         let file = match &self.root {
             None => regular::open(path)?,
@@ -241,7 +251,8 @@ fn below(root: &File, path: &Path) -> PathBuf {
     place.join(path.strip_prefix("/").unwrap_or(path))
 }
 
-/// When a process began, or a little earlier: the kernel counts that in hundredths of a second, and the times of files not much finer.
+/// When a process began, or a little earlier: the kernel counts that in hundredths of a second, and
+/// the times of files not much finer.
 fn started(process: u32) -> Option<SystemTime> {
     /// Counted from the state, which follows the name: that may hold anything.
     const STARTED: usize = 22 - 3;
@@ -297,8 +308,8 @@ fn written(file: &File) -> Option<Written> {
     Some((found.mtime(), found.mtime_nsec(), found.size()))
 }
 
-/// Whether the kernel lists a mapping of this file so. File systems that are made of others may list another number than `stat`
-/// says: then the file is mapped, and the list asked.
+/// Whether the kernel lists a mapping of this file so. File systems that are made of others may
+/// list another number than `stat` says: then the file is mapped, and the list asked.
 fn is_listed(file: &File, listed: &Listed) -> bool {
     let Listed { device, inode, .. } = *listed;
     let Ok(found) = file.metadata() else { return false };

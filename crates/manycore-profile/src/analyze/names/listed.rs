@@ -1,7 +1,8 @@
 //! Files as the kernel lists them among a process' mappings.
 //!
-//! The list has a line feed in a path as `\012`, but a backslash as itself; and what it says behind the path of a file that is gone,
-//! ` (deleted)`, can be the end of a name. So a text stands for several paths, and the numbers beside it tell which is meant.
+//! The list has a line feed in a path as `\012`, but a backslash as itself; and what it says behind
+//! the path of a file that is gone, ` (deleted)`, can be the end of a name. So a text stands for
+//! several paths, and the numbers beside it tell which is meant.
 
 use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};

@@ -1,8 +1,8 @@
 //! Which file, and which place in it, an address of a process belongs to.
 //!
-//! A list of mappings says where pages of files are, and nothing of what they mean: that is in the files' program headers. So a
-//! [`Place`] is an address beside the mappings of its file, from which [`Binary`](crate::symbols) works out the address that
-//! symbols have.
+//! A list of mappings says where pages of files are, and nothing of what they mean: that is in the
+//! files' program headers. So a [`Place`] is an address beside the mappings of its file, from which
+//! [`Binary`](crate::symbols) works out the address that symbols have.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::analyze::names::listed::Listed;
 use manycore_stats::{MAPPED_CODE, MAPPED_SHARED, MODULES, Mapping, Module, PATHS};
 
-/// What is the same of a process in what it leaves and in what was seen of it while it ran: its number, and when its
-/// statistics began, in ticks.
+/// What is the same of a process in what it leaves and in what was seen of it while it ran: its
+/// number, and when its statistics began, in ticks.
 pub type Key = (u32, u64);
 
 /// The key of a process that may run.
@@ -34,7 +34,8 @@ pub struct Modules {
 pub struct Range {
     /// First address.
     pub start: u64,
-    /// One behind the last address: of the zero-initialised data behind the file's, where that is in one piece with it.
+    /// One behind the last address: of the zero-initialised data behind the file's, where that is
+    /// in one piece with it.
     pub end: u64,
     /// The file's offset at `start`.
     pub offset: u64,
@@ -46,7 +47,8 @@ pub struct Range {
     base: u64,
     /// Its number in `files`.
     file: usize,
-    /// From which state of the process' mappings on it is there, and from which on it is not; 0: it is still there.
+    /// From which state of the process' mappings on it is there, and from which on it is not; 0: it
+    /// is still there.
     since: Epoch,
     until: Epoch,
 }
@@ -81,7 +83,8 @@ impl Place<'_> {
         self.modules.ranges.iter().filter(|range| range.file == self.range.file)
     }
 
-    /// Whether the file is mapped as programs and libraries are, as far as mappings tell: some of it is code, and none shared.
+    /// Whether the file is mapped as programs and libraries are, as far as mappings tell: some of
+    /// it is code, and none shared.
     pub fn is_of_object(&self) -> bool {
         self.ranges().any(|range| range.is_code) && !self.ranges().any(|range| range.is_shared)
     }
@@ -120,7 +123,8 @@ impl Modules {
         modules
     }
 
-    /// Of a list as the kernel keeps it, `/proc/PID/maps`: files, and the zero-initialised data behind them.
+    /// Of a list as the kernel keeps it, `/proc/PID/maps`: files, and the zero-initialised data
+    /// behind them.
     pub fn of_maps(owner: Key, list: &[u8]) -> Self {
         let mut modules = Self { owner, ..Self::default() };
         let mut extends = false;
@@ -130,8 +134,9 @@ impl Modules {
         modules
     }
 
-    /// `start-end perms offset device inode path`. Whether what comes next can be the file's zero-initialised data: right behind
-    /// data of the file that can be written to, in one piece. None of a line that has not that form.
+    /// `start-end perms offset device inode path`. Whether what comes next can be the file's
+    /// zero-initialised data: right behind data of the file that can be written to, in one piece.
+    /// None of a line that has not that form.
     fn add_line(&mut self, line: &[u8], extends: bool) -> Option<bool> {
         let number = |text| u64::from_str_radix(text, 16).ok();
         // Paths may have spaces, and are set off by many.
@@ -174,7 +179,8 @@ impl Modules {
         Some(false)
     }
 
-    /// Adds pages of a file. Those of a file come in the order of their addresses, as the kernel lists them.
+    /// Adds pages of a file. Those of a file come in the order of their addresses, as the kernel
+    /// lists them.
     fn add(&mut self, range: Range, file: Listed) {
         let file = self.files.iter().rposition(|known| *known == file).unwrap_or_else(|| {
             self.files.push(file);
@@ -295,7 +301,8 @@ mod tests {
 
     #[test]
     fn offsets_count_from_where_the_file_begins() {
-        // The last mapping of the program repeats a page of the file, and zero-initialised data follows.
+        // The last mapping of the program repeats a page of the file, and zero-initialised data
+        // follows.
         let modules = Modules::of_maps(
             (1, 0),
             b"5000-6000 r--p 00000000 fe:00 9 /prog\n\

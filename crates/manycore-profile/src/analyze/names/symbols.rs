@@ -1,8 +1,10 @@
-//! Names for places in files: the symbol table, and functions that the compiler inlined where there is DWARF.
+//! Names for places in files: the symbol table, and functions that the compiler inlined where there
+//! is DWARF.
 //!
-//! Each place is looked up once, and each stack of calls is kept once: a program with ten thousand locks uses them in a
-//! few places. (blazesym would do the looking up, too, but neither says how far into which variable an address is nor
-//! bounds the names that it makes, and would come with as many crates again as `addr2line` and `object` do.)
+//! Each place is looked up once, and each stack of calls is kept once: a program with ten thousand
+//! locks uses them in a few places. (blazesym would do the looking up, too, but neither says how
+//! far into which variable an address is nor bounds the names that it makes, and would come with as
+//! many crates again as `addr2line` and `object` do.)
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -106,8 +108,8 @@ enum Content {
 }
 
 impl Symbols {
-    /// The stack of these return addresses of a process with these modules. It ends ahead of the first address that is in no file
-    /// and of which the process has told nothing.
+    /// The stack of these return addresses of a process with these modules. It ends ahead of the
+    /// first address that is in no file and of which the process has told nothing.
     pub fn stack<'a>(&mut self, addresses: impl Into<Calls<'a>>, modules: &Modules) -> StackId {
         let Calls { addresses, epoch } = addresses.into();
         let calls: Box<[u32]> = addresses
@@ -198,7 +200,8 @@ impl Symbols {
         id
     }
 
-    /// The call that is in code which the process has made, by its name alone: addresses and offsets differ from run to run.
+    /// The call that is in code which the process has made, by its name alone: addresses and
+    /// offsets differ from run to run.
     fn made_at(&mut self, address: u64, owner: Key) -> Option<u32> {
         let made = self.made.entry(owner).or_insert_with(|| Made::of(owner));
         let name = demangled(made.find(address.wrapping_sub(1))?.0);
@@ -216,8 +219,8 @@ impl Symbols {
         Some(self.keep_calls(file, 0, vec![frame]))
     }
 
-    /// The variable at an address, the file that it is in, and its place there; none on a heap, on a stack or in other memory
-    /// without a program's file.
+    /// The variable at an address, the file that it is in, and its place there; none on a heap, on
+    /// a stack or in other memory without a program's file.
     pub fn variable(
         &mut self,
         address: u64,

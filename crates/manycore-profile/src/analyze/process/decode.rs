@@ -9,7 +9,8 @@ use manycore_stats::{
     SITES, SLABS, STACKS, Slot, Stack,
 };
 
-/// The counts of a lock or condition variable, or of several that are shown as one. Times are in ticks.
+/// The counts of a lock or condition variable, or of several that are shown as one. Times are in
+/// ticks.
 #[derive(Debug, Default)]
 pub struct Tally {
     /// Acquisitions for writing, or of a lock that does not distinguish.
@@ -26,7 +27,8 @@ pub struct Tally {
     pub timeouts: u64,
     /// Time waited.
     pub wait: u64,
-    /// How long the waits took that are counted: of those that have ended, all of each, also what was before an interval.
+    /// How long the waits took that are counted: of those that have ended, all of each, also what
+    /// was before an interval.
     pub wait_ended: u64,
     /// The longest wait; 0 where that is not known.
     pub wait_max: u64,
@@ -44,7 +46,8 @@ pub struct Tally {
     pub handed: u64,
     /// Likewise, and came back to wait again.
     pub returned: u64,
-    /// Of those who handed over: who had been let in by one that had waited in a place in which they have waited, too.
+    /// Of those who handed over: who had been let in by one that had waited in a place in which
+    /// they have waited, too.
     pub alike: u64,
     /// Likewise, in another place.
     pub unlike: u64,
@@ -101,8 +104,8 @@ pub struct Waiters {
     pub wait: u64,
 }
 
-/// A process that runs moves counts from its threads' counters to the records. If it did so while they were read, they are
-/// read again, so many times at most.
+/// A process that runs moves counts from its threads' counters to the records. If it did so while
+/// they were read, they are read again, so many times at most.
 const READINGS_MAX: usize = 4;
 
 /// Reads everything that was counted in a process.
@@ -110,7 +113,8 @@ pub fn read(mapping: &Mapping) -> Vec<Recorded> {
     settled(|| sum_slabs(mapping), |in_slabs| read_records(mapping, in_slabs))
 }
 
-/// What is read with sums of the slabs that have not shrunk meanwhile: counts that had moved would be taken twice.
+/// What is read with sums of the slabs that have not shrunk meanwhile: counts that had moved would
+/// be taken twice.
 fn settled<R>(mut sums: impl FnMut() -> Sums, read: impl Fn(&Sums) -> R) -> R {
     let mut before = sums();
     for _ in 1..READINGS_MAX {
@@ -130,7 +134,8 @@ fn settled<R>(mut sums: impl FnMut() -> Sums, read: impl Fn(&Sums) -> R) -> R {
 fn read_records(mapping: &Mapping, in_slabs: &Sums) -> Vec<Recorded> {
     let header = &mapping.header;
     let mut waiters = waiters(mapping);
-    // A process that dies in the middle of anything leaves counts within the arrays; a bad file might not.
+    // A process that dies in the middle of anything leaves counts within the arrays; a bad file
+    // might not.
     let records = (get32(&header.records) as usize).min(RECORDS);
     let distributions = (get32(&header.distributions) as usize).min(HISTOGRAMS);
     let usable = &mapping.distributions[..distributions];
@@ -230,7 +235,8 @@ impl Tally {
         let none = InSlabs::default();
         let in_slabs = in_slabs.unwrap_or(&none);
         let number = get32(&record.distributions) as usize;
-        // Acquire: partner of the process' Release. A wait that is counted is not found under way afterwards.
+        // Acquire: partner of the process' Release. A wait that is counted is not found under way
+        // afterwards.
         let wait = record.wait.load(Ordering::Acquire);
         Self {
             exclusive: get(&record.acquired) + in_slabs.exclusive,
@@ -252,7 +258,8 @@ impl Tally {
             alike: get32(&record.hand_overs.alike).into(),
             unlike: get32(&record.hand_overs.unlike).into(),
             resumed: get(&record.hand_overs.resumed),
-            // Number 0 is shared by all locks that found no distribution of their own, so it tells of none of them.
+            // Number 0 is shared by all locks that found no distribution of their own, so it tells
+            // of none of them.
             distributions: (1..distributions.len()).contains(&number).then(|| {
                 let mut own = Box::new(Distributed::default());
                 own.add(&distributions[number].wait, &distributions[number].hold);
@@ -294,8 +301,8 @@ impl Tally {
         copy
     }
 
-    /// What was counted since some time before. Of the longest wait and hold, what the distributions tell, if there
-    /// was none longer than any before.
+    /// What was counted since some time before. Of the longest wait and hold, what the
+    /// distributions tell, if there was none longer than any before.
     pub fn since(&self, before: &Self) -> Self {
         let distributions = self.distributions.as_ref().map(|now| {
             let mut since = Box::new(Distributed::default());
@@ -310,7 +317,8 @@ impl Tally {
             let largest = distributions.as_ref().and_then(|since| of(since).largest());
             if now > before { now } else { largest.unwrap_or(0).min(now) }
         };
-        // A process that runs may be seen in the middle of a step: then a count is a little less than before.
+        // A process that runs may be seen in the middle of a step: then a count is a little less
+        // than before.
         Self {
             exclusive: self.exclusive.saturating_sub(before.exclusive),
             shared: self.shared.saturating_sub(before.shared),
@@ -363,7 +371,8 @@ impl Distributed {
     }
 }
 
-// Relaxed: counters are independent of each other, and of a living process a little old or new is as good.
+// Relaxed: counters are independent of each other, and of a living process a little old or new is
+// as good.
 pub(in crate::analyze) fn get(counter: &AtomicU64) -> u64 {
     counter.load(Ordering::Relaxed)
 }

@@ -1,6 +1,8 @@
-//! Which condition variables are the waiting room of a lock: of one that the program has made of a mutex and them.
+//! Which condition variables are the waiting room of a lock: of one that the program has made of a
+//! mutex and them.
 //!
-//! What is counted, and why it tells, stands in [`HandOvers`](manycore_stats::HandOvers) and with the code that counts.
+//! What is counted, and why it tells, stands in [`HandOvers`](manycore_stats::HandOvers) and with
+//! the code that counts.
 
 use std::collections::HashMap;
 
@@ -10,12 +12,13 @@ use manycore_stats::Kind;
 
 /// Fewer hand-overs than this are no habit.
 const HANDED_MIN: u64 = 8;
-/// Of all that was seen of threads that had been let in, this share has to be hand-overs. A barrier of many threads, whose last one wakes
-/// the others, gets to a half at the most, and queues to little.
+/// Of all that was seen of threads that had been let in, this share has to be hand-overs. A barrier
+/// of many threads, whose last one wakes the others, gets to a half at the most, and queues to
+/// little.
 const HANDED_SHARE: f64 = 0.9;
 
-/// Of the threads that handed over and of which it is known who had let them in, in this share that one had waited in a place of
-/// theirs. One that asks and one that answers never do.
+/// Of the threads that handed over and of which it is known who had let them in, in this share that
+/// one had waited in a place of theirs. One that asks and one that answers never do.
 const ALIKE_SHARE: f64 = 0.5;
 
 /// What was seen of the condition variables of a class.
@@ -58,8 +61,8 @@ fn is_candidate(one: &Recorded) -> bool {
     one.kind == Kind::Cond && !one.is_rest
 }
 
-/// What has to be judged as one: a variable, or all that came to be at one place. An interpreter has a condition variable for each
-/// thread.
+/// What has to be judged as one: a variable, or all that came to be at one place. An interpreter
+/// has a condition variable for each thread.
 #[derive(PartialEq, Eq, Hash)]
 enum Class {
     Variable(u64),

@@ -95,7 +95,8 @@ impl<L> fmt::Debug for StatsFile<L> {
 }
 
 impl<L: Layout> StatsFile<L> {
-    /// Maps the file and checks that it is one of this layout. None if the process has noted nothing yet.
+    /// Maps the file and checks that it is one of this layout. None if the process has noted
+    /// nothing yet.
     pub fn open(path: &Path) -> Result<Option<Self>, Unreadable> {
         let unreadable = |why: String| Unreadable { path: path.to_owned(), why };
         let failed = |error: std::io::Error| unreadable(error.to_string());
@@ -108,7 +109,8 @@ impl<L: Layout> StatsFile<L> {
                 "{found} bytes instead of {whole}: the file was cut, or is no statistics file"
             )));
         }
-        // Most processes that are forked note nothing, and to map a file takes longer than to read a word.
+        // Most processes that are forked note nothing, and to map a file takes longer than to read
+        // a word.
         let mut magic = [0; 8];
         file.read_exact_at(&mut magic, L::MAGIC_AT as u64).map_err(failed)?;
         if magic == [0; 8] {
@@ -128,9 +130,10 @@ impl<L: Layout> StatsFile<L> {
 
     /// The statistics.
     pub fn get(&self) -> &L {
-        // SAFETY: the map is as long as the layout (checked above), aligned to a page, lives as long as `self` and
-        // consists of atomics, for which any bytes are values and writes by another process are in order. Nobody
-        // cuts a file of these: the process makes it once, and the command removes but never shortens it.
+        // SAFETY: the map is as long as the layout (checked above), aligned to a page, lives as
+        // long as `self` and consists of atomics, for which any bytes are values and writes by
+        // another process are in order. Nobody cuts a file of these: the process makes it once, and
+        // the command removes but never shortens it.
         unsafe { &*self.map.as_ptr().cast::<L>() }
     }
 }

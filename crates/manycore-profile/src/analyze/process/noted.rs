@@ -1,4 +1,5 @@
-//! What a process noted beside the counts of its locks: threads, waits of each, holders, orders, queues.
+//! What a process noted beside the counts of its locks: threads, waits of each, holders, orders,
+//! queues.
 
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
@@ -102,8 +103,8 @@ pub(crate) struct Queue {
 }
 
 impl Noted {
-    /// What threads waited for since some time before, and who kept them waiting. Of the rest nothing: an interval says
-    /// little of it.
+    /// What threads waited for since some time before, and who kept them waiting. Of the rest
+    /// nothing: an interval says little of it.
     pub fn since(&self, before: &Self) -> Self {
         let waits: HashMap<_, _> =
             before.waits.iter().map(|one| ((one.seat, one.record), one)).collect();
@@ -208,7 +209,8 @@ fn steps(slabs: &[Slab]) -> HashMap<u32, u64> {
 }
 
 fn seated(number: u32, seat: &Seat, in_slab: u64) -> Seated {
-    // Acquire, both: partners of the Releases by which the process says that the seat, and the end, are filled in.
+    // Acquire, both: partners of the Releases by which the process says that the seat, and the end,
+    // are filled in.
     let thread = seat.thread.load(Ordering::Acquire);
     // Acquire: as above.
     let has_ended = seat.ended.load(Ordering::Acquire) != 0;
@@ -230,7 +232,8 @@ fn seated(number: u32, seat: &Seat, in_slab: u64) -> Seated {
 }
 
 fn waits(mapping: &Mapping, seats: usize) -> Vec<SeatWaits> {
-    // To look at a page that was never written takes memory for it: only those that these seats can have used.
+    // To look at a page that was never written takes memory for it: only those that these seats can
+    // have used.
     let near = mapping.waits.iter().take(seats * WAITS_APART + WAITS_LOOKS);
     let used = near.filter(|waits| get(&waits.key) != 0);
     used.map(|waits| SeatWaits {
@@ -271,7 +274,8 @@ fn taken(order: &Order, in_slabs: u64) -> Option<Taken> {
     })
 }
 
-/// The longest queue that is over, and the one that is there at the end, if it is known when the process ended.
+/// The longest queue that is over, and the one that is there at the end, if it is known when the
+/// process ended.
 fn queues(number: u32, record: &Record, ended: u64) -> impl Iterator<Item = Queue> {
     let over = Queue {
         record: number,

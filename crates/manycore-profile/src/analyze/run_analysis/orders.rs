@@ -1,8 +1,8 @@
 //! In which order locks were taken, and where the orders contradict each other.
 //!
-//! A circle is claimed of *objects*, not of rows of the profile: two locks of one row, as two buckets of a table, may be
-//! taken one with the other held, and nothing is wrong with it as long as all threads take them in one direction. So
-//! a circle is claimed only if
+//! A circle is claimed of *objects*, not of rows of the profile: two locks of one row, as two
+//! buckets of a table, may be taken one with the other held, and nothing is wrong with it as long
+//! as all threads take them in one direction. So a circle is claimed only if
 //!
 //! - each of its locks was one object throughout (a record that served one object after the other tells no order),
 //! - no two of its steps were always taken with a lock held in common, exclusively, which lets only one of them happen,
@@ -10,9 +10,9 @@
 //!   a writer between them would, nothing is claimed),
 //! - the steps were not all taken by one thread,
 //!
-//! and attempts that give up, at once or after a time, make no order. What remains to be assumed is that the threads may
-//! take these steps at the same time; and that a lock is released by the thread that took it, or by one that
-//! shows as such.
+//! and attempts that give up, at once or after a time, make no order. What remains to be assumed is
+//! that the threads may take these steps at the same time; and that a lock is released by the
+//! thread that took it, or by one that shows as such.
 
 use std::collections::{HashMap, HashSet};
 
@@ -139,7 +139,8 @@ enum Ending {
 }
 
 impl Ending {
-    /// Each step of a closed circle has a thread that has taken the one lock and waits for the other.
+    /// Each step of a closed circle has a thread that has taken the one lock and waits for the
+    /// other.
     fn of(circle: &[usize], one: &ProcessStats) -> Self {
         let Noted { orders, stuck, .. } = &one.noted;
         let steps = circle.iter().map(|step| &orders[*step]);
@@ -198,8 +199,8 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// All ways on from the path's end. The first step of a circle is the one with the lowest place, so that each circle
-    /// is found once.
+    /// All ways on from the path's end. The first step of a circle is the one with the lowest
+    /// place, so that each circle is found once.
     fn go_on(&mut self) {
         let (first, last) = (self.path[0], self.path[self.path.len() - 1]);
         let next = self.from.get(&self.orders[last].wanted).cloned().unwrap_or_default();
@@ -223,7 +224,8 @@ impl Search<'_> {
         }
     }
 
-    /// Whether a step can happen at the same time as those of the path, and waits for the last one's thread.
+    /// Whether a step can happen at the same time as those of the path, and waits for the last
+    /// one's thread.
     fn fits(&self, step: usize) -> bool {
         let step = &self.orders[step];
         let excluded = |other: &usize| {

@@ -24,13 +24,14 @@ pub struct Seen {
     pub user: f64,
     /// CPU time in the kernel, in seconds.
     pub kernel: f64,
-    /// By the scheduler's count, in seconds: on a CPU, and ready but without one. None where the kernel does not count.
+    /// By the scheduler's count, in seconds: on a CPU, and ready but without one. None where the
+    /// kernel does not count.
     pub scheduled: Option<(f64, f64)>,
 }
 
 impl Seen {
-    /// Seconds ready but without a CPU until the thread had used so much CPU time: after the last look it is taken to have gone on as
-    /// before.
+    /// Seconds ready but without a CPU until the thread had used so much CPU time: after the last
+    /// look it is taken to have gone on as before.
     fn ready(&self, cpu: f64) -> Option<f64> {
         /// What was seen of too little of a thread says nothing of the rest.
         const LONGER_MAX: f64 = 2.0;
@@ -65,7 +66,8 @@ pub(crate) fn of(
     let mut threads = Vec::new();
     let mut others = Others::default();
     for (process, one) in stats.iter().enumerate() {
-        // With the seconds waited for locks of the program's own making, which are not in the seat's sum.
+        // With the seconds waited for locks of the program's own making, which are not in the
+        // seat's sum.
         let mut waits: HashMap<u32, (Vec<Waited>, f64)> = HashMap::new();
         let made = one.recorded.iter().filter(|recorded| recorded.kind == Kind::Made);
         let made: HashSet<u32> = made.map(|recorded| recorded.number).collect();

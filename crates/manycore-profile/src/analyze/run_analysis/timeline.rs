@@ -16,7 +16,8 @@ use crate::analyze::process::decode::{get, get32};
 
 /// With more intervals than this, two become one.
 const INTERVALS_MAX: usize = 240;
-/// So many locks of a process are told of at a look, those that were waited for most; the others at a later one.
+/// So many locks of a process are told of at a look, those that were waited for most; the others at
+/// a later one.
 const CHANGES_MAX: usize = 512;
 /// So many locks are kept of an interval.
 const LOCKS_KEPT: usize = 32;
@@ -44,7 +45,8 @@ struct Slot {
     user: f64,
     kernel: f64,
     waits: HashMap<(Key, u32), Counts>,
-    /// Of processes that are kept as one, by the lock's number there. The CPU time is that of all waits.
+    /// Of processes that are kept as one, by the lock's number there. The CPU time is that of all
+    /// waits.
     others: HashMap<u32, Counts>,
     /// Of futexes, by the place's number. The wait is in nanoseconds.
     futexes: HashMap<u32, Counts>,
@@ -95,8 +97,8 @@ impl TimelineBuilder {
         }
     }
 
-    /// Notes what has changed until now, `at` seconds from the start. `user` and `kernel` are the CPU time until then,
-    /// in seconds, of all processes.
+    /// Notes what has changed until now, `at` seconds from the start. `user` and `kernel` are the
+    /// CPU time until then, in seconds, of all processes.
     pub fn look<'a>(
         &mut self,
         at: f64,
@@ -111,7 +113,8 @@ impl TimelineBuilder {
         self.cpu_time((user, kernel), &parts);
     }
 
-    /// Notes what has changed of futexes until now, `at` seconds from the start: all that was counted of each place.
+    /// Notes what has changed of futexes until now, `at` seconds from the start: all that was
+    /// counted of each place.
     pub fn look_at_futexes(&mut self, at: f64, counts: impl IntoIterator<Item = Count>) {
         self.futexes(at, counts, CHANGES_MAX);
     }
@@ -126,7 +129,8 @@ impl TimelineBuilder {
         self.futexes(at, futexes.counts(), usize::MAX);
     }
 
-    /// A process has ended, and is one of many from now on: its records are locks with these numbers.
+    /// A process has ended, and is one of many from now on: its records are locks with these
+    /// numbers.
     pub fn sum_up(&mut self, one: &ProcessStats, numbers: &Numbers) {
         let parts = self.parts_until(self.at);
         self.process(one.key(), counts_at_end(one), usize::MAX, &parts);
@@ -208,7 +212,8 @@ impl TimelineBuilder {
     }
 
     fn cpu_time(&mut self, (user, kernel): (f64, f64), parts: &Parts) {
-        // A process whose time is just being handed from it to its parent may be missed: then it counts at the next look.
+        // A process whose time is just being handed from it to its parent may be missed: then it
+        // counts at the next look.
         let more = ((user - self.cpu.0).max(0.0), (kernel - self.cpu.1).max(0.0));
         self.cpu = (self.cpu.0 + more.0, self.cpu.1 + more.1);
         let mut before = 0.0;
@@ -272,7 +277,8 @@ impl TimelineBuilder {
 /// Intervals, each with the share of some time at its end.
 type Parts = Vec<(usize, f64)>;
 
-/// Divides what has changed since it was told last between the intervals: of so many, those that were waited for most.
+/// Divides what has changed since it was told last between the intervals: of so many, those that
+/// were waited for most.
 fn tell(
     told: &mut HashMap<u32, Counts>,
     counts: Vec<(u32, Counts)>,
@@ -329,7 +335,8 @@ fn counts(mapping: &Mapping, now: u64) -> Vec<(u32, Counts)> {
         .enumerate()
         .map(|(number, record)| {
             let counts = Counts {
-                // Acquire: partner of the process' Release. A wait that is counted is not under way below.
+                // Acquire: partner of the process' Release. A wait that is counted is not under way
+                // below.
                 wait: record.wait.load(Ordering::Acquire),
                 contended: get(&record.contended).saturating_sub(get(&record.hand_overs.resumed)),
                 spin_ns: get(&record.spin_ns),

@@ -1,5 +1,5 @@
-//! How much of a profile the page has room for: each call once, long names cut, and a list of what is
-//! left out.
+//! How much of a profile the page has room for: each call once, long names cut, and a list of what
+//! is left out.
 
 use std::collections::HashMap;
 

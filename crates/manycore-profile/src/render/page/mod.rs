@@ -1,7 +1,8 @@
 //! A profile as one HTML page that loads nothing: the data, a style and a script in one file.
 //!
-//! The data are JSON in a script element that the browser does not run. Nothing in them can end that element, and the
-//! script makes text of them, never markup: a function may be called `</script>`.
+//! The data are JSON in a script element that the browser does not run. Nothing in them can end
+//! that element, and the script makes text of them, never markup: a function may be called
+//! `</script>`.
 
 mod cut;
 mod digest;

@@ -1,4 +1,5 @@
-//! One ELF file: which function or variable is at an address, and which calls the compiler inlined there.
+//! One ELF file: which function or variable is at an address, and which calls the compiler inlined
+//! there.
 
 use std::fs::File;
 use std::ops::Range;
@@ -31,8 +32,8 @@ pub struct Binary {
 /// More bytes of a name than this are not read.
 const NAME: u64 = 4096;
 
-/// A file with names of any length. The cache gives none of those that are longer: then a function would be taken for a part of the
-/// one before it.
+/// A file with names of any length. The cache gives none of those that are longer: then a function
+/// would be taken for a part of the one before it.
 #[derive(Clone, Copy)]
 struct Cut<'a>(&'a ReadCache<File>);
 
@@ -92,9 +93,11 @@ impl Binary {
         self.segments.address_of(place)
     }
 
-    /// The calls behind a return address, innermost first: one frame a call, a single one without DWARF.
+    /// The calls behind a return address, innermost first: one frame a call, a single one without
+    /// DWARF.
     pub fn frames(&self, module: &str, address: u64) -> Vec<Frame> {
-        // A return address may be that of the next line or function: what is asked about is the call before it.
+        // A return address may be that of the next line or function: what is asked about is the
+        // call before it.
         let probe = address.wrapping_sub(1);
         let mut frames = self.inlined(module, address, probe);
         if let Some(outermost) = frames.last_mut()

@@ -1,7 +1,9 @@
-//! Names of code that a program makes while it runs, as compilers tell them: `/tmp/perf-PID.map`, and jitdump files.
+//! Names of code that a program makes while it runs, as compilers tell them: `/tmp/perf-PID.map`,
+//! and jitdump files.
 //!
-//! A map is lines of `START SIZE NAME`, the numbers in hexadecimal. Compilers append to it, so that the latest line is right where
-//! several are of one place. A jitdump file is mapped by the process that writes it, which tells where it is.
+//! A map is lines of `START SIZE NAME`, the numbers in hexadecimal. Compilers append to it, so that
+//! the latest line is right where several are of one place. A jitdump file is mapped by the process
+//! that writes it, which tells where it is.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -49,7 +51,8 @@ impl Made {
 
     fn read_dumps(&mut self, process: &Process) {
         for dump in process.dumps.iter().filter_map(|path| process.open(path).ok()) {
-            // What was written until it is not readable any more: a process may end in the middle of a record.
+            // What was written until it is not readable any more: a process may end in the middle
+            // of a record.
             let _ = self.read_dump(dump);
         }
     }

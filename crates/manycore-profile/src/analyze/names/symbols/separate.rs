@@ -1,5 +1,5 @@
-//! Where distributions put what they strip off a program: a file of its own, found by the program's build id, or by the
-//! name that the program has of it.
+//! Where distributions put what they strip off a program: a file of its own, found by the program's
+//! build id, or by the name that the program has of it.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -94,7 +94,8 @@ mod tests {
 
     use super::*;
 
-    /// A program with debugging information, and the same as a distribution would strip it, with a link.
+    /// A program with debugging information, and the same as a distribution would strip it, with a
+    /// link.
     fn stripped(directory: &Path, linker: &str) -> PathBuf {
         let source = "int main(void) { return 0; }";
         fs::write(directory.join("x.c"), source).unwrap();
