@@ -58,7 +58,6 @@ mod shared_across_fork;
 mod slab;
 mod uring;
 mod waits;
-mod worker;
 mod worker_pool;
 
 pub use lifecycle::{Lane, Offload, Timer};

@@ -1,7 +1,7 @@
 //! What a worker of the pool does: it executes the calls of all lanes of its CPU.
 //!
 //! A worker never sleeps for a single call. It takes all calls that were put into its queue, tries each
-//! ([`attempt`](super::attempt)), keeps those that have to wait in a table of its own ([`waits`](super::waits)) and leaves what
+//! ([`attempt`](super::super::attempt)), keeps those that have to wait in a table of its own ([`waits`](super::super::waits)) and leaves what
 //! may block to a few hands ([`hand`](manycore_channel::blocking_worker)). It sleeps in `epoll_wait`, for the descriptors that its calls wait for and
 //! for the bell by which a caller wakes it.
 
@@ -11,15 +11,15 @@ use core::sync::atomic::Ordering;
 use manycore::sync::{clock, cpu, hint, tuning};
 use syscalls::{Sysno, raw_syscall};
 
-use super::affinity;
-use super::attempt::{Attempt, attempt};
-use super::blocking::Blocking;
-use super::cpu_worker::CpuWorker;
-use super::internal_fds;
-use super::raw;
-use super::uring::RING;
-use super::waits::{BELL, Waits};
-use super::worker_pool::{OPEN_SIGNALS, signal_of};
+use super::super::affinity;
+use super::super::attempt::{Attempt, attempt};
+use super::super::blocking::Blocking;
+use super::CpuWorker;
+use super::super::internal_fds;
+use super::super::raw;
+use super::super::uring::RING;
+use super::super::waits::{BELL, Waits};
+use super::super::worker_pool::{OPEN_SIGNALS, signal_of};
 use manycore_channel::call::Kind;
 use manycore_channel::queue::{Calls, Cancelled, Queue};
 use manycore_channel::slot::{Reply, Slot};

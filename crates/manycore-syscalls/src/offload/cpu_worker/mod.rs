@@ -1,5 +1,7 @@
 //! The pool's workers as callers see them: one for each CPU, started when it first has a call, and the calls on their way to it.
 
+mod work;
+
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, Ordering};
 
@@ -12,7 +14,6 @@ use super::settings::Maker;
 use super::slab::Zeroed;
 use super::uring::{self, Feed};
 use super::waits::{BELL, Table};
-use super::worker;
 use manycore_channel::queue::{Bell, Calls, Cancelled, Queue};
 use manycore_channel::slot::Slot;
 
@@ -208,7 +209,7 @@ impl CpuWorker {
         let argument = core::ptr::from_ref(self).cast_mut().cast::<c_void>();
         // SAFETY: all signals are blocked, and `may_make` has said yes; `run` expects a station,
         // which is there for good.
-        let made = unsafe { maker.make(worker::run, argument) };
+        let made = unsafe { maker.make(work::run, argument) };
         if !made {
             internal_fds::close(epoll);
             internal_fds::close(event);
