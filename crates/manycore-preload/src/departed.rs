@@ -80,7 +80,7 @@ pub fn unless_gone(address: *const (), since: u32, act: impl FnOnce()) {
 /// In the child of a fork, no other thread is left that could be at a page.
 pub fn forked() {
     for page in &BOOK {
-        crate::fork::set_free(&page.lock);
+        crate::own_lock::set_free(&page.lock);
     }
 }
 

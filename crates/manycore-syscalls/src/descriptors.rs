@@ -1,18 +1,15 @@
-//! The table of descriptors of this process, and how it learns of them.
+//! What is known of the descriptors of this process, and how it is learnt.
 
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicBool, Ordering};
-use std::sync::OnceLock;
 
-use crate::offload::{Lane, Offload};
-use manycore_channel::descriptors::{Entry, Found, Held, Left, SLOTS_MAX, Slot, Table};
+use crate::offload::Lane;
+use manycore_channel::descriptors::{Found, Held, Left};
 use manycore_stats::syscalls::Function;
-use syscalls::{Errno, Sysno, raw_syscall};
+use syscalls::{Sysno, raw_syscall};
 
-use crate::{counters, files, state, thread};
-
-/// Everything that moves calls.
-pub static OFFLOAD: Offload = Offload::new();
+use crate::table::{Descriptors, OFFLOAD};
+use crate::{counters, files, state, table, thread};
 
 /// The call may end early by a time-out or wait for more bytes than one: `SO_RCVTIMEO`, `SO_SNDTIMEO`, `SO_RCVLOWAT`.
 pub const TIMED: u32 = 1;
@@ -24,68 +21,9 @@ pub const STAYS: u32 = 8;
 /// It is a file on a disk, or in memory: calls on it wait for nobody else.
 pub const FILE: u32 = 2;
 
-/// The table's type.
-pub type Descriptors = Table<'static, Lane, fn(Lane)>;
-
-static TABLE: OnceLock<Descriptors> = OnceLock::new();
-
-/// Whether calls on files are moved too.
-static FILES: AtomicBool = AtomicBool::new(false);
-
-/// Sets memory aside for all descriptors that the process can have: used where it is touched. Says whether there is enough.
-pub fn prepare(files: bool) -> bool {
-    // Relaxed: set before calls are moved.
-    FILES.store(files, Ordering::Relaxed);
-    let count = limit();
-    // SAFETY: an entry of zeros is one that is not known, and a slot of zeros is free.
-    let (entries, slots) = unsafe { (zeroed::<Entry>(count), zeroed::<Slot<Lane>>(count)) };
-    let (Some(entries), Some(slots)) = (entries, slots) else { return false };
-    TABLE.set(Table::new(entries, slots, |lane| OFFLOAD.close(lane))).is_ok()
-}
-
-/// How many descriptors the process can have, as far as there are slots.
-fn limit() -> usize {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    let none = core::ptr::null::<libc::rlimit>();
-    // SAFETY: the structure is as large as the kernel writes, and is the only memory that it writes
-    // to.
-    let known =
-        unsafe { raw_syscall!(Sysno::prlimit64, 0, libc::RLIMIT_NOFILE, none, &raw mut limit) };
-    let hard = if known == 0 { limit.rlim_max as usize } else { 0 };
-    hard.clamp(1024, SLOTS_MAX / 16)
-}
-
-/// Memory for so many, all zero; it costs address space only.
-///
-/// # Safety
-///
-/// All zero bytes are a `T`.
-unsafe fn zeroed<T>(count: usize) -> Option<&'static [T]> {
-    let protection = libc::PROT_READ | libc::PROT_WRITE;
-    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-    // SAFETY: a new private mapping at an address that the kernel chooses touches no memory of
-    // ours.
-    let address = unsafe {
-        raw_syscall!(Sysno::mmap, 0, count * size_of::<T>(), protection, flags, usize::MAX, 0)
-    };
-    let address = Errno::from_ret(address).ok()?;
-    // SAFETY: the memory is mapped for good, aligned to a page, zero, and all zero is a `T`
-    // (contract of this function).
-    Some(unsafe { core::slice::from_raw_parts(address as *const T, count) })
-}
-
 /// The table, if calls may be moved or descriptors noted by this thread, now.
 pub fn table() -> Option<&'static Descriptors> {
-    if state::check().is_err() || thread::check().is_err() { None } else { TABLE.get() }
-}
-
-/// In the child of a fork, by its one thread.
-pub fn forked() {
-    thread::forked();
-    OFFLOAD.forked();
-    if let Some(table) = TABLE.get() {
-        table.forked();
-    }
+    if state::check().is_err() || thread::check().is_err() { None } else { table::get() }
 }
 
 /// What is known of a descriptor, or what the kernel says of it if nothing is.
@@ -103,7 +41,7 @@ fn ask(table: &'static Descriptors, fd: c_int) -> Found {
     let Some(asked) = Identity::of(fd) else { return Found::Unknown };
     let traits = match asked.kind {
         libc::S_IFSOCK => traits(fd),
-        libc::S_IFREG if moves_files() && files::are_plain(fd) => FILE,
+        libc::S_IFREG if table::moves_files() && files::are_plain(fd) => FILE,
         // What epoll and others make is of no kind, and is noted when it is made.
         _ => {
             table.adopt_plain(fd);
@@ -137,11 +75,6 @@ impl Identity {
         let libc::stat { st_dev: device, st_ino: number, st_mode, .. } = status;
         (!failed).then_some(Self { device, number, kind: st_mode & libc::S_IFMT })
     }
-}
-
-/// Whether calls on files are moved too.
-pub fn moves_files() -> bool {
-    FILES.load(Ordering::Relaxed) // Relaxed: as in `prepare`
 }
 
 /// A lane for what a function is about to make; none if it is to be made in place, which is counted.
@@ -350,7 +283,7 @@ pub fn listens(epoll: c_int, to: c_int) {
 
 /// Gives back a reference that was kept as a number.
 pub fn leave(number: u32) {
-    if let Some(table) = TABLE.get() {
+    if let Some(table) = table::get() {
         table.leave(Held::from_number(number));
     }
 }

@@ -6,9 +6,9 @@ use core::ffi::CStr;
 use manycore_interpose::loading;
 
 use crate::calls::{
-    descriptors, files, jumps, looks, processes, signals, sockets, streams, ties, transfer, waiting,
+    descriptors, files, jumps, looks, processes, signals, sockets, streams, threads, ties,
+    transfer, waiting,
 };
-use crate::threads;
 
 macro_rules! exports {
     ($([$($name:ident),*] => $target:path;)*) => {

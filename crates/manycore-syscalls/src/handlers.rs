@@ -22,7 +22,7 @@
 use crate::offload::INTERRUPT;
 use syscalls::{Sysno, raw_syscall};
 
-use crate::calls::signals::{Disposition, LAST};
+use crate::dispositions::{Disposition, LAST};
 use crate::memory;
 
 /// Whether the thread may be in a handler. `here`: an address in its stack, above the frames of this library. `blocked`: the signals that

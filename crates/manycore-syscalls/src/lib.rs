@@ -13,8 +13,9 @@
 //! [`state`] says whether calls are moved in this process at all: not before the library has started, not in a child that
 //! shares its parent's memory, and not once the program has asked the kernel for something that holds for one thread only ([`calls::ties`]).
 //! [`thread`] says whether the calling thread may: not in a signal handler that interrupted a call that is being moved.
-//! [`descriptors`] says which descriptors are sockets, and on which lane their calls are executed. [`offload`] executes them;
-//! [`handlers`] says whether a thread may be made for that.
+//! [`descriptors`] says which descriptors are sockets, and on which lane their calls are executed. [`offload`] executes them, in a process that
+//! has one [`table::OFFLOAD`];
+//! [`worker_threads`] makes threads for that, where [`handlers`] finds that one may be made.
 //!
 //! # What a function here may not do
 //!
@@ -29,16 +30,21 @@
 mod calls;
 mod counters;
 mod descriptors;
+mod dispositions;
 mod entry;
 mod file_size;
 mod files;
 mod handlers;
+mod in_flight;
 mod memory;
 mod moved;
 mod offload;
+mod program_threads;
 mod real;
 mod settings;
 mod start;
 mod state;
+mod table;
 mod thread;
 mod threads;
+mod worker_threads;

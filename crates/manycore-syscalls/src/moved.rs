@@ -15,78 +15,10 @@ use manycore_interpose::cancel;
 use manycore_stats::syscalls::{Function, Outcome};
 use syscalls::{Errno, Sysno, raw_syscall};
 
-use crate::calls::signals;
-use crate::descriptors::{self, Descriptors, FILE, LINGERS, OFFLOAD, STAYS, TIMED};
-use crate::{counters, file_size, state, thread};
-
-/// What is to be known of a function to move its calls.
-#[derive(Clone, Copy)]
-pub struct Shape {
-    /// Which one it is.
-    pub function: Function,
-    /// The longest that it may take, on a descriptor that blocks and has no time-outs.
-    pub kind: Kind,
-    /// Whether threads can be cancelled in it.
-    pub cancels: bool,
-    /// Whether a result that is no error is a new descriptor.
-    pub makes: bool,
-    /// Whether it can wait with a part of what it is to do done: after a handler that part is its result, and it does not go on.
-    pub in_parts: bool,
-}
-
-impl Shape {
-    /// A function that returns at once.
-    pub const fn quick(function: Function) -> Self {
-        Self { function, kind: Kind::Quick, cancels: false, makes: false, in_parts: false }
-    }
-
-    /// A function that waits, and in which threads can be cancelled.
-    pub const fn waits(function: Function) -> Self {
-        Self { function, kind: Kind::Waits, cancels: true, makes: false, in_parts: false }
-    }
-
-    /// A function that waits and that no handler restarts, and in which threads can be cancelled.
-    pub const fn timed(function: Function) -> Self {
-        Self { function, kind: Kind::Timed, cancels: true, makes: false, in_parts: false }
-    }
-
-    /// One in which threads cannot be cancelled.
-    pub const fn uncancelled(mut self) -> Self {
-        self.cancels = false;
-        self
-    }
-
-    /// One that can wait with a part done.
-    pub const fn in_parts(self) -> Self {
-        self.in_parts_if(true)
-    }
-
-    /// One that can wait with a part done, for a call that asks for all.
-    pub const fn in_parts_if(mut self, all: bool) -> Self {
-        self.in_parts = all;
-        self
-    }
-
-    /// One that makes a descriptor.
-    pub const fn makes(mut self) -> Self {
-        self.makes = true;
-        self
-    }
-
-    /// One in which threads can be cancelled.
-    pub const fn cancels(mut self) -> Self {
-        self.cancels = true;
-        self
-    }
-
-    /// It, for a call that does not wait.
-    pub const fn quick_if(mut self, quick: bool) -> Self {
-        if quick {
-            self.kind = Kind::Quick;
-        }
-        self
-    }
-}
+use crate::descriptors::{self, FILE, LINGERS, STAYS, TIMED};
+use crate::in_flight::{InFlight, Shape};
+use crate::table::{Descriptors, OFFLOAD};
+use crate::{counters, dispositions, file_size, state, thread};
 
 /// What became of a call.
 pub enum Verdict {
@@ -240,21 +172,6 @@ fn in_place(table: &Descriptors, held: Held, lane: Lane, timer: Timer) -> Verdic
     Verdict::InPlace(Measurement(Some((lane, timer))))
 }
 
-/// A call on its way, on the stack of its thread.
-pub struct InFlight {
-    /// What the mechanism knows of it.
-    pub flight: PendingCall,
-    lane: Lane,
-    /// The reference that is given back if the thread leaves the call without returning from it.
-    slot: Option<u32>,
-    call: Call,
-    kind: Kind,
-    shape: Shape,
-    result: Result<Answer, Reason>,
-    /// The thread's type of cancellation, as it is outside of the call.
-    cancel_type: c_int,
-}
-
 /// Whether every handler has to interrupt the call, though the kernel may go on with it: only the
 /// answer says whether a part was done.
 fn stops_for_handlers(shape: Shape, kind: Kind) -> bool {
@@ -290,7 +207,7 @@ pub unsafe fn perform(
         unsafe { cancel::guard(run, abandon, (&raw mut flight).cast()) };
         // Nothing was done, or that would be the answer: the kernel would go on after some handlers.
         let is_interrupted = flight.result == Ok(-(libc::EINTR as Answer));
-        if !(is_interrupted && stops_for_handlers(shape, kind) && signals::all_restart()) {
+        if !(is_interrupted && stops_for_handlers(shape, kind) && dispositions::all_restart()) {
             break;
         }
     }

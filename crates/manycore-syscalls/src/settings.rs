@@ -4,7 +4,7 @@ use crate::offload::{Groups, Mechanism, Rule, Settings};
 use manycore_interpose::message::{refuse, say};
 use syscalls::{Errno, Sysno, raw_syscall};
 
-use crate::{moved, threads};
+use crate::{moved, worker_threads};
 
 /// Everything that is in the variable.
 pub struct Choice {
@@ -32,8 +32,8 @@ pub fn parse(text: &[u8]) -> Choice {
             groups: Groups::new(),
             rule: Rule::First,
             bypass: false,
-            may_create_thread: threads::may_create_own,
-            create_thread: threads::create_own,
+            may_create_thread: worker_threads::may_create,
+            create_thread: worker_threads::create,
             sleep: moved::sleep,
             say,
         },

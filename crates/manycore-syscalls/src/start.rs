@@ -7,8 +7,8 @@ use manycore_interpose::environment::environment;
 use manycore_interpose::message::{self, refuse, say};
 use manycore_stats::syscalls::Outcome;
 
-use crate::descriptors::OFFLOAD;
-use crate::{counters, descriptors, entry, real, settings, state, threads};
+use crate::table::OFFLOAD;
+use crate::{counters, entry, real, settings, state, table, threads};
 
 /// Present once in a process, however often the library is loaded: the copy whose exports are in use finds its own.
 #[unsafe(no_mangle)]
@@ -40,7 +40,7 @@ extern "C" fn constructor() {
     if let Some(directory) = directory {
         counters::open(directory, &choice.settings);
     }
-    if !descriptors::prepare(choice.files) {
+    if !table::prepare(choice.files) {
         return say(&[b"no memory for a table of descriptors: calls are executed in place"]);
     }
     threads::prepare();

@@ -9,8 +9,8 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use manycore_stats::syscalls::Outcome;
 use syscalls::{Errno, Sysno, raw_syscall};
 
-use crate::descriptors::OFFLOAD;
-use crate::{counters, descriptors, thread, threads};
+use crate::table::OFFLOAD;
+use crate::{counters, program_threads, table, thread};
 
 /// The word is new: this is a child.
 const WIPED: u32 = 0;
@@ -108,13 +108,14 @@ fn renew() -> Result<(), Outcome> {
     if !first {
         return Err(Outcome::NotStarted);
     }
-    threads::forked();
+    program_threads::forked();
     if let Some(call) = thread::in_flight() {
         // SAFETY: the call is on this thread's stack, below the handler that forked, and its frame
         // is there until the handler returns.
         OFFLOAD.forked_in_flight(unsafe { &(*call).flight });
     }
-    descriptors::forked();
+    thread::forked();
+    table::forked();
     let ended = reason();
     if ended != Outcome::NotStarted {
         // It counts in its parent's file: the process may not be able to make one any more.

@@ -12,7 +12,7 @@ use manycore::sync::thread;
 use manycore_stats::syscalls::Outcome;
 use syscalls::{Sysno, raw_syscall};
 
-use crate::moved::InFlight;
+use crate::in_flight::InFlight;
 
 /// A call of the thread is being moved.
 const BUSY: u64 = 1;

@@ -1,19 +1,17 @@
 //! The shared mapping: made by this process, its forked children and every program it executes, each for itself.
 
 use core::ffi::CStr;
-use core::sync::atomic::{AtomicBool, AtomicIsize, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use manycore::lock::{Futex, PlainLock};
-use manycore::sync::{clock, process, thread};
+use manycore::sync::{clock, process};
 use manycore_stats::{MAGIC, Mapping, Record};
 use syscalls::{Errno, Sysno, raw_syscall};
 
-use super::asked::asked;
 use super::room::{self, Part};
-use super::{modules, queues, records, seats, slabs, stacks, unwind, waiters};
+use super::{modules, stacks, this_thread, waiters};
 use manycore_interpose::counter;
 use manycore_interpose::directory::{Directory, say_none, store_bytes};
-use manycore_interpose::objects;
 
 /// One in this many acquisitions of a thread has its hold measured, on average.
 pub const HOLD_PERIOD: u32 = 64;
@@ -46,7 +44,7 @@ pub fn get() -> Option<&'static Mapping> {
 }
 
 /// The same, but a forked child does not make one.
-fn opened() -> Option<&'static Mapping> {
+pub fn opened() -> Option<&'static Mapping> {
     // Acquire: partner of the Releases in `open` and `inherit`, so that the header is there.
     // SAFETY: null, or a mapping of this size that is never unmapped; all of it is atomics. What of
     // it is not in memory (`room`) is not read: a reference to what is in cells does not say that
@@ -56,9 +54,6 @@ fn opened() -> Option<&'static Mapping> {
 
 /// Makes the mapping as a file in `MANYCORE_STATS`.
 pub fn open(directory: &CStr, lock: &[u8]) {
-    unwind::prepare();
-    seats::prepare();
-    prepare_cpu();
     DIRECTORY.set(directory);
     let now = clock::now();
     match map_file(now) {
@@ -70,7 +65,7 @@ pub fn open(directory: &CStr, lock: &[u8]) {
             fill_in(unsafe { &*mapping }, lock, (own_pid(), parent), now);
             // SAFETY: `map_file` has mapped it for good, at first all zero, which is a valid
             // mapping.
-            seats::note_name(unsafe { &(*mapping).header.name });
+            this_thread::note_name(unsafe { &(*mapping).header.name });
             // Release: partner of the Acquire in `get`.
             MAPPING.store(mapping, Ordering::Release);
             // SAFETY: `map_file` has mapped it for good, at first all zero, which is a valid
@@ -117,18 +112,16 @@ fn map_file(now: u64) -> Result<*mut Mapping, Errno> {
     made.map(|address| address.cast())
 }
 
+/// Whether this process has a mapping, or may come to one: it was opened, here or in a process that this one comes from.
+pub fn is_there() -> bool {
+    opened().is_some() || !SPARE.load(Ordering::Relaxed).is_null()
+}
+
 /// In the child of a fork: a file of its own, which its first event fills in. Most children execute another program or end
 /// before they have taken a lock; to fill in a file for each, and to read it, would cost more than the fork.
 pub fn forked() {
     let was_spare = SPARE.load(Ordering::Relaxed);
-    if opened().is_none() && was_spare.is_null() {
-        return;
-    }
-    records::forked();
-    queues::forked();
-    slabs::forked();
-    modules::forked();
-    crate::fork::set_free(&FILLING);
+    crate::own_lock::set_free(&FILLING);
     // A child of a child that has counted nothing has what that one has.
     if let Some(parents) = opened() {
         // The parent may have made more of them since, in memory that is not here.
@@ -149,8 +142,6 @@ pub fn forked() {
         // The parent's, which nobody in this process has used.
         room::unmap(was_spare);
     }
-    thread::local().extension.set(core::ptr::null_mut());
-    seats::forked();
 }
 
 /// Notes in the statistics of the nearest process that has some that this one, its child, will have none.
@@ -222,62 +213,4 @@ pub fn times_are_coarse(step_ns: u32) {
     if let Some(mapping) = opened() {
         mapping.header.clock_step_ns.store(step_ns, Ordering::Relaxed);
     }
-}
-
-/// Notes that the process ends in an orderly way.
-pub extern "C" fn ended() {
-    if let Some(mapping) = opened() {
-        mapping.header.ended.store(clock::now(), Ordering::Relaxed);
-        seats::process_ends(mapping);
-    }
-}
-
-#[used]
-#[unsafe(link_section = ".fini_array")]
-static DESTRUCTOR: extern "C" fn() = ended;
-
-/// Where glibc keeps a thread's restartable-sequences area, from the thread pointer; 0 if it keeps none.
-static RSEQ: AtomicIsize = AtomicIsize::new(0);
-static HAS_RSEQ: AtomicBool = AtomicBool::new(false);
-
-fn prepare_cpu() {
-    let offset = objects::address(c"__rseq_offset");
-    let (Some(offset), Some(size)) = (offset, objects::address(c"__rseq_size")) else { return };
-    // SAFETY: glibc's variables of these names have these types since version 2.35, and are set
-    // before any code of others runs.
-    let (offset, size) = unsafe { (*(offset as *const isize), *(size as *const u32)) };
-    if size > 0 {
-        // Relaxed, both: threads that do not see them yet ask the kernel.
-        RSEQ.store(offset, Ordering::Relaxed);
-        HAS_RSEQ.store(true, Ordering::Relaxed);
-    }
-}
-
-/// The CPU that the calling thread runs on. A load where glibc has registered restartable sequences.
-#[inline]
-pub fn cpu() -> u32 {
-    if !HAS_RSEQ.load(Ordering::Relaxed) {
-        // SAFETY: `sched_getcpu` takes no arguments.
-        return unsafe { libc::sched_getcpu() } as u32;
-    }
-    let cpu: u32;
-    // SAFETY: glibc has registered the area at this offset from the thread pointer, in each thread;
-    // its second word is the CPU's number.
-    unsafe {
-        core::arch::asm!(
-            "mov {cpu:e}, dword ptr fs:[{offset} + 4]",
-            offset = in(reg) RSEQ.load(Ordering::Relaxed),
-            cpu = out(reg) cpu,
-            options(readonly, nostack, preserves_flags),
-        );
-    }
-    cpu
-}
-
-/// The calling thread's CPU time, in nanoseconds.
-pub fn thread_cpu_ns() -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the kernel writes one timespec, here.
-    unsafe { asked!(Sysno::clock_gettime, libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }

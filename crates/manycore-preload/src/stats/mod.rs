@@ -11,23 +11,25 @@ mod index;
 mod mapping;
 mod modules;
 mod orders;
+mod process;
 mod queues;
 mod records;
 mod room;
 mod seats;
 mod slabs;
 mod stacks;
+mod this_thread;
 mod unwind;
 mod waiters;
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use manycore::sync::{clock, process, thread};
+use manycore::sync::{clock, thread};
 use manycore_stats::{FRAMES, Kind, Mapping, Record, SLOTS, Slab, Slot};
 
 pub use asked::may_not_ask;
-pub use mapping::{forked, open, times_are_coarse};
-pub use modules::dlclose;
+pub use mapping::times_are_coarse;
+pub use process::{forked, open};
 pub use unwind::use_once as use_unwinder_once;
 
 // Relaxed throughout: a counter is a number that the command adds up, and orders nothing.
@@ -70,7 +72,7 @@ pub fn acquired(object: &Object, mode: Mode, attempt: Attempt, last_cpu: Option<
     held::push(slab, object, mode, attempt);
     bump(if mode == Mode::Shared { &slot.shared } else { &slot.acquired });
     if let Some(last) = last_cpu {
-        let cpu = mapping::cpu() + 1;
+        let cpu = this_thread::cpu() + 1;
         let before = last.load(Ordering::Relaxed);
         if before != cpu {
             last.store(cpu, Ordering::Relaxed);
@@ -116,7 +118,7 @@ pub fn releasing(address: *const (), record: &AtomicU32) {
         end_hold(record);
     }
     // As in `slab`.
-    process::generation();
+    manycore::sync::process::generation();
     // SAFETY: null, or a slab of a mapping, which is never unmapped: `slabs::attach` has put it
     // there.
     match unsafe { local.extension.get().cast::<Slab>().as_ref() } {
@@ -209,7 +211,7 @@ impl Wait {
         let sample = is_sampled.then(|| {
             let noted = |mapping| (holder(mapping), stacks::here(mapping, caller, FRAMES));
             let (holder, stack) = mapping::get().map_or((0, 0), noted);
-            Sample { stack, holder, cpu_ns: mapping::thread_cpu_ns() }
+            Sample { stack, holder, cpu_ns: this_thread::cpu_ns() }
         });
         Self { started: clock::now(), number, is_queued: false, is_resumed: false, sample }
     }
@@ -271,7 +273,7 @@ impl Wait {
         record.wait_max.fetch_max(ticks, Ordering::Relaxed);
         records::distributions(mapping, record).wait.count(ticks);
         let sample = self.sample.as_ref()?;
-        let cpu_ns = mapping::thread_cpu_ns();
+        let cpu_ns = this_thread::cpu_ns();
         record.spin_ns.fetch_add(cpu_ns.saturating_sub(sample.cpu_ns), Ordering::Relaxed);
         record.sampled.fetch_add(1, Ordering::Relaxed);
         waiters::count(mapping, records::class(self.number), sample.stack, ticks);
@@ -314,11 +316,18 @@ pub fn destroyed(record: &AtomicU32) {
     }
 }
 
+/// The program has closed a library: other libraries may come to be where it was.
+pub fn unloaded() {
+    if let Some(mapping) = mapping::get() {
+        modules::look_for_unloaded(mapping);
+    }
+}
+
 /// The calling thread's counters; none if statistics could not be opened, or there are more threads than slabs.
 #[inline]
 fn slab() -> Option<&'static Slab> {
     // A child that does not know yet that it is one would count in its parent's.
-    process::generation();
+    manycore::sync::process::generation();
     let slab = thread::local().extension.get().cast::<Slab>();
     if slab.is_null() {
         return slabs::attach();

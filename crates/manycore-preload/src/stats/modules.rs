@@ -7,17 +7,16 @@
 //! When a library is unloaded, another may come to be at the same addresses. From then on addresses there are told apart by what is
 //! mapped there: see [`salt`].
 
-use core::ffi::{CStr, c_void};
+use core::ffi::CStr;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use manycore::lock::{Futex, PlainLock};
-use manycore_interpose::next::Function;
 use manycore_stats::{MAPPED_CODE, MAPPED_LOADED, MAPPED_SHARED, MODULES, Mapping, Module};
 use syscalls::{Sysno, raw_syscall};
 
 use super::asked::asked;
 use super::index::key;
-use super::{mapping, unwind};
+use super::unwind;
 
 // Relaxed throughout, unless noted: what makes up a module is published by the number of modules, and `READING` orders all writes.
 
@@ -91,7 +90,7 @@ fn modules(mapping: &Mapping) -> &[Module] {
 
 /// In the child of a fork: who read when the parent forked is not here.
 pub fn forked() {
-    crate::fork::set_free(&READING);
+    crate::own_lock::set_free(&READING);
 }
 
 /// In the child of a fork: what the parent has noted holds of the child, too.
@@ -318,7 +317,7 @@ fn retire(mapping: &Mapping, is_gone: impl Fn(&Module) -> bool) {
 }
 
 /// Notes which libraries have been unloaded.
-fn look_for_unloaded(mapping: &Mapping) {
+pub fn look_for_unloaded(mapping: &Mapping) {
     READING.acquire();
     retire(mapping, |module| {
         module.flags.load(Ordering::Relaxed) & MAPPED_LOADED != 0
@@ -326,26 +325,6 @@ fn look_for_unloaded(mapping: &Mapping) {
     });
     // SAFETY: this function has acquired the lock above, and has not released it since.
     unsafe { READING.release() };
-}
-
-static DLCLOSE: Function = Function::of_any_library(c"dlclose");
-
-/// `dlclose`: afterwards other libraries may be where some have been.
-///
-/// # Safety
-///
-/// As of glibc's.
-pub unsafe extern "C-unwind" fn dlclose<const STATS: bool>(handle: *mut c_void) -> i32 {
-    // SAFETY: `DLCLOSE` has the address of the next function of this name, which has this
-    // signature.
-    let close: unsafe extern "C-unwind" fn(*mut c_void) -> i32 =
-        unsafe { core::mem::transmute(DLCLOSE.address()) };
-    // SAFETY: the handle is one that `dlclose` takes (contract of this function).
-    let closed = unsafe { close(handle) };
-    if STATS && let Some(mapping) = mapping::get() {
-        look_for_unloaded(mapping);
-    }
-    closed
 }
 
 fn pair(text: &[u8], between: u8) -> Option<(u64, u64)> {

@@ -42,5 +42,5 @@ fn over(record: &Record, lasted: u64, ticks: u64, most: u64) {
 
 /// In the child of a fork, no other thread is left that could hold the lock.
 pub fn forked() {
-    crate::fork::set_free(&LONGEST);
+    crate::own_lock::set_free(&LONGEST);
 }

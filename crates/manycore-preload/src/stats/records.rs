@@ -195,5 +195,5 @@ pub fn distributions<'a>(mapping: &'a Mapping, record: &Record) -> &'a Distribut
 /// In the child of a fork, no other thread is left that could hold the registry.
 pub fn forked() {
     CLASSES.forked();
-    crate::fork::set_free(&REGISTRY);
+    crate::own_lock::set_free(&REGISTRY);
 }

@@ -7,13 +7,11 @@ use core::ffi::c_void;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use manycore::sync::thread;
-use manycore_interpose::directory::store_bytes;
 use manycore_stats::{Mapping, SEATS, Seat, Slab, WAITS, WAITS_APART, WAITS_LOOKS};
 use syscalls::{Errno, Sysno, raw_syscall};
 
-use super::asked::asked;
 use super::room::{self, Part};
-use super::{index, mapping, records};
+use super::{index, mapping, records, this_thread};
 
 /// One more than the key of the thread-specific data; 0 for none.
 static KEY: AtomicU32 = AtomicU32::new(0);
@@ -59,7 +57,7 @@ pub fn give(mapping: &Mapping) -> u32 {
             seat.name[0].store(name, Ordering::Relaxed);
             seat.name[1].store(second.load(Ordering::Relaxed), Ordering::Relaxed);
         }
-        _ => note_name(&seat.name),
+        _ => this_thread::note_name(&seat.name),
     }
     // Release: partner of the command's Acquire.
     seat.thread.store(thread::kernel_id(), Ordering::Release);
@@ -81,7 +79,7 @@ static NAME: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
 
 /// In the child of a fork: the calling thread has no slab any more.
 pub fn forked() {
-    note_name(&NAME);
+    this_thread::note_name(&NAME);
     if let Some(key) = KEY.load(Ordering::Relaxed).checked_sub(1) {
         // SAFETY: the key is this library's own, made in `prepare` and not deleted; `thread_ends`
         // alone uses the value.
@@ -104,7 +102,7 @@ fn note_end(mapping: &Mapping, slab: &Slab) {
     }
     let seat = of(mapping, number);
     // What a running thread has used is in its account only after somebody asked precisely.
-    seat.cpu_ns.store(mapping::thread_cpu_ns(), Ordering::Relaxed);
+    seat.cpu_ns.store(this_thread::cpu_ns(), Ordering::Relaxed);
     // SAFETY: the structure consists of numbers, for which zero is a value, and is as large as the
     // kernel writes.
     let usage = unsafe {
@@ -113,7 +111,7 @@ fn note_end(mapping: &Mapping, slab: &Slab) {
         usage
     };
     let ns = |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1_000;
-    note_name(&seat.name);
+    this_thread::note_name(&seat.name);
     seat.user_ns.store(ns(usage.ru_utime), Ordering::Relaxed);
     seat.kernel_ns.store(ns(usage.ru_stime), Ordering::Relaxed);
     // Release: partner of the command's Acquire; whoever sees the end sees the times.
@@ -147,14 +145,6 @@ fn cpu_ns(thread: u32) -> Option<u64> {
     let done = unsafe { raw_syscall!(Sysno::clock_gettime, clock, &raw mut time) };
     Errno::from_ret(done).ok()?;
     Some(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
-}
-
-/// Notes the calling thread's name.
-pub fn note_name(place: &[AtomicU64; 2]) {
-    let mut name = [0_u8; 16];
-    // SAFETY: the kernel writes at most sixteen bytes, here.
-    unsafe { asked!(Sysno::prctl, libc::PR_GET_NAME, name.as_mut_ptr()) };
-    store_bytes(place, &name);
 }
 
 /// The seat of a number; the one for all others if the number is none.

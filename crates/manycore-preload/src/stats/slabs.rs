@@ -94,5 +94,5 @@ fn fresh(mapping: &Mapping) -> Option<&Slab> {
 
 /// In the child of a fork, which has no slab yet.
 pub fn forked() {
-    crate::fork::set_free(&GIVING);
+    crate::own_lock::set_free(&GIVING);
 }

@@ -8,8 +8,10 @@ use manycore_interpose::message::say;
 use manycore_stats::syscalls::{Function, Outcome};
 
 use super::ties;
-use crate::descriptors::{self as known, OFFLOAD};
-use crate::moved::{self, Shape, Verdict};
+use crate::descriptors as known;
+use crate::in_flight::Shape;
+use crate::moved::{self, Verdict};
+use crate::table::OFFLOAD;
 use crate::{counters, real, thread};
 
 /// `close`.

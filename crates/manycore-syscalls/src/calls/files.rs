@@ -7,9 +7,10 @@ use libc::{iovec, mode_t, off_t};
 use manycore_stats::syscalls::{Function, Outcome};
 
 use super::{looks, moved_as_they_are, sockets, ties};
-use crate::descriptors::OFFLOAD;
-use crate::moved::{self, Shape};
-use crate::{counters, descriptors, memory, real};
+use crate::in_flight::Shape;
+use crate::moved;
+use crate::table::OFFLOAD;
+use crate::{counters, descriptors, memory, real, table};
 
 moved_as_they_are! {
     pread(fd, buffer: *mut c_void, length: usize, offset: off_t) -> isize = SYS_pread64, Shape::waits(Function::Pread);
@@ -30,7 +31,7 @@ unsafe fn opened(fd: c_int, path: *const c_char, flags: c_int) -> c_int {
         // SAFETY: the path was opened, and is not changed meanwhile (contract of this function).
         unsafe { ties::opened_to_write(path) };
     }
-    if descriptors::moves_files() {
+    if table::moves_files() {
         // Whether it is a file, the kernel is asked at its first use.
         descriptors::forget(fd);
     } else {
@@ -49,7 +50,7 @@ type Opening = (c_int, *const c_char, c_int, mode_t);
 ///
 /// As the manual page says of `openat`.
 unsafe fn open_elsewhere((directory, path, flags, mode): Opening) -> Option<c_int> {
-    if !descriptors::moves_files() {
+    if !table::moves_files() {
         return None;
     }
     // SAFETY: the arguments are right for `openat`, so that no other thread changes the path

@@ -8,6 +8,7 @@ pub mod processes;
 pub mod signals;
 pub mod sockets;
 pub mod streams;
+pub mod threads;
 pub mod ties;
 pub mod transfer;
 pub mod waiting;

@@ -5,8 +5,8 @@ use core::ffi::{c_int, c_void};
 use libc::pid_t;
 use manycore_stats::syscalls::Outcome;
 
-use crate::descriptors::OFFLOAD;
 use crate::real::{self, RunClone};
+use crate::table::OFFLOAD;
 use crate::{state, threads};
 
 /// A process that is about to be made with the memory of this one would take itself for this one. One with its descriptors can close what

@@ -7,8 +7,10 @@ use libc::{sockaddr, socklen_t};
 use manycore_stats::syscalls::{Function, Outcome};
 
 use super::moved_as_they_are;
-use crate::descriptors::{LINGERS, OFFLOAD, TIMED};
-use crate::moved::{self, Shape};
+use crate::descriptors::{LINGERS, TIMED};
+use crate::in_flight::Shape;
+use crate::moved;
+use crate::table::OFFLOAD;
 use crate::{counters, descriptors, real};
 
 moved_as_they_are! {

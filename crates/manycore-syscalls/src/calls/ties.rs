@@ -10,8 +10,8 @@ use libc::pid_t;
 use manycore_interpose::counter;
 use manycore_stats::syscalls::Outcome;
 
-use crate::descriptors::OFFLOAD;
-use crate::{counters, real, state, thread, threads};
+use crate::table::OFFLOAD;
+use crate::{counters, program_threads, real, state, thread, threads};
 
 /// Executes all calls in place from now on, if there is a thread that does not have what the caller has got or is about to get.
 pub fn tie() {
@@ -21,7 +21,7 @@ pub fn tie() {
 
 fn tie_prepared() {
     // A child of vfork has the parent's memory, but a state of its own.
-    if !thread::shares_memory() && (OFFLOAD.threads() > 0 || threads::own() > 1) {
+    if !thread::shares_memory() && (OFFLOAD.threads() > 0 || program_threads::count() > 1) {
         state::end(Outcome::ThreadState);
     }
 }

@@ -6,7 +6,8 @@ use libc::{iovec, mmsghdr, msghdr, off_t, sockaddr, socklen_t, timespec};
 use manycore_stats::syscalls::Function;
 
 use super::moved_as_they_are;
-use crate::moved::{self, Shape, Verdict};
+use crate::in_flight::Shape;
+use crate::moved::{self, Verdict};
 use crate::{descriptors, real};
 
 moved_as_they_are! {

@@ -7,7 +7,8 @@ use manycore_channel::descriptors::Held;
 use manycore_stats::syscalls::{Function, Outcome};
 
 use super::moved_as_they_are;
-use crate::moved::{self, Measurement, Shape, Verdict};
+use crate::in_flight::Shape;
+use crate::moved::{self, Measurement, Verdict};
 use crate::{counters, descriptors, memory, real};
 
 moved_as_they_are! {

@@ -12,7 +12,8 @@ use manycore_interpose::message::refuse;
 use manycore_interpose::next::Function;
 use manycore_interpose::objects::{self, Object};
 
-use crate::entry::EXPORTS;
+use super::EXPORTS;
+use crate::stats;
 
 static DLSYM: Function = Function::of_any_library(c"dlsym");
 static DLVSYM: Function = Function::of_any_library(c"dlvsym");
@@ -201,4 +202,24 @@ extern "C" fn allow_namespace(namespace: isize, _path: *const c_char, _flags: c_
         ]);
     }
     Answer::of(&DLMOPEN)
+}
+
+static DLCLOSE: Function = Function::of_any_library(c"dlclose");
+
+/// `dlclose`: afterwards other libraries may be where some have been.
+///
+/// # Safety
+///
+/// As of glibc's.
+pub unsafe extern "C-unwind" fn dlclose<const STATS: bool>(handle: *mut c_void) -> i32 {
+    // SAFETY: `DLCLOSE` has the address of the next function of this name, which has this
+    // signature.
+    let close: unsafe extern "C-unwind" fn(*mut c_void) -> i32 =
+        unsafe { core::mem::transmute(DLCLOSE.address()) };
+    // SAFETY: the handle is one that `dlclose` takes (contract of this function).
+    let closed = unsafe { close(handle) };
+    if STATS {
+        stats::unloaded();
+    }
+    closed
 }

@@ -4,6 +4,9 @@
 //! uncontended lock has no time for questions. So the exports jump through a table whose entries, at first, start
 //! the library and then jump again. The jump costs one load and is always predicted.
 
+mod lookup;
+mod start;
+
 use core::arch::naked_asm;
 use core::ffi::CStr;
 use core::mem::offset_of;
@@ -13,7 +16,7 @@ use manycore::lock::{self, InlineLock, PlainLock};
 
 use manycore_interpose::loading;
 
-use crate::{c11, cond, lookup, mutex, restricted, rwlock, spin, start, stats, threads};
+use crate::{c11, cond, mutex, restricted, rwlock, spin, threads};
 
 /// `entry: [exported names] caller register => implementation;` for each function, as exports, first targets and
 /// targets for a lock. The caller's address is passed in the first argument register that the function itself does
@@ -151,7 +154,7 @@ entries! {
     cnd_broadcast: [cnd_broadcast] "rsi" => c11::cnd_broadcast::<STATS>;
 
     dlopen: [dlopen] "rdx" => loading::dlopen;
-    dlclose: [dlclose] "rsi" => stats::dlclose::<STATS>;
+    dlclose: [dlclose] "rsi" => lookup::dlclose::<STATS>;
     dlmopen: [dlmopen] "rcx" => lookup::dlmopen;
     dlsym: [dlsym] "rdx" => lookup::dlsym;
     dlvsym: [dlvsym] "rcx" => lookup::dlvsym;

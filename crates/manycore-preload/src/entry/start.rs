@@ -1,17 +1,18 @@
 //! Starting: which lock, and is this library really in the way of every call.
 
-use core::ffi::CStr;
+use core::ffi::{CStr, c_int};
 
 use core::sync::atomic::{AtomicU32, Ordering};
 use manycore::lock::{self, PlainLock};
 use manycore::sync::tuning::{self, GiveUp};
-use manycore::sync::{hint, thread, time};
+use manycore::sync::{hint, process, thread, time};
 use manycore_interpose::bindings;
 use manycore_interpose::counter;
 use manycore_interpose::environment::environment;
 use manycore_interpose::message::{self, refuse};
 
-use crate::{entry, fork, glibc, owner, stats};
+use super::{EXPORTS, choose};
+use crate::{cond, glibc, owner, stats};
 
 const NOT_STARTED: u32 = 0;
 const STARTING: u32 = 1;
@@ -49,13 +50,42 @@ extern "C" fn constructor() {
     if !bindings::is_first_copy(c"manycore_preload_copy", &manycore_preload_copy) {
         return;
     }
-    bindings::check(entry::EXPORTS);
+    bindings::check(EXPORTS);
     glibc::find_all();
-    fork::install();
+    watch_forks();
     thread::prepare();
     // The first call asks the system for the time, which a sandbox may not allow later.
     time::now();
     stats::use_unwinder_once();
+}
+
+unsafe extern "C" {
+    fn pthread_atfork(
+        prepare: Option<extern "C" fn()>,
+        parent: Option<extern "C" fn()>,
+        child: Option<extern "C" fn()>,
+    ) -> c_int;
+}
+
+/// Has [`in_child`] run in each child: after a fork by the C library, ahead of the program's own handlers, which were registered
+/// later; after any other fork, at the child's first use of what threads share.
+fn watch_forks() {
+    process::watch(in_child);
+    // SAFETY: the handler is a function of this library, which is never unloaded.
+    unsafe { pthread_atfork(None, None, Some(forked_by_libc)) };
+}
+
+extern "C" fn forked_by_libc() {
+    thread::renumber();
+    // Asked for now: by its first lock the child may have no other calls left.
+    thread::id();
+    process::forked_by_libc();
+}
+
+extern "C" fn in_child() {
+    thread::others_are_gone();
+    cond::forked();
+    stats::forked();
 }
 
 /// `MANYCORE_LOCK=NAME[:key=value]...`
@@ -68,7 +98,7 @@ fn choose_lock() {
     if let Some(directory) = statistics {
         stats::open(directory, name);
     }
-    if !entry::choose(name, statistics.is_some()) {
+    if !choose(name, statistics.is_some()) {
         refuse(&[b"no lock is called '", name, b"' (MANYCORE_LOCK); `manycore locks` lists them"]);
     }
 }

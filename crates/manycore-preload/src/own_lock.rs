@@ -1,0 +1,14 @@
+//! Locks of this library's own, in the child of a fork.
+
+use manycore::lock::{Futex, PlainLock};
+
+/// In the child of a fork: a lock that a thread of the parent may have is free.
+pub fn set_free(lock: &Futex) {
+    // Looked at first: to write to pages that the child shares with its parent copies them.
+    if !lock.looks_free() {
+        // SAFETY: it is held, and not by any thread of this process: the caller is the one thread
+        // of a forked child, in `in_child`, and holds none of these locks. What they protect is
+        // atomic.
+        unsafe { lock.release() };
+    }
+}

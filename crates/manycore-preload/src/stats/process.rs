@@ -1,0 +1,44 @@
+//! The beginning and the end of the process' statistics, and what a fork does to them.
+
+use core::ffi::CStr;
+use core::ptr::null_mut;
+use core::sync::atomic::Ordering;
+
+use manycore::sync::{clock, thread};
+
+use super::{mapping, modules, queues, records, seats, slabs, this_thread, unwind};
+
+/// Begins to count, in a file in the directory.
+pub fn open(directory: &CStr, lock: &[u8]) {
+    unwind::prepare();
+    seats::prepare();
+    this_thread::prepare();
+    mapping::open(directory, lock);
+}
+
+/// In the child of a fork, by its one thread.
+pub fn forked() {
+    if !mapping::is_there() {
+        return;
+    }
+    records::forked();
+    queues::forked();
+    slabs::forked();
+    modules::forked();
+    mapping::forked();
+    thread::local().extension.set(null_mut());
+    seats::forked();
+}
+
+/// Notes that the process ends in an orderly way.
+pub extern "C" fn ended() {
+    if let Some(mapping) = mapping::opened() {
+        // Relaxed: a time that stands for itself.
+        mapping.header.ended.store(clock::now(), Ordering::Relaxed);
+        seats::process_ends(mapping);
+    }
+}
+
+#[used]
+#[unsafe(link_section = ".fini_array")]
+static DESTRUCTOR: extern "C" fn() = ended;

@@ -1,0 +1,81 @@
+//! What the kernel does at each signal: whether it goes on with a call after the handlers that there are.
+
+use core::ffi::c_int;
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use libc::sighandler_t;
+use syscalls::{Sysno, raw_syscall};
+
+use crate::thread;
+
+/// Signals that have a handler without `SA_RESTART`, a bit each; or had one that was taken away when it was called.
+static ENDING: AtomicU64 = AtomicU64::new(0);
+
+fn bit(signal: c_int) -> u64 {
+    1_u64.checked_shl((signal - 1) as u32).unwrap_or(0)
+}
+
+/// Whether the kernel goes on with a call after every handler that the calling thread can be interrupted by. A thread that has
+/// handlers of both kinds is told of all with `EINTR`: which one it was, the kernel does not say.
+pub fn all_restart() -> bool {
+    let mut blocked = 0_u64;
+    let none = core::ptr::null::<u64>();
+    // SAFETY: the place has the size of a set of signals, which is 8 bytes.
+    unsafe { raw_syscall!(Sysno::rt_sigprocmask, libc::SIG_BLOCK, none, &raw mut blocked, 8) };
+    // Relaxed: a handler that another thread installs just now may or may not have been the one.
+    ENDING.load(Ordering::Relaxed) & !blocked == 0
+}
+
+/// The signal with the highest number.
+pub const LAST: c_int = 64;
+
+/// What the kernel knows of a signal.
+#[repr(C)]
+pub struct Disposition {
+    handler: sighandler_t,
+    flags: u64,
+    /// Where a handler returns to.
+    pub restorer: usize,
+    blocked: u64,
+}
+
+impl Disposition {
+    /// Of this signal; none if there is no such signal.
+    pub fn of(signal: c_int) -> Option<Self> {
+        let mut now = Self { handler: libc::SIG_DFL, flags: 0, restorer: 0, blocked: 0 };
+        let none = core::ptr::null::<Self>();
+        // SAFETY: the structure has the kernel's layout, and a set of signals has 8 bytes.
+        let failed =
+            unsafe { raw_syscall!(Sysno::rt_sigaction, signal, none, &raw mut now, 8) } != 0;
+        (!failed).then_some(now)
+    }
+
+    fn is_handled(&self) -> bool {
+        ![libc::SIG_DFL, libc::SIG_IGN].contains(&self.handler)
+    }
+
+    /// Whether it has a handler, or one that was taken away when it was called, during which it is not blocked.
+    pub fn leaves_open(&self) -> bool {
+        let has = |flag: c_int| self.flags & u64::from(flag.cast_unsigned()) != 0;
+        has(libc::SA_NODEFER) && (self.is_handled() || has(libc::SA_RESETHAND))
+    }
+}
+
+/// Has a signal's handler changed by libc, in whatever way, and notes of which kind it is now.
+pub fn change<T>(signal: c_int, by_libc: impl FnOnce() -> T) -> T {
+    // A child of vfork has handlers of its own, and what is noted here is its parent's.
+    if thread::shares_memory() {
+        return by_libc();
+    }
+    // Relaxed, all: as in `all_restart`. Until it is known, a call that is interrupted ends.
+    let before = ENDING.fetch_or(bit(signal), Ordering::Relaxed);
+    let result = by_libc();
+    let ends = match Disposition::of(signal) {
+        Some(now) => now.is_handled() && now.flags & libc::SA_RESTART as u64 == 0,
+        None => before & bit(signal) != 0,
+    };
+    if !ends {
+        ENDING.fetch_and(!bit(signal), Ordering::Relaxed);
+    }
+    result
+}

@@ -1,0 +1,95 @@
+//! A call on its way, and what is to be known of the function that made it.
+
+use core::ffi::c_int;
+
+use crate::offload::{Answer, Call, Kind, Lane, PendingCall, Reason};
+use manycore_stats::syscalls::Function;
+
+/// What is to be known of a function to move its calls.
+#[derive(Clone, Copy)]
+pub struct Shape {
+    /// Which one it is.
+    pub function: Function,
+    /// The longest that it may take, on a descriptor that blocks and has no time-outs.
+    pub kind: Kind,
+    /// Whether threads can be cancelled in it.
+    pub cancels: bool,
+    /// Whether a result that is no error is a new descriptor.
+    pub makes: bool,
+    /// Whether it can wait with a part of what it is to do done: after a handler that part is its result, and it does not go on.
+    pub in_parts: bool,
+}
+
+impl Shape {
+    /// A function that returns at once.
+    pub const fn quick(function: Function) -> Self {
+        Self { function, kind: Kind::Quick, cancels: false, makes: false, in_parts: false }
+    }
+
+    /// A function that waits, and in which threads can be cancelled.
+    pub const fn waits(function: Function) -> Self {
+        Self { function, kind: Kind::Waits, cancels: true, makes: false, in_parts: false }
+    }
+
+    /// A function that waits and that no handler restarts, and in which threads can be cancelled.
+    pub const fn timed(function: Function) -> Self {
+        Self { function, kind: Kind::Timed, cancels: true, makes: false, in_parts: false }
+    }
+
+    /// One in which threads cannot be cancelled.
+    pub const fn uncancelled(mut self) -> Self {
+        self.cancels = false;
+        self
+    }
+
+    /// One that can wait with a part done.
+    pub const fn in_parts(self) -> Self {
+        self.in_parts_if(true)
+    }
+
+    /// One that can wait with a part done, for a call that asks for all.
+    pub const fn in_parts_if(mut self, all: bool) -> Self {
+        self.in_parts = all;
+        self
+    }
+
+    /// One that makes a descriptor.
+    pub const fn makes(mut self) -> Self {
+        self.makes = true;
+        self
+    }
+
+    /// One in which threads can be cancelled.
+    pub const fn cancels(mut self) -> Self {
+        self.cancels = true;
+        self
+    }
+
+    /// It, for a call that does not wait.
+    pub const fn quick_if(mut self, quick: bool) -> Self {
+        if quick {
+            self.kind = Kind::Quick;
+        }
+        self
+    }
+}
+
+/// A call on its way, on the stack of its thread.
+pub struct InFlight {
+    /// What the mechanism knows of it.
+    pub flight: PendingCall,
+    /// The lane that it is executed on.
+    pub lane: Lane,
+    /// The reference that is given back if the thread leaves the call without returning from it.
+    pub slot: Option<u32>,
+    /// The call itself.
+    pub call: Call,
+    /// How long it may take, on its descriptor.
+    pub kind: Kind,
+    /// What is to be known of its function.
+    pub shape: Shape,
+    /// What became of it.
+    pub result: Result<Answer, Reason>,
+    /// The thread's type of cancellation, as it is outside of the call.
+    pub cancel_type: c_int,
+}

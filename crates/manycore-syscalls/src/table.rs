@@ -1,0 +1,79 @@
+//! What each process has one of: what moves calls, and the table of descriptors.
+
+use core::sync::atomic::{AtomicBool, Ordering};
+use std::sync::OnceLock;
+
+use crate::offload::{Lane, Offload};
+use manycore_channel::descriptors::{Entry, SLOTS_MAX, Slot, Table};
+use syscalls::{Errno, Sysno, raw_syscall};
+
+/// Everything that moves calls.
+pub static OFFLOAD: Offload = Offload::new();
+
+/// The table's type.
+pub type Descriptors = Table<'static, Lane, fn(Lane)>;
+
+static TABLE: OnceLock<Descriptors> = OnceLock::new();
+
+/// Whether calls on files are moved too.
+static FILES: AtomicBool = AtomicBool::new(false);
+
+/// Sets memory aside for all descriptors that the process can have: used where it is touched. Says whether there is enough.
+pub fn prepare(files: bool) -> bool {
+    // Relaxed: set before calls are moved.
+    FILES.store(files, Ordering::Relaxed);
+    let count = limit();
+    // SAFETY: an entry of zeros is one that is not known, and a slot of zeros is free.
+    let (entries, slots) = unsafe { (zeroed::<Entry>(count), zeroed::<Slot<Lane>>(count)) };
+    let (Some(entries), Some(slots)) = (entries, slots) else { return false };
+    TABLE.set(Table::new(entries, slots, |lane| OFFLOAD.close(lane))).is_ok()
+}
+
+/// How many descriptors the process can have, as far as there are slots.
+fn limit() -> usize {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    let none = core::ptr::null::<libc::rlimit>();
+    // SAFETY: the structure is as large as the kernel writes, and is the only memory that it writes
+    // to.
+    let known =
+        unsafe { raw_syscall!(Sysno::prlimit64, 0, libc::RLIMIT_NOFILE, none, &raw mut limit) };
+    let hard = if known == 0 { limit.rlim_max as usize } else { 0 };
+    hard.clamp(1024, SLOTS_MAX / 16)
+}
+
+/// Memory for so many, all zero; it costs address space only.
+///
+/// # Safety
+///
+/// All zero bytes are a `T`.
+unsafe fn zeroed<T>(count: usize) -> Option<&'static [T]> {
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    // SAFETY: a new private mapping at an address that the kernel chooses touches no memory of
+    // ours.
+    let address = unsafe {
+        raw_syscall!(Sysno::mmap, 0, count * size_of::<T>(), protection, flags, usize::MAX, 0)
+    };
+    let address = Errno::from_ret(address).ok()?;
+    // SAFETY: the memory is mapped for good, aligned to a page, zero, and all zero is a `T`
+    // (contract of this function).
+    Some(unsafe { core::slice::from_raw_parts(address as *const T, count) })
+}
+
+/// The table, once it is there: for who has a reference already. Others ask [`crate::descriptors::table`].
+pub fn get() -> Option<&'static Descriptors> {
+    TABLE.get()
+}
+
+/// Whether calls on files are moved too.
+pub fn moves_files() -> bool {
+    FILES.load(Ordering::Relaxed) // Relaxed: as in `prepare`
+}
+
+/// In the child of a fork, by its one thread.
+pub fn forked() {
+    OFFLOAD.forked();
+    if let Some(table) = get() {
+        table.forked();
+    }
+}

@@ -1,0 +1,84 @@
+//! Threads of ours: made past the program's eyes, and only where one may be made.
+
+use core::ffi::{c_int, c_void};
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use manycore::sync::clock;
+use manycore_stats::syscalls::Outcome;
+use syscalls::{Sysno, raw_syscall};
+
+use crate::real::{self, Run};
+use crate::{handlers, program_threads, state, thread};
+
+/// When there was last no thread to be had, in ticks; 0: never.
+static REFUSED: AtomicU64 = AtomicU64::new(0);
+
+/// So many ticks, some milliseconds, no other is asked for then: where threads cannot be made, each call would try.
+const PAUSE: u64 = 1 << 24;
+
+/// Whether a thread of ours may be made now, see [`crate::offload::settings::MayCreateThread`]: not for a call that a signal handler may make.
+///
+/// # Safety
+///
+/// That of [`crate::offload::settings::MayCreateThread`].
+pub unsafe extern "C" fn may_create(blocked: u64) -> bool {
+    let refused = REFUSED.load(Ordering::Relaxed); // Relaxed: a number that stands for itself
+    if refused != 0 && !clock::has_passed(refused, PAUSE) {
+        return false;
+    }
+    // A thread of ours would have what the caller has.
+    match policy() {
+        // It would either keep others off its CPU or not be let onto it: a program that runs in real time makes its calls itself.
+        libc::SCHED_FIFO | libc::SCHED_RR | libc::SCHED_DEADLINE => {
+            state::end(Outcome::ThreadState);
+            return false;
+        }
+        // It would run when nobody else wants to: others, that wait for it, are to make it.
+        libc::SCHED_IDLE if program_threads::count() > 1 => {
+            REFUSED.store(clock::now(), Ordering::Relaxed); // Relaxed: as above
+            return false;
+        }
+        _ => {}
+    }
+    let here = thread::in_flight().map_or(0, |call| call.addr());
+    !handlers::may_run(here, blocked)
+}
+
+/// How the calling thread is scheduled.
+fn policy() -> c_int {
+    // SAFETY: `sched_getscheduler` takes a number and changes nothing in memory.
+    let policy = unsafe { raw_syscall!(Sysno::sched_getscheduler, 0) } as c_int;
+    policy & !libc::SCHED_RESET_ON_FORK
+}
+
+/// A thread of ours, see [`crate::offload::settings::CreateThread`]: detached, and with a small stack.
+///
+/// # Safety
+///
+/// That of [`crate::offload::settings::CreateThread`].
+pub unsafe extern "C" fn create(
+    run: extern "C" fn(*mut c_void) -> *mut c_void,
+    argument: *mut c_void,
+) -> c_int {
+    /// Thread-local storage of all libraries is part of it.
+    const STACK_BYTES: usize = 256 << 10;
+    // SAFETY: the attributes are initialised here before they are used; the function is the
+    // worker's, which takes this argument and does not unwind.
+    unsafe {
+        let mut attr = core::mem::zeroed();
+        let failed = libc::pthread_attr_init(&raw mut attr);
+        if failed != 0 {
+            return failed;
+        }
+        libc::pthread_attr_setdetachstate(&raw mut attr, libc::PTHREAD_CREATE_DETACHED);
+        libc::pthread_attr_setstacksize(&raw mut attr, STACK_BYTES);
+        let run: Run = core::mem::transmute(run);
+        let mut thread = 0;
+        let failed = real::pthread_create(&raw mut thread, &raw const attr, run, argument);
+        libc::pthread_attr_destroy(&raw mut attr);
+        if failed != 0 {
+            REFUSED.store(clock::now(), Ordering::Relaxed); // Relaxed: as above
+        }
+        failed
+    }
+}
