@@ -36,9 +36,11 @@
 
 mod combined;
 pub mod hash;
+mod hashing;
 pub mod interval;
 pub mod list;
 mod locked;
+mod mark;
 pub mod queue;
 mod rcu;
 mod registry;

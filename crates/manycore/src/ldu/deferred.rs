@@ -6,7 +6,7 @@ use core::mem::forget;
 use core::ptr::NonNull;
 
 use super::item::{Absent, Object};
-use super::node::{Node, Operation, Target};
+use super::queue::node::{Node, Operation, Target};
 use super::queue::{Drained, Global, Queue, drain, drain_own};
 use super::ratio::{EAGER_BELOW, Eager, Ratio};
 use super::statistics::Statistics;

@@ -6,7 +6,7 @@ use core::ops::Deref;
 use core::ptr::NonNull;
 
 use super::deferred::{Deferred, Structure};
-use super::node::{Node, Operation};
+use super::queue::node::{Node, Operation};
 use super::queue::{Global, Queue};
 use crate::RawLock;
 use crate::lock::Adaptive;

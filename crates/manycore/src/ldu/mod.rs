@@ -123,7 +123,6 @@
 
 mod deferred;
 mod item;
-mod node;
 pub mod ordered;
 mod per_core;
 mod queue;
@@ -134,8 +133,8 @@ mod timer;
 
 pub use deferred::{Deferred, Item, Structure};
 pub use item::{Absent, Present};
-pub use node::{Node, Operation, Target};
 pub use per_core::PerCore;
+pub use queue::node::{Node, Operation, Target};
 pub use queue::{Chain, Drained, Global, Link, MANY, Queue, drain, drain_own};
 pub use ratio::EAGER_BELOW;
 pub use statistics::Statistics;

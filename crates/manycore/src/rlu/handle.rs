@@ -8,7 +8,7 @@ use core::marker::PhantomData;
 use manycore_traits::{Conflict, Link, RawSession, Sessions, View};
 
 use super::domain::Domain;
-use super::object::{CopyOf, Head, Header, Kind, Master, copy_of};
+use super::record::object::{CopyOf, Head, Header, Kind, Master, copy_of};
 use super::record::{Local, Member, Record, Session};
 use super::stats::count;
 use crate::clock::{Clock, Counter, LATEST, UNDECIDED, undecided_by};

@@ -105,8 +105,6 @@ mod config;
 mod domain;
 mod epoch;
 mod handle;
-mod log;
-mod object;
 mod record;
 mod stats;
 mod write;

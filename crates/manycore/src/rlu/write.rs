@@ -3,7 +3,7 @@
 use manycore_traits::{Conflict, Link};
 
 use super::handle::Handle;
-use super::object::{CopyOf, Head, Header, Master, copy_of, kind_of, lock, unlock};
+use super::record::object::{CopyOf, Head, Header, Master, copy_of, kind_of, lock, unlock};
 use super::stats::count;
 use crate::clock::Clock;
 use crate::session::object::{FREED, NEVER, head};

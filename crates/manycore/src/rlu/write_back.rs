@@ -2,8 +2,8 @@
 
 use super::config::Stall;
 use super::handle::Handle;
-use super::log::Committed;
-use super::object::unlock;
+use super::record::log::Committed;
+use super::record::object::unlock;
 use super::record::{Member, Session};
 use super::stats::count;
 use crate::clock::Clock;

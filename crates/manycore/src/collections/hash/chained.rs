@@ -3,8 +3,8 @@
 use alloc::boxed::Box;
 use core::hash::Hash;
 
-use super::bucket_of;
 use crate::collections::SequentialMap;
+use crate::collections::hashing::bucket_of;
 use crate::collections::list::SortedList;
 
 /// A hash table of chains.

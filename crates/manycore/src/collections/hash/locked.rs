@@ -25,7 +25,8 @@
 use alloc::boxed::Box;
 use core::hash::Hash;
 
-use super::{ChainedTable, bucket_of};
+use super::ChainedTable;
+use crate::collections::hashing::bucket_of;
 use crate::collections::list::{LockedList, SortedList};
 use crate::collections::set_by_map::set_by_map;
 use crate::collections::{Combined, Locked};

@@ -7,7 +7,6 @@ mod chained;
 mod growing;
 mod locked;
 mod mvrlu;
-mod place;
 mod rcu;
 mod rlu;
 
@@ -15,6 +14,5 @@ pub use chained::ChainedTable;
 pub use growing::{GrowingTable, MvrluGrowingTable, RluGrowingTable};
 pub use locked::{CombinedTable, LockedTable};
 pub use mvrlu::{MvrluTable, VersionedTable};
-pub(crate) use place::{bucket_of, hash_of};
 pub use rcu::RcuTable;
 pub use rlu::RluTable;

@@ -4,7 +4,7 @@
 
 use core::ptr::{self, NonNull, null_mut};
 
-use super::mark::{followed, is_marked, marked, unmarked};
+use crate::collections::mark::{followed, is_marked, marked, unmarked};
 use crate::exhaust::exhaust;
 use crate::reclaim::{Guard, end_with_structure};
 use crate::sync::atomic::{AtomicPtr, Ordering};

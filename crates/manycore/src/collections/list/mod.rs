@@ -3,12 +3,10 @@
 //! The worst structure for many keys, and the one in which mechanisms differ most: an update of one node is a small part of an
 //! operation that reads hundreds.
 
-pub(super) mod chain;
 mod harris;
 mod lazy;
 mod links;
 mod locked;
-mod mark;
 mod mvrlu;
 mod rcu;
 mod rlu;

@@ -5,7 +5,7 @@ use core::hash::Hash;
 use core::marker::PhantomData;
 
 use super::{Arrangement, Chain, Placement, Shape, Versioned, create};
-use crate::collections::hash::bucket_of;
+use crate::collections::hashing::bucket_of;
 use crate::session::object::Embedded;
 use crate::session::{Conflict, Link, RawSession, Sessions, View};
 

@@ -5,8 +5,6 @@
 //! by initial-exec TLS, which needs no call and no set-up.
 
 pub mod barrier;
-#[cfg(feature = "std")]
-mod boundary;
 pub mod clock;
 pub mod cpu;
 pub mod futex;

@@ -6,7 +6,7 @@ use core::mem::MaybeUninit;
 use core::ptr::null_mut;
 
 use super::tags::{self, Tags};
-use crate::collections::hash::hash_of;
+use crate::collections::hashing::hash_of;
 use crate::session::{Conflict, Link, RawSession};
 
 /// So many words for entries make an object 128 bytes large.

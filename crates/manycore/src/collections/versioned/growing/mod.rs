@@ -65,7 +65,7 @@ mod tags;
 use core::hash::Hash;
 
 use super::{Arrangement, Placement, Versioned};
-use crate::collections::hash::hash_of;
+use crate::collections::hashing::hash_of;
 use crate::session::{self, Conflict, Link, RawSession, Sessions, View};
 use crate::sync::mutation;
 use bucket::Bucket;

@@ -18,13 +18,13 @@ use crate::sync::cell::UnsafeCell;
 
 /// Copies that a thread has committed and that nobody has written back. Whoever has the lock may do so; it is not to be taken
 /// in a session.
-pub(super) struct Log {
+pub(in crate::rlu) struct Log {
     lock: Futex,
     committed: UnsafeCell<Committed>,
 }
 
 #[derive(Default)]
-pub(super) struct Committed {
+pub(in crate::rlu) struct Committed {
     pub copies: Vec<*mut Header>,
     /// The stamp of the last commit.
     pub stamp: u64,
@@ -76,7 +76,7 @@ impl Log {
 
 /// Copies that a thread has taken away from their objects, the oldest first. Sessions that are open may have found them before.
 #[derive(Default)]
-pub(super) struct Limbo {
+pub(in crate::rlu) struct Limbo {
     copies: Vec<*mut Header>,
     /// Sessions that see commits up to `stamp` have not found the first so many: those were there before it was taken.
     ripening: usize,

@@ -2,22 +2,22 @@
 
 const MARK: usize = 1;
 
-pub(super) fn marked<T>(link: *mut T) -> *mut T {
+pub(in crate::collections) fn marked<T>(link: *mut T) -> *mut T {
     link.map_addr(|address| address | MARK)
 }
 
-pub(super) fn is_marked<T>(link: *mut T) -> bool {
+pub(in crate::collections) fn is_marked<T>(link: *mut T) -> bool {
     link.addr() & MARK != 0
 }
 
-pub(super) fn unmarked<T>(link: *mut T) -> *mut T {
+pub(in crate::collections) fn unmarked<T>(link: *mut T) -> *mut T {
     link.map_addr(|address| address & !MARK)
 }
 
 /// As [`unmarked`], of a link that readers walk along. Few of them stand on a node that was taken out: so this is a jump that
 /// is foreseen, and not one more step between two loads.
 #[inline]
-pub(super) fn followed<T>(link: *mut T) -> *mut T {
+pub(in crate::collections) fn followed<T>(link: *mut T) -> *mut T {
     if is_marked(link) { of_a_removed_node(link) } else { link }
 }
 

@@ -2,7 +2,7 @@
 
 use core::ptr::NonNull;
 
-use super::queue::{Link, Queue};
+use super::{Link, Queue};
 use crate::sync::atomic::{AtomicU8, Ordering};
 use crate::sync::cell::UnsafeCell;
 use crate::sync::{const_new, mortal, mutation, order};
@@ -153,14 +153,14 @@ impl Node {
 
     /// Whether an operation is logged and not applied yet, as far as the owner can tell: one that is being applied is not.
     #[inline]
-    pub(super) fn is_pending(&self) -> bool {
+    pub(in crate::ldu) fn is_pending(&self) -> bool {
         // Relaxed: the owner alone marks operations; who has unmarked one has the structure's lock until it is applied.
         self.state.load(Ordering::Relaxed) & State::MARKED != 0
     }
 
     /// Whether somebody else may come by because of an entry of it. Only the owner can make that so.
     #[inline]
-    pub(super) fn is_known(&self) -> bool {
+    pub(in crate::ldu) fn is_known(&self) -> bool {
         // Acquire: partner of `settle`, which has done with the entry by then.
         self.state.load(order!(Acquire, "ldu-known")) & State::USED != 0
     }

@@ -1,12 +1,14 @@
 //! Sorted chains that are read without a lock: what the list and the hash table over RCU have in common.
 
+mod chain;
+
 use alloc::boxed::Box;
 use core::fmt;
 use core::hash::Hash;
 use core::marker::PhantomData;
 
-use super::hash::bucket_of;
-use super::list::chain::{Chain, Node};
+use self::chain::{Chain, Node};
+use super::hashing::bucket_of;
 use crate::reclaim::{Config, Domain, Flavour, Pinned};
 use crate::{ConcurrentMap, ConcurrentSet, MapHandle, RawLock, SetHandle};
 

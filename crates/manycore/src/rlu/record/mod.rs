@@ -1,9 +1,12 @@
 //! What a domain knows about a thread: its session, its transaction, and what it has committed.
 
+pub(super) mod log;
+pub(super) mod object;
+
 use alloc::vec::Vec;
 
-use super::log::{Limbo, Log};
-use super::object::{Head, Header, Kind};
+use self::log::{Limbo, Log};
+use self::object::{Head, Header, Kind};
 use super::stats::Counters;
 use crate::clock::{Decision, UNDECIDED};
 use crate::session::pool::Pool;

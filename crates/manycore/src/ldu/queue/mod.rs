@@ -1,8 +1,10 @@
 //! Queues of entries: many put one in, one takes all.
 
+pub mod node;
+
 use core::ptr::NonNull;
 
-use super::node::{Node, Operation, Target};
+use self::node::{Node, Operation, Target};
 use crate::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use crate::sync::{CachePadded, const_new, order};
 

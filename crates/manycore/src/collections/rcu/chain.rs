@@ -8,8 +8,8 @@
 
 use core::ptr::null_mut;
 
-use super::mark::{followed, marked};
 use crate::RawLock;
+use crate::collections::mark::{followed, marked};
 use crate::exhaust::exhaust;
 use crate::lock::Held;
 use crate::reclaim::{Fresh, Guard, end_with_structure};
@@ -20,11 +20,11 @@ use crate::sync::{mutation, order};
 ///
 /// Invariant: the links from `head` lead through that domain's nodes, in ascending order of their keys, to null. The nodes that
 /// they lead through are those without marks, but for one that a writer is taking out.
-pub(in crate::collections) struct Chain<K, V> {
+pub(super) struct Chain<K, V> {
     head: AtomicPtr<Node<K, V>>,
 }
 
-pub(in crate::collections) struct Node<K, V> {
+pub(super) struct Node<K, V> {
     /// The next node; with a mark, and for good, if this one is taken out.
     next: AtomicPtr<Node<K, V>>,
     key: K,

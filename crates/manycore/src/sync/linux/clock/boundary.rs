@@ -1,4 +1,5 @@
 //! By how much the CPUs' counters differ at most: two threads on two CPUs send each other what theirs say.
+#![expect(clippy::disallowed_methods, reason = "part of what `sync::hint` is built on")]
 
 extern crate std;
 
@@ -9,7 +10,6 @@ use std::vec::Vec;
 
 use syscalls::{Sysno, raw_syscall};
 
-use super::clock;
 use crate::sync::CachePadded;
 
 /// So many CPUs are measured in all pairs; more, against the first one.
@@ -102,17 +102,17 @@ fn least_of_many(from: usize, to: usize) -> Option<u64> {
 }
 
 fn send(messages: &[Message; LINES]) -> bool {
-    let start = clock::now();
+    let start = super::now();
     let mut turns = messages.iter().cycle();
     for (round, message) in (0..ROUNDS).zip(turns.by_ref()) {
-        if round >= ROUNDS_MIN && clock::has_passed(start, TICKS_MAX) {
+        if round >= ROUNDS_MIN && super::has_passed(start, TICKS_MAX) {
             return !end(message);
         }
         // Not `ordered`: if the counter is read earlier than it is written here, the difference is larger.
-        message.store(clock::now(), Ordering::Release); // Release: partner of the Acquire in `receive`
+        message.store(super::now(), Ordering::Release); // Release: partner of the Acquire in `receive`
         // Acquire: partner of the Release in `receive`.
         while message.load(Ordering::Acquire) != 0 {
-            super::hint::pause();
+            core::hint::spin_loop();
         }
     }
     turns.next().is_some_and(|message| !end(message))
@@ -137,7 +137,7 @@ fn receive(messages: &[Message; LINES]) -> i64 {
         if sent == END {
             break;
         }
-        least = least.min(clock::ordered().wrapping_sub(sent).cast_signed());
+        least = least.min(super::ordered().wrapping_sub(sent).cast_signed());
         message.store(0, Ordering::Release); // Release: partner of the Acquire in `send`
     }
     least

@@ -1,5 +1,8 @@
 //! Time in ticks of a counter that is read without a system call.
 
+#[cfg(feature = "std")]
+mod boundary;
+
 #[cfg(target_arch = "x86_64")]
 use super::atomic::{AtomicPtr, AtomicU64};
 use super::atomic::{AtomicU32, Ordering};
@@ -18,7 +21,7 @@ pub fn replace(other: extern "C" fn() -> u64) {
 
 #[cfg(target_arch = "x86_64")]
 #[inline]
-pub(super) fn replaced() -> Option<extern "C" fn() -> u64> {
+pub(in crate::sync) fn replaced() -> Option<extern "C" fn() -> u64> {
     // Acquire: partner of the Release in `replace`.
     let other = OTHER.load(Ordering::Acquire);
     // SAFETY: null, which is none, or what `replace` was given.
@@ -165,7 +168,7 @@ pub fn ordered() -> u64 {
 /// By how much two CPUs' counters may differ at most, in ticks: measured at the first call. None where that is not possible.
 pub fn boundary() -> Option<u64> {
     #[cfg(feature = "std")]
-    return super::boundary::boundary();
+    return boundary::boundary();
     #[cfg(not(feature = "std"))]
     None
 }
