@@ -5,55 +5,20 @@ use core::marker::PhantomData;
 use core::mem::forget;
 use core::ptr::NonNull;
 
-use super::item::{Absent, Object};
 use super::queue::node::{Node, Operation, Target};
 use super::queue::{Drained, Global, Queue, drain, drain_own};
 use super::ratio::{EAGER_BELOW, Eager, Ratio};
 use super::statistics::Statistics;
+use super::structure::{Item, Object, Structure};
 use crate::RawLock;
 use crate::due::Due;
 use crate::lock::{Adaptive, Guarded};
 use crate::sync::phase::{self, Phase};
 use crate::sync::{CachePadded, hint, mutation};
 
-/// What can be updated by a log.
-///
-/// Updates of different items come in any order: what the structure is afterwards must not depend on it. An order that
-/// matters, such as that of items which are equal otherwise, has to be part of the items. Updates of one item alternate
-/// between the two, beginning with [`insert`](Self::insert).
-pub trait Structure<T> {
-    /// The item comes in.
-    fn insert(&mut self, item: Item<'_, T>);
-
-    /// The item leaves.
-    fn remove(&mut self, item: Item<'_, T>);
-}
-
-/// An item that is about to come into a structure, or to leave it.
-///
-/// A structure may keep its [address](Self::pointer): from its insertion until its removal the item stays where it is,
-/// and nobody has it mutably.
-#[derive(Debug)]
-pub struct Item<'a, T>(&'a T);
-
-impl<T> Item<'_, T> {
-    /// Where the item is, until it is removed.
-    pub fn pointer(&self) -> NonNull<T> {
-        NonNull::from(self.0)
-    }
-}
-
-impl<T> core::ops::Deref for Item<'_, T> {
-    type Target = T;
-
-    fn deref(&self) -> &T {
-        self.0
-    }
-}
-
 /// A structure `S` of items `T`, of which updates are logged in a queue `Q`, under a lock `L`.
 ///
-/// Whoever makes an item with [`item`](Self::item) owns it, and with it the state that it is in: [`Absent`] or
+/// Whoever makes an item with [`item`](Self::item) owns it, and with it the state that it is in: [`Absent`](super::Absent) or
 /// [`Present`](super::Present). So nobody can insert what is there already. Updates wait for no lock. A read acquires the lock,
 /// applies the log, and then sees all updates that were done before it began. Where reads are [frequent](Self::eager_below), updates are
 /// applied at once if nobody has the lock.
@@ -214,11 +179,6 @@ impl<S: Structure<T>, T, Q: Queue, L: RawLock> Deferred<S, T, Q, L> {
     pub fn eager_below(mut self, updates: u64) -> Self {
         self.eager = Eager::below(updates);
         self
-    }
-
-    /// A new item, which is not in the structure.
-    pub fn item(&self, value: T) -> Absent<'_, S, T, Q, L> {
-        Absent::new(self, value)
     }
 
     pub(super) fn queue(&self) -> &Q {

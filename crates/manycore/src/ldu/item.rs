@@ -5,25 +5,12 @@ use core::mem::{ManuallyDrop, forget};
 use core::ops::Deref;
 use core::ptr::NonNull;
 
-use super::deferred::{Deferred, Structure};
+use super::deferred::Deferred;
 use super::queue::node::{Node, Operation};
 use super::queue::{Global, Queue};
+use super::structure::{Object, Structure};
 use crate::RawLock;
 use crate::lock::Adaptive;
-
-/// An item with its part of the log, which comes first, so that one address is that of both.
-#[repr(C)]
-pub(super) struct Object<T> {
-    node: Node,
-    pub(super) value: T,
-}
-
-impl<T> Object<T> {
-    /// The object whose node it is.
-    pub(super) fn of(node: NonNull<Node>) -> NonNull<Self> {
-        node.cast()
-    }
-}
 
 /// An item that is not in its structure, as far as its owner is concerned. Dropped, it is given back to the allocator when
 /// its entries are next taken from the log: at once, if the core has logged [much](super::MANY) and nobody has the structure's lock.
@@ -56,8 +43,15 @@ where
 {
 }
 
+impl<S: Structure<T>, T, Q: Queue, L: RawLock> Deferred<S, T, Q, L> {
+    /// A new item, which is not in the structure.
+    pub fn item(&self, value: T) -> Absent<'_, S, T, Q, L> {
+        Absent::new(self, value)
+    }
+}
+
 impl<'d, S: Structure<T>, T, Q: Queue, L: RawLock> Absent<'d, S, T, Q, L> {
-    pub(super) fn new(deferred: &'d Deferred<S, T, Q, L>, value: T) -> Self {
+    fn new(deferred: &'d Deferred<S, T, Q, L>, value: T) -> Self {
         let object = Box::new(Object { node: Node::new(), value });
         // The address is that of the whole object, also where only the node is known of.
         Self { deferred, object: NonNull::from(Box::leak(object)) }

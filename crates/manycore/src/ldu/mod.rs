@@ -128,15 +128,17 @@ mod per_core;
 mod queue;
 mod ratio;
 mod statistics;
+mod structure;
 mod table;
 mod timer;
 
-pub use deferred::{Deferred, Item, Structure};
+pub use deferred::Deferred;
 pub use item::{Absent, Present};
 pub use per_core::PerCore;
 pub use queue::node::{Node, Operation, Target};
 pub use queue::{Chain, Drained, Global, Link, MANY, Queue, drain, drain_own};
 pub use ratio::EAGER_BELOW;
 pub use statistics::Statistics;
+pub use structure::{Item, Structure};
 pub use table::{Rooted, Table, TablePointer};
 pub use timer::every;

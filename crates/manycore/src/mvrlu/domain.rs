@@ -1,7 +1,6 @@
 //! A domain: the threads that take part, the clock that they go by, and their grace periods.
 
 use super::config::{Config, Stall};
-use super::handle::Handle;
 use super::record::{Local, Member, Record};
 use super::stats::Stats;
 use super::waits::{Account, Waiting, Waits};
@@ -86,13 +85,6 @@ impl<C: Clock> Domain<C> {
             members: Seats::new(),
             looking: CachePadded(AtomicU64::new(NOBODY)),
         }
-    }
-
-    /// Lets the calling thread take part.
-    pub fn register(&self) -> Handle<'_, C> {
-        let (member, local) =
-            self.members.take(|| Record::new(self.config.segment_bytes, self.config.segments));
-        Handle::new(self, member, local)
     }
 
     /// Announces that the thread of the record begins a session; returns the epoch that it goes by.

@@ -45,6 +45,15 @@ pub struct Handle<'a, C: Clock = Ordo> {
     _not_send: PhantomData<*mut ()>,
 }
 
+impl<C: Clock> Domain<C> {
+    /// Lets the calling thread take part.
+    pub fn register(&self) -> Handle<'_, C> {
+        let (member, local) =
+            self.members.take(|| Record::new(self.config.segment_bytes, self.config.segments));
+        Handle::new(self, member, local)
+    }
+}
+
 impl<'a, C: Clock> Handle<'a, C> {
     pub(super) fn new(domain: &'a Domain<C>, record: &'a Member, mut local: Box<Local>) -> Self {
         let kept = core::mem::take(&mut local.kept);

@@ -105,9 +105,9 @@ impl Bag {
 }
 
 /// Closed bags that anybody may take: all of them at a time.
-pub(super) struct Pile(AtomicPtr<Bag>);
+pub(super) struct GarbageStack(AtomicPtr<Bag>);
 
-impl Pile {
+impl GarbageStack {
     pub fn new() -> Self {
         Self(AtomicPtr::new(null_mut()))
     }
@@ -144,7 +144,7 @@ impl Pile {
 
 /// Bags that were on a pile, and go back there if nobody takes them.
 pub(super) struct Taken<'a> {
-    pile: &'a Pile,
+    pile: &'a GarbageStack,
     first: *mut Bag,
 }
 

@@ -4,9 +4,8 @@ use alloc::boxed::Box;
 use core::fmt;
 use core::ptr::null_mut;
 
-use super::bag::{Garbage, Pile};
+use super::bag::{Garbage, GarbageStack};
 use super::config::{Barriers, Config, Stall};
-use super::handle::Handle;
 use super::nodes::Nodes;
 use super::record::{INSIDE, PILES, Record, STEP};
 use crate::asymmetry::Asymmetry;
@@ -82,7 +81,13 @@ impl Domain {
         Self::with_nodes(config, Nodes::none())
     }
 
-    pub(super) fn with_nodes(config: Config, nodes: Nodes) -> Self {
+    /// A domain for a structure whose nodes are of this type, and take so many bytes each at least. The structure's end comes
+    /// before the domain's.
+    pub(crate) fn of_nodes<T>(config: Config, bytes_min: usize) -> Self {
+        Self::with_nodes(config, Nodes::of::<T>(bytes_min))
+    }
+
+    fn with_nodes(config: Config, nodes: Nodes) -> Self {
         let most = super::config::BATCH_MAX;
         assert!((1..=most).contains(&config.batch), "a batch is 1 to {most} objects");
         Self {
@@ -100,13 +105,6 @@ impl Domain {
             in_turns: false,
             nodes,
         }
-    }
-
-    /// The calling thread's access to the domain. A thread may have several.
-    #[inline]
-    pub fn register(&self) -> Handle<'_> {
-        let record = self.records().find(|record| record.claim());
-        Handle::new(self, record.unwrap_or_else(|| self.add_record()))
     }
 
     /// Whether readers do without a fence where somebody seldom waits for them: the system has granted it, and it was not asked
@@ -275,7 +273,7 @@ impl Domain {
     }
 
     /// Moves those of a record's bags in which nothing has to wait any more to a pile of such; says how many objects those have.
-    fn harvest(&self, record: &Record, piles: Piles, to: &Pile) -> usize {
+    fn harvest(&self, record: &Record, piles: Piles, to: &GarbageStack) -> usize {
         let (now, mut count) = (self.now(), 0);
         for (number, pile) in record.piles().iter().enumerate() {
             let age = (now / STEP).wrapping_sub(number) % PILES;
@@ -328,7 +326,8 @@ impl Domain {
         records.inspect(move |_| _ = ahead.next())
     }
 
-    fn records(&self) -> impl Iterator<Item = &Record> + Clone {
+    /// Of all threads that take part, or have.
+    pub(super) fn records(&self) -> impl Iterator<Item = &Record> + Clone {
         // Acquire: partner of the Release in `add_record`.
         let mut next = self.records.load(order!(Acquire, "reclaim-records"));
         core::iter::from_fn(move || {
@@ -341,7 +340,7 @@ impl Domain {
     }
 
     #[cold]
-    fn add_record(&self) -> &Record {
+    pub(super) fn add_record(&self) -> &Record {
         let new = Box::into_raw(Box::new(Record::new(self.bag_bytes_max(), self.now())));
         // SAFETY: `new` comes from `Box::into_raw` on the line above; it is freed in `Domain::drop`
         // only.
@@ -382,7 +381,7 @@ impl Drop for Domain {
     fn drop(&mut self) {
         // Relaxed, both: nobody else has the domain.
         let mut next = self.records.load(Ordering::Relaxed);
-        let all = Pile::new();
+        let all = GarbageStack::new();
         while !next.is_null() {
             // SAFETY: `add_record` has made it by `Box::into_raw`, and each is in the list once;
             // handles borrow the domain, so that none is left.
@@ -392,7 +391,7 @@ impl Drop for Domain {
             record.give_back();
             record.close_parked(|| 0);
             let piles = record.piles().iter().chain([&record.ripe]);
-            piles.flat_map(Pile::take).for_each(|bag| all.push(bag));
+            piles.flat_map(GarbageStack::take).for_each(|bag| all.push(bag));
         }
         let mut bags = all.take();
         let mut bag = bags.next();

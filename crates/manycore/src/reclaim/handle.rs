@@ -44,6 +44,15 @@ pub struct Handle<'d> {
     _stays: PhantomData<*mut ()>,
 }
 
+impl Domain {
+    /// The calling thread's access to the domain. A thread may have several.
+    #[inline]
+    pub fn register(&self) -> Handle<'_> {
+        let record = self.records().find(|record| record.claim());
+        Handle::new(self, record.unwrap_or_else(|| self.add_record()))
+    }
+}
+
 impl<'d> Handle<'d> {
     /// The caller has the record.
     #[inline]
@@ -382,6 +391,23 @@ impl<'d> Handle<'d> {
             }
         }
         true
+    }
+
+    /// A node that was retired, or that nobody knew.
+    ///
+    /// # Safety
+    ///
+    /// It is a domain's own, and nobody has it any more.
+    pub(super) unsafe fn end_node(&self, node: *mut ()) {
+        let nodes = &self.domain.nodes;
+        // SAFETY: the node is of this domain, and no thread has it any more (contract of this
+        // function).
+        unsafe { nodes.end(node) };
+        // SAFETY: the pool belongs to the thread that has the record, which is this one, and the
+        // reference ends with the statement. The destructor has run above, so that it cannot be in
+        // the middle of this. The memory is a node's: as large as a `Free` and aligned for it, by
+        // `Nodes::of`.
+        unsafe { (*self.record.pool.get()).list.give(node.cast(), &nodes.batches) };
     }
 
     /// Keeps an empty bag for later, or frees it.

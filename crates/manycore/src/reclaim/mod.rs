@@ -122,7 +122,7 @@
 
 mod bag;
 mod config;
-mod desks;
+mod cpu_handles;
 mod domain;
 mod flavour;
 mod handle;
@@ -131,14 +131,15 @@ mod online;
 #[cfg(all(feature = "std", not(any(loom, feature = "sim"))))]
 mod process;
 mod record;
+mod unpublished;
 
 pub use bag::BAG_BYTES;
 pub use config::{Barriers, Config, OnStall, Stall};
-pub(crate) use desks::Desks;
+pub(crate) use cpu_handles::CpuHandles;
 pub use domain::Domain;
 pub use flavour::{Counted, Flavour, Pinned, Quiescent};
 pub use handle::{Guard, Handle};
-pub(crate) use nodes::{Fresh, end_with_structure};
 pub use online::Online;
 #[cfg(all(feature = "std", not(any(loom, feature = "sim"))))]
 pub use process::{domain, is_pinned, section, synchronize};
+pub(crate) use unpublished::{UnpublishedNode, end_with_structure};

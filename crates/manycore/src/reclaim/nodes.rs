@@ -7,22 +7,16 @@
 //! The model checker and the simulator are to see each node come and go, and notice one that is lost: there they are boxes. So
 //! are large ones, which gain nothing.
 
-use alloc::boxed::Box;
 use core::mem::needs_drop;
-use core::ops::Deref;
-use core::ptr::{NonNull, drop_in_place};
+use core::ptr::drop_in_place;
 
-use super::bag::Garbage;
-use super::config::Config;
-use super::domain::Domain;
-use super::handle::{Guard, Handle};
 use crate::depot::{Batches, Chunks, Free, List, Rest};
 
 /// The largest node that is not a box, in bytes.
-const LARGEST: usize = 256;
+pub(super) const LARGEST: usize = 256;
 
 /// Whether nodes of this type are in a domain's memory, and not in boxes.
-const fn are_kept<T>() -> bool {
+pub(super) const fn are_kept<T>() -> bool {
     // Places follow each other from a line's begin on, a multiple of the type's alignment apart.
     !cfg!(any(loom, feature = "sim")) && size_of::<T>() <= LARGEST && align_of::<T>() <= 16
 }
@@ -30,16 +24,16 @@ const fn are_kept<T>() -> bool {
 /// What a domain has for nodes of one type, or of none.
 pub(super) struct Nodes {
     /// What one takes; 0 if there are none.
-    bytes: usize,
+    pub bytes: usize,
     /// The end of what is in one; none if nothing has to be done.
     end: Option<unsafe fn(*mut ())>,
-    batches: Batches,
+    pub batches: Batches,
     chunks: Chunks,
 }
 
 /// What a thread has for them.
 pub(super) struct Pool {
-    list: List,
+    pub list: List,
     rest: Rest,
 }
 
@@ -49,7 +43,7 @@ impl Nodes {
     }
 
     /// Each takes so many bytes at least.
-    fn of<T>(bytes_min: usize) -> Self {
+    pub fn of<T>(bytes_min: usize) -> Self {
         /// # Safety
         ///
         /// It is a node of this type, and nobody has it any more.
@@ -89,231 +83,10 @@ impl Pool {
         Self { list: List::EMPTY, rest: Rest::NONE }
     }
 
+    /// Memory for a node.
     #[inline]
-    fn take(&mut self, nodes: &Nodes) -> *mut u8 {
+    pub fn take(&mut self, nodes: &Nodes) -> *mut u8 {
         let Self { list, rest } = self;
         list.take().unwrap_or_else(|| list.refill(nodes.bytes, &nodes.batches, rest, &nodes.chunks))
-    }
-}
-
-impl Domain {
-    /// A domain for a structure whose nodes are of this type, and take so many bytes each at least. The structure's end comes
-    /// before the domain's.
-    pub(crate) fn of_nodes<T>(config: Config, bytes_min: usize) -> Self {
-        Self::with_nodes(config, Nodes::of::<T>(bytes_min))
-    }
-}
-
-impl Handle<'_> {
-    /// A node that was retired, or that nobody knew.
-    ///
-    /// # Safety
-    ///
-    /// It is a domain's own, and nobody has it any more.
-    pub(super) unsafe fn end_node(&self, node: *mut ()) {
-        let nodes = &self.domain.nodes;
-        // SAFETY: the node is of this domain, and no thread has it any more (contract of this
-        // function).
-        unsafe { nodes.end(node) };
-        // SAFETY: the pool belongs to the thread that has the record, which is this one, and the
-        // reference ends with the statement. The destructor has run above, so that it cannot be in
-        // the middle of this. The memory is a node's: as large as a `Free` and aligned for it, by
-        // `Nodes::of`.
-        unsafe { (*self.record.pool.get()).list.give(node.cast(), &nodes.batches) };
-    }
-}
-
-impl Guard<'_> {
-    /// A new node, in a section of the domain that is [for such](Domain::of_nodes).
-    #[inline]
-    pub(crate) fn node<T>(&self, value: T) -> Fresh<'_, T> {
-        let place = if are_kept::<T>() {
-            let Handle { domain, record, .. } = self.handle();
-            debug_assert!(domain.nodes.bytes >= size_of::<T>(), "a domain of other nodes");
-            // SAFETY: the pool belongs to the thread that has the record, which is this one, and
-            // the reference ends with the statement.
-            let place = unsafe { &mut *record.pool.get() }.take(&domain.nodes).cast::<T>();
-            // SAFETY: `take` returns memory for a node of this domain, as large as a `T` and
-            // aligned for it by `Nodes::of`, that is in no other use.
-            unsafe { place.write(value) };
-            // SAFETY: memory within a chunk is not null.
-            unsafe { NonNull::new_unchecked(place) }
-        } else {
-            NonNull::from(Box::leak(Box::new(value)))
-        };
-        Fresh { guard: self, place }
-    }
-
-    /// As [`retire`](Guard::retire), for a node.
-    ///
-    /// # Safety
-    ///
-    /// It is from [`Fresh::into_raw`], of this domain, and is used by nobody but those who are inside a section now.
-    /// It is retired once. What is in it may be dropped by any thread, and as late as the domain.
-    #[inline]
-    pub(crate) unsafe fn retire_node<T: Send>(&self, node: *mut T) {
-        if are_kept::<T>() {
-            let bytes = self.handle().domain.nodes.bytes;
-            self.handle().retire(Garbage { object: node.cast(), destroy: None }, bytes);
-        } else {
-            // SAFETY: what is not kept comes from a box, made in `node`; the rest is the contract
-            // of this function, which is that of `retire`.
-            unsafe { self.retire(node) };
-        }
-    }
-}
-
-/// A node that nobody else knows. If it is dropped, it is gone.
-pub(crate) struct Fresh<'g, T> {
-    guard: &'g Guard<'g>,
-    place: NonNull<T>,
-}
-
-impl<T> Fresh<'_, T> {
-    /// Where it is, for a link that leads there.
-    #[inline]
-    pub fn as_ptr(&self) -> *mut T {
-        self.place.as_ptr()
-    }
-
-    /// The node, which others can find: it is there until it is retired, or its structure ends.
-    #[inline]
-    pub fn into_raw(self) -> NonNull<T> {
-        let place = self.place;
-        core::mem::forget(self);
-        place
-    }
-}
-
-impl<T> Deref for Fresh<'_, T> {
-    type Target = T;
-
-    #[inline]
-    fn deref(&self) -> &T {
-        // SAFETY: `node` has initialised it, and it stays until `drop` or `into_raw`; others may
-        // have a link to it, but only shared access.
-        unsafe { self.place.as_ref() }
-    }
-}
-
-impl<T> Drop for Fresh<'_, T> {
-    fn drop(&mut self) {
-        if are_kept::<T>() {
-            // SAFETY: it was not given to others by `into_raw`, so that no thread has it; `node`
-            // has taken it from this domain.
-            unsafe { self.guard.handle().end_node(self.place.as_ptr().cast()) };
-        } else {
-            // SAFETY: `node` has made it by a box, and it was not given to others by `into_raw`.
-            drop(unsafe { Box::from_raw(self.place.as_ptr()) });
-        }
-    }
-}
-
-/// The end of a node with its structure. Its memory goes with the domain.
-///
-/// # Safety
-///
-/// It is from [`Fresh::into_raw`], and nobody has it any more.
-pub(crate) unsafe fn end_with_structure<T>(node: *mut T) {
-    if are_kept::<T>() {
-        // SAFETY: `Fresh` has made it, and no thread has it any more (contract of this function);
-        // its memory is the domain's.
-        unsafe { drop_in_place(node) };
-    } else {
-        // SAFETY: what is not kept comes from a box, made in `node`, and no thread has it any more
-        // (contract of this function).
-        drop(unsafe { Box::from_raw(node) });
-    }
-}
-
-#[cfg(all(test, not(any(loom, manycore_bare, feature = "sim"))))]
-mod tests {
-    use super::*;
-    use alloc::sync::Arc;
-
-    #[test]
-    fn memory_is_used_again() {
-        let domain = Domain::of_nodes::<[u64; 3]>(Config::default(), 0);
-        let mut handle = domain.register();
-        let mut bytes = 0;
-        for round in 0..20 {
-            let guard = handle.pin(); // so that none of them is another's memory
-            for number in 0..1000 {
-                let node = guard.node([number; 3]).into_raw().as_ptr();
-                // SAFETY: `into_raw` has told nobody, and it is retired once.
-                unsafe { guard.retire_node(node) };
-            }
-            drop(guard);
-            handle.synchronize();
-            if round == 0 {
-                bytes = domain.node_bytes();
-            }
-        }
-        assert!((1000 * 24..3 * 1000 * 24).contains(&bytes), "{bytes}");
-        assert_eq!(domain.node_bytes(), bytes);
-    }
-
-    #[test]
-    fn a_node_that_nobody_was_told_of_is_gone() {
-        let domain = Domain::of_nodes::<Arc<()>>(Config::default(), 0);
-        let handle = domain.register();
-        let (guard, counted) = (handle.pin(), Arc::new(()));
-        let first = guard.node(counted.clone());
-        let place = first.as_ptr();
-        assert_eq!(Arc::strong_count(&first), 2);
-        drop(first);
-        assert_eq!(Arc::strong_count(&counted), 1);
-        assert_eq!(guard.node(counted.clone()).as_ptr(), place, "its memory is the next one's");
-    }
-
-    #[test]
-    fn nodes_are_dropped_with_the_domain() {
-        let counted = Arc::new(());
-        let domain = Domain::of_nodes::<Arc<()>>(Config::default(), 0);
-        let handle = domain.register();
-        let guard = handle.pin();
-        for _ in 0..100 {
-            let node = guard.node(counted.clone()).into_raw().as_ptr();
-            // SAFETY: `into_raw` has told nobody, and it is retired once.
-            unsafe { guard.retire_node(node) };
-        }
-        assert_eq!(Arc::strong_count(&counted), 101, "the thread is inside");
-        drop(guard);
-        drop(handle);
-        drop(domain);
-        assert_eq!(Arc::strong_count(&counted), 1);
-    }
-
-    /// Each has its place, is aligned, and keeps what is in it, whatever its size and whether it is a box.
-    fn are_apart<T: Copy + PartialEq + core::fmt::Debug>(make: fn(u8) -> T, bytes_min: usize) {
-        let domain = Domain::of_nodes::<T>(Config::default(), bytes_min);
-        let handle = domain.register();
-        let guard = handle.pin();
-        let nodes: alloc::vec::Vec<_> = (0..200).map(|number| guard.node(make(number))).collect();
-        for (number, node) in (0..).zip(&nodes) {
-            assert!(node.as_ptr().is_aligned());
-            assert_eq!(**node, make(number));
-        }
-        let mut places: alloc::vec::Vec<_> =
-            nodes.iter().map(|node| node.as_ptr().addr()).collect();
-        places.sort_unstable();
-        let bytes = size_of::<T>().max(bytes_min);
-        assert!(places.windows(2).all(|pair| pair[1] - pair[0] >= bytes));
-    }
-
-    #[test]
-    fn nodes_of_all_sizes() {
-        #[derive(Clone, Copy, PartialEq, Debug)]
-        #[repr(align(64))]
-        struct Line(u8);
-        are_apart(|number| number, 0);
-        are_apart(|number| [number; 17], 0);
-        are_apart(u128::from, 0);
-        are_apart(u128::from, 40);
-        are_apart(|number| [number; LARGEST], 0);
-        are_apart(|number| [number; LARGEST + 1], 0);
-        are_apart(Line, 0);
-        assert!(are_kept::<[u8; LARGEST]>() && !are_kept::<[u8; LARGEST + 1]>());
-        assert!(are_kept::<u128>() && !are_kept::<Line>());
     }
 }

@@ -1,6 +1,6 @@
 //! What a domain knows of each thread.
 
-use super::bag::{Bag, Pile};
+use super::bag::{Bag, GarbageStack};
 use super::nodes::Pool;
 use crate::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 use crate::sync::{cell, clock, order, store_and_fence, thread};
@@ -32,9 +32,9 @@ pub(super) struct Record {
     freed: AtomicUsize,
     /// Closed bags, by the epoch in which they were closed. A pile that the epoch has come back to may also have bags of
     /// earlier rounds.
-    piles: [Pile; PILES],
+    piles: [GarbageStack; PILES],
     /// Bags in which nothing has to wait any more. Its thread destroys what is in them little by little.
-    pub ripe: Pile,
+    pub ripe: GarbageStack,
     /// Its thread's memory for nodes.
     pub pool: UnsafeCell<Pool>,
     /// The thread's own, which goes from one to the next.
@@ -101,8 +101,8 @@ impl Record {
             thread: AtomicU32::new(thread::id()),
             retired: AtomicUsize::new(0),
             freed: AtomicUsize::new(0),
-            piles: core::array::from_fn(|_| Pile::new()),
-            ripe: Pile::new(),
+            piles: core::array::from_fn(|_| GarbageStack::new()),
+            ripe: GarbageStack::new(),
             pool: UnsafeCell::new(Pool::new()),
             own: cell::UnsafeCell::new(Own::new(bag_bytes_max, epoch)),
             parked: AtomicBool::new(false),
@@ -248,7 +248,7 @@ impl Record {
     }
 
     /// The piles, by epoch.
-    pub fn piles(&self) -> &[Pile] {
+    pub fn piles(&self) -> &[GarbageStack] {
         &self.piles
     }
 }

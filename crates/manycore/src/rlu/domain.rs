@@ -2,7 +2,6 @@
 
 use super::config::Config;
 use super::epoch::Epoch;
-use super::handle::Handle;
 use super::record::{Local, Record};
 use super::stats::Stats;
 use crate::clock::{Clock, Counter};
@@ -48,12 +47,6 @@ impl<C: Clock> Domain<C> {
         let asymmetric = config.deferred >= COMMITS_A_BARRIER && barrier::is_asymmetric();
         let (depot, members) = (Depot::new(), Seats::new());
         Self { clock, epoch: Epoch::new(), config, depot, members, asymmetric }
-    }
-
-    /// Lets the calling thread take part.
-    pub fn register(&self) -> Handle<'_, C> {
-        let (member, local) = self.members.take(Record::new);
-        Handle::new(self, member, local)
     }
 
     /// What a session with a time leaves in its record. Who has then passed a fence sees what was

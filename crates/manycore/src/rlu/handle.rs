@@ -46,6 +46,14 @@ pub struct Handle<'a, C: Clock = Counter> {
     _not_send: PhantomData<*mut ()>,
 }
 
+impl<C: Clock> Domain<C> {
+    /// Lets the calling thread take part.
+    pub fn register(&self) -> Handle<'_, C> {
+        let (member, local) = self.members.take(Record::new);
+        Handle::new(self, member, local)
+    }
+}
+
 impl<'a, C: Clock> Handle<'a, C> {
     pub(super) fn new(domain: &'a Domain<C>, record: &'a Member, mut local: Box<Local>) -> Self {
         let locked = core::mem::take(&mut local.locked);

@@ -238,9 +238,9 @@ fn neighbouring_intervals_go() {
     });
 }
 
-/// Two threads on one core, of which one has to go to another desk, or takes it after the other.
+/// Two threads on one core, of which one has to take the handle of another, or takes its own after the other.
 #[test]
-fn two_at_one_desk() {
+fn two_at_one_cpu_handle() {
     check(2, || {
         let map = Arc::new(HarrisLists::new(1));
         let other = {

@@ -32,7 +32,7 @@ use core::mem::forget;
 use core::ptr::NonNull;
 
 use crate::collections::list::{Links, Node};
-use crate::reclaim::{Config, Desks};
+use crate::reclaim::{Config, CpuHandles};
 use crate::sync::CachePadded;
 use crate::{Interval, ReverseMap};
 
@@ -40,7 +40,7 @@ use crate::{Interval, ReverseMap};
 pub struct HarrisLists {
     // Before the domain, in whose memory the nodes are.
     lists: Box<[CachePadded<Links<Interval>>]>,
-    desks: Desks,
+    handles: CpuHandles,
 }
 
 /// An interval that is in no list.
@@ -67,7 +67,7 @@ impl HarrisLists {
     /// So many lists.
     pub fn new(lists: usize) -> Self {
         let lists = (0..lists).map(|_| CachePadded(Links::new())).collect();
-        Self { lists, desks: Desks::of_nodes::<Node<Interval>>(Config::default()) }
+        Self { lists, handles: CpuHandles::of_nodes::<Node<Interval>>(Config::default()) }
     }
 }
 
@@ -75,7 +75,7 @@ impl PresentLinked<'_> {
     fn take_out(&self) {
         // SAFETY: `insert` has pushed the node on this list, and the two that call this, `remove`
         // and `drop`, give up the handle: it is taken once.
-        self.map.desks.section(|guard| unsafe { self.list.take(self.node, guard) });
+        self.map.handles.section(|guard| unsafe { self.list.take(self.node, guard) });
     }
 }
 
@@ -106,7 +106,7 @@ impl ReverseMap for HarrisLists {
 
     fn insert<'a>(&'a self, interval: AbsentLinked<'a>) -> PresentLinked<'a> {
         let AbsentLinked { map, list, interval } = interval;
-        let node = map.desks.section(|guard| list.push(interval, guard));
+        let node = map.handles.section(|guard| list.push(interval, guard));
         PresentLinked { map, list, interval, node }
     }
 
@@ -126,7 +126,7 @@ impl ReverseMap for HarrisLists {
         found: &mut (dyn FnMut(Interval) + Send),
     ) {
         let mut overlapping = Vec::new();
-        self.desks.section(|guard| {
+        self.handles.section(|guard| {
             self.lists[tree].visit(guard, &mut |interval| {
                 if interval.first <= last && interval.last >= first {
                     overlapping.push(*interval);
@@ -138,7 +138,7 @@ impl ReverseMap for HarrisLists {
     }
 
     fn statistics(&self, visit: &mut dyn FnMut(&'static str, u64)) {
-        self.desks.domain().statistics(visit);
+        self.handles.domain().statistics(visit);
     }
 }
 

@@ -12,7 +12,7 @@ use crate::RawLock;
 use crate::collections::mark::{followed, marked};
 use crate::exhaust::exhaust;
 use crate::lock::Held;
-use crate::reclaim::{Fresh, Guard, end_with_structure};
+use crate::reclaim::{Guard, UnpublishedNode, end_with_structure};
 use crate::sync::atomic::{AtomicPtr, Ordering};
 use crate::sync::{mutation, order};
 
@@ -165,7 +165,7 @@ impl<'g, K, V> Place<'g, K, V> {
     }
 
     /// Puts a node in, in front of `next`. The caller is the writer.
-    fn put_in(&self, node: Fresh<Node<K, V>>, next: *mut Node<K, V>) {
+    fn put_in(&self, node: UnpublishedNode<Node<K, V>>, next: *mut Node<K, V>) {
         node.next.store(next, Ordering::Relaxed); // Relaxed: released by the line below
         self.lead_to(node.into_raw().as_ptr());
     }

@@ -11,7 +11,9 @@ use core::ptr::{NonNull, null_mut};
 use super::{noted, scarcity};
 use crate::lock::link::{Link, Linked};
 use crate::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
-use crate::sync::{Deadline, Woken, futex, hint, mortal, mutation, node, order, process, time};
+use crate::sync::{
+    Deadline, Woken, futex, hint, mortal, mutation, node, order, process, thread, time,
+};
 
 /// What a place says. Awake at first, then asleep, ...
 const WAITING: u32 = 0;
@@ -111,7 +113,7 @@ impl<'a> Seat<'a> {
     /// lock without a place, or not at all.
     #[inline]
     pub(super) fn noted(lock: usize, tail: &'a Link<Place>) -> Option<Self> {
-        let place = noted::place_of(lock)?;
+        let place = if thread::noted()[0] == lock { noted_place() } else { None }?;
         still_holder(place).then_some(Self { place, tail, is_own: true })
     }
 
@@ -144,7 +146,7 @@ impl<'a> Seat<'a> {
 
     /// Notes it as the holder's.
     pub(super) fn note(&self, lock: usize) {
-        noted::note_place(lock, self.place);
+        thread::note([lock, self.place.as_ptr().expose_provenance()]);
     }
 
     /// Waits until it is told something, the deadline has passed, or there is a crowd: then who is
@@ -314,7 +316,17 @@ impl<'a> Seat<'a> {
 
 /// Whether the calling thread has noted a place by which it holds a lock.
 pub(super) fn has_noted() -> bool {
-    noted::place().is_some_and(still_holder)
+    noted_place().is_some_and(still_holder)
+}
+
+/// The place that the thread has noted, of whichever lock.
+#[inline]
+fn noted_place() -> Option<NonNull<Place>> {
+    let [_, place] = thread::noted();
+    if noted::is_time(place) {
+        return None;
+    }
+    NonNull::new(core::ptr::with_exposed_provenance_mut(place))
 }
 
 /// Whether a place that the calling thread has noted is the holder's still. If another thread has

@@ -4,7 +4,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 
 use syscalls::{Sysno, raw_syscall};
 
-use super::thread;
+use super::local::local;
 
 /// How many CPUs this process may run on, at least 1. Asked of the kernel once, about the process' first thread:
 /// others may be bound to one CPU each, and that says nothing about how many run.
@@ -73,12 +73,12 @@ const LOOKS: u32 = 256;
 
 #[inline]
 fn place() -> u32 {
-    let local = thread::local();
-    let (place, looks) = local.place();
+    let block = local();
+    let (place, looks) = block.place();
     if looks == 0 {
         return ask_place();
     }
-    local.set_place(place, looks - 1);
+    block.set_place(place, looks - 1);
     place
 }
 
@@ -128,7 +128,7 @@ fn cpu_and_node() -> (u32, u32) {
 fn ask_place() -> u32 {
     let (cpu, node) = cpu_and_node();
     let place = (cpu & CPU) | ((node & NODE) << CPU_BITS);
-    thread::local().set_place(place, LOOKS);
+    local().set_place(place, LOOKS);
     place
 }
 

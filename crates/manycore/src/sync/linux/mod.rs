@@ -9,6 +9,7 @@ pub mod clock;
 pub mod cpu;
 pub mod futex;
 pub mod hint;
+mod local;
 pub mod node;
 pub mod process;
 pub mod thread;

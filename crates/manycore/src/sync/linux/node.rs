@@ -13,7 +13,7 @@ use core::ptr::{NonNull, null_mut};
 use syscalls::{Errno, Sysno, raw_syscall};
 
 use super::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
-use super::{hint, process, thread};
+use super::{hint, local, process};
 
 /// A thread's nodes, on a page of its own: a node's address tells its store.
 #[repr(C, align(4096))]
@@ -58,7 +58,7 @@ pub fn take<T: Default>() -> NonNull<T> {
     const { assert!(size_of::<T>() <= size_of::<Block>() && align_of::<T>() <= 128) };
     // A child that does not know yet that it is one would share its stores with threads that it does not have.
     process::generation();
-    let first = thread::local().nodes();
+    let first = local::local().nodes().cast::<Store>();
     let mut store = first;
     // SAFETY: null, or a store of this thread or of one whose store it has taken over; stores are
     // never unmapped.
@@ -89,7 +89,7 @@ pub unsafe fn give_back<T>(node: NonNull<T>) {
 /// Gives the calling thread a store if it has none.
 pub(super) fn prepare() {
     process::generation();
-    if thread::local().nodes().is_null() {
+    if local::local().nodes().cast::<Store>().is_null() {
         new_store(null_mut());
     }
 }
@@ -122,10 +122,10 @@ fn new_store(before: *mut Store) -> &'static Store {
     }
     let store = left_behind().unwrap_or_else(fresh);
     // Relaxed, both: under `GIVING`.
-    store.owner.store(thread::kernel_id(), Ordering::Relaxed);
+    store.owner.store(local::kernel_id(), Ordering::Relaxed);
     store.before.store(before, Ordering::Relaxed);
     GIVING.store(false, Ordering::Release);
-    thread::local().set_nodes(core::ptr::from_ref(store).cast_mut());
+    local::local().set_nodes(core::ptr::from_ref(store).cast_mut().cast());
     store
 }
 
@@ -190,7 +190,7 @@ fn map_chunk() -> *mut Store {
 /// In the child of a fork: the stores of the only thread are still its own, under its new number.
 pub(super) fn forked(thread: u32) {
     GIVING.store(false, Ordering::Relaxed); // Relaxed: there is one thread
-    let mut store = thread::local().nodes();
+    let mut store = local::local().nodes().cast::<Store>();
     // SAFETY: null, or a store of this thread or of one whose store it has taken over; stores are
     // never unmapped.
     while let Some(s) = unsafe { store.as_ref() } {

@@ -1,146 +1,8 @@
-//! Per-thread state that needs no libc, no allocation and no exit hook.
-//!
-//! A thread finds its [`Local`] by initial-exec TLS: one load of an offset and one addition. Rust's `thread_local!`
-//! would call `__tls_get_addr` from a shared library, and that can allocate.
+//! The calling thread: its own [block](Local), what prepares it for locks, and the only thread of a forked child.
 
-use core::arch::{asm, global_asm};
-use core::cell::Cell;
-
-use syscalls::{Sysno, raw_syscall};
-
-use super::cpu;
-use super::node::{self, Store};
-
-/// What each thread has for itself. All zero in a new thread.
-#[derive(Debug)]
-#[repr(C, align(64))]
-pub struct Local {
-    /// The kernel's thread id, or 0 before the first [`id`].
-    tid: Cell<u32>,
-    /// Where it runs or ran, see [`cpu`](super::cpu).
-    place: Cell<u32>,
-    /// Where it takes nodes from; null before the first.
-    nodes: Cell<*mut Store>,
-    /// For whoever embeds this library: its own per-thread state, null in a new thread.
-    pub extension: Cell<*mut ()>,
-    /// For a thread's own bookkeeping by whoever embeds this library, 0 in a new thread.
-    pub words: Cell<[u64; 2]>,
-    /// How often it may look at `place` before that is old.
-    looks: Cell<u32>,
-    /// What the kernel calls it in this process, or 0 before the first [`kernel_id`].
-    kernel_id: Cell<u32>,
-    /// See [`noted`].
-    noted: Cell<[usize; 2]>,
-}
-
-// SAFETY: no code, only 64 zeroed bytes of thread-local storage, under a hidden name that nobody but `local` uses.
-global_asm!(
-    ".pushsection .tbss,\"awT\",@nobits",
-    ".hidden manycore_thread_local",
-    ".globl manycore_thread_local",
-    ".type manycore_thread_local,@object",
-    ".size manycore_thread_local,64",
-    ".p2align 6",
-    "manycore_thread_local:",
-    ".zero 64",
-    ".popsection",
-);
-
-impl Local {
-    pub(super) fn nodes(&self) -> *mut Store {
-        self.nodes.get()
-    }
-
-    pub(super) fn set_nodes(&self, store: *mut Store) {
-        self.nodes.set(store);
-    }
-
-    pub(super) fn place(&self) -> (u32, u32) {
-        (self.place.get(), self.looks.get())
-    }
-
-    pub(super) fn set_place(&self, place: u32, looks: u32) {
-        self.place.set(place);
-        self.looks.set(looks);
-    }
-}
-
-const _: () = assert!(size_of::<Local>() == 64, "the TLS block above has this size");
-
-/// The calling thread's own block.
-#[inline]
-pub fn local() -> &'static Local {
-    let block: *const Local;
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: the initial-exec sequence of the x86-64 ABI; yields the address of this thread's own, zeroed block.
-    unsafe {
-        asm!(
-            "mov {0}, qword ptr [rip + manycore_thread_local@GOTTPOFF]",
-            "add {0}, qword ptr fs:[0]",
-            out(reg) block,
-            options(pure, readonly, nostack),
-        );
-    }
-    #[cfg(target_arch = "aarch64")]
-    // SAFETY: the initial-exec sequence of the AArch64 ABI; yields the address of this thread's own, zeroed block.
-    unsafe {
-        asm!(
-            "adrp {0}, :gottprel:manycore_thread_local",
-            "ldr {0}, [{0}, :gottprel_lo12:manycore_thread_local]",
-            "mrs {1}, tpidr_el0",
-            "add {0}, {0}, {1}",
-            out(reg) block,
-            out(reg) _,
-            options(pure, readonly, nostack),
-        );
-    }
-    // SAFETY: the block belongs to the calling thread and lives as long as the thread does; `Local` is not `Sync`,
-    // so the reference cannot leave the thread.
-    unsafe { &*block }
-}
-
-/// Two words that the calling thread has noted for itself, 0 at its start: the place that it has in
-/// a lock's queue.
-#[inline]
-pub fn noted() -> [usize; 2] {
-    local().noted.get()
-}
-
-/// Notes them.
-#[inline]
-pub fn note(words: [usize; 2]) {
-    local().noted.set(words);
-}
-
-/// The kernel's id of the calling thread.
-#[inline]
-pub fn id() -> u32 {
-    match local().tid.get() {
-        0 => ask_id(),
-        tid => tid,
-    }
-}
-
-#[cold]
-fn ask_id() -> u32 {
-    let tid = kernel_id();
-    local().tid.set(tid);
-    tid
-}
-
-/// What the kernel calls the calling thread. [`id`] is the number by which it owns locks, and is another one in a child that was
-/// forked past the C library.
-pub fn kernel_id() -> u32 {
-    match local().kernel_id.get() {
-        0 => {
-            // SAFETY: `gettid` takes no arguments, and the call changes nothing in memory.
-            let id = unsafe { raw_syscall!(Sysno::gettid) } as u32;
-            local().kernel_id.set(id);
-            id
-        }
-        id => id,
-    }
-}
+use super::local::forget_kernel_id;
+pub use super::local::{Local, id, kernel_id, local, note, noted, renumber};
+use super::{cpu, node};
 
 /// To be called in the child of a fork, by the one thread that is left there, before it uses a lock or a wait queue.
 ///
@@ -154,14 +16,8 @@ pub fn forked() {
 /// In the child of a fork, by who [watches](super::process::watch): other threads were not copied. The calling thread owns its locks
 /// by the id that it had, unless the C library has forked ([`renumber`]).
 pub fn others_are_gone() {
-    local().kernel_id.set(0);
+    forget_kernel_id();
     node::forked(kernel_id());
-}
-
-/// In the child of a fork by the C library, by who watches: the thread has another id.
-pub fn renumber() {
-    local().tid.set(0);
-    local().kernel_id.set(0);
 }
 
 /// Has what the calling thread needs for any lock ready, so that it makes no system call for it later but to wait.

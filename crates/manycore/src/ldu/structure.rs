@@ -1,0 +1,54 @@
+//! What can be updated by a log, and the items that it is told of.
+
+use core::ptr::NonNull;
+
+use super::queue::node::Node;
+
+/// What can be updated by a log.
+///
+/// Updates of different items come in any order: what the structure is afterwards must not depend on it. An order that
+/// matters, such as that of items which are equal otherwise, has to be part of the items. Updates of one item alternate
+/// between the two, beginning with [`insert`](Self::insert).
+pub trait Structure<T> {
+    /// The item comes in.
+    fn insert(&mut self, item: Item<'_, T>);
+
+    /// The item leaves.
+    fn remove(&mut self, item: Item<'_, T>);
+}
+
+/// An item that is about to come into a structure, or to leave it.
+///
+/// A structure may keep its [address](Self::pointer): from its insertion until its removal the item stays where it is,
+/// and nobody has it mutably.
+#[derive(Debug)]
+pub struct Item<'a, T>(pub(super) &'a T);
+
+impl<T> Item<'_, T> {
+    /// Where the item is, until it is removed.
+    pub fn pointer(&self) -> NonNull<T> {
+        NonNull::from(self.0)
+    }
+}
+
+impl<T> core::ops::Deref for Item<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        self.0
+    }
+}
+
+/// An item with its part of the log, which comes first, so that one address is that of both.
+#[repr(C)]
+pub(super) struct Object<T> {
+    pub(super) node: Node,
+    pub(super) value: T,
+}
+
+impl<T> Object<T> {
+    /// The object whose node it is.
+    pub(super) fn of(node: NonNull<Node>) -> NonNull<Self> {
+        node.cast()
+    }
+}
