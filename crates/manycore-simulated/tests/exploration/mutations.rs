@@ -5,7 +5,7 @@ use std::time::Instant;
 
 /// Mistake, the test that has to find it, and what it has to say.
 const MUTATIONS: &[(&str, &str, &str)] = &[
-    ("mcs-hand-off", "mutex::Mcs", "deadlock"),
+    ("queue-hand-off", "mutex::Mcs", "deadlock"),
     ("futex-wake-up", "mutex::Futex", "deadlock"),
     ("rw-reader-beside-writer", "rw::PhaseRw", "with a writer inside"),
     ("bypass-forgets", "mutex::McsBypass", "deadlock"),

@@ -99,7 +99,8 @@ impl Cohorts {
     pub(super) fn try_acquire(&self, climb: impl FnOnce(usize) -> bool) -> bool {
         let number = cpu::node() as usize % QUEUES;
         let enter = |place: NonNull<Place>| {
-            if !self.queues[number].try_enter(place.as_ptr()) {
+            let queue = &self.queues[number];
+            if !(queue.is_empty() && queue.try_enter(place.as_ptr())) {
                 return false;
             }
             let climbed = climb(number);
@@ -135,7 +136,7 @@ impl Cohorts {
                 self.holder.store(null_mut(), Ordering::Relaxed);
             }
             match (*place).next() {
-                Some(next) if passes < PASSES => Place::tell(next, PASSED + passes + 1),
+                Some(next) if passes < PASSES => _ = Place::tell(next, PASSED + passes + 1),
                 _ => {
                     descend(number);
                     self.leave(place, number);

@@ -4,12 +4,15 @@
 //! get on, under algorithms that were published with waiters which spin for ever.
 
 use crate::sync::atomic::{AtomicU32, Ordering};
-use crate::sync::{clock, const_new, futex, hint, mortal, order, tuning};
+use crate::sync::{Deadline, Woken, clock, const_new, futex, hint, mortal, order, tuning};
 
 const SHUT: u32 = 0;
 const SHUT_ASLEEP: u32 = 1;
 
-/// Messages are numbers from here on.
+/// The waiter has left: whoever opens the gate has to take care of it.
+const ABANDONED: u32 = u32::MAX;
+
+/// Messages are numbers from here on, below [`ABANDONED`].
 pub(super) const MESSAGE: u32 = 2;
 
 /// A word at which one thread waits until another writes a message into it. All zero is shut.
@@ -44,8 +47,14 @@ impl Gate {
     pub fn wait_after(&self, limit: u64) -> u32 {
         match self.spin(limit) {
             Some(message) => message,
-            None => self.sleep(),
+            None => self.sleep(None).expect("without a deadline nobody leaves"),
         }
+    }
+
+    /// Waits for the message, and leaves the gate when the deadline has passed. Then there is none, and the gate is for
+    /// who [opens](Self::open) it.
+    pub(super) fn wait_until(&self, deadline: Option<Deadline>) -> Option<u32> {
+        self.spin(tuning::spin_limit()).or_else(|| self.sleep(deadline))
     }
 
     /// Looks for the message for so many ticks at most, and at least once.
@@ -99,35 +108,47 @@ impl Gate {
     }
 
     #[cold]
-    fn sleep(&self) -> u32 {
-        if let Some(message) = self.doze() {
-            return message;
-        }
+    fn sleep(&self, deadline: Option<Deadline>) -> Option<u32> {
+        let mut message = self.doze();
         loop {
-            if let Some(message) = self.look() {
+            message = message.or_else(|| self.look());
+            if message.is_some() {
                 return message;
             }
-            futex::wait(&self.word, SHUT_ASLEEP, None);
+            if futex::wait(&self.word, SHUT_ASLEEP, deadline) == Woken::TimedOut && self.abandon() {
+                return None;
+            }
         }
     }
 
-    /// Writes the message. From then on the gate may be gone.
+    /// Leaves the gate to who opens it, unless the message is there.
+    fn abandon(&self) -> bool {
+        // Release: partner of the AcqRel in `open`. Relaxed on failure: `sleep` looks again.
+        let left = order!(Release, "gate-abandon");
+        self.word.compare_exchange(SHUT_ASLEEP, ABANDONED, left, Ordering::Relaxed).is_ok()
+    }
+
+    /// Writes the message; says whether there is somebody to read it. If so, the gate may be gone from then on. If not, its
+    /// waiter has [left](Self::wait_until).
     ///
     /// # Safety
     ///
     /// The gate is there until the message is, and nobody has opened it.
     #[inline]
-    pub unsafe fn open(gate: *const Self, message: u32) {
+    pub unsafe fn open(gate: *const Self, message: u32) -> bool {
         // SAFETY: the gate is there until it has a message (contract of this function), and only
         // the caller sends one: it is there when its address is taken.
         let word = unsafe { &raw const (*gate).word };
-        // Release: partner of the Acquires in `spin`, `doze` and `look`. A waiter that sleeps has said so by a
-        // compare-and-swap of the same word, so that one of the two sees the other.
+        // AcqRel: Release, partner of the Acquires in `spin`, `doze` and `look`; Acquire, partner of the Release in
+        // `abandon`. A waiter that sleeps, or leaves, has said so by a compare-and-swap of the same word, so that one of
+        // the two sees the other.
         // SAFETY: likewise, until the swap has taken effect; `word` is not read after it, only its
         // address is used.
-        if unsafe { (*word).swap(message, order!(Release, "gate-open")) } == SHUT_ASLEEP {
+        let before = unsafe { (*word).swap(message, order!(AcqRel, "gate-open")) };
+        if before == SHUT_ASLEEP {
             futex::wake(word, 1);
         }
+        before != ABANDONED
     }
 }
 

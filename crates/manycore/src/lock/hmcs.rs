@@ -95,7 +95,8 @@ unsafe impl PlainLock for Hmcs {
 
     #[inline]
     fn try_acquire(&self) -> bool {
-        self.cohorts.try_acquire(|queue| self.root.try_enter(self.new_place(queue)))
+        self.cohorts
+            .try_acquire(|queue| self.root.is_empty() && self.root.try_enter(self.new_place(queue)))
     }
 
     #[cold]

@@ -1,4 +1,5 @@
-//! `innodb`: test, delay for a random time, test again; after some rounds block.
+//! `innodb`: test, delay for a random time, test again; after some rounds block. `half-spin` does so in half the rounds,
+//! `double-delay` with delays twice as long.
 //!
 //! # Idea
 //!
@@ -6,10 +7,14 @@
 //! Delays of random length spread them out. The CPU stays with the waiter, in the hope that the lock is free sooner
 //! than a sleep and a wake-up would take.
 //!
+//! Against contention one first tries longer delays: fewer tests in the same number of rounds, and a longer spin before
+//! a waiter blocks. Or, if spinning takes CPUs from those who could use them, less of it.
+//!
 //! # Source
 //!
 //! MySQL 5.6, `InnoDB` mutexes, as told by H. Han, "Locking in practice", Algorithm 1: at most 30 rounds
-//! (`innodb_sync_spin_loops`), delays of up to 6 units of 50 pause instructions (`innodb_spin_wait_delay`).
+//! (`innodb_sync_spin_loops`), delays of up to 6 units of 50 pause instructions (`innodb_spin_wait_delay`). The other
+//! two are in its Table 1 and Algorithm 2, *Half SpinRound* and *Double Delay*.
 //!
 //! # Memory order
 //!
@@ -18,37 +23,61 @@
 //! # Cost
 //!
 //! A waiter tests the lock about every 150 pauses, and so takes that long to notice a release. It burns up to 30
-//! times as much before it sleeps: some tens of microseconds.
+//! times as much before it sleeps: some tens of microseconds. `half-spin` burns half as much; `double-delay` takes twice
+//! as long to notice a release, and to block.
 //!
 //! # When not to use it
 //!
-//! When threads outnumber CPUs: throughput then falls as CPUs are added, because waiters run in place of holders.
+//! When threads outnumber CPUs: throughput then falls as CPUs are added, because waiters run in place of holders. With
+//! `double-delay` it falls earlier; `half-spin` moves the load at which it does, and does not prevent the fall.
 
 use super::spin_then_block::{Patience, RandomDelays, SpinThenBlock};
 use crate::sync::tuning;
 use crate::{LockInfo, Order};
 
-/// Spins with random delays, then blocks: the mutex of MySQL's InnoDB.
-pub type Innodb = SpinThenBlock<InnodbPatience>;
+/// `lock, patience: what its row says; rounds and longest delay;`.
+macro_rules! innodb {
+    ($($(#[$doc:meta])* $lock:ident, $patience:ident: $name:literal, $summary:literal, $source:literal; $rounds:expr, $delay:expr;)*) => {
+        $(
+            $(#[$doc])*
+            pub type $lock = SpinThenBlock<$patience>;
 
-/// Random delays of at most `MaxDelay`, in each of `SpinRound` rounds.
-#[derive(Debug)]
-pub struct InnodbPatience(RandomDelays);
+            #[doc = concat!("The delays of `", $name, "`.")]
+            #[derive(Debug)]
+            pub struct $patience(RandomDelays);
 
-impl Patience for InnodbPatience {
-    const INFO: LockInfo = LockInfo {
-        name: "innodb",
-        summary: "spins with random delays, then blocks",
-        source: "MySQL 5.6; Han, Locking in practice",
-        order: Order::Barging,
-        blocks: true,
+            impl Patience for $patience {
+                const INFO: LockInfo = LockInfo {
+                    name: $name,
+                    summary: $summary,
+                    source: $source,
+                    order: Order::Barging,
+                    blocks: true,
+                };
+
+                fn begin() -> Self {
+                    Self(RandomDelays::new($rounds, $delay))
+                }
+
+                fn pause(&mut self) -> bool {
+                    self.0.pause()
+                }
+            }
+        )*
     };
+}
 
-    fn begin() -> Self {
-        Self(RandomDelays::new(tuning::rounds(), tuning::delay()))
-    }
-
-    fn pause(&mut self) -> bool {
-        self.0.pause()
-    }
+innodb! {
+    /// Spins with random delays, then blocks: the mutex of MySQL's InnoDB.
+    Innodb, InnodbPatience:
+        "innodb", "spins with random delays, then blocks", "MySQL 5.6; Han, Locking in practice";
+        tuning::rounds(), tuning::delay();
+    /// InnoDB's mutex with half the rounds.
+    HalfSpin, HalfSpinPatience:
+        "half-spin", "innodb with half the rounds", "Han, Locking in practice";
+        tuning::rounds() / 2, tuning::delay();
+    /// InnoDB's mutex with delays twice as long.
+    DoubleDelay, DoubleDelayPatience:
+        "double-delay", "innodb with delays twice as long", "Han, Locking in practice";
+        tuning::rounds(), tuning::delay().saturating_mul(2);
 }

@@ -1,14 +1,14 @@
 //! A queue in which each waits at a place of its own until the one before it leaves it a message.
 //!
-//! It is that of `mcs`, for locks that consist of several queues, or that choose who is next. Whoever is at the head of one
-//! knows what that means.
+//! It is the lock `mcs`, and what locks have that consist of several queues, or that choose who is next. Whoever is at the
+//! head of one knows what that means.
 
-use core::ptr::null_mut;
+use core::ptr::{NonNull, null_mut};
 
 use super::gate::Gate;
 use super::link::{Link, Linked};
 use crate::sync::atomic::Ordering;
-use crate::sync::{const_new, hint, order, process};
+use crate::sync::{Deadline, const_new, hint, mutation, node, order, process};
 
 /// A place in a queue, with what else a lock notes about a waiter or hands over.
 #[derive(Debug)]
@@ -60,15 +60,16 @@ impl<N> Place<N> {
         self.next.store(next, Ordering::Relaxed);
     }
 
-    /// Leaves a message for the one that waits at this place, which then may be gone.
+    /// Leaves a message for the one that waits at this place, which then may be gone; says whether it waits. Who has
+    /// [given up](Queue::enter_until) does not.
     ///
     /// # Safety
     ///
     /// The place has joined a queue, is not at its head, and has no message.
-    pub(super) unsafe fn tell(place: *mut Self, message: u32) {
+    pub(super) unsafe fn tell(place: *mut Self, message: u32) -> bool {
         // SAFETY: a thread in the queue keeps its place until its gate has a message, and it has
         // none (contract of this function): nobody else sends one.
-        unsafe { Gate::open(&raw const (*place).gate, message) };
+        unsafe { Gate::open(&raw const (*place).gate, message) }
     }
 }
 
@@ -92,12 +93,12 @@ impl<N> Queue<N> {
         self.tail.is_empty()
     }
 
-    /// Joins the queue if it is empty; says whether it did.
+    /// Joins the queue if it is empty, as it [looked](Self::is_empty); says whether it did.
     #[inline]
     pub(super) fn try_enter(&self, place: *mut Place<N>) -> bool {
         // AcqRel: Acquire, partner of the Release in `leave_to`; Release, partner of the Acquire
         // in the successor's swap.
-        self.is_empty() && self.tail.fill(place, order!(AcqRel, "queue-try"))
+        self.tail.fill(place, order!(AcqRel, "queue-try"))
     }
 
     /// Joins the queue, and returns at its head: with the message of the one before it, or none if the queue was empty.
@@ -113,6 +114,34 @@ impl<N> Queue<N> {
         place: *mut Place<N>,
         holder: impl FnOnce() -> *mut Place<N>,
     ) -> Option<u32> {
+        // SAFETY: the place is new, and stays (contract of this function).
+        unsafe { self.join(place, holder).then(|| (*place).gate.wait()) }
+    }
+
+    /// As [`enter`](Self::enter), but gives up when the deadline has passed; says whether the place is at the head. If not,
+    /// it is for who would [hand](Self::hand_over) the head to it.
+    ///
+    /// # Safety
+    ///
+    /// As of [`enter`](Self::enter). With a deadline the place comes from `sync::node`, all who leave this queue do so by
+    /// [`hand_over`](Self::hand_over), and if the result is false the place is not the caller's any more.
+    pub(super) unsafe fn enter_until(
+        &self,
+        place: *mut Place<N>,
+        holder: impl FnOnce() -> *mut Place<N>,
+        deadline: Option<Deadline>,
+    ) -> bool {
+        // SAFETY: the place is new, and stays (contract of this function), until its gate is
+        // abandoned, after which it is not touched here.
+        unsafe { !self.join(place, holder) || (*place).gate.wait_until(deadline).is_some() }
+    }
+
+    /// Puts the place at the end of the queue; says whether there is another before it.
+    ///
+    /// # Safety
+    ///
+    /// As of [`enter`](Self::enter).
+    unsafe fn join(&self, place: *mut Place<N>, holder: impl FnOnce() -> *mut Place<N>) -> bool {
         // AcqRel: Acquire, partner of the Release in `leave_to` and of this one in the
         // predecessor's swap, which shows its place; Release, partner of the Acquire in the
         // successor's swap.
@@ -123,11 +152,11 @@ impl<N> Queue<N> {
         };
         // SAFETY: a place at the tail cannot leave before it has seen a successor, and only the
         // store below shows it one; `holder` is the place of the one thread that the child of a
-        // fork has. The caller's place stays until `leave` (contract of this function).
+        // fork has.
         unsafe {
             // Release: partner of the Acquire in `Place::next`.
-            before.as_ref()?.next.store(place, order!(Release, "queue-link"));
-            Some((*place).gate.wait())
+            let before = before.as_ref();
+            before.map(|before| before.next.store(place, order!(Release, "queue-link"))).is_some()
         }
     }
 
@@ -141,6 +170,39 @@ impl<N> Queue<N> {
         // SAFETY: the place is at the head (contract of this function), and null as the last has
         // nobody behind it.
         unsafe { self.leave_to(place, null_mut()) }
+    }
+
+    /// Leaves the head to the next in the queue that has not given up, with a message, or leaves the queue empty. The places
+    /// of those that have are given back.
+    ///
+    /// # Safety
+    ///
+    /// The place is at the head.
+    #[inline]
+    pub(super) unsafe fn hand_over(&self, place: *mut Place<N>, message: u32) {
+        // SAFETY: the place is at the head (contract of this function).
+        if let Some(next) = unsafe { self.leave(place) } {
+            // SAFETY: it is behind the one that has left the head, and has no message.
+            unsafe { self.tell_first(next, message) };
+        }
+    }
+
+    /// # Safety
+    ///
+    /// The place is the first, and has no message.
+    #[cold]
+    unsafe fn tell_first(&self, mut place: *mut Place<N>, message: u32) {
+        // SAFETY: the place is the first, and has no message: by the contract of this function, or
+        // as the next of one that was.
+        while !unsafe { Place::tell(place, message) } {
+            // SAFETY: its thread has given up, so that this one is at the head with it.
+            let next = unsafe { self.leave(place) };
+            // SAFETY: such places come from `sync::node` (contract of `enter_until`); it has left
+            // the queue, so that no thread has a link to it.
+            unsafe { node::give_back(NonNull::new_unchecked(place)) };
+            let Some(next) = next else { return };
+            place = next;
+        }
     }
 
     /// As [`leave`](Self::leave), but if there is no next, this place that is in no queue becomes the last (and is for the
@@ -168,6 +230,9 @@ impl<N> Queue<N> {
                 || !this.is_of_this_process() && self.tail.clear_ghost(release)
             {
                 return None;
+            }
+            if mutation!("queue-hand-off") {
+                return None; // and whoever is about to link itself waits for ever
             }
             hint::spin_loop(); // the next is about to link itself
         }

@@ -219,7 +219,7 @@ pub(crate) use store_and_fence;
 
 /// Whether a test has planted the mistake with this name, to see whether exploring schedules finds it.
 ///
-/// Simulated, and under the model checker, `MANYCORE_MUTATION=mcs-hand-off` makes `mutation!("mcs-hand-off")` true. Otherwise it is
+/// Simulated, and under the model checker, `MANYCORE_MUTATION=queue-hand-off` makes `mutation!("queue-hand-off")` true. Otherwise it is
 /// the constant false.
 #[doc(hidden)]
 #[macro_export]
