@@ -85,6 +85,7 @@ pub mod reclaim;
 pub mod rlu;
 pub mod session;
 pub mod sync;
+mod thread_registry;
 
 pub use manycore_traits::{
     ConcurrentMap, ConcurrentSet, Interval, LockInfo, MapHandle, Order, RawLock, RawRwLock,

@@ -29,7 +29,6 @@
 
 pub(crate) mod object;
 pub(crate) mod pool;
-pub(crate) mod seat;
 
 use core::marker::PhantomData;
 

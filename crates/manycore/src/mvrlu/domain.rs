@@ -7,9 +7,9 @@ use super::waits::{Account, Waiting, Waits};
 use crate::asymmetry::Asymmetry;
 use crate::clock::{Clock, Ordo};
 use crate::session::pool::Depot;
-use crate::session::seat::Seats;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{CachePadded, full_fence, mutation};
+use crate::thread_registry::ThreadRegistry;
 
 /// Objects that threads share, and the threads.
 ///
@@ -18,7 +18,7 @@ pub struct Domain<C: Clock = Ordo> {
     pub(super) clock: C,
     pub(super) config: Config,
     /// Before the depot, because its end comes first: what they have is the depot's memory.
-    pub(super) members: Seats<Record, Local>,
+    pub(super) members: ThreadRegistry<Record, Local>,
     pub(super) depot: Depot,
     periods: CachePadded<Periods>,
     /// Until when nobody looks for a grace period, by the clock; or [`NOBODY`], or [`SOMEBODY`].
@@ -82,7 +82,7 @@ impl<C: Clock> Domain<C> {
                 asymmetry: Asymmetry::new(true),
                 waits: Waits::new(),
             }),
-            members: Seats::new(),
+            members: ThreadRegistry::new(),
             looking: CachePadded(AtomicU64::new(NOBODY)),
         }
     }
@@ -202,7 +202,7 @@ impl<C: Clock> Domain<C> {
         let oldest = self.members.iter().min_by_key(since)?;
         let since = oldest.session_since();
         let now = self.clock.horizon();
-        let thread = oldest.thread.load(Ordering::Relaxed); // Relaxed: for reports
+        let thread = oldest.thread();
         (since < now).then(|| Stall { thread, since, age: now - since, bytes })
     }
 

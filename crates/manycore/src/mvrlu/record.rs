@@ -9,18 +9,18 @@ use super::stats::{Counters, count};
 use super::waits::Account;
 use crate::clock::Decision;
 use crate::session::pool::Pool;
-use crate::session::seat::Seat;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{CachePadded, order, store_and_fence};
+use crate::thread_registry::ThreadSlot;
 
 /// In no session.
 const IDLE: u64 = u64::MAX;
 
 /// A thread that takes part.
-pub(super) type Member = Seat<Record, Local>;
+pub(super) type Member = ThreadSlot<Record, Local>;
 
 /// A thread's record. It outlives the thread, and is then another's.
-#[repr(C)] // The session comes first: see `Seats::scan`.
+#[repr(C)] // The session comes first: see `ThreadRegistry::scan`.
 pub(super) struct Record {
     /// In a session: an epoch that had been announced when the session began. Else `IDLE`.
     session: CachePadded<AtomicU64>,

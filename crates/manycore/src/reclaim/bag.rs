@@ -1,7 +1,11 @@
-//! Garbage, and the bags and piles in which it waits.
+//! Garbage, and the bags and stacks of bags in which it waits.
 //!
-//! A bag belongs to one thread at a time: to the one that fills it, then, closed, to whoever takes it off a pile. Its fields
-//! are plain memory, which goes from hand to hand with the pile's head.
+//! A bag belongs to one thread at a time: to the one that fills it, then, closed, to whoever takes it off a stack. Its fields
+//! are plain memory, which goes from hand to hand with the stack's head.
+//!
+//! Copies of [`rlu`](crate::rlu) and versions of [`mvrlu`](crate::mvrlu) do not wait in bags: they return to the pool, or the
+//! segment of a log, that they are from, by their own thread. A bag would be an entry of 16 bytes for each, where the one has
+//! 8 and the other none.
 
 use alloc::boxed::Box;
 use core::mem::MaybeUninit;
@@ -67,14 +71,14 @@ impl Bag {
     pub fn close(&mut self, epoch: usize) {
         self.bytes_each = self.bytes_before / (self.length - 1).max(1);
         // SAFETY: a bag is never shared by reference: threads pass it on as a whole, by a `Box` or
-        // a pile, so that the caller alone has it. (The cell is there for the model checker to see
+        // a stack, so that the caller alone has it. (The cell is there for the model checker to see
         // that.)
         self.epoch.with_mut(|place| unsafe { *place = epoch });
     }
 
     pub fn epoch(&self) -> usize {
         // SAFETY: a bag is never shared by reference: threads pass it on as a whole, by a `Box` or
-        // a pile, so that the caller alone has it. (The cell is there for the model checker to see
+        // a stack, so that the caller alone has it. (The cell is there for the model checker to see
         // that.)
         self.epoch.with(|place| unsafe { *place })
     }
@@ -126,7 +130,7 @@ impl GarbageStack {
             // compare-and-swap below.
             unsafe { (*bag).next = head };
             // Release: partner of the Acquire in `take`.
-            let release = order!(Release, "reclaim-pile-push");
+            let release = order!(Release, "reclaim-stack-push");
             match self.0.compare_exchange_weak(head, bag, release, Ordering::Relaxed) {
                 Ok(_) => return,
                 Err(changed) => head = changed,
@@ -137,14 +141,14 @@ impl GarbageStack {
     /// Takes all bags. What is left of them in the end is put back.
     pub fn take(&self) -> Taken<'_> {
         // Acquire: partner of the Release in `push`.
-        let first = self.0.swap(null_mut(), order!(Acquire, "reclaim-pile-take"));
-        Taken { pile: self, first }
+        let first = self.0.swap(null_mut(), order!(Acquire, "reclaim-stack-take"));
+        Taken { stack: self, first }
     }
 }
 
-/// Bags that were on a pile, and go back there if nobody takes them.
+/// Bags that were on a stack, and go back there if nobody takes them.
 pub(super) struct Taken<'a> {
-    pile: &'a GarbageStack,
+    stack: &'a GarbageStack,
     first: *mut Bag,
 }
 
@@ -166,7 +170,7 @@ impl Iterator for Taken<'_> {
 impl Drop for Taken<'_> {
     fn drop(&mut self) {
         while let Some(bag) = self.next() {
-            self.pile.push(bag);
+            self.stack.push(bag);
         }
     }
 }

@@ -28,7 +28,7 @@ struct CpuHandle {
 
 // SAFETY: `domain` leads to a box that this owns, and a `Domain` is `Send` and `Sync`. A handle in
 // no section may be used by another thread: all that it has for itself is in its record, which goes
-// from thread to thread in any case, see `Record::claim`.
+// from thread to thread in any case, see `ThreadRegistry`.
 unsafe impl Send for CpuHandles {}
 // SAFETY: a handle is reached through `Taken` only, of which `CpuHandle::taken` admits one at a time;
 // its Acquire and Release order what one thread did with the handle before what the next does.

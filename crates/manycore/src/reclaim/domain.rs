@@ -1,26 +1,24 @@
 //! The domain: its epoch, who is inside, and what may be freed.
 
-use alloc::boxed::Box;
 use core::fmt;
-use core::ptr::null_mut;
 
 use super::bag::{Garbage, GarbageStack};
 use super::config::{Barriers, Config, Stall};
 use super::nodes::Nodes;
-use super::record::{INSIDE, PILES, Record, STEP};
+use super::record::{INSIDE, Record, STACKS, STEP, Slot};
 use crate::asymmetry::Asymmetry;
 use crate::exhaust::exhaust;
-use crate::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+use crate::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use crate::sync::phase::{self, Phase};
 use crate::sync::{CachePadded, clock, full_fence, hint, mutation, order, thread, tuning};
+use crate::thread_registry::ThreadRegistry;
 
 /// Threads, the objects that they share, and the garbage that waits until nobody can have a reference to it any more.
 ///
 /// See the [module](super) for an example. Dropping a domain frees all that is left.
 pub struct Domain {
     periods: CachePadded<Periods>,
-    /// The newest record, and so all of them.
-    records: AtomicPtr<Record>,
+    records: ThreadRegistry<Record>,
     /// How many there are.
     record_count: AtomicUsize,
     /// When the epoch began, in ticks.
@@ -45,19 +43,19 @@ struct Periods {
 
 /// After how many epochs nobody can have a reference to garbage, in units of [`STEP`].
 const GRACE: usize = 3 * STEP;
-const _: () = assert!(GRACE == (PILES - 1) * STEP, "one pile is ripe");
+const _: () = assert!(GRACE == (STACKS - 1) * STEP, "one stack is ripe");
 
 /// What somebody saw who wanted to begin the next epoch.
 pub(super) struct Look<'d> {
     /// One who keeps it from beginning: of those who do, one who has been inside for longest.
-    pub blocker: Option<&'d Record>,
+    pub blocker: Option<&'d Slot>,
     /// What waits to be freed, in bytes.
     pub held: usize,
 }
 
-/// Which of a record's piles to look at.
+/// Which of a record's stacks to look at.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Piles {
+pub(super) enum Stacks {
     /// Those in which nothing has to wait.
     Ripe,
     All,
@@ -95,7 +93,7 @@ impl Domain {
                 epoch: AtomicUsize::new(0),
                 asymmetry: Asymmetry::new(config.barriers == Barriers::Auto),
             }),
-            records: AtomicPtr::new(null_mut()),
+            records: ThreadRegistry::new(),
             record_count: AtomicUsize::new(0),
             began: AtomicU64::new(clock::now()),
             told: AtomicU64::new(0),
@@ -116,7 +114,7 @@ impl Domain {
     /// What has been retired and not yet freed, in bytes, with the bags in which it waits: 1 KiB for up to 61 objects. Adds up a number of each
     /// thread: exact if nobody retires or frees meanwhile.
     pub fn held_bytes(&self) -> usize {
-        no_debt(self.records().map(Record::balance).fold(0, usize::wrapping_add))
+        no_debt(self.records.iter().map(|record| record.balance()).fold(0, usize::wrapping_add))
     }
 
     /// Bytes of memory that it has for a structure's nodes, whether in use or free; 0 if the structure has none here.
@@ -167,7 +165,7 @@ impl Domain {
     }
 
     /// Whether it is the calling thread that is inside. Records that threads use in turns do not say.
-    pub(super) fn is_own(&self, blocker: &Record) -> bool {
+    pub(super) fn is_own(&self, blocker: &Slot) -> bool {
         !self.in_turns && blocker.thread() == thread::id()
     }
 
@@ -241,7 +239,7 @@ impl Domain {
     /// Looks for those who are inside since an earlier epoch than this.
     fn look(&self, now: usize) -> Look<'_> {
         let (mut blocker, mut longest, mut balance) = (None, 0, 0_usize);
-        for record in self.scan() {
+        for record in self.records.scan() {
             let state = record.state();
             let since = now.wrapping_sub(state & !INSIDE);
             if state & INSIDE != 0 && since > longest && !mutation!("reclaim-too-soon") {
@@ -253,7 +251,7 @@ impl Domain {
     }
 
     /// Tells of a reader that keeps the next epoch from beginning, if it has done so for long.
-    pub(super) fn tell_of(&self, blocker: &Record) {
+    pub(super) fn tell_of(&self, blocker: &Slot) {
         let Some(on_stall) = &self.config.on_stall else { return };
         // Relaxed, throughout: numbers that steer reports.
         let (now, since) = (clock::now(), self.began.load(Ordering::Relaxed));
@@ -272,31 +270,31 @@ impl Domain {
         i64::try_from(self.config.patience_ticks).unwrap_or(i64::MAX)
     }
 
-    /// Moves those of a record's bags in which nothing has to wait any more to a pile of such; says how many objects those have.
-    fn harvest(&self, record: &Record, piles: Piles, to: &GarbageStack) -> usize {
+    /// Moves those of a record's bags in which nothing has to wait any more to a stack of such; says how many objects those have.
+    fn harvest(&self, record: &Record, stacks: Stacks, to: &GarbageStack) -> usize {
         let (now, mut count) = (self.now(), 0);
-        for (number, pile) in record.piles().iter().enumerate() {
-            let age = (now / STEP).wrapping_sub(number) % PILES;
-            if pile.is_empty() || (piles == Piles::Ripe && age * STEP < GRACE) {
+        for (number, stack) in record.stacks().iter().enumerate() {
+            let age = (now / STEP).wrapping_sub(number) % STACKS;
+            if stack.is_empty() || (stacks == Stacks::Ripe && age * STEP < GRACE) {
                 continue;
             }
-            for bag in pile.take() {
-                // Not only in piles that were not ripe: the epoch may have come round to this one meanwhile.
+            for bag in stack.take() {
+                // Not only in stacks that were not ripe: the epoch may have come round to this one meanwhile.
                 let is_ripe = has_come(bag.epoch().wrapping_add(GRACE), now);
                 count += if is_ripe { bag.len() } else { 0 };
-                if is_ripe { to } else { pile }.push(bag);
+                if is_ripe { to } else { stack }.push(bag);
             }
         }
         count
     }
 
     /// The same with the records of several threads, for one of them.
-    pub(super) fn harvest_all(&self, whose: Whose, piles: Piles, by: &Record) -> usize {
+    pub(super) fn harvest_all(&self, whose: Whose, stacks: Stacks, by: &Slot) -> usize {
         let mut count = 0;
-        for record in self.records() {
+        for record in self.records.iter() {
             let is_own = core::ptr::eq(record, by);
-            if is_own || whose == Whose::Everybodys || !record.is_claimed() {
-                count += self.harvest(record, piles, &by.ripe);
+            if is_own || whose == Whose::Everybodys || !record.is_taken() {
+                count += self.harvest(record, stacks, &by.ripe);
                 if !is_own {
                     record.ripe.take().for_each(|bag| by.ripe.push(bag));
                 }
@@ -307,57 +305,23 @@ impl Domain {
 
     /// Puts what threads have left that are gone where others find it.
     pub(super) fn close_parked(&self) {
-        self.records().for_each(|record| record.close_parked(|| self.epoch_to_close()));
+        self.records.iter().for_each(|record| record.close_parked(|| self.epoch_to_close()));
+    }
+
+    /// A record for the calling thread.
+    pub(super) fn take_record(&self) -> &Slot {
+        let new = || {
+            let record = Record::new(self.bag_bytes_max(), self.now());
+            self.record_count.fetch_add(1, Ordering::Relaxed); // Relaxed: a statistic
+            (record, ())
+        };
+        self.records.take(new).0
     }
 
     /// How many bytes a thread may keep to itself before others must be able to free them.
     pub(super) fn bag_bytes_max(&self) -> usize {
         let records = self.record_count.load(Ordering::Relaxed); // Relaxed: a statistic
         self.config.limit_bytes / 16 / records.max(1)
-    }
-
-    /// As [`records`](Self::records), for who looks at the state of each, which its thread writes all the time: it is asked for some
-    /// records ahead, so that hundreds of such lines are not fetched one after the other.
-    fn scan(&self) -> impl Iterator<Item = &Record> {
-        const AHEAD: usize = 8;
-        let records = self.records();
-        let mut ahead = records.clone().map(|record| hint::prefetch(record));
-        (&mut ahead).take(AHEAD).for_each(drop);
-        records.inspect(move |_| _ = ahead.next())
-    }
-
-    /// Of all threads that take part, or have.
-    pub(super) fn records(&self) -> impl Iterator<Item = &Record> + Clone {
-        // Acquire: partner of the Release in `add_record`.
-        let mut next = self.records.load(order!(Acquire, "reclaim-records"));
-        core::iter::from_fn(move || {
-            // SAFETY: null, or a record from `add_record`; those are freed in `Domain::drop` only,
-            // which nothing borrowed from `self` outlives.
-            let record = unsafe { next.as_ref() }?;
-            next = record.before.load(Ordering::Relaxed); // Relaxed: written before the record was there
-            Some(record)
-        })
-    }
-
-    #[cold]
-    pub(super) fn add_record(&self) -> &Record {
-        let new = Box::into_raw(Box::new(Record::new(self.bag_bytes_max(), self.now())));
-        // SAFETY: `new` comes from `Box::into_raw` on the line above; it is freed in `Domain::drop`
-        // only.
-        let record = unsafe { &*new };
-        // Relaxed, here and on failure: the compare-and-swap decides.
-        let mut head = self.records.load(Ordering::Relaxed);
-        loop {
-            record.before.store(head, Ordering::Relaxed); // Relaxed: released by the line below
-            // Release: partner of the Acquire in `records`.
-            let release = order!(Release, "reclaim-add-record");
-            match self.records.compare_exchange_weak(head, new, release, Ordering::Relaxed) {
-                Ok(_) => break,
-                Err(changed) => head = changed,
-            }
-        }
-        self.record_count.fetch_add(1, Ordering::Relaxed); // Relaxed: a statistic
-        record
     }
 }
 
@@ -379,19 +343,13 @@ impl fmt::Debug for Domain {
 
 impl Drop for Domain {
     fn drop(&mut self) {
-        // Relaxed, both: nobody else has the domain.
-        let mut next = self.records.load(Ordering::Relaxed);
         let all = GarbageStack::new();
-        while !next.is_null() {
-            // SAFETY: `add_record` has made it by `Box::into_raw`, and each is in the list once;
-            // handles borrow the domain, so that none is left.
-            let record = unsafe { Box::from_raw(next) };
-            next = record.before.load(Ordering::Relaxed);
+        for record in self.records.iter() {
             // A handle that was forgotten has it for ever.
-            record.give_back();
+            record.leave_to_next();
             record.close_parked(|| 0);
-            let piles = record.piles().iter().chain([&record.ripe]);
-            piles.flat_map(GarbageStack::take).for_each(|bag| all.push(bag));
+            let stacks = record.stacks().iter().chain([&record.ripe]);
+            stacks.flat_map(GarbageStack::take).for_each(|bag| all.push(bag));
         }
         let mut bags = all.take();
         let mut bag = bags.next();

@@ -7,8 +7,8 @@ use core::marker::PhantomData;
 use core::ptr::null_mut;
 
 use super::bag::{Bag, CAPACITY, Garbage};
-use super::domain::{Domain, Look, Piles, Whose};
-use super::record::{Own, Record};
+use super::domain::{Domain, Look, Stacks, Whose};
+use super::record::{Own, Slot};
 use crate::sync::atomic::Ordering;
 use crate::sync::{clock, hint};
 
@@ -36,7 +36,7 @@ const ASKS_OF_MANY: usize = 32;
 /// the other, cost what one costs that stays, and some nanoseconds each.
 pub struct Handle<'d> {
     pub(super) domain: &'d Domain,
-    pub(super) record: &'d Record,
+    pub(super) record: &'d Slot,
     /// How many guards there are.
     depth: Cell<usize>,
     /// Whether it is destroying something, or looking for it.
@@ -48,15 +48,14 @@ impl Domain {
     /// The calling thread's access to the domain. A thread may have several.
     #[inline]
     pub fn register(&self) -> Handle<'_> {
-        let record = self.records().find(|record| record.claim());
-        Handle::new(self, record.unwrap_or_else(|| self.add_record()))
+        Handle::new(self, self.take_record())
     }
 }
 
 impl<'d> Handle<'d> {
     /// The caller has the record.
     #[inline]
-    pub(super) fn new(domain: &'d Domain, record: &'d Record) -> Self {
+    pub(super) fn new(domain: &'d Domain, record: &'d Slot) -> Self {
         record.take_over();
         Self {
             domain,
@@ -120,7 +119,7 @@ impl<'d> Handle<'d> {
         self.close_bag();
         self.domain.close_parked();
         self.domain.synchronize();
-        self.collect(Piles::All);
+        self.collect(Stacks::All);
     }
 
     /// Frees what can be freed now, of all threads, without waiting for anybody.
@@ -131,7 +130,7 @@ impl<'d> Handle<'d> {
             self.domain.close_parked();
         }
         self.domain.advance(None);
-        self.collect(Piles::Ripe);
+        self.collect(Stacks::Ripe);
     }
 
     #[inline]
@@ -271,7 +270,7 @@ impl<'d> Handle<'d> {
                 whose = Whose::Everybodys;
             }
         }
-        let ripe = self.harvest(whose, Piles::Ripe);
+        let ripe = self.harvest(whose, Stacks::Ripe);
         if ripe <= FEW || ripe > BACKLOG {
             self.destroy_all();
         }
@@ -312,7 +311,7 @@ impl<'d> Handle<'d> {
         self.close_bag();
         loop {
             self.domain.close_parked();
-            self.harvest(Whose::Everybodys, Piles::Ripe);
+            self.harvest(Whose::Everybodys, Stacks::Ripe);
             self.destroy_all();
             if self.domain.held_bytes() <= self.pressure() {
                 return;
@@ -330,19 +329,19 @@ impl<'d> Handle<'d> {
     }
 
     /// Frees what can be freed, of all threads.
-    fn collect(&self, piles: Piles) {
+    fn collect(&self, stacks: Stacks) {
         if let Some(_collecting) = self.begin_collecting() {
             self.own().is_due.set(false);
-            self.harvest(Whose::Everybodys, piles);
+            self.harvest(Whose::Everybodys, stacks);
             self.destroy_all();
         }
     }
 
     /// Takes what can be freed; says how many objects that are.
-    fn harvest(&self, whose: Whose, piles: Piles) -> usize {
+    fn harvest(&self, whose: Whose, stacks: Stacks) -> usize {
         self.own().seen.set(self.domain.now());
         self.own().bag_bytes_max.set(self.domain.bag_bytes_max());
-        self.domain.harvest_all(whose, piles, self.record)
+        self.domain.harvest_all(whose, stacks, self.record)
     }
 
     /// Destroys all that this thread has taken to be destroyed.
@@ -381,7 +380,7 @@ impl<'d> Handle<'d> {
             self.own().emptying.set(null_mut());
             self.keep(bag);
         }
-        // SAFETY: `harvest` puts a bag on a ripe pile only after three epochs, so that no section
+        // SAFETY: `harvest` puts a bag on a ripe stack only after three epochs, so that no section
         // is open that could have found the object; it was retired once, to be destroyed so
         // (contract of `retire_with` and `retire_node`).
         unsafe {
@@ -438,7 +437,7 @@ impl Drop for Handle<'_> {
     fn drop(&mut self) {
         // Whether or not a guard was forgotten: none is left that could be used.
         self.record.leave();
-        self.record.give_back();
+        self.record.leave_to_next();
     }
 }
 

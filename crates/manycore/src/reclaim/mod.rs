@@ -16,7 +16,7 @@
 //!                       ^ unlinked, retired in 4   ^ nobody has it any more: freed from here on
 //! ```
 //!
-//! Retired objects wait in bags of up to 61. A full bag is closed with the epoch of that time, and put on a pile of its
+//! Retired objects wait in bags of up to 61. A full bag is closed with the epoch of that time, and put on a stack of its
 //! thread's record. There anybody can take it: each thread frees what it has retired itself, because that memory is near to
 //! it, but what belongs to a thread that is gone, or when space is short to any, is freed by whoever comes. A bag that is not full when its thread
 //! goes stays in the record, and the next thread fills it.
@@ -74,7 +74,7 @@
 //! P. McKenney and J. Slingwine, "Read-copy update", PDCS 1998, for what it guarantees; K. Fraser, "Practical lock-freedom",
 //! PhD thesis, Cambridge 2004, for epochs; M. Desnoyers, P. McKenney, A. Stern, M. Dagenais and J. Walpole, "User-level
 //! implementations of read-copy update", TPDS 2012, for readers without fences; D. Kim, T. Brown and A. Singh, "Are your epochs
-//! too epic? Batch free can be harmful", PPoPP 2024, for destroying one by one. Ours: bags on piles that anybody may take, the
+//! too epic? Batch free can be harmful", PPoPP 2024, for destroying one by one. Ours: bags on stacks that anybody may take, the
 //! limit, and that there is no list of threads to lock.
 //!
 //! # Memory order
@@ -105,7 +105,7 @@
 //! fence. That is all that was said of their fences above; `src/asymmetry.rs` has the argument, and how the one way goes over into
 //! the other.
 //!
-//! Bags go from hand to hand by Release and Acquire of a pile's head, the counts of a record with the record.
+//! Bags go from hand to hand by Release and Acquire of a stack's head, the counts of a record with the record.
 //!
 //! # Cost
 //!

@@ -2,8 +2,9 @@
 
 use super::bag::{Bag, GarbageStack};
 use super::nodes::Pool;
-use crate::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
-use crate::sync::{cell, clock, order, store_and_fence, thread};
+use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use crate::sync::{cell, clock, order, store_and_fence};
+use crate::thread_registry::ThreadSlot;
 
 use alloc::boxed::Box;
 use core::cell::{Cell, UnsafeCell};
@@ -14,25 +15,24 @@ pub(super) const INSIDE: usize = 1;
 /// From one epoch to the next: the lowest bit is [`INSIDE`].
 pub(super) const STEP: usize = 2;
 
-/// How many piles a record has: one more than there are epochs whose garbage may have to wait.
-pub(super) const PILES: usize = 4;
+/// How many stacks a record has: one more than there are epochs whose garbage may have to wait.
+pub(super) const STACKS: usize = 4;
 
-/// A thread's place in a domain, on lines of its own. It outlives the thread, and is the next one's who comes.
-#[repr(C, align(128))] // The state comes first: see `Domain::scan`.
+/// A thread's place in a domain. It outlives the thread, and is the next one's who comes.
+pub(super) type Slot = ThreadSlot<Record>;
+
+/// What others may look at of it.
+#[repr(C)] // The state comes first: see `ThreadRegistry::scan`.
 pub(super) struct Record {
     /// 0, or the epoch in which its thread came in and [`INSIDE`].
     state: AtomicUsize,
-    /// Whether a thread has it.
-    claimed: AtomicBool,
-    /// The number of that thread, by [`thread::id`].
-    thread: AtomicU32,
     /// Bytes that its threads have retired so far, and that they have freed, whoever retired them. Both wrap. Written by
     /// the thread that has the record.
     retired: AtomicUsize,
     freed: AtomicUsize,
-    /// Closed bags, by the epoch in which they were closed. A pile that the epoch has come back to may also have bags of
+    /// Closed bags, by the epoch in which they were closed. A stack that the epoch has come back to may also have bags of
     /// earlier rounds.
-    piles: [GarbageStack; PILES],
+    stacks: [GarbageStack; STACKS],
     /// Bags in which nothing has to wait any more. Its thread destroys what is in them little by little.
     pub ripe: GarbageStack,
     /// Its thread's memory for nodes.
@@ -41,8 +41,6 @@ pub(super) struct Record {
     own: cell::UnsafeCell<Own>,
     /// Whether there is garbage in that, and no thread has the record: a hint.
     parked: AtomicBool,
-    /// The one that was there before it; not changed any more.
-    pub before: AtomicPtr<Record>,
 }
 
 /// What a thread has of a domain for itself.
@@ -97,36 +95,14 @@ impl Record {
     pub fn new(bag_bytes_max: usize, epoch: usize) -> Self {
         Self {
             state: AtomicUsize::new(0),
-            claimed: AtomicBool::new(true),
-            thread: AtomicU32::new(thread::id()),
             retired: AtomicUsize::new(0),
             freed: AtomicUsize::new(0),
-            piles: core::array::from_fn(|_| GarbageStack::new()),
+            stacks: core::array::from_fn(|_| GarbageStack::new()),
             ripe: GarbageStack::new(),
             pool: UnsafeCell::new(Pool::new()),
             own: cell::UnsafeCell::new(Own::new(bag_bytes_max, epoch)),
             parked: AtomicBool::new(false),
-            before: AtomicPtr::new(null_mut()),
         }
-    }
-
-    /// Takes the record if nobody has it; says whether it did.
-    pub fn claim(&self) -> bool {
-        // Relaxed, here and on failure: a hint.
-        let free = !self.is_claimed();
-        // Acquire: partner of the Release in `give_back`. Who sees that the new thread enters may not see any more that
-        // the old one has left, and the counts go on where they were.
-        let (done, failed) = (order!(Acquire, "reclaim-claim"), Ordering::Relaxed);
-        let claimed = free && self.claimed.compare_exchange(false, true, done, failed).is_ok();
-        if claimed {
-            self.thread.store(thread::id(), Ordering::Relaxed); // Relaxed: a name
-        }
-        claimed
-    }
-
-    /// Whether a thread has it, or had a moment ago.
-    pub fn is_claimed(&self) -> bool {
-        self.claimed.load(Ordering::Relaxed) // Relaxed: a hint
     }
 
     /// The caller has claimed it. To the model checker, this is where what the thread has changes hands.
@@ -155,43 +131,6 @@ impl Record {
             // out.
             self.put(unsafe { Box::from_raw(bag) }, epoch);
         }
-    }
-
-    /// The thread does not need it any more. What it has retired stays for the next one, or for who looks for it.
-    #[inline]
-    pub fn give_back(&self) {
-        self.take_over();
-        // The model checker has enough to do without a hint.
-        if !cfg!(loom) {
-            // SAFETY: the caller has claimed the record, and gives it back below.
-            let parked = unsafe { self.own() }.has_garbage();
-            self.parked.store(parked, Ordering::Relaxed); // Relaxed: a hint
-        }
-        // Release: partner of the Acquire in `claim`.
-        self.claimed.store(false, order!(Release, "reclaim-give-back"));
-    }
-
-    /// If no thread has the record, and there is garbage in what the last one had: puts that where others find it.
-    pub fn close_parked(&self, epoch: impl FnOnce() -> usize) {
-        // Relaxed: a hint.
-        if (cfg!(loom) || self.parked.load(Ordering::Relaxed)) && self.claim() {
-            self.take_over();
-            // SAFETY: `claim` has succeeded above, and `give_back` below ends the use.
-            let own = unsafe { self.own() };
-            self.close_bag(own, epoch());
-            let emptying = own.emptying.replace(null_mut());
-            if !emptying.is_null() {
-                // SAFETY: a bag in `Own` comes from `Box::into_raw`, and the line above has taken
-                // it out.
-                self.ripe.push(unsafe { Box::from_raw(emptying) });
-            }
-            self.give_back();
-        }
-    }
-
-    /// The number of the thread that has it.
-    pub fn thread(&self) -> u32 {
-        self.thread.load(Ordering::Relaxed) // Relaxed: a name
     }
 
     /// Says that the thread is inside, since this epoch; with a full fence after it, or without.
@@ -244,12 +183,45 @@ impl Record {
     /// Closes a bag in this epoch, and puts it where everybody can find it.
     pub fn put(&self, mut bag: Box<Bag>, epoch: usize) {
         bag.close(epoch);
-        self.piles[epoch / STEP % PILES].push(bag);
+        self.stacks[epoch / STEP % STACKS].push(bag);
     }
 
-    /// The piles, by epoch.
-    pub fn piles(&self) -> &[GarbageStack] {
-        &self.piles
+    /// The stacks, by epoch.
+    pub fn stacks(&self) -> &[GarbageStack] {
+        &self.stacks
+    }
+}
+
+impl Slot {
+    /// The thread does not need it any more. What it has retired stays for the next one, or for who looks for it.
+    #[inline]
+    pub fn leave_to_next(&self) {
+        self.take_over();
+        // The model checker has enough to do without a hint.
+        if !cfg!(loom) {
+            // SAFETY: the caller has claimed the record, and gives it back below.
+            let parked = unsafe { self.own() }.has_garbage();
+            self.parked.store(parked, Ordering::Relaxed); // Relaxed: a hint
+        }
+        self.give_back(Box::new(()));
+    }
+
+    /// If no thread has the record, and there is garbage in what the last one had: puts that where others find it.
+    pub fn close_parked(&self, epoch: impl FnOnce() -> usize) {
+        // Relaxed: a hint.
+        if (cfg!(loom) || self.parked.load(Ordering::Relaxed)) && self.take().is_some() {
+            self.take_over();
+            // SAFETY: `take` has succeeded above, and `leave_to_next` below ends the use.
+            let own = unsafe { self.own() };
+            self.close_bag(own, epoch());
+            let emptying = own.emptying.replace(null_mut());
+            if !emptying.is_null() {
+                // SAFETY: a bag in `Own` comes from `Box::into_raw`, and the line above has taken
+                // it out.
+                self.ripe.push(unsafe { Box::from_raw(emptying) });
+            }
+            self.leave_to_next();
+        }
     }
 }
 

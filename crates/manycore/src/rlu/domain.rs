@@ -6,9 +6,9 @@ use super::record::{Local, Record};
 use super::stats::Stats;
 use crate::clock::{Clock, Counter};
 use crate::session::pool::Depot;
-use crate::session::seat::Seats;
 use crate::sync::atomic::Ordering;
 use crate::sync::{barrier, full_fence};
+use crate::thread_registry::ThreadRegistry;
 
 /// Objects that threads share, and the threads.
 ///
@@ -19,7 +19,7 @@ pub struct Domain<C: Clock = Counter> {
     epoch: Epoch,
     pub(super) config: Config,
     /// Before the depot, because its end comes first: what they have is the depot's memory.
-    pub(super) members: Seats<Record, Local>,
+    pub(super) members: ThreadRegistry<Record, Local>,
     pub(super) depot: Depot,
     /// Whether threads begin sessions without a fence.
     asymmetric: bool,
@@ -45,7 +45,7 @@ impl<C: Clock> Domain<C> {
     /// With a clock and parameters.
     pub fn new(clock: C, config: Config) -> Self {
         let asymmetric = config.deferred >= COMMITS_A_BARRIER && barrier::is_asymmetric();
-        let (depot, members) = (Depot::new(), Seats::new());
+        let (depot, members) = (Depot::new(), ThreadRegistry::new());
         Self { clock, epoch: Epoch::new(), config, depot, members, asymmetric }
     }
 

@@ -124,7 +124,7 @@ impl<C: Clock> Handle<'_, C> {
         // Before it waits for any: the thread of another may be waiting for this one's. Relaxed: of this thread, or another's.
         let me = thread::id();
         assert!(
-            waiting.iter().all(|(record, _)| record.thread.load(Ordering::Relaxed) != me),
+            waiting.iter().all(|(record, _)| record.thread() != me),
             "this thread has two handles of a domain, and would wait for its own session: end that before it commits in another"
         );
         for (record, session) in waiting.drain(..) {
@@ -161,7 +161,7 @@ impl<C: Clock> Handle<'_, C> {
         // the log, as the caller does.
         let bytes = committed.copies.iter().map(|copy| unsafe { (**copy).kind.copy }).sum();
         report(&Stall {
-            thread: record.thread.load(Ordering::Relaxed), // Relaxed: a number
+            thread: record.thread(),
             waited: clock::now().wrapping_sub(start),
             objects: committed.copies.len(),
             bytes,

@@ -8,9 +8,9 @@ use core::ptr;
 use super::run::{Reader, Run, Stamped, Writer};
 use super::tournament::{NONE, Tournament};
 use crate::clock::Clock;
-use crate::session::seat::{Seat, Seats};
 use crate::sync::cell::UnsafeCell;
 use crate::sync::mutation;
+use crate::thread_registry::{ThreadRegistry, ThreadSlot};
 
 /// Which item comes out next.
 pub trait Discipline: sealed::Sealed {
@@ -44,14 +44,14 @@ mod sealed {
 /// So many items are taken out of a run at a time if the oldest are asked for: enough for its line to change hands seldom.
 const LIMIT: u32 = 256;
 
-type Place<T> = Seat<Run<T>, Writer<T>>;
+type Place<T> = ThreadSlot<Run<T>, Writer<T>>;
 
 /// An item that was taken out of a run. In a cell, so that the simulator charges for it.
 struct Entry<T>(UnsafeCell<Stamped<T>>);
 
 /// A run, and what was taken out of it.
 struct Side<T> {
-    seat: *const Place<T>,
+    slot: *const Place<T>,
     reader: Reader<T>,
     taken: VecDeque<Entry<T>>,
 }
@@ -61,16 +61,16 @@ impl<T> Side<T> {
     ///
     /// # Safety
     ///
-    /// The seat is there.
+    /// The slot is there.
     unsafe fn look(&mut self, limit: u32) -> bool {
-        // SAFETY: the seat is there (contract of this function).
-        let run = unsafe { &*self.seat };
+        // SAFETY: the slot is there (contract of this function).
+        let run = unsafe { &*self.slot };
         let to = |item| {
             self.taken.push_back(Entry(UnsafeCell::new(item)));
             // Written here, as far as the simulator is concerned.
             self.taken.back().expect("just put there").0.with_mut(|_| ());
         };
-        // SAFETY: `meet` has made the reader and the seat's pointer of one run.
+        // SAFETY: `meet` has made the reader and the slot's pointer of one run.
         unsafe { self.reader.take(run, limit, to) > 0 }
     }
 
@@ -87,7 +87,7 @@ impl<T> Side<T> {
 /// All runs, as far as they are known.
 pub(super) struct Merge<T, D> {
     sides: Vec<Side<T>>,
-    /// The seat that was added last, of those that are known.
+    /// The slot that was added last, of those that are known.
     newest: *const Place<T>,
     tournament: Tournament,
     /// A time at which no run was looked at yet that has been found empty since; if the newest is asked for, none at all.
@@ -110,17 +110,17 @@ impl<T, D: Discipline> Merge<T, D> {
         }
     }
 
-    /// Gets to know the seats that were added.
-    fn meet(&mut self, seats: &Seats<Run<T>, Writer<T>>) {
+    /// Gets to know the slots that were added.
+    fn meet(&mut self, slots: &ThreadRegistry<Run<T>, Writer<T>>) {
         let known = self.newest;
-        for seat in seats.iter().take_while(|seat| !ptr::eq(*seat, known)) {
+        for slot in slots.iter().take_while(|slot| !ptr::eq(*slot, known)) {
             if ptr::eq(self.newest, known) {
-                self.newest = seat;
+                self.newest = slot;
             }
-            // SAFETY: `newest` says which seats were met before, and those are left out: so each
+            // SAFETY: `newest` says which slots were met before, and those are left out: so each
             // run has one reader.
-            let reader = unsafe { seat.reader() };
-            self.sides.push(Side { seat, reader, taken: VecDeque::new() });
+            let reader = unsafe { slot.reader() };
+            self.sides.push(Side { slot, reader, taken: VecDeque::new() });
             self.tournament.add();
         }
     }
@@ -129,7 +129,7 @@ impl<T, D: Discipline> Merge<T, D> {
     fn look_at(&mut self, index: usize) -> bool {
         let side = &mut self.sides[index];
         let limit = if D::NEWEST { u32::MAX } else { LIMIT };
-        // SAFETY: seats are freed with the `Seats` of the `Ordered` of which this is a part, and
+        // SAFETY: slots are freed with the `ThreadRegistry` of the `Ordered` of which this is a part, and
         // whose lock the caller has.
         let found = unsafe { side.look(limit) };
         if found {
@@ -140,8 +140,8 @@ impl<T, D: Discipline> Merge<T, D> {
 
     /// Looks at all runs out of which the next item could come: if the newest is asked for, at all of them; else at those of which
     /// nothing is left. Says whether something was found.
-    fn look(&mut self, seats: &Seats<Run<T>, Writer<T>>) -> bool {
-        self.meet(seats);
+    fn look(&mut self, slots: &ThreadRegistry<Run<T>, Writer<T>>) -> bool {
+        self.meet(slots);
         let mut found = false;
         for index in 0..self.sides.len() {
             if D::NEWEST || self.sides[index].taken.is_empty() {
@@ -157,22 +157,34 @@ impl<T, D: Discipline> Merge<T, D> {
     }
 
     /// The next item; after the first one since `begin`, only if that is known without another look.
-    pub fn another(&mut self, seats: &Seats<Run<T>, Writer<T>>, clock: &impl Clock) -> Option<T> {
+    pub fn another(
+        &mut self,
+        slots: &ThreadRegistry<Run<T>, Writer<T>>,
+        clock: &impl Clock,
+    ) -> Option<T> {
         let winner = self.tournament.winner().map(|(key, _)| key);
         let is_known = if D::NEWEST {
             !self.is_stale
         } else {
             self.is_stale || winner.is_some_and(|stamp| stamp <= self.looked)
         };
-        is_known.then(|| self.next(seats, clock)).flatten()
+        is_known.then(|| self.next(slots, clock)).flatten()
     }
 
     /// The next item.
-    pub fn next(&mut self, seats: &Seats<Run<T>, Writer<T>>, clock: &impl Clock) -> Option<T> {
-        if D::NEWEST { self.newest(seats, clock) } else { self.oldest(seats, clock) }
+    pub fn next(
+        &mut self,
+        slots: &ThreadRegistry<Run<T>, Writer<T>>,
+        clock: &impl Clock,
+    ) -> Option<T> {
+        if D::NEWEST { self.newest(slots, clock) } else { self.oldest(slots, clock) }
     }
 
-    fn oldest(&mut self, seats: &Seats<Run<T>, Writer<T>>, clock: &impl Clock) -> Option<T> {
+    fn oldest(
+        &mut self,
+        slots: &ThreadRegistry<Run<T>, Writer<T>>,
+        clock: &impl Clock,
+    ) -> Option<T> {
         loop {
             let winner = self.tournament.winner();
             let is_settled = winner.is_some_and(|(stamp, _)| stamp <= self.looked);
@@ -181,7 +193,7 @@ impl<T, D: Discipline> Merge<T, D> {
             }
             // An older one may have been added to a run before this one was, after that run was looked at.
             let present = clock.present();
-            let found = self.look(seats);
+            let found = self.look(slots);
             (self.looked, self.is_stale) = (present, false);
             if !found {
                 return winner.map(|(_, index)| self.take(index));
@@ -189,10 +201,14 @@ impl<T, D: Discipline> Merge<T, D> {
         }
     }
 
-    fn newest(&mut self, seats: &Seats<Run<T>, Writer<T>>, clock: &impl Clock) -> Option<T> {
+    fn newest(
+        &mut self,
+        slots: &ThreadRegistry<Run<T>, Writer<T>>,
+        clock: &impl Clock,
+    ) -> Option<T> {
         if self.is_stale {
             self.looked = clock.present();
-            self.look(seats);
+            self.look(slots);
         }
         let (key, index) = self.tournament.winner()?;
         // Another one may have been added below this one, to a run that had been looked at before.
@@ -217,10 +233,10 @@ impl<T, D: Discipline> Merge<T, D> {
     /// # Safety
     ///
     /// Nobody uses the runs any more, or will.
-    pub unsafe fn finish(&mut self, seats: &Seats<Run<T>, Writer<T>>) {
-        self.meet(seats);
+    pub unsafe fn finish(&mut self, slots: &ThreadRegistry<Run<T>, Writer<T>>) {
+        self.meet(slots);
         for side in &mut self.sides {
-            // SAFETY: the seats are borrowed. The runs are not used any more (contract of this
+            // SAFETY: the slots are borrowed. The runs are not used any more (contract of this
             // function), and `look` without a limit leaves nothing in them.
             unsafe {
                 side.look(u32::MAX);

@@ -121,10 +121,10 @@ use self::run::{Run, Writer};
 use crate::RawLock;
 use crate::clock::{Clock, Ordo};
 use crate::lock::{Adaptive, Guarded};
-use crate::session::seat::{Seat, Seats};
 use crate::sync::CachePadded;
 use crate::sync::mutation;
 use crate::sync::phase::{self, Phase};
+use crate::thread_registry::{ThreadRegistry, ThreadSlot};
 
 /// What threads have added, of which the [oldest](Oldest) or the [newest](Newest) comes out next; by a clock `C`, under a lock `L`.
 ///
@@ -132,7 +132,7 @@ use crate::sync::phase::{self, Phase};
 pub struct Ordered<T, D: Discipline, C: Clock = Ordo, L: RawLock = Adaptive> {
     clock: C,
     /// Runs, and their writers when no thread has them.
-    seats: Seats<Run<T>, Writer<T>>,
+    slots: ThreadRegistry<Run<T>, Writer<T>>,
     guarded: CachePadded<Guarded<Merge<T, D>, L>>,
 }
 
@@ -146,14 +146,18 @@ unsafe impl<T: Send, D: Discipline, C: Clock, L: RawLock> Send for Ordered<T, D,
 impl<T, D: Discipline, C: Clock, L: RawLock> Ordered<T, D, C, L> {
     /// Without items, by this clock.
     pub fn with_clock(clock: C) -> Self {
-        Self { clock, seats: Seats::new(), guarded: CachePadded(Guarded::new(Merge::new())) }
+        Self {
+            clock,
+            slots: ThreadRegistry::new(),
+            guarded: CachePadded(Guarded::new(Merge::new())),
+        }
     }
 
     /// The calling thread's right to add items.
     pub fn handle(&self) -> Handle<'_, T, D, C, L> {
-        let (seat, mut writer) = self.seats.take(Run::new);
+        let (slot, mut writer) = self.slots.take(Run::new);
         writer.begin();
-        Handle { ordered: self, seat, writer: ManuallyDrop::new(writer) }
+        Handle { ordered: self, slot, writer: ManuallyDrop::new(writer) }
     }
 
     /// Takes the next item out, if there is one.
@@ -161,7 +165,7 @@ impl<T, D: Discipline, C: Clock, L: RawLock> Ordered<T, D, C, L> {
         self.guarded.with(|merge| {
             phase::during(Phase::Log, || {
                 merge.begin();
-                merge.next(&self.seats, &self.clock)
+                merge.next(&self.slots, &self.clock)
             })
         })
     }
@@ -180,8 +184,8 @@ impl<T, D: Discipline, C: Clock, L: RawLock> Ordered<T, D, C, L> {
             let mut count = 0;
             to.extend((0..most).map_while(|_| {
                 let next = match count {
-                    0 => merge.next(&self.seats, &self.clock),
-                    _ => merge.another(&self.seats, &self.clock),
+                    0 => merge.next(&self.slots, &self.clock),
+                    _ => merge.another(&self.slots, &self.clock),
                 };
                 count += usize::from(next.is_some());
                 next
@@ -199,9 +203,9 @@ impl<T, D: Discipline, C: Clock + Default, L: RawLock> Default for Ordered<T, D,
 
 impl<T, D: Discipline, C: Clock, L: RawLock> Drop for Ordered<T, D, C, L> {
     fn drop(&mut self) {
-        let seats = &self.seats;
+        let slots = &self.slots;
         // SAFETY: `&mut self`: no handle is left, and no other thread has the structure.
-        unsafe { self.guarded.alone(|merge| merge.finish(seats)) };
+        unsafe { self.guarded.alone(|merge| merge.finish(slots)) };
     }
 }
 
@@ -214,11 +218,11 @@ impl<T, D: Discipline, C: Clock, L: RawLock> fmt::Debug for Ordered<T, D, C, L> 
 /// A thread's right to add items. Dropped, it leaves them where they are.
 pub struct Handle<'a, T, D: Discipline, C: Clock = Ordo, L: RawLock = Adaptive> {
     ordered: &'a Ordered<T, D, C, L>,
-    seat: &'a Seat<Run<T>, Writer<T>>,
+    slot: &'a ThreadSlot<Run<T>, Writer<T>>,
     writer: ManuallyDrop<Box<Writer<T>>>,
 }
 
-// SAFETY: the seat is used by the handle that has taken it, in one thread at a time; what it adds,
+// SAFETY: the slot is used by the handle that has taken it, in one thread at a time; what it adds,
 // of `T: Send`, may come from any thread.
 unsafe impl<T: Send, D: Discipline, C: Clock, L: RawLock> Send for Handle<'_, T, D, C, L> {}
 
@@ -232,9 +236,9 @@ impl<T, D: Discipline, C: Clock, L: RawLock> Handle<'_, T, D, C, L> {
     pub fn push(&mut self, item: T) {
         let clock = &self.ordered.clock;
         let stamp = self.writer.stamp(clock.stamp());
-        // SAFETY: `Seats::take` has given out seat and writer together, and `give_back` keeps them
-        // so: the writer is that of the seat's run.
-        unsafe { self.writer.add(self.seat, item) };
+        // SAFETY: `ThreadRegistry::take` has given out slot and writer together, and `give_back` keeps them
+        // so: the writer is that of the slot's run.
+        unsafe { self.writer.add(self.slot, item) };
         if !mutation!("ordered-no-wait") {
             clock.pass(stamp);
         }
@@ -246,16 +250,16 @@ impl<T, D: Discipline, C: Clock, L: RawLock> Handle<'_, T, D, C, L> {
     /// On a stack it is a `pop` for who wants back what is its own: `handle.take_back().or_else(|| stack.pop())`.
     #[inline]
     pub fn take_back(&mut self) -> Option<T> {
-        // SAFETY: `Seats::take` has given out seat and writer together, and `give_back` keeps them
-        // so: the writer is that of the seat's run.
-        unsafe { self.writer.take_back(self.seat) }.map(|item| item.value)
+        // SAFETY: `ThreadRegistry::take` has given out slot and writer together, and `give_back` keeps them
+        // so: the writer is that of the slot's run.
+        unsafe { self.writer.take_back(self.slot) }.map(|item| item.value)
     }
 }
 
 impl<T, D: Discipline, C: Clock, L: RawLock> Drop for Handle<'_, T, D, C, L> {
     fn drop(&mut self) {
         // SAFETY: `self` is being dropped, so that the writer is taken once.
-        self.seat.give_back(unsafe { ManuallyDrop::take(&mut self.writer) });
+        self.slot.give_back(unsafe { ManuallyDrop::take(&mut self.writer) });
     }
 }
 

@@ -74,7 +74,9 @@ impl Log {
     }
 }
 
-/// Copies that a thread has taken away from their objects, the oldest first. Sessions that are open may have found them before.
+/// Copies that a thread has taken away from their objects, the oldest first. Not a bag of [`reclaim`](crate::reclaim): they
+/// return to their own thread's pool, so that no other has to find them, and none has a destructor. That is 8 bytes a copy
+/// rather than 16, with no exchange. Sessions that are open may have found them before.
 #[derive(Default)]
 pub(in crate::rlu) struct Limbo {
     copies: Vec<*mut Header>,

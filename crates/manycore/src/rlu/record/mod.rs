@@ -10,9 +10,9 @@ use self::object::{Head, Header, Kind};
 use super::stats::Counters;
 use crate::clock::{Decision, UNDECIDED};
 use crate::session::pool::Pool;
-use crate::session::seat::Seat;
 use crate::sync::atomic::AtomicU64;
 use crate::sync::{CachePadded, order};
+use crate::thread_registry::ThreadSlot;
 
 /// What a record says of its thread's session.
 ///
@@ -52,10 +52,10 @@ impl Session {
 }
 
 /// A thread that takes part.
-pub(super) type Member = Seat<Record, Local>;
+pub(super) type Member = ThreadSlot<Record, Local>;
 
 /// A thread's record. It outlives the thread, and is then another's.
-#[repr(C)] // The session comes first: see `Seats::scan`.
+#[repr(C)] // The session comes first: see `ThreadRegistry::scan`.
 pub(super) struct Record {
     session: CachePadded<AtomicU64>,
     pub decision: Decision,
