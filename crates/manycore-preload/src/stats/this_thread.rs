@@ -28,6 +28,7 @@ pub fn prepare() {
 /// The CPU that the calling thread runs on. A load where glibc has registered restartable sequences.
 #[inline]
 pub fn cpu() -> u32 {
+    // Relaxed, both: who does not see them yet asks the kernel.
     if !HAS_RSEQ.load(Ordering::Relaxed) {
         // SAFETY: `sched_getcpu` takes no arguments.
         return unsafe { libc::sched_getcpu() } as u32;
@@ -38,7 +39,7 @@ pub fn cpu() -> u32 {
     unsafe {
         core::arch::asm!(
             "mov {cpu:e}, dword ptr fs:[{offset} + 4]",
-            offset = in(reg) RSEQ.load(Ordering::Relaxed),
+            offset = in(reg) RSEQ.load(Ordering::Relaxed), // Relaxed: as above
             cpu = out(reg) cpu,
             options(readonly, nostack, preserves_flags),
         );

@@ -35,25 +35,19 @@ use super::spin_then_block::{Patience, RandomDelays, SpinThenBlock};
 use crate::sync::tuning;
 use crate::{LockInfo, Order};
 
-/// `lock, patience: what its row says; rounds and longest delay;`.
+/// `lock, patience: rounds, longest delay, row;`.
 macro_rules! innodb {
-    ($($(#[$doc:meta])* $lock:ident, $patience:ident: $name:literal, $summary:literal, $source:literal; $rounds:expr, $delay:expr;)*) => {
+    ($($(#[$doc:meta])* $lock:ident, $patience:ident: $rounds:expr, $delay:expr, $info:expr;)*) => {
         $(
             $(#[$doc])*
             pub type $lock = SpinThenBlock<$patience>;
 
-            #[doc = concat!("The delays of `", $name, "`.")]
+            #[doc = concat!("How a waiter of [`", stringify!($lock), "`] passes the time.")]
             #[derive(Debug)]
             pub struct $patience(RandomDelays);
 
             impl Patience for $patience {
-                const INFO: LockInfo = LockInfo {
-                    name: $name,
-                    summary: $summary,
-                    source: $source,
-                    order: Order::Barging,
-                    blocks: true,
-                };
+                const INFO: LockInfo = $info;
 
                 fn begin() -> Self {
                     Self(RandomDelays::new($rounds, $delay))
@@ -69,15 +63,27 @@ macro_rules! innodb {
 
 innodb! {
     /// Spins with random delays, then blocks: the mutex of MySQL's InnoDB.
-    Innodb, InnodbPatience:
-        "innodb", "spins with random delays, then blocks", "MySQL 5.6; Han, Locking in practice";
-        tuning::rounds(), tuning::delay();
+    Innodb, InnodbPatience: tuning::rounds(), tuning::delay(), LockInfo {
+        name: "innodb",
+        summary: "spins with random delays, then blocks",
+        source: "MySQL 5.6; Han, Locking in practice",
+        order: Order::Barging,
+        blocks: true,
+    };
     /// InnoDB's mutex with half the rounds.
-    HalfSpin, HalfSpinPatience:
-        "half-spin", "innodb with half the rounds", "Han, Locking in practice";
-        tuning::rounds() / 2, tuning::delay();
+    HalfSpin, HalfSpinPatience: tuning::rounds() / 2, tuning::delay(), LockInfo {
+        name: "half-spin",
+        summary: "innodb with half the rounds",
+        source: "Han, Locking in practice",
+        order: Order::Barging,
+        blocks: true,
+    };
     /// InnoDB's mutex with delays twice as long.
-    DoubleDelay, DoubleDelayPatience:
-        "double-delay", "innodb with delays twice as long", "Han, Locking in practice";
-        tuning::rounds(), tuning::delay().saturating_mul(2);
+    DoubleDelay, DoubleDelayPatience: tuning::rounds(), tuning::delay().saturating_mul(2), LockInfo {
+        name: "double-delay",
+        summary: "innodb with delays twice as long",
+        source: "Han, Locking in practice",
+        order: Order::Barging,
+        blocks: true,
+    };
 }

@@ -214,7 +214,6 @@ const MUTATIONS: &[(&str, &str, &str)] = &[
     ("mvrlu-stamp", "mvrlu::snapshots_are_consistent", RACE),
     ("mvrlu-newest", "mvrlu::nothing_is_lost", RACE),
     ("mvrlu-exchange", "mvrlu::nothing_is_lost", RACE),
-    ("slot-give-back", "mvrlu::nothing_is_lost", RACE),
     ("rlu-copy-of", "rlu::nothing_is_lost", RACE),
     ("rlu-lock", "rlu::nothing_is_lost", RACE),
     ("rlu-unlock", "rlu::nothing_is_lost", RACE),
@@ -232,7 +231,6 @@ const MUTATIONS: &[(&str, &str, &str)] = &[
     ("rlu-epoch-ready", "rlu::two_first_snapshots", RACE),
     ("slots-add", "rlu::nothing_is_lost", RACE),
     ("slots-iter", "rlu::nothing_is_lost", RACE),
-    ("slot-give-back", "rlu::nothing_is_lost", RACE),
 ];
 
 #[test]
