@@ -51,6 +51,7 @@ pub mod tree;
 pub mod versioned;
 
 pub use combined::Combined;
+pub use hash::HashMap;
 pub use locked::Locked;
 pub use rcu::{RcuChains, RcuHandle, Scattered, Spread, Together};
 pub use registry::Sizes;

@@ -425,6 +425,36 @@ impl<'d> Handle<'d> {
     }
 }
 
+/// A section with a handle of its own. Structures show by it that a thread without a handle is inside.
+pub(crate) struct Section<'d> {
+    handle: Handle<'d>,
+}
+
+impl<'d> Handle<'d> {
+    /// Begins a section that lasts as long as the handle.
+    #[inline]
+    pub(crate) fn into_section(self) -> Section<'d> {
+        core::mem::forget(self.pin());
+        Section { handle: self }
+    }
+}
+
+impl Section<'_> {
+    /// One of the section's guards.
+    #[inline]
+    pub fn guard(&self) -> Guard<'_> {
+        self.handle.pin()
+    }
+}
+
+impl Drop for Section<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        // The guard that `into_section` has forgotten.
+        drop(Guard { handle: &self.handle });
+    }
+}
+
 struct Reset<'a>(&'a Cell<bool>);
 
 impl Drop for Reset<'_> {

@@ -138,6 +138,7 @@ pub use config::{Barriers, Config, OnStall, Stall};
 pub(crate) use cpu_handles::CpuHandles;
 pub use domain::Domain;
 pub use flavour::{Counted, Flavour, Pinned, Quiescent};
+pub(crate) use handle::Section;
 pub use handle::{Guard, Handle};
 pub use online::Online;
 #[cfg(all(feature = "std", not(any(loom, feature = "sim"))))]

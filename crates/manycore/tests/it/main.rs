@@ -14,6 +14,7 @@ mod bank;
 mod collections;
 mod flat_combining;
 mod futex;
+mod hash_map;
 mod ldu;
 mod lock_api;
 mod lock_api_timed;

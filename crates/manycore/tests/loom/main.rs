@@ -9,6 +9,7 @@ mod by_preference;
 mod caught;
 mod flat_combining;
 mod growing;
+mod hash_map;
 mod ldu;
 mod lists;
 mod mutations;

@@ -6,13 +6,17 @@
 mod chained;
 mod growing;
 mod locked;
+mod map;
 mod mvrlu;
 mod rcu;
 mod rlu;
 
 pub use chained::ChainedTable;
+/// Hashers of [`HashMap`]: without a secret, the same in each run; and keyed by a number that is drawn when the process starts.
+pub use foldhash::fast::{FixedState, RandomState};
 pub use growing::{GrowingTable, MvrluGrowingTable, RluGrowingTable};
 pub use locked::{CombinedTable, LockedTable};
+pub use map::{HashMap, HashMapHandle, Iter, Pinned};
 pub use mvrlu::{MvrluTable, VersionedTable};
 pub use rcu::RcuTable;
 pub use rlu::RluTable;

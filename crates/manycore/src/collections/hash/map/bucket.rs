@@ -1,0 +1,332 @@
+//! A bucket: a line of the cache, with room for six entries and a byte of each one's hash.
+
+use core::ptr::null_mut;
+
+use crate::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use crate::sync::{clock, hint, order, tuning};
+
+/// How many entries a line has room for.
+const SLOTS: usize = 6;
+/// The bits of a word that are bytes of hashes.
+const TAGS: u64 = (1 << (8 * SLOTS)) - 1;
+/// A writer has the bucket.
+const LOCKED: u64 = 1 << 56;
+/// The bucket's entries are in the next table, and it is for ever so.
+const MOVED: u64 = 1 << 57;
+
+/// The byte of a hash that is kept beside an entry: not 0, which is a free slot's. The lower bits say which bucket.
+#[inline]
+pub(super) fn tag(hash: u64) -> u8 {
+    ((hash >> 56) as u8).max(1)
+}
+
+/// Entries of one bucket, or some of them. `T` is an entry.
+///
+/// Invariant: a slot whose byte in `word` is not 0 leads to an entry, which was put there before. Only who has
+/// locked the bucket writes, and the bucket's further lines are locked with it.
+#[repr(C, align(64))]
+pub(super) struct Bucket<T> {
+    /// A byte for each slot, and the flags. Those of a further line have no flags.
+    word: AtomicU64,
+    slots: [AtomicPtr<T>; SLOTS],
+    /// A further line; null if there is none.
+    more: AtomicPtr<Bucket<T>>,
+}
+
+impl<T> Default for Bucket<T> {
+    fn default() -> Self {
+        let slots = core::array::from_fn(|_| AtomicPtr::new(null_mut()));
+        Self { word: AtomicU64::new(0), slots, more: AtomicPtr::new(null_mut()) }
+    }
+}
+
+/// Where an entry is.
+pub(super) struct Place<'t, T> {
+    line: &'t Bucket<T>,
+    slot: usize,
+    entry: *mut T,
+}
+
+impl<T> Place<'_, T> {
+    /// What was there when it was found.
+    pub fn entry(&self) -> *mut T {
+        self.entry
+    }
+}
+
+/// Bit 7 of each byte of the word that is the tag.
+#[inline]
+fn matching(word: u64, tag: u8) -> u64 {
+    const LOW: u64 = 0x7f7f_7f7f_7f7f_7f7f;
+    let differs = (word & TAGS) ^ (u64::from(tag) * 0x0101_0101_0101);
+    !(((differs & LOW) + LOW) | differs | LOW) & TAGS
+}
+
+/// A slot whose byte is 0.
+#[inline]
+fn free(word: u64) -> Option<usize> {
+    let free = matching(word, 0);
+    (free != 0).then(|| free.trailing_zeros() as usize / 8)
+}
+
+fn with(word: u64, slot: usize, tag: u8) -> u64 {
+    word & !(0xff << (8 * slot)) | u64::from(tag) << (8 * slot)
+}
+
+impl<T> Bucket<T> {
+    /// The bucket as a reader sees it; none if its entries are in the next table.
+    #[inline]
+    pub fn read(&self) -> Option<u64> {
+        // Acquire: partner of the Releases in `Locked::drop` and `Locked::moved`.
+        let word = self.word.load(order!(Acquire, "map-read"));
+        (word & MOVED == 0).then_some(word)
+    }
+
+    /// The entry with this tag of which `is` says yes. `word` is what [`read`](Self::read) has returned, or the
+    /// writer's.
+    #[inline]
+    pub fn find(
+        &self,
+        word: u64,
+        tag: u8,
+        mut is: impl FnMut(*mut T) -> bool,
+    ) -> Option<Place<'_, T>> {
+        let (mut line, mut word) = (self, word);
+        loop {
+            let mut matches = matching(word, tag);
+            while matches != 0 {
+                let slot = matches.trailing_zeros() as usize / 8;
+                // Acquire: partner of the Releases in `Locked::put_in` and `Locked::replace`.
+                let entry = line.slots[slot].load(order!(Acquire, "map-slot"));
+                assert!(!cfg!(loom) || !entry.is_null(), "a byte without an entry");
+                if is(entry) {
+                    return Some(Place { line, slot, entry });
+                }
+                matches &= matches - 1;
+            }
+            line = line.further()?;
+            // Acquire: partner of the Releases in `Locked::put_in` and `Locked::take_out`.
+            word = line.word.load(order!(Acquire, "map-further-read"));
+        }
+    }
+
+    #[inline]
+    fn further(&self) -> Option<&Self> {
+        // Acquire: partner of the Release in `Locked::put_in`.
+        let more = self.more.load(order!(Acquire, "map-more"));
+        // SAFETY: null, or a line that `put_in` has made, which is there for as long as the table
+        // or, if it was taken out, as the sections that could find it.
+        unsafe { more.as_ref() }
+    }
+
+    /// All entries, as `word` has them.
+    pub fn for_each(&self, word: u64, mut f: impl FnMut(u8, *mut T)) {
+        let (mut line, mut word) = (self, word);
+        loop {
+            for slot in 0..SLOTS {
+                let tag = (word >> (8 * slot)) as u8;
+                if tag != 0 {
+                    // Acquire: as in `find`.
+                    f(tag, line.slots[slot].load(Ordering::Acquire));
+                }
+            }
+            let Some(next) = line.further() else { return };
+            line = next;
+            word = line.word.load(Ordering::Acquire); // Acquire: as in `find`
+        }
+    }
+
+    /// Keeps other writers out; none if its entries are in the next table.
+    #[inline]
+    pub fn lock(&self) -> Option<Locked<'_, T>> {
+        // Relaxed: a hint.
+        let word = self.word.load(Ordering::Relaxed);
+        if word & (LOCKED | MOVED) == 0 {
+            // Acquire: partner of the Release in `Locked::drop`. Relaxed on failure: looks again.
+            let done = order!(Acquire, "map-lock");
+            if self.word.compare_exchange(word, word | LOCKED, done, Ordering::Relaxed).is_ok() {
+                return Some(Locked { bucket: self, word });
+            }
+        }
+        self.lock_contended()
+    }
+
+    #[cold]
+    fn lock_contended(&self) -> Option<Locked<'_, T>> {
+        let (start, limit) = (clock::now(), tuning::spin_limit());
+        loop {
+            let word = self.word.load(Ordering::Relaxed); // Relaxed: a hint, as in `lock`
+            if word & MOVED != 0 {
+                self.read()?; // once more, to see what was moved
+            }
+            let done = order!(Acquire, "map-lock-again"); // Acquire: as in `lock`
+            if word & LOCKED == 0
+                && self.word.compare_exchange(word, word | LOCKED, done, Ordering::Relaxed).is_ok()
+            {
+                return Some(Locked { bucket: self, word });
+            }
+            // The writer has some lines to look at. If it takes longer, it has no CPU.
+            if clock::has_passed(start, limit) {
+                hint::yield_now();
+            }
+            hint::spin_loop();
+        }
+    }
+
+    /// The entries' end, and that of the further lines.
+    ///
+    /// # Safety
+    ///
+    /// Nobody else has the bucket, nor any entry.
+    pub unsafe fn end(&mut self, mut entry: impl FnMut(*mut T)) {
+        let word = self.word.load(Ordering::Relaxed); // Relaxed, here and below: nobody else is left
+        if word & MOVED == 0 {
+            self.for_each(word, |_, place| entry(place));
+        }
+        let mut more = self.more.swap(null_mut(), Ordering::Relaxed);
+        while !more.is_null() {
+            // SAFETY: from a box, see `put_in`; nobody else has it (contract of this function).
+            let line = unsafe { alloc::boxed::Box::from_raw(more) };
+            more = line.more.load(Ordering::Relaxed);
+        }
+    }
+}
+
+/// A bucket whose writer is the caller. Dropped, it is another's.
+pub(super) struct Locked<'t, T> {
+    bucket: &'t Bucket<T>,
+    /// What its word is going to be.
+    word: u64,
+}
+
+impl<'t, T> Locked<'t, T> {
+    /// The entry with this tag of which `is` says yes.
+    #[inline]
+    pub fn find(&self, tag: u8, is: impl FnMut(*mut T) -> bool) -> Option<Place<'t, T>> {
+        self.bucket.find(self.word, tag, is)
+    }
+
+    /// All entries.
+    pub fn for_each(&self, f: impl FnMut(u8, *mut T)) {
+        self.bucket.for_each(self.word, f);
+    }
+
+    /// Puts in one that is not there. Says whether it took another line.
+    pub fn put_in(&mut self, tag: u8, entry: *mut T) -> bool {
+        if let Some(slot) = free(self.word) {
+            // Release: partner of the Acquire in `find`, for who has read the word when another
+            // entry was in the slot. (No model has noticed it weakened: it is not among the mutations.)
+            self.bucket.slots[slot].store(entry, Ordering::Release);
+            self.word = with(self.word, slot, tag); // which others see when this is dropped
+            return false;
+        }
+        let mut last = self.bucket;
+        while let Some(line) = last.further() {
+            let word = line.word.load(Ordering::Relaxed); // Relaxed: this thread is the writer
+            if let Some(slot) = free(word) {
+                line.slots[slot].store(entry, Ordering::Release); // Release: as above
+                // Release: partner of the Acquire in `find`.
+                line.word.store(with(word, slot, tag), order!(Release, "map-put-further"));
+                return false;
+            }
+            last = line;
+        }
+        let line = alloc::boxed::Box::new(Bucket::default());
+        // Relaxed, both: shown by the store below.
+        line.slots[0].store(entry, Ordering::Relaxed);
+        line.word.store(with(0, 0, tag), Ordering::Relaxed);
+        let line = alloc::boxed::Box::into_raw(line);
+        // Release: partner of the Acquire in `further`.
+        last.more.store(line, order!(Release, "map-put-line"));
+        true
+    }
+
+    /// Puts an entry with the same key in another's place.
+    #[inline]
+    pub fn replace(&self, place: &Place<'t, T>, entry: *mut T) {
+        // Release: partner of the Acquire in `find`.
+        place.line.slots[place.slot].store(entry, order!(Release, "map-replace"));
+    }
+
+    /// Takes an entry out, which others may still have found. Returns the line that has none any more, if it was a
+    /// further one: it is unlinked, and for the caller to retire.
+    #[inline]
+    pub fn take_out(&mut self, place: &Place<'t, T>) -> Option<*mut Bucket<T>> {
+        if core::ptr::eq(place.line, self.bucket) {
+            self.word = with(self.word, place.slot, 0);
+            return None;
+        }
+        let word = place.line.word.load(Ordering::Relaxed); // Relaxed: this thread is the writer
+        let word = with(word, place.slot, 0);
+        // Release: partner of the Acquire in `find`.
+        place.line.word.store(word, order!(Release, "map-take-further"));
+        (word == 0).then(|| self.unlink(place.line))
+    }
+
+    #[cold]
+    fn unlink(&self, empty: &Bucket<T>) -> *mut Bucket<T> {
+        let mut before = self.bucket;
+        loop {
+            let next = before.more.load(Ordering::Relaxed); // Relaxed, here and below: this thread is the writer
+            if core::ptr::eq(next, empty) {
+                // Release: partner of the Acquire in `further`: what is behind was shown to this thread only.
+                before.more.store(empty.more.load(Ordering::Relaxed), Ordering::Release);
+                return next;
+            }
+            // SAFETY: the lines up to the one that is to be unlinked are there, and only this
+            // thread, the writer, unlinks any.
+            before = unsafe { &*next };
+        }
+    }
+
+    /// The entries are in the next table from now on.
+    pub fn moved(self) {
+        // Release: partner of the Acquire in `read`: what was put into the next table's buckets.
+        self.bucket.word.store(MOVED, order!(Release, "map-moved"));
+        core::mem::forget(self);
+    }
+}
+
+impl<T> Drop for Locked<'_, T> {
+    #[inline]
+    fn drop(&mut self) {
+        // Release: partner of the Acquires in `lock` and `read`.
+        self.bucket.word.store(self.word, order!(Release, "map-unlock"));
+    }
+}
+
+impl<T> Bucket<T> {
+    /// Adds an entry to a bucket that no other thread can find yet.
+    pub fn fill(&self, tag: u8, entry: *mut T) -> bool {
+        let word = self.word.load(Ordering::Relaxed); // Relaxed: nobody else has it
+        let mut filled = Locked { bucket: self, word };
+        filled.put_in(tag, entry)
+    }
+
+    /// Undoes what was filled in, in a bucket that no other thread can find yet.
+    pub fn forget(&self) {
+        self.word.store(0, Ordering::Relaxed); // Relaxed, both: nobody else has it
+        let mut more = self.more.swap(null_mut(), Ordering::Relaxed);
+        while !more.is_null() {
+            // SAFETY: from a box, see `put_in`, and no other thread has found it.
+            let line = unsafe { alloc::boxed::Box::from_raw(more) };
+            more = line.more.load(Ordering::Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_told_apart() {
+        let word = 0x0000_0102_0380_ff01 | LOCKED;
+        assert_eq!(matching(word, 1), 0x0000_8000_0000_0080);
+        assert_eq!(matching(word, 0x80), 0x0000_0000_0080_0000);
+        assert_eq!(matching(word, 7), 0);
+        assert_eq!(free(word), None);
+        assert_eq!(free(with(word, 3, 0)), Some(3));
+        assert_eq!(free(LOCKED), Some(0));
+    }
+}

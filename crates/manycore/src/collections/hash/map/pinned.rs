@@ -1,0 +1,393 @@
+//! A map with a section around what is done: references to what is in it.
+
+use core::borrow::Borrow;
+use core::fmt;
+use core::hash::{BuildHasher, Hash};
+
+use super::{Entry, HashMap, Iter, is_of};
+use crate::reclaim::{Guard, Section};
+
+/// A map of which what is read stays for as long as this is there: operations return references.
+///
+/// It is a section of [`reclaim`](crate::reclaim): while it lasts nothing that is taken out of the map is freed. So
+/// it is for some operations, and not for a thread's life. It stays with its thread.
+pub struct Pinned<'a, K, V, S> {
+    map: &'a HashMap<K, V, S>,
+    held: Held<'a>,
+}
+
+enum Held<'a> {
+    Own(Section<'a>),
+    Lent(Guard<'a>),
+}
+
+impl<K, V, S> HashMap<K, V, S> {
+    /// The map with a section around what is done.
+    pub fn pin(&self) -> Pinned<'_, K, V, S> {
+        Pinned { map: self, held: Held::Own(self.domain.register().into_section()) }
+    }
+}
+
+impl<'a, K, V, S> Pinned<'a, K, V, S> {
+    #[inline]
+    pub(super) fn lent(map: &'a HashMap<K, V, S>, guard: Guard<'a>) -> Self {
+        Self { map, held: Held::Lent(guard) }
+    }
+
+    /// Does something with the section's guard.
+    #[inline]
+    fn with<'p, R>(&'p self, f: impl FnOnce(&'p HashMap<K, V, S>, &'p Guard<'p>) -> R) -> R {
+        match &self.held {
+            Held::Lent(guard) => f(self.map, guard),
+            Held::Own(section) => {
+                let guard = section.guard();
+                // SAFETY: the section lasts as long as `'p`, and so does what the map shows for
+                // the guard, which is one of several of the section. `f` returns what is in the
+                // map, and not the guard.
+                f(self.map, unsafe { &*(&raw const guard).cast() })
+            }
+        }
+    }
+
+    /// The keys and values, in no order. A key that is there all the time comes once; one that comes or goes meanwhile comes
+    /// once or not at all.
+    pub fn iter(&self) -> Iter<'_, K, V> {
+        self.with(|map, guard| Iter::new(map.table(guard)))
+    }
+
+    /// How many keys there are: counted, a nanosecond or two for each. Where others write meanwhile it is about that.
+    pub fn len(&self) -> usize {
+        self.iter().count()
+    }
+
+    /// Whether there is no key.
+    pub fn is_empty(&self) -> bool {
+        self.iter().next().is_none()
+    }
+}
+
+impl<K: Hash + Eq, V, S: BuildHasher> Pinned<'_, K, V, S> {
+    #[inline]
+    fn entry_of<Q>(&self, key: &Q) -> Option<&Entry<K, V>>
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ?Sized,
+    {
+        self.with(|map, guard| map.find(map.hasher.hash_one(key), key, guard))
+    }
+
+    /// The value of a key.
+    #[inline]
+    pub fn get<Q>(&self, key: &Q) -> Option<&V>
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ?Sized,
+    {
+        self.entry_of(key).map(|entry| &entry.value)
+    }
+
+    /// The key as it is in the map, and its value.
+    pub fn get_key_value<Q>(&self, key: &Q) -> Option<(&K, &V)>
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ?Sized,
+    {
+        self.entry_of(key).map(|entry| (&entry.key, &entry.value))
+    }
+
+    /// Whether the key is there.
+    #[inline]
+    pub fn contains_key<Q>(&self, key: &Q) -> bool
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ?Sized,
+    {
+        self.entry_of(key).is_some()
+    }
+}
+
+impl<K: Hash + Eq + Send, V: Send, S: BuildHasher> Pinned<'_, K, V, S> {
+    /// Gives a key a value. Returns the one that it had.
+    #[inline]
+    pub fn insert(&self, key: K, value: V) -> Option<&V> {
+        self.with(|map, guard| map.put(key, value, false, guard)).1.map(|old| &old.value)
+    }
+
+    /// Gives a key a value if it has none. Returns the one that it has already.
+    #[inline]
+    pub fn insert_new(&self, key: K, value: V) -> Option<&V> {
+        self.with(|map, guard| map.put(key, value, true, guard)).1.map(|old| &old.value)
+    }
+
+    /// The value of a key; if it has none, one that is made now: in vain if another thread is faster.
+    pub fn get_or_insert_with(&self, key: K, make: impl FnOnce() -> V) -> &V {
+        let there = self.entry_of(&key);
+        &there.unwrap_or_else(|| self.with(|map, guard| map.put(key, make(), true, guard)).0).value
+    }
+
+    /// The same, with a value that is there already.
+    pub fn get_or_insert(&self, key: K, value: V) -> &V {
+        &self.with(|map, guard| map.put(key, value, true, guard)).0.value
+    }
+
+    /// Takes a key out. Returns its value.
+    #[inline]
+    pub fn remove<Q>(&self, key: &Q) -> Option<&V>
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ?Sized,
+    {
+        self.remove_entry(key).map(|(_, value)| value)
+    }
+
+    /// Takes a key out. Returns it with its value.
+    #[inline]
+    pub fn remove_entry<Q>(&self, key: &Q) -> Option<(&K, &V)>
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ?Sized,
+    {
+        let old = self.with(|map, guard| {
+            let hash = map.hasher.hash_one(key);
+            map.find(hash, key, guard)?;
+            map.take(hash, |entry| is_of(entry, key), guard)
+        })?;
+        Some((&old.key, &old.value))
+    }
+
+    /// Takes a key out if its value is as it is to be. Returns the value that was taken out.
+    pub fn remove_if<Q>(&self, key: &Q, mut is: impl FnMut(&V) -> bool) -> Option<&V>
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ?Sized,
+    {
+        loop {
+            let there = self.entry_of(key).filter(|entry| is(&entry.value))?;
+            if self.take(there) {
+                return Some(&there.value);
+            }
+        }
+    }
+
+    /// Takes an entry out that was there in this section; says whether it still was.
+    fn take(&self, there: &Entry<K, V>) -> bool {
+        self.with(|map, guard| {
+            let hash = map.hasher.hash_one(&there.key);
+            map.take(hash, |entry| core::ptr::eq(entry, there), guard).is_some()
+        })
+    }
+
+    /// Takes out every key of which the function says no. Keys that come meanwhile may stay without having been shown.
+    pub fn retain(&self, mut stays: impl FnMut(&K, &V) -> bool) {
+        for there in self.with(|map, guard| Iter::new(map.table(guard))).entries() {
+            if !stays(&there.key, &there.value) {
+                self.take(there);
+            }
+        }
+    }
+
+    /// Takes all keys out that are there now.
+    pub fn clear(&self) {
+        self.retain(|_, _| false);
+    }
+
+    /// Gives a key a value that is made of the one it has, in one step. Returns the new one; none if the key is not
+    /// there. The function is called again if another thread is faster.
+    pub fn update<Q>(&self, key: &Q, mut f: impl FnMut(&V) -> V) -> Option<&V>
+    where
+        K: Borrow<Q> + Clone,
+        Q: Hash + Eq + ?Sized,
+    {
+        loop {
+            let there = self.entry_of(key)?;
+            let new = Entry { key: there.key.clone(), value: f(&there.value) };
+            if let Some(new) = self.with(|map, guard| map.exchange(there, new, guard)) {
+                return Some(&new.value);
+            }
+        }
+    }
+
+    /// The same, and a key that is not there gets a value.
+    pub fn update_or_insert(&self, key: K, mut f: impl FnMut(Option<&V>) -> V) -> &V
+    where
+        K: Clone,
+    {
+        loop {
+            if let Some(new) = self.update(&key, |value| f(Some(value))) {
+                return new;
+            }
+            let (now, before) = self.with(|map, guard| map.put(key.clone(), f(None), true, guard));
+            if before.is_none() {
+                return &now.value;
+            }
+        }
+    }
+
+    /// Gives a key another value if it has this one.
+    ///
+    /// # Errors
+    ///
+    /// The value that it has instead, and the one that was to be; none of the former if the key is not there.
+    pub fn compare_exchange<Q>(&self, key: &Q, old: &V, new: V) -> Result<&V, (Option<&V>, V)>
+    where
+        K: Borrow<Q> + Clone,
+        V: PartialEq + Clone,
+        Q: Hash + Eq + ?Sized,
+    {
+        loop {
+            let there = match self.entry_of(key) {
+                Some(there) if there.value == *old => there,
+                other => return Err((other.map(|entry| &entry.value), new)),
+            };
+            let entry = Entry { key: there.key.clone(), value: new.clone() };
+            if self.with(|map, guard| map.exchange(there, entry, guard)).is_some() {
+                return Ok(&there.value);
+            }
+        }
+    }
+}
+
+impl<'p, K, V, S> IntoIterator for &'p Pinned<'_, K, V, S> {
+    type Item = (&'p K, &'p V);
+    type IntoIter = Iter<'p, K, V>;
+
+    fn into_iter(self) -> Iter<'p, K, V> {
+        self.iter()
+    }
+}
+
+impl<K: fmt::Debug, V: fmt::Debug, S> fmt::Debug for Pinned<'_, K, V, S> {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.debug_map().entries(self.iter()).finish()
+    }
+}
+
+/// Each in a section of its own, with a clone of what it returns.
+impl<K: Hash + Eq, V, S: BuildHasher> HashMap<K, V, S> {
+    /// The value of a key.
+    pub fn get<Q>(&self, key: &Q) -> Option<V>
+    where
+        K: Borrow<Q>,
+        V: Clone,
+        Q: Hash + Eq + ?Sized,
+    {
+        self.get_with(key, V::clone)
+    }
+
+    /// What a function makes of the value of a key.
+    pub fn get_with<Q, R>(&self, key: &Q, f: impl FnOnce(&V) -> R) -> Option<R>
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ?Sized,
+    {
+        self.pin().get(key).map(f)
+    }
+
+    /// Whether the key is there.
+    pub fn contains_key<Q>(&self, key: &Q) -> bool
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ?Sized,
+    {
+        self.pin().contains_key(key)
+    }
+
+    /// How many keys there are: see [`Pinned::len`].
+    pub fn len(&self) -> usize {
+        self.pin().len()
+    }
+
+    /// Whether there is no key.
+    pub fn is_empty(&self) -> bool {
+        self.pin().is_empty()
+    }
+}
+
+/// Each in a section of its own, with a clone of what it returns.
+impl<K: Hash + Eq + Send, V: Send, S: BuildHasher> HashMap<K, V, S> {
+    /// Gives a key a value. Returns the one that it had.
+    pub fn insert(&self, key: K, value: V) -> Option<V>
+    where
+        V: Clone,
+    {
+        self.pin().insert(key, value).cloned()
+    }
+
+    /// Gives a key a value if it has none; says whether it had none.
+    pub fn insert_new(&self, key: K, value: V) -> bool {
+        self.pin().insert_new(key, value).is_none()
+    }
+
+    /// The value of a key; if it has none, one that is made now: in vain if another thread is faster.
+    pub fn get_or_insert_with(&self, key: K, make: impl FnOnce() -> V) -> V
+    where
+        V: Clone,
+    {
+        self.pin().get_or_insert_with(key, make).clone()
+    }
+
+    /// Takes a key out. Returns its value.
+    pub fn remove<Q>(&self, key: &Q) -> Option<V>
+    where
+        K: Borrow<Q>,
+        V: Clone,
+        Q: Hash + Eq + ?Sized,
+    {
+        self.pin().remove(key).cloned()
+    }
+
+    /// Takes a key out if its value is as it is to be; says whether it did.
+    pub fn remove_if<Q>(&self, key: &Q, is: impl FnMut(&V) -> bool) -> bool
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ?Sized,
+    {
+        self.pin().remove_if(key, is).is_some()
+    }
+
+    /// Gives a key a value that is made of the one it has: see [`Pinned::update`]. Says whether the key was there.
+    pub fn update<Q>(&self, key: &Q, f: impl FnMut(&V) -> V) -> bool
+    where
+        K: Borrow<Q> + Clone,
+        Q: Hash + Eq + ?Sized,
+    {
+        self.pin().update(key, f).is_some()
+    }
+
+    /// Takes out every key of which the function says no: see [`Pinned::retain`].
+    pub fn retain(&self, stays: impl FnMut(&K, &V) -> bool) {
+        self.pin().retain(stays);
+    }
+
+    /// Takes all keys out that are there now.
+    pub fn clear(&self) {
+        self.pin().clear();
+    }
+}
+
+impl<K: Hash + Eq + Send, V: Send, S: BuildHasher> Extend<(K, V)> for HashMap<K, V, S> {
+    fn extend<I: IntoIterator<Item = (K, V)>>(&mut self, entries: I) {
+        (&*self).extend(entries);
+    }
+}
+
+/// A map that others use, too, can be extended.
+impl<K: Hash + Eq + Send, V: Send, S: BuildHasher> Extend<(K, V)> for &HashMap<K, V, S> {
+    fn extend<I: IntoIterator<Item = (K, V)>>(&mut self, entries: I) {
+        let handle = self.handle();
+        for (key, value) in entries {
+            handle.pin().insert(key, value);
+        }
+    }
+}
+
+impl<K: Hash + Eq + Send, V: Send, S: BuildHasher + Default> FromIterator<(K, V)>
+    for HashMap<K, V, S>
+{
+    fn from_iter<I: IntoIterator<Item = (K, V)>>(entries: I) -> Self {
+        let entries = entries.into_iter();
+        let map = Self::with_capacity_and_hasher(entries.size_hint().0, S::default());
+        (&map).extend(entries);
+        map
+    }
+}
