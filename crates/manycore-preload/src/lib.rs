@@ -7,7 +7,7 @@
 //! bind to it. An export is two instructions: it notes its caller's address and jumps through the [`entry::TABLE`].
 //! The table starts with functions that choose the lock and fill in the table, so that the first call initialises,
 //! even if it comes before any constructor; from then on each entry leads to code that was compiled for the chosen
-//! lock, with statistics or without. [`entry::start`] reads the choice from the environment and checks, in a constructor,
+//! lock, with statistics or without. `entry::start` reads the choice from the environment and checks, in a constructor,
 //! that the program's references really are bound here.
 //!
 //! # Where the state is

@@ -13,6 +13,7 @@ use manycore_profile::profile::{Held, Lock, Origin, Profile};
 
 use crate::front::{SimulatorOptions, failed_locks, print_results, say_troubles};
 use crate::machines;
+use crate::mix::USUAL_DATA;
 use manycore_launch::failure::{Failure, Result};
 use manycore_launch::terminal::Terminal;
 
@@ -31,10 +32,10 @@ The model:
   the locks that were held longest as often as that did, holds them as long, and
   computes or sleeps in between. More threads mean more of the same work, each on a
   CPU of its own.
-  It knows the locks and one cache line of data under each. What else may keep the
-  program from scaling (memory, data that moves with a lock, the kernel, I/O, locks
-  held while others are taken) is not in it: it tells where the locks end, not
-  whether anything else ends earlier.
+  It knows the locks and the data that moves with them: --data cache lines, which
+  no profile shows. What else may keep the program from scaling (memory, the kernel,
+  I/O, locks held while others are taken) is not in it: it tells where the locks end,
+  not whether anything else ends earlier.
 
 Columns:
   1, 2, 4 ...   throughput over that of one thread with the program's own lock
@@ -68,6 +69,9 @@ pub struct Options {
     /// Simulated time that is counted [default: 2 ms to 20 s, by the workload]
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     duration: Option<Duration>,
+    /// Cache lines of data that each section reads and writes
+    #[arg(long, value_name = "N", default_value_t = USUAL_DATA)]
+    data: u32,
     /// Seed of everything that is drawn
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
@@ -86,7 +90,7 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
     let title = format!("Model of {} on {} (simulated)", joined(&profile.command), machine.name);
     let settings = predict::Options {
         machine,
-        usage: usage(&profile).map_err(|why| about(options, why))?,
+        usage: usage(&profile, options.data).map_err(|why| about(options, why))?,
         locks: locks(&profile.lock, &options.lock, terminal),
         threads: options.threads.clone(),
         duration: options.duration,
@@ -137,7 +141,7 @@ fn locks(own: &str, asked: &[String], terminal: &Terminal) -> Vec<String> {
 }
 
 /// What the model needs of a profile.
-fn usage(profile: &Profile) -> std::result::Result<Usage, &'static str> {
+fn usage(profile: &Profile, data: u32) -> std::result::Result<Usage, &'static str> {
     let host = profile.host.as_ref().ok_or("it does not say how many CPUs the host had")?;
     let cpu = &profile.cpu;
     let seen = |lock: &&Lock| lock.origin != Origin::Rest && lock.is_counted();
@@ -148,6 +152,7 @@ fn usage(profile: &Profile) -> std::result::Result<Usage, &'static str> {
         busy: cpu.kernel + cpu.program,
         waiting: cpu.lock_spin + cpu.lock_wait,
         ready: cpu.ready,
+        data,
         locks: profile.locks.iter().filter(seen).map(row).collect(),
     })
 }

@@ -4,8 +4,8 @@
 //! hold them for as long, and compute or sleep in between. That is simulated with more and more threads, with the lock that
 //! the program had and with others.
 //!
-//! It is a model of the locks alone. What else keeps a program from scaling (memory bandwidth, data that moves with the lock
-//! beyond a cache line, the kernel, I/O) is not in it, so that what it says of scaling is at best so good.
+//! It is a model of the locks, and of the cache lines that move with them, as many as it is told. What else keeps a program from
+//! scaling (memory bandwidth, the kernel, I/O) is not in it: the program scales as well as it says, or worse.
 
 pub mod command;
 mod render;
@@ -18,6 +18,7 @@ use manycore_sim::Model;
 
 use crate::failure::Failure;
 use crate::found::Found;
+use crate::mix::check_data;
 use crate::simulated::{Finding, Job, Program, Question, SimulatorPool, record, variant};
 use crate::slice::Pinning;
 pub use render::render;
@@ -74,6 +75,7 @@ pub struct Limit {
 
 /// Predicts.
 pub fn run(options: &Options) -> Result<Prediction, Failure> {
+    check_data(options.usage.data).map_err(Failure::Usage)?;
     let workload = Workload::of(&options.usage).map_err(Failure::Usage)?;
     let threads = options.threads()?;
     let variants = options.variants(&workload);

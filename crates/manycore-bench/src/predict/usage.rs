@@ -19,6 +19,8 @@ pub struct Usage {
     pub waiting: f64,
     /// Time in which threads were ready and had no CPU, in waits for locks or not, in seconds; none if nobody counted it.
     pub ready: Option<f64>,
+    /// Cache lines of data that each section moves, which a profile does not show.
+    pub data: u32,
     /// Its locks.
     pub locks: Vec<Row>,
 }
@@ -105,6 +107,9 @@ impl Workload {
             return Err("no lock was seen to be held, so there is nothing to model: profile the program for longer, or under load".into());
         }
         let mut assumed = Vec::new();
+        if usage.data != USUAL_DATA {
+            assumed.push(format!("each section moves {} cache lines of data", usage.data));
+        }
         let in_sections = rows().map(held).sum::<f64>() / 1e9;
         let scale = (usage.busy / in_sections).min(1.0);
         if scale < MUCH_SHORTER {
@@ -135,7 +140,7 @@ impl Workload {
         };
         let mut of_latch = Vec::new();
         for row in order.iter().copied() {
-            let latches = latches(&usage.locks[row], scale, LATCHES_MAX / order.len());
+            let latches = latches(&usage.locks[row], scale, LATCHES_MAX / order.len(), usage.data);
             of_latch.extend(latches.iter().map(|_| row));
             mix.locks.extend(latches);
         }
@@ -240,13 +245,13 @@ impl Usage {
 }
 
 /// The locks of a row, at most so many.
-fn latches(row: &Row, scale: f64, most: usize) -> Vec<Latch> {
+fn latches(row: &Row, scale: f64, most: usize, data: u32) -> Vec<Latch> {
     let mean_ns = row.hold_ns.unwrap_or_default() * scale;
     let varies = row.hold_p99_ns.is_none_or(|p99| p99 * scale > VARIES * mean_ns);
     let section = if varies { Length::exponential(mean_ns) } else { Length::fixed(mean_ns) };
     let acquired = row.acquired as f64;
     let shared = row.shared.map(|shared| 100.0 * shared as f64 / acquired);
-    let latch = |share: f64| Latch { weight: acquired * share, section, shared, data: USUAL_DATA };
+    let latch = |share: f64| Latch { weight: acquired * share, section, shared, data };
     let others = (row.objects.max(1) as usize).min(most.max(1)) - 1;
     if others == 0 {
         return vec![latch(1.0)];
@@ -286,7 +291,16 @@ mod tests {
     /// A million sections of 1 us in a second of two CPUs.
     fn usage() -> Usage {
         let locks = vec![row(1_000_000, 500.0), row(1_000_000, 100.0), row(7, 0.0)];
-        Usage { threads: 2, cpus: 2, wall: 1.0, busy: 1.8, waiting: 0.2, ready: None, locks }
+        Usage {
+            threads: 2,
+            cpus: 2,
+            wall: 1.0,
+            busy: 1.8,
+            waiting: 0.2,
+            ready: None,
+            data: 1,
+            locks,
+        }
     }
 
     #[test]

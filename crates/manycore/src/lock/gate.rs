@@ -129,7 +129,7 @@ impl Gate {
     }
 
     /// Writes the message; says whether there is somebody to read it. If so, the gate may be gone from then on. If not, its
-    /// waiter has [left](Self::wait_until).
+    /// waiter has left.
     ///
     /// # Safety
     ///

@@ -31,11 +31,11 @@ const THREADS_MAX: usize = 16_384;
 pub struct Samples {
     /// By what.
     pub source: SampleSource,
-    /// As of [`CpuSamples`].
+    /// As of `CpuSamples`.
     pub rate: u32,
-    /// As of [`CpuSamples`].
+    /// As of `CpuSamples`.
     pub kernel_permitted: bool,
-    /// As of [`CpuSamples`].
+    /// As of `CpuSamples`.
     pub lost: u64,
     /// When the run began, in seconds from when the sampling did.
     pub start: f64,

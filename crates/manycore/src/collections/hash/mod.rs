@@ -6,7 +6,7 @@
 mod chained;
 mod growing;
 mod locked;
-mod map;
+pub mod map;
 mod mvrlu;
 mod rcu;
 mod rlu;
