@@ -13,10 +13,10 @@ pub fn wait(word: &AtomicU32, expected: u32, deadline: Option<Deadline>) -> Woke
         operation |= libc::FUTEX_CLOCK_REALTIME;
     }
     let timeout = until.as_ref().map_or(core::ptr::null(), core::ptr::from_ref);
-    let others = (core::ptr::null::<u32>(), libc::FUTEX_BITSET_MATCH_ANY);
+    let others = (core::ptr::null_mut::<u32>(), libc::FUTEX_BITSET_MATCH_ANY as u32);
     // SAFETY: the word and the timespec, which are read only, outlive the call.
     let result = unsafe {
-        let word = core::ptr::from_ref(word);
+        let word = word.as_ptr();
         libc::syscall(libc::SYS_futex, word, operation, expected, timeout, others.0, others.1)
     };
     // SAFETY: `__errno_location` returns the address of the calling thread's own number.
@@ -37,7 +37,7 @@ pub fn wake(word: *const AtomicU32, count: u32) {
     let count = count.min(i32::MAX as u32);
     let operation = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
     // SAFETY: the address is a key, and the memory behind it is not read.
-    unsafe { libc::syscall(libc::SYS_futex, word, operation, count) };
+    unsafe { libc::syscall(libc::SYS_futex, word.cast_mut().cast::<u32>(), operation, count) };
 }
 
 /// [`wake`] for [`wait_low`], which nobody sleeps in.

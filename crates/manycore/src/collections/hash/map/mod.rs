@@ -155,10 +155,14 @@ impl<K, V, S> HashMap<K, V, S> {
     #[cold]
     fn advance(&self, guard: &Guard) {
         loop {
-            let table = self.table(guard);
-            let (true, Some(next)) = (table.is_moved(), table.next()) else { return };
-            let old = core::ptr::from_ref(table).cast_mut();
-            let next = core::ptr::from_ref(next).cast_mut();
+            // As pointers: what is made of a reference could not free it.
+            let old = self.table.load(order!(Acquire, "map-table")); // Acquire: as in `table`
+            // SAFETY: the map led to it in this section: it is not freed before the section's end.
+            let table = unsafe { &*old };
+            let next = table.next_table();
+            if next.is_null() || !table.is_moved() {
+                return;
+            }
             // Release: partner of the Acquire in `table`. Relaxed on failure: another thread has.
             let (done, failed) = (order!(Release, "map-advance"), Ordering::Relaxed);
             if self.table.compare_exchange(old, next, done, failed).is_ok() {

@@ -57,10 +57,15 @@ impl<T> Table<T> {
     /// The next table, if there is one. This one was found in a section that is not over.
     #[inline]
     pub fn next(&self) -> Option<&Self> {
-        // Acquire: partner of the Release in `grow`.
-        let next = self.next.load(order!(Acquire, "map-next"));
         // SAFETY: null, or a table that is retired after this one, which is there.
-        unsafe { next.as_ref() }
+        unsafe { self.next_table().as_ref() }
+    }
+
+    /// The same as a pointer, which may be null.
+    #[inline]
+    pub fn next_table(&self) -> *mut Self {
+        // Acquire: partner of the Release in `grow`.
+        self.next.load(order!(Acquire, "map-next"))
     }
 
     /// Whether all entries are in the next table.
