@@ -73,6 +73,8 @@ pub fn get_or_begin() -> Result<&'static Process, Status> {
 
 /// `RLU_INIT`, or what comes early.
 pub fn begin(domain: Domain<AnyClock>, is_early: bool) -> Status {
+    static FORKS: Once = Once::new();
+    in_children(&FORKS, forked);
     let domain = NonNull::from(Box::leak(Box::new(domain)));
     // SAFETY: the box is freed in `end`, after all that borrows it.
     let spare = unsafe { domain.as_ref() }.register();
@@ -227,8 +229,6 @@ impl Member {
     /// The thread has begun to use it.
     #[cold]
     fn pass_on(&mut self) {
-        static FORKS: Once = Once::new();
-        in_children(&FORKS, forked);
         _ = EXIT.try_with(|_| ()); // from here on, it is dropped when the thread ends
         self.handle.adopt();
         self.thread = thread::id();
