@@ -252,7 +252,7 @@ thread_local! {
     static PANICS: std::cell::Cell<u32> = const { std::cell::Cell::new(u32::MAX) };
 }
 
-/// Its hash panics after so many.
+/// Its hash panics when none of `PANICS` are left.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Panicking(u32);
 

@@ -75,7 +75,7 @@ fn has(map: &Map, key: u64) {
     assert_eq!(value(map, key), Some(10 * key), "{key} is lost");
 }
 
-/// A map of the keys from 1 to this one, with so many buckets that it does not grow.
+/// A map of the keys from 1 to this one, with this number of buckets.
 fn map(keys: u64, buckets: usize) -> Arc<Map> {
     let map = Map::with_capacity_and_hasher(4 * buckets, BuildHasherDefault::default());
     (1..=keys).for_each(|key| put(&map, key));

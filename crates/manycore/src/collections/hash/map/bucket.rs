@@ -14,7 +14,8 @@ const LOCKED: u64 = 1 << 56;
 /// The bucket's entries are in the next table, and it is for ever so.
 const MOVED: u64 = 1 << 57;
 
-/// The byte of a hash that is kept beside an entry: not 0, which is a free slot's. The lower bits say which bucket.
+/// The byte of a hash that is kept beside an entry: not 0, which is a free slot's. The lower bits
+/// say which bucket.
 #[inline]
 pub(super) fn tag(hash: u64) -> u8 {
     ((hash >> 56) as u8).max(1)
@@ -22,8 +23,8 @@ pub(super) fn tag(hash: u64) -> u8 {
 
 /// Entries of one bucket, or some of them. `T` is an entry.
 ///
-/// Invariant: a slot whose byte in `word` is not 0 leads to an entry, which was put there before. Only who has
-/// locked the bucket writes, and the bucket's further lines are locked with it.
+/// Invariant: a slot whose byte in `word` is not 0 leads to an entry, which was put there before.
+/// Only who has locked the bucket writes, and the bucket's further lines are locked with it.
 #[repr(C, align(64))]
 pub(super) struct Bucket<T> {
     /// A byte for each slot, and the flags. Those of a further line have no flags.
@@ -82,8 +83,8 @@ impl<T> Bucket<T> {
         (word & MOVED == 0).then_some(word)
     }
 
-    /// The entry with this tag of which `is` says yes. `word` is what [`read`](Self::read) has returned, or the
-    /// writer's.
+    /// The entry with this tag of which `is` says yes. `word` is what [`read`](Self::read) has
+    /// returned, or the writer's.
     #[inline]
     pub fn find(
         &self,
@@ -172,24 +173,6 @@ impl<T> Bucket<T> {
             hint::spin_loop();
         }
     }
-
-    /// The entries' end, and that of the further lines.
-    ///
-    /// # Safety
-    ///
-    /// Nobody else has the bucket, nor any entry.
-    pub unsafe fn end(&mut self, mut entry: impl FnMut(*mut T)) {
-        let word = self.word.load(Ordering::Relaxed); // Relaxed, here and below: nobody else is left
-        if word & MOVED == 0 {
-            self.for_each(word, |_, place| entry(place));
-        }
-        let mut more = self.more.swap(null_mut(), Ordering::Relaxed);
-        while !more.is_null() {
-            // SAFETY: from a box, see `put_in`; nobody else has it (contract of this function).
-            let line = unsafe { alloc::boxed::Box::from_raw(more) };
-            more = line.more.load(Ordering::Relaxed);
-        }
-    }
 }
 
 /// A bucket whose writer is the caller. Dropped, it is another's.
@@ -248,8 +231,8 @@ impl<'t, T> Locked<'t, T> {
         place.line.slots[place.slot].store(entry, order!(Release, "map-replace"));
     }
 
-    /// Takes an entry out, which others may still have found. Returns the line that has none any more, if it was a
-    /// further one: it is unlinked, and for the caller to retire.
+    /// Takes an entry out, which others may still have found. Returns the line that has none any
+    /// more, if it was a further one: it is unlinked, and for the caller to retire.
     #[inline]
     pub fn take_out(&mut self, place: &Place<'t, T>) -> Option<*mut Bucket<T>> {
         if core::ptr::eq(place.line, self.bucket) {
@@ -303,12 +286,13 @@ impl<T> Bucket<T> {
         filled.put_in(tag, entry)
     }
 
-    /// Undoes what was filled in, in a bucket that no other thread can find yet.
+    /// Empties a bucket that no other thread has: frees its further lines, and leaves the entries
+    /// to the caller.
     pub fn forget(&self) {
-        self.word.store(0, Ordering::Relaxed); // Relaxed, both: nobody else has it
+        self.word.store(0, Ordering::Relaxed); // Relaxed, here and below: nobody else has it
         let mut more = self.more.swap(null_mut(), Ordering::Relaxed);
         while !more.is_null() {
-            // SAFETY: from a box, see `put_in`, and no other thread has found it.
+            // SAFETY: from a box, see `put_in`, and no other thread has it.
             let line = unsafe { alloc::boxed::Box::from_raw(more) };
             more = line.more.load(Ordering::Relaxed);
         }

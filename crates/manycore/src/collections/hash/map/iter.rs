@@ -6,8 +6,8 @@ use core::fmt;
 use super::Entry;
 use super::table::Table;
 
-/// The keys and values of a map, in no order. A key that is there all the time comes once; one that comes or goes
-/// meanwhile comes once or not at all.
+/// The keys and values of a map, in no order. A key that is there all the time comes once; one that
+/// comes or goes meanwhile comes once or not at all.
 pub struct Iter<'p, K, V> {
     /// Buckets that are still to be visited: a table, and which of its buckets.
     buckets: Vec<(&'p Table<Entry<K, V>>, usize)>,

@@ -2,40 +2,49 @@
 //!
 //! # Idea
 //!
-//! A bucket is a line of the cache: a byte of the hash of each of six entries, and where these are. A reader compares all six
-//! bytes at once, and goes to an entry whose byte is its key's: two lines for a look-up. It writes nothing that others
-//! read. A writer locks the bucket by a bit of the word in which the bytes are, and shows all that it did by the store that unlocks.
-//! An entry is never changed, and stays where it is: a new value is a new entry, and the old one is freed after a [grace
-//! period](crate::reclaim).
+//! A bucket is a line of the cache: a byte of the hash of each of six entries, and where these are.
+//! A reader compares all six bytes at once, and goes to an entry whose byte is its key's: two lines
+//! for a look-up. It writes nothing that others read. A writer locks the bucket by a bit of the
+//! word in which the bytes are, and shows all that it did by the store that unlocks. An entry is
+//! never changed, and stays where it is: a new value is a new entry, and the old one is freed after
+//! a [grace period](crate::reclaim).
 //!
-//! Where one bucket in eight needs a further line the table grows. There is a next table with twice as many buckets then; each writer moves
-//! its bucket and eight others. A bucket that was moved says so in its word, and who finds that goes on in the next table. Only
-//! pointers are moved: readers keep their references, and a value that changes inside, as an atomic does, is one value all the time.
+//! Where one bucket in eight needs a further line the table grows. There is a next table with twice
+//! as many buckets then; each writer moves its bucket and eight others. A bucket that was moved
+//! says so in its word, and who finds that goes on in the next table. Only pointers are moved:
+//! readers keep their references, and a value that changes inside, as an atomic does, is one value
+//! all the time.
 //!
 //! # Source
 //!
-//! Bytes of hashes that are compared together are from "Swiss tables" (M. Kulukundis, CppCon 2017); buckets of a line, with a lock in
-//! each, from T. David, R. Guerraoui and V. Trigonakis, "Asynchronized concurrency: the secret to scaling concurrent search data
-//! structures", ASPLOS 2015 (CLHT); the step by step move to a table of twice the size from J. Triplett, P. McKenney and J. Walpole,
-//! "Resizable, scalable, concurrent hash tables via relativistic programming", USENIX ATC 2011.
+//! Bytes of hashes that are compared together are from "Swiss tables" (M. Kulukundis, CppCon 2017);
+//! buckets of a line, with a lock in each, from T. David, R. Guerraoui and V. Trigonakis,
+//! "Asynchronized concurrency: the secret to scaling concurrent search data structures", ASPLOS
+//! 2015 (CLHT); the step by step move to a table of twice the size from J. Triplett, P. McKenney
+//! and J. Walpole, "Resizable, scalable, concurrent hash tables via relativistic programming",
+//! USENIX ATC 2011.
 //!
 //! # Memory order
 //!
-//! An entry is written before it is put into its slot (Release), and a slot before its byte is in the word (Release of the store that
-//! unlocks): who reads the word and the slot (Acquire, both) finds an entry. It may be another one than that of the byte, when the
-//! slot was used again meanwhile; the key tells. *Absent* is right for the moment at which the word was read, or for one
-//! at which a writer had taken the key out and not yet put it in again: keys do not change their slots while they are there.
-//! A bucket's entries are in the next table's buckets before the word says that it was moved (Release, Acquire).
+//! An entry is written before it is put into its slot (Release), and a slot before its byte is in
+//! the word (Release of the store that unlocks): who reads the word and the slot (Acquire, both)
+//! finds an entry. It may be another one than that of the byte, when the slot was used again
+//! meanwhile; the key tells. *Absent* is right for the moment at which the word was read, or for
+//! one at which a writer had taken the key out and not yet put it in again: keys do not change
+//! their slots while they are there. A bucket's entries are in the next table's buckets before the
+//! word says that it was moved (Release, Acquire).
 //!
 //! # Cost
 //!
-//! A look-up takes two lines, of which none is written; an insertion an atomic operation on the first one, a node out of the thread's pool, and
-//! about half of the time that of growing. 16 bytes an entry for a key and a value of a word each, and 14 to 28 for its place.
+//! A look-up takes two lines, of which none is written; an insertion an atomic operation on the
+//! first one, a node out of the thread's pool, and about half of the time that of growing. 16 bytes
+//! an entry for a key and a value of a word each, and 14 to 28 for its place.
 //!
 //! # When not to use it
 //!
-//! For what concerns several keys at once, or one moment of the whole map: [`MvrluGrowingTable`](super::MvrluGrowingTable) has
-//! snapshots and transactions. For keys in order.
+//! For what concerns several keys at once, or one moment of the whole map:
+//! [`MvrluGrowingTable`](super::MvrluGrowingTable) has snapshots and transactions. For keys in
+//! order.
 
 mod bucket;
 mod iter;
@@ -104,7 +113,7 @@ impl<K, V> HashMap<K, V> {
         Self::default()
     }
 
-    /// Empty, with room for so many keys before it grows.
+    /// Empty, with room for this number of keys before it grows.
     pub fn with_capacity(keys: usize) -> Self {
         Self::with_capacity_and_hasher(keys, RandomState::default())
     }
@@ -122,7 +131,7 @@ impl<K, V, S> HashMap<K, V, S> {
         Self::with_capacity_and_hasher(0, hasher)
     }
 
-    /// The same, with room for so many keys before it grows.
+    /// The same, with room for this number of keys before it grows.
     pub fn with_capacity_and_hasher(keys: usize, hasher: S) -> Self {
         let buckets = Table::<Entry<K, V>>::buckets_for(keys);
         Self {
@@ -170,7 +179,7 @@ impl<K, V, S> HashMap<K, V, S> {
                 ///
                 /// It is a table from a box, and nobody has it.
                 unsafe fn destroy<T>(table: *mut ()) {
-                    // SAFETY: the contract of this function.
+                    // SAFETY: it comes from a box, and nobody has it (contract of this function).
                     drop(unsafe { Box::from_raw(table.cast::<Table<T>>()) });
                 }
                 // SAFETY: from a box; the compare-and-swap has taken it out of reach, once.
@@ -252,8 +261,8 @@ impl<K: Hash + Eq + Send, V: Send, S: BuildHasher> HashMap<K, V, S> {
         }
     }
 
-    /// Puts a key in; with `only_new` a key that is there keeps its value. Returns the entry that it has now, and
-    /// the one that it had.
+    /// Puts a key in; with `only_new` a key that is there keeps its value. Returns the entry that
+    /// it has now, and the one that it had.
     #[inline]
     fn put<'g>(
         &'g self,
@@ -332,7 +341,8 @@ impl<K: Hash + Eq + Send, V: Send, S: BuildHasher> HashMap<K, V, S> {
         }
     }
 
-    /// Puts a value in place of an entry's, if the entry is still there; Returns the new entry, unless the old one has gone.
+    /// Puts a value in place of an entry's, if the entry is still there; Returns the new entry,
+    /// unless the old one has gone.
     fn exchange<'g>(
         &'g self,
         old: &Entry<K, V>,
@@ -365,11 +375,8 @@ impl<K, V, S> Drop for HashMap<K, V, S> {
     fn drop(&mut self) {
         let table = self.table.load(Ordering::Relaxed); // Relaxed: nobody else is left
         // SAFETY: from a box, and nobody else has it any more, nor an entry; those are from
-        // `Guard::node`.
-        unsafe {
-            let mut table = Box::from_raw(table);
-            table.end(|entry| end_with_structure(entry));
-        }
+        // `Guard::node`, and each is in one bucket.
+        unsafe { Table::end(table, |entry| end_with_structure(entry)) };
     }
 }
 
@@ -379,7 +386,8 @@ impl<K, V, S> fmt::Debug for HashMap<K, V, S> {
     }
 }
 
-/// A thread's access to a [`HashMap`]: an operation costs some nanoseconds less than by the map itself.
+/// A thread's access to a [`HashMap`]: an operation costs some nanoseconds less than by the map
+/// itself.
 #[derive(Debug)]
 pub struct HashMapHandle<'a, K, V, S = RandomState> {
     map: &'a HashMap<K, V, S>,

@@ -9,8 +9,9 @@ use crate::reclaim::{Guard, Section};
 
 /// A map of which what is read stays for as long as this is there: operations return references.
 ///
-/// It is a section of [`reclaim`](crate::reclaim): while it lasts nothing that is taken out of the map is freed. So
-/// it is for some operations, and not for a thread's life. It stays with its thread.
+/// It is a section of [`reclaim`](crate::reclaim): while it lasts nothing that is taken out of the
+/// map is freed. So it is for some operations, and not for a thread's life. It stays with its
+/// thread.
 pub struct Pinned<'a, K, V, S> {
     map: &'a HashMap<K, V, S>,
     held: Held<'a>,
@@ -49,13 +50,14 @@ impl<'a, K, V, S> Pinned<'a, K, V, S> {
         }
     }
 
-    /// The keys and values, in no order. A key that is there all the time comes once; one that comes or goes meanwhile comes
-    /// once or not at all.
+    /// The keys and values, in no order. A key that is there all the time comes once; one that
+    /// comes or goes meanwhile comes once or not at all.
     pub fn iter(&self) -> Iter<'_, K, V> {
         self.with(|map, guard| Iter::new(map.table(guard)))
     }
 
-    /// How many keys there are: counted, a nanosecond or two for each. Where others write meanwhile it is about that.
+    /// How many keys there are: counted, a nanosecond or two for each. Where others write meanwhile
+    /// it is about that.
     pub fn len(&self) -> usize {
         self.iter().count()
     }
@@ -119,7 +121,8 @@ impl<K: Hash + Eq + Send, V: Send, S: BuildHasher> Pinned<'_, K, V, S> {
         self.with(|map, guard| map.put(key, value, true, guard)).1.map(|old| &old.value)
     }
 
-    /// The value of a key; if it has none, one that is made now: in vain if another thread is faster.
+    /// The value of a key; if it has none, one that is made now: in vain if another thread is
+    /// faster.
     pub fn get_or_insert_with(&self, key: K, make: impl FnOnce() -> V) -> &V {
         let there = self.entry_of(&key);
         &there.unwrap_or_else(|| self.with(|map, guard| map.put(key, make(), true, guard)).0).value
@@ -177,7 +180,8 @@ impl<K: Hash + Eq + Send, V: Send, S: BuildHasher> Pinned<'_, K, V, S> {
         })
     }
 
-    /// Takes out every key of which the function says no. Keys that come meanwhile may stay without having been shown.
+    /// Takes out every key of which the function says no. Keys that come meanwhile may stay without
+    /// having been shown.
     pub fn retain(&self, mut stays: impl FnMut(&K, &V) -> bool) {
         for there in self.with(|map, guard| Iter::new(map.table(guard))).entries() {
             if !stays(&there.key, &there.value) {
@@ -191,8 +195,8 @@ impl<K: Hash + Eq + Send, V: Send, S: BuildHasher> Pinned<'_, K, V, S> {
         self.retain(|_, _| false);
     }
 
-    /// Gives a key a value that is made of the one it has, in one step. Returns the new one; none if the key is not
-    /// there. The function is called again if another thread is faster.
+    /// Gives a key a value that is made of the one it has, in one step. Returns the new one; none
+    /// if the key is not there. The function is called again if another thread is faster.
     pub fn update<Q>(&self, key: &Q, mut f: impl FnMut(&V) -> V) -> Option<&V>
     where
         K: Borrow<Q> + Clone,
@@ -227,7 +231,8 @@ impl<K: Hash + Eq + Send, V: Send, S: BuildHasher> Pinned<'_, K, V, S> {
     ///
     /// # Errors
     ///
-    /// The value that it has instead, and the one that was to be; none of the former if the key is not there.
+    /// The value that it has instead, and the one that was to be; none of the former if the key is
+    /// not there.
     pub fn compare_exchange<Q>(&self, key: &Q, old: &V, new: V) -> Result<&V, (Option<&V>, V)>
     where
         K: Borrow<Q> + Clone,
@@ -318,7 +323,8 @@ impl<K: Hash + Eq + Send, V: Send, S: BuildHasher> HashMap<K, V, S> {
         self.pin().insert_new(key, value).is_none()
     }
 
-    /// The value of a key; if it has none, one that is made now: in vain if another thread is faster.
+    /// The value of a key; if it has none, one that is made now: in vain if another thread is
+    /// faster.
     pub fn get_or_insert_with(&self, key: K, make: impl FnOnce() -> V) -> V
     where
         V: Clone,
@@ -345,7 +351,8 @@ impl<K: Hash + Eq + Send, V: Send, S: BuildHasher> HashMap<K, V, S> {
         self.pin().remove_if(key, is).is_some()
     }
 
-    /// Gives a key a value that is made of the one it has: see [`Pinned::update`]. Says whether the key was there.
+    /// Gives a key a value that is made of the one it has: see [`Pinned::update`]. Says whether the
+    /// key was there.
     pub fn update<Q>(&self, key: &Q, f: impl FnMut(&V) -> V) -> bool
     where
         K: Borrow<Q> + Clone,

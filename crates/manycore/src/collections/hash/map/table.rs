@@ -10,8 +10,8 @@ use crate::sync::order;
 /// How many buckets a writer moves beside its own while the map grows.
 const MOVED_TOGETHER: usize = 8;
 
-/// One bucket in so many may have further lines before the map grows: with keys that are spread well there are then
-/// four entries in a bucket.
+/// The map grows when more than one bucket in eight has further lines: with keys that are spread
+/// well there are four entries in a bucket then.
 const WITH_FURTHER: usize = 8;
 
 /// The buckets. `T` is an entry.
@@ -28,7 +28,7 @@ pub(super) struct Table<T> {
 }
 
 impl<T> Table<T> {
-    /// With so many buckets, rounded up to a power of two.
+    /// With this number of buckets, rounded up to a power of two.
     pub fn new(buckets: usize) -> Self {
         Self {
             buckets: (0..buckets.next_power_of_two()).map(|_| Bucket::default()).collect(),
@@ -39,7 +39,7 @@ impl<T> Table<T> {
         }
     }
 
-    /// How many buckets hold so many entries without becoming too small.
+    /// How many buckets hold this number of entries without becoming too small.
     pub fn buckets_for(entries: usize) -> usize {
         (entries / 4).max(1)
     }
@@ -90,7 +90,8 @@ impl<T> Table<T> {
         self.further.load(Ordering::Relaxed) > self.buckets.len() / WITH_FURTHER
     }
 
-    /// Has a next table from now on. The caller knows that all entries of the table before it are in this one.
+    /// Has a next table from now on. The caller knows that all entries of the table before it are
+    /// in this one.
     #[cold]
     pub fn grow(&self) {
         if self.next().is_some() {
@@ -150,25 +151,22 @@ impl<T> Table<T> {
         self.moved.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// The end of the entries in this table and those after it, and of the tables after it.
+    /// Ends this table and those after it, once it has shown each entry.
     ///
     /// # Safety
     ///
-    /// Nobody else has the table, nor any entry.
-    pub unsafe fn end(&mut self, mut entry: impl FnMut(*mut T)) {
-        for bucket in &mut self.buckets {
-            // SAFETY: the contract of this function.
-            unsafe { bucket.end(&mut entry) };
-        }
-        let mut next = self.next.swap(null_mut(), Ordering::Relaxed); // Relaxed, both: nobody else is left
-        while !next.is_null() {
-            // SAFETY: from a box, see `grow`; nobody else has it (contract of this function).
-            let mut table = unsafe { Box::from_raw(next) };
-            for bucket in &mut table.buckets {
-                // SAFETY: the contract of this function.
-                unsafe { bucket.end(&mut entry) };
+    /// The table is from a box, and nobody else has it, nor an entry.
+    pub unsafe fn end(mut first: *mut Self, mut entry: impl FnMut(*mut T)) {
+        while !first.is_null() {
+            // SAFETY: `first` is from a box (contract of this function), and so are the tables after it, see
+            // `grow`; nobody else has them.
+            let table = unsafe { Box::from_raw(first) };
+            for bucket in &table.buckets {
+                if let Some(word) = bucket.read() {
+                    bucket.for_each(word, |_, place| entry(place));
+                }
             }
-            next = table.next.swap(null_mut(), Ordering::Relaxed);
+            first = table.next_table();
         }
     }
 
