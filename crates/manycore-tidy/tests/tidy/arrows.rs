@@ -50,6 +50,8 @@ const ARROWS: &[(&str, &[&str])] = &[
         &["manycore", "manycore-interpose", "manycore-stats", "manycore-channel"],
     ),
     ("manycore-capi", &["manycore"]),
+    // Durable transactions on the library's versions.
+    ("timestone", &["manycore"]),
     (
         "manycore-bench",
         &[

@@ -1,0 +1,85 @@
+//! Files of a directory.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustix::fs::{Advice, FlockOperation, fadvise, flock};
+
+use super::{Device, Storage};
+use crate::error::{Error, Result};
+
+/// A directory of a filesystem, which is locked for as long as this is there.
+#[derive(Debug)]
+pub struct Directory {
+    path: PathBuf,
+    /// Locked: one store at a time has the directory open, in any process.
+    _lock: File,
+}
+
+impl Directory {
+    /// Opens or creates a directory, and locks it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Locked`] if it is open already; else those of the operating system.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref().to_owned();
+        let name = path.display().to_string();
+        let made = !path.is_dir();
+        std::fs::create_dir_all(&path).map_err(Error::io(format!("create directory {name}")))?;
+        if made && let Some(parent) = path.canonicalize().ok().as_deref().and_then(Path::parent) {
+            flush_directory(parent).map_err(Error::io(format!("flush {}", parent.display())))?;
+        }
+        let lock =
+            open_or_create(&path.join("lock")).map_err(Error::io(format!("open {name}/lock")))?;
+        match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(Self { path, _lock: lock }),
+            Err(rustix::io::Errno::WOULDBLOCK) => Err(Error::Locked(name)),
+            Err(cause) => Err(Error::io(format!("lock {name}"))(cause.into())),
+        }
+    }
+}
+
+impl Storage for Directory {
+    fn open(&self, name: &'static str) -> io::Result<Arc<dyn Device>> {
+        let file = open_or_create(&self.path.join(name))?;
+        // What is read is to come from the disk: what is only in memory may never have got there.
+        fadvise(&file, 0, None, Advice::DontNeed)?;
+        Ok(Arc::new(OpenFile(file)))
+    }
+
+    fn flush_names(&self) -> io::Result<()> {
+        flush_directory(&self.path)
+    }
+}
+
+fn flush_directory(path: &Path) -> io::Result<()> {
+    File::open(path)?.sync_all()
+}
+
+fn open_or_create(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)
+}
+
+struct OpenFile(File);
+
+impl Device for OpenFile {
+    fn size(&self) -> io::Result<u64> {
+        Ok(self.0.metadata()?.len())
+    }
+
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
+        self.0.read_exact_at(into, offset)
+    }
+
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.0.write_all_at(bytes, offset)
+    }
+
+    fn flush(&self) -> io::Result<()> {
+        self.0.sync_data()
+    }
+}

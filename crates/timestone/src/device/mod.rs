@@ -1,0 +1,68 @@
+//! Where bytes stay: files, or what stands for them in tests.
+//!
+//! A store has a few files with fixed names. What is written to one may be lost by a crash, sector by sector and in any
+//! order, until a flush of that file has returned. A file that was created may be lost until the names were flushed.
+
+mod faulty;
+mod file;
+mod simulated;
+
+use std::io;
+use std::sync::Arc;
+
+pub use faulty::{Fault, Faulty};
+pub use file::Directory;
+pub use simulated::{Cut, Recording, SECTOR, Simulated};
+
+/// A file.
+pub trait Device: Send + Sync {
+    /// Its length in bytes.
+    ///
+    /// # Errors
+    ///
+    /// Those of the operating system.
+    fn size(&self) -> io::Result<u64>;
+
+    /// Fills the buffer from this place on.
+    ///
+    /// # Errors
+    ///
+    /// Those of the operating system; `UnexpectedEof` if the file ends before.
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()>;
+
+    /// Writes all bytes, and lets the file grow if they go past its end.
+    ///
+    /// # Errors
+    ///
+    /// Those of the operating system. A part may have been written.
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()>;
+
+    /// Returns when all that was written before is on the disk, and the length.
+    ///
+    /// # Errors
+    ///
+    /// Those of the operating system. What was written since the flush before may then be lost, also if a later flush
+    /// succeeds.
+    fn flush(&self) -> io::Result<()>;
+
+    /// For tests of failed flushes: what was written since the last flush is never going to be on the disk, though it
+    /// is read. A device that cannot do that does nothing.
+    fn lose_unflushed(&self) {}
+}
+
+/// A directory of files.
+pub trait Storage: Send + Sync {
+    /// A file of this name, which is created empty if there is none.
+    ///
+    /// # Errors
+    ///
+    /// Those of the operating system.
+    fn open(&self, name: &'static str) -> io::Result<Arc<dyn Device>>;
+
+    /// Returns when the names of all files are on the disk.
+    ///
+    /// # Errors
+    ///
+    /// Those of the operating system.
+    fn flush_names(&self) -> io::Result<()>;
+}

@@ -1,0 +1,106 @@
+//! What can go wrong, and what the caller can do about it.
+
+use std::fmt;
+use std::io;
+
+/// Why an operation of a store has failed.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// A file could not be opened, read or written; nothing else has happened.
+    Io {
+        /// What was to be done, with the name of the file.
+        doing: String,
+        /// What the operating system said.
+        cause: io::Error,
+    },
+    /// The journal or the disk has no room. The transaction is aborted; later ones succeed when there is room.
+    Full(String),
+    /// A transaction writes more than one record can hold.
+    TooLarge {
+        /// Bytes of its record.
+        bytes: usize,
+        /// The most that one may have.
+        max: usize,
+    },
+    /// A write has failed whose outcome on the disk is unknown. Nothing is acknowledged any more; open the store
+    /// again.
+    Poisoned(String),
+    /// A file does not hold what was written to it, or does not belong to this store.
+    Corrupted {
+        /// The file.
+        file: &'static str,
+        /// Where in it.
+        offset: u64,
+        /// What is wrong.
+        what: String,
+    },
+    /// Another handle or process has the store open.
+    Locked(String),
+    /// The store was written by a version of this library that has another format.
+    Version {
+        /// The version of the format in the file.
+        found: u16,
+        /// The one that this library reads.
+        wanted: u16,
+    },
+    /// A name stands for something of another type.
+    Schema {
+        /// The name.
+        name: String,
+        /// What it stands for in the store.
+        found: String,
+        /// What the caller has asked for.
+        wanted: String,
+    },
+}
+
+/// A result with this crate's [`Error`].
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl Error {
+    /// An error of the operating system.
+    pub(crate) fn io(doing: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
+        let doing = doing.into();
+        |cause| match cause.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                Self::Full(format!("{doing}: {cause}"))
+            }
+            _ => Self::Io { doing, cause },
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io { doing, cause } => write!(f, "{doing}: {cause}"),
+            Self::Full(what) => write!(f, "no room: {what}"),
+            Self::TooLarge { bytes, max } => {
+                write!(f, "a transaction of {bytes} bytes, at most {max} fit: divide it")
+            }
+            Self::Poisoned(cause) => {
+                write!(f, "a write failed before ({cause}); open the store again")
+            }
+            Self::Corrupted { file, offset, what } => {
+                write!(f, "the file {file} is damaged at byte {offset}: {what}")
+            }
+            Self::Locked(path) => write!(f, "{path} is open already, here or in another process"),
+            Self::Version { found, wanted } => {
+                write!(f, "the store has format {found}, this library reads {wanted}")
+            }
+            Self::Schema { name, found, wanted } => {
+                write!(f, "{name:?} is {found} in the store, not {wanted}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Io { cause, .. } => Some(cause),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! Frames: records that were written to the disk together.
+//!
+//! ```text
+//!   0      magic u64         8      salt u64          16     generation u64     24     sequence u64
+//!   32     horizon u64       40     bytes u32         44     records u32        48     crc before u32
+//!   52     crc u32           56     reserved u64      64     records ...        zeros to a multiple of 4096
+//! ```
+//!
+//! A frame has exactly the records of transactions with stamps after the horizon of the frame before, up to its own. It
+//! names the frame before by that one's checksum. The checksum (CRC-32C) is that of all bytes of the header but its own
+//! four, and of the records. The salt is another one for each life of the journal: so what an earlier life has left is no
+//! frame of this one.
+
+use zerocopy::little_endian::{U32, U64};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+use super::record::{self, Entry, Record};
+
+/// Frames begin and end at multiples of this.
+pub const BLOCK: usize = 4096;
+/// Bytes of a frame's header.
+pub const HEADER: usize = size_of::<Header>();
+
+const MAGIC: u64 = u64::from_le_bytes(*b"TSFRAME1");
+/// Where the checksum is.
+const CRC_AT: usize = 52;
+
+#[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+struct Header {
+    magic: U64,
+    salt: U64,
+    generation: U64,
+    sequence: U64,
+    horizon: U64,
+    bytes: U32,
+    records: U32,
+    crc_before: U32,
+    crc: U32,
+    reserved: U64,
+}
+
+/// A life of a journal: what all of its frames have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Life {
+    /// A random number.
+    pub salt: u64,
+    /// The number of the superblock by which it began.
+    pub generation: u64,
+}
+
+/// What comes next in a chain of frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// The number of the next frame, from 0.
+    pub sequence: u64,
+    /// The checksum of the frame before.
+    pub crc_before: u32,
+}
+
+impl Link {
+    /// Before the first frame.
+    pub const FIRST: Self = Self { sequence: 0, crc_before: 0 };
+
+    fn after(self, crc: u32) -> Self {
+        Self { sequence: self.sequence + 1, crc_before: crc }
+    }
+}
+
+/// A frame that is being filled.
+#[derive(Default)]
+pub struct Builder {
+    bytes: Vec<u8>,
+    records: u32,
+    /// If it was sealed: where the padding begins.
+    padding: Option<usize>,
+}
+
+impl Builder {
+    /// Takes a record's entries.
+    pub fn push<'e>(&mut self, stamp: u64, entries: impl Iterator<Item = Entry<'e>>) {
+        record::push(self.body(), stamp, entries);
+        self.records += 1;
+    }
+
+    /// For whoever writes a whole record; then [`count`](Self::count) is to be called.
+    pub fn body(&mut self) -> &mut Vec<u8> {
+        if self.bytes.is_empty() {
+            self.bytes.resize(HEADER, 0);
+        }
+        if let Some(padding) = self.padding.take() {
+            self.bytes.truncate(padding);
+        }
+        &mut self.bytes
+    }
+
+    /// One more record is in the body.
+    pub fn count(&mut self) {
+        self.records += 1;
+    }
+
+    /// Whether it has no record.
+    pub fn is_empty(&self) -> bool {
+        self.records == 0
+    }
+
+    /// Bytes on the disk, if nothing is added.
+    pub fn size(&self) -> usize {
+        self.bytes.len().max(HEADER).next_multiple_of(BLOCK)
+    }
+
+    /// Forgets all records.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        (self.records, self.padding) = (0, None);
+    }
+
+    /// The frame's bytes, and what comes after it. If they cannot be written, more records may be pushed.
+    pub fn seal(&mut self, life: Life, link: Link, horizon: u64) -> (&[u8], Link) {
+        let length = self.body().len() - HEADER;
+        let header = Header {
+            magic: MAGIC.into(),
+            salt: life.salt.into(),
+            generation: life.generation.into(),
+            sequence: link.sequence.into(),
+            horizon: horizon.into(),
+            bytes: u32::try_from(length).expect("a frame is smaller than a journal").into(),
+            records: self.records.into(),
+            crc_before: link.crc_before.into(),
+            crc: 0.into(),
+            reserved: 0.into(),
+        };
+        self.bytes[..HEADER].copy_from_slice(header.as_bytes());
+        let crc = checksum(&self.bytes);
+        self.bytes[CRC_AT..CRC_AT + 4].copy_from_slice(&crc.to_le_bytes());
+        self.padding = Some(self.bytes.len());
+        self.bytes.resize(self.bytes.len().next_multiple_of(BLOCK), 0);
+        (&self.bytes, link.after(crc))
+    }
+}
+
+/// Of a header and the records after it.
+fn checksum(frame: &[u8]) -> u32 {
+    let crc = crc32c::crc32c(&frame[..CRC_AT]);
+    crc32c::crc32c_append(crc, &frame[CRC_AT + 4..])
+}
+
+/// What the first block of a frame says, before the rest is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Claim {
+    /// The life to which it says that it belongs.
+    pub life: Life,
+    /// The number that it says it has.
+    pub sequence: u64,
+    /// Bytes on the disk.
+    pub size: usize,
+}
+
+/// What the bytes say, if they begin as a frame does.
+pub fn claim(block: &[u8]) -> Option<Claim> {
+    let (header, _) = Header::read_from_prefix(block).ok()?;
+    (header.magic.get() == MAGIC).then(|| Claim {
+        life: Life { salt: header.salt.get(), generation: header.generation.get() },
+        sequence: header.sequence.get(),
+        size: (HEADER + header.bytes.get() as usize).next_multiple_of(BLOCK),
+    })
+}
+
+/// A frame that was read.
+#[derive(Clone, Copy, Debug)]
+pub struct Frame<'a> {
+    /// Its records are those up to this stamp.
+    pub horizon: u64,
+    /// What comes after it.
+    pub next: Link,
+    records: &'a [u8],
+}
+
+/// The frame that these bytes are, if they are whole and it is any; which one is the caller's to say.
+pub fn read(bytes: &[u8]) -> Option<(Life, Link, Frame<'_>)> {
+    let (header, _) = Header::read_from_prefix(bytes).ok()?;
+    if header.magic.get() != MAGIC {
+        return None;
+    }
+    let whole = bytes.get(..HEADER + header.bytes.get() as usize)?;
+    let crc = checksum(whole);
+    if crc != header.crc.get() {
+        return None;
+    }
+    let life = Life { salt: header.salt.get(), generation: header.generation.get() };
+    let link = Link { sequence: header.sequence.get(), crc_before: header.crc_before.get() };
+    let frame =
+        Frame { horizon: header.horizon.get(), next: link.after(crc), records: &whole[HEADER..] };
+    Some((life, link, frame))
+}
+
+impl<'a> Frame<'a> {
+    /// The records, in the order of their stamps.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with one.
+    pub fn records(&self) -> Result<Vec<Record<'a>>, &'static str> {
+        let mut rest = self.records;
+        let mut records = Vec::new();
+        while !rest.is_empty() {
+            records.push(record::take(&mut rest)?);
+        }
+        records.sort_by_key(|record| record.stamp);
+        Ok(records)
+    }
+}

@@ -1,0 +1,5 @@
+//! The journal: records of transactions, in frames that are written one after the other.
+
+pub mod frame;
+pub mod record;
+pub mod scan;

@@ -1,0 +1,155 @@
+//! Records: what one transaction has written, as bytes.
+//!
+//! ```text
+//!   record   | length u32 | kind u8 | flags u8 | 0 u16 | stamp u64 | entries ...
+//!   entry    | place u64 | size u16 | first u16 | words u16 | flags u16 | words x u64 |
+//! ```
+//!
+//! An entry says what words of an object the transaction has written: `words` of them from word `first` on. All numbers
+//! are little endian. A record is as long as it says, and its entries fill it.
+
+use zerocopy::little_endian::{U16, U32, U64};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+/// The only kind of record so far: words as they are after the transaction.
+pub const VALUES: u8 = 1;
+
+/// The object is new; words that the entry does not have are zero.
+pub const ALLOCATED: u16 = 1;
+/// The object ends.
+pub const FREED: u16 = 2;
+
+#[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+struct RecordHeader {
+    length: U32,
+    kind: u8,
+    flags: u8,
+    reserved: U16,
+    stamp: U64,
+}
+
+#[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+struct EntryHeader {
+    place: U64,
+    size: U16,
+    first: U16,
+    words: U16,
+    flags: U16,
+}
+
+/// Bytes of a record without entries.
+pub const RECORD_BYTES: usize = size_of::<RecordHeader>();
+/// Bytes of an entry without words.
+pub const ENTRY_BYTES: usize = size_of::<EntryHeader>();
+
+/// What a transaction did to one object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry<'a> {
+    /// Where the object is: the offset of its slot in the heap.
+    pub place: u64,
+    /// Words of the object, those of its slot.
+    pub size: u16,
+    /// The first word that was written.
+    pub first: u16,
+    /// The words from there on, little endian.
+    pub words: &'a [u8],
+    /// [`ALLOCATED`] and [`FREED`].
+    pub flags: u16,
+}
+
+/// A record in a frame.
+#[derive(Clone, Copy, Debug)]
+pub struct Record<'a> {
+    /// When the transaction committed.
+    pub stamp: u64,
+    entries: &'a [u8],
+}
+
+/// The words of an entry and its header, as bytes: for whoever writes a record piece by piece.
+pub fn entry_header(place: u64, size: u16, first: u16, words: u16, flags: u16) -> [u64; 2] {
+    let header = EntryHeader {
+        place: place.into(),
+        size: size.into(),
+        first: first.into(),
+        words: words.into(),
+        flags: flags.into(),
+    };
+    zerocopy::transmute!(header)
+}
+
+/// A record's header.
+pub fn record_header(length: u32, stamp: u64) -> [u64; 2] {
+    let header = RecordHeader {
+        length: length.into(),
+        kind: VALUES,
+        flags: 0,
+        reserved: 0.into(),
+        stamp: stamp.into(),
+    };
+    zerocopy::transmute!(header)
+}
+
+/// Appends a record with these entries.
+pub fn push<'e>(into: &mut Vec<u8>, stamp: u64, entries: impl Iterator<Item = Entry<'e>>) {
+    let start = into.len();
+    into.extend_from_slice(record_header(0, stamp).as_bytes());
+    for Entry { place, size, first, words, flags } in entries {
+        let count = u16::try_from(words.len() / 8).expect("an object has few words");
+        into.extend_from_slice(entry_header(place, size, first, count, flags).as_bytes());
+        into.extend_from_slice(words);
+    }
+    let length = u32::try_from(into.len() - start).expect("a record is small");
+    into[start..start + 4].copy_from_slice(&length.to_le_bytes());
+}
+
+/// Takes the first record off the bytes.
+///
+/// # Errors
+///
+/// What is wrong with it.
+pub fn take<'a>(bytes: &mut &'a [u8]) -> Result<Record<'a>, &'static str> {
+    let (header, _) =
+        RecordHeader::read_from_prefix(bytes).map_err(|_| "a record that is cut off")?;
+    let length = header.length.get() as usize;
+    if header.kind != VALUES {
+        return Err("a record of a kind that this library does not know");
+    }
+    if length < RECORD_BYTES || length > bytes.len() {
+        return Err("a record that is longer than its frame");
+    }
+    let (record, rest) = bytes.split_at(length);
+    *bytes = rest;
+    Ok(Record { stamp: header.stamp.get(), entries: &record[RECORD_BYTES..] })
+}
+
+impl<'a> Record<'a> {
+    /// Its entries, up to the first that is none.
+    pub fn entries(&self) -> impl Iterator<Item = Result<Entry<'a>, &'static str>> + use<'a> {
+        let mut rest = self.entries;
+        core::iter::from_fn(move || {
+            if rest.is_empty() {
+                return None;
+            }
+            let entry = take_entry(&mut rest);
+            if entry.is_err() {
+                rest = &[];
+            }
+            Some(entry)
+        })
+    }
+}
+
+fn take_entry<'a>(bytes: &mut &'a [u8]) -> Result<Entry<'a>, &'static str> {
+    let (header, rest) =
+        EntryHeader::read_from_prefix(bytes).map_err(|_| "an entry that is cut off")?;
+    let length = usize::from(header.words.get()) * 8;
+    let (words, rest) = rest.split_at_checked(length).ok_or("an entry without its words")?;
+    *bytes = rest;
+    let (size, first, flags) = (header.size.get(), header.first.get(), header.flags.get());
+    if usize::from(first) + words.len() / 8 > usize::from(size) {
+        return Err("an entry with more words than its object");
+    }
+    Ok(Entry { place: header.place.get(), size, first, words, flags })
+}

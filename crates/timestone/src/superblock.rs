@@ -1,0 +1,175 @@
+//! The superblock: which image and which life of the journal make up the store.
+//!
+//! The file `store` has two copies, of a sector each, 4096 bytes apart. A change writes and flushes the first, then the
+//! second. So after a crash at least one is whole, and the newer one counts; and at other times they are the same, so that
+//! damage to one is harmless.
+//!
+//! ```text
+//!   0    magic 16 bytes       16   major u16      18   minor u16     20   flags u32      24   uuid u128
+//!   40   generation u64       48   salt u64       56   horizon u64
+//!   64   image salt u64       72   image generation u64              80   image frames u64
+//!   88   image bytes u64      96   image crc u32  100  image file u32
+//!   104  journal bytes u64    112  reserved       508  crc u32
+//! ```
+
+use zerocopy::little_endian::{U16, U32, U64, U128};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+use crate::device::{Device, SECTOR};
+use crate::error::{Error, Result};
+use crate::journal::frame::{Life, Link};
+
+/// The name of the file.
+pub const FILE: &str = "store";
+/// The version of the format: a reader refuses another major one.
+pub const MAJOR: u16 = 1;
+
+const MAGIC: [u8; 16] = *b"TIMESTON\r\n\x1a\n\0\0\0\0";
+const COPIES_AT: [u64; 2] = [0, 4096];
+/// The journal has no frame.
+const CLEAN: u32 = 1;
+
+#[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+struct Layout {
+    magic: [u8; 16],
+    major: U16,
+    minor: U16,
+    flags: U32,
+    uuid: U128,
+    generation: U64,
+    salt: U64,
+    horizon: U64,
+    image_salt: U64,
+    image_generation: U64,
+    image_frames: U64,
+    image_bytes: U64,
+    image_crc: U32,
+    image_file: U32,
+    journal_bytes: U64,
+    reserved: [u8; SECTOR - 116],
+    crc: U32,
+}
+
+const _: () = assert!(size_of::<Layout>() == SECTOR);
+
+/// An image: all objects as they were at the horizon, as a chain of frames in a file of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Image {
+    /// Which of the two files.
+    pub file: usize,
+    /// What its frames have in common.
+    pub life: Life,
+    /// The end of its chain.
+    pub end: Link,
+    /// Its length.
+    pub bytes: u64,
+}
+
+/// The root of a store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Superblock {
+    /// Which store.
+    pub uuid: u128,
+    /// The life of the journal; its generation is the superblock's number.
+    pub life: Life,
+    /// All commits with stamps up to this are in the image.
+    pub horizon: u64,
+    /// The image.
+    pub image: Image,
+    /// The length of the journal.
+    pub journal_bytes: u64,
+    /// Whether the store was closed, and nothing has been written since.
+    pub is_clean: bool,
+}
+
+impl Superblock {
+    fn to_layout(self) -> Layout {
+        let mut layout = Layout {
+            magic: MAGIC,
+            major: MAJOR.into(),
+            minor: 0.into(),
+            flags: if self.is_clean { CLEAN } else { 0 }.into(),
+            uuid: self.uuid.into(),
+            generation: self.life.generation.into(),
+            salt: self.life.salt.into(),
+            horizon: self.horizon.into(),
+            image_salt: self.image.life.salt.into(),
+            image_generation: self.image.life.generation.into(),
+            image_frames: self.image.end.sequence.into(),
+            image_bytes: self.image.bytes.into(),
+            image_crc: self.image.end.crc_before.into(),
+            image_file: u32::from(self.image.file == 1).into(),
+            journal_bytes: self.journal_bytes.into(),
+            reserved: [0; _],
+            crc: 0.into(),
+        };
+        layout.crc = crc32c::crc32c(&layout.as_bytes()[..SECTOR - 4]).into();
+        layout
+    }
+
+    /// Writes both copies, one after the other.
+    ///
+    /// # Errors
+    ///
+    /// Those of the device. It is not known then which superblock counts.
+    pub fn write(self, device: &dyn Device) -> Result<()> {
+        let layout = self.to_layout();
+        for offset in COPIES_AT {
+            let doing = || format!("write the superblock at byte {offset} of {FILE}");
+            device.write_at(offset, layout.as_bytes()).map_err(Error::io(doing()))?;
+            device.flush().map_err(Error::io(doing()))?;
+        }
+        Ok(())
+    }
+
+    /// The newer one of the copies that are whole; none if there is no whole one.
+    ///
+    /// # Errors
+    ///
+    /// Those of the device; [`Error::Version`] if the store has another format.
+    pub fn read(device: &dyn Device) -> Result<Option<Self>> {
+        let mut newest: Option<Self> = None;
+        let size = device.size().map_err(Error::io(format!("find the length of {FILE}")))?;
+        for offset in COPIES_AT {
+            let mut sector = [0; SECTOR];
+            if size < offset + SECTOR as u64 {
+                continue;
+            }
+            device.read_at(offset, &mut sector).map_err(Error::io(format!("read {FILE}")))?;
+            let found = Self::parse(&sector)?;
+            let number = |superblock: Option<Self>| superblock.map(|s| s.life.generation);
+            if number(found) > number(newest) {
+                newest = found;
+            }
+        }
+        Ok(newest)
+    }
+
+    fn parse(sector: &[u8; SECTOR]) -> Result<Option<Self>> {
+        let layout: Layout = zerocopy::transmute!(*sector);
+        if layout.magic != MAGIC || layout.crc.get() != crc32c::crc32c(&sector[..SECTOR - 4]) {
+            return Ok(None);
+        }
+        if layout.major.get() != MAJOR {
+            return Err(Error::Version { found: layout.major.get(), wanted: MAJOR });
+        }
+        let life = Life { salt: layout.salt.get(), generation: layout.generation.get() };
+        let image_life =
+            Life { salt: layout.image_salt.get(), generation: layout.image_generation.get() };
+        let image = Image {
+            file: usize::from(layout.image_file.get() == 1),
+            life: image_life,
+            end: Link { sequence: layout.image_frames.get(), crc_before: layout.image_crc.get() },
+            bytes: layout.image_bytes.get(),
+        };
+        Ok(Some(Self {
+            uuid: layout.uuid.get(),
+            life,
+            horizon: layout.horizon.get(),
+            image,
+            journal_bytes: layout.journal_bytes.get(),
+            is_clean: layout.flags.get() & CLEAN != 0,
+        }))
+    }
+}

@@ -1,0 +1,157 @@
+//! Power cuts at every call, with any part of what was not flushed; and again while the store is opened.
+
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use fastrand::Rng;
+use timestone::device::{Cut, Device, Simulated, Storage};
+
+use crate::engine::{Engine, recover};
+
+/// What a test has come to.
+#[derive(Default)]
+struct Count {
+    images: u64,
+    reopened: u64,
+}
+
+/// Checks every state that a cut may leave; opens some of them for writing, with a crash in that, too.
+fn check(cut: &Cut, engine: &Engine, promised: u64, rng: &mut Rng, plan: Plan, count: &mut Count) {
+    let mut choose = Rng::with_seed(rng.u64(..));
+    cut.images(rng, plan.most, plan.garbage, |disk| {
+        count.images += 1;
+        let before = disk.calls();
+        let (recovered, objects) = recover(&disk).expect("a crash is no damage");
+        engine.judge(&recovered, &objects, promised);
+        let horizon = recovered.horizon;
+        if plan.depth == 0 || choose.u32(..plan.one_in) != 0 {
+            return;
+        }
+        count.reopened += 1;
+        let mut volume = recovered.start(&mut objects.entries()).expect("the disk is sound");
+        let deeper = Plan { depth: plan.depth - 1, most: 4, one_in: 4, ..plan };
+        let opened = disk.calls();
+        volume.write_image(horizon, &mut objects.entries(), true).expect("the disk is sound");
+        disk.recording().cuts(before, |calls, cut| {
+            // Once the store was open, what it had then is not lost any more.
+            let promised = if calls >= opened { horizon } else { promised };
+            check(cut, engine, promised, &mut choose, deeper, count);
+        });
+    });
+}
+
+#[derive(Clone, Copy)]
+struct Plan {
+    /// So many states at a cut.
+    most: usize,
+    garbage: bool,
+    /// So deep crashes while the store is opened after a crash.
+    depth: u32,
+    /// One of so many states is opened for writing.
+    one_in: u32,
+}
+
+fn explore(seeds: std::ops::Range<u64>, frames: usize, plan: Plan) -> Count {
+    let mut count = Count::default();
+    for seed in seeds {
+        let mut rng = Rng::with_seed(seed);
+        let disk = Simulated::new();
+        let mut engine = Engine::open(&disk).expect("a new store");
+        engine.run(&disk, &mut rng, frames);
+        disk.recording().cuts(0, |calls, cut| {
+            check(cut, &engine, engine.promised(calls), &mut rng, plan, &mut count);
+        });
+    }
+    count
+}
+
+#[test]
+fn a_cut_at_any_call_loses_nothing_that_was_acknowledged() {
+    let plan = Plan { most: 1 << 12, garbage: false, depth: 0, one_in: 1 };
+    let count = explore(0..2, 12, plan);
+    assert!(count.images > 20_000, "{}", count.images);
+}
+
+#[test]
+fn a_cut_may_leave_garbage_in_what_was_being_written() {
+    let plan = Plan { most: 200, garbage: true, depth: 0, one_in: 1 };
+    assert!(explore(100..104, 20, plan).images > 10_000);
+}
+
+#[test]
+fn a_cut_while_the_store_is_opened_after_a_cut_loses_nothing_either() {
+    let plan = Plan { most: 12, garbage: false, depth: 3, one_in: 16 };
+    let count = explore(200..204, 8, plan);
+    assert!(count.images > 10_000 && count.reopened > 200, "{} {}", count.images, count.reopened);
+}
+
+/// A disk that says of one file that it is flushed, and does nothing.
+struct Careless {
+    disk: Simulated,
+    file: &'static str,
+}
+
+struct Unflushed(Arc<dyn Device>);
+
+impl Storage for Careless {
+    fn open(&self, name: &'static str) -> io::Result<Arc<dyn Device>> {
+        let device = self.disk.open(name)?;
+        Ok(if name == self.file { Arc::new(Unflushed(device)) } else { device })
+    }
+
+    fn flush_names(&self) -> io::Result<()> {
+        if self.file.is_empty() { Ok(()) } else { self.disk.flush_names() }
+    }
+}
+
+impl Device for Unflushed {
+    fn size(&self) -> io::Result<u64> {
+        self.0.size()
+    }
+
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
+        self.0.read_at(offset, into)
+    }
+
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.0.write_at(offset, bytes)
+    }
+
+    fn flush(&self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_flush_that_is_left_out_is_noticed() {
+    for file in ["store", "journal", "image.0", "image.1", ""] {
+        let mut rng = Rng::with_seed(300);
+        let disk = Careless { disk: Simulated::new(), file };
+        let mut engine = Engine::open(&disk).expect("a new store");
+        engine.run(&disk.disk, &mut rng, 20);
+        let plan = Plan { most: 100, garbage: false, depth: 0, one_in: 1 };
+        let explored = catch_unwind(AssertUnwindSafe(|| {
+            disk.disk.recording().cuts(0, |calls, cut| {
+                let promised = engine.promised(calls);
+                check(cut, &engine, promised, &mut rng, plan, &mut Count::default());
+            });
+        }));
+        assert!(explored.is_err(), "nobody flushes {file:?}, and no state is wrong");
+    }
+}
+
+/// The bar: 100,000 states a minute.
+#[test]
+fn a_hundred_thousand_states_take_less_than_a_minute() {
+    let start = std::time::Instant::now();
+    let plan = Plan { most: 256, garbage: false, depth: 0, one_in: 1 };
+    let (mut images, mut seed) = (0, 1000);
+    while images < 100_000 {
+        images += explore(seed..seed + 1, 20, plan).images;
+        seed += 1;
+    }
+    let elapsed = start.elapsed();
+    println!("{images} states in {elapsed:?}");
+    assert!(elapsed.as_secs() < 60 || cfg!(debug_assertions), "{images} states in {elapsed:?}");
+}
