@@ -6,10 +6,21 @@
 //! freed leads to memory all the same.
 
 use alloc::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
-use core::ptr::null_mut;
+use alloc::boxed::Box;
+use core::ptr::{NonNull, null_mut};
 
 use crate::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use crate::sync::const_new;
+
+/// Memory of somebody else's for objects, who knows where each of them is.
+///
+/// # Safety
+///
+/// The places are of so many bytes at least, aligned to 32, in no other use, and there for as long as this is.
+pub unsafe trait Memory: Send + Sync {
+    /// Gives at least one place for an object of this size, and not more than `most`.
+    fn places(&self, size: usize, most: usize, give: &mut dyn FnMut(NonNull<u8>));
+}
 
 /// What a chunk is aligned to, and how much of it the note of it takes.
 const LINE: usize = 64;
@@ -99,7 +110,25 @@ impl List {
     ) -> *mut u8 {
         let batch = from.take();
         *self = Self { first: batch, length: if batch.is_null() { 0 } else { KEPT / 2 } };
-        self.take().unwrap_or_else(|| rest.cut(size, chunks))
+        if let Some(object) = self.take() {
+            return object;
+        }
+        match &chunks.memory {
+            None => rest.cut(size, chunks),
+            Some(memory) => self.fill(size, &**memory),
+        }
+    }
+
+    /// When it is empty: an object's memory of the owner's, who gives more than one.
+    fn fill(&mut self, size: usize, memory: &dyn Memory) -> *mut u8 {
+        memory.places(size, KEPT / 2, &mut |place| {
+            let free = place.as_ptr().cast::<Free>();
+            // SAFETY: the place has at least as many bytes as a `Free`, aligned to more than that, and is in no other use
+            // (contract of `Memory`).
+            unsafe { free.write(Free { next: self.first, batch: null_mut() }) };
+            *self = Self { first: free, length: self.length + 1 };
+        });
+        self.take().expect("the owner of the memory gives at least one place")
     }
 }
 
@@ -191,11 +220,17 @@ struct Chunk {
 pub(crate) struct Chunks {
     newest: AtomicPtr<Chunk>,
     bytes: AtomicUsize,
+    /// In the place of chunks.
+    memory: Option<Box<dyn Memory>>,
 }
 
 impl Chunks {
     pub fn new() -> Self {
-        Self { newest: AtomicPtr::new(null_mut()), bytes: AtomicUsize::new(0) }
+        Self::with_memory(None)
+    }
+
+    pub fn with_memory(memory: Option<Box<dyn Memory>>) -> Self {
+        Self { newest: AtomicPtr::new(null_mut()), bytes: AtomicUsize::new(0), memory }
     }
 
     /// Bytes that were ever asked for.

@@ -44,6 +44,8 @@ pub enum Error {
         /// The one that this library reads.
         wanted: u16,
     },
+    /// The program has stopped its transaction by [`Stop::Cancel`](crate::Stop::Cancel).
+    Cancelled,
     /// A name stands for something of another type.
     Schema {
         /// The name.
@@ -89,6 +91,7 @@ impl fmt::Display for Error {
             Self::Version { found, wanted } => {
                 write!(f, "the store has format {found}, this library reads {wanted}")
             }
+            Self::Cancelled => write!(f, "the transaction was stopped by the program"),
             Self::Schema { name, found, wanted } => {
                 write!(f, "{name:?} is {found} in the store, not {wanted}")
             }

@@ -1,26 +1,86 @@
 //! Durable transactions on objects in memory.
 //!
-//! This crate is under way: so far it has the files of a store, with their order of writes and their recovery
-//! ([`volume`]), and devices on which programs can be tested with power cuts ([`device`]).
+//! Programs keep their objects in memory, as versions of `manycore::mvrlu`: threads read them without waiting, and change
+//! several of them at once in a transaction. What a transaction has changed goes into a journal, with those of all threads
+//! that commit at the same time, and one flush of the disk is for all of them.
 //!
 //! ```
-//! use timestone::device::{Device, Simulated, Storage};
+//! use timestone::{Map, Store};
 //!
-//! let disk = Simulated::new();
-//! let file = disk.open("numbers")?;
-//! file.write_at(0, &[7; 512])?;
-//! let mut left = 0;
-//! disk.recording().cuts(0, |_, cut| {
-//!     cut.images(&mut fastrand::Rng::with_seed(1), 100, false, |_disk_after_the_crash| left += 1);
-//! });
-//! assert!(left > 1, "nothing was flushed: the file may be missing, empty, or there");
-//! # Ok::<(), std::io::Error>(())
+//! let directory = tempfile::tempdir()?;
+//! let store = Store::open(directory.path())?;
+//! let balances: Map<u32, i64> = store.map("balances")?;
+//! let mut me = store.register()?;
+//! me.run(|tx| {
+//!     balances.insert(tx, 1, 100)?;
+//!     balances.insert(tx, 2, 0)
+//! })?;
+//! me.run(|tx| {
+//!     balances.update(tx, &1, |balance| *balance -= 30)?;
+//!     balances.update(tx, &2, |balance| *balance += 30)
+//! })?; // both changes are on the disk, or after a crash neither is
+//! assert_eq!(me.read(|now| (balances.get(now, &1), balances.get(now, &2))), (Some(70), Some(30)));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! | | |
+//! |---|---|
+//! | [`Store`] | opens the files, and recovers after a crash |
+//! | [`Member`] | a thread's part: [`run`](Member::run), [`submit`](Member::submit), [`read`](Member::read) |
+//! | [`Map`] | keys and values, by name |
+//! | [`Durability`] | when a commit returns, and what a crash may take back |
+//! | [`device`] | files; and devices that crash and fail, for tests of your own program |
+//!
+//! # Guarantees
+//!
+//! - A transaction is atomic, for other threads and over crashes.
+//! - Transactions have snapshot isolation: each reads as of its begin, and of two that change the same object at the same time
+//!   one runs again. Two that read what the other changes may both commit (write skew).
+//! - A snapshot ([`Member::read`]) sees what is on the disk, and its thread's own commits. What it has seen, no crash takes
+//!   back, but for those.
+//! - A crash takes back the last commits or none, and never one that was acknowledged.
+//!
+//! # When not to use it
+//!
+//! All objects are in memory. Opening a store reads all of them. One process at a time has a store. An image is written of
+//! all objects, and commits wait meanwhile: for large stores that change little, the journal is to be large.
+//!
+//! [`volume`] says what is in the files, and in which order they are written.
+
+const _: () =
+    assert!(cfg!(target_endian = "little"), "words in files are as in memory: little endian");
 
 pub mod device;
 mod error;
+#[cfg(not(loom))]
+mod heap;
 pub mod journal;
+#[cfg(not(loom))]
+mod store;
 pub mod superblock;
 pub mod volume;
 
 pub use error::{Error, Result};
+#[cfg(not(loom))]
+pub use store::{
+    Durability, Map, Member, Options, Session, Snapshot, Stats, Stop, Store, Ticket, Transaction,
+};
+
+/// What can be a key or a value: plain data without gaps, of any bits.
+///
+/// Types of your own derive `FromBytes`, `IntoBytes` and `Immutable` of the crate `zerocopy`, and are `Copy`.
+pub trait Persist:
+    zerocopy::FromBytes + zerocopy::IntoBytes + zerocopy::Immutable + Copy + Send + Sync + 'static
+{
+}
+
+impl<T> Persist for T where
+    T: zerocopy::FromBytes
+        + zerocopy::IntoBytes
+        + zerocopy::Immutable
+        + Copy
+        + Send
+        + Sync
+        + 'static
+{
+}

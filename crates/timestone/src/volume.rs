@@ -171,6 +171,11 @@ fn journal_header(uuid: u128) -> [u8; 36] {
 }
 
 impl Recovered {
+    /// A number that is the store's own for all its life.
+    pub fn seed(&self) -> u64 {
+        self.volume.superblock.uuid as u64
+    }
+
     /// Reads a store, or makes one with a journal of this length. An existing one keeps its journal's length.
     ///
     /// # Errors

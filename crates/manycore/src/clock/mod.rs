@@ -13,10 +13,12 @@
 mod counter;
 mod decision;
 mod ordo;
+mod since;
 
 pub use counter::Counter;
 pub(crate) use decision::{Decision, LATEST, UNDECIDED, record_of, undecided_by};
 pub use ordo::Ordo;
+pub use since::Since;
 
 use crate::sync::hint;
 

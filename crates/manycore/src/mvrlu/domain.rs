@@ -23,6 +23,8 @@ pub struct Domain<C: Clock = Ordo> {
     periods: CachePadded<Periods>,
     /// Until when nobody looks for a grace period, by the clock; or [`NOBODY`], or [`SOMEBODY`].
     looking: CachePadded<AtomicU64>,
+    /// The watermark is never above it: see [`Domain::raise_floor`].
+    floor: CachePadded<AtomicU64>,
 }
 
 /// Read at every session, written once in a grace period.
@@ -34,6 +36,9 @@ struct Periods {
     asymmetry: Asymmetry,
     waits: Waits,
 }
+
+/// Nobody reads at the floor.
+const NO_FLOOR: u64 = u64::MAX;
 
 /// Nobody looks for a grace period, and everybody may.
 const NOBODY: u64 = 0;
@@ -70,12 +75,16 @@ impl<C: Clock> Domain<C> {
     ///
     /// If the limits contradict each other: see [`Config`].
     pub fn new(clock: C, config: Config) -> Self {
+        Self::with_parts(clock, config, Depot::new(), NO_FLOOR)
+    }
+
+    pub(super) fn with_parts(clock: C, config: Config, depot: Depot, floor: u64) -> Self {
         config.check();
         let epoch = AtomicU64::new(clock.horizon());
         Self {
             clock,
             config,
-            depot: Depot::new(),
+            depot,
             periods: CachePadded(Periods {
                 epoch,
                 watermark: AtomicU64::new(0),
@@ -84,6 +93,7 @@ impl<C: Clock> Domain<C> {
             }),
             members: ThreadRegistry::new(),
             looking: CachePadded(AtomicU64::new(NOBODY)),
+            floor: CachePadded(AtomicU64::new(floor)),
         }
     }
 
@@ -96,6 +106,38 @@ impl<C: Clock> Domain<C> {
         // SeqCst: partner of `stamp` and `advance`. Whoever has not seen this session enter has announced its epoch before, and
         // takes it that the session begins at that or later.
         self.periods.epoch.load(Ordering::SeqCst)
+    }
+
+    /// As [`enter`](Self::enter), for a session that reads at the floor, which is returned. It is protected from the floor
+    /// that it finds first, or from its epoch if that is earlier.
+    pub(super) fn enter_at_floor(&self, record: &Record) -> u64 {
+        // Acquire: partner of the Release in `raise_floor`: what was committed up to there.
+        let floor = self.floor.load(Ordering::Acquire);
+        // Acquire: as in `enter`.
+        let epoch = self.periods.epoch.load(Ordering::Acquire).min(floor);
+        self.periods.asymmetry.announce(|with_fence| record.enter(epoch, with_fence));
+        // SeqCst: as in `enter`.
+        self.periods.epoch.load(Ordering::SeqCst);
+        // SeqCst: partner of `look`. Whoever has not seen this session enter has read this floor or an earlier one before,
+        // and its watermark is not above it.
+        let again = self.floor.load(Ordering::SeqCst);
+        if mutation!("mvrlu-first-floor") { floor } else { again }
+    }
+
+    /// Sessions that begin afterwards by [`Handle::begin_at_floor`](super::Handle::begin_at_floor) read at this time, unless
+    /// it is earlier than what they read at now. What such a session may need is kept: no version is discarded, written
+    /// over its object, or used again because of commits that are later.
+    ///
+    /// The caller has [closed](Self::close) that time: no commit with a stamp up to it is going to appear.
+    pub fn raise_floor(&self, floor: u64) {
+        // Release: partner of the Acquire in `enter_at_floor`. SeqCst with `look`, see there.
+        self.floor.fetch_max(floor, Ordering::SeqCst);
+    }
+
+    /// What sessions at the floor read at.
+    pub fn floor(&self) -> u64 {
+        // Acquire: partner of the Release in `raise_floor`.
+        self.floor.load(Ordering::Acquire)
     }
 
     /// A stamp, which is later than the epoch: whoever enters at this time or later, enters after this.
@@ -154,6 +196,9 @@ impl<C: Clock> Domain<C> {
 
     fn look(&self, sessions: Option<u32>) -> Look {
         let epoch = self.clock.horizon();
+        // SeqCst: partner of `enter_at_floor`; before the fence.
+        let floor = self.floor.load(Ordering::SeqCst);
+        let floor = if mutation!("mvrlu-no-floor") { NO_FLOOR } else { floor };
         // SeqCst: partner of `enter` and `stamp`.
         self.periods.epoch.fetch_max(epoch, Ordering::SeqCst);
         full_fence!("mvrlu-advance-fence");
@@ -164,7 +209,7 @@ impl<C: Clock> Domain<C> {
             member.session_since()
         });
         let oldest = if mutation!("mvrlu-early-free") { None } else { sessions.min() };
-        let oldest = oldest.map_or(epoch, |oldest| oldest.min(epoch));
+        let oldest = oldest.map_or(epoch, |oldest| oldest.min(epoch)).min(floor);
         // AcqRel: partner of the Acquire in `watermark`; and of each other.
         let before = self.periods.watermark.fetch_max(oldest, Ordering::AcqRel);
         Look { watermark: before.max(oldest), epoch, threads }

@@ -29,7 +29,7 @@ pub struct Handle<'a, C: Clock = Ordo> {
     /// The session sees commits with stamps up to this, which is not before the epoch.
     pub(super) read: u64,
     /// And decides, of commits that are under way, that their stamps are later than this.
-    limit: u64,
+    pub(super) limit: u64,
     /// Later stamps than this the thread has not seen, or it has waited until they were in the past of every clock.
     pub(super) settled: Cell<u64>,
     /// Who waits for the clocks, as of the session's begin.

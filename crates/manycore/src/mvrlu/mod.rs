@@ -86,6 +86,14 @@
 //!
 //! *Writing back.* Data is copied to the object, then the head is set to null (Release); a session that finds null (Acquire) reads it.
 //!
+//! # A horizon
+//!
+//! Whoever writes commits to a disk, in their order, needs to know when it has all up to a time: [`Domain::close`] lets
+//! no commit with a stamp up to that time appear any more. Sessions may then read at the last time up to which all is
+//! on the disk, the *floor* ([`Handle::begin_at_floor`]); the watermark is not above it, so that what they read is there.
+//! Such a session leaves the floor in its record rather than the epoch, and looks for the floor again, as others do for
+//! the epoch: whoever looks for a grace period and has not seen it has read that floor before, or an earlier one.
+//!
 //! # Cost
 //!
 //! To begin and end a session for the latest takes two stores to the thread's own line and loads of a line that seldom
@@ -109,6 +117,7 @@
 mod bytes;
 mod config;
 mod domain;
+mod durable;
 mod handle;
 mod log;
 mod object;
@@ -122,5 +131,8 @@ mod write;
 pub use bytes::object_of;
 pub use config::{Config, Report, Stall};
 pub use domain::Domain;
+pub use durable::{MemberId, Write};
 pub use handle::Handle;
 pub use stats::Stats;
+
+pub use crate::depot::Memory;

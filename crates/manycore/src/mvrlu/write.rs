@@ -216,25 +216,28 @@ impl<C: Clock> Handle<'_, C> {
         Link::from_ptr(object.cast())
     }
 
-    /// Ends the session by its commit.
+    /// Ends the session by its commit, and returns the stamp if it has written something.
     #[inline]
-    pub(super) fn end_by_commit(&mut self) {
+    pub(super) fn end_by_commit(&mut self) -> Option<u64> {
         self.kept.fresh.clear();
-        if self.kept.locked.is_empty() {
+        let stamp = if self.kept.locked.is_empty() {
             self.close();
+            None
         } else {
-            self.commit_locked();
-        }
+            self.commit_locked()
+        };
         self.between_sessions();
+        stamp
     }
 
-    fn commit_locked(&mut self) {
+    fn commit_locked(&mut self) -> Option<u64> {
         // SAFETY: `locked` has versions of this session only, which are in its log and are not
         // discarded before they were published, below.
         let writes = self.kept.locked.iter().any(|v| unsafe { (**v).is_write() });
         if !writes {
             self.unlock_all();
-            return self.close();
+            self.close();
+            return None;
         }
         let (domain, settled) = (self.domain, self.settled.get());
         let stamp = self.record.decision.decide(|_| {
@@ -270,6 +273,7 @@ impl<C: Clock> Handle<'_, C> {
         if self.kept.account.count(-1, self.domain.config.swing) {
             self.domain.account(&self.kept.account);
         }
+        Some(stamp)
     }
 
     /// The commit of a version, and the end of the lock.

@@ -2,7 +2,9 @@
 //!
 //! Objects are aligned to 32 bytes, so that one of up to 32 (its head, a key and a link) is on one line.
 
-use crate::depot::{Batches, Chunks, List, Rest};
+use alloc::boxed::Box;
+
+use crate::depot::{Batches, Chunks, List, Memory, Rest};
 use crate::sync::CachePadded;
 use crate::sync::array_of;
 
@@ -81,6 +83,11 @@ pub(crate) struct Depot {
 impl Depot {
     pub fn new() -> Self {
         Self { batches: array_of!(CachePadded(Batches::new()); CLASSES), chunks: Chunks::new() }
+    }
+
+    /// With memory of somebody else's.
+    pub fn with_memory(memory: Box<dyn Memory>) -> Self {
+        Self { chunks: Chunks::with_memory(Some(memory)), ..Self::new() }
     }
 
     /// Bytes that were ever asked for.

@@ -10,6 +10,7 @@ mod caught;
 mod flat_combining;
 mod growing;
 mod hash_map;
+mod horizon;
 mod ldu;
 mod lists;
 mod mutations;

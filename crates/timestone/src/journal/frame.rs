@@ -99,6 +99,16 @@ impl Builder {
         self.records += 1;
     }
 
+    /// The records, in the order of their stamps.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with one that was written piece by piece.
+    pub fn records(&self) -> Result<Vec<Record<'_>>, &'static str> {
+        let end = self.padding.unwrap_or(self.bytes.len());
+        records(self.bytes.get(HEADER..end).unwrap_or_default())
+    }
+
     /// Whether it has no record.
     pub fn is_empty(&self) -> bool {
         self.records == 0
@@ -201,12 +211,15 @@ impl<'a> Frame<'a> {
     ///
     /// What is wrong with one.
     pub fn records(&self) -> Result<Vec<Record<'a>>, &'static str> {
-        let mut rest = self.records;
-        let mut records = Vec::new();
-        while !rest.is_empty() {
-            records.push(record::take(&mut rest)?);
-        }
-        records.sort_by_key(|record| record.stamp);
-        Ok(records)
+        records(self.records)
     }
+}
+
+fn records(mut bytes: &[u8]) -> Result<Vec<Record<'_>>, &'static str> {
+    let mut records = Vec::new();
+    while !bytes.is_empty() {
+        records.push(record::take(&mut bytes)?);
+    }
+    records.sort_by_key(|record| record.stamp);
+    Ok(records)
 }

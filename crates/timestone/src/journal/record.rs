@@ -41,6 +41,8 @@ struct EntryHeader {
 
 /// Bytes of a record without entries.
 pub const RECORD_BYTES: usize = size_of::<RecordHeader>();
+/// Where its stamp is.
+pub const STAMP_AT: usize = 8;
 /// Bytes of an entry without words.
 pub const ENTRY_BYTES: usize = size_of::<EntryHeader>();
 

@@ -4,3 +4,5 @@ mod crashes;
 mod damage;
 mod engine;
 mod faults;
+mod store;
+mod threads;

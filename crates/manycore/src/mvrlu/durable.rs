@@ -1,0 +1,200 @@
+//! What a journal needs of a domain: what a session has written, before others see it; a time up to which it has all; and
+//! sessions that read at that time.
+//!
+//! A thread notes what its session has written ([`Handle::writes`], [`Handle::made`]), and commits it
+//! ([`Handle::commit_at`]). Whoever collects the notes takes the time B, [closes](Domain::close) it, and looks at the notes. A
+//! transaction with a stamp up to B is there: it was noted before it was decided, and it was decided before `close` has
+//! looked at its thread, or is going to be later than B. Of a note whose stamp is not known yet, [`Domain::fate`] says it.
+
+use alloc::boxed::Box;
+
+use manycore_traits::{Conflict, Link};
+
+use super::config::Config;
+use super::domain::Domain;
+use super::handle::Handle;
+use super::object::{Head, Version};
+use super::record::Record;
+use crate::clock::{Clock, UNDECIDED};
+use crate::depot::Memory;
+use crate::session::object::{FREED, head};
+use crate::session::pool::Depot;
+use crate::sync::atomic::{Ordering, fence};
+use crate::sync::{hint, mutation};
+
+/// A thread that takes part, to others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct MemberId(*const Record);
+
+// SAFETY: an address; what is behind it is shared by all threads, and only reached through the domain.
+unsafe impl Send for MemberId {}
+// SAFETY: likewise.
+unsafe impl Sync for MemberId {}
+
+/// An object that a session has locked, to change or free it.
+#[derive(Clone, Copy, Debug)]
+pub struct Write {
+    version: *mut Version,
+}
+
+impl Write {
+    /// The object.
+    pub fn link<T>(&self) -> Link<T> {
+        // SAFETY: the session is open in which this was found, and the version is its own.
+        Link::from_ptr(unsafe { (*self.version).master() }.cast())
+    }
+
+    /// Bytes of the object, with the word before its data.
+    pub fn object_bytes(&self) -> usize {
+        // SAFETY: the session is open in which this was found, and the version is its own.
+        unsafe { (*self.version).kind.object }
+    }
+
+    /// Whether the object ends with the session's commit.
+    pub fn is_end(&self) -> bool {
+        // SAFETY: the session is open in which this was found, and the version is its own.
+        unsafe { (*self.version).has(FREED) }
+    }
+}
+
+impl<C: Clock> Domain<C> {
+    /// With objects in memory of somebody else's, and a floor: see [`raise_floor`](Self::raise_floor).
+    ///
+    /// # Panics
+    ///
+    /// As [`new`](Self::new).
+    pub fn with_memory(clock: C, config: Config, memory: Box<dyn Memory>, floor: u64) -> Self {
+        Self::with_parts(clock, config, Depot::with_memory(memory), floor)
+    }
+
+    /// No commit with a stamp up to this time appears any more when this returns, but of transactions that have one already.
+    /// The time is one that the clock's [`present`](Clock::present) has returned.
+    ///
+    /// Takes a look at each thread's line.
+    pub fn close(&self, time: u64) {
+        // SeqCst: between the clock and the looks. Partner: the exchange that links a version. A commit with a stamp up to this
+        // time has linked its versions before the clock said this, and opened its decision before that.
+        fence(Ordering::SeqCst);
+        for member in self.members.iter() {
+            let record: &Record = member;
+            self.fate_of(record, time);
+        }
+    }
+
+    /// The stamp of the present transaction of a thread, or of its last one if it has none; or none if that is later than
+    /// `time`, which it is from now on if it was undecided.
+    ///
+    /// # Safety
+    ///
+    /// The member is of this domain.
+    pub unsafe fn fate(&self, member: MemberId, time: u64) -> Option<u64> {
+        // SAFETY: records are there for as long as their domain, of which this one is (contract of this function).
+        self.fate_of(unsafe { &*member.0 }, time)
+    }
+
+    fn fate_of(&self, record: &Record, time: u64) -> Option<u64> {
+        // The mistake: what is undecided is not made later.
+        let time = if mutation!("mvrlu-close-open") { 0 } else { time };
+        record.decision.fate(time).filter(|stamp| *stamp <= time)
+    }
+}
+
+impl<C: Clock> Handle<'_, C> {
+    /// This thread, to others.
+    pub fn member_id(&self) -> MemberId {
+        MemberId(core::ptr::from_ref::<Record>(self.record))
+    }
+
+    /// Begins a session that sees all commits up to the domain's floor, or up to a time if that is later, and none after
+    /// it. Returns when that is.
+    ///
+    /// # Safety
+    ///
+    /// As of [`RawSession::begin`](manycore_traits::RawSession::begin). The time is the stamp of a commit, or before one.
+    pub unsafe fn begin_at_floor(&mut self, time: u64) -> u64 {
+        debug_assert!(!self.is_open, "a session has begun in a session");
+        self.is_open = true;
+        self.kept.sessions = self.kept.sessions.saturating_add(1);
+        let floor = self.domain.enter_at_floor(self.record);
+        self.waiting = self.domain.waiting();
+        let read = floor.max(time);
+        // A stamp may be a moment ahead of this thread's clock, and others may still take earlier ones.
+        while self.domain.clock.present() < time {
+            hint::pause();
+        }
+        (self.epoch, self.read, self.limit) = (floor, read, read);
+        read
+    }
+
+    /// What the session has locked, to change or free it.
+    pub fn writes(&self) -> impl Iterator<Item = Write> {
+        // SAFETY: `locked` has versions of this session only.
+        let is_write = |version: &&*mut Version| unsafe { (***version).is_write() };
+        self.kept.locked.iter().filter(is_write).map(|version| Write { version: *version })
+    }
+
+    /// Whether the session has locked an object, to change or free it.
+    pub fn has_writes(&self) -> bool {
+        self.writes().next().is_some()
+    }
+
+    /// What the session has made: objects, and their bytes with the word before the data.
+    pub fn made<T>(&self) -> impl Iterator<Item = (Link<T>, usize)> {
+        self.kept.fresh.iter().map(|(object, kind)| (Link::from_ptr(object.cast()), kind.object))
+    }
+
+    /// The data of an object as the session has written it, and as it was before.
+    ///
+    /// # Safety
+    ///
+    /// The write is of this session, which is open, and the object is a `T`.
+    pub unsafe fn written<T>(&self, write: Write) -> (*const T, *const T) {
+        let link = write.link::<T>();
+        // SAFETY: the version is of this session, its object is a `T` and locked (contract of this function); the version
+        // before it was found by the session.
+        unsafe {
+            let before = (*write.version).own.older;
+            (self.data(link, write.version), self.data(link, before))
+        }
+    }
+
+    /// The data of an object that this session has made, as it was made or as the session has changed it.
+    ///
+    /// # Safety
+    ///
+    /// The session is open, has made the object, and that is a `T`.
+    pub unsafe fn made_data<T>(&self, link: Link<T>) -> *const T {
+        // SAFETY: the object is this session's (contract of this function), so that the newest version is, too.
+        unsafe {
+            let head: &Head = head(link);
+            // Relaxed: this thread has written it.
+            let version = head.load(Ordering::Relaxed);
+            self.data(link, version)
+        }
+    }
+
+    /// As [`RawSession::commit`](manycore_traits::RawSession::commit); returns the stamp of the commit if it has written
+    /// something.
+    ///
+    /// # Errors
+    ///
+    /// As of that.
+    ///
+    /// # Safety
+    ///
+    /// As of that.
+    pub unsafe fn commit_at(&mut self) -> Result<Option<u64>, Conflict> {
+        if let Some(conflict) = self.doomed {
+            self.end_by_abort();
+            return Err(conflict);
+        }
+        let stamp = self.end_by_commit();
+        debug_assert!(stamp.is_none_or(|stamp| stamp < UNDECIDED), "a stamp is a time");
+        Ok(stamp)
+    }
+
+    /// The first conflict that the session has met, after which it can only abort.
+    pub fn doomed(&self) -> Option<Conflict> {
+        self.doomed
+    }
+}

@@ -1,0 +1,247 @@
+//! Objects in memory: where each of them is, and which are there.
+//!
+//! The heap is a range of addresses, which is reserved once and filled from its begin. It is divided into *runs* of 64 KiB,
+//! each with *slots* of one size behind a line that is left free. A slot has a word that belongs to `mvrlu`, and then the
+//! object's words. An object's *place* is the offset of its slot: it is the same after the store was opened again,
+//! whatever address the heap has then.
+//!
+//! For each run the heap knows which slots are *live*: those whose allocation is on the disk, and whose end is not. Others
+//! are given to `mvrlu`, which uses them again and again.
+
+mod run;
+pub mod words;
+
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use manycore::mvrlu::Memory;
+use parking_lot::Mutex;
+use rustix::mm::{MapFlags, ProtFlags};
+
+use crate::error::{Error, Result};
+use crate::journal::record::Entry;
+use crate::volume::Target;
+use run::{RUN_BYTES, Run};
+
+/// The place of the object from which all others are reached.
+pub const ROOT: u64 = run::FIRST as u64;
+/// Words of that object.
+pub const ROOT_WORDS: usize = 3;
+
+/// So many runs are left for what transactions allocate that have begun already.
+const RUNS_KEPT: usize = 64;
+
+/// The memory of a store's objects.
+pub struct Heap {
+    base: NonNull<u8>,
+    bytes: usize,
+    state: Mutex<State>,
+}
+
+// SAFETY: the heap gives out memory by places; who may touch an object is `mvrlu`'s to say, or there is one thread only.
+unsafe impl Send for Heap {}
+// SAFETY: likewise; what the heap knows of its runs is behind a lock.
+unsafe impl Sync for Heap {}
+
+#[derive(Default)]
+struct State {
+    runs: Vec<Option<Run>>,
+}
+
+impl Heap {
+    /// Reserves so many bytes of addresses, and makes the root.
+    ///
+    /// # Errors
+    ///
+    /// That of the operating system.
+    pub fn new(bytes: usize) -> Result<Arc<Self>> {
+        let bytes = bytes.max((RUNS_KEPT + 2) * RUN_BYTES).next_multiple_of(RUN_BYTES);
+        let doing = || format!("reserve {bytes} bytes of addresses for objects");
+        let (protection, flags) =
+            (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE | MapFlags::NORESERVE);
+        // SAFETY: a new mapping, at an address that the kernel chooses.
+        let base =
+            unsafe { rustix::mm::mmap_anonymous(std::ptr::null_mut(), bytes, protection, flags) };
+        let base = base.map_err(|cause| Error::io(doing())(cause.into()))?;
+        let base = NonNull::new(base.cast()).expect("the kernel maps nothing at 0");
+        let mut root = Run::new(words::slot_bytes(ROOT_WORDS));
+        root.give(0);
+        root.set_live(0, true);
+        let state = Mutex::new(State { runs: vec![Some(root)] });
+        Ok(Arc::new(Self { base, bytes, state }))
+    }
+
+    /// The address of a place.
+    #[inline]
+    pub fn address(&self, place: u64) -> NonNull<u8> {
+        debug_assert!((place as usize) < self.bytes, "a place outside of the heap");
+        // SAFETY: places come from this heap, and are within its mapping.
+        unsafe { self.base.add(place as usize) }
+    }
+
+    /// The place of an address.
+    #[inline]
+    pub fn place(&self, address: NonNull<u8>) -> u64 {
+        (address.addr().get() - self.base.addr().get()) as u64
+    }
+
+    /// Fails if there may be too few runs left for one more transaction.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Full`].
+    pub fn check_room(&self) -> Result<()> {
+        let runs = self.state.lock().runs.len();
+        if runs + RUNS_KEPT > self.bytes / RUN_BYTES {
+            let bytes = self.bytes;
+            return Err(Error::Full(format!(
+                "the heap has {bytes} bytes: make Options::heap_bytes larger"
+            )));
+        }
+        Ok(())
+    }
+
+    /// Takes note that a transaction is on the disk, which has made or ended this object.
+    pub fn commit(&self, entry: Entry<'_>) {
+        if !(entry.is_new() || entry.is_end()) {
+            return;
+        }
+        let mut state = self.state.lock();
+        let (index, slot) = run::position(entry.place, words::slot_bytes(entry.size.into()))
+            .expect("an object is in a slot");
+        let run = state.runs[index].as_mut().expect("an object is in a run");
+        run.set_live(slot, !entry.is_end());
+    }
+
+    /// Visits all live objects: place and words.
+    pub fn live(&self) -> Vec<(u64, usize)> {
+        let state = self.state.lock();
+        let runs = state.runs.iter().enumerate();
+        let of_run = |(index, run): (usize, &Option<Run>)| {
+            let run = run.as_ref()?;
+            let words = run.slot_bytes() / 8 - 1;
+            Some(
+                run.live()
+                    .map(move |slot| (run::place(index, slot, run.slot_bytes()), words))
+                    .collect::<Vec<_>>(),
+            )
+        };
+        runs.filter_map(of_run).flatten().collect()
+    }
+
+    /// The words of an object, which no other thread touches.
+    ///
+    /// # Safety
+    ///
+    /// The heap is not in use by `mvrlu` yet, and the place is of an object with so many words.
+    unsafe fn words(&self, place: u64, words: usize) -> *mut u64 {
+        debug_assert!(place as usize + 8 + words * 8 <= self.bytes);
+        // SAFETY: the object is within the mapping, and its words are aligned as slots are.
+        unsafe { self.address(place).as_ptr().cast::<u64>().add(1) }
+    }
+
+    /// All objects as entries of an image. The root is in every heap, and is not made by an entry.
+    ///
+    /// # Safety
+    ///
+    /// The heap is not in use by `mvrlu` while what is returned is used.
+    pub unsafe fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
+        self.live().into_iter().map(|(place, words)| {
+            // SAFETY: the object is live, so that the mapping has its words, and nobody writes them (contract of this
+            // function).
+            let bytes =
+                unsafe { std::slice::from_raw_parts(self.words(place, words).cast(), words * 8) };
+            whole(place, bytes)
+        })
+    }
+}
+
+/// An object's entry in an image.
+pub fn whole(place: u64, bytes: &[u8]) -> Entry<'_> {
+    let entry = Entry::whole(place, bytes);
+    if place == ROOT { Entry { flags: 0, ..entry } } else { entry }
+}
+
+impl Drop for Heap {
+    fn drop(&mut self) {
+        // SAFETY: `new` has made the mapping; the domain that had objects in it is gone, because it had a share of this.
+        let result = unsafe { rustix::mm::munmap(self.base.as_ptr().cast(), self.bytes) };
+        debug_assert!(result.is_ok(), "the heap's mapping: {result:?}");
+    }
+}
+
+/// A heap that is being filled from files, before it is in use.
+pub struct Filling<'a>(pub &'a Heap);
+
+impl Target for Filling<'_> {
+    fn apply(&mut self, entry: Entry<'_>) -> Result<(), String> {
+        let heap = self.0;
+        let (place, words) = (entry.place, usize::from(entry.size));
+        let slot_bytes = words::slot_bytes(words);
+        let known = words::is_size(words) && place < heap.bytes as u64;
+        let position = known.then(|| run::position(place, slot_bytes)).flatten();
+        let (index, slot) =
+            position.ok_or(format!("no object of {words} words can be at {place}"))?;
+        let mut state = heap.state.lock();
+        if state.runs.len() <= index {
+            state.runs.resize_with(index + 1, || None);
+        }
+        if entry.is_new() && state.runs[index].is_none() {
+            state.runs[index] = Some(Run::new(slot_bytes));
+        }
+        let run = state.runs[index].as_mut().filter(|run| run.slot_bytes() == slot_bytes);
+        let run = run.ok_or(format!("objects at {place} do not have {words} words"))?;
+        if entry.is_new() == run.is_live(slot) {
+            let state = if entry.is_new() { "there already" } else { "not there" };
+            return Err(format!("the object at {place} is {state}"));
+        }
+        // SAFETY: the slot is in a run of this heap, and no domain uses that yet; an entry has not more words than its
+        // object, which `record` has checked.
+        unsafe {
+            let target = heap.words(place, words);
+            if entry.is_new() {
+                target.write_bytes(0, words);
+            }
+            let bytes = target.add(entry.first.into()).cast::<u8>();
+            bytes.copy_from_nonoverlapping(entry.words.as_ptr(), entry.words.len());
+        }
+        run.set_live(slot, !entry.is_end());
+        run.set_given(slot, !entry.is_end());
+        Ok(())
+    }
+}
+
+/// The heap as the memory of a domain.
+pub struct Shared(pub Arc<Heap>);
+
+// SAFETY: slots of a size are aligned to 32 bytes, and given once until `mvrlu` has them back; the domain has a share of
+// the heap, whose mapping stays as long.
+unsafe impl Memory for Shared {
+    fn places(&self, size: usize, most: usize, give: &mut dyn FnMut(NonNull<u8>)) {
+        let heap = &*self.0;
+        let mut state = heap.state.lock();
+        let open = state.runs.iter().position(|run| {
+            run.as_ref().is_some_and(|run| run.slot_bytes() == size && !run.is_given_out())
+        });
+        let index = open.unwrap_or_else(|| state.add_run(size, heap.bytes / RUN_BYTES));
+        let run = state.runs[index].as_mut().expect("the run was just found or made");
+        for _ in 0..most {
+            let Some(slot) = run.next_to_give() else { break };
+            run.give(slot);
+            give(heap.address(run::place(index, slot, size)));
+        }
+    }
+}
+
+impl State {
+    fn add_run(&mut self, slot_bytes: usize, runs_max: usize) -> usize {
+        let free = self.runs.iter().position(Option::is_none);
+        let index = free.unwrap_or_else(|| {
+            assert!(self.runs.len() < runs_max, "a heap without a run that `check_room` has kept");
+            self.runs.push(None);
+            self.runs.len() - 1
+        });
+        self.runs[index] = Some(Run::new(slot_bytes));
+        index
+    }
+}

@@ -1,0 +1,156 @@
+//! A thread's part in a store.
+
+use manycore::session::{Conflict, RawSession, View};
+
+use super::flusher::Flusher;
+use super::options::Durability;
+use super::shared::{Shared, Thread};
+use super::transaction::{Snapshot, Stop, Transaction};
+use crate::error::{Error, Result};
+
+/// A thread that takes part in a [`Store`](super::Store). It stays on its thread.
+pub struct Member<'s> {
+    thread: Thread<'s>,
+    /// The stamp of this thread's last commit.
+    last: u64,
+}
+
+/// A commit on its way to the disk.
+#[derive(Debug)]
+#[must_use = "a commit may not be on the disk before `wait` has returned"]
+pub struct Ticket<'s, R> {
+    flusher: &'s Flusher,
+    stamp: u64,
+    value: R,
+}
+
+impl<'s> Member<'s> {
+    pub(super) fn new(shared: &'s Shared) -> Result<Self> {
+        Ok(Self { thread: Thread::new(shared)?, last: 0 })
+    }
+
+    /// Runs `f` in a transaction, again after a conflict with another thread, and commits it. Returns as
+    /// [`Options::durability`](super::Options::durability) says.
+    ///
+    /// # Errors
+    ///
+    /// Those of `f`, after which the transaction is as if it had not been. Those of the commit: with [`Error::TooLarge`] and
+    /// [`Error::Full`] of the heap it has not happened either; with others it has, and its way to the disk has failed.
+    pub fn run<R>(
+        &mut self,
+        f: impl FnMut(&mut Transaction<'_, 's>) -> Result<R, Stop>,
+    ) -> Result<R> {
+        self.run_with(self.thread.shared.options.durability, f)
+    }
+
+    /// As [`run`](Self::run), and returns as is said here.
+    ///
+    /// # Errors
+    ///
+    /// As of [`run`](Self::run).
+    pub fn run_with<R>(
+        &mut self,
+        durability: Durability,
+        f: impl FnMut(&mut Transaction<'_, 's>) -> Result<R, Stop>,
+    ) -> Result<R> {
+        let (value, stamp) = self.transact(f)?;
+        match durability {
+            Durability::Durable => self.thread.shared.flusher.wait(stamp)?,
+            Durability::Eventual => self.thread.shared.flusher.note(),
+        }
+        Ok(value)
+    }
+
+    /// Runs `f` in a transaction and commits it, and returns at once: the ticket says when it is on the disk. A thread may
+    /// have many commits on their way.
+    ///
+    /// # Errors
+    ///
+    /// Those of `f`, and [`Error::TooLarge`] and [`Error::Full`] of the heap: the transaction is as if it had not been.
+    pub fn submit<R>(
+        &mut self,
+        f: impl FnMut(&mut Transaction<'_, 's>) -> Result<R, Stop>,
+    ) -> Result<Ticket<'s, R>> {
+        let (value, stamp) = self.transact(f)?;
+        let flusher = &self.thread.shared.flusher;
+        flusher.note();
+        Ok(Ticket { flusher, stamp, value })
+    }
+
+    /// Reads at one moment, up to which all commits are on the disk; or at this thread's last commit, if that is later.
+    pub fn read<R>(&mut self, f: impl FnOnce(&Snapshot<'_, 's>) -> R) -> R {
+        // SAFETY: no session is open: each ends with the method that has begun it.
+        unsafe { self.thread.handle.begin_at_floor(self.last) };
+        f(&Snapshot::new(&mut self.thread))
+    }
+
+    /// Reads at the present moment, also what is not on the disk yet: a crash may take that back.
+    pub fn read_latest<R>(&mut self, f: impl FnOnce(&Snapshot<'_, 's>) -> R) -> R {
+        // SAFETY: no session is open: each ends with the method that has begun it.
+        unsafe { self.thread.handle.begin(View::Snapshot) };
+        f(&Snapshot::new(&mut self.thread))
+    }
+
+    fn transact<R>(
+        &mut self,
+        mut f: impl FnMut(&mut Transaction<'_, 's>) -> Result<R, Stop>,
+    ) -> Result<(R, u64)> {
+        let mut attempts = 0;
+        loop {
+            self.thread.make_room()?;
+            let stopped = match Transaction::begin(&mut self.thread).run(&mut f) {
+                Ok((value, stamp)) => {
+                    self.last = stamp.unwrap_or(self.last);
+                    return Ok((value, self.last));
+                }
+                Err(stopped) => stopped,
+            };
+            match stopped {
+                Stop::Conflict(conflict) => {
+                    // Versions that are not on the disk are kept.
+                    if conflict == Conflict::Full {
+                        self.thread.shared.flusher.sync()?;
+                    }
+                    // SAFETY: the transaction has ended.
+                    unsafe { self.thread.handle.back_off(conflict, attempts) };
+                    attempts += 1;
+                }
+                Stop::Cancel => return Err(Error::Cancelled),
+                Stop::Error(error) => return Err(error),
+            }
+        }
+    }
+}
+
+impl<R> Ticket<'_, R> {
+    /// What the transaction has returned.
+    pub fn value(&self) -> &R {
+        &self.value
+    }
+
+    /// Whether the commit is on the disk.
+    pub fn is_durable(&self) -> bool {
+        self.flusher.durable() >= self.stamp
+    }
+
+    /// Returns when the commit, and with it every earlier one, is on the disk.
+    ///
+    /// # Errors
+    ///
+    /// Those of the devices, or [`Error::Poisoned`].
+    pub fn wait(&self) -> Result<()> {
+        self.flusher.wait(self.stamp)
+    }
+}
+
+impl std::fmt::Debug for Member<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Member").field("last", &self.last).finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for Flusher {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Flusher").field("durable", &self.durable()).finish_non_exhaustive()
+    }
+}

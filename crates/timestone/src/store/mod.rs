@@ -1,0 +1,173 @@
+//! A store: objects in memory, a journal, and the threads that use them.
+
+mod catalog;
+mod domain;
+mod flusher;
+mod map;
+mod member;
+mod options;
+mod record;
+mod ring;
+mod shared;
+mod transaction;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use manycore::clock::Ordo;
+use manycore::mvrlu;
+
+pub use flusher::Stats;
+pub use map::Map;
+pub use member::{Member, Ticket};
+pub use options::{Durability, Options};
+pub use transaction::{Session, Snapshot, Stop, Transaction};
+
+use crate::device::{Directory, Storage};
+use crate::error::Result;
+use crate::heap::{self, Filling, Heap};
+use crate::volume::Recovered;
+use domain::{Clock, Domain};
+use flusher::{Background, Flusher};
+use shared::Shared;
+
+/// Objects that stay: in memory for threads, and in files for the next time.
+///
+/// ```
+/// use timestone::{Map, Options, Store};
+///
+/// let directory = tempfile::tempdir()?;
+/// let store = Store::open(directory.path())?;
+/// let stock: Map<u64, u64> = store.map("stock")?;
+/// let mut me = store.register()?;
+/// me.run(|tx| stock.insert(tx, 7, 40))?; // on the disk when it returns
+/// drop(me);
+/// store.close()?;
+///
+/// let store = Store::open_with(directory.path(), Options::default())?;
+/// let stock: Map<u64, u64> = store.map("stock")?;
+/// let mut me = store.register()?;
+/// assert_eq!(me.read(|now| stock.get(now, &7)), Some(40));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Store {
+    background: Option<Background>,
+    shared: Shared,
+}
+
+impl Store {
+    /// Opens the store in a directory, or makes one there.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Locked`](crate::Error::Locked) if it is open already, [`Error::Corrupted`](crate::Error::Corrupted) if files
+    /// are damaged, and those of the operating system.
+    pub fn open(directory: impl AsRef<Path>) -> Result<Self> {
+        Self::open_with(directory, Options::default())
+    }
+
+    /// Likewise, with options.
+    ///
+    /// # Errors
+    ///
+    /// As of [`open`](Self::open).
+    pub fn open_with(directory: impl AsRef<Path>, options: Options) -> Result<Self> {
+        Self::open_on(Arc::new(Directory::open(directory)?), options)
+    }
+
+    /// Likewise, on other devices than files of a directory: for tests.
+    ///
+    /// # Errors
+    ///
+    /// As of [`open`](Self::open).
+    pub fn open_on(storage: Arc<dyn Storage>, options: Options) -> Result<Self> {
+        let heap = Heap::new(options.heap_bytes)?;
+        let recovered = Recovered::read(&*storage, options.journal_bytes(), &mut Filling(&heap))?;
+        let (horizon, transactions) = (recovered.horizon, recovered.transactions);
+        let seed = recovered.seed();
+        // SAFETY: no domain has the heap yet.
+        let volume = recovered.start(&mut unsafe { heap.entries() })?;
+        let clock = Clock::new(Ordo::default(), horizon);
+        let config =
+            mvrlu::Config { segments_max: options.log_segments, ..mvrlu::Config::default() };
+        let memory = Box::new(heap::Shared(heap.clone()));
+        let domain = Domain::with_memory(clock, config, memory, horizon);
+        let flusher = Arc::new(Flusher::new(domain, heap.clone(), volume, storage, transactions));
+        let background = Some(Background::start(flusher.clone(), options.window)?);
+        Ok(Self { background, shared: Shared { flusher, heap, options, seed } })
+    }
+
+    /// Lets the calling thread take part. Keep what it returns for as long as the thread does.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Full`](crate::Error::Full) if the journal is too small for so many threads.
+    pub fn register(&self) -> Result<Member<'_>> {
+        Member::new(&self.shared)
+    }
+
+    /// The map of this name, which is made if there is none.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Schema`](crate::Error::Schema) if the name is of something else; those of a commit.
+    pub fn map<K: crate::Persist, V: crate::Persist>(&self, name: &str) -> Result<Map<K, V>> {
+        Map::open(&mut self.register()?, name, self.shared.seed)
+    }
+
+    /// Returns when all that has committed is on the disk.
+    ///
+    /// # Errors
+    ///
+    /// Those of the devices, or [`Error::Poisoned`](crate::Error::Poisoned).
+    pub fn sync(&self) -> Result<()> {
+        self.shared.flusher.sync()
+    }
+
+    /// Writes all objects into an image, and empties the journal. Commits wait meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// As of [`sync`](Self::sync).
+    pub fn checkpoint(&self) -> Result<()> {
+        self.shared.flusher.checkpoint(false)
+    }
+
+    /// What has been done so far.
+    pub fn stats(&self) -> Stats {
+        self.shared.flusher.stats()
+    }
+
+    /// Writes all that has committed, and an image, so that the store is opened fast. Dropping the store does the same, and
+    /// says nothing of errors.
+    ///
+    /// # Errors
+    ///
+    /// As of [`sync`](Self::sync).
+    pub fn close(mut self) -> Result<()> {
+        self.end()
+    }
+
+    fn end(&mut self) -> Result<()> {
+        match self.background.take() {
+            Some(background) => {
+                background.stop();
+                self.shared.flusher.checkpoint(true)
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        // Whoever wants to know calls `close`. What was acknowledged is in the journal.
+        let _ = self.end();
+    }
+}
+
+impl std::fmt::Debug for Store {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Store").field("stats", &self.stats()).finish_non_exhaustive()
+    }
+}

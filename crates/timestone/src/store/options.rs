@@ -1,0 +1,85 @@
+//! What can be chosen when a store is opened, and for each transaction.
+
+use std::time::Duration;
+
+/// When a commit returns, and what a crash may take back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Durability {
+    /// When the transaction is on the disk. A crash takes back nothing.
+    #[default]
+    Durable,
+    /// At once. A crash takes back what was committed within [`Options::window`] before it, and the time of a flush: always
+    /// the last transactions, and none before one that stays.
+    Eventual,
+}
+
+/// Limits of a store.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Options {
+    /// Bytes of the journal, if the store is made now. When it is full, an image is written. 128 MiB; at least 1 MiB.
+    pub journal_bytes: u64,
+    /// Bytes of addresses for objects; memory is used as objects are made. 64 GiB.
+    pub heap_bytes: usize,
+    /// Bytes of each thread's ring of records: a power of two. A transaction's record takes half of that at most. 256 KiB.
+    pub ring_bytes: usize,
+    /// What transactions do unless they say something else.
+    pub durability: Durability,
+    /// For so long commits wait that nobody waits for. 10 ms.
+    pub window: Duration,
+    /// Segments of 16 KiB to which a thread's log of versions may grow. 256.
+    pub log_segments: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            journal_bytes: 128 << 20,
+            heap_bytes: 64 << 30,
+            ring_bytes: 256 << 10,
+            durability: Durability::Durable,
+            window: Duration::from_millis(10),
+            log_segments: 256,
+        }
+    }
+}
+
+impl Options {
+    /// A journal of this length.
+    #[must_use]
+    pub fn with_journal_bytes(self, journal_bytes: u64) -> Self {
+        Self { journal_bytes, ..self }
+    }
+
+    /// So many bytes of addresses for objects.
+    #[must_use]
+    pub fn with_heap_bytes(self, heap_bytes: usize) -> Self {
+        Self { heap_bytes, ..self }
+    }
+
+    /// Rings of this length.
+    #[must_use]
+    pub fn with_ring_bytes(self, ring_bytes: usize) -> Self {
+        Self { ring_bytes, ..self }
+    }
+
+    /// Another default for transactions.
+    #[must_use]
+    pub fn with_durability(self, durability: Durability) -> Self {
+        Self { durability, ..self }
+    }
+
+    /// Another window.
+    #[must_use]
+    pub fn with_window(self, window: Duration) -> Self {
+        Self { window, ..self }
+    }
+
+    pub(super) fn journal_bytes(&self) -> u64 {
+        self.journal_bytes.max(1 << 20)
+    }
+
+    pub(super) fn ring_words(&self) -> usize {
+        (self.ring_bytes / 8).max(512).next_power_of_two()
+    }
+}

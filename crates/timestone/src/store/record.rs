@@ -1,0 +1,85 @@
+//! What a transaction has written, as a record: the words that differ from those before.
+
+use std::ptr::NonNull;
+
+use manycore::session::Link;
+
+use super::domain::Handle;
+use crate::heap::Heap;
+use crate::heap::words::with_words;
+use crate::journal::record::{ALLOCATED, FREED, entry_header, record_header};
+
+/// Equal words between two that differ are written too if they are so many at most: an entry's header is as long.
+const GAP: usize = 2;
+
+/// Writes the record of the session that is open; its stamp is open.
+///
+/// The words are a record's as they are in a frame, on a little-endian machine.
+pub fn write(handle: &Handle<'_>, heap: &Heap, into: &mut Vec<u64>) {
+    into.clear();
+    into.extend(record_header(0, 0));
+    for (link, bytes) in handle.made::<()>() {
+        let (place, words) = (place_of(heap, link), bytes / 8 - 1);
+        with_words!(words, |W| {
+            // SAFETY: the session is open and has made the object, of the type that belongs to its size.
+            let made = unsafe { &*handle.made_data(Link::<W>::from_ptr(link.as_ptr())) };
+            push_made(into, place, made);
+        });
+    }
+    for write in handle.writes() {
+        let (place, words) = (place_of(heap, write.link::<()>()), write.object_bytes() / 8 - 1);
+        with_words!(words, |W| {
+            // SAFETY: the session is open, and has written the object, of the type that belongs to its size.
+            let (after, before) = unsafe {
+                let (after, before) = handle.written::<W>(write);
+                (&*after, &*before)
+            };
+            push_written(into, place, after, before, write.is_end());
+        });
+    }
+    let length = u32::try_from(into.len() * 8).expect("a record is smaller than a ring");
+    let [first, _] = record_header(length, 0);
+    into[0] = first;
+}
+
+fn place_of(heap: &Heap, link: Link<()>) -> u64 {
+    heap.place(NonNull::new(link.as_ptr().cast()).expect("an object is somewhere"))
+}
+
+/// A new object: what is not zero of it.
+fn push_made(into: &mut Vec<u64>, place: u64, words: &[u64]) {
+    let first = words.iter().position(|word| *word != 0).unwrap_or(0);
+    let end = words.iter().rposition(|word| *word != 0).map_or(first, |last| last + 1);
+    push_entry(into, place, words.len(), first, &words[first..end], ALLOCATED);
+}
+
+/// An object that was changed or ends. If the transaction has made it, it is as it was before: nothing is written twice.
+fn push_written(into: &mut Vec<u64>, place: u64, after: &[u64], before: &[u64], is_end: bool) {
+    if is_end {
+        return push_entry(into, place, after.len(), 0, &[], FREED);
+    }
+    let mut at = 0;
+    while let Some(first) = (at..after.len()).find(|at| after[*at] != before[*at]) {
+        let mut end = first + 1;
+        while let Some(next) =
+            (end..after.len().min(end + GAP + 1)).find(|at| after[*at] != before[*at])
+        {
+            end = next + 1;
+        }
+        push_entry(into, place, after.len(), first, &after[first..end], 0);
+        at = end;
+    }
+}
+
+fn push_entry(
+    into: &mut Vec<u64>,
+    place: u64,
+    size: usize,
+    first: usize,
+    words: &[u64],
+    flags: u16,
+) {
+    let narrow = |number: usize| u16::try_from(number).expect("an object has few words");
+    into.extend(entry_header(place, narrow(size), narrow(first), narrow(words.len()), flags));
+    into.extend_from_slice(words);
+}

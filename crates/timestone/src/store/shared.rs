@@ -1,0 +1,46 @@
+//! What the threads of a store have in common, and what each has for itself.
+
+use std::sync::Arc;
+
+use super::domain::Handle;
+use super::flusher::Flusher;
+use super::options::Options;
+use super::ring::{Writer, ring};
+use crate::error::Result;
+use crate::heap::Heap;
+
+/// What threads have in common.
+pub struct Shared {
+    pub flusher: Arc<Flusher>,
+    pub heap: Arc<Heap>,
+    pub options: Options,
+    /// What keys are hashed with.
+    pub seed: u64,
+}
+
+/// What a thread has for itself.
+pub struct Thread<'s> {
+    pub handle: Handle<'s>,
+    pub shared: &'s Shared,
+    pub writer: Writer,
+    /// The record of the transaction that commits: kept for its memory.
+    pub record: Vec<u64>,
+}
+
+impl<'s> Thread<'s> {
+    pub fn new(shared: &'s Shared) -> Result<Self> {
+        let words = shared.options.ring_words();
+        let (writer, reader) = ring(words);
+        let handle = shared.flusher.domain.register();
+        shared.flusher.add(handle.member_id(), reader, words * 8)?;
+        Ok(Self { handle, shared, writer, record: Vec::new() })
+    }
+
+    /// Lets the ring be emptied if it is half full: before a transaction, when nothing is locked.
+    pub fn make_room(&mut self) -> Result<()> {
+        while !self.writer.has_room() {
+            self.shared.flusher.sync()?;
+        }
+        self.shared.heap.check_room()
+    }
+}

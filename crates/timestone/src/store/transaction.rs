@@ -1,0 +1,198 @@
+//! Sessions of a store: transactions, which write, and snapshots, which read.
+
+use manycore::session::{Conflict, Link, RawSession, View};
+
+use super::record;
+use super::shared::Thread;
+use crate::error::{Error, Result};
+use crate::heap::words::with_words;
+
+/// Why a transaction does not commit. `?` makes it of what a method returns.
+#[derive(Debug)]
+pub enum Stop {
+    /// Another thread was faster: [`Member::run`](super::Member::run) runs it again.
+    Conflict(Conflict),
+    /// The program's own choice: [`Member::run`](super::Member::run) returns [`Error::Cancelled`].
+    Cancel,
+    /// An error, which [`Member::run`](super::Member::run) returns.
+    Error(Error),
+}
+
+impl From<Conflict> for Stop {
+    fn from(conflict: Conflict) -> Self {
+        Self::Conflict(conflict)
+    }
+}
+
+impl From<Error> for Stop {
+    fn from(error: Error) -> Self {
+        Self::Error(error)
+    }
+}
+
+/// A transaction that is open: it reads as of its begin, and what it writes itself. Dropped without a commit, as by a
+/// panic, it has not been.
+pub struct Transaction<'m, 's> {
+    thread: &'m mut Thread<'s>,
+    is_open: bool,
+}
+
+/// A moment to read at.
+pub struct Snapshot<'m, 's> {
+    thread: &'m mut Thread<'s>,
+}
+
+/// Reads objects, in a transaction or a snapshot.
+pub trait Session: sealed::Objects {}
+
+impl Session for Transaction<'_, '_> {}
+impl Session for Snapshot<'_, '_> {}
+
+pub(super) mod sealed {
+    /// Objects by their places.
+    pub trait Objects {
+        /// The words of an object that was found in this session.
+        fn object(&self, place: u64, words: usize) -> &[u64];
+    }
+}
+
+/// What the session of this thread sees of an object.
+#[inline]
+fn object<'a>(thread: &'a Thread<'_>, place: u64, words: usize) -> &'a [u64] {
+    let address = thread.shared.heap.address(place).as_ptr().cast();
+    with_words!(words, |W| {
+        // SAFETY: the session is open for as long as `Transaction` and `Snapshot` are there; places lead to objects of so
+        // many words, by whoever has written them (`Map`, the catalog). What a session sees does not change but by
+        // `try_lock` of the same session, which borrows the transaction for itself.
+        unsafe { &*thread.handle.deref(Link::<W>::from_ptr(address)) }
+    })
+}
+
+impl<'m, 's> Transaction<'m, 's> {
+    pub(super) fn begin(thread: &'m mut Thread<'s>) -> Self {
+        // SAFETY: no session is open: each ends with the method that has begun it.
+        unsafe { thread.handle.begin(View::Snapshot) };
+        Self { thread, is_open: true }
+    }
+
+    /// Runs `f` and commits; returns the stamp if it has written something.
+    pub(super) fn run<R>(
+        mut self,
+        f: impl FnOnce(&mut Self) -> Result<R, Stop>,
+    ) -> Result<(R, Option<u64>), Stop> {
+        let value = f(&mut self)?;
+        Ok((value, self.commit()?))
+    }
+
+    fn commit(&mut self) -> Result<Option<u64>, Stop> {
+        let Thread { handle, shared, writer, record, .. } = &mut *self.thread;
+        if let Some(conflict) = handle.doomed() {
+            return Err(conflict.into());
+        }
+        // What it has made and linked nowhere, nobody finds: that is not to stay.
+        if !handle.has_writes() {
+            return Ok(None);
+        }
+        record::write(handle, &shared.heap, record);
+        let (words, max) = (record.len(), writer.record_max());
+        if words > max {
+            return Err(Error::TooLarge { bytes: words * 8, max: max * 8 }.into());
+        }
+        let staged = writer.stage(record);
+        self.is_open = false;
+        // SAFETY: the session is open up to here.
+        let stamp = unsafe { handle.commit_at() }.expect("a session without a conflict commits");
+        let stamp = stamp.expect("a session with writes has a stamp");
+        writer.stamp(staged, stamp);
+        Ok(Some(stamp))
+    }
+
+    /// Locks an object; its words, to be changed.
+    #[inline]
+    pub(super) fn lock(&mut self, place: u64, words: usize) -> Result<&mut [u64], Stop> {
+        let address = self.thread.shared.heap.address(place).as_ptr().cast();
+        with_words!(words, |W| {
+            // SAFETY: the session is open for as long as this is there, and places lead to objects of so many words.
+            let data = unsafe { self.thread.handle.try_lock(Link::<W>::from_ptr(address)) }?;
+            // SAFETY: the copy is this session's, and is borrowed with all of the transaction.
+            Ok(unsafe { &mut *data })
+        })
+    }
+
+    /// A new object with these words first, and zeros behind them. It stays if the transaction links it to another.
+    ///
+    /// # Panics
+    ///
+    /// If there are more words than an object may have.
+    pub(super) fn allocate(&mut self, first: &[u64]) -> u64 {
+        let link = with_words!(first.len(), |W| {
+            let mut words = [0; size_of::<W>() / 8];
+            words[..first.len()].copy_from_slice(first);
+            // SAFETY: the session is open.
+            unsafe { self.thread.handle.alloc::<W>(words) }.as_ptr()
+        });
+        let address = std::ptr::NonNull::new(link.cast()).expect("an object is somewhere");
+        self.thread.shared.heap.place(address)
+    }
+
+    /// The object ends with the commit. No other has its place any more then.
+    pub(super) fn free(&mut self, place: u64, words: usize) -> Result<(), Stop> {
+        let address = self.thread.shared.heap.address(place).as_ptr().cast();
+        with_words!(words, |W| {
+            // SAFETY: the session is open for as long as this is there, and places lead to objects of so many words. The
+            // caller, `Map`, has taken the object out of all others.
+            unsafe { self.thread.handle.free(Link::<W>::from_ptr(address)) }?;
+        });
+        Ok(())
+    }
+}
+
+impl<'m, 's> Snapshot<'m, 's> {
+    /// In a session that has begun.
+    pub(super) fn new(thread: &'m mut Thread<'s>) -> Self {
+        Self { thread }
+    }
+}
+
+impl sealed::Objects for Transaction<'_, '_> {
+    #[inline]
+    fn object(&self, place: u64, words: usize) -> &[u64] {
+        object(self.thread, place, words)
+    }
+}
+
+impl sealed::Objects for Snapshot<'_, '_> {
+    #[inline]
+    fn object(&self, place: u64, words: usize) -> &[u64] {
+        object(self.thread, place, words)
+    }
+}
+
+impl Drop for Transaction<'_, '_> {
+    fn drop(&mut self) {
+        if self.is_open {
+            // SAFETY: the session is open.
+            unsafe { self.thread.handle.abort() };
+        }
+    }
+}
+
+impl Drop for Snapshot<'_, '_> {
+    fn drop(&mut self) {
+        // SAFETY: the session is open up to here, and has written nothing.
+        let ended = unsafe { self.thread.handle.commit() };
+        debug_assert!(ended.is_ok(), "a session that only reads has no conflict");
+    }
+}
+
+impl std::fmt::Debug for Transaction<'_, '_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Transaction").finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for Snapshot<'_, '_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Snapshot").finish_non_exhaustive()
+    }
+}
