@@ -29,6 +29,7 @@
 //! | [`Member`] | a thread's part: [`run`](Member::run), [`submit`](Member::submit), [`read`](Member::read) |
 //! | [`Map`] | keys and values, by name |
 //! | [`Durability`] | when a commit returns, and what a crash may take back |
+//! | [`inspect`] | looks at the files |
 //! | [`device`] | files; and devices that crash and fail, for tests of your own program |
 //!
 //! # Guarantees
@@ -54,7 +55,11 @@ pub mod device;
 mod error;
 #[cfg(not(loom))]
 mod heap;
+#[cfg(not(loom))]
+pub mod inspect;
 pub mod journal;
+#[doc(hidden)]
+pub mod ring;
 #[cfg(not(loom))]
 mod store;
 pub mod superblock;

@@ -27,7 +27,7 @@ use std::sync::Arc;
 use crate::device::{Device, Storage};
 use crate::error::{Error, Result};
 use crate::journal::frame::{BLOCK, Builder, Life, Link};
-use crate::journal::record::{ALLOCATED, Entry, FREED};
+use crate::journal::record::{ALLOCATED, Entry, FREED, Record};
 use crate::journal::scan::Scan;
 use crate::superblock::{self, Image, Superblock};
 
@@ -52,6 +52,16 @@ pub trait Target {
     ///
     /// Why that cannot be: the files are damaged.
     fn apply(&mut self, entry: Entry<'_>) -> Result<(), String>;
+
+    /// Likewise, of this transaction in the journal.
+    ///
+    /// # Errors
+    ///
+    /// As of [`apply`](Self::apply).
+    fn apply_of(&mut self, record: &Record<'_>, entry: Entry<'_>) -> Result<(), String> {
+        let _ = record;
+        self.apply(entry)
+    }
 }
 
 /// The files of a store that is open.
@@ -111,6 +121,16 @@ impl Files {
         (found == journal_header(uuid))
             .then_some(())
             .ok_or_else(|| wrong("it belongs to another store"))
+    }
+
+    /// The superblock that counts; none if no store was made here.
+    fn superblock(&self) -> Result<Option<Superblock>> {
+        let found = Superblock::read(&*self.store)?;
+        if found.is_none() && self.have_frames()? {
+            let what = "both copies of the superblock".to_owned();
+            return Err(Error::Corrupted { file: superblock::FILE, offset: 0, what });
+        }
+        Ok(found)
     }
 
     /// Whether a store was ever in use here, though it has no superblock.
@@ -187,14 +207,36 @@ impl Recovered {
         target: &mut dyn Target,
     ) -> Result<Self> {
         let files = Files::open(storage)?;
-        let superblock = match Superblock::read(&*files.store)? {
+        let superblock = match files.superblock()? {
             Some(superblock) => superblock,
-            None if files.have_frames()? => {
-                let what = "both copies of the superblock".to_owned();
-                return Err(Error::Corrupted { file: superblock::FILE, offset: 0, what });
-            }
             None => make(storage, &files, journal_bytes)?,
         };
+        Self::read_files(files, superblock, target)
+    }
+
+    /// Reads a store that is there, and writes nothing.
+    ///
+    /// # Errors
+    ///
+    /// As of [`read`](Self::read); and if there is none.
+    pub fn read_existing(storage: &dyn Storage, target: &mut dyn Target) -> Result<Self> {
+        let files = Files::open(storage)?;
+        let found = files.superblock()?;
+        let none = || Error::io("find a superblock")(std::io::ErrorKind::NotFound.into());
+        Self::read_files(files, found.ok_or_else(none)?, target)
+    }
+
+    /// The superblock by which the files were read.
+    pub fn superblock(&self) -> Superblock {
+        self.volume.superblock
+    }
+
+    /// Bytes of the journal's frames.
+    pub fn frame_bytes(&self) -> u64 {
+        self.volume.offset - START
+    }
+
+    fn read_files(files: Files, superblock: Superblock, target: &mut dyn Target) -> Result<Self> {
         read_image(&files, &superblock, target)?;
         files.check_journal(superblock.uuid)?;
         let mut transactions = 0;
@@ -212,7 +254,7 @@ impl Recovered {
                     ));
                 }
                 for entry in record.entries() {
-                    target.apply(entry?)?;
+                    target.apply_of(&record, entry?)?;
                 }
                 transactions += 1;
             }

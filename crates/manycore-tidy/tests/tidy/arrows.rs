@@ -52,6 +52,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("manycore-capi", &["manycore"]),
     // Durable transactions on the library's versions.
     ("timestone", &["manycore"]),
+    // It beside other stores, for who builds those: nothing else may need it.
+    ("timestone-peers", &["timestone", "manycore-measure"]),
     (
         "manycore-bench",
         &[

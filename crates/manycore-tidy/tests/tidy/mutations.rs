@@ -10,17 +10,27 @@ const NAMES: &[(&str, usize, &[&str])] = &[
     ("order ! (", 2, MODELS),
     ("store_load ! (", 0, MODELS),
     ("full_fence ! (", 0, MODELS),
-    ("mutation ! (", 0, &["crates/manycore/tests/", "crates/manycore-channel/tests/", EXPLORATION]),
+    (
+        "mutation ! (",
+        0,
+        &[
+            "crates/manycore/tests/",
+            "crates/manycore-channel/tests/",
+            "crates/timestone/tests/",
+            EXPLORATION,
+        ],
+    ),
 ];
 
-const MODELS: &[&str] = &["crates/manycore/tests/", "crates/manycore-channel/tests/"];
+const MODELS: &[&str] =
+    &["crates/manycore/tests/", "crates/manycore-channel/tests/", "crates/timestone/tests/"];
 
 /// Where the tests are that explore schedules, and the chapter with a table of the mistakes that they find.
 const EXPLORATION: &str = "crates/manycore-simulated/tests/";
 const CHAPTER: &str = "docs/src/internals/mutations.md";
 
 /// Crates whose sources name mutations.
-const MODELLED: &[&str] = &["manycore", "manycore-channel"];
+const MODELLED: &[&str] = &["manycore", "manycore-channel", "timestone"];
 
 /// What is named by a macro: where, and the name with its quotes.
 fn named<'a>(

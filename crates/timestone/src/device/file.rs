@@ -17,6 +17,8 @@ pub struct Directory {
     path: PathBuf,
     /// Locked: one store at a time has the directory open, in any process.
     _lock: File,
+    /// Whether files that are not there are made.
+    creates: bool,
 }
 
 impl Directory {
@@ -33,10 +35,24 @@ impl Directory {
         if made && let Some(parent) = path.canonicalize().ok().as_deref().and_then(Path::parent) {
             flush_directory(parent).map_err(Error::io(format!("flush {}", parent.display())))?;
         }
-        let lock =
-            open_or_create(&path.join("lock")).map_err(Error::io(format!("open {name}/lock")))?;
+        Self::lock(path, true)
+    }
+
+    /// Opens a directory that has a store, and locks it. No file is made.
+    ///
+    /// # Errors
+    ///
+    /// As of [`open`](Self::open); and if there is no store.
+    pub fn open_existing(path: impl AsRef<Path>) -> Result<Self> {
+        Self::lock(path.as_ref().to_owned(), false)
+    }
+
+    fn lock(path: PathBuf, creates: bool) -> Result<Self> {
+        let name = path.display().to_string();
+        let lock = open_file(&path.join("lock"), creates)
+            .map_err(Error::io(format!("open {name}/lock")))?;
         match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Ok(Self { path, _lock: lock }),
+            Ok(()) => Ok(Self { path, _lock: lock, creates }),
             Err(rustix::io::Errno::WOULDBLOCK) => Err(Error::Locked(name)),
             Err(cause) => Err(Error::io(format!("lock {name}"))(cause.into())),
         }
@@ -45,7 +61,7 @@ impl Directory {
 
 impl Storage for Directory {
     fn open(&self, name: &'static str) -> io::Result<Arc<dyn Device>> {
-        let file = open_or_create(&self.path.join(name))?;
+        let file = open_file(&self.path.join(name), self.creates)?;
         // What is read is to come from the disk: what is only in memory may never have got there.
         fadvise(&file, 0, None, Advice::DontNeed)?;
         Ok(Arc::new(OpenFile(file)))
@@ -60,8 +76,8 @@ fn flush_directory(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }
 
-fn open_or_create(path: &Path) -> io::Result<File> {
-    OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)
+fn open_file(path: &Path, creates: bool) -> io::Result<File> {
+    OpenOptions::new().read(true).write(true).create(creates).truncate(false).open(path)
 }
 
 struct OpenFile(File);

@@ -22,13 +22,13 @@ use manycore::sync::hint;
 use parking_lot::{Condvar, Mutex};
 
 use super::domain::Domain;
-use super::ring::Reader;
 use crate::device::Storage;
 use crate::error::{Error, Result};
 use crate::heap::words::with_words;
 use crate::heap::{self, Heap};
 use crate::journal::frame::Builder;
 use crate::journal::record;
+use crate::ring::Reader;
 use crate::volume::Volume;
 
 /// What a store has done and has.

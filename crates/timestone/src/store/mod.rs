@@ -7,7 +7,6 @@ mod map;
 mod member;
 mod options;
 mod record;
-mod ring;
 mod shared;
 mod transaction;
 

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use super::domain::Handle;
 use super::flusher::Flusher;
 use super::options::Options;
-use super::ring::{Writer, ring};
 use crate::error::Result;
 use crate::heap::Heap;
+use crate::ring::{Writer, ring};
 
 /// What threads have in common.
 pub struct Shared {

@@ -4,5 +4,7 @@ mod crashes;
 mod damage;
 mod engine;
 mod faults;
+mod inspect;
+mod kills;
 mod store;
 mod threads;

@@ -12,24 +12,24 @@ use crate::store::{open, options};
 
 const ACCOUNTS: u64 = 12;
 const EACH: u64 = 100;
-const THREADS: u64 = 8;
+pub const THREADS: u64 = 8;
 
 /// Accounts, and for each thread how many transfers it has made.
 #[derive(Clone, Copy)]
-struct Bank {
+pub struct Bank {
     accounts: Map<u64, u64>,
     transfers: Map<u64, u64>,
 }
 
 impl Bank {
-    fn open(store: &Store) -> Self {
+    pub fn open(store: &Store) -> Self {
         Self {
             accounts: store.map("accounts").unwrap(),
             transfers: store.map("transfers").unwrap(),
         }
     }
 
-    fn fill(self, me: &mut Member<'_>) {
+    pub fn fill(self, me: &mut Member<'_>) {
         me.run(|tx| {
             for account in 0..ACCOUNTS {
                 self.accounts.insert(tx, account, EACH)?;
@@ -40,7 +40,7 @@ impl Bank {
     }
 
     /// One transfer, which is the thread's number `count`.
-    fn transfer(
+    pub fn transfer(
         self,
         me: &mut Member<'_>,
         thread: u64,
@@ -59,7 +59,7 @@ impl Bank {
     }
 
     /// The transfers of all threads; none if the bank is not there yet.
-    fn check(self, me: &mut Member<'_>) -> Option<Vec<u64>> {
+    pub fn check(self, me: &mut Member<'_>) -> Option<Vec<u64>> {
         me.read(|now| {
             if self.accounts.is_empty(now) {
                 assert!(self.transfers.is_empty(now));

@@ -1,0 +1,53 @@
+//! LMDB, by the crate heed: copy-on-write pages in a mapping.
+
+use std::path::Path;
+
+use heed::byteorder::NativeEndian;
+use heed::types::U64;
+use heed::{Database, Env, EnvFlags, EnvOpenOptions};
+
+use crate::engine::{Engine, Failure, Promise, Worker};
+
+type Numbers = Database<U64<NativeEndian>, U64<NativeEndian>>;
+
+struct Lmdb {
+    environment: Env,
+    numbers: Numbers,
+}
+
+pub fn open(directory: &Path, promise: Promise) -> Result<Box<dyn Engine>, Failure> {
+    let mut options = EnvOpenOptions::new();
+    options.map_size(1 << 30);
+    if promise == Promise::Eventual {
+        // SAFETY: of a system that crashes the database may be lost, which this benchmark makes anew each time.
+        unsafe { options.flags(EnvFlags::NO_SYNC) };
+    }
+    // SAFETY: nobody else changes the file, which is in a directory of this process' own.
+    let environment = unsafe { options.open(directory)? };
+    let mut transaction = environment.write_txn()?;
+    let numbers = environment.create_database(&mut transaction, None)?;
+    transaction.commit()?;
+    Ok(Box::new(Lmdb { environment, numbers }))
+}
+
+impl Engine for Lmdb {
+    fn worker(&self) -> Result<Box<dyn Worker + '_>, Failure> {
+        Ok(Box::new(LmdbWorker(self)))
+    }
+}
+
+struct LmdbWorker<'a>(&'a Lmdb);
+
+impl Worker for LmdbWorker<'_> {
+    fn get(&mut self, key: u64) -> Result<Option<u64>, Failure> {
+        Ok(self.0.numbers.get(&self.0.environment.read_txn()?, &key)?)
+    }
+
+    fn put(&mut self, keys: &[u64], value: u64) -> Result<(), Failure> {
+        let mut transaction = self.0.environment.write_txn()?;
+        for key in keys {
+            self.0.numbers.put(&mut transaction, key, &value)?;
+        }
+        Ok(transaction.commit()?)
+    }
+}

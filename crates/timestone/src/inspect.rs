@@ -1,0 +1,81 @@
+//! Looking at a store's files without opening it for writing.
+
+use std::path::Path;
+
+use crate::device::Directory;
+use crate::error::Result;
+use crate::heap::{Filling, Heap};
+use crate::journal::record::{Entry, Record};
+use crate::superblock::Superblock;
+use crate::volume::{Recovered, Target};
+
+/// What is in a store's files.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Contents {
+    /// The root of the store.
+    pub superblock: Superblock,
+    /// All commits up to this stamp are there.
+    pub horizon: u64,
+    /// Transactions in the journal, which recovery applies to the image.
+    pub transactions: u64,
+    /// Bytes of the journal's frames.
+    pub journal_bytes: u64,
+    /// Objects that are there after recovery.
+    pub objects: u64,
+    /// Bytes of their slots.
+    pub object_bytes: u64,
+}
+
+/// Reads all files of the store in a directory as recovery does, and writes none. Every frame's checksum is compared, every
+/// entry has to fit the object that it changes.
+///
+/// # Errors
+///
+/// As of [`Store::open`](crate::Store::open); and if there is no store.
+pub fn verify(directory: impl AsRef<Path>) -> Result<Contents> {
+    dump(directory, |_, _| ())
+}
+
+/// As [`verify`], and visits what is read: the image's objects with no record, and the records of the journal, each with its
+/// entries.
+///
+/// # Errors
+///
+/// As of [`verify`].
+pub fn dump(
+    directory: impl AsRef<Path>,
+    mut visit: impl FnMut(Option<&Record<'_>>, Entry<'_>),
+) -> Result<Contents> {
+    let storage = Directory::open_existing(directory)?;
+    let heap = Heap::new(64 << 30)?;
+    let mut seen = Seen { filling: Filling(&heap), visit: &mut visit };
+    let recovered = Recovered::read_existing(&storage, &mut seen)?;
+    let live = heap.live();
+    Ok(Contents {
+        superblock: recovered.superblock(),
+        horizon: recovered.horizon,
+        transactions: recovered.transactions,
+        journal_bytes: recovered.frame_bytes(),
+        objects: live.len() as u64,
+        object_bytes: live.iter().map(|(_, words)| (words + 1) as u64 * 8).sum(),
+    })
+}
+
+/// Fills a heap, and shows what with.
+struct Seen<'a> {
+    filling: Filling<'a>,
+    visit: &'a mut dyn FnMut(Option<&Record<'_>>, Entry<'_>),
+}
+
+impl Target for Seen<'_> {
+    fn apply(&mut self, entry: Entry<'_>) -> Result<(), String> {
+        (self.visit)(None, entry);
+        self.filling.apply(entry)
+    }
+
+    fn apply_of(&mut self, record: &Record<'_>, entry: Entry<'_>) -> Result<(), String> {
+        (self.visit)(Some(record), entry);
+        self.filling.apply(entry)
+    }
+}

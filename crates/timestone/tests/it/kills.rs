@@ -1,0 +1,121 @@
+//! Processes that are killed at any moment: in a commit, in an image, in recovery.
+
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use fastrand::Rng;
+use timestone::{Durability, Store};
+
+use crate::store::options;
+use crate::threads::{Bank, THREADS};
+
+const DIRECTORY: &str = "TIMESTONE_KILLED_IN";
+const DURABILITY: &str = "TIMESTONE_KILLED_WITH";
+
+/// What each thread was told that it has done: a file that outlives the process, but no power cut.
+fn acknowledgements(directory: &Path) -> File {
+    let path = directory.join("acknowledged");
+    OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).unwrap()
+}
+
+fn acknowledged(file: &File, thread: u64) -> u64 {
+    let mut count = [0; 8];
+    file.read_exact_at(&mut count, thread * 8).map_or(0, |()| u64::from_le_bytes(count))
+}
+
+/// The process that is killed. It runs as a test only if the other one has started it.
+#[test]
+fn child() {
+    let Ok(directory) = std::env::var(DIRECTORY) else { return };
+    let directory = Path::new(&directory);
+    let durability = match std::env::var(DURABILITY).unwrap().as_str() {
+        "durable" => Durability::Durable,
+        _ => Durability::Eventual,
+    };
+    let store = Store::open_with(directory.join("store"), options()).unwrap();
+    let bank = Bank::open(&store);
+    let file = acknowledgements(directory);
+    let mut me = store.register().unwrap();
+    let made = bank.check(&mut me).unwrap_or_else(|| {
+        bank.fill(&mut me);
+        vec![0; THREADS as usize]
+    });
+    std::thread::scope(|scope| {
+        for (thread, made) in (0..THREADS).zip(made) {
+            let (store, file) = (&store, &file);
+            scope.spawn(move || {
+                let mut me = store.register().unwrap();
+                let mut rng = Rng::new();
+                for count in made + 1.. {
+                    bank.transfer(&mut me, thread, count, &mut rng, durability);
+                    file.write_all_at(&count.to_le_bytes(), thread * 8).unwrap();
+                    if thread == 0 && count.is_multiple_of(64) {
+                        store.checkpoint().unwrap();
+                    }
+                }
+            });
+        }
+    });
+}
+
+/// Starts a child, kills it, and checks what is left; so often. The transfers that were made in all.
+fn rounds(durability: &str, rounds: usize) -> u64 {
+    let directory = tempfile::tempdir().unwrap();
+    let mut rng = Rng::with_seed(rounds as u64);
+    let mut all = 0;
+    for _ in 0..rounds {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "kills::child"])
+            .env(DIRECTORY, directory.path())
+            .env(DURABILITY, durability)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(Duration::from_millis(rng.u64(1..80)));
+        child.kill().unwrap();
+        let status = child.wait().unwrap();
+        assert!(status.code().is_none(), "the child has ended by itself: {status}");
+        // The next child recovers by itself in some rounds, and may be killed in that.
+        if rng.bool() {
+            continue;
+        }
+        let store = Store::open_with(directory.path().join("store"), options()).unwrap();
+        let bank = Bank::open(&store);
+        let file = acknowledgements(directory.path());
+        let Some(made) = bank.check(&mut store.register().unwrap()) else {
+            assert_eq!(acknowledged(&file, 0), 0, "the bank is lost");
+            continue;
+        };
+        for (thread, made) in (0..THREADS).zip(&made) {
+            let told = acknowledged(&file, thread);
+            assert!(
+                durability != "durable" || *made >= told,
+                "{made} are there, {told} were acknowledged"
+            );
+            // What was lost is done again, under the same numbers.
+            file.write_all_at(&made.to_le_bytes(), thread * 8).unwrap();
+        }
+        all = made.iter().sum();
+    }
+    all
+}
+
+/// So often, or as the environment says.
+fn how_often() -> usize {
+    std::env::var("TIMESTONE_KILLS")
+        .map_or(40, |rounds| rounds.parse().expect("a number of rounds"))
+}
+
+#[test]
+fn a_kill_loses_nothing_that_was_acknowledged() {
+    assert!(rounds("durable", how_often()) > 0);
+}
+
+#[test]
+fn a_kill_leaves_whole_transfers_also_of_those_that_nobody_has_waited_for() {
+    assert!(rounds("eventual", how_often()) > 0);
+}

@@ -1,0 +1,15 @@
+//! The models notice every ordering that is weaker than it has to be, and every step that is left out.
+
+use crate::caught;
+
+/// Mutation, the test that has to fail with it, and what that has to say.
+const MUTATIONS: &[(&str, &str, &str)] = &[
+    ("ring-stage", "rings::records_come_whole_and_in_order", "a record of"),
+    ("ring-tail", "rings::records_come_whole_and_in_order", "a record of"),
+    ("ring-looks-once", "rings::records_come_whole_and_in_order", "a record of"),
+];
+
+#[test]
+fn every_mutation_is_caught() {
+    caught::all(MUTATIONS);
+}
