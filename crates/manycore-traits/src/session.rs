@@ -181,6 +181,68 @@ pub unsafe trait RawSession {
     /// As for [`deref`](Self::deref); and after the commit no object has a link to it.
     unsafe fn free<T: Copy>(&mut self, link: Link<T>) -> Result<(), Conflict>;
 
+    /// A new object that owns its value: nobody changes it, and its end drops the value. It may be made in a session or between two,
+    /// belongs to neither, and is the caller's until a commit has a link to it.
+    ///
+    /// # Panics
+    ///
+    /// If the value is larger than the mechanism's largest object, or aligned to more than 32 bytes.
+    fn make_owned<T: Send + Sync + 'static>(&mut self, value: T) -> Link<T>;
+
+    /// Ends an object from [`make_owned`](Self::make_owned); its value is dropped by [`end_dying`](Self::end_dying).
+    ///
+    /// # Safety
+    ///
+    /// Of this mechanism; no commit has had a link to it, and nobody uses it from now on.
+    unsafe fn end_owned<T: Send + Sync + 'static>(&mut self, link: Link<T>);
+
+    /// If the session is aborted, ends the object as by [`end_owned`](Self::end_owned).
+    ///
+    /// # Safety
+    ///
+    /// In a session; once for an object from [`make_owned`](Self::make_owned), to which no commit has had a link, and which has
+    /// one if this session commits.
+    unsafe fn claim_owned<T: Send + Sync + 'static>(&mut self, link: Link<T>);
+
+    /// Frees an object from [`make_owned`](Self::make_owned) with the session's commit: its value is dropped when no session is
+    /// open that may have found it, by the [`end_dying`](Self::end_dying) of any handle, or at the mechanism's end.
+    ///
+    /// # Errors
+    ///
+    /// As of [`free`](Self::free).
+    ///
+    /// # Safety
+    ///
+    /// As for [`free`](Self::free).
+    unsafe fn free_owned<T: Send + Sync + 'static>(
+        &mut self,
+        link: Link<T>,
+    ) -> Result<(), Conflict>;
+
+    /// Drops the values of objects that have ended, and that nobody has any more, as far as this handle knows of them: here, and
+    /// nowhere else, destructors of values run. To be called now and then, where they may panic.
+    ///
+    /// # Panics
+    ///
+    /// If a destructor does. The others run when it is called again, or at the mechanism's end.
+    fn end_dying(&mut self);
+
+    /// Locks an object that lies in its owner's memory for good: when the commit's grace period is over, the mechanism does not touch
+    /// it any more.
+    ///
+    /// # Errors
+    ///
+    /// As of [`free`](Self::free).
+    ///
+    /// # Safety
+    ///
+    /// As for [`free`](Self::free); the memory stays until what [`free_owned`](Self::free_owned) frees in this or a later session of the
+    /// same handle is dropped.
+    unsafe fn free_in_place<T: Copy>(&mut self, link: Link<T>) -> Result<(), Conflict>;
+
+    /// The handle is the calling thread's now: another has passed it on, in no session. Reports then name this one.
+    fn adopt(&mut self) {}
+
     /// How many objects of this type one session can lock or free, and some few others beside them.
     fn locks_max<T: Copy>(&self) -> usize {
         usize::MAX

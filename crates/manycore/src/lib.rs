@@ -81,6 +81,7 @@ pub mod mvrlu;
 pub mod oplog;
 #[cfg(doctest)]
 mod outlive;
+mod per_cpu;
 pub mod reclaim;
 pub mod rlu;
 pub mod session;

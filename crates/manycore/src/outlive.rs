@@ -52,6 +52,8 @@ handles! {
     MvrluTree: "MvrluTree::<u64, u64>::default()", "ConcurrentMap::handle(&owner)", "MapHandle::get(&mut handle, &1)";
     RluGrowing: "RluGrowingTable::<u64, u64>::default()", "ConcurrentMap::handle(&owner)", "MapHandle::get(&mut handle, &1)";
     LockedTree: "LockedTree::<u64, u64, Adaptive>::default()", "ConcurrentMap::handle(&owner)", "MapHandle::get(&mut handle, &1)";
+    Space: "<manycore::collections::space::Space>::default()", "owner.handle()", "handle.snapshot(|_| ())";
+    SpaceMap: "manycore::collections::space::BTreeMap::<u64, u64>::default()", "ConcurrentMap::handle(&owner)", "MapHandle::get(&mut handle, &1)";
     // Queues and stacks.
     OrderedQueue: "OrderedQueue::<u64>::default()", "owner.handle()", "handle.push(1)";
     TreiberStack: "TreiberStack::<u64>::default()", "owner.handle()", "handle.push(1)";

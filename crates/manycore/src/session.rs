@@ -210,6 +210,31 @@ pub(crate) fn retry<S: RawSession, R>(
     }
 }
 
+/// Does all of an operation of a session that is open. If it fails, or panics halfway, as in a key's `Ord`, the session can only abort.
+///
+/// # Safety
+///
+/// In a session.
+#[inline]
+pub(crate) unsafe fn whole<S: RawSession, R>(
+    session: &mut S,
+    operation: impl FnOnce(&mut S) -> Result<R, Conflict>,
+) -> Result<R, Conflict> {
+    struct Half<'s, S: RawSession>(&'s mut S, Option<Conflict>);
+    impl<S: RawSession> Drop for Half<'_, S> {
+        fn drop(&mut self) {
+            if let Some(conflict) = self.1 {
+                // SAFETY: `whole` was called in a session, which ends after this.
+                unsafe { self.0.doom(conflict) };
+            }
+        }
+    }
+    let mut half = Half(session, Some(Conflict::Retry));
+    let result = operation(half.0);
+    half.1 = result.as_ref().err().copied();
+    result
+}
+
 impl<'id, S: RawSession> Transaction<'_, 'id, S> {
     /// What the transaction sees of an object: as of its begin, or what it has written itself.
     #[inline]

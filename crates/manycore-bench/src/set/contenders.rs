@@ -25,7 +25,10 @@ impl<S: ConcurrentSet<u64> + Send> AnySet for S {
 }
 
 /// What there is to choose from.
-pub(crate) const STRUCTURES: [&str; 3] = ["list", "hash", "bst"];
+pub(crate) const STRUCTURES: [&str; 4] = ["list", "hash", "bst", UNLOCKED];
+
+/// Of this one there is none for one thread, to be under a lock.
+const UNLOCKED: &str = "btree";
 
 /// What names of mechanisms that are locks begin with.
 const LOCK: &str = "lock:";
@@ -67,7 +70,7 @@ macro_rules! library {
         use $library::collections::tree::LockedTree;
         use $library::lock::{self, PlainLock};
 
-        use super::{AnySet, LOCK, Task};
+        use super::{AnySet, LOCK, Task, UNLOCKED};
 
         fn sizes(task: &Task) -> Sizes {
             Sizes { keys: task.keys.initial as usize, buckets: task.keys.buckets as usize }
@@ -94,7 +97,8 @@ macro_rules! library {
         pub(crate) fn names(structure: &str) -> Vec<String> {
             let of_structure = MECHANISMS.iter().filter(|(known, _)| *known == structure);
             let mechanisms = of_structure.map(|(_, sync)| (*sync).to_owned());
-            mechanisms.chain(LOCKS.iter().map(|lock| format!("{LOCK}{lock}"))).collect()
+            let locks = LOCKS.iter().filter(|_| structure != UNLOCKED);
+            mechanisms.chain(locks.map(|lock| format!("{LOCK}{lock}"))).collect()
         }
 
         $library::for_each_set!(mechanisms);

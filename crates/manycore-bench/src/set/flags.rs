@@ -6,7 +6,7 @@ use clap::Args;
 /// What threads do with which set.
 #[derive(Args, Debug)]
 pub struct SetOptions {
-    /// The structure: list, hash or bst
+    /// The structure: list, hash, bst or btree
     #[arg(long, value_name = "NAME", default_value = "hash")]
     structure: String,
     /// Mechanisms; the first is the base line [default: lock:adaptive and all that are no locks]

@@ -15,7 +15,7 @@ const POPULAR_MAX: u64 = 10_000_000;
 /// A structure, mechanisms, and a grid of points.
 #[derive(Clone, Debug)]
 pub struct TaskGrid {
-    /// `list`, `hash` or `bst`.
+    /// `list`, `hash`, `bst` or `btree`.
     pub structure: String,
     /// Names of mechanisms; the first is the base line.
     pub syncs: Vec<String>,

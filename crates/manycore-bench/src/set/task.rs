@@ -7,7 +7,7 @@ use crate::popularity::{Popularity, Ranks};
 /// A set and what is done with it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Task {
-    /// `list`, `hash` or `bst`.
+    /// `list`, `hash`, `bst` or `btree`.
     pub structure: String,
     /// The mechanism.
     pub sync: String,

@@ -16,6 +16,7 @@ mod reverse_map;
 mod rlu;
 mod rw;
 mod sessions;
+mod space;
 mod wait_queue;
 
 use std::time::Duration;

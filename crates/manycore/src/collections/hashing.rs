@@ -11,12 +11,12 @@ pub(crate) fn bucket_of<K: Hash>(key: &K, buckets: usize) -> usize {
 
 /// A hash of a key of which the lowest bits are the mixed ones.
 #[inline]
-pub(crate) fn hash_of<K: Hash>(key: &K) -> usize {
+pub(crate) fn hash_of<K: Hash + ?Sized>(key: &K) -> usize {
     mixed(key).swap_bytes() as usize
 }
 
 #[inline]
-fn mixed<K: Hash>(key: &K) -> u64 {
+fn mixed<K: Hash + ?Sized>(key: &K) -> u64 {
     let mut mixer = Mixer(0);
     key.hash(&mut mixer);
     mixer.finish()

@@ -46,6 +46,7 @@ mod rcu;
 mod registry;
 mod sequential;
 mod set_by_map;
+pub mod space;
 pub mod stack;
 pub mod tree;
 pub mod versioned;

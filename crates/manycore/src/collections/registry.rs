@@ -58,6 +58,10 @@ macro_rules! for_each_set {
                 $crate::collections::tree::RluTree::<u64, (), $crate::rlu::Domain<$crate::clock::Ordo>>::default();
             bst_rlu_defer, "bst", "rlu-defer", _sizes =>
                 $crate::collections::tree::RluTree::<u64, ()>::new($crate::rlu::Domain::deferring());
+            btree_mvrlu, "btree", "mvrlu", _sizes =>
+                $crate::collections::space::BTreeMap::<u64, ()>::default();
+            btree_rlu, "btree", "rlu", _sizes =>
+                $crate::collections::space::BTreeMap::<u64, (), $crate::rlu::Domain>::default();
             list_flat_combining, "list", "flat-combining", _sizes =>
                 $crate::collections::list::CombinedList::<u64, ()>::default();
             hash_flat_combining, "hash", "flat-combining", sizes =>

@@ -1,6 +1,7 @@
 //! A domain: the threads that take part, the clock that they go by, and their grace periods.
 
 use super::config::{Config, Stall};
+use super::object::Dying;
 use super::record::{Local, Member, Record};
 use super::stats::Stats;
 use super::waits::{Account, Waiting, Waits};
@@ -266,6 +267,14 @@ impl<C: Clock> Domain<C> {
     /// The clock.
     pub fn clock(&self) -> &C {
         &self.clock
+    }
+}
+
+impl<C: Clock> Drop for Domain<C> {
+    /// Drops the values of objects that were freed, and are still in logs.
+    fn drop(&mut self) {
+        let mut dying = Dying::new();
+        self.members.iter().for_each(|member| member.log.take_freed(&mut dying));
     }
 }
 

@@ -8,7 +8,7 @@ use manycore_traits::{Conflict, Link, RawSession, Sessions, View};
 
 use super::domain::Domain;
 use super::log;
-use super::object::{KindOf, Master, Version, VersionOf, newest};
+use super::object::{InPlaceKindOf, KindOf, Master, OwnedKindOf, Version, VersionOf, newest};
 use super::record::{Kept, Local, Member, Record};
 use super::waits::Waiting;
 use crate::clock::{Clock, LATEST, Ordo, UNDECIDED, record_of, undecided_by};
@@ -308,6 +308,52 @@ unsafe impl<C: Clock> RawSession for Handle<'_, C> {
     unsafe fn free<T: Copy>(&mut self, link: Link<T>) -> Result<(), Conflict> {
         // SAFETY: session and object are there (contract of `RawSession::free`).
         unsafe { self.lock_bare(link, FREED) }
+    }
+
+    fn make_owned<T: Send + Sync + 'static>(&mut self, value: T) -> Link<T> {
+        let (kind, depot) = (&OwnedKindOf::<T>::KIND, &self.domain.depot);
+        self.local().pool.make_owned(kind, value, depot)
+    }
+
+    unsafe fn end_owned<T: Send + Sync + 'static>(&mut self, link: Link<T>) {
+        let (kind, depot) = (&OwnedKindOf::<T>::KIND, &self.domain.depot);
+        // SAFETY: `make_owned` has made it, and nobody has it (contract of `RawSession::end_owned`).
+        unsafe {
+            let Local { pool, dying, .. } = self.local();
+            dying.end(link.as_ptr().cast(), kind, pool, depot);
+        }
+    }
+
+    fn end_dying(&mut self) {
+        debug_assert!(!self.is_open, "destructors run in no session");
+        let depot = &self.domain.depot;
+        while let Some((object, kind)) = self.local().dying.pop() {
+            // SAFETY: nobody has an object that is dying, and it has been taken out to end it once.
+            unsafe { self.local().pool.end(object, kind, depot) };
+        }
+    }
+
+    unsafe fn claim_owned<T: Send + Sync + 'static>(&mut self, link: Link<T>) {
+        self.kept.fresh.push((link.as_ptr().cast(), &OwnedKindOf::<T>::KIND));
+    }
+
+    unsafe fn free_owned<T: Send + Sync + 'static>(
+        &mut self,
+        link: Link<T>,
+    ) -> Result<(), Conflict> {
+        let bare = Link::<()>::from_ptr(link.as_ptr());
+        // SAFETY: session and object are there (contract of `RawSession::free_owned`); `make_owned`
+        // has made it of this kind, whose copies have no data.
+        unsafe { self.lock_bare_of_kind(bare, &OwnedKindOf::<T>::KIND, FREED) }
+    }
+
+    unsafe fn free_in_place<T: Copy>(&mut self, link: Link<T>) -> Result<(), Conflict> {
+        // SAFETY: session and object are there (contract of `RawSession::free_in_place`).
+        unsafe { self.lock_bare_of_kind(link, &InPlaceKindOf::<T>::KIND, FREED) }
+    }
+
+    fn adopt(&mut self) {
+        Self::adopt(self);
     }
 
     fn locks_max<T: Copy>(&self) -> usize {

@@ -15,7 +15,9 @@ use alloc::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use alloc::vec::Vec;
 use core::ptr::null_mut;
 
-use super::object::Version;
+use super::object::{Dying, Version};
+use crate::clock::UNDECIDED;
+use crate::session::object::FREED;
 use crate::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use crate::sync::cell::UnsafeCell;
 use crate::sync::order;
@@ -222,6 +224,25 @@ impl Log {
         // Relaxed, both: a count that decides where to look.
         let so_far = self.discarded.load(Ordering::Relaxed);
         self.discarded.store(so_far + versions, Ordering::Relaxed);
+    }
+
+    /// Takes out the objects that own their values, and were freed by versions that are not discarded. For the domain's end: nobody
+    /// uses the log any more.
+    pub fn take_freed(&self, dying: &mut Dying) {
+        self.reclaim(|tail| {
+            while let Some(version) = tail.tail.version(|_| ()) {
+                // SAFETY: the version is published, and not discarded: the tail is at it.
+                let version = unsafe { &*version };
+                tail.tail.advance(version.kind.room());
+                // Relaxed: nobody else is left.
+                let is_committed = version.stamp.load(Ordering::Relaxed) < UNDECIDED;
+                if version.kind.drops && version.has(FREED) && is_committed {
+                    // SAFETY: the object ended with this version, which is the only one that says
+                    // so; it is the domain's, which nobody uses any more.
+                    unsafe { dying.push(version.master(), version.kind) };
+                }
+            }
+        });
     }
 
     /// Whether there may be versions in it.

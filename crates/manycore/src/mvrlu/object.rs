@@ -27,6 +27,9 @@ pub(super) type Head = object::Head<Chain>;
 pub(super) type Master<T> = object::Master<Chain, T>;
 pub(super) type Kind = object::Kind<Chain>;
 pub(super) type KindOf<T> = object::KindOf<Chain, T>;
+pub(super) type InPlaceKindOf<T> = object::InPlaceKindOf<Chain, T>;
+pub(super) type OwnedKindOf<T> = object::OwnedKindOf<Chain, T>;
+pub(super) type Dying = object::Dying<Chain>;
 
 impl Chain {
     pub fn before(older: *mut Version) -> Self {

@@ -9,8 +9,8 @@ use core::ptr::null_mut;
 use super::domain::Domain;
 use super::handle::Handle;
 use super::log::{BATCHES, Batch, Position, Tail};
-use super::object::{Version, exchange, newest};
-use super::record::{Member, Record};
+use super::object::{Dying, Version, exchange, newest};
+use super::record::{Local, Member, Record};
 use super::stats::count;
 use crate::clock::Clock;
 use crate::session::object::{FREED, NEVER};
@@ -129,9 +129,9 @@ impl<C: Clock> Handle<'_, C> {
     fn reclaim(&mut self, record: &Record, watermark: u64) {
         let mut done = Done::default();
         let domain = self.domain;
-        let pool = &mut self.local().pool;
+        let Local { pool, dying, .. } = self.local();
         record.log.reclaim(|tail| {
-            discard(domain, record, tail, watermark, pool, &mut done);
+            discard(domain, record, tail, watermark, (pool, dying), &mut done);
             if tail.batches.len() < BATCHES {
                 detach_all(domain, tail, watermark, &mut done);
             }
@@ -191,7 +191,7 @@ fn discard<C: Clock>(
     record: &Record,
     tail: &mut Tail,
     watermark: u64,
-    pool: &mut Pool,
+    (pool, dying): (&mut Pool, &mut Dying),
     done: &mut Done,
 ) {
     let ripe = |batch: &&Batch| batch.stamp <= watermark;
@@ -225,7 +225,7 @@ fn discard<C: Clock>(
             // SAFETY: the object ended with this version, which was committed; no session is open
             // that could have found it (3 on the module's page), and its end is seen once, since
             // the version is.
-            unsafe { pool.end(version.master(), version.kind, &domain.depot) };
+            unsafe { dying.end(version.master(), version.kind, pool, &domain.depot) };
             done.freed += 1;
         }
         discarded += 1;

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use core::cell::Cell;
 
 use super::log::{Log, Writer};
-use super::object::{Head, Kind, Version};
+use super::object::{Dying, Head, Kind, Version};
 use super::stats::{Counters, count};
 use super::waits::Account;
 use crate::clock::Decision;
@@ -36,6 +36,8 @@ pub(super) struct Local {
     pub writer: Writer,
     pub pool: Pool,
     pub kept: Kept,
+    /// Objects that nobody has any more, and whose values have to be dropped.
+    pub dying: Dying,
 }
 
 /// What a handle has at its end, and the next one begins with. So handles that follow each other
@@ -92,7 +94,7 @@ impl Record {
             counters: Counters::default(),
             reclaimed: AtomicU64::new(0),
         };
-        (record, Local { writer, pool: Pool::new(), kept: Kept::default() })
+        (record, Local { writer, pool: Pool::new(), kept: Kept::default(), dying: Dying::new() })
     }
 
     /// Says that a session begins, which is protected from that epoch on; with a full fence after it, or without.

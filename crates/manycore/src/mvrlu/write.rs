@@ -4,7 +4,8 @@ use manycore_traits::{Conflict, Link};
 
 use super::handle::Handle;
 use super::log;
-use super::object::{Chain, Head, KindOf, Version, VersionOf, exchange, newest};
+use super::object::{Chain, Head, Kind, KindOf, Version, VersionOf, exchange, newest};
+use super::record::Local;
 use super::stats::count;
 use crate::clock::{Clock, UNDECIDED};
 use crate::session::object::{BARE, FREED, NEVER, head};
@@ -30,7 +31,7 @@ impl<C: Clock> Handle<'_, C> {
     pub(super) unsafe fn lock<T: Copy>(&mut self, link: Link<T>) -> Result<*mut T, Conflict> {
         // SAFETY: session and object are there (contract of this function); `lock_with` passes this
         // session's own version of an object of type `T`.
-        unsafe { self.lock_with(link, 0, |mine| Self::with_data(mine)) }
+        unsafe { self.lock_with(link, &KindOf::<T>::KIND, 0, |mine| Self::with_data(mine)) }
     }
 
     /// Locks without data.
@@ -44,6 +45,22 @@ impl<C: Clock> Handle<'_, C> {
         link: Link<T>,
         flag: usize,
     ) -> Result<(), Conflict> {
+        // SAFETY: the contract of this function.
+        unsafe { self.lock_bare_of_kind(link, &KindOf::<T>::KIND, flag) }
+    }
+
+    /// The same, of an object that is of another kind than its data says.
+    ///
+    /// # Safety
+    ///
+    /// As of `RawSession::try_lock`; the kind is the object's, and its copies have this data.
+    #[inline]
+    pub(super) unsafe fn lock_bare_of_kind<T: Copy>(
+        &mut self,
+        link: Link<T>,
+        kind: &'static Kind,
+        flag: usize,
+    ) -> Result<(), Conflict> {
         let again = |mine: *mut Version| {
             // SAFETY: `lock_with` passes this session's own version, whose flags others look at
             // only after the commit.
@@ -52,7 +69,7 @@ impl<C: Clock> Handle<'_, C> {
         };
         // The data is copied in case that the session wants to change it after all.
         // SAFETY: session and object are there (contract of this function).
-        unsafe { self.lock_with(link, BARE | flag, again).map(|_| ()) }
+        unsafe { self.lock_with(link, kind, BARE | flag, again).map(|_| ()) }
     }
 
     /// Locks an object with a version of these flags, unless the session has locked it: then that version goes to `again`.
@@ -64,6 +81,7 @@ impl<C: Clock> Handle<'_, C> {
     unsafe fn lock_with<T: Copy>(
         &mut self,
         link: Link<T>,
+        kind: &'static Kind,
         flags: usize,
         again: impl Fn(*mut Version) -> *mut T,
     ) -> Result<*mut T, Conflict> {
@@ -83,7 +101,7 @@ impl<C: Clock> Handle<'_, C> {
                     return Ok(again(newest));
                 }
                 let data = self.data(link, newest).read();
-                match self.push(link, newest, flags, data) {
+                match self.push(link, kind, newest, flags, data) {
                     // It was written back meanwhile, which is no conflict.
                     Err(Conflict::Locked) if self::newest(head(link)).is_null() => {}
                     result => return result.map_err(|conflict| self.meet(conflict)),
@@ -136,11 +154,11 @@ impl<C: Clock> Handle<'_, C> {
     unsafe fn push<T: Copy>(
         &mut self,
         link: Link<T>,
+        kind: &'static Kind,
         newest: *mut Version,
         flags: usize,
         data: T,
     ) -> Result<*mut T, Conflict> {
-        let kind = &KindOf::<T>::KIND;
         if self.kept.locked.is_empty() {
             self.record.decision.open(self.epoch);
         }
@@ -320,7 +338,10 @@ impl<C: Clock> Handle<'_, C> {
         while let Some((object, kind)) = self.kept.fresh.pop() {
             // SAFETY: `make` has told this session only, and what that has told others is not
             // committed: nobody has the object (contract of `RawSession::alloc`).
-            unsafe { self.local().pool.end(object, kind, depot) };
+            unsafe {
+                let Local { pool, dying, .. } = self.local();
+                dying.end(object, kind, pool, depot);
+            }
         }
         self.between_sessions();
     }

@@ -2,6 +2,7 @@
 
 use super::config::Config;
 use super::epoch::Epoch;
+use super::record::object::Dying;
 use super::record::{Local, Record};
 use super::stats::Stats;
 use crate::clock::{Clock, Counter};
@@ -127,6 +128,14 @@ impl<C: Clock> Domain<C> {
     /// The clock.
     pub fn clock(&self) -> &C {
         &self.clock
+    }
+}
+
+impl<C: Clock> Drop for Domain<C> {
+    /// Drops the values of objects that were freed, where that was put off.
+    fn drop(&mut self) {
+        let mut dying = Dying::new();
+        self.members.iter().for_each(|member| member.log.take_freed(&mut dying));
     }
 }
 

@@ -8,13 +8,15 @@ use core::marker::PhantomData;
 use manycore_traits::{Conflict, Link, RawSession, Sessions, View};
 
 use super::domain::Domain;
-use super::record::object::{CopyOf, Head, Header, Kind, Master, copy_of};
+use super::record::object::{
+    CopyOf, Head, Header, InPlaceKindOf, Kind, Master, OwnedKindOf, copy_of, kind_of,
+};
 use super::record::{Local, Member, Record, Session};
 use super::stats::count;
 use crate::clock::{Clock, Counter, LATEST, UNDECIDED, undecided_by};
 use crate::session::object::{BARE, FREED, NEVER, head};
 use crate::sync::atomic::Ordering;
-use crate::sync::order;
+use crate::sync::{order, thread};
 
 /// A thread's access to a [`Domain`]. Dropped in a session, it aborts that.
 pub struct Handle<'a, C: Clock = Counter> {
@@ -239,7 +241,7 @@ unsafe impl<C: Clock> RawSession for Handle<'_, C> {
         // SAFETY: session and object are there (contract of `RawSession::try_lock`). Other threads
         // look at the flags and data of this session's copy only after its commit.
         unsafe {
-            let copy = self.lock_object(link, 0)?;
+            let copy = self.lock_object(link, kind_of::<T>(), 0)?;
             (*copy).clear(BARE);
             Ok((*copy.cast::<CopyOf<T>>()).data.with_mut(|data| data))
         }
@@ -247,7 +249,7 @@ unsafe impl<C: Clock> RawSession for Handle<'_, C> {
 
     unsafe fn try_lock_const<T: Copy>(&mut self, link: Link<T>) -> Result<(), Conflict> {
         // SAFETY: session and object are there (contract of `RawSession::try_lock_const`).
-        unsafe { self.lock_object(link, BARE).map(|_| ()) }
+        unsafe { self.lock_object(link, kind_of::<T>(), BARE).map(|_| ()) }
     }
 
     #[inline]
@@ -260,10 +262,66 @@ unsafe impl<C: Clock> RawSession for Handle<'_, C> {
         // SAFETY: session and object are there (contract of `RawSession::free`). Other threads look
         // at the flags of this session's copy only after its commit.
         unsafe {
-            let copy = self.lock_object(link, BARE)?;
+            let copy = self.lock_object(link, kind_of::<T>(), BARE)?;
             (*copy).set(FREED);
             Ok(())
         }
+    }
+
+    fn make_owned<T: Send + Sync + 'static>(&mut self, value: T) -> Link<T> {
+        let (kind, depot) = (&OwnedKindOf::<T>::KIND, &self.domain.depot);
+        self.local().pool.make_owned(kind, value, depot)
+    }
+
+    unsafe fn end_owned<T: Send + Sync + 'static>(&mut self, link: Link<T>) {
+        let (kind, depot) = (&OwnedKindOf::<T>::KIND, &self.domain.depot);
+        // SAFETY: `make_owned` has made it, and nobody has it (contract of `RawSession::end_owned`).
+        unsafe {
+            let Local { pool, dying, .. } = self.local();
+            dying.end(link.as_ptr().cast(), kind, pool, depot);
+        }
+    }
+
+    fn end_dying(&mut self) {
+        debug_assert!(!self.is_open, "destructors run in no session");
+        let depot = &self.domain.depot;
+        while let Some((object, kind)) = self.local().dying.pop() {
+            // SAFETY: nobody has an object that is dying, and it has been taken out to end it once.
+            unsafe { self.local().pool.end(object, kind, depot) };
+        }
+    }
+
+    unsafe fn claim_owned<T: Send + Sync + 'static>(&mut self, link: Link<T>) {
+        self.fresh.push((link.as_ptr().cast(), &OwnedKindOf::<T>::KIND));
+    }
+
+    unsafe fn free_owned<T: Send + Sync + 'static>(
+        &mut self,
+        link: Link<T>,
+    ) -> Result<(), Conflict> {
+        let bare = Link::<()>::from_ptr(link.as_ptr());
+        // SAFETY: session and object are there (contract of `RawSession::free_owned`); `make_owned`
+        // has made it of this kind, whose copies have no data. Other threads look at the flags of
+        // this session's copy only after its commit.
+        unsafe {
+            let copy = self.lock_object(bare, &OwnedKindOf::<T>::KIND, BARE)?;
+            (*copy).set(FREED);
+            Ok(())
+        }
+    }
+
+    unsafe fn free_in_place<T: Copy>(&mut self, link: Link<T>) -> Result<(), Conflict> {
+        // SAFETY: session and object are there (contract of `RawSession::free_in_place`). Other
+        // threads look at the flags of this session's copy only after its commit.
+        unsafe {
+            let copy = self.lock_object(link, &InPlaceKindOf::<T>::KIND, BARE)?;
+            (*copy).set(FREED);
+            Ok(())
+        }
+    }
+
+    fn adopt(&mut self) {
+        self.record.thread.store(thread::id(), Ordering::Relaxed); // Relaxed: for reports
     }
 
     unsafe fn doom(&mut self, conflict: Conflict) {

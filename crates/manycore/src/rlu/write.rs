@@ -3,7 +3,8 @@
 use manycore_traits::{Conflict, Link};
 
 use super::handle::Handle;
-use super::record::object::{CopyOf, Head, Header, Master, copy_of, kind_of, lock, unlock};
+use super::record::Local;
+use super::record::object::{CopyOf, Head, Header, Kind, Master, copy_of, kind_of, lock, unlock};
 use super::stats::count;
 use crate::clock::Clock;
 use crate::session::object::{FREED, NEVER, head};
@@ -16,11 +17,12 @@ impl<C: Clock> Handle<'_, C> {
     ///
     /// # Safety
     ///
-    /// As of `RawSession::try_lock`.
+    /// As of `RawSession::try_lock`; the kind is the object's.
     #[inline]
     pub(super) unsafe fn lock_object<T: Copy>(
         &mut self,
         link: Link<T>,
+        kind: &'static Kind,
         flags: usize,
     ) -> Result<*mut Header, Conflict> {
         debug_assert!(self.is_open, "an object is locked outside a session");
@@ -43,16 +45,17 @@ impl<C: Clock> Handle<'_, C> {
         // SAFETY: the object has no copy, so that its data is the last commit and is written only
         // while there is one, which a session that is open reads; this one has not (invariant 1).
         let data = unsafe { Master::of(link).as_ref().data.with(|data| data.read()) };
-        self.lock_by_copy(head, data, flags)
+        self.lock_by_copy(head, kind, data, flags)
     }
 
     fn lock_by_copy<T: Copy>(
         &mut self,
         object: &Head,
+        kind: &'static Kind,
         data: T,
         flags: usize,
     ) -> Result<*mut Header, Conflict> {
-        let (kind, domain) = (kind_of::<T>(), self.domain);
+        let domain = self.domain;
         if self.locked.is_empty() {
             self.record.decision.open(0);
         }
@@ -159,7 +162,10 @@ impl<C: Clock> Handle<'_, C> {
         while let Some((object, kind)) = self.fresh.pop() {
             // SAFETY: `make` has told this session only, and what that has told others is not
             // committed: nobody has the object (contract of `RawSession::alloc`).
-            unsafe { self.local().pool.end(object, kind, &domain.depot) };
+            unsafe {
+                let Local { pool, dying, .. } = self.local();
+                dying.end(object, kind, pool, &domain.depot);
+            }
         }
         self.clear_limbo();
     }

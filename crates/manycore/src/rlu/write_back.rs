@@ -4,7 +4,7 @@ use super::config::Stall;
 use super::handle::Handle;
 use super::record::log::Committed;
 use super::record::object::unlock;
-use super::record::{Member, Session};
+use super::record::{Local, Member, Session};
 use super::stats::count;
 use crate::clock::Clock;
 use crate::session::object::FREED;
@@ -61,7 +61,8 @@ impl<C: Clock> Handle<'_, C> {
             unsafe {
                 let (kind, object) = ((*copy).kind, (*copy).master());
                 if (*copy).has(FREED) {
-                    self.local().pool.end(object, kind, depot);
+                    let Local { pool, dying, .. } = self.local();
+                    dying.end(object, kind, pool, depot);
                     freed += 1;
                 } else {
                     (kind.write_back)(copy, object);

@@ -11,13 +11,15 @@
 //! A head is null while the master is all there is, as most are at most times: then reading an object costs the load and
 //! test of one word, on the line where the data is.
 
+use alloc::vec::Vec;
 use core::cell::Cell;
 use core::marker::PhantomData;
 use core::ptr::{NonNull, null_mut};
 
 use manycore_traits::Link;
 
-use super::pool::{Depot, Pool};
+use super::pool::{Depot, Pool, SIZE_MAX};
+use crate::exhaust::exhaust;
 use crate::sync::atomic::{AtomicPtr, AtomicU64};
 use crate::sync::cell::UnsafeCell;
 
@@ -154,18 +156,48 @@ pub(crate) unsafe fn master_of<X: 'static>(word: *const Head<X>) -> Option<*mut 
     is_copy.then(|| word.map_addr(|address| address & !FLAGS).cast())
 }
 
+/// The size of the largest value that objects own which are made here; larger ones want a box.
+pub(crate) const OWNED_MAX: usize = 4 << 10;
+
+/// The value of an object that owns it: see [`RawSession::make_owned`](manycore_traits::RawSession::make_owned).
+///
+/// # Safety
+///
+/// The link comes from there, and the object is there for as long as `'a`.
+#[inline]
+pub(crate) unsafe fn owned<'a, T>(link: Link<T>) -> &'a T {
+    // SAFETY: the object is there (contract of this function), and lies as an `Embedded` does,
+    // which `OwnedKindOf` asserts. Its data is written before anybody has a link, and then never.
+    unsafe { (*link.as_ptr().cast::<Embedded<T>>()).data.with(|data| &*data) }
+}
+
+/// Drops the value of an object that owns it, whose memory stays the domain's.
+///
+/// # Safety
+///
+/// As of [`RawSession::end_owned`](manycore_traits::RawSession::end_owned).
+pub(crate) unsafe fn drop_owned<T>(link: Link<T>) {
+    // SAFETY: the object is there, lies as an `Embedded` does, and nobody has it (contract of this
+    // function).
+    unsafe {
+        (*link.as_ptr().cast::<Embedded<T>>()).data.with_mut(|data| data.drop_in_place());
+    }
+}
+
 /// What has to be known about a type where the type is not.
 pub(crate) struct Kind<X: 'static> {
-    /// Bytes of an object.
+    /// Bytes of an object. 0 if its memory is not a pool's.
     pub object: usize,
     /// Bytes of a copy.
     pub copy: usize,
     /// Copies the data of a copy over that of its object. Nobody writes the one, or touches the other.
     pub write_back: unsafe fn(*mut Header<X>, *mut Head<X>),
     /// The end of an object, which nobody has.
-    end: unsafe fn(*mut Head<X>),
+    pub end: unsafe fn(*mut Head<X>),
     /// The end of a copy, which nobody has.
     pub end_copy: unsafe fn(*mut Header<X>),
+    /// Whether an object's end runs what its user has written.
+    pub drops: bool,
 }
 
 pub(crate) struct KindOf<X, T>(PhantomData<(X, T)>);
@@ -183,8 +215,104 @@ impl<X: 'static, T> KindOf<X, T> {
             write_back: write_back::<X, T>,
             end: end::<X, T>,
             end_copy: end_copy::<X, T>,
+            drops: false,
         }
     };
+}
+
+/// Of an object that owns its value. It is locked to be freed only, by a copy without data.
+pub(crate) struct OwnedKindOf<X, T>(PhantomData<(X, T)>);
+
+impl<X: 'static, T: Send + Sync + 'static> OwnedKindOf<X, T> {
+    pub const KIND: Kind<X> = {
+        assert!(
+            size_of::<Master<X, T>>() == size_of::<Embedded<T>>(),
+            "where the data is follows from its type"
+        );
+        Kind {
+            object: size_of::<Master<X, T>>(),
+            copy: size_of::<Copy<X, ()>>(),
+            write_back: write_back::<X, ()>,
+            end: end_owned::<X, T>,
+            end_copy: end_copy::<X, ()>,
+            drops: core::mem::needs_drop::<T>(),
+        }
+    };
+}
+
+/// Of an object in its owner's memory, which nobody uses any more.
+pub(crate) struct InPlaceKindOf<X, T>(PhantomData<(X, T)>);
+
+impl<X: 'static, T> InPlaceKindOf<X, T> {
+    pub const KIND: Kind<X> = Kind { object: 0, ..KindOf::<X, T>::KIND };
+}
+
+/// # Safety
+///
+/// As of [`Kind::end`].
+unsafe fn end_owned<X: 'static, T>(master: *mut Head<X>) {
+    // SAFETY: `OwnedKindOf<X, T>` names this function, so that the object is of this type; no
+    // thread has it any more (contract of `Kind::end`), and it is ended once.
+    unsafe { (*master.cast::<Master<X, T>>()).data.with_mut(|data| data.drop_in_place()) };
+}
+
+/// Objects whose end is near: nobody has them, and what they own is to be dropped in no session, without a lock.
+pub(crate) struct Dying<X: 'static>(Vec<(*mut Head<X>, &'static Kind<X>)>);
+
+// SAFETY: nobody else has the objects; their values are `Send` (contract of `make_owned`).
+unsafe impl<X> Send for Dying<X> {}
+
+impl<X: 'static> Dying<X> {
+    pub const fn new() -> Self {
+        Self(Vec::new())
+    }
+
+    /// One that is dropped with these.
+    ///
+    /// # Safety
+    ///
+    /// Nobody has it any more, and it is ended once.
+    pub unsafe fn push(&mut self, object: *mut Head<X>, kind: &'static Kind<X>) {
+        self.0.push((object, kind));
+    }
+
+    /// The end of an object: now, or later if it runs what its user has written.
+    ///
+    /// # Safety
+    ///
+    /// As of [`Pool::end`].
+    pub unsafe fn end(
+        &mut self,
+        object: *mut Head<X>,
+        kind: &'static Kind<X>,
+        pool: &mut Pool,
+        depot: &Depot,
+    ) {
+        if kind.drops {
+            self.0.push((object, kind));
+        } else {
+            // SAFETY: the contract of this function.
+            unsafe { pool.end(object, kind, depot) };
+        }
+    }
+
+    /// One of them. The caller ends it.
+    #[inline]
+    pub fn pop(&mut self) -> Option<(*mut Head<X>, &'static Kind<X>)> {
+        self.0.pop()
+    }
+}
+
+impl<X: 'static> Drop for Dying<X> {
+    fn drop(&mut self) {
+        exhaust(|| {
+            let Some((object, kind)) = self.0.pop() else { return false };
+            // SAFETY: `end` was given it to end it once; its memory is the domain's, which ends
+            // after this.
+            unsafe { (kind.end)(object) };
+            true
+        });
+    }
 }
 
 /// # Safety
@@ -223,6 +351,27 @@ unsafe fn end_copy<X: 'static, T>(_copy: *mut Header<X>) {
 }
 
 impl Pool {
+    /// A new object that owns its value.
+    ///
+    /// # Panics
+    ///
+    /// If that is larger than an object may be, or aligned to more than 32 bytes.
+    #[inline]
+    pub fn make_owned<X: 'static, T>(
+        &mut self,
+        kind: &Kind<X>,
+        value: T,
+        depot: &Depot,
+    ) -> Link<T> {
+        assert!(
+            kind.object <= SIZE_MAX && align_of::<Master<X, T>>() <= 32,
+            "a value of {} bytes, aligned to {}: put it into a box",
+            size_of::<T>(),
+            align_of::<T>()
+        );
+        Link::from_ptr(self.make(kind, value, depot).cast())
+    }
+
     /// A new object, which nobody knows.
     #[inline]
     pub fn make<X: 'static, T>(&mut self, kind: &Kind<X>, data: T, depot: &Depot) -> *mut Head<X> {
@@ -245,7 +394,9 @@ impl Pool {
         // function); `make` has taken its memory from a pool of this depot, by the same size.
         unsafe {
             (kind.end)(object);
-            self.give(object.cast(), kind.object, depot);
+            if kind.object > 0 {
+                self.give(object.cast(), kind.object, depot);
+            }
         }
     }
 }

@@ -161,8 +161,8 @@ const MUTATIONS: &[(&str, &str, &str)] = &[
     ("harris-visit-head", "lists::intervals_come_and_go", RACE),
     ("harris-push", "lists::intervals_come_and_go", RACE),
     ("harris-past-head", "lists::intervals_come_and_go", RACE),
-    ("cpu-handle-take", "lists::two_at_one_cpu_handle", RACE),
-    ("cpu-handle-leave", "lists::two_at_one_cpu_handle", RACE),
+    ("per-cpu-take", "lists::two_at_one_cpu_handle", RACE),
+    ("per-cpu-leave", "lists::two_at_one_cpu_handle", RACE),
     ("lazy-walk", "lists::lazy::look_at_what_is_put_in", RACE),
     ("lazy-link", "lists::lazy::look_at_what_is_put_in", RACE),
     (

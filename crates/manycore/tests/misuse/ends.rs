@@ -10,6 +10,7 @@ use manycore::collections::hash::{MvrluGrowingTable, RcuTable, RluTable};
 use manycore::collections::interval::{CombinedTrees, HarrisLists, LoggedTrees, tabled};
 use manycore::collections::list::{HarrisList, LazyList, MvrluList, RcuList};
 use manycore::collections::queue::{OrderedQueue, TakeAll};
+use manycore::collections::space::{BTreeMap, HashMap};
 use manycore::collections::stack::{OrderedStack, TreiberStack};
 use manycore::collections::tree::{MvrluTree, RcuTree};
 use manycore::ldu::{Deferred, Item, PerCore, Structure};
@@ -100,6 +101,8 @@ sets! {
     table_rlu: RluTable<u64, ()> = RluTable::new(8);
     table_growing: MvrluGrowingTable<u64, ()> = MvrluGrowingTable::default();
     tree_rcu: RcuTree<u64, Adaptive> = RcuTree::default();
+    tree_space: BTreeMap<u64, ()> = BTreeMap::default();
+    table_space: HashMap<u64, ()> = HashMap::default();
     tree_mvrlu: MvrluTree<u64, ()> = MvrluTree::default();
 }
 

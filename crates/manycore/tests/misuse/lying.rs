@@ -9,11 +9,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use manycore::collections::hash::{ChainedTable, CombinedTable, LockedTable, RcuTable};
 use manycore::collections::list::{CombinedList, HarrisList, LazyList, LockedList, RcuList};
 use manycore::collections::queue::OrderedQueue;
+use manycore::collections::space::{self, Map};
 use manycore::collections::stack::OrderedStack;
 use manycore::collections::tree::{CombinedTree, LockedTree, RcuTree};
+use manycore::collections::versioned::btree::BPlus;
 use manycore::lock::Adaptive;
 use manycore::reclaim::{Config, Quiescent};
-use manycore::{ConcurrentMap, ConcurrentSet, MapHandle, SetHandle};
+use manycore::{ConcurrentMap, ConcurrentSet, MapHandle, SetHandle, rlu};
 
 use crate::live::{Live, live};
 
@@ -131,6 +133,9 @@ lies! { lies_in_a_map:
     map_hash_rcu: RcuTable::<Liar, Live, Adaptive>::new(3, Config::default());
     map_tree_locked: LockedTree::<Liar, Live, Adaptive>::default();
     map_tree_combined: CombinedTree::<Liar, Live>::default();
+    map_space_tree: Map::<Liar, Live, BPlus<3, 3>>::default();
+    map_space_tree_rlu: Map::<Liar, Live, BPlus<3, 3>, rlu::Domain>::default();
+    map_space_table: space::HashMap::<Liar, Live>::default();
 }
 
 /// Takes less than it is given, forgets where it comes from, panics, or asks when there is no more.

@@ -5,11 +5,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use manycore::collections::hash::{ChainedTable, CombinedTable, LockedTable, RcuTable};
 use manycore::collections::list::{CombinedList, HarrisList, LazyList, LockedList, RcuList};
 use manycore::collections::queue::{OrderedQueue, TakeAll};
+use manycore::collections::space::{self, Map};
 use manycore::collections::stack::{OrderedStack, TreiberStack};
 use manycore::collections::tree::{CombinedTree, LockedTree, RcuTree};
+use manycore::collections::versioned::btree::BPlus;
 use manycore::lock::Adaptive;
 use manycore::reclaim::{Config, Domain, Quiescent};
-use manycore::{ConcurrentMap, ConcurrentSet, MapHandle, SetHandle};
+use manycore::{ConcurrentMap, ConcurrentSet, MapHandle, SetHandle, rlu};
 
 use crate::live::{Live, live, with_fuse};
 
@@ -120,6 +122,9 @@ fn values_panic_at_their_end() {
         ends_panic_in_a_map(|| RcuTable::<u64, Live, Adaptive>::new(3, Config::default()));
         ends_panic_in_a_map(LockedTree::<u64, Live, Adaptive>::default);
         ends_panic_in_a_map(CombinedTree::<u64, Live>::default);
+        ends_panic_in_a_map(Map::<u64, Live, BPlus<3, 3>>::default);
+        ends_panic_in_a_map(Map::<u64, Live, BPlus<3, 3>, rlu::Domain>::default);
+        ends_panic_in_a_map(space::HashMap::<u64, Live>::default);
     });
 }
 
@@ -154,6 +159,8 @@ sets! {
     tree_locked: LockedTree::<Live, (), Adaptive>::default();
     tree_combined: CombinedTree::<Live, ()>::default();
     tree_rcu: RcuTree::<Live, Adaptive>::default();
+    tree_space: Map::<Live, (), BPlus<3, 3>>::default();
+    table_space: space::HashMap::<Live, ()>::default();
     tree_rcu_qsbr: RcuTree::<Live, Adaptive, Quiescent>::default();
 }
 
@@ -175,6 +182,9 @@ maps! {
     map_hash_rcu: RcuTable::<Live, Live, Adaptive>::new(3, Config::default());
     map_tree_locked: LockedTree::<Live, Live, Adaptive>::default();
     map_tree_combined: CombinedTree::<Live, Live>::default();
+    map_space_tree: Map::<Live, Live, BPlus<3, 3>>::default();
+    map_space_tree_rlu: Map::<Live, Live, BPlus<3, 3>, rlu::Domain>::default();
+    map_space_table: space::HashMap::<Live, Live>::default();
 }
 
 /// Values of which the one in the middle panics at its end.

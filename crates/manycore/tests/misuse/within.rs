@@ -10,11 +10,12 @@ use std::time::Duration;
 use manycore::collections::hash::{ChainedTable, CombinedTable, LockedTable, RcuTable};
 use manycore::collections::list::{CombinedList, LockedList, RcuList};
 use manycore::collections::queue::{OrderedQueue, TakeAll};
+use manycore::collections::space;
 use manycore::collections::stack::{OrderedStack, TreiberStack};
 use manycore::collections::tree::{CombinedTree, LockedTree};
 use manycore::lock::Adaptive;
 use manycore::reclaim::Config;
-use manycore::{ConcurrentMap, MapHandle};
+use manycore::{ConcurrentMap, MapHandle, rlu};
 
 /// Does something on another thread, which is not to wait for ever.
 fn gets_on(f: impl FnOnce() + Send + 'static) {
@@ -92,6 +93,9 @@ fn values_of_maps() {
     values_use_their_map(|| RcuTable::<u64, Uses, Adaptive>::new(1, Config::default()));
     values_use_their_map(LockedTree::<u64, Uses, Adaptive>::default);
     values_use_their_map(CombinedTree::<u64, Uses>::default);
+    values_use_their_map(space::BTreeMap::<u64, Uses>::default);
+    values_use_their_map(space::BTreeMap::<u64, Uses, rlu::Domain>::default);
+    values_use_their_map(space::HashMap::<u64, Uses>::default);
 }
 
 #[test]

@@ -49,10 +49,22 @@ pub(crate) const PEERS: &[Peer] = &[
     Peer { name: "scc", structures: &["hash"], make: maps::scc },
     Peer { name: "scc-index", structures: &["hash"], make: maps::scc_index },
     Peer { name: "dashmap", structures: &["hash"], make: maps::dashmap },
-    Peer { name: "scc-tree", structures: &["list", "bst"], make: maps::scc_tree },
-    Peer { name: "crossbeam-skiplist", structures: &["list", "bst"], make: skiplist::list },
-    Peer { name: "parking_lot-mutex", structures: &["hash", "bst"], make: maps::under_mutex },
-    Peer { name: "parking_lot-rwlock", structures: &["hash", "bst"], make: maps::under_rwlock },
+    Peer { name: "scc-tree", structures: &["list", "bst", "btree"], make: maps::scc_tree },
+    Peer {
+        name: "crossbeam-skiplist",
+        structures: &["list", "bst", "btree"],
+        make: skiplist::list,
+    },
+    Peer {
+        name: "parking_lot-mutex",
+        structures: &["hash", "bst", "btree"],
+        make: maps::under_mutex,
+    },
+    Peer {
+        name: "parking_lot-rwlock",
+        structures: &["hash", "bst", "btree"],
+        make: maps::under_rwlock,
+    },
     Peer { name: "crossbeam-epoch", structures: &["list", "hash"], make: epoch::chained },
     Peer { name: "crossbeam-harris", structures: &["list"], make: harris::list },
 ];

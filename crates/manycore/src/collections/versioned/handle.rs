@@ -183,20 +183,8 @@ where
         &mut self,
         operation: impl FnOnce(&mut S) -> Result<R, Conflict>,
     ) -> Result<R, Conflict> {
-        struct Half<'s, S: RawSession>(&'s mut S, Option<Conflict>);
-        impl<S: RawSession> Drop for Half<'_, S> {
-            fn drop(&mut self) {
-                if let Some(conflict) = self.1 {
-                    // SAFETY: `Half` borrows the session of a `Writes`, which is there only while
-                    // that is open.
-                    unsafe { self.0.doom(conflict) };
-                }
-            }
-        }
-        let mut half = Half(&mut *self.session, Some(Conflict::Retry));
-        let result = operation(half.0);
-        half.1 = result.as_ref().err().copied();
-        result
+        // SAFETY: `Writes` is there only while its session is open.
+        unsafe { session::whole(&mut *self.session, operation) }
     }
 
     /// The key's value, as of the transaction's begin or as it has changed it.

@@ -3,17 +3,24 @@
 //! A map has an [arrangement](Placement): [one](One) part of a [`Shape`], in which keys are found and changed, a [chain](Chain) or a
 //! [search tree](Search); [so many chains](Hashed) among which keys are placed; or [buckets](Growing) that become more.
 
+pub mod btree;
 mod chain;
 mod growing;
 mod handle;
 mod roots;
 mod search;
+mod structure;
+mod word;
 
 pub use chain::Chain;
 pub use growing::Growing;
 pub use handle::{Handle, Reads, Writes};
 pub use roots::{Hashed, One};
 pub use search::Search;
+pub(in crate::collections) use structure::{Change, Observe};
+pub use structure::{Seek, Structure};
+pub use word::Datum;
+pub(in crate::collections) use word::Word;
 
 use crate::session::{Conflict, Link, RawSession, Sessions, View};
 

@@ -11,9 +11,10 @@
 
 use alloc::vec::Vec;
 
-use super::object::Header;
+use super::object::{Dying, Header};
 use crate::RawLock;
 use crate::lock::Futex;
+use crate::session::object::FREED;
 use crate::sync::cell::UnsafeCell;
 
 /// Copies that a thread has committed and that nobody has written back. Whoever has the lock may do so; it is not to be taken
@@ -64,6 +65,22 @@ impl Log {
         // SAFETY: the lock has no node to mind; if the attempt succeeds, `Locked`, made next in
         // `locked`, releases it.
         unsafe { self.lock.try_lock(&mut ()) }.then(|| self.locked(f))
+    }
+
+    /// Takes out the objects that own their values and were freed, where that was put off. For the domain's end: nobody uses the log
+    /// any more.
+    pub fn take_freed(&self, dying: &mut Dying) {
+        self.with(|committed| {
+            for copy in committed.copies.drain(..) {
+                // SAFETY: copies in a log stay until they are written back, which these are not.
+                let copy = unsafe { &*copy };
+                if copy.kind.drops && copy.has(FREED) {
+                    // SAFETY: the object ended with this copy, which is the only one that says so; it
+                    // is the domain's, which nobody uses any more.
+                    unsafe { dying.push(copy.master(), copy.kind) };
+                }
+            }
+        });
     }
 
     fn locked<R>(&self, f: impl FnOnce(&mut Committed) -> R) -> R {

@@ -6,7 +6,7 @@ pub(super) mod object;
 use alloc::vec::Vec;
 
 use self::log::{Limbo, Log};
-use self::object::{Head, Header, Kind};
+use self::object::{Dying, Head, Header, Kind};
 use super::stats::Counters;
 use crate::clock::{Decision, UNDECIDED};
 use crate::session::pool::Pool;
@@ -69,6 +69,8 @@ pub(super) struct Record {
 pub(super) struct Local {
     pub pool: Pool,
     pub limbo: Limbo,
+    /// Objects that nobody has any more, and whose values have to be dropped.
+    pub dying: Dying,
     /// A handle's memory for what it locks and makes, empty: the next one need not allocate it.
     pub locked: Vec<*mut Header>,
     pub fresh: Vec<(*mut Head, &'static Kind)>,
@@ -86,8 +88,8 @@ impl Record {
             counters: Counters::default(),
         };
         let (locked, fresh) = (Vec::with_capacity(16), Vec::with_capacity(16));
-        let local =
-            Local { pool: Pool::new(), limbo: Limbo::default(), locked, fresh, sessions: 0 };
+        let (pool, limbo, dying) = (Pool::new(), Limbo::default(), Dying::new());
+        let local = Local { pool, limbo, dying, locked, fresh, sessions: 0 };
         (record, local)
     }
 

@@ -16,6 +16,9 @@ pub(in crate::rlu) type CopyOf<T> = object::Copy<Owner, T>;
 pub(in crate::rlu) type Head = object::Head<Owner>;
 pub(in crate::rlu) type Master<T> = object::Master<Owner, T>;
 pub(in crate::rlu) type Kind = object::Kind<Owner>;
+pub(in crate::rlu) type InPlaceKindOf<T> = object::InPlaceKindOf<Owner, T>;
+pub(in crate::rlu) type OwnedKindOf<T> = object::OwnedKindOf<Owner, T>;
+pub(in crate::rlu) type Dying = object::Dying<Owner>;
 
 pub(in crate::rlu) const fn kind_of<T>() -> &'static Kind {
     const { assert!(size_of::<CopyOf<T>>() <= SIZE_MAX, "an object has less than 32 KiB") };

@@ -1,9 +1,10 @@
 //! A bucket: its level, its entries with a tag each, and the chain of those for which there is no room.
 
+mod edit;
+
 use core::hash::Hash;
 use core::marker::PhantomData;
 use core::mem::MaybeUninit;
-use core::ptr::null_mut;
 
 use super::tags::{self, Tags};
 use crate::collections::hashing::hash_of;
@@ -35,12 +36,8 @@ pub(super) struct Entry<K, V> {
     value: V,
 }
 
-/// Where an entry is, and what it was when it was found: under [`View::Latest`](crate::session::View) another may be there a moment
-/// later.
-struct Found<K, V> {
-    place: Link<Entry<K, V>>,
-    entry: Entry<K, V>,
-}
+/// An entry in a chain, and where it is.
+type Found<'s, K, V> = (Link<Entry<K, V>>, &'s Entry<K, V>);
 
 impl<K: Copy, V: Copy> Clone for Bucket<K, V> {
     fn clone(&self) -> Self {
@@ -107,8 +104,12 @@ impl<K: Copy, V: Copy> Bucket<K, V> {
         self.is_born() && self.number_of(hash) == number
     }
 
+    pub fn has_no_chain(&self) -> bool {
+        self.more.is_null()
+    }
+
     #[inline]
-    fn entries(&self) -> &[(K, V)] {
+    pub fn entries(&self) -> &[(K, V)] {
         if Self::ROOM == 0 {
             return &[]; // the first word may not be aligned as they are
         }
@@ -133,7 +134,7 @@ impl<K: Copy, V: Copy> Bucket<K, V> {
     /// # Safety
     ///
     /// In the session in which the bucket is locked, or is not yet anybody's.
-    unsafe fn add<S: RawSession>(&mut self, session: &mut S, hash: usize, key: K, value: V) {
+    pub unsafe fn add<S: RawSession>(&mut self, session: &mut S, hash: usize, key: K, value: V) {
         let end = usize::from(self.length);
         if end < Self::ROOM {
             // SAFETY: the place is below `ROOM`, so that the entry is within the words, which are
@@ -147,31 +148,85 @@ impl<K: Copy, V: Copy> Bucket<K, V> {
         }
     }
 
-    /// Calls `f` with each entry.
+    /// Calls `f` with each entry, until it says that it is enough; whether it has not.
     ///
     /// # Safety
     ///
     /// In a session in which the bucket was found.
-    pub unsafe fn for_each<S: RawSession>(&self, session: &S, f: &mut impl FnMut(&K, &V)) {
-        self.entries().iter().for_each(|(key, value)| f(key, value));
+    pub unsafe fn all<'s, S: RawSession>(
+        &'s self,
+        session: &'s S,
+        f: &mut impl FnMut(&'s K, &'s V) -> bool,
+    ) -> bool {
+        if !self.entries().iter().all(|(key, value)| f(key, value)) {
+            return false;
+        }
         let mut next = self.more;
         while !next.is_null() {
             // SAFETY: the bucket was found in this session (contract of this function), and so is
             // the link: the entry stays until the session's end.
             let entry = unsafe { &*session.deref(next) };
-            f(&entry.key, &entry.value);
+            if !f(&entry.key, &entry.value) {
+                return false;
+            }
             next = entry.next;
         }
+        true
+    }
+
+    #[inline]
+    fn position(&self, hash: usize, is: impl Fn(&K) -> bool) -> Option<usize> {
+        let entries = self.entries();
+        self.tags.like(hash).find(|&index| is(&entries[index].0))
+    }
+
+    /// The entry with this hash of which `is` says that it is the key's.
+    ///
+    /// # Safety
+    ///
+    /// In a session in which the bucket was found.
+    #[inline]
+    pub unsafe fn find<'s, S: RawSession>(
+        &'s self,
+        session: &'s S,
+        hash: usize,
+        is: impl Fn(&K) -> bool,
+    ) -> Option<(&'s K, &'s V)> {
+        if let Some(index) = self.position(hash, &is) {
+            let (key, value) = &self.entries()[index];
+            return Some((key, value));
+        }
+        // SAFETY: the bucket was found in this session (contract of this function).
+        unsafe { self.find_in_chain(session, is) }.map(|(_, entry)| (&entry.key, &entry.value))
+    }
+
+    /// The key's entry in the chain, if it is there, and where it is. Under [`View::Latest`](crate::session::View) another may be
+    /// there a moment later.
+    ///
+    /// # Safety
+    ///
+    /// As for [`find`](Self::find).
+    #[inline]
+    unsafe fn find_in_chain<'s, S: RawSession>(
+        &self,
+        session: &'s S,
+        is: impl Fn(&K) -> bool,
+    ) -> Option<Found<'s, K, V>> {
+        let mut next = self.more;
+        while !next.is_null() {
+            // SAFETY: the bucket was found in this session (contract of this function), and so is
+            // the link: the entry stays until the session's end.
+            let entry = unsafe { &*session.deref(next) };
+            if is(&entry.key) {
+                return Some((next, entry));
+            }
+            next = entry.next;
+        }
+        None
     }
 }
 
 impl<K: Copy + Eq + Hash, V: Copy> Bucket<K, V> {
-    #[inline]
-    fn position(&self, hash: usize, key: &K) -> Option<usize> {
-        let entries = self.entries();
-        self.tags.like(hash).find(|&index| entries[index].0 == *key)
-    }
-
     /// The key's value.
     ///
     /// # Safety
@@ -179,31 +234,8 @@ impl<K: Copy + Eq + Hash, V: Copy> Bucket<K, V> {
     /// In a session in which the bucket was found.
     #[inline]
     pub unsafe fn get<S: RawSession>(&self, session: &S, hash: usize, key: &K) -> Option<V> {
-        if let Some(index) = self.position(hash, key) {
-            return Some(self.entries()[index].1);
-        }
-        // SAFETY: the bucket was found in this session (contract of this function).
-        unsafe { self.find_in_chain(session, key) }.map(|found| found.entry.value)
-    }
-
-    /// The key's entry, if it is there.
-    ///
-    /// # Safety
-    ///
-    /// As for [`get`](Self::get).
-    #[inline]
-    unsafe fn find_in_chain<S: RawSession>(&self, session: &S, key: &K) -> Option<Found<K, V>> {
-        let mut next = self.more;
-        while !next.is_null() {
-            // SAFETY: the bucket was found in this session (contract of this function), and so is
-            // the link: the entry stays until the session's end.
-            let entry = unsafe { &*session.deref(next) };
-            if entry.key == *key {
-                return Some(Found { place: next, entry: *entry });
-            }
-            next = entry.next;
-        }
-        None
+        // SAFETY: the contract of this function.
+        unsafe { self.find(session, hash, |of_entry| of_entry == key) }.map(|(_, value)| *value)
     }
 
     /// Gives the key a value, unless it has one that is to be kept; returns the one it had.
@@ -219,7 +251,7 @@ impl<K: Copy + Eq + Hash, V: Copy> Bucket<K, V> {
         value: V,
         keep: bool,
     ) -> Result<Option<V>, Conflict> {
-        if let Some(index) = self.position(hash, &key) {
+        if let Some(index) = self.position(hash, |of_entry| *of_entry == key) {
             let old = self.entries()[index].1;
             if !keep {
                 // SAFETY: the index is that of one of the entries, which are within the words.
@@ -230,82 +262,15 @@ impl<K: Copy + Eq + Hash, V: Copy> Bucket<K, V> {
         // SAFETY: the bucket is this session's copy (contract of this function), whose chain the
         // session finds: its entries stay until the session's end.
         unsafe {
-            if let Some(Found { place, entry: old }) = self.find_in_chain(session, &key) {
+            if let Some((place, old)) = self.find_in_chain(session, |of_entry| *of_entry == key) {
+                let old = old.value;
                 if !keep {
                     (*session.try_lock(place)?).value = value;
                 }
-                return Ok(Some(old.value));
+                return Ok(Some(old));
             }
             self.add(session, hash, key, value);
             Ok(None)
-        }
-    }
-
-    /// Takes the key out; returns its value.
-    ///
-    /// # Safety
-    ///
-    /// As for [`insert`](Self::insert).
-    pub unsafe fn remove<S: RawSession>(
-        &mut self,
-        session: &mut S,
-        hash: usize,
-        key: &K,
-    ) -> Result<Option<V>, Conflict> {
-        // SAFETY: the bucket is this session's copy (contract of this function), whose chain the
-        // session finds: its entries stay until the session's end. Both `index` and the last one
-        // are among the entries that are written.
-        unsafe {
-            let Some(index) = self.position(hash, key) else {
-                let Some(Found { place, entry: old }) = self.find_in_chain(session, key) else {
-                    return Ok(None);
-                };
-                self.unchain(session, place)?;
-                return Ok(Some(old.value));
-            };
-            let old = self.entries()[index].1;
-            // One of the chain has its room. What may fail, or panic, comes first.
-            let moved = (!self.more.is_null()).then(|| {
-                let Entry { key, value, .. } = *session.deref(self.more);
-                (hash_of(&key), key, value)
-            });
-            if moved.is_some() {
-                self.unchain(session, self.more)?;
-            }
-            self.length -= 1;
-            let last = *self.at(usize::from(self.length));
-            self.at_mut(index).write(last);
-            self.tags.take(index, usize::from(self.length));
-            if let Some((hash, key, value)) = moved {
-                self.add(session, hash, key, value);
-            }
-            Ok(Some(old))
-        }
-    }
-
-    /// Takes an entry out of the chain: the first one gets its place. If it fails, nothing has happened.
-    ///
-    /// # Safety
-    ///
-    /// As for [`insert`](Self::insert).
-    unsafe fn unchain<S: RawSession>(
-        &mut self,
-        session: &mut S,
-        entry: Link<Entry<K, V>>,
-    ) -> Result<(), Conflict> {
-        // SAFETY: the bucket is this session's copy (contract of this function), whose chain the
-        // session finds: its entries stay until the session's end. After the commit nothing leads
-        // to the one that is freed: the link to it was in this copy.
-        unsafe {
-            let first = self.more;
-            let Entry { next, key, value } = *session.deref(first);
-            let place = if entry == first { null_mut() } else { session.try_lock(entry)? };
-            session.free(first)?;
-            self.more = next;
-            if let Some(place) = place.as_mut() {
-                (place.key, place.value) = (key, value);
-            }
-            Ok(())
         }
     }
 }

@@ -57,7 +57,7 @@ impl<K: Copy, V: Copy> Directory<K, V> {
 
     /// How many buckets there are, or will be soon.
     #[inline]
-    pub(super) fn buckets(&self) -> usize {
+    pub(in crate::collections) fn buckets(&self) -> usize {
         self.buckets.load(Ordering::Relaxed) // Relaxed: a guess
     }
 
@@ -134,6 +134,13 @@ impl<K: Copy, V: Copy> Directory<K, V> {
             // other thread.
             unsafe { array::free(new, length) };
         }
+    }
+
+    /// Where all buckets are that were made, whether or not they are born.
+    pub(super) fn places(&self) -> impl Iterator<Item = Link<Bucket<K, V>>> {
+        // Those that have no place yet come after those that have, but for arrays that are not made.
+        let last = self.buckets().next_power_of_two();
+        (0..last).map(|number| self.place(number)).filter(|place| !place.is_null())
     }
 
     /// There are so many keys more.

@@ -57,6 +57,7 @@
 //! For entries of more than some ten bytes, which then mostly hang in chains. For keys that somebody chooses to collide: hashes have no
 //! secret. It never shrinks.
 
+mod any;
 mod array;
 mod bucket;
 mod directory;
@@ -117,7 +118,7 @@ impl<K: Copy, V: Copy, M: Sessions> Versioned<K, V, M, Growing> {
     }
 }
 
-impl<K: Copy + Eq + Hash, V: Copy> Directory<K, V> {
+impl<K: Copy + Hash, V: Copy> Directory<K, V> {
     /// The bucket in which keys with this hash are, as the session sees it: where it is, its number, and itself.
     ///
     /// # Safety
@@ -195,22 +196,51 @@ impl<K: Copy + Eq + Hash, V: Copy> Directory<K, V> {
             }
         }
     }
+}
 
-    /// Calls `f` with each entry of a bucket, and of those that were born of it.
+impl<K: Copy, V: Copy> Directory<K, V> {
+    /// Calls `f` with each entry of a bucket, and of those that were born of it, until it says that it is enough; whether it has not.
     ///
     /// # Safety
     ///
     /// In a snapshot of the domain to which the buckets belong; the bucket is born.
-    unsafe fn visit<S: RawSession>(&self, session: &S, number: usize, f: &mut impl FnMut(&K, &V)) {
+    unsafe fn visit<'s, S: RawSession>(
+        &self,
+        session: &'s S,
+        number: usize,
+        f: &mut impl FnMut(&'s K, &'s V) -> bool,
+    ) -> bool
+    where
+        K: 's,
+        V: 's,
+    {
         // SAFETY: the session is a snapshot of the domain to which the buckets belong (contract of
         // this function); a bucket that is born has a place, which stays as long as the table.
         let bucket = unsafe { &*session.deref(self.place(number)) };
-        // SAFETY: the bucket was found in this session just now.
-        unsafe { bucket.for_each(session, f) };
-        for bit in self.level_at_birth(number)..bucket.level() {
-            // SAFETY: the bucket's level says that the other was born of it, in this snapshot.
-            unsafe { self.visit(session, number | 1 << bit, f) };
+        // SAFETY: the bucket was found in this session just now; its level says that the others were
+        // born of it, in this snapshot.
+        unsafe {
+            bucket.all(session, f)
+                && (self.level_at_birth(number)..bucket.level())
+                    .all(|bit| self.visit(session, number | 1 << bit, f))
         }
+    }
+
+    /// Calls `f` with each entry, until it says that it is enough.
+    ///
+    /// # Safety
+    ///
+    /// In a snapshot of the domain to which the buckets belong.
+    unsafe fn visit_all<'s, S: RawSession>(
+        &self,
+        session: &'s S,
+        mut f: impl FnMut(&'s K, &'s V) -> bool,
+    ) where
+        K: 's,
+        V: 's,
+    {
+        // SAFETY: the contract of this function; the first buckets are born from the beginning.
+        (0..self.first()).all(|number| unsafe { self.visit(session, number, &mut f) });
     }
 }
 
@@ -278,7 +308,10 @@ impl<K: Copy + Eq + Hash> Placement<K> for Growing {
             if !bucket.has(hash, number) {
                 return Err(Conflict::Retry);
             }
-            bucket.remove(session, hash, key)
+            match bucket.locate(session, hash, |of_entry| of_entry == key) {
+                Some((spot, _)) => Ok(Some(bucket.remove(session, spot)?.1)),
+                None => Ok(None),
+            }
         }
     }
 
@@ -287,9 +320,13 @@ impl<K: Copy + Eq + Hash> Placement<K> for Growing {
         session: &S,
         mut f: impl FnMut(&K, &V),
     ) {
+        let visit = |key: &K, value: &V| {
+            f(key, value);
+            true
+        };
         // SAFETY: the session is a snapshot of the domain to which the parts belong (contract of
-        // this function), and the first buckets are born from the beginning.
-        (0..parts.first()).for_each(|number| unsafe { parts.visit(session, number, &mut f) });
+        // this function).
+        unsafe { parts.visit_all(session, visit) };
     }
 
     #[inline]

@@ -1,0 +1,184 @@
+//! Maps in a space: nodes are divided and merged, versions discarded and values dropped as soon as they may be.
+
+use std::sync::atomic::{AtomicIsize, AtomicU64, Ordering};
+
+use manycore_history::run::{self, Explored, Mix};
+use manycore_sim::thread;
+use manycore_simulated::collections::space::{HashMap, Map, Space};
+use manycore_simulated::collections::versioned::btree::BPlus;
+use manycore_simulated::session::Sessions;
+use manycore_simulated::{mvrlu, rlu};
+
+use crate::explore;
+
+/// With nodes of three keys, so that four are divided.
+type Small<K, V, M = mvrlu::Domain> = Map<K, V, BPlus<3, 3>, M>;
+
+/// Looks for a grace period after each session.
+fn eager() -> Space {
+    let config = mvrlu::Config {
+        segment_bytes: 1024,
+        segments: 2,
+        segments_max: 16,
+        hops_max: 0,
+        versions_max: 0,
+        ..mvrlu::Config::default()
+    };
+    Space::new(mvrlu::Domain::new(Default::default(), config))
+}
+
+fn mix(threads: u32, seed: u64) -> Mix {
+    Mix { operations: 6, keys: 6, inserts: 55, removes: 35, ..Mix::explored(threads, seed) }
+}
+
+/// Some keys are there that nobody asks for, so that there is more than one node soon.
+fn trees<M: Sessions + 'static>(make: impl Fn() -> Space<M>) {
+    for seed in 0..3 {
+        let mix = mix(2 + seed as u32 % 2, seed);
+        explore().schedules(700).check(|| {
+            let map = Small::<u64, u64, M>::new_in(&make());
+            (100..103).for_each(|key| _ = map.set(key, 0));
+            run::check_map(Explored, &mix, &map);
+            map.check();
+        });
+        explore().schedules(700).check(|| {
+            let set = Small::<u64, (), M>::new_in(&make());
+            run::check_set(Explored, &mix, &set);
+            set.check();
+        });
+    }
+}
+
+#[test]
+fn trees_of_mvrlu() {
+    trees(eager);
+}
+
+#[test]
+fn trees_of_rlu() {
+    trees(|| Space::<rlu::Domain>::default());
+    trees(|| Space::<rlu::Domain>::new(rlu::Domain::deferring()));
+}
+
+#[test]
+fn tables() {
+    for seed in 0..3 {
+        let mix = mix(2 + seed as u32 % 2, seed);
+        explore().schedules(700).check(|| {
+            run::check_map(Explored, &mix, &HashMap::<u64, u64>::new_in(&eager()));
+        });
+    }
+}
+
+const PAIRS: u64 = 3;
+
+/// Of each pair of keys one is there, now in the one map and now in the other; whoever looks finds one of each, with its value.
+fn moves_between_two<M: Sessions + 'static>(make: impl Fn() -> Space<M>) {
+    explore().schedules(700).check(|| {
+        let space = make();
+        let (one, other) = (Small::<u64, u64, M>::new_in(&space), HashMap::new_in(&space));
+        (0..PAIRS).for_each(|pair| _ = one.set(pair, pair));
+        thread::parallel(3, |me| {
+            let mut handle = space.handle();
+            for round in 0..2 {
+                let pair = (u64::from(me) + round) % PAIRS;
+                handle.transact(|tx| match tx.remove(&one, &pair)? {
+                    Some(value) => tx.insert_new(&other, pair, value).map(|new| assert!(new)),
+                    None => {
+                        let value = tx.remove(&other, &pair)?.expect("it is in one of the two");
+                        tx.insert_new(&one, pair, value).map(|new| assert!(new))
+                    }
+                });
+                let mut found = Vec::new();
+                handle.snapshot(|now| {
+                    now.for_each(&other, |key, value| {
+                        found.push((*key, *value));
+                        true
+                    });
+                    found.extend(now.iter(&one).rev().map(|(key, value)| (*key, *value)));
+                });
+                found.sort_unstable();
+                assert!(
+                    found.iter().copied().eq((0..PAIRS).map(|pair| (pair, pair))),
+                    "a look at two moments: {found:?}"
+                );
+            }
+        });
+        one.check();
+    });
+}
+
+#[test]
+fn between_two_maps() {
+    moves_between_two(eager);
+    moves_between_two(|| Space::<rlu::Domain>::default());
+}
+
+const THERE: u64 = 0x00C0_FFEE;
+
+static ALIVE: AtomicIsize = AtomicIsize::new(0);
+
+/// A value that says whether it is there.
+struct Live(AtomicU64);
+
+impl Live {
+    fn new() -> Self {
+        ALIVE.fetch_add(1, Ordering::Relaxed);
+        Self(AtomicU64::new(THERE))
+    }
+
+    fn is_there(&self) {
+        assert_eq!(self.0.load(Ordering::Relaxed), THERE, "a value that was dropped");
+    }
+}
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        self.is_there();
+        self.0.store(0, Ordering::Relaxed);
+        ALIVE.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Threads put values in, take them out and give up halfway, while others look at them.
+fn values<M: Sessions + 'static>(make: impl Fn() -> Space<M>) {
+    explore().schedules(700).check(|| {
+        let space = make();
+        let (tree, table) = (Small::<u64, Live, M>::new_in(&space), HashMap::new_in(&space));
+        (0..3).for_each(|key| _ = tree.set(key, Live::new()));
+        thread::parallel(3, |me| {
+            let (me, mut handle) = (u64::from(me), space.handle());
+            for round in 0..2 {
+                match (me + round) % 3 {
+                    0 => handle.snapshot(|now| {
+                        let of_tree: Vec<_> = now.iter(&tree).collect();
+                        now.for_each(&table, |_: &u64, value: &Live| {
+                            value.is_there();
+                            true
+                        });
+                        of_tree.iter().for_each(|(_, value)| value.is_there());
+                    }),
+                    1 => handle.transact(|tx| {
+                        tx.set(&tree, me, Live::new())?;
+                        tx.set(&table, me, Live::new())?;
+                        tx.delete(&tree, &round).map(drop)
+                    }),
+                    _ => {
+                        _ = tree.by(&mut handle).set(round, Live::new());
+                        _ = table.by(&mut handle).delete(&me);
+                        _ = tree.by(&mut handle).get_with(&1, Live::is_there);
+                    }
+                }
+            }
+        });
+        drop((tree, table, space));
+        assert_eq!(ALIVE.swap(0, Ordering::Relaxed), 0, "not dropped at the end");
+    });
+}
+
+#[test]
+fn values_are_dropped_once_and_not_too_soon() {
+    values(eager);
+    values(|| Space::<rlu::Domain>::default());
+    values(|| Space::<rlu::Domain>::new(rlu::Domain::deferring()));
+}

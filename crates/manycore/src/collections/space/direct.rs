@@ -1,0 +1,259 @@
+//! A map without a handle: each call borrows one from the space.
+
+use core::borrow::Borrow;
+
+use super::Space;
+use super::map::{HashMap, Map};
+use crate::collections::versioned::btree::BPlus;
+use crate::collections::versioned::{Datum, Seek, Structure};
+use crate::session::{Open, Sessions, View};
+
+/// Each by a handle that the space keeps: see [`Access`](super::Access) for what they do.
+impl<K: Datum, V: Datum, P: Structure, M: Sessions> Map<K, V, P, M> {
+    /// A clone of the key's value.
+    pub fn get<Q>(&self, key: &Q) -> Option<V>
+    where
+        V: Clone,
+        P: Seek<K, Q>,
+        Q: ?Sized,
+    {
+        self.space().with(|me| self.by(me).get(key))
+    }
+
+    /// What a function makes of the key's value. It runs in a session.
+    pub fn get_with<Q, R>(&self, key: &Q, f: impl FnOnce(&V) -> R) -> Option<R>
+    where
+        P: Seek<K, Q>,
+        Q: ?Sized,
+    {
+        self.space().with(|me| self.by(me).get_with(key, f))
+    }
+
+    /// Whether the key is there.
+    pub fn contains_key<Q>(&self, key: &Q) -> bool
+    where
+        P: Seek<K, Q>,
+        Q: ?Sized,
+    {
+        self.space().with(|me| self.by(me).contains_key(key))
+    }
+
+    /// Gives the key a value; returns a clone of the one it had.
+    pub fn insert(&self, key: K, value: V) -> Option<V>
+    where
+        V: Clone,
+        P: Seek<K, K>,
+    {
+        self.space().with(|me| self.by(me).insert(key, value))
+    }
+
+    /// Gives the key a value; says whether it had one.
+    pub fn set(&self, key: K, value: V) -> bool
+    where
+        P: Seek<K, K>,
+    {
+        self.space().with(|me| self.by(me).set(key, value))
+    }
+
+    /// Gives the key a value if it has none; says whether it had none.
+    pub fn insert_new(&self, key: K, value: V) -> bool
+    where
+        P: Seek<K, K>,
+    {
+        self.space().with(|me| self.by(me).insert_new(key, value))
+    }
+
+    /// A clone of the key's value; if it has none, one that is made now: in vain if another thread is faster.
+    pub fn get_or_insert_with(&self, key: K, make: impl FnOnce() -> V) -> V
+    where
+        V: Clone,
+        P: Seek<K, K>,
+    {
+        self.space().with(|me| self.by(me).get_or_insert_with(key, make))
+    }
+
+    /// Takes the key out; returns a clone of its value.
+    pub fn remove<Q>(&self, key: &Q) -> Option<V>
+    where
+        V: Clone,
+        P: Seek<K, Q>,
+        Q: ?Sized,
+    {
+        self.space().with(|me| self.by(me).remove(key))
+    }
+
+    /// Takes the key out; says whether it was there.
+    pub fn delete<Q>(&self, key: &Q) -> bool
+    where
+        P: Seek<K, Q>,
+        Q: ?Sized,
+    {
+        self.space().with(|me| self.by(me).delete(key))
+    }
+
+    /// Takes the key out if its value is as it is to be; says whether it did. The function is called again if another thread is
+    /// faster.
+    pub fn remove_if<Q>(&self, key: &Q, is: impl FnMut(&V) -> bool) -> bool
+    where
+        P: Seek<K, Q>,
+        Q: ?Sized,
+    {
+        self.space().with(|me| self.by(me).remove_if(key, is))
+    }
+
+    /// Gives the key a value that is made of the one it has; says whether it has one. The function is called again if another
+    /// thread is faster.
+    pub fn update<Q>(&self, key: &Q, f: impl FnMut(&V) -> V) -> bool
+    where
+        P: Seek<K, Q>,
+        Q: ?Sized,
+    {
+        self.space().with(|me| self.by(me).update(key, f))
+    }
+
+    /// The same, and a key that is not there gets a value.
+    pub fn update_or_insert(&self, key: K, f: impl FnMut(Option<&V>) -> V)
+    where
+        P: Seek<K, K>,
+    {
+        self.space().with(|me| self.by(me).update_or_insert(key, f));
+    }
+
+    /// Gives the key another value if it has this one.
+    ///
+    /// # Errors
+    ///
+    /// The new value, and a clone of the one that it has instead; none if the key is not there.
+    pub fn compare_exchange<Q>(&self, key: &Q, old: &V, new: V) -> Result<(), (Option<V>, V)>
+    where
+        V: Clone + PartialEq,
+        P: Seek<K, Q>,
+        Q: ?Sized,
+    {
+        self.space().with(|me| self.by(me).compare_exchange(key, old, new))
+    }
+
+    /// Takes out every key of which the function says no. Not one step: each key is; those that come meanwhile may stay without
+    /// having been shown. The function may see a key twice, and runs in a session.
+    pub fn retain(&self, stays: impl FnMut(&K, &V) -> bool)
+    where
+        K: Clone,
+        P: Seek<K, K>,
+    {
+        self.space().with(|me| self.by(me).retain(stays));
+    }
+
+    /// Takes all keys out that are there now. Not one step: each key is.
+    pub fn clear(&self)
+    where
+        K: Clone,
+        P: Seek<K, K>,
+    {
+        self.space().with(|me| self.by(me).clear());
+    }
+
+    /// How many keys there are, at one moment. They are counted: some nanoseconds for each.
+    pub fn len(&self) -> usize {
+        self.space().with(|me| self.by(me).len())
+    }
+
+    /// Whether there is no key.
+    pub fn is_empty(&self) -> bool {
+        self.space().with(|me| self.by(me).is_empty())
+    }
+}
+
+impl<K, V, M, const LEAF: usize, const INNER: usize> Map<K, V, BPlus<LEAF, INNER>, M>
+where
+    K: Datum + Ord,
+    V: Datum,
+    M: Sessions,
+{
+    /// Looks whether the tree is whole, for tests: at all nodes. Returns how many leaves there are.
+    ///
+    /// # Panics
+    ///
+    /// If it is not.
+    pub fn check(&self) -> usize {
+        self.space().snapshot(|now| {
+            // SAFETY: `Snapshot` is there only while its session is open, which is one of this
+            // map's space.
+            unsafe { BPlus::<LEAF, INNER>::check::<K, V, _>(*self.parts(), now.session) }
+        })
+    }
+}
+
+impl<K, V, M, const LEAF: usize, const INNER: usize> Map<K, V, BPlus<LEAF, INNER>, M>
+where
+    K: Datum + Ord + Clone,
+    V: Datum + Clone,
+    M: Sessions,
+{
+    /// In a space that may have other collections, with entries that come in the order of their keys: nodes are full, and others see
+    /// all of them at once. That takes a session: while it lasts, versions of what others change in the space are kept.
+    ///
+    /// # Panics
+    ///
+    /// If a key is not larger than the one before.
+    pub fn from_sorted(space: &Space<M>, entries: impl IntoIterator<Item = (K, V)>) -> Self {
+        let map = Self::new_in(space);
+        space.with(|me| {
+            let open = Open::begin(&mut me.raw, View::Snapshot);
+            // SAFETY: `open` has begun the session, on a handle of the map's space; nobody else has
+            // the map. If this fails, the session is aborted.
+            let loaded =
+                unsafe { BPlus::<LEAF, INNER>::load(*map.parts(), &mut *open.handle, entries) };
+            let done = loaded.and_then(|()| open.commit());
+            done.expect("nobody else has the map, and so there is no conflict");
+        });
+        map
+    }
+
+    /// Clones of the smallest key and its value.
+    pub fn first(&self) -> Option<(K, V)> {
+        self.space().snapshot(|now| now.first(self).map(|(k, v)| (k.clone(), v.clone())))
+    }
+
+    /// Clones of the largest key and its value.
+    pub fn last(&self) -> Option<(K, V)> {
+        self.space().snapshot(|now| now.last(self).map(|(k, v)| (k.clone(), v.clone())))
+    }
+
+    /// Calls `f` with the keys of a range and their values, in their order, until it returns false: at one moment, in a session.
+    pub fn range<Q>(&self, range: impl core::ops::RangeBounds<Q>, mut f: impl FnMut(&K, &V) -> bool)
+    where
+        K: Borrow<Q>,
+        Q: Ord + ?Sized,
+    {
+        self.space().snapshot(|now| _ = now.range(self, range).all(|(key, value)| f(key, value)));
+    }
+}
+
+impl<K: Datum, V: Datum, M: Sessions> HashMap<K, V, M> {
+    /// How many buckets there are.
+    pub fn buckets(&self) -> usize {
+        self.parts().buckets()
+    }
+}
+
+impl<K: Datum, V: Datum, P: Seek<K, K>, M: Sessions> Extend<(K, V)> for &Map<K, V, P, M> {
+    fn extend<I: IntoIterator<Item = (K, V)>>(&mut self, entries: I) {
+        entries.into_iter().for_each(|(key, value)| _ = self.set(key, value));
+    }
+}
+
+impl<K: Datum, V: Datum, P: Seek<K, K>, M: Sessions> Extend<(K, V)> for Map<K, V, P, M> {
+    fn extend<I: IntoIterator<Item = (K, V)>>(&mut self, entries: I) {
+        (&*self).extend(entries);
+    }
+}
+
+impl<K: Datum, V: Datum, P: Seek<K, K>, M: Sessions + Default> FromIterator<(K, V)>
+    for Map<K, V, P, M>
+{
+    fn from_iter<I: IntoIterator<Item = (K, V)>>(entries: I) -> Self {
+        let map = Self::new();
+        (&map).extend(entries);
+        map
+    }
+}

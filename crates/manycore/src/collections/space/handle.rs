@@ -1,0 +1,171 @@
+//! A thread's access to a space: snapshots and transactions.
+
+use core::fmt;
+use core::ptr::NonNull;
+
+use super::identity::check;
+use super::snapshot::Snapshot;
+use super::transaction::Transaction;
+use crate::mvrlu;
+use crate::session::{Conflict, Open, RawSession, Sessions, View};
+
+/// A thread's access to a [`Space`](super::Space). It is not `Send`: see [`Space::with`](super::Space::with) for what is.
+pub struct Handle<'s, M: Sessions + 'static = mvrlu::Domain> {
+    pub(super) raw: M::Handle<'s>,
+    /// Tells the space from others.
+    domain: NonNull<M>,
+}
+
+/// How often a transaction is run, and what it sees.
+#[derive(Clone, Copy, Debug)]
+pub struct Limit {
+    attempts: u32,
+    is_serializable: bool,
+}
+
+/// A transaction has met as many conflicts as its [`Limit`] allows attempts; nothing has happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GaveUp {
+    /// How often it was run.
+    pub attempts: u32,
+    /// The last conflict.
+    pub conflict: Conflict,
+}
+
+impl fmt::Display for GaveUp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "a transaction was run {} times, and met a conflict each time, the last one: {:?}",
+            self.attempts, self.conflict
+        )
+    }
+}
+
+impl core::error::Error for GaveUp {}
+
+impl Limit {
+    /// Any number of attempts.
+    pub const NONE: Self = Self { attempts: u32::MAX, is_serializable: false };
+
+    /// So many attempts at most, and one at least.
+    pub const fn attempts(attempts: u32) -> Self {
+        Self { attempts, ..Self::NONE }
+    }
+
+    /// As if transactions ran one after the other, also with those that read what this one changes, and change what it reads
+    /// (no write skew, no phantoms): whatever it has read is locked when it commits. That costs a lock for each leaf or bucket that was
+    /// read, and conflicts with others that change them.
+    #[must_use]
+    pub const fn serializable(self) -> Self {
+        Self { is_serializable: true, ..self }
+    }
+}
+
+impl<'s, M: Sessions + 'static> Handle<'s, M> {
+    pub(super) fn new(domain: &'s M) -> Self {
+        Self { raw: domain.register(), domain: NonNull::from(domain) }
+    }
+
+    /// Whether this is the domain.
+    pub(super) fn check(&self, domain: &M) {
+        check(self.domain, domain);
+    }
+
+    /// Reads any collections of the space as they are at one moment. While it lasts, versions are kept that it may read.
+    pub fn snapshot<R>(&mut self, f: impl FnOnce(&Snapshot<'_, 's, M>) -> R) -> R {
+        self.raw.end_dying();
+        let open = Open::begin(&mut self.raw, View::Snapshot);
+        let result = f(&Snapshot { session: &*open.handle, domain: self.domain });
+        open.end();
+        result
+    }
+
+    /// Reads and changes any collections of the space; others see all of it or nothing. It reads one moment, and what it has
+    /// changed itself. Runs again as long as there are conflicts, with pauses between that become longer: so what `f` does beside is
+    /// done as often.
+    ///
+    /// # Panics
+    ///
+    /// Under MV-RLU, if what it changes fills a whole log: see [`Config::segments_max`](crate::mvrlu::Config::segments_max).
+    pub fn transact<'m, R>(
+        &mut self,
+        f: impl FnMut(&mut Transaction<'_, 's, 'm, M>) -> Result<R, Conflict>,
+    ) -> R {
+        match self.transact_with(Limit::NONE, f) {
+            Ok(result) => result,
+            Err(gave_up) => panic!("{gave_up}"),
+        }
+    }
+
+    /// The same, once.
+    ///
+    /// # Errors
+    ///
+    /// What `f` returns; or if that is no conflict, but it has met one, that one: it cannot commit, whatever `f` returns.
+    ///
+    /// # Panics
+    ///
+    /// As of [`transact`](Self::transact).
+    pub fn attempt<'m, R>(
+        &mut self,
+        f: impl FnOnce(&mut Transaction<'_, 's, 'm, M>) -> Result<R, Conflict>,
+    ) -> Result<R, Conflict> {
+        self.run(f, false)
+    }
+
+    /// The same, within a limit.
+    ///
+    /// # Errors
+    ///
+    /// If there were as many conflicts as the limit allows attempts.
+    ///
+    /// # Panics
+    ///
+    /// As of [`transact`](Self::transact).
+    pub fn transact_with<'m, R>(
+        &mut self,
+        limit: Limit,
+        mut f: impl FnMut(&mut Transaction<'_, 's, 'm, M>) -> Result<R, Conflict>,
+    ) -> Result<R, GaveUp> {
+        let mut attempts = 0;
+        loop {
+            match self.run(&mut f, limit.is_serializable) {
+                Ok(result) => return Ok(result),
+                Err(conflict) if attempts + 1 >= limit.attempts && limit.attempts < u32::MAX => {
+                    return Err(GaveUp { attempts: attempts + 1, conflict });
+                }
+                // SAFETY: `run` has ended its session.
+                Err(conflict) => unsafe { self.raw.back_off(conflict, attempts) },
+            }
+            attempts = attempts.saturating_add(1);
+        }
+    }
+
+    fn run<'m, R>(
+        &mut self,
+        f: impl FnOnce(&mut Transaction<'_, 's, 'm, M>) -> Result<R, Conflict>,
+        is_serializable: bool,
+    ) -> Result<R, Conflict> {
+        let domain = self.domain;
+        self.raw.end_dying();
+        let open = Open::begin(&mut self.raw, View::Snapshot);
+        let mut transaction = Transaction::new(&mut *open.handle, domain, is_serializable);
+        // Dropped with an error, the session is aborted.
+        let result = f(&mut transaction)?;
+        let changed = transaction.end()?;
+        open.commit()?;
+        for map in changed {
+            // SAFETY: the session has ended, and the map is one of the handle's domain, which the
+            // transaction has looked at.
+            unsafe { map.tell(&mut self.raw) };
+        }
+        Ok(result)
+    }
+}
+
+impl<M: Sessions> fmt::Debug for Handle<'_, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Handle").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,99 @@
+//! A map in a space.
+
+use core::fmt;
+use core::mem::{ManuallyDrop, needs_drop};
+
+use super::Space;
+use crate::collections::versioned::{Datum, Growing, Structure, btree};
+use crate::mvrlu;
+use crate::session::{RawSession, Sessions};
+
+/// A map of any keys and values in a [`Space`]. `P` is the structure in which they are.
+///
+/// Every method is one step to others (linearizable), unless it says that it is not. Those with `&self` borrow a handle from the
+/// space; [`by`](Self::by) takes the thread's own.
+pub struct Map<K: Datum, V: Datum, P: Structure, M: Sessions + 'static = mvrlu::Domain> {
+    parts: ManuallyDrop<P::Parts<K, V>>,
+    space: Space<M>,
+}
+
+/// A map in the order of its keys: a B+tree. How it is made says `collections/versioned/btree/mod.rs`.
+///
+/// ```
+/// use std::ops::Bound;
+/// use manycore::collections::space::BTreeMap;
+///
+/// let words = BTreeMap::<String, usize>::default();
+/// for word in "to be or not to be".split(' ') {
+///     words.update_or_insert(word.to_owned(), |count| count.unwrap_or(&0) + 1);
+/// }
+/// assert_eq!(words.get("be"), Some(2));
+/// let from_n = words.space().snapshot(|now| {
+///     let range = now.range(&words, (Bound::Included("n"), Bound::Unbounded));
+///     range.map(|(word, count)| format!("{word} {count}")).collect::<Vec<_>>()
+/// });
+/// assert_eq!(from_n, ["not 1", "or 1", "to 2"]);
+/// ```
+pub type BTreeMap<K, V, M = mvrlu::Domain> = Map<K, V, btree::Usual, M>;
+
+/// A map in no order: a hash table that grows, and takes no lock to be read while it does. How it is made says
+/// `collections/versioned/growing/mod.rs`. Hashes have no secret: it is not for keys that somebody else may choose to collide.
+pub type HashMap<K, V, M = mvrlu::Domain> = Map<K, V, Growing, M>;
+
+impl<K: Datum, V: Datum, P: Structure, M: Sessions> Map<K, V, P, M> {
+    /// Empty, in a space that may have other collections.
+    pub fn new_in(space: &Space<M>) -> Self {
+        let parts = space.with(|me| P::create(&mut me.raw));
+        Self { parts: ManuallyDrop::new(parts), space: space.clone() }
+    }
+
+    /// Empty, in a space of its own.
+    pub fn new() -> Self
+    where
+        M: Default,
+    {
+        Self::new_in(&Space::default())
+    }
+
+    /// The space in which it is.
+    pub fn space(&self) -> &Space<M> {
+        &self.space
+    }
+
+    pub(super) fn parts(&self) -> &P::Parts<K, V> {
+        &self.parts
+    }
+}
+
+impl<K: Datum, V: Datum, P: Structure, M: Sessions> Drop for Map<K, V, P, M> {
+    fn drop(&mut self) {
+        // SAFETY: taken once.
+        let parts = unsafe { ManuallyDrop::take(&mut self.parts) };
+        // What there is otherwise goes with the space.
+        if needs_drop::<K>() || needs_drop::<V>() || !self.space.is_unique() {
+            self.space.with(|me| {
+                // SAFETY: the handle is one of the map's space, and nobody has the map any more.
+                unsafe { P::dismantle(parts, &mut me.raw) };
+                me.raw.end_dying();
+            });
+        }
+    }
+}
+
+impl<K, V, P, M> Default for Map<K, V, P, M>
+where
+    K: Datum,
+    V: Datum,
+    P: Structure,
+    M: Sessions + Default,
+{
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<K: Datum, V: Datum, P: Structure, M: Sessions> fmt::Debug for Map<K, V, P, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Map").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,100 @@
+//! A key or a value on its way into a map.
+
+use core::cell::Cell;
+use core::mem::ManuallyDrop;
+
+use crate::collections::versioned::{Datum, Word};
+use crate::session::RawSession;
+
+/// One that becomes a word when it is needed, and the same one in each attempt. Dropped, it is dropped.
+pub(super) struct Pending<T: Datum> {
+    /// Moved into the word when there is one, and read by nobody then.
+    value: ManuallyDrop<T>,
+    word: Cell<Option<Word<T>>>,
+    /// Whether a session has it, and ends it if it is aborted.
+    is_claimed: Cell<bool>,
+}
+
+impl<T: Datum> Pending<T> {
+    pub fn new(value: T) -> Self {
+        Self {
+            value: ManuallyDrop::new(value),
+            word: Cell::new(None),
+            is_claimed: Cell::new(false),
+        }
+    }
+
+    /// Where it is now: in its word's object, if there is one. Stays there until the next call of `word` that makes one.
+    pub fn get(&self) -> *const T {
+        // SAFETY: nobody changes the cell meanwhile, as the references are gone when this returns;
+        // the word is this one's, and nobody else ends it.
+        unsafe {
+            match &*self.word.as_ptr() {
+                None => &raw const *self.value,
+                Some(word) => core::ptr::from_ref(word.get()),
+            }
+        }
+    }
+
+    /// Its word.
+    pub fn word<S: RawSession>(&self, handle: &mut S) -> Word<T> {
+        self.word.get().unwrap_or_else(|| {
+            // SAFETY: read once, since there is a word from now on.
+            let word = Word::new(handle, unsafe { core::ptr::read(&raw const *self.value) });
+            self.word.set(Some(word));
+            word
+        })
+    }
+
+    /// Its word, which is the session's from now on, and ends if that is aborted.
+    ///
+    /// # Safety
+    ///
+    /// In a session, which has the word in a node if it commits. Once.
+    pub unsafe fn claimed<S: RawSession>(&self, session: &mut S) -> Word<T> {
+        let word = self.word(session);
+        // SAFETY: made just now; the rest is the contract of this function.
+        unsafe { word.claim(session) };
+        self.is_claimed.set(true);
+        word
+    }
+
+    /// The map has it.
+    pub fn release(self) {
+        core::mem::forget(self);
+    }
+
+    /// Nobody has it; it is the caller's again.
+    pub fn take<S: RawSession>(self, handle: &mut S) -> T {
+        let Some(word) = self.word.take() else {
+            let mut this = ManuallyDrop::new(self);
+            // SAFETY: it was not moved into a word, and what it was in is forgotten.
+            return unsafe { ManuallyDrop::take(&mut this.value) };
+        };
+        core::mem::forget(self);
+        // SAFETY: made by a handle of this domain, and no commit has linked it.
+        unsafe { word.into_inner(handle) }
+    }
+
+    /// Nobody has it.
+    pub fn end<S: RawSession>(self, handle: &mut S) {
+        if let Some(word) = self.word.take() {
+            core::mem::forget(self);
+            // SAFETY: made by a handle of this domain, and no commit has linked it.
+            unsafe { word.end(handle) };
+        }
+    }
+}
+
+impl<T: Datum> Drop for Pending<T> {
+    fn drop(&mut self) {
+        match self.word.get() {
+            // SAFETY: it was not moved into a word, and is dropped once.
+            None => unsafe { ManuallyDrop::drop(&mut self.value) },
+            Some(_) if self.is_claimed.get() => {}
+            // SAFETY: after a panic: no commit has linked it, and nobody else ends it. Its memory is
+            // the domain's.
+            Some(word) => unsafe { word.drop_value() },
+        }
+    }
+}

@@ -1,0 +1,401 @@
+//! A session that reads and changes collections.
+
+use alloc::vec::Vec;
+use core::borrow::Borrow;
+use core::cell::RefCell;
+use core::fmt;
+use core::marker::PhantomData;
+use core::ops::RangeBounds;
+use core::ptr::NonNull;
+
+use super::identity::check;
+use super::map::Map;
+use super::pending::Pending;
+use crate::collections::versioned::btree::BPlus;
+use crate::collections::versioned::{Change, Datum, Observe, Seek, Word};
+use crate::session::{self, Conflict, Link, RawSession, Sessions};
+
+/// A transaction on collections of a space. It sees them as they were when it began, and as it has changed them.
+///
+/// After a conflict it can only abort: pass that on by `?`. If it does not, it is run again all the same.
+pub struct Transaction<'t, 's, 'm, M: Sessions + 'static> {
+    session: &'t mut M::Handle<'s>,
+    domain: NonNull<M>,
+    /// Maps that want to know by how many keys they have more.
+    changed: Vec<Changed<'m, M::Handle<'s>>>,
+    reads: Reads<M::Handle<'s>>,
+}
+
+/// A map that wants to know by how many keys it has more after a commit.
+pub(super) struct Changed<'m, S> {
+    /// Of a map that is there as long as `'m`.
+    parts: *const (),
+    tell: unsafe fn(*const (), &mut S, isize),
+    more: isize,
+    _map: PhantomData<&'m ()>,
+}
+
+impl<S> Changed<'_, S> {
+    /// Tells the map.
+    ///
+    /// # Safety
+    ///
+    /// In no session, with a handle of the map's domain.
+    pub unsafe fn tell(&self, handle: &mut S) {
+        // SAFETY: the function was made for a map with these parts, which is there; the rest is the
+        // contract of this function.
+        unsafe { (self.tell)(self.parts, handle, self.more) };
+    }
+}
+
+/// # Safety
+///
+/// As of [`Seek::has_changed`], for parts of these types.
+unsafe fn tell<K, V, P, Q, S>(parts: *const (), handle: &mut S, more: isize)
+where
+    K: Datum,
+    V: Datum,
+    P: Seek<K, Q>,
+    Q: ?Sized,
+    S: RawSession,
+{
+    // SAFETY: the contract of this function.
+    unsafe { P::has_changed(&*parts.cast::<P::Parts<K, V>>(), handle, more) };
+}
+
+/// What was read, if that is to be as it was when the transaction commits.
+pub(super) struct Reads<S>(Option<RefCell<Vec<Read<S>>>>);
+
+struct Read<S> {
+    link: Link<()>,
+    lock: unsafe fn(&mut S, Link<()>) -> Result<(), Conflict>,
+}
+
+/// # Safety
+///
+/// As of [`RawSession::try_lock_const`], for an object of this type.
+unsafe fn lock<S: RawSession, T: Copy>(session: &mut S, link: Link<()>) -> Result<(), Conflict> {
+    // SAFETY: the contract of this function.
+    unsafe { session.try_lock_const(Link::<T>::from_ptr(link.as_ptr())) }
+}
+
+impl<S: RawSession> Observe<S> for Reads<S> {
+    fn observe<T: Copy + 'static>(&self, link: Link<T>) {
+        if let Some(reads) = &self.0 {
+            let link = Link::from_ptr(link.as_ptr());
+            reads.borrow_mut().push(Read { link, lock: lock::<S, T> });
+        }
+    }
+}
+
+impl<'t, 's, 'm, M: Sessions + 'static> Transaction<'t, 's, 'm, M> {
+    pub(super) fn new(
+        session: &'t mut M::Handle<'s>,
+        domain: NonNull<M>,
+        is_serializable: bool,
+    ) -> Self {
+        let reads = Reads(is_serializable.then(RefCell::default));
+        Self { session, domain, changed: Vec::new(), reads }
+    }
+
+    /// Locks what was read, if that is asked for; returns the maps that want to know by how many keys they have more, after the
+    /// commit.
+    pub(super) fn end(self) -> Result<Vec<Changed<'m, M::Handle<'s>>>, Conflict> {
+        for Read { link, lock } in self.reads.0.into_iter().flat_map(RefCell::into_inner) {
+            // SAFETY: the session is open, and has found the object, which is of the type that the
+            // function was made for.
+            match unsafe { lock(self.session, link) } {
+                // What this transaction has taken out itself.
+                Ok(()) | Err(Conflict::Freed) => {}
+                Err(conflict) => return Err(conflict),
+            }
+        }
+        Ok(self.changed)
+    }
+
+    fn has_changed<K, V, P, Q>(&mut self, map: &'m Map<K, V, P, M>, more: isize)
+    where
+        K: Datum,
+        V: Datum,
+        P: Seek<K, Q>,
+        Q: ?Sized,
+    {
+        if !P::COUNTS || more == 0 {
+            return;
+        }
+        let parts = core::ptr::from_ref(map.parts()).cast();
+        match self.changed.iter_mut().find(|known| known.parts == parts) {
+            Some(known) => known.more += more,
+            None => {
+                let tell = tell::<K, V, P, Q, M::Handle<'s>>;
+                self.changed.push(Changed { parts, tell, more, _map: PhantomData });
+            }
+        }
+    }
+
+    fn change<K, V, P, Q, R>(
+        &mut self,
+        map: &'m Map<K, V, P, M>,
+        key: &Q,
+        make: impl FnOnce(&mut M::Handle<'s>) -> Word<K>,
+        f: impl FnOnce(&mut M::Handle<'s>, Option<&V>) -> (Change<V>, R),
+    ) -> Result<R, Conflict>
+    where
+        K: Datum,
+        V: Datum,
+        P: Seek<K, Q>,
+        Q: ?Sized,
+    {
+        check(self.domain, map.space().domain());
+        let (parts, reads) = (map.parts(), &self.reads);
+        // SAFETY: `Transaction` is there only while its session is open, which is a snapshot of the
+        // map's domain, and is aborted if this fails or panics.
+        let (result, more) = unsafe {
+            session::whole(&mut *self.session, |session| {
+                P::change(parts, session, key, reads, make, f)
+            })
+        }?;
+        self.has_changed::<K, V, P, Q>(map, more);
+        Ok(result)
+    }
+
+    /// With a new key, which is dropped if it is not needed.
+    fn change_or_add<K, V, P, R>(
+        &mut self,
+        map: &'m Map<K, V, P, M>,
+        key: K,
+        f: impl FnOnce(&mut M::Handle<'s>, Option<&V>) -> (Change<V>, R),
+    ) -> Result<R, Conflict>
+    where
+        K: Datum,
+        V: Datum,
+        P: Seek<K, K>,
+    {
+        let key = Pending::new(key);
+        // SAFETY: the session is open, and has the key in a node if it commits: `make` is called once,
+        // to link it, and if that fails the session aborts.
+        let make = |session: &mut M::Handle<'s>| unsafe { key.claimed(session) };
+        // SAFETY: the key stays where it is until `make` is called, and after that nobody reads it
+        // here.
+        self.change(map, unsafe { &*key.get() }, make, f)
+    }
+
+    /// The key's value, as of the transaction's begin or as it has changed it.
+    ///
+    /// # Panics
+    ///
+    /// If the map is one of another space: so do all methods.
+    pub fn get<'r, K, V, P, Q>(&'r self, map: &'r Map<K, V, P, M>, key: &Q) -> Option<&'r V>
+    where
+        K: Datum,
+        V: Datum,
+        P: Seek<K, Q>,
+        Q: ?Sized,
+    {
+        check(self.domain, map.space().domain());
+        // SAFETY: `Transaction` is there only while its session is open, which is a snapshot of the
+        // map's domain. What it has found stays until its end, or until it changes something, for
+        // which all of it is borrowed.
+        unsafe {
+            let (_, value) = P::find(map.parts(), &*self.session, key, &self.reads)?;
+            Some(value.get())
+        }
+    }
+
+    /// Whether the key is there.
+    pub fn contains_key<K, V, P, Q>(&self, map: &Map<K, V, P, M>, key: &Q) -> bool
+    where
+        K: Datum,
+        V: Datum,
+        P: Seek<K, Q>,
+        Q: ?Sized,
+    {
+        self.get(map, key).is_some()
+    }
+
+    /// The keys of a range with their values, in their order, from either end.
+    ///
+    /// # Panics
+    ///
+    /// If the range begins after its end, as of the standard library's map.
+    pub fn range<'r, K, V, Q, R, const LEAF: usize, const INNER: usize>(
+        &'r self,
+        map: &'r Map<K, V, BPlus<LEAF, INNER>, M>,
+        range: R,
+    ) -> impl DoubleEndedIterator<Item = (&'r K, &'r V)>
+    where
+        K: Datum + Borrow<Q>,
+        V: Datum,
+        Q: Ord + ?Sized,
+        R: RangeBounds<Q>,
+    {
+        check(self.domain, map.space().domain());
+        // SAFETY: `Transaction` is there only while its session is open, which is a snapshot of the
+        // map's domain; what changes something borrows all of it, which the range has borrowed.
+        unsafe { BPlus::<LEAF, INNER>::range(*map.parts(), &*self.session, &range, &self.reads) }
+    }
+
+    /// All keys with their values, in their order, from either end.
+    pub fn iter<'r, K, V, const LEAF: usize, const INNER: usize>(
+        &'r self,
+        map: &'r Map<K, V, BPlus<LEAF, INNER>, M>,
+    ) -> impl DoubleEndedIterator<Item = (&'r K, &'r V)>
+    where
+        K: Datum + Ord,
+        V: Datum,
+    {
+        self.range::<K, V, K, _, LEAF, INNER>(map, ..)
+    }
+
+    /// Gives the key a value; returns the one it had.
+    ///
+    /// # Errors
+    ///
+    /// If another thread changes the same place: the transaction can only abort then, so end it, as by `?`. So do all methods that
+    /// change something.
+    pub fn insert<K, V, P>(
+        &mut self,
+        map: &'m Map<K, V, P, M>,
+        key: K,
+        value: V,
+    ) -> Result<Option<V>, Conflict>
+    where
+        K: Datum,
+        V: Datum + Clone,
+        P: Seek<K, K>,
+    {
+        self.change_or_add(map, key, |session, old| {
+            let old = old.cloned();
+            // SAFETY: the session is open, and has the value in a node if it commits.
+            (Change::Put(unsafe { Word::claimed(session, value) }), old)
+        })
+    }
+
+    /// Gives the key a value; says whether it had one.
+    ///
+    /// # Errors
+    ///
+    /// As of [`insert`](Self::insert).
+    pub fn set<K, V, P>(
+        &mut self,
+        map: &'m Map<K, V, P, M>,
+        key: K,
+        value: V,
+    ) -> Result<bool, Conflict>
+    where
+        K: Datum,
+        V: Datum,
+        P: Seek<K, K>,
+    {
+        self.change_or_add(map, key, |session, old| {
+            // SAFETY: the session is open, and has the value in a node if it commits.
+            (Change::Put(unsafe { Word::claimed(session, value) }), old.is_some())
+        })
+    }
+
+    /// Gives the key a value if it has none; says whether it had none.
+    ///
+    /// # Errors
+    ///
+    /// As of [`insert`](Self::insert).
+    pub fn insert_new<K, V, P>(
+        &mut self,
+        map: &'m Map<K, V, P, M>,
+        key: K,
+        value: V,
+    ) -> Result<bool, Conflict>
+    where
+        K: Datum,
+        V: Datum,
+        P: Seek<K, K>,
+    {
+        self.change_or_add(map, key, |session, old| match old {
+            Some(_) => (Change::Keep, false),
+            // SAFETY: the session is open, and has the value in a node if it commits.
+            None => (Change::Put(unsafe { Word::claimed(session, value) }), true),
+        })
+    }
+
+    /// Takes the key out; returns its value.
+    ///
+    /// # Errors
+    ///
+    /// As of [`insert`](Self::insert).
+    pub fn remove<K, V, P, Q>(
+        &mut self,
+        map: &'m Map<K, V, P, M>,
+        key: &Q,
+    ) -> Result<Option<V>, Conflict>
+    where
+        K: Datum,
+        V: Datum + Clone,
+        P: Seek<K, Q>,
+        Q: ?Sized,
+    {
+        self.change(
+            map,
+            key,
+            |_| unreachable!("nothing is put in"),
+            |_, old| (Change::Remove, old.cloned()),
+        )
+    }
+
+    /// Takes the key out; says whether it was there.
+    ///
+    /// # Errors
+    ///
+    /// As of [`insert`](Self::insert).
+    pub fn delete<K, V, P, Q>(
+        &mut self,
+        map: &'m Map<K, V, P, M>,
+        key: &Q,
+    ) -> Result<bool, Conflict>
+    where
+        K: Datum,
+        V: Datum,
+        P: Seek<K, Q>,
+        Q: ?Sized,
+    {
+        self.change(
+            map,
+            key,
+            |_| unreachable!("nothing is put in"),
+            |_, old| (Change::Remove, old.is_some()),
+        )
+    }
+
+    /// Gives the key a value that is made of the one it has; says whether it has one.
+    ///
+    /// # Errors
+    ///
+    /// As of [`insert`](Self::insert).
+    pub fn update<K, V, P, Q>(
+        &mut self,
+        map: &'m Map<K, V, P, M>,
+        key: &Q,
+        f: impl FnOnce(&V) -> V,
+    ) -> Result<bool, Conflict>
+    where
+        K: Datum,
+        V: Datum,
+        P: Seek<K, Q>,
+        Q: ?Sized,
+    {
+        self.change(
+            map,
+            key,
+            |_| unreachable!("nothing is put in"),
+            |session, old| match old {
+                // SAFETY: the session is open, and has the value in a node if it commits.
+                Some(old) => (Change::Put(unsafe { Word::claimed(session, f(old)) }), true),
+                None => (Change::Keep, false),
+            },
+        )
+    }
+}
+
+impl<M: Sessions> fmt::Debug for Transaction<'_, '_, '_, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Transaction").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,271 @@
+//! A B+tree whose nodes know where they end (B-link), read and changed in sessions.
+//!
+//! # Idea
+//!
+//! ```text
+//!   anchor ----> [     30     60     ]                     inner: keys, and what is below each
+//!                 /      |      \
+//!   [10 20 |30] -> [30 40 50 |60] -> [60 70 80 |]          leaves: keys with values | end, and the next one
+//! ```
+//!
+//! A node is one object. It holds the keys from its beginning, which never changes, to its *end*, where the next node of its level
+//! begins. A leaf that is full is divided: its upper part becomes a new leaf to its right, which the parent gets in the same
+//! transaction, and so on upwards. A leaf that has few keys takes up its right neighbour, or is taken up by its left one, if they have
+//! one parent; then the right one is freed. At every commit the leaves have each key once.
+//!
+//! # Why an operation on one key needs no snapshot
+//!
+//! It reads the latest of each node, so that a parent and what is below it may be of two moments. What is below begins where it always
+//! did: so the key is in it, or to its right, where its end says so. That holds for a node that is freed meanwhile, too: it shows what
+//! it held when it was freed, which is after the walk has begun. So an answer from there is one of that moment, within the call.
+//!
+//! A change locks the leaf, and looks again whether the key is before its end: if so, the leaf is where the key belongs, since a
+//! leaf that another has taken up cannot be locked. What else it changes, a parent or a neighbour, it locks as well, and looks whether
+//! they lead where it has gone. Nobody waits for a lock, so that threads cannot wait for each other.
+//!
+//! In a snapshot or a transaction the tree is of one moment, and the same checks hold by themselves. A leaf that is locked, and is as the
+//! snapshot has it, proves where a key belongs, since whoever moves that place locks the leaf.
+//!
+//! # Keys
+//!
+//! A key that divides leaves outlives the entry from which it comes. So it is a clone, and belongs to the border between two leaves: when
+//! one of them takes up the other, it is freed. Borders between inner nodes are borders between leaves, and have the same keys.
+//!
+//! # Source
+//!
+//! P. L. Lehman and S. B. Yao, "Efficient locking for concurrent operations on B-trees", TODS 1981, for ends and links to the right. V.
+//! Lanin and D. Shasha, "A symmetric concurrent B-tree algorithm", FJCC 1986, for merges into the left node. J. Kim et al., "MV-RLU:
+//! Scaling read-log-update with multi-versioning", ASPLOS 2019, have nodes of a tree as objects. That a division and what it needs above is
+//! one transaction, and so that a tree of one moment is whole, is ours.
+//!
+//! # Memory order
+//!
+//! That of the domain's sessions: nothing is shared here but what [`deref`](RawSession::deref) returns and [`try_lock`](RawSession::try_lock) gives.
+//!
+//! # Cost
+//!
+//! A look-up reads one node a level, of which it touches some lines. A change copies its leaf twice, to the log and back: 512 bytes.
+//! Keys and values that are not numbers are objects of their own, and a comparison follows a link.
+//!
+//! # When not to use it
+//!
+//! Where keys are looked up only one by one: a hash table has one level. Where one key is changed by everybody.
+
+mod check;
+mod dismantle;
+mod grow;
+mod load;
+mod node;
+mod range;
+mod shrink;
+
+use core::borrow::Borrow;
+use core::cmp::Ordering;
+
+use super::structure::{Change, Observe, Seek, Structure};
+use super::word::{Datum, Word};
+use crate::session::{Conflict, Link, RawSession, View};
+use crate::sync::mutation;
+use node::{Anchor, Inner, Leaf};
+pub use range::Range;
+
+/// A B+tree with so many entries in a leaf and so many keys in an inner node at most: at least 3 of both.
+#[derive(Debug)]
+pub struct BPlus<const LEAF: usize, const INNER: usize>;
+
+/// Leaves of 512 bytes, inner nodes of 1 KiB.
+pub type Usual = BPlus<30, 61>;
+
+/// Levels of inner nodes: more than there is memory for.
+const HEIGHT_MAX: usize = 32;
+
+/// The inner nodes that a walk has come over, the last one of each level.
+struct Path {
+    nodes: [Link<()>; HEIGHT_MAX],
+    length: usize,
+}
+
+impl Path {
+    fn new() -> Self {
+        Self { nodes: [Link::NULL; HEIGHT_MAX], length: 0 }
+    }
+
+    fn push<T>(&mut self, node: Link<T>) {
+        self.nodes[self.length] = Link::from_ptr(node.as_ptr());
+        self.length += 1;
+    }
+
+    /// The one of the lowest level. None if that is the leaves', and a leaf the root.
+    fn pop<T>(&mut self) -> Option<Link<T>> {
+        self.length = self.length.checked_sub(1)?;
+        Some(Link::from_ptr(self.nodes[self.length].as_ptr()))
+    }
+}
+
+/// A link to a node of a level, of which it is known what they are.
+fn typed<T>(node: Link<()>) -> Link<T> {
+    Link::from_ptr(node.as_ptr())
+}
+
+impl<const LEAF: usize, const INNER: usize> BPlus<LEAF, INNER> {
+    const SIZES: () = assert!(LEAF >= 3 && INNER >= 3, "a node has room for three keys at least");
+
+    /// The leaf in which a key is, or would be. `order` says how a key of the tree stands to it.
+    ///
+    /// # Safety
+    ///
+    /// In a session of the domain to which the tree belongs.
+    #[inline]
+    unsafe fn walk<K: Datum, V: Datum, S: RawSession>(
+        anchor: Link<Anchor>,
+        session: &S,
+        order: impl Fn(&K) -> Ordering,
+        mut passed: impl FnMut(Link<Inner<K, INNER>>),
+    ) -> (Link<Leaf<K, V, LEAF>>, &Leaf<K, V, LEAF>) {
+        // SAFETY: the session is open (contract of this function); the anchor stays as long as the
+        // tree, and links that a session has found lead to nodes that stay until its end. How many
+        // levels there are says of what type they are: a node never changes its level.
+        unsafe {
+            let Anchor { root, height } = *session.deref(anchor);
+            let mut below = root;
+            for _ in 0..height {
+                let mut link = typed::<Inner<K, INNER>>(below);
+                let mut node = &*session.deref(link);
+                while node.end.is_passed(&order) {
+                    link = node.end.next;
+                    node = &*session.deref(link);
+                }
+                passed(link);
+                below = node.at(node.place(&order));
+            }
+            let mut link = typed::<Leaf<K, V, LEAF>>(below);
+            let mut leaf = &*session.deref(link);
+            while leaf.end.is_passed(&order) {
+                link = leaf.end.next;
+                leaf = &*session.deref(link);
+            }
+            (link, leaf)
+        }
+    }
+}
+
+/// How a key of the tree stands to one that is looked for.
+#[inline]
+fn order<K: Borrow<Q>, Q: Ord + ?Sized>(key: &Q) -> impl Fn(&K) -> Ordering {
+    move |of_tree| of_tree.borrow().cmp(key)
+}
+
+impl<const LEAF: usize, const INNER: usize> Structure for BPlus<LEAF, INNER> {
+    type Parts<K: Datum, V: Datum> = Link<Anchor>;
+
+    const VIEW: View = View::Latest;
+
+    fn create<K: Datum, V: Datum, S: RawSession>(handle: &mut S) -> Link<Anchor> {
+        const { Self::SIZES };
+        let root = super::create(handle, Leaf::<K, V, LEAF>::new());
+        super::create(handle, Anchor { root: Link::from_ptr(root.as_ptr()), height: 0 })
+    }
+
+    unsafe fn for_each<'s, K: Datum, V: Datum, S: RawSession>(
+        parts: &Link<Anchor>,
+        session: &'s S,
+        mut f: impl FnMut(&'s Word<K>, &'s Word<V>) -> bool,
+    ) {
+        // SAFETY: the contract of this function is that of `first_leaf`; links that a snapshot has
+        // found lead to nodes that stay until its end.
+        unsafe {
+            let mut leaf = Self::first_leaf::<K, V, S>(*parts, session);
+            loop {
+                if !leaf.keys().iter().zip(leaf.values()).all(|(key, value)| f(key, value)) {
+                    return;
+                }
+                if leaf.end.next.is_null() {
+                    return;
+                }
+                leaf = &*session.deref(leaf.end.next);
+            }
+        }
+    }
+
+    unsafe fn dismantle<K: Datum, V: Datum, S: RawSession>(anchor: Link<Anchor>, handle: &mut S) {
+        // SAFETY: the contract of this function.
+        unsafe { Self::dismantle_levels::<K, V, S>(anchor, handle) };
+    }
+}
+
+impl<K, Q, const LEAF: usize, const INNER: usize> Seek<K, Q> for BPlus<LEAF, INNER>
+where
+    K: Datum + Ord + Clone + Borrow<Q>,
+    Q: Ord + ?Sized,
+{
+    #[inline]
+    unsafe fn find<'s, V: Datum, S: RawSession>(
+        parts: &Link<Anchor>,
+        session: &'s S,
+        key: &Q,
+        observer: &impl Observe<S>,
+    ) -> Option<(&'s Word<K>, &'s Word<V>)> {
+        let order = order(key);
+        // SAFETY: the contract of this function is that of `walk`, which has found the leaf.
+        unsafe {
+            let (link, leaf) = Self::walk::<K, V, S>(*parts, session, &order, |_| ());
+            observer.observe(link);
+            let at = leaf.search(&order).ok()?;
+            Some((&leaf.keys()[at], &leaf.values()[at]))
+        }
+    }
+
+    #[inline]
+    unsafe fn change<V: Datum, S: RawSession, R>(
+        parts: &Link<Anchor>,
+        session: &mut S,
+        key: &Q,
+        observer: &impl Observe<S>,
+        make: impl FnOnce(&mut S) -> Word<K>,
+        f: impl FnOnce(&mut S, Option<&V>) -> (Change<V>, R),
+    ) -> Result<(R, isize), Conflict> {
+        let (anchor, order) = (*parts, order(key));
+        // SAFETY: the session is open (contract of this function), and what it has found stays until
+        // its end. What was read of the leaf is not used any more when that is locked, which may be
+        // this session's own copy already. Words that leave the tree are freed once, by who has
+        // their leaf locked.
+        unsafe {
+            let mut path = Path::new();
+            let (link, leaf) =
+                Self::walk::<K, V, S>(anchor, session, &order, |node| path.push(node));
+            let found = leaf.search(&order).ok().map(|at| leaf.values()[at]);
+            let (change, result) = f(session, found.as_ref().map(|value| value.get()));
+            if matches!(change, Change::Keep) || found.is_none() && matches!(change, Change::Remove)
+            {
+                observer.observe(link);
+                return Ok((result, 0));
+            }
+            let leaf = session.try_lock(link)?;
+            if (*leaf).end.is_passed(&order) && !mutation!("btree-trusts") {
+                return Err(Conflict::Retry);
+            }
+            let more = match ((*leaf).search(&order), found, change) {
+                (Ok(at), Some(found), Change::Put(value)) if (*leaf).values()[at].is(found) => {
+                    (*leaf).replace(at, value);
+                    found.free(session)?;
+                    0
+                }
+                (Err(at), None, Change::Put(value)) => {
+                    let key = make(session);
+                    Self::add(session, anchor, &mut path, (link, leaf), at, (key, value))?;
+                    1
+                }
+                (Ok(at), Some(found), Change::Remove) if (*leaf).values()[at].is(found) => {
+                    let (key, _) = (*leaf).remove(at);
+                    key.free(session)?;
+                    found.free(session)?;
+                    Self::shrink(session, anchor, &mut path, (link, leaf))?;
+                    -1
+                }
+                // Another has been faster.
+                _ => return Err(Conflict::Retry),
+            };
+            Ok((result, more))
+        }
+    }
+}

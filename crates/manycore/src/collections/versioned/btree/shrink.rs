@@ -1,0 +1,186 @@
+//! An entry fewer: a node with few keys takes up its right neighbour, or is taken up by its left one, in the transaction of the removal.
+//!
+//! Only neighbours below one parent: so the border between them is that parent's key. A node is small if it is filled to less than a
+//! quarter, and takes up another if both fill it to three quarters at most: one that has just been divided or merged is far from either.
+
+use super::grow::{Parent, untyped};
+use super::node::{Anchor, Inner, Leaf};
+use super::{BPlus, Path, typed};
+use crate::collections::versioned::word::Datum;
+use crate::session::{Conflict, Link, RawSession};
+use crate::sync::mutation;
+
+/// Whether a node with so many of its keys is to be merged with another, if there is one that is not too full.
+fn is_small(length: usize, room: usize) -> bool {
+    length < room.div_ceil(4)
+}
+
+/// Whether two, with so many keys in the end, have few enough together. One without any can always go.
+fn are_few([one, other]: [usize; 2], both: usize, room: usize) -> bool {
+    both <= room * 3 / 4 || both <= room && (one == 0 || other == 0)
+}
+
+/// Two neighbours, and the place of the left one in their parent.
+struct Pair<T> {
+    left: Link<T>,
+    right: Link<T>,
+    place: usize,
+}
+
+impl<T> Pair<T> {
+    /// One with its right neighbour and one with its left, as far as it has them below that parent.
+    fn of<K: Datum, const N: usize>(
+        parent: &Inner<K, N>,
+        place: usize,
+    ) -> impl Iterator<Item = Self> {
+        let lefts = [Some(place).filter(|&place| place < parent.len()), place.checked_sub(1)];
+        lefts.into_iter().flatten().map(|place| Self {
+            left: typed(parent.at(place)),
+            right: typed(parent.at(place + 1)),
+            place,
+        })
+    }
+
+    /// Whether this is what the parent has.
+    fn is_in<K: Datum, const N: usize>(&self, parent: &Inner<K, N>) -> bool {
+        self.place < parent.len()
+            && parent.at(self.place) == untyped(self.left)
+            && parent.at(self.place + 1) == untyped(self.right)
+    }
+}
+
+impl<const LEAF: usize, const INNER: usize> BPlus<LEAF, INNER> {
+    /// Merges a leaf, which is locked, with a neighbour if it has become small, and then what is above.
+    ///
+    /// # Safety
+    ///
+    /// In a session that has come over the path to the leaf, whose copy it is.
+    pub(super) unsafe fn shrink<K: Datum, V: Datum, S: RawSession>(
+        session: &mut S,
+        anchor: Link<Anchor>,
+        path: &mut Path,
+        (link, leaf): (Link<Leaf<K, V, LEAF>>, *mut Leaf<K, V, LEAF>),
+    ) -> Result<(), Conflict> {
+        // SAFETY: the session is open (contract of this function), and links that it has found lead
+        // to nodes that stay until its end. Nothing refers to a node's copy any more when that is
+        // locked. After the commit nothing leads to the right leaf: its neighbour and its parent,
+        // which did, are locked, as it is itself.
+        unsafe {
+            if !is_small((*leaf).len(), LEAF) {
+                return Ok(());
+            }
+            let Some(above) = path.pop() else { return Ok(()) };
+            let Parent { link: above, node, place } =
+                Self::parent::<K, S>(session, above, untyped(link))?;
+            let is_alone = node.len() == 0;
+            let length = |leaf: Link<Leaf<K, V, LEAF>>| (*session.deref(leaf)).len();
+            let few = Pair::of(node, place).find(|pair: &Pair<Leaf<K, V, LEAF>>| {
+                let lengths = [length(pair.left), length(pair.right)];
+                are_few(lengths, lengths[0] + lengths[1], LEAF)
+            });
+            let Some(pair) = few else {
+                // A node above that leads to this leaf only was not merged when it came to that.
+                return match is_alone {
+                    true => Self::shrink_above::<K, S>(session, anchor, path, above),
+                    false => Ok(()),
+                };
+            };
+            let parent: *mut Inner<K, INNER> = session.try_lock(above)?;
+            if !pair.is_in(&*parent) {
+                return Err(Conflict::Retry);
+            }
+            let left = session.try_lock(pair.left)?;
+            session.free(pair.right)?;
+            let right = *session.deref(pair.right);
+            if (*left).end.next != pair.right || (*left).len() + right.len() > LEAF {
+                return Err(Conflict::Retry);
+            }
+            let end = (*left).end;
+            (*left).merge(&right);
+            if mutation!("btree-old-end") {
+                (*left).end = end;
+            }
+            // The border was the leaves', and goes with it; inner nodes have none of their own.
+            (*parent).remove(pair.place).free(session)?;
+            Self::shrink_above::<K, S>(session, anchor, path, above)
+        }
+    }
+
+    /// The same for an inner node, and those above it. A root that leads to one node only goes.
+    ///
+    /// # Safety
+    ///
+    /// In a session that has come over the path to the node.
+    unsafe fn shrink_above<K: Datum, S: RawSession>(
+        session: &mut S,
+        anchor: Link<Anchor>,
+        path: &mut Path,
+        mut link: Link<Inner<K, INNER>>,
+    ) -> Result<(), Conflict> {
+        // SAFETY: the session is open (contract of this function), and links that it has found lead
+        // to nodes that stay until its end. After the commit nothing leads to the right node: its
+        // neighbour and its parent, which did, are locked, as it is itself.
+        unsafe {
+            while is_small((*session.deref(link)).len(), INNER) {
+                let Some(above) = path.pop() else {
+                    return Self::lower::<K, S>(session, anchor, link);
+                };
+                let Parent { link: above, node, place } =
+                    Self::parent::<K, S>(session, above, untyped(link))?;
+                let is_alone = node.len() == 0;
+                let length = |node: Link<Inner<K, INNER>>| (*session.deref(node)).len();
+                let few = Pair::of(node, place).find(|pair: &Pair<Inner<K, INNER>>| {
+                    let lengths = [length(pair.left), length(pair.right)];
+                    are_few(lengths, lengths[0] + lengths[1] + 1, INNER)
+                });
+                link = above;
+                let Some(pair) = few else {
+                    if is_alone {
+                        continue;
+                    }
+                    return Ok(());
+                };
+                let parent: *mut Inner<K, INNER> = session.try_lock(above)?;
+                if !pair.is_in(&*parent) {
+                    return Err(Conflict::Retry);
+                }
+                let left = session.try_lock(pair.left)?;
+                session.free(pair.right)?;
+                let right = *session.deref(pair.right);
+                if (*left).end.next != pair.right || (*left).len() + right.len() + 1 > INNER {
+                    return Err(Conflict::Retry);
+                }
+                let border = (*parent).remove(pair.place);
+                (*left).merge(border, &right);
+            }
+            Ok(())
+        }
+    }
+
+    /// Has the tree one level fewer, if this is its root and leads to one node only.
+    ///
+    /// # Safety
+    ///
+    /// In a session that has found the node.
+    unsafe fn lower<K: Datum, S: RawSession>(
+        session: &mut S,
+        anchor: Link<Anchor>,
+        root: Link<Inner<K, INNER>>,
+    ) -> Result<(), Conflict> {
+        // SAFETY: session and node are there (contract of this function). After the commit nothing
+        // leads to the node: the anchor, which did, is locked, as it is itself.
+        unsafe {
+            if (*session.deref(root)).len() > 0 {
+                return Ok(());
+            }
+            let begin = &mut *session.try_lock(anchor)?;
+            session.free(root)?;
+            let node = &*session.deref(root);
+            if begin.root != untyped(root) || node.len() > 0 {
+                return Err(Conflict::Retry);
+            }
+            *begin = Anchor { root: node.at(0), height: begin.height - 1 };
+            Ok(())
+        }
+    }
+}

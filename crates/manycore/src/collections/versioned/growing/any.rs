@@ -1,0 +1,178 @@
+//! The growing table for keys and values of any type.
+
+use alloc::boxed::Box;
+use core::borrow::Borrow;
+use core::hash::Hash;
+
+use super::bucket::Bucket;
+use super::{Directory, Growing, UNTOLD};
+use crate::collections::hashing::hash_of;
+use crate::collections::versioned::structure::{Change, Observe, Seek, Structure};
+use crate::collections::versioned::word::{Datum, Word};
+use crate::session::{self, Conflict, RawSession, View};
+use crate::sync::{clock, mutation};
+
+/// So many entries of a chain are freed in one transaction.
+const CHAINED: usize = 128;
+
+impl Structure for Growing {
+    type Parts<K: Datum, V: Datum> = Directory<Word<K>, Word<V>>;
+
+    const VIEW: View = View::Latest;
+
+    fn create<K: Datum, V: Datum, S: RawSession>(_handle: &mut S) -> Self::Parts<K, V> {
+        Directory::new(1, Bucket::<Word<K>, Word<V>>::ROOM / 2)
+    }
+
+    unsafe fn for_each<'s, K: Datum, V: Datum, S: RawSession>(
+        parts: &Self::Parts<K, V>,
+        session: &'s S,
+        f: impl FnMut(&'s Word<K>, &'s Word<V>) -> bool,
+    ) {
+        // SAFETY: the contract of this function.
+        unsafe { parts.visit_all(session, f) };
+    }
+
+    /// Buckets lie in the table's memory, of which threads' logs may have versions: that goes to the domain, which drops it when nobody
+    /// touches it any more.
+    unsafe fn dismantle<K: Datum, V: Datum, S: RawSession>(
+        parts: Self::Parts<K, V>,
+        handle: &mut S,
+    ) {
+        for place in parts.places() {
+            let mut is_cut = false;
+            while !is_cut {
+                // SAFETY: `retry` has begun the session; buckets stay as long as their memory, and
+                // each word is in one entry. What `try_lock` returns is this session's copy.
+                is_cut = session::retry(handle, View::Latest, |session| unsafe {
+                    if (*session.deref(place)).has_no_chain() {
+                        return Ok(true);
+                    }
+                    let bucket = &mut *session.try_lock(place)?;
+                    let has_more = bucket.cut_chain(session, CHAINED, |session, key, value| {
+                        key.free(session)?;
+                        value.free(session)
+                    })?;
+                    Ok(!has_more)
+                });
+            }
+            // SAFETY: `retry` has begun the session; the memory stays until `parts` is dropped, which is freed below.
+            session::retry(handle, View::Latest, |session| unsafe {
+                let bucket = *session.deref(place);
+                session.free_in_place(place)?;
+                bucket.entries().iter().try_for_each(|(key, value)| {
+                    key.free(session)?;
+                    value.free(session)
+                })
+            });
+        }
+        let parts = handle.make_owned(Box::new(parts));
+        // SAFETY: `retry` has begun the session; made just now, and nobody has a link to it.
+        session::retry(handle, View::Latest, |session| unsafe { session.free_owned(parts) });
+    }
+
+    const COUNTS: bool = true;
+}
+
+/// Whether a key of the table is the one that is looked for.
+#[inline]
+fn is<K: Datum + Borrow<Q>, Q: Eq + ?Sized>(key: &Q) -> impl Fn(&Word<K>) -> bool {
+    // SAFETY: it is called with keys of a bucket that the session has found, which lasts.
+    move |of_entry| unsafe { of_entry.get() }.borrow() == key
+}
+
+impl<K, Q> Seek<K, Q> for Growing
+where
+    K: Datum + Hash + Eq + Borrow<Q>,
+    Q: Hash + Eq + ?Sized,
+{
+    #[inline]
+    unsafe fn find<'s, V: Datum, S: RawSession>(
+        parts: &Self::Parts<K, V>,
+        session: &'s S,
+        key: &Q,
+        observer: &impl Observe<S>,
+    ) -> Option<(&'s Word<K>, &'s Word<V>)> {
+        let hash = hash_of(key);
+        // SAFETY: the session is one of the domain to which the buckets belong (contract of this
+        // function), and buckets stay as long as the table.
+        unsafe {
+            let (link, _, bucket) = parts.find(session, hash);
+            observer.observe(link);
+            bucket.find(session, hash, is(key))
+        }
+    }
+
+    #[inline]
+    unsafe fn change<V: Datum, S: RawSession, R>(
+        parts: &Self::Parts<K, V>,
+        session: &mut S,
+        key: &Q,
+        observer: &impl Observe<S>,
+        make: impl FnOnce(&mut S) -> Word<K>,
+        f: impl FnOnce(&mut S, Option<&V>) -> (Change<V>, R),
+    ) -> Result<(R, isize), Conflict> {
+        let (hash, is) = (hash_of(key), is::<K, Q>(key));
+        // SAFETY: the session is one of the domain to which the buckets belong (contract of this
+        // function), and what it has found stays until its end. What was read of the bucket is not
+        // used any more when that is locked, which may be this session's own copy already. Words
+        // that leave the table are freed once, by who has their bucket locked.
+        unsafe {
+            let (link, number, seen) = parts.find(session, hash);
+            let found = seen.find(session, hash, &is).map(|(_, value)| *value);
+            let (change, result) = f(session, found.as_ref().map(|value| value.get()));
+            if matches!(change, Change::Keep) || found.is_none() && matches!(change, Change::Remove)
+            {
+                observer.observe(link);
+                return Ok((result, 0));
+            }
+            let bucket = &mut *session.try_lock(link)?;
+            if !bucket.has(hash, number) && !mutation!("growing-trusts") {
+                return Err(Conflict::Retry);
+            }
+            let now = bucket.locate(session, hash, &is);
+            let more = match (now, found, change) {
+                (Some((spot, now)), Some(found), Change::Put(value)) if now.is(found) => {
+                    bucket.replace(session, spot, value)?;
+                    found.free(session)?;
+                    0
+                }
+                (None, None, Change::Put(value)) => {
+                    let key = make(session);
+                    bucket.add(session, hash, key, value);
+                    1
+                }
+                (Some((spot, now)), Some(found), Change::Remove) if now.is(found) => {
+                    let (key, value) = bucket.remove(session, spot)?;
+                    key.free(session)?;
+                    value.free(session)?;
+                    -1
+                }
+                // Another has been faster.
+                _ => return Err(Conflict::Retry),
+            };
+            Ok((result, more))
+        }
+    }
+
+    /// Counts only some changes, each for several, so that threads seldom write the same line.
+    #[inline]
+    unsafe fn has_changed<V: Datum, S: RawSession>(
+        parts: &Self::Parts<K, V>,
+        handle: &mut S,
+        more: isize,
+    ) {
+        let each = UNTOLD.min(parts.buckets().cast_signed() / 64).max(1);
+        // The lowest bits of a clock are as good as random here.
+        let drawn = clock::now().wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
+        if !drawn.is_multiple_of(each.unsigned_abs() as u64) {
+            return;
+        }
+        let told = more * each;
+        parts.count(told);
+        if told > 0 {
+            // SAFETY: the contract of this function.
+            unsafe { parts.grow(handle, told) };
+        }
+    }
+}

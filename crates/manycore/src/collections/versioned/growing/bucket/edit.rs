@@ -1,0 +1,153 @@
+//! Entries of a bucket that a session has locked: they are found, replaced and taken out by where they are.
+
+use core::hash::Hash;
+use core::ptr::null_mut;
+
+use super::{Bucket, Entry};
+use crate::collections::hashing::hash_of;
+use crate::session::{Conflict, Link, RawSession};
+
+/// Where an entry of a bucket is that a session has locked.
+pub enum Spot<K, V> {
+    Here(usize),
+    InChain(Link<Entry<K, V>>),
+}
+
+impl<K: Copy, V: Copy> Bucket<K, V> {
+    /// Where that entry is, and its value.
+    ///
+    /// # Safety
+    ///
+    /// In a session in which the bucket was found.
+    pub unsafe fn locate<S: RawSession>(
+        &self,
+        session: &S,
+        hash: usize,
+        is: impl Fn(&K) -> bool,
+    ) -> Option<(Spot<K, V>, V)> {
+        if let Some(index) = self.position(hash, &is) {
+            return Some((Spot::Here(index), self.entries()[index].1));
+        }
+        // SAFETY: the bucket was found in this session (contract of this function).
+        let found = unsafe { self.find_in_chain(session, is) };
+        found.map(|(link, entry)| (Spot::InChain(link), entry.value))
+    }
+
+    /// Gives an entry another value.
+    ///
+    /// # Safety
+    ///
+    /// In the session in which the bucket is locked: it is the copy, in which the entry was located.
+    pub unsafe fn replace<S: RawSession>(
+        &mut self,
+        session: &mut S,
+        spot: Spot<K, V>,
+        value: V,
+    ) -> Result<(), Conflict> {
+        match spot {
+            // SAFETY: the index is that of one of the entries, which are within the words.
+            Spot::Here(index) => unsafe { (*self.at_mut(index)).1 = value },
+            // SAFETY: the session has found the entry in the bucket's chain, which stays until the
+            // session's end.
+            Spot::InChain(link) => unsafe { (*session.try_lock(link)?).value = value },
+        }
+        Ok(())
+    }
+
+    /// Takes so many entries out of the chain at most, and tells of each; whether there are more.
+    ///
+    /// # Safety
+    ///
+    /// As for [`replace`](Self::replace).
+    pub unsafe fn cut_chain<S: RawSession>(
+        &mut self,
+        session: &mut S,
+        most: usize,
+        mut f: impl FnMut(&mut S, K, V) -> Result<(), Conflict>,
+    ) -> Result<bool, Conflict> {
+        for _ in 0..most {
+            if self.more.is_null() {
+                break;
+            }
+            // SAFETY: the bucket is this session's copy (contract of this function). After the commit
+            // nothing leads to the entry: the link to it was in this copy.
+            unsafe {
+                let Entry { next, key, value } = *session.deref(self.more);
+                session.free(self.more)?;
+                self.more = next;
+                f(session, key, value)?;
+            }
+        }
+        Ok(!self.more.is_null())
+    }
+}
+
+impl<K: Copy + Hash, V: Copy> Bucket<K, V> {
+    /// Takes an entry out; returns it.
+    ///
+    /// # Safety
+    ///
+    /// As for [`replace`](Self::replace).
+    pub unsafe fn remove<S: RawSession>(
+        &mut self,
+        session: &mut S,
+        spot: Spot<K, V>,
+    ) -> Result<(K, V), Conflict> {
+        // SAFETY: the bucket is this session's copy (contract of this function), whose chain the
+        // session finds: its entries stay until the session's end. Both `index` and the last one
+        // are among the entries that are written.
+        unsafe {
+            let index = match spot {
+                Spot::Here(index) => index,
+                Spot::InChain(link) => {
+                    let Entry { key, value, .. } = *session.deref(link);
+                    self.unchain(session, link)?;
+                    return Ok((key, value));
+                }
+            };
+            let old = self.entries()[index];
+            // One of the chain has its room. What may fail, or panic, comes first.
+            let moved = (!self.more.is_null()).then(|| {
+                let Entry { key, value, .. } = *session.deref(self.more);
+                (hash_of(&key), key, value)
+            });
+            if moved.is_some() {
+                self.unchain(session, self.more)?;
+            }
+            self.length -= 1;
+            let last = *self.at(usize::from(self.length));
+            self.at_mut(index).write(last);
+            self.tags.take(index, usize::from(self.length));
+            if let Some((hash, key, value)) = moved {
+                self.add(session, hash, key, value);
+            }
+            Ok(old)
+        }
+    }
+
+    /// Takes an entry out of the chain: the first one gets its place. If it fails, nothing has happened.
+    ///
+    /// # Safety
+    ///
+    /// As for [`replace`](Self::replace).
+    unsafe fn unchain<S: RawSession>(
+        &mut self,
+        session: &mut S,
+        entry: Link<Entry<K, V>>,
+    ) -> Result<(), Conflict> {
+        // SAFETY: the bucket is this session's copy (contract of this function), whose chain the
+        // session finds: its entries stay until the session's end. After the commit nothing leads
+        // to the one that is freed: the link to it was in this copy.
+        unsafe {
+            let first = self.more;
+            let Entry { next, key, value } = *session.deref(first);
+            let place = if entry == first { null_mut() } else { session.try_lock(entry)? };
+            session.free(first)?;
+            self.more = next;
+            if let Some(place) = place.as_mut() {
+                (place.key, place.value) = (key, value);
+            }
+            Ok(())
+        }
+    }
+}

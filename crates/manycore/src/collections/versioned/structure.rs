@@ -1,0 +1,117 @@
+//! What maps of any keys and values ask of the structure that keeps their entries.
+
+use super::word::{Datum, Word};
+use crate::session::{Conflict, Link, RawSession, View};
+
+/// How entries hang together, in nodes that hold [words](Word).
+pub trait Structure: Sized + 'static {
+    /// Where it begins. Links to objects of one domain.
+    type Parts<K: Datum, V: Datum>: Send + Sync;
+
+    /// What an operation on one key has to see.
+    const VIEW: View;
+
+    /// Whether it wants to know by how many keys there are more.
+    const COUNTS: bool = false;
+
+    /// Without entries.
+    fn create<K: Datum, V: Datum, S: RawSession>(handle: &mut S) -> Self::Parts<K, V>;
+
+    /// Frees nodes, keys and values, in as many transactions as that takes, of one that nobody uses any more.
+    ///
+    /// # Safety
+    ///
+    /// The handle is in no session, and of the domain to which the parts belong; those are not used again.
+    unsafe fn dismantle<K: Datum, V: Datum, S: RawSession>(
+        parts: Self::Parts<K, V>,
+        handle: &mut S,
+    );
+
+    /// Calls `f` with each entry until it says that it is enough.
+    ///
+    /// # Safety
+    ///
+    /// In a snapshot of the domain to which the parts belong.
+    unsafe fn for_each<'s, K: Datum, V: Datum, S: RawSession>(
+        parts: &Self::Parts<K, V>,
+        session: &'s S,
+        f: impl FnMut(&'s Word<K>, &'s Word<V>) -> bool,
+    );
+}
+
+/// What becomes of an entry.
+pub enum Change<V> {
+    /// It stays, or stays away.
+    Keep,
+    /// It gets this value.
+    Put(Word<V>),
+    /// It goes.
+    Remove,
+}
+
+/// Is told of the objects on which an answer depends.
+pub trait Observe<S> {
+    /// The answer depends on this object: if it stays as it is, so does the answer.
+    fn observe<T: Copy + 'static>(&self, link: Link<T>);
+}
+
+impl<S, O: Observe<S>> Observe<S> for &O {
+    #[inline]
+    fn observe<T: Copy + 'static>(&self, link: Link<T>) {
+        (*self).observe(link);
+    }
+}
+
+/// Does not want to know.
+impl<S> Observe<S> for () {
+    #[inline]
+    fn observe<T: Copy + 'static>(&self, _link: Link<T>) {}
+}
+
+/// A structure in which keys are found by what they can be borrowed as.
+pub trait Seek<K: Datum, Q: ?Sized>: Structure {
+    /// The key's entry.
+    ///
+    /// # Safety
+    ///
+    /// In a session of this view or of a snapshot, of the domain to which the parts belong.
+    unsafe fn find<'s, V: Datum, S: RawSession>(
+        parts: &Self::Parts<K, V>,
+        session: &'s S,
+        key: &Q,
+        observer: &impl Observe<S>,
+    ) -> Option<(&'s Word<K>, &'s Word<V>)>;
+
+    /// Does with the key's entry what `f` says, which is given its value. If it has none and is to have one, `make` makes the key.
+    /// What the map does not have any more is freed. Says also by how many keys there are more.
+    ///
+    /// # Errors
+    ///
+    /// If another thread is in the way. Then the session can only abort.
+    ///
+    /// # Safety
+    ///
+    /// As for [`find`](Self::find). `make` returns a key like this one; the session aborts if this fails or panics, and what `f` and
+    /// `make` return is theirs again.
+    unsafe fn change<V: Datum, S: RawSession, R>(
+        parts: &Self::Parts<K, V>,
+        session: &mut S,
+        key: &Q,
+        observer: &impl Observe<S>,
+        make: impl FnOnce(&mut S) -> Word<K>,
+        f: impl FnOnce(&mut S, Option<&V>) -> (Change<V>, R),
+    ) -> Result<(R, isize), Conflict>;
+
+    /// A commit has put in so many keys more than it has taken out.
+    ///
+    /// # Safety
+    ///
+    /// In no session, with a handle of the domain to which the parts belong.
+    #[inline]
+    unsafe fn has_changed<V: Datum, S: RawSession>(
+        _parts: &Self::Parts<K, V>,
+        _handle: &mut S,
+        _more: isize,
+    ) {
+    }
+}

@@ -1,0 +1,257 @@
+//! A key or a value as it lies in nodes, which are copied bytewise: itself if it is a number, otherwise the place of an object that
+//! owns it.
+//!
+//! ```text
+//!   u64, i32, bool, (), ...          String, Vec<u8>, structs, ...
+//!   +-----------+                    +-----------+       object
+//!   |   value   |                    |  link  ---+-----> | head | value |
+//!   +-----------+                    +-----------+
+//! ```
+//!
+//! The object never changes. A commit that takes the word out of the map frees it, and it is dropped when no session is open that may
+//! have found it: once, by whichever thread reclaims.
+//!
+//! Whether a type is one of the numbers, its [`TypeId`] says; the compiler does that test. That a type is `Copy` would be enough, but
+//! code that is generic cannot ask for it; that it has no destructor is not: it may be an atomic, and its copies would differ.
+
+use alloc::boxed::Box;
+use core::any::TypeId;
+use core::hash::{Hash, Hasher};
+use core::marker::PhantomData;
+use core::mem::{ManuallyDrop, MaybeUninit};
+
+use crate::session::object::{OWNED_MAX, drop_owned, owned};
+use crate::session::{Conflict, Link, RawSession};
+
+/// What keys and values are: they go to another thread, are shared, and may be dropped after their map.
+pub trait Datum: Send + Sync + 'static {}
+
+impl<T: Send + Sync + 'static> Datum for T {}
+
+/// A key or a value in a node. What is in it is there in sessions only: see [`get`](Self::get).
+#[repr(transparent)]
+pub struct Word<T>(MaybeUninit<*mut ()>, PhantomData<fn(T) -> T>);
+
+// SAFETY: what is reached through a word is a `T`, or a number that is one.
+unsafe impl<T: Send + Sync> Send for Word<T> {}
+// SAFETY: likewise, by shared reference only.
+unsafe impl<T: Send + Sync> Sync for Word<T> {}
+
+impl<T> Clone for Word<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Word<T> {}
+
+/// Whether it lies in the word itself: one of the types that are copied bytewise, have no padding, and fit.
+#[inline]
+fn is_inline<T: 'static>() -> bool {
+    macro_rules! is_one_of {
+        ($($type:ty)*) => { $(TypeId::of::<T>() == TypeId::of::<$type>())||* };
+    }
+    size_of::<T>() <= size_of::<Word<T>>()
+        && align_of::<T>() <= align_of::<Word<T>>()
+        && is_one_of!(() bool char u8 u16 u32 u64 usize i8 i16 i32 i64 isize f32 f64)
+}
+
+/// Whether it is too large for an object, which then has a box.
+const fn is_large<T>() -> bool {
+    size_of::<T>() > OWNED_MAX || align_of::<T>() > 16
+}
+
+impl<T: Datum> Word<T> {
+    /// What no node counts as an entry.
+    pub const NONE: Self = Self(MaybeUninit::uninit(), PhantomData);
+
+    /// Of a new object, or of a number. It belongs to the caller, until a commit has it in a node.
+    #[inline]
+    pub fn new<S: RawSession>(handle: &mut S, value: T) -> Self {
+        let mut word = Self::NONE;
+        if is_inline::<T>() {
+            // SAFETY: the word is as large and as aligned as such a type needs.
+            unsafe { word.0.as_mut_ptr().cast::<T>().write(value) };
+        } else if is_large::<T>() {
+            word.0.write(handle.make_owned(Box::new(value)).as_ptr());
+        } else {
+            word.0.write(handle.make_owned(value).as_ptr());
+        }
+        word
+    }
+
+    /// The same, of an object that ends if the session is aborted.
+    ///
+    /// # Safety
+    ///
+    /// In a session, which has the word in a node if it commits.
+    #[inline]
+    pub unsafe fn claimed<S: RawSession>(session: &mut S, value: T) -> Self {
+        let word = Self::new(session, value);
+        // SAFETY: just made; the rest is the contract of this function.
+        unsafe { word.claim(session) };
+        word
+    }
+
+    /// Has the object end if the session is aborted.
+    ///
+    /// # Safety
+    ///
+    /// As for [`claimed`](Self::claimed); once.
+    #[inline]
+    pub unsafe fn claim<S: RawSession>(self, session: &mut S) {
+        if is_inline::<T>() {
+            return;
+        }
+        // SAFETY: the contract of this function.
+        unsafe {
+            if is_large::<T>() {
+                session.claim_owned(self.link::<Box<T>>());
+            } else {
+                session.claim_owned(self.link::<T>());
+            }
+        }
+    }
+
+    /// The link to the object.
+    ///
+    /// # Safety
+    ///
+    /// The word was made, of a type that is not in the word itself; `U` is what its object owns.
+    #[inline]
+    unsafe fn link<U>(self) -> Link<U> {
+        // SAFETY: `new` has written it (contract of this function).
+        Link::from_ptr(unsafe { self.0.assume_init() })
+    }
+
+    /// What it stands for.
+    ///
+    /// # Safety
+    ///
+    /// The word was made; its object is there for as long as the reference is used, as it is in a session that has found the word.
+    #[inline]
+    pub unsafe fn get(&self) -> &T {
+        // SAFETY: `new` has written either, by the same tests; the object is there (contract of this
+        // function).
+        unsafe {
+            if is_inline::<T>() {
+                &*self.0.as_ptr().cast::<T>()
+            } else if is_large::<T>() {
+                owned::<Box<T>>(self.link())
+            } else {
+                owned(self.link::<T>())
+            }
+        }
+    }
+
+    /// Whether another word, which was found later in the same session, is this one: of the same object, or the same number.
+    ///
+    /// # Safety
+    ///
+    /// Both were made.
+    #[inline]
+    pub unsafe fn is(self, other: Self) -> bool {
+        if !is_inline::<T>() {
+            // SAFETY: both were made, of objects (contract of this function).
+            return unsafe { self.0.assume_init() == other.0.assume_init() };
+        }
+        let number = |word: Self| {
+            let mut number = [0; size_of::<*mut ()>()];
+            let from = word.0.as_ptr().cast::<u8>();
+            // SAFETY: as many bytes were written, of a type without padding, which fits.
+            unsafe { from.copy_to_nonoverlapping(number.as_mut_ptr(), size_of::<T>()) };
+            number
+        };
+        number(self) == number(other)
+    }
+
+    /// Frees the object, if there is one, with the session's commit.
+    ///
+    /// # Safety
+    ///
+    /// In a session that has found the word, or has claimed it; after its commit no node has it.
+    #[inline]
+    pub unsafe fn free<S: RawSession>(self, session: &mut S) -> Result<(), Conflict> {
+        if is_inline::<T>() {
+            return Ok(());
+        }
+        // SAFETY: the contract of this function.
+        unsafe {
+            if is_large::<T>() {
+                session.free_owned(self.link::<Box<T>>())
+            } else {
+                session.free_owned(self.link::<T>())
+            }
+        }
+    }
+
+    /// Ends the object, if there is one, and returns what it owns.
+    ///
+    /// # Safety
+    ///
+    /// As for [`end`](Self::end).
+    pub unsafe fn into_inner<S: RawSession>(self, handle: &mut S) -> T {
+        // SAFETY: the contract of this function. What is moved out is not dropped where it was: the
+        // object is ended as if it owned what needs no drop.
+        unsafe {
+            if is_inline::<T>() {
+                core::ptr::read(self.get())
+            } else if is_large::<T>() {
+                let value = core::ptr::read(owned(self.link::<Box<T>>()));
+                handle.end_owned(self.link::<ManuallyDrop<Box<T>>>());
+                *value
+            } else {
+                let value = core::ptr::read(owned(self.link::<T>()));
+                handle.end_owned(self.link::<ManuallyDrop<T>>());
+                value
+            }
+        }
+    }
+
+    /// Drops what it stands for, and leaves the object's memory to its domain.
+    ///
+    /// # Safety
+    ///
+    /// As for [`end`](Self::end).
+    pub unsafe fn drop_value(self) {
+        if is_inline::<T>() {
+            return;
+        }
+        // SAFETY: the contract of this function.
+        unsafe {
+            if is_large::<T>() {
+                drop_owned(self.link::<Box<T>>());
+            } else {
+                drop_owned(self.link::<T>());
+            }
+        }
+    }
+
+    /// Ends the object, if there is one, and drops what it owns.
+    ///
+    /// # Safety
+    ///
+    /// The word was made by a handle of this domain, and nobody has it or uses what it stands for from now on.
+    pub unsafe fn end<S: RawSession>(self, handle: &mut S) {
+        if is_inline::<T>() {
+            return;
+        }
+        // SAFETY: the contract of this function.
+        unsafe {
+            if is_large::<T>() {
+                handle.end_owned(self.link::<Box<T>>());
+            } else {
+                handle.end_owned(self.link::<T>());
+            }
+        }
+    }
+}
+
+/// In sessions only, as [`get`](Self::get): whoever hashes a key has found it.
+impl<T: Datum + Hash> Hash for Word<T> {
+    #[inline]
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        // SAFETY: words that are hashed are in nodes that a session has found.
+        unsafe { self.get() }.hash(state);
+    }
+}
