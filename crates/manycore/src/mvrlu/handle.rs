@@ -14,7 +14,7 @@ use super::waits::Waiting;
 use crate::clock::{Clock, LATEST, Ordo, UNDECIDED, record_of, undecided_by};
 use crate::session::object::{BARE, FREED, NEVER, head};
 use crate::sync::atomic::Ordering;
-use crate::sync::{hint, mutation, order, thread};
+use crate::sync::{head_of, hint, mutation, order, thread};
 
 /// A thread's access to a [`Domain`]. Dropped in a session, it aborts that.
 pub struct Handle<'a, C: Clock = Ordo> {
@@ -241,9 +241,9 @@ impl<'a, C: Clock> Handle<'a, C> {
         // before then, or is this session's own.
         unsafe {
             if version.is_null() {
-                Master::of(link).as_ref().data.with(|data| data)
+                head_of(&Master::of(link).as_ref().data)
             } else {
-                (*version.cast::<VersionOf<T>>()).data.with(|data| data)
+                head_of(&(*version.cast::<VersionOf<T>>()).data)
             }
         }
     }

@@ -12,7 +12,7 @@ use crate::session::object::{BARE, FREED, NEVER, head};
 use crate::session::pool::SIZE_MAX;
 use crate::sync::atomic::Ordering;
 use crate::sync::cell::UnsafeCell;
-use crate::sync::order;
+use crate::sync::{hint, order};
 
 #[cold]
 fn too_large(bytes: usize, segment_bytes: usize) -> ! {
@@ -100,7 +100,9 @@ impl<C: Clock> Handle<'_, C> {
                 if self.is_mine(newest) {
                     return Ok(again(newest));
                 }
-                let data = self.data(link, newest).read();
+                let data = self.data(link, newest);
+                hint::touch(data);
+                let data = data.read();
                 match self.push(link, kind, newest, flags, data) {
                     // It was written back meanwhile, which is no conflict.
                     Err(Conflict::Locked) if self::newest(head(link)).is_null() => {}

@@ -16,7 +16,7 @@ use super::stats::count;
 use crate::clock::{Clock, Counter, LATEST, UNDECIDED, undecided_by};
 use crate::session::object::{BARE, FREED, NEVER, head};
 use crate::sync::atomic::Ordering;
-use crate::sync::{order, thread};
+use crate::sync::{head_of, order, thread};
 
 /// A thread's access to a [`Domain`]. Dropped in a session, it aborts that.
 pub struct Handle<'a, C: Clock = Counter> {
@@ -229,9 +229,9 @@ unsafe impl<C: Clock> RawSession for Handle<'_, C> {
         unsafe {
             let copy = copy_of(head(link));
             if copy.is_null() || !self.sees(&*copy) {
-                Master::of(link).as_ref().data.with(|data| data)
+                head_of(&Master::of(link).as_ref().data)
             } else {
-                (*copy.cast::<CopyOf<T>>()).data.with(|data| data)
+                head_of(&(*copy.cast::<CopyOf<T>>()).data)
             }
         }
     }

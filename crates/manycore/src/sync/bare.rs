@@ -137,7 +137,7 @@ pub mod clock {
 )]
 pub mod hint {
     use super::{clock, symbols};
-    pub use crate::sync::foresight::{prefetch, unforeseen_branch};
+    pub use crate::sync::foresight::{prefetch, touch, unforeseen_branch};
 
     /// One turn of a polling loop.
     pub fn spin_loop() {

@@ -16,6 +16,10 @@ pub fn prefetch<T>(address: *const T) {
     let _ = address;
 }
 
+/// Reads a value of a large object, of which only the [head](crate::sync::head_of) has been charged: free, but for the reading.
+#[inline(always)]
+pub fn touch<T>(_value: *const T) {}
+
 /// A branch goes one way as often as the other, for no reason that a core could see: free, but for what it costs by itself.
 #[inline(always)]
 pub fn unforeseen_branch() {}

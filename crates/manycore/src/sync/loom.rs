@@ -129,6 +129,9 @@ pub mod hint {
     /// Asks for a line ahead of its use: there are none here.
     pub fn prefetch<T>(_address: *const T) {}
 
+    /// Reads a value of a large object.
+    pub fn touch<T>(_value: *const T) {}
+
     /// Memory that is going to be used.
     pub fn huge_pages(_address: *mut u8, _bytes: usize) {}
 

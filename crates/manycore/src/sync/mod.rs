@@ -217,6 +217,16 @@ macro_rules! store_and_fence {
 }
 pub(crate) use store_and_fence;
 
+/// Where the data of a cell is, which nobody writes as long as the caller reads in it. A simulation charges the first lines of a large
+/// one; what is read beyond is to be [touched](hint::touch).
+#[inline]
+pub(crate) fn head_of<T>(cell: &cell::UnsafeCell<T>) -> *const T {
+    #[cfg(feature = "sim")]
+    return cell.head();
+    #[cfg(not(feature = "sim"))]
+    cell.with(|data| data)
+}
+
 /// Whether a test has planted the mistake with this name, to see whether exploring schedules finds it.
 ///
 /// Simulated, and under the model checker, `MANYCORE_MUTATION=queue-hand-off` makes `mutation!("queue-hand-off")` true. Otherwise it is

@@ -60,12 +60,21 @@ impl<'s, K: Datum, V: Datum, P: Structure, M: Sessions> Access<'_, 's, K, V, P, 
         let (result, more) = session::retry(&mut self.me.raw, P::VIEW, |session| unsafe {
             P::change(parts, session, &*key(), &(), &make, &mut f)
         });
-        if P::COUNTS && more != 0 {
-            // SAFETY: the session has ended, and `by` has looked whether the handle is one of the
-            // map's space.
-            unsafe { P::has_changed(parts, &mut self.me.raw, more) };
-        }
         (result, more)
+    }
+
+    /// A commit has put in so many keys more than it has taken out. That may call `Hash`, which may panic: so all else comes before.
+    #[inline]
+    fn has_changed<Q>(&mut self, more: isize)
+    where
+        P: Seek<K, Q>,
+        Q: ?Sized,
+    {
+        if P::COUNTS && more != 0 {
+            // SAFETY: callers' sessions have ended, and `by` has looked whether the handle is one of
+            // the map's space.
+            unsafe { P::has_changed(self.map.parts(), &mut self.me.raw, more) };
+        }
     }
 
     /// With a new key. Says also whether the map has it now: see [`settle`](Self::settle).
@@ -82,8 +91,17 @@ impl<'s, K: Datum, V: Datum, P: Structure, M: Sessions> Access<'_, 's, K, V, P, 
         (result, more == 1)
     }
 
-    /// What becomes of a key or a value, which the map has or which is dropped. Whatever the map has is to be settled first, since a
+    /// What becomes of a new key, which the map has or which is dropped. What becomes of the value is to be settled first, since a
     /// destructor may panic.
+    fn settle_key(&mut self, key: Pending<K>, is_new: bool)
+    where
+        P: Seek<K, K>,
+    {
+        self.settle(key, is_new);
+        self.has_changed::<K>(isize::from(is_new));
+    }
+
+    /// What becomes of a key or a value, which the map has or which is dropped.
     fn settle<T: Datum>(&mut self, pending: Pending<T>, is_in_map: bool) {
         if is_in_map {
             pending.release();
@@ -103,7 +121,9 @@ impl<'s, K: Datum, V: Datum, P: Structure, M: Sessions> Access<'_, 's, K, V, P, 
         P: Seek<K, Q>,
         Q: ?Sized,
     {
-        self.change(|| key, |_| unreachable!("nothing is put in"), f).0
+        let (result, more) = self.change(|| key, |_| unreachable!("nothing is put in"), f);
+        self.has_changed::<Q>(more);
+        result
     }
 }
 
@@ -184,7 +204,7 @@ impl<K: Datum, V: Datum, P: Structure, M: Sessions> Access<'_, '_, K, V, P, M> {
         let (result, is_new) = self
             .change_or_add(&key, |session, old| (Change::Put(value.word(session)), of_old(old)));
         value.release();
-        self.settle(key, is_new);
+        self.settle_key(key, is_new);
         result
     }
 
@@ -201,11 +221,10 @@ impl<K: Datum, V: Datum, P: Structure, M: Sessions> Access<'_, '_, K, V, P, M> {
         });
         if is_new {
             value.release();
-            key.release();
         } else {
-            self.settle(key, false);
             self.settle(value, false);
         }
+        self.settle_key(key, is_new);
         is_new
     }
 
@@ -232,7 +251,7 @@ impl<K: Datum, V: Datum, P: Structure, M: Sessions> Access<'_, '_, K, V, P, M> {
         if let Some(value) = made {
             self.settle(value, is_new);
         }
-        self.settle(key, is_new);
+        self.settle_key(key, is_new);
         result
     }
 
@@ -294,7 +313,7 @@ impl<K: Datum, V: Datum, P: Structure, M: Sessions> Access<'_, '_, K, V, P, M> {
             // SAFETY: the session is open, and has the value in a node if it commits.
             (Change::Put(unsafe { Word::claimed(session, f(old)) }), ())
         });
-        self.settle(key, is_new);
+        self.settle_key(key, is_new);
     }
 
     /// Gives the key another value if it has this one.

@@ -7,7 +7,7 @@
 use syscalls::{Sysno, raw_syscall};
 
 use super::clock;
-pub use crate::sync::foresight::{prefetch, unforeseen_branch};
+pub use crate::sync::foresight::{prefetch, touch, unforeseen_branch};
 
 /// One turn of a polling loop.
 #[inline]

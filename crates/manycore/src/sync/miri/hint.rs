@@ -9,7 +9,7 @@ extern crate std;
 use core::time::Duration;
 
 use super::clock;
-pub use crate::sync::foresight::{prefetch, unforeseen_branch};
+pub use crate::sync::foresight::{prefetch, touch, unforeseen_branch};
 
 /// One turn of a polling loop: the interpreter lets another thread run.
 pub fn spin_loop() {

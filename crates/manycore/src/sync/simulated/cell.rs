@@ -24,6 +24,13 @@ impl<T> UnsafeCell<T> {
         f(self.0.get())
     }
 
+    /// Where it is, for who is going to read in it: charges its first lines, and those that are read later are
+    /// [touched](crate::sync::hint::touch).
+    pub fn head(&self) -> *const T {
+        backend::read_plain(self.0.get().addr(), size_of::<T>().min(128));
+        self.0.get()
+    }
+
     /// Writes: during `f` nobody else may read or write.
     pub fn with_mut<R>(&self, f: impl FnOnce(*mut T) -> R) -> R {
         backend::write_plain(self.0.get().addr(), size_of::<T>());

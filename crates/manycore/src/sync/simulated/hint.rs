@@ -36,6 +36,11 @@ pub fn sleep(nanoseconds: u32) {
 /// Memory that is going to be used: no machine models what pages it lies in.
 pub fn huge_pages(_address: *mut u8, _bytes: usize) {}
 
+/// Reads a value of a large object, of which only the head has been charged.
+pub fn touch<T>(value: *const T) {
+    backend::read_plain(value.addr(), size_of::<T>());
+}
+
 /// Asks for the line of an address ahead of its use.
 pub fn prefetch<T>(address: *const T) {
     backend::prefetch(address.addr());

@@ -66,7 +66,7 @@ use super::structure::{Change, Observe, Seek, Structure};
 use super::word::{Datum, Word};
 use crate::session::{Conflict, Link, RawSession, View};
 use crate::sync::mutation;
-use node::{Anchor, Inner, Leaf};
+use node::{Anchor, Inner, Leaf, read};
 pub use range::Range;
 
 /// A B+tree with so many entries in a leaf and so many keys in an inner node at most: at least 3 of both.
@@ -211,7 +211,7 @@ where
             let (link, leaf) = Self::walk::<K, V, S>(*parts, session, &order, |_| ());
             observer.observe(link);
             let at = leaf.search(&order).ok()?;
-            Some((&leaf.keys()[at], &leaf.values()[at]))
+            Some((&leaf.keys()[at], read(&leaf.values()[at])))
         }
     }
 
@@ -233,7 +233,7 @@ where
             let mut path = Path::new();
             let (link, leaf) =
                 Self::walk::<K, V, S>(anchor, session, &order, |node| path.push(node));
-            let found = leaf.search(&order).ok().map(|at| leaf.values()[at]);
+            let found = leaf.search(&order).ok().map(|at| *read(&leaf.values()[at]));
             let (change, result) = f(session, found.as_ref().map(|value| value.get()));
             if matches!(change, Change::Keep) || found.is_none() && matches!(change, Change::Remove)
             {

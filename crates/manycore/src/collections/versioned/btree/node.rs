@@ -4,6 +4,7 @@ use core::cmp::Ordering;
 
 use crate::collections::versioned::word::{Datum, Word};
 use crate::session::Link;
+use crate::sync::hint;
 
 /// Where a tree begins.
 #[derive(Clone, Copy)]
@@ -52,6 +53,13 @@ macro_rules! copied {
     )*};
 }
 copied! { End<K, T> Leaf<K, V; N> Inner<K; N> }
+
+/// A word of a node, of which a session has charged the head only.
+#[inline]
+pub fn read<T>(word: &Word<T>) -> &Word<T> {
+    hint::touch(word);
+    word
+}
 
 /// Makes room at a place.
 fn insert<T: Copy>(all: &mut [T], length: usize, at: usize, one: T) {
@@ -107,7 +115,7 @@ impl<K: Datum, V: Datum, const N: usize> Leaf<K, V, N> {
     #[inline]
     pub unsafe fn search(&self, order: impl Fn(&K) -> Ordering) -> Result<usize, usize> {
         // SAFETY: the keys are there as long as the leaf (contract of this function).
-        self.keys().binary_search_by(|key| order(unsafe { key.get() }))
+        self.keys().binary_search_by(|key| order(unsafe { read(key).get() }))
     }
 
     /// The first entry whose key is not `before` another.
@@ -117,7 +125,7 @@ impl<K: Datum, V: Datum, const N: usize> Leaf<K, V, N> {
     /// In a session that has found the leaf.
     pub unsafe fn partition(&self, before: impl Fn(&K) -> bool) -> usize {
         // SAFETY: the keys are there as long as the leaf (contract of this function).
-        self.keys().partition_point(|key| before(unsafe { key.get() }))
+        self.keys().partition_point(|key| before(unsafe { read(key).get() }))
     }
 
     /// There is room for one more.
@@ -179,10 +187,12 @@ impl<K: Datum, const N: usize> Inner<K, N> {
     /// The node at a place, from 0 to `len`.
     #[inline]
     pub fn at(&self, place: usize) -> Link<()> {
-        match place.checked_sub(1) {
-            None => self.first,
-            Some(place) => self.below[..self.length][place],
-        }
+        let below = match place.checked_sub(1) {
+            None => &self.first,
+            Some(place) => &self.below[..self.length][place],
+        };
+        hint::touch(below);
+        *below
     }
 
     /// The place of the node below which a key is.
@@ -193,7 +203,8 @@ impl<K: Datum, const N: usize> Inner<K, N> {
     #[inline]
     pub unsafe fn place(&self, order: impl Fn(&K) -> Ordering) -> usize {
         // SAFETY: the keys are there as long as the node (contract of this function).
-        self.keys().partition_point(|key| order(unsafe { key.get() }) != Ordering::Greater)
+        let is_not_after = |key: &Word<K>| order(unsafe { read(key).get() }) != Ordering::Greater;
+        self.keys().partition_point(is_not_after)
     }
 
     /// The place of a node, if it is below this one.

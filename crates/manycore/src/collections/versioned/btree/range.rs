@@ -5,7 +5,7 @@ use core::cmp::Ordering;
 use core::ops::{Bound, RangeBounds};
 
 use super::grow::untyped;
-use super::node::{Anchor, Inner, Leaf};
+use super::node::{Anchor, Inner, Leaf, read};
 use super::{BPlus, Path, order, typed};
 use crate::collections::versioned::structure::Observe;
 use crate::collections::versioned::word::Datum;
@@ -130,7 +130,7 @@ where
     fn entry(leaf: &'r Leaf<K, V, LEAF>, at: usize) -> (&'r K, &'r V) {
         // SAFETY: the leaf was found in a session that lasts as long as `'r` (contract of `range`),
         // and so do its keys and values.
-        unsafe { (leaf.keys()[at].get(), leaf.values()[at].get()) }
+        unsafe { (read(&leaf.keys()[at]).get(), read(&leaf.values()[at]).get()) }
     }
 
     /// The front goes on to the next leaf.
