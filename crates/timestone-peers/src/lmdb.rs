@@ -40,7 +40,8 @@ struct LmdbWorker<'a>(&'a Lmdb);
 
 impl Worker for LmdbWorker<'_> {
     fn get(&mut self, key: u64) -> Result<Option<u64>, Failure> {
-        Ok(self.0.numbers.get(&self.0.environment.read_txn()?, &key)?)
+        let transaction = self.0.environment.read_txn()?;
+        Ok(self.0.numbers.get(&transaction, &key)?)
     }
 
     fn put(&mut self, keys: &[u64], value: u64) -> Result<(), Failure> {

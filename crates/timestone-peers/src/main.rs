@@ -74,7 +74,7 @@ fn main() -> Result<(), Failure> {
                 "{threads} threads, {update} % put, {batch} keys a transaction, {in_flight} in flight, {:?}",
                 arguments.promise
             );
-            print!("{}", draw(&candidates, &samples)?);
+            println!("{}", draw(&candidates, &samples)?);
         }
     }
     Ok(())

@@ -27,6 +27,17 @@ pub struct Contents {
     pub object_bytes: u64,
 }
 
+/// Reads the superblock and the journal of the store in a directory, and writes nothing. The image is read, and its objects
+/// are not looked at: the numbers of objects are 0.
+///
+/// # Errors
+///
+/// As of [`verify`].
+pub fn probe(directory: impl AsRef<Path>) -> Result<Contents> {
+    let storage = Directory::open_existing(directory)?;
+    Ok(Contents::of(&Recovered::read_existing(&storage, &mut Unseen)?, &[]))
+}
+
 /// Reads all files of the store in a directory as recovery does, and writes none. Every frame's checksum is compared, every
 /// entry has to fit the object that it changes.
 ///
@@ -51,15 +62,30 @@ pub fn dump(
     let heap = Heap::new(64 << 30)?;
     let mut seen = Seen { filling: Filling(&heap), visit: &mut visit };
     let recovered = Recovered::read_existing(&storage, &mut seen)?;
-    let live = heap.live();
-    Ok(Contents {
-        superblock: recovered.superblock(),
-        horizon: recovered.horizon,
-        transactions: recovered.transactions,
-        journal_bytes: recovered.frame_bytes(),
-        objects: live.len() as u64,
-        object_bytes: live.iter().map(|(_, words)| (words + 1) as u64 * 8).sum(),
-    })
+    Ok(Contents::of(&recovered, &heap.live()))
+}
+
+impl Contents {
+    /// What was read, and the objects: place and words.
+    fn of(recovered: &Recovered, live: &[(u64, usize)]) -> Self {
+        Self {
+            superblock: recovered.superblock(),
+            horizon: recovered.horizon,
+            transactions: recovered.transactions,
+            journal_bytes: recovered.frame_bytes(),
+            objects: live.len() as u64,
+            object_bytes: live.iter().map(|(_, words)| (words + 1) as u64 * 8).sum(),
+        }
+    }
+}
+
+/// What takes everything and keeps nothing.
+struct Unseen;
+
+impl Target for Unseen {
+    fn apply(&mut self, _: Entry<'_>) -> Result<(), String> {
+        Ok(())
+    }
 }
 
 /// Fills a heap, and shows what with.

@@ -106,20 +106,25 @@ impl<C: Clock> Handle<'_, C> {
     }
 
     /// Begins a session that sees all commits up to the domain's floor, or up to a time if that is later, and none after
-    /// it. Returns when that is.
+    /// it; and what this thread has committed or seen. Returns when that is.
+    ///
+    /// No clock is waited for, but for what this thread has seen or was told to see. So a commit of another thread that has
+    /// returned and is not below the floor may be missed, if it is later than the time.
     ///
     /// # Safety
     ///
-    /// As of [`RawSession::begin`](manycore_traits::RawSession::begin). The time is the stamp of a commit, or before one.
+    /// As of [`RawSession::begin`](manycore_traits::RawSession::begin). The time is one that the clock has returned, or a
+    /// commit.
     pub unsafe fn begin_at_floor(&mut self, time: u64) -> u64 {
         debug_assert!(!self.is_open, "a session has begun in a session");
         self.is_open = true;
         self.kept.sessions = self.kept.sessions.saturating_add(1);
         let floor = self.domain.enter_at_floor(self.record);
         self.waiting = self.domain.waiting();
+        let time = time.max(self.settled.get());
         let read = floor.max(time);
         // A stamp may be a moment ahead of this thread's clock, and others may still take earlier ones.
-        while self.domain.clock.present() < time {
+        while read > floor && self.domain.clock.present() < time {
             hint::pause();
         }
         (self.epoch, self.read, self.limit) = (floor, read, read);
@@ -191,6 +196,11 @@ impl<C: Clock> Handle<'_, C> {
         let stamp = self.end_by_commit();
         debug_assert!(stamp.is_none_or(|stamp| stamp < UNDECIDED), "a stamp is a time");
         Ok(stamp)
+    }
+
+    /// The latest commit that this thread has made or seen; those that were written back to their objects do not count.
+    pub fn seen(&self) -> u64 {
+        self.settled.get()
     }
 
     /// The first conflict that the session has met, after which it can only abort.

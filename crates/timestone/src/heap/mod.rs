@@ -13,6 +13,7 @@ pub mod words;
 
 use std::ptr::NonNull;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use manycore::mvrlu::Memory;
 use parking_lot::Mutex;
@@ -36,6 +37,8 @@ pub struct Heap {
     base: NonNull<u8>,
     bytes: usize,
     state: Mutex<State>,
+    /// How many runs there are.
+    runs: AtomicUsize,
 }
 
 // SAFETY: the heap gives out memory by places; who may touch an object is `mvrlu`'s to say, or there is one thread only.
@@ -68,7 +71,7 @@ impl Heap {
         root.give(0);
         root.set_live(0, true);
         let state = Mutex::new(State { runs: vec![Some(root)] });
-        Ok(Arc::new(Self { base, bytes, state }))
+        Ok(Arc::new(Self { base, bytes, state, runs: AtomicUsize::new(1) }))
     }
 
     /// The address of a place.
@@ -91,7 +94,8 @@ impl Heap {
     ///
     /// [`Error::Full`].
     pub fn check_room(&self) -> Result<()> {
-        let runs = self.state.lock().runs.len();
+        // Relaxed: it says in time that there are few, not when exactly.
+        let runs = self.runs.load(Ordering::Relaxed);
         if runs + RUNS_KEPT > self.bytes / RUN_BYTES {
             let bytes = self.bytes;
             return Err(Error::Full(format!(
@@ -185,6 +189,7 @@ impl Target for Filling<'_> {
         let mut state = heap.state.lock();
         if state.runs.len() <= index {
             state.runs.resize_with(index + 1, || None);
+            heap.runs.store(index + 1, Ordering::Relaxed); // Relaxed: by one thread
         }
         if entry.is_new() && state.runs[index].is_none() {
             state.runs[index] = Some(Run::new(slot_bytes));
@@ -224,6 +229,7 @@ unsafe impl Memory for Shared {
             run.as_ref().is_some_and(|run| run.slot_bytes() == size && !run.is_given_out())
         });
         let index = open.unwrap_or_else(|| state.add_run(size, heap.bytes / RUN_BYTES));
+        heap.runs.store(state.runs.len(), Ordering::Relaxed); // Relaxed: under the lock
         let run = state.runs[index].as_mut().expect("the run was just found or made");
         for _ in 0..most {
             let Some(slot) = run.next_to_give() else { break };

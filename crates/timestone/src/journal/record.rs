@@ -14,6 +14,9 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 /// The only kind of record so far: words as they are after the transaction.
 pub const VALUES: u8 = 1;
 
+/// A record's flag: it makes or ends objects.
+pub const HAS_OBJECTS: u8 = 1;
+
 /// The object is new; words that the entry does not have are zero.
 pub const ALLOCATED: u16 = 1;
 /// The object ends.
@@ -41,6 +44,8 @@ struct EntryHeader {
 
 /// Bytes of a record without entries.
 pub const RECORD_BYTES: usize = size_of::<RecordHeader>();
+/// Where its flags are.
+pub const FLAGS_AT: usize = 5;
 /// Where its stamp is.
 pub const STAMP_AT: usize = 8;
 /// Bytes of an entry without words.
@@ -82,11 +87,11 @@ pub fn entry_header(place: u64, size: u16, first: u16, words: u16, flags: u16) -
 }
 
 /// A record's header.
-pub fn record_header(length: u32, stamp: u64) -> [u64; 2] {
+pub fn record_header(length: u32, flags: u8, stamp: u64) -> [u64; 2] {
     let header = RecordHeader {
         length: length.into(),
         kind: VALUES,
-        flags: 0,
+        flags,
         reserved: 0.into(),
         stamp: stamp.into(),
     };
@@ -96,8 +101,9 @@ pub fn record_header(length: u32, stamp: u64) -> [u64; 2] {
 /// Appends a record with these entries.
 pub fn push<'e>(into: &mut Vec<u8>, stamp: u64, entries: impl Iterator<Item = Entry<'e>>) {
     let start = into.len();
-    into.extend_from_slice(record_header(0, stamp).as_bytes());
+    into.extend_from_slice(record_header(0, 0, stamp).as_bytes());
     for Entry { place, size, first, words, flags } in entries {
+        into[start + FLAGS_AT] |= if flags == 0 { 0 } else { HAS_OBJECTS };
         let count = u16::try_from(words.len() / 8).expect("an object has few words");
         into.extend_from_slice(entry_header(place, size, first, count, flags).as_bytes());
         into.extend_from_slice(words);

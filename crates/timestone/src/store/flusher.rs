@@ -62,6 +62,8 @@ pub struct Flusher {
     /// Whether something was committed that nobody waits for.
     is_dirty: AtomicBool,
     is_ended: AtomicBool,
+    /// A flush has failed.
+    is_poisoned: AtomicBool,
     /// Wakes the thread in the background.
     bell: (Mutex<()>, Condvar),
     /// Keeps the directory locked.
@@ -78,6 +80,8 @@ struct Leader {
     horizon: u64,
     /// How many they are.
     records: u64,
+    /// Whether one of them has made or ended an object.
+    has_objects: bool,
     stats: Stats,
 }
 
@@ -96,6 +100,7 @@ impl Flusher {
             frame: Builder::default(),
             horizon: durable,
             records: 0,
+            has_objects: false,
             stats: Stats { recovered, durable, ..Stats::default() },
         };
         Self {
@@ -107,6 +112,7 @@ impl Flusher {
             changed: Condvar::new(),
             is_dirty: AtomicBool::new(false),
             is_ended: AtomicBool::new(false),
+            is_poisoned: AtomicBool::new(false),
             bell: (Mutex::new(()), Condvar::new()),
             _storage: storage,
         }
@@ -161,14 +167,24 @@ impl Flusher {
         result
     }
 
+    /// Fails if nothing gets onto the disk any more.
+    pub fn check(&self) -> Result<()> {
+        // Relaxed: a hint; whoever waits for its commit is told in any case.
+        if self.is_poisoned.load(Ordering::Relaxed) {
+            self.leader.lock().volume.check()
+        } else {
+            Ok(())
+        }
+    }
+
     /// Returns when all that has committed before is on the disk.
     pub fn sync(&self) -> Result<()> {
-        self.wait(self.domain.clock().fresh())
+        self.wait(self.domain.clock().0.fresh())
     }
 
     /// Writes what has come, and an image.
     pub fn checkpoint(&self, is_last: bool) -> Result<()> {
-        let stamp = self.domain.clock().fresh();
+        let stamp = self.domain.clock().0.fresh();
         let mut leader = self.leader.lock();
         self.flush(&mut leader, stamp)?;
         self.write_image(&mut leader, is_last)
@@ -191,7 +207,10 @@ impl Flusher {
             if leader.frame.is_empty() {
                 self.collect(leader, stamp);
             }
-            self.write(leader)?;
+            let written = self.write(leader);
+            // Relaxed: a hint.
+            self.is_poisoned.store(leader.volume.check().is_err(), Ordering::Relaxed);
+            written?;
         }
         Ok(())
     }
@@ -208,17 +227,17 @@ impl Flusher {
             hint::pause();
         };
         self.domain.close(horizon);
-        let (frame, mut records) = (&mut leader.frame, 0);
+        let (frame, mut records, mut has_objects) = (&mut leader.frame, 0, false);
         for (member, reader) in &mut leader.rings {
             // SAFETY: the member registered with this domain.
             let fate = || unsafe { self.domain.fate(*member, horizon) };
             reader.take(horizon, fate, |stamp, words| {
-                push(frame, stamp, words);
+                has_objects |= push(frame, stamp, words);
                 records += 1;
             });
         }
         leader.rings.retain(|(_, reader)| !reader.is_left());
-        (leader.horizon, leader.records) = (horizon, records);
+        (leader.horizon, leader.records, leader.has_objects) = (horizon, records, has_objects);
     }
 
     /// Puts what was collected onto the disk.
@@ -231,7 +250,9 @@ impl Flusher {
             leader.stats.frames += 1;
             leader.stats.transactions += leader.records;
             leader.stats.frame_bytes += leader.frame.size() as u64;
-            self.take_note(leader);
+            if leader.has_objects {
+                self.take_note(leader);
+            }
             leader.frame.clear();
         }
         self.publish(leader);
@@ -277,13 +298,16 @@ impl Flusher {
     }
 }
 
-/// Puts a record into a frame, with its stamp.
-fn push(frame: &mut Builder, stamp: u64, words: &mut dyn Iterator<Item = u64>) {
+/// Puts a record into a frame, with its stamp; whether it makes or ends objects.
+fn push(frame: &mut Builder, stamp: u64, words: &mut dyn Iterator<Item = u64>) -> bool {
     let body = frame.body();
-    let at = body.len() + record::STAMP_AT;
+    let start = body.len();
+    let at = start + record::STAMP_AT;
     words.for_each(|word| body.extend_from_slice(&word.to_le_bytes()));
     body[at..at + 8].copy_from_slice(&stamp.to_le_bytes());
+    let has_objects = body[start + record::FLAGS_AT] & record::HAS_OBJECTS != 0;
     frame.count();
+    has_objects
 }
 
 /// The thread that writes what nobody waits for.

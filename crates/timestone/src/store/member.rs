@@ -1,6 +1,6 @@
 //! A thread's part in a store.
 
-use manycore::session::{Conflict, RawSession, View};
+use manycore::session::{Conflict, RawSession};
 
 use super::flusher::Flusher;
 use super::options::Durability;
@@ -84,10 +84,11 @@ impl<'s> Member<'s> {
         f(&Snapshot::new(&mut self.thread))
     }
 
-    /// Reads at the present moment, also what is not on the disk yet: a crash may take that back.
+    /// Reads at the present moment, also what is not on the disk yet: a crash may take that back. Waits for the clocks of all
+    /// CPUs, so that no commit that has returned is missed.
     pub fn read_latest<R>(&mut self, f: impl FnOnce(&Snapshot<'_, 's>) -> R) -> R {
         // SAFETY: no session is open: each ends with the method that has begun it.
-        unsafe { self.thread.handle.begin(View::Snapshot) };
+        unsafe { self.thread.begin_fresh() };
         f(&Snapshot::new(&mut self.thread))
     }
 
@@ -101,7 +102,8 @@ impl<'s> Member<'s> {
             let stopped = match Transaction::begin(&mut self.thread).run(&mut f) {
                 Ok((value, stamp)) => {
                     self.last = stamp.unwrap_or(self.last);
-                    return Ok((value, self.last));
+                    // What it has only read may not be on the disk yet, either.
+                    return Ok((value, self.last.max(self.thread.handle.seen())));
                 }
                 Err(stopped) => stopped,
             };

@@ -13,7 +13,7 @@ mod transaction;
 use std::path::Path;
 use std::sync::Arc;
 
-use manycore::clock::Ordo;
+use manycore::clock::{Ordo, RelaxedClock, Since};
 use manycore::mvrlu;
 
 pub use flusher::Stats;
@@ -26,7 +26,7 @@ use crate::device::{Directory, Storage};
 use crate::error::Result;
 use crate::heap::{self, Filling, Heap};
 use crate::volume::Recovered;
-use domain::{Clock, Domain};
+use domain::Domain;
 use flusher::{Background, Flusher};
 use shared::Shared;
 
@@ -86,7 +86,7 @@ impl Store {
         let seed = recovered.seed();
         // SAFETY: no domain has the heap yet.
         let volume = recovered.start(&mut unsafe { heap.entries() })?;
-        let clock = Clock::new(Ordo::default(), horizon);
+        let clock = RelaxedClock(Since::new(Ordo::default(), horizon));
         let config =
             mvrlu::Config { segments_max: options.log_segments, ..mvrlu::Config::default() };
         let memory = Box::new(heap::Shared(heap.clone()));

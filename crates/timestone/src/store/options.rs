@@ -9,7 +9,8 @@ pub enum Durability {
     #[default]
     Durable,
     /// At once. A crash takes back what was committed within [`Options::window`] before it, and the time of a flush: always
-    /// the last transactions, and none before one that stays.
+    /// the last transactions, and none before one that stays. A transaction that another thread begins within the
+    /// uncertainty of the CPUs' clocks, below a microsecond as a rule, may not see it yet.
     Eventual,
 }
 

@@ -7,7 +7,7 @@ use manycore::session::Link;
 use super::domain::Handle;
 use crate::heap::Heap;
 use crate::heap::words::with_words;
-use crate::journal::record::{ALLOCATED, FREED, entry_header, record_header};
+use crate::journal::record::{ALLOCATED, FREED, HAS_OBJECTS, entry_header, record_header};
 
 /// Equal words between two that differ are written too if they are so many at most: an entry's header is as long.
 const GAP: usize = 2;
@@ -17,9 +17,11 @@ const GAP: usize = 2;
 /// The words are a record's as they are in a frame, on a little-endian machine.
 pub fn write(handle: &Handle<'_>, heap: &Heap, into: &mut Vec<u64>) {
     into.clear();
-    into.extend(record_header(0, 0));
+    into.extend(record_header(0, 0, 0));
+    let mut flags = 0;
     for (link, bytes) in handle.made::<()>() {
         let (place, words) = (place_of(heap, link), bytes / 8 - 1);
+        flags = HAS_OBJECTS;
         with_words!(words, |W| {
             // SAFETY: the session is open and has made the object, of the type that belongs to its size.
             let made = unsafe { &*handle.made_data(Link::<W>::from_ptr(link.as_ptr())) };
@@ -35,10 +37,11 @@ pub fn write(handle: &Handle<'_>, heap: &Heap, into: &mut Vec<u64>) {
                 (&*after, &*before)
             };
             push_written(into, place, after, before, write.is_end());
+            flags |= if write.is_end() { HAS_OBJECTS } else { 0 };
         });
     }
     let length = u32::try_from(into.len() * 8).expect("a record is smaller than a ring");
-    let [first, _] = record_header(length, 0);
+    let [first, _] = record_header(length, flags, 0);
     into[0] = first;
 }
 

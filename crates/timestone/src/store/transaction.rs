@@ -1,6 +1,6 @@
 //! Sessions of a store: transactions, which write, and snapshots, which read.
 
-use manycore::session::{Conflict, Link, RawSession, View};
+use manycore::session::{Conflict, Link, RawSession};
 
 use super::record;
 use super::shared::Thread;
@@ -71,7 +71,7 @@ fn object<'a>(thread: &'a Thread<'_>, place: u64, words: usize) -> &'a [u64] {
 impl<'m, 's> Transaction<'m, 's> {
     pub(super) fn begin(thread: &'m mut Thread<'s>) -> Self {
         // SAFETY: no session is open: each ends with the method that has begun it.
-        unsafe { thread.handle.begin(View::Snapshot) };
+        unsafe { thread.begin_now() };
         Self { thread, is_open: true }
     }
 
