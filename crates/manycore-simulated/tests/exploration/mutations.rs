@@ -17,11 +17,6 @@ const MUTATIONS: &[(&str, &str, &str)] = &[
     ("growing-trusts", "collections::hash_growing", "not linearizable"),
     ("btree-trusts", "space::trees_of_mvrlu", "not linearizable|a key after its leaf"),
     ("btree-old-end", "space::trees_of_mvrlu", "not linearizable|leads past|border|its leaf"),
-    (
-        "mvrlu-early-free",
-        "space::values_are_dropped_once_and_not_too_soon",
-        "a value that was dropped",
-    ),
     ("harris-unmarked", "collections::list_harris", "not linearizable"),
     ("lazy-unmarked", "collections::list_lazy", "not linearizable"),
     ("tree-trusts", "collections::bst_rcu_eager", "not linearizable|not freed"),

@@ -56,7 +56,7 @@ fn trees_of_mvrlu() {
 
 #[test]
 fn trees_of_rlu() {
-    trees(|| Space::<rlu::Domain>::default());
+    trees(Space::<rlu::Domain>::default);
     trees(|| Space::<rlu::Domain>::new(rlu::Domain::deferring()));
 }
 
@@ -111,7 +111,7 @@ fn moves_between_two<M: Sessions + 'static>(make: impl Fn() -> Space<M>) {
 #[test]
 fn between_two_maps() {
     moves_between_two(eager);
-    moves_between_two(|| Space::<rlu::Domain>::default());
+    moves_between_two(Space::<rlu::Domain>::default);
 }
 
 const THERE: u64 = 0x00C0_FFEE;
@@ -127,8 +127,12 @@ impl Live {
         Self(AtomicU64::new(THERE))
     }
 
+    fn is_alive(&self) -> bool {
+        self.0.load(Ordering::Relaxed) == THERE
+    }
+
     fn is_there(&self) {
-        assert_eq!(self.0.load(Ordering::Relaxed), THERE, "a value that was dropped");
+        assert!(self.is_alive(), "a value that was dropped");
     }
 }
 
@@ -179,6 +183,30 @@ fn values<M: Sessions + 'static>(make: impl Fn() -> Space<M>) {
 #[test]
 fn values_are_dropped_once_and_not_too_soon() {
     values(eager);
-    values(|| Space::<rlu::Domain>::default());
+    values(Space::<rlu::Domain>::default);
     values(|| Space::<rlu::Domain>::new(rlu::Domain::deferring()));
+}
+
+/// One replaces a value again and again, and drops what nobody sees any more; what the other has found stays.
+#[test]
+fn nobody_sees_a_value_that_was_dropped() {
+    explore().check(|| {
+        let space = eager();
+        let map = Small::<u64, Live>::new_in(&space);
+        map.set(1, Live::new());
+        let is_there = thread::parallel(2, |me| {
+            let mut handle = space.handle();
+            (0..6).all(|_| match me {
+                0 => map.by(&mut handle).set(1, Live::new()),
+                _ => handle.snapshot(|now| {
+                    let found = now.get(&map, &1);
+                    (2..5).for_each(|key| assert!(!now.contains_key(&map, &key)));
+                    found.is_some_and(Live::is_alive)
+                }),
+            })
+        });
+        assert!(is_there.into_iter().all(|is| is), "a value that was dropped");
+        drop((map, space));
+        assert_eq!(ALIVE.swap(0, Ordering::Relaxed), 0, "not dropped at the end");
+    });
 }

@@ -16,6 +16,7 @@
 //! | [`list`] | a sorted list |
 //! | [`hash`] | a hash table of chains |
 //! | [`tree`] | a search tree |
+//! | [`space`] | maps of any keys and values, in order or not, that snapshots and transactions see together |
 //! | [`stack`] | a stack |
 //! | [`queue`] | a queue out of which everything is taken at once |
 //! | [`interval`] | trees of intervals, which are updated often and read seldom |

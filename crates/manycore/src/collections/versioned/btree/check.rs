@@ -13,12 +13,16 @@ struct Level<K> {
     borders: Vec<Word<K>>,
 }
 
+fn ensure(is_so: bool, otherwise: &'static str) -> Result<(), &'static str> {
+    is_so.then_some(()).ok_or(otherwise)
+}
+
 impl<const LEAF: usize, const INNER: usize> BPlus<LEAF, INNER> {
     /// Looks at all nodes; returns how many leaves there are.
     ///
-    /// # Panics
+    /// # Errors
     ///
-    /// If a level is not what the one above leads to, or a key is not between those around it.
+    /// What is wrong: a level is not what the one above leads to, or a key is not between those around it.
     ///
     /// # Safety
     ///
@@ -26,30 +30,30 @@ impl<const LEAF: usize, const INNER: usize> BPlus<LEAF, INNER> {
     pub unsafe fn check<K: Datum + Ord, V: Datum, S: RawSession>(
         anchor: Link<Anchor>,
         session: &S,
-    ) -> usize {
+    ) -> Result<usize, &'static str> {
         // SAFETY: the session is a snapshot (contract of this function); what it has found stays
         // until its end.
         unsafe {
             let Anchor { root, height } = *session.deref(anchor);
             let mut level = Level { nodes: [root].into(), borders: Vec::new() };
             for _ in 0..height {
-                level = Self::level_below(session, &level);
+                level = Self::level_below(session, &level)?;
             }
             let mut last: Option<&K> = None;
             for (at, &link) in level.nodes.iter().enumerate() {
                 let leaf = &*session.deref(typed::<Leaf<K, V, LEAF>>(link));
                 let next = level.nodes.get(at + 1).copied().unwrap_or_default();
-                assert!(leaf.end.next.as_ptr() == next.as_ptr(), "a leaf leads past the next one");
+                ensure(leaf.end.next.as_ptr() == next.as_ptr(), "a leaf leads past the next one")?;
                 for key in leaf.keys() {
                     let key = key.get();
-                    assert!(last.is_none_or(|last| last < key), "keys are not in order");
+                    ensure(last.is_none_or(|last| last < key), "keys are not in order")?;
                     last = Some(key);
-                    assert!(at == 0 || level.borders[at - 1].get() <= key, "a key before its leaf");
-                    assert!(next.is_null() || key < leaf.end.high.get(), "a key after its leaf");
+                    ensure(at == 0 || level.borders[at - 1].get() <= key, "a key before its leaf")?;
+                    ensure(next.is_null() || key < leaf.end.high.get(), "a key after its leaf")?;
                 }
-                assert!(next.is_null() || leaf.end.high.is(level.borders[at]), "another border");
+                ensure(next.is_null() || leaf.end.high.is(level.borders[at]), "another border")?;
             }
-            level.nodes.len()
+            Ok(level.nodes.len())
         }
     }
 
@@ -59,21 +63,21 @@ impl<const LEAF: usize, const INNER: usize> BPlus<LEAF, INNER> {
     unsafe fn level_below<K: Datum + Ord, S: RawSession>(
         session: &S,
         level: &Level<K>,
-    ) -> Level<K> {
+    ) -> Result<Level<K>, &'static str> {
         let mut below = Level { nodes: Vec::new(), borders: Vec::new() };
         for (at, &link) in level.nodes.iter().enumerate() {
             // SAFETY: the contract of this function.
             let node = unsafe { &*session.deref(typed::<Inner<K, INNER>>(link)) };
             let next = level.nodes.get(at + 1).copied().unwrap_or_default();
-            assert!(node.end.next.as_ptr() == next.as_ptr(), "a node leads past the next one");
+            ensure(node.end.next.as_ptr() == next.as_ptr(), "a node leads past the next one")?;
             below.nodes.extend((0..=node.len()).map(|place| node.at(place)));
             below.borders.extend_from_slice(node.keys());
             if let Some(&border) = level.borders.get(at) {
                 // SAFETY: there is a next node, so that the end was written.
-                assert!(unsafe { node.end.high.is(border) }, "another border");
+                ensure(unsafe { node.end.high.is(border) }, "another border")?;
                 below.borders.push(border);
             }
         }
-        below
+        Ok(below)
     }
 }
