@@ -53,7 +53,7 @@ pub mod tree;
 pub mod versioned;
 
 pub use combined::Combined;
-pub use hash::HashMap;
+pub use hash::{HashMap, PlainHashMap};
 pub use locked::Locked;
 pub use rcu::{RcuChains, RcuHandle, Scattered, Spread, Together};
 pub use registry::Sizes;

@@ -89,6 +89,12 @@ macro_rules! for_each_set {
                         sizes.keys,
                         ::core::default::Default::default()
                     );
+            hash_plain, "hash", "plain", sizes =>
+                $crate::collections::PlainHashMap::<u64, (), $crate::collections::hash::FixedState>::
+                    with_capacity_and_hasher(
+                        sizes.keys,
+                        ::core::default::Default::default()
+                    );
             hash_rcu_qsbr, "hash", "rcu-qsbr", sizes =>
                 $crate::collections::hash::RcuTable::<
                     u64, (), $crate::lock::Adaptive, $crate::reclaim::Quiescent

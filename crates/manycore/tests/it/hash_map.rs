@@ -13,10 +13,10 @@ use proptest::prelude::*;
 
 /// All keys in few buckets, with few different bytes beside them.
 #[derive(Clone, Default)]
-struct Bad(BuildHasherDefault<BadHasher>);
+pub struct Bad(BuildHasherDefault<BadHasher>);
 
 #[derive(Default)]
-struct BadHasher(u64);
+pub struct BadHasher(u64);
 
 impl Hasher for BadHasher {
     fn write(&mut self, bytes: &[u8]) {

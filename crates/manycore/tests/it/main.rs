@@ -21,6 +21,7 @@ mod lock_api_timed;
 mod mvrlu_bytes;
 mod mvrlu_limits;
 mod ordered;
+mod plain_hash_map;
 // The interpreter has no `/proc` that tells who sleeps.
 #[cfg(not(miri))]
 mod phase_rw;

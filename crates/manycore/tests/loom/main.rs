@@ -19,6 +19,7 @@ mod mvrlu;
 mod oplog;
 mod ordered;
 mod phase_rw;
+mod plain_hash_map;
 mod reclaim;
 mod rlu;
 mod rw;

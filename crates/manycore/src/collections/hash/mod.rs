@@ -8,8 +8,11 @@ mod growing;
 mod locked;
 pub mod map;
 mod mvrlu;
+pub mod plain;
 mod rcu;
 mod rlu;
+mod table;
+mod tags;
 
 pub use chained::ChainedTable;
 /// Hashers of [`HashMap`]: without a secret, the same in each run; and keyed by a number that is drawn when the process starts.
@@ -18,5 +21,6 @@ pub use growing::{GrowingTable, MvrluGrowingTable, RluGrowingTable};
 pub use locked::{CombinedTable, LockedTable};
 pub use map::{HashMap, HashMapHandle, Iter, Pinned};
 pub use mvrlu::{MvrluTable, VersionedTable};
+pub use plain::{PlainHashMap, PlainHashMapHandle, PlainIter};
 pub use rcu::RcuTable;
 pub use rlu::RluTable;

@@ -2,24 +2,14 @@
 
 use core::ptr::null_mut;
 
+use super::super::table::Buckets;
+use super::super::tags::{LOCKED, MOVED, free, matching, slots, tag_of, tags, with};
 use crate::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use crate::sync::{clock, hint, order, tuning};
 
 /// How many entries a line has room for.
 const SLOTS: usize = 6;
-/// The bits of a word that are bytes of hashes.
-const TAGS: u64 = (1 << (8 * SLOTS)) - 1;
-/// A writer has the bucket.
-const LOCKED: u64 = 1 << 56;
-/// The bucket's entries are in the next table, and it is for ever so.
-const MOVED: u64 = 1 << 57;
-
-/// The byte of a hash that is kept beside an entry: not 0, which is a free slot's. The lower bits
-/// say which bucket.
-#[inline]
-pub(super) fn tag(hash: u64) -> u8 {
-    ((hash >> 56) as u8).max(1)
-}
+const TAGS: u64 = tags(SLOTS);
 
 /// Entries of one bucket, or some of them. `T` is an entry.
 ///
@@ -55,25 +45,6 @@ impl<T> Place<'_, T> {
     }
 }
 
-/// Bit 7 of each byte of the word that is the tag.
-#[inline]
-fn matching(word: u64, tag: u8) -> u64 {
-    const LOW: u64 = 0x7f7f_7f7f_7f7f_7f7f;
-    let differs = (word & TAGS) ^ (u64::from(tag) * 0x0101_0101_0101);
-    !(((differs & LOW) + LOW) | differs | LOW) & TAGS
-}
-
-/// A slot whose byte is 0.
-#[inline]
-fn free(word: u64) -> Option<usize> {
-    let free = matching(word, 0);
-    (free != 0).then(|| free.trailing_zeros() as usize / 8)
-}
-
-fn with(word: u64, slot: usize, tag: u8) -> u64 {
-    word & !(0xff << (8 * slot)) | u64::from(tag) << (8 * slot)
-}
-
 impl<T> Bucket<T> {
     /// The bucket as a reader sees it; none if its entries are in the next table.
     #[inline]
@@ -94,16 +65,13 @@ impl<T> Bucket<T> {
     ) -> Option<Place<'_, T>> {
         let (mut line, mut word) = (self, word);
         loop {
-            let mut matches = matching(word, tag);
-            while matches != 0 {
-                let slot = matches.trailing_zeros() as usize / 8;
+            for slot in slots(matching(word, TAGS, tag)) {
                 // Acquire: partner of the Releases in `Locked::put_in` and `Locked::replace`.
                 let entry = line.slots[slot].load(order!(Acquire, "map-slot"));
                 assert!(!cfg!(loom) || !entry.is_null(), "a byte without an entry");
                 if is(entry) {
                     return Some(Place { line, slot, entry });
                 }
-                matches &= matches - 1;
             }
             line = line.further()?;
             // Acquire: partner of the Releases in `Locked::put_in` and `Locked::take_out`.
@@ -125,7 +93,7 @@ impl<T> Bucket<T> {
         let (mut line, mut word) = (self, word);
         loop {
             for slot in 0..SLOTS {
-                let tag = (word >> (8 * slot)) as u8;
+                let tag = tag_of(word, slot);
                 if tag != 0 {
                     // Acquire: as in `find`.
                     f(tag, line.slots[slot].load(Ordering::Acquire));
@@ -189,14 +157,9 @@ impl<'t, T> Locked<'t, T> {
         self.bucket.find(self.word, tag, is)
     }
 
-    /// All entries.
-    pub fn for_each(&self, f: impl FnMut(u8, *mut T)) {
-        self.bucket.for_each(self.word, f);
-    }
-
     /// Puts in one that is not there. Says whether it took another line.
     pub fn put_in(&mut self, tag: u8, entry: *mut T) -> bool {
-        if let Some(slot) = free(self.word) {
+        if let Some(slot) = free(self.word, TAGS) {
             // Release: partner of the Acquire in `find`, for who has read the word when another
             // entry was in the slot. (No model has noticed it weakened: it is not among the mutations.)
             self.bucket.slots[slot].store(entry, Ordering::Release);
@@ -206,7 +169,7 @@ impl<'t, T> Locked<'t, T> {
         let mut last = self.bucket;
         while let Some(line) = last.further() {
             let word = line.word.load(Ordering::Relaxed); // Relaxed: this thread is the writer
-            if let Some(slot) = free(word) {
+            if let Some(slot) = free(word, TAGS) {
                 line.slots[slot].store(entry, Ordering::Release); // Release: as above
                 // Release: partner of the Acquire in `find`.
                 line.word.store(with(word, slot, tag), order!(Release, "map-put-further"));
@@ -261,13 +224,6 @@ impl<'t, T> Locked<'t, T> {
             before = unsafe { &*next };
         }
     }
-
-    /// The entries are in the next table from now on.
-    pub fn moved(self) {
-        // Release: partner of the Acquire in `read`: what was put into the next table's buckets.
-        self.bucket.word.store(MOVED, order!(Release, "map-moved"));
-        core::mem::forget(self);
-    }
 }
 
 impl<T> Drop for Locked<'_, T> {
@@ -278,39 +234,67 @@ impl<T> Drop for Locked<'_, T> {
     }
 }
 
-impl<T> Bucket<T> {
-    /// Adds an entry to a bucket that no other thread can find yet.
-    pub fn fill(&self, tag: u8, entry: *mut T) -> bool {
-        let word = self.word.load(Ordering::Relaxed); // Relaxed: nobody else has it
-        let mut filled = Locked { bucket: self, word };
+/// The buckets of a table. `T` is an entry.
+pub(super) struct Pointers<T>(alloc::boxed::Box<[Bucket<T>]>);
+
+impl<T> Pointers<T> {
+    /// The bucket of this number.
+    #[inline]
+    pub fn bucket(&self, number: usize) -> &Bucket<T> {
+        &self.0[number]
+    }
+}
+
+impl<T> Buckets for Pointers<T> {
+    type Entry = *mut T;
+    type Locked<'t>
+        = Locked<'t, T>
+    where
+        T: 't;
+
+    fn new(count: usize) -> Self {
+        Self((0..count).map(|_| Bucket::default()).collect())
+    }
+
+    #[inline]
+    fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    fn bytes(&self) -> usize {
+        size_of_val(&*self.0)
+    }
+
+    #[inline]
+    fn lock(&self, number: usize) -> Option<Locked<'_, T>> {
+        self.bucket(number).lock()
+    }
+
+    fn for_each(locked: &Locked<'_, T>, f: impl FnMut(u8, *mut T)) {
+        locked.bucket.for_each(locked.word, f);
+    }
+
+    fn moved(locked: Locked<'_, T>) {
+        // Release: partner of the Acquire in `read`: what was put into the next table's buckets.
+        locked.bucket.word.store(MOVED, order!(Release, "map-moved"));
+        core::mem::forget(locked);
+    }
+
+    fn fill(&self, number: usize, tag: u8, entry: *mut T) -> bool {
+        let bucket = self.bucket(number);
+        let word = bucket.word.load(Ordering::Relaxed); // Relaxed: nobody else has it
+        let mut filled = Locked { bucket, word };
         filled.put_in(tag, entry)
     }
 
-    /// Empties a bucket that no other thread has: frees its further lines, and leaves the entries
-    /// to the caller.
-    pub fn forget(&self) {
-        self.word.store(0, Ordering::Relaxed); // Relaxed, here and below: nobody else has it
-        let mut more = self.more.swap(null_mut(), Ordering::Relaxed);
+    fn forget(&self, number: usize) {
+        let bucket = self.bucket(number);
+        bucket.word.store(0, Ordering::Relaxed); // Relaxed, here and below: nobody else has it
+        let mut more = bucket.more.swap(null_mut(), Ordering::Relaxed);
         while !more.is_null() {
             // SAFETY: from a box, see `put_in`, and no other thread has it.
             let line = unsafe { alloc::boxed::Box::from_raw(more) };
             more = line.more.load(Ordering::Relaxed);
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn bytes_are_told_apart() {
-        let word = 0x0000_0102_0380_ff01 | LOCKED;
-        assert_eq!(matching(word, 1), 0x0000_8000_0000_0080);
-        assert_eq!(matching(word, 0x80), 0x0000_0000_0080_0000);
-        assert_eq!(matching(word, 7), 0);
-        assert_eq!(free(word), None);
-        assert_eq!(free(with(word, 3, 0)), Some(3));
-        assert_eq!(free(LOCKED), Some(0));
     }
 }

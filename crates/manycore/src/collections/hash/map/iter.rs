@@ -3,16 +3,16 @@
 use alloc::vec::Vec;
 use core::fmt;
 
-use super::Entry;
-use super::table::Table;
+use super::super::table::{Buckets, Table};
+use super::{Entries, Entry};
 
 /// The keys and values of a map, in no order. A key that is there all the time comes once; one that
 /// comes or goes meanwhile comes once or not at all.
 pub struct Iter<'p, K, V> {
     /// Buckets that are still to be visited: a table, and which of its buckets.
-    buckets: Vec<(&'p Table<Entry<K, V>>, usize)>,
+    buckets: Vec<(&'p Table<Entries<K, V>>, usize)>,
     /// The first table, and its next bucket.
-    table: &'p Table<Entry<K, V>>,
+    table: &'p Table<Entries<K, V>>,
     next: usize,
     /// What is left of the bucket at hand.
     entries: Vec<*mut Entry<K, V>>,
@@ -20,16 +20,16 @@ pub struct Iter<'p, K, V> {
 
 impl<'p, K, V> Iter<'p, K, V> {
     /// The table was found in a section that lasts as long as `'p`.
-    pub(super) fn new(table: &'p Table<Entry<K, V>>) -> Self {
+    pub(super) fn new(table: &'p Table<Entries<K, V>>) -> Self {
         Self { buckets: Vec::new(), table, next: 0, entries: Vec::new() }
     }
 
     /// The next bucket; none if there is none.
-    fn bucket(&mut self) -> Option<(&'p Table<Entry<K, V>>, usize)> {
+    fn bucket(&mut self) -> Option<(&'p Table<Entries<K, V>>, usize)> {
         self.buckets.pop().or_else(|| {
             let at = self.next;
             self.next += 1;
-            (at < self.table.buckets().len()).then_some((self.table, at))
+            (at < self.table.buckets().count()).then_some((self.table, at))
         })
     }
 }
@@ -42,12 +42,12 @@ impl<'p, K, V> Iter<'p, K, V> {
                 return Some(unsafe { &*entry });
             }
             let (table, at) = self.bucket()?;
-            let bucket = &table.buckets()[at];
+            let bucket = table.buckets().bucket(at);
             match (bucket.read(), table.next()) {
                 (Some(word), _) => bucket.for_each(word, |_, entry| self.entries.push(entry)),
                 // What was in it is in two buckets of the next table.
                 (None, Some(next)) => {
-                    self.buckets.extend([(next, at), (next, at + table.buckets().len())]);
+                    self.buckets.extend([(next, at), (next, at + table.buckets().count())]);
                 }
                 // A bucket was moved, so there is a next table.
                 (None, None) => self.buckets.push((table, at)),

@@ -49,9 +49,7 @@
 mod bucket;
 mod iter;
 mod pinned;
-mod table;
 
-use alloc::boxed::Box;
 use core::borrow::Borrow;
 use core::fmt;
 use core::hash::{BuildHasher, Hash};
@@ -59,14 +57,13 @@ use core::marker::PhantomData;
 
 use foldhash::fast::RandomState;
 
+use super::table::{Table, Tables, Writing};
+use super::tags::tag;
 use crate::reclaim::{Config, Domain, Guard, Handle, end_with_structure};
-use crate::sync::atomic::{AtomicPtr, Ordering};
-use crate::sync::order;
 use crate::{ConcurrentMap, ConcurrentSet, MapHandle, SetHandle};
-use bucket::{Bucket, Locked, Place, tag};
+use bucket::{Bucket, Place, Pointers};
 pub use iter::Iter;
 pub use pinned::Pinned;
-use table::Table;
 
 /// A key and its value.
 struct Entry<K, V> {
@@ -74,8 +71,14 @@ struct Entry<K, V> {
     value: V,
 }
 
-/// A bucket whose writer the thread is, and the table in which it is.
-type Writing<'g, K, V> = (&'g Table<Entry<K, V>>, Locked<'g, Entry<K, V>>);
+/// The map's tables.
+type Entries<K, V> = Pointers<Entry<K, V>>;
+
+/// How many buckets hold this number of entries without becoming too few: with keys that are spread
+/// well one in eight has further lines where there are four entries in each.
+fn buckets_for(entries: usize) -> usize {
+    (entries / 4).max(1)
+}
 
 /// A concurrent hash map. See the [module](self).
 ///
@@ -92,8 +95,7 @@ type Writing<'g, K, V> = (&'g Table<Entry<K, V>>, Locked<'g, Entry<K, V>>);
 /// assert_eq!(pinned.iter().count(), 1);
 /// ```
 pub struct HashMap<K, V, S = RandomState> {
-    /// The table in which a look-up begins. From a box.
-    table: AtomicPtr<Table<Entry<K, V>>>,
+    tables: Tables<Entries<K, V>>,
     hasher: S,
     /// In whose memory the entries are.
     domain: Domain,
@@ -133,9 +135,8 @@ impl<K, V, S> HashMap<K, V, S> {
 
     /// The same, with room for this number of keys before it grows.
     pub fn with_capacity_and_hasher(keys: usize, hasher: S) -> Self {
-        let buckets = Table::<Entry<K, V>>::buckets_for(keys);
         Self {
-            table: AtomicPtr::new(Box::into_raw(Box::new(Table::new(buckets)))),
+            tables: Tables::new(buckets_for(keys)),
             hasher,
             domain: Domain::of_nodes::<Entry<K, V>>(Config::default(), 0),
             _owns: PhantomData,
@@ -151,42 +152,6 @@ impl<K, V, S> HashMap<K, V, S> {
     pub fn domain(&self) -> &Domain {
         &self.domain
     }
-
-    #[inline]
-    fn table<'g>(&'g self, _guard: &'g Guard) -> &'g Table<Entry<K, V>> {
-        // Acquire: partner of the Release in `advance`.
-        let table = self.table.load(order!(Acquire, "map-table"));
-        // SAFETY: a table that the map led to in this section is not freed before its end.
-        unsafe { &*table }
-    }
-
-    /// Where all entries of the first table were moved, begins with the next one.
-    #[cold]
-    fn advance(&self, guard: &Guard) {
-        loop {
-            // As pointers: what is made of a reference could not free it.
-            let old = self.table.load(order!(Acquire, "map-table")); // Acquire: as in `table`
-            // SAFETY: the map led to it in this section: it is not freed before the section's end.
-            let table = unsafe { &*old };
-            let next = table.next_table();
-            if next.is_null() || !table.is_moved() {
-                return;
-            }
-            // Release: partner of the Acquire in `table`. Relaxed on failure: another thread has.
-            let (done, failed) = (order!(Release, "map-advance"), Ordering::Relaxed);
-            if self.table.compare_exchange(old, next, done, failed).is_ok() {
-                /// # Safety
-                ///
-                /// It is a table from a box, and nobody has it.
-                unsafe fn destroy<T>(table: *mut ()) {
-                    // SAFETY: it comes from a box, and nobody has it (contract of this function).
-                    drop(unsafe { Box::from_raw(table.cast::<Table<T>>()) });
-                }
-                // SAFETY: from a box; the compare-and-swap has taken it out of reach, once.
-                unsafe { guard.retire_with(old.cast(), table.bytes(), destroy::<Entry<K, V>>) };
-            }
-        }
-    }
 }
 
 impl<K: Hash + Eq, V, S: BuildHasher> HashMap<K, V, S> {
@@ -197,9 +162,9 @@ impl<K: Hash + Eq, V, S: BuildHasher> HashMap<K, V, S> {
         K: Borrow<Q>,
         Q: Eq + ?Sized,
     {
-        let mut table = self.table(guard);
+        let mut table = self.tables.first(guard);
         loop {
-            let bucket = table.bucket(hash);
+            let bucket = table.buckets().bucket(table.number(hash));
             if let Some(word) = bucket.read() {
                 let place = bucket.find(word, tag(hash), |entry| is_of(entry, key))?;
                 // SAFETY: a slot led to it in this section, so that it is not dropped before its
@@ -213,52 +178,12 @@ impl<K: Hash + Eq, V, S: BuildHasher> HashMap<K, V, S> {
 
 /// What any thread may drop.
 impl<K: Hash + Eq + Send, V: Send, S: BuildHasher> HashMap<K, V, S> {
-    /// The bucket of a hash, locked, in the table that has it. Helps to move what has to be.
+    /// The bucket of a hash, locked, in the table that has it.
     #[inline]
-    fn lock<'g>(&'g self, hash: u64, guard: &'g Guard) -> Writing<'g, K, V> {
-        let mut table = self.table(guard);
-        loop {
-            let locked = table.bucket(hash).lock();
-            match (table.next(), locked) {
-                (None, Some(locked)) => return (table, locked),
-                (Some(next), locked) => {
-                    self.go_on(table, locked, hash, next, guard);
-                    table = next;
-                }
-                // It was moved, and so there is a next one, of which this thread now hears.
-                (None, None) => {}
-            }
-        }
-    }
-
-    #[cold]
-    fn go_on(
-        &self,
-        table: &Table<Entry<K, V>>,
-        locked: Option<Locked<'_, Entry<K, V>>>,
-        hash: u64,
-        next: &Table<Entry<K, V>>,
-        guard: &Guard,
-    ) {
+    fn lock<'g>(&'g self, hash: u64, guard: &'g Guard) -> Writing<'g, Entries<K, V>> {
         // SAFETY: an entry of a bucket that is locked is there.
         let hash_of = |entry: *mut Entry<K, V>| self.hasher.hash_one(unsafe { &(*entry).key });
-        if let Some(locked) = locked {
-            let index = hash as usize & (table.buckets().len() - 1);
-            table.move_bucket(locked, index, next, hash_of);
-        }
-        if table.help(next, hash_of) {
-            self.advance(guard);
-        }
-    }
-
-    /// After a bucket got a further line.
-    #[cold]
-    fn has_more_lines(&self, table: &Table<Entry<K, V>>, guard: &Guard) {
-        table.count_further(true);
-        // Only the first table: all entries of the one before it are in it.
-        if table.is_small() && core::ptr::eq(table, self.table(guard)) {
-            table.grow();
-        }
+        self.tables.lock(hash, hash_of, guard)
     }
 
     /// Puts a key in; with `only_new` a key that is there keeps its value. Returns the entry that
@@ -301,7 +226,7 @@ impl<K: Hash + Eq + Send, V: Send, S: BuildHasher> HashMap<K, V, S> {
                 let has_more = locked.put_in(tag(hash), new);
                 drop(locked);
                 if has_more {
-                    self.has_more_lines(table, guard);
+                    self.tables.has_more_lines(table, guard);
                 }
             }
         }
@@ -328,7 +253,7 @@ impl<K: Hash + Eq + Send, V: Send, S: BuildHasher> HashMap<K, V, S> {
         &self,
         place: &Place<'_, Entry<K, V>>,
         line: Option<*mut Bucket<Entry<K, V>>>,
-        table: &Table<Entry<K, V>>,
+        table: &Table<Entries<K, V>>,
         guard: &Guard,
     ) {
         // SAFETY: `Guard::node` of this domain has made it, and the writer of its bucket has taken
@@ -373,10 +298,9 @@ fn is_of<K: Borrow<Q>, V, Q: Eq + ?Sized>(entry: *mut Entry<K, V>, key: &Q) -> b
 
 impl<K, V, S> Drop for HashMap<K, V, S> {
     fn drop(&mut self) {
-        let table = self.table.load(Ordering::Relaxed); // Relaxed: nobody else is left
-        // SAFETY: from a box, and nobody else has it any more, nor an entry; those are from
-        // `Guard::node`, and each is in one bucket.
-        unsafe { Table::end(table, |entry| end_with_structure(entry)) };
+        // SAFETY: nobody else has an entry any more; those are from `Guard::node`, and each is in
+        // one bucket.
+        self.tables.end(|entry| unsafe { end_with_structure(entry) });
     }
 }
 

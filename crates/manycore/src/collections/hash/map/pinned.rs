@@ -53,7 +53,7 @@ impl<'a, K, V, S> Pinned<'a, K, V, S> {
     /// The keys and values, in no order. A key that is there all the time comes once; one that
     /// comes or goes meanwhile comes once or not at all.
     pub fn iter(&self) -> Iter<'_, K, V> {
-        self.with(|map, guard| Iter::new(map.table(guard)))
+        self.with(|map, guard| Iter::new(map.tables.first(guard)))
     }
 
     /// How many keys there are: counted, a nanosecond or two for each. Where others write meanwhile
@@ -183,7 +183,7 @@ impl<K: Hash + Eq + Send, V: Send, S: BuildHasher> Pinned<'_, K, V, S> {
     /// Takes out every key of which the function says no. Keys that come meanwhile may stay without
     /// having been shown.
     pub fn retain(&self, mut stays: impl FnMut(&K, &V) -> bool) {
-        for there in self.with(|map, guard| Iter::new(map.table(guard))).entries() {
+        for there in self.with(|map, guard| Iter::new(map.tables.first(guard))).entries() {
             if !stays(&there.key, &there.value) {
                 self.take(there);
             }

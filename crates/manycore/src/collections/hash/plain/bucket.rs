@@ -1,0 +1,508 @@
+//! A bucket: two words of state, and six or seven entries in it.
+
+use alloc::boxed::Box;
+use core::marker::PhantomData;
+use core::mem::MaybeUninit;
+use core::ptr::null_mut;
+
+use bytemuck::NoUninit;
+
+use super::super::table::Buckets;
+use super::super::tags;
+use super::super::tags::{LOCKED, MOVED, free, matching, slots, tag_of, with};
+use super::words::{load, store, words};
+use crate::sync::atomic::{AtomicPtr, AtomicU64, Ordering, fence};
+use crate::sync::{clock, hint, mutation, order, tuning};
+
+/// The bucket has further lines.
+const MORE: u64 = 1 << 58;
+
+/// A line of the cache.
+#[cfg_attr(not(loom), repr(C, align(64)))]
+#[cfg_attr(loom, repr(C))]
+struct Line([AtomicU64; WORDS]);
+
+/// How many words it has.
+const WORDS: usize = 8;
+const _: () = assert!(size_of::<Line>() == WORDS * size_of::<AtomicU64>(), "nothing but words");
+
+impl Default for Line {
+    fn default() -> Self {
+        Self(core::array::from_fn(|_| AtomicU64::new(0)))
+    }
+}
+
+/// What does not fit into a bucket: the same once more, of which the first word has tags alone.
+struct Further {
+    lines: Box<[Line]>,
+    next: AtomicPtr<Further>,
+}
+
+/// The words of a bucket or of a further line.
+///
+/// Word 0 has a tag for each slot, and the flags; it is written by who has locked the bucket. Word
+/// 1 is the version. It grows by two before a free slot is written, which may have had an entry; it
+/// is odd while a value is replaced. Then come keys and values, slot by slot.
+///
+/// Invariant: a slot with a tag has an entry, whose bytes change only while the version is odd, or
+/// by one store.
+struct Words<'t, K, V> {
+    words: &'t [AtomicU64],
+    _of: PhantomData<(K, V)>,
+}
+
+impl<K, V> Clone for Words<'_, K, V> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<K, V> Copy for Words<'_, K, V> {}
+
+impl<'t, K: NoUninit, V: NoUninit> Words<'t, K, V> {
+    const ENTRY: usize = words::<K>() + words::<V>();
+    /// As many lines as six entries take: 64 bytes with entries of one word, 128 of two.
+    const LINES: usize = (2 + 6 * Self::ENTRY).div_ceil(WORDS);
+    /// How many entries a bucket has room for: seven where that takes no further line of the cache.
+    /// The model checker has enough to do with two.
+    const SLOTS: usize = if cfg!(loom) {
+        2
+    } else if 2 + 7 * Self::ENTRY <= WORDS * Self::LINES {
+        7
+    } else {
+        6
+    };
+    const TAGS: u64 = tags::tags(Self::SLOTS);
+
+    /// The words of these lines, [`LINES`](Self::LINES) of them.
+    #[inline]
+    fn of(lines: &'t [Line]) -> Self {
+        assert!(lines.len() == Self::LINES);
+        let first = lines.as_ptr().cast();
+        // SAFETY: lines beside each other are words beside each other, `WORDS` in each.
+        let words = unsafe { core::slice::from_raw_parts(first, WORDS * lines.len()) };
+        Self { words, _of: PhantomData }
+    }
+
+    #[inline]
+    fn key(self, slot: usize) -> &'t [AtomicU64] {
+        let at = 2 + slot * Self::ENTRY;
+        &self.words[at..at + words::<K>()]
+    }
+
+    #[inline]
+    fn value(self, slot: usize) -> &'t [AtomicU64] {
+        let at = 2 + slot * Self::ENTRY + words::<K>();
+        &self.words[at..at + words::<V>()]
+    }
+
+    #[inline]
+    fn load(self, slot: usize) -> (MaybeUninit<K>, MaybeUninit<V>) {
+        (load(self.key(slot)), load(self.value(slot)))
+    }
+
+    /// The same by who has locked the bucket, of a slot with a tag.
+    #[inline]
+    fn entry(self, slot: usize) -> (K, V) {
+        let (key, value) = self.load(slot);
+        // SAFETY: a slot with a tag has an entry, and only the caller, who has the lock, writes.
+        unsafe { (key.assume_init(), value.assume_init()) }
+    }
+
+    #[inline]
+    fn store(self, slot: usize, entry: &(K, V)) {
+        // Relaxed, both: shown by the tag's store.
+        store(self.key(slot), &entry.0, Ordering::Relaxed);
+        store(self.value(slot), &entry.1, Ordering::Relaxed);
+    }
+}
+
+/// What a reader finds.
+pub(super) enum Found<T> {
+    There(T),
+    Absent,
+    /// The entries are in the next table.
+    Moved,
+}
+
+/// A bucket of a table.
+pub(super) struct Bucket<'t, K, V> {
+    words: Words<'t, K, V>,
+    more: &'t AtomicPtr<Further>,
+}
+
+impl<K, V> Clone for Bucket<'_, K, V> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<K, V> Copy for Bucket<'_, K, V> {}
+
+impl<'t, K: NoUninit, V: NoUninit> Bucket<'t, K, V> {
+    #[inline]
+    fn word(self) -> &'t AtomicU64 {
+        &self.words.words[0]
+    }
+
+    #[inline]
+    fn version(self) -> &'t AtomicU64 {
+        &self.words.words[1]
+    }
+
+    /// The value of a key with this tag of which `is` says yes.
+    #[inline]
+    pub fn find(self, tag: u8, mut is: impl FnMut(&K) -> bool) -> Found<V> {
+        self.undisturbed(|unchanged| {
+            // Acquire: partner of the Releases in `Locked::drop` and `moved`.
+            let word = self.word().load(order!(Acquire, "plain-read"));
+            if word & MOVED != 0 {
+                return Some(Found::Moved);
+            }
+            let (mut line, mut tags) = (self.words, word);
+            let mut more = (word & MORE != 0).then_some(self.more);
+            loop {
+                for slot in slots(matching(tags, Words::<K, V>::TAGS, tag)) {
+                    let (key, value) = line.load(slot);
+                    if !unchanged() {
+                        return None;
+                    }
+                    // SAFETY: the slot had a tag, and nobody has written to it while it was read,
+                    // since the version is the same: both are whole.
+                    let (key, value) = unsafe { (key.assume_init(), value.assume_init()) };
+                    if is(&key) {
+                        return Some(Found::There(value));
+                    }
+                }
+                let Some(next) = more.and_then(further) else { return Some(Found::Absent) };
+                (line, more) = (Words::of(&next.lines), Some(&next.next));
+                // Acquire: partner of the Releases in `Locked::put_in` and `Locked::take_out`.
+                tags = line.words[0].load(order!(Acquire, "plain-further-read"));
+            }
+        })
+    }
+
+    /// All entries; says no if they are in the next table. A reading that was disturbed begins again,
+    /// with `None`.
+    pub fn all(self, mut to: impl FnMut(Option<(K, V)>)) -> bool {
+        self.undisturbed(|unchanged| {
+            to(None);
+            // Acquire, both: as in `find`.
+            let word = self.word().load(Ordering::Acquire);
+            if word & MOVED != 0 {
+                return Some(false);
+            }
+            let (mut line, mut tags) = (self.words, word);
+            let mut more = (word & MORE != 0).then_some(self.more);
+            loop {
+                for slot in (0..Words::<K, V>::SLOTS).filter(|slot| tag_of(tags, *slot) != 0) {
+                    let (key, value) = line.load(slot);
+                    if !unchanged() {
+                        return None;
+                    }
+                    // SAFETY: the slot had a tag, and nobody has written to it while it was read,
+                    // since the version is the same: both are whole.
+                    to(Some(unsafe { (key.assume_init(), value.assume_init()) }));
+                }
+                let Some(next) = more.and_then(further) else { return Some(true) };
+                (line, more) = (Words::of(&next.lines), Some(&next.next));
+                tags = line.words[0].load(Ordering::Acquire);
+            }
+        })
+    }
+
+    /// Reads until it was not disturbed. What it is called with tells whether a slot that was read
+    /// before is as it was when the reading began.
+    #[inline]
+    fn undisturbed<R>(self, mut read: impl FnMut(&dyn Fn() -> bool) -> Option<R>) -> R {
+        let mut since = None;
+        loop {
+            // Acquire: partner of the Releases in `Locked::overwrite` and `Locked::replace`: who
+            // knows that a slot is written again knows that its tag was taken out.
+            let version = self.version().load(order!(Acquire, "plain-version"));
+            if version & 1 == 0 {
+                let unchanged = || {
+                    // Acquire: partner of the fences of those who write: a reader of a byte that
+                    // they wrote sees the version that they wrote before.
+                    if !mutation!("plain-read-fence") {
+                        fence(Ordering::Acquire);
+                    }
+                    self.version().load(Ordering::Relaxed) == version // Relaxed: the fence orders it
+                };
+                if let Some(result) = read(&unchanged) {
+                    return result;
+                }
+            }
+            // A value is written, in some nanoseconds. If it takes longer, its writer has no CPU.
+            let since = *since.get_or_insert_with(clock::now);
+            if clock::has_passed(since, tuning::spin_limit()) {
+                hint::yield_now();
+            }
+            hint::spin_loop();
+        }
+    }
+
+    /// Keeps other writers out; none if the entries are in the next table.
+    #[inline]
+    pub fn lock(self) -> Option<Locked<'t, K, V>> {
+        // Relaxed: a hint.
+        let word = self.word().load(Ordering::Relaxed);
+        if word & (LOCKED | MOVED) == 0 {
+            // Acquire: partner of the Release in `Locked::drop`. Relaxed on failure: looks again.
+            let done = order!(Acquire, "plain-lock");
+            if self.word().compare_exchange(word, word | LOCKED, done, Ordering::Relaxed).is_ok() {
+                return Some(Locked { bucket: self, word });
+            }
+        }
+        self.lock_contended()
+    }
+
+    #[cold]
+    fn lock_contended(self) -> Option<Locked<'t, K, V>> {
+        let (start, limit) = (clock::now(), tuning::spin_limit());
+        loop {
+            let word = self.word().load(Ordering::Relaxed); // Relaxed: a hint, as in `lock`
+            if word & MOVED != 0 {
+                // Acquire: partner of the Release in `moved`: what is in the next table. The locks
+                // of its buckets show that, too, and so no model notices it weakened.
+                fence(Ordering::Acquire);
+                return None;
+            }
+            let done = order!(Acquire, "plain-lock-again"); // Acquire: as in `lock`
+            let locked = word | LOCKED;
+            if word & LOCKED == 0
+                && self.word().compare_exchange(word, locked, done, Ordering::Relaxed).is_ok()
+            {
+                return Some(Locked { bucket: self, word });
+            }
+            // The writer has some lines to look at. If it takes longer, it has no CPU.
+            if clock::has_passed(start, limit) {
+                hint::yield_now();
+            }
+            hint::spin_loop();
+        }
+    }
+}
+
+/// The line that is there already.
+#[inline]
+fn further(more: &AtomicPtr<Further>) -> Option<&Further> {
+    // Acquire: partner of the Release in `Locked::put_in`.
+    let next = more.load(order!(Acquire, "plain-more"));
+    // SAFETY: null, or a line that `put_in` has made, which stays as long as the table.
+    unsafe { next.as_ref() }
+}
+
+/// Where an entry is.
+pub(super) struct Place<'t, K, V> {
+    line: Words<'t, K, V>,
+    slot: usize,
+    is_further: bool,
+    /// What is there.
+    pub value: V,
+}
+
+/// A bucket whose writer the caller is. Dropped, it is another's.
+pub(super) struct Locked<'t, K: NoUninit, V: NoUninit> {
+    bucket: Bucket<'t, K, V>,
+    /// What its word is going to be.
+    word: u64,
+}
+
+impl<'t, K: NoUninit, V: NoUninit> Locked<'t, K, V> {
+    /// Visits the bucket and its further lines, with their tags, until the function returns something.
+    #[inline]
+    fn lines<R>(&self, mut f: impl FnMut(Words<'t, K, V>, u64, bool) -> Option<R>) -> Option<R> {
+        if let Some(result) = f(self.bucket.words, self.word, false) {
+            return Some(result);
+        }
+        let mut more = (self.word & MORE != 0).then_some(self.bucket.more);
+        while let Some(next) = more.and_then(further) {
+            let line = Words::of(&next.lines);
+            // Relaxed: this thread is the writer.
+            if let Some(result) = f(line, line.words[0].load(Ordering::Relaxed), true) {
+                return Some(result);
+            }
+            more = Some(&next.next);
+        }
+        None
+    }
+
+    /// The place of a key with this tag of which `is` says yes.
+    #[inline]
+    pub fn find(&self, tag: u8, mut is: impl FnMut(&K) -> bool) -> Option<Place<'t, K, V>> {
+        self.lines(|line, tags, is_further| {
+            slots(matching(tags, Words::<K, V>::TAGS, tag)).find_map(|slot| {
+                let (key, value) = line.entry(slot);
+                is(&key).then_some(Place { line, slot, is_further, value })
+            })
+        })
+    }
+
+    /// Writes to a slot without a tag. One who has found an entry there is going to notice.
+    #[inline]
+    fn overwrite(&self, line: Words<'t, K, V>, slot: usize, entry: &(K, V)) {
+        let version = self.bucket.version().load(Ordering::Relaxed); // Relaxed: this thread is the writer
+        // Release: partner of the Acquire in `undisturbed`: that the slot's tag was taken out.
+        self.bucket.version().store(version + 2, order!(Release, "plain-overwrite"));
+        // Release: partner of the fence in `undisturbed`: that the version is another one.
+        if !mutation!("plain-overwrite-fence") {
+            fence(Ordering::Release);
+        }
+        line.store(slot, entry);
+    }
+
+    /// Puts in one that is not there. Says whether it took another line.
+    #[inline]
+    pub fn put_in(&mut self, tag: u8, entry: &(K, V)) -> bool {
+        if let Some(slot) = free(self.word, Words::<K, V>::TAGS) {
+            self.overwrite(self.bucket.words, slot, entry);
+            self.word = with(self.word, slot, tag); // which others see when this is dropped
+            return false;
+        }
+        self.put_further(tag, entry)
+    }
+
+    #[cold]
+    fn put_further(&mut self, tag: u8, entry: &(K, V)) -> bool {
+        let mut more = self.bucket.more;
+        while let Some(next) = further(more) {
+            let line = Words::of(&next.lines);
+            let tags = line.words[0].load(Ordering::Relaxed); // Relaxed: this thread is the writer
+            if let Some(slot) = free(tags, Words::<K, V>::TAGS) {
+                self.overwrite(line, slot, entry);
+                // Release: partner of the Acquire in `find`.
+                line.words[0].store(with(tags, slot, tag), order!(Release, "plain-put-further"));
+                return false;
+            }
+            more = &next.next;
+        }
+        let lines: Box<[Line]> = (0..Words::<K, V>::LINES).map(|_| Line::default()).collect();
+        let line = Words::<K, V>::of(&lines);
+        line.store(0, entry);
+        line.words[0].store(with(0, 0, tag), Ordering::Relaxed); // Relaxed: shown by the store below
+        let further = Box::into_raw(Box::new(Further { lines, next: AtomicPtr::new(null_mut()) }));
+        // Release: partner of the Acquire in `further`.
+        more.store(further, order!(Release, "plain-put-line"));
+        self.word |= MORE;
+        true
+    }
+
+    /// Gives the key at this place another value.
+    #[inline]
+    pub fn replace(&self, place: &Place<'t, K, V>, value: &V) {
+        let to = place.line.value(place.slot);
+        if to.len() == 1 {
+            // Release: partner of the fence in `undisturbed`, for what the caller did before.
+            store(to, value, order!(Release, "plain-replace-word"));
+            return;
+        }
+        let version = self.bucket.version().load(Ordering::Relaxed); // Relaxed: this thread is the writer
+        self.bucket.version().store(version + 1, Ordering::Relaxed); // Relaxed: the fence orders it
+        // Release: partner of the fence in `undisturbed`: that the version is odd.
+        if !mutation!("plain-replace-fence") {
+            fence(Ordering::Release);
+        }
+        store(to, value, Ordering::Relaxed); // Relaxed: before the Release below
+        // Release: partner of the Acquire in `undisturbed`: the whole value.
+        self.bucket.version().store(version + 2, order!(Release, "plain-replace"));
+    }
+
+    /// Takes an entry out, which others may still have found.
+    #[inline]
+    pub fn take_out(&mut self, place: &Place<'t, K, V>) {
+        if !place.is_further {
+            self.word = with(self.word, place.slot, 0);
+            return;
+        }
+        let tags = place.line.words[0].load(Ordering::Relaxed); // Relaxed: this thread is the writer
+        // Release: partner of the Acquire in `find`.
+        place.line.words[0].store(with(tags, place.slot, 0), order!(Release, "plain-take-further"));
+    }
+}
+
+impl<K: NoUninit, V: NoUninit> Drop for Locked<'_, K, V> {
+    #[inline]
+    fn drop(&mut self) {
+        // Release: partner of the Acquires in `lock` and `find`.
+        self.bucket.word().store(self.word, order!(Release, "plain-unlock"));
+    }
+}
+
+/// The buckets of a table.
+pub(super) struct Inline<K, V> {
+    lines: Box<[Line]>,
+    /// Further lines of each bucket.
+    more: Box<[AtomicPtr<Further>]>,
+    _of: PhantomData<fn() -> (K, V)>,
+}
+
+impl<K: NoUninit, V: NoUninit> Inline<K, V> {
+    /// The bucket of this number.
+    #[inline]
+    pub fn bucket(&self, number: usize) -> Bucket<'_, K, V> {
+        let lines = Words::<K, V>::LINES;
+        let words = Words::of(&self.lines[number * lines..(number + 1) * lines]);
+        Bucket { words, more: &self.more[number] }
+    }
+}
+
+impl<K: NoUninit, V: NoUninit> Buckets for Inline<K, V> {
+    type Entry = (K, V);
+    type Locked<'t> = Locked<'t, K, V>;
+
+    fn new(count: usize) -> Self {
+        Self {
+            lines: (0..count * Words::<K, V>::LINES).map(|_| Line::default()).collect(),
+            more: (0..count).map(|_| AtomicPtr::new(null_mut())).collect(),
+            _of: PhantomData,
+        }
+    }
+
+    #[inline]
+    fn count(&self) -> usize {
+        self.more.len()
+    }
+
+    fn bytes(&self) -> usize {
+        size_of_val(&*self.lines) + size_of_val(&*self.more)
+    }
+
+    #[inline]
+    fn lock(&self, number: usize) -> Option<Locked<'_, K, V>> {
+        self.bucket(number).lock()
+    }
+
+    fn for_each(locked: &Locked<'_, K, V>, mut f: impl FnMut(u8, (K, V))) {
+        locked.lines(|line, tags, _| {
+            for slot in (0..Words::<K, V>::SLOTS).filter(|slot| tag_of(tags, *slot) != 0) {
+                f(tag_of(tags, slot), line.entry(slot));
+            }
+            None::<()>
+        });
+    }
+
+    fn moved(locked: Locked<'_, K, V>) {
+        // Release: partner of the Acquire in `find`: what was put into the next table's buckets.
+        locked.bucket.word().store(MOVED, order!(Release, "plain-moved"));
+        core::mem::forget(locked);
+    }
+
+    fn fill(&self, number: usize, tag: u8, entry: (K, V)) -> bool {
+        let bucket = self.bucket(number);
+        let word = bucket.word().load(Ordering::Relaxed); // Relaxed: nobody else has it
+        let mut filled = Locked { bucket, word };
+        filled.put_in(tag, &entry)
+    }
+
+    fn forget(&self, number: usize) {
+        let bucket = self.bucket(number);
+        bucket.word().store(0, Ordering::Relaxed); // Relaxed, here and below: nobody else has it
+        let mut more = bucket.more.swap(null_mut(), Ordering::Relaxed);
+        while !more.is_null() {
+            // SAFETY: from a box, see `put_in`, and no other thread has it.
+            let further = unsafe { Box::from_raw(more) };
+            more = further.next.load(Ordering::Relaxed);
+        }
+    }
+}

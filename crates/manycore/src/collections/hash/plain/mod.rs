@@ -1,0 +1,200 @@
+//! [`PlainHashMap`]: a hash table for plain data, which is in the buckets themselves.
+//!
+//! # Idea
+//!
+//! A number, an array of them, or a structure without padding is nothing but its bytes. So an entry
+//! needs no memory of its own: a bucket has six or seven, with a byte of the hash of each, and a
+//! look-up of a word's key takes a line of the cache or two that lie beside each other. A new value is
+//! written over the old one. Nothing is allocated by an insertion, and nothing has to wait for a
+//! grace period but a table that has become too small.
+//!
+//! A reader takes no lock. It may read an entry while another thread writes it; then it notices,
+//! and reads again. A bucket has a version for that, which grows before a slot is used again, and
+//! is odd while a value of more than a word is replaced. So a reader waits only for that write, of
+//! some nanoseconds. A writer locks the bucket by a bit of its first word, as in
+//! [`HashMap`](super::HashMap), from which also the growth by steps is.
+//!
+//! # Source
+//!
+//! The version is a sequence lock: the protocol, with its fences, is that of H.-J. Boehm, "Can
+//! seqlocks get along with programming language memory models?", MSPC 2012. The rest as for
+//! [`map`](super::map).
+//!
+//! # Memory order
+//!
+//! *A slot is used again.* A writer takes the tag out (Release of the word), and later, or another
+//! one does, lets the version grow (Release), and only then writes the slot behind a Release fence.
+//! A reader reads the version (Acquire), the word (Acquire), the slot, and behind an Acquire fence
+//! the version once more. If it has read a byte of the new entry, the fences show it the new
+//! version. If it knew the new version from the beginning, it also knows that the tag was taken
+//! out, and has not read the slot before the new tag was there, which is stored by a Release of its
+//! own.
+//!
+//! *Absent* is right for the moment at which the bucket's word was read, or for one after it: see
+//! [`map`](super::map).
+//!
+//! # Cost
+//!
+//! Seven entries of two words each and their state take 136 bytes, and six of one word 72; with the
+//! growth by doubling that is 28 to 56 bytes an entry, and 17 to 34.
+//!
+//! # When not to use it
+//!
+//! For keys and values that own something, as a `String` does, or that change inside, as an atomic
+//! does: they are no plain data. For values of some hundred bytes, which are copied to be read.
+
+mod bucket;
+mod handle;
+mod iter;
+mod words;
+
+use core::fmt;
+use core::hash::{BuildHasher, Hash};
+use core::marker::PhantomData;
+
+pub use bytemuck::NoUninit;
+use foldhash::fast::RandomState;
+
+use super::table::{Tables, Writing};
+use super::tags::tag;
+use crate::reclaim::{Config, Domain, Guard};
+use bucket::{Found, Inline};
+pub use handle::PlainHashMapHandle;
+pub use iter::PlainIter;
+
+/// A concurrent hash map of plain data. See the [module](self).
+///
+/// ```
+/// use manycore::collections::PlainHashMap;
+///
+/// let hits = PlainHashMap::<u64, u64>::new();
+/// hits.update_or_insert(17, |count| count.unwrap_or(0) + 1);
+/// hits.update_or_insert(17, |count| count.unwrap_or(0) + 1);
+/// assert_eq!(hits.get(&17), Some(2));
+///
+/// let handle = hits.handle(); // for many operations of one thread
+/// assert_eq!(handle.insert(4, 1), None);
+/// assert_eq!(handle.iter().count(), 2);
+/// ```
+pub struct PlainHashMap<K: NoUninit, V: NoUninit, S = RandomState> {
+    tables: Tables<Inline<K, V>>,
+    hasher: S,
+    /// In which tables wait that have become too small.
+    domain: Domain,
+    _has: PhantomData<(K, V)>,
+}
+
+impl<K: NoUninit, V: NoUninit> PlainHashMap<K, V> {
+    /// Empty. Hashes are keyed by a number that is drawn when the process starts.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Empty, with room for this number of keys before it grows.
+    pub fn with_capacity(keys: usize) -> Self {
+        Self::with_capacity_and_hasher(keys, RandomState::default())
+    }
+}
+
+impl<K: NoUninit, V: NoUninit, S: Default> Default for PlainHashMap<K, V, S> {
+    fn default() -> Self {
+        Self::with_hasher(S::default())
+    }
+}
+
+impl<K: NoUninit, V: NoUninit, S> PlainHashMap<K, V, S> {
+    /// Empty, with this hasher.
+    pub fn with_hasher(hasher: S) -> Self {
+        Self::with_capacity_and_hasher(0, hasher)
+    }
+
+    /// The same, with room for this number of keys before it grows.
+    pub fn with_capacity_and_hasher(keys: usize, hasher: S) -> Self {
+        // With keys that are spread well one bucket in eight has further lines where there are four
+        // or five entries in each.
+        let buckets = (keys / 5).max(1);
+        let domain = Domain::new(Config::default());
+        Self { tables: Tables::new(buckets), hasher, domain, _has: PhantomData }
+    }
+
+    /// The hasher.
+    pub fn hasher(&self) -> &S {
+        &self.hasher
+    }
+
+    /// Where a table that has become too small waits until nobody can be in it.
+    pub fn domain(&self) -> &Domain {
+        &self.domain
+    }
+}
+
+impl<K: NoUninit + Hash + Eq, V: NoUninit, S: BuildHasher> PlainHashMap<K, V, S> {
+    #[inline]
+    fn find(&self, hash: u64, key: &K, guard: &Guard) -> Option<V> {
+        let mut table = self.tables.first(guard);
+        loop {
+            let bucket = table.buckets().bucket(table.number(hash));
+            match bucket.find(tag(hash), |other| other == key) {
+                Found::There(value) => return Some(value),
+                Found::Absent => return None,
+                Found::Moved => table = table.next()?,
+            }
+        }
+    }
+
+    #[inline]
+    fn lock<'g>(&'g self, hash: u64, guard: &'g Guard) -> Writing<'g, Inline<K, V>> {
+        self.tables.lock(hash, |(key, _)| self.hasher.hash_one(key), guard)
+    }
+
+    /// Puts a key in; with `only_new` a key that is there keeps its value. Returns the value that
+    /// it had.
+    #[inline]
+    fn put(&self, hash: u64, entry: &(K, V), only_new: bool, guard: &Guard) -> Option<V> {
+        let (table, mut locked) = self.lock(hash, guard);
+        if let Some(place) = locked.find(tag(hash), |other| *other == entry.0) {
+            if !only_new {
+                locked.replace(&place, &entry.1);
+            }
+            return Some(place.value);
+        }
+        let has_more = locked.put_in(tag(hash), entry);
+        drop(locked);
+        if has_more {
+            self.tables.has_more_lines(table, guard);
+        }
+        None
+    }
+
+    /// Takes a key out if its value's bytes are these.
+    #[inline]
+    fn take(&self, hash: u64, key: &K, old: Option<&V>, guard: &Guard) -> Option<V> {
+        let (_, mut locked) = self.lock(hash, guard);
+        let place = locked.find(tag(hash), |other| other == key)?;
+        if old.is_some_and(|old| !same(old, &place.value)) {
+            return None;
+        }
+        locked.take_out(&place);
+        Some(place.value)
+    }
+
+    /// Gives a key another value if its value's bytes are these; says whether they were.
+    fn exchange(&self, hash: u64, key: &K, old: &V, new: &V, guard: &Guard) -> bool {
+        let (_, locked) = self.lock(hash, guard);
+        let place = locked.find(tag(hash), |other| other == key);
+        let Some(place) = place.filter(|place| same(old, &place.value)) else { return false };
+        locked.replace(&place, new);
+        true
+    }
+}
+
+/// Whether two values have the same bytes.
+fn same<V: NoUninit>(one: &V, other: &V) -> bool {
+    bytemuck::bytes_of(one) == bytemuck::bytes_of(other)
+}
+
+impl<K: NoUninit, V: NoUninit, S> fmt::Debug for PlainHashMap<K, V, S> {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.debug_struct("PlainHashMap").field("domain", &self.domain).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,321 @@
+//! Tables of buckets, and how entries get from one into the next, which has twice as many buckets.
+
+use alloc::boxed::Box;
+use core::ptr::null_mut;
+
+use crate::reclaim::Guard;
+use crate::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use crate::sync::order;
+
+/// How many buckets a writer moves beside its own while the map grows.
+const MOVED_TOGETHER: usize = 8;
+
+/// The map grows when more than one bucket in eight has further lines.
+const WITH_FURTHER: usize = 8;
+
+/// What a table consists of: buckets with numbers.
+pub(super) trait Buckets {
+    /// What is in a bucket's slots.
+    type Entry: Copy;
+    /// A bucket whose writer the caller is. Dropped, it is another's.
+    type Locked<'t>
+    where
+        Self: 't;
+
+    /// This number of empty buckets, a power of two.
+    fn new(count: usize) -> Self;
+
+    /// How many there are.
+    fn count(&self) -> usize;
+
+    /// How much memory they take, without further lines.
+    fn bytes(&self) -> usize;
+
+    /// Keeps other writers out; none if the bucket's entries are in the next table.
+    fn lock(&self, number: usize) -> Option<Self::Locked<'_>>;
+
+    /// All entries of a bucket, with their tags.
+    fn for_each(locked: &Self::Locked<'_>, f: impl FnMut(u8, Self::Entry));
+
+    /// The entries are in the next table from now on: a Release, for those who then look there.
+    fn moved(locked: Self::Locked<'_>);
+
+    /// Adds an entry to a bucket that no other thread can find yet. Says whether it took another
+    /// line.
+    fn fill(&self, number: usize, tag: u8, entry: Self::Entry) -> bool;
+
+    /// Empties a bucket that no other thread has: frees its further lines, and leaves the entries
+    /// to the caller.
+    fn forget(&self, number: usize);
+}
+
+/// The buckets.
+pub(super) struct Table<B: Buckets> {
+    buckets: B,
+    /// The next table; null before this one has become too small.
+    next: AtomicPtr<Table<B>>,
+    /// Which bucket somebody moves next, and how many are moved.
+    cursor: AtomicUsize,
+    moved: AtomicUsize,
+    /// How many further lines there are.
+    further: AtomicUsize,
+}
+
+impl<B: Buckets> Table<B> {
+    /// With this number of buckets, rounded up to a power of two.
+    pub fn new(buckets: usize) -> Self {
+        Self {
+            buckets: B::new(buckets.next_power_of_two()),
+            next: AtomicPtr::new(null_mut()),
+            cursor: AtomicUsize::new(0),
+            moved: AtomicUsize::new(0),
+            further: AtomicUsize::new(0),
+        }
+    }
+
+    /// The buckets.
+    #[inline]
+    pub fn buckets(&self) -> &B {
+        &self.buckets
+    }
+
+    /// The number of a hash's bucket.
+    #[inline]
+    pub fn number(&self, hash: u64) -> usize {
+        hash as usize & (self.buckets.count() - 1)
+    }
+
+    /// The next table, if there is one. This one was found in a section that is not over.
+    #[inline]
+    pub fn next(&self) -> Option<&Self> {
+        // SAFETY: null, or a table that is retired after this one, which is there.
+        unsafe { self.next_table().as_ref() }
+    }
+
+    /// The same as a pointer, which may be null.
+    #[inline]
+    fn next_table(&self) -> *mut Self {
+        // Acquire: partner of the Release in `grow`.
+        self.next.load(order!(Acquire, "map-next"))
+    }
+
+    /// Whether all entries are in the next table.
+    fn is_moved(&self) -> bool {
+        // Acquire: partner of the AcqRel in `move_bucket`: all buckets are moved.
+        self.moved.load(Ordering::Acquire) == self.buckets.count()
+    }
+
+    /// One line more, or less, beside the buckets.
+    pub fn count_further(&self, more: bool) {
+        // Relaxed, both: a number by which to grow.
+        if more {
+            self.further.fetch_add(1, Ordering::Relaxed);
+        } else {
+            self.further.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether there had better be more buckets.
+    fn is_small(&self) -> bool {
+        // Relaxed: as in `count_further`.
+        self.further.load(Ordering::Relaxed) > self.buckets.count() / WITH_FURTHER
+    }
+
+    /// Has a next table from now on. The caller knows that all entries of the table before it are
+    /// in this one.
+    #[cold]
+    fn grow(&self) {
+        if self.next().is_some() {
+            return;
+        }
+        let next = Box::into_raw(Box::new(Self::new(2 * self.buckets.count())));
+        // Release: partner of the Acquire in `next`. Relaxed on failure: another thread's will do.
+        let done = order!(Release, "map-grow");
+        if self.next.compare_exchange(null_mut(), next, done, Ordering::Relaxed).is_err() {
+            // SAFETY: from the box above, and shown to nobody.
+            drop(unsafe { Box::from_raw(next) });
+        }
+    }
+
+    /// Moves some buckets. Says whether all are moved now.
+    fn help(&self, next: &Self, hash: impl Fn(B::Entry) -> u64) -> bool {
+        // Relaxed, both: who moves which bucket; each is moved under its lock.
+        if self.cursor.load(Ordering::Relaxed) < self.buckets.count() {
+            let from = self.cursor.fetch_add(MOVED_TOGETHER, Ordering::Relaxed);
+            let to = (from + MOVED_TOGETHER).min(self.buckets.count());
+            for number in from..to {
+                if let Some(locked) = self.buckets.lock(number) {
+                    self.move_bucket(locked, number, next, &hash);
+                }
+            }
+        }
+        self.is_moved()
+    }
+
+    /// Moves the bucket of this number, which the caller has locked.
+    fn move_bucket(
+        &self,
+        locked: B::Locked<'_>,
+        number: usize,
+        next: &Self,
+        hash: impl Fn(B::Entry) -> u64,
+    ) {
+        /// Takes back what was filled in, if a hash panics: the entries are still in this table.
+        struct Undo<'t, B: Buckets>(&'t B, [usize; 2]);
+        impl<B: Buckets> Drop for Undo<'_, B> {
+            fn drop(&mut self) {
+                self.1.iter().for_each(|number| self.0.forget(*number));
+            }
+        }
+        let half = self.buckets.count();
+        // No other thread finds a bucket of the next table before this one is moved.
+        let undo = Undo(&next.buckets, [number, number + half]);
+        B::for_each(&locked, |tag, entry| {
+            let upper = hash(entry) as usize & half != 0;
+            if next.buckets.fill(undo.1[usize::from(upper)], tag, entry) {
+                next.count_further(true);
+            }
+        });
+        core::mem::forget(undo);
+        B::moved(locked);
+        // AcqRel: each release is for the Acquire in `is_moved`, which finds the last one's.
+        self.moved.fetch_add(1, Ordering::AcqRel);
+    }
+}
+
+impl<B: Buckets> Drop for Table<B> {
+    /// Its lines; the entries are in another table, or have ended. The next table is not its own.
+    fn drop(&mut self) {
+        (0..self.buckets.count()).for_each(|number| self.buckets.forget(number));
+    }
+}
+
+/// A map's tables: one, and a next one while it grows.
+pub(super) struct Tables<B: Buckets> {
+    /// The table in which a look-up begins. From a box.
+    first: AtomicPtr<Table<B>>,
+}
+
+/// A bucket whose writer the thread is, and the table in which it is.
+pub(super) type Writing<'g, B> = (&'g Table<B>, <B as Buckets>::Locked<'g>);
+
+impl<B: Buckets> Tables<B> {
+    /// One, with this number of buckets, rounded up to a power of two.
+    pub fn new(buckets: usize) -> Self {
+        Self { first: AtomicPtr::new(Box::into_raw(Box::new(Table::new(buckets)))) }
+    }
+
+    /// The table in which a look-up begins.
+    #[inline]
+    pub fn first<'g>(&'g self, _guard: &'g Guard) -> &'g Table<B> {
+        // Acquire: partner of the Release in `advance`.
+        let table = self.first.load(order!(Acquire, "map-table"));
+        // SAFETY: a table that the map led to in this section is not freed before its end.
+        unsafe { &*table }
+    }
+
+    /// The bucket of a hash, locked, in the table that has it. Helps to move what has to be.
+    #[inline]
+    pub fn lock<'g>(
+        &'g self,
+        hash: u64,
+        hash_of: impl Fn(B::Entry) -> u64,
+        guard: &'g Guard,
+    ) -> Writing<'g, B>
+    where
+        B: 'g,
+    {
+        let mut table = self.first(guard);
+        loop {
+            let locked = table.buckets.lock(table.number(hash));
+            match (table.next(), locked) {
+                (None, Some(locked)) => return (table, locked),
+                (Some(next), locked) => {
+                    self.go_on(table, locked, hash, next, &hash_of, guard);
+                    table = next;
+                }
+                // It was moved, and so there is a next one, of which this thread now hears.
+                (None, None) => {}
+            }
+        }
+    }
+
+    #[cold]
+    fn go_on(
+        &self,
+        table: &Table<B>,
+        locked: Option<B::Locked<'_>>,
+        hash: u64,
+        next: &Table<B>,
+        hash_of: impl Fn(B::Entry) -> u64,
+        guard: &Guard,
+    ) {
+        if let Some(locked) = locked {
+            table.move_bucket(locked, table.number(hash), next, &hash_of);
+        }
+        if table.help(next, hash_of) {
+            self.advance(guard);
+        }
+    }
+
+    /// Where all entries of the first table were moved, begins with the next one.
+    #[cold]
+    fn advance(&self, guard: &Guard) {
+        /// # Safety
+        ///
+        /// It is a table from a box, and nobody has it.
+        unsafe fn destroy<B: Buckets>(table: *mut ()) {
+            // SAFETY: it comes from a box, and nobody has it (contract of this function).
+            drop(unsafe { Box::from_raw(table.cast::<Table<B>>()) });
+        }
+        loop {
+            // As pointers: what is made of a reference could not free it.
+            let old = self.first.load(order!(Acquire, "map-table")); // Acquire: as in `first`
+            // SAFETY: the map led to it in this section: it is not freed before the section's end.
+            let table = unsafe { &*old };
+            let next = table.next_table();
+            if next.is_null() || !table.is_moved() {
+                return;
+            }
+            // Release: partner of the Acquire in `first`. Relaxed on failure: another thread has.
+            let (done, failed) = (order!(Release, "map-advance"), Ordering::Relaxed);
+            if self.first.compare_exchange(old, next, done, failed).is_ok() {
+                let bytes = size_of::<Table<B>>() + table.buckets.bytes();
+                // SAFETY: from a box; the compare-and-swap has taken it out of reach, once.
+                unsafe { guard.retire_with(old.cast(), bytes, destroy::<B>) };
+            }
+        }
+    }
+
+    /// After a bucket of this table got a further line.
+    #[cold]
+    pub fn has_more_lines(&self, table: &Table<B>, guard: &Guard) {
+        table.count_further(true);
+        // Only the first table: all entries of the one before it are in it.
+        if table.is_small() && core::ptr::eq(table, self.first(guard)) {
+            table.grow();
+        }
+    }
+
+    /// Ends the tables, once each entry of the buckets that were not moved was shown.
+    pub fn end(&mut self, mut entry: impl FnMut(B::Entry)) {
+        // Relaxed: nobody else is left.
+        let mut first = self.first.swap(null_mut(), Ordering::Relaxed);
+        while !first.is_null() {
+            // SAFETY: from a box, and so are the tables after it, see `grow`; nobody else has them.
+            let table = unsafe { Box::from_raw(first) };
+            for number in 0..table.buckets.count() {
+                if let Some(locked) = table.buckets.lock(number) {
+                    B::for_each(&locked, |_, place| entry(place));
+                }
+            }
+            first = table.next_table();
+        }
+    }
+}
+
+impl<B: Buckets> Drop for Tables<B> {
+    fn drop(&mut self) {
+        self.end(|_| ());
+    }
+}
