@@ -29,7 +29,9 @@ pub struct Map<K: Datum, V: Datum, P: Structure, M: Sessions + 'static = mvrlu::
 /// }
 /// assert_eq!(words.get("be"), Some(2));
 /// let from_n = words.space().snapshot(|now| {
-///     let range = now.range(&words, (Bound::Included("n"), Bound::Unbounded));
+///     // As the standard library's, it has to be told that a range of strings is one of `str`.
+///     let from = (Bound::Included("n"), Bound::Unbounded);
+///     let range = now.range::<_, _, str, _, 30, 61>(&words, from);
 ///     range.map(|(word, count)| format!("{word} {count}")).collect::<Vec<_>>()
 /// });
 /// assert_eq!(from_n, ["not 1", "or 1", "to 2"]);
