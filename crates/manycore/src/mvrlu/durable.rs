@@ -113,20 +113,20 @@ impl<C: Clock> Handle<'_, C> {
     ///
     /// # Safety
     ///
-    /// As of [`RawSession::begin`](manycore_traits::RawSession::begin). The time is one that the clock has returned, or a
-    /// commit.
+    /// As of [`RawSession::begin`](manycore_traits::RawSession::begin). The time is one that the clock's
+    /// [`present`](Clock::present) or [`fresh`](Clock::fresh) has returned, or 0.
     pub unsafe fn begin_at_floor(&mut self, time: u64) -> u64 {
         debug_assert!(!self.is_open, "a session has begun in a session");
         self.is_open = true;
         self.kept.sessions = self.kept.sessions.saturating_add(1);
         let floor = self.domain.enter_at_floor(self.record);
         self.waiting = self.domain.waiting();
-        let time = time.max(self.settled.get());
-        let read = floor.max(time);
+        let (seen, now) = (self.settled.get(), floor.max(time));
         // A stamp may be a moment ahead of this thread's clock, and others may still take earlier ones.
-        while read > floor && self.domain.clock.present() < time {
+        while seen > now && self.domain.clock.present() < seen {
             hint::pause();
         }
+        let read = now.max(seen);
         (self.epoch, self.read, self.limit) = (floor, read, read);
         read
     }

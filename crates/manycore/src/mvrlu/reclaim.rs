@@ -42,7 +42,14 @@ impl<C: Clock> Handle<'_, C> {
     #[cold]
     pub(super) fn maintain(&mut self, due: bool) {
         let before = self.domain.watermark();
-        let looked = due && self.look(before);
+        // At the floor, the watermark rises no more until that does.
+        let looked = if due && before >= self.domain.floor() {
+            (self.kept.is_filling, self.kept.versions) = (false, 0);
+            self.kept.take_hops(&self.record.counters);
+            false
+        } else {
+            due && self.look(before)
+        };
         let watermark = self.domain.watermark();
         if watermark != self.kept.reclaimed {
             self.kept.deferred = 0;

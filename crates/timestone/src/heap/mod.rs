@@ -11,6 +11,7 @@
 mod run;
 pub mod words;
 
+use std::collections::BTreeMap;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -29,8 +30,10 @@ pub const ROOT: u64 = run::FIRST as u64;
 /// Words of that object.
 pub const ROOT_WORDS: usize = 3;
 
-/// So many runs are left for what transactions allocate that have begun already.
+/// So many runs are left for what threads take in advance.
 const RUNS_KEPT: usize = 64;
+/// And so many free slots of a size, most of which may be other threads'.
+const SPARE_KEPT: usize = 4096;
 
 /// The memory of a store's objects.
 pub struct Heap {
@@ -49,6 +52,16 @@ unsafe impl Sync for Heap {}
 #[derive(Default)]
 struct State {
     runs: Vec<Option<Run>>,
+    /// What is known of the slots of a size.
+    sizes: BTreeMap<usize, Size>,
+}
+
+#[derive(Default)]
+struct Size {
+    /// Slots that were given and hold no object: `mvrlu` has them, or a transaction that is not on the disk.
+    spare: usize,
+    /// No run before this one has a slot to give.
+    first: usize,
 }
 
 impl Heap {
@@ -58,7 +71,7 @@ impl Heap {
     ///
     /// That of the operating system.
     pub fn new(bytes: usize) -> Result<Arc<Self>> {
-        let bytes = bytes.max((RUNS_KEPT + 2) * RUN_BYTES).next_multiple_of(RUN_BYTES);
+        let bytes = bytes.max(2 * RUNS_KEPT * RUN_BYTES).next_multiple_of(RUN_BYTES);
         let doing = || format!("reserve {bytes} bytes of addresses for objects");
         let (protection, flags) =
             (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE | MapFlags::NORESERVE);
@@ -70,7 +83,7 @@ impl Heap {
         let mut root = Run::new(words::slot_bytes(ROOT_WORDS));
         root.give(0);
         root.set_live(0, true);
-        let state = Mutex::new(State { runs: vec![Some(root)] });
+        let state = Mutex::new(State { runs: vec![Some(root)], ..State::default() });
         Ok(Arc::new(Self { base, bytes, state, runs: AtomicUsize::new(1) }))
     }
 
@@ -88,21 +101,23 @@ impl Heap {
         (address.addr().get() - self.base.addr().get()) as u64
     }
 
-    /// Fails if there may be too few runs left for one more transaction.
+    /// Fails if there may be no room for one more object of so many words.
     ///
     /// # Errors
     ///
     /// [`Error::Full`].
-    pub fn check_room(&self) -> Result<()> {
-        // Relaxed: it says in time that there are few, not when exactly.
-        let runs = self.runs.load(Ordering::Relaxed);
-        if runs + RUNS_KEPT > self.bytes / RUN_BYTES {
-            let bytes = self.bytes;
-            return Err(Error::Full(format!(
-                "the heap has {bytes} bytes: make Options::heap_bytes larger"
-            )));
+    pub fn check_room(&self, words: usize) -> Result<()> {
+        // Relaxed: it says in time that there are few runs left, not when exactly.
+        if self.runs.load(Ordering::Relaxed) + RUNS_KEPT <= self.bytes / RUN_BYTES {
+            return Ok(());
         }
-        Ok(())
+        let state = self.state.lock();
+        let spare = state.sizes.get(&words::slot_bytes(words)).map_or(0, |size| size.spare);
+        if spare > SPARE_KEPT {
+            return Ok(());
+        }
+        let bytes = self.bytes;
+        Err(Error::Full(format!("the heap has {bytes} bytes: make Options::heap_bytes larger")))
     }
 
     /// Takes note that a transaction is on the disk, which has made or ended this object.
@@ -111,10 +126,13 @@ impl Heap {
             return;
         }
         let mut state = self.state.lock();
-        let (index, slot) = run::position(entry.place, words::slot_bytes(entry.size.into()))
-            .expect("an object is in a slot");
+        let slot_bytes = words::slot_bytes(entry.size.into());
+        let position = run::position(entry.place, slot_bytes);
+        let (index, slot) = position.expect("an object is in a slot");
         let run = state.runs[index].as_mut().expect("an object is in a run");
         run.set_live(slot, !entry.is_end());
+        let spare = &mut state.sizes.entry(slot_bytes).or_default().spare;
+        *spare = if entry.is_end() { *spare + 1 } else { spare.saturating_sub(1) };
     }
 
     /// Visits all live objects: place and words.
@@ -225,17 +243,24 @@ unsafe impl Memory for Shared {
     fn places(&self, size: usize, most: usize, give: &mut dyn FnMut(NonNull<u8>)) {
         let heap = &*self.0;
         let mut state = heap.state.lock();
-        let open = state.runs.iter().position(|run| {
+        let first = state.sizes.entry(size).or_default().first;
+        let has_slots = |run: &Option<Run>| {
             run.as_ref().is_some_and(|run| run.slot_bytes() == size && !run.is_given_out())
-        });
+        };
+        let open = state.runs.iter().skip(first).position(has_slots).map(|index| first + index);
         let index = open.unwrap_or_else(|| state.add_run(size, heap.bytes / RUN_BYTES));
         heap.runs.store(state.runs.len(), Ordering::Relaxed); // Relaxed: under the lock
         let run = state.runs[index].as_mut().expect("the run was just found or made");
-        for _ in 0..most {
-            let Some(slot) = run.next_to_give() else { break };
+        let mut given = 0;
+        while given < most
+            && let Some(slot) = run.next_to_give()
+        {
             run.give(slot);
             give(heap.address(run::place(index, slot, size)));
+            given += 1;
         }
+        let known = state.sizes.entry(size).or_default();
+        (known.spare, known.first) = (known.spare + given, index);
     }
 }
 

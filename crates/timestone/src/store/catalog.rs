@@ -45,13 +45,13 @@ pub fn root(
         let (bytes, max) = (name.len().max(schema.len()), NAME_WORDS * 8);
         return Err(Error::TooLarge { bytes, max }.into());
     }
-    let structure = tx.allocate(words);
+    let structure = tx.allocate(words)?;
     let mut entry = [0; ENTRY_WORDS];
     (entry[0], entry[1]) = (tx.object(ROOT, ROOT_WORDS)[0], structure);
     entry[2] = name.len() as u64 | (schema.len() as u64) << 32;
     entry[NAME_AT..].as_mut_bytes()[..name.len()].copy_from_slice(name.as_bytes());
     entry[SCHEMA_AT..].as_mut_bytes()[..schema.len()].copy_from_slice(schema.as_bytes());
-    let entry = tx.allocate(&entry);
+    let entry = tx.allocate(&entry)?;
     tx.lock(ROOT, ROOT_WORDS)?[0] = entry;
     Ok(structure)
 }

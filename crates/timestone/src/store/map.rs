@@ -149,15 +149,15 @@ impl<K: Persist, V: Persist> Map<K, V> {
         }
         let shares_hash = spot.first != 0 && spot.shift >= u64::BITS;
         let next = if shares_hash { spot.first } else { 0 };
-        let mut word = Self::make_leaf(tx, &key, &value, next);
+        let mut word = Self::make_leaf(tx, &key, &value, next)?;
         if spot.first != 0 && !shares_hash {
-            word = self.make_nodes(tx, spot.first, word, hash, spot.shift);
+            word = self.make_nodes(tx, spot.first, word, hash, spot.shift)?;
         }
         tx.lock(spot.node, NODE_WORDS)?[spot.index] = word;
         Ok(None)
     }
 
-    fn make_leaf(tx: &mut Transaction<'_, '_>, key: &K, value: &V, next: u64) -> u64 {
+    fn make_leaf(tx: &mut Transaction<'_, '_>, key: &K, value: &V, next: u64) -> Result<u64, Stop> {
         let mut words = vec![0; Self::LEAF_WORDS];
         words[0] = next;
         words[1..].as_mut_bytes()[..size_of::<K>()].copy_from_slice(key.as_bytes());
@@ -173,7 +173,7 @@ impl<K: Persist, V: Persist> Map<K, V> {
         new: u64,
         hash: u64,
         shift: u32,
-    ) -> u64 {
+    ) -> Result<u64, Stop> {
         let old_hash = self.hash(&Self::key(super::transaction::sealed::Objects::object(
             tx,
             old,
@@ -184,21 +184,13 @@ impl<K: Persist, V: Persist> Map<K, V> {
         if index(old_hash) != index(hash) {
             (node[index(old_hash)], node[index(hash)]) = (old, new);
         } else if shift + BITS < u64::BITS {
-            node[index(hash)] = self.make_nodes(tx, old, new, hash, shift + BITS);
+            node[index(hash)] = self.make_nodes(tx, old, new, hash, shift + BITS)?;
         } else {
             // The new leaf is not in the map yet, and leads to the old one.
-            node[index(hash)] = self.chain(tx, old, new);
+            tx.lock(new, Self::LEAF_WORDS)?[0] = old;
+            node[index(hash)] = new;
         }
-        tx.allocate(&node) | NODE
-    }
-
-    /// A list of two leaves whose hashes are the same.
-    fn chain(&self, tx: &mut Transaction<'_, '_>, old: u64, new: u64) -> u64 {
-        match tx.lock(new, Self::LEAF_WORDS) {
-            Ok(leaf) => leaf[0] = old,
-            Err(_) => unreachable!("a leaf that this transaction has made"),
-        }
-        new
+        Ok(tx.allocate(&node)? | NODE)
     }
 
     /// Changes the value of a key; whether it is there.

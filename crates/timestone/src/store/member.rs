@@ -80,7 +80,7 @@ impl<'s> Member<'s> {
     /// Reads at one moment, up to which all commits are on the disk; or at this thread's last commit, if that is later.
     pub fn read<R>(&mut self, f: impl FnOnce(&Snapshot<'_, 's>) -> R) -> R {
         // SAFETY: no session is open: each ends with the method that has begun it.
-        unsafe { self.thread.handle.begin_at_floor(self.last) };
+        unsafe { self.thread.handle.begin_at_floor(0) };
         f(&Snapshot::new(&mut self.thread))
     }
 

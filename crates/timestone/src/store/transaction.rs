@@ -5,7 +5,7 @@ use manycore::session::{Conflict, Link, RawSession};
 use super::record;
 use super::shared::Thread;
 use crate::error::{Error, Result};
-use crate::heap::words::with_words;
+use crate::heap::words::{WORDS_MAX, with_words};
 
 /// Why a transaction does not commit. `?` makes it of what a method returns.
 #[derive(Debug)]
@@ -121,10 +121,14 @@ impl<'m, 's> Transaction<'m, 's> {
 
     /// A new object with these words first, and zeros behind them. It stays if the transaction links it to another.
     ///
-    /// # Panics
+    /// # Errors
     ///
-    /// If there are more words than an object may have.
-    pub(super) fn allocate(&mut self, first: &[u64]) -> u64 {
+    /// [`Error::Full`] if the heap is, and [`Error::TooLarge`].
+    pub(super) fn allocate(&mut self, first: &[u64]) -> Result<u64, Stop> {
+        if first.len() > WORDS_MAX {
+            return Err(Error::TooLarge { bytes: first.len() * 8, max: WORDS_MAX * 8 }.into());
+        }
+        self.thread.shared.heap.check_room(first.len())?;
         let link = with_words!(first.len(), |W| {
             let mut words = [0; size_of::<W>() / 8];
             words[..first.len()].copy_from_slice(first);
@@ -132,7 +136,7 @@ impl<'m, 's> Transaction<'m, 's> {
             unsafe { self.thread.handle.alloc::<W>(words) }.as_ptr()
         });
         let address = std::ptr::NonNull::new(link.cast()).expect("an object is somewhere");
-        self.thread.shared.heap.place(address)
+        Ok(self.thread.shared.heap.place(address))
     }
 
     /// The object ends with the commit. No other has its place any more then.

@@ -189,6 +189,23 @@ fn a_transaction_that_is_too_large_is_refused_and_the_next_is_not() {
 }
 
 #[test]
+fn a_full_heap_is_changed_and_emptied_and_takes_more_then() {
+    // The smallest that there is: half of its runs are kept for what threads take in advance.
+    let small = options().with_heap_bytes(1);
+    let store = Store::open_on(Arc::new(Simulated::new()), small).unwrap();
+    let map: Map<u64, [u64; 400]> = store.map("large").unwrap();
+    let mut me = store.register().unwrap();
+    let mut insert = |key| me.run_with(Durability::Eventual, |tx| map.insert(tx, key, [key; 400]));
+    let full = (0..).find_map(|key| insert(key).err().map(|error| (key, error)));
+    let (keys, error) = full.expect("the heap is full");
+    assert!(matches!(error, Error::Full(_)) && error.to_string().contains("heap_bytes"), "{error}");
+    assert!(keys > 10, "{keys}");
+    me.run(|tx| map.update(tx, &3, |value| value[0] = 0)).unwrap();
+    me.run(|tx| map.remove(tx, &4)).unwrap();
+    assert_eq!(me.read(|now| map.len(now)) as u64, keys - 1);
+}
+
+#[test]
 fn a_full_journal_becomes_an_image_again_and_again() {
     let disk = Simulated::new();
     let store = open(&disk);
