@@ -1,7 +1,7 @@
 //! The hash map for plain data: as `std`'s, whatever the hashes; no torn entry; many threads while it grows.
 
 use std::collections::{HashMap as Standard, HashSet};
-use std::hash::{BuildHasher, Hash};
+use std::hash::{BuildHasher, Hash, Hasher};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -9,6 +9,7 @@ use std::thread;
 
 use manycore::collections::PlainHashMap;
 use manycore::collections::hash::RandomState;
+use manycore::collections::hash::plain::NoUninit;
 use manycore_history::run::unless_interpreted;
 use proptest::prelude::*;
 
@@ -223,4 +224,46 @@ fn a_map_from_entries() {
     assert_eq!((map.insert_new(17, 'd'), map.insert_new(101, 'd')), (Some('b'), None));
     map.retain(|key, _| *key == 17);
     assert_eq!(format!("{:?}", map.handle()), "{17: 'b'}");
+}
+
+/// Equal if the numbers are; but to compare 13 panics.
+#[derive(Clone, Copy, Debug)]
+#[repr(transparent)]
+struct Unlucky(u32);
+
+// SAFETY: a number in a transparent structure.
+unsafe impl NoUninit for Unlucky {}
+
+impl PartialEq for Unlucky {
+    fn eq(&self, other: &Self) -> bool {
+        assert!(self.0 != 13 && other.0 != 13, "to compare 13 panics");
+        self.0 == other.0
+    }
+}
+
+impl Eq for Unlucky {}
+
+impl Hash for Unlucky {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        hasher.write_u32(0);
+    }
+}
+
+/// A comparison that panics while the bucket is locked leaves it as it was, and not locked.
+#[test]
+fn comparisons_may_panic() {
+    let map = PlainHashMap::<Unlucky, u32>::new();
+    map.insert(Unlucky(13), 1);
+    for _ in 0..3 {
+        let put = catch_unwind(AssertUnwindSafe(|| map.insert(Unlucky(7), 2)));
+        assert!(put.is_err() && map.len() == 1);
+    }
+    map.retain(|key, _| {
+        assert_eq!(key.0, 13);
+        true
+    });
+    assert_eq!(
+        map.handle().iter().map(|(key, value)| (key.0, value)).collect::<Vec<_>>(),
+        [(13, 1)]
+    );
 }
